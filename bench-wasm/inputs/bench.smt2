@@ -1,0 +1,21 @@
+; For Boolector, a harder question than input.smt2: two factors of a 36-bit product, and that multiplication distributes.
+(set-logic QF_BV)
+(set-option :produce-models true)
+
+(declare-fun x () (_ BitVec 5))
+(declare-fun y () (_ BitVec 5))
+(declare-fun z () (_ BitVec 5))
+(push 1)
+(assert (distinct (bvmul x (bvadd y (bvnot z))) (bvsub (bvmul y x) (bvadd x (bvmul z x)))))
+(check-sat)
+(pop 1)
+
+(declare-fun a () (_ BitVec 36))
+(declare-fun b () (_ BitVec 36))
+(assert (= ((_ extract 35 18) a) (_ bv0 18)))
+(assert (= ((_ extract 35 18) b) (_ bv0 18)))
+(assert (bvule a b))
+(assert (bvugt a (_ bv1 36)))
+(assert (= (bvmul a b) (_ bv1073602561 36)))
+(check-sat)
+(exit)

@@ -1,0 +1,11 @@
+//! Wasmtime as a library, set up to run WASI programs the way `wprof` does, so that the two can be compared on equal
+//! terms: same host functions, same process, same clocks.
+//!
+//! A package of its own, so that Wasmtime's features never unify with those of the engine under test.
+
+pub mod program;
+pub mod settings;
+mod wasi;
+
+pub use program::{Outcome, Program, Times, run};
+pub use settings::{Settings, Startup};

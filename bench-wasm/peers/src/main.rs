@@ -1,0 +1,89 @@
+//! `peer`: runs a WASI program in Wasmtime, for comparison with `wprof run`.
+
+use clap::{Args, Parser};
+use std::fs;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use wasmtime::Result;
+use wasmtime::error::Context;
+use wprof_peers::{Outcome, Program, Settings, Startup, Times, run};
+
+#[derive(Parser)]
+#[command(about = "Runs a WASI program in Wasmtime, for comparison with wprof")]
+enum Command {
+    /// Run a program; its output and exit code are passed on, 134 stands for a trap.
+    Run(Run),
+    /// Compile a program for `run --precompiled`.
+    Compile {
+        #[command(flatten)]
+        settings: Settings,
+        /// The module.
+        input: PathBuf,
+        /// The file of machine code to write.
+        output: PathBuf,
+    },
+}
+
+#[derive(Args)]
+struct Run {
+    #[command(flatten)]
+    settings: Settings,
+    #[command(flatten)]
+    startup: Startup,
+    /// A folder that the program may use, and the name that it sees: HOST[::GUEST].
+    #[arg(long = "dir", value_name = "HOST[::GUEST]", value_parser = parse_dir)]
+    dirs: Vec<(PathBuf, String)>,
+    /// A variable of the program's environment.
+    #[arg(long = "env", value_name = "KEY=VALUE", value_parser = parse_variable)]
+    env: Vec<(String, String)>,
+    /// Print the time of each phase to standard error.
+    #[arg(long)]
+    times: bool,
+    /// The module and its arguments; all that follows the module is the program's own.
+    #[arg(value_name = "FILE [ARGS]", trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+    command: Vec<String>,
+}
+
+fn parse_dir(text: &str) -> Result<(PathBuf, String), String> {
+    let (host, guest) = text.split_once("::").unwrap_or((text, text));
+    Ok((host.into(), guest.into()))
+}
+
+fn parse_variable(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once('=').ok_or("write KEY=VALUE")?;
+    Ok((key.into(), value.into()))
+}
+
+fn main() -> Result<ExitCode> {
+    match Command::parse() {
+        Command::Run(options) => run_program(options),
+        Command::Compile { settings, input, output } => {
+            let bytes = fs::read(&input).with_context(|| format!("cannot read {}", input.display()))?;
+            fs::write(&output, settings.engine(Startup::default())?.precompile_module(&bytes)?)
+                .with_context(|| format!("cannot write {}", output.display()))?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+fn run_program(options: Run) -> Result<ExitCode> {
+    let Run { settings, startup, dirs, env, times, mut command } = options;
+    let file = command.remove(0).into();
+    let (outcome, phases) = run(&Program { file, args: command, dirs, env }, settings, startup)?;
+    if times {
+        print_times(phases);
+    }
+    Ok(match outcome {
+        Outcome::Exited(code) => ExitCode::from(code as u8),
+        Outcome::Trapped(report) => {
+            eprintln!("{report}");
+            ExitCode::from(134)
+        }
+    })
+}
+
+fn print_times(times: Times) {
+    let ms = |time: std::time::Duration| time.as_secs_f64() * 1e3;
+    let Times { load, instantiate, run } = times;
+    eprintln!("load {:.2} ms, instantiate {:.3} ms, run {:.2} ms", ms(load), ms(instantiate), ms(run));
+}

@@ -1,0 +1,96 @@
+//! One WASI command: what it is given, how it is run, and how it ended.
+
+use crate::settings::{Settings, Startup};
+use crate::wasi::{self, Exit};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use wasi_common::WasiCtx;
+use wasi_common::sync::{Dir, WasiCtxBuilder, ambient_authority};
+use wasmtime::Result;
+use wasmtime::error::Context;
+use wasmtime::{Linker, Store};
+
+/// A program with what it sees of the world besides standard input, output and error, which it shares with us.
+#[derive(Clone, Debug, Default)]
+pub struct Program {
+    /// The module.
+    pub file: PathBuf,
+    /// What follows the program's name in its argument list.
+    pub args: Vec<String>,
+    /// Folders that it may use: host path, name that it sees.
+    pub dirs: Vec<(PathBuf, String)>,
+    /// Its environment variables; it inherits none.
+    pub env: Vec<(String, String)>,
+}
+
+/// How a program ended.
+#[derive(Debug)]
+pub enum Outcome {
+    /// It returned (0) or called `proc_exit`.
+    Exited(i32),
+    /// It trapped; the text holds the reason and a backtrace.
+    Trapped(String),
+}
+
+/// Wall-clock time of the phases of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Times {
+    /// Reading, and compiling unless compiled before.
+    pub load: Duration,
+    /// Linking and instantiating.
+    pub instantiate: Duration,
+    /// From `_start` to its end.
+    pub run: Duration,
+}
+
+impl Program {
+    fn wasi(&self) -> Result<WasiCtx> {
+        let mut builder = WasiCtxBuilder::new();
+        builder.inherit_stdio();
+        let name = self.file.file_name().unwrap_or_default().to_string_lossy();
+        builder.arg(&name)?.args(&self.args)?.envs(&self.env)?;
+        for (host, guest) in &self.dirs {
+            let dir = Dir::open_ambient_dir(host, ambient_authority())
+                .with_context(|| format!("cannot open the folder {}", host.display()))?;
+            builder.preopened_dir(dir, guest)?;
+        }
+        Ok(builder.build())
+    }
+}
+
+/// Runs a program to its end.
+///
+/// # Errors
+/// When it could not be started. A trap is an outcome, not an error.
+pub fn run(program: &Program, settings: Settings, startup: Startup) -> Result<(Outcome, Times)> {
+    let begin = Instant::now();
+    let engine = settings.engine(startup)?;
+    let module = startup
+        .load(&engine, &program.file)
+        .with_context(|| format!("cannot load {}", program.file.display()))?;
+    let load = begin.elapsed();
+
+    let begin = Instant::now();
+    let mut linker = Linker::new(&engine);
+    wasi::add_to_linker(&mut linker)?;
+    let mut store = Store::new(&engine, program.wasi()?);
+    if settings.fuel {
+        store.set_fuel(u64::MAX)?;
+    }
+    if settings.epochs {
+        store.set_epoch_deadline(1 << 40);
+    }
+    let instance = linker.instantiate(&mut store, &module)?;
+    let start = instance.get_typed_func::<(), ()>(&mut store, "_start")?;
+    let instantiate = begin.elapsed();
+
+    let begin = Instant::now();
+    let outcome = match start.call(&mut store, ()) {
+        Ok(()) => Outcome::Exited(0),
+        Err(error) => match error.downcast_ref::<Exit>() {
+            Some(Exit(code)) => Outcome::Exited(*code),
+            None => Outcome::Trapped(format!("{error:?}")),
+        },
+    };
+    Ok((outcome, Times { load, instantiate, run: begin.elapsed() }))
+}

@@ -1,0 +1,67 @@
+//! Builtins: the runtime functions that machine code calls for what it does not do inline.
+//!
+//! They have the platform's C convention and take the vmctx first. Their addresses stand in a table that the vmctx
+//! points to, in the order of [`Builtin::ALL`]. One whose result is a *status* returns 0 (i32) if it succeeded; the
+//! caller traps with `TrapCode::Host` otherwise.
+
+use cranelift_codegen::ir::{AbiParam, Signature, Type, types};
+use cranelift_codegen::isa::CallConv;
+
+const I32: Type = types::I32;
+const I64: Type = types::I64;
+
+macro_rules! builtins {
+    ($($(#[doc = $doc:literal])* $name:ident($($param:ident),*) -> $result:ident;)*) => {
+        /// One runtime function. Its documentation gives the parameters that follow the vmctx.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u32)]
+        pub enum Builtin { $($(#[doc = $doc])* $name,)* }
+
+        impl Builtin {
+            /// All builtins, in table order.
+            pub const ALL: &'static [Builtin] = &[$(Builtin::$name),*];
+
+            /// CLIF signature, the vmctx included.
+            pub fn signature(self, conv: CallConv) -> Signature {
+                let (params, result): (&[Type], Type) = match self {
+                    $(Builtin::$name => (&[$($param),*], $result),)*
+                };
+                let mut sig = Signature::new(conv);
+                sig.params.push(AbiParam::new(I64));
+                sig.params.extend(params.iter().map(|&t| AbiParam::new(t)));
+                sig.returns.push(AbiParam::new(result));
+                sig
+            }
+        }
+    };
+}
+
+builtins! {
+    /// `(memory index, delta pages) -> old size in pages, or -1`. For a 32-bit memory the result's low half counts.
+    MemoryGrow(I32, I64) -> I64;
+    /// `(dst memory, src memory, dst, src, len) -> status`
+    MemoryCopy(I32, I32, I64, I64, I64) -> I32;
+    /// `(memory, dst, byte, len) -> status`
+    MemoryFill(I32, I64, I32, I64) -> I32;
+    /// `(memory, data segment, dst, src, len) -> status`
+    MemoryInit(I32, I32, I64, I32, I32) -> I32;
+    /// `(data segment) -> 0`
+    DataDrop(I32) -> I32;
+    /// `(table, delta, init value) -> old size, or -1`
+    TableGrow(I32, I64, I64) -> I64;
+    /// `(dst table, src table, dst, src, len) -> status`
+    TableCopy(I32, I32, I64, I64, I64) -> I32;
+    /// `(table, dst, value, len) -> status`
+    TableFill(I32, I64, I64, I64) -> I32;
+    /// `(table, element segment, dst, src, len) -> status`
+    TableInit(I32, I32, I64, I32, I32) -> I32;
+    /// `(element segment) -> 0`
+    ElemDrop(I32) -> I32;
+}
+
+impl Builtin {
+    /// Byte offset of this builtin's address in the builtin table.
+    pub fn offset(self) -> i32 {
+        self as i32 * 8
+    }
+}

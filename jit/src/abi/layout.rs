@@ -1,0 +1,212 @@
+//! Where everything that machine code touches lies in memory. All sizes and offsets in bytes.
+
+use crate::module::ModuleInfo;
+
+/// A value in memory: globals, arguments and results of host calls.
+pub mod value {
+    /// Size and alignment.
+    pub const SIZE: u32 = 16;
+}
+
+/// The fixed head of an instance's vmctx. What follows it depends on the module: see [`super::VmLayout`].
+pub mod vmctx {
+    /// `u32`: what kind of context this is, [`MAGIC_INSTANCE`] or [`super::host_context::MAGIC`].
+    pub const MAGIC: i32 = 0;
+    /// Pointer to the store's [`super::store_context`]. Never changes.
+    pub const STORE: i32 = 8;
+    /// Pointer to the builtin table. Never changes.
+    pub const BUILTINS: i32 = 16;
+    /// Pointer to a byte that machine code reads at polls; unmapped when the store is asked to stop. Never changes.
+    pub const POLL: i32 = 24;
+    /// Opaque pointer to the runtime's instance.
+    pub const INSTANCE: i32 = 32;
+    /// Size of the head.
+    pub const HEAD: u32 = 48;
+    /// The magic of an instance.
+    pub const MAGIC_INSTANCE: u32 = 0x77_76_6d_69;
+}
+
+/// The context of a host function: what its callers pass as vmctx.
+pub mod host_context {
+    /// `u32` magic at offset 0, as in an instance's vmctx.
+    pub const MAGIC: u32 = 0x77_76_6d_68;
+    /// Address of the function with [`super::super::host_call_signature`].
+    pub const FUNC: i32 = 8;
+    /// Size of what machine code knows of it.
+    pub const HEAD: u32 = 16;
+}
+
+/// Per store: what changes with every entry and exit.
+pub mod store_context {
+    /// Lowest stack pointer at which a host function may still be called.
+    pub const STACK_LIMIT: i32 = 0;
+    /// Frame pointer of the newest trampoline that left wasm for the host.
+    pub const EXIT_FP: i32 = 8;
+    /// Size.
+    pub const SIZE: u32 = 16;
+}
+
+/// One entry from the host into wasm: how to get back. Written by the host-to-wasm trampoline.
+pub mod activation {
+    /// Stack pointer to restore.
+    pub const SP: i32 = 0;
+    /// Frame pointer to restore; also the end of the frame walk.
+    pub const FP: i32 = 8;
+    /// Where to continue after a trap.
+    pub const HANDLER: i32 = 16;
+    /// Size.
+    pub const SIZE: u32 = 24;
+}
+
+/// The code slots of one function: addresses of its versions. An array of these per module, indexed by *function*
+/// index (imports included, whose rows stay unused).
+pub mod code_slots {
+    /// What ordinary callers call.
+    pub const ENTRY: i32 = 0;
+    /// What instrumented code calls.
+    pub const INSTRUMENTED_ENTRY: i32 = 8;
+    /// Size of a row.
+    pub const SIZE: u32 = 16;
+}
+
+/// A function value: what a `funcref` points to.
+pub mod func_ref {
+    /// Pointer to the function's code slots.
+    pub const SLOTS: i32 = 0;
+    /// The vmctx to pass: an instance's or a host context.
+    pub const VMCTX: i32 = 8;
+    /// `u32`: the function type's id, unique in the engine.
+    pub const TYPE: i32 = 16;
+    /// Size.
+    pub const SIZE: u32 = 24;
+}
+
+/// An imported function.
+pub mod func_import {
+    /// Pointer to the callee's code slots.
+    pub const SLOTS: i32 = 0;
+    /// The vmctx to pass.
+    pub const VMCTX: i32 = 8;
+    /// Pointer to the function's [`super::func_ref`].
+    pub const FUNC_REF: i32 = 16;
+    /// Size.
+    pub const SIZE: u32 = 24;
+}
+
+/// A linear memory's definition.
+pub mod memory {
+    /// Address of byte 0. Constant for memories that never move (see `MemoryStyle`).
+    pub const BASE: i32 = 0;
+    /// Current size in bytes, `u64`.
+    pub const LEN: i32 = 8;
+    /// Size.
+    pub const SIZE: u32 = 16;
+}
+
+/// A table's definition. Elements take 8 bytes each.
+pub mod table {
+    /// Address of element 0.
+    pub const BASE: i32 = 0;
+    /// Current number of elements, `u64`.
+    pub const LEN: i32 = 8;
+    /// Size.
+    pub const SIZE: u32 = 16;
+}
+
+/// A global's cell.
+pub mod global {
+    /// Size and alignment: one value.
+    pub const SIZE: u32 = super::value::SIZE;
+}
+
+/// Offsets into the vmctx of one module's instances. Counters come last, so that a counter is one instruction with
+/// a constant displacement from the vmctx.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VmLayout {
+    imported_funcs: u32,
+    imported_tables: u32,
+    imported_memories: u32,
+    imported_globals: u32,
+    tables: u32,
+    memories: u32,
+    globals: u32,
+    func_refs: u32,
+    counters: u32,
+}
+
+impl VmLayout {
+    /// The layout of `module`'s instances.
+    ///
+    /// # Panics
+    /// If the module is larger than wasmparser's implementation limits allow.
+    pub fn new(module: &ModuleInfo) -> VmLayout {
+        let mut next = vmctx::HEAD;
+        let mut region = |count: usize, size: u32, align: u32| {
+            let start = next.next_multiple_of(align);
+            let bytes = u32::try_from(count).ok().and_then(|n| n.checked_mul(size)).expect("validated limits");
+            next = start.checked_add(bytes).expect("validated limits");
+            start
+        };
+        VmLayout {
+            imported_funcs: region(module.imported_funcs as usize, func_import::SIZE, 8),
+            imported_tables: region(module.imported_tables as usize, 8, 8),
+            imported_memories: region(module.imported_memories as usize, 8, 8),
+            imported_globals: region(module.imported_globals as usize, 8, 8),
+            tables: region(module.tables.len() - module.imported_tables as usize, table::SIZE, 8),
+            memories: region(module.memories.len() - module.imported_memories as usize, memory::SIZE, 8),
+            globals: region(module.globals.len() - module.imported_globals as usize, global::SIZE, 16),
+            func_refs: region(module.escaped_funcs.len(), func_ref::SIZE, 8),
+            counters: region(0, 8, 64),
+        }
+    }
+
+    /// The [`func_import`] of imported function `index`.
+    pub fn func_import(&self, index: u32) -> u32 {
+        self.imported_funcs + index * func_import::SIZE
+    }
+
+    /// The pointer to imported table `index`'s definition.
+    pub fn table_import(&self, index: u32) -> u32 {
+        self.imported_tables + index * 8
+    }
+
+    /// The pointer to imported memory `index`'s definition.
+    pub fn memory_import(&self, index: u32) -> u32 {
+        self.imported_memories + index * 8
+    }
+
+    /// The pointer to imported global `index`'s cell.
+    pub fn global_import(&self, index: u32) -> u32 {
+        self.imported_globals + index * 8
+    }
+
+    /// The definition of the module's own table number `defined` (imports not counted).
+    pub fn table(&self, defined: u32) -> u32 {
+        self.tables + defined * table::SIZE
+    }
+
+    /// The definition of the module's own memory number `defined`.
+    pub fn memory(&self, defined: u32) -> u32 {
+        self.memories + defined * memory::SIZE
+    }
+
+    /// The cell of the module's own global number `defined`.
+    pub fn global(&self, defined: u32) -> u32 {
+        self.globals + defined * global::SIZE
+    }
+
+    /// The [`func_ref`] number `escaped`, an index into `ModuleInfo::escaped_funcs`.
+    pub fn func_ref(&self, escaped: u32) -> u32 {
+        self.func_refs + escaped * func_ref::SIZE
+    }
+
+    /// Counter number `index`, a `u64`.
+    pub fn counter(&self, index: u32) -> u64 {
+        u64::from(self.counters) + u64::from(index) * 8
+    }
+
+    /// Size of everything but the counters.
+    pub fn size_without_counters(&self) -> u32 {
+        self.counters
+    }
+}

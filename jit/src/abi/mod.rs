@@ -1,0 +1,28 @@
+//! The contract between machine code and the runtime: layouts, calling convention, trap codes, builtins.
+//!
+//! Defined once, here. The translator emits accesses at these offsets; `vm` declares `#[repr(C)]` structures and
+//! tests each field with `offset_of!` against the same constants.
+//!
+//! **Calls.** Every wasm function has the `tail` convention and the parameters
+//! `(vmctx, caller_vmctx, wasm params…)`. `vmctx` is the callee's instance. A function of the same module is called
+//! through its code slot, whose address is a constant in the code; any other through a [`func_ref`].
+//!
+//! **Traps.** Every trap is a hardware trap at a recorded pc, also the ones the host raises: a builtin or host
+//! function that fails leaves its reason in the store and reports failure, and the code that called it executes a
+//! trap instruction with the code [`TrapCode::Host`].
+//!
+//! **Values in memory** (globals, host calls) take 16 bytes, little endian, in the low bytes.
+//! A `funcref` is a pointer to a [`func_ref`] or null; an `externref` is a 64-bit handle, 0 for null.
+
+mod builtin;
+mod layout;
+mod signature;
+mod trap;
+
+pub use builtin::Builtin;
+pub use layout::{
+    VmLayout, activation, code_slots, func_import, func_ref, global, host_context, memory, store_context, table,
+    value, vmctx,
+};
+pub use signature::{array_call_signature, clif_type, host_call_signature, wasm_signature};
+pub use trap::TrapCode;

@@ -1,0 +1,44 @@
+//! CLIF signatures of wasm functions and of the trampolines between wasm and host.
+
+use cranelift_codegen::ir::{AbiParam, Signature, Type, types};
+use cranelift_codegen::isa::CallConv;
+use wasmparser::{FuncType, ValType};
+
+/// The CLIF type that carries a wasm value.
+pub fn clif_type(ty: ValType) -> Type {
+    match ty {
+        ValType::I32 => types::I32,
+        ValType::I64 | ValType::Ref(_) => types::I64,
+        ValType::F32 => types::F32,
+        ValType::F64 => types::F64,
+        ValType::V128 => types::I8X16,
+    }
+}
+
+/// The signature of a wasm function: `tail`, `(vmctx, caller_vmctx, params…) -> results`.
+pub fn wasm_signature(ty: &FuncType) -> Signature {
+    let mut sig = Signature::new(CallConv::Tail);
+    sig.params.extend([AbiParam::new(types::I64); 2]);
+    sig.params.extend(ty.params().iter().map(|&t| AbiParam::new(clif_type(t))));
+    sig.returns.extend(ty.results().iter().map(|&t| AbiParam::new(clif_type(t))));
+    sig
+}
+
+/// The host-to-wasm trampoline:
+/// `(callee vmctx, caller vmctx, code address, values, activation) -> 1 if it trapped`.
+/// `values` holds the arguments and afterwards the results, 16 bytes each.
+pub fn array_call_signature(conv: CallConv) -> Signature {
+    let mut sig = Signature::new(conv);
+    sig.params.extend([AbiParam::new(types::I64); 5]);
+    sig.returns.push(AbiParam::new(types::I32));
+    sig
+}
+
+/// A host function as the wasm-to-host trampoline calls it:
+/// `(host context, caller vmctx, values) -> status`, 0 if it succeeded. `values` as above.
+pub fn host_call_signature(conv: CallConv) -> Signature {
+    let mut sig = Signature::new(conv);
+    sig.params.extend([AbiParam::new(types::I64); 3]);
+    sig.returns.push(AbiParam::new(types::I32));
+    sig
+}

@@ -1,0 +1,75 @@
+//! Why machine code stopped.
+
+use cranelift_codegen::ir;
+
+/// The reasons that stand in trap tables. Stack overflow has none: it is recognised by the address that faulted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum TrapCode {
+    /// Linear memory access out of bounds.
+    MemoryOutOfBounds,
+    /// Table access out of bounds.
+    TableOutOfBounds,
+    /// `call_indirect` to a null element.
+    IndirectCallToNull,
+    /// `call_indirect` to a function of another type.
+    BadSignature,
+    /// A null reference where none is allowed.
+    NullReference,
+    /// Signed division overflow, or a float too large for the integer it is converted to.
+    IntegerOverflow,
+    /// Division by zero.
+    DivisionByZero,
+    /// A NaN converted to an integer.
+    BadConversion,
+    /// The `unreachable` instruction.
+    Unreachable,
+    /// An embedder's request to stop, noticed at a poll.
+    Interrupt,
+    /// A host function or builtin failed; the store knows why.
+    Host,
+}
+
+impl TrapCode {
+    const ALL: [TrapCode; 11] = [
+        TrapCode::MemoryOutOfBounds,
+        TrapCode::TableOutOfBounds,
+        TrapCode::IndirectCallToNull,
+        TrapCode::BadSignature,
+        TrapCode::NullReference,
+        TrapCode::IntegerOverflow,
+        TrapCode::DivisionByZero,
+        TrapCode::BadConversion,
+        TrapCode::Unreachable,
+        TrapCode::Interrupt,
+        TrapCode::Host,
+    ];
+
+    /// The code that Cranelift carries through to the trap table.
+    pub fn to_clif(self) -> ir::TrapCode {
+        match self {
+            TrapCode::MemoryOutOfBounds => ir::TrapCode::HEAP_OUT_OF_BOUNDS,
+            TrapCode::IntegerOverflow => ir::TrapCode::INTEGER_OVERFLOW,
+            TrapCode::DivisionByZero => ir::TrapCode::INTEGER_DIVISION_BY_ZERO,
+            TrapCode::BadConversion => ir::TrapCode::BAD_CONVERSION_TO_INTEGER,
+            other => ir::TrapCode::unwrap_user(other as u8 + 1),
+        }
+    }
+
+    /// The inverse of [`TrapCode::to_clif`]; `None` for Cranelift's own stack overflow code, which is never emitted.
+    pub fn from_clif(code: ir::TrapCode) -> Option<TrapCode> {
+        TrapCode::ALL.into_iter().find(|c| c.to_clif() == code)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_survive_the_trip_through_cranelift() {
+        for code in TrapCode::ALL {
+            assert_eq!(TrapCode::from_clif(code.to_clif()), Some(code));
+        }
+    }
+}

@@ -1,0 +1,392 @@
+//! From bytecode to [`Cfg`], in one pass.
+//!
+//! The validator runs along: it knows the types of the operand stack, which blocks record at their entry. Labels of
+//! enclosing constructs become blocks when they are reached, if a branch or the code before goes there.
+
+use smallvec::SmallVec;
+use wasmparser::{
+    BlockType, FuncToValidate, FuncValidator, FuncValidatorAllocations, FunctionBody, Operator,
+    ValType, ValidatorResources,
+};
+
+use super::{Block, Cfg, Edge, End, StackId, Target, TypeStacks, is_structure};
+use crate::module::ModuleInfo;
+use crate::{CompileError, limits};
+
+type Result<T> = std::result::Result<T, CompileError>;
+
+/// The CFG of defined function `func`.
+///
+/// # Errors
+/// If the function has too many edges, or its bytes are not those that were validated.
+pub fn build(info: &ModuleInfo, func: u32) -> Result<Cfg> {
+    let range = info.body(func);
+    let body = FunctionBody::new(wasmparser::BinaryReader::new_features(
+        &info.bytes[range.clone()],
+        range.start as u64,
+        info.features,
+    ));
+    let mut builder = Builder::new(info, func)?;
+    builder.locals(&body)?;
+    let mut reader = body.get_operators_reader()?;
+    builder.begin(reader.original_position() as u32);
+    while !reader.eof() {
+        let (op, at) = reader.read_with_offset()?;
+        builder.operator(&op, at as u32, reader.original_position() as u32)?;
+    }
+    builder.finish()
+}
+
+/// A branch target, which may come later in the bytecode.
+struct Label {
+    /// `None` until the target is reached, if it lies ahead.
+    target: Option<Target>,
+    /// Operand stack at the target.
+    stack: StackId,
+    arity: u32,
+    /// Whether any edge leads to it.
+    used: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Construct {
+    Block,
+    Loop,
+    If,
+    Else,
+}
+
+struct Frame {
+    construct: Construct,
+    /// Where `br` goes.
+    label: usize,
+    /// Operand stack behind the construct.
+    end_stack: StackId,
+    /// For an `if`: where the false edge goes.
+    else_label: Option<usize>,
+    /// Whether the construct was entered at all.
+    reachable: bool,
+}
+
+/// The block that is being built.
+struct Open {
+    start: u32,
+    stack: StackId,
+    ops: u32,
+}
+
+struct Builder<'a> {
+    info: &'a ModuleInfo,
+    func: u32,
+    validator: FuncValidator<ValidatorResources>,
+    locals: Vec<ValType>,
+    params: u32,
+    stacks: TypeStacks,
+    /// The operand stack now.
+    stack: StackId,
+    blocks: Vec<Block>,
+    /// Label of each edge of each finished block, to be resolved at the end.
+    edge_labels: Vec<SmallVec<[usize; 2]>>,
+    labels: Vec<Label>,
+    frames: Vec<Frame>,
+    /// `None` in dead code.
+    open: Option<Open>,
+    edges: usize,
+}
+
+impl<'a> Builder<'a> {
+    fn new(info: &'a ModuleInfo, func: u32) -> Result<Builder<'a>> {
+        let resources = info.resources.clone().expect("a module with bodies has resources");
+        let to_validate =
+            FuncToValidate { resources, index: func, ty: info.funcs[func as usize], features: info.features };
+        let params = info.func_type(func).params();
+        Ok(Builder {
+            info,
+            func,
+            validator: to_validate.into_validator(FuncValidatorAllocations::default()),
+            locals: params.to_vec(),
+            params: params.len() as u32,
+            stacks: TypeStacks::default(),
+            stack: TypeStacks::EMPTY,
+            blocks: Vec::new(),
+            edge_labels: Vec::new(),
+            labels: Vec::new(),
+            frames: Vec::new(),
+            open: None,
+            edges: 0,
+        })
+    }
+
+    fn locals(&mut self, body: &FunctionBody<'_>) -> Result<()> {
+        let mut reader = body.get_binary_reader();
+        self.validator.read_locals(&mut reader)?;
+        for group in body.get_locals_reader()? {
+            let (count, ty) = group?;
+            self.locals.extend(std::iter::repeat_n(ty, count as usize));
+        }
+        Ok(())
+    }
+
+    /// Opens the function's own construct, whose label is the function's exit.
+    fn begin(&mut self, start: u32) {
+        let results = self.info.func_type(self.func).results().to_vec();
+        let end_stack = self.push_types(TypeStacks::EMPTY, &results);
+        let arity = results.len() as u32;
+        self.labels.push(Label { target: Some(Target::Exit), stack: end_stack, arity, used: false });
+        self.frames.push(Frame {
+            construct: Construct::Block,
+            label: 0,
+            end_stack,
+            else_label: None,
+            reachable: true,
+        });
+        self.open_block(start, TypeStacks::EMPTY);
+    }
+
+    /// One instruction at byte `at`; the next one is at `next`.
+    fn operator(&mut self, op: &Operator<'_>, at: u32, next: u32) -> Result<()> {
+        if let Some(open) = &mut self.open {
+            open.ops += u32::from(!is_structure(op));
+        }
+        match op {
+            Operator::Block { blockty } => self.enter(Construct::Block, *blockty, at, next),
+            Operator::Loop { blockty } => self.enter(Construct::Loop, *blockty, at, next),
+            Operator::If { blockty } => self.enter(Construct::If, *blockty, at, next),
+            Operator::Else => self.or_else(at, next),
+            Operator::End => self.end(at, next),
+            Operator::Br { relative_depth } => self.jump(*relative_depth, at, next),
+            Operator::BrIf { relative_depth } => self.br_if(*relative_depth, at, next),
+            Operator::BrTable { targets } => self.br_table(targets, at, next)?,
+            Operator::Return => self.jump(self.frames.len() as u32 - 1, at, next),
+            Operator::Unreachable => self.close(End::Trap, &[], at, next),
+            Operator::ReturnCall { .. } | Operator::ReturnCallIndirect { .. } => {
+                self.close(End::TailCall, &[0], at, next);
+            }
+            _ => return self.plain(op, at),
+        }
+        self.validator.op(u64::from(at), op)?;
+        match self.edges > limits::MAX_EDGES {
+            true => Err(self.too_large(format!("more than {} edges in its control flow", limits::MAX_EDGES))),
+            false => Ok(()),
+        }
+    }
+
+    fn too_large(&self, what: String) -> CompileError {
+        CompileError::TooLarge { func: self.func, what }
+    }
+
+    /// An instruction without control flow.
+    fn plain(&mut self, op: &Operator<'_>, at: u32) -> Result<()> {
+        let arity = op.operator_arity(&self.validator);
+        self.validator.op(u64::from(at), op)?;
+        if self.open.is_none() {
+            return Ok(());
+        }
+        let Some((pops, pushes)) = arity else {
+            return Err(CompileError::Unsupported { offset: at as usize, what: format!("{op:?}") });
+        };
+        self.stack = self.stacks.drop_top(self.stack, pops);
+        for depth in (0..pushes as usize).rev() {
+            // Reachable code has no values of unknown type.
+            let ty = self.validator.get_operand_type(depth).flatten();
+            self.stack = self.stacks.push(self.stack, ty.expect("validated: reachable values have types"));
+        }
+        Ok(())
+    }
+
+    fn enter(&mut self, construct: Construct, ty: BlockType, at: u32, next: u32) {
+        let (params, results) = self.block_types(ty);
+        let reachable = self.open.is_some();
+        if !reachable {
+            // Only the nesting matters in dead code.
+            self.stack = TypeStacks::EMPTY;
+        } else if construct == Construct::If {
+            self.stack = self.stacks.drop_top(self.stack, 1);
+        }
+        let params_count = params.len() as u32;
+        let inside = if reachable { self.stack } else { self.push_types(self.stack, &params) };
+        let base = self.stacks.drop_top(inside, params_count);
+        let end_stack = self.push_types(base, &results);
+        let label = match construct {
+            Construct::Loop => self.label(inside, params_count),
+            _ => self.label(end_stack, results.len() as u32),
+        };
+        let mut else_label = None;
+        match construct {
+            Construct::Loop => {
+                self.fall_into(label, at, next);
+            }
+            Construct::If => {
+                let then_label = self.label(inside, params_count);
+                let other = self.label(inside, params_count);
+                else_label = Some(other);
+                self.close(End::Branch, &[then_label, other], at, next);
+                self.arrive(then_label, next);
+            }
+            _ => {}
+        }
+        let frame = Frame { construct, label, end_stack, else_label, reachable };
+        self.frames.push(frame);
+    }
+
+    fn or_else(&mut self, at: u32, next: u32) {
+        let frame = self.frames.last_mut().expect("validated");
+        frame.construct = Construct::Else;
+        let (label, else_label) = (frame.label, frame.else_label.take().expect("validated: else follows if"));
+        self.close(End::Jump, &[label], at, at);
+        self.arrive(else_label, next);
+    }
+
+    fn end(&mut self, at: u32, next: u32) {
+        let frame = self.frames.pop().expect("validated");
+        if frame.construct == Construct::Loop {
+            self.stack = frame.end_stack;
+            return;
+        }
+        if self.frames.is_empty() {
+            return self.close(End::Jump, &[frame.label], at, next);
+        }
+        if let Some(else_label) = frame.else_label
+            && frame.reachable
+        {
+            // An `if` without `else`: its false edge arrives here too, with the parameters as results.
+            self.labels[frame.label].used = true;
+            self.fall_into(frame.label, at, next);
+            self.labels[else_label].target = self.labels[frame.label].target;
+            return;
+        }
+        if self.labels[frame.label].used {
+            self.fall_into(frame.label, at, next);
+        } else if self.open.is_some() {
+            self.stack = frame.end_stack;
+        }
+    }
+
+    fn jump(&mut self, depth: u32, at: u32, next: u32) {
+        let label = self.label_at(depth);
+        self.close(End::Jump, &[label], at, next);
+    }
+
+    fn br_if(&mut self, depth: u32, at: u32, next: u32) {
+        if self.open.is_none() {
+            return;
+        }
+        self.stack = self.stacks.drop_top(self.stack, 1);
+        let taken = self.label_at(depth);
+        let not_taken = self.label(self.stack, 0);
+        self.close(End::Branch, &[taken, not_taken], at, next);
+        self.arrive(not_taken, next);
+    }
+
+    fn br_table(&mut self, targets: &wasmparser::BrTable<'_>, at: u32, next: u32) -> Result<()> {
+        if self.open.is_none() {
+            return Ok(());
+        }
+        self.stack = self.stacks.drop_top(self.stack, 1);
+        let mut edge_of = hashbrown::HashMap::new();
+        let mut labels = Vec::new();
+        let mut table = Vec::with_capacity(targets.len() as usize + 1);
+        for depth in targets.targets().chain(std::iter::once(Ok(targets.default()))) {
+            let label = self.label_at(depth?);
+            table.push(*edge_of.entry(label).or_insert_with(|| {
+                labels.push(label);
+                labels.len() as u32 - 1
+            }));
+        }
+        self.close(End::Switch(table.into()), &labels, at, next);
+        Ok(())
+    }
+
+    fn label(&mut self, stack: StackId, arity: u32) -> usize {
+        self.labels.push(Label { target: None, stack, arity, used: false });
+        self.labels.len() - 1
+    }
+
+    fn label_at(&self, depth: u32) -> usize {
+        self.frames[self.frames.len() - 1 - depth as usize].label
+    }
+
+    fn block_types(&self, ty: BlockType) -> (Vec<ValType>, Vec<ValType>) {
+        match ty {
+            BlockType::Empty => (Vec::new(), Vec::new()),
+            BlockType::Type(t) => (Vec::new(), vec![t]),
+            BlockType::FuncType(i) => {
+                let ty = &self.info.types[i as usize];
+                (ty.params().to_vec(), ty.results().to_vec())
+            }
+        }
+    }
+
+    fn push_types(&mut self, below: StackId, types: &[ValType]) -> StackId {
+        types.iter().fold(below, |stack, &ty| self.stacks.push(stack, ty))
+    }
+
+    fn open_block(&mut self, start: u32, stack: StackId) {
+        self.stack = stack;
+        self.open = Some(Open { start, stack, ops: 0 });
+    }
+
+    /// The code before, if it gets here, goes on at `label`, which is here.
+    fn fall_into(&mut self, label: usize, at: u32, next: u32) {
+        self.close(End::Jump, &[label], at, at);
+        self.arrive(label, next);
+    }
+
+    /// `label` is the code at `start`.
+    fn arrive(&mut self, label: usize, start: u32) {
+        if self.labels[label].used {
+            self.labels[label].target = Some(Target::Block(self.blocks.len() as u32));
+            self.open_block(start, self.labels[label].stack);
+        }
+    }
+
+    /// Ends the open block with an instruction at `end`; the code from `limit` on belongs to others.
+    fn close(&mut self, how: End, labels: &[usize], end: u32, limit: u32) {
+        let Some(open) = self.open.take() else { return };
+        for &label in labels {
+            self.labels[label].used = true;
+        }
+        self.edges += labels.len();
+        self.edge_labels.push(labels.iter().copied().collect());
+        self.blocks.push(Block {
+            start: open.start,
+            end,
+            limit,
+            ops: open.ops,
+            stack: open.stack,
+            is_loop_header: false,
+            how,
+            edges: SmallVec::new(),
+        });
+    }
+
+    fn finish(mut self) -> Result<Cfg> {
+        let mut header = vec![false; self.blocks.len()];
+        for (index, labels) in self.edge_labels.iter().enumerate() {
+            for &label in labels {
+                let label = &self.labels[label];
+                let target = label.target.expect("validated: every label is reached");
+                let height = self.stacks.height(label.stack) - label.arity;
+                self.blocks[index].edges.push(Edge { target, arity: label.arity, height });
+                if let Target::Block(to) = target
+                    && to as usize <= index
+                {
+                    header[to as usize] = true;
+                }
+            }
+        }
+        for (block, is_header) in self.blocks.iter_mut().zip(header) {
+            block.is_loop_header = is_header;
+        }
+        self.stacks.compact(self.blocks.iter_mut().map(|b| &mut b.stack));
+        let cfg = Cfg {
+            func: self.func,
+            locals: self.locals,
+            params: self.params,
+            blocks: self.blocks,
+            stacks: self.stacks,
+        };
+        debug_assert_eq!(cfg.verify(), Ok(()));
+        Ok(cfg)
+    }
+}

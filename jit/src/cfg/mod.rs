@@ -1,0 +1,141 @@
+//! The control-flow graph of one wasm function: basic blocks over its bytecode.
+//!
+//! Block 0 is the entry and has no predecessors. Blocks are numbered in bytecode order, so an edge to a block that
+//! is not behind its source is a back edge, and every other edge goes forward: structured control flow makes the
+//! graph reducible. Dead code has no blocks.
+//!
+//! A later `try_table` will end a block at each call inside it: an exceptional edge is one more kind of [`End`].
+
+mod build;
+mod dump;
+mod ops;
+mod stack;
+
+use smallvec::SmallVec;
+use wasmparser::ValType;
+use wprof_profiler as profiler;
+
+pub use build::build;
+pub(crate) use ops::operators;
+pub use ops::{is_structure, ops_before};
+pub use stack::{StackId, TypeStacks};
+
+/// Where an edge leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Target {
+    /// A block of the same function.
+    Block(u32),
+    /// Out of the function.
+    Exit,
+}
+
+/// One way out of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Edge {
+    /// Where to.
+    pub target: Target,
+    /// How many values from the top of the operand stack go along.
+    pub arity: u32,
+    /// The depth at which the target expects the first of them; what lies above in the source's stack is dropped.
+    pub height: u32,
+}
+
+/// How a block ends, and so what its edges mean.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// One edge, always taken.
+    Jump,
+    /// Pops an i32; edge 0 is taken if it is not zero, edge 1 otherwise.
+    Branch,
+    /// Pops an i32 `i`; edge `table[i]` is taken, the last entry being the default. Equal targets share an edge.
+    Switch(Box<[u32]>),
+    /// A tail call; its edge leads to `Exit`.
+    TailCall,
+    /// No edge: the block always traps.
+    Trap,
+}
+
+/// A basic block.
+#[derive(Clone, Debug)]
+pub struct Block {
+    /// Byte offset in the module of its first instruction.
+    pub start: u32,
+    /// Byte offset of the instruction that ends it; equal to `limit` if it just falls through.
+    pub end: u32,
+    /// Byte offset behind its last instruction.
+    pub limit: u32,
+    /// Number of instructions, those that only mark structure (`block`, `loop`, `else`, `end`) not counted.
+    pub ops: u32,
+    /// Types of the operand stack at entry.
+    pub stack: StackId,
+    /// Whether a back edge leads here.
+    pub is_loop_header: bool,
+    /// How it ends.
+    pub how: End,
+    /// Its edges.
+    pub edges: SmallVec<[Edge; 2]>,
+}
+
+/// The control-flow graph of one function.
+#[derive(Clone, Debug)]
+pub struct Cfg {
+    /// Function index.
+    pub func: u32,
+    /// Types of the locals, parameters first.
+    pub locals: Vec<ValType>,
+    /// How many locals are parameters.
+    pub params: u32,
+    /// The blocks, in bytecode order.
+    pub blocks: Vec<Block>,
+    /// Operand stack types that blocks refer to.
+    pub stacks: TypeStacks,
+}
+
+impl Cfg {
+    /// The graph as `profiler` sees it. Edge ids count the edges of block 0, then those of block 1, and so on.
+    pub fn shape(&self) -> profiler::Cfg {
+        let exit = self.blocks.len() as u32;
+        let edges = self.blocks.iter().zip(0u32..).flat_map(|(block, from)| {
+            block.edges.iter().map(move |edge| match edge.target {
+                Target::Block(to) => (from, to),
+                Target::Exit => (from, exit),
+            })
+        });
+        profiler::Cfg::from_pairs(exit, &edges.collect::<Vec<_>>()).expect("edges lead to blocks or the exit")
+    }
+
+    /// The block that holds byte `offset` of the module; `None` for dead code.
+    pub fn block_at(&self, offset: u32) -> Option<u32> {
+        let i = self.blocks.partition_point(|b| b.limit <= offset);
+        self.blocks.get(i).filter(|b| b.start <= offset).map(|_| i as u32)
+    }
+
+    /// Checks what the documentation promises.
+    ///
+    /// # Errors
+    /// The first violation.
+    pub fn verify(&self) -> Result<(), String> {
+        let count = self.blocks.len() as u32;
+        let mut targeted = vec![false; self.blocks.len()];
+        for (block, index) in self.blocks.iter().zip(0u32..) {
+            if !(block.start <= block.end && block.end <= block.limit) {
+                return Err(format!("block {index}: bad range"));
+            }
+            for edge in &block.edges {
+                let Target::Block(to) = edge.target else { continue };
+                if to == 0 || to >= count {
+                    return Err(format!("block {index}: edge to block {to} of {count}"));
+                }
+                targeted[to as usize] = true;
+                let expected = self.stacks.height(self.blocks[to as usize].stack);
+                if edge.height + edge.arity != expected {
+                    return Err(format!("block {index}: edge to {to} brings {} operands", edge.height + edge.arity));
+                }
+            }
+        }
+        match targeted.iter().skip(1).position(|t| !t) {
+            Some(i) => Err(format!("block {} is unreachable", i + 1)),
+            None => Ok(()),
+        }
+    }
+}

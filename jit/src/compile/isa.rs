@@ -1,0 +1,45 @@
+//! The two code generators of an engine: one for good code, one for code that is needed quickly.
+
+use cranelift_codegen::isa::OwnedTargetIsa;
+use cranelift_codegen::settings::{self, Configurable};
+
+use super::CompilerOptions;
+use crate::CompileError;
+
+/// Optimised code.
+pub(super) fn best(options: &CompilerOptions) -> Result<OwnedTargetIsa, CompileError> {
+    isa(options, &[("opt_level", "speed"), ("regalloc_algorithm", "backtracking")])
+}
+
+/// The fastest compilation, for trampolines.
+pub(super) fn fast(options: &CompilerOptions) -> Result<OwnedTargetIsa, CompileError> {
+    isa(options, &[("opt_level", "none"), ("regalloc_algorithm", "single_pass")])
+}
+
+fn isa(options: &CompilerOptions, own: &[(&str, &str)]) -> Result<OwnedTargetIsa, CompileError> {
+    let switch = |on: bool| if on { "true" } else { "false" };
+    let common = [
+        // The frame walk of backtraces and traps needs frame pointers.
+        ("preserve_frame_pointers", "true"),
+        // A guard page below the stack catches overflow if every page of a large frame is touched.
+        ("enable_probestack", "true"),
+        ("probestack_strategy", "inline"),
+        // A wasm function may have more results than there are registers.
+        ("enable_multi_ret_implicit_sret", "true"),
+        ("unwind_info", "false"),
+        ("enable_nan_canonicalization", switch(options.canonical_nans)),
+        ("enable_heap_access_spectre_mitigation", switch(options.spectre_guards)),
+        ("enable_table_access_spectre_mitigation", switch(options.spectre_guards)),
+        ("enable_verifier", switch(options.verify)),
+    ];
+    let mut flags = settings::builder();
+    for (name, value) in common.iter().chain(own) {
+        flags.set(name, value).map_err(|e| unusable(&format!("{name}={value}: {e}")))?;
+    }
+    let target = cranelift_native::builder().map_err(unusable)?;
+    target.finish(settings::Flags::new(flags)).map_err(|e| unusable(&e.to_string()))
+}
+
+fn unusable(message: &str) -> CompileError {
+    CompileError::Codegen { func: 0, message: format!("this machine is not supported: {message}") }
+}

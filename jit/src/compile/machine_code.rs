@@ -1,0 +1,119 @@
+//! Machine code with its tables: where it may trap, where it calls, what must be patched in.
+
+use cranelift_codegen::binemit::Reloc as RelocKind;
+use cranelift_codegen::control::ControlPlane;
+use cranelift_codegen::ir::{ExternalName, LibCall};
+use cranelift_codegen::isa::TargetIsa;
+use cranelift_codegen::{Context, FinalizedRelocTarget, MachSrcLoc};
+
+use crate::CompileError;
+use crate::abi::TrapCode;
+
+/// Where in the wasm code a piece of machine code comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Origin {
+    /// Function index.
+    pub func: u32,
+    /// Block of that function's CFG.
+    pub block: u32,
+    /// Byte offset of the instruction in the module.
+    pub offset: u32,
+}
+
+/// A place where the code may trap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TrapSite {
+    /// Byte offset in the code of the instruction that faults.
+    pub pc: u32,
+    /// Why.
+    pub code: TrapCode,
+    /// The wasm instruction; `None` in trampolines.
+    pub origin: Option<Origin>,
+}
+
+/// A call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallSite {
+    /// Byte offset in the code at which the callee returns.
+    pub return_pc: u32,
+    /// The wasm instruction; `None` in trampolines.
+    pub origin: Option<Origin>,
+}
+
+/// An absolute 64-bit address to be written into the code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reloc {
+    /// Byte offset in the code.
+    pub offset: u32,
+    /// The runtime routine whose address goes there.
+    pub target: LibCall,
+    /// To be added to the address.
+    pub addend: i64,
+}
+
+/// The machine code of one function. Sites are sorted by pc.
+#[derive(Clone, Debug, Default)]
+pub struct MachineCode {
+    /// The code; position independent but for `relocs`.
+    pub bytes: Vec<u8>,
+    /// Required alignment in bytes, a power of two.
+    pub align: u32,
+    /// Addresses to write into it.
+    pub relocs: Vec<Reloc>,
+    /// Where it may trap.
+    pub traps: Vec<TrapSite>,
+    /// Where it calls.
+    pub calls: Vec<CallSite>,
+}
+
+/// Compiles `context.func`. Source locations in it are indices into `origins`.
+pub(super) fn generate(
+    func: u32,
+    context: &mut Context,
+    isa: &dyn TargetIsa,
+    origins: &[Origin],
+) -> Result<MachineCode, CompileError> {
+    let code = context
+        .compile(isa, &mut ControlPlane::default())
+        .map_err(|e| CompileError::Codegen { func, message: format!("{:?}", e.inner) })?;
+    let buffer = &code.buffer;
+    let locations = buffer.get_srclocs_sorted();
+    let origin = |pc: u32| origin_at(locations, pc).and_then(|i| origins.get(i as usize).copied());
+    let mut traps: Vec<TrapSite> = buffer
+        .traps()
+        .iter()
+        .filter_map(|t| Some(TrapSite { pc: t.offset, code: TrapCode::from_clif(t.code)?, origin: origin(t.offset) }))
+        .collect();
+    traps.sort_by_key(|t| t.pc);
+    let mut calls: Vec<CallSite> = buffer
+        .call_sites()
+        .map(|c| CallSite { return_pc: c.ret_addr, origin: origin(c.ret_addr.saturating_sub(1)) })
+        .collect();
+    calls.sort_by_key(|c| c.return_pc);
+    let relocs = buffer.relocs().iter().map(|r| reloc(func, r)).collect::<Result<_, _>>()?;
+    Ok(MachineCode { bytes: buffer.data().to_vec(), align: buffer.alignment.max(16), relocs, traps, calls })
+}
+
+/// The disassembly of `context.func`.
+pub(super) fn disassemble(func: u32, context: &mut Context, isa: &dyn TargetIsa) -> Result<String, CompileError> {
+    context.set_disasm(true);
+    let code = context
+        .compile(isa, &mut ControlPlane::default())
+        .map_err(|e| CompileError::Codegen { func, message: format!("{:?}", e.inner) })?;
+    Ok(code.vcode.clone().unwrap_or_default())
+}
+
+fn origin_at(locations: &[MachSrcLoc<cranelift_codegen::Final>], pc: u32) -> Option<u32> {
+    let i = locations.partition_point(|l| l.end <= pc);
+    let l = locations.get(i)?;
+    (l.start <= pc && !l.loc.is_default()).then(|| l.loc.bits())
+}
+
+fn reloc(func: u32, reloc: &cranelift_codegen::FinalizedMachReloc) -> Result<Reloc, CompileError> {
+    match (&reloc.target, reloc.kind) {
+        (FinalizedRelocTarget::ExternalName(ExternalName::LibCall(target)), RelocKind::Abs8) => {
+            Ok(Reloc { offset: reloc.offset, target: *target, addend: reloc.addend })
+        }
+        (target, kind) => Err(CompileError::Codegen { func, message: format!("relocation {kind:?} to {target:?}") }),
+    }
+}

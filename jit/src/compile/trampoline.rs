@@ -1,0 +1,130 @@
+//! Trampolines: the code between host and wasm.
+
+use cranelift_codegen::Context;
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{
+    BlockArg, BlockCall, ExceptionTableData, ExceptionTableItem, InstBuilder, MemFlagsData, Signature,
+    StackSlotData, StackSlotKind, Value, types,
+};
+use cranelift_codegen::isa::TargetIsa;
+use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
+use wasmparser::{FuncType, ValType};
+
+use super::machine_code::{self, MachineCode};
+use crate::CompileError;
+use crate::abi::{
+    TrapCode, activation, array_call_signature, clif_type, host_call_signature, host_context, store_context, value,
+    vmctx, wasm_signature,
+};
+
+/// Compiles the function that `build` writes.
+fn compile(
+    isa: &dyn TargetIsa,
+    signature: Signature,
+    build: impl FnOnce(&mut FunctionBuilder<'_>, Vec<Value>),
+) -> Result<MachineCode, CompileError> {
+    let mut context = Context::new();
+    let mut builder_context = FunctionBuilderContext::new();
+    context.func.signature = signature;
+    let mut builder = FunctionBuilder::new(&mut context.func, &mut builder_context);
+    let entry = builder.create_block();
+    builder.append_block_params_for_function_params(entry);
+    builder.switch_to_block(entry);
+    let params = builder.block_params(entry).to_vec();
+    build(&mut builder, params);
+    builder.seal_all_blocks();
+    builder.finalize(isa.frontend_config());
+    machine_code::generate(0, &mut context, isa, &[])
+}
+
+fn load_values(builder: &mut FunctionBuilder<'_>, types: &[ValType], from: Value) -> Vec<Value> {
+    let offsets = (0..).step_by(value::SIZE as usize);
+    let mut load = |(&ty, offset): (&ValType, i32)| {
+        builder.ins().load(clif_type(ty), MemFlagsData::trusted(), from, offset)
+    };
+    types.iter().zip(offsets).map(&mut load).collect()
+}
+
+fn store_values(builder: &mut FunctionBuilder<'_>, values: &[Value], to: Value) {
+    for (&value, offset) in values.iter().zip((0..).step_by(value::SIZE as usize)) {
+        builder.ins().store(MemFlagsData::trusted(), value, to, offset);
+    }
+}
+
+/// See [`array_call_signature`]. The activation is filled so that the signal handler can continue at the handler,
+/// with this frame's stack and frame pointers: Cranelift keeps nothing in registers across an exceptional edge.
+pub(super) fn host_to_wasm(isa: &dyn TargetIsa, ty: &FuncType) -> Result<MachineCode, CompileError> {
+    compile(isa, array_call_signature(isa.default_call_conv()), |builder, params| {
+        let [vmctx, caller, code, values, activation] = params[..] else { unreachable!("five parameters") };
+        let returned = builder.create_block();
+        let trapped = builder.create_block();
+        let call_block = builder.create_block();
+        builder.ins().jump(call_block, &[]);
+        builder.switch_to_block(call_block);
+        let trusted = MemFlagsData::trusted();
+        let stack_pointer = builder.ins().get_stack_pointer(types::I64);
+        let frame_pointer = builder.ins().get_frame_pointer(types::I64);
+        let handler = builder.ins().get_exception_handler_address(types::I64, call_block, 0);
+        builder.ins().store(trusted, stack_pointer, activation, activation::SP);
+        builder.ins().store(trusted, frame_pointer, activation, activation::FP);
+        builder.ins().store(trusted, handler, activation, activation::HANDLER);
+
+        let mut args = vec![vmctx, caller];
+        args.extend(load_values(builder, ty.params(), values));
+        let signature = wasm_signature(ty);
+        let results: Vec<Value> =
+            signature.returns.iter().map(|r| builder.append_block_param(returned, r.value_type)).collect();
+        let signature = builder.import_signature(signature);
+        let normal: Vec<BlockArg> = (0..results.len() as u32).map(BlockArg::TryCallRet).collect();
+        let pool = &mut builder.func.dfg.value_lists;
+        let normal = BlockCall::new(returned, normal, pool);
+        let exceptional = BlockCall::new(trapped, [], pool);
+        let table = ExceptionTableData::new(signature, normal, [ExceptionTableItem::Default(exceptional)]);
+        let table = builder.func.dfg.exception_tables.push(table);
+        builder.ins().try_call_indirect(code, &args, table);
+
+        builder.switch_to_block(returned);
+        store_values(builder, &results, values);
+        let zero = builder.ins().iconst(types::I32, 0);
+        builder.ins().return_(&[zero]);
+        builder.switch_to_block(trapped);
+        let one = builder.ins().iconst(types::I32, 1);
+        builder.ins().return_(&[one]);
+    })
+}
+
+/// A wasm function that calls the host function of its [`host_context`]: leaves its frame pointer for backtraces,
+/// refuses to start when too little stack is left for the host, and traps when the host reports failure.
+pub(super) fn wasm_to_host(isa: &dyn TargetIsa, ty: &FuncType) -> Result<MachineCode, CompileError> {
+    compile(isa, wasm_signature(ty), |builder, params| {
+        let (context, caller) = (params[0], params[1]);
+        let trusted = MemFlagsData::trusted();
+        let store = builder.ins().load(types::I64, trusted, caller, vmctx::STORE);
+        let frame_pointer = builder.ins().get_frame_pointer(types::I64);
+        builder.ins().store(trusted, frame_pointer, store, store_context::EXIT_FP);
+        let limit = builder.ins().load(types::I64, trusted, store, store_context::STACK_LIMIT);
+        let stack_pointer = builder.ins().get_stack_pointer(types::I64);
+        let low = builder.ins().icmp(IntCC::UnsignedLessThan, stack_pointer, limit);
+        builder.ins().trapnz(low, TrapCode::Host.to_clif());
+
+        let count = ty.params().len().max(ty.results().len()).max(1) as u32;
+        let slot = StackSlotData::new(StackSlotKind::ExplicitSlot, count * value::SIZE, 4);
+        let slot = builder.create_sized_stack_slot(slot);
+        let values = builder.ins().stack_addr(types::I64, slot, 0);
+        store_values(builder, &params[2..], values);
+        let signature = builder.import_signature(host_call_signature(isa.default_call_conv()));
+        let func = builder.ins().load(types::I64, trusted, context, host_context::FUNC);
+        let call = builder.ins().call_indirect(signature, func, &[context, caller, values]);
+        let status = builder.inst_results(call)[0];
+        builder.ins().trapnz(status, TrapCode::Host.to_clif());
+        let results = load_values(builder, ty.results(), values);
+        builder.ins().return_(&results);
+    })
+}
+
+/// See `Compiler::raise`.
+pub(super) fn raise(isa: &dyn TargetIsa) -> Result<MachineCode, CompileError> {
+    compile(isa, wasm_signature(&FuncType::new([], [])), |builder, _| {
+        builder.ins().trap(TrapCode::Host.to_clif());
+    })
+}

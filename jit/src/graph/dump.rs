@@ -1,0 +1,35 @@
+//! The text form of a [`BlockGraph`].
+
+use std::fmt;
+
+use super::{BlockGraph, Probe, Probes};
+
+fn probes(f: &mut fmt::Formatter<'_>, probes: &Probes) -> fmt::Result {
+    for probe in probes {
+        match probe {
+            Probe::Count(counter) => write!(f, " count[{counter}]")?,
+            Probe::Poll => f.write_str(" poll")?,
+        }
+    }
+    Ok(())
+}
+
+impl fmt::Display for BlockGraph {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, node) in self.nodes.iter().enumerate() {
+            write!(f, "node{index} = block{}", node.block)?;
+            probes(f, &node.probes)?;
+            writeln!(f)?;
+            for (edge, wire) in node.wires.iter().enumerate() {
+                write!(f, "    edge {edge} -> ")?;
+                match wire.to {
+                    Some(to) => write!(f, "node{to}")?,
+                    None => f.write_str("exit")?,
+                }
+                probes(f, &wire.probes)?;
+                writeln!(f)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,132 @@
+//! Block graphs: the one form of everything that is compiled.
+//!
+//! A node is a *copy* of a CFG block; wire k of a node is its block's edge k, leading to a copy of that edge's target.
+//! Probes stand on wires and at node entries. Plain code has one node a block; tail duplication, inlining and
+//! unrolling copy more.
+
+mod dump;
+
+use smallvec::SmallVec;
+
+use crate::cfg::{Cfg, Target};
+use crate::compile::Plan;
+
+/// Something that a version of a function does besides what the wasm code says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Probe {
+    /// Add one to a counter of the instance.
+    Count(u32),
+    /// Let the host interrupt.
+    Poll,
+}
+
+/// Probes of one place, in order.
+pub type Probes = SmallVec<[Probe; 1]>;
+
+/// The copy of an edge.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wire {
+    /// The node it leads to; `None` if the edge leaves the function.
+    pub to: Option<u32>,
+    /// What crossing it does.
+    pub probes: Probes,
+}
+
+/// A copy of a block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// The block it copies.
+    pub block: u32,
+    /// What entering it does, before its first instruction.
+    pub probes: Probes,
+    /// Copies of the block's edges, in their order.
+    pub wires: SmallVec<[Wire; 2]>,
+}
+
+/// A graph of copies of one function's blocks. Node 0 is the entry.
+///
+/// **Invariant**: nodes stand in an order in which every node but the first follows one of its predecessors.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockGraph {
+    /// The nodes.
+    pub nodes: Vec<Node>,
+}
+
+impl BlockGraph {
+    /// Each block once, without probes.
+    pub fn plain(cfg: &Cfg) -> BlockGraph {
+        let node = |(block, index): (&crate::cfg::Block, u32)| Node {
+            block: index,
+            probes: Probes::new(),
+            wires: block
+                .edges
+                .iter()
+                .map(|edge| match edge.target {
+                    Target::Block(to) => Wire { to: Some(to), probes: Probes::new() },
+                    Target::Exit => Wire { to: None, probes: Probes::new() },
+                })
+                .collect(),
+        };
+        BlockGraph { nodes: cfg.blocks.iter().zip(0..).map(node).collect() }
+    }
+
+    /// Each block once, with the counters of `plan`, the first of which is counter `first` of the instance.
+    pub fn instrumented(cfg: &Cfg, plan: &Plan, first: u32) -> BlockGraph {
+        let mut graph = BlockGraph::plain(cfg);
+        match plan {
+            Plan::Off => {}
+            Plan::Blocks => {
+                for (node, counter) in graph.nodes.iter_mut().zip(first..) {
+                    node.probes.push(Probe::Count(counter));
+                }
+            }
+            Plan::Chords(plan) => {
+                let mut wires: Vec<&mut Wire> = graph.nodes.iter_mut().flat_map(|n| &mut n.wires).collect();
+                for (edge, counter) in plan.counted.iter().zip(first..) {
+                    wires[edge.index()].probes.push(Probe::Count(counter));
+                }
+            }
+        }
+        graph
+    }
+
+    /// Adds a poll at the function's entry and at every loop header, so that every run of machine code polls after
+    /// a bounded number of blocks.
+    pub fn add_polls(&mut self, cfg: &Cfg) {
+        for (index, node) in self.nodes.iter_mut().enumerate() {
+            if index == 0 || cfg.blocks[node.block as usize].is_loop_header {
+                node.probes.push(Probe::Poll);
+            }
+        }
+    }
+
+    /// Checks the invariant, and that each node has its block's wires.
+    ///
+    /// # Errors
+    /// The first violation.
+    pub fn verify(&self, cfg: &Cfg) -> Result<(), String> {
+        let mut reached = vec![false; self.nodes.len()];
+        for (index, node) in self.nodes.iter().enumerate() {
+            let block = &cfg.blocks[node.block as usize];
+            if index > 0 && !reached[index] {
+                return Err(format!("node {index} stands before its predecessors"));
+            }
+            if node.wires.len() != block.edges.len() {
+                return Err(format!("node {index}: {} wires for {} edges", node.wires.len(), block.edges.len()));
+            }
+            for (wire, edge) in node.wires.iter().zip(&block.edges) {
+                let target = match wire.to {
+                    None => Target::Exit,
+                    Some(to) => Target::Block(self.nodes.get(to as usize).map_or(u32::MAX, |n| n.block)),
+                };
+                if target != edge.target {
+                    return Err(format!("node {index}: a wire leads to {target}, its edge to {}", edge.target));
+                }
+                if let Some(to) = wire.to {
+                    reached[to as usize] = true;
+                }
+            }
+        }
+        Ok(())
+    }
+}

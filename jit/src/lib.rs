@@ -1,0 +1,25 @@
+//! Wasm to machine code, by way of block graphs.
+//!
+//! ```text
+//! bytes -> module::parse -> ModuleInfo
+//!       -> cfg::build    -> Cfg          one function, basic blocks over its bytecode
+//!       -> graph         -> BlockGraph   copies of blocks, wires with probes
+//!       -> translate     -> CLIF
+//!       -> compile       -> machine code with its trap sites and call sites
+//! ```
+//!
+//! Everything here is pure: code is *emitted*, never run, and nothing is `unsafe`. What running code expects of
+//! memory stands in [`abi`], once, for the translator and the `vm` crate alike.
+#![forbid(unsafe_code)]
+
+pub mod abi;
+pub mod cfg;
+pub mod compile;
+mod error;
+pub mod graph;
+pub mod limits;
+pub mod module;
+mod translate;
+
+
+pub use error::CompileError;

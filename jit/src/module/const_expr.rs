@@ -1,0 +1,90 @@
+//! Constant expressions: initial values of globals, offsets and elements of segments.
+
+use wasmparser::{BinaryReaderError, Operator};
+
+/// One instruction of a constant expression, for a stack machine.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ConstOp {
+    /// Push an i32.
+    I32(i32),
+    /// Push an i64.
+    I64(i64),
+    /// Push an f32, as bits.
+    F32(u32),
+    /// Push an f64, as bits.
+    F64(u64),
+    /// Push a v128.
+    V128([u8; 16]),
+    /// Push the value of an immutable global.
+    GlobalGet(u32),
+    /// Push a null reference.
+    RefNull,
+    /// Push a reference to a function.
+    RefFunc(u32),
+    /// i32 arithmetic on the two topmost values.
+    I32Binary(ConstArith),
+    /// i64 arithmetic on the two topmost values.
+    I64Binary(ConstArith),
+}
+
+/// The arithmetic of extended constants; all of it wraps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConstArith {
+    /// Addition.
+    Add,
+    /// Subtraction.
+    Sub,
+    /// Multiplication.
+    Mul,
+}
+
+/// A validated constant expression in postfix order; leaves exactly one value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ConstExpr(pub Vec<ConstOp>);
+
+impl ConstExpr {
+    /// Reads an expression. `Ok(None)` if it holds an instruction outside this build's features.
+    pub(super) fn read(expr: &wasmparser::ConstExpr<'_>) -> Result<Option<ConstExpr>, BinaryReaderError> {
+        let mut ops = Vec::new();
+        for op in expr.get_operators_reader() {
+            let op = op?;
+            if matches!(op, Operator::End) {
+                break;
+            }
+            match const_op(&op) {
+                Some(op) => ops.push(op),
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(ConstExpr(ops)))
+    }
+
+    /// The functions that the expression refers to.
+    pub fn funcs(&self) -> impl Iterator<Item = u32> + '_ {
+        self.0.iter().filter_map(|op| match op {
+            ConstOp::RefFunc(f) => Some(*f),
+            _ => None,
+        })
+    }
+}
+
+fn const_op(op: &Operator<'_>) -> Option<ConstOp> {
+    use ConstArith::{Add, Mul, Sub};
+    Some(match *op {
+        Operator::I32Const { value } => ConstOp::I32(value),
+        Operator::I64Const { value } => ConstOp::I64(value),
+        Operator::F32Const { value } => ConstOp::F32(value.bits()),
+        Operator::F64Const { value } => ConstOp::F64(value.bits()),
+        Operator::V128Const { value } => ConstOp::V128(*value.bytes()),
+        Operator::GlobalGet { global_index } => ConstOp::GlobalGet(global_index),
+        Operator::RefNull { .. } => ConstOp::RefNull,
+        Operator::RefFunc { function_index } => ConstOp::RefFunc(function_index),
+        Operator::I32Add => ConstOp::I32Binary(Add),
+        Operator::I32Sub => ConstOp::I32Binary(Sub),
+        Operator::I32Mul => ConstOp::I32Binary(Mul),
+        Operator::I64Add => ConstOp::I64Binary(Add),
+        Operator::I64Sub => ConstOp::I64Binary(Sub),
+        Operator::I64Mul => ConstOp::I64Binary(Mul),
+        _ => return None,
+    })
+}

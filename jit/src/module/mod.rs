@@ -1,0 +1,190 @@
+//! A parsed and validated module: everything but the function bodies, which stay bytes until they are needed.
+//!
+//! Index spaces are wasm's: imports first. `imported_*` says how many of each are imports.
+
+mod const_expr;
+mod parse;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use wasmparser::{FuncType, GlobalType, MemoryType, TableType, ValType, ValidatorResources, WasmFeatures};
+
+pub use const_expr::{ConstArith, ConstExpr, ConstOp};
+pub use parse::{ModuleError, features, parse};
+
+/// What an import or export is, with its index in its index space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Entity {
+    /// Function index.
+    Func(u32),
+    /// Table index.
+    Table(u32),
+    /// Memory index.
+    Memory(u32),
+    /// Global index.
+    Global(u32),
+}
+
+/// One import.
+#[derive(Clone, Debug)]
+pub struct Import {
+    /// The module it is imported from.
+    pub module: String,
+    /// Its name there.
+    pub name: String,
+    /// What it becomes here.
+    pub entity: Entity,
+}
+
+/// A global: its type, and its initial value unless it is imported.
+#[derive(Clone, Debug)]
+pub struct Global {
+    /// Type and mutability.
+    pub ty: GlobalType,
+    /// `None` for imports.
+    pub init: Option<ConstExpr>,
+}
+
+/// When a segment is applied.
+#[derive(Clone, Debug)]
+pub enum SegmentMode {
+    /// At instantiation, to table or memory `target`.
+    Active {
+        /// Table or memory index.
+        target: u32,
+        /// First element or byte.
+        offset: ConstExpr,
+    },
+    /// By `table.init` or `memory.init`.
+    Passive,
+    /// Never: it only declares functions for `ref.func`.
+    Declared,
+}
+
+/// The contents of an element segment.
+#[derive(Clone, Debug)]
+pub enum ElementItems {
+    /// Function indices.
+    Funcs(Vec<u32>),
+    /// One expression an element.
+    Exprs(Vec<ConstExpr>),
+}
+
+/// An element segment.
+#[derive(Clone, Debug)]
+pub struct ElementSegment {
+    /// When it is applied.
+    pub mode: SegmentMode,
+    /// What it holds.
+    pub items: ElementItems,
+}
+
+/// A data segment.
+#[derive(Clone, Debug)]
+pub struct DataSegment {
+    /// When it is applied.
+    pub mode: SegmentMode,
+    /// Its bytes, as a range of the module's.
+    pub bytes: Range<usize>,
+}
+
+/// A module without its code.
+#[derive(Clone)]
+pub struct ModuleInfo {
+    /// Function types by type index.
+    pub types: Vec<FuncType>,
+    /// Imports, in order.
+    pub imports: Vec<Import>,
+    /// Type index of each function.
+    pub funcs: Vec<u32>,
+    /// How many functions are imports.
+    pub imported_funcs: u32,
+    /// Byte range of each defined function's body (locals and code) in the module.
+    pub bodies: Vec<Range<usize>>,
+    /// Tables.
+    pub tables: Vec<TableType>,
+    /// How many tables are imports.
+    pub imported_tables: u32,
+    /// Memories.
+    pub memories: Vec<MemoryType>,
+    /// How many memories are imports.
+    pub imported_memories: u32,
+    /// Globals.
+    pub globals: Vec<Global>,
+    /// How many globals are imports.
+    pub imported_globals: u32,
+    /// Exports, in order.
+    pub exports: Vec<(String, Entity)>,
+    /// Exports by name.
+    pub export_index: HashMap<String, Entity>,
+    /// The start function.
+    pub start: Option<u32>,
+    /// Element segments.
+    pub elements: Vec<ElementSegment>,
+    /// Data segments.
+    pub data: Vec<DataSegment>,
+    /// Defined functions that can be reached as values (exported, in a segment, in a global), ascending: each has a
+    /// func_ref in the vmctx. Imported functions bring theirs along.
+    pub escaped_funcs: Vec<u32>,
+    /// Custom sections: name and byte range of the contents.
+    pub custom_sections: Vec<(String, Range<usize>)>,
+    /// Byte range of the code section's contents; DWARF addresses are relative to its start.
+    pub code_section: Range<usize>,
+    pub(crate) resources: Option<ValidatorResources>,
+    pub(crate) features: WasmFeatures,
+    /// The module's bytes.
+    pub bytes: Arc<[u8]>,
+}
+
+impl std::fmt::Debug for ModuleInfo {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ModuleInfo").field("funcs", &self.funcs.len()).field("bytes", &self.bytes.len()).finish()
+    }
+}
+
+impl ModuleInfo {
+    /// The type of function `func`.
+    pub fn func_type(&self, func: u32) -> &FuncType {
+        &self.types[self.funcs[func as usize] as usize]
+    }
+
+    /// Number of functions with a body here.
+    pub fn defined_funcs(&self) -> u32 {
+        self.bodies.len() as u32
+    }
+
+    /// The bytes of a defined function's body.
+    pub fn body(&self, func: u32) -> Range<usize> {
+        self.bodies[(func - self.imported_funcs) as usize].clone()
+    }
+
+    /// Whether `func` is an import.
+    pub fn is_imported_func(&self, func: u32) -> bool {
+        func < self.imported_funcs
+    }
+
+    /// Position of `func` in `escaped_funcs`.
+    pub fn escaped_index(&self, func: u32) -> Option<u32> {
+        self.escaped_funcs.binary_search(&func).ok().map(|i| i as u32)
+    }
+
+    /// The type of global `global`'s value.
+    pub fn global_type(&self, global: u32) -> ValType {
+        self.globals[global as usize].ty.content_type
+    }
+
+    /// The defined function whose body holds byte `offset` of the module.
+    pub fn func_at(&self, offset: usize) -> Option<u32> {
+        let i = self.bodies.partition_point(|b| b.end <= offset);
+        let body = self.bodies.get(i)?;
+        body.contains(&offset).then_some(i as u32 + self.imported_funcs)
+    }
+
+    /// The contents of the first custom section called `name`.
+    pub fn custom_section(&self, name: &str) -> Option<&[u8]> {
+        let (_, range) = self.custom_sections.iter().find(|(n, _)| n == name)?;
+        Some(&self.bytes[range.clone()])
+    }
+}

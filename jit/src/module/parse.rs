@@ -1,0 +1,301 @@
+//! Parsing and validating a whole module, once, at load.
+//!
+//! Input: bytes of a binary module. Output: [`ModuleInfo`]. Function bodies are validated, on all cores when there
+//! are many, and otherwise left alone.
+//! Source: WebAssembly 2.0 with relaxed SIMD, tail calls, extended constants, multi-memory, memory64.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use wasmparser::{
+    BinaryReaderError, DataKind, ElementItems as RawItems, ElementKind, ExternalKind, FuncToValidate,
+    FuncValidatorAllocations, FunctionBody, Parser, Payload, TypeRef, ValidPayload, Validator, ValidatorResources,
+    WasmFeatures,
+};
+
+use super::{
+    ConstExpr, DataSegment, ElementItems, ElementSegment, Entity, Global, Import, ModuleInfo, SegmentMode,
+};
+
+/// Why bytes are not a module that this engine accepts.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{message} (at offset {offset:#x})")]
+pub struct ModuleError {
+    /// Byte offset in the input.
+    pub offset: usize,
+    /// What is wrong, lower case, without a full stop.
+    pub message: String,
+}
+
+impl ModuleError {
+    fn new(offset: usize, message: impl Into<String>) -> ModuleError {
+        ModuleError { offset, message: message.into() }
+    }
+}
+
+impl From<BinaryReaderError> for ModuleError {
+    fn from(e: BinaryReaderError) -> Self {
+        ModuleError::new(e.offset() as usize, e.message())
+    }
+}
+
+type Result<T> = std::result::Result<T, ModuleError>;
+
+/// The proposals that this engine accepts.
+pub fn features() -> WasmFeatures {
+    WasmFeatures::WASM2
+        | WasmFeatures::RELAXED_SIMD
+        | WasmFeatures::TAIL_CALL
+        | WasmFeatures::EXTENDED_CONST
+        | WasmFeatures::MULTI_MEMORY
+        | WasmFeatures::MEMORY64
+}
+
+/// Parses and validates `bytes`.
+///
+/// # Errors
+/// The first thing that is malformed, invalid, or outside [`features`], with its offset.
+pub fn parse(bytes: Arc<[u8]>) -> Result<ModuleInfo> {
+    let mut info = ModuleInfo::empty(bytes.clone());
+    let mut validator = Validator::new_with_features(info.features);
+    let mut bodies = Vec::new();
+    for payload in Parser::new(0).parse_all(&bytes) {
+        let payload = payload?;
+        if let ValidPayload::Func(func, body) = validator.payload(&payload)? {
+            info.resources.get_or_insert_with(|| func.resources.clone());
+            bodies.push((func, body));
+        }
+        info.add(payload)?;
+    }
+    validate_bodies(bodies)?;
+    info.escaped_funcs = info.find_escaped();
+    info.export_index = info.exports.iter().cloned().collect();
+    Ok(info)
+}
+
+type Body<'a> = (FuncToValidate<ValidatorResources>, FunctionBody<'a>);
+
+/// Bytes of code below which starting threads does not pay.
+const PARALLEL_FROM: usize = 1 << 20;
+
+fn validate_bodies(mut bodies: Vec<Body<'_>>) -> Result<()> {
+    let size: usize = bodies.iter().map(|(_, body)| (body.range().end - body.range().start) as usize).sum();
+    let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
+    if size < PARALLEL_FROM || threads == 1 {
+        return validate_all(bodies);
+    }
+    // Neighbours go to different threads, so that one region of large functions is shared out.
+    let mut shares: Vec<Vec<Body<'_>>> = (0..threads).map(|_| Vec::new()).collect();
+    for (i, body) in bodies.drain(..).enumerate() {
+        shares[i % threads].push(body);
+    }
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = shares.into_iter().map(|share| scope.spawn(|| validate_all(share))).collect();
+        let results = workers.into_iter().map(|w| w.join().expect("validation does not panic"));
+        results.filter_map(std::result::Result::err).min_by_key(|e| e.offset).map_or(Ok(()), Err)
+    })
+}
+
+fn validate_all(bodies: Vec<Body<'_>>) -> Result<()> {
+    let mut allocations = FuncValidatorAllocations::default();
+    for (func, body) in bodies {
+        let mut validator = func.into_validator(allocations);
+        validator.validate(&body)?;
+        allocations = validator.into_allocations();
+    }
+    Ok(())
+}
+
+fn range(range: Range<u64>) -> Range<usize> {
+    range.start as usize..range.end as usize
+}
+
+fn const_expr(expr: &wasmparser::ConstExpr<'_>) -> Result<ConstExpr> {
+    let offset = expr.get_binary_reader().original_position() as usize;
+    ConstExpr::read(expr)?.ok_or_else(|| ModuleError::new(offset, "constant expression not supported"))
+}
+
+fn entity(kind: ExternalKind, index: u32, offset: usize) -> Result<Entity> {
+    match kind {
+        ExternalKind::Func | ExternalKind::FuncExact => Ok(Entity::Func(index)),
+        ExternalKind::Table => Ok(Entity::Table(index)),
+        ExternalKind::Memory => Ok(Entity::Memory(index)),
+        ExternalKind::Global => Ok(Entity::Global(index)),
+        ExternalKind::Tag => Err(ModuleError::new(offset, "exception tags are not supported")),
+    }
+}
+
+impl ModuleInfo {
+    fn empty(bytes: Arc<[u8]>) -> ModuleInfo {
+        ModuleInfo {
+            types: Vec::new(),
+            imports: Vec::new(),
+            funcs: Vec::new(),
+            imported_funcs: 0,
+            bodies: Vec::new(),
+            tables: Vec::new(),
+            imported_tables: 0,
+            memories: Vec::new(),
+            imported_memories: 0,
+            globals: Vec::new(),
+            imported_globals: 0,
+            exports: Vec::new(),
+            export_index: Default::default(),
+            start: None,
+            elements: Vec::new(),
+            data: Vec::new(),
+            escaped_funcs: Vec::new(),
+            custom_sections: Vec::new(),
+            code_section: 0..0,
+            resources: None,
+            features: features(),
+            bytes,
+        }
+    }
+
+    fn add(&mut self, payload: Payload<'_>) -> Result<()> {
+        match payload {
+            Payload::TypeSection(reader) => self.add_types(reader)?,
+            Payload::ImportSection(reader) => {
+                for import in reader.into_imports_with_offsets() {
+                    let (offset, import) = import?;
+                    self.add_import(offset as usize, &import)?;
+                }
+            }
+            Payload::FunctionSection(reader) => {
+                for ty in reader {
+                    self.funcs.push(ty?);
+                }
+            }
+            Payload::TableSection(reader) => {
+                for table in reader {
+                    self.tables.push(table?.ty);
+                }
+            }
+            Payload::MemorySection(reader) => {
+                for memory in reader {
+                    self.memories.push(memory?);
+                }
+            }
+            Payload::GlobalSection(reader) => {
+                for global in reader {
+                    let global = global?;
+                    let init = Some(const_expr(&global.init_expr)?);
+                    self.globals.push(Global { ty: global.ty, init });
+                }
+            }
+            Payload::ExportSection(reader) => {
+                for export in reader.into_iter_with_offsets() {
+                    let (offset, export) = export?;
+                    let entity = entity(export.kind, export.index, offset as usize)?;
+                    self.exports.push((export.name.to_string(), entity));
+                }
+            }
+            Payload::StartSection { func, .. } => self.start = Some(func),
+            Payload::ElementSection(reader) => {
+                for element in reader {
+                    self.elements.push(element_segment(element?)?);
+                }
+            }
+            Payload::DataSection(reader) => {
+                for data in reader {
+                    self.data.push(data_segment(data?)?);
+                }
+            }
+            Payload::CodeSectionStart { unchecked_range, .. } => self.code_section = range(unchecked_range),
+            Payload::CodeSectionEntry(body) => self.bodies.push(range(body.range())),
+            Payload::CustomSection(section) => {
+                let end = section.range().end as usize;
+                self.custom_sections.push((section.name().to_string(), end - section.data().len()..end));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn add_types(&mut self, reader: wasmparser::TypeSectionReader<'_>) -> Result<()> {
+        for group in reader.into_iter_with_offsets() {
+            let (offset, group) = group?;
+            for ty in group.into_types() {
+                match ty.composite_type.inner {
+                    wasmparser::CompositeInnerType::Func(f) => self.types.push(f),
+                    _ => return Err(ModuleError::new(offset as usize, "garbage-collected types are not supported")),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn add_import(&mut self, offset: usize, import: &wasmparser::Import<'_>) -> Result<()> {
+        let entity = match import.ty {
+            TypeRef::Func(ty) | TypeRef::FuncExact(ty) => {
+                self.funcs.push(ty);
+                self.imported_funcs += 1;
+                Entity::Func(self.imported_funcs - 1)
+            }
+            TypeRef::Table(ty) => {
+                self.tables.push(ty);
+                self.imported_tables += 1;
+                Entity::Table(self.imported_tables - 1)
+            }
+            TypeRef::Memory(ty) => {
+                self.memories.push(ty);
+                self.imported_memories += 1;
+                Entity::Memory(self.imported_memories - 1)
+            }
+            TypeRef::Global(ty) => {
+                self.globals.push(Global { ty, init: None });
+                self.imported_globals += 1;
+                Entity::Global(self.imported_globals - 1)
+            }
+            TypeRef::Tag(_) => return Err(ModuleError::new(offset, "exception tags are not supported")),
+        };
+        self.imports.push(Import { module: import.module.into(), name: import.name.into(), entity });
+        Ok(())
+    }
+
+    fn find_escaped(&self) -> Vec<u32> {
+        let exported = self.exports.iter().filter_map(|(_, entity)| match entity {
+            Entity::Func(f) => Some(*f),
+            _ => None,
+        });
+        let in_segments = self.elements.iter().flat_map(|segment| match &segment.items {
+            ElementItems::Funcs(funcs) => funcs.clone(),
+            ElementItems::Exprs(exprs) => exprs.iter().flat_map(ConstExpr::funcs).collect(),
+        });
+        let in_globals = self.globals.iter().filter_map(|g| g.init.as_ref()).flat_map(ConstExpr::funcs);
+        let mut all: Vec<u32> = exported.chain(in_segments).chain(in_globals).chain(self.start).collect();
+        all.retain(|&f| !self.is_imported_func(f));
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+}
+
+fn element_segment(element: wasmparser::Element<'_>) -> Result<ElementSegment> {
+    let mode = match element.kind {
+        ElementKind::Active { table_index, offset_expr } => {
+            SegmentMode::Active { target: table_index.unwrap_or(0), offset: const_expr(&offset_expr)? }
+        }
+        ElementKind::Passive => SegmentMode::Passive,
+        ElementKind::Declared => SegmentMode::Declared,
+    };
+    let items = match element.items {
+        RawItems::Functions(funcs) => ElementItems::Funcs(funcs.into_iter().collect::<std::result::Result<_, _>>()?),
+        RawItems::Expressions(_, exprs) => ElementItems::Exprs(
+            exprs.into_iter().map(|e| e.map_err(ModuleError::from).and_then(|e| const_expr(&e))).collect::<Result<_>>()?,
+        ),
+    };
+    Ok(ElementSegment { mode, items })
+}
+
+fn data_segment(data: wasmparser::Data<'_>) -> Result<DataSegment> {
+    let mode = match data.kind {
+        DataKind::Passive => SegmentMode::Passive,
+        DataKind::Active { memory_index, offset_expr } => {
+            SegmentMode::Active { target: memory_index, offset: const_expr(&offset_expr)? }
+        }
+    };
+    let end = data.range.end as usize;
+    Ok(DataSegment { mode, bytes: end - data.data.len()..end })
+}

@@ -1,0 +1,154 @@
+//! Addresses in linear memory: bounds checks, and where guard pages make them unnecessary.
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
+use wasmparser::{MemArg, MemArgTarget, MemoryType};
+
+use super::Translator;
+use super::region::Region;
+use crate::abi::{TrapCode, memory};
+
+/// Address and constant offset of an access, and the flags for it.
+pub(super) struct Access {
+    pub(super) base: Value,
+    pub(super) offset: i32,
+    pub(super) flags: MemFlagsData,
+}
+
+impl Translator<'_> {
+    /// Pops the index of an access of `size` bytes, checks it as far as guard pages do not, and gives the address.
+    pub(super) fn access(&mut self, arg: &MemArg, size: u64) -> Access {
+        let index = self.pop();
+        let ty = self.env.info.memories[memory_of(arg) as usize];
+        let index = self.extend_index(index, ty.memory64);
+        let (base, offset) = match self.is_covered_by_guard(&ty, arg.offset.saturating_add(size)) {
+            true => {
+                let start = self.memory_base(memory_of(arg));
+                let address = self.builder.ins().iadd(start, index);
+                self.fold_offset(address, arg.offset)
+            }
+            false => (self.checked_address(arg, &ty, index, size), 0),
+        };
+        Access { base, offset, flags: self.heap_flags(memory_of(arg)) }
+    }
+
+    /// Zero-extends an index, size or length of a memory or table to 64 bits.
+    pub(super) fn extend_index(&mut self, index: Value, is_64: bool) -> Value {
+        if is_64 { index } else { self.builder.ins().uextend(types::I64, index) }
+    }
+
+    fn heap_flags(&mut self, index: u32) -> MemFlagsData {
+        let region = match index < self.env.info.imported_memories {
+            true => Region::ImportedMemories,
+            false => Region::Memory(index),
+        };
+        let region = self.regions.get(region, self.builder.func);
+        MemFlagsData::new()
+            .with_endianness(cranelift_codegen::ir::Endianness::Little)
+            .with_trap_code(Some(TrapCode::MemoryOutOfBounds.to_clif()))
+            .with_alias_region(Some(region))
+    }
+
+    /// Whether every index plus `end` lies within reservation and guard: then the hardware checks.
+    fn is_covered_by_guard(&self, ty: &MemoryType, end: u64) -> bool {
+        let style = &self.options.memory;
+        let beyond_indices = style.reservation.saturating_add(style.guard).saturating_sub(4 << 30);
+        !ty.memory64 && style.is_static() && end <= beyond_indices
+    }
+
+    fn fold_offset(&mut self, address: Value, offset: u64) -> (Value, i32) {
+        match i32::try_from(offset) {
+            Ok(offset) => (address, offset),
+            Err(_) => {
+                let offset = self.builder.ins().iconst(types::I64, offset as i64);
+                (self.builder.ins().iadd(address, offset), 0)
+            }
+        }
+    }
+
+    /// The address of byte `index + offset`, or a trap. With Spectre guards an index that is out of bounds gives
+    /// address 0 even when mispredicted, and the access itself traps there.
+    fn checked_address(&mut self, arg: &MemArg, ty: &MemoryType, index: Value, size: u64) -> Value {
+        let out_of_bounds = self.out_of_bounds(arg, ty, index, size);
+        let start = self.memory_base(memory_of(arg));
+        let address = self.builder.ins().iadd(start, index);
+        let (address, rest) = self.fold_offset(address, arg.offset);
+        let address = self.offset_by(address, rest);
+        if self.options.spectre_guards {
+            let zero = self.builder.ins().iconst(types::I64, 0);
+            self.builder.ins().select_spectre_guard(out_of_bounds, zero, address)
+        } else {
+            self.builder.ins().trapnz(out_of_bounds, TrapCode::MemoryOutOfBounds.to_clif());
+            address
+        }
+    }
+
+    fn offset_by(&mut self, address: Value, offset: i32) -> Value {
+        if offset == 0 {
+            return address;
+        }
+        let offset = self.builder.ins().iconst(types::I64, i64::from(offset));
+        self.builder.ins().iadd(address, offset)
+    }
+
+    /// Whether the access reaches beyond the memory's current size.
+    fn out_of_bounds(&mut self, arg: &MemArg, ty: &MemoryType, index: Value, size: u64) -> Value {
+        let code = TrapCode::MemoryOutOfBounds.to_clif();
+        let Some(end) = arg.offset.checked_add(size) else {
+            return self.builder.ins().iconst(types::I8, 1);
+        };
+        let len = self.memory_len(memory_of(arg));
+        let least = ty.initial.saturating_mul(1 << 16);
+        let end_value = self.builder.ins().iconst(types::I64, end as i64);
+        if end <= least {
+            // The memory is never smaller than `end`, so the subtraction cannot wrap.
+            let last = self.builder.ins().isub(len, end_value);
+            return self.builder.ins().icmp(IntCC::UnsignedGreaterThan, index, last);
+        }
+        let reached = match ty.memory64 {
+            true => self.builder.ins().uadd_overflow_trap(index, end_value, code),
+            false => self.builder.ins().iadd(index, end_value),
+        };
+        self.builder.ins().icmp(IntCC::UnsignedGreaterThan, reached, len)
+    }
+
+    /// Address of a memory's byte 0.
+    fn memory_base(&mut self, index: u32) -> Value {
+        let (definition, offset) = self.memory_definition(index);
+        if self.options.memory.is_static() && !self.env.info.memories[index as usize].memory64 {
+            return self.load_constant(types::I64, definition, offset + memory::BASE);
+        }
+        let flags = self.definition_flags(Region::MemoryDefinitions);
+        self.builder.ins().load(types::I64, flags, definition, offset + memory::BASE)
+    }
+
+    /// A memory's size in bytes.
+    pub(super) fn memory_len(&mut self, index: u32) -> Value {
+        let (definition, offset) = self.memory_definition(index);
+        let flags = self.definition_flags(Region::MemoryDefinitions);
+        self.builder.ins().load(types::I64, flags, definition, offset + memory::LEN)
+    }
+
+    pub(super) fn definition_flags(&mut self, region: Region) -> MemFlagsData {
+        MemFlagsData::trusted().with_alias_region(Some(self.regions.get(region, self.builder.func)))
+    }
+
+    fn memory_definition(&mut self, index: u32) -> (Value, i32) {
+        let imported = self.env.info.imported_memories;
+        match index.checked_sub(imported) {
+            Some(own) => (self.vmctx, self.env.layout.memory(own) as i32),
+            None => {
+                let at = self.env.layout.memory_import(index) as i32;
+                (self.load_constant(types::I64, self.vmctx, at), 0)
+            }
+        }
+    }
+}
+
+/// The memory that an access names; validation refuses the other kind, arrays.
+fn memory_of(arg: &MemArg) -> u32 {
+    match arg.target {
+        MemArgTarget::Memory(index) => index,
+        MemArgTarget::Array(_) => unreachable!("validated: arrays are not enabled"),
+    }
+}

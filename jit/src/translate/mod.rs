@@ -1,0 +1,248 @@
+//! The translator: any block graph to CLIF.
+//!
+//! Input: a [`Cfg`] and a [`BlockGraph`] over it. Output: a CLIF function, and the wasm [`Origin`] of each source
+//! location in it. A node is translated from its block's bytes, given the locals and the operand stack at its entry,
+//! which are both frontend variables; Cranelift's SSA construction does the rest.
+//!
+//! Source: the order of branch targets and the sealing of loop headers follow what was measured for Cranelift: a
+//! header is sealed as soon as its last predecessor is there, else redundant phis stay.
+
+mod bulk;
+mod call;
+mod flow;
+mod global;
+mod heap;
+mod memory;
+mod numeric;
+mod probe;
+mod region;
+mod simd;
+mod stack;
+mod table;
+
+use cranelift_codegen::ir::{self, Function, InstBuilder, MemFlagsData, SourceLoc, Value, types};
+use cranelift_codegen::isa::TargetIsa;
+use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
+use wasmparser::{Operator, ValType};
+
+use crate::CompileError;
+use crate::abi::{Builtin, clif_type, vmctx, wasm_signature};
+use crate::cfg::Cfg;
+use crate::compile::{CompilerOptions, ModuleEnv, Origin};
+use crate::graph::BlockGraph;
+use region::Regions;
+use stack::OperandStack;
+
+type Result<T> = std::result::Result<T, CompileError>;
+
+/// Translates `graph` into `func`. A source location in `func` is an index into the returned origins.
+pub(crate) fn translate(
+    env: &ModuleEnv<'_>,
+    options: &CompilerOptions,
+    isa: &dyn TargetIsa,
+    cfg: &Cfg,
+    graph: &BlockGraph,
+    func: &mut Function,
+    context: &mut FunctionBuilderContext,
+) -> Result<Vec<Origin>> {
+    debug_assert_eq!(graph.verify(cfg), Ok(()));
+    func.signature = wasm_signature(env.info.func_type(cfg.func));
+    func.name = ir::UserFuncName::user(0, cfg.func);
+    let mut translator = Translator::new(env, options, isa, cfg, graph, FunctionBuilder::new(func, context));
+    translator.enter_function();
+    for node in 0..graph.nodes.len() {
+        translator.node(node)?;
+    }
+    translator.builder.finalize(isa.frontend_config());
+    Ok(translator.origins)
+}
+
+struct Translator<'a> {
+    env: &'a ModuleEnv<'a>,
+    options: &'a CompilerOptions,
+    isa: &'a dyn TargetIsa,
+    cfg: &'a Cfg,
+    graph: &'a BlockGraph,
+    builder: FunctionBuilder<'a>,
+    regions: Regions,
+    /// The CLIF block of each node.
+    blocks: Vec<ir::Block>,
+    /// Incoming wires of each node that are not translated yet.
+    pending: Vec<u32>,
+    vmctx: Value,
+    locals: Vec<Variable>,
+    stack: OperandStack,
+    origins: Vec<Origin>,
+    /// The block being translated.
+    block: u32,
+}
+
+impl<'a> Translator<'a> {
+    fn new(
+        env: &'a ModuleEnv<'a>,
+        options: &'a CompilerOptions,
+        isa: &'a dyn TargetIsa,
+        cfg: &'a Cfg,
+        graph: &'a BlockGraph,
+        mut builder: FunctionBuilder<'a>,
+    ) -> Translator<'a> {
+        let blocks: Vec<ir::Block> = graph.nodes.iter().map(|_| builder.create_block()).collect();
+        let mut pending = vec![0; blocks.len()];
+        for to in graph.nodes.iter().flat_map(|n| &n.wires).filter_map(|w| w.to) {
+            pending[to as usize] += 1;
+        }
+        builder.append_block_params_for_function_params(blocks[0]);
+        let vmctx = builder.block_params(blocks[0])[0];
+        Translator {
+            env,
+            options,
+            isa,
+            cfg,
+            graph,
+            builder,
+            regions: Regions::default(),
+            blocks,
+            pending,
+            vmctx,
+            locals: Vec::with_capacity(cfg.locals.len()),
+            stack: OperandStack::default(),
+            origins: Vec::new(),
+            block: 0,
+        }
+    }
+
+    /// Defines the locals: parameters, then zeros.
+    fn enter_function(&mut self) {
+        let entry = self.blocks[0];
+        self.builder.switch_to_block(entry);
+        self.builder.seal_block(entry);
+        let mut zeros: Vec<(ir::Type, Value)> = Vec::new();
+        for (index, &ty) in self.cfg.locals.iter().enumerate() {
+            let clif = clif_type(ty);
+            let variable = self.builder.declare_var(clif);
+            let value = if index < self.cfg.params as usize {
+                self.builder.block_params(entry)[index + 2]
+            } else if let Some(&(_, zero)) = zeros.iter().find(|(t, _)| *t == clif) {
+                zero
+            } else {
+                let zero = self.zero(ty);
+                zeros.push((clif, zero));
+                zero
+            };
+            self.builder.def_var(variable, value);
+            self.locals.push(variable);
+        }
+    }
+
+    fn zero(&mut self, ty: ValType) -> Value {
+        match ty {
+            ValType::F32 => self.builder.ins().f32const(0.0),
+            ValType::F64 => self.builder.ins().f64const(0.0),
+            ValType::V128 => {
+                let constant = self.builder.func.dfg.constants.insert([0u8; 16].as_slice().into());
+                self.builder.ins().vconst(types::I8X16, constant)
+            }
+            _ => self.builder.ins().iconst(clif_type(ty), 0),
+        }
+    }
+
+    fn node(&mut self, index: usize) -> Result<()> {
+        let node = &self.graph.nodes[index];
+        let block = &self.cfg.blocks[node.block as usize];
+        self.block = node.block;
+        if index > 0 {
+            self.builder.switch_to_block(self.blocks[index]);
+        }
+        self.stack.enter(block.stack, &self.cfg.stacks);
+        self.at(block.start);
+        self.probes(&node.probes);
+        let mut reader = crate::cfg::operators(self.env.info, block.start, block.limit);
+        while reader.original_position() < u64::from(block.end) {
+            let (op, at) = reader.read_with_offset()?;
+            self.at(at as u32);
+            self.operator(&op, at as usize)?;
+        }
+        self.at(block.end);
+        let last = match block.end < block.limit {
+            true => Some(reader.read()?),
+            false => None,
+        };
+        self.end_of_node(index, last.as_ref())
+    }
+
+    /// What follows comes from the instruction at byte `offset` of the module.
+    fn at(&mut self, offset: u32) {
+        let location = SourceLoc::new(self.origins.len() as u32);
+        self.origins.push(Origin { func: self.cfg.func, block: self.block, offset });
+        self.builder.set_srcloc(location);
+    }
+
+    /// One wire of those that lead to node `to` is translated.
+    fn arrived(&mut self, to: u32) {
+        let pending = &mut self.pending[to as usize];
+        *pending -= 1;
+        if *pending == 0 {
+            self.builder.seal_block(self.blocks[to as usize]);
+        }
+    }
+
+    fn operator(&mut self, op: &Operator<'_>, at: usize) -> Result<()> {
+        let done = crate::cfg::is_structure(op)
+            || self.variable(op)
+            || self.numeric(op)
+            || self.memory(op)
+            || self.global(op)
+            || self.call(op)
+            || self.table(op)
+            || self.bulk(op)
+            || self.simd(op);
+        match done {
+            true => Ok(()),
+            false => Err(CompileError::Unsupported { offset: at, what: format!("{op:?}") }),
+        }
+    }
+
+    /// Locals, and what only moves operands.
+    fn variable(&mut self, op: &Operator<'_>) -> bool {
+        match *op {
+            Operator::Nop => {}
+            Operator::Drop => self.drop(),
+            Operator::LocalGet { local_index } => {
+                let value = self.builder.use_var(self.locals[local_index as usize]);
+                self.push(value);
+            }
+            Operator::LocalSet { local_index } => {
+                let value = self.pop();
+                self.builder.def_var(self.locals[local_index as usize], value);
+            }
+            Operator::LocalTee { local_index } => {
+                let value = self.pop();
+                self.builder.def_var(self.locals[local_index as usize], value);
+                self.push(value);
+            }
+            Operator::Select | Operator::TypedSelect { .. } => {
+                let (condition, otherwise, value) = (self.pop(), self.pop(), self.pop());
+                let chosen = self.builder.ins().select(condition, value, otherwise);
+                self.push(chosen);
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// Calls a builtin; `args` follow the vmctx.
+    fn builtin(&mut self, builtin: Builtin, args: &[Value]) -> Value {
+        let signature = self.builder.import_signature(builtin.signature(self.isa.default_call_conv()));
+        let table = self.load_constant(types::I64, self.vmctx, vmctx::BUILTINS);
+        let address = self.load_constant(types::I64, table, builtin.offset());
+        let args: Vec<Value> = std::iter::once(self.vmctx).chain(args.iter().copied()).collect();
+        let call = self.builder.ins().call_indirect(signature, address, &args);
+        self.builder.inst_results(call)[0]
+    }
+
+    /// Loads what never changes while the instance lives.
+    fn load_constant(&mut self, ty: ir::Type, base: Value, offset: i32) -> Value {
+        let flags = MemFlagsData::trusted().with_readonly().with_can_move();
+        self.builder.ins().load(ty, flags, base, offset)
+    }
+}

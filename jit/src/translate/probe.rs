@@ -1,0 +1,38 @@
+//! Probes: what a version of a function does besides the wasm code.
+
+use cranelift_codegen::ir::{InstBuilder, MemFlagsData, types};
+
+use super::Translator;
+use super::region::Region;
+use crate::abi::{TrapCode, vmctx};
+use crate::graph::{Probe, Probes};
+
+impl Translator<'_> {
+    pub(super) fn probes(&mut self, probes: &Probes) {
+        for probe in probes {
+            match *probe {
+                Probe::Count(counter) => self.count(counter),
+                Probe::Poll => self.poll(),
+            }
+        }
+    }
+
+    /// One add to memory: counters lie at a constant distance from the vmctx.
+    fn count(&mut self, counter: u32) {
+        let offset = i32::try_from(self.env.layout.counter(counter)).expect("the runtime bounds the counters");
+        let region = self.regions.get(Region::Counters, self.builder.func);
+        let flags = MemFlagsData::trusted().with_alias_region(Some(region));
+        let old = self.builder.ins().load(types::I64, flags, self.vmctx, offset);
+        let one = self.builder.ins().iconst(types::I64, 1);
+        let new = self.builder.ins().iadd(old, one);
+        self.builder.ins().store(flags, new, self.vmctx, offset);
+    }
+
+    /// Reads the poll byte; the read faults when the store has been interrupted. Atomic, since a loop without stores
+    /// would otherwise read it only once.
+    fn poll(&mut self) {
+        let address = self.load_constant(types::I64, self.vmctx, vmctx::POLL);
+        let flags = MemFlagsData::new().with_aligned().with_trap_code(Some(TrapCode::Interrupt.to_clif()));
+        self.builder.ins().atomic_load(types::I32, flags, address);
+    }
+}

@@ -1,0 +1,69 @@
+//! Alias regions: kinds of memory that cannot overlap, so that a store to one does not hide loads of another.
+
+use cranelift_codegen::ir::{AliasRegion, AliasRegionData, Function};
+use hashbrown::HashMap;
+
+/// A kind of memory. What is imported may be shared with other instances under other indices, so all imports of a
+/// kind are one region; what an instance defines itself it cannot import as well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Region {
+    /// Sizes and bases of memories.
+    MemoryDefinitions,
+    /// Sizes and bases of tables.
+    TableDefinitions,
+    /// Bytes of an own memory, by memory index.
+    Memory(u32),
+    /// Bytes of imported memories.
+    ImportedMemories,
+    /// Elements of tables.
+    Tables,
+    /// An own global, by global index.
+    Global(u32),
+    /// Imported globals.
+    ImportedGlobals,
+    /// Code slots.
+    Code,
+    /// Counters of the profile.
+    Counters,
+}
+
+impl Region {
+    fn id(self) -> u32 {
+        match self {
+            Region::MemoryDefinitions => 0,
+            Region::TableDefinitions => 1,
+            Region::ImportedMemories => 2,
+            Region::Tables => 3,
+            Region::ImportedGlobals => 4,
+            Region::Code => 5,
+            Region::Counters => 6,
+            Region::Memory(index) => 8 + 2 * index,
+            Region::Global(index) => 9 + 2 * index,
+        }
+    }
+}
+
+/// How many alias regions one function may name; memory flags are interned, and their number is bounded. Globals
+/// beyond that share the imported globals' region, which is always right.
+const MAX_REGIONS: usize = 512;
+
+/// The regions that one function has named so far.
+#[derive(Default)]
+pub(super) struct Regions {
+    known: HashMap<Region, AliasRegion>,
+}
+
+impl Regions {
+    pub(super) fn get(&mut self, region: Region, func: &mut Function) -> AliasRegion {
+        let region = match region {
+            Region::Global(_) if self.known.len() >= MAX_REGIONS && !self.known.contains_key(&region) => {
+                Region::ImportedGlobals
+            }
+            other => other,
+        };
+        *self.known.entry(region).or_insert_with(|| {
+            let description = format!("{region:?}").into();
+            func.dfg.alias_regions.insert(AliasRegionData { user_id: region.id(), description })
+        })
+    }
+}

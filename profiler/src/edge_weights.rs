@@ -1,0 +1,135 @@
+//! How often each edge is expected to run.
+//!
+//! Input: a [`Cfg`], or the counts of an earlier run. Output: one weight per edge.
+//! Invariant: weights are finite and at least 0. Estimated weights obey the flow law at every reached
+//! block, back edges aside, wherever the loop exits of a block do not outweigh the block.
+//! Source: Ball & Larus 1994, section 5: a loop runs [`LOOP_MULTIPLIER`] times, the successors of a
+//! predicate are equally likely, an edge out of several loops is fixed by the outermost ("the first rule
+//! that applies"). Ours: where the fixed loop exits claim all of a block's weight, its other edges get a
+//! small share instead of none or less, so that what follows stays ordered; weights are capped, so that
+//! deep nests stay finite.
+//! Oracle: the rules restated slowly in `tests/it/edge_weights.rs`.
+//!
+//! A loop of a head with two exits, entered once: each exit weighs 1/2, the rest of the head's 10.
+
+use crate::{BlockId, Cfg, DepthFirst, EdgeCounts, EdgeId, LoopId, Loops};
+
+/// How often a loop is assumed to run for each time it is entered.
+pub const LOOP_MULTIPLIER: f64 = 10.0;
+
+/// No weight exceeds this; it takes a hundred nested loops to get here.
+const HEAVIEST: f64 = 1e100;
+
+/// The share of a block's weight that remains for its other edges when loop exits claim all of it.
+const STARVED_SHARE: f64 = 1.0 / 1024.0;
+
+/// A weight for each edge, the closing edge last.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EdgeWeights(Vec<f64>);
+
+impl EdgeWeights {
+    /// The static weighting, for when no profile is known.
+    pub fn estimate(cfg: &Cfg) -> Self {
+        let search = DepthFirst::new(cfg);
+        let loops = Loops::new(cfg, &search);
+        Self::estimate_with(cfg, &search, &loops)
+    }
+
+    /// [`estimate`](Self::estimate) for a caller that has the analyses already.
+    pub fn estimate_with(cfg: &Cfg, search: &DepthFirst, loops: &Loops) -> Self {
+        let mut walk = Estimate::new(cfg, loops);
+        for &block in search.reverse_postorder() {
+            walk.visit(block, search);
+        }
+        Self(walk.edges)
+    }
+
+    /// The weighting of an earlier run of the same graph. Edges that ran equally often are ordered as
+    /// the static weighting orders them.
+    pub fn measured(cfg: &Cfg, counts: &EdgeCounts) -> Self {
+        let estimate = Self::estimate(cfg);
+        let top = estimate.0.iter().copied().fold(1.0, f64::max);
+        let measured = counts.edges.iter().copied().chain([counts.entries]);
+        Self(measured.zip(&estimate.0).map(|(count, weight)| count as f64 + weight / (2.0 * top)).collect())
+    }
+
+    /// Weights given one by one, the closing edge's last. Those that are no number count as 0, and all
+    /// are brought into the permitted range.
+    pub fn from_vec(mut weights: Vec<f64>) -> Self {
+        for weight in &mut weights {
+            *weight = if weight.is_nan() { 0.0 } else { weight.clamp(0.0, HEAVIEST) };
+        }
+        Self(weights)
+    }
+
+    /// The weight of one edge.
+    pub fn get(&self, edge: EdgeId) -> f64 {
+        self.0[edge.index()]
+    }
+
+    /// All weights, the closing edge's last.
+    pub fn as_slice(&self) -> &[f64] {
+        &self.0
+    }
+}
+
+/// The topological walk over the graph without its back edges.
+struct Estimate<'a> {
+    cfg: &'a Cfg,
+    loops: &'a Loops,
+    exit_counts: Vec<u32>,
+    edges: Vec<f64>,
+    /// By loop: the weight with which it is entered.
+    entered: Vec<f64>,
+}
+
+impl<'a> Estimate<'a> {
+    fn new(cfg: &'a Cfg, loops: &'a Loops) -> Self {
+        let mut edges = vec![0.0; cfg.edge_count() + 1];
+        edges[cfg.closing_edge().index()] = 1.0;
+        Self { cfg, loops, exit_counts: loops.exit_counts(cfg), edges, entered: vec![0.0; loops.len()] }
+    }
+
+    fn visit(&mut self, block: BlockId, search: &DepthFirst) {
+        let mut weight = self.arriving(block, search);
+        if let Some(id) = self.loops.headed_by(block) {
+            self.entered[id.index()] = weight;
+            weight = (weight * LOOP_MULTIPLIER).min(HEAVIEST);
+        }
+        self.leave(block, weight);
+    }
+
+    /// The sum of the weights that enter a block other than by back edges.
+    fn arriving(&self, block: BlockId, search: &DepthFirst) -> f64 {
+        let called = if block == BlockId::ENTRY { 1.0 } else { 0.0 };
+        let into = self.cfg.in_edges(block).iter();
+        let forward = into.filter(|&&edge| !search.is_back_edge(self.cfg, edge));
+        (called + forward.map(|edge| self.edges[edge.index()]).sum::<f64>()).min(HEAVIEST)
+    }
+
+    /// Shares a block's weight among the edges that leave it.
+    fn leave(&mut self, block: BlockId, weight: f64) {
+        let (mut fixed, mut others) = (0.0, 0.0);
+        for &edge in self.cfg.out_edges(block) {
+            match self.loops.outermost_exited(self.cfg, edge) {
+                Some(id) => {
+                    let share = self.exit_share(id);
+                    self.edges[edge.index()] = share;
+                    fixed += share;
+                }
+                None => others += 1.0,
+            }
+        }
+        let rest = (weight - fixed).max(weight * STARVED_SHARE);
+        for &edge in self.cfg.out_edges(block) {
+            if self.loops.outermost_exited(self.cfg, edge).is_none() {
+                self.edges[edge.index()] = rest / others;
+            }
+        }
+    }
+
+    /// What each exit edge of a loop weighs: together as much as the loop is entered.
+    fn exit_share(&self, id: LoopId) -> f64 {
+        self.entered[id.index()] / f64::from(self.exit_counts[id.index()])
+    }
+}

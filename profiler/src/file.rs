@@ -1,0 +1,196 @@
+//! The profile file.
+//!
+//! Input: a valid [`Profile`], or bytes from anywhere. Output: bytes, or the profile.
+//! Invariant: a file that was written is read back equal; any other bytes are a clear error and never a
+//! panic, and cannot make us unpack more than the limits allow. Writing replaces the old file at once or
+//! leaves it alone.
+//! Source: design.md, section 8. Oracle: every truncation and every flipped byte, in `tests/it/file.rs`.
+//!
+//! Layout, integers little-endian:
+//!
+//! ```text
+//! magic     8 bytes  77 70 72 6f 66 0d 0a 1a   "wprof", then bytes that text transfer would damage
+//! major     u16      a reader refuses another major version
+//! minor     u16      a newer minor version may add sections, which an older reader skips
+//! sections  each: tag (4 bytes), unpacked length u64, stored length u64, stored bytes (zstd of postcard),
+//!           FNV-64 of all of that
+//! end       the section "END ", empty, whose checksum is of the whole file before it
+//! ```
+//!
+//! Sections of version 1.0, each once and in any order: `HEAD` (program, module hash, runs, code figures),
+//! `FUNC` (functions), `HOST` (host calls). A change to what a section holds takes a new tag.
+
+mod replace;
+mod section;
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use section::{Reader, Tag, Writer};
+
+use crate::limits::MAX_FILE_BYTES;
+use crate::{CodeStats, FunctionProfile, HostCalls, InvalidProfile, Profile, Run};
+
+const MAGIC: [u8; 8] = *b"wprof\r\n\x1a";
+const MAJOR: u16 = 1;
+const MINOR: u16 = 0;
+
+const HEAD: Tag = Tag(*b"HEAD");
+const FUNC: Tag = Tag(*b"FUNC");
+const HOST: Tag = Tag(*b"HOST");
+
+/// Why a profile could not be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// The operating system refused.
+    #[error("cannot {action} {}: {error}", .path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        error: std::io::Error,
+    },
+    /// It does not begin like a profile.
+    #[error("this is not a wprof profile: give a file that `wprof run -o` wrote")]
+    Foreign,
+    /// It is of a format that this version does not know.
+    #[error("the profile has format {major}.{minor}, and this wprof reads {MAJOR}.x: {}", advice(*.major))]
+    OtherVersion {
+        /// Major version of the file.
+        major: u16,
+        /// Minor version of the file.
+        minor: u16,
+    },
+    /// It ends too early.
+    #[error("the profile ends too early, at byte {0}: it was not copied whole, take it again")]
+    Truncated(u64),
+    /// A checksum fails, or the content makes no sense.
+    #[error("the profile is damaged in {part}: take it again")]
+    Damaged {
+        /// Section, or part of the file.
+        part: String,
+    },
+    /// It has a section that its format version does not have.
+    #[error("the profile has an unknown section {0:?}: it is damaged, take it again")]
+    UnknownSection(String),
+    /// A section is not there.
+    #[error("the profile lacks the section {0:?}: it is damaged, take it again")]
+    MissingSection(String),
+    /// It is larger than the limits allow.
+    #[error("the profile exceeds the limit of {limit} {what}: profile fewer functions or a shorter run")]
+    TooLarge {
+        /// What there is too much of.
+        what: &'static str,
+        /// The limit.
+        limit: u64,
+    },
+    /// The profile contradicts itself.
+    #[error("the profile contradicts itself: {0}")]
+    Invalid(#[from] InvalidProfile),
+}
+
+fn advice(major: u16) -> &'static str {
+    if major > MAJOR { "use a newer wprof" } else { "use an older wprof" }
+}
+
+/// The section `HEAD`.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Head {
+    program: String,
+    module_hash: [u8; 32],
+    runs: Vec<Run>,
+    code: CodeStats,
+}
+
+impl Profile {
+    /// The content of a profile file.
+    ///
+    /// # Errors
+    /// If the profile is invalid or exceeds a limit.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, FileError> {
+        self.verify()?;
+        let head = Head {
+            program: self.program.clone(),
+            module_hash: self.module_hash,
+            runs: self.runs.clone(),
+            code: self.code,
+        };
+        let mut writer = Writer::new(header(MAJOR, MINOR));
+        writer.section(HEAD, &head)?;
+        writer.section(FUNC, &self.functions)?;
+        writer.section(HOST, &self.host_calls)?;
+        writer.finish()
+    }
+
+    /// The profile in the content of a file.
+    ///
+    /// # Errors
+    /// If the bytes are no profile, damaged, of another major version, too large or contradictory.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, FileError> {
+        let (minor, sections) = split_header(bytes)?;
+        let mut reader = Reader::new(bytes, sections)?;
+        let head: Head = reader.take(HEAD)?;
+        let functions: Vec<FunctionProfile> = reader.take(FUNC)?;
+        let host_calls: Vec<HostCalls> = reader.take(HOST)?;
+        reader.finish(minor > MINOR)?;
+        let Head { program, module_hash, runs, code } = head;
+        let profile = Self { program, module_hash, runs, code, functions, host_calls };
+        profile.verify()?;
+        Ok(profile)
+    }
+
+    /// Reads a profile file.
+    ///
+    /// # Errors
+    /// As [`from_bytes`](Self::from_bytes), or if the system refuses.
+    pub fn read(path: impl AsRef<Path>) -> Result<Self, FileError> {
+        let path = path.as_ref();
+        let refused = |error| FileError::Io { action: "read the profile", path: path.to_owned(), error };
+        let file = std::fs::File::open(path).map_err(refused)?;
+        let mut bytes = Vec::new();
+        file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(refused)?;
+        Self::from_bytes(&bytes)
+    }
+
+    /// Writes a profile file. An old file of that name is replaced at once when the new one is safely on
+    /// disk, and left as it was if anything fails.
+    ///
+    /// # Errors
+    /// As [`to_bytes`](Self::to_bytes), or if the system refuses.
+    pub fn write(&self, path: impl AsRef<Path>) -> Result<(), FileError> {
+        let (path, bytes) = (path.as_ref(), self.to_bytes()?);
+        replace::replace(path, &bytes).map_err(|error| FileError::Io {
+            action: "write the profile",
+            path: path.to_owned(),
+            error,
+        })
+    }
+}
+
+fn header(major: u16, minor: u16) -> Vec<u8> {
+    [&MAGIC[..], &major.to_le_bytes(), &minor.to_le_bytes()].concat()
+}
+
+/// The minor version, and where the sections begin.
+fn split_header(bytes: &[u8]) -> Result<(u16, usize), FileError> {
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        return Err(FileError::TooLarge { what: "bytes", limit: MAX_FILE_BYTES });
+    }
+    if !bytes.starts_with(&MAGIC[..bytes.len().min(MAGIC.len())]) || bytes.is_empty() {
+        return Err(FileError::Foreign);
+    }
+    let Some([a, b, c, d]) = bytes.get(MAGIC.len()..MAGIC.len() + 4) else {
+        return Err(FileError::Truncated(bytes.len() as u64));
+    };
+    let (major, minor) = (u16::from_le_bytes([*a, *b]), u16::from_le_bytes([*c, *d]));
+    if major != MAJOR {
+        return Err(FileError::OtherVersion { major, minor });
+    }
+    Ok((minor, MAGIC.len() + 4))
+}
+
+#[cfg(test)]
+mod tests;

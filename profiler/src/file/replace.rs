@@ -1,0 +1,132 @@
+//! The replacement of a file at once.
+//!
+//! Input: a path and its new content. Output: the file, on disk.
+//! Invariant: whoever reads the path sees the whole old content or the whole new one; if anything fails,
+//! the old one stays and no temporary file is left. What is no regular file (a device, a pipe) is written
+//! to and never replaced; a symbolic link stays, and what it leads to is replaced.
+//! Oracle: a writer that fails half-way, in the tests below.
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Replaces the content of `path`.
+pub(super) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    replace_with(path, |file| file.write_all(bytes))
+}
+
+fn replace_with(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
+    // A path that leads nowhere yet is used as it stands.
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    match fs::metadata(&path) {
+        Ok(found) if !found.is_file() => write(&mut OpenOptions::new().write(true).open(&path)?),
+        _ => replace_regular(&path, write),
+    }
+}
+
+fn replace_regular(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
+    let (temporary, mut file) = create_beside(path)?;
+    let written = write(&mut file).and_then(|()| file.sync_all());
+    drop(file);
+    let replaced = written.and_then(|()| fs::rename(&temporary, path));
+    if replaced.is_err() {
+        // The first error is the one to report.
+        let _ = fs::remove_file(&temporary);
+    }
+    replaced?;
+    sync_directory(path);
+    Ok(())
+}
+
+/// A new file in the directory of `path`, so that renaming does not cross file systems.
+fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let name = path.file_name().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidFilename))?;
+    loop {
+        let mut temporary = OsString::from(".");
+        temporary.push(name);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        temporary.push(format!(".{}-{number}.tmp", std::process::id()));
+        let temporary = path.with_file_name(temporary);
+        match OpenOptions::new().write(true).create_new(true).open(&temporary) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            opened => return Ok((temporary, opened?)),
+        }
+    }
+}
+
+/// Makes the new name durable. Not every file system can; the content is safe either way.
+fn sync_directory(path: &Path) {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if let Ok(directory) = File::open(parent) {
+        let _ = directory.sync_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entries(directory: &Path) -> Vec<OsString> {
+        fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name()).collect()
+    }
+
+    #[test]
+    fn a_full_disk_leaves_the_old_file_and_nothing_else() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("p.wprof");
+        replace(&path, b"old").unwrap();
+        let error = replace_with(&path, |file| {
+            file.write_all(b"ne")?;
+            Err(io::ErrorKind::StorageFull.into())
+        });
+        assert_eq!(error.unwrap_err().kind(), io::ErrorKind::StorageFull);
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        assert_eq!(entries(directory.path()), ["p.wprof"]);
+    }
+
+    #[test]
+    fn the_old_content_is_visible_until_the_new_one_is_complete() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("p.wprof");
+        replace(&path, b"old").unwrap();
+        replace_with(&path, |file| {
+            file.write_all(b"new")?;
+            assert_eq!(fs::read(&path)?, b"old");
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        assert_eq!(entries(directory.path()), ["p.wprof"]);
+    }
+
+    #[test]
+    fn a_directory_in_the_way_is_an_error() {
+        let directory = tempfile::tempdir().unwrap();
+        assert!(replace(directory.path(), b"x").is_err());
+        assert!(replace(&directory.path().join("none/p"), b"x").is_err());
+        assert!(entries(directory.path()).is_empty());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_stays_and_its_target_is_replaced() {
+        let directory = tempfile::tempdir().unwrap();
+        let (target, link) = (directory.path().join("target"), directory.path().join("link"));
+        replace(&target, b"old").unwrap();
+        std::os::unix::fs::symlink(&target, &link).unwrap();
+        replace(&link, b"new").unwrap();
+        assert_eq!(fs::read(&target).unwrap(), b"new");
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn devices_are_written_to_and_not_replaced() {
+        assert_eq!(replace(Path::new("/dev/full"), b"x").unwrap_err().kind(), io::ErrorKind::StorageFull);
+        replace(Path::new("/dev/null"), b"x").unwrap();
+        assert!(!fs::metadata("/dev/null").unwrap().is_file());
+    }
+}

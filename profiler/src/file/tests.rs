@@ -1,0 +1,82 @@
+//! Files of other versions, which the public interface cannot write.
+
+use super::*;
+
+fn file(minor: u16, build: impl FnOnce(&mut Writer)) -> Vec<u8> {
+    let head =
+        Head { program: "p".to_owned(), module_hash: [7; 32], runs: Vec::new(), code: CodeStats::default() };
+    let mut writer = Writer::new(header(MAJOR, minor));
+    writer.section(HEAD, &head).unwrap();
+    writer.section(FUNC, &Vec::<FunctionProfile>::new()).unwrap();
+    build(&mut writer);
+    writer.finish().unwrap()
+}
+
+fn host(writer: &mut Writer) {
+    writer.section(HOST, &Vec::<HostCalls>::new()).unwrap();
+}
+
+#[test]
+fn an_unknown_section_of_a_newer_minor_version_is_skipped() {
+    let newer = file(MINOR + 1, |writer| {
+        writer.raw_section(Tag(*b"PATH"), 9, b"no zstd at all");
+        host(writer);
+    });
+    assert_eq!(Profile::from_bytes(&newer).unwrap().program, "p");
+}
+
+#[test]
+fn an_unknown_section_of_this_version_is_an_error() {
+    let odd = file(MINOR, |writer| {
+        host(writer);
+        writer.raw_section(Tag(*b"PATH"), 0, b"");
+    });
+    assert!(matches!(Profile::from_bytes(&odd), Err(FileError::UnknownSection(name)) if name == "PATH"));
+}
+
+#[test]
+fn a_missing_or_doubled_section_is_an_error() {
+    let lacking = file(MINOR, |_| {});
+    assert!(matches!(Profile::from_bytes(&lacking), Err(FileError::MissingSection(name)) if name == "HOST"));
+    let doubled = file(MINOR, |writer| {
+        host(writer);
+        host(writer);
+    });
+    assert!(matches!(Profile::from_bytes(&doubled), Err(FileError::Damaged { .. })));
+}
+
+#[test]
+fn another_major_version_says_which_wprof_to_use() {
+    let newer = Profile::from_bytes(&Writer::new(header(MAJOR + 1, 3)).finish().unwrap()).unwrap_err();
+    assert_eq!(newer.to_string(), "the profile has format 2.3, and this wprof reads 1.x: use a newer wprof");
+    assert!(matches!(newer, FileError::OtherVersion { major: 2, minor: 3 }));
+}
+
+#[test]
+fn a_bomb_is_not_unpacked() {
+    let zeros = vec![0; 1 << 20];
+    let bomb = zstd::encode_all(zeros.as_slice(), 19).unwrap();
+    for (claimed, expected_large) in [(u64::MAX, true), (10, false), (1 << 21, false)] {
+        let file = file(MINOR, |writer| writer.raw_section(HOST, claimed, &bomb));
+        let error = Profile::from_bytes(&file).unwrap_err();
+        assert_eq!(matches!(error, FileError::TooLarge { .. }), expected_large, "{error}");
+        assert_eq!(matches!(error, FileError::Damaged { .. }), !expected_large, "{error}");
+    }
+}
+
+#[test]
+fn bytes_left_over_in_a_section_are_an_error() {
+    let stored = zstd::encode_all(&[0, 0][..], 1).unwrap();
+    let file = file(MINOR, |writer| writer.raw_section(HOST, 2, &stored));
+    assert!(matches!(Profile::from_bytes(&file), Err(FileError::Damaged { .. })));
+}
+
+#[test]
+fn too_many_sections_are_an_error() {
+    let many = file(MINOR + 1, |writer| {
+        for _ in 0..300 {
+            writer.raw_section(Tag(*b"MANY"), 0, b"");
+        }
+    });
+    assert!(matches!(Profile::from_bytes(&many), Err(FileError::TooLarge { .. })));
+}

@@ -1,0 +1,55 @@
+//! The pure half of wprof: control-flow graphs, counter placement, propagation of counts, and the
+//! [`Profile`] value with its file format and exporters.
+//!
+//! Input: block and edge lists, raw counters. Output: plans, exact counts, profiles.
+//! Invariant: no knowledge of WebAssembly or of machine code; everything is a value, everything is
+//! deterministic; no input makes it panic.
+//! Source: Ball & Larus, *Optimally Profiling and Tracing Programs*, TOPLAS 1994.
+//! Oracle: `tests/it`, which counts logged walks and demands equality.
+//!
+//! ```
+//! use wprof_profiler::{BlockId, Cfg, EdgePlan, EdgeWeights, propagate};
+//!
+//! // 0: head, 1: then, 2: else, 3: join, 4: EXIT.
+//! let cfg = Cfg::from_pairs(4, &[(0, 1), (0, 2), (1, 3), (2, 3), (3, 4)])?;
+//! let plan = EdgePlan::new(&cfg, &EdgeWeights::estimate(&cfg));
+//! assert_eq!(plan.counted.len(), 2);
+//! // Both counters fired thrice and twice; one frame trapped in the join.
+//! let counts = propagate(&cfg, &plan, &[3, 2], &[(BlockId(3), 1)])?;
+//! assert_eq!(counts.blocks[3], counts.entries);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod block_plan;
+mod cfg;
+mod csr;
+mod depth_first;
+mod dominators;
+mod edge_plan;
+mod edge_weights;
+mod file;
+mod fnv;
+mod forest;
+mod id;
+mod json;
+mod limits;
+mod loops;
+mod profile;
+mod propagate;
+mod spanning_tree;
+mod union_find;
+
+pub use block_plan::{BlockPlan, CounterCost, CounterCosts};
+pub use cfg::{Cfg, CfgError, Edge};
+pub use depth_first::DepthFirst;
+pub use dominators::Dominators;
+pub use edge_plan::EdgePlan;
+pub use edge_weights::{EdgeWeights, LOOP_MULTIPLIER};
+pub use file::FileError;
+pub use id::{BlockId, EdgeId, LoopId};
+pub use loops::{Loop, Loops};
+pub use profile::*;
+pub use propagate::{EdgeCounts, PropagateError, propagate};
+pub use spanning_tree::{RootedForest, SpanningTree};

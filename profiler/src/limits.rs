@@ -1,0 +1,15 @@
+//! All limits of the profile file in one place.
+//!
+//! Invariant: what is written obeys them too, so a file that was written can be read.
+
+/// A profile file may be this long. The largest modules known (70 MB of code) stay far below.
+pub(crate) const MAX_FILE_BYTES: u64 = 1 << 30;
+
+/// One section may unpack to this many bytes; what is decoded from it takes some 20 times as much memory.
+pub(crate) const MAX_SECTION_BYTES: u64 = 256 << 20;
+
+/// A file may have this many sections.
+pub(crate) const MAX_SECTIONS: usize = 256;
+
+/// zstd's level for sections: the fastest that finds most of the redundancy.
+pub(crate) const COMPRESSION_LEVEL: i32 = 3;

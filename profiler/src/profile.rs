@@ -1,0 +1,115 @@
+//! A profile: what ran how often, in terms of code offsets. Pure data.
+//!
+//! Input: exact counts and the shape of each function that ran. Output: itself, merged, written, exported.
+//! Invariant: [`Profile::verify`]; lists are sorted, graphs are graphs, and exact counts obey the flow law.
+//! It knows its module by hash, so that it is never applied to another.
+//! Source: design.md, section 8. Oracle: `tests/it/profile.rs`, which counts logged walks.
+
+mod figure_kind;
+mod function;
+mod hot;
+mod merge;
+mod run;
+mod verify;
+
+use serde::{Deserialize, Serialize};
+
+pub use figure_kind::{FigureKind, Rate};
+pub use function::{BlockProfile, CodeRange, EdgeKind, EdgeProfile, FunctionProfile, UnfinishedExit};
+pub use hot::{HotBlock, HotLoop, LoopProfile};
+pub use merge::MergeError;
+pub use run::{Ending, Run};
+pub use verify::InvalidProfile;
+
+use crate::CounterCosts;
+
+/// The profile of one module over one run, or over several merged ones.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Profile {
+    /// What the program is called, for people: a file name.
+    pub program: String,
+    /// The hash of the module's bytes; the caller chooses the function and keeps to it.
+    pub module_hash: [u8; 32],
+    /// The runs it was taken from, ascending.
+    pub runs: Vec<Run>,
+    /// Figures about the code.
+    pub code: CodeStats,
+    /// The functions that ran, ascending by index.
+    pub functions: Vec<FunctionProfile>,
+    /// Calls to functions of the host, ascending by name.
+    pub host_calls: Vec<HostCalls>,
+}
+
+/// Figures about the module's code, executed or not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CodeStats {
+    /// Functions of the module that have a body.
+    pub functions: u64,
+    /// Functions that were compiled.
+    pub compiled: u64,
+    /// Counters placed in the compiled functions.
+    pub counters: u64,
+}
+
+/// How often a function of the host was called.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostCalls {
+    /// Module it was imported from.
+    pub module: String,
+    /// Name it was imported by.
+    pub name: String,
+    /// Number of calls.
+    pub count: u64,
+    /// How the number was come by.
+    pub kind: FigureKind,
+}
+
+impl HostCalls {
+    /// What host calls are sorted by.
+    fn key(&self) -> (&str, &str) {
+        (&self.module, &self.name)
+    }
+}
+
+impl Profile {
+    /// Brings all lists into the order that [`verify`](Self::verify) asks for, and adds up exits at one
+    /// place and calls of one host function. Functions with one index are left for `verify` to refuse.
+    pub fn normalize(&mut self) {
+        self.runs.sort();
+        self.functions.sort_by_key(|function| function.index);
+        self.functions.iter_mut().for_each(FunctionProfile::normalize);
+        self.host_calls.sort_by(|a, b| a.key().cmp(&b.key()));
+        self.host_calls.dedup_by(|next, kept| {
+            let same = next.key() == kept.key();
+            if same {
+                kept.count = kept.count.saturating_add(next.count);
+                kept.kind = kept.kind.merged(next.kind);
+            }
+            same
+        });
+    }
+
+    /// The profile of the function with this index, if it ran.
+    pub fn function(&self, index: u32) -> Option<&FunctionProfile> {
+        let found = self.functions.binary_search_by_key(&index, |function| function.index);
+        found.ok().map(|position| &self.functions[position])
+    }
+
+    /// Calls of all functions of the module; saturates.
+    pub fn calls(&self) -> u64 {
+        self.functions.iter().map(FunctionProfile::calls).fold(0, u64::saturating_add)
+    }
+
+    /// Instructions executed; saturates.
+    pub fn ops(&self) -> u64 {
+        self.functions.iter().map(FunctionProfile::ops).fold(0, u64::saturating_add)
+    }
+
+    /// What counting cost, beside one counter per block and one per edge, in the functions that ran.
+    pub fn counter_costs(&self) -> CounterCosts {
+        self.functions
+            .iter()
+            .map(FunctionProfile::counter_costs)
+            .fold(CounterCosts::default(), CounterCosts::plus)
+    }
+}

@@ -1,0 +1,213 @@
+//! The profile of one function.
+//!
+//! Input: its blocks, its edges with counts, and the frames that ended in mid-block. Output: calls, block
+//! counts, executed instructions, branch probabilities.
+//! Invariant: what can be derived is not stored. Everything here is total: on counts that contradict each
+//! other the derived figures saturate instead of panicking.
+//! Source: algorithms.md, section 1. Oracle: `tests/it/profile.rs`.
+
+use serde::{Deserialize, Serialize};
+
+use super::FigureKind;
+use crate::{BlockId, Cfg, CfgError, CounterCost, CounterCosts, EdgeId};
+
+/// One function that ran.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FunctionProfile {
+    /// Index in the module.
+    pub index: u32,
+    /// Its name, if the module tells.
+    pub name: Option<String>,
+    /// Where its code is.
+    pub code: CodeRange,
+    /// [`Cfg::fingerprint`] of its graph.
+    pub fingerprint: u64,
+    /// How all counts of this function were come by.
+    pub kind: FigureKind,
+    /// Its basic blocks; position is the [`BlockId`].
+    pub blocks: Vec<BlockProfile>,
+    /// The edges of its graph; position is the [`EdgeId`].
+    pub edges: Vec<EdgeProfile>,
+    /// Frames that ended, or stood, in the middle of a block; ascending by block, offset and ops.
+    pub exits: Vec<UnfinishedExit>,
+    /// Counters placed in it, and how often they were incremented.
+    pub cost: CounterCost,
+}
+
+/// One basic block. Its count follows from the edges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BlockProfile {
+    /// Where its code is.
+    pub code: CodeRange,
+    /// Number of instructions in it.
+    pub ops: u32,
+}
+
+/// One edge and its count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EdgeProfile {
+    /// The block that control leaves.
+    pub from: BlockId,
+    /// The block that it enters; one past the last block for EXIT.
+    pub to: BlockId,
+    /// Why control goes this way.
+    pub kind: EdgeKind,
+    /// How often it did.
+    pub count: u64,
+}
+
+/// A range of code offsets, end excluded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct CodeRange {
+    /// Offset of the first byte.
+    pub start: u32,
+    /// Offset after the last byte.
+    pub end: u32,
+}
+
+/// Why control takes an edge.
+///
+/// Stored by position: append only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum EdgeKind {
+    /// The only way on.
+    Jump,
+    /// The condition held.
+    Taken,
+    /// The condition did not hold.
+    NotTaken,
+    /// A switch chose this case.
+    Case(u32),
+    /// A switch chose none of its cases.
+    Default,
+    /// The function returned.
+    Return,
+    /// The function left by a tail call.
+    TailCall,
+}
+
+/// Frames that ended in the middle of a block: by a trap, by the end of the program, by an interrupt, or
+/// because the profile was taken meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct UnfinishedExit {
+    /// The block.
+    pub block: BlockId,
+    /// Code offset of the instruction at which it ended.
+    pub offset: u32,
+    /// Instructions of the block that had been executed, the one at `offset` included if it began.
+    pub ops_executed: u32,
+    /// Number of frames.
+    pub count: u64,
+}
+
+impl UnfinishedExit {
+    /// Where it is: exits at one place are one.
+    fn place(&self) -> (BlockId, u32, u32) {
+        (self.block, self.offset, self.ops_executed)
+    }
+}
+
+impl FunctionProfile {
+    /// The function's graph.
+    ///
+    /// # Errors
+    /// If blocks and edges are no graph, which [`Profile::verify`](super::Profile::verify) refuses.
+    pub fn cfg(&self) -> Result<Cfg, CfgError> {
+        let edges: Vec<_> = self.edges.iter().map(|edge| (edge.from, edge.to)).collect();
+        Cfg::new(u32::try_from(self.blocks.len()).map_err(|_| CfgError::TooLarge)?, &edges)
+    }
+
+    /// The virtual exit.
+    pub fn exit(&self) -> BlockId {
+        BlockId::new(self.blocks.len())
+    }
+
+    /// How often it was called: every call returned or ended in the middle of a block. Saturates.
+    pub fn calls(&self) -> u64 {
+        let returned = self.edges.iter().filter(|edge| edge.to == self.exit()).map(|edge| edge.count);
+        returned.chain(self.exits.iter().map(|exit| exit.count)).fold(0, u64::saturating_add)
+    }
+
+    /// How often each block began: what left it, and what ended in it. Saturates.
+    pub fn block_counts(&self) -> Vec<u64> {
+        let mut counts = vec![0_u64; self.blocks.len()];
+        let left = self.edges.iter().map(|edge| (edge.from, edge.count));
+        for (block, count) in left.chain(self.exits.iter().map(|exit| (exit.block, exit.count))) {
+            if let Some(sum) = counts.get_mut(block.index()) {
+                *sum = sum.saturating_add(count);
+            }
+        }
+        counts
+    }
+
+    /// How many instructions each block executed: all of them each time it began, less those that
+    /// unfinished frames did not come to. Saturates.
+    pub fn block_ops(&self) -> Vec<u64> {
+        let counts = self.block_counts();
+        let full =
+            self.blocks.iter().zip(counts).map(|(block, count)| i128::from(block.ops) * i128::from(count));
+        let mut ops: Vec<i128> = full.collect();
+        for exit in &self.exits {
+            if let (Some(sum), Some(block)) =
+                (ops.get_mut(exit.block.index()), self.blocks.get(exit.block.index()))
+            {
+                let missed = i128::from(block.ops) - i128::from(exit.ops_executed);
+                *sum = sum.saturating_sub(missed.saturating_mul(i128::from(exit.count)));
+            }
+        }
+        ops.into_iter().map(|sum| u64::try_from(sum.max(0)).unwrap_or(u64::MAX)).collect()
+    }
+
+    /// Instructions executed; saturates.
+    pub fn ops(&self) -> u64 {
+        self.block_ops().into_iter().fold(0, u64::saturating_add)
+    }
+
+    /// For each edge the share of the times control left its block that it went this way; none if it never
+    /// left the block. Frames that ended in the block do not count.
+    pub fn branch_probabilities(&self) -> Vec<Option<f64>> {
+        let mut left = vec![0.0; self.blocks.len()];
+        for edge in &self.edges {
+            if let Some(sum) = left.get_mut(edge.from.index()) {
+                *sum += edge.count as f64;
+            }
+        }
+        let share = |edge: &EdgeProfile| {
+            let total = left.get(edge.from.index()).copied().unwrap_or(0.0);
+            (total > 0.0).then(|| edge.count as f64 / total)
+        };
+        self.edges.iter().map(share).collect()
+    }
+
+    /// The edges that leave a block.
+    pub fn out_edges(&self, block: BlockId) -> impl Iterator<Item = (EdgeId, &EdgeProfile)> {
+        let numbered = self.edges.iter().enumerate().map(|(index, edge)| (EdgeId::new(index), edge));
+        numbered.filter(move |(_, edge)| edge.from == block)
+    }
+
+    /// What counting cost in this function, beside one counter per block and one per edge.
+    pub fn counter_costs(&self) -> CounterCosts {
+        CounterCosts {
+            chords: self.cost,
+            per_block: CounterCost::of(self.block_counts().into_iter()),
+            per_edge: CounterCost::of(self.edges.iter().map(|edge| edge.count)),
+        }
+    }
+
+    /// Sorts the exits and adds up those at one place.
+    pub(super) fn normalize(&mut self) {
+        self.exits.sort_unstable();
+        self.exits.dedup_by(|next, kept| {
+            let same = next.place() == kept.place();
+            if same {
+                kept.count = kept.count.saturating_add(next.count);
+            }
+            same
+        });
+    }
+
+    /// Whether the exits stand in the order that [`normalize`](Self::normalize) makes.
+    pub(super) fn is_normal(&self) -> bool {
+        self.exits.is_sorted_by(|a, b| a.place() < b.place())
+    }
+}

@@ -1,0 +1,136 @@
+//! Where the instructions were executed: loops with their trip counts, and the hottest blocks and loops.
+//!
+//! Input: a [`Profile`]. Output: lists, hottest first.
+//! Invariant: equal figures are ordered by place, so lists are the same in every run.
+//! Oracle: `tests/it/profile.rs`.
+
+use super::{FunctionProfile, Profile};
+use crate::{BlockId, DepthFirst, LoopId, Loops};
+
+/// One loop of a function that ran.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoopProfile {
+    /// Its number in the function, outer loops before inner ones.
+    pub id: LoopId,
+    /// The block its back edges enter.
+    pub header: BlockId,
+    /// 1 for an outermost loop.
+    pub depth: u32,
+    /// Its blocks, those of inner loops included.
+    pub blocks: Vec<BlockId>,
+    /// How often control came to the header from outside.
+    pub entries: u64,
+    /// How often the header began.
+    pub iterations: u64,
+    /// Instructions executed in its blocks, called functions not included; saturates.
+    pub ops: u64,
+}
+
+impl LoopProfile {
+    /// Rounds per entry; none if the loop never ran.
+    pub fn average_trips(&self) -> Option<f64> {
+        (self.entries > 0).then(|| self.iterations as f64 / self.entries as f64)
+    }
+}
+
+/// A block and what it cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HotBlock {
+    /// Index of the function in the module.
+    pub function: u32,
+    /// The block.
+    pub block: BlockId,
+    /// How often it began.
+    pub count: u64,
+    /// Instructions executed in it.
+    pub ops: u64,
+}
+
+/// A loop and the function it is in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HotLoop {
+    /// Index of the function in the module.
+    pub function: u32,
+    /// The loop.
+    pub found: LoopProfile,
+}
+
+impl FunctionProfile {
+    /// Its loops, outer before inner. None if it is not a graph.
+    pub fn loops(&self) -> Vec<LoopProfile> {
+        let Ok(cfg) = self.cfg() else { return Vec::new() };
+        let loops = Loops::new(&cfg, &DepthFirst::new(&cfg));
+        let (counts, ops) = (self.block_counts(), self.block_ops());
+        let sum = |values: &mut dyn Iterator<Item = u64>| values.fold(0, u64::saturating_add);
+        let profile = |(id, found): (LoopId, &crate::Loop)| {
+            let blocks = loops.blocks(id).to_vec();
+            let iterations = counts[found.header.index()];
+            let back = loops.back_edges(&cfg, id);
+            let back = sum(&mut back.iter().map(|edge| self.edges[edge.index()].count));
+            let ops = sum(&mut blocks.iter().map(|block| ops[block.index()]));
+            let (header, depth) = (found.header, found.depth);
+            LoopProfile {
+                id,
+                header,
+                depth,
+                blocks,
+                entries: iterations.saturating_sub(back),
+                iterations,
+                ops,
+            }
+        };
+        loops.iter().map(profile).collect()
+    }
+}
+
+impl Profile {
+    /// The functions by executed instructions, hottest first.
+    pub fn functions_by_ops(&self) -> Vec<(&FunctionProfile, u64)> {
+        self.functions_by(FunctionProfile::ops)
+    }
+
+    /// The functions by calls, most called first.
+    pub fn functions_by_calls(&self) -> Vec<(&FunctionProfile, u64)> {
+        self.functions_by(FunctionProfile::calls)
+    }
+
+    fn functions_by(&self, figure: impl Fn(&FunctionProfile) -> u64) -> Vec<(&FunctionProfile, u64)> {
+        let mut list: Vec<_> = self.functions.iter().map(|function| (function, figure(function))).collect();
+        list.sort_by_key(|&(_, figure)| std::cmp::Reverse(figure));
+        list
+    }
+
+    /// The blocks with the most executed instructions, at most `limit`.
+    pub fn hottest_blocks(&self, limit: usize) -> Vec<HotBlock> {
+        let mut list: Vec<HotBlock> = self.functions.iter().flat_map(blocks_of).collect();
+        list.sort_by_key(|hot| std::cmp::Reverse(hot.ops));
+        list.truncate(limit);
+        list
+    }
+
+    /// The loops with the most executed instructions, at most `limit`.
+    pub fn hottest_loops(&self, limit: usize) -> Vec<HotLoop> {
+        let of = |function: &FunctionProfile| {
+            let index = function.index;
+            function.loops().into_iter().map(move |found| HotLoop { function: index, found })
+        };
+        let mut list: Vec<HotLoop> = self.functions.iter().flat_map(of).collect();
+        list.retain(|hot| hot.found.iterations > 0);
+        list.sort_by_key(|hot| std::cmp::Reverse(hot.found.ops));
+        list.truncate(limit);
+        list
+    }
+}
+
+/// The blocks of a function that ran.
+fn blocks_of(function: &FunctionProfile) -> impl Iterator<Item = HotBlock> {
+    let (counts, index) = (function.block_counts(), function.index);
+    let figures = counts.into_iter().zip(function.block_ops()).enumerate();
+    let all = figures.map(move |(block, (count, ops))| HotBlock {
+        function: index,
+        block: BlockId::new(block),
+        count,
+        ops,
+    });
+    all.filter(|hot| hot.count > 0)
+}

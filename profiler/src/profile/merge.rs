@@ -1,0 +1,114 @@
+//! The sum of two profiles of one module.
+//!
+//! Input: two valid profiles. Output: one that describes the runs of both.
+//! Invariant: commutative and associative; sums saturate at 2^64 - 1 (which keeps both laws, and which
+//! [`Profile::verify`] then excuses from the flow law); on an error the receiver is unchanged.
+//! Oracle: the laws, and the profile of the concatenated logs, in `tests/it/merge.rs`.
+
+use super::{CodeStats, FunctionProfile, Profile};
+
+/// Why two profiles have no sum.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MergeError {
+    /// They are of different modules.
+    #[error("the profiles are of different modules ({}… and {}…): merge only profiles of one build", hex4(.0), hex4(.1))]
+    OtherModule([u8; 32], [u8; 32]),
+    /// They are of one module but divide a function differently.
+    #[error(
+        "the profiles divide function {index} into blocks differently: take both with the same version of wprof"
+    )]
+    OtherShape {
+        /// Index of the function.
+        index: u32,
+    },
+}
+
+fn hex4(hash: &[u8; 32]) -> String {
+    hash[..4].iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+impl Profile {
+    /// Adds another profile of the same module.
+    ///
+    /// # Errors
+    /// If the other is of another module, or divides a function into other blocks.
+    pub fn merge(&mut self, other: &Self) -> Result<(), MergeError> {
+        if self.module_hash != other.module_hash {
+            return Err(MergeError::OtherModule(self.module_hash, other.module_hash));
+        }
+        self.functions = merge_functions(&self.functions, &other.functions)?;
+        self.program = first_name(&self.program, &other.program).to_owned();
+        self.runs.extend_from_slice(&other.runs);
+        self.host_calls.extend_from_slice(&other.host_calls);
+        self.code = self.code.merged(other.code);
+        self.normalize();
+        Ok(())
+    }
+}
+
+/// The union of two sorted lists, with the sum where an index is in both.
+fn merge_functions(a: &[FunctionProfile], b: &[FunctionProfile]) -> Result<Vec<FunctionProfile>, MergeError> {
+    let (mut a, mut b) = (a.iter().peekable(), b.iter().peekable());
+    let mut sum = Vec::with_capacity(a.len().max(b.len()));
+    while let (Some(left), Some(right)) = (a.peek(), b.peek()) {
+        match left.index.cmp(&right.index) {
+            std::cmp::Ordering::Less => sum.extend(a.next().cloned()),
+            std::cmp::Ordering::Greater => sum.extend(b.next().cloned()),
+            std::cmp::Ordering::Equal => {
+                sum.push(left.merged(right)?);
+                a.next();
+                b.next();
+            }
+        }
+    }
+    sum.extend(a.chain(b).cloned());
+    Ok(sum)
+}
+
+impl FunctionProfile {
+    fn merged(&self, other: &Self) -> Result<Self, MergeError> {
+        if !self.has_shape_of(other) {
+            return Err(MergeError::OtherShape { index: self.index });
+        }
+        let mut sum = self.clone();
+        for (edge, added) in sum.edges.iter_mut().zip(&other.edges) {
+            edge.count = edge.count.saturating_add(added.count);
+        }
+        sum.exits.extend_from_slice(&other.exits);
+        sum.kind = self.kind.merged(other.kind);
+        sum.cost.counters = self.cost.counters.max(other.cost.counters);
+        sum.cost.increments = self.cost.increments.saturating_add(other.cost.increments);
+        let names = [&self.name, &other.name].map(|name| name.as_deref().unwrap_or(""));
+        sum.name = Some(first_name(names[0], names[1]).to_owned()).filter(|name| !name.is_empty());
+        Ok(sum)
+    }
+
+    /// Whether both describe the same blocks and edges.
+    fn has_shape_of(&self, other: &Self) -> bool {
+        let edge = |edge: &super::EdgeProfile| (edge.from, edge.to, edge.kind);
+        self.fingerprint == other.fingerprint
+            && self.code == other.code
+            && self.blocks == other.blocks
+            && self.edges.iter().map(edge).eq(other.edges.iter().map(edge))
+    }
+}
+
+impl CodeStats {
+    /// Both were measured on one module: the larger figure is the later one.
+    fn merged(self, other: Self) -> Self {
+        Self {
+            functions: self.functions.max(other.functions),
+            compiled: self.compiled.max(other.compiled),
+            counters: self.counters.max(other.counters),
+        }
+    }
+}
+
+/// Of two names the first that is not empty, in an order that does not depend on the arguments'.
+fn first_name<'a>(a: &'a str, b: &'a str) -> &'a str {
+    match (a.is_empty(), b.is_empty()) {
+        (true, _) => b,
+        (_, true) => a,
+        _ => a.min(b),
+    }
+}

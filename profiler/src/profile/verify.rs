@@ -1,0 +1,110 @@
+//! What makes a profile valid.
+//!
+//! Input: a [`Profile`], perhaps read from a file. Output: the first thing wrong with it.
+//! Invariant: linear time; all that is checked here may be relied on everywhere else.
+//! Oracle: broken profiles, in `tests/it/profile.rs`.
+
+use super::{FigureKind, FunctionProfile, Profile};
+use crate::{BlockId, CfgError};
+
+/// What is wrong with a profile.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidProfile {
+    /// A list is not in its order, or has an item twice.
+    #[error("the {list} are not in order: normalize the profile first")]
+    Unsorted {
+        /// Which list.
+        list: &'static str,
+    },
+    /// The blocks and edges of a function are no graph.
+    #[error("function {index} has no control-flow graph: {error}")]
+    BadGraph {
+        /// Index of the function.
+        index: u32,
+        /// What is wrong with it.
+        error: CfgError,
+    },
+    /// The fingerprint is not that of the graph.
+    #[error("function {index} has the fingerprint of another graph")]
+    WrongFingerprint {
+        /// Index of the function.
+        index: u32,
+    },
+    /// A frame ended where no block is, or after the last instruction of its block.
+    #[error("function {index} has a frame that ended outside {block}")]
+    BadExit {
+        /// Index of the function.
+        index: u32,
+        /// The block given.
+        block: BlockId,
+    },
+    /// Not as much left a block as entered it.
+    #[error("function {index} has counts that contradict each other at {block}")]
+    Imbalance {
+        /// Index of the function.
+        index: u32,
+        /// The block.
+        block: BlockId,
+    },
+}
+
+impl Profile {
+    /// Checks order, graphs, fingerprints, places of exits, and the flow law of exact counts.
+    ///
+    /// # Errors
+    /// The first thing found wrong.
+    pub fn verify(&self) -> Result<(), InvalidProfile> {
+        let sorted =
+            |list, sorted: bool| if sorted { Ok(()) } else { Err(InvalidProfile::Unsorted { list }) };
+        sorted("runs", self.runs.is_sorted())?;
+        sorted("functions", self.functions.is_sorted_by(|a, b| a.index < b.index))?;
+        sorted("host calls", self.host_calls.is_sorted_by(|a, b| a.key() < b.key()))?;
+        for function in &self.functions {
+            sorted("unfinished exits", function.is_normal())?;
+            function.verify()?;
+        }
+        Ok(())
+    }
+}
+
+impl FunctionProfile {
+    fn verify(&self) -> Result<(), InvalidProfile> {
+        let index = self.index;
+        let cfg = self.cfg().map_err(|error| InvalidProfile::BadGraph { index, error })?;
+        if cfg.fingerprint() != self.fingerprint {
+            return Err(InvalidProfile::WrongFingerprint { index });
+        }
+        for exit in &self.exits {
+            let block = self.blocks.get(exit.block.index());
+            if block.is_none_or(|block| exit.ops_executed > block.ops) {
+                return Err(InvalidProfile::BadExit { index, block: exit.block });
+            }
+        }
+        self.verify_flow()
+    }
+
+    /// The flow law, for exact counts that have not saturated.
+    fn verify_flow(&self) -> Result<(), InvalidProfile> {
+        let mut counts =
+            self.edges.iter().map(|edge| edge.count).chain(self.exits.iter().map(|exit| exit.count));
+        if self.kind != FigureKind::Exact || counts.any(|count| count == u64::MAX) {
+            return Ok(());
+        }
+        let mut excess = vec![0_i128; self.blocks.len() + 1];
+        for edge in &self.edges {
+            excess[edge.from.index()] -= i128::from(edge.count);
+            excess[edge.to.index()] += i128::from(edge.count);
+        }
+        for exit in &self.exits {
+            excess[exit.block.index()] -= i128::from(exit.count);
+            excess[self.blocks.len()] += i128::from(exit.count);
+        }
+        // The closing edge carries what arrived at EXIT back to ENTRY.
+        let calls = excess.pop().unwrap_or(0);
+        excess[BlockId::ENTRY.index()] += calls;
+        match excess.iter().position(|&excess| excess != 0) {
+            Some(block) => Err(InvalidProfile::Imbalance { index: self.index, block: BlockId::new(block) }),
+            None => Ok(()),
+        }
+    }
+}

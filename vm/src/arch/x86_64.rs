@@ -1,0 +1,198 @@
+//! x86-64 Linux.
+//!
+//! Wasm code passes integer arguments in rdi, rsi, rdx, rcx, r8, r9 and vectors in xmm0 to xmm7, keeps nothing in
+//! other registers across a call, and has a frame pointer: `[rbp]` is the caller's, `[rbp + 8]` the return address.
+
+use std::arch::{asm, naked_asm};
+use std::mem::offset_of;
+
+use libc::{REG_RBP, REG_RIP, REG_RSP, ucontext_t};
+
+use crate::runtime::abi::{VmContext, VmStoreContext};
+use crate::runtime::{builtins, lazy};
+
+/// Bytes of each lazy stub.
+pub const STUB_SIZE: usize = 16;
+/// Bytes before the first stub of a chunk: a jump to the common part, which may be too far for a short jump.
+pub const STUBS_HEADER: usize = 16;
+
+/// The code of the stubs `first..first + count`, position independent.
+pub fn lazy_stubs(first: u32, count: u32) -> Vec<u8> {
+    let mut code = vec![0xff, 0x25, 0, 0, 0, 0]; // jmp [rip + 0]
+    code.extend_from_slice(&(lazy_common as *const () as usize as u64).to_le_bytes());
+    code.resize(STUBS_HEADER, 0xcc);
+    for index in first..first + count {
+        let start = code.len();
+        code.push(0xb8); // mov eax, index
+        code.extend_from_slice(&index.to_le_bytes());
+        code.push(0xe9); // jmp header
+        let next = code.len() as i32 + 4;
+        code.extend_from_slice(&(-next).to_le_bytes());
+        code.resize(start + STUB_SIZE, 0xcc);
+    }
+    code
+}
+
+/// The common part of all lazy stubs: compiles what was called and jumps there, with all arguments as they came.
+///
+/// rdi is the callee's vmctx and rsi the caller's, an instance's; eax is the index. With too little stack left to
+/// compile on, it raises a stack overflow in the caller's stead.
+#[unsafe(naked)]
+extern "C" fn lazy_common() {
+    naked_asm!(
+        "mov r11, [rsi + {store}]",
+        "cmp rsp, [r11 + {limit}]",
+        "jb 2f",
+        "push rbp",
+        "mov rbp, rsp",
+        "sub rsp, 176",
+        "movups [rsp], xmm0",
+        "movups [rsp + 16], xmm1",
+        "movups [rsp + 32], xmm2",
+        "movups [rsp + 48], xmm3",
+        "movups [rsp + 64], xmm4",
+        "movups [rsp + 80], xmm5",
+        "movups [rsp + 96], xmm6",
+        "movups [rsp + 112], xmm7",
+        "mov [rsp + 128], rdi",
+        "mov [rsp + 136], rsi",
+        "mov [rsp + 144], rdx",
+        "mov [rsp + 152], rcx",
+        "mov [rsp + 160], r8",
+        "mov [rsp + 168], r9",
+        "mov edx, eax",
+        "call {compile}",
+        "movups xmm0, [rsp]",
+        "movups xmm1, [rsp + 16]",
+        "movups xmm2, [rsp + 32]",
+        "movups xmm3, [rsp + 48]",
+        "movups xmm4, [rsp + 64]",
+        "movups xmm5, [rsp + 80]",
+        "movups xmm6, [rsp + 96]",
+        "movups xmm7, [rsp + 112]",
+        "mov rdi, [rsp + 128]",
+        "mov rsi, [rsp + 136]",
+        "mov rdx, [rsp + 144]",
+        "mov rcx, [rsp + 152]",
+        "mov r8, [rsp + 160]",
+        "mov r9, [rsp + 168]",
+        "mov rsp, rbp",
+        "pop rbp",
+        "jmp rax",
+        "2:",
+        "jmp [r11 + {raise}]",
+        store = const offset_of!(VmContext, store),
+        limit = const offset_of!(VmStoreContext, stack_limit),
+        raise = const offset_of!(VmStoreContext, raise),
+        compile = sym lazy::lazy_compile,
+    )
+}
+
+/// Builtins with a check in front that enough stack is left for the host; if not, the builtin fails. Wasm may call
+/// them with next to none, and an overflow in host code could not be recovered from.
+macro_rules! guarded {
+    ($($name:ident = $target:path, $failure:literal;)*) => {
+        $(#[unsafe(naked)]
+        pub extern "C" fn $name() {
+            naked_asm!(
+                "mov rax, [rdi + {store}]",
+                "cmp rsp, [rax + {limit}]",
+                "jb 2f",
+                "jmp {target}",
+                "2:",
+                "mov rax, {failure}",
+                "ret",
+                store = const offset_of!(VmContext, store),
+                limit = const offset_of!(VmStoreContext, stack_limit),
+                target = sym $target,
+                failure = const $failure,
+            )
+        })*
+    };
+}
+
+guarded! {
+    memory_grow = builtins::memory_grow, -1;
+    memory_copy = builtins::memory_copy, 1;
+    memory_fill = builtins::memory_fill, 1;
+    memory_init = builtins::memory_init, 1;
+    table_grow = builtins::table_grow, -1;
+    table_copy = builtins::table_copy, 1;
+    table_fill = builtins::table_fill, 1;
+    table_init = builtins::table_init, 1;
+}
+
+/// Marks data segment `esi` of the instance `rdi` as dropped. Cannot fail, so it must not need stack.
+#[unsafe(naked)]
+pub extern "C" fn data_drop() {
+    naked_asm!(
+        "mov esi, esi",
+        "mov rax, [rdi + {dropped}]",
+        "mov byte ptr [rax + 2 * rsi], 1",
+        "xor eax, eax",
+        "ret",
+        dropped = const offset_of!(VmContext, dropped),
+    )
+}
+
+/// Marks element segment `esi` of the instance `rdi` as dropped, likewise.
+#[unsafe(naked)]
+pub extern "C" fn elem_drop() {
+    naked_asm!(
+        "mov esi, esi",
+        "mov rax, [rdi + {dropped}]",
+        "mov byte ptr [rax + 2 * rsi + 1], 1",
+        "xor eax, eax",
+        "ret",
+        dropped = const offset_of!(VmContext, dropped),
+    )
+}
+
+/// The stack pointer, about.
+#[inline(always)]
+pub fn stack_pointer() -> usize {
+    let sp: usize;
+    // SAFETY: only reads a register.
+    unsafe { asm!("mov {}, rsp", out(reg) sp, options(nomem, nostack, preserves_flags)) };
+    sp
+}
+
+/// The registers that tell where code was interrupted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Registers {
+    /// The instruction.
+    pub pc: usize,
+    /// The stack pointer.
+    pub sp: usize,
+    /// The frame pointer.
+    pub fp: usize,
+}
+
+/// Reads the registers of an interrupted context.
+pub fn registers(context: &ucontext_t) -> Registers {
+    let reg = |i: i32| context.uc_mcontext.gregs[i as usize] as usize;
+    Registers { pc: reg(REG_RIP), sp: reg(REG_RSP), fp: reg(REG_RBP) }
+}
+
+/// Changes where an interrupted context continues.
+pub fn set_registers(context: &mut ucontext_t, registers: Registers) {
+    let mut set = |i: i32, v: usize| context.uc_mcontext.gregs[i as usize] = v as i64;
+    set(REG_RIP, registers.pc);
+    set(REG_RSP, registers.sp);
+    set(REG_RBP, registers.fp);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stubs_carry_their_index_and_jump_to_the_header() {
+        let code = lazy_stubs(7, 3);
+        assert_eq!(code.len(), STUBS_HEADER + 3 * STUB_SIZE);
+        let stub = &code[STUBS_HEADER + STUB_SIZE..];
+        assert_eq!(stub[..5], [0xb8, 8, 0, 0, 0]);
+        let jump = i32::from_le_bytes(stub[6..10].try_into().expect("four bytes"));
+        assert_eq!(jump + (STUBS_HEADER + STUB_SIZE + 10) as i32, 0);
+    }
+}

@@ -1,0 +1,130 @@
+//! How an engine is set up.
+
+use wprof_jit::compile::{CompilerOptions, Instrumentation, MemoryStyle};
+
+use crate::StoreLimits;
+
+/// What is collected by an exact profile.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Collect {
+    /// The count of every control-flow edge, with counters only on the chords of a spanning tree.
+    #[default]
+    Edges,
+    /// The count of every block, with a counter in each: the simple way, for comparison.
+    Blocks,
+}
+
+/// Whether and what an engine profiles.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ProfilingConfig {
+    /// Nothing: plain code.
+    #[default]
+    Off,
+    /// Everything is counted, always.
+    Exact(Collect),
+}
+
+impl ProfilingConfig {
+    pub(crate) fn instrumentation(self) -> Instrumentation {
+        match self {
+            ProfilingConfig::Off => Instrumentation::Off,
+            ProfilingConfig::Exact(Collect::Edges) => Instrumentation::Chords,
+            ProfilingConfig::Exact(Collect::Blocks) => Instrumentation::Blocks,
+        }
+    }
+}
+
+/// The settings of an [`Engine`](crate::Engine).
+#[derive(Clone, Debug)]
+pub struct Config {
+    pub(crate) compiler: CompilerOptions,
+    pub(crate) polls: Option<bool>,
+    pub(crate) profiling: ProfilingConfig,
+    pub(crate) limits: StoreLimits,
+    pub(crate) max_module_size: usize,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config::new()
+    }
+}
+
+impl Config {
+    /// The default settings: no profiling, guards against speculative reads, 32-bit memories fully reserved.
+    pub fn new() -> Config {
+        Config {
+            compiler: CompilerOptions::default(),
+            polls: None,
+            profiling: ProfilingConfig::Off,
+            limits: StoreLimits::default(),
+            max_module_size: 1 << 30,
+        }
+    }
+
+    /// Whether and what to profile (default: off).
+    pub fn profiling(&mut self, profiling: ProfilingConfig) -> &mut Self {
+        self.profiling = profiling;
+        self
+    }
+
+    /// Whether memory and table accesses are guarded against speculative out-of-bounds reads (default: yes).
+    pub fn spectre_guards(&mut self, enable: bool) -> &mut Self {
+        self.compiler.spectre_guards = enable;
+        self
+    }
+
+    /// Whether loops and function entries poll for interruption (default: only when profiling). Without it an
+    /// interruption takes effect at the next call of a host function.
+    pub fn interruptible(&mut self, enable: bool) -> &mut Self {
+        self.polls = Some(enable);
+        self
+    }
+
+    /// Whether every NaN that arithmetic yields is the canonical one, so that results do not depend on the processor
+    /// (default: no).
+    pub fn canonical_nans(&mut self, enable: bool) -> &mut Self {
+        self.compiler.canonical_nans = enable;
+        self
+    }
+
+    /// Whether Cranelift checks its own work (default: only in debug builds).
+    pub fn verify_code(&mut self, enable: bool) -> &mut Self {
+        self.compiler.verify = enable;
+        self
+    }
+
+    /// Address space reserved per 32-bit memory, in bytes (default: 4 GiB, which saves all bounds checks).
+    pub fn memory_reservation(&mut self, bytes: u64) -> &mut Self {
+        self.compiler.memory = MemoryStyle { reservation: round(bytes), ..self.compiler.memory };
+        self
+    }
+
+    /// Inaccessible address space behind a memory, in bytes (default: 32 MiB).
+    pub fn memory_guard_size(&mut self, bytes: u64) -> &mut Self {
+        self.compiler.memory = MemoryStyle { guard: round(bytes), ..self.compiler.memory };
+        self
+    }
+
+    /// Limits of stores that do not set their own.
+    pub fn limits(&mut self, limits: StoreLimits) -> &mut Self {
+        self.limits = limits;
+        self
+    }
+
+    /// The largest binary module accepted, in bytes (default: 1 GiB).
+    pub fn max_module_size(&mut self, bytes: usize) -> &mut Self {
+        self.max_module_size = bytes;
+        self
+    }
+
+    pub(crate) fn compiler_options(&self) -> CompilerOptions {
+        let polls = self.polls.unwrap_or(self.profiling != ProfilingConfig::Off);
+        CompilerOptions { polls, ..self.compiler.clone() }
+    }
+}
+
+/// Up to a whole number of wasm pages.
+fn round(bytes: u64) -> u64 {
+    bytes.checked_next_multiple_of(1 << 16).unwrap_or(bytes & !0xffff)
+}

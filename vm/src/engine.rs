@@ -1,0 +1,118 @@
+//! The engine: settings, the code generator, and what all modules and stores share.
+
+use std::sync::Arc;
+
+use wprof_jit::compile::{Compiler, MachineCode};
+
+use crate::runtime::code::{CodeArena, CodeSpace, Stubs};
+use crate::runtime::types::{FuncTypeEntry, TypeRegistry};
+use crate::runtime::signals;
+use crate::{Config, Error, ProfilingConfig, Result};
+
+/// A wasm engine. Cheap to clone; all clones are the same engine. Modules and stores work together if they are of
+/// one engine.
+#[derive(Clone, Debug)]
+pub struct Engine(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    config: Config,
+    compiler: Compiler,
+    space: Arc<CodeSpace>,
+    stubs: Stubs,
+    trampolines: CodeArena,
+    types: TypeRegistry,
+    raise: usize,
+}
+
+impl Default for Engine {
+    /// An engine with the default settings.
+    ///
+    /// # Panics
+    /// If the machine is not supported or out of memory.
+    fn default() -> Self {
+        Engine::new(&Config::new()).expect("the default configuration works on this machine")
+    }
+}
+
+impl Engine {
+    /// An engine with the given settings.
+    ///
+    /// # Errors
+    /// If the machine is not supported, or refuses memory for code.
+    pub fn new(config: &Config) -> Result<Engine> {
+        signals::install();
+        let compiler = Compiler::new(config.compiler_options())?;
+        let space = Arc::new(CodeSpace::default());
+        let trampolines = CodeArena::new(space.clone());
+        let raise = trampolines.place(compiler.raise()?, None).map_err(no_code_memory)?;
+        let stubs = Stubs::new(space.clone());
+        let types = TypeRegistry::default();
+        Ok(Engine(Arc::new(Inner { config: config.clone(), compiler, space, stubs, trampolines, types, raise })))
+    }
+
+    /// An engine that profiles, with default settings otherwise.
+    ///
+    /// # Errors
+    /// As [`Engine::new`].
+    pub fn with_profiling(profiling: ProfilingConfig) -> Result<Engine> {
+        Engine::new(Config::new().profiling(profiling))
+    }
+
+    /// Its settings.
+    pub fn config(&self) -> &Config {
+        &self.0.config
+    }
+
+    /// Whether both are the same engine.
+    pub fn same(a: &Engine, b: &Engine) -> bool {
+        Arc::ptr_eq(&a.0, &b.0)
+    }
+
+    pub(crate) fn compiler(&self) -> &Compiler {
+        &self.0.compiler
+    }
+
+    pub(crate) fn code_space(&self) -> &Arc<CodeSpace> {
+        &self.0.space
+    }
+
+    pub(crate) fn stubs(&self) -> &Stubs {
+        &self.0.stubs
+    }
+
+    pub(crate) fn types(&self) -> &TypeRegistry {
+        &self.0.types
+    }
+
+    /// Code that traps with `TrapCode::Host`.
+    pub(crate) fn raise(&self) -> usize {
+        self.0.raise
+    }
+
+    /// The trampoline by which the host calls wasm functions of a type.
+    pub(crate) fn host_to_wasm(&self, entry: &FuncTypeEntry) -> Result<usize> {
+        if let Some(&address) = entry.host_to_wasm.get() {
+            return Ok(address);
+        }
+        let address = self.place_trampoline(self.compiler().host_to_wasm(&entry.ty.0)?)?;
+        Ok(*entry.host_to_wasm.get_or_init(|| address))
+    }
+
+    /// The trampoline by which wasm calls host functions of a type.
+    pub(crate) fn wasm_to_host(&self, entry: &FuncTypeEntry) -> Result<usize> {
+        if let Some(&address) = entry.wasm_to_host.get() {
+            return Ok(address);
+        }
+        let address = self.place_trampoline(self.compiler().wasm_to_host(&entry.ty.0)?)?;
+        Ok(*entry.wasm_to_host.get_or_init(|| address))
+    }
+
+    fn place_trampoline(&self, code: MachineCode) -> Result<usize> {
+        self.0.trampolines.place(code, None).map_err(no_code_memory)
+    }
+}
+
+pub(crate) fn no_code_memory(e: std::io::Error) -> Error {
+    Error::system("no memory for machine code", e)
+}

@@ -1,0 +1,230 @@
+//! The error of this crate: one pointer, whatever went wrong.
+
+use std::error::Error as StdError;
+use std::fmt;
+
+use crate::{Trap, WasmBacktrace};
+
+/// `std::result::Result` with this crate's [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What kind of thing went wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The module is malformed, invalid, or larger than allowed.
+    Module,
+    /// A function of the module could not be compiled.
+    Compile,
+    /// Imports are missing or do not fit.
+    Link,
+    /// Wasm code trapped: see [`Error::trap`].
+    Trap,
+    /// The program asked to exit: see [`Error::i32_exit`].
+    Exit,
+    /// A host function failed; [`Error::downcast_ref`] gives its error.
+    Host,
+    /// A configured limit is reached.
+    Limit,
+    /// A value or a handle was used as something that it is not.
+    Type,
+    /// The operating system refused something.
+    System,
+}
+
+/// The exit code with which a program ended itself (WASI's `proc_exit`). A host function that returns it ends the
+/// program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("exited with code {0}")]
+pub struct Exit(pub i32);
+
+/// An error, the size of a pointer.
+///
+/// It is made from any `std::error::Error` by `?` or `From`, so that host functions can return theirs, and gives
+/// it back by [`Error::downcast_ref`]. Like `anyhow::Error` it therefore does not implement `std::error::Error`
+/// itself; it converts into `Box<dyn std::error::Error>`.
+pub struct Error(Box<Inner>);
+
+struct Inner {
+    kind: ErrorKind,
+    source: Box<dyn StdError + Send + Sync>,
+    /// What was being done, outermost last.
+    context: Vec<String>,
+    backtrace: Option<WasmBacktrace>,
+}
+
+/// An error that is only text.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Message(String);
+
+impl Error {
+    /// An error of a host function's that is only text.
+    pub fn msg(message: impl fmt::Display) -> Error {
+        Error::new(ErrorKind::Host, message)
+    }
+
+    pub(crate) fn new(kind: ErrorKind, message: impl fmt::Display) -> Error {
+        Error::with_source(kind, Box::new(Message(message.to_string())))
+    }
+
+    pub(crate) fn with_source(kind: ErrorKind, source: Box<dyn StdError + Send + Sync>) -> Error {
+        Error(Box::new(Inner { kind, source, context: Vec::new(), backtrace: None }))
+    }
+
+    pub(crate) fn system(what: &str, e: impl fmt::Display) -> Error {
+        Error::new(ErrorKind::System, format_args!("{what}: {e}"))
+    }
+
+    /// The same error, with a line that says what was being done.
+    #[must_use]
+    pub fn context(mut self, what: impl fmt::Display) -> Error {
+        self.0.context.push(what.to_string());
+        self
+    }
+
+    /// Attaches a backtrace, unless it already has the one of where it came up first.
+    pub(crate) fn with_backtrace(mut self, backtrace: WasmBacktrace) -> Error {
+        self.0.backtrace.get_or_insert(backtrace);
+        self
+    }
+
+    /// What kind of thing went wrong.
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// The trap, if wasm code trapped.
+    pub fn trap(&self) -> Option<Trap> {
+        self.downcast_ref::<Trap>().copied()
+    }
+
+    /// The exit code, if the program ended itself.
+    pub fn i32_exit(&self) -> Option<i32> {
+        self.downcast_ref::<Exit>().map(|e| e.0)
+    }
+
+    /// Where wasm code was when the error came up.
+    pub fn backtrace(&self) -> Option<&WasmBacktrace> {
+        self.0.backtrace.as_ref()
+    }
+
+    /// The underlying error, if it is an `E`.
+    pub fn downcast_ref<E: StdError + 'static>(&self) -> Option<&E> {
+        self.0.source.downcast_ref()
+    }
+
+    /// The underlying error, if it is an `E`.
+    ///
+    /// # Errors
+    /// The error itself, if it is not.
+    pub fn downcast<E: StdError + 'static>(self) -> Result<E, Error> {
+        if !self.is::<E>() {
+            return Err(self);
+        }
+        Ok(*self.0.source.downcast().unwrap_or_else(|_| unreachable!("checked above")))
+    }
+
+    /// Whether the underlying error is an `E`.
+    pub fn is<E: StdError + 'static>(&self) -> bool {
+        self.0.source.is::<E>()
+    }
+
+    /// The underlying error.
+    pub fn root_cause(&self) -> &(dyn StdError + 'static) {
+        &*self.0.source
+    }
+}
+
+impl<E: StdError + Send + Sync + 'static> From<E> for Error {
+    fn from(e: E) -> Error {
+        let source: Box<dyn StdError + Send + Sync> = Box::new(e);
+        let kind = if source.is::<Trap>() {
+            ErrorKind::Trap
+        } else if source.is::<Exit>() {
+            ErrorKind::Exit
+        } else if source.is::<wprof_jit::module::ModuleError>() {
+            ErrorKind::Module
+        } else if source.is::<wprof_jit::CompileError>() {
+            ErrorKind::Compile
+        } else {
+            ErrorKind::Host
+        };
+        Error::with_source(kind, source)
+    }
+}
+
+impl From<Error> for Box<dyn StdError + Send + Sync> {
+    fn from(e: Error) -> Self {
+        Box::new(Standalone(e))
+    }
+}
+
+impl From<Error> for Box<dyn StdError> {
+    fn from(e: Error) -> Self {
+        Box::new(Standalone(e))
+    }
+}
+
+/// An [`Error`] as a `std::error::Error`.
+struct Standalone(Error);
+
+impl fmt::Display for Standalone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+impl fmt::Debug for Standalone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+impl StdError for Standalone {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.0.0.source.source()
+    }
+}
+
+/// What was being done and what went wrong, in one line.
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for line in self.0.context.iter().rev() {
+            write!(f, "{line}: ")?;
+        }
+        write!(f, "{}", self.0.source)
+    }
+}
+
+/// The same with causes and backtrace, over several lines.
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")?;
+        let mut cause = self.0.source.source();
+        while let Some(e) = cause {
+            write!(f, "\ncaused by: {e}")?;
+            cause = e.source();
+        }
+        match &self.0.backtrace {
+            Some(backtrace) if !backtrace.frames().is_empty() => write!(f, "\n{backtrace}"),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_one_pointer_and_remembers_what_it_was() {
+        assert_eq!(size_of::<Error>(), size_of::<usize>());
+        let e = Error::from(Trap::Interrupt).context("running");
+        assert_eq!((e.kind(), e.trap()), (ErrorKind::Trap, Some(Trap::Interrupt)));
+        assert_eq!(e.to_string(), "running: wasm trap: interrupt");
+        let e = Error::from(Exit(3));
+        assert_eq!(e.i32_exit(), Some(3));
+        assert!(e.downcast::<std::io::Error>().is_err());
+    }
+}

@@ -1,0 +1,207 @@
+//! Modules: validated at load, compiled function by function on first call.
+
+mod code;
+mod names;
+mod symbols;
+
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use wprof_jit::abi::VmLayout;
+use wprof_jit::module::{Entity, ModuleInfo};
+
+pub(crate) use code::Version;
+pub use names::demangle;
+pub use symbols::FrameSymbol;
+
+use crate::engine::no_code_memory;
+use crate::runtime::code::CodeSlots;
+use crate::types::{ExportType, ImportType};
+use crate::{Engine, Error, ErrorKind, ExternType, FuncType, GlobalType, MemoryType, Result, TableType};
+use code::ModuleCode;
+use names::Names;
+use symbols::Symbols;
+
+/// A module, ready to be instantiated. Cheap to clone; all clones share its code, and so do its instances, whichever
+/// store and thread they are in.
+#[derive(Clone, Debug)]
+pub struct Module(Arc<ModuleInner>);
+
+/// What the clones of a module share.
+#[derive(Debug)]
+pub struct ModuleInner {
+    engine: Engine,
+    info: ModuleInfo,
+    layout: VmLayout,
+    type_ids: Vec<u32>,
+    slots: CodeSlots,
+    code: ModuleCode,
+    names: OnceLock<Names>,
+    symbols: OnceLock<Symbols>,
+}
+
+impl Module {
+    /// Loads a binary module or, with feature `wat`, one in the text format.
+    ///
+    /// # Errors
+    /// If it is malformed, invalid, or larger than the configuration allows.
+    pub fn new(engine: &Engine, bytes: impl AsRef<[u8]>) -> Result<Module> {
+        let info = parse(engine, bytes.as_ref())?;
+        let layout = VmLayout::new(&info);
+        let type_ids: Vec<u32> = info.types.iter().map(|ty| engine.types().entry(ty).id).collect();
+        let funcs = info.funcs.len() as u32;
+        let stub = engine.stubs().up_to(funcs).map_err(no_code_memory)?;
+        let slots = CodeSlots::new(funcs as usize, stub).map_err(no_code_memory)?;
+        let code = ModuleCode::new(engine);
+        let (engine, names, symbols) = (engine.clone(), OnceLock::new(), OnceLock::new());
+        Ok(Module(Arc::new(ModuleInner { engine, info, layout, type_ids, slots, code, names, symbols })))
+    }
+
+    /// Loads a module from a file.
+    ///
+    /// # Errors
+    /// If it cannot be read, and as [`Module::new`].
+    pub fn from_file(engine: &Engine, path: impl AsRef<Path>) -> Result<Module> {
+        let path = path.as_ref();
+        let bytes = std::fs::read(path)
+            .map_err(|e| Error::with_source(ErrorKind::System, Box::new(e)).context(path.display()))?;
+        Module::new(engine, bytes).map_err(|e| e.context(path.display()))
+    }
+
+    /// Checks a binary module without keeping anything of it.
+    ///
+    /// # Errors
+    /// As [`Module::new`].
+    pub fn validate(engine: &Engine, bytes: &[u8]) -> Result<()> {
+        parse(engine, bytes).map(drop)
+    }
+
+    /// The engine it was loaded into.
+    pub fn engine(&self) -> &Engine {
+        &self.0.engine
+    }
+
+    /// Its name, from the name section.
+    pub fn name(&self) -> Option<&str> {
+        self.0.names().module()
+    }
+
+    /// The name of a function: from the name section, or else the name it is exported or imported by. Mangled as it
+    /// is in the module: see [`demangle`].
+    pub fn func_name(&self, func: u32) -> Option<&str> {
+        self.0.names().func(func)
+    }
+
+    /// The functions and source lines that the code at byte `offset` of the module comes from, innermost inlined
+    /// function first; nothing without debug information.
+    pub fn symbols_at(&self, offset: u32) -> Vec<FrameSymbol> {
+        self.0.symbols().at(&self.0.info, offset)
+    }
+
+    /// What it imports, in order.
+    pub fn imports(&self) -> impl ExactSizeIterator<Item = ImportType<'_>> {
+        self.info().imports.iter().map(|i| ImportType {
+            module: &i.module,
+            name: &i.name,
+            source: self,
+            entity: i.entity,
+        })
+    }
+
+    /// What it exports, in order.
+    pub fn exports(&self) -> impl ExactSizeIterator<Item = ExportType<'_>> {
+        self.info().exports.iter().map(|(name, entity)| ExportType { name, source: self, entity: *entity })
+    }
+
+    /// The type of an export.
+    pub fn get_export(&self, name: &str) -> Option<ExternType> {
+        self.info().export_index.get(name).map(|&entity| self.entity_type(entity))
+    }
+
+    /// The parsed module.
+    pub fn info(&self) -> &ModuleInfo {
+        &self.0.info
+    }
+
+    /// Compiles all functions now rather than at their first calls.
+    ///
+    /// # Errors
+    /// If a function is too large for the code generator.
+    pub fn compile_all(&self) -> Result<()> {
+        let info = self.info();
+        (info.imported_funcs..info.funcs.len() as u32).try_for_each(|func| self.0.code_of(func).map(drop))
+    }
+
+    /// How many functions have been compiled so far, and the bytes of address space that their code takes.
+    pub fn compiled(&self) -> (usize, usize) {
+        self.0.code.size()
+    }
+
+    pub(crate) fn entity_type(&self, entity: Entity) -> ExternType {
+        let info = self.info();
+        match entity {
+            Entity::Func(f) => ExternType::Func(FuncType(info.func_type(f).clone())),
+            Entity::Table(t) => ExternType::Table(TableType::from_parser(&info.tables[t as usize])),
+            Entity::Memory(m) => ExternType::Memory(MemoryType::from_parser(&info.memories[m as usize])),
+            Entity::Global(g) => ExternType::Global(GlobalType::from_parser(&info.globals[g as usize].ty)),
+        }
+    }
+
+    pub(crate) fn inner(&self) -> &Arc<ModuleInner> {
+        &self.0
+    }
+
+    pub(crate) fn from_inner(inner: Arc<ModuleInner>) -> Module {
+        Module(inner)
+    }
+}
+
+impl ModuleInner {
+    pub(crate) fn info(&self) -> &ModuleInfo {
+        &self.info
+    }
+
+    pub(crate) fn layout(&self) -> &VmLayout {
+        &self.layout
+    }
+
+    pub(crate) fn type_id(&self, func: u32) -> u32 {
+        self.type_ids[self.info.funcs[func as usize] as usize]
+    }
+
+    pub(crate) fn slots(&self) -> &CodeSlots {
+        &self.slots
+    }
+
+    pub(crate) fn names(&self) -> &Names {
+        self.names.get_or_init(|| Names::read(&self.info))
+    }
+
+    pub(crate) fn symbols(&self) -> &Symbols {
+        self.symbols.get_or_init(|| Symbols::read(&self.info))
+    }
+}
+
+fn parse(engine: &Engine, bytes: &[u8]) -> Result<ModuleInfo> {
+    let limit = engine.config().max_module_size;
+    if bytes.len() > limit {
+        let message = format!("module has {} bytes, {limit} are allowed: raise Config::max_module_size", bytes.len());
+        return Err(Error::new(ErrorKind::Limit, message));
+    }
+    Ok(wprof_jit::module::parse(binary(bytes)?)?)
+}
+
+/// Text becomes binary. A binary module starts with a zero byte, which no text does.
+#[cfg(feature = "wat")]
+fn binary(bytes: &[u8]) -> Result<Arc<[u8]>> {
+    if bytes.starts_with(b"\0") {
+        return Ok(bytes.into());
+    }
+    let bytes = wat::parse_bytes(bytes).map_err(|e| Error::with_source(ErrorKind::Module, Box::new(e)))?;
+    Ok(bytes.into())
+}
+
+#[cfg(not(feature = "wat"))]
+fn binary(bytes: &[u8]) -> Result<Arc<[u8]>> {
+    Ok(bytes.into())
+}

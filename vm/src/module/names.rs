@@ -1,0 +1,94 @@
+//! The names of a module and its functions, for people.
+//!
+//! From the "name" custom section as far as it can be read, or else from exports and imports. Bad data is ignored.
+
+use hashbrown::HashMap;
+use wasmparser::{BinaryReader, Name, NameSectionReader};
+use wprof_jit::module::{Entity, ModuleInfo};
+
+/// The names of one module.
+#[derive(Debug, Default)]
+pub struct Names {
+    module: Option<String>,
+    funcs: HashMap<u32, String>,
+}
+
+impl Names {
+    /// Collects the names of `info`.
+    pub fn read(info: &ModuleInfo) -> Names {
+        let mut names = Names::default();
+        if let Some(section) = info.custom_section("name") {
+            names.add_section(section);
+        }
+        for (name, entity) in &info.exports {
+            names.add_entity(name, *entity);
+        }
+        for import in &info.imports {
+            names.add_entity(&import.name, import.entity);
+        }
+        names
+    }
+
+    /// The module's name.
+    pub fn module(&self) -> Option<&str> {
+        self.module.as_deref()
+    }
+
+    /// The name of function `func`.
+    pub fn func(&self, func: u32) -> Option<&str> {
+        self.funcs.get(&func).map(String::as_str)
+    }
+
+    fn add_section(&mut self, section: &[u8]) {
+        for subsection in NameSectionReader::new(BinaryReader::new(section, 0)) {
+            match subsection {
+                Ok(Name::Module { name, .. }) => self.module = Some(name.to_string()),
+                Ok(Name::Function(map)) => {
+                    self.funcs.extend(map.into_iter().map_while(Result::ok).map(|n| (n.index, n.name.to_string())));
+                }
+                Ok(_) => {}
+                Err(_) => return,
+            }
+        }
+    }
+
+    fn add_entity(&mut self, name: &str, entity: Entity) {
+        if let Entity::Func(func) = entity {
+            self.funcs.entry(func).or_insert_with(|| name.to_string());
+        }
+    }
+}
+
+/// A mangled Rust or C++ name as it stood in the source; any other as it is.
+pub fn demangle(name: &str) -> String {
+    if let Ok(rust) = rustc_demangle::try_demangle(name) {
+        return format!("{rust:#}");
+    }
+    if name.starts_with("_Z") {
+        if let Some(cpp) = cpp_demangle::Symbol::new(name).ok().and_then(|s| s.demangle().ok()) {
+            return cpp;
+        }
+    }
+    name.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rust_and_cpp_names_are_demangled_and_others_kept() {
+        assert_eq!(demangle("_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE"), "core::fmt::Write::write_fmt");
+        assert_eq!(demangle("_Z3addii"), "add(int, int)");
+        assert_eq!(demangle("memcpy"), "memcpy");
+    }
+
+    #[test]
+    fn a_damaged_name_section_gives_the_names_before_the_damage() {
+        let mut names = Names::default();
+        // Function names: 2 of them, the second one cut off.
+        names.add_section(&[1, 7, 2, 0, 1, b'a', 1, 9, b'b']);
+        assert_eq!(names.func(0), Some("a"));
+        assert_eq!(names.func(1), None);
+    }
+}

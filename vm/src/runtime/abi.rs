@@ -1,0 +1,208 @@
+//! The structures that machine code reads and writes, as Rust sees them.
+//!
+//! Invariant: every field that machine code touches lies where `wprof_jit::abi` says; the tests below compare them.
+//! Fields are private to the runtime and are accessed through raw pointers only, since machine code (and the host
+//! functions that it calls) may change them between any two statements.
+
+use std::ffi::c_void;
+
+use wprof_jit::abi;
+
+use super::store::StoreOpaque;
+
+/// A wasm value in memory: little endian in the low bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C, align(16))]
+pub struct VmValue(pub [u8; abi::value::SIZE as usize]);
+
+impl VmValue {
+    /// The value whose low bytes are those of `v`.
+    pub fn from_u32(v: u32) -> VmValue {
+        VmValue::from_u64(u64::from(v))
+    }
+
+    /// The value whose low bytes are those of `v`.
+    pub fn from_u64(v: u64) -> VmValue {
+        VmValue::from_u128(u128::from(v))
+    }
+
+    /// The value whose bytes are those of `v`.
+    pub fn from_u128(v: u128) -> VmValue {
+        VmValue(v.to_le_bytes())
+    }
+
+    /// The low four bytes.
+    pub fn u32(self) -> u32 {
+        self.u128() as u32
+    }
+
+    /// The low eight bytes.
+    pub fn u64(self) -> u64 {
+        self.u128() as u64
+    }
+
+    /// All bytes.
+    pub fn u128(self) -> u128 {
+        u128::from_le_bytes(self.0)
+    }
+}
+
+/// The fixed head of an instance's vmctx (`abi::vmctx`).
+#[repr(C)]
+pub struct VmContext {
+    /// `abi::vmctx::MAGIC_INSTANCE`.
+    pub magic: u32,
+    pub store: *mut VmStoreContext,
+    pub builtins: *const usize,
+    pub poll: *const u8,
+    /// Index of the instance in its store; machine code does not look at it.
+    pub instance: usize,
+    /// Two bytes per segment index: data segment dropped, element segment dropped. Only the runtime's own assembly
+    /// and builtins touch it.
+    pub dropped: *mut u8,
+}
+
+/// A host function's context (`abi::host_context`): what its callers pass as vmctx. The typed rest follows, see
+/// `runtime::host`.
+#[repr(C)]
+pub struct VmHostContext {
+    /// `abi::host_context::MAGIC`.
+    pub magic: u32,
+    pub func: HostShim,
+    /// The host function's own row of code slots.
+    pub slots: VmCodeSlots,
+    pub func_ref: VmFuncRef,
+}
+
+/// How machine code calls the host: `(context, caller, values) -> status`.
+pub type HostShim = unsafe extern "C" fn(*mut VmHostContext, *mut VmContext, *mut VmValue) -> u32;
+
+/// How the host calls machine code: `(callee vmctx, caller vmctx, code, values, activation) -> 1 if it trapped`.
+pub type ArrayCall =
+    unsafe extern "C" fn(*mut c_void, *mut c_void, usize, *mut VmValue, *mut VmActivation) -> u32;
+
+/// What changes in a store with every entry and exit (`abi::store_context`).
+#[repr(C)]
+pub struct VmStoreContext {
+    pub stack_limit: usize,
+    pub exit_fp: usize,
+    /// The store, as the innermost code that holds it exclusively lent it to wasm. Not read by machine code.
+    pub store: *mut StoreOpaque,
+    /// Code that traps with `TrapCode::Host`; read by `arch::lazy_common`.
+    pub raise: usize,
+}
+
+/// How to get back from wasm into the host (`abi::activation`).
+#[derive(Default)]
+#[repr(C)]
+pub struct VmActivation {
+    pub sp: usize,
+    pub fp: usize,
+    pub handler: usize,
+}
+
+/// The code of one function (`abi::code_slots`). Read with one load by machine code of every thread, therefore only
+/// ever written with one atomic store.
+#[repr(C)]
+pub struct VmCodeSlots {
+    pub entry: std::sync::atomic::AtomicUsize,
+    pub instrumented_entry: std::sync::atomic::AtomicUsize,
+}
+
+/// What a funcref points to (`abi::func_ref`).
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct VmFuncRef {
+    pub slots: *const VmCodeSlots,
+    pub vmctx: *mut c_void,
+    pub ty: u32,
+}
+
+/// An imported function (`abi::func_import`).
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct VmFuncImport {
+    pub slots: *const VmCodeSlots,
+    pub vmctx: *mut c_void,
+    pub func_ref: *mut VmFuncRef,
+}
+
+/// A linear memory's definition (`abi::memory`).
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct VmMemory {
+    pub base: *mut u8,
+    pub len: u64,
+}
+
+/// A table's definition (`abi::table`).
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct VmTable {
+    pub base: *mut u64,
+    pub len: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::mem::{align_of, offset_of, size_of};
+
+    use super::*;
+
+    macro_rules! check {
+        ($ty:ty { $($field:ident = $offset:expr),* $(,)? }) => {
+            $(assert_eq!(offset_of!($ty, $field), $offset as usize, stringify!($ty, $field));)*
+        };
+    }
+
+    #[test]
+    fn structures_lie_where_machine_code_expects_them() {
+        check!(VmContext {
+            magic = abi::vmctx::MAGIC,
+            store = abi::vmctx::STORE,
+            builtins = abi::vmctx::BUILTINS,
+            poll = abi::vmctx::POLL,
+            instance = abi::vmctx::INSTANCE,
+        });
+        check!(VmHostContext { magic = 0, func = abi::host_context::FUNC, slots = abi::host_context::HEAD });
+        check!(VmStoreContext {
+            stack_limit = abi::store_context::STACK_LIMIT,
+            exit_fp = abi::store_context::EXIT_FP,
+            store = abi::store_context::SIZE,
+        });
+        check!(VmActivation {
+            sp = abi::activation::SP,
+            fp = abi::activation::FP,
+            handler = abi::activation::HANDLER,
+        });
+        check!(VmCodeSlots {
+            entry = abi::code_slots::ENTRY,
+            instrumented_entry = abi::code_slots::INSTRUMENTED_ENTRY,
+        });
+        check!(VmFuncRef {
+            slots = abi::func_ref::SLOTS,
+            vmctx = abi::func_ref::VMCTX,
+            ty = abi::func_ref::TYPE,
+        });
+        check!(VmFuncImport {
+            slots = abi::func_import::SLOTS,
+            vmctx = abi::func_import::VMCTX,
+            func_ref = abi::func_import::FUNC_REF,
+        });
+        check!(VmMemory { base = abi::memory::BASE, len = abi::memory::LEN });
+        check!(VmTable { base = abi::table::BASE, len = abi::table::LEN });
+    }
+
+    #[test]
+    fn sizes_agree_with_machine_code() {
+        assert_eq!(size_of::<VmContext>(), abi::vmctx::HEAD as usize);
+        assert_eq!(size_of::<VmActivation>(), abi::activation::SIZE as usize);
+        assert_eq!(size_of::<VmCodeSlots>(), abi::code_slots::SIZE as usize);
+        assert_eq!(size_of::<VmFuncRef>(), abi::func_ref::SIZE as usize);
+        assert_eq!(size_of::<VmFuncImport>(), abi::func_import::SIZE as usize);
+        assert_eq!(size_of::<VmMemory>(), abi::memory::SIZE as usize);
+        assert_eq!(size_of::<VmTable>(), abi::table::SIZE as usize);
+        assert_eq!(size_of::<VmValue>(), abi::value::SIZE as usize);
+        assert_eq!(align_of::<VmValue>(), abi::value::SIZE as usize);
+    }
+}

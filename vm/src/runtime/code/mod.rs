@@ -1,0 +1,12 @@
+//! Machine code in memory: where it lies, what is known of each pc, and how functions are reached.
+
+pub mod arena;
+pub mod libcalls;
+pub mod registry;
+pub mod reservation;
+pub mod slots;
+pub mod stubs;
+
+pub use arena::{CodeArena, CodeSpace};
+pub use slots::CodeSlots;
+pub use stubs::Stubs;

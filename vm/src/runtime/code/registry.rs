@@ -1,0 +1,122 @@
+//! Which code lies at a pc: asked by the signal handler and by backtraces.
+//!
+//! Two levels. [`is_code`] is lock-free, so that a fault in host code never waits for anything. [`find`] takes a
+//! lock; it is called only for a pc inside a reservation, that is by a thread that is running (or returning into)
+//! wasm code, and such a thread never holds that lock.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, RwLock, Weak};
+
+use wprof_jit::compile::{CallSite, Origin, TrapSite};
+
+use crate::module::ModuleInner;
+
+/// A piece of machine code: a function, a trampoline, or stubs.
+#[derive(Debug, Default)]
+pub struct CodeObject {
+    /// Address of its first instruction.
+    pub start: usize,
+    /// Size in bytes.
+    pub len: usize,
+    /// Its module and function index, if it is a wasm function's.
+    pub function: Option<(Weak<ModuleInner>, u32)>,
+    /// Where it may trap, by pc relative to `start`.
+    pub traps: Vec<TrapSite>,
+    /// Where it calls, by return pc relative to `start`.
+    pub calls: Vec<CallSite>,
+}
+
+impl CodeObject {
+    /// The trap site at `pc`.
+    pub fn trap_at(&self, pc: usize) -> Option<&TrapSite> {
+        let pc = (pc - self.start) as u32;
+        self.traps.binary_search_by_key(&pc, |t| t.pc).ok().map(|i| &self.traps[i])
+    }
+
+    /// The wasm instruction of the call that returns to `pc`.
+    pub fn origin_of_return(&self, pc: usize) -> Option<Origin> {
+        let pc = (pc - self.start) as u32;
+        let i = self.calls.binary_search_by_key(&pc, |c| c.return_pc).ok()?;
+        self.calls[i].origin
+    }
+
+    /// The wasm instruction that `pc` belongs to, where that is not recorded exactly: that of the next site, or else
+    /// of the last.
+    pub fn origin_near(&self, pc: usize) -> Option<Origin> {
+        let pc = (pc - self.start) as u32;
+        let call = self.calls.iter().filter(|c| c.return_pc > pc).find_map(|c| Some((c.return_pc, c.origin?)));
+        let trap = self.traps.iter().filter(|t| t.pc >= pc).find_map(|t| Some((t.pc, t.origin?)));
+        let next = call.into_iter().chain(trap).min_by_key(|&(at, _)| at).map(|(_, origin)| origin);
+        next.or_else(|| self.calls.iter().rev().find_map(|c| c.origin))
+            .or_else(|| self.traps.iter().rev().find_map(|t| t.origin))
+    }
+}
+
+const RANGES: usize = 256;
+static STARTS: [AtomicUsize; RANGES] = [const { AtomicUsize::new(0) }; RANGES];
+static ENDS: [AtomicUsize; RANGES] = [const { AtomicUsize::new(0) }; RANGES];
+static OBJECTS: RwLock<BTreeMap<usize, Arc<CodeObject>>> = RwLock::new(BTreeMap::new());
+
+/// Makes the addresses of a reservation known.
+///
+/// # Panics
+/// If there are more reservations in the process than rows in the table.
+pub fn add_range(start: usize, size: usize) {
+    for (s, e) in STARTS.iter().zip(&ENDS) {
+        if s.compare_exchange(0, start, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+            e.store(start + size, Ordering::Release);
+            return;
+        }
+    }
+    panic!("more than {RANGES} code reservations in one process: share engines");
+}
+
+/// Forgets the reservation at `start`.
+pub fn remove_range(start: usize) {
+    for (s, e) in STARTS.iter().zip(&ENDS) {
+        if s.load(Ordering::Acquire) == start {
+            e.store(0, Ordering::Release);
+            s.store(0, Ordering::Release);
+        }
+    }
+}
+
+/// Whether `pc` lies in a reservation. Async-signal-safe.
+pub fn is_code(pc: usize) -> bool {
+    STARTS.iter().zip(&ENDS).any(|(s, e)| {
+        let start = s.load(Ordering::Acquire);
+        start != 0 && start <= pc && pc < e.load(Ordering::Acquire)
+    })
+}
+
+/// Makes a piece of code known. To be called before its address is published.
+pub fn insert(object: Arc<CodeObject>) {
+    OBJECTS.write().expect("no panic while it is held").insert(object.start, object);
+}
+
+/// Forgets all code in an extent.
+pub fn remove(start: usize, size: usize) {
+    let mut objects = OBJECTS.write().expect("no panic while it is held");
+    let gone: Vec<usize> = objects.range(start..start + size).map(|(&s, _)| s).collect();
+    let dropped: Vec<_> = gone.into_iter().filter_map(|s| objects.remove(&s)).collect();
+    // Dropping may take other locks: not under this one.
+    drop(objects);
+    drop(dropped);
+}
+
+/// The piece of code at `pc`.
+pub fn find(pc: usize) -> Option<Arc<CodeObject>> {
+    if !is_code(pc) {
+        return None;
+    }
+    let objects = OBJECTS.read().expect("no panic while it is held");
+    let (_, object) = objects.range(..=pc).next_back()?;
+    (pc < object.start + object.len).then(|| object.clone())
+}
+
+/// The piece of code that a call returning to `pc` lies in. A call may be the last instruction of its function, so
+/// that `pc` itself is already outside.
+pub fn find_return(pc: usize) -> Option<Arc<CodeObject>> {
+    find(pc.wrapping_sub(1))
+}

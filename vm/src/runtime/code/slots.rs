@@ -1,0 +1,88 @@
+//! A module's code slots: the table through which its functions are called.
+//!
+//! Invariant: the table neither moves nor goes away while the module lives, and each entry always holds the address
+//! of runnable code: a lazy stub's until [`CodeSlots::publish`] stores the function's.
+
+use std::ptr;
+use std::sync::atomic::Ordering;
+
+use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
+
+use crate::runtime::abi::VmCodeSlots;
+
+/// The slots of one module.
+#[derive(Debug)]
+pub struct CodeSlots {
+    base: *mut VmCodeSlots,
+    rows: usize,
+}
+
+// SAFETY: the rows are atomics; the table itself is immutable.
+unsafe impl Send for CodeSlots {}
+// SAFETY: as above.
+unsafe impl Sync for CodeSlots {}
+
+impl CodeSlots {
+    /// One row per function, all of them pointing to the stub that `stub` gives for their index.
+    ///
+    /// # Errors
+    /// If the system has no memory for it.
+    pub fn new(rows: usize, stub: impl Fn(u32) -> usize) -> std::io::Result<CodeSlots> {
+        let slots = CodeSlots { base: map(bytes(rows))?.cast(), rows };
+        for func in 0..rows as u32 {
+            slots.publish(func, stub(func));
+        }
+        Ok(slots)
+    }
+
+    /// Address of the table, which machine code holds as a constant.
+    pub fn address(&self) -> usize {
+        self.base as usize
+    }
+
+    /// The row of function `func`.
+    pub fn row(&self, func: u32) -> &VmCodeSlots {
+        assert!((func as usize) < self.rows);
+        // SAFETY: `func` is a row of the mapping, which `new` filled and nothing unmaps before `drop`.
+        unsafe { &*self.base.add(func as usize) }
+    }
+
+    /// Makes `code` what callers of `func` reach from now on. It is already in place and in the registry.
+    pub fn publish(&self, func: u32, code: usize) {
+        let row = self.row(func);
+        row.instrumented_entry.store(code, Ordering::Release);
+        row.entry.store(code, Ordering::Release);
+    }
+}
+
+fn bytes(rows: usize) -> usize {
+    (rows * size_of::<VmCodeSlots>()).max(1).next_multiple_of(4096)
+}
+
+/// Zeroed memory, low in the address space if possible: the address is a shorter constant there.
+fn map(size: usize) -> std::io::Result<*mut std::ffi::c_void> {
+    let access = ProtFlags::READ | ProtFlags::WRITE;
+    let anywhere = MapFlags::PRIVATE;
+    // SAFETY: fresh mappings at addresses of the kernel's choice disturb nothing.
+    unsafe {
+        mmap_anonymous(ptr::null_mut(), size, access, anywhere | low_addresses())
+            .or_else(|_| mmap_anonymous(ptr::null_mut(), size, access, anywhere))
+            .map_err(Into::into)
+    }
+}
+
+fn low_addresses() -> MapFlags {
+    #[cfg(target_arch = "x86_64")]
+    let flag = MapFlags::from_bits_retain(libc::MAP_32BIT as u32);
+    #[cfg(not(target_arch = "x86_64"))]
+    let flag = MapFlags::empty();
+    flag
+}
+
+impl Drop for CodeSlots {
+    fn drop(&mut self) {
+        // SAFETY: mapped by `new` with this size. Machine code that knows the address is the module's own, or holds
+        // the module alive through an instance of it in a store.
+        let _ = unsafe { munmap(self.base.cast(), bytes(self.rows)) };
+    }
+}

@@ -1,0 +1,46 @@
+//! Lazy stubs: what a code slot points to until its function is compiled.
+//!
+//! Stub `i` puts `i` where the common part (`arch::lazy_common`) expects it and jumps there. Stubs know no module:
+//! the callee's vmctx, which every wasm function is passed, tells whose function `i` is meant. So one growing table
+//! serves a whole engine.
+
+use std::sync::{Arc, Mutex};
+
+use wprof_jit::compile::MachineCode;
+
+use super::arena::{CodeArena, CodeSpace};
+use crate::arch;
+
+/// Stubs per chunk.
+const CHUNK: u32 = 4096;
+
+/// The stubs of an engine.
+#[derive(Debug)]
+pub struct Stubs {
+    arena: CodeArena,
+    /// Address of stub 0 of each chunk.
+    chunks: Mutex<Vec<usize>>,
+}
+
+impl Stubs {
+    /// No stubs yet.
+    pub fn new(space: Arc<CodeSpace>) -> Stubs {
+        Stubs { arena: CodeArena::new(space), chunks: Mutex::default() }
+    }
+
+    /// Makes sure that stubs for indices below `count` exist and returns how to find them.
+    ///
+    /// # Errors
+    /// If there is no memory for them.
+    pub fn up_to(&self, count: u32) -> std::io::Result<impl Fn(u32) -> usize + use<>> {
+        let mut chunks = self.chunks.lock().expect("no panic while it is held");
+        while (chunks.len() as u32) * CHUNK < count {
+            let first = chunks.len() as u32 * CHUNK;
+            let bytes = arch::lazy_stubs(first, CHUNK);
+            let start = self.arena.place(MachineCode { bytes, align: 16, ..MachineCode::default() }, None)?;
+            chunks.push(start + arch::STUBS_HEADER);
+        }
+        let known = chunks.clone();
+        Ok(move |index: u32| known[(index / CHUNK) as usize] + (index % CHUNK) as usize * arch::STUB_SIZE)
+    }
+}

@@ -1,0 +1,60 @@
+//! Why wasm code stopped.
+
+use wprof_jit::abi::TrapCode;
+
+/// The ways in which wasm code itself can fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum Trap {
+    /// The stack is used up.
+    #[error("wasm trap: call stack exhausted")]
+    StackOverflow,
+    /// A linear memory was accessed beyond its end.
+    #[error("wasm trap: out of bounds memory access")]
+    MemoryOutOfBounds,
+    /// A table was accessed beyond its end.
+    #[error("wasm trap: undefined element: out of bounds table access")]
+    TableOutOfBounds,
+    /// `call_indirect` met a null element.
+    #[error("wasm trap: uninitialized element")]
+    IndirectCallToNull,
+    /// `call_indirect` met a function of another type.
+    #[error("wasm trap: indirect call type mismatch")]
+    BadSignature,
+    /// A signed division overflowed, or a float is too large for the integer it is converted to.
+    #[error("wasm trap: integer overflow")]
+    IntegerOverflow,
+    /// A division by zero.
+    #[error("wasm trap: integer divide by zero")]
+    IntegerDivisionByZero,
+    /// A NaN was converted to an integer.
+    #[error("wasm trap: invalid conversion to integer")]
+    BadConversionToInteger,
+    /// The `unreachable` instruction.
+    #[error("wasm trap: wasm `unreachable` instruction executed")]
+    UnreachableCodeReached,
+    /// The embedder asked for it, through an [`InterruptHandle`](crate::InterruptHandle).
+    #[error("wasm trap: interrupt")]
+    Interrupt,
+    /// A null reference where none is allowed.
+    #[error("wasm trap: null reference")]
+    NullReference,
+}
+
+impl Trap {
+    /// The trap of a trap site; `None` if only the store knows.
+    pub(crate) fn from_code(code: TrapCode) -> Option<Trap> {
+        Some(match code {
+            TrapCode::MemoryOutOfBounds => Trap::MemoryOutOfBounds,
+            TrapCode::TableOutOfBounds => Trap::TableOutOfBounds,
+            TrapCode::IndirectCallToNull => Trap::IndirectCallToNull,
+            TrapCode::BadSignature => Trap::BadSignature,
+            TrapCode::NullReference => Trap::NullReference,
+            TrapCode::IntegerOverflow => Trap::IntegerOverflow,
+            TrapCode::DivisionByZero => Trap::IntegerDivisionByZero,
+            TrapCode::BadConversion => Trap::BadConversionToInteger,
+            TrapCode::Unreachable => Trap::UnreachableCodeReached,
+            TrapCode::Interrupt => Trap::Interrupt,
+            TrapCode::Host => return None,
+        })
+    }
+}

@@ -1,0 +1,302 @@
+//! The types of wasm values, functions and everything that can be imported or exported.
+
+use std::fmt;
+
+use wasmparser as wp;
+
+/// The type of a reference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RefType {
+    /// `funcref`: a function or null.
+    Func,
+    /// `externref`: a value of the host's or null.
+    Extern,
+}
+
+/// The type of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ValType {
+    /// A 32-bit integer.
+    I32,
+    /// A 64-bit integer.
+    I64,
+    /// A 32-bit float.
+    F32,
+    /// A 64-bit float.
+    F64,
+    /// A 128-bit vector.
+    V128,
+    /// A reference.
+    Ref(RefType),
+}
+
+impl ValType {
+    /// `funcref`.
+    pub const FUNCREF: ValType = ValType::Ref(RefType::Func);
+    /// `externref`.
+    pub const EXTERNREF: ValType = ValType::Ref(RefType::Extern);
+
+    pub(crate) fn from_parser(ty: wp::ValType) -> ValType {
+        match ty {
+            wp::ValType::I32 => ValType::I32,
+            wp::ValType::I64 => ValType::I64,
+            wp::ValType::F32 => ValType::F32,
+            wp::ValType::F64 => ValType::F64,
+            wp::ValType::V128 => ValType::V128,
+            wp::ValType::Ref(r) => ValType::Ref(RefType::from_parser(r)),
+        }
+    }
+
+    pub(crate) fn to_parser(self) -> wp::ValType {
+        match self {
+            ValType::I32 => wp::ValType::I32,
+            ValType::I64 => wp::ValType::I64,
+            ValType::F32 => wp::ValType::F32,
+            ValType::F64 => wp::ValType::F64,
+            ValType::V128 => wp::ValType::V128,
+            ValType::Ref(r) => wp::ValType::Ref(r.to_parser()),
+        }
+    }
+}
+
+impl RefType {
+    pub(crate) fn from_parser(ty: wp::RefType) -> RefType {
+        if ty.is_extern_ref() { RefType::Extern } else { RefType::Func }
+    }
+
+    pub(crate) fn to_parser(self) -> wp::RefType {
+        match self {
+            RefType::Func => wp::RefType::FUNCREF,
+            RefType::Extern => wp::RefType::EXTERNREF,
+        }
+    }
+}
+
+impl fmt::Display for RefType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            RefType::Func => "funcref",
+            RefType::Extern => "externref",
+        })
+    }
+}
+
+impl fmt::Display for ValType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ValType::I32 => f.write_str("i32"),
+            ValType::I64 => f.write_str("i64"),
+            ValType::F32 => f.write_str("f32"),
+            ValType::F64 => f.write_str("f64"),
+            ValType::V128 => f.write_str("v128"),
+            ValType::Ref(r) => r.fmt(f),
+        }
+    }
+}
+
+/// The type of a function.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct FuncType(pub(crate) wp::FuncType);
+
+impl FuncType {
+    /// A function from `params` to `results`.
+    pub fn new(
+        params: impl IntoIterator<Item = ValType>,
+        results: impl IntoIterator<Item = ValType>,
+    ) -> FuncType {
+        let parser = |types: Vec<ValType>| types.into_iter().map(ValType::to_parser).collect::<Vec<_>>();
+        let params = parser(params.into_iter().collect());
+        let results = parser(results.into_iter().collect());
+        FuncType(wp::FuncType::new(params, results))
+    }
+
+    /// Types of the parameters.
+    pub fn params(&self) -> impl ExactSizeIterator<Item = ValType> + '_ {
+        self.0.params().iter().map(|&t| ValType::from_parser(t))
+    }
+
+    /// Types of the results.
+    pub fn results(&self) -> impl ExactSizeIterator<Item = ValType> + '_ {
+        self.0.results().iter().map(|&t| ValType::from_parser(t))
+    }
+
+    /// How many values a call's argument and result array must hold.
+    pub(crate) fn array_len(&self) -> usize {
+        self.0.params().len().max(self.0.results().len())
+    }
+}
+
+impl fmt::Display for FuncType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = |types: Vec<ValType>| types.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        write!(f, "({}) -> ({})", list(self.params().collect()), list(self.results().collect()))
+    }
+}
+
+/// The type of a global.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct GlobalType {
+    /// Type of its value.
+    pub content: ValType,
+    /// Whether wasm code may change it.
+    pub mutable: bool,
+}
+
+impl GlobalType {
+    /// A global of type `content`.
+    pub fn new(content: ValType, mutable: bool) -> GlobalType {
+        GlobalType { content, mutable }
+    }
+
+    pub(crate) fn from_parser(ty: &wp::GlobalType) -> GlobalType {
+        GlobalType { content: ValType::from_parser(ty.content_type), mutable: ty.mutable }
+    }
+}
+
+/// The type of a linear memory. Sizes are in pages of 64 KiB.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct MemoryType {
+    /// Least size, in pages.
+    pub minimum: u64,
+    /// Greatest size, in pages.
+    pub maximum: Option<u64>,
+    /// Whether it is indexed by i64.
+    pub is_64: bool,
+}
+
+impl MemoryType {
+    /// A memory indexed by i32.
+    pub fn new(minimum: u32, maximum: Option<u32>) -> MemoryType {
+        MemoryType { minimum: minimum.into(), maximum: maximum.map(Into::into), is_64: false }
+    }
+
+    /// A memory indexed by i64.
+    pub fn new64(minimum: u64, maximum: Option<u64>) -> MemoryType {
+        MemoryType { minimum, maximum, is_64: true }
+    }
+
+    pub(crate) fn from_parser(ty: &wp::MemoryType) -> MemoryType {
+        MemoryType { minimum: ty.initial, maximum: ty.maximum, is_64: ty.memory64 }
+    }
+}
+
+/// The type of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TableType {
+    /// Type of its elements.
+    pub element: RefType,
+    /// Least number of elements.
+    pub minimum: u64,
+    /// Greatest number of elements.
+    pub maximum: Option<u64>,
+    /// Whether it is indexed by i64.
+    pub is_64: bool,
+}
+
+impl TableType {
+    /// A table indexed by i32.
+    pub fn new(element: RefType, minimum: u32, maximum: Option<u32>) -> TableType {
+        TableType { element, minimum: minimum.into(), maximum: maximum.map(Into::into), is_64: false }
+    }
+
+    pub(crate) fn from_parser(ty: &wp::TableType) -> TableType {
+        let element = RefType::from_parser(ty.element_type);
+        TableType { element, minimum: ty.initial, maximum: ty.maximum, is_64: ty.table64 }
+    }
+}
+
+/// The type of something that can be imported or exported.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ExternType {
+    /// A function.
+    Func(FuncType),
+    /// A global.
+    Global(GlobalType),
+    /// A table.
+    Table(TableType),
+    /// A linear memory.
+    Memory(MemoryType),
+}
+
+fn limits(f: &mut fmt::Formatter<'_>, is_64: bool, minimum: u64, maximum: Option<u64>) -> fmt::Result {
+    write!(f, "{}{minimum}", if is_64 { "i64 " } else { "" })?;
+    maximum.map_or(Ok(()), |m| write!(f, " {m}"))
+}
+
+impl fmt::Display for ExternType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ExternType::Func(ty) => write!(f, "function {ty}"),
+            ExternType::Global(g) if g.mutable => write!(f, "global (mut {})", g.content),
+            ExternType::Global(g) => write!(f, "global {}", g.content),
+            ExternType::Table(t) => {
+                f.write_str("table ")?;
+                limits(f, t.is_64, t.minimum, t.maximum)?;
+                write!(f, " {}", t.element)
+            }
+            ExternType::Memory(m) => {
+                f.write_str("memory ")?;
+                limits(f, m.is_64, m.minimum, m.maximum)
+            }
+        }
+    }
+}
+
+/// An import of a module.
+#[derive(Clone, Copy, Debug)]
+pub struct ImportType<'m> {
+    pub(crate) module: &'m str,
+    pub(crate) name: &'m str,
+    pub(crate) source: &'m crate::Module,
+    pub(crate) entity: wprof_jit::module::Entity,
+}
+
+impl<'m> ImportType<'m> {
+    /// The name of the module it is imported from.
+    pub fn module(&self) -> &'m str {
+        self.module
+    }
+
+    /// Its name there.
+    pub fn name(&self) -> &'m str {
+        self.name
+    }
+
+    /// What it must be.
+    pub fn ty(&self) -> ExternType {
+        self.source.entity_type(self.entity)
+    }
+}
+
+/// An export of a module.
+#[derive(Clone, Copy, Debug)]
+pub struct ExportType<'m> {
+    pub(crate) name: &'m str,
+    pub(crate) source: &'m crate::Module,
+    pub(crate) entity: wprof_jit::module::Entity,
+}
+
+impl<'m> ExportType<'m> {
+    /// Its name.
+    pub fn name(&self) -> &'m str {
+        self.name
+    }
+
+    /// What it is.
+    pub fn ty(&self) -> ExternType {
+        self.source.entity_type(self.entity)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_read_like_wasm_text() {
+        let ty = FuncType::new([ValType::I32, ValType::FUNCREF], [ValType::F64]);
+        assert_eq!(ExternType::Func(ty).to_string(), "function (i32, funcref) -> (f64)");
+        let table = TableType::new(RefType::Extern, 1, Some(2));
+        assert_eq!(ExternType::Table(table).to_string(), "table 1 2 externref");
+    }
+}
