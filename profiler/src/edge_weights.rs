@@ -17,7 +17,7 @@ use crate::{BlockId, Cfg, DepthFirst, EdgeCounts, EdgeId, LoopId, Loops};
 /// How often a loop is assumed to run for each time it is entered.
 pub const LOOP_MULTIPLIER: f64 = 10.0;
 
-/// No weight exceeds this; it takes a hundred nested loops to get here.
+/// No block is entered with more than this; it takes a hundred nested loops to get here.
 const HEAVIEST: f64 = 1e100;
 
 /// The share of a block's weight that remains for its other edges when loop exits claim all of it.
@@ -94,7 +94,7 @@ impl<'a> Estimate<'a> {
         let mut weight = self.arriving(block, search);
         if let Some(id) = self.loops.headed_by(block) {
             self.entered[id.index()] = weight;
-            weight = (weight * LOOP_MULTIPLIER).min(HEAVIEST);
+            weight *= LOOP_MULTIPLIER;
         }
         self.leave(block, weight);
     }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use wprof_jit::compile::{Compiler, MachineCode};
 
 use crate::runtime::code::{CodeArena, CodeSpace, Stubs};
-use crate::runtime::types::{FuncTypeEntry, TypeRegistry};
 use crate::runtime::signals;
+use crate::runtime::types::{FuncTypeEntry, TypeRegistry};
 use crate::{Config, Error, ProfilingConfig, Result};
 
 /// A wasm engine. Cheap to clone; all clones are the same engine. Modules and stores work together if they are of
@@ -48,7 +48,15 @@ impl Engine {
         let raise = trampolines.place(compiler.raise()?, None).map_err(no_code_memory)?;
         let stubs = Stubs::new(space.clone());
         let types = TypeRegistry::default();
-        Ok(Engine(Arc::new(Inner { config: config.clone(), compiler, space, stubs, trampolines, types, raise })))
+        Ok(Engine(Arc::new(Inner {
+            config: config.clone(),
+            compiler,
+            space,
+            stubs,
+            trampolines,
+            types,
+            raise,
+        })))
     }
 
     /// An engine that profiles, with default settings otherwise.

@@ -1,1 +1,72 @@
-//! placeholder
+//! A WebAssembly engine that profiles what it runs.
+//!
+//! The nouns are those of the specification and of Wasmtime: an [`Engine`] loads [`Module`]s; a [`Store`] holds
+//! [`Instance`]s and what they consist of; a [`Linker`] finds imports by name.
+//!
+//! ```
+//! use wprof::{Engine, Linker, Module, Store};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let engine = Engine::default();
+//! let module = Module::new(&engine, r#"(module
+//!     (import "host" "double" (func $double (param i32) (result i32)))
+//!     (func (export "run") (param i32) (result i32) (call $double (local.get 0))))"#)?;
+//! let mut linker = Linker::new(&engine);
+//! linker.func_wrap("host", "double", |x: i32| x * 2)?;
+//! let mut store = Store::new(&engine, ());
+//! let instance = linker.instantiate(&mut store, &module)?;
+//! let run = instance.get_typed_func::<i32, i32>(&mut store, "run")?;
+//! assert_eq!(run.call(&mut store, 21)?, 42);
+//! # Ok(())
+//! # }
+//! ```
+#![deny(unsafe_code)]
+#![deny(missing_docs)]
+
+#[allow(unsafe_code, reason = "assembly")]
+mod arch;
+mod backtrace;
+mod caller;
+mod config;
+mod engine;
+mod error;
+mod externals;
+mod externref;
+mod func;
+mod global;
+mod imports;
+mod instance;
+mod interrupt;
+mod limits;
+mod linker;
+mod memory;
+mod module;
+mod runtime;
+mod store;
+mod table;
+mod trap;
+mod types;
+mod values;
+
+pub use backtrace::{FrameInfo, WasmBacktrace};
+pub use caller::Caller;
+pub use config::{Collect, Config, ProfilingConfig};
+pub use engine::Engine;
+pub use error::{Error, ErrorKind, Exit, Result};
+pub use externals::Extern;
+pub use externref::ExternRef;
+pub use func::{Func, IntoFunc, TypedFunc, WasmParams, WasmResults, WasmRet, WasmTy};
+pub use global::Global;
+pub use instance::{Export, Instance};
+pub use interrupt::InterruptHandle;
+pub use limits::StoreLimits;
+pub use linker::Linker;
+pub use memory::{Memory, MemoryAccessError};
+pub use module::{FrameSymbol, Module, demangle};
+pub use store::{AsContext, AsContextMut, Store, StoreContext, StoreContextMut};
+pub use table::Table;
+pub use trap::Trap;
+pub use types::{
+    ExportType, ExternType, FuncType, GlobalType, ImportType, MemoryType, RefType, TableType, ValType,
+};
+pub use values::{Ref, Val};

@@ -44,5 +44,8 @@ pub(crate) fn check_count(what: &str, have: usize, limit: usize) -> Result<()> {
     if have < limit {
         return Ok(());
     }
-    Err(Error::new(ErrorKind::Limit, format_args!("a store may hold {limit} {what}: raise StoreLimits::{what}")))
+    Err(Error::new(
+        ErrorKind::Limit,
+        format_args!("a store may hold {limit} {what}: raise StoreLimits::{what}"),
+    ))
 }

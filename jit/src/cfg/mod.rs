@@ -16,7 +16,7 @@ use wasmparser::ValType;
 use wprof_profiler as profiler;
 
 pub use build::build;
-pub(crate) use ops::operators;
+pub(crate) use ops::Operators;
 pub use ops::{is_structure, ops_before};
 pub use stack::{StackId, TypeStacks};
 

@@ -10,12 +10,43 @@ pub fn is_structure(op: &Operator<'_>) -> bool {
     matches!(op, Operator::Block { .. } | Operator::Loop { .. } | Operator::Else | Operator::End)
 }
 
-/// A reader of the instructions in `range` of the module's bytes.
-pub(crate) fn operators(info: &ModuleInfo, start: u32, limit: u32) -> OperatorsReader<'_> {
-    let bytes = &info.bytes[start as usize..limit as usize];
-    let reader = BinaryReader::new_features(bytes, u64::from(start), info.features);
-    OperatorsReader::new(reader)
+/// A reader of instructions from anywhere in a function body, of which wasmparser's own, which follows the nesting
+/// of constructs, sees only one at a time.
+pub(crate) struct Operators<'a> {
+    reader: BinaryReader<'a>,
 }
+
+impl<'a> Operators<'a> {
+    /// Reads bytes `start..limit` of the module.
+    pub(crate) fn new(info: &'a ModuleInfo, start: u32, limit: u32) -> Operators<'a> {
+        let bytes = &info.bytes[start as usize..limit as usize];
+        Operators { reader: BinaryReader::new_features(bytes, u64::from(start), info.features) }
+    }
+
+    /// The next instruction and its byte offset in the module; `None` at the end.
+    pub(crate) fn next(&mut self) -> Result<Option<(Operator<'a>, u32)>, BinaryReaderError> {
+        if self.reader.eof() {
+            return Ok(None);
+        }
+        let at = self.reader.original_position() as u32;
+        let mut rest = self.reader.clone();
+        let op = match rest.read_u8()? {
+            END => Operator::End,
+            ELSE => Operator::Else,
+            _ => {
+                let mut one = OperatorsReader::new(self.reader.clone());
+                let op = one.read()?;
+                rest = one.get_binary_reader();
+                op
+            }
+        };
+        self.reader = rest;
+        Ok(Some((op, at)))
+    }
+}
+
+const ELSE: u8 = 0x05;
+const END: u8 = 0x0b;
 
 /// How many instructions of `block` lie before byte `offset` of the module: what a frame that stopped there has
 /// executed of the block, the instruction at `offset` not included.
@@ -24,13 +55,9 @@ pub(crate) fn operators(info: &ModuleInfo, start: u32, limit: u32) -> OperatorsR
 /// If the bytes are not those that were validated.
 pub fn ops_before(info: &ModuleInfo, cfg: &Cfg, block: u32, offset: u32) -> Result<u32, BinaryReaderError> {
     let block = &cfg.blocks[block as usize];
-    let mut reader = operators(info, block.start, block.limit);
+    let mut operators = Operators::new(info, block.start, offset.min(block.limit));
     let mut count = 0;
-    while !reader.eof() {
-        let (op, at) = reader.read_with_offset()?;
-        if at >= u64::from(offset) {
-            break;
-        }
+    while let Some((op, _)) = operators.next()? {
         count += u32::from(!is_structure(&op));
     }
     Ok(count)

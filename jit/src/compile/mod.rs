@@ -91,6 +91,8 @@ pub enum Instrumentation {
     Chords,
     /// Blocks, each by its own counter: the simple way, for comparison.
     Blocks,
+    /// Edges, each by its own counter: the simplest way, the oracle of [`Instrumentation::Chords`].
+    Edges,
 }
 
 /// Which counters mean what in one compiled function.
@@ -102,6 +104,8 @@ pub enum Plan {
     Chords(profiler::EdgePlan),
     /// Counter k of the function counts block k of the CFG.
     Blocks,
+    /// Counter k of the function counts edge k of the CFG.
+    Edges,
 }
 
 impl Plan {
@@ -111,6 +115,7 @@ impl Plan {
             Plan::Off => 0,
             Plan::Chords(plan) => plan.counted.len() as u32,
             Plan::Blocks => cfg.blocks.len() as u32,
+            Plan::Edges => cfg.blocks.iter().map(|b| b.edges.len() as u32).sum(),
         }
     }
 }
@@ -170,7 +175,10 @@ impl Compiler {
     ) -> Result<CompiledFunction, CompileError> {
         let cfg = Arc::new(crate::cfg::build(env.info, func)?);
         let plan = plan(&cfg, instrumentation);
-        let graph = BlockGraph::instrumented(&cfg, &plan, first_counter);
+        let mut graph = BlockGraph::instrumented(&cfg, &plan, first_counter);
+        if self.options.polls {
+            graph.add_polls(&cfg);
+        }
         let code = self.graph(env, &cfg, &graph)?;
         Ok(CompiledFunction { func, code, cfg, plan, first_counter })
     }
@@ -250,6 +258,7 @@ pub fn plan(cfg: &Cfg, instrumentation: Instrumentation) -> Plan {
     match instrumentation {
         Instrumentation::Off => Plan::Off,
         Instrumentation::Blocks => Plan::Blocks,
+        Instrumentation::Edges => Plan::Edges,
         Instrumentation::Chords => {
             let shape = cfg.shape();
             Plan::Chords(profiler::EdgePlan::new(&shape, &profiler::EdgeWeights::estimate(&shape)))

@@ -80,6 +80,11 @@ impl BlockGraph {
                     node.probes.push(Probe::Count(counter));
                 }
             }
+            Plan::Edges => {
+                for (wire, counter) in graph.nodes.iter_mut().flat_map(|n| &mut n.wires).zip(first..) {
+                    wire.probes.push(Probe::Count(counter));
+                }
+            }
             Plan::Chords(plan) => {
                 let mut wires: Vec<&mut Wire> = graph.nodes.iter_mut().flat_map(|n| &mut n.wires).collect();
                 for (edge, counter) in plan.counted.iter().zip(first..) {

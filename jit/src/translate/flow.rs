@@ -7,14 +7,14 @@ use cranelift_codegen::ir::{self, BlockCall, InstBuilder, JumpTableData, Value};
 use smallvec::SmallVec;
 use wasmparser::Operator;
 
-use super::{Result, Translator};
+use super::Translator;
 use crate::abi::TrapCode;
 use crate::cfg::{Edge, End};
 use crate::graph::Wire;
 
 impl Translator<'_> {
     /// Translates the end of node `index`; `last` is the instruction that ends it, if there is one.
-    pub(super) fn end_of_node(&mut self, index: usize, last: Option<&Operator<'_>>) -> Result<()> {
+    pub(super) fn end_of_node(&mut self, index: usize, last: Option<&Operator<'_>>) {
         let node = &self.graph.nodes[index];
         let block = &self.cfg.blocks[node.block as usize];
         match &block.how {
@@ -44,7 +44,6 @@ impl Translator<'_> {
                 self.builder.ins().trap(TrapCode::Unreachable.to_clif());
             }
         }
-        Ok(())
     }
 
     /// Crosses an edge unconditionally, from here, with `values` as the operands that go along.

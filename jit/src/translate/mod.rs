@@ -27,7 +27,7 @@ use wasmparser::{Operator, ValType};
 
 use crate::CompileError;
 use crate::abi::{Builtin, clif_type, vmctx, wasm_signature};
-use crate::cfg::Cfg;
+use crate::cfg::{Cfg, Operators};
 use crate::compile::{CompilerOptions, ModuleEnv, Origin};
 use crate::graph::BlockGraph;
 use region::Regions;
@@ -156,18 +156,19 @@ impl<'a> Translator<'a> {
         self.stack.enter(block.stack, &self.cfg.stacks);
         self.at(block.start);
         self.probes(&node.probes);
-        let mut reader = crate::cfg::operators(self.env.info, block.start, block.limit);
-        while reader.original_position() < u64::from(block.end) {
-            let (op, at) = reader.read_with_offset()?;
-            self.at(at as u32);
+        let mut operators = Operators::new(self.env.info, block.start, block.limit);
+        let mut last = None;
+        while let Some((op, at)) = operators.next()? {
+            self.at(at);
+            if at == block.end {
+                last = Some(op);
+                break;
+            }
             self.operator(&op, at as usize)?;
         }
         self.at(block.end);
-        let last = match block.end < block.limit {
-            true => Some(reader.read()?),
-            false => None,
-        };
-        self.end_of_node(index, last.as_ref())
+        self.end_of_node(index, last.as_ref());
+        Ok(())
     }
 
     /// What follows comes from the instruction at byte `offset` of the module.

@@ -11,7 +11,10 @@ use super::{CodeStats, FunctionProfile, Profile};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MergeError {
     /// They are of different modules.
-    #[error("the profiles are of different modules ({}… and {}…): merge only profiles of one build", hex4(.0), hex4(.1))]
+    #[error(
+        "the profiles are of different modules ({}… and {}…): merge only profiles of one build",
+        hex4(.0), hex4(.1)
+    )]
     OtherModule([u8; 32], [u8; 32]),
     /// They are of one module but divide a function differently.
     #[error(

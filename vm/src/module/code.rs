@@ -77,7 +77,11 @@ impl ModuleInner {
         let owner = Some((Arc::downgrade(self), func));
         let address = self.code.arena.place(compiled.code, owner).map_err(no_code_memory)?;
         let version = (instrumentation != Instrumentation::Off).then(|| {
-            Arc::new(Version { cfg: compiled.cfg, plan: compiled.plan, first_counter: compiled.first_counter })
+            Arc::new(Version {
+                cfg: compiled.cfg,
+                plan: compiled.plan,
+                first_counter: compiled.first_counter,
+            })
         });
         let mut functions = self.code.functions.write().unwrap_or_else(PoisonError::into_inner);
         functions.insert(func, Compiled { address, version });
@@ -109,7 +113,9 @@ impl ModuleInner {
     fn counters_after(&self, func: u32, first: u32, count: u32) -> Result<u32> {
         let next = u64::from(first) + u64::from(count);
         if next > self.counter_capacity() {
-            let what = "the module needs more counters than fit: profile it with Collect::Edges or not at all".into();
+            let what =
+                "the module needs more counters than fit: profile it with Collect::Edges or not at all"
+                    .into();
             return Err(CompileError::TooLarge { func, what }.into());
         }
         Ok(next as u32)

@@ -185,7 +185,8 @@ impl ModuleInner {
 fn parse(engine: &Engine, bytes: &[u8]) -> Result<ModuleInfo> {
     let limit = engine.config().max_module_size;
     if bytes.len() > limit {
-        let message = format!("module has {} bytes, {limit} are allowed: raise Config::max_module_size", bytes.len());
+        let message =
+            format!("module has {} bytes, {limit} are allowed: raise Config::max_module_size", bytes.len());
         return Err(Error::new(ErrorKind::Limit, message));
     }
     Ok(wprof_jit::module::parse(binary(bytes)?)?)

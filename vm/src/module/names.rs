@@ -44,7 +44,8 @@ impl Names {
             match subsection {
                 Ok(Name::Module { name, .. }) => self.module = Some(name.to_string()),
                 Ok(Name::Function(map)) => {
-                    self.funcs.extend(map.into_iter().map_while(Result::ok).map(|n| (n.index, n.name.to_string())));
+                    self.funcs
+                        .extend(map.into_iter().map_while(Result::ok).map(|n| (n.index, n.name.to_string())));
                 }
                 Ok(_) => {}
                 Err(_) => return,
@@ -78,7 +79,10 @@ mod tests {
 
     #[test]
     fn rust_and_cpp_names_are_demangled_and_others_kept() {
-        assert_eq!(demangle("_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE"), "core::fmt::Write::write_fmt");
+        assert_eq!(
+            demangle("_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE"),
+            "core::fmt::Write::write_fmt"
+        );
         assert_eq!(demangle("_Z3addii"), "add(int, int)");
         assert_eq!(demangle("memcpy"), "memcpy");
     }

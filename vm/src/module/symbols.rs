@@ -67,7 +67,9 @@ impl Symbols {
     /// The symbols at byte `offset` of the module, innermost inlined function first.
     pub fn at(&self, info: &ModuleInfo, offset: u32) -> Vec<FrameSymbol> {
         let Some(known) = &self.0 else { return Vec::new() };
-        let Some(address) = u64::from(offset).checked_sub(info.code_section.start as u64) else { return Vec::new() };
+        let Some(address) = u64::from(offset).checked_sub(info.code_section.start as u64) else {
+            return Vec::new();
+        };
         // A panic on strange data poisons the lock; whoever comes next gets no symbols.
         let Ok(known) = known.lock() else { return Vec::new() };
         known.at(address).unwrap_or_default()
@@ -145,8 +147,9 @@ fn in_one_body(info: &ModuleInfo, begin: u64, end: u64) -> bool {
     let start = info.code_section.start as u64;
     let at = |address: u64| info.func_at(start.checked_add(address)?.try_into().ok()?);
     // The range may include the length that stands in front of the body.
-    begin < end && at(end - 1).is_some_and(|func| {
-        let body = info.body(func);
-        begin + start + 5 >= body.start as u64
-    })
+    begin < end
+        && at(end - 1).is_some_and(|func| {
+            let body = info.body(func);
+            begin + start + 5 >= body.start as u64
+        })
 }

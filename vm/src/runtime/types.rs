@@ -46,7 +46,12 @@ impl TypeRegistry {
         let id = *types.ids.entry(ty.clone()).or_insert(next);
         if id == next {
             let (host_to_wasm, wasm_to_host) = Default::default();
-            types.entries.push(Arc::new(FuncTypeEntry { id, ty: FuncType(ty.clone()), host_to_wasm, wasm_to_host }));
+            types.entries.push(Arc::new(FuncTypeEntry {
+                id,
+                ty: FuncType(ty.clone()),
+                host_to_wasm,
+                wasm_to_host,
+            }));
         }
         types.entries[id as usize].clone()
     }

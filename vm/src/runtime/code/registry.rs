@@ -45,7 +45,8 @@ impl CodeObject {
     /// of the last.
     pub fn origin_near(&self, pc: usize) -> Option<Origin> {
         let pc = (pc - self.start) as u32;
-        let call = self.calls.iter().filter(|c| c.return_pc > pc).find_map(|c| Some((c.return_pc, c.origin?)));
+        let call =
+            self.calls.iter().filter(|c| c.return_pc > pc).find_map(|c| Some((c.return_pc, c.origin?)));
         let trap = self.traps.iter().filter(|t| t.pc >= pc).find_map(|t| Some((t.pc, t.origin?)));
         let next = call.into_iter().chain(trap).min_by_key(|&(at, _)| at).map(|(_, origin)| origin);
         next.or_else(|| self.calls.iter().rev().find_map(|c| c.origin))

@@ -73,10 +73,6 @@ impl Reservation {
         }
     }
 
-    /// Whether `address` lies in this reservation.
-    pub fn contains(&self, address: usize) -> bool {
-        (self.base..self.base + self.size).contains(&address)
-    }
 
     /// Writes `bytes` at `address`, which lies in an extent of the caller's that nothing runs yet.
     ///

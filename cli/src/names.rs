@@ -1,0 +1,127 @@
+//! Names of functions as they are shown, and functions as they are asked for.
+//!
+//! Invariant: what is shown holds no control characters, whatever the module says.
+
+use anyhow::{Result, bail};
+use wprof::Module;
+use wprof_profiler::Profile;
+
+/// How many candidates an error lists.
+const CANDIDATES: usize = 12;
+
+/// A function that can be asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    /// Index in the module.
+    pub index: u32,
+    /// Its name as the module has it, if it has one.
+    pub raw: Option<String>,
+}
+
+impl Named {
+    /// Its name as it is shown.
+    pub fn shown(&self) -> String {
+        shown(self.index, self.raw.as_deref())
+    }
+}
+
+/// The functions that ran.
+pub fn of_profile(profile: &Profile) -> Vec<Named> {
+    let named = |function: &wprof_profiler::FunctionProfile| Named {
+        index: function.index,
+        raw: function.name.clone(),
+    };
+    profile.functions.iter().map(named).collect()
+}
+
+/// The functions of a module that have a body.
+pub fn of_module(module: &Module) -> Vec<Named> {
+    let info = module.info();
+    let named = |index: u32| Named { index, raw: module.func_name(index).map(str::to_owned) };
+    (info.imported_funcs..info.imported_funcs + info.defined_funcs()).map(named).collect()
+}
+
+/// The name of a function: demangled, or a number in brackets.
+pub fn shown(index: u32, raw: Option<&str>) -> String {
+    match raw {
+        Some(name) => harmless(&wprof::demangle(name)),
+        None => format!("<function {index}>"),
+    }
+}
+
+/// Text without control characters, which could play tricks on a terminal.
+pub fn harmless(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
+}
+
+/// The function that `asked` means: an index, a whole name, or a part that only one name has.
+///
+/// # Errors
+/// If none or several fit; candidates are listed.
+pub fn find(functions: &[Named], asked: &str) -> Result<Named> {
+    if let Ok(index) = asked.parse::<u32>() {
+        match functions.iter().find(|function| function.index == index) {
+            Some(found) => return Ok(found.clone()),
+            None => bail!("there is no function {index}: it has no body, or it did not run"),
+        }
+    }
+    let whole = |named: &&Named| named.raw.as_deref() == Some(asked) || named.shown() == asked;
+    let part = |named: &&Named| named.shown().contains(asked);
+    let mut found: Vec<&Named> = functions.iter().filter(whole).collect();
+    if found.is_empty() {
+        found = functions.iter().filter(part).collect();
+    }
+    match found[..] {
+        [] => bail!("no function is called `{asked}`: {}", advice(functions)),
+        [only] => Ok(only.clone()),
+        _ => bail!("`{asked}` fits several functions: give one by its index\n{}", list(&found)),
+    }
+}
+
+fn advice(functions: &[Named]) -> String {
+    if functions.is_empty() {
+        return "there are no functions here".to_owned();
+    }
+    let all: Vec<&Named> = functions.iter().collect();
+    format!("give a name, a part of one, or an index\n{}", list(&all))
+}
+
+fn list(candidates: &[&Named]) -> String {
+    let line = |named: &&Named| format!("  {:>6}  {}", named.index, named.shown());
+    let mut lines: Vec<String> = candidates.iter().take(CANDIDATES).map(line).collect();
+    if candidates.len() > CANDIDATES {
+        lines.push(format!("  and {} more", candidates.len() - CANDIDATES));
+    }
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn functions() -> Vec<Named> {
+        let names = [Some("_Z3addii"), Some("add_all"), None, Some("main"), Some("\u{1b}[2J")];
+        let named = |(index, raw): (u32, Option<&str>)| Named { index, raw: raw.map(str::to_owned) };
+        (3..).zip(names).map(named).collect()
+    }
+
+    #[test]
+    fn a_function_is_found_by_index_name_or_part_of_a_name() {
+        let index = |asked: &str| find(&functions(), asked).map(|named| named.index);
+        let found = ["5", "_Z3addii", "add(int, int)", "all", "mai"].map(|asked| index(asked).unwrap());
+        assert_eq!(found, [5, 3, 3, 4, 6]);
+    }
+
+    #[test]
+    fn several_or_no_matches_list_candidates() {
+        let error = |asked: &str| find(&functions(), asked).unwrap_err().to_string();
+        assert!(error("add").contains("     3  add(int, int)\n       4  add_all"), "{}", error("add"));
+        assert!(error("sub").contains("     6  main"));
+        assert!(error("99").contains("no function 99"));
+    }
+
+    #[test]
+    fn names_cannot_control_the_terminal() {
+        assert_eq!(functions()[4].shown(), "\u{fffd}[2J");
+    }
+}

@@ -1,0 +1,30 @@
+//! The basic blocks that cost most.
+
+use super::numbers::{grouped, percent};
+use super::page::{Ink, plain, span};
+use super::table::{Side, Table};
+use super::view::View;
+
+/// The hottest `limit` blocks.
+pub fn table(view: &View<'_>, limit: usize) -> Table {
+    let mut table = Table::new(&[
+        ("instructions", Side::Right),
+        ("share", Side::Right),
+        ("times", Side::Right),
+        ("block", Side::Left),
+        ("place", Side::Left),
+        ("function", Side::Left),
+    ]);
+    for hot in view.profile.hottest_blocks(limit) {
+        let found = view.profile.function(hot.function).and_then(|f| f.blocks.get(hot.block.index()));
+        table.row(vec![
+            plain(grouped(hot.ops)),
+            span(percent(hot.ops, view.ops), Ink::of_share(hot.ops, view.ops)),
+            plain(grouped(hot.count)),
+            plain(hot.block.to_string()),
+            plain(found.map(|block| view.place(block.code.start)).unwrap_or_default()),
+            span(view.name(hot.function), Ink::Name),
+        ]);
+    }
+    table
+}

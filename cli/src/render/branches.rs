@@ -1,0 +1,74 @@
+//! The branches that were decided most often, and how.
+
+use std::cmp::Reverse;
+
+use wprof_profiler::{BlockId, EdgeKind, EdgeProfile, FunctionProfile};
+
+use super::numbers::{grouped, percent};
+use super::page::{Ink, plain, span};
+use super::table::{Side, Table};
+use super::view::View;
+
+/// A block that ends in a choice.
+struct Branch<'a> {
+    function: &'a FunctionProfile,
+    block: BlockId,
+    /// How often it was decided.
+    times: u64,
+    /// The way that was taken most often.
+    favourite: &'a EdgeProfile,
+}
+
+/// The `limit` branches that were decided most often.
+pub fn table(view: &View<'_>, limit: usize) -> Table {
+    let mut branches: Vec<Branch<'_>> = view.profile.functions.iter().flat_map(of_function).collect();
+    branches.sort_by_key(|branch| Reverse(branch.times));
+    let mut table = Table::new(&[
+        ("decided", Side::Right),
+        ("mostly", Side::Right),
+        ("", Side::Left),
+        ("block", Side::Left),
+        ("place", Side::Left),
+        ("function", Side::Left),
+    ]);
+    for branch in branches.iter().take(limit) {
+        let code = branch.function.blocks[branch.block.index()].code;
+        table.row(vec![
+            plain(grouped(branch.times)),
+            plain(percent(branch.favourite.count, branch.times)),
+            plain(way(branch.favourite.kind)),
+            plain(branch.block.to_string()),
+            // The branch is the last instruction.
+            plain(view.place(code.end.saturating_sub(1).max(code.start))),
+            span(view.name(branch.function.index), Ink::Name),
+        ]);
+    }
+    table
+}
+
+fn of_function(function: &FunctionProfile) -> impl Iterator<Item = Branch<'_>> {
+    let mut ways: Vec<Vec<&EdgeProfile>> = vec![Vec::new(); function.blocks.len()];
+    for edge in &function.edges {
+        ways[edge.from.index()].push(edge);
+    }
+    ways.into_iter().enumerate().filter_map(move |(block, ways)| {
+        let times = ways.iter().map(|edge| edge.count).fold(0, u64::saturating_add);
+        // Of equals the first.
+        let favourite = ways.iter().rev().max_by_key(|edge| edge.count)?;
+        let is_choice = ways.len() > 1 && times > 0;
+        is_choice.then(|| Branch { function, block: BlockId::new(block), times, favourite })
+    })
+}
+
+/// What an edge stands for.
+pub fn way(kind: EdgeKind) -> String {
+    match kind {
+        EdgeKind::Jump => "jump".to_owned(),
+        EdgeKind::Taken => "taken".to_owned(),
+        EdgeKind::NotTaken => "not taken".to_owned(),
+        EdgeKind::Case(case) => format!("case {case}"),
+        EdgeKind::Default => "default".to_owned(),
+        EdgeKind::Return => "return".to_owned(),
+        EdgeKind::TailCall => "tail call".to_owned(),
+    }
+}

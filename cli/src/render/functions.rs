@@ -1,0 +1,57 @@
+//! The functions that cost most.
+
+use clap::ValueEnum;
+use wprof_profiler::FunctionProfile;
+
+use super::numbers::{average, grouped, percent};
+use super::page::{Ink, plain, span};
+use super::screen::Screen;
+use super::table::{Side, Table};
+use super::view::View;
+
+/// What functions are sorted by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Order {
+    /// Instructions executed in the function itself
+    Instructions,
+    /// How often it was called
+    Calls,
+}
+
+/// The first `limit` functions.
+pub fn table(view: &View<'_>, order: Order, limit: usize, screen: Screen) -> Table {
+    let sorted = match order {
+        Order::Instructions => view.profile.functions_by_ops(),
+        Order::Calls => view.profile.functions_by_calls(),
+    };
+    let mut table = Table::new(&[
+        ("instructions", Side::Right),
+        ("share", Side::Right),
+        ("calls", Side::Right),
+        ("per call", Side::Right),
+        ("index", Side::Right),
+        ("place", Side::Left),
+        ("function", Side::Left),
+    ]);
+    for (function, _) in sorted.into_iter().take(limit) {
+        let mut row = figures(view, function);
+        let details = [per_call(function), function.index.to_string(), view.place_of(function)];
+        row.extend(details.map(|text| span(if screen.is_wide() { text } else { String::new() }, Ink::Faint)));
+        row.push(span(view.name(function.index), Ink::Name));
+        table.row(row);
+    }
+    table
+}
+
+fn figures(view: &View<'_>, function: &FunctionProfile) -> Vec<super::page::Span> {
+    let ops = function.ops();
+    let share = span(percent(ops, view.ops), Ink::of_share(ops, view.ops));
+    vec![plain(grouped(ops)), share, plain(grouped(function.calls()))]
+}
+
+fn per_call(function: &FunctionProfile) -> String {
+    match function.calls() {
+        0 => String::new(),
+        calls => average(function.ops() as f64 / calls as f64),
+    }
+}

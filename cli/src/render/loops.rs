@@ -1,0 +1,35 @@
+//! The loops that cost most.
+
+use super::numbers::{average, grouped, percent};
+use super::page::{Ink, plain, span};
+use super::screen::Screen;
+use super::table::{Side, Table};
+use super::view::View;
+
+/// The hottest `limit` loops. Trips are rounds per entry; instructions do not include those of called functions.
+pub fn table(view: &View<'_>, limit: usize, screen: Screen) -> Table {
+    let mut table = Table::new(&[
+        ("instructions", Side::Right),
+        ("share", Side::Right),
+        ("entries", Side::Right),
+        ("trips", Side::Right),
+        ("depth", Side::Right),
+        ("place", Side::Left),
+        ("loop in", Side::Left),
+    ]);
+    for hot in view.profile.hottest_loops(limit) {
+        let found = &hot.found;
+        let header = view.profile.function(hot.function).and_then(|f| f.blocks.get(found.header.index()));
+        let depth = if screen.is_wide() { found.depth.to_string() } else { String::new() };
+        table.row(vec![
+            plain(grouped(found.ops)),
+            span(percent(found.ops, view.ops), Ink::of_share(found.ops, view.ops)),
+            plain(grouped(found.entries)),
+            plain(found.average_trips().map(average).unwrap_or_default()),
+            span(depth, Ink::Faint),
+            plain(header.map(|block| view.place(block.code.start)).unwrap_or_default()),
+            span(view.name(hot.function), Ink::Name),
+        ]);
+    }
+    table
+}

@@ -1,0 +1,19 @@
+//! Everything that is written for people: numbers, tables, tallies of a profile.
+//!
+//! Input: a [`View`](view::View) of a profile and a [`Screen`](screen::Screen). Output: text on a [`Page`](page::Page).
+//! Invariant: nothing here reads or writes files; the same input gives the same text.
+
+pub mod annotation;
+pub mod blocks;
+pub mod branches;
+pub mod counters;
+pub mod functions;
+pub mod loops;
+pub mod numbers;
+pub mod page;
+pub mod plan;
+pub mod runs;
+pub mod screen;
+pub mod summary;
+pub mod table;
+pub mod view;

@@ -1,0 +1,80 @@
+//! Figures as people read them.
+
+/// `1,234,567`.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (position, digit) in digits.chars().enumerate() {
+        if position > 0 && (digits.len() - position).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `65.8%`; `<0.1%` for what is little but not nothing.
+pub fn percent(part: u64, whole: u64) -> String {
+    if part == 0 || whole == 0 {
+        return "0%".to_owned();
+    }
+    share(part as f64 / whole as f64)
+}
+
+/// A share from 0 to 1 as a percentage; nothing but all is `100%`, and nothing but none `0%`.
+pub fn share(share: f64) -> String {
+    let percent = share * 100.0;
+    match percent {
+        _ if percent <= 0.0 => "0%".to_owned(),
+        _ if percent < 0.05 => "<0.1%".to_owned(),
+        _ if percent == 100.0 => "100%".to_owned(),
+        _ if (99.95..100.0).contains(&percent) => ">99.9%".to_owned(),
+        _ => format!("{percent:.1}%"),
+    }
+}
+
+/// An average: `12.4`, `1,234`.
+pub fn average(value: f64) -> String {
+    if value < 1000.0 { format!("{value:.1}") } else { grouped(value.round() as u64) }
+}
+
+/// A duration given in nanoseconds: `12.3 ms`, `1.24 s`, `3 min 20 s`.
+pub fn duration(ns: u64) -> String {
+    let seconds = ns as f64 / 1e9;
+    match ns {
+        0..1_000_000 => format!("{:.0} µs", seconds * 1e6),
+        1_000_000..1_000_000_000 => format!("{:.1} ms", seconds * 1e3),
+        1_000_000_000..60_000_000_000 => format!("{seconds:.2} s"),
+        _ => format!("{} min {} s", ns / 60_000_000_000, ns / 1_000_000_000 % 60),
+    }
+}
+
+/// `1 call`, `2 calls`.
+pub fn count_of(count: u64, noun: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{} {noun}{plural}", grouped(count))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_are_grouped() {
+        let all = [0, 999, 1000, 1_234_567, u64::MAX].map(grouped);
+        assert_eq!(all, ["0", "999", "1,000", "1,234,567", "18,446,744,073,709,551,615"]);
+    }
+
+    #[test]
+    fn little_is_not_nothing_and_almost_all_is_not_all() {
+        let all = [(0, 7), (1, 100_000), (658, 1000), (99_999, 100_000), (7, 7), (1, 0)];
+        let all = all.map(|(part, whole)| percent(part, whole));
+        assert_eq!(all, ["0%", "<0.1%", "65.8%", ">99.9%", "100%", "0%"]);
+    }
+
+    #[test]
+    fn durations_have_a_fitting_unit() {
+        let all = [900, 12_345_678, 1_239_000_000, 200_000_000_000].map(duration);
+        assert_eq!(all, ["1 µs", "12.3 ms", "1.24 s", "3 min 20 s"]);
+    }
+}

@@ -1,0 +1,193 @@
+//! Text under construction for one screen.
+
+use std::fmt::Write as _;
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use super::screen::Screen;
+use super::table::Table;
+
+/// What a piece of text is, which decides its colour.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ink {
+    /// Ordinary text.
+    #[default]
+    Plain,
+    /// A heading, or a figure that matters most.
+    Strong,
+    /// What is there only for those who look for it.
+    Faint,
+    /// A name.
+    Name,
+    /// Where much of the time goes.
+    Hot,
+    /// Where some of the time goes.
+    Warm,
+    /// Something went wrong.
+    Bad,
+}
+
+impl Ink {
+    fn code(self) -> Option<&'static str> {
+        Some(match self {
+            Ink::Plain => return None,
+            Ink::Strong => "1",
+            Ink::Faint => "2",
+            Ink::Name => "36",
+            Ink::Hot => "1;31",
+            Ink::Warm => "33",
+            Ink::Bad => "31",
+        })
+    }
+
+    /// The colour of a share of the whole.
+    pub fn of_share(part: u64, whole: u64) -> Self {
+        let share = part as f64 / whole.max(1) as f64;
+        match share {
+            _ if share >= 0.2 => Ink::Hot,
+            _ if share >= 0.05 => Ink::Warm,
+            _ if share < 0.001 => Ink::Faint,
+            _ => Ink::Plain,
+        }
+    }
+}
+
+/// A piece of text of one kind.
+#[derive(Clone, Debug, Default)]
+pub struct Span {
+    text: String,
+    ink: Ink,
+}
+
+/// A piece of text.
+pub fn span(text: impl Into<String>, ink: Ink) -> Span {
+    Span { text: text.into(), ink }
+}
+
+/// A piece of ordinary text.
+pub fn plain(text: impl Into<String>) -> Span {
+    span(text, Ink::Plain)
+}
+
+impl Span {
+    /// Columns it takes.
+    pub fn width(&self) -> usize {
+        self.text.width()
+    }
+
+    /// Whether it says anything.
+    pub fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+}
+
+/// Lines for a screen.
+#[derive(Debug)]
+pub struct Page {
+    screen: Screen,
+    text: String,
+}
+
+impl Page {
+    /// An empty page.
+    pub fn new(screen: Screen) -> Self {
+        Self { screen, text: String::new() }
+    }
+
+    /// What it is for.
+    pub fn screen(&self) -> Screen {
+        self.screen
+    }
+
+    /// The text so far.
+    pub fn into_text(self) -> String {
+        self.text
+    }
+
+    /// An empty line.
+    pub fn gap(&mut self) {
+        self.text.push('\n');
+    }
+
+    /// An empty line, and a heading.
+    pub fn heading(&mut self, text: &str) {
+        self.gap();
+        self.line(&[span(text, Ink::Strong)]);
+    }
+
+    /// A table, two columns from the margin.
+    pub fn table(&mut self, table: &Table) {
+        for line in table.lines() {
+            let mut spans = vec![plain("  ")];
+            spans.extend(line);
+            self.line(&spans);
+        }
+    }
+
+    /// One line, cut if the screen cuts.
+    pub fn line(&mut self, spans: &[Span]) {
+        let last = spans.iter().rposition(|span| !span.text.trim_end().is_empty());
+        let mut room = if self.screen.cut { self.screen.width } else { usize::MAX };
+        let spans = &spans[..last.map_or(0, |last| last + 1)];
+        for (index, span) in spans.iter().enumerate() {
+            let is_last = index + 1 == spans.len();
+            let text = if is_last { span.text.trim_end() } else { &span.text };
+            let shown = fit(text, room, is_last);
+            room = room.saturating_sub(shown.width());
+            self.paint(&shown, span.ink);
+        }
+        self.gap();
+    }
+
+    fn paint(&mut self, text: &str, ink: Ink) {
+        match ink.code().filter(|_| self.screen.color && !text.trim().is_empty()) {
+            Some(code) => write!(self.text, "\x1b[{code}m{text}\x1b[0m").expect("strings grow"),
+            None => self.text.push_str(text),
+        }
+    }
+}
+
+/// As much of `text` as fits; where something is left out, or `more` cannot follow, `…` says so.
+fn fit(text: &str, room: usize, is_last: bool) -> String {
+    let width = text.width();
+    if width < room || (width == room && is_last) {
+        return text.to_owned();
+    }
+    let mut left = room.saturating_sub(1);
+    let fits = |c: &char| {
+        let width = c.width().unwrap_or(0);
+        let fits = width <= left;
+        left = left.saturating_sub(width);
+        fits
+    };
+    let mut shown: String = text.chars().take_while(fits).collect();
+    if room > 0 {
+        shown.push('…');
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(screen: Screen) -> String {
+        let mut page = Page::new(screen);
+        page.line(&[plain("12 "), span("a name that is long", Ink::Name), plain("   ")]);
+        page.into_text()
+    }
+
+    #[test]
+    fn long_lines_are_cut_only_where_asked() {
+        let screen = Screen { width: 10, cut: true, color: false };
+        assert_eq!(text(screen), "12 a name…\n");
+        assert_eq!(text(Screen { cut: false, ..screen }), "12 a name that is long\n");
+        assert_eq!(text(Screen { width: 22, ..screen }), "12 a name that is long\n");
+    }
+
+    #[test]
+    fn colours_stand_around_the_text_only() {
+        let screen = Screen { width: 80, cut: true, color: true };
+        assert_eq!(text(screen), "12 \x1b[36ma name that is long\x1b[0m\n");
+    }
+}

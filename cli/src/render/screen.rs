@@ -1,0 +1,56 @@
+//! What text is written to: how wide it is, and whether it shows colours.
+
+use std::io::IsTerminal;
+use std::os::fd::AsFd;
+
+use clap::ValueEnum;
+
+/// When to colour.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ColorChoice {
+    /// On a terminal, unless NO_COLOR is set
+    #[default]
+    Auto,
+    /// Also into pipes and files
+    Always,
+    /// Nowhere
+    Never,
+}
+
+/// The width of text that nobody measured.
+const USUAL_WIDTH: usize = 80;
+
+/// From this width on tables have more columns.
+const WIDE: usize = 110;
+
+/// A place for text.
+#[derive(Clone, Copy, Debug)]
+pub struct Screen {
+    /// How many columns to lay out for.
+    pub width: usize,
+    /// Whether longer lines are cut: in a pipe names stay whole.
+    pub cut: bool,
+    /// Whether it shows colours.
+    pub color: bool,
+}
+
+impl Screen {
+    /// Standard output or standard error, as they are.
+    pub fn of(stream: impl AsFd + IsTerminal, choice: ColorChoice) -> Self {
+        let is_terminal = stream.is_terminal();
+        let measured = if is_terminal { terminal_size::terminal_size_of(stream) } else { None };
+        let told = || std::env::var("COLUMNS").ok()?.parse().ok().filter(|&width| width > 0);
+        let width = measured.map(|(width, _)| usize::from(width.0)).or_else(told);
+        let color = match choice {
+            ColorChoice::Auto => is_terminal && std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty()),
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+        };
+        Self { width: width.unwrap_or(USUAL_WIDTH), cut: width.is_some(), color }
+    }
+
+    /// Whether there is room for more than the usual columns.
+    pub fn is_wide(self) -> bool {
+        self.width >= WIDE
+    }
+}

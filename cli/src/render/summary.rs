@@ -1,0 +1,41 @@
+//! What `wprof run` says when the program has ended.
+
+use wprof_profiler::Profile;
+
+use super::functions::{self, Order};
+use super::numbers::{count_of, grouped};
+use super::page::{Ink, Page, plain, span};
+use super::view::View;
+use super::{counters, loops};
+
+/// How many functions are listed.
+const FUNCTIONS: usize = 8;
+
+/// How many loops are listed.
+const LOOPS: usize = 4;
+
+/// The summary; `title` says how the run ended.
+pub fn write(page: &mut Page, view: &View<'_>, title: &str) {
+    page.gap();
+    page.line(&[span("wprof: ", Ink::Faint), span(title, Ink::Strong)]);
+    page.gap();
+    page.line(&[span(format!("  {}", grouped(view.ops)), Ink::Strong), plain(totals(view.profile))]);
+    let screen = page.screen();
+    for table in [
+        functions::table(view, Order::Instructions, FUNCTIONS, screen),
+        loops::table(view, LOOPS, screen),
+        counters::table(&view.profile.counter_costs()),
+    ] {
+        if !table.is_empty() {
+            page.gap();
+            page.table(&table);
+        }
+    }
+}
+
+fn totals(profile: &Profile) -> String {
+    let ran = profile.functions.iter().filter(|function| function.calls() > 0).count() as u64;
+    let calls = count_of(profile.calls(), "call");
+    let functions = count_of(profile.code.functions, "function");
+    format!(" instructions in {calls}; {} of {functions} ran", grouped(ran))
+}

@@ -1,0 +1,69 @@
+//! A profile together with what is known of its module.
+//!
+//! The module is optional: a report needs only the profile, and with the module it also shows source lines.
+
+use std::path::Path;
+
+use wprof::Module;
+use wprof_profiler::{FunctionProfile, Profile};
+
+use crate::names;
+
+/// A profile to be shown.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    /// The profile.
+    pub profile: &'a Profile,
+    /// Its module, if at hand.
+    pub module: Option<&'a Module>,
+    /// Instructions executed in all.
+    pub ops: u64,
+}
+
+impl<'a> View<'a> {
+    /// A view of `profile`; `module` must be the one that it is of.
+    pub fn new(profile: &'a Profile, module: Option<&'a Module>) -> Self {
+        Self { profile, module, ops: profile.ops() }
+    }
+
+    /// The name of a function that ran.
+    pub fn name(&self, index: u32) -> String {
+        names::shown(index, self.profile.function(index).and_then(|function| function.name.as_deref()))
+    }
+
+    /// Where in the source the code at `offset` comes from, else the offset itself.
+    pub fn place(&self, offset: u32) -> String {
+        self.line(offset).map_or_else(|| format!("{offset:#x}"), |line| line.to_string())
+    }
+
+    /// Where in the source a function begins.
+    pub fn place_of(&self, function: &FunctionProfile) -> String {
+        function.blocks.first().map(|block| self.place(block.code.start)).unwrap_or_default()
+    }
+
+    /// The source line of the code at `offset`.
+    pub fn line(&self, offset: u32) -> Option<SourceLine> {
+        let symbols = self.module?.symbols_at(offset);
+        let symbol = symbols.first()?;
+        // Line 0 is the compiler's way of saying that code comes from nowhere.
+        let line = symbol.line().filter(|&line| line > 0)?;
+        Some(SourceLine { file: symbol.file()?.to_owned(), line })
+    }
+}
+
+/// A line of source.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct SourceLine {
+    /// The file, as the debug information has it.
+    pub file: String,
+    /// From 1.
+    pub line: u32,
+}
+
+/// Without the folder.
+impl std::fmt::Display for SourceLine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let name = Path::new(&self.file).file_name().map(|name| name.to_string_lossy());
+        write!(f, "{}:{}", names::harmless(&name.unwrap_or_default()), self.line)
+    }
+}

@@ -1,0 +1,224 @@
+//! The JSON shape as types: what the fields are called and in which order they come.
+//!
+//! Invariant: independent of how the profile file is laid out; renaming a field of [`Profile`] changes
+//! nothing here.
+
+use serde::{Serialize, Serializer};
+
+use crate::{
+    BlockId, BlockProfile, CodeStats, CounterCosts, EdgeKind, EdgeProfile, Ending, FigureKind,
+    FunctionProfile, HostCalls, LoopProfile, Profile, Run, UnfinishedExit,
+};
+
+#[derive(Serialize)]
+pub(super) struct Shape<'a> {
+    format: &'static str,
+    program: &'a str,
+    module_hash: String,
+    runs: Vec<RunShape<'a>>,
+    code: CodeStats,
+    calls: u64,
+    ops: u64,
+    cost: CounterCosts,
+    host_calls: Vec<HostCallsShape<'a>>,
+    #[serde(serialize_with = "one_by_one")]
+    functions: &'a [FunctionProfile],
+}
+
+impl<'a> Shape<'a> {
+    pub(super) fn new(profile: &'a Profile) -> Self {
+        Self {
+            format: "wprof-profile-1",
+            program: &profile.program,
+            module_hash: profile.module_hash.iter().map(|byte| format!("{byte:02x}")).collect(),
+            runs: profile.runs.iter().map(RunShape::new).collect(),
+            code: profile.code,
+            calls: profile.calls(),
+            ops: profile.ops(),
+            cost: profile.counter_costs(),
+            host_calls: profile.host_calls.iter().map(HostCallsShape::new).collect(),
+            functions: &profile.functions,
+        }
+    }
+}
+
+/// Shapes each function only when its turn comes.
+fn one_by_one<S: Serializer>(functions: &[FunctionProfile], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(functions.iter().map(FunctionShape::new))
+}
+
+#[derive(Serialize)]
+struct RunShape<'a> {
+    started: u64,
+    tool: &'a str,
+    machine: &'a str,
+    args: &'a [String],
+    wall_ns: Option<u64>,
+    ending: EndingShape<'a>,
+}
+
+impl<'a> RunShape<'a> {
+    fn new(run: &'a Run) -> Self {
+        let ending = EndingShape::new(&run.ending);
+        let Run { started, tool, machine, args, wall_ns, ending: _ } = run;
+        Self { started: *started, tool, machine, args, wall_ns: *wall_ns, ending }
+    }
+}
+
+#[derive(Serialize)]
+#[serde(tag = "how", rename_all = "kebab-case")]
+enum EndingShape<'a> {
+    Running,
+    Exited { code: i32 },
+    Trapped { message: &'a str },
+    Interrupted,
+    OutOfBudget,
+}
+
+impl<'a> EndingShape<'a> {
+    fn new(ending: &'a Ending) -> Self {
+        match ending {
+            Ending::Running => Self::Running,
+            Ending::Exited { code } => Self::Exited { code: *code },
+            Ending::Trapped { message } => Self::Trapped { message },
+            Ending::Interrupted => Self::Interrupted,
+            Ending::OutOfBudget => Self::OutOfBudget,
+        }
+    }
+}
+
+#[derive(Serialize)]
+#[serde(tag = "how", rename_all = "kebab-case")]
+enum KindShape {
+    Exact,
+    Sampled { counted: u64, of: u64 },
+    Derived,
+}
+
+impl KindShape {
+    fn new(kind: FigureKind) -> Self {
+        match kind {
+            FigureKind::Exact => Self::Exact,
+            FigureKind::Sampled { rate } => Self::Sampled { counted: rate.counted, of: rate.of },
+            FigureKind::Derived => Self::Derived,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct HostCallsShape<'a> {
+    module: &'a str,
+    name: &'a str,
+    count: u64,
+    kind: KindShape,
+}
+
+impl<'a> HostCallsShape<'a> {
+    fn new(calls: &'a HostCalls) -> Self {
+        let HostCalls { module, name, count, kind } = calls;
+        Self { module, name, count: *count, kind: KindShape::new(*kind) }
+    }
+}
+
+#[derive(Serialize)]
+struct FunctionShape<'a> {
+    index: u32,
+    name: Option<&'a str>,
+    start: u32,
+    end: u32,
+    fingerprint: String,
+    kind: KindShape,
+    calls: u64,
+    ops: u64,
+    cost: CounterCosts,
+    blocks: Vec<BlockShape>,
+    edges: Vec<EdgeShape>,
+    unfinished: &'a [UnfinishedExit],
+    loops: Vec<LoopShape>,
+}
+
+impl<'a> FunctionShape<'a> {
+    fn new(function: &'a FunctionProfile) -> Self {
+        let figures = function.block_counts().into_iter().zip(function.block_ops());
+        let blocks = function.blocks.iter().zip(figures);
+        let edges = function.edges.iter().zip(function.branch_probabilities());
+        Self {
+            index: function.index,
+            name: function.name.as_deref(),
+            start: function.code.start,
+            end: function.code.end,
+            fingerprint: format!("{:016x}", function.fingerprint),
+            kind: KindShape::new(function.kind),
+            calls: function.calls(),
+            ops: function.ops(),
+            cost: function.counter_costs(),
+            blocks: blocks.map(|(block, (count, ops))| BlockShape::new(block, count, ops)).collect(),
+            edges: edges
+                .map(|(edge, probability)| EdgeShape::new(edge, function.exit(), probability))
+                .collect(),
+            unfinished: &function.exits,
+            loops: function.loops().into_iter().map(LoopShape::new).collect(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct BlockShape {
+    start: u32,
+    end: u32,
+    size: u32,
+    count: u64,
+    ops: u64,
+}
+
+impl BlockShape {
+    fn new(block: &BlockProfile, count: u64, ops: u64) -> Self {
+        Self { start: block.code.start, end: block.code.end, size: block.ops, count, ops }
+    }
+}
+
+#[derive(Serialize)]
+struct EdgeShape {
+    from: BlockId,
+    to: Option<BlockId>,
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    case: Option<u32>,
+    count: u64,
+    probability: Option<f64>,
+}
+
+impl EdgeShape {
+    fn new(edge: &EdgeProfile, exit: BlockId, probability: Option<f64>) -> Self {
+        let (kind, case) = match edge.kind {
+            EdgeKind::Jump => ("jump", None),
+            EdgeKind::Taken => ("taken", None),
+            EdgeKind::NotTaken => ("not-taken", None),
+            EdgeKind::Case(case) => ("case", Some(case)),
+            EdgeKind::Default => ("default", None),
+            EdgeKind::Return => ("return", None),
+            EdgeKind::TailCall => ("tail-call", None),
+        };
+        let to = (edge.to != exit).then_some(edge.to);
+        Self { from: edge.from, to, kind, case, count: edge.count, probability }
+    }
+}
+
+#[derive(Serialize)]
+struct LoopShape {
+    header: BlockId,
+    depth: u32,
+    blocks: Vec<BlockId>,
+    entries: u64,
+    iterations: u64,
+    average_trips: Option<f64>,
+    ops: u64,
+}
+
+impl LoopShape {
+    fn new(found: LoopProfile) -> Self {
+        let average_trips = found.average_trips();
+        let LoopProfile { header, depth, blocks, entries, iterations, ops, id: _ } = found;
+        Self { header, depth, blocks, entries, iterations, average_trips, ops }
+    }
+}

@@ -1,0 +1,21 @@
+//! The oracle: every clever result must equal what a stupid, obviously right way gives.
+//!
+//! How to write a test here: take graphs from `random_cfg` (random, structured, or all small ones), run
+//! them with `walk` (which logs every executed edge and instruction, and bumps the counters that the plan
+//! asks for), compute what you expect from the log or by exhaustive search, and demand equality. A test
+//! names the behaviour. Before you keep it, break the code it tests and see it fail.
+
+mod cfg;
+mod depth_first;
+mod dominators;
+mod edge_profile;
+mod edge_weights;
+mod file;
+mod json;
+mod loops;
+mod merge;
+mod profile;
+mod random_cfg;
+mod rng;
+mod spanning_tree;
+mod walk;

@@ -1,0 +1,118 @@
+//! The laws of merging, and merging against the concatenated log.
+
+use wprof_profiler::{FigureKind, MergeError, Profile, Rate};
+
+use crate::profile::{example, example_with_trap, host_calls, profile_of};
+use crate::rng::Rng;
+use crate::walk::{Function, Run, random_program, run};
+
+fn sum(a: &Profile, b: &Profile) -> Profile {
+    let mut sum = a.clone();
+    sum.merge(b).unwrap();
+    sum.verify().unwrap();
+    sum
+}
+
+/// Several profiles of one random program, with different header figures.
+fn random_profiles(rng: &mut Rng, program: &[Function], profiles: usize) -> Vec<Profile> {
+    let one = |number: usize| {
+        let fuel = rng.below(300);
+        let mut profile = profile_of(program, &run(program, rng, fuel));
+        profile.program = ["", "a.wasm", "b.wasm"][rng.below(3)].to_owned();
+        profile.runs[0].started = number as u64;
+        profile.code.compiled = rng.below(5) as u64;
+        profile.host_calls.push(host_calls("random_get", rng.next()));
+        let kinds = [
+            FigureKind::Exact,
+            FigureKind::Derived,
+            FigureKind::Sampled { rate: Rate { counted: 1, of: 9 } },
+        ];
+        profile.functions.iter_mut().for_each(|function| function.kind = kinds[rng.below(3)]);
+        if rng.once_in(4) {
+            profile.functions.iter_mut().for_each(|function| function.name = None);
+        }
+        profile.normalize();
+        profile
+    };
+    (0..profiles).map(one).collect()
+}
+
+#[test]
+fn merging_is_commutative_and_associative() {
+    arbtest::arbtest(|u| {
+        let mut rng = Rng::new(u.arbitrary()?);
+        let program = random_program(&mut rng, 8);
+        let [a, b, c] = &random_profiles(&mut rng, &program, 3)[..] else { unreachable!() };
+        assert_eq!(sum(a, b), sum(b, a));
+        assert_eq!(sum(&sum(a, b), c), sum(a, &sum(b, c)));
+        Ok(())
+    })
+    .budget_ms(1500);
+}
+
+#[test]
+fn the_sum_of_two_profiles_is_the_profile_of_both_logs() {
+    arbtest::arbtest(|u| {
+        let mut rng = Rng::new(u.arbitrary()?);
+        let program = random_program(&mut rng, 8);
+        let (first, second) = (run(&program, &mut rng, 200), run(&program, &mut rng, 200));
+        let merged = sum(&profile_of(&program, &first), &profile_of(&program, &second));
+        let whole = profile_of(&program, &concatenated(first, second));
+        assert_eq!(merged.functions, whole.functions);
+        assert_eq!(merged.runs.len(), 2);
+        assert_eq!(merged.host_calls.iter().map(|calls| calls.count).collect::<Vec<_>>(), [10, 4]);
+        Ok(())
+    })
+    .budget_ms(1500);
+}
+
+fn concatenated(mut first: Run, second: Run) -> Run {
+    first.log.extend(second.log);
+    first.unfinished.extend(second.unfinished);
+    for (sums, added) in first.counters.iter_mut().zip(second.counters) {
+        sums.iter_mut().zip(added).for_each(|(sum, added)| *sum += added);
+    }
+    first
+}
+
+#[test]
+fn sums_saturate_and_stay_valid() {
+    let mut large = example_with_trap();
+    for count in large.functions[0].edges.iter_mut().map(|edge| &mut edge.count) {
+        *count = count.saturating_mul(u64::MAX / 3);
+    }
+    large.functions[0].exits[0].count = u64::MAX / 3;
+    large.functions[0].kind = FigureKind::Exact;
+    let large = {
+        large.functions[0].edges[0].count = u64::MAX;
+        large
+    };
+    let both = sum(&large, &large);
+    assert_eq!(both.functions[0].edges[0].count, u64::MAX);
+    assert_eq!(both.ops(), u64::MAX);
+}
+
+#[test]
+fn profiles_of_another_module_or_division_are_refused_and_nothing_changes() {
+    let mut sum = example();
+    let mut other = example();
+    other.module_hash[0] ^= 1;
+    let refused = sum.merge(&other).unwrap_err();
+    assert!(matches!(refused, MergeError::OtherModule(..)));
+    assert_eq!(
+        refused.to_string(),
+        "the profiles are of different modules (abababab… and aaababab…): merge only profiles of one build"
+    );
+    let damages: [fn(&mut Profile); 4] = [
+        |p| p.functions[0].fingerprint += 1,
+        |p| p.functions[0].blocks[1].ops += 1,
+        |p| p.functions[0].edges[1].kind = p.functions[0].edges[0].kind,
+        |p| p.functions[0].code.end += 1,
+    ];
+    for damage in damages {
+        let mut other = example();
+        damage(&mut other);
+        assert_eq!(sum.merge(&other), Err(MergeError::OtherShape { index: 2 }));
+    }
+    assert_eq!(sum, example());
+}

@@ -1,0 +1,110 @@
+//! Where wasm code was.
+
+use std::fmt;
+
+use crate::module::{FrameSymbol, demangle};
+use crate::runtime::frames::{self, Frame};
+use crate::{AsContext, Module};
+
+/// The wasm frames on the stack at some moment, innermost first; those of several stores if they called each other.
+/// Very deep ones are cut off.
+#[derive(Clone, Debug, Default)]
+pub struct WasmBacktrace {
+    frames: Vec<FrameInfo>,
+}
+
+/// One frame.
+#[derive(Clone, Debug)]
+pub struct FrameInfo {
+    module: Module,
+    func: u32,
+    offset: u32,
+}
+
+impl WasmBacktrace {
+    pub(crate) fn new(frames: Vec<Frame>) -> WasmBacktrace {
+        let info = |f: Frame| FrameInfo {
+            module: Module::from_inner(f.module),
+            func: f.origin.func,
+            offset: f.origin.offset,
+        };
+        WasmBacktrace { frames: frames.into_iter().map(info).collect() }
+    }
+
+    /// The frames that are live now, in a host function; none outside of one.
+    pub fn capture(store: impl AsContext) -> WasmBacktrace {
+        let _ = store.as_context();
+        WasmBacktrace::new(frames::live())
+    }
+
+    /// The frames, innermost first.
+    pub fn frames(&self) -> &[FrameInfo] {
+        &self.frames
+    }
+}
+
+impl FrameInfo {
+    /// The module.
+    pub fn module(&self) -> &Module {
+        &self.module
+    }
+
+    /// Index of the function.
+    pub fn func_index(&self) -> u32 {
+        self.func
+    }
+
+    /// Name of the function, mangled as it is in the module.
+    pub fn func_name(&self) -> Option<&str> {
+        self.module.func_name(self.func)
+    }
+
+    /// Byte offset of the instruction in the module.
+    pub fn module_offset(&self) -> usize {
+        self.offset as usize
+    }
+
+    /// Byte offset of the instruction in the function's body.
+    pub fn func_offset(&self) -> usize {
+        self.module_offset() - self.module.info().body(self.func).start
+    }
+
+    /// Source functions and lines, innermost inlined function first; nothing without debug information.
+    pub fn symbols(&self) -> Vec<FrameSymbol> {
+        self.module.symbols_at(self.offset)
+    }
+}
+
+impl fmt::Display for WasmBacktrace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("wasm backtrace:")?;
+        for (i, frame) in self.frames.iter().enumerate() {
+            write!(f, "\n{i:>5}: {frame}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for FrameInfo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#8x} - {}!", self.offset, self.module.name().unwrap_or("<module>"))?;
+        match self.func_name() {
+            Some(name) => f.write_str(&demangle(name))?,
+            None => write!(f, "<function {}>", self.func)?,
+        }
+        for symbol in self.symbols() {
+            write!(f, "\n{:18}at ", "")?;
+            write!(f, "{}", symbol.file().unwrap_or("<unknown file>"))?;
+            if let Some(line) = symbol.line() {
+                write!(f, ":{line}")?;
+            }
+            if let Some(column) = symbol.column() {
+                write!(f, ":{column}")?;
+            }
+            if let Some(name) = symbol.name() {
+                write!(f, " ({})", demangle(name))?;
+            }
+        }
+        Ok(())
+    }
+}

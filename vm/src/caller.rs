@@ -1,0 +1,66 @@
+//! What a host function knows of its caller.
+
+use crate::runtime::frames;
+use crate::store::{StoreContext, StoreContextMut, StoreInner};
+use crate::{AsContext, AsContextMut, Engine, Extern, Instance, WasmBacktrace};
+
+/// The store and the instance from which a host function was called.
+pub struct Caller<'a, T: 'static> {
+    store: &'a mut StoreInner<T>,
+    instance: Option<u32>,
+}
+
+impl<'a, T: 'static> Caller<'a, T> {
+    pub(crate) fn new(store: &'a mut StoreInner<T>, instance: Option<u32>) -> Caller<'a, T> {
+        Caller { store, instance }
+    }
+
+    /// The same caller, for less time.
+    pub(crate) fn reborrow(&mut self) -> Caller<'_, T> {
+        Caller { store: self.store, instance: self.instance }
+    }
+
+    /// The instance that called; none if the host itself did.
+    pub fn instance(&self) -> Option<Instance> {
+        self.instance.map(|i| Instance(self.store.opaque.handle(i)))
+    }
+
+    /// What the calling instance exports as `name`.
+    pub fn get_export(&mut self, name: &str) -> Option<Extern> {
+        self.instance()?.get_export(self, name)
+    }
+
+    /// The embedder's data.
+    pub fn data(&self) -> &T {
+        &self.store.data
+    }
+
+    /// The embedder's data.
+    pub fn data_mut(&mut self) -> &mut T {
+        &mut self.store.data
+    }
+
+    /// The engine.
+    pub fn engine(&self) -> &Engine {
+        self.store.opaque.engine()
+    }
+
+    /// The wasm frames that led here.
+    pub fn backtrace(&self) -> WasmBacktrace {
+        WasmBacktrace::new(frames::live())
+    }
+}
+
+impl<T: 'static> AsContext for Caller<'_, T> {
+    type Data = T;
+
+    fn as_context(&self) -> StoreContext<'_, T> {
+        StoreContext(self.store)
+    }
+}
+
+impl<T: 'static> AsContextMut for Caller<'_, T> {
+    fn as_context_mut(&mut self) -> StoreContextMut<'_, T> {
+        StoreContextMut(self.store)
+    }
+}

@@ -1,0 +1,36 @@
+//! Values of the host's that wasm code can hold but not look into.
+
+use std::any::Any;
+use std::sync::Arc;
+
+/// A value of the host's, shared by reference.
+#[derive(Clone)]
+pub struct ExternRef(Arc<dyn Any + Send + Sync>);
+
+impl ExternRef {
+    /// Wraps a value.
+    pub fn new(value: impl Any + Send + Sync) -> ExternRef {
+        ExternRef(Arc::new(value))
+    }
+
+    /// The value.
+    pub fn data(&self) -> &(dyn Any + Send + Sync) {
+        &*self.0
+    }
+
+    /// The value, if it is a `V`.
+    pub fn downcast_ref<V: 'static>(&self) -> Option<&V> {
+        self.0.downcast_ref()
+    }
+
+    /// Whether both are the same value, not merely equal ones.
+    pub fn ptr_eq(a: &ExternRef, b: &ExternRef) -> bool {
+        Arc::ptr_eq(&a.0, &b.0)
+    }
+}
+
+impl std::fmt::Debug for ExternRef {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("ExternRef").field(&Arc::as_ptr(&self.0).cast::<()>()).finish()
+    }
+}

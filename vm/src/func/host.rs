@@ -1,0 +1,138 @@
+//! Host functions from closures.
+
+use super::{WasmParams, WasmTy};
+use crate::caller::Caller;
+use crate::runtime::abi::VmValue;
+use crate::runtime::host::HostFunc;
+use crate::runtime::store::StoreOpaque;
+use crate::{AsContext, AsContextMut, Error, ErrorKind, FuncType, Result, Val, ValType};
+
+/// What a host function may return: nothing, a value, a tuple of values, or a `Result` of those.
+pub trait WasmRet {
+    #[doc(hidden)]
+    type Values: WasmParams;
+
+    #[doc(hidden)]
+    fn into_values(self) -> Result<Self::Values>;
+}
+
+impl<R: WasmParams> WasmRet for R {
+    type Values = R;
+
+    fn into_values(self) -> Result<R> {
+        Ok(self)
+    }
+}
+
+impl<R: WasmParams> WasmRet for Result<R, Error> {
+    type Values = R;
+
+    fn into_values(self) -> Result<R> {
+        self
+    }
+}
+
+/// A closure that can be a host function of a store with data `T`. `P` and `R` are found by inference.
+pub trait IntoFunc<T: 'static, P, R>: Send + Sync + 'static {
+    #[doc(hidden)]
+    fn into_func(self) -> HostFunc<T>;
+}
+
+fn finish<R: WasmRet>(result: R, values: &mut [VmValue], store: &mut StoreOpaque) -> Result<()> {
+    result.into_values()?.store(values, store);
+    Ok(())
+}
+
+macro_rules! closures {
+    ($(($($a:ident $i:tt),*))*) => {
+        $(
+            #[allow(non_snake_case, reason = "type parameters double as variables")]
+            impl<T, Z, R, $($a),*> IntoFunc<T, ($($a,)*), R> for Z
+            where
+                T: 'static,
+                Z: Fn($($a),*) -> R + Send + Sync + 'static,
+                R: WasmRet,
+                $($a: WasmTy,)*
+            {
+                fn into_func(self) -> HostFunc<T> {
+                    let params: [ValType; _] = [$($a::TYPE),*];
+                    let code = Box::new(move |mut caller: Caller<'_, T>, values: &mut [VmValue]| {
+                        // SAFETY: the caller passes values of the parameters' types, from this store.
+                        $(let $a = unsafe { $a::from_vm(values[$i], &caller.as_context().0.opaque) };)*
+                        let result = self($($a),*);
+                        finish(result, values, &mut caller.as_context_mut().0.opaque)
+                    });
+                    HostFunc { ty: FuncType::new(params, R::Values::types()), code }
+                }
+            }
+
+            #[allow(non_snake_case, reason = "type parameters double as variables")]
+            impl<T, Z, R, $($a),*> IntoFunc<T, (Caller<'_, T>, $($a,)*), R> for Z
+            where
+                T: 'static,
+                Z: Fn(Caller<'_, T>, $($a),*) -> R + Send + Sync + 'static,
+                R: WasmRet,
+                $($a: WasmTy,)*
+            {
+                fn into_func(self) -> HostFunc<T> {
+                    let params: [ValType; _] = [$($a::TYPE),*];
+                    let code = Box::new(move |mut caller: Caller<'_, T>, values: &mut [VmValue]| {
+                        // SAFETY: the caller passes values of the parameters' types, from this store.
+                        $(let $a = unsafe { $a::from_vm(values[$i], &caller.as_context().0.opaque) };)*
+                        let result = self(caller.reborrow(), $($a),*);
+                        finish(result, values, &mut caller.as_context_mut().0.opaque)
+                    });
+                    HostFunc { ty: FuncType::new(params, R::Values::types()), code }
+                }
+            }
+        )*
+    };
+}
+
+closures! {
+    ()
+    (A1 0)
+    (A1 0, A2 1)
+    (A1 0, A2 1, A3 2)
+    (A1 0, A2 1, A3 2, A4 3)
+    (A1 0, A2 1, A3 2, A4 3, A5 4)
+    (A1 0, A2 1, A3 2, A4 3, A5 4, A6 5)
+    (A1 0, A2 1, A3 2, A4 3, A5 4, A6 5, A7 6)
+    (A1 0, A2 1, A3 2, A4 3, A5 4, A6 5, A7 6, A8 7)
+    (A1 0, A2 1, A3 2, A4 3, A5 4, A6 5, A7 6, A8 7, A9 8)
+    (A1 0, A2 1, A3 2, A4 3, A5 4, A6 5, A7 6, A8 7, A9 8, A10 9)
+    (A1 0, A2 1, A3 2, A4 3, A5 4, A6 5, A7 6, A8 7, A9 8, A10 9, A11 10)
+    (A1 0, A2 1, A3 2, A4 3, A5 4, A6 5, A7 6, A8 7, A9 8, A10 9, A11 10, A12 11)
+    (A1 0, A2 1, A3 2, A4 3, A5 4, A6 5, A7 6, A8 7, A9 8, A10 9, A11 10, A12 11, A13 12)
+    (A1 0, A2 1, A3 2, A4 3, A5 4, A6 5, A7 6, A8 7, A9 8, A10 9, A11 10, A12 11, A13 12, A14 13)
+    (A1 0, A2 1, A3 2, A4 3, A5 4, A6 5, A7 6, A8 7, A9 8, A10 9, A11 10, A12 11, A13 12, A14 13, A15 14)
+    (A1 0, A2 1, A3 2, A4 3, A5 4, A6 5, A7 6, A8 7, A9 8, A10 9, A11 10, A12 11, A13 12, A14 13, A15 14, A16 15)
+}
+
+/// A host function of type `ty`.
+pub(crate) fn dynamic<T: 'static>(
+    ty: FuncType,
+    func: impl Fn(Caller<'_, T>, &[Val], &mut [Val]) -> Result<()> + Send + Sync + 'static,
+) -> HostFunc<T> {
+    let types = ty.clone();
+    let code = Box::new(move |mut caller: Caller<'_, T>, values: &mut [VmValue]| {
+        let opaque = &caller.as_context().0.opaque;
+        // SAFETY: the caller passes values of the parameters' types, from this store.
+        let params: Vec<Val> = values
+            .iter()
+            .zip(types.params())
+            .map(|(v, ty)| unsafe { Val::from_vm(*v, ty, opaque) })
+            .collect();
+        let mut results: Vec<Val> = types.results().map(Val::default_for).collect();
+        func(caller.reborrow(), &params, &mut results)?;
+        let opaque = &mut caller.as_context_mut().0.opaque;
+        for ((result, ty), value) in results.iter().zip(types.results()).zip(values) {
+            result
+                .check_type(ty)
+                .map_err(|e| Error::new(ErrorKind::Type, format_args!("host function: {e}")))?;
+            *value = result.to_vm(opaque);
+        }
+        Ok(())
+    });
+    HostFunc { ty, code }
+}

@@ -1,0 +1,109 @@
+//! Functions, as the embedder sees them.
+#![allow(unsafe_code, reason = "calls machine code with values of checked types")]
+
+mod host;
+mod typed;
+mod values;
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+pub(crate) use host::dynamic;
+pub use host::{IntoFunc, WasmRet};
+pub use typed::TypedFunc;
+pub use values::{WasmParams, WasmResults, WasmTy};
+
+use crate::caller::Caller;
+use crate::runtime::abi::VmValue;
+use crate::runtime::store::FuncPtr;
+use crate::runtime::{enter, host as runtime_host};
+use crate::{AsContext, AsContextMut, Error, ErrorKind, FuncType, Result, Val, ValType};
+
+/// A function in a store: an instance's or the host's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Func(pub(crate) FuncPtr);
+
+/// Arguments and results of a call.
+type Values = SmallVec<[VmValue; 4]>;
+
+impl Func {
+    /// A host function of type `ty`. The closure gets arguments of these types, and must leave results of these.
+    ///
+    /// # Panics
+    /// If the system has no memory for it.
+    pub fn new<T: 'static>(
+        mut store: impl AsContextMut<Data = T>,
+        ty: FuncType,
+        func: impl Fn(Caller<'_, T>, &[Val], &mut [Val]) -> Result<()> + Send + Sync + 'static,
+    ) -> Func {
+        let func = Arc::new(dynamic(ty, func));
+        Func(runtime_host::add(store.as_context_mut().0, &func, None).expect("memory for a stub"))
+    }
+
+    /// A host function whose type follows from the closure's: up to 16 parameters, the first of which may be a
+    /// [`Caller`], and a value, a tuple of values, or a [`Result`] of those.
+    ///
+    /// # Panics
+    /// If the system has no memory for it.
+    pub fn wrap<T: 'static, P, R>(
+        mut store: impl AsContextMut<Data = T>,
+        func: impl IntoFunc<T, P, R>,
+    ) -> Func {
+        let func = Arc::new(func.into_func());
+        Func(runtime_host::add(store.as_context_mut().0, &func, None).expect("memory for a stub"))
+    }
+
+    /// Its type.
+    pub fn ty(&self, store: impl AsContext) -> FuncType {
+        store.as_context().0.opaque.func_type(self.0).ty.clone()
+    }
+
+    /// Calls it.
+    ///
+    /// # Errors
+    /// If the arguments are not of its types or `results` has another length than it has results; if it traps, or a
+    /// host function that it calls fails.
+    ///
+    /// # Panics
+    /// If it is another store's, or a host function that it calls panics.
+    pub fn call(&self, mut store: impl AsContextMut, params: &[Val], results: &mut [Val]) -> Result<()> {
+        let context = store.as_context_mut();
+        let ty = context.0.opaque.func_type(self.0).ty.clone();
+        check_params(&ty, params)?;
+        if results.len() != ty.results().len() {
+            let message = format!("expected room for {} results, got {}", ty.results().len(), results.len());
+            return Err(Error::new(ErrorKind::Type, message));
+        }
+        let mut values: Values = params.iter().map(|p| p.to_vm(&mut context.0.opaque)).collect();
+        values.resize(ty.array_len(), VmValue::default());
+        // SAFETY: the arguments were checked against the function's type, and there is room for all results.
+        unsafe { enter::call(context.0, self.0, &mut values)? };
+        for ((result, value), ty) in results.iter_mut().zip(&values).zip(ty.results()) {
+            // SAFETY: the function has left results of its types.
+            *result = unsafe { Val::from_vm(*value, ty, &context.0.opaque) };
+        }
+        Ok(())
+    }
+
+    /// The same function with its type known, for faster calls.
+    ///
+    /// # Errors
+    /// If its type is another.
+    pub fn typed<P: WasmParams, R: WasmResults>(&self, store: impl AsContext) -> Result<TypedFunc<P, R>> {
+        let ty = self.ty(store);
+        let wanted = FuncType::new(P::types(), R::types());
+        if ty != wanted {
+            return Err(Error::new(ErrorKind::Type, format_args!("type mismatch: it is {ty}, not {wanted}")));
+        }
+        Ok(TypedFunc::new(*self))
+    }
+}
+
+fn check_params(ty: &FuncType, params: &[Val]) -> Result<()> {
+    if params.len() != ty.params().len() {
+        let message = format!("expected {} arguments, got {}", ty.params().len(), params.len());
+        return Err(Error::new(ErrorKind::Type, message));
+    }
+    params.iter().zip(ty.params()).try_for_each(|(value, ty): (&Val, ValType)| value.check_type(ty))
+}

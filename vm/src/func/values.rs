@@ -1,0 +1,143 @@
+//! Rust types that stand for wasm types.
+
+use crate::runtime::abi::VmValue;
+use crate::runtime::store::StoreOpaque;
+use crate::{ExternRef, Func, ValType};
+
+/// A Rust type that stands for a wasm type: `i32`, `u32`, `i64`, `u64`, `f32`, `f64`, `u128` (v128),
+/// `Option<Func>` (funcref), `Option<ExternRef>` (externref).
+pub trait WasmTy: Send + sealed::Sealed + 'static {
+    #[doc(hidden)]
+    const TYPE: ValType;
+
+    #[doc(hidden)]
+    fn to_vm(self, store: &mut StoreOpaque) -> VmValue;
+
+    /// # Safety
+    /// `value` is of type `TYPE` and, if a reference, one of wasm code of this store.
+    #[doc(hidden)]
+    unsafe fn from_vm(value: VmValue, store: &StoreOpaque) -> Self;
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+macro_rules! wasm_types {
+    ($($rust:ty = $ty:expr, |$v:ident, $s:ident| $to:expr, |$w:ident, $t:ident| $from:expr;)*) => {
+        $(
+            impl sealed::Sealed for $rust {}
+
+            impl WasmTy for $rust {
+                const TYPE: ValType = $ty;
+
+                fn to_vm(self, $s: &mut StoreOpaque) -> VmValue {
+                    let $v = self;
+                    $to
+                }
+
+                unsafe fn from_vm($w: VmValue, $t: &StoreOpaque) -> Self {
+                    $from
+                }
+            }
+        )*
+    };
+}
+
+wasm_types! {
+    i32 = ValType::I32, |v, _s| VmValue::from_u32(v as u32), |v, _s| v.u32() as i32;
+    u32 = ValType::I32, |v, _s| VmValue::from_u32(v), |v, _s| v.u32();
+    i64 = ValType::I64, |v, _s| VmValue::from_u64(v as u64), |v, _s| v.u64() as i64;
+    u64 = ValType::I64, |v, _s| VmValue::from_u64(v), |v, _s| v.u64();
+    f32 = ValType::F32, |v, _s| VmValue::from_u32(v.to_bits()), |v, _s| f32::from_bits(v.u32());
+    f64 = ValType::F64, |v, _s| VmValue::from_u64(v.to_bits()), |v, _s| f64::from_bits(v.u64());
+    u128 = ValType::V128, |v, _s| VmValue::from_u128(v), |v, _s| v.u128();
+    Option<ExternRef> = ValType::EXTERNREF,
+        |v, store| VmValue::from_u64(store.externs.insert(v)),
+        |v, store| store.externs.get(v.u64());
+    Option<Func> = ValType::FUNCREF,
+        |v, store| VmValue::from_u64(store.func_word(v.map(|f| f.0))),
+        // SAFETY: the caller vouches for the value.
+        |v, store| unsafe { store.func_of_word(v.u64()) }.map(Func);
+}
+
+/// The parameters of a [`TypedFunc`](crate::TypedFunc): one value, or a tuple of them.
+pub trait WasmParams: Send + 'static {
+    #[doc(hidden)]
+    fn types() -> Vec<ValType>;
+
+    /// Puts the values into an array that has room for them.
+    #[doc(hidden)]
+    fn store(self, to: &mut [VmValue], store: &mut StoreOpaque);
+}
+
+/// The results of a [`TypedFunc`](crate::TypedFunc): nothing, one value, or a tuple of them.
+pub trait WasmResults: WasmParams {
+    /// # Safety
+    /// The values are of these types and, where references, ones of wasm code of this store.
+    #[doc(hidden)]
+    unsafe fn load(from: &[VmValue], store: &StoreOpaque) -> Self;
+}
+
+impl<A: WasmTy> WasmParams for A {
+    fn types() -> Vec<ValType> {
+        vec![A::TYPE]
+    }
+
+    fn store(self, to: &mut [VmValue], store: &mut StoreOpaque) {
+        to[0] = self.to_vm(store);
+    }
+}
+
+impl<A: WasmTy> WasmResults for A {
+    unsafe fn load(from: &[VmValue], store: &StoreOpaque) -> Self {
+        // SAFETY: as required of the caller.
+        unsafe { A::from_vm(from[0], store) }
+    }
+}
+
+macro_rules! tuples {
+    ($(($($a:ident $i:tt),*))*) => {
+        $(
+            #[allow(non_snake_case, reason = "type parameters double as variables")]
+            impl<$($a: WasmTy),*> WasmParams for ($($a,)*) {
+                fn types() -> Vec<ValType> {
+                    vec![$($a::TYPE),*]
+                }
+
+                fn store(self, _to: &mut [VmValue], _store: &mut StoreOpaque) {
+                    let ($($a,)*) = self;
+                    $(_to[$i] = $a.to_vm(_store);)*
+                }
+            }
+
+            #[allow(clippy::unused_unit, reason = "the empty tuple is one of the tuples")]
+            impl<$($a: WasmTy),*> WasmResults for ($($a,)*) {
+                unsafe fn load(_from: &[VmValue], _store: &StoreOpaque) -> Self {
+                    // SAFETY: as required of the caller.
+                    ($(unsafe { $a::from_vm(_from[$i], _store) },)*)
+                }
+            }
+        )*
+    };
+}
+
+tuples! {
+    ()
+    (A 0)
+    (A 0, B 1)
+    (A 0, B 1, C 2)
+    (A 0, B 1, C 2, D 3)
+    (A 0, B 1, C 2, D 3, E 4)
+    (A 0, B 1, C 2, D 3, E 4, F 5)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10, L 11)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10, L 11, M 12)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10, L 11, M 12, N 13)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10, L 11, M 12, N 13, O 14)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10, L 11, M 12, N 13, O 14, P 15)
+}

@@ -1,0 +1,54 @@
+//! Globals, as the embedder sees them.
+#![allow(unsafe_code, reason = "references in wasm are pointers into the store")]
+
+use crate::runtime::store::Stored;
+use crate::{AsContext, AsContextMut, Error, ErrorKind, GlobalType, Result, Val};
+
+/// A global in a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Global(pub(crate) Stored);
+
+impl Global {
+    /// A global with an initial value.
+    ///
+    /// # Errors
+    /// If the value is of another type.
+    pub fn new(mut store: impl AsContextMut, ty: GlobalType, value: Val) -> Result<Global> {
+        value.check_type(ty.content)?;
+        let opaque = &mut store.as_context_mut().0.opaque;
+        let value = value.to_vm(opaque);
+        let index = opaque.add_global(ty, value, None);
+        Ok(Global(opaque.handle(index)))
+    }
+
+    /// Its type.
+    pub fn ty(&self, store: impl AsContext) -> GlobalType {
+        let opaque = &store.as_context().0.opaque;
+        opaque.global_type(opaque.index(self.0))
+    }
+
+    /// Its value.
+    pub fn get(&self, mut store: impl AsContextMut) -> Val {
+        let opaque = &store.as_context_mut().0.opaque;
+        let index = opaque.index(self.0);
+        // SAFETY: a global of this store holds a value of its type.
+        unsafe { Val::from_vm(opaque.global(index), opaque.global_type(index).content, opaque) }
+    }
+
+    /// Changes its value.
+    ///
+    /// # Errors
+    /// If it is immutable, or the value is of another type.
+    pub fn set(&self, mut store: impl AsContextMut, value: Val) -> Result<()> {
+        let opaque = &mut store.as_context_mut().0.opaque;
+        let index = opaque.index(self.0);
+        let ty = opaque.global_type(index);
+        value.check_type(ty.content)?;
+        if !ty.mutable {
+            return Err(Error::new(ErrorKind::Type, "an immutable global cannot be set"));
+        }
+        let value = value.to_vm(opaque);
+        opaque.set_global(index, value);
+        Ok(())
+    }
+}

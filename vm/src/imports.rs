@@ -1,0 +1,78 @@
+//! Whether imports fit.
+
+use wprof_jit::module::Import;
+
+use crate::runtime::instantiate::Imports;
+use crate::runtime::store::StoreOpaque;
+use crate::{Error, ErrorKind, Extern, ExternType, MemoryType, Module, Result, TableType};
+
+/// Sorts the imports of `module` by kind.
+///
+/// # Errors
+/// If there are too many or too few, or one is not of the type that the module expects.
+///
+/// # Panics
+/// If one is another store's.
+pub(crate) fn check(store: &StoreOpaque, module: &Module, given: &[Extern]) -> Result<Imports> {
+    let wanted = &module.info().imports;
+    if wanted.len() != given.len() {
+        let message = format!("the module has {} imports, {} were given", wanted.len(), given.len());
+        return Err(Error::new(ErrorKind::Link, message));
+    }
+    let mut imports = Imports::default();
+    for (import, item) in wanted.iter().zip(given) {
+        let expected = module.entity_type(import.entity);
+        let found = type_of(store, item);
+        if !fits(&expected, &found) {
+            return Err(incompatible(import, &expected, &found));
+        }
+        match item {
+            Extern::Func(f) => imports.funcs.push(f.0),
+            Extern::Table(t) => imports.tables.push(store.index(t.0)),
+            Extern::Memory(m) => imports.memories.push(store.index(m.0)),
+            Extern::Global(g) => imports.globals.push(store.index(g.0)),
+        }
+    }
+    Ok(imports)
+}
+
+fn type_of(store: &StoreOpaque, item: &Extern) -> ExternType {
+    match item {
+        Extern::Func(f) => ExternType::Func(store.func_type(f.0).ty.clone()),
+        Extern::Global(g) => ExternType::Global(store.global_type(store.index(g.0))),
+        Extern::Table(t) => {
+            let table = store.table(store.index(t.0));
+            ExternType::Table(TableType { minimum: table.len(), ..table.ty() })
+        }
+        Extern::Memory(m) => {
+            let memory = store.memory(store.index(m.0));
+            ExternType::Memory(MemoryType { minimum: memory.pages(), ..memory.ty() })
+        }
+    }
+}
+
+fn fits(expected: &ExternType, found: &ExternType) -> bool {
+    match (expected, found) {
+        (ExternType::Table(e), ExternType::Table(f)) => {
+            e.element == f.element
+                && e.is_64 == f.is_64
+                && limits_fit((e.minimum, e.maximum), (f.minimum, f.maximum))
+        }
+        (ExternType::Memory(e), ExternType::Memory(f)) => {
+            e.is_64 == f.is_64 && limits_fit((e.minimum, e.maximum), (f.minimum, f.maximum))
+        }
+        _ => expected == found,
+    }
+}
+
+/// Found at least as large as expected, and never larger than allowed.
+fn limits_fit(expected: (u64, Option<u64>), found: (u64, Option<u64>)) -> bool {
+    found.0 >= expected.0 && expected.1.is_none_or(|max| found.1.is_some_and(|m| m <= max))
+}
+
+fn incompatible(import: &Import, expected: &ExternType, found: &ExternType) -> Error {
+    let Import { module, name, .. } = import;
+    let message =
+        format!("incompatible import type for `{module}::{name}`: expected {expected}, found {found}");
+    Error::new(ErrorKind::Link, message)
+}

@@ -1,0 +1,24 @@
+//! Stopping wasm code from outside.
+
+use std::sync::Arc;
+
+use crate::runtime::interrupt::InterruptPage;
+
+/// Stops the wasm code of one store. Can be cloned and sent to other threads.
+#[derive(Clone, Debug)]
+pub struct InterruptHandle(Arc<InterruptPage>);
+
+impl InterruptHandle {
+    pub(crate) fn new(page: Arc<InterruptPage>) -> InterruptHandle {
+        InterruptHandle(page)
+    }
+
+    /// Makes the store's wasm code trap with [`Trap::Interrupt`](crate::Trap::Interrupt), soon: at its next poll
+    /// (see [`Config::interruptible`](crate::Config::interruptible)), return from a host function, or start. One
+    /// request stops one call.
+    ///
+    /// May be called from a signal handler.
+    pub fn interrupt(&self) {
+        self.0.request();
+    }
+}

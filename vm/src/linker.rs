@@ -1,0 +1,230 @@
+//! Linkers: find imports by name.
+
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
+
+use crate::caller::Caller;
+use crate::func::{self, IntoFunc};
+use crate::runtime::host::{self, HostFunc};
+use crate::store::StoreContextMut;
+use crate::{AsContext, AsContextMut, Engine, Error, ErrorKind, Extern, ExternType, Func, FuncType};
+use crate::{Instance, Module, Result, Trap, Val};
+
+/// Names for things to be imported. Host functions defined here belong to no store: they are put into a store when
+/// an instance there imports them.
+pub struct Linker<T: 'static> {
+    engine: Engine,
+    shadowing: bool,
+    modules: HashMap<String, HashMap<String, Definition<T>>>,
+}
+
+enum Definition<T: 'static> {
+    Extern(Extern),
+    Host(Arc<HostFunc<T>>),
+}
+
+impl<T> Clone for Definition<T> {
+    fn clone(&self) -> Self {
+        match self {
+            Definition::Extern(e) => Definition::Extern(*e),
+            Definition::Host(f) => Definition::Host(f.clone()),
+        }
+    }
+}
+
+impl<T: 'static> Clone for Linker<T> {
+    fn clone(&self) -> Self {
+        Linker { engine: self.engine.clone(), shadowing: self.shadowing, modules: self.modules.clone() }
+    }
+}
+
+impl<T: 'static> std::fmt::Debug for Linker<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Linker").field("modules", &self.modules.keys()).finish_non_exhaustive()
+    }
+}
+
+impl<T: 'static> Linker<T> {
+    /// A linker without names.
+    pub fn new(engine: &Engine) -> Linker<T> {
+        Linker { engine: engine.clone(), shadowing: false, modules: HashMap::new() }
+    }
+
+    /// The engine.
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// Whether a name may be defined again (default: no).
+    pub fn allow_shadowing(&mut self, allow: bool) -> &mut Self {
+        self.shadowing = allow;
+        self
+    }
+
+    /// Names something that is in a store; the linker can then be used with that store only.
+    ///
+    /// # Errors
+    /// If the name is taken.
+    pub fn define(
+        &mut self,
+        _store: impl AsContext<Data = T>,
+        module: &str,
+        name: &str,
+        item: impl Into<Extern>,
+    ) -> Result<&mut Self> {
+        self.insert(module, name, Definition::Extern(item.into()))
+    }
+
+    /// Names a host function whose type follows from the closure's.
+    ///
+    /// # Errors
+    /// If the name is taken.
+    pub fn func_wrap<P, R>(
+        &mut self,
+        module: &str,
+        name: &str,
+        func: impl IntoFunc<T, P, R>,
+    ) -> Result<&mut Self> {
+        self.insert(module, name, Definition::Host(Arc::new(func.into_func())))
+    }
+
+    /// Names a host function of type `ty`.
+    ///
+    /// # Errors
+    /// If the name is taken.
+    pub fn func_new(
+        &mut self,
+        module: &str,
+        name: &str,
+        ty: FuncType,
+        func: impl Fn(Caller<'_, T>, &[Val], &mut [Val]) -> Result<()> + Send + Sync + 'static,
+    ) -> Result<&mut Self> {
+        self.insert(module, name, Definition::Host(Arc::new(func::dynamic(ty, func))))
+    }
+
+    /// Names all exports of an instance.
+    ///
+    /// # Errors
+    /// If a name is taken.
+    pub fn instance(
+        &mut self,
+        mut store: impl AsContextMut<Data = T>,
+        module: &str,
+        instance: Instance,
+    ) -> Result<&mut Self> {
+        let context = store.as_context_mut();
+        let exports: Vec<_> =
+            instance.exports(&context).map(|e| (e.name().to_string(), e.into_extern())).collect();
+        for (name, item) in exports {
+            self.insert(module, &name, Definition::Extern(item))?;
+        }
+        Ok(self)
+    }
+
+    /// Gives what is named `module.name` another name.
+    ///
+    /// # Errors
+    /// If the old name is not defined, or the new one is taken.
+    pub fn alias(&mut self, module: &str, name: &str, as_module: &str, as_name: &str) -> Result<&mut Self> {
+        let unknown = || Error::new(ErrorKind::Link, format_args!("`{module}::{name}` is not defined"));
+        let definition = self.find(module, name).cloned().ok_or_else(unknown)?;
+        self.insert(as_module, as_name, definition)
+    }
+
+    /// Defines each import of `module` that has no definition as a function that traps.
+    ///
+    /// # Errors
+    /// If an import without a definition is no function.
+    pub fn define_unknown_imports_as_traps(&mut self, module: &Module) -> Result<()> {
+        for import in module.imports() {
+            if self.find(import.module(), import.name()).is_some() {
+                continue;
+            }
+            let ExternType::Func(ty) = import.ty() else {
+                return Err(unknown(&[describe(&import)]));
+            };
+            let name = describe(&import);
+            self.func_new(import.module(), import.name(), ty, move |_, _, _| {
+                Err(Error::from(Trap::UnreachableCodeReached)
+                    .context(format_args!("unknown import {name} called")))
+            })?;
+        }
+        Ok(())
+    }
+
+    /// What is named `module.name`.
+    pub fn get(&self, mut store: impl AsContextMut<Data = T>, module: &str, name: &str) -> Option<Extern> {
+        let definition = self.find(module, name)?;
+        place(&mut store.as_context_mut(), definition, module, name).ok()
+    }
+
+    /// Instantiates `module` with imports by name, and runs its start function.
+    ///
+    /// # Errors
+    /// If imports are missing (all of them are listed), and as [`Instance::new`].
+    pub fn instantiate(&self, mut store: impl AsContextMut<Data = T>, module: &Module) -> Result<Instance> {
+        let mut context = store.as_context_mut();
+        let missing: Vec<String> = module
+            .imports()
+            .filter(|i| self.find(i.module(), i.name()).is_none())
+            .map(|import| describe(&import))
+            .collect();
+        if !missing.is_empty() {
+            return Err(unknown(&missing));
+        }
+        let imports = module
+            .imports()
+            .map(|i| {
+                let definition = self.find(i.module(), i.name()).expect("none is missing");
+                place(&mut context, definition, i.module(), i.name())
+            })
+            .collect::<Result<Vec<_>>>()?;
+        Instance::new(context, module, &imports)
+    }
+
+    fn find(&self, module: &str, name: &str) -> Option<&Definition<T>> {
+        self.modules.get(module)?.get(name)
+    }
+
+    fn insert(&mut self, module: &str, name: &str, definition: Definition<T>) -> Result<&mut Self> {
+        match self.modules.entry_ref(module).or_default().entry(name.to_string()) {
+            Entry::Occupied(_) if !self.shadowing => {
+                let message = format!("`{module}::{name}` is defined already: see Linker::allow_shadowing");
+                return Err(Error::new(ErrorKind::Link, message));
+            }
+            entry => entry.insert(definition),
+        };
+        Ok(self)
+    }
+}
+
+/// Puts a definition into a store, if it is not there yet.
+fn place<T: 'static>(
+    context: &mut StoreContextMut<'_, T>,
+    definition: &Definition<T>,
+    module: &str,
+    name: &str,
+) -> Result<Extern> {
+    match definition {
+        Definition::Extern(item) => Ok(*item),
+        Definition::Host(func) => {
+            let func = host::add(context.0, func, Some(format!("{module}.{name}")))?;
+            Ok(Extern::Func(Func(func)))
+        }
+    }
+}
+
+fn describe(import: &crate::ImportType<'_>) -> String {
+    format!("`{}::{}` ({})", import.module(), import.name(), import.ty())
+}
+
+fn unknown(imports: &[String]) -> Error {
+    let plural = if imports.len() == 1 { "" } else { "s" };
+    let list = imports.join(", ");
+    Error::new(
+        ErrorKind::Link,
+        format_args!("unknown import{plural}: {list} not defined: define it in the linker"),
+    )
+}

@@ -1,0 +1,110 @@
+//! Linear memories, as the embedder sees them.
+
+use crate::runtime::memory::WASM_PAGE;
+use crate::runtime::store::Stored;
+use crate::store::{StoreContext, StoreContextMut};
+use crate::{AsContext, AsContextMut, Error, ErrorKind, MemoryType, Result};
+
+/// A linear memory in a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Memory(pub(crate) Stored);
+
+/// An access beyond the end of a memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("out of bounds memory access")]
+pub struct MemoryAccessError;
+
+impl Memory {
+    /// A zeroed memory.
+    ///
+    /// # Errors
+    /// If its minimum is above the limits, or the system has no address space for it.
+    pub fn new(mut store: impl AsContextMut, ty: MemoryType) -> Result<Memory> {
+        let opaque = &mut store.as_context_mut().0.opaque;
+        let index = opaque.add_memory(ty, None)?;
+        Ok(Memory(opaque.handle(index)))
+    }
+
+    /// Its type, with the current size as the minimum.
+    pub fn ty(&self, store: impl AsContext) -> MemoryType {
+        let opaque = &store.as_context().0.opaque;
+        let memory = opaque.memory(opaque.index(self.0));
+        MemoryType { minimum: memory.pages(), ..memory.ty() }
+    }
+
+    /// Its contents.
+    pub fn data<'a, T: 'static>(&self, store: impl Into<StoreContext<'a, T>>) -> &'a [u8] {
+        let opaque = &store.into().0.opaque;
+        opaque.memory(opaque.index(self.0)).data()
+    }
+
+    /// Its contents.
+    pub fn data_mut<'a, T: 'static>(&self, store: impl Into<StoreContextMut<'a, T>>) -> &'a mut [u8] {
+        self.data_and_store_mut(store).0
+    }
+
+    /// Its contents and the embedder's data, both at once.
+    pub fn data_and_store_mut<'a, T: 'static>(
+        &self,
+        store: impl Into<StoreContextMut<'a, T>>,
+    ) -> (&'a mut [u8], &'a mut T) {
+        let inner = store.into().0;
+        let index = inner.opaque.index(self.0);
+        (inner.opaque.memory_mut(index).data_mut(), &mut inner.data)
+    }
+
+    /// Size in bytes.
+    pub fn data_size(&self, store: impl AsContext) -> usize {
+        let opaque = &store.as_context().0.opaque;
+        opaque.memory(opaque.index(self.0)).len() as usize
+    }
+
+    /// Size in pages of 64 KiB.
+    pub fn size(&self, store: impl AsContext) -> u64 {
+        self.data_size(store) as u64 / WASM_PAGE
+    }
+
+    /// Grows by `delta` pages and returns the old size.
+    ///
+    /// # Errors
+    /// If that would be beyond its maximum or a limit.
+    pub fn grow(&self, mut store: impl AsContextMut, delta: u64) -> Result<u64> {
+        let opaque = &mut store.as_context_mut().0.opaque;
+        let index = opaque.index(self.0);
+        opaque.memory_mut(index).grow(delta).ok_or_else(|| {
+            Error::new(
+                ErrorKind::Limit,
+                format_args!("memory cannot grow by {delta} pages: it has a maximum"),
+            )
+        })
+    }
+
+    /// Copies bytes out of the memory.
+    ///
+    /// # Errors
+    /// If they do not all lie in the memory.
+    pub fn read(&self, store: impl AsContext, offset: usize, to: &mut [u8]) -> Result<(), MemoryAccessError> {
+        let context = store.as_context();
+        let data = self.data(context);
+        let end = offset.checked_add(to.len()).ok_or(MemoryAccessError)?;
+        to.copy_from_slice(data.get(offset..end).ok_or(MemoryAccessError)?);
+        Ok(())
+    }
+
+    /// Copies bytes into the memory.
+    ///
+    /// # Errors
+    /// If they do not all fit in the memory.
+    pub fn write(
+        &self,
+        mut store: impl AsContextMut,
+        offset: usize,
+        from: &[u8],
+    ) -> Result<(), MemoryAccessError> {
+        let context = store.as_context_mut();
+        let data = self.data_mut(context);
+        let end = offset.checked_add(from.len()).ok_or(MemoryAccessError)?;
+        data.get_mut(offset..end).ok_or(MemoryAccessError)?.copy_from_slice(from);
+        Ok(())
+    }
+}

@@ -1,0 +1,58 @@
+//! Activations: entries of this thread into wasm code that have not returned yet.
+//!
+//! They live on the stack, in the frames that entered, and form a chain from the newest to the oldest. The signal
+//! handler looks at the newest only: it is the one whose wasm code is running.
+
+use std::cell::{Cell, UnsafeCell};
+use std::ptr;
+
+use wprof_jit::abi::TrapCode;
+
+use super::abi::{VmActivation, VmStoreContext};
+use super::interrupt::InterruptPage;
+
+/// What the signal handler found.
+#[derive(Debug)]
+pub struct TrapRecord {
+    /// Why; `None` for stack overflow.
+    pub code: Option<TrapCode>,
+    /// The instruction that faulted.
+    pub pc: usize,
+    /// Return addresses of all frames from there to the activation, innermost first.
+    pub returns: Vec<usize>,
+}
+
+/// One entry.
+pub struct Activation {
+    /// Written by the trampoline that enters, read by the signal handler.
+    pub vm: UnsafeCell<VmActivation>,
+    /// The entry below this one.
+    pub previous: *const Activation,
+    /// Context of the store that was entered.
+    pub context: *const VmStoreContext,
+    /// That store's `exit_fp` at the time: where wasm had left for the host that made this entry.
+    pub saved_exit_fp: usize,
+    /// That store's interrupt page.
+    pub interrupt: *const InterruptPage,
+    /// Left by the signal handler when it unwinds to here.
+    pub trap: UnsafeCell<Option<TrapRecord>>,
+}
+
+thread_local! {
+    static NEWEST: Cell<*const Activation> = const { Cell::new(ptr::null()) };
+}
+
+/// This thread's newest activation, or null.
+pub fn newest() -> *const Activation {
+    NEWEST.get()
+}
+
+/// Makes `activation` the newest. The caller unlinks it by [`unlink`] before it goes out of scope.
+pub fn link(activation: &Activation) {
+    NEWEST.set(activation);
+}
+
+/// Takes the newest activation off the chain.
+pub fn unlink(activation: &Activation) {
+    NEWEST.set(activation.previous);
+}

@@ -1,0 +1,82 @@
+//! What machine code calls for operations that it does not do inline: `abi::Builtin`.
+//!
+//! Reached through `arch`, which checks first that enough stack is left. A status of 1 makes the caller trap, with
+//! the reason that is left in the store.
+
+use super::abi::VmContext;
+use super::bulk;
+use super::store::{Pending, StoreOpaque};
+use crate::Trap;
+
+/// The store and the index of the instance that called.
+///
+/// # Safety
+/// For builtins only: `vmctx` is the calling instance's, and its store is lent to wasm, which waits for us.
+unsafe fn caller<'a>(vmctx: *const VmContext) -> (&'a mut StoreOpaque, u32) {
+    // SAFETY: as required above.
+    unsafe {
+        let vmctx = &*vmctx;
+        (&mut *(*vmctx.store).store, vmctx.instance as u32)
+    }
+}
+
+fn status(store: &mut StoreOpaque, result: Result<(), Trap>) -> u32 {
+    match result {
+        Ok(()) => 0,
+        Err(trap) => {
+            store.pending = Some(Pending::Error(trap.into()));
+            1
+        }
+    }
+}
+
+/// Defines builtins that return a status; each calls the bulk operation of its name.
+macro_rules! bulk_operations {
+    ($($name:ident($($arg:ident: $ty:ty),*) = $operation:expr;)*) => {
+        $(
+            #[doc = concat!("`Builtin` of this name. See `bulk::", stringify!($name), "`.")]
+            ///
+            /// # Safety
+            /// For machine code only, which passes its own vmctx.
+            pub unsafe extern "C" fn $name(vmctx: *const VmContext, $($arg: $ty),*) -> u32 {
+                // SAFETY: machine code passes its own vmctx.
+                let (store, instance) = unsafe { caller(vmctx) };
+                let operation: fn(&mut StoreOpaque, u32, $($ty),*) -> Result<(), Trap> = $operation;
+                let result = operation(store, instance, $($arg),*);
+                status(store, result)
+            }
+        )*
+    };
+}
+
+bulk_operations! {
+    memory_copy(to: u32, from: u32, dst: u64, src: u64, n: u64) = bulk::memory_copy;
+    memory_fill(memory: u32, dst: u64, byte: u32, n: u64) =
+        |store, i, memory, dst, byte, n| bulk::memory_fill(store, i, memory, dst, byte as u8, n);
+    memory_init(memory: u32, segment: u32, dst: u64, src: u32, n: u32) = bulk::memory_init;
+    table_copy(to: u32, from: u32, dst: u64, src: u64, n: u64) = bulk::table_copy;
+    table_fill(table: u32, dst: u64, value: u64, n: u64) = bulk::table_fill;
+    table_init(table: u32, segment: u32, dst: u64, src: u32, n: u32) = bulk::table_init;
+}
+
+/// `Builtin::MemoryGrow`.
+///
+/// # Safety
+/// For machine code only, which passes its own vmctx.
+pub unsafe extern "C" fn memory_grow(vmctx: *const VmContext, memory: u32, delta: u64) -> u64 {
+    // SAFETY: machine code passes its own vmctx.
+    let (store, instance) = unsafe { caller(vmctx) };
+    let memory = store.instances[instance as usize].memories[memory as usize];
+    store.memory_mut(memory).grow(delta).unwrap_or(u64::MAX)
+}
+
+/// `Builtin::TableGrow`.
+///
+/// # Safety
+/// For machine code only, which passes its own vmctx.
+pub unsafe extern "C" fn table_grow(vmctx: *const VmContext, table: u32, delta: u64, init: u64) -> u64 {
+    // SAFETY: machine code passes its own vmctx.
+    let (store, instance) = unsafe { caller(vmctx) };
+    let table = store.instances[instance as usize].tables[table as usize];
+    store.table_mut(table).grow(delta, init).unwrap_or(u64::MAX)
+}

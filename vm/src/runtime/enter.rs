@@ -1,0 +1,176 @@
+//! Entering wasm code, and what comes back: results, or a trap with its backtrace.
+
+use std::cell::UnsafeCell;
+use std::panic::resume_unwind;
+use std::ptr::NonNull;
+use std::sync::atomic::Ordering;
+
+use super::abi::{ArrayCall, VmActivation, VmFuncRef, VmHostContext, VmStoreContext, VmValue};
+use super::activation::{self, Activation, TrapRecord};
+use super::store::{FuncPtr, Pending, StoreOpaque};
+use super::{alt_stack, frames, host, stack};
+use crate::backtrace::WasmBacktrace;
+use crate::store::StoreInner;
+use crate::{Error, Result, Trap, arch};
+
+/// Calls `func`, which takes its arguments from `values` and leaves its results there.
+///
+/// # Errors
+/// Whatever ended it early.
+///
+/// # Panics
+/// If `func` is another store's, or a host function panics.
+///
+/// # Safety
+/// `values` has room for all arguments and results, and holds arguments of the types of `func`, whose references are
+/// this store's.
+pub unsafe fn call<T>(store: &mut StoreInner<T>, func: FuncPtr, values: &mut [VmValue]) -> Result<()> {
+    let entry = store.opaque.func_type(func);
+    debug_assert!(values.len() >= entry.ty.array_len());
+    if store.opaque.interrupt().take() {
+        return Err(Trap::Interrupt.into());
+    }
+    let limit = stack::host_limit();
+    if arch::stack_pointer() < limit {
+        return Err(Trap::StackOverflow.into());
+    }
+    let target = match host::context_of(&store.opaque, func) {
+        Some(context) => Target::Host(context),
+        None => Target::Wasm(store.opaque.func_ref(func), store.opaque.engine().host_to_wasm(&entry)?),
+    };
+    let store = NonNull::from(store).cast::<StoreOpaque>();
+    // SAFETY: `StoreInner` begins with its `StoreOpaque`; the pointer is derived from the exclusive reference, which
+    // is not used again.
+    unsafe { lend(store, limit, |store| target.call(store, values.as_mut_ptr())) }
+}
+
+enum Target {
+    Host(NonNull<VmHostContext>),
+    Wasm(VmFuncRef, usize),
+}
+
+impl Target {
+    unsafe fn call(&self, store: NonNull<StoreOpaque>, values: *mut VmValue) -> Result<()> {
+        match self {
+            Target::Host(context) => {
+                // SAFETY: the caller of `call` vouches for the values, and the store is lent.
+                let failed = unsafe { host::call(*context, values) } != 0;
+                // SAFETY: the host function has given the store back.
+                if failed { Err(unsafe { take_pending(store) }) } else { Ok(()) }
+            }
+            // SAFETY: likewise; the trampoline was made for the function's type.
+            Target::Wasm(func, trampoline) => unsafe { call_wasm(store, func, *trampoline, values) },
+        }
+    }
+}
+
+/// Lends the store to what `body` calls.
+unsafe fn lend(
+    store: NonNull<StoreOpaque>,
+    limit: usize,
+    body: impl FnOnce(NonNull<StoreOpaque>) -> Result<()>,
+) -> Result<()> {
+    // SAFETY: the caller holds the store exclusively and lent it to us; no Rust reference to the context exists.
+    let _lent = unsafe {
+        let context = store.as_ref().context();
+        let saved = (*context.as_ptr()).store;
+        let saved_limit = (*context.as_ptr()).stack_limit;
+        (*context.as_ptr()).store = store.as_ptr();
+        (*context.as_ptr()).stack_limit = limit;
+        Lent { context, saved, saved_limit }
+    };
+    body(store)
+}
+
+/// Gives the store back to whoever had it before, also when a host function's panic goes on from here.
+struct Lent {
+    context: NonNull<VmStoreContext>,
+    saved: *mut StoreOpaque,
+    saved_limit: usize,
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        // SAFETY: the context lives as long as the store.
+        unsafe {
+            (*self.context.as_ptr()).store = self.saved;
+            (*self.context.as_ptr()).stack_limit = self.saved_limit;
+        }
+    }
+}
+
+unsafe fn call_wasm(
+    store: NonNull<StoreOpaque>,
+    func: &VmFuncRef,
+    trampoline: usize,
+    values: *mut VmValue,
+) -> Result<()> {
+    alt_stack::ensure();
+    // SAFETY: the store is exclusively ours until wasm code runs.
+    let (context, interrupt) = unsafe {
+        let store = &mut *store.as_ptr();
+        store.depth += 1;
+        (store.context().as_ptr(), std::sync::Arc::as_ptr(store.interrupt()))
+    };
+    let activation = Activation {
+        vm: UnsafeCell::new(VmActivation::default()),
+        previous: activation::newest(),
+        context,
+        // SAFETY: the context lives as long as the store.
+        saved_exit_fp: unsafe { (*context).exit_fp },
+        interrupt,
+        trap: UnsafeCell::new(None),
+    };
+    activation::link(&activation);
+    // SAFETY: the trampoline and the code were compiled for the function's type; `values` fits by the caller's
+    // promise; the activation stays in place until it is unlinked. Wasm code keeps to its instance's memory.
+    let trapped = unsafe {
+        let enter = std::mem::transmute::<usize, ArrayCall>(trampoline);
+        let code = (*func.slots).entry.load(Ordering::Acquire);
+        enter(func.vmctx, func.vmctx, code, values, activation.vm.get())
+    };
+    activation::unlink(&activation);
+    // SAFETY: wasm code has ended: the store is exclusively ours again.
+    let store = unsafe {
+        (*context).exit_fp = activation.saved_exit_fp;
+        &mut *store.as_ptr()
+    };
+    store.depth -= 1;
+    if trapped == 0 {
+        store.collect_externs_if_due();
+        return Ok(());
+    }
+    let record = activation.trap.into_inner().expect("left by the signal handler that unwound to here");
+    Err(trap_error(store, record))
+}
+
+/// The error of a trap.
+fn trap_error(store: &mut StoreOpaque, record: TrapRecord) -> Error {
+    store.count_unfinished(&record);
+    let backtrace = WasmBacktrace::new(frames::of_trap(&record));
+    let error = match record.code.map(Trap::from_code) {
+        None => Trap::StackOverflow.into(),
+        Some(Some(trap)) => {
+            if trap == Trap::Interrupt {
+                store.interrupt().take();
+            }
+            trap.into()
+        }
+        Some(None) => host_error(store),
+    };
+    error.with_backtrace(backtrace)
+}
+
+unsafe fn take_pending(store: NonNull<StoreOpaque>) -> Error {
+    // SAFETY: the caller holds the store exclusively.
+    host_error(unsafe { &mut *store.as_ptr() })
+}
+
+/// Why the host made wasm code trap.
+fn host_error(store: &mut StoreOpaque) -> Error {
+    match store.pending.take() {
+        None => Trap::StackOverflow.into(),
+        Some(Pending::Error(error)) => error,
+        Some(Pending::Panic(payload)) => resume_unwind(payload),
+    }
+}

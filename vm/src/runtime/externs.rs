@@ -1,0 +1,91 @@
+//! The host's values that wasm code holds: a store's arena of `externref`s.
+//!
+//! In wasm an externref is a handle, an index into the arena plus one; null is 0. Handles in tables and globals keep
+//! their value alive. Collection marks those and frees the rest, and only happens when no wasm code of the store is
+//! on the stack: then no handle can be anywhere else.
+
+use crate::ExternRef;
+
+/// The arena.
+#[derive(Debug)]
+pub struct ExternArena {
+    slots: Vec<Option<ExternRef>>,
+    free: Vec<u32>,
+    /// Number of live values at which the next collection is due.
+    threshold: usize,
+}
+
+/// Collections with fewer values than this are not worth it.
+const FIRST_THRESHOLD: usize = 1024;
+
+impl Default for ExternArena {
+    fn default() -> Self {
+        ExternArena { slots: Vec::new(), free: Vec::new(), threshold: FIRST_THRESHOLD }
+    }
+}
+
+impl ExternArena {
+    /// The handle by which wasm knows `value` from now on.
+    pub fn insert(&mut self, value: Option<ExternRef>) -> u64 {
+        if value.is_none() {
+            return 0;
+        }
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(None);
+            u32::try_from(self.slots.len() - 1).expect("fewer than 2^32 live externrefs")
+        });
+        self.slots[index as usize] = value;
+        u64::from(index) + 1
+    }
+
+    /// The value of a handle.
+    ///
+    /// # Panics
+    /// If it is no handle of this arena's.
+    pub fn get(&self, handle: u64) -> Option<ExternRef> {
+        let index = handle.checked_sub(1)?;
+        let value = &self.slots[index as usize];
+        Some(value.clone().expect("a handle that wasm still holds is not collected"))
+    }
+
+    /// Number of values held.
+    pub fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    /// Whether the arena has doubled since the last collection.
+    pub fn is_due(&self) -> bool {
+        self.len() >= self.threshold
+    }
+
+    /// Frees all values but those of the handles in `live`.
+    pub fn collect(&mut self, live: impl Iterator<Item = u64>) {
+        let mut marked = vec![false; self.slots.len()];
+        for index in live.filter_map(|handle| handle.checked_sub(1)) {
+            marked[index as usize] = true;
+        }
+        for (index, slot) in self.slots.iter_mut().enumerate() {
+            if !marked[index] && slot.take().is_some() {
+                self.free.push(index as u32);
+            }
+        }
+        self.threshold = (self.len() * 2).max(FIRST_THRESHOLD);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_marked_values_survive_a_collection() {
+        let mut arena = ExternArena::default();
+        let handles: Vec<u64> = (0..10).map(|i| arena.insert(Some(ExternRef::new(i)))).collect();
+        arena.collect(handles.iter().copied().filter(|h| h % 2 == 0).chain([0]));
+        assert_eq!(arena.len(), 5);
+        assert_eq!(arena.get(handles[1]).and_then(|v| v.downcast_ref::<i32>().copied()), Some(1));
+        assert_eq!(arena.insert(None), 0);
+        arena.insert(Some(ExternRef::new(0)));
+        assert_eq!(arena.slots.len(), 10, "free slots are reused");
+    }
+}

@@ -1,0 +1,65 @@
+//! From pcs to wasm: which function and instruction a frame is in.
+
+use std::sync::Arc;
+
+use wprof_jit::compile::Origin;
+
+use super::activation::TrapRecord;
+use super::code::registry;
+use super::walk;
+use crate::module::ModuleInner;
+
+/// A wasm frame: its module, and where in it.
+#[derive(Clone, Debug)]
+pub struct Frame {
+    /// The module.
+    pub module: Arc<ModuleInner>,
+    /// Function, block, and offset of the instruction.
+    pub origin: Origin,
+}
+
+/// More frames than this are not kept in backtraces.
+const LIMIT: usize = 64;
+
+/// The frame that a call returning to `pc` was made in; `None` for trampolines.
+pub fn of_return(pc: usize) -> Option<Frame> {
+    let object = registry::find_return(pc)?;
+    let (module, _) = object.function.as_ref()?;
+    Some(Frame { module: module.upgrade()?, origin: object.origin_of_return(pc)? })
+}
+
+/// The frame that faulted at `pc`; `None` for trampolines.
+pub fn of_fault(pc: usize) -> Option<Frame> {
+    let object = registry::find(pc)?;
+    let (module, func) = object.function.as_ref()?;
+    let module = module.upgrade()?;
+    let exact = object.trap_at(pc).and_then(|site| site.origin);
+    // Before anything is executed, a frame is in its entry block.
+    let entry = || Origin { func: *func, block: 0, offset: module.info().body(*func).start as u32 };
+    let origin = match exact {
+        Some(origin) => origin,
+        None if pc == object.start => entry(),
+        None => object.origin_near(pc).unwrap_or_else(entry),
+    };
+    Some(Frame { module, origin })
+}
+
+/// The frames of a trap and below, innermost first.
+pub fn of_trap(record: &TrapRecord) -> Vec<Frame> {
+    let returns = record.returns.iter().filter_map(|&pc| of_return(pc));
+    let mut frames: Vec<Frame> = of_fault(record.pc).into_iter().chain(returns).take(LIMIT).collect();
+    add_live(LIMIT - frames.len(), &mut frames);
+    frames
+}
+
+/// The wasm frames of this thread that are live while it runs host code, innermost first.
+pub fn live() -> Vec<Frame> {
+    let mut frames = Vec::new();
+    add_live(LIMIT, &mut frames);
+    frames
+}
+
+fn add_live(limit: usize, frames: &mut Vec<Frame>) {
+    // SAFETY: this is host code.
+    unsafe { walk::live(limit, |pc| frames.extend(of_return(pc))) };
+}

@@ -1,0 +1,199 @@
+//! Host functions as machine code sees them.
+
+use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use wprof_jit::abi::host_context;
+
+use super::abi::{VmCodeSlots, VmContext, VmFuncRef, VmHostContext, VmStoreContext, VmValue};
+use super::store::{FuncPtr, Pending, StoreOpaque};
+use super::types::FuncTypeEntry;
+use crate::caller::Caller;
+use crate::engine::no_code_memory;
+use crate::store::StoreInner;
+use crate::{Result, Trap};
+
+/// The code of a host function: arguments come in the array, results go there.
+pub type HostCode<T> = dyn Fn(Caller<'_, T>, &mut [VmValue]) -> Result<()> + Send + Sync;
+
+/// A host function that belongs to no store yet.
+pub struct HostFunc<T: 'static> {
+    /// Its type.
+    pub ty: crate::FuncType,
+    /// What it does.
+    pub code: Box<HostCode<T>>,
+}
+
+/// The part of a host function's context that does not depend on the store's data type.
+#[repr(C)]
+pub struct HostHead {
+    vm: VmHostContext,
+    context: NonNull<VmStoreContext>,
+    /// Its type.
+    pub entry: Arc<FuncTypeEntry>,
+    /// `module.name`, if it was defined by a name.
+    pub name: Option<String>,
+    /// How often it was called; counted only when profiling.
+    calls: AtomicU64,
+    counted: bool,
+}
+
+/// A host function in a store.
+#[repr(C)]
+struct HostContext<T: 'static> {
+    head: HostHead,
+    func: Arc<HostFunc<T>>,
+}
+
+/// Owner of a `HostContext<T>`, whatever `T`.
+pub struct AnyHostContext {
+    pointer: NonNull<HostHead>,
+    free: unsafe fn(NonNull<HostHead>),
+}
+
+impl AnyHostContext {
+    /// What is known of it.
+    pub fn head(&self) -> &HostHead {
+        // SAFETY: allocated by `add` and freed by `drop` only.
+        unsafe { self.pointer.as_ref() }
+    }
+}
+
+impl HostHead {
+    /// How often it was called so far, when profiling.
+    pub fn calls(&self) -> u64 {
+        self.calls.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for AnyHostContext {
+    fn drop(&mut self) {
+        // SAFETY: `free` was made for this context's type.
+        unsafe { (self.free)(self.pointer) };
+    }
+}
+
+/// Adds `func` to a store.
+///
+/// # Errors
+/// If there is no memory for its lazy stub.
+pub fn add<T: 'static>(
+    store: &mut StoreInner<T>,
+    func: &Arc<HostFunc<T>>,
+    name: Option<String>,
+) -> Result<FuncPtr> {
+    let opaque = &mut store.opaque;
+    let entry = opaque.engine().types().entry(&func.ty.0);
+    let code = match entry.wasm_to_host.get() {
+        Some(&address) => address,
+        None => opaque.engine().stubs().up_to(1).map_err(no_code_memory)?(0),
+    };
+    let slots = VmCodeSlots { entry: code.into(), instrumented_entry: code.into() };
+    let func_ref = VmFuncRef { slots: ptr::null(), vmctx: ptr::null_mut(), ty: entry.id };
+    let counted = opaque.engine().config().profiling != crate::ProfilingConfig::Off;
+    let vm = VmHostContext { magic: host_context::MAGIC, func: shim::<T>, slots, func_ref };
+    let head = HostHead { vm, context: opaque.context(), entry, name, calls: AtomicU64::new(0), counted };
+    let pointer = NonNull::from(Box::leak(Box::new(HostContext { head, func: func.clone() })));
+    let head: NonNull<HostHead> = pointer.cast();
+    // SAFETY: freshly allocated; the funcref refers to the context that it lies in, which does not move.
+    let func_ref = unsafe {
+        let vm = &raw mut (*head.as_ptr()).vm;
+        (*vm).func_ref.slots = &raw const (*vm).slots;
+        (*vm).func_ref.vmctx = vm.cast::<c_void>();
+        NonNull::new_unchecked(&raw mut (*vm).func_ref)
+    };
+    opaque.hosts.push(AnyHostContext { pointer: head, free: free::<T> });
+    // SAFETY: it lies in a host context of this store.
+    Ok(unsafe { opaque.func_handle(func_ref) })
+}
+
+/// # Safety
+/// `head` is that of a `HostContext<T>` leaked by `add`.
+unsafe fn free<T: 'static>(head: NonNull<HostHead>) {
+    // SAFETY: as required above; the head is the context's first field.
+    drop(unsafe { Box::from_raw(head.cast::<HostContext<T>>().as_ptr()) });
+}
+
+/// What the wasm-to-host trampoline calls. Leaves nothing to be dropped when it reports failure, since the
+/// trampoline then traps.
+unsafe extern "C" fn shim<T: 'static>(
+    context: *mut VmHostContext,
+    caller: *mut VmContext,
+    values: *mut VmValue,
+) -> u32 {
+    // SAFETY: `add` made the context for a store of `StoreInner<T>`, which is lent to wasm (or to `enter::call_host`)
+    // by the pointer in its store context. `values` has room for all arguments and results. `caller` is an instance
+    // of the same store, or null.
+    let (host, store, instance, values) = unsafe {
+        let host = &*context.cast::<HostContext<T>>();
+        let store = host.head.context.as_ref().store;
+        let instance = caller.as_ref().map(|c| c.instance as u32);
+        (
+            host,
+            &mut *store.cast::<StoreInner<T>>(),
+            instance,
+            std::slice::from_raw_parts_mut(values, len(host)),
+        )
+    };
+    if host.head.counted {
+        host.head.calls.fetch_add(1, Ordering::Relaxed);
+    }
+    let result =
+        catch_unwind(AssertUnwindSafe(|| (host.func.code)(Caller::new(&mut *store, instance), values)));
+    let pending = match result {
+        Ok(Ok(())) if !store.opaque.interrupt().is_requested() => return 0,
+        Ok(Ok(())) => {
+            store.opaque.interrupt().take();
+            Pending::Error(Trap::Interrupt.into())
+        }
+        Ok(Err(error)) => Pending::Error(error),
+        Err(panic) => Pending::Panic(panic),
+    };
+    store.opaque.pending = Some(pending);
+    1
+}
+
+fn len<T>(host: &HostContext<T>) -> usize {
+    host.func.ty.array_len()
+}
+
+/// Whether `func` is a host function, and its context then.
+pub fn context_of(store: &StoreOpaque, func: FuncPtr) -> Option<NonNull<VmHostContext>> {
+    let vmctx = NonNull::new(store.func_ref(func).vmctx)?;
+    // SAFETY: every vmctx starts with its magic.
+    let magic = unsafe { vmctx.cast::<u32>().read() };
+    (magic == host_context::MAGIC).then(|| vmctx.cast())
+}
+
+/// Calls a host function from the host, without machine code in between.
+///
+/// # Safety
+/// `context` is one of this store's; `values` has room for all arguments and results, and holds arguments of the
+/// right types.
+pub unsafe fn call(context: NonNull<VmHostContext>, values: *mut VmValue) -> u32 {
+    // SAFETY: as required above; there is no calling instance.
+    unsafe { (context.as_ref().func)(context.as_ptr(), ptr::null_mut(), values) }
+}
+
+/// The entry of a host function's type.
+///
+/// # Safety
+/// `context` is a live host context.
+pub unsafe fn head<'a>(context: NonNull<VmHostContext>) -> &'a HostHead {
+    // SAFETY: every host context is the first field of a `HostHead`.
+    unsafe { context.cast::<HostHead>().as_ref() }
+}
+
+/// Publishes the trampoline of a host function.
+///
+/// # Safety
+/// As [`head`]; `code` is the wasm-to-host trampoline of its type.
+pub unsafe fn publish(context: NonNull<VmHostContext>, code: usize) {
+    // SAFETY: as required above.
+    let slots = unsafe { &context.as_ref().slots };
+    slots.instrumented_entry.store(code, Ordering::Release);
+    slots.entry.store(code, Ordering::Release);
+}

@@ -1,0 +1,73 @@
+//! An instance of a module in a store.
+
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use wprof_jit::module::Entity;
+
+use super::abi::{VmFuncImport, VmFuncRef};
+use super::unfinished::Unfinished;
+use super::vmctx::VmCtx;
+use crate::Module;
+
+/// One instance. Its things are named by their indices in the store.
+pub struct InstanceData {
+    /// What it is an instance of.
+    pub module: Module,
+    /// What its machine code works on.
+    pub vmctx: VmCtx,
+    /// Store index of each memory, imports first.
+    pub memories: Vec<u32>,
+    /// Store index of each table.
+    pub tables: Vec<u32>,
+    /// Store index of each global.
+    pub globals: Vec<u32>,
+    /// Two bytes per segment index: data segment dropped, element segment dropped. The vmctx points here.
+    pub dropped: Box<[AtomicU8]>,
+    /// Frames of its functions that ended early, when profiling.
+    pub unfinished: Unfinished,
+}
+
+impl InstanceData {
+    /// The function value of function `func`: imported, or escaping.
+    pub fn func_ref(&self, func: u32) -> NonNull<VmFuncRef> {
+        let module = self.module.inner();
+        if module.info().is_imported_func(func) {
+            let import = self.vmctx.at::<VmFuncImport>(module.layout().func_import(func));
+            // SAFETY: instantiation has filled it; imports do not change.
+            let pointer = unsafe { import.read() }.func_ref;
+            return NonNull::new(pointer).expect("imports have function values");
+        }
+        let escaped = module.info().escaped_index(func).expect("only escaping functions are used as values");
+        self.vmctx.at(module.layout().func_ref(escaped))
+    }
+
+    /// What is exported as `name`.
+    pub fn export(&self, name: &str) -> Option<Entity> {
+        self.module.info().export_index.get(name).copied()
+    }
+
+    /// The bytes of a data segment; none if it was dropped.
+    pub fn data_segment(&self, segment: u32) -> &[u8] {
+        let info = self.module.info();
+        if self.dropped[2 * segment as usize].load(Ordering::Relaxed) != 0 {
+            return &[];
+        }
+        &info.bytes[info.data[segment as usize].bytes.clone()]
+    }
+
+    /// Whether an element segment was dropped.
+    pub fn is_elem_dropped(&self, segment: u32) -> bool {
+        self.dropped[2 * segment as usize + 1].load(Ordering::Relaxed) != 0
+    }
+
+    /// Drops a data segment.
+    pub fn drop_data(&self, segment: u32) {
+        self.dropped[2 * segment as usize].store(1, Ordering::Relaxed);
+    }
+
+    /// Drops an element segment.
+    pub fn drop_elem(&self, segment: u32) {
+        self.dropped[2 * segment as usize + 1].store(1, Ordering::Relaxed);
+    }
+}

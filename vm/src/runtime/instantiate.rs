@@ -1,0 +1,199 @@
+//! Instantiation, up to but not including the start function.
+//!
+//! Source: the specification, "Instantiation". What is allocated stays in the store even if a segment does not fit:
+//! what was written before may refer to it.
+
+use std::ffi::c_void;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::AtomicU8;
+
+use wprof_jit::abi::{Builtin, vmctx as head};
+use wprof_jit::module::{ElementItems, Entity, SegmentMode};
+
+use super::abi::{VmContext, VmFuncImport, VmFuncRef, VmMemory, VmTable, VmValue};
+use super::bulk;
+use super::const_eval::eval;
+use super::instance::InstanceData;
+use super::store::{FuncPtr, StoreOpaque};
+use super::unfinished::Unfinished;
+use super::vmctx::VmCtx;
+use crate::limits::check_count;
+use crate::{Error, GlobalType, MemoryType, Module, Result, TableType, arch};
+
+/// What an instance imports: things of the same store, of the right types, in the order of the module's imports of
+/// that kind.
+#[derive(Debug, Default)]
+pub struct Imports {
+    /// Functions.
+    pub funcs: Vec<FuncPtr>,
+    /// Store indices of tables.
+    pub tables: Vec<u32>,
+    /// Store indices of memories.
+    pub memories: Vec<u32>,
+    /// Store indices of globals.
+    pub globals: Vec<u32>,
+}
+
+/// Makes an instance and returns its index.
+///
+/// # Errors
+/// If a limit is reached, or an active segment does not fit.
+pub fn instantiate(store: &mut StoreOpaque, module: &Module, imports: Imports) -> Result<u32> {
+    check_count("instances", store.instances.len(), store.limits.instances)?;
+    let index = store.instances.len() as u32;
+    let vmctx = VmCtx::new(module.inner().layout(), module.inner().counter_capacity())
+        .map_err(|e| Error::system("no memory for an instance", e))?;
+    let segments = module.info().data.len().max(module.info().elements.len());
+    let dropped: Box<[AtomicU8]> = (0..2 * segments).map(|_| AtomicU8::new(0)).collect();
+    fill_head(store, &vmctx, index, &dropped);
+    fill_imports(store, module, &vmctx, &imports);
+    fill_func_refs(module, &vmctx);
+    let Imports { tables, memories, globals, .. } = imports;
+    let module = module.clone();
+    let unfinished = Unfinished::default();
+    let instance = InstanceData { module, vmctx, memories, tables, globals, dropped, unfinished };
+    // From here on the store owns it, since things defined in its vmctx do so too.
+    store.instances.push(instance);
+    add_definitions(store, index)?;
+    apply_elements(store, index)?;
+    apply_data(store, index)?;
+    Ok(index)
+}
+
+/// The builtin table that every vmctx points to, in the order of `Builtin::ALL`.
+static BUILTINS: [unsafe extern "C" fn(); 10] = [
+    arch::memory_grow,
+    arch::memory_copy,
+    arch::memory_fill,
+    arch::memory_init,
+    arch::data_drop,
+    arch::table_grow,
+    arch::table_copy,
+    arch::table_fill,
+    arch::table_init,
+    arch::elem_drop,
+];
+const _: () = assert!(BUILTINS.len() == Builtin::ALL.len());
+
+fn fill_head(store: &StoreOpaque, vmctx: &VmCtx, index: u32, dropped: &[AtomicU8]) {
+    let content = VmContext {
+        magic: head::MAGIC_INSTANCE,
+        store: store.context().as_ptr(),
+        builtins: BUILTINS.as_ptr().cast(),
+        poll: store.interrupt().address(),
+        instance: index as usize,
+        dropped: dropped.as_ptr() as *mut u8,
+    };
+    // SAFETY: the head of a fresh vmctx, which nothing else refers to.
+    unsafe { vmctx.head().write(content) };
+}
+
+fn fill_imports(store: &StoreOpaque, module: &Module, vmctx: &VmCtx, imports: &Imports) {
+    let layout = module.inner().layout();
+    for (i, &func) in (0..).zip(&imports.funcs) {
+        let VmFuncRef { slots, vmctx: callee, .. } = store.func_ref(func);
+        let import =
+            VmFuncImport { slots, vmctx: callee, func_ref: store.func_word(Some(func)) as *mut VmFuncRef };
+        // SAFETY: a place in a fresh vmctx that the layout gave for this, likewise below.
+        unsafe { vmctx.at(layout.func_import(i)).write(import) };
+    }
+    for (i, &table) in (0..).zip(&imports.tables) {
+        // SAFETY: as above.
+        unsafe { vmctx.at(layout.table_import(i)).write(store.table(table).definition()) };
+    }
+    for (i, &memory) in (0..).zip(&imports.memories) {
+        // SAFETY: as above.
+        unsafe { vmctx.at(layout.memory_import(i)).write(store.memory(memory).definition()) };
+    }
+    for (i, &global) in (0..).zip(&imports.globals) {
+        // SAFETY: as above.
+        unsafe { vmctx.at(layout.global_import(i)).write(store.global_cell(global)) };
+    }
+}
+
+fn fill_func_refs(module: &Module, vmctx: &VmCtx) {
+    let inner = module.inner();
+    for (i, &func) in (0..).zip(&module.info().escaped_funcs) {
+        let slots = ptr::from_ref(inner.slots().row(func));
+        let callee = vmctx.head().as_ptr().cast::<c_void>();
+        let func_ref = VmFuncRef { slots, vmctx: callee, ty: inner.type_id(func) };
+        // SAFETY: a place in a fresh vmctx that the layout gave for this.
+        unsafe { vmctx.at(inner.layout().func_ref(i)).write(func_ref) };
+    }
+}
+
+fn add_definitions(store: &mut StoreOpaque, index: u32) -> Result<()> {
+    let i = index as usize;
+    let module = store.instances[i].module.clone();
+    let (info, layout) = (module.info(), module.inner().layout());
+    for (n, ty) in (0..).zip(&info.tables[info.imported_tables as usize..]) {
+        let definition: NonNull<VmTable> = store.instances[i].vmctx.at(layout.table(n));
+        let table = store.add_table(TableType::from_parser(ty), 0, Some(definition))?;
+        store.instances[i].tables.push(table);
+    }
+    for (n, ty) in (0..).zip(&info.memories[info.imported_memories as usize..]) {
+        let definition: NonNull<VmMemory> = store.instances[i].vmctx.at(layout.memory(n));
+        let memory = store.add_memory(MemoryType::from_parser(ty), Some(definition))?;
+        store.instances[i].memories.push(memory);
+    }
+    for (n, global) in (0..).zip(&info.globals[info.imported_globals as usize..]) {
+        let cell: NonNull<VmValue> = store.instances[i].vmctx.at(layout.global(n));
+        let init = global.init.as_ref().expect("defined globals have an initial value");
+        let value = eval(store, index, init);
+        let global = store.add_global(GlobalType::from_parser(&global.ty), value, Some(cell));
+        store.instances[i].globals.push(global);
+    }
+    Ok(())
+}
+
+fn apply_elements(store: &mut StoreOpaque, index: u32) -> Result<()> {
+    let module = store.instances[index as usize].module.clone();
+    for (segment, elements) in (0..).zip(&module.info().elements) {
+        match &elements.mode {
+            SegmentMode::Passive => continue,
+            SegmentMode::Declared => {}
+            SegmentMode::Active { target, offset } => {
+                let len = match &elements.items {
+                    ElementItems::Funcs(funcs) => funcs.len(),
+                    ElementItems::Exprs(exprs) => exprs.len(),
+                };
+                let at = offset_value(store, index, offset, module.info().tables[*target as usize].table64);
+                bulk::table_init(store, index, *target, segment, at, 0, len as u32)?;
+            }
+        }
+        store.instances[index as usize].drop_elem(segment);
+    }
+    Ok(())
+}
+
+fn apply_data(store: &mut StoreOpaque, index: u32) -> Result<()> {
+    let module = store.instances[index as usize].module.clone();
+    for (segment, data) in (0..).zip(&module.info().data) {
+        if let SegmentMode::Active { target, offset } = &data.mode {
+            let at = offset_value(store, index, offset, module.info().memories[*target as usize].memory64);
+            bulk::memory_init(store, index, *target, segment, at, 0, data.bytes.len() as u32)?;
+            store.instances[index as usize].drop_data(segment);
+        }
+    }
+    Ok(())
+}
+
+fn offset_value(
+    store: &mut StoreOpaque,
+    index: u32,
+    offset: &wprof_jit::module::ConstExpr,
+    is_64: bool,
+) -> u64 {
+    let value = eval(store, index, offset);
+    if is_64 { value.u64() } else { u64::from(value.u32()) }
+}
+
+/// The handle, in the sense of the public types, of a thing of instance `index`.
+pub fn entity_index(instance: &InstanceData, entity: Entity) -> u32 {
+    match entity {
+        Entity::Func(f) => f,
+        Entity::Table(t) => instance.tables[t as usize],
+        Entity::Memory(m) => instance.memories[m as usize],
+        Entity::Global(g) => instance.globals[g as usize],
+    }
+}

@@ -1,0 +1,58 @@
+//! Compilation on first call.
+
+use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::NonNull;
+
+use wprof_jit::abi;
+
+use super::abi::{VmContext, VmHostContext};
+use super::host;
+use super::store::{Pending, StoreOpaque};
+use crate::Result;
+
+/// Called by a lazy stub: compiles what it stands for, and returns the address to go on at. If that fails, the reason
+/// is left in the store and the address is that of code which traps.
+///
+/// # Safety
+/// For `arch::lazy_common` only: `callee` is a vmctx or host context, `caller` the vmctx of the instance that calls,
+/// whose store is lent to wasm; `index` is a function index of the callee's module, or anything for a host function.
+pub unsafe extern "C" fn lazy_compile(
+    callee: NonNull<c_void>,
+    caller: NonNull<VmContext>,
+    index: u32,
+) -> usize {
+    // SAFETY: as required above. Wasm code waits for us, so nothing else refers to the store.
+    let store = unsafe { &mut *(*caller.as_ref().store).store };
+    let compiled = catch_unwind(AssertUnwindSafe(|| {
+        // SAFETY: as required above.
+        unsafe { compile(store, callee, index) }
+    }));
+    let failure = match compiled {
+        Ok(Ok(address)) => return address,
+        Ok(Err(error)) => Pending::Error(error),
+        Err(panic) => Pending::Panic(panic),
+    };
+    store.pending = Some(failure);
+    store.engine().raise()
+}
+
+unsafe fn compile(store: &StoreOpaque, callee: NonNull<c_void>, index: u32) -> Result<usize> {
+    // SAFETY: every vmctx and host context begins with its magic, which says what the rest is.
+    unsafe {
+        if callee.cast::<u32>().read() == abi::host_context::MAGIC {
+            return host_trampoline(store, callee.cast());
+        }
+        let instance = callee.cast::<VmContext>().as_ref().instance;
+        store.instances[instance].module.inner().code_of(index)
+    }
+}
+
+unsafe fn host_trampoline(store: &StoreOpaque, context: NonNull<VmHostContext>) -> Result<usize> {
+    // SAFETY: the caller vouches for the context.
+    let entry = unsafe { &host::head(context).entry };
+    let code = store.engine().wasm_to_host(entry)?;
+    // SAFETY: likewise, and the trampoline is that of its type.
+    unsafe { host::publish(context, code) };
+    Ok(code)
+}

@@ -1,0 +1,229 @@
+//! Linear memories.
+//!
+//! A memory is a reservation of address space of which the first `len` bytes are accessible. Everything behind is
+//! inaccessible: the rest of the reservation, then the guard. 32-bit memories with the default style reserve all
+//! that an i32 can reach and never move; others move when they outgrow their reservation.
+//!
+//! Invariant: the definition that machine code reads always matches the mapping. Machine code that relies on a
+//! memory not moving is only generated for styles with which it does not.
+
+use std::ptr::{self, NonNull};
+
+use rustix::mm::{
+    MapFlags, MprotectFlags, MremapFlags, ProtFlags, mmap_anonymous, mprotect, mremap_fixed, munmap,
+};
+use wprof_jit::compile::MemoryStyle;
+
+use super::abi::VmMemory;
+use crate::{Error, ErrorKind, MemoryType, Result, StoreLimits};
+
+/// Bytes per wasm page.
+pub const WASM_PAGE: u64 = 1 << 16;
+/// First reservation of memories that may move, unless they need more or less.
+const MOVABLE_RESERVATION: u64 = 1 << 30;
+
+#[derive(Debug)]
+struct Mapping {
+    base: NonNull<u8>,
+    size: usize,
+}
+
+impl Mapping {
+    fn reserve(size: u64) -> std::io::Result<Mapping> {
+        let size = usize::try_from(size).map_err(std::io::Error::other)?.max(WASM_PAGE as usize);
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+        // SAFETY: a fresh mapping at an address of the kernel's choice disturbs nothing.
+        let base = unsafe { mmap_anonymous(ptr::null_mut(), size, ProtFlags::empty(), flags)? };
+        Ok(Mapping { base: NonNull::new(base.cast()).expect("the kernel does not map page 0"), size })
+    }
+
+    fn make_accessible(&self, from: u64, to: u64) -> std::io::Result<()> {
+        assert!(from <= to && to <= self.size as u64);
+        if from == to {
+            return Ok(());
+        }
+        // SAFETY: the range lies in this mapping, and making memory accessible invalidates nothing.
+        unsafe {
+            let start = self.base.as_ptr().add(from as usize).cast();
+            mprotect(start, (to - from) as usize, MprotectFlags::READ | MprotectFlags::WRITE)?;
+        }
+        Ok(())
+    }
+
+    /// Moves the first `len` bytes here, page tables and all.
+    fn take_over(&self, old: &Mapping, len: u64) -> std::io::Result<()> {
+        assert!(len <= self.size as u64 && len <= old.size as u64);
+        if len == 0 {
+            return Ok(());
+        }
+        // SAFETY: both ranges lie in mappings that this memory owns; the target holds nothing yet. The caller
+        // updates the definition before machine code runs again.
+        unsafe {
+            let (from, to) = (old.base.as_ptr().cast(), self.base.as_ptr().cast());
+            mremap_fixed(from, len as usize, len as usize, MremapFlags::MAYMOVE, to)?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: mapped by `reserve` with this size (a part that moved away leaves a hole, which is no error); the
+        // owning memory no longer refers to it.
+        let _ = unsafe { munmap(self.base.as_ptr().cast(), self.size) };
+    }
+}
+
+/// One linear memory of a store.
+#[derive(Debug)]
+pub struct LinearMemory {
+    ty: MemoryType,
+    mapping: Mapping,
+    guard: u64,
+    /// Bytes it may grow to.
+    limit: u64,
+    movable: bool,
+    definition: NonNull<VmMemory>,
+    owns_definition: bool,
+}
+
+impl LinearMemory {
+    /// A zeroed memory of `ty`. Its definition is `definition`, in a vmctx of the same store, or else its own.
+    ///
+    /// # Errors
+    /// If its minimum is above the limits, or the system has no address space for it.
+    pub fn new(
+        ty: MemoryType,
+        style: MemoryStyle,
+        limits: &StoreLimits,
+        definition: Option<NonNull<VmMemory>>,
+    ) -> Result<LinearMemory> {
+        let limit =
+            ty.maximum.map_or(u64::MAX, |m| m.saturating_mul(WASM_PAGE)).min(limits.memory_bytes(ty.is_64));
+        let minimum = ty.minimum.checked_mul(WASM_PAGE).filter(|&m| m <= limit).ok_or_else(|| {
+            let message =
+                format!("memory of {} pages is above the limit of {}", ty.minimum, limit / WASM_PAGE);
+            Error::new(ErrorKind::Limit, message)
+        })?;
+        let is_static = !ty.is_64 && style.is_static();
+        let reservation = match ty.is_64 {
+            false => style.reservation.max(minimum),
+            true => MOVABLE_RESERVATION.min(limit).max(minimum),
+        };
+        let failed = |e: std::io::Error| Error::system("no address space for a linear memory", e);
+        let mapping = Mapping::reserve(reservation.saturating_add(style.guard)).map_err(failed)?;
+        mapping.make_accessible(0, minimum).map_err(failed)?;
+        let content = VmMemory { base: mapping.base.as_ptr(), len: minimum };
+        let owns_definition = definition.is_none();
+        let definition = definition.unwrap_or_else(|| NonNull::from(Box::leak(Box::new(content))));
+        // SAFETY: a definition inside the store's vmctx, or our own; nothing else refers to it yet.
+        unsafe { definition.write(content) };
+        let (guard, movable) = (style.guard, !is_static);
+        Ok(LinearMemory { ty, mapping, guard, limit, movable, definition, owns_definition })
+    }
+
+    /// Its type as declared.
+    pub fn ty(&self) -> MemoryType {
+        self.ty
+    }
+
+    /// What machine code reads.
+    pub fn definition(&self) -> NonNull<VmMemory> {
+        self.definition
+    }
+
+    /// Size in bytes.
+    pub fn len(&self) -> u64 {
+        // SAFETY: the definition lives as long as the store that owns this memory.
+        unsafe { self.definition.read() }.len
+    }
+
+    /// Size in wasm pages.
+    pub fn pages(&self) -> u64 {
+        self.len() / WASM_PAGE
+    }
+
+    /// Its contents.
+    pub fn data(&self) -> &[u8] {
+        // SAFETY: the first `len` bytes are accessible; the borrow keeps the store, and with it all code that could
+        // write them, from running.
+        unsafe { std::slice::from_raw_parts(self.mapping.base.as_ptr(), self.len() as usize) }
+    }
+
+    /// Its contents.
+    pub fn data_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as in `data`, and the borrow is exclusive.
+        unsafe { std::slice::from_raw_parts_mut(self.mapping.base.as_ptr(), self.len() as usize) }
+    }
+
+    /// Grows by `delta` pages and returns the old size in pages, or `None` if it cannot.
+    pub fn grow(&mut self, delta: u64) -> Option<u64> {
+        let old = self.len();
+        let new =
+            delta.checked_mul(WASM_PAGE).and_then(|d| old.checked_add(d)).filter(|&n| n <= self.limit)?;
+        if new + self.guard > self.mapping.size as u64 {
+            self.move_to_larger(old, new)?;
+        }
+        self.mapping.make_accessible(old, new).ok()?;
+        let content = VmMemory { base: self.mapping.base.as_ptr(), len: new };
+        // SAFETY: as in `len`; no machine code of the store runs at the same time.
+        unsafe { self.definition.write(content) };
+        Some(old / WASM_PAGE)
+    }
+
+    fn move_to_larger(&mut self, old: u64, new: u64) -> Option<()> {
+        assert!(self.movable, "a memory that is fully reserved grows in place");
+        let reservation = new.saturating_mul(2).min(self.limit).max(new);
+        let mapping = Mapping::reserve(reservation.checked_add(self.guard)?).ok()?;
+        mapping.take_over(&self.mapping, old).ok()?;
+        self.mapping = mapping;
+        // `grow` makes only what is new accessible; until then the old size stands, at the new place.
+        let content = VmMemory { base: self.mapping.base.as_ptr(), len: old };
+        // SAFETY: as in `grow`.
+        unsafe { self.definition.write(content) };
+        Some(())
+    }
+}
+
+impl Drop for LinearMemory {
+    fn drop(&mut self) {
+        if self.owns_definition {
+            // SAFETY: leaked by `new`; the instances that import it go with the same store.
+            drop(unsafe { Box::from_raw(self.definition.as_ptr()) });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn style(reservation: u64) -> MemoryStyle {
+        MemoryStyle { reservation, guard: WASM_PAGE }
+    }
+
+    #[test]
+    fn a_movable_memory_keeps_its_contents_when_it_moves() {
+        let ty = MemoryType::new(1, None);
+        let mut memory =
+            LinearMemory::new(ty, style(2 * WASM_PAGE), &StoreLimits::default(), None).expect("made");
+        memory.data_mut()[WASM_PAGE as usize - 1] = 7;
+        let before = memory.data().as_ptr();
+        assert_eq!(memory.grow(100), Some(1));
+        assert_ne!(memory.data().as_ptr(), before);
+        assert_eq!(memory.data()[WASM_PAGE as usize - 1], 7);
+        assert_eq!(memory.data()[101 * WASM_PAGE as usize - 1], 0);
+    }
+
+    #[test]
+    fn growth_stops_at_the_maximum_and_at_the_limit() {
+        let ty = MemoryType::new(1, Some(3));
+        let mut memory = LinearMemory::new(ty, style(4 << 30), &StoreLimits::default(), None).expect("made");
+        assert_eq!(memory.grow(3), None);
+        assert_eq!(memory.grow(2), Some(1));
+        let limits = StoreLimits { memory_size: WASM_PAGE, ..StoreLimits::default() };
+        let mut memory =
+            LinearMemory::new(MemoryType::new(0, None), style(4 << 30), &limits, None).expect("made");
+        assert_eq!((memory.grow(2), memory.grow(1), memory.grow(u64::MAX)), (None, Some(0), None));
+    }
+}

@@ -1,0 +1,36 @@
+//! Running machine code: everything that needs `unsafe`. What is exported to the rest of the crate is safe to call
+//! unless it says otherwise.
+//!
+//! **Invariant**: handles (`Func`, `Memory`, …) carry the id of their store, and every access checks it. What they
+//! point to lives until the store is dropped.
+//! **Invariant**: while wasm code runs, the store is reachable through `VmStoreContext::store`, a pointer derived
+//! from the exclusive reference with which the host entered wasm. Host functions and builtins borrow it from there
+//! and give it back before they return.
+//! **Invariant**: no Rust frame lies between a trap and the activation it unwinds to: the host reports failure by a
+//! status, and machine code traps.
+#![allow(unsafe_code, reason = "runs machine code and touches the memory it works on")]
+
+pub mod abi;
+pub mod activation;
+pub mod alt_stack;
+pub mod builtins;
+pub mod bulk;
+pub mod code;
+pub mod const_eval;
+pub mod enter;
+pub mod externs;
+pub mod frames;
+pub mod host;
+pub mod instance;
+pub mod instantiate;
+pub mod interrupt;
+pub mod lazy;
+pub mod memory;
+pub mod signals;
+pub mod stack;
+pub mod store;
+pub mod table;
+pub mod types;
+pub mod unfinished;
+pub mod vmctx;
+pub mod walk;

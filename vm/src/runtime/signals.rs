@@ -1,0 +1,152 @@
+//! The signal handler: turns faults of wasm code into traps.
+//!
+//! A fault is ours if its pc lies in machine code of this crate's and either a trap site is recorded there, or the
+//! address is at the end of the stack. Then the handler notes what happened and makes the thread continue in the
+//! activation's entry trampoline, which returns to the host. Every other signal goes to whoever was there before.
+//!
+//! The interrupted thread was running wasm code, so it holds no lock and is inside no allocation: the handler may
+//! lock and allocate.
+
+use std::cell::UnsafeCell;
+use std::mem::MaybeUninit;
+use std::ptr;
+use std::sync::Once;
+
+use libc::{c_int, c_void, sigaction, siginfo_t, ucontext_t};
+use wprof_jit::abi::TrapCode;
+
+use super::activation::{self, Activation, TrapRecord};
+use super::code::registry::{self, CodeObject};
+use super::walk;
+use crate::arch::{self, Registers};
+
+const SIGNALS: [c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE];
+
+/// How far below and above the stack pointer a fault is one of the stack: the largest frame, and what code pushes.
+const BELOW: usize = 16 << 20;
+const ABOVE: usize = 64 << 10;
+
+struct Previous(UnsafeCell<[MaybeUninit<sigaction>; SIGNALS.len()]>);
+
+// SAFETY: written once, before the handlers that read it are installed.
+unsafe impl Sync for Previous {}
+
+static PREVIOUS: Previous = Previous(UnsafeCell::new([const { MaybeUninit::uninit() }; SIGNALS.len()]));
+
+/// Installs the handler, once per process.
+pub fn install() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        for (i, &signal) in SIGNALS.iter().enumerate() {
+            // SAFETY: `PREVIOUS` is written before the handler is in place. The handler has the signature that
+            // SA_SIGINFO asks for.
+            let ok = unsafe {
+                let previous = (*PREVIOUS.0.get())[i].as_mut_ptr();
+                let mut action = MaybeUninit::<sigaction>::zeroed().assume_init();
+                action.sa_sigaction = handler as *const () as usize;
+                action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_NODEFER;
+                libc::sigemptyset(&mut action.sa_mask);
+                sigaction(signal, ptr::null(), previous) == 0
+                    && sigaction(signal, &action, ptr::null_mut()) == 0
+            };
+            assert!(ok, "no handler for signal {signal}: {}", std::io::Error::last_os_error());
+        }
+    });
+}
+
+unsafe extern "C" fn handler(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
+    // SAFETY: the kernel passes the interrupted context, which nothing else refers to.
+    let ours = unsafe { recover(signal, &*info, &mut *context.cast::<ucontext_t>()) };
+    if ours.is_none() {
+        // SAFETY: `install` has filled the row; the arguments are the kernel's.
+        unsafe { pass_on(signal, info, context) };
+    }
+}
+
+/// Handles a trap of wasm code; `None` if it is none.
+unsafe fn recover(signal: c_int, info: &siginfo_t, context: &mut ucontext_t) -> Option<()> {
+    let registers = arch::registers(context);
+    if !registry::is_code(registers.pc) {
+        return None;
+    }
+    // SAFETY: the chain holds live activations only.
+    let activation = unsafe { activation::newest().as_ref() }?;
+    // SAFETY: the trampoline has written it; wasm code, which is running, does not change it.
+    let vm = unsafe { &*activation.vm.get() };
+    if vm.handler == 0 {
+        return None;
+    }
+    let object = registry::find(registers.pc)?;
+    let code = match object.trap_at(registers.pc).map(|site| site.code) {
+        Some(TrapCode::Interrupt) if poll_again(activation) => return Some(()),
+        Some(code) => Some(code),
+        None if is_stack_overflow(signal, info, registers) => None,
+        None => return None,
+    };
+    // SAFETY: the registers are those of a wasm frame of this activation.
+    let returns = unsafe { collect_returns(&object, registers, vm.fp) };
+    // SAFETY: only this thread touches it, and the host only looks after wasm code has ended.
+    unsafe { *activation.trap.get() = Some(TrapRecord { code, pc: registers.pc, returns }) };
+    arch::set_registers(context, Registers { pc: vm.handler, sp: vm.sp, fp: vm.fp });
+    Some(())
+}
+
+/// Whether a poll that faulted has lost its reason meanwhile.
+fn poll_again(activation: &Activation) -> bool {
+    // SAFETY: the store that was entered holds the page.
+    let page = unsafe { &*activation.interrupt };
+    let again = !page.is_requested();
+    if again {
+        page.make_readable();
+    }
+    again
+}
+
+fn is_stack_overflow(signal: c_int, info: &siginfo_t, registers: Registers) -> bool {
+    // SAFETY: SIGSEGV and SIGBUS come with an address.
+    let address = || unsafe { info.si_addr() } as usize;
+    matches!(signal, libc::SIGSEGV | libc::SIGBUS)
+        && (registers.sp.saturating_sub(BELOW)..registers.sp + ABOVE).contains(&address())
+}
+
+unsafe fn collect_returns(object: &CodeObject, registers: Registers, end: usize) -> Vec<usize> {
+    let mut all = Vec::new();
+    if registers.pc == object.start {
+        // The first instruction would have made the frame: the caller's is still current, and the return address on
+        // top of the stack.
+        // SAFETY: the call pushed it.
+        let pc = unsafe { *(registers.sp as *const usize) };
+        if registers.fp != end {
+            all.push(pc);
+        }
+    }
+    // SAFETY: the frame pointer is a wasm frame's of this activation.
+    all.extend(unsafe { walk::returns(registers.fp, end) });
+    all
+}
+
+/// Does what the process would have done without us.
+unsafe fn pass_on(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
+    let i = SIGNALS.iter().position(|&s| s == signal).expect("installed for these only");
+    // SAFETY: `install` has filled the row before the handler could be called. A handler found there has the
+    // signature that its flags say.
+    unsafe {
+        let previous = (*PREVIOUS.0.get())[i].assume_init_ref();
+        let sent = (*info).si_code <= 0;
+        match previous.sa_sigaction {
+            libc::SIG_IGN if sent => {}
+            libc::SIG_DFL | libc::SIG_IGN => {
+                // The fault comes again when we return; a signal that was sent does not.
+                sigaction(signal, previous, ptr::null_mut());
+                if sent {
+                    libc::raise(signal);
+                }
+            }
+            address if previous.sa_flags & libc::SA_SIGINFO != 0 => {
+                type Handler = unsafe extern "C" fn(c_int, *mut siginfo_t, *mut c_void);
+                std::mem::transmute::<usize, Handler>(address)(signal, info, context);
+            }
+            address => std::mem::transmute::<usize, unsafe extern "C" fn(c_int)>(address)(signal),
+        }
+    }
+}

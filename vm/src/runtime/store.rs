@@ -1,0 +1,317 @@
+//! A store without its user's data: owner of instances, memories, tables, globals and host functions.
+
+use std::any::Any;
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::abi::{VmFuncRef, VmMemory, VmStoreContext, VmTable, VmValue};
+use super::externs::ExternArena;
+use super::host::AnyHostContext;
+use super::instance::InstanceData;
+use super::interrupt::InterruptPage;
+use super::memory::LinearMemory;
+use super::table::TableData;
+use super::types::FuncTypeEntry;
+use crate::limits::check_count;
+use crate::{Engine, Error, GlobalType, MemoryType, RefType, Result, StoreLimits, TableType, ValType};
+
+/// Identifies a store among all of the process, so that handles of another are noticed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct StoreId(u64);
+
+/// A thing in a store, by its index among the things of its kind there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Stored {
+    store: StoreId,
+    index: u32,
+}
+
+/// A function of a store's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FuncPtr {
+    store: StoreId,
+    pointer: NonNull<VmFuncRef>,
+}
+
+// SAFETY: it is only followed together with a reference to its store, which is checked.
+unsafe impl Send for FuncPtr {}
+// SAFETY: as above.
+unsafe impl Sync for FuncPtr {}
+
+/// A global's cell.
+#[derive(Debug)]
+pub struct GlobalData {
+    /// Its type.
+    pub ty: GlobalType,
+    cell: NonNull<VmValue>,
+    owns_cell: bool,
+}
+
+impl Drop for GlobalData {
+    fn drop(&mut self) {
+        if self.owns_cell {
+            // SAFETY: leaked by `add_global`; the instances that import it go with the same store.
+            drop(unsafe { Box::from_raw(self.cell.as_ptr()) });
+        }
+    }
+}
+
+/// Why the host makes machine code trap.
+pub enum Pending {
+    /// A host function or builtin failed.
+    Error(Error),
+    /// A host function panicked.
+    Panic(Box<dyn Any + Send>),
+}
+
+/// The store. Handles index its vectors, from which nothing is ever removed.
+pub struct StoreOpaque {
+    id: StoreId,
+    engine: Engine,
+    /// What machine code and `arch` read. Allocated for itself, as its address is known to every vmctx.
+    context: NonNull<VmStoreContext>,
+    interrupt: Arc<InterruptPage>,
+    pub limits: StoreLimits,
+    pub instances: Vec<InstanceData>,
+    memories: Vec<LinearMemory>,
+    tables: Vec<TableData>,
+    globals: Vec<GlobalData>,
+    /// Functions of the host's; funcrefs point into them.
+    pub hosts: Vec<AnyHostContext>,
+    pub externs: ExternArena,
+    /// Why the next trap of code `Host` happens; a stack overflow if there is none.
+    pub pending: Option<Pending>,
+    /// How many entries into this store's wasm code have not returned.
+    pub depth: usize,
+}
+
+// SAFETY: all pointers lead to memory that the store owns, and machine code runs on the thread that has the store
+// only. What users put in (externrefs, host functions) is Send and Sync itself.
+unsafe impl Send for StoreOpaque {}
+// SAFETY: shared references only read.
+unsafe impl Sync for StoreOpaque {}
+
+impl StoreOpaque {
+    /// An empty store.
+    ///
+    /// # Errors
+    /// If the system has no memory for it.
+    pub fn new(engine: &Engine) -> Result<StoreOpaque> {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let context =
+            VmStoreContext { stack_limit: 0, exit_fp: 0, store: ptr::null_mut(), raise: engine.raise() };
+        let interrupt = InterruptPage::new().map_err(|e| Error::system("no memory for a store", e))?;
+        Ok(StoreOpaque {
+            id: StoreId(NEXT.fetch_add(1, Ordering::Relaxed)),
+            engine: engine.clone(),
+            context: NonNull::from(Box::leak(Box::new(context))),
+            interrupt: Arc::new(interrupt),
+            limits: engine.config().limits,
+            instances: Vec::new(),
+            memories: Vec::new(),
+            tables: Vec::new(),
+            globals: Vec::new(),
+            hosts: Vec::new(),
+            externs: ExternArena::default(),
+            pending: None,
+            depth: 0,
+        })
+    }
+
+    /// Its engine.
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// What machine code reads.
+    pub fn context(&self) -> NonNull<VmStoreContext> {
+        self.context
+    }
+
+    /// The page by which it is stopped.
+    pub fn interrupt(&self) -> &Arc<InterruptPage> {
+        &self.interrupt
+    }
+
+    /// A handle for thing number `index` of its kind.
+    pub fn handle(&self, index: u32) -> Stored {
+        Stored { store: self.id, index }
+    }
+
+    /// The index of a handle.
+    ///
+    /// # Panics
+    /// If it is another store's.
+    pub fn index(&self, handle: Stored) -> u32 {
+        self.check(handle.store);
+        handle.index
+    }
+
+    fn check(&self, id: StoreId) {
+        assert!(id == self.id, "object used with the wrong store: it belongs to another one");
+    }
+
+    /// A handle for a function of this store's.
+    ///
+    /// # Safety
+    /// `pointer` comes from a vmctx or host context of this store.
+    pub unsafe fn func_handle(&self, pointer: NonNull<VmFuncRef>) -> FuncPtr {
+        FuncPtr { store: self.id, pointer }
+    }
+
+    /// What a function handle points to.
+    ///
+    /// # Panics
+    /// If it is another store's.
+    pub fn func_ref(&self, func: FuncPtr) -> VmFuncRef {
+        self.check(func.store);
+        // SAFETY: it belongs to this store (`func_handle`), which keeps it and does not change it.
+        unsafe { func.pointer.read() }
+    }
+
+    /// The type of a function.
+    ///
+    /// # Panics
+    /// If it is another store's.
+    pub fn func_type(&self, func: FuncPtr) -> Arc<FuncTypeEntry> {
+        self.engine.types().get(self.func_ref(func).ty)
+    }
+
+    /// A function as a word in tables and globals.
+    ///
+    /// # Panics
+    /// If it is another store's.
+    pub fn func_word(&self, func: Option<FuncPtr>) -> u64 {
+        func.map_or(0, |f| {
+            self.check(f.store);
+            f.pointer.as_ptr() as u64
+        })
+    }
+
+    /// The function of a word that wasm code of this store left as a funcref.
+    ///
+    /// # Safety
+    /// The word was a funcref of this store's.
+    pub unsafe fn func_of_word(&self, word: u64) -> Option<FuncPtr> {
+        NonNull::new(word as *mut VmFuncRef).map(|pointer| FuncPtr { store: self.id, pointer })
+    }
+
+    /// Adds a memory.
+    ///
+    /// # Errors
+    /// As [`LinearMemory::new`], or if there are too many.
+    pub fn add_memory(&mut self, ty: MemoryType, definition: Option<NonNull<VmMemory>>) -> Result<u32> {
+        check_count("memories", self.memories.len(), self.limits.memories)?;
+        let style = self.engine.compiler().options().memory;
+        self.memories.push(LinearMemory::new(ty, style, &self.limits, definition)?);
+        Ok(self.memories.len() as u32 - 1)
+    }
+
+    /// Adds a table full of `init`.
+    ///
+    /// # Errors
+    /// As [`TableData::new`], or if there are too many.
+    pub fn add_table(
+        &mut self,
+        ty: TableType,
+        init: u64,
+        definition: Option<NonNull<VmTable>>,
+    ) -> Result<u32> {
+        check_count("tables", self.tables.len(), self.limits.tables)?;
+        self.tables.push(TableData::new(ty, init, &self.limits, definition)?);
+        Ok(self.tables.len() as u32 - 1)
+    }
+
+    /// Adds a global, whose cell is `cell`, in a vmctx of this store, or else its own.
+    pub fn add_global(&mut self, ty: GlobalType, value: VmValue, cell: Option<NonNull<VmValue>>) -> u32 {
+        let owns_cell = cell.is_none();
+        let cell = cell.unwrap_or_else(|| NonNull::from(Box::leak(Box::new(value))));
+        // SAFETY: a cell in a vmctx of this store, or our own.
+        unsafe { cell.write(value) };
+        self.globals.push(GlobalData { ty, cell, owns_cell });
+        self.globals.len() as u32 - 1
+    }
+
+    /// Memory number `index`.
+    pub fn memory(&self, index: u32) -> &LinearMemory {
+        &self.memories[index as usize]
+    }
+
+    /// Memory number `index`.
+    pub fn memory_mut(&mut self, index: u32) -> &mut LinearMemory {
+        &mut self.memories[index as usize]
+    }
+
+    /// Two different memories.
+    pub fn two_memories(&mut self, a: u32, b: u32) -> (&mut LinearMemory, &mut LinearMemory) {
+        let [a, b] = self.memories.get_disjoint_mut([a as usize, b as usize]).expect("different and present");
+        (a, b)
+    }
+
+    /// Table number `index`.
+    pub fn table(&self, index: u32) -> &TableData {
+        &self.tables[index as usize]
+    }
+
+    /// Table number `index`.
+    pub fn table_mut(&mut self, index: u32) -> &mut TableData {
+        &mut self.tables[index as usize]
+    }
+
+    /// Two different tables.
+    pub fn two_tables(&mut self, a: u32, b: u32) -> (&mut TableData, &mut TableData) {
+        let [a, b] = self.tables.get_disjoint_mut([a as usize, b as usize]).expect("different and present");
+        (a, b)
+    }
+
+    /// The type of global number `index`.
+    pub fn global_type(&self, index: u32) -> GlobalType {
+        self.globals[index as usize].ty
+    }
+
+    /// What machine code reads and writes of global number `index`.
+    pub fn global_cell(&self, index: u32) -> NonNull<VmValue> {
+        self.globals[index as usize].cell
+    }
+
+    /// The value of global number `index`.
+    pub fn global(&self, index: u32) -> VmValue {
+        // SAFETY: the cell lives as long as the store; machine code does not run while the store is borrowed.
+        unsafe { self.globals[index as usize].cell.read() }
+    }
+
+    /// Changes the value of global number `index`.
+    pub fn set_global(&mut self, index: u32, value: VmValue) {
+        // SAFETY: as in `global`, and the borrow is exclusive.
+        unsafe { self.globals[index as usize].cell.write(value) };
+    }
+
+    /// Frees externrefs that nothing refers to, if that is due and no wasm code of this store is on the stack.
+    pub fn collect_externs_if_due(&mut self) {
+        if self.externs.is_due() {
+            self.collect_externs();
+        }
+    }
+
+    /// Frees externrefs that nothing refers to, unless wasm code of this store is on the stack.
+    pub fn collect_externs(&mut self) {
+        if self.depth > 0 {
+            return;
+        }
+        let mut externs = std::mem::take(&mut self.externs);
+        let tables = self.tables.iter().filter(|t| t.ty().element == RefType::Extern);
+        let in_tables = tables.flat_map(|t| t.elements().iter().copied());
+        let globals =
+            (0..self.globals.len() as u32).filter(|&g| self.global_type(g).content == ValType::EXTERNREF);
+        externs.collect(in_tables.chain(globals.map(|g| self.global(g).u64())));
+        self.externs = externs;
+    }
+}
+
+impl Drop for StoreOpaque {
+    fn drop(&mut self) {
+        // SAFETY: leaked by `new`. Only machine code of this store refers to it, and none is running.
+        drop(unsafe { Box::from_raw(self.context.as_ptr()) });
+    }
+}

@@ -1,0 +1,73 @@
+//! An instance's vmctx: one mapping with the fixed head, the module's definitions, and the counters.
+//!
+//! Counters take address space for the worst case (one per byte of code) and memory only where functions count.
+
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
+use wprof_jit::abi::VmLayout;
+use wprof_jit::limits::MAX_VMCTX_OFFSET;
+
+use super::abi::VmContext;
+
+/// How many counters a vmctx has room for, given the size of the module's code in bytes.
+pub fn counter_capacity(layout: &VmLayout, code_bytes: u64) -> u64 {
+    // A branch table of n targets has n + 1 edges in about as many bytes; every other chord has an opcode.
+    let wanted = code_bytes + 64;
+    let room = (MAX_VMCTX_OFFSET - 8).saturating_sub(layout.counter(0)) / 8;
+    wanted.min(room)
+}
+
+/// The memory of one vmctx.
+#[derive(Debug)]
+pub struct VmCtx {
+    base: NonNull<u8>,
+    size: usize,
+    fixed: usize,
+}
+
+impl VmCtx {
+    /// Zeroed memory for `layout` with `counters` counters.
+    ///
+    /// # Errors
+    /// If the system has no address space for it.
+    pub fn new(layout: &VmLayout, counters: u64) -> std::io::Result<VmCtx> {
+        let fixed = layout.size_without_counters() as usize;
+        let size = (layout.counter(0) + counters * 8).next_multiple_of(4096) as usize;
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+        // SAFETY: a fresh mapping at an address of the kernel's choice disturbs nothing.
+        let base =
+            unsafe { mmap_anonymous(ptr::null_mut(), size, ProtFlags::READ | ProtFlags::WRITE, flags)? };
+        let base = NonNull::new(base.cast()).expect("the kernel does not map page 0");
+        Ok(VmCtx { base, size, fixed })
+    }
+
+    /// The head, and what machine code is passed.
+    pub fn head(&self) -> NonNull<VmContext> {
+        self.base.cast()
+    }
+
+    /// The `T` at `offset`, an offset that the layout gave for one. Not dereferenced here.
+    pub fn at<T>(&self, offset: u32) -> NonNull<T> {
+        let offset = offset as usize;
+        assert!(offset + size_of::<T>() <= self.fixed && offset.is_multiple_of(align_of::<T>()));
+        // SAFETY: inside the mapping, as just checked.
+        unsafe { self.base.add(offset).cast() }
+    }
+
+    /// The value of the counter at `offset`, as of now.
+    pub fn counter(&self, offset: u64) -> u64 {
+        assert!(offset + 8 <= self.size as u64);
+        // SAFETY: inside the mapping, as just checked, and aligned, since the counters start at a multiple of 64.
+        // Machine code of this thread's stores updates it with plain instructions, which do not race with this.
+        unsafe { self.base.add(offset as usize).cast::<AtomicU64>().as_ref() }.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for VmCtx {
+    fn drop(&mut self) {
+        // SAFETY: mapped by `new` with this size; it is dropped with its store, when no wasm code of it runs.
+        let _ = unsafe { munmap(self.base.as_ptr().cast(), self.size) };
+    }
+}

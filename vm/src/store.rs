@@ -1,0 +1,240 @@
+//! Stores: what instances and everything in them live in, together with data of the embedder's.
+
+use std::sync::Arc;
+
+use crate::caller::Caller;
+use crate::interrupt::InterruptHandle;
+use crate::runtime::store::StoreOpaque;
+use crate::{Engine, Result, StoreLimits};
+
+/// A store with data of type `T`, which host functions can reach.
+///
+/// Handles (`Func`, `Memory`, `Instance`, …) are small values that belong to one store; using one with another store
+/// panics. Nothing is freed before the store is dropped.
+pub struct Store<T: 'static> {
+    inner: Box<StoreInner<T>>,
+}
+
+/// What a store's context types refer to.
+///
+/// Begins with its `StoreOpaque`: the runtime converts pointers between the two.
+#[repr(C)]
+pub struct StoreInner<T: 'static> {
+    pub(crate) opaque: StoreOpaque,
+    pub(crate) data: T,
+}
+
+impl<T: 'static> Store<T> {
+    /// An empty store.
+    ///
+    /// # Panics
+    /// If the system has no memory for it; see [`Store::try_new`].
+    pub fn new(engine: &Engine, data: T) -> Store<T> {
+        Store::try_new(engine, data).expect("memory for a store")
+    }
+
+    /// An empty store.
+    ///
+    /// # Errors
+    /// If the system has no memory for it.
+    pub fn try_new(engine: &Engine, data: T) -> Result<Store<T>> {
+        Ok(Store { inner: Box::new(StoreInner { opaque: StoreOpaque::new(engine)?, data }) })
+    }
+
+    /// The embedder's data.
+    pub fn data(&self) -> &T {
+        &self.inner.data
+    }
+
+    /// The embedder's data.
+    pub fn data_mut(&mut self) -> &mut T {
+        &mut self.inner.data
+    }
+
+    /// Drops the store and returns the embedder's data.
+    pub fn into_data(self) -> T {
+        self.inner.data
+    }
+
+    /// The engine.
+    pub fn engine(&self) -> &Engine {
+        self.inner.opaque.engine()
+    }
+
+    /// Sets the limits for what is made from now on. What grows keeps the limit that it was made with.
+    pub fn set_limits(&mut self, limits: StoreLimits) {
+        self.inner.opaque.limits = limits;
+    }
+
+    /// The limits.
+    pub fn limits(&self) -> StoreLimits {
+        self.inner.opaque.limits
+    }
+
+    /// A handle with which other threads, and signal handlers, can stop wasm code of this store.
+    pub fn interrupt_handle(&self) -> InterruptHandle {
+        InterruptHandle::new(self.inner.opaque.interrupt().clone())
+    }
+
+    /// Frees externrefs that no table or global refers to. Happens by itself from time to time.
+    pub fn gc(&mut self) {
+        self.inner.opaque.collect_externs();
+    }
+
+    /// How many externrefs are held for wasm code, garbage included.
+    pub fn externref_count(&self) -> usize {
+        self.inner.opaque.externs.len()
+    }
+}
+
+impl<T: std::fmt::Debug + 'static> std::fmt::Debug for Store<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store").field("data", self.data()).finish_non_exhaustive()
+    }
+}
+
+/// Shared access to a store, for a while.
+pub struct StoreContext<'a, T: 'static>(pub(crate) &'a StoreInner<T>);
+
+/// Exclusive access to a store, for a while.
+pub struct StoreContextMut<'a, T: 'static>(pub(crate) &'a mut StoreInner<T>);
+
+impl<T: 'static> Clone for StoreContext<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: 'static> Copy for StoreContext<'_, T> {}
+
+impl<'a, T: 'static> StoreContext<'a, T> {
+    /// The embedder's data.
+    pub fn data(&self) -> &'a T {
+        &self.0.data
+    }
+
+    /// The engine.
+    pub fn engine(&self) -> &'a Engine {
+        self.0.opaque.engine()
+    }
+}
+
+impl<T: 'static> StoreContextMut<'_, T> {
+    /// The embedder's data.
+    pub fn data(&self) -> &T {
+        &self.0.data
+    }
+
+    /// The embedder's data.
+    pub fn data_mut(&mut self) -> &mut T {
+        &mut self.0.data
+    }
+
+    /// The engine.
+    pub fn engine(&self) -> &Engine {
+        self.0.opaque.engine()
+    }
+
+    /// A handle with which others can stop wasm code of this store.
+    pub fn interrupt_handle(&self) -> InterruptHandle {
+        InterruptHandle::new(Arc::clone(self.0.opaque.interrupt()))
+    }
+}
+
+/// What gives shared access to a store: [`Store`], [`Caller`], the contexts, and references to them.
+pub trait AsContext {
+    /// The type of the store's data.
+    type Data: 'static;
+
+    /// Shared access.
+    fn as_context(&self) -> StoreContext<'_, Self::Data>;
+}
+
+/// What gives exclusive access to a store.
+pub trait AsContextMut: AsContext {
+    /// Exclusive access.
+    fn as_context_mut(&mut self) -> StoreContextMut<'_, Self::Data>;
+}
+
+impl<T: 'static> AsContext for Store<T> {
+    type Data = T;
+
+    fn as_context(&self) -> StoreContext<'_, T> {
+        StoreContext(&self.inner)
+    }
+}
+
+impl<T: 'static> AsContextMut for Store<T> {
+    fn as_context_mut(&mut self) -> StoreContextMut<'_, T> {
+        StoreContextMut(&mut self.inner)
+    }
+}
+
+impl<T: 'static> AsContext for StoreContext<'_, T> {
+    type Data = T;
+
+    fn as_context(&self) -> StoreContext<'_, T> {
+        *self
+    }
+}
+
+impl<T: 'static> AsContext for StoreContextMut<'_, T> {
+    type Data = T;
+
+    fn as_context(&self) -> StoreContext<'_, T> {
+        StoreContext(self.0)
+    }
+}
+
+impl<T: 'static> AsContextMut for StoreContextMut<'_, T> {
+    fn as_context_mut(&mut self) -> StoreContextMut<'_, T> {
+        StoreContextMut(self.0)
+    }
+}
+
+impl<C: AsContext> AsContext for &C {
+    type Data = C::Data;
+
+    fn as_context(&self) -> StoreContext<'_, C::Data> {
+        (**self).as_context()
+    }
+}
+
+impl<C: AsContext> AsContext for &mut C {
+    type Data = C::Data;
+
+    fn as_context(&self) -> StoreContext<'_, C::Data> {
+        (**self).as_context()
+    }
+}
+
+impl<C: AsContextMut> AsContextMut for &mut C {
+    fn as_context_mut(&mut self) -> StoreContextMut<'_, C::Data> {
+        (**self).as_context_mut()
+    }
+}
+
+impl<'a, C: AsContext> From<&'a C> for StoreContext<'a, C::Data> {
+    fn from(c: &'a C) -> Self {
+        c.as_context()
+    }
+}
+
+impl<'a, T: 'static> From<&'a mut Store<T>> for StoreContext<'a, T> {
+    fn from(store: &'a mut Store<T>) -> Self {
+        StoreContext(&store.inner)
+    }
+}
+
+impl<'a, T: 'static> From<&'a mut Caller<'_, T>> for StoreContext<'a, T> {
+    fn from(caller: &'a mut Caller<'_, T>) -> Self {
+        let shared: &'a Caller<'_, T> = caller;
+        shared.as_context()
+    }
+}
+
+impl<'a, C: AsContextMut> From<&'a mut C> for StoreContextMut<'a, C::Data> {
+    fn from(c: &'a mut C) -> Self {
+        c.as_context_mut()
+    }
+}

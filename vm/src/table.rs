@@ -1,0 +1,86 @@
+//! Tables, as the embedder sees them.
+#![allow(unsafe_code, reason = "references in wasm are pointers into the store")]
+
+use crate::runtime::store::Stored;
+use crate::{AsContext, AsContextMut, Error, ErrorKind, Ref, RefType, Result, TableType};
+
+/// A table in a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Table(pub(crate) Stored);
+
+impl Table {
+    /// A table full of `init`.
+    ///
+    /// # Errors
+    /// If `init` is of another type, or the table's minimum above the limits.
+    pub fn new(mut store: impl AsContextMut, ty: TableType, init: Ref) -> Result<Table> {
+        check(&init, ty.element)?;
+        let opaque = &mut store.as_context_mut().0.opaque;
+        let word = init.to_word(opaque);
+        let index = opaque.add_table(ty, word, None)?;
+        Ok(Table(opaque.handle(index)))
+    }
+
+    /// Its type, with the current size as the minimum.
+    pub fn ty(&self, store: impl AsContext) -> TableType {
+        let opaque = &store.as_context().0.opaque;
+        let table = opaque.table(opaque.index(self.0));
+        TableType { minimum: table.len(), ..table.ty() }
+    }
+
+    /// Number of elements.
+    pub fn size(&self, store: impl AsContext) -> u64 {
+        let opaque = &store.as_context().0.opaque;
+        opaque.table(opaque.index(self.0)).len()
+    }
+
+    /// An element; `None` beyond the end.
+    pub fn get(&self, mut store: impl AsContextMut, index: u64) -> Option<Ref> {
+        let opaque = &store.as_context_mut().0.opaque;
+        let table = opaque.table(opaque.index(self.0));
+        let word = *table.elements().get(usize::try_from(index).ok()?)?;
+        // SAFETY: a table of this store holds references of its element type.
+        Some(unsafe { Ref::from_word(word, table.ty().element, opaque) })
+    }
+
+    /// Changes an element.
+    ///
+    /// # Errors
+    /// If it is beyond the end, or `value` is of another type.
+    pub fn set(&self, mut store: impl AsContextMut, index: u64, value: Ref) -> Result<()> {
+        let opaque = &mut store.as_context_mut().0.opaque;
+        let table = opaque.index(self.0);
+        check(&value, opaque.table(table).ty().element)?;
+        let size = opaque.table(table).len();
+        if index >= size {
+            return Err(Error::new(ErrorKind::Type, format_args!("element {index} of a table of {size}")));
+        }
+        let word = value.to_word(opaque);
+        opaque.table_mut(table).elements_mut()[index as usize] = word;
+        Ok(())
+    }
+
+    /// Grows by `delta` elements of value `init` and returns the old size.
+    ///
+    /// # Errors
+    /// If that would be beyond its maximum or a limit, or `init` is of another type.
+    pub fn grow(&self, mut store: impl AsContextMut, delta: u64, init: Ref) -> Result<u64> {
+        let opaque = &mut store.as_context_mut().0.opaque;
+        let table = opaque.index(self.0);
+        check(&init, opaque.table(table).ty().element)?;
+        let word = init.to_word(opaque);
+        opaque.table_mut(table).grow(delta, word).ok_or_else(|| {
+            Error::new(
+                ErrorKind::Limit,
+                format_args!("table cannot grow by {delta} elements: it has a maximum"),
+            )
+        })
+    }
+}
+
+fn check(value: &Ref, ty: RefType) -> Result<()> {
+    if value.ty() == ty {
+        return Ok(());
+    }
+    Err(Error::new(ErrorKind::Type, format_args!("expected a reference of type {ty}, got a {}", value.ty())))
+}
