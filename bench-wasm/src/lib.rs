@@ -1,1 +1,5 @@
-//! placeholder
+//! What the benches share: the tables of programs, runs of them in child processes, and robust statistics.
+
+pub mod programs;
+pub mod runner;
+pub mod stats;

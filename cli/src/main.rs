@@ -1,2 +1,51 @@
-//! The program.
-fn main() {}
+//! The program `wprof`: runs WebAssembly programs with an exact profile, and shows profiles.
+//!
+//! Invariant: only this crate knows of terminals, colours, progress and file names; `anyhow` stops here.
+#![forbid(unsafe_code)]
+
+mod commands;
+mod disassembly;
+mod modules;
+mod names;
+mod output;
+mod render;
+mod sizes;
+mod sources;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use commands::Command;
+use render::screen::ColorChoice;
+
+/// Runs WebAssembly programs and tells exactly what they did
+#[derive(Debug, Parser)]
+#[command(version, name = "wprof", max_term_width = 100, after_help = EXAMPLES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    /// When to colour what is shown
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t)]
+    color: ColorChoice,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  wprof run json.wasm 20 2             run a program; a summary follows its output
+  wprof run -o json.wprof json.wasm    keep the profile in a file
+  wprof report json.wprof              hottest functions, loops, blocks, branches
+  wprof annotate json.wprof parse      one function, instruction by instruction
+  wprof explain json.wasm parse        how a function is compiled
+  wprof help run                       more about one command";
+
+fn main() -> ExitCode {
+    let Cli { command, color } = Cli::parse();
+    match command.execute(color) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

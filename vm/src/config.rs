@@ -10,7 +10,10 @@ pub enum Collect {
     /// The count of every control-flow edge, with counters only on the chords of a spanning tree.
     #[default]
     Edges,
-    /// The count of every block, with a counter in each: the simple way, for comparison.
+    /// The same with a counter on every edge: the simplest way, for comparison.
+    AllEdges,
+    /// The count of every block, with a counter in each: the simple way, for comparison. Gives no profile, only
+    /// [`Instance::block_counts`](crate::Instance::block_counts).
     Blocks,
 }
 
@@ -29,6 +32,7 @@ impl ProfilingConfig {
         match self {
             ProfilingConfig::Off => Instrumentation::Off,
             ProfilingConfig::Exact(Collect::Edges) => Instrumentation::Chords,
+            ProfilingConfig::Exact(Collect::AllEdges) => Instrumentation::Edges,
             ProfilingConfig::Exact(Collect::Blocks) => Instrumentation::Blocks,
         }
     }

@@ -41,12 +41,16 @@ mod limits;
 mod linker;
 mod memory;
 mod module;
+mod profile;
 mod runtime;
+mod sha256;
 mod store;
 mod table;
 mod trap;
 mod types;
 mod values;
+#[cfg(feature = "wasi")]
+pub mod wasi;
 
 pub use backtrace::{FrameInfo, WasmBacktrace};
 pub use caller::Caller;
@@ -70,3 +74,4 @@ pub use types::{
     ExportType, ExternType, FuncType, GlobalType, ImportType, MemoryType, RefType, TableType, ValType,
 };
 pub use values::{Ref, Val};
+pub use wprof_profiler as profiler;

@@ -210,7 +210,7 @@ fn place<T: 'static>(
     match definition {
         Definition::Extern(item) => Ok(*item),
         Definition::Host(func) => {
-            let func = host::add(context.0, func, Some(format!("{module}.{name}")))?;
+            let func = host::add(context.0, func, Some((module.to_string(), name.to_string())))?;
             Ok(Extern::Func(Func(func)))
         }
     }

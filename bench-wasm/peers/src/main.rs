@@ -82,8 +82,18 @@ fn run_program(options: Run) -> Result<ExitCode> {
     })
 }
 
+/// In the form that `compare` reads.
 fn print_times(times: Times) {
     let ms = |time: std::time::Duration| time.as_secs_f64() * 1e3;
     let Times { load, instantiate, run } = times;
-    eprintln!("load {:.2} ms, instantiate {:.3} ms, run {:.2} ms", ms(load), ms(instantiate), ms(run));
+    let peak = peak_memory().unwrap_or(0.0);
+    let (load, instantiate, run) = (ms(load), ms(instantiate), ms(run));
+    eprintln!("load {load:.3} ms, instantiate {instantiate:.3} ms, run {run:.3} ms, peak {peak:.1} MiB");
+}
+
+/// Peak resident memory of this process, in MiB.
+fn peak_memory() -> Option<f64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|l| l.starts_with("VmHWM:"))?;
+    Some(line.split_whitespace().nth(1)?.parse::<f64>().ok()? / 1024.0)
 }

@@ -22,7 +22,7 @@ pub fn table(view: &View<'_>, limit: usize) -> Table {
             span(percent(hot.ops, view.ops), Ink::of_share(hot.ops, view.ops)),
             plain(grouped(hot.count)),
             plain(hot.block.to_string()),
-            plain(found.map(|block| view.place(block.code.start)).unwrap_or_default()),
+            plain(view.place_of(found)),
             span(view.name(hot.function), Ink::Name),
         ]);
     }

@@ -47,17 +47,22 @@ pub fn table(view: &View<'_>, limit: usize) -> Table {
 }
 
 fn of_function(function: &FunctionProfile) -> impl Iterator<Item = Branch<'_>> {
-    let mut ways: Vec<Vec<&EdgeProfile>> = vec![Vec::new(); function.blocks.len()];
-    for edge in &function.edges {
-        ways[edge.from.index()].push(edge);
-    }
-    ways.into_iter().enumerate().filter_map(move |(block, ways)| {
+    ways_out(function).into_iter().enumerate().filter_map(move |(block, ways)| {
         let times = ways.iter().map(|edge| edge.count).fold(0, u64::saturating_add);
         // Of equals the first.
         let favourite = ways.iter().rev().max_by_key(|edge| edge.count)?;
         let is_choice = ways.len() > 1 && times > 0;
         is_choice.then(|| Branch { function, block: BlockId::new(block), times, favourite })
     })
+}
+
+/// The edges out of each block.
+pub fn ways_out(function: &FunctionProfile) -> Vec<Vec<&EdgeProfile>> {
+    let mut ways: Vec<Vec<&EdgeProfile>> = vec![Vec::new(); function.blocks.len()];
+    for edge in &function.edges {
+        ways[edge.from.index()].push(edge);
+    }
+    ways
 }
 
 /// What an edge stands for.

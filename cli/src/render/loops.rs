@@ -19,7 +19,8 @@ pub fn table(view: &View<'_>, limit: usize, screen: Screen) -> Table {
     ]);
     for hot in view.profile.hottest_loops(limit) {
         let found = &hot.found;
-        let header = view.profile.function(hot.function).and_then(|f| f.blocks.get(found.header.index()));
+        let blocks = view.profile.function(hot.function).map_or(&[][..], |function| &function.blocks);
+        let in_loop = found.blocks.iter().filter_map(|block| blocks.get(block.index()));
         let depth = if screen.is_wide() { found.depth.to_string() } else { String::new() };
         table.row(vec![
             plain(grouped(found.ops)),
@@ -27,7 +28,7 @@ pub fn table(view: &View<'_>, limit: usize, screen: Screen) -> Table {
             plain(grouped(found.entries)),
             plain(found.average_trips().map(average).unwrap_or_default()),
             span(depth, Ink::Faint),
-            plain(header.map(|block| view.place(block.code.start)).unwrap_or_default()),
+            plain(view.place_of(in_loop)),
             span(view.name(hot.function), Ink::Name),
         ]);
     }

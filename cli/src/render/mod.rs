@@ -12,6 +12,7 @@ pub mod loops;
 pub mod numbers;
 pub mod page;
 pub mod plan;
+pub mod report;
 pub mod runs;
 pub mod screen;
 pub mod summary;

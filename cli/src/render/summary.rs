@@ -16,10 +16,9 @@ const LOOPS: usize = 4;
 
 /// The summary; `title` says how the run ended.
 pub fn write(page: &mut Page, view: &View<'_>, title: &str) {
+    write_title(page, title);
     page.gap();
-    page.line(&[span("wprof: ", Ink::Faint), span(title, Ink::Strong)]);
-    page.gap();
-    page.line(&[span(format!("  {}", grouped(view.ops)), Ink::Strong), plain(totals(view.profile))]);
+    write_totals(page, view);
     let screen = page.screen();
     for table in [
         functions::table(view, Order::Instructions, FUNCTIONS, screen),
@@ -31,6 +30,22 @@ pub fn write(page: &mut Page, view: &View<'_>, title: &str) {
             page.table(&table);
         }
     }
+}
+
+/// How the run ended.
+pub fn write_title(page: &mut Page, title: &str) {
+    page.gap();
+    page.line(&[span("wprof: ", Ink::Faint), span(title, Ink::Strong)]);
+}
+
+/// One line for those who want to know more.
+pub fn write_detail(page: &mut Page, text: &str) {
+    page.line(&[plain("  "), span(text, Ink::Faint)]);
+}
+
+/// One line of figures for the whole run.
+pub fn write_totals(page: &mut Page, view: &View<'_>) {
+    page.line(&[span(format!("  {}", grouped(view.ops)), Ink::Strong), plain(totals(view.profile))]);
 }
 
 fn totals(profile: &Profile) -> String {

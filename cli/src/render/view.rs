@@ -5,9 +5,12 @@
 use std::path::Path;
 
 use wprof::Module;
-use wprof_profiler::{FunctionProfile, Profile};
+use wprof_profiler::{BlockProfile, Profile};
 
 use crate::names;
+
+/// How many bytes of code are looked up to find a line.
+const MOST_LOOKUPS: usize = 200;
 
 /// A profile to be shown.
 #[derive(Clone, Copy, Debug)]
@@ -36,9 +39,13 @@ impl<'a> View<'a> {
         self.line(offset).map_or_else(|| format!("{offset:#x}"), |line| line.to_string())
     }
 
-    /// Where in the source a function begins.
-    pub fn place_of(&self, function: &FunctionProfile) -> String {
-        function.blocks.first().map(|block| self.place(block.code.start)).unwrap_or_default()
+    /// The first place in the source that one of these pieces of code comes from, else where they begin.
+    pub fn place_of<'b>(&self, blocks: impl IntoIterator<Item = &'b BlockProfile>) -> String {
+        let mut blocks = blocks.into_iter().map(|block| block.code).peekable();
+        let start = blocks.peek().map_or(0, |code| code.start);
+        // Compilers give some instructions no line.
+        let offsets = blocks.flat_map(|code| code.start..code.end).take(MOST_LOOKUPS);
+        offsets.filter_map(|offset| self.line(offset)).next().map_or_else(|| format!("{start:#x}"), |l| l.to_string())
     }
 
     /// The source line of the code at `offset`.

@@ -17,7 +17,7 @@ use wprof_profiler as profiler;
 
 pub use build::build;
 pub(crate) use ops::Operators;
-pub use ops::{is_structure, ops_before};
+pub use ops::{is_structure, ops_executed};
 pub use stack::{StackId, TypeStacks};
 
 /// Where an edge leads.

@@ -48,16 +48,20 @@ impl<'a> Operators<'a> {
 const ELSE: u8 = 0x05;
 const END: u8 = 0x0b;
 
-/// How many instructions of `block` lie before byte `offset` of the module: what a frame that stopped there has
-/// executed of the block, the instruction at `offset` not included.
+/// How many instructions of `block` a frame has begun that stopped at byte `offset` of the module; the one at `offset`
+/// counts. A frame that stopped before the block's first instruction, at a probe or for want of stack, has an offset
+/// before the block: it has begun none.
 ///
 /// # Errors
 /// If the bytes are not those that were validated.
-pub fn ops_before(info: &ModuleInfo, cfg: &Cfg, block: u32, offset: u32) -> Result<u32, BinaryReaderError> {
+pub fn ops_executed(info: &ModuleInfo, cfg: &Cfg, block: u32, offset: u32) -> Result<u32, BinaryReaderError> {
     let block = &cfg.blocks[block as usize];
-    let mut operators = Operators::new(info, block.start, offset.min(block.limit));
+    let mut operators = Operators::new(info, block.start, block.limit);
     let mut count = 0;
-    while let Some((op, _)) = operators.next()? {
+    while let Some((op, at)) = operators.next()? {
+        if at > offset {
+            break;
+        }
         count += u32::from(!is_structure(&op));
     }
     Ok(count)

@@ -154,7 +154,8 @@ impl<'a> Translator<'a> {
             self.builder.switch_to_block(self.blocks[index]);
         }
         self.stack.enter(block.stack, &self.cfg.stacks);
-        self.at(block.start);
+        // Before the first instruction: see `cfg::ops_executed`.
+        self.at(block.start - 1);
         self.probes(&node.probes);
         let mut operators = Operators::new(self.env.info, block.start, block.limit);
         let mut last = None;

@@ -72,6 +72,15 @@ fn bytes_left_over_in_a_section_are_an_error() {
 }
 
 #[test]
+fn a_section_of_another_length_than_it_says_is_an_error() {
+    for (content, claimed) in [(&[0][..], 5), (&[0, 0][..], 1)] {
+        let stored = zstd::encode_all(content, 1).unwrap();
+        let file = file(MINOR, |writer| writer.raw_section(HOST, claimed, &stored));
+        assert!(matches!(Profile::from_bytes(&file), Err(FileError::Damaged { .. })), "{claimed}");
+    }
+}
+
+#[test]
 fn too_many_sections_are_an_error() {
     let many = file(MINOR + 1, |writer| {
         for _ in 0..300 {

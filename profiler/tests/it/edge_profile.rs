@@ -177,8 +177,8 @@ fn counts_up_to_64_bits_are_exact() {
     // Two self loops of one block, each of 2^64 - 1 rounds.
     let cfg = Cfg::from_pairs(2, &[(0, 1), (1, 1), (1, 1), (1, 2)]).unwrap();
     let plan = EdgePlan::new(&cfg, &EdgeWeights::estimate(&cfg));
-    assert_eq!(plan.counted, [EdgeId(1), EdgeId(2)]);
-    let far = propagate(&cfg, &plan, &[u64::MAX; 2], &[]);
+    assert_eq!(plan.counted, [1, 2, 3].map(EdgeId));
+    let far = propagate(&cfg, &plan, &[u64::MAX, u64::MAX, 1], &[]);
     assert_eq!(far, Err(PropagateError::Overflow(BlockId(1))));
 }
 

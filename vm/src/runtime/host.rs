@@ -34,8 +34,8 @@ pub struct HostHead {
     context: NonNull<VmStoreContext>,
     /// Its type.
     pub entry: Arc<FuncTypeEntry>,
-    /// `module.name`, if it was defined by a name.
-    pub name: Option<String>,
+    /// Module and name, if it was defined by these.
+    pub name: Option<(String, String)>,
     /// How often it was called; counted only when profiling.
     calls: AtomicU64,
     counted: bool,
@@ -83,7 +83,7 @@ impl Drop for AnyHostContext {
 pub fn add<T: 'static>(
     store: &mut StoreInner<T>,
     func: &Arc<HostFunc<T>>,
-    name: Option<String>,
+    name: Option<(String, String)>,
 ) -> Result<FuncPtr> {
     let opaque = &mut store.opaque;
     let entry = opaque.engine().types().entry(&func.ty.0);

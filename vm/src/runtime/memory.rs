@@ -9,9 +9,7 @@
 
 use std::ptr::{self, NonNull};
 
-use rustix::mm::{
-    MapFlags, MprotectFlags, MremapFlags, ProtFlags, mmap_anonymous, mprotect, mremap_fixed, munmap,
-};
+use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
 use wprof_jit::compile::MemoryStyle;
 
 use super::abi::VmMemory;
@@ -57,10 +55,13 @@ impl Mapping {
             return Ok(());
         }
         // SAFETY: both ranges lie in mappings that this memory owns; the target holds nothing yet. The caller
-        // updates the definition before machine code runs again.
-        unsafe {
-            let (from, to) = (old.base.as_ptr().cast(), self.base.as_ptr().cast());
-            mremap_fixed(from, len as usize, len as usize, MremapFlags::MAYMOVE, to)?;
+        // updates the definition before machine code runs again. (rustix passes a wrong flag here.)
+        let moved = unsafe {
+            let (from, to) = (old.base.as_ptr().cast(), self.base.as_ptr().cast::<libc::c_void>());
+            libc::mremap(from, len as usize, len as usize, libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED, to)
+        };
+        if moved == libc::MAP_FAILED {
+            return Err(std::io::Error::last_os_error());
         }
         Ok(())
     }

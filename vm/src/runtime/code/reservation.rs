@@ -73,7 +73,6 @@ impl Reservation {
         }
     }
 
-
     /// Writes `bytes` at `address`, which lies in an extent of the caller's that nothing runs yet.
     ///
     /// # Errors

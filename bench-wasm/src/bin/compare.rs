@@ -1,0 +1,156 @@
+//! `compare`: wprof beside Wasmtime, interleaved, in fresh processes; prints tables in Markdown.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use clap::{Parser, ValueEnum};
+use wprof_bench::programs::{self, Program};
+use wprof_bench::runner::{Engine, Measured, beside_this_program};
+use wprof_bench::stats::{Spread, geometric_mean};
+
+/// Compares wprof with Wasmtime on the benchmark programs.
+#[derive(Parser)]
+struct Options {
+    /// What to measure.
+    #[arg(value_enum)]
+    what: What,
+    /// Rounds; each runs every engine once.
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+    /// Also the downloaded programs (`bench-wasm/download.sh`).
+    #[arg(long)]
+    real: bool,
+    /// Only programs whose name contains this.
+    #[arg(long, default_value = "")]
+    only: String,
+    /// The small inputs of the tests: a check of the benches, not a measurement.
+    #[arg(long)]
+    quick: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum What {
+    /// The program alone, from code that is compiled already.
+    Steady,
+    /// The whole process, from a cold start.
+    Cold,
+}
+
+/// What one engine measured for one program, by round.
+struct Column {
+    engine: Engine,
+    rounds: Vec<Measured>,
+}
+
+fn main() -> Result<()> {
+    let options = Options::parse();
+    let scratch = std::env::temp_dir().join(format!("wprof-compare-{}", std::process::id()));
+    std::fs::create_dir_all(&scratch).context("cannot make a scratch folder")?;
+    let result = compare(&options, &scratch);
+    std::fs::remove_dir_all(&scratch).context("cannot remove the scratch folder")?;
+    result
+}
+
+fn compare(options: &Options, scratch: &Path) -> Result<()> {
+    let mut programs = programs::own()?;
+    if options.real {
+        programs.extend(programs::real(scratch)?);
+    }
+    programs.retain(|p| p.name.contains(&options.only));
+    let engines = engines(options.what)?;
+    let figure = match options.what {
+        What::Steady => |m: &Measured| m.run,
+        What::Cold => |m: &Measured| m.whole,
+    };
+    print_head(&engines);
+    let mut ratios: Vec<Vec<f64>> = vec![Vec::new(); engines.len()];
+    for program in &programs {
+        let columns = measure(options, program, &engines, scratch)?;
+        let medians = print_row(program, &columns, figure);
+        for (all, ratio) in ratios.iter_mut().zip(medians) {
+            all.push(ratio);
+        }
+    }
+    let means: Vec<String> =
+        ratios.iter().map(|r| format!("**{:.3}**", geometric_mean(r.iter().copied()))).collect();
+    println!("| geometric mean | | {} |", means.join(" | "));
+    Ok(())
+}
+
+/// The reference first: the other columns are ratios to it.
+fn engines(what: What) -> Result<Vec<Engine>> {
+    let (peer, own) = (beside_this_program("peer")?, beside_this_program("own")?);
+    let theirs =
+        |name, options: &[&'static str]| Engine { name, runner: peer.clone(), options: options.to_vec() };
+    let ours =
+        |name, options: &[&'static str]| Engine { name, runner: own.clone(), options: options.to_vec() };
+    Ok(match what {
+        What::Steady => vec![
+            theirs("Wasmtime", &["--precompiled"]),
+            ours("off", &["--profile", "off", "--eager"]),
+            ours("exact", &["--profile", "exact", "--eager"]),
+            ours("blocks", &["--profile", "blocks", "--eager"]),
+        ],
+        What::Cold => vec![
+            theirs("Wasmtime", &[]),
+            theirs("Wasmtime, warm cache", &["--cache"]),
+            ours("off", &["--profile", "off"]),
+            ours("exact", &["--profile", "exact"]),
+        ],
+    })
+}
+
+fn measure(options: &Options, program: &Program, engines: &[Engine], scratch: &Path) -> Result<Vec<Column>> {
+    let args = if options.quick { &program.quick_args } else { &program.args };
+    let mut columns: Vec<Column> =
+        engines.iter().map(|engine| Column { engine: engine.clone(), rounds: Vec::new() }).collect();
+    let files: Vec<PathBuf> =
+        engines.iter().map(|engine| prepare(engine, program, scratch)).collect::<Result<_>>()?;
+    for _ in 0..options.rounds {
+        for (column, file) in columns.iter_mut().zip(&files) {
+            column.rounds.push(column.engine.run(program, file, args)?);
+        }
+    }
+    Ok(columns)
+}
+
+/// The file that an engine runs: the module, or machine code made from it beforehand.
+fn prepare(engine: &Engine, program: &Program, scratch: &Path) -> Result<PathBuf> {
+    if engine.options.contains(&"--cache") {
+        let args = &program.quick_args;
+        engine.run(program, &program.file, args)?;
+    }
+    if !engine.options.contains(&"--precompiled") {
+        return Ok(program.file.clone());
+    }
+    let compiled = scratch.join(format!("{}.cwasm", program.name));
+    let status =
+        std::process::Command::new(&engine.runner).arg("compile").arg(&program.file).arg(&compiled).status();
+    anyhow::ensure!(status?.success(), "{} could not compile {}", engine.name, program.name);
+    Ok(compiled)
+}
+
+fn print_head(engines: &[Engine]) {
+    let names: Vec<&str> = engines.iter().map(|e| e.name).collect();
+    println!("| program | {} ms | {} |", names[0], names.join(" | "));
+    println!("|---|---|{}", "---|".repeat(names.len()));
+}
+
+/// Prints a program's row; gives the median ratio of each engine to the first.
+fn print_row(program: &Program, columns: &[Column], figure: fn(&Measured) -> f64) -> Vec<f64> {
+    let values: Vec<Vec<f64>> = columns.iter().map(|c| c.rounds.iter().map(figure).collect()).collect();
+    let reference = Spread::of(&values[0]);
+    let mut medians = Vec::new();
+    let cells: Vec<String> = values
+        .iter()
+        .zip(columns)
+        .map(|(ours, column)| {
+            let ratio = Spread::of_ratios(ours, &values[0]);
+            medians.push(ratio.median);
+            let peak = Spread::of(&column.rounds.iter().map(|m| m.peak).collect::<Vec<_>>()).median;
+            format!("{:.3} ({:.2}–{:.2}), {peak:.0} MiB", ratio.median, ratio.min, ratio.max)
+        })
+        .collect();
+    println!("| {} | {:.1} | {} |", program.name, reference.median, cells.join(" | "));
+    medians
+}

@@ -1,0 +1,124 @@
+//! `own`: runs a WASI program in wprof as a library, and prints the time of each phase, as `peer` does for Wasmtime.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use clap::{Args, Parser, ValueEnum};
+use wprof::wasi::{self, WasiCtx, WasiCtxBuilder};
+use wprof::{Collect, Config, Engine, Linker, Module, ProfilingConfig, Result, Store};
+use wprof_bench::runner::print_times;
+
+#[derive(Parser)]
+#[command(about = "Runs a WASI program in wprof, for comparison with other engines")]
+enum Command {
+    /// Run a program; its output and exit code are passed on, 134 stands for a trap.
+    Run(Run),
+}
+
+#[derive(Args)]
+struct Run {
+    /// What is counted.
+    #[arg(long, value_enum, default_value_t = Profile::Off)]
+    profile: Profile,
+    /// Compile all functions while loading, so that the run is the program's alone.
+    #[arg(long)]
+    eager: bool,
+    /// A folder that the program may use, and the name that it sees: HOST[::GUEST].
+    #[arg(long = "dir", value_name = "HOST[::GUEST]")]
+    dirs: Vec<String>,
+    /// A variable of the program's environment.
+    #[arg(long = "env", value_name = "KEY=VALUE")]
+    env: Vec<String>,
+    /// Print the time of each phase to standard error.
+    #[arg(long)]
+    times: bool,
+    /// The module and its arguments; all that follows the module is the program's own.
+    #[arg(value_name = "FILE [ARGS]", trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+    command: Vec<String>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Profile {
+    /// Nothing.
+    Off,
+    /// Edges, by counters on chords.
+    Exact,
+    /// A counter at every block.
+    Blocks,
+    /// A counter on every edge.
+    Edges,
+}
+
+impl Profile {
+    fn config(self) -> ProfilingConfig {
+        match self {
+            Profile::Off => ProfilingConfig::Off,
+            Profile::Exact => ProfilingConfig::Exact(Collect::Edges),
+            Profile::Blocks => ProfilingConfig::Exact(Collect::Blocks),
+            Profile::Edges => ProfilingConfig::Exact(Collect::AllEdges),
+        }
+    }
+}
+
+fn main() -> Result<ExitCode> {
+    let Command::Run(options) = Command::parse();
+    // The main thread's stack is as small as the system's limit; deep recursion wants more.
+    std::thread::Builder::new()
+        .stack_size(64 << 20)
+        .spawn(move || run(&options))?
+        .join()
+        .expect("runs do not panic")
+}
+
+fn run(options: &Run) -> Result<ExitCode> {
+    let begin = Instant::now();
+    let engine = Engine::new(Config::new().profiling(options.profile.config()))?;
+    let module = Module::from_file(&engine, &options.command[0])?;
+    if options.eager {
+        module.compile_all()?;
+    }
+    let load = begin.elapsed();
+
+    let begin = Instant::now();
+    let mut linker: Linker<WasiCtx> = Linker::new(&engine);
+    wasi::add_to_linker(&mut linker, |context| context)?;
+    let mut store = Store::new(&engine, context(options)?);
+    let instance = linker.instantiate(&mut store, &module)?;
+    let start = instance.get_typed_func::<(), ()>(&mut store, "_start")?;
+    let instantiate = begin.elapsed();
+
+    let begin = Instant::now();
+    let outcome = start.call(&mut store, ());
+    let run = begin.elapsed();
+    let ms = |time: Duration| time.as_secs_f64() * 1e3;
+    if options.times {
+        print_times(ms(load), ms(instantiate), ms(run));
+    }
+    Ok(match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => match error.i32_exit() {
+            Some(code) => ExitCode::from(code as u8),
+            None => {
+                eprintln!("{error}");
+                ExitCode::from(134)
+            }
+        },
+    })
+}
+
+fn context(options: &Run) -> Result<WasiCtx> {
+    let mut builder = WasiCtxBuilder::new();
+    let name = PathBuf::from(&options.command[0]);
+    builder.inherit_stdio().arg(&name.file_name().unwrap_or_default().to_string_lossy())?;
+    builder.args(&options.command[1..])?;
+    for variable in &options.env {
+        let (key, value) = variable.split_once('=').unwrap_or((variable, ""));
+        builder.env(key, value)?;
+    }
+    for dir in &options.dirs {
+        let (host, guest) = dir.split_once("::").unwrap_or((dir, dir));
+        builder.preopened_dir(host, guest)?;
+    }
+    Ok(builder.build())
+}

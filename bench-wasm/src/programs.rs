@@ -1,0 +1,74 @@
+//! The tables of benchmark programs: our own (`programs/manifest.tsv`) and the downloaded (`inputs/real.tsv`).
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+/// One program with its arguments for benches.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// What it is called in tables.
+    pub name: String,
+    /// The module.
+    pub file: PathBuf,
+    /// Its arguments when it is measured.
+    pub args: Vec<String>,
+    /// Its arguments in a quick run.
+    pub quick_args: Vec<String>,
+    /// Folders for it: host path and the name that it sees.
+    pub dirs: Vec<(PathBuf, String)>,
+    /// The exit code that says it did its work.
+    pub exit_code: i32,
+}
+
+/// The folder of this package.
+pub fn home() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Our own programs that have arguments for benches.
+///
+/// # Errors
+/// If the table cannot be read.
+pub fn own() -> Result<Vec<Program>> {
+    let folder = home().join("programs");
+    read(&folder.join("manifest.tsv"), &folder, &[])
+}
+
+/// The downloaded programs that are there, writing to `out`.
+///
+/// # Errors
+/// If the table cannot be read.
+pub fn real(out: &Path) -> Result<Vec<Program>> {
+    let inputs = home().join("inputs");
+    let dirs = [(inputs.clone(), "/in".to_string()), (out.to_path_buf(), "/out".to_string())];
+    let mut programs = read(&inputs.join("real.tsv"), &home().join("downloads"), &dirs)?;
+    programs.retain(|p| p.file.exists());
+    Ok(programs)
+}
+
+fn read(table: &Path, folder: &Path, dirs: &[(PathBuf, String)]) -> Result<Vec<Program>> {
+    let text = std::fs::read_to_string(table).with_context(|| format!("cannot read {}", table.display()))?;
+    let mut programs = Vec::new();
+    for line in text.lines().filter(|l| !l.starts_with('#')).skip(1) {
+        let fields: Vec<&str> = line.split('\t').collect();
+        let [name, program, quick, bench, code, ..] = fields[..] else {
+            anyhow::bail!("{}: too few columns in {line:?}", table.display());
+        };
+        if bench == "-" {
+            continue;
+        }
+        let words = |text: &str| text.split_whitespace().map(str::to_string).collect();
+        programs.push(Program {
+            name: name.into(),
+            file: folder.join(format!("{program}.wasm")),
+            args: words(bench),
+            quick_args: words(quick),
+            dirs: dirs.to_vec(),
+            exit_code: code
+                .parse()
+                .with_context(|| format!("{}: bad exit code {code:?}", table.display()))?,
+        });
+    }
+    Ok(programs)
+}

@@ -1,0 +1,37 @@
+//! `wprof merge`: the sum of several runs.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use wprof_profiler::Profile;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Counts are added, runs are listed, and a function that ran in any of them is in the sum.
+
+Example:
+  wprof run -q -o a.wprof json.wasm 20 2
+  wprof run -q -o b.wprof json.wasm 300 1
+  wprof merge a.wprof b.wprof -o both.wprof")]
+pub struct MergeArgs {
+    /// Profiles of one module
+    #[arg(value_name = "PROFILE", required = true, num_args = 2..)]
+    profiles: Vec<PathBuf>,
+    /// Where to write the sum
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+}
+
+pub fn execute(args: &MergeArgs) -> Result<()> {
+    let mut sum: Option<Profile> = None;
+    for path in &args.profiles {
+        let next = super::read_profile(path)?;
+        match &mut sum {
+            None => sum = Some(next),
+            Some(sum) => sum.merge(&next).with_context(|| path.display().to_string())?,
+        }
+    }
+    let sum = sum.context("give at least two profiles")?;
+    super::write_profile(&sum, &args.output)
+}

@@ -1,0 +1,63 @@
+//! The subcommands, one file each.
+
+mod annotate;
+mod explain;
+mod export;
+mod merge;
+mod report;
+mod run;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Result, anyhow};
+use clap::Subcommand;
+use wprof_profiler::{FileError, Profile};
+
+use crate::render::screen::ColorChoice;
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run a program and profile it
+    Run(run::RunArgs),
+    /// Show where a profile's instructions went
+    Report(report::ReportArgs),
+    /// Show one function with the counts of its blocks and edges
+    Annotate(annotate::AnnotateArgs),
+    /// Show how a function is compiled and where its counters are
+    Explain(explain::ExplainArgs),
+    /// Add up profiles of one module
+    Merge(merge::MergeArgs),
+    /// Write a profile in a format that other tools read
+    Export(export::ExportArgs),
+}
+
+impl Command {
+    /// Does it. The exit code is 0 but for `run`, where it is the program's.
+    pub fn execute(self, color: ColorChoice) -> Result<ExitCode> {
+        match self {
+            Command::Run(args) => return run::execute(args, color),
+            Command::Report(args) => report::execute(&args, color)?,
+            Command::Annotate(args) => annotate::execute(&args, color)?,
+            Command::Explain(args) => explain::execute(&args)?,
+            Command::Merge(args) => merge::execute(&args)?,
+            Command::Export(args) => export::execute(&args)?,
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Reads a profile; errors name the file.
+fn read_profile(path: &Path) -> Result<Profile> {
+    Profile::read(path).map_err(|error| match error {
+        // These name it already.
+        FileError::Io { .. } => anyhow!("{error}"),
+        _ => anyhow!("{}: {error}", path.display()),
+    })
+}
+
+/// Writes a profile; errors name the file.
+fn write_profile(profile: &Profile, path: &Path) -> Result<()> {
+    profile.write(path).map_err(|error| anyhow!("{error}"))
+}

@@ -1,0 +1,65 @@
+//! Ctrl-C, and other polite requests to end: the first stops the program and keeps its profile.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use signal_hook::low_level::emulate_default_handler;
+use wprof::InterruptHandle;
+
+/// How long the program may take to stop before we say what else can be done.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Waits for signals.
+pub struct Interruption {
+    state: Arc<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// The first signal; 0 if there was none.
+    signal: AtomicI32,
+    /// Whether the program has ended.
+    ended: AtomicBool,
+}
+
+impl Interruption {
+    /// From now on the first signal interrupts what `handle` belongs to, and the next one ends the process.
+    ///
+    /// # Errors
+    /// If the system has no thread or signal handler for us.
+    pub fn watch(handle: InterruptHandle) -> Result<Self> {
+        let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).context("cannot handle signals")?;
+        let state = Arc::new(State::default());
+        let seen = state.clone();
+        let wait = move || signals.forever().for_each(|signal| act(signal, &seen, &handle));
+        thread::Builder::new().name("signals".to_owned()).spawn(wait).context("cannot start a thread")?;
+        Ok(Self { state })
+    }
+
+    /// The signal that came while the program ran.
+    pub fn end(self) -> Option<i32> {
+        self.state.ended.store(true, Ordering::SeqCst);
+        Some(self.state.signal.load(Ordering::SeqCst)).filter(|&signal| signal != 0)
+    }
+}
+
+fn act(signal: i32, state: &Arc<State>, handle: &InterruptHandle) {
+    if state.ended.load(Ordering::SeqCst) || state.signal.swap(signal, Ordering::SeqCst) != 0 {
+        // Does not return for these signals.
+        let _ = emulate_default_handler(signal);
+        return;
+    }
+    handle.interrupt();
+    let state = state.clone();
+    thread::spawn(move || {
+        thread::sleep(PATIENCE);
+        if !state.ended.load(Ordering::SeqCst) {
+            eprintln!("wprof: the program waits for its input or for time to pass: interrupt again to kill it");
+        }
+    });
+}

@@ -1,0 +1,129 @@
+//! Which function is called, with which arguments.
+
+use anyhow::{Context, Result, bail};
+use wprof::wasi::WasiCtx;
+use wprof::{Error, ExternType, Func, FuncType, Instance, Store, Val, ValType};
+
+use crate::output;
+
+/// What a command exports for us to call.
+const START: &str = "_start";
+
+/// What a library exports to be called before anything else.
+const INITIALIZE: &str = "_initialize";
+
+/// Calls `_start`.
+///
+/// # Errors
+/// If there is none. The inner error is the program's.
+pub fn start(store: &mut Store<WasiCtx>, instance: Instance) -> Result<Result<(), Error>> {
+    let Some(start) = instance.get_func(&mut *store, START) else {
+        bail!("the module has no `{START}`: call a function with --invoke{}", exported(store, instance));
+    };
+    Ok(start.call(store, &[], &mut []))
+}
+
+/// Calls an exported function and prints its results, one a line.
+///
+/// # Errors
+/// If there is none, or the arguments do not fit. The inner error is the program's.
+pub fn function(
+    store: &mut Store<WasiCtx>,
+    instance: Instance,
+    name: &str,
+    args: &[String],
+) -> Result<Result<(), Error>> {
+    let Some(func) = instance.get_func(&mut *store, name) else {
+        bail!("no function is exported as `{name}`{}", exported(store, instance));
+    };
+    let params = arguments(name, &func.ty(&*store), args)?;
+    Ok(match initialize(store, instance).and_then(|()| results(store, func, &params)) {
+        Ok(lines) => {
+            output::print(&lines)?;
+            Ok(())
+        }
+        Err(error) => Err(error),
+    })
+}
+
+fn initialize(store: &mut Store<WasiCtx>, instance: Instance) -> Result<(), Error> {
+    match instance.get_func(&mut *store, INITIALIZE) {
+        Some(initialize) => initialize.call(store, &[], &mut []),
+        None => Ok(()),
+    }
+}
+
+fn results(store: &mut Store<WasiCtx>, func: Func, params: &[Val]) -> Result<String, Error> {
+    let mut results: Vec<Val> = func.ty(&*store).results().map(Val::default_for).collect();
+    func.call(store, params, &mut results)?;
+    Ok(results.iter().map(|value| format!("{}\n", shown(value))).collect())
+}
+
+/// The functions that can be called, for error messages.
+fn exported(store: &Store<WasiCtx>, instance: Instance) -> String {
+    let exports = instance.module(store).exports();
+    let functions = exports.filter_map(|export| match export.ty() {
+        ExternType::Func(ty) => Some(format!("\n  {} {ty}", export.name())),
+        _ => None,
+    });
+    match functions.collect::<String>() {
+        list if list.is_empty() => "; it exports no functions".to_owned(),
+        list => format!("; it exports{list}"),
+    }
+}
+
+fn arguments(name: &str, ty: &FuncType, args: &[String]) -> Result<Vec<Val>> {
+    let wanted = ty.params().len();
+    if args.len() != wanted {
+        bail!("`{name}` is {ty}: give {wanted} arguments, not {}", args.len());
+    }
+    let parse = |(ty, text): (ValType, &String)| value(ty, text).with_context(|| format!("argument `{text}`"));
+    ty.params().zip(args).map(parse).collect()
+}
+
+/// A value of a type: integers in decimal or `0x…`, signed or not.
+fn value(ty: ValType, text: &str) -> Result<Val> {
+    Ok(match ty {
+        ValType::I32 => Val::I32(integer(text, 32)? as i32),
+        ValType::I64 => Val::I64(integer(text, 64)? as i64),
+        ValType::F32 => Val::F32(text.parse::<f32>().context("give an f32 such as 1.5")?.to_bits()),
+        ValType::F64 => Val::F64(text.parse::<f64>().context("give an f64 such as 1.5")?.to_bits()),
+        ValType::V128 | ValType::Ref(_) => bail!("a {ty} cannot be given on the command line"),
+    })
+}
+
+/// An integer that fits `bits` bits with or without a sign.
+fn integer(text: &str, bits: u32) -> Result<i128> {
+    let (sign, digits) = text.strip_prefix('-').map_or((1, text), |digits| (-1, digits));
+    let parsed = match digits.strip_prefix("0x") {
+        Some(hex) => i128::from_str_radix(hex, 16),
+        None => digits.parse::<i128>(),
+    };
+    let number = parsed.ok().filter(|number| *number >= 0).map(|number| sign * number);
+    let fits = |number: &i128| (-(1_i128 << (bits - 1))..1 << bits).contains(number);
+    number.filter(fits).with_context(|| format!("give an integer of {bits} bits"))
+}
+
+fn shown(value: &Val) -> String {
+    match value {
+        Val::I32(value) => value.to_string(),
+        Val::I64(value) => value.to_string(),
+        Val::F32(bits) => f32::from_bits(*bits).to_string(),
+        Val::F64(bits) => f64::from_bits(*bits).to_string(),
+        Val::V128(bits) => format!("{bits:#034x}"),
+        Val::FuncRef(func) => if func.is_some() { "<function>" } else { "null" }.to_owned(),
+        Val::ExternRef(value) => if value.is_some() { "<external>" } else { "null" }.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_are_signed_or_not_and_must_fit() {
+        let i32 = |text: &str| integer(text, 32).ok().map(|number| number as i32);
+        assert_eq!(["-1", "4294967295", "0xffffffff", "-0x80000000"].map(i32), [-1, -1, -1, i32::MIN].map(Some));
+        assert_eq!(["4294967296", "-2147483649", "--1", "-+1", "", "1.0", "0x"].map(i32), [None; 7]);
+    }
+}

@@ -1,0 +1,115 @@
+//! `wprof run`: a program in place of any other runtime, and its profile.
+//!
+//! Invariant: the program's own input, output and exit code are untouched; what we say goes to standard error,
+//! after the program.
+
+mod args;
+mod ending;
+mod interruption;
+mod invoke;
+mod program;
+
+use std::io;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::UNIX_EPOCH;
+
+use anyhow::{Result, bail};
+use wprof::{Config, Engine, Module, StoreLimits};
+use wprof_profiler::{Profile, Run};
+
+pub use args::{ProfileArgs, RunArgs};
+use program::Outcome;
+
+use crate::modules;
+use crate::render::numbers::{count_of, duration};
+use crate::render::page::Page;
+use crate::render::screen::{ColorChoice, Screen};
+use crate::render::view::View;
+use crate::render::{runs, summary};
+
+pub fn execute(args: RunArgs, color: ColorChoice) -> Result<ExitCode> {
+    if let Some(path) = &args.output {
+        check_output(path, &args)?;
+    }
+    let engine = Engine::new(&config(&args)).map_err(modules::failure)?;
+    let module = modules::load(&engine, args.module())?;
+    let mut outcome = program::run(&args, &module)?;
+    ending::report(&outcome);
+    let mut profile = outcome.profile.take();
+    if let Some(profile) = &mut profile {
+        complete(profile, &args, &outcome);
+    }
+    if !args.quiet {
+        summarize(&args, &module, &outcome, profile.as_ref(), color);
+    }
+    if let (Some(path), Some(profile)) = (&args.output, &profile) {
+        super::write_profile(profile, path)?;
+    }
+    Ok(ending::exit_code(&outcome))
+}
+
+/// Finds out before a long run that its profile could not be written after it.
+fn check_output(path: &Path, args: &RunArgs) -> Result<()> {
+    if !args.profile.is_complete() {
+        bail!("there is no profile to write to {}: leave out -o, --profile off and --collect", path.display());
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    if path.is_dir() || folder.is_some_and(|folder| !folder.is_dir()) {
+        bail!("cannot write a profile to {}: give a file in a folder that exists", path.display());
+    }
+    Ok(())
+}
+
+fn config(args: &RunArgs) -> Config {
+    let mut config = Config::new();
+    let limits = StoreLimits {
+        memory_size: args.max_memory,
+        memory64_size: args.max_memory,
+        table_elements: args.max_table_elements,
+        ..StoreLimits::default()
+    };
+    config.profiling(args.profile.profiling()).limits(limits);
+    config
+}
+
+/// Adds to a profile what only we know.
+fn complete(profile: &mut Profile, args: &RunArgs, outcome: &Outcome) {
+    profile.program = args.module().display().to_string();
+    profile.runs = vec![Run {
+        started: outcome.started.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
+        tool: concat!("wprof ", env!("CARGO_PKG_VERSION")).to_owned(),
+        machine: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
+        args: args.program_args(),
+        ending: outcome.ending.clone(),
+        wall_ns: Some(nanoseconds(outcome.wall)),
+    }];
+}
+
+fn nanoseconds(duration: std::time::Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn summarize(
+    args: &RunArgs,
+    module: &Module,
+    outcome: &Outcome,
+    profile: Option<&Profile>,
+    color: ColorChoice,
+) {
+    let mut page = Page::new(Screen::of(io::stderr(), color));
+    let name = args.module().file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let wall = duration(nanoseconds(outcome.wall));
+    let title = format!("{name} {} after {wall}", runs::ending(&outcome.ending));
+    match profile {
+        Some(profile) => summary::write(&mut page, &View::new(profile, Some(module)), &title),
+        None if args.verbose => summary::write_title(&mut page, &title),
+        None => {}
+    }
+    if args.verbose {
+        let (functions, bytes) = module.compiled();
+        let compiled = count_of(functions as u64, "function");
+        summary::write_detail(&mut page, &format!("{compiled} compiled to {}", count_of(bytes as u64, "byte")));
+    }
+    eprint!("{}", page.into_text());
+}

@@ -1,0 +1,89 @@
+//! The program, on a thread of its own: it has a large stack, and signals do not meet it.
+
+use std::panic::resume_unwind;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use anyhow::{Context, Result};
+use wprof::wasi::{self, WasiCtx, WasiCtxBuilder};
+use wprof::{Error, Instance, Linker, Module, Store};
+use wprof_profiler::{Ending, Profile};
+
+use super::args::RunArgs;
+use super::interruption::Interruption;
+use super::{ending, invoke};
+use crate::modules::failure;
+
+/// How a run went.
+pub struct Outcome {
+    /// When it started.
+    pub started: SystemTime,
+    /// How long it took, loading not included.
+    pub wall: Duration,
+    /// How it ended.
+    pub ending: Ending,
+    /// Why, if it did not just return or exit.
+    pub error: Option<Error>,
+    /// The signal that interrupted it.
+    pub signal: Option<i32>,
+    /// What was counted.
+    pub profile: Option<Profile>,
+}
+
+/// Runs the program to its end, whatever that is.
+///
+/// # Errors
+/// If it could not even be started.
+pub fn run(args: &RunArgs, module: &Module) -> Result<Outcome> {
+    let wasi = wasi(args)?;
+    let thread = thread::Builder::new().name("program".to_owned()).stack_size(args.max_stack as usize);
+    thread::scope(|scope| {
+        let program = thread.spawn_scoped(scope, || start(args, module, wasi)).context("cannot start a thread")?;
+        program.join().unwrap_or_else(|panic| resume_unwind(panic))
+    })
+}
+
+fn wasi(args: &RunArgs) -> Result<WasiCtx> {
+    let mut builder = WasiCtxBuilder::new();
+    builder.inherit_stdio();
+    for arg in args.program_args() {
+        builder.arg(&arg).map_err(failure)?;
+    }
+    for (name, value) in &args.env {
+        builder.env(name, value).map_err(failure)?;
+    }
+    for folder in &args.dirs {
+        builder.preopened_dir(&folder.host, &folder.guest).map_err(failure)?;
+    }
+    Ok(builder.build())
+}
+
+fn start(args: &RunArgs, module: &Module, wasi: WasiCtx) -> Result<Outcome> {
+    let mut linker = Linker::new(module.engine());
+    wasi::add_to_linker(&mut linker, |wasi: &mut WasiCtx| wasi).map_err(failure)?;
+    let mut store = Store::try_new(module.engine(), wasi).map_err(failure)?;
+    // Plain code has no polls: there Ctrl-C does what it does without us.
+    let interruption = match args.profile.is_on() {
+        true => Some(Interruption::watch(store.interrupt_handle())?),
+        false => None,
+    };
+    let (started, clock) = (SystemTime::now(), Instant::now());
+    let instance = linker.instantiate(&mut store, module).map_err(failure)?;
+    let ended = call(args, &mut store, instance)?;
+    let wall = clock.elapsed();
+    let signal = interruption.and_then(|interruption| interruption.end());
+    let profile = match args.profile.is_complete() {
+        true => Some(instance.profile(&store).map_err(failure)?),
+        false => None,
+    };
+    let ending = ending::of(&ended, signal);
+    Ok(Outcome { started, wall, ending, error: ended.err(), signal, profile })
+}
+
+/// The outer error is ours: there is nothing to call. The inner one is the program's.
+fn call(args: &RunArgs, store: &mut Store<WasiCtx>, instance: Instance) -> Result<Result<(), Error>> {
+    match &args.invoke {
+        Some(name) => invoke::function(store, instance, name, args.rest()),
+        None => invoke::start(store, instance),
+    }
+}

@@ -1,0 +1,226 @@
+//! A function's instructions with the counts of its blocks and edges in the margin.
+//!
+//! Invariant: each block and each edge of a branch appears once, also if it has no instructions.
+
+use wprof_profiler::{BlockId, EdgeProfile, FunctionProfile};
+
+use super::branches::{way, ways_out};
+use super::numbers::{count_of, grouped, percent};
+use super::page::{Ink, Page, Span, plain, span};
+use super::view::{SourceLine, View};
+use crate::disassembly::Line;
+use crate::names;
+use crate::sources::Sources;
+
+/// A function and all that is known of it.
+#[derive(Debug)]
+pub struct Annotated<'a> {
+    /// The profile and the module.
+    pub view: View<'a>,
+    /// The function.
+    pub function: &'a FunctionProfile,
+    /// Its instructions.
+    pub code: Vec<Line>,
+    /// Where source lines are found.
+    pub sources: Sources,
+}
+
+/// Writes the function.
+pub fn write(page: &mut Page, annotated: Annotated<'_>) {
+    let Annotated { view, function, code, sources } = annotated;
+    write_head(page, &view, function);
+    let mut writer = Writer::new(page, view, function, sources);
+    for line in &code {
+        writer.line(line);
+    }
+    writer.end();
+}
+
+fn write_head(page: &mut Page, view: &View<'_>, function: &FunctionProfile) {
+    page.line(&[span(view.name(function.index), Ink::Name), plain(format!("  (function {})", function.index))]);
+    let ops = function.ops();
+    let blocks = count_of(function.blocks.len() as u64, "block");
+    page.line(&[plain(format!(
+        "  {} in {}, {} of all; {blocks}, {}",
+        count_of(ops, "instruction"),
+        count_of(function.calls(), "call"),
+        percent(ops, view.ops),
+        count_of(function.cost.counters, "counter"),
+    ))]);
+    page.gap();
+}
+
+/// Width of the names of blocks.
+const BLOCK_WIDTH: usize = 5;
+
+/// Width of offsets, with a gap.
+const OFFSET_WIDTH: usize = 10;
+
+/// What stands left of a line.
+#[derive(Default)]
+struct Margin {
+    count: Span,
+    block: Span,
+    offset: Option<u32>,
+}
+
+impl Margin {
+    fn count(count: u64, ink: Ink) -> Self {
+        Self { count: span(grouped(count), ink), ..Self::default() }
+    }
+}
+
+/// Where in the function the text has come to.
+struct Writer<'a, 'p> {
+    page: &'p mut Page,
+    view: View<'a>,
+    function: &'a FunctionProfile,
+    sources: Sources,
+    counts: Vec<u64>,
+    ops: Vec<u64>,
+    /// Instructions executed in the whole function.
+    all_ops: u64,
+    /// The edges out of each block.
+    ways: Vec<Vec<&'a EdgeProfile>>,
+    /// Width of the counts in the margin.
+    width: usize,
+    /// The next block to begin.
+    next: usize,
+    /// The block whose instructions are being written.
+    open: Option<usize>,
+    source: Option<SourceLine>,
+}
+
+impl<'a, 'p> Writer<'a, 'p> {
+    fn new(page: &'p mut Page, view: View<'a>, function: &'a FunctionProfile, sources: Sources) -> Self {
+        let (counts, ops) = (function.block_counts(), function.block_ops());
+        let largest = counts.iter().copied().max().unwrap_or(0);
+        let width = grouped(largest).len().max(9);
+        page.line(&[span(format!("{:>width$}  block", "times"), Ink::Faint)]);
+        let (all_ops, ways) = (function.ops(), ways_out(function));
+        let (next, open, source) = (0, None, None);
+        Self { page, view, function, sources, counts, ops, all_ops, ways, width, next, open, source }
+    }
+
+    /// One line of the disassembly.
+    fn line(&mut self, line: &Line) {
+        let margin = line.offset.and_then(|offset| {
+            self.close_before(offset);
+            if !line.is_structure() {
+                self.source_line(offset);
+            }
+            self.begin_at(offset)
+        });
+        // Dead code, and lines that are only syntax.
+        let ink = if self.open.is_some() { Ink::Plain } else { Ink::Faint };
+        let margin = Margin { offset: line.offset, ..margin.unwrap_or_default() };
+        self.write(margin, span(line.text.clone(), ink));
+        if let Some(offset) = line.offset {
+            self.ended_frames(offset);
+        }
+    }
+
+    /// Ends what is open.
+    fn end(&mut self) {
+        self.close_before(u32::MAX);
+        let rest = self.next..self.function.blocks.len();
+        rest.for_each(|block| self.empty_block(block));
+    }
+
+    fn write(&mut self, margin: Margin, text: Span) {
+        let Margin { count, block, offset } = margin;
+        let pad = |width: usize, cell: &Span| plain(" ".repeat(width.saturating_sub(cell.width())));
+        let (left, right) = (pad(self.width, &count), pad(BLOCK_WIDTH, &block));
+        let mut line = vec![left, count, plain("  "), block, right, plain("  ")];
+        if self.page.screen().is_wide() {
+            let offset = offset.map(|offset| format!("{offset:#x}")).unwrap_or_default();
+            line.push(span(format!("{offset:<OFFSET_WIDTH$}"), Ink::Faint));
+        }
+        line.push(text);
+        self.page.line(&line);
+    }
+
+    /// Width of all that stands left of the instructions.
+    fn margin_width(&self) -> usize {
+        let offset = if self.page.screen().is_wide() { OFFSET_WIDTH } else { 0 };
+        self.width + 2 + BLOCK_WIDTH + 2 + offset
+    }
+
+    /// Shows the edges of the open block if its code ends at or before `offset`.
+    fn close_before(&mut self, offset: u32) {
+        let ended = |block: &usize| self.function.blocks[*block].code.end <= offset;
+        if let Some(block) = self.open.filter(ended) {
+            self.open = None;
+            self.edges(block);
+        }
+    }
+
+    /// Begins the block at `offset`, if one does, and gives its place in the margin. Blocks without code that
+    /// begin before are shown at once.
+    fn begin_at(&mut self, offset: u32) -> Option<Margin> {
+        while let Some(block) = self.function.blocks.get(self.next).filter(|b| b.code.start <= offset) {
+            let index = self.next;
+            self.next += 1;
+            if block.code.end > offset {
+                self.open = Some(index);
+                return Some(self.margin(index));
+            }
+            self.empty_block(index);
+        }
+        None
+    }
+
+    fn empty_block(&mut self, block: usize) {
+        self.write(self.margin(block), span("(no instructions)", Ink::Faint));
+        self.edges(block);
+    }
+
+    fn margin(&self, block: usize) -> Margin {
+        let count = self.counts[block];
+        let ink = if count == 0 { Ink::Faint } else { Ink::of_share(self.ops[block], self.all_ops) };
+        let block = span(BlockId::new(block).to_string(), Ink::Strong);
+        Margin { count: span(grouped(count), ink), block, offset: None }
+    }
+
+    /// The edges of a block, unless it can only go on to the next one.
+    fn edges(&mut self, block: usize) {
+        let edges = std::mem::take(&mut self.ways[block]);
+        if let [only] = edges[..]
+            && only.to == BlockId::new(block + 1)
+        {
+            return;
+        }
+        let left = edges.iter().map(|edge| edge.count).fold(0, u64::saturating_add);
+        for edge in edges {
+            let ink = if edge.count == 0 { Ink::Faint } else { Ink::Plain };
+            let to = if edge.to == self.function.exit() { "exit".to_owned() } else { edge.to.to_string() };
+            let share = percent(edge.count, left);
+            let text = format!("     └ {:<9} → {to:<5} {share:>6}", way(edge.kind));
+            self.write(Margin::count(edge.count, ink), span(text, Ink::Faint));
+        }
+    }
+
+    /// The frames that ended at an instruction.
+    fn ended_frames(&mut self, offset: u32) {
+        let here = self.function.exits.iter().filter(|exit| exit.offset == offset);
+        let frames = here.map(|exit| exit.count).fold(0, u64::saturating_add);
+        if frames > 0 {
+            let text = format!("     ✗ {} ended here", if frames == 1 { "call" } else { "calls" });
+            self.write(Margin::count(frames, Ink::Bad), span(text, Ink::Bad));
+        }
+    }
+
+    /// The source line of the code at `offset`, if it is another than before.
+    fn source_line(&mut self, offset: u32) {
+        let line = self.view.line(offset);
+        if line.is_none() || line == self.source {
+            return;
+        }
+        self.source = line;
+        let Some(line) = &self.source else { return };
+        let text = self.sources.text(line).map(|text| names::harmless(&text.trim().replace('\t', " ")));
+        let margin = " ".repeat(self.margin_width());
+        let place = span(format!("{margin}{line}"), Ink::Warm);
+        self.page.line(&[place, plain("  "), span(text.unwrap_or_default(), Ink::Strong)]);
+    }
+}

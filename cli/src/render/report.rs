@@ -1,0 +1,52 @@
+//! The whole of a profile on one page.
+
+use wprof_profiler::HostCalls;
+
+use super::functions::{self, Order};
+use super::numbers::grouped;
+use super::page::{Ink, Page, plain, span};
+use super::table::{Side, Table};
+use super::view::View;
+use super::{blocks, branches, counters, loops, runs, summary};
+use crate::names;
+
+/// The report, `top` rows in each table; functions in the order given, or else in both.
+pub fn write(page: &mut Page, view: &View<'_>, top: usize, order: Option<Order>) {
+    let screen = page.screen();
+    runs::write(page, view);
+    page.gap();
+    summary::write_totals(page, view);
+    for shown in [Order::Instructions, Order::Calls].into_iter().filter(|&o| order.is_none_or(|only| only == o)) {
+        section(page, title(shown), &functions::table(view, shown, top, screen));
+    }
+    section(page, "Hottest loops", &loops::table(view, top, screen));
+    section(page, "Hottest blocks", &blocks::table(view, top));
+    section(page, "Most frequent branches", &branches::table(view, top));
+    section(page, "Calls to the host", &host_calls(&view.profile.host_calls, top));
+    section(page, "What counting cost", &counters::table(&view.profile.counter_costs()));
+}
+
+fn title(order: Order) -> &'static str {
+    match order {
+        Order::Instructions => "Functions by instructions executed",
+        Order::Calls => "Functions by calls",
+    }
+}
+
+fn section(page: &mut Page, title: &str, table: &Table) {
+    if !table.is_empty() {
+        page.heading(title);
+        page.table(table);
+    }
+}
+
+fn host_calls(calls: &[HostCalls], top: usize) -> Table {
+    let mut sorted: Vec<&HostCalls> = calls.iter().collect();
+    sorted.sort_by_key(|call| std::cmp::Reverse(call.count));
+    let mut table = Table::new(&[("calls", Side::Right), ("function", Side::Left)]);
+    for call in sorted.into_iter().take(top) {
+        let name = names::harmless(&format!("{}::{}", call.module, call.name));
+        table.row(vec![plain(grouped(call.count)), span(name, Ink::Name)]);
+    }
+    table
+}

@@ -1,0 +1,58 @@
+//! Random numbers that are the same everywhere: a seed names a test case for good.
+
+/// SplitMix64.
+#[derive(Clone, Debug)]
+pub struct Rng(u64);
+
+impl Rng {
+    /// A sequence of its own for each seed.
+    pub fn new(seed: u64) -> Rng {
+        let mut rng = Rng(seed ^ 0x5851_f42d_4c95_7f2d);
+        rng.next();
+        rng
+    }
+
+    /// The next 64 bits.
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        mix(self.0)
+    }
+
+    /// A number below `n`, which is not zero.
+    pub fn below(&mut self, n: usize) -> usize {
+        (self.next() % n as u64) as usize
+    }
+
+    /// True in `percent` of 100 cases.
+    pub fn chance(&mut self, percent: usize) -> bool {
+        self.below(100) < percent
+    }
+
+    /// One of several.
+    pub fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        from[self.below(from.len())]
+    }
+
+    /// An integer that is likely to be a special case.
+    pub fn integer(&mut self) -> i64 {
+        match self.below(8) {
+            0 => 0,
+            1 => self.pick(&[1, -1, i64::MAX, i64::MIN, i64::from(i32::MAX), i64::from(i32::MIN)]),
+            2 => self.next() as i64,
+            3 => i64::from(self.next() as i32),
+            _ => self.below(24) as i64 - 4,
+        }
+    }
+
+    /// Bytes to make something from.
+    pub fn bytes(&mut self, count: usize) -> Vec<u8> {
+        (0..count.div_ceil(8)).flat_map(|_| self.next().to_le_bytes()).collect()
+    }
+}
+
+/// Spreads the bits of `z`.
+pub fn mix(mut z: u64) -> u64 {
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}

