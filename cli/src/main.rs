@@ -25,7 +25,7 @@ use render::screen::ColorChoice;
 struct Cli {
     #[command(subcommand)]
     command: Command,
-    /// When to colour what is shown
+    /// When to colour what is shown; auto: on terminals, unless NO_COLOR is set
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t)]
     color: ColorChoice,
 }

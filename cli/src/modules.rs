@@ -52,7 +52,10 @@ pub fn of_profile(profile: &Profile, path: Option<&Path>) -> Result<Module> {
     }
     let module = load(&plain_engine()?, path)?;
     if module.hash() != profile.module_hash {
-        bail!("{} is not the module that ran, or has changed since: give the one that ran with --module", path.display());
+        bail!(
+            "{} is not the module that ran, or has changed since: give the one that ran with --module",
+            path.display()
+        );
     }
     Ok(module)
 }

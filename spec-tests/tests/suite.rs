@@ -4,6 +4,7 @@
 //! with the counts that the README states.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -12,21 +13,18 @@ use wprof_spec_tests::mode::Mode;
 use wprof_spec_tests::script::{self, Tally};
 use wprof_spec_tests::skips::{self, Skip};
 
-/// The proposals beyond 2.0, and those that became part of it and have scripts of their own.
-const PROPOSALS: [Proposal; 12] = [
+/// The proposals beyond the core of 2.0. Version 1 and the proposals that became 2.0 add nothing to its scripts.
+const PROPOSALS: [Proposal; 6] = [
     Proposal::Simd,
     Proposal::RelaxedSimd,
     Proposal::TailCall,
     Proposal::ExtendedConst,
     Proposal::MultiMemory,
     Proposal::Memory64,
-    Proposal::MultiValue,
-    Proposal::MutableGlobal,
-    Proposal::NontrappingFloatToIntConversions,
-    Proposal::SignExtensionOps,
-    Proposal::BulkMemoryOperations,
-    Proposal::ReferenceTypes,
 ];
+
+/// Scripts of ours or copied from elsewhere: a folder per group.
+const MORE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts");
 
 /// Stack of the thread that a script runs on. Scripts use it up on purpose.
 const STACK: usize = 4 << 20;
@@ -47,8 +45,8 @@ fn main() {
     let skips = skips::all();
     let counts = Counts::default();
     let mut trials = vec![known_files(skips.clone())];
-    for mode in Mode::ALL {
-        trials.extend(scripts().map(|(group, file)| trial(group, file, mode, &skips, &counts)));
+    for (group, file) in scripts() {
+        trials.extend(Mode::ALL.map(|mode| trial(&group, &file, mode, &skips, &counts)));
     }
     let conclusion = libtest_mimic::run(&arguments, trials);
     summary(&counts.lock().expect("no test panics holding it"));
@@ -57,9 +55,25 @@ fn main() {
 
 /// All scripts with the names of their groups.
 fn scripts() -> impl Iterator<Item = (String, TestFile<'static>)> {
-    let core = [("v1", SpecVersion::V1), ("v2", SpecVersion::V2)];
-    let core = core.into_iter().flat_map(|(group, version)| spec(version).map(move |f| (group.into(), f)));
-    core.chain(PROPOSALS.into_iter().flat_map(|p| proposal(p).map(move |file| (p.to_string(), file))))
+    let core = spec(SpecVersion::V2).map(|file| ("core".to_string(), file));
+    let proposals = PROPOSALS.into_iter().flat_map(|p| proposal(p).map(move |file| (p.to_string(), file)));
+    core.chain(proposals).chain(more())
+}
+
+/// The scripts in `MORE`.
+fn more() -> impl Iterator<Item = (String, TestFile<'static>)> {
+    let list = |folder: &Path| -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(folder).expect("a folder of this crate");
+        entries.map(|entry| entry.expect("readable").path()).collect()
+    };
+    let groups = list(Path::new(MORE)).into_iter().filter(|path| path.is_dir());
+    groups.flat_map(move |group| list(&group)).map(|path| {
+        let name = |path: &Path| path.file_name().expect("a file").to_string_lossy().into_owned();
+        let group = name(path.parent().expect("in a folder"));
+        // Read once in the life of the process.
+        let contents = std::fs::read_to_string(&path).expect("a script is text").leak();
+        (group.clone(), TestFile { parent: group, name: name(&path), contents })
+    })
 }
 
 fn name(group: &str, file: &TestFile<'_>) -> String {
@@ -77,10 +91,11 @@ fn known_files(skips: Vec<Skip>) -> Trial {
     })
 }
 
-fn trial(group: String, file: TestFile<'static>, mode: Mode, skips: &[Skip], counts: &Counts) -> Trial {
-    let name = name(&group, &file);
+fn trial(group: &str, file: &TestFile<'static>, mode: Mode, skips: &[Skip], counts: &Counts) -> Trial {
+    let name = name(group, file);
     let skips: Vec<Skip> = skips.iter().filter(|skip| skip.file == name).cloned().collect();
-    let counts = counts.clone();
+    let (group, counts) = (group.to_string(), counts.clone());
+    let file = TestFile { parent: file.parent.clone(), name: file.name.clone(), contents: file.contents };
     Trial::test(format!("{name} {}", mode.name()), move || {
         let run = move || script::run(&file, mode, &skips);
         let thread = std::thread::Builder::new().stack_size(STACK).spawn(run)?;

@@ -43,7 +43,6 @@ mod memory;
 mod module;
 mod profile;
 mod runtime;
-mod sha256;
 mod store;
 mod table;
 mod trap;

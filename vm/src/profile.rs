@@ -16,10 +16,9 @@ use wprof_profiler::{
     EdgeProfile, FigureKind, FunctionProfile, HostCalls, Profile, UnfinishedExit, propagate,
 };
 
-use crate::module::{Version, demangle};
+use crate::module::Version;
 use crate::runtime::instance::InstanceData;
 use crate::runtime::store::StoreOpaque;
-use crate::sha256::sha256;
 use crate::{AsContext, Error, ErrorKind, Instance, ProfilingConfig, Result};
 
 impl Instance {
@@ -48,7 +47,7 @@ impl Instance {
         let compiled = versions.len() as u64;
         let code = CodeStats { functions: module.info().defined_funcs().into(), compiled, counters };
         let program = module.name().unwrap_or_default().to_string();
-        let module_hash = sha256(&module.info().bytes);
+        let module_hash = module.hash();
         let host_calls = host_calls(store);
         let mut profile = Profile { program, module_hash, runs: Vec::new(), code, functions, host_calls };
         profile.normalize();
@@ -152,7 +151,7 @@ fn function(
     });
     Ok(Some(FunctionProfile {
         index: func,
-        name: instance.module.func_name(func).map(demangle),
+        name: instance.module.func_name(func).map(str::to_string),
         code: CodeRange { start: body.start as u32, end: body.end as u32 },
         fingerprint: cfg.shape().fingerprint(),
         kind: FigureKind::Exact,

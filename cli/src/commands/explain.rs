@@ -17,20 +17,22 @@ use crate::{modules, names, output};
 /// The forms that a function takes on its way to machine code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Stage {
-    /// Basic blocks over the bytecode
     Cfg,
-    /// Which edges carry counters
     Plan,
-    /// Copies of blocks, with probes on their wires: what is compiled
     Graph,
-    /// Cranelift's code, before it is optimised
     Clif,
-    /// Machine code
     Asm,
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
+Stages:
+  cfg    basic blocks over the bytecode
+  plan   which edges carry counters: the chords of a spanning tree
+  graph  copies of blocks, with probes on the wires between them: what is compiled
+  clif   Cranelift's code, before it is optimised
+  asm    machine code
+
 Addresses in machine code are those of no real run: code slots start at 0, and counters
 at the first of the module.
 
@@ -46,7 +48,7 @@ pub struct ExplainArgs {
     /// Name, part of a name, or index of a function
     #[arg(value_name = "FUNC")]
     function: String,
-    /// What to show
+    /// What to show, see below
     #[arg(long, value_enum, value_name = "STAGE", default_value = "plan")]
     stage: Stage,
     #[command(flatten)]

@@ -13,12 +13,14 @@ use crate::output;
 /// Formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// Everything the profile holds, and what follows from it, as one JSON object
     Json,
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
+Formats:
+  json  everything the profile holds and what follows from it, in one object
+
 Examples:
   wprof export --to json f.wprof > f.json
   wprof export --to json f.wprof | jq '.functions[] | [.name, .ops]'

@@ -11,9 +11,9 @@ use wprof_profiler::Profile;
 use super::export::{self, Format};
 use crate::render::functions::Order;
 use crate::render::page::Page;
+use crate::render::report;
 use crate::render::screen::{ColorChoice, Screen};
 use crate::render::view::View;
-use crate::render::report;
 use crate::{modules, output};
 
 #[derive(Debug, Args)]
@@ -37,10 +37,10 @@ pub struct ReportArgs {
     /// Show the functions in one order only [default: both]
     #[arg(long, value_enum, value_name = "ORDER")]
     sort: Option<Order>,
-    /// The module, for source lines [default: where it ran, if it is still there]
+    /// The module, for source lines [default: where it ran]
     #[arg(short, long, value_name = "MODULE")]
     module: Option<PathBuf>,
-    /// Print the whole profile as JSON instead, as `wprof export --to json` does
+    /// Print the profile as JSON instead, as `wprof export --to json`
     #[arg(long)]
     json: bool,
 }

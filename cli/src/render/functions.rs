@@ -12,9 +12,8 @@ use super::view::View;
 /// What functions are sorted by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Order {
-    /// Instructions executed in the function itself
+    // Executed in the function itself.
     Instructions,
-    /// How often it was called
     Calls,
 }
 

@@ -16,7 +16,9 @@ pub fn write(page: &mut Page, view: &View<'_>, top: usize, order: Option<Order>)
     runs::write(page, view);
     page.gap();
     summary::write_totals(page, view);
-    for shown in [Order::Instructions, Order::Calls].into_iter().filter(|&o| order.is_none_or(|only| only == o)) {
+    for shown in
+        [Order::Instructions, Order::Calls].into_iter().filter(|&o| order.is_none_or(|only| only == o))
+    {
         section(page, title(shown), &functions::table(view, shown, top, screen));
     }
     section(page, "Hottest loops", &loops::table(view, top, screen));

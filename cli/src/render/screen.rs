@@ -8,12 +8,12 @@ use clap::ValueEnum;
 /// When to colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum ColorChoice {
-    /// On a terminal, unless NO_COLOR is set
+    // On a terminal, unless NO_COLOR is set. Documented variants would spread `--help` over pages.
     #[default]
     Auto,
-    /// Also into pipes and files
+    // Also into pipes and files.
     Always,
-    /// Nowhere
+    // Nowhere.
     Never,
 }
 

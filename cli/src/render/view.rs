@@ -45,7 +45,10 @@ impl<'a> View<'a> {
         let start = blocks.peek().map_or(0, |code| code.start);
         // Compilers give some instructions no line.
         let offsets = blocks.flat_map(|code| code.start..code.end).take(MOST_LOOKUPS);
-        offsets.filter_map(|offset| self.line(offset)).next().map_or_else(|| format!("{start:#x}"), |l| l.to_string())
+        offsets
+            .filter_map(|offset| self.line(offset))
+            .next()
+            .map_or_else(|| format!("{start:#x}"), |l| l.to_string())
     }
 
     /// The source line of the code at `offset`.

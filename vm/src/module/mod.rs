@@ -7,6 +7,7 @@ mod symbols;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
+use sha2::{Digest, Sha256};
 use wprof_jit::abi::VmLayout;
 use wprof_jit::module::{Entity, ModuleInfo};
 
@@ -116,6 +117,11 @@ impl Module {
     /// The type of an export.
     pub fn get_export(&self, name: &str) -> Option<ExternType> {
         self.info().export_index.get(name).map(|&entity| self.entity_type(entity))
+    }
+
+    /// The SHA-256 hash of the binary module, by which profiles know what they are of.
+    pub fn hash(&self) -> [u8; 32] {
+        Sha256::digest(&self.info().bytes).into()
     }
 
     /// The parsed module.

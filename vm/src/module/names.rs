@@ -65,10 +65,10 @@ pub fn demangle(name: &str) -> String {
     if let Ok(rust) = rustc_demangle::try_demangle(name) {
         return format!("{rust:#}");
     }
-    if name.starts_with("_Z") {
-        if let Some(cpp) = cpp_demangle::Symbol::new(name).ok().and_then(|s| s.demangle().ok()) {
-            return cpp;
-        }
+    if name.starts_with("_Z")
+        && let Some(cpp) = cpp_demangle::Symbol::new(name).ok().and_then(|s| s.demangle().ok())
+    {
+        return cpp;
     }
     name.to_string()
 }

@@ -137,7 +137,6 @@ unsafe fn call_wasm(
     };
     store.depth -= 1;
     if trapped == 0 {
-        store.collect_externs_if_due();
         return Ok(());
     }
     let record = activation.trap.into_inner().expect("left by the signal handler that unwound to here");

@@ -287,7 +287,8 @@ impl StoreOpaque {
         unsafe { self.globals[index as usize].cell.write(value) };
     }
 
-    /// Frees externrefs that nothing refers to, if that is due and no wasm code of this store is on the stack.
+    /// Frees externrefs that nothing refers to, if that is due and no wasm code of this store is on the stack. To be
+    /// called when no handle is on its way in or out, either.
     pub fn collect_externs_if_due(&mut self) {
         if self.externs.is_due() {
             self.collect_externs();

@@ -28,15 +28,9 @@ macro_rules! implement {
 preview1!(implement);
 
 /// An `Err` of wasi-common's is the end of the program.
-fn finish<R, E>(result: std::result::Result<R, E>) -> Result<R>
-where
-    E: Into<Box<dyn std::error::Error + Send + Sync>>,
-{
-    result.map_err(|e| {
-        let source = e.into();
-        match source.downcast_ref::<I32Exit>() {
-            Some(exit) => Exit(exit.0).into(),
-            None => Error::with_source(ErrorKind::Host, source),
-        }
+fn finish<R>(result: std::result::Result<R, wiggle::anyhow::Error>) -> Result<R> {
+    result.map_err(|e| match e.downcast_ref::<I32Exit>() {
+        Some(exit) => Exit(exit.0).into(),
+        None => Error::with_source(ErrorKind::Host, e.into()),
     })
 }

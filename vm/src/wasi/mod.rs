@@ -19,6 +19,7 @@
 //! # Ok(())
 //! # }
 //! ```
+#![allow(clippy::too_many_arguments, reason = "they are WASI's")]
 
 #[macro_use]
 mod functions;

@@ -11,28 +11,26 @@ use crate::sizes;
 /// How to profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Mode {
-    /// Count everything
     Exact,
-    /// Count nothing: plain code
     Off,
 }
 
 /// What to count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Kind {
-    /// Every edge, with the fewest counters that determine all of them
+    // With the fewest counters that determine all of them.
     Edges,
-    /// Every block, with a counter in each: slower, gives no profile, only to compare with
+    // With a counter in each: slower, and no profile; only to compare with.
     Blocks,
 }
 
 /// What is counted, and how.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct ProfileArgs {
-    /// How to profile
+    /// Count everything, or run plain code
     #[arg(long = "profile", value_enum, value_name = "MODE", default_value = "exact")]
     mode: Mode,
-    /// What to count
+    /// What to count; blocks, one counter each, is only there to be compared with
     #[arg(long, value_enum, value_name = "WHAT", default_value = "edges")]
     collect: Kind,
 }
@@ -99,29 +97,29 @@ pub struct RunArgs {
     /// Let the program use a folder, under its own or another name
     #[arg(long = "dir", value_name = "HOST[::GUEST]", value_parser = folder)]
     pub dirs: Vec<Folder>,
-    /// Set an environment variable of the program, or pass ours on
+    /// Set an environment variable of the program, or pass it on
     #[arg(long = "env", value_name = "NAME[=VALUE]", value_parser = variable)]
     pub env: Vec<(String, String)>,
-    /// Call an exported function instead of `_start`, and print its results
+    /// Call an exported function instead of `_start`, print its results
     #[arg(long, value_name = "FUNC")]
     pub invoke: Option<String>,
     /// No summary
     #[arg(short, long, conflicts_with = "verbose")]
     pub quiet: bool,
-    /// Say more
+    /// Say more: what was compiled, to how much code
     #[arg(short, long)]
     pub verbose: bool,
-    /// The largest that a memory may grow
+    /// How large a memory may grow
     #[arg(long, value_name = "SIZE", value_parser = sizes::parse, default_value = "4G")]
     pub max_memory: u64,
-    /// The largest that a table may grow
+    /// How large a table may grow
     #[arg(long, value_name = "ELEMENTS", default_value_t = 10_000_000)]
     pub max_table_elements: u64,
     /// The stack of the program
     #[arg(long, value_name = "SIZE", value_parser = stack_size, default_value = "64M")]
     pub max_stack: u64,
     /// The module, binary or text, and the program's arguments
-    #[arg(value_name = "MODULE [ARGS]", required = true, trailing_var_arg = true, num_args = 1..)]
+    #[arg(value_name = "MODULE [ARG]", required = true, trailing_var_arg = true, num_args = 1..)]
     command: Vec<String>,
 }
 

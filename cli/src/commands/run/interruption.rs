@@ -59,7 +59,9 @@ fn act(signal: i32, state: &Arc<State>, handle: &InterruptHandle) {
     thread::spawn(move || {
         thread::sleep(PATIENCE);
         if !state.ended.load(Ordering::SeqCst) {
-            eprintln!("wprof: the program waits for its input or for time to pass: interrupt again to kill it");
+            eprintln!(
+                "wprof: the program waits for its input or for time to pass: interrupt again to kill it"
+            );
         }
     });
 }

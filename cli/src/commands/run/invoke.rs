@@ -77,7 +77,8 @@ fn arguments(name: &str, ty: &FuncType, args: &[String]) -> Result<Vec<Val>> {
     if args.len() != wanted {
         bail!("`{name}` is {ty}: give {wanted} arguments, not {}", args.len());
     }
-    let parse = |(ty, text): (ValType, &String)| value(ty, text).with_context(|| format!("argument `{text}`"));
+    let parse =
+        |(ty, text): (ValType, &String)| value(ty, text).with_context(|| format!("argument `{text}`"));
     ty.params().zip(args).map(parse).collect()
 }
 
@@ -95,11 +96,10 @@ fn value(ty: ValType, text: &str) -> Result<Val> {
 /// An integer that fits `bits` bits with or without a sign.
 fn integer(text: &str, bits: u32) -> Result<i128> {
     let (sign, digits) = text.strip_prefix('-').map_or((1, text), |digits| (-1, digits));
-    let parsed = match digits.strip_prefix("0x") {
-        Some(hex) => i128::from_str_radix(hex, 16),
-        None => digits.parse::<i128>(),
-    };
-    let number = parsed.ok().filter(|number| *number >= 0).map(|number| sign * number);
+    let (digits, radix) = digits.strip_prefix("0x").map_or((digits, 10), |digits| (digits, 16));
+    // A second sign would parse.
+    let parsed = if digits.starts_with(['+', '-']) { None } else { i128::from_str_radix(digits, radix).ok() };
+    let number = parsed.map(|number| sign * number);
     let fits = |number: &i128| (-(1_i128 << (bits - 1))..1 << bits).contains(number);
     number.filter(fits).with_context(|| format!("give an integer of {bits} bits"))
 }
@@ -123,7 +123,10 @@ mod tests {
     #[test]
     fn integers_are_signed_or_not_and_must_fit() {
         let i32 = |text: &str| integer(text, 32).ok().map(|number| number as i32);
-        assert_eq!(["-1", "4294967295", "0xffffffff", "-0x80000000"].map(i32), [-1, -1, -1, i32::MIN].map(Some));
+        assert_eq!(
+            ["-1", "4294967295", "0xffffffff", "-0x80000000"].map(i32),
+            [-1, -1, -1, i32::MIN].map(Some)
+        );
         assert_eq!(["4294967296", "-2147483649", "--1", "-+1", "", "1.0", "0x"].map(i32), [None; 7]);
     }
 }

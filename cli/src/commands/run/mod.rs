@@ -52,7 +52,10 @@ pub fn execute(args: RunArgs, color: ColorChoice) -> Result<ExitCode> {
 /// Finds out before a long run that its profile could not be written after it.
 fn check_output(path: &Path, args: &RunArgs) -> Result<()> {
     if !args.profile.is_complete() {
-        bail!("there is no profile to write to {}: leave out -o, --profile off and --collect", path.display());
+        bail!(
+            "there is no profile to write to {}: leave out -o, --profile off and --collect",
+            path.display()
+        );
     }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     if path.is_dir() || folder.is_some_and(|folder| !folder.is_dir()) {
@@ -109,7 +112,10 @@ fn summarize(
     if args.verbose {
         let (functions, bytes) = module.compiled();
         let compiled = count_of(functions as u64, "function");
-        summary::write_detail(&mut page, &format!("{compiled} compiled to {}", count_of(bytes as u64, "byte")));
+        summary::write_detail(
+            &mut page,
+            &format!("{compiled} compiled to {}", count_of(bytes as u64, "byte")),
+        );
     }
     eprint!("{}", page.into_text());
 }

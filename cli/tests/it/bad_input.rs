@@ -1,0 +1,92 @@
+//! Bad files are errors that say what is wrong, never panics.
+
+use super::{Folder, program, wprof};
+
+#[test]
+fn bad_modules_are_refused_with_the_offset() {
+    let folder = Folder::new();
+    let whole = std::fs::read(program("json")).unwrap();
+    let noise: Vec<u8> = (0..1000_u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let noise_module = [&b"\0asm\x01\0\0\0"[..], &noise].concat();
+    let cases = [
+        ("truncated.wasm", &whole[..whole.len() / 2]),
+        ("header.wasm", &whole[..6]),
+        ("noise.wasm", &noise_module),
+    ];
+    for (name, bytes) in cases {
+        let said = wprof(&["run", &folder.file(name, bytes)]).failed();
+        assert!(said.contains(name) && said.contains("offset 0x"), "{said}");
+    }
+    for (name, bytes) in [("noise", &noise[..]), ("empty.wat", b""), ("half.wat", b"(module (func")] {
+        let said = wprof(&["run", &folder.file(name, bytes)]).failed();
+        assert!(said.contains(name), "{said}");
+    }
+}
+
+#[test]
+fn an_invalid_function_is_refused_before_anything_runs() {
+    let folder = Folder::new();
+    let bad = r#"(module (func (export "_start")) (func (result i32)))"#;
+    let ran = wprof(&["run", &folder.file("bad.wat", bad)]);
+    assert_eq!(ran.out, "");
+    assert!(ran.failed().contains("offset 0x"));
+}
+
+#[test]
+fn files_that_are_not_there_or_no_files_are_named() {
+    let folder = Folder::new();
+    let dir = folder.path(".");
+    for command in [&["run"][..], &["report"], &["explain", "-", "f"]] {
+        for path in ["/does/not/exist", &dir] {
+            let args: Vec<&str> = command.iter().map(|&arg| if arg == "-" { path } else { arg }).collect();
+            let args = if command.contains(&"-") { args } else { [&args[..], &[path]].concat() };
+            let said = wprof(&args).failed();
+            assert!(said.contains(path), "{said}");
+        }
+    }
+}
+
+#[test]
+fn missing_imports_are_all_listed() {
+    let folder = Folder::new();
+    let needy = r#"(module
+        (import "env" "first" (func (param i32)))
+        (import "wasi_snapshot_preview1" "proc_exit" (func (param i32)))
+        (import "other" "second" (global i64))
+        (func (export "_start")))"#;
+    let said = wprof(&["run", &folder.file("needy.wat", needy)]).failed();
+    for part in ["env::first", "other::second", "(i32)", "i64"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert!(!said.contains("proc_exit"), "{said}");
+}
+
+#[test]
+fn damaged_and_foreign_profiles_are_told_apart() {
+    let folder = Folder::new();
+    let whole = std::fs::read(folder.count_profile()).unwrap();
+    let mut flipped = whole.clone();
+    flipped[whole.len() / 2] ^= 1;
+    let cases = [
+        ("truncated.wprof", &whole[..whole.len() - 9], "ends too early"),
+        ("flipped.wprof", &flipped, "damaged"),
+        ("foreign.wprof", b"\0asm\x01\0\0\0", "not a wprof profile"),
+    ];
+    for (name, bytes, what) in cases {
+        let path = folder.file(name, bytes);
+        for args in
+            [&["report", &path][..], &["annotate", &path, "count"], &["export", "--to", "json", &path]]
+        {
+            let said = wprof(args).failed();
+            assert!(said.contains(what) && said.contains(name), "{said}");
+        }
+    }
+}
+
+#[test]
+fn a_module_without_start_says_what_can_be_called() {
+    let folder = Folder::new();
+    let module = folder.file("count.wat", super::COUNT);
+    let said = wprof(&["run", &module]).failed();
+    assert!(said.contains("--invoke") && said.contains("count (i32) -> (i32)"), "{said}");
+}

@@ -1,0 +1,88 @@
+//! Ctrl-C keeps the profile.
+
+use std::io::Read;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use super::{Folder, command, function, json};
+
+/// Says `!`, then goes round for ever and calls `$tick` each time.
+const FOREVER: &str = r#"(module
+  (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+  (memory (export "memory") 1)
+  (data (i32.const 0) "\10\00\00\00\01\00\00\00")
+  (data (i32.const 16) "!")
+  (func $tick)
+  (func $forever (export "_start")
+    (drop (call $write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 12)))
+    (loop $again (call $tick) (br $again))))"#;
+
+fn send(signal: &str, child: &Child) {
+    let sent = Command::new("kill").args([signal, &child.id().to_string()]).status().expect("kill exists");
+    assert!(sent.success());
+}
+
+/// Starts a module and waits until it has said something.
+fn start(args: &[&str]) -> Child {
+    let mut command = command(args);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the program starts");
+    let mut said = [0];
+    child.stdout.as_mut().unwrap().read_exact(&mut said).expect("the program says it is ready");
+    assert_eq!(said, *b"!");
+    child
+}
+
+#[test]
+fn an_interrupt_stops_the_program_and_keeps_its_profile() {
+    let folder = Folder::new();
+    let (module, profile) = (folder.file("forever.wat", FOREVER), folder.path("f.wprof"));
+    for (signal, code) in [("-INT", 130), ("-TERM", 143)] {
+        let child = start(&["run", "-o", &profile, &module]);
+        std::thread::sleep(Duration::from_millis(20));
+        send(signal, &child);
+        let output = child.wait_with_output().unwrap();
+        let err = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{err}");
+        assert!(err.contains("forever.wat interrupted after "), "{err}");
+        check_profile(&json(&profile));
+    }
+}
+
+/// The loop calls `$tick` once a round, so that the counts of both tell each other.
+fn check_profile(profile: &serde_json::Value) {
+    assert_eq!(profile["runs"][0]["ending"]["how"], "interrupted");
+    let forever = function(profile, "forever");
+    assert_eq!((&forever["calls"], &forever["unfinished"].as_array().unwrap().len()), (&1.into(), &1));
+    let rounds = forever["loops"][0]["iterations"].as_u64().unwrap();
+    let ticks = function(profile, "tick")["calls"].as_u64().unwrap();
+    assert!(rounds > 1000, "{rounds}");
+    assert!(ticks == rounds || ticks + 1 == rounds, "{ticks} calls in {rounds} rounds");
+}
+
+/// Says `!`, then waits for input that never comes.
+const WAITS: &str = r#"(module
+  (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "fd_read" (func $read (param i32 i32 i32 i32) (result i32)))
+  (memory (export "memory") 1)
+  (data (i32.const 0) "\10\00\00\00\01\00\00\00")
+  (data (i32.const 16) "!")
+  (func (export "_start")
+    (drop (call $write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 12)))
+    (drop (call $read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 12)))))"#;
+
+#[test]
+fn a_second_interrupt_kills() {
+    const SIGINT: i32 = 2;
+    let folder = Folder::new();
+    let mut child = start(&["run", &folder.file("waits.wat", WAITS)]);
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        send("-INT", &child);
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    assert_eq!(status.signal(), Some(SIGINT));
+}

@@ -1,0 +1,52 @@
+//! Traps end the program with 134, a backtrace, and a complete profile.
+
+use super::{Folder, function, json, program, wprof};
+
+#[test]
+fn a_trap_shows_where_it_was_and_keeps_the_profile() {
+    let folder = Folder::new();
+    let profile = folder.path("crash.wprof");
+    let ran = wprof(&["run", "-o", &profile, &program("crash"), "unreachable", "20"]);
+    assert_eq!(ran.code, Some(134));
+    assert_eq!(ran.out, "crash unreachable at depth 20\n");
+    assert!(ran.err.starts_with("error: wasm trap: "), "{}", ran.err);
+    let frames =
+        ["     1  descend_left  0x", "     2  descend_right  0x", "crash.c:62", "crash.c:68", "__main_void"];
+    for part in frames {
+        assert!(ran.err.contains(part), "{part}: {}", ran.err);
+    }
+    assert!(ran.err.contains("wprof: crash.wasm trapped ("), "{}", ran.err);
+    let profile = json(&profile);
+    assert_eq!(profile["runs"][0]["ending"]["how"], "trapped");
+    // Depth 20 down to 0 by turns, and no call returned.
+    let left = function(&profile, "descend_left");
+    assert_eq!((&left["calls"], &function(&profile, "descend_right")["calls"]), (&11.into(), &10.into()));
+    let unfinished: u64 =
+        left["unfinished"].as_array().unwrap().iter().map(|exit| exit["count"].as_u64().unwrap()).sum();
+    assert_eq!(unfinished, 11);
+}
+
+#[test]
+fn all_kinds_of_traps_exit_with_134() {
+    let kinds = ["oob", "oob-store", "divide", "overflow", "null", "table", "signature", "convert", "abort"];
+    for kind in kinds {
+        for mode in ["exact", "off"] {
+            let ran = wprof(&["run", "-q", "--profile", mode, &program("crash"), kind, "3"]);
+            assert_eq!(ran.code, Some(134), "{kind} {mode}: {}", ran.err);
+            assert!(ran.err.starts_with("error: "), "{}", ran.err);
+        }
+    }
+}
+
+#[test]
+fn deep_recursion_has_room_and_endless_recursion_traps() {
+    let folder = Folder::new();
+    let down = r#"(module (func $down (export "down") (param i32)
+        (if (local.get 0) (then (call $down (i32.sub (local.get 0) (i32.const 1)))))))"#;
+    let module = folder.file("down.wat", down);
+    wprof(&["run", "-q", "--invoke", "down", &module, "500000"]).succeeded();
+    let ran = wprof(&["run", "-q", "--max-stack", "2M", "--invoke", "down", &module, "500000"]);
+    assert_eq!(ran.code, Some(134));
+    assert!(ran.err.starts_with("error: wasm trap: call stack exhausted\n     0  down"), "{}", ran.err);
+    assert!(ran.err.lines().count() < 30, "a backtrace is not endless: {}", ran.err);
+}

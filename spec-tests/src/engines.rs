@@ -1,0 +1,4 @@
+//! The engines that run generated modules: ours, and an independent interpreter.
+
+pub mod ours;
+pub mod reference;

@@ -1,0 +1,202 @@
+//! Runs of generated modules in the engine under test.
+
+use wprof::{
+    AsContextMut, Caller, Engine, Error, ErrorKind, Exit, Extern, ExternRef, ExternType, Func, FuncType, Global,
+    Instance, Memory, Module, Ref, RefType, Store, Table, Val, ValType,
+};
+use wprof_profiler::Profile;
+
+use crate::drive::{Call, Drive, imported_value, is_ours};
+use crate::fuel::FUEL;
+use crate::host::{Answer, Host};
+use crate::oracle::counter_name;
+use crate::outcome::{Outcome, State, Stop, Trap, Value};
+
+/// An instance that has run.
+#[derive(Debug)]
+pub struct Ran {
+    /// What it left behind.
+    pub outcome: Outcome,
+    store: Store<Host>,
+    instance: Option<Instance>,
+}
+
+/// Runs `wasm` as `drive` says.
+///
+/// # Errors
+/// If the engine refuses the module.
+pub fn run(engine: &Engine, wasm: &[u8], drive: &Drive) -> Result<Ran, String> {
+    let module = Module::new(engine, wasm).map_err(|e| format!("not accepted: {e}"))?;
+    let mut store = Store::new(engine, Host::default());
+    let imports = imports(&mut store, &module).map_err(|e| format!("imports: {e}"))?;
+    let mut outcome = Outcome::default();
+    let instance = match Instance::new(&mut store, &module, &imports) {
+        Ok(instance) => instance,
+        Err(e) => {
+            outcome.refused = Some(stop(&e));
+            return Ok(Ran { outcome, store, instance: None });
+        }
+    };
+    for call in &drive.calls {
+        refuel(&mut store, instance, drive.fuel);
+        outcome.calls.push(make(&mut store, instance, call));
+    }
+    outcome.host = (store.data().calls, store.data().hash);
+    outcome.exports = exports(&mut store, instance);
+    Ok(Ran { outcome, store, instance: Some(instance) })
+}
+
+impl Ran {
+    /// What was counted, if the engine counts and there is an instance.
+    pub fn profile(&self) -> Option<Result<Profile, Error>> {
+        Some(self.instance?.profile(&self.store))
+    }
+
+    /// What was counted, if the engine counts blocks and there is an instance.
+    pub fn block_counts(&self) -> Vec<(u32, Vec<u64>)> {
+        self.instance.map_or_else(Vec::new, |instance| instance.block_counts(&self.store))
+    }
+
+    /// What a module that counts itself has counted.
+    pub fn counters(&mut self) -> Vec<u64> {
+        let Some(instance) = self.instance else { return Vec::new() };
+        counters(&mut self.store, instance)
+    }
+}
+
+/// What a module that counts itself has counted.
+pub fn counters(mut store: impl AsContextMut, instance: Instance) -> Vec<u64> {
+    let counter = |k| {
+        let global = instance.get_global(&mut store, &counter_name(k))?;
+        global.get(&mut store).i64().map(|count| count as u64)
+    };
+    (0..).map_while(counter).collect()
+}
+
+fn refuel(store: &mut Store<Host>, instance: Instance, fuel: i32) {
+    if let Some(global) = instance.get_global(&mut *store, FUEL) {
+        global.set(store, Val::I32(fuel)).expect("fuel is a variable i32");
+    }
+}
+
+fn make(store: &mut Store<Host>, instance: Instance, call: &Call) -> Result<Vec<Value>, Stop> {
+    let func = instance.get_func(&mut *store, &call.name).expect("exported");
+    let args: Vec<Val> = call.args.iter().map(|&arg| to_val(arg)).collect();
+    let mut results = vec![Val::I32(0); func.ty(&*store).results().len()];
+    func.call(store, &args, &mut results).map_err(|e| stop(&e))?;
+    Ok(results.iter().map(from_val).collect())
+}
+
+fn imports(store: &mut Store<Host>, module: &Module) -> Result<Vec<Extern>, Error> {
+    let mut imports = Vec::new();
+    for (index, import) in module.imports().enumerate() {
+        imports.push(match import.ty() {
+            ExternType::Func(ty) => host_function(store, import.name(), ty).into(),
+            ExternType::Global(ty) => {
+                Global::new(&mut *store, ty, to_val(imported_value(index, parser_type(ty.content))))?.into()
+            }
+            ExternType::Memory(ty) => Memory::new(&mut *store, ty)?.into(),
+            ExternType::Table(ty) => Table::new(&mut *store, ty, Ref::null(ty.element))?.into(),
+        });
+    }
+    Ok(imports)
+}
+
+fn host_function(store: &mut Store<Host>, name: &str, ty: FuncType) -> Func {
+    let name = name.to_string();
+    let types: Vec<_> = ty.results().map(parser_type).collect();
+    Func::new(store, ty, move |mut caller: Caller<'_, Host>, args, results| {
+        let args: Vec<Value> = args.iter().map(from_val).collect();
+        match caller.data_mut().call(&name, &args, &types) {
+            Answer::Exit(code) => Err(Exit(code).into()),
+            Answer::Return(values) => {
+                results.iter_mut().zip(values).for_each(|(result, value)| *result = to_val(value));
+                Ok(())
+            }
+            Answer::Enter { entry, argument, forgive } => {
+                let Some(func) = caller.get_export(entry).and_then(Extern::into_func) else { return Ok(()) };
+                match func.call(&mut caller, &[Val::I32(argument)], results) {
+                    Err(_) if forgive => results[0] = Val::I32(-1),
+                    other => other?,
+                }
+                Ok(())
+            }
+        }
+    })
+}
+
+fn exports(store: &mut Store<Host>, instance: Instance) -> Vec<(String, State)> {
+    let all: Vec<_> = instance.exports(&*store).map(|e| (e.name().to_string(), e.into_extern())).collect();
+    let own = all.into_iter().filter(|(name, _)| !is_ours(name));
+    own.filter_map(|(name, item)| Some((name, state(store, item)?))).collect()
+}
+
+fn state(store: &mut Store<Host>, item: Extern) -> Option<State> {
+    Some(match item {
+        Extern::Func(_) => return None,
+        Extern::Global(global) => State::Global(from_val(&global.get(store))),
+        Extern::Memory(memory) => State::Memory(memory.data(&*store).to_vec()),
+        Extern::Table(table) => {
+            let elements = (0..table.size(&*store)).map_while(|i| table.get(&mut *store, i));
+            State::Table(elements.map(|element| from_val(&element.into())).collect())
+        }
+    })
+}
+
+/// Why a call of ours failed.
+pub fn stop(error: &Error) -> Stop {
+    use wprof::Trap as T;
+    if let Some(code) = error.i32_exit() {
+        return Stop::Exit(code);
+    }
+    let trap = error.trap().filter(|_| error.kind() == ErrorKind::Trap);
+    Stop::Trap(match trap {
+        Some(T::UnreachableCodeReached) => Trap::Unreachable,
+        Some(T::MemoryOutOfBounds) => Trap::MemoryOutOfBounds,
+        Some(T::TableOutOfBounds) => Trap::TableOutOfBounds,
+        Some(T::IndirectCallToNull) => Trap::NullFunction,
+        Some(T::BadSignature) => Trap::BadSignature,
+        Some(T::IntegerDivisionByZero) => Trap::DivisionByZero,
+        Some(T::IntegerOverflow) => Trap::IntegerOverflow,
+        Some(T::BadConversionToInteger) => Trap::BadConversion,
+        Some(T::StackOverflow) => Trap::StackOverflow,
+        _ => return Stop::Other(error.to_string()),
+    })
+}
+
+fn to_val(value: Value) -> Val {
+    match value {
+        Value::I32(v) => Val::I32(v),
+        Value::I64(v) => Val::I64(v),
+        Value::F32(bits) => Val::F32(bits),
+        Value::F64(bits) => Val::F64(bits),
+        Value::V128(v) => Val::V128(v),
+        Value::Func(_) => Val::FuncRef(None),
+        Value::Extern(value) => Val::from(value.map(ExternRef::new)),
+    }
+}
+
+fn from_val(val: &Val) -> Value {
+    match val {
+        Val::I32(v) => Value::I32(*v),
+        Val::I64(v) => Value::I64(*v),
+        Val::F32(bits) => Value::F32(*bits),
+        Val::F64(bits) => Value::F64(*bits),
+        Val::V128(v) => Value::V128(*v),
+        Val::FuncRef(f) => Value::Func(f.is_some()),
+        Val::ExternRef(e) => Value::Extern(e.as_ref().and_then(|e| e.downcast_ref::<u32>()).copied()),
+    }
+    .canonical()
+}
+
+fn parser_type(ty: ValType) -> wasmparser::ValType {
+    match ty {
+        ValType::I32 => wasmparser::ValType::I32,
+        ValType::I64 => wasmparser::ValType::I64,
+        ValType::F32 => wasmparser::ValType::F32,
+        ValType::F64 => wasmparser::ValType::F64,
+        ValType::V128 => wasmparser::ValType::V128,
+        ValType::Ref(RefType::Func) => wasmparser::ValType::FUNCREF,
+        ValType::Ref(RefType::Extern) => wasmparser::ValType::EXTERNREF,
+    }
+}

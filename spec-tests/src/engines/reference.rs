@@ -1,0 +1,188 @@
+//! Runs of generated modules in wasmi, an interpreter that shares no code with ours.
+
+use wasmi::{
+    Caller, Config, Engine, Error, Extern, ExternRef, ExternType, F32, F64, Func, FuncType, Global, Instance, Memory,
+    Module, Nullable, Ref, Store, Table, TrapCode, V128, Val, ValType,
+};
+
+use crate::drive::{Call, Drive, imported_value, is_ours};
+use crate::fuel::FUEL;
+use crate::host::{Answer, Host};
+use crate::oracle::counter_name;
+use crate::outcome::{Outcome, State, Stop, Trap, Value};
+
+/// An instance that has run.
+#[derive(Debug)]
+pub struct Ran {
+    /// What it left behind.
+    pub outcome: Outcome,
+    /// What a module that counts itself has counted.
+    pub counters: Vec<u64>,
+}
+
+/// An interpreter with room for deep recursion.
+pub fn engine() -> Engine {
+    let mut config = Config::default();
+    config.set_max_recursion_depth(1_000_000).set_max_stack_height(256 << 20);
+    Engine::new(&config)
+}
+
+/// Runs `wasm` as `drive` says.
+///
+/// # Errors
+/// If the interpreter refuses the module.
+pub fn run(engine: &Engine, wasm: &[u8], drive: &Drive) -> Result<Ran, String> {
+    let module = Module::new(engine, wasm).map_err(|e| format!("not accepted: {e}"))?;
+    let mut store = Store::new(engine, Host::default());
+    let imports = imports(&mut store, &module).map_err(|e| format!("imports: {e}"))?;
+    let mut outcome = Outcome::default();
+    let instance = match Instance::new(&mut store, &module, &imports) {
+        Ok(instance) => instance,
+        Err(e) => {
+            outcome.refused = Some(stop(&e));
+            return Ok(Ran { outcome, counters: Vec::new() });
+        }
+    };
+    for call in &drive.calls {
+        if let Some(global) = instance.get_global(&store, FUEL) {
+            global.set(&mut store, Val::I32(drive.fuel)).expect("fuel is a variable i32");
+        }
+        outcome.calls.push(make(&mut store, instance, call));
+    }
+    outcome.host = (store.data().calls, store.data().hash);
+    let exports: Vec<(String, Extern)> = instance
+        .exports(&store)
+        .map(|e| (e.name().to_string(), e.into_extern()))
+        .filter(|(name, _)| !is_ours(name))
+        .collect();
+    outcome.exports =
+        exports.into_iter().filter_map(|(name, item)| Some((name, state(&store, &item)?))).collect();
+    let counters = counters(&store, instance);
+    Ok(Ran { outcome, counters })
+}
+
+fn counters(store: &Store<Host>, instance: Instance) -> Vec<u64> {
+    let counter = |k| instance.get_global(store, &counter_name(k))?.get(store).i64().map(|count| count as u64);
+    (0..).map_while(counter).collect()
+}
+
+fn make(store: &mut Store<Host>, instance: Instance, call: &Call) -> Result<Vec<Value>, Stop> {
+    let func = instance.get_func(&*store, &call.name).expect("exported");
+    let args: Vec<Val> = call.args.iter().map(|&arg| to_val(&mut *store, arg)).collect();
+    let mut results = vec![Val::I32(0); func.ty(&*store).results().len()];
+    func.call(&mut *store, &args, &mut results).map_err(|e| stop(&e))?;
+    Ok(results.iter().map(|result| from_val(&*store, result)).collect())
+}
+
+fn imports(store: &mut Store<Host>, module: &Module) -> Result<Vec<Extern>, Error> {
+    let mut imports = Vec::new();
+    for (index, import) in module.imports().enumerate() {
+        imports.push(match import.ty() {
+            ExternType::Func(ty) => host_function(store, import.name(), ty.clone()).into(),
+            ExternType::Global(ty) => {
+                let value = to_val(&mut *store, imported_value(index, parser_type(ty.content())));
+                Global::new(&mut *store, value, ty.mutability()).into()
+            }
+            ExternType::Memory(ty) => Memory::new(&mut *store, *ty)?.into(),
+            ExternType::Table(ty) => Table::new(&mut *store, *ty, Ref::null(ty.element()))?.into(),
+        });
+    }
+    Ok(imports)
+}
+
+fn host_function(store: &mut Store<Host>, name: &str, ty: FuncType) -> Func {
+    let name = name.to_string();
+    let types: Vec<_> = ty.results().iter().map(|&ty| parser_type(ty)).collect();
+    Func::new(store, ty, move |mut caller: Caller<'_, Host>, args, results| {
+        let args: Vec<Value> = args.iter().map(|arg| from_val(&caller, arg)).collect();
+        match caller.data_mut().call(&name, &args, &types) {
+            Answer::Exit(code) => Err(Error::i32_exit(code)),
+            Answer::Return(values) => {
+                for (result, value) in results.iter_mut().zip(values) {
+                    *result = to_val(&mut caller, value);
+                }
+                Ok(())
+            }
+            Answer::Enter { entry, argument, forgive } => {
+                let Some(func) = caller.get_export(entry).and_then(Extern::into_func) else { return Ok(()) };
+                match func.call(&mut caller, &[Val::I32(argument)], results) {
+                    Err(_) if forgive => results[0] = Val::I32(-1),
+                    other => other?,
+                }
+                Ok(())
+            }
+        }
+    })
+}
+
+fn state(store: &Store<Host>, item: &Extern) -> Option<State> {
+    Some(match item {
+        Extern::Func(_) => return None,
+        Extern::Global(global) => State::Global(from_val(store, &global.get(store))),
+        Extern::Memory(memory) => State::Memory(memory.data(store).to_vec()),
+        Extern::Table(table) => {
+            let elements = (0..table.size(store)).map_while(|i| table.get(store, i));
+            State::Table(elements.map(|element| from_val(store, &element.into())).collect())
+        }
+    })
+}
+
+fn stop(error: &Error) -> Stop {
+    use TrapCode as T;
+    if let Some(code) = error.i32_exit_status() {
+        return Stop::Exit(code);
+    }
+    Stop::Trap(match error.as_trap_code() {
+        Some(T::UnreachableCodeReached) => Trap::Unreachable,
+        Some(T::MemoryOutOfBounds) => Trap::MemoryOutOfBounds,
+        Some(T::TableOutOfBounds) => Trap::TableOutOfBounds,
+        Some(T::IndirectCallToNull) => Trap::NullFunction,
+        Some(T::BadSignature) => Trap::BadSignature,
+        Some(T::IntegerDivisionByZero) => Trap::DivisionByZero,
+        Some(T::IntegerOverflow) => Trap::IntegerOverflow,
+        Some(T::BadConversionToInteger) => Trap::BadConversion,
+        Some(T::StackOverflow) => Trap::StackOverflow,
+        _ => return Stop::Other(error.to_string()),
+    })
+}
+
+fn to_val(store: impl wasmi::AsContextMut, value: Value) -> Val {
+    match value {
+        Value::I32(v) => Val::I32(v),
+        Value::I64(v) => Val::I64(v),
+        Value::F32(bits) => Val::F32(F32::from_bits(bits)),
+        Value::F64(bits) => Val::F64(F64::from_bits(bits)),
+        Value::V128(v) => Val::V128(V128::from(v)),
+        Value::Func(_) => Val::FuncRef(Nullable::Null),
+        Value::Extern(None) => Val::ExternRef(Nullable::Null),
+        Value::Extern(Some(value)) => Val::ExternRef(ExternRef::new(store, value).into()),
+    }
+}
+
+fn from_val<T: 'static>(store: impl wasmi::AsContext<Data = T>, val: &Val) -> Value {
+    match val {
+        Val::I32(v) => Value::I32(*v),
+        Val::I64(v) => Value::I64(*v),
+        Val::F32(v) => Value::F32(v.to_bits()),
+        Val::F64(v) => Value::F64(v.to_bits()),
+        Val::V128(v) => Value::V128(v.as_u128()),
+        Val::FuncRef(f) => Value::Func(!f.is_null()),
+        Val::ExternRef(e) => {
+            let number = |e: &ExternRef| e.data(store.as_context()).downcast_ref::<u32>().copied();
+            Value::Extern(e.val().and_then(number))
+        }
+    }
+    .canonical()
+}
+
+fn parser_type(ty: ValType) -> wasmparser::ValType {
+    match ty {
+        ValType::I32 => wasmparser::ValType::I32,
+        ValType::I64 => wasmparser::ValType::I64,
+        ValType::F32 => wasmparser::ValType::F32,
+        ValType::F64 => wasmparser::ValType::F64,
+        ValType::V128 => wasmparser::ValType::V128,
+        ValType::FuncRef => wasmparser::ValType::FUNCREF,
+        ValType::ExternRef => wasmparser::ValType::EXTERNREF,
+    }
+}

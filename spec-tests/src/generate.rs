@@ -1,0 +1,66 @@
+//! Modules for tests, made from seeds. All of them terminate: they run on [`fuel`](crate::fuel).
+//!
+//! * [`flow`] writes modules with much control flow, most of which runs; traps are possible everywhere, but rare.
+//! * [`smith`] lets wasm-smith write them: every instruction in odd combinations, but they soon trap.
+//! * [`mutate`] changes either a little.
+
+pub mod flow;
+pub mod mutate;
+pub mod smith;
+
+use crate::drive::Drive;
+use crate::fuel;
+use crate::rng::Rng;
+
+/// A module and what to do with it.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// What it was made from.
+    pub seed: u64,
+    /// Who made it.
+    pub maker: Maker,
+    /// The module.
+    pub wasm: Vec<u8>,
+    /// What to call.
+    pub drive: Drive,
+}
+
+/// Who makes modules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Maker {
+    /// [`flow`].
+    Flow,
+    /// [`flow`], changed a little.
+    MutatedFlow,
+    /// [`smith`].
+    Smith,
+    /// [`smith`], changed a little.
+    MutatedSmith,
+}
+
+impl Maker {
+    /// All of them.
+    pub const ALL: [Maker; 4] = [Maker::Flow, Maker::MutatedFlow, Maker::Smith, Maker::MutatedSmith];
+}
+
+/// The case of a seed.
+///
+/// # Panics
+/// If a generator makes a module that is not valid.
+pub fn case(seed: u64) -> Case {
+    let maker = Maker::ALL[(seed % 4) as usize];
+    let mut rng = Rng::new(seed);
+    let plain = match maker {
+        Maker::Flow | Maker::MutatedFlow => flow::module(&mut rng),
+        Maker::Smith | Maker::MutatedSmith => smith::module(&mut rng),
+    };
+    let made = match maker {
+        Maker::Flow | Maker::Smith => plain,
+        Maker::MutatedFlow | Maker::MutatedSmith => mutate::module(&plain, &mut rng).expect("valid"),
+    };
+    let amount = rng.pick(&[40, 300, 1500]);
+    let wasm = fuel::limit(&made, amount).expect("a generated module is well formed");
+    let drive = Drive::new(&wasm, seed, 2, amount)
+        .unwrap_or_else(|e| panic!("seed {seed}: {maker:?} made an invalid module: {e}"));
+    Case { seed, maker, wasm, drive }
+}

@@ -1,0 +1,164 @@
+//! Modules with much control flow, most of which runs.
+//!
+//! Nested blocks and loops, switches, values carried by branches, direct, indirect and tail calls, recursion, host
+//! functions that end the program or call back, several results; and each kind of trap, rarely.
+
+mod body;
+mod expression;
+mod statement;
+
+use wasm_encoder::{
+    CodeSection, ConstExpr, DataSection, ElementSection, Elements, EntityType, ExportKind, ExportSection,
+    FunctionSection, GlobalSection, GlobalType, ImportSection, MemorySection, MemoryType, Module, RefType,
+    TableSection, TableType, TypeSection, ValType,
+};
+
+use crate::host::{ENTRIES, FAIL, REENTER};
+use crate::rng::Rng;
+use body::Body;
+use {ValType::I32, ValType::I64};
+
+/// Parameters and results.
+type Signature = (&'static [ValType], &'static [ValType]);
+
+/// Types of functions and blocks; functions have any of the first [`FUNCTIONS`].
+const SIGNATURES: [Signature; 7] = [
+    (&[I32], &[I32]),
+    (&[I32, I64], &[I64]),
+    (&[], &[I32, I64]),
+    (&[I64], &[]),
+    (&[I32, I64, I32, I64, I32, I64, I32, I32], &[I64, I32, I64, I32]),
+    (&[I32, I64], &[I64, I32]),
+    (&[I64], &[I64]),
+];
+const FUNCTIONS: usize = 5;
+/// The type of all imports, and of functions that the host calls back.
+const UNARY: u32 = 0;
+/// Takes two values and leaves them the other way round.
+const SWAP: u32 = 5;
+const IMPORTS: [&str; 3] = ["note", FAIL, REENTER];
+/// Elements of the table; the last ones are null.
+const ELEMENTS: u32 = 12;
+const NULLS: u32 = 2;
+/// Mutable globals: an i32 and an i64.
+const GLOBALS: [ValType; 2] = [I32, I64];
+
+/// Functions of the module, imports first, by their types.
+struct Functions(Vec<u32>);
+
+impl Functions {
+    fn some(rng: &mut Rng) -> Functions {
+        let mut types = vec![UNARY; IMPORTS.len() + 1];
+        let more = 2 + rng.below(8);
+        types.extend((0..more).map(|_| rng.below(FUNCTIONS) as u32));
+        Functions(types)
+    }
+
+    fn signature(&self, func: u32) -> Signature {
+        SIGNATURES[self.0[func as usize] as usize]
+    }
+
+    fn defined(&self) -> std::ops::Range<u32> {
+        IMPORTS.len() as u32..self.0.len() as u32
+    }
+}
+
+/// A module.
+pub fn module(rng: &mut Rng) -> Vec<u8> {
+    let functions = Functions::some(rng);
+    let mut module = Module::new();
+    module.section(&types()).section(&imports()).section(&declarations(&functions));
+    module.section(&tables()).section(&memories()).section(&globals());
+    module.section(&exports(&functions)).section(&elements(&functions, rng));
+    let mut code = CodeSection::new();
+    for func in functions.defined() {
+        code.function(&Body::new(&functions, func, rng).write());
+    }
+    module.section(&code).section(&data());
+    module.finish()
+}
+
+fn types() -> TypeSection {
+    let mut section = TypeSection::new();
+    for (params, results) in SIGNATURES {
+        section.ty().function(params.iter().copied(), results.iter().copied());
+    }
+    section
+}
+
+fn imports() -> ImportSection {
+    let mut section = ImportSection::new();
+    for name in IMPORTS {
+        section.import("host", name, EntityType::Function(UNARY));
+    }
+    section
+}
+
+fn declarations(functions: &Functions) -> FunctionSection {
+    let mut section = FunctionSection::new();
+    for func in functions.defined() {
+        section.function(functions.0[func as usize]);
+    }
+    section
+}
+
+fn tables() -> TableSection {
+    let mut section = TableSection::new();
+    section.table(TableType {
+        element_type: RefType::FUNCREF,
+        table64: false,
+        minimum: u64::from(ELEMENTS),
+        maximum: Some(u64::from(ELEMENTS) + 4),
+        shared: false,
+    });
+    section
+}
+
+/// A memory of each kind.
+fn memories() -> MemorySection {
+    let mut section = MemorySection::new();
+    for memory64 in [false, true] {
+        let (minimum, maximum) = (1, Some(2));
+        section.memory(MemoryType { minimum, maximum, memory64, shared: false, page_size_log2: None });
+    }
+    section
+}
+
+fn globals() -> GlobalSection {
+    let mut section = GlobalSection::new();
+    let ty = |val_type| GlobalType { val_type, mutable: true, shared: false };
+    section.global(ty(I32), &ConstExpr::i32_const(5));
+    section.global(ty(I64), &ConstExpr::i64_const(-1));
+    section
+}
+
+fn exports(functions: &Functions) -> ExportSection {
+    let mut section = ExportSection::new();
+    for func in functions.defined() {
+        section.export(&format!("f{func}"), ExportKind::Func, func);
+    }
+    let unary = functions.defined().filter(|&func| functions.0[func as usize] == UNARY);
+    for (name, func) in ENTRIES.iter().zip(unary.cycle()) {
+        section.export(name, ExportKind::Func, func);
+    }
+    section.export("table", ExportKind::Table, 0);
+    section.export("memory", ExportKind::Memory, 0).export("memory64", ExportKind::Memory, 1);
+    section.export("g0", ExportKind::Global, 0).export("g1", ExportKind::Global, 1);
+    section
+}
+
+fn elements(functions: &Functions, rng: &mut Rng) -> ElementSection {
+    let mut section = ElementSection::new();
+    let all: Vec<u32> = (0..functions.0.len() as u32).collect();
+    let picked: Vec<u32> = (0..ELEMENTS - NULLS).map(|_| rng.pick(&all)).collect();
+    section.active(None, &ConstExpr::i32_const(0), Elements::Functions(picked.into()));
+    // `ref.func` is allowed for these.
+    section.declared(Elements::Functions(all.into()));
+    section
+}
+
+fn data() -> DataSection {
+    let mut section = DataSection::new();
+    section.active(0, &ConstExpr::i32_const(0), (0..=255u8).rev());
+    section
+}

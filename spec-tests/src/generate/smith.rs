@@ -1,0 +1,60 @@
+//! Modules by wasm-smith: any instruction of what we support, in odd combinations.
+
+use arbtest::arbitrary::Unstructured;
+use wasm_smith::{Config, InstructionKind, InstructionKinds, Module};
+
+use crate::rng::Rng;
+
+/// A module that exports everything it has.
+pub fn module(rng: &mut Rng) -> Vec<u8> {
+    loop {
+        let size = 500 + rng.below(3500);
+        let bytes = rng.bytes(size);
+        if let Ok(module) = Module::new(config(rng), &mut Unstructured::new(&bytes)) {
+            return module.to_bytes();
+        }
+    }
+}
+
+fn config(rng: &mut Rng) -> Config {
+    let mut config = features();
+    config.min_funcs = 1;
+    config.max_funcs = 10;
+    config.max_imports = rng.below(6);
+    config.max_instructions = rng.pick(&[60, 200, 600]);
+    config.max_memories = rng.below(4);
+    config.max_tables = rng.below(3);
+    config.max_data_segments = rng.below(4);
+    config.max_element_segments = rng.below(5);
+    config.max_type_size = 100;
+    // Where traps are not excluded, a module rarely gets far.
+    config.disallow_traps = rng.chance(40);
+    if rng.chance(30) {
+        let kinds = [InstructionKind::Control, InstructionKind::Parametric, InstructionKind::Variable];
+        let more = [InstructionKind::NumericInt, InstructionKind::MemoryInt, InstructionKind::Table];
+        config.allowed_instructions = InstructionKinds::new(&[kinds, more].concat());
+    }
+    config
+}
+
+/// What we support, as far as its results do not depend on the engine; memories and tables stay small.
+fn features() -> Config {
+    Config {
+        canonicalize_nans: true,
+        export_everything: true,
+        memory_max_size_required: true,
+        table_max_size_required: true,
+        max_memory32_bytes: 3 << 16,
+        max_memory64_bytes: 3 << 16,
+        max_table_elements: 100,
+        exceptions_enabled: false,
+        gc_enabled: false,
+        compact_imports_enabled: false,
+        custom_descriptors_enabled: false,
+        relaxed_simd_enabled: false,
+        threads_enabled: false,
+        shared_everything_threads_enabled: false,
+        wide_arithmetic_enabled: false,
+        ..Config::default()
+    }
+}

@@ -1,0 +1,141 @@
+//! Whether a profile is what the self-counting module says.
+
+use std::collections::HashMap;
+
+use wprof_jit::cfg::{Cfg, End};
+use wprof_profiler::{FunctionProfile, Profile, UnfinishedExit};
+
+use super::{Oracle, What};
+
+/// How much has been compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Compared {
+    /// Functions that ran.
+    pub functions: u64,
+    /// Blocks that ran.
+    pub blocks: u64,
+    /// Edges, whether taken or not, of functions that ran.
+    pub edges: u64,
+    /// Instructions counted one by one, dead ones included.
+    pub instructions: u64,
+    /// Executions of instructions, by the profile.
+    pub executed: u64,
+    /// Frames that ended in the middle of a block.
+    pub unfinished: u64,
+}
+
+impl Compared {
+    /// Both together.
+    #[must_use]
+    pub fn plus(self, other: Compared) -> Compared {
+        Compared {
+            functions: self.functions + other.functions,
+            blocks: self.blocks + other.blocks,
+            edges: self.edges + other.edges,
+            instructions: self.instructions + other.instructions,
+            executed: self.executed + other.executed,
+            unfinished: self.unfinished + other.unfinished,
+        }
+    }
+}
+
+/// Demands that `profile` says exactly what the globals of `oracle` counted.
+///
+/// # Errors
+/// The first difference.
+pub fn compare(oracle: &Oracle, counts: &[u64], profile: &Profile) -> Result<Compared, String> {
+    profile.verify().map_err(|e| e.to_string())?;
+    if counts.len() != oracle.places.len() {
+        return Err(format!("{} counts for {} places", counts.len(), oracle.places.len()));
+    }
+    let mut counted: HashMap<u32, HashMap<What, u64>> = HashMap::new();
+    for (place, count) in oracle.places.iter().zip(counts) {
+        *counted.entry(place.func).or_default().entry(place.what).or_default() += count;
+    }
+    let first = oracle.places.iter().map(|place| place.func).min().unwrap_or(0);
+    let mut compared = Compared::default();
+    for (func, counted) in &counted {
+        let function = match profile.function(*func) {
+            Some(function) => function,
+            None if counted.values().all(|&count| count == 0) => continue,
+            None => return Err(format!("function {func} ran but is not in the profile")),
+        };
+        let cfg = &oracle.cfgs[(func - first) as usize];
+        let more = Expected { function, cfg, blocks: function.block_counts() }.compare(counted);
+        compared = compared.plus(more.map_err(|e| format!("function {func}: {e}\n{cfg}"))?);
+    }
+    Ok(compared)
+}
+
+/// What one function's profile makes us expect.
+struct Expected<'a> {
+    function: &'a FunctionProfile,
+    cfg: &'a Cfg,
+    blocks: Vec<u64>,
+}
+
+impl Expected<'_> {
+    fn compare(&self, counted: &HashMap<What, u64>) -> Result<Compared, String> {
+        let mut executed = 0;
+        let mut instructions = 0;
+        for (&what, &count) in counted {
+            let expected = self.of(what);
+            if expected != count {
+                return Err(format!("{what:?}: {count} counted, {expected} by the profile"));
+            }
+            if let What::Instruction(_) = what {
+                executed += count;
+                instructions += 1;
+            }
+        }
+        if instructions > 0 && executed != self.function.ops() {
+            let ops = self.function.ops();
+            return Err(format!("{executed} instructions counted, {ops} by the profile"));
+        }
+        if let Some(edge) = (0..self.function.edges.len()).find(|&edge| !counted.contains_key(&self.edge(edge))) {
+            return Err(format!("{:?} is in the profile only", self.edge(edge)));
+        }
+        Ok(Compared {
+            functions: 1,
+            blocks: self.blocks.iter().filter(|&&count| count > 0).count() as u64,
+            edges: self.function.edges.len() as u64,
+            instructions,
+            executed: self.function.ops(),
+            unfinished: self.function.exits.iter().map(|exit| exit.count).sum(),
+        })
+    }
+
+    fn of(&self, what: What) -> u64 {
+        match what {
+            What::Block(block) => {
+                // A frame that found no stack stopped before its first instruction, where the global is incremented.
+                let start = self.cfg.blocks[block as usize].start;
+                self.blocks[block as usize] - self.stopped(block, |exit| exit.offset < start)
+            }
+            What::Edge(block, edge) => {
+                let after: u32 = self.cfg.blocks[..block as usize].iter().map(|b| b.edges.len() as u32).sum();
+                let left = self.function.edges[(after + edge) as usize].count;
+                // A tail call is counted before its callee is found, which may fail.
+                let block_of = &self.cfg.blocks[block as usize];
+                let is_call = block_of.how == End::TailCall;
+                left + self.stopped(block, |exit| is_call && exit.offset >= block_of.end)
+            }
+            What::Instruction(offset) => self.cfg.block_at(offset).map_or(0, |block| {
+                self.blocks[block as usize] - self.stopped(block, |exit| exit.offset < offset)
+            }),
+        }
+    }
+
+    /// Frames that ended in a block, at certain places of it.
+    fn stopped(&self, block: u32, at: impl Fn(&UnfinishedExit) -> bool) -> u64 {
+        let here = self.function.exits.iter().filter(|exit| exit.block.0 == block && at(exit));
+        here.map(|exit| exit.count).sum()
+    }
+
+    /// The edge at a position in the profile, named as the oracle names it.
+    fn edge(&self, position: usize) -> What {
+        let from = self.function.edges[position].from;
+        let earlier = self.function.edges[..position].iter().filter(|edge| edge.from == from).count();
+        What::Edge(from.0, earlier as u32)
+    }
+}
