@@ -25,19 +25,19 @@ use render::screen::ColorChoice;
 struct Cli {
     #[command(subcommand)]
     command: Command,
-    /// When to colour what is shown; auto: on terminals, unless NO_COLOR is set
+    /// Colour what is shown; auto obeys NO_COLOR
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t)]
     color: ColorChoice,
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  wprof run json.wasm 20 2             run a program; a summary follows its output
-  wprof run -o json.wprof json.wasm    keep the profile in a file
-  wprof report json.wprof              hottest functions, loops, blocks, branches
-  wprof annotate json.wprof parse      one function, instruction by instruction
-  wprof explain json.wasm parse        how a function is compiled
-  wprof help run                       more about one command";
+  wprof run json.wasm 20 2         run a program; a summary follows its output
+  wprof run -o f.wprof json.wasm   keep the profile in a file
+  wprof report f.wprof             hottest functions, loops, blocks, branches
+  wprof annotate f.wprof parse     one function, instruction by instruction
+  wprof explain json.wasm parse    how a function is compiled
+  wprof help run                   more about one command";
 
 fn main() -> ExitCode {
     let Cli { command, color } = Cli::parse();

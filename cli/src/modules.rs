@@ -1,5 +1,6 @@
 //! Modules from files, binary or text.
 
+use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
@@ -18,6 +19,9 @@ const PATIENCE: Duration = Duration::from_millis(400);
 /// # Errors
 /// If it cannot be read or is invalid.
 pub fn load(engine: &Engine, path: &Path) -> Result<Module> {
+    if !io::stderr().is_terminal() {
+        return Module::from_file(engine, path).map_err(failure);
+    }
     let (loaded, waiting) = mpsc::channel::<()>();
     thread::scope(|scope| {
         scope.spawn(move || show_if_slow(path, &waiting));
@@ -33,7 +37,6 @@ fn show_if_slow(path: &Path, waiting: &mpsc::Receiver<()>) {
         return;
     }
     let style = ProgressStyle::with_template("{spinner} loading {msg}, {elapsed}").expect("a valid template");
-    // Drawn on standard error, and only if that is a terminal.
     let spinner = ProgressBar::new_spinner().with_style(style).with_message(path.display().to_string());
     while waiting.recv_timeout(Duration::from_millis(100)) == Err(RecvTimeoutError::Timeout) {
         spinner.tick();

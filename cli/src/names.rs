@@ -25,13 +25,10 @@ impl Named {
     }
 }
 
-/// The functions that ran.
+/// The functions that ran, hottest first.
 pub fn of_profile(profile: &Profile) -> Vec<Named> {
-    let named = |function: &wprof_profiler::FunctionProfile| Named {
-        index: function.index,
-        raw: function.name.clone(),
-    };
-    profile.functions.iter().map(named).collect()
+    let hottest_first = profile.functions_by_ops().into_iter().map(|(function, _)| function);
+    hottest_first.map(|function| Named { index: function.index, raw: function.name.clone() }).collect()
 }
 
 /// The functions of a module that have a body.

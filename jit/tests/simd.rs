@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use wprof_jit::abi::VmLayout;
-use wprof_jit::compile::{Compiler, CompilerOptions, Instrumentation, ModuleEnv};
+use wprof_jit::compile::{Compiler, CompilerOptions, FunctionPlan, Instrumentation, ModuleEnv, Tier};
 use wprof_jit::module;
 
 /// An operator's visitor and the number of its operands.
@@ -83,8 +83,9 @@ fn compile(compiler: &Compiler, wat: &str) -> Result<usize, String> {
     let layout = VmLayout::new(&info);
     let type_ids: Vec<u32> = (0..info.types.len() as u32).collect();
     let env = ModuleEnv { info: &info, layout: &layout, type_ids: &type_ids, slots: 0x1000 };
-    let compiled = compiler.function(&env, 0, Instrumentation::Off, 0).map_err(|e| e.to_string())?;
-    Ok(compiled.code.bytes.len())
+    let plan = FunctionPlan::new(&info, 0, Instrumentation::Off, 0).map_err(|e| e.to_string())?;
+    let code = compiler.function(&env, &plan, Tier::Optimized).map_err(|e| e.to_string())?;
+    Ok(code.bytes.len())
 }
 
 fn check(options: CompilerOptions) {

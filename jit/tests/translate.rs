@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use wprof_jit::abi::VmLayout;
-use wprof_jit::compile::{Compiler, CompilerOptions, Instrumentation, ModuleEnv};
+use wprof_jit::compile::{Compiler, CompilerOptions, FunctionPlan, Instrumentation, ModuleEnv, Tier};
 use wprof_jit::{cfg, module};
 
 /// Compiles every function of a text module in every instrumentation; gives the CFGs as text.
@@ -17,8 +17,14 @@ fn compile(wat: &str) -> String {
     let mut text = String::new();
     for func in info.imported_funcs..info.funcs.len() as u32 {
         for instrumentation in [Instrumentation::Off, Instrumentation::Chords, Instrumentation::Blocks] {
-            let compiled = compiler.function(&env, func, instrumentation, 0).expect("compiles");
-            assert!(!compiled.code.bytes.is_empty());
+            let plan = FunctionPlan::new(&info, func, instrumentation, 0).expect("plans");
+            for tier in [Tier::Baseline, Tier::Optimized] {
+                assert!(!compiler.function(&env, &plan, tier).expect("compiles").bytes.is_empty());
+            }
+            let headers = plan.cfg.blocks.iter().zip(0..).filter(|(block, _)| block.is_loop_header);
+            for (_, header) in headers {
+                assert!(!compiler.resumed(&env, &plan, header).expect("compiles").bytes.is_empty());
+            }
         }
         text += &cfg::build(&info, func).expect("builds").to_string();
     }

@@ -2,10 +2,26 @@
 //!
 //! * [`script`] runs a file of the official test suite, with the imports of [`spectest`] and under a [`mode`];
 //!   [`skips`] says what is known not to pass.
+//! * [`generate`] makes modules from seeds and [`sweep`] checks many of them: [`check`] compares our engine with an
+//!   interpreter, and its profile with an [`oracle`].
+//! * [`programs`] runs programs under WASI.
 #![forbid(unsafe_code)]
 
+pub mod check;
+pub mod drive;
+pub mod engines;
+pub mod fuel;
+pub mod generate;
+pub mod host;
 pub mod mode;
+pub mod oracle;
+pub mod outcome;
+pub mod programs;
+pub mod rng;
 pub mod script;
+pub mod shrink;
 pub mod skips;
 pub mod spectest;
+pub mod splice;
+pub mod sweep;
 pub mod values;

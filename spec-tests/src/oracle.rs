@@ -80,6 +80,21 @@ impl Oracle {
         }
         Ok(Oracle { wasm: writer.splice.apply(), places: writer.places, cfgs })
     }
+
+    /// The same for a profile of the module that counts itself, whose blocks are the same but elsewhere. Then both
+    /// kinds of counts are of one run, and it does not matter where that ends.
+    ///
+    /// # Errors
+    /// If instructions are counted: they are elsewhere too.
+    pub fn of_itself(self) -> Result<Oracle, String> {
+        if self.places.iter().any(|place| matches!(place.what, What::Instruction(_))) {
+            return Err("count blocks only: instructions are elsewhere".into());
+        }
+        let info = parse(Arc::from(&*self.wasm)).map_err(|e| e.to_string())?;
+        let funcs = info.imported_funcs..info.funcs.len() as u32;
+        let cfgs = funcs.map(|func| build(&info, func).map_err(|e| e.to_string())).collect::<Result<_, _>>()?;
+        Ok(Oracle { cfgs, ..self })
+    }
 }
 
 /// The module as far as it is rewritten.

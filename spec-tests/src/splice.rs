@@ -4,6 +4,7 @@
 //! and order. What is inserted must leave the operand stack as it finds it.
 //! Invariant: only the code, global and export sections change.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use wasmparser::{BinaryReader, FunctionBody, Operator, Parser, Payload};
@@ -49,6 +50,8 @@ pub struct Splice<'a> {
     added: Vec<Added>,
     /// Byte offset and what to insert before it; sorted only when applied.
     inserts: Vec<(usize, Vec<u8>)>,
+    /// Functions that lose their bodies.
+    stubs: HashSet<usize>,
 }
 
 #[derive(Debug)]
@@ -72,6 +75,7 @@ impl<'a> Splice<'a> {
             globals: 0,
             added: Vec::new(),
             inserts: Vec::new(),
+            stubs: HashSet::new(),
         };
         for payload in Parser::new(0).parse_all(wasm) {
             splice.payload(&payload?)?;
@@ -143,6 +147,11 @@ impl<'a> Splice<'a> {
         self.inserts.push((offset, code));
     }
 
+    /// Makes a defined function do nothing but trap.
+    pub fn stub(&mut self, defined: usize) {
+        self.stubs.insert(defined);
+    }
+
     /// The changed module.
     pub fn apply(mut self) -> Vec<u8> {
         self.inserts.sort_by_key(|&(offset, _)| offset);
@@ -200,7 +209,7 @@ impl<'a> Splice<'a> {
         let mut content = Vec::new();
         unsigned(&mut content, self.bodies.len() as u32);
         let mut inserts = self.inserts.iter().peekable();
-        for body in &self.bodies {
+        for (defined, body) in self.bodies.iter().enumerate() {
             let mut new = Vec::new();
             let mut copied = body.range.start;
             while let Some((offset, code)) = inserts.next_if(|(offset, _)| *offset < body.range.end) {
@@ -209,6 +218,9 @@ impl<'a> Splice<'a> {
                 copied = *offset;
             }
             new.extend_from_slice(&self.wasm[copied..body.range.end]);
+            if self.stubs.contains(&defined) {
+                new = vec![0, 0, 0x0b]; // no locals; unreachable; end
+            }
             unsigned(&mut content, new.len() as u32);
             content.extend_from_slice(&new);
         }

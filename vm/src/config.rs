@@ -38,6 +38,18 @@ impl ProfilingConfig {
     }
 }
 
+/// How functions come by their code.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Strategy {
+    /// Compiled as fast as can be at the first call; optimised when hot, also in the middle of a loop.
+    #[default]
+    Tiered,
+    /// Optimised at the first call.
+    Optimized,
+    /// Compiled as fast as can be at the first call, and never optimised.
+    Baseline,
+}
+
 /// The settings of an [`Engine`](crate::Engine).
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -46,6 +58,8 @@ pub struct Config {
     pub(crate) profiling: ProfilingConfig,
     pub(crate) limits: StoreLimits,
     pub(crate) max_module_size: usize,
+    pub(crate) strategy: Strategy,
+    pub(crate) background_compilation: bool,
 }
 
 impl Default for Config {
@@ -63,12 +77,33 @@ impl Config {
             profiling: ProfilingConfig::Off,
             limits: StoreLimits::default(),
             max_module_size: 1 << 30,
+            strategy: Strategy::default(),
+            background_compilation: true,
         }
     }
 
     /// Whether and what to profile (default: off).
     pub fn profiling(&mut self, profiling: ProfilingConfig) -> &mut Self {
         self.profiling = profiling;
+        self
+    }
+
+    /// How functions come by their code (default: tiered).
+    pub fn strategy(&mut self, strategy: Strategy) -> &mut Self {
+        self.strategy = strategy;
+        self
+    }
+
+    /// Whether hot functions are optimised by another thread while the program goes on (default: yes). Otherwise the
+    /// program waits, so that the same input goes through the same versions.
+    pub fn background_compilation(&mut self, enable: bool) -> &mut Self {
+        self.background_compilation = enable;
+        self
+    }
+
+    /// After how many entries and rounds of loops a function is optimised (default: 1000).
+    pub fn promote_after(&mut self, count: u32) -> &mut Self {
+        self.compiler.hot = count.max(1);
         self
     }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use wprof_jit::compile::{Compiler, MachineCode};
 
+use crate::background::Background;
 use crate::runtime::code::{CodeArena, CodeSpace, Stubs};
 use crate::runtime::signals;
 use crate::runtime::types::{FuncTypeEntry, TypeRegistry};
@@ -23,6 +24,7 @@ struct Inner {
     trampolines: CodeArena,
     types: TypeRegistry,
     raise: usize,
+    background: Option<Background>,
 }
 
 impl Default for Engine {
@@ -48,6 +50,7 @@ impl Engine {
         let raise = trampolines.place(compiler.raise()?, None).map_err(no_code_memory)?;
         let stubs = Stubs::new(space.clone());
         let types = TypeRegistry::default();
+        let background = config.background_compilation.then(Background::default);
         Ok(Engine(Arc::new(Inner {
             config: config.clone(),
             compiler,
@@ -56,6 +59,7 @@ impl Engine {
             trampolines,
             types,
             raise,
+            background,
         })))
     }
 
@@ -79,6 +83,11 @@ impl Engine {
 
     pub(crate) fn compiler(&self) -> &Compiler {
         &self.0.compiler
+    }
+
+    /// Where better versions are compiled; `None` if callers are to wait for them.
+    pub(crate) fn background(&self) -> Option<&Background> {
+        self.0.background.as_ref()
     }
 
     pub(crate) fn code_space(&self) -> &Arc<CodeSpace> {

@@ -25,6 +25,7 @@
 
 #[allow(unsafe_code, reason = "assembly")]
 mod arch;
+mod background;
 mod backtrace;
 mod caller;
 mod config;
@@ -53,7 +54,7 @@ pub mod wasi;
 
 pub use backtrace::{FrameInfo, WasmBacktrace};
 pub use caller::Caller;
-pub use config::{Collect, Config, ProfilingConfig};
+pub use config::{Collect, Config, ProfilingConfig, Strategy};
 pub use engine::Engine;
 pub use error::{Error, ErrorKind, Exit, Result};
 pub use externals::Extern;

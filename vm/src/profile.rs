@@ -10,13 +10,12 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use wprof_jit::cfg::{Block, Cfg, End, Target, ops_executed};
-use wprof_jit::compile::{Origin, Plan};
+use wprof_jit::compile::{FunctionPlan, Origin, Plan};
 use wprof_profiler::{
     BlockId, BlockProfile, CodeRange, CodeStats, CounterCost, EdgeCounts, EdgeId, EdgeKind, EdgePlan,
     EdgeProfile, FigureKind, FunctionProfile, HostCalls, Profile, UnfinishedExit, propagate,
 };
 
-use crate::module::Version;
 use crate::runtime::instance::InstanceData;
 use crate::runtime::store::StoreOpaque;
 use crate::{AsContext, Error, ErrorKind, Instance, ProfilingConfig, Result};
@@ -37,7 +36,7 @@ impl Instance {
             return Err(not_profiled("the engine does not profile"));
         }
         let exits = exits_by_func(store, index);
-        let versions = module.inner().versions();
+        let versions = module.inner().plans();
         let functions = versions
             .iter()
             .map(|(func, version)| function(instance, *func, version, exits.get(func)))
@@ -66,18 +65,18 @@ impl Instance {
         let index = store.index(self.0);
         let instance = &store.instances[index as usize];
         let exits = exits_by_func(store, index);
-        let counts = |(func, version): (u32, Arc<Version>)| match version.plan {
+        let counts = |(func, version): (u32, Arc<FunctionPlan>)| match version.plan {
             Plan::Blocks => Ok((func, counters(instance, &version))),
             _ => Ok((func, edge_counts(instance, func, &version, exits.get(&func))?.blocks)),
         };
-        instance.module.inner().versions().into_iter().map(counts).collect()
+        instance.module.inner().plans().into_iter().map(counts).collect()
     }
 
     /// How many counters its functions have, and how many increments they have executed.
     pub fn counter_cost(&self, store: impl AsContext) -> CounterCost {
         let store = &store.as_context().0.opaque;
         let instance = &store.instances[store.index(self.0) as usize];
-        let versions = instance.module.inner().versions();
+        let versions = instance.module.inner().plans();
         let costs = versions.iter().map(|(_, version)| cost(&counters(instance, version)));
         costs.fold(CounterCost::default(), CounterCost::plus)
     }
@@ -98,7 +97,7 @@ fn exits_by_func(store: &StoreOpaque, index: u32) -> HashMap<u32, Exits> {
     by_func
 }
 
-fn counters(instance: &InstanceData, version: &Version) -> Vec<u64> {
+fn counters(instance: &InstanceData, version: &FunctionPlan) -> Vec<u64> {
     let layout = instance.module.inner().layout();
     let range = version.first_counter..version.first_counter + version.plan.counters(&version.cfg);
     range.map(|i| instance.vmctx.counter(layout.counter(i))).collect()
@@ -112,7 +111,7 @@ fn cost(counters: &[u64]) -> CounterCost {
 fn edge_counts(
     instance: &InstanceData,
     func: u32,
-    version: &Version,
+    version: &FunctionPlan,
     exits: Option<&Exits>,
 ) -> Result<EdgeCounts> {
     let shape = version.cfg.shape();
@@ -135,7 +134,7 @@ fn edge_counts(
 fn function(
     instance: &InstanceData,
     func: u32,
-    version: &Version,
+    version: &FunctionPlan,
     exits: Option<&Exits>,
 ) -> Result<Option<FunctionProfile>> {
     let counts = edge_counts(instance, func, version, exits)?;

@@ -54,3 +54,62 @@ fn the_stack_can_overflow_a_thousand_times_without_a_leak() -> Outcome {
     thread?.join().expect("no panic")?;
     Ok(())
 }
+
+/// Recursion through blocks whose frames touch the stack at different places: by calls, spills, and the prologue.
+const BRANCHY: &str = r#"(module
+    (func $leaf (param i64 i64 i64 i64 i64 i64 i64 i64 i64 i64) (result i64)
+        (i64.add (local.get 9) (i64.mul (local.get 0) (local.get 8))))
+    (func $f (export "f") (param $n i64) (result i64)
+        (local $a i64) (local $b i64) (local $c i64) (local $d i64) (local $e i64) (local $g i64)
+        (if (i64.eqz (i64.rem_u (local.get $n) (i64.const 3))) (then
+            (local.set $a (i64.mul (local.get $n) (i64.const 17)))
+            (local.set $b (i64.xor (local.get $a) (i64.const 99)))
+            (local.set $c (i64.add (local.get $b) (local.get $n)))
+            (local.set $d (call $leaf (local.get $a) (local.get $b) (local.get $c) (local.get $n) (local.get $a)
+                (local.get $b) (local.get $c) (local.get $n) (local.get $a) (local.get $b)))
+            (local.set $e (call $f (i64.add (local.get $n) (i64.const 1))))
+            (local.set $g (i64.add (local.get $d) (local.get $c))))
+        (else
+            (local.set $a (i64.rotl (local.get $n) (i64.const 5)))
+            (if (i64.eqz (i64.and (local.get $n) (i64.const 1))) (then
+                (local.set $b (call $f (i64.add (local.get $n) (i64.const 1))))
+                (local.set $c (i64.add (local.get $a) (local.get $b))))
+            (else
+                (local.set $d (i64.sub (local.get $n) (local.get $a)))
+                (local.set $e (call $f (i64.add (local.get $n) (i64.const 3))))))))
+        (i64.add (i64.add (i64.add (local.get $a) (local.get $b)) (i64.add (local.get $c) (local.get $d)))
+            (i64.add (local.get $e) (local.get $g)))))"#;
+
+#[test]
+fn a_profile_is_exact_wherever_the_stack_overflows() -> Outcome {
+    let config = ProfilingConfig::Exact(Collect::AllEdges);
+    let engine = Engine::with_profiling(config)?;
+    let module = Module::new(&engine, BRANCHY)?;
+    for pad in 0..300 {
+        let (engine, module) = (engine.clone(), module.clone());
+        let body = move || -> Result<()> {
+            let mut store = Store::new(&engine, ());
+            let instance = Instance::new(&mut store, &module, &[])?;
+            let f = instance.get_typed_func::<i64, i64>(&mut store, "f")?;
+            let error = f.call(&mut store, pad % 7).expect_err("overflow");
+            assert_eq!(error.trap(), Some(Trap::StackOverflow));
+            instance.profile(&store)?.verify()?;
+            Ok(())
+        };
+        // Where the guard page lies relative to the frames depends on the padding.
+        let thread = std::thread::Builder::new()
+            .stack_size(1 << 20)
+            .spawn(move || on_padded_stack(pad as usize, &mut || body().map_err(|e| e.to_string())));
+        thread?.join().expect("no panic").map_err(|e| format!("padding {pad}: {e}"))?;
+    }
+    Ok(())
+}
+
+/// Calls `body` with the stack moved by about 16 bytes times `pad`.
+#[inline(never)]
+fn on_padded_stack<R>(pad: usize, body: &mut dyn FnMut() -> R) -> R {
+    let frame = std::hint::black_box([pad as u8; 16]);
+    let result = if pad == 0 { body() } else { on_padded_stack(pad - 1, body) };
+    std::hint::black_box(frame);
+    result
+}

@@ -15,14 +15,15 @@ use crate::{disassembly, modules, names, output};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The margin shows how often each basic block began and each edge out of a branch was
-taken. Source lines stand where the code of another line begins, if the module has debug
-information; their text is shown if the file is there, as named or beside the module.
+The margin shows how often each basic block began and each edge out of a branch was \
+taken. Source lines stand where the code of another line begins, if the module has \
+debug information; their text is shown if the file is there, as named or beside the \
+module.
 
 Examples:
-  wprof annotate f.wprof parse_value      a name, as written in the source
-  wprof annotate f.wprof pars             a part of it, if only one function has it
-  wprof annotate f.wprof 17               an index
+  wprof annotate f.wprof parse_value   a name, as written in the source
+  wprof annotate f.wprof pars          a part that only one name has
+  wprof annotate f.wprof 17            an index
   wprof annotate f.wprof main -m old/json.wasm")]
 pub struct AnnotateArgs {
     /// The profile, a file that `wprof run -o` wrote

@@ -29,18 +29,18 @@ enum Stage {
 Stages:
   cfg    basic blocks over the bytecode
   plan   which edges carry counters: the chords of a spanning tree
-  graph  copies of blocks, with probes on the wires between them: what is compiled
+  graph  copies of blocks, with probes on their wires: what is compiled
   clif   Cranelift's code, before it is optimised
   asm    machine code
 
-Addresses in machine code are those of no real run: code slots start at 0, and counters
-at the first of the module.
+Addresses in machine code are those of no real run: code slots start at 0, and \
+counters at the first of the module.
 
 Examples:
-  wprof explain json.wasm parse_value                        where its counters are
-  wprof explain json.wasm parse_value --stage asm            its machine code
-  wprof explain json.wasm 17 --stage asm --profile off       the same without counters
-  wprof explain json.wasm 17 --stage graph --collect blocks  the simple way to count")]
+  wprof explain json.wasm parse_value   where its counters are
+  wprof explain json.wasm parse_value --stage asm
+  wprof explain json.wasm 17 --stage asm --profile off
+  wprof explain json.wasm 17 --stage graph --collect blocks")]
 pub struct ExplainArgs {
     /// The module, binary or text
     #[arg(value_name = "MODULE")]

@@ -18,10 +18,10 @@ use crate::{modules, output};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-All figures are exact counts. Instructions are WebAssembly instructions executed in a
-function itself, not in those that it calls. `trips` is how often a loop goes round each
-time it is entered. Source lines are shown if the module is still where it ran, or is
-given with --module, and has debug information; otherwise offsets in the module.
+All figures are exact counts. Instructions are WebAssembly instructions executed in \
+a function itself, not in those that it calls. `trips` is how often a loop goes round \
+each time it is entered. Source lines are shown if the module is still where it ran, \
+or is given with --module, and has debug information; otherwise offsets in the module.
 
 Examples:
   wprof report f.wprof

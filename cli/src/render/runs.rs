@@ -2,7 +2,7 @@
 
 use wprof_profiler::{Ending, Run};
 
-use super::numbers::{count_of, duration};
+use super::numbers::{count_of, duration, grouped};
 use super::page::{Ink, Page, plain, span};
 use super::view::View;
 use crate::names;
@@ -16,7 +16,7 @@ pub fn write(page: &mut Page, view: &View<'_>) {
     page.line(&[span(names::harmless(&profile.program), Ink::Strong)]);
     let code = profile.code;
     let hash: String = profile.module_hash[..8].iter().map(|byte| format!("{byte:02x}")).collect();
-    let ran = profile.functions.len();
+    let ran = grouped(profile.functions.len() as u64);
     let size = count_of(code.functions, "function");
     page.line(&[label("module"), plain(format!("{size}, {ran} ran, hash {hash}…"))]);
     for run in profile.runs.iter().take(LISTED) {
@@ -30,6 +30,9 @@ pub fn write(page: &mut Page, view: &View<'_>) {
 fn write_run(page: &mut Page, run: &Run) {
     let after = run.wall_ns.map(|ns| format!(" after {}", duration(ns))).unwrap_or_default();
     page.line(&[label("run"), plain(format!("{}{after}, {}", ending(&run.ending), date(run.started)))]);
+    if let Ending::Trapped { message } = &run.ending {
+        page.line(&[label(""), span(names::harmless(message), Ink::Bad)]);
+    }
     page.line(&[label(""), plain(names::harmless(&run.args.join(" ")))]);
     page.line(&[label(""), span(names::harmless(&format!("{} on {}", run.tool, run.machine)), Ink::Faint)]);
 }
@@ -43,7 +46,7 @@ pub fn ending(ending: &Ending) -> String {
     match ending {
         Ending::Running => "still running".to_owned(),
         Ending::Exited { code } => format!("exited with code {code}"),
-        Ending::Trapped { message } => format!("trapped ({})", names::harmless(message)),
+        Ending::Trapped { .. } => "trapped".to_owned(),
         Ending::Interrupted => "interrupted".to_owned(),
         Ending::OutOfBudget => "out of budget".to_owned(),
     }

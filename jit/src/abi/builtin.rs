@@ -57,6 +57,10 @@ builtins! {
     TableInit(I32, I32, I64, I32, I32) -> I32;
     /// `(element segment) -> 0`
     ElemDrop(I32) -> I32;
+    /// `(function, block) -> code address or 0`: called by baseline code when a function turns out to be hot. Where
+    /// `block` heads a loop, an address is that of a better version which resumes there; see
+    /// [`super::store_context::TRANSFER`].
+    Promote(I32, I32) -> I64;
 }
 
 impl Builtin {

@@ -42,8 +42,13 @@ pub mod store_context {
     pub const STACK_LIMIT: i32 = 0;
     /// Frame pointer of the newest trampoline that left wasm for the host.
     pub const EXIT_FP: i32 = 8;
+    /// Pointer to the transfer buffer, which has room for [`TRANSFER_VALUES`] values. A frame that goes on in another
+    /// version of its function leaves its locals and then its operand stack there.
+    pub const TRANSFER: i32 = 16;
     /// Size.
-    pub const SIZE: u32 = 16;
+    pub const SIZE: u32 = 24;
+    /// Frames with more locals and operands than this stay in the version they are in.
+    pub const TRANSFER_VALUES: u32 = 4096;
 }
 
 /// One entry from the host into wasm: how to get back. Written by the host-to-wasm trampoline.

@@ -24,6 +24,14 @@ pub fn wasm_signature(ty: &FuncType) -> Signature {
     sig
 }
 
+/// A version of a function of type `ty` that resumes in its middle: `tail`, `(vmctx, caller_vmctx) -> results`. Locals
+/// and operands come through the transfer buffer.
+pub fn resume_signature(ty: &FuncType) -> Signature {
+    let mut sig = wasm_signature(ty);
+    sig.params.truncate(2);
+    sig
+}
+
 /// The host-to-wasm trampoline:
 /// `(callee vmctx, caller vmctx, code address, values, activation) -> 1 if it trapped`.
 /// `values` holds the arguments and afterwards the results, 16 bytes each.

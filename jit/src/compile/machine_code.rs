@@ -64,6 +64,8 @@ pub struct MachineCode {
     pub traps: Vec<TrapSite>,
     /// Where it calls.
     pub calls: Vec<CallSite>,
+    /// Where a frame is before the first instruction; `None` for trampolines.
+    pub entry: Option<Origin>,
 }
 
 /// Compiles `context.func`. Source locations in it are indices into `origins`.
@@ -91,7 +93,8 @@ pub(super) fn generate(
         .collect();
     calls.sort_by_key(|c| c.return_pc);
     let relocs = buffer.relocs().iter().map(|r| reloc(func, r)).collect::<Result<_, _>>()?;
-    Ok(MachineCode { bytes: buffer.data().to_vec(), align: buffer.alignment.max(16), relocs, traps, calls })
+    let entry = origins.first().copied();
+    Ok(MachineCode { bytes: buffer.data().to_vec(), align: buffer.alignment.max(16), relocs, traps, calls, entry })
 }
 
 /// The disassembly of `context.func`.

@@ -4,7 +4,7 @@ mod isa;
 mod machine_code;
 mod trampoline;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use cranelift_codegen::Context;
 use cranelift_codegen::isa::OwnedTargetIsa;
@@ -55,6 +55,8 @@ pub struct CompilerOptions {
     pub canonical_nans: bool,
     /// Run Cranelift's verifier on everything (slow; tests do).
     pub verify: bool,
+    /// After how many entries and rounds of loops in baseline code a function is worth optimising.
+    pub hot: u32,
 }
 
 impl Default for CompilerOptions {
@@ -65,6 +67,7 @@ impl Default for CompilerOptions {
             polls: false,
             canonical_nans: false,
             verify: cfg!(debug_assertions),
+            hot: 1000,
         }
     }
 }
@@ -120,13 +123,18 @@ impl Plan {
     }
 }
 
-/// One compiled version of a function: code, and how to read its counters.
-#[derive(Debug)]
-pub struct CompiledFunction {
-    /// Function index.
-    pub func: u32,
-    /// Machine code.
-    pub code: MachineCode,
+/// How much is done for the code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Tier {
+    /// The fastest compilation. The code counts its heat and asks for promotion when it is hot.
+    Baseline,
+    /// Optimised.
+    Optimized,
+}
+
+/// What all versions of a function share: its blocks, and how to read its counters.
+#[derive(Clone, Debug)]
+pub struct FunctionPlan {
     /// The function's blocks.
     pub cfg: Arc<Cfg>,
     /// What its counters count.
@@ -135,11 +143,51 @@ pub struct CompiledFunction {
     pub first_counter: u32,
 }
 
+impl FunctionPlan {
+    /// Plans function `func` with `instrumentation`; its counters start at index `first_counter`.
+    ///
+    /// # Errors
+    /// If the function exceeds a limit.
+    pub fn new(
+        info: &ModuleInfo,
+        func: u32,
+        instrumentation: Instrumentation,
+        first_counter: u32,
+    ) -> Result<FunctionPlan, CompileError> {
+        let cfg = Arc::new(crate::cfg::build(info, func)?);
+        let plan = plan(&cfg, instrumentation);
+        Ok(FunctionPlan { cfg, plan, first_counter })
+    }
+
+    /// How many counters it takes from `first_counter` on: the plan's, and one for heat.
+    pub fn counters(&self) -> u32 {
+        self.plan.counters(&self.cfg) + 1
+    }
+
+    fn heat_counter(&self) -> u32 {
+        self.first_counter + self.plan.counters(&self.cfg)
+    }
+}
+
 /// The code generator, shared by all threads of an engine.
 pub struct Compiler {
     best: OwnedTargetIsa,
     fast: OwnedTargetIsa,
     options: CompilerOptions,
+    /// What compilations leave for the next ones.
+    scratch: Mutex<Vec<Box<Scratch>>>,
+}
+
+/// Memory that compilations reuse, as allocating it anew takes a good part of the time of a small one.
+struct Scratch {
+    context: Context,
+    builder: FunctionBuilderContext,
+}
+
+impl Default for Scratch {
+    fn default() -> Self {
+        Scratch { context: Context::new(), builder: FunctionBuilderContext::new() }
+    }
 }
 
 impl std::fmt::Debug for Compiler {
@@ -154,7 +202,8 @@ impl Compiler {
     /// # Errors
     /// If Cranelift has no back end for this machine.
     pub fn new(options: CompilerOptions) -> Result<Compiler, CompileError> {
-        Ok(Compiler { best: isa::best(&options)?, fast: isa::fast(&options)?, options })
+        let (best, fast) = (isa::best(&options)?, isa::fast(&options)?);
+        Ok(Compiler { best, fast, options, scratch: Mutex::default() })
     }
 
     /// The options it was made with.
@@ -162,45 +211,58 @@ impl Compiler {
         &self.options
     }
 
-    /// Compiles function `func` with `instrumentation`; its counters start at index `first_counter`.
+    /// Compiles a function as planned. All versions count with the same counters.
     ///
     /// # Errors
     /// If the function exceeds a limit of the code generator.
-    pub fn function(
-        &self,
-        env: &ModuleEnv<'_>,
-        func: u32,
-        instrumentation: Instrumentation,
-        first_counter: u32,
-    ) -> Result<CompiledFunction, CompileError> {
-        let cfg = Arc::new(crate::cfg::build(env.info, func)?);
-        let plan = plan(&cfg, instrumentation);
-        let mut graph = BlockGraph::instrumented(&cfg, &plan, first_counter);
-        if self.options.polls {
-            graph.add_polls(&cfg);
+    pub fn function(&self, env: &ModuleEnv<'_>, plan: &FunctionPlan, tier: Tier) -> Result<MachineCode, CompileError> {
+        let mut graph = self.version(plan);
+        if tier == Tier::Baseline {
+            graph.add_heat(&plan.cfg, plan.heat_counter());
         }
-        let code = self.graph(env, &cfg, &graph)?;
-        Ok(CompiledFunction { func, code, cfg, plan, first_counter })
+        self.graph(env, &plan.cfg, &graph, tier)
+    }
+
+    /// Compiles an optimised version that resumes at `block`, a loop header, with its state from the transfer buffer.
+    ///
+    /// # Errors
+    /// As [`Compiler::function`].
+    pub fn resumed(&self, env: &ModuleEnv<'_>, plan: &FunctionPlan, block: u32) -> Result<MachineCode, CompileError> {
+        self.graph(env, &plan.cfg, &self.version(plan).resumed_at(block), Tier::Optimized)
+    }
+
+    fn version(&self, plan: &FunctionPlan) -> BlockGraph {
+        let mut graph = BlockGraph::instrumented(&plan.cfg, &plan.plan, plan.first_counter);
+        if self.options.polls {
+            graph.add_polls(&plan.cfg);
+        }
+        graph
     }
 
     /// Compiles a block graph.
     ///
     /// # Errors
     /// As [`Compiler::function`].
-    pub fn graph(&self, env: &ModuleEnv<'_>, cfg: &Cfg, graph: &BlockGraph) -> Result<MachineCode, CompileError> {
-        let mut context = Context::new();
-        let mut builder = FunctionBuilderContext::new();
-        let isa = &*self.best;
-        let origins = crate::translate::translate(
-            env,
-            &self.options,
-            isa,
-            cfg,
-            graph,
-            &mut context.func,
-            &mut builder,
-        )?;
-        machine_code::generate(cfg.func, &mut context, isa, &origins)
+    pub fn graph(
+        &self,
+        env: &ModuleEnv<'_>,
+        cfg: &Cfg,
+        graph: &BlockGraph,
+        tier: Tier,
+    ) -> Result<MachineCode, CompileError> {
+        let isa = match tier {
+            Tier::Baseline => &*self.fast,
+            Tier::Optimized => &*self.best,
+        };
+        let mut scratch = self.scratch.lock().map_or_else(|_| None, |mut all| all.pop()).unwrap_or_default();
+        let Scratch { context, builder } = &mut *scratch;
+        let origins = crate::translate::translate(env, &self.options, isa, cfg, graph, &mut context.func, builder)?;
+        let code = machine_code::generate(cfg.func, context, isa, &origins);
+        context.clear();
+        if let Ok(mut all) = self.scratch.lock() {
+            all.push(scratch);
+        }
+        code
     }
 
     /// The CLIF text of a block graph, before optimisation.

@@ -9,6 +9,7 @@ fn probes(f: &mut fmt::Formatter<'_>, probes: &Probes) -> fmt::Result {
         match probe {
             Probe::Count(counter) => write!(f, " count[{counter}]")?,
             Probe::Poll => f.write_str(" poll")?,
+            Probe::Heat(counter) => write!(f, " heat[{counter}]")?,
         }
     }
     Ok(())
@@ -16,6 +17,9 @@ fn probes(f: &mut fmt::Formatter<'_>, probes: &Probes) -> fmt::Result {
 
 impl fmt::Display for BlockGraph {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.resumes {
+            writeln!(f, "resumes at node0")?;
+        }
         for (index, node) in self.nodes.iter().enumerate() {
             write!(f, "node{index} = block{}", node.block)?;
             probes(f, &node.probes)?;

@@ -18,6 +18,9 @@ pub enum Probe {
     Count(u32),
     /// Let the host interrupt.
     Poll,
+    /// Add one to a counter of the instance and, when it is high enough, ask for a better version; at a loop header,
+    /// go on in it. Stands first among a node's probes: the better version repeats the others.
+    Heat(u32),
 }
 
 /// Probes of one place, in order.
@@ -43,13 +46,16 @@ pub struct Node {
     pub wires: SmallVec<[Wire; 2]>,
 }
 
-/// A graph of copies of one function's blocks. Node 0 is the entry.
+/// A graph of copies of one function's blocks. Node 0 is where it is entered.
 ///
-/// **Invariant**: nodes stand in an order in which every node but the first follows one of its predecessors.
+/// **Invariant**: every node can be reached from node 0; only of a graph that resumes may node 0 have predecessors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockGraph {
     /// The nodes.
     pub nodes: Vec<Node>,
+    /// Whether it is entered in the middle of the function, with locals and operands from the transfer buffer (on-stack
+    /// replacement), rather than by a call.
+    pub resumes: bool,
 }
 
 impl BlockGraph {
@@ -67,7 +73,7 @@ impl BlockGraph {
                 })
                 .collect(),
         };
-        BlockGraph { nodes: cfg.blocks.iter().zip(0..).map(node).collect() }
+        BlockGraph { nodes: cfg.blocks.iter().zip(0..).map(node).collect(), resumes: false }
     }
 
     /// Each block once, with the counters of `plan`, the first of which is counter `first` of the instance.
@@ -105,6 +111,42 @@ impl BlockGraph {
         }
     }
 
+    /// Adds heat probes at the function's entry and at every loop header.
+    pub fn add_heat(&mut self, cfg: &Cfg, counter: u32) {
+        for (index, node) in self.nodes.iter_mut().enumerate() {
+            if index == 0 || cfg.blocks[node.block as usize].is_loop_header {
+                node.probes.insert(0, Probe::Heat(counter));
+            }
+        }
+    }
+
+    /// The same graph entered at `node`, with what can be reached from there.
+    pub fn resumed_at(&self, node: u32) -> BlockGraph {
+        let mut order = vec![node];
+        let mut new_index = vec![u32::MAX; self.nodes.len()];
+        new_index[node as usize] = 0;
+        let mut next = 0;
+        while let Some(&from) = order.get(next) {
+            next += 1;
+            for to in self.nodes[from as usize].wires.iter().filter_map(|w| w.to) {
+                if new_index[to as usize] == u32::MAX {
+                    new_index[to as usize] = 0;
+                    order.push(to);
+                }
+            }
+        }
+        // In bytecode order, so that loops are sealed as early as they can be.
+        order[1..].sort_unstable();
+        for (new, &old) in order.iter().enumerate() {
+            new_index[old as usize] = new as u32;
+        }
+        let mut nodes: Vec<Node> = order.iter().map(|&old| self.nodes[old as usize].clone()).collect();
+        for to in nodes.iter_mut().flat_map(|n| &mut n.wires).filter_map(|w| w.to.as_mut()) {
+            *to = new_index[*to as usize];
+        }
+        BlockGraph { nodes, resumes: true }
+    }
+
     /// Checks the invariant, and that each node has its block's wires.
     ///
     /// # Errors
@@ -113,9 +155,6 @@ impl BlockGraph {
         let mut reached = vec![false; self.nodes.len()];
         for (index, node) in self.nodes.iter().enumerate() {
             let block = &cfg.blocks[node.block as usize];
-            if index > 0 && !reached[index] {
-                return Err(format!("node {index} stands before its predecessors"));
-            }
             if node.wires.len() != block.edges.len() {
                 return Err(format!("node {index}: {} wires for {} edges", node.wires.len(), block.edges.len()));
             }
@@ -131,6 +170,12 @@ impl BlockGraph {
                     reached[to as usize] = true;
                 }
             }
+        }
+        if reached.first() == Some(&true) && !self.resumes {
+            return Err("the entry has predecessors".into());
+        }
+        if let Some(index) = reached.iter().skip(1).position(|r| !r) {
+            return Err(format!("node {} is unreachable", index + 1));
         }
         Ok(())
     }

@@ -19,6 +19,7 @@ mod region;
 mod simd;
 mod stack;
 mod table;
+mod transfer;
 
 use cranelift_codegen::ir::{self, Function, InstBuilder, MemFlagsData, SourceLoc, Value, types};
 use cranelift_codegen::isa::TargetIsa;
@@ -26,7 +27,7 @@ use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
 use wasmparser::{Operator, ValType};
 
 use crate::CompileError;
-use crate::abi::{Builtin, clif_type, vmctx, wasm_signature};
+use crate::abi::{Builtin, clif_type, resume_signature, vmctx, wasm_signature};
 use crate::cfg::{Cfg, Operators};
 use crate::compile::{CompilerOptions, ModuleEnv, Origin};
 use crate::graph::BlockGraph;
@@ -46,10 +47,14 @@ pub(crate) fn translate(
     context: &mut FunctionBuilderContext,
 ) -> Result<Vec<Origin>> {
     debug_assert_eq!(graph.verify(cfg), Ok(()));
-    func.signature = wasm_signature(env.info.func_type(cfg.func));
+    let ty = env.info.func_type(cfg.func);
+    func.signature = if graph.resumes { resume_signature(ty) } else { wasm_signature(ty) };
     func.name = ir::UserFuncName::user(0, cfg.func);
     let mut translator = Translator::new(env, options, isa, cfg, graph, FunctionBuilder::new(func, context));
-    translator.enter_function();
+    match graph.resumes {
+        true => translator.resume(),
+        false => translator.enter_function(),
+    }
     for node in 0..graph.nodes.len() {
         translator.node(node)?;
     }
@@ -70,6 +75,7 @@ struct Translator<'a> {
     /// Incoming wires of each node that are not translated yet.
     pending: Vec<u32>,
     vmctx: Value,
+    caller_vmctx: Value,
     locals: Vec<Variable>,
     stack: OperandStack,
     origins: Vec<Origin>,
@@ -91,8 +97,13 @@ impl<'a> Translator<'a> {
         for to in graph.nodes.iter().flat_map(|n| &n.wires).filter_map(|w| w.to) {
             pending[to as usize] += 1;
         }
-        builder.append_block_params_for_function_params(blocks[0]);
-        let vmctx = builder.block_params(blocks[0])[0];
+        let entry = if graph.resumes { builder.create_block() } else { blocks[0] };
+        pending[0] += u32::from(graph.resumes);
+        builder.append_block_params_for_function_params(entry);
+        builder.switch_to_block(entry);
+        builder.seal_block(entry);
+        let params = builder.block_params(entry);
+        let (vmctx, caller_vmctx) = (params[0], params[1]);
         Translator {
             env,
             options,
@@ -104,6 +115,7 @@ impl<'a> Translator<'a> {
             blocks,
             pending,
             vmctx,
+            caller_vmctx,
             locals: Vec::with_capacity(cfg.locals.len()),
             stack: OperandStack::default(),
             origins: Vec::new(),
@@ -114,8 +126,6 @@ impl<'a> Translator<'a> {
     /// Defines the locals: parameters, then zeros.
     fn enter_function(&mut self) {
         let entry = self.blocks[0];
-        self.builder.switch_to_block(entry);
-        self.builder.seal_block(entry);
         let mut zeros: Vec<(ir::Type, Value)> = Vec::new();
         for (index, &ty) in self.cfg.locals.iter().enumerate() {
             let clif = clif_type(ty);
@@ -150,7 +160,7 @@ impl<'a> Translator<'a> {
         let node = &self.graph.nodes[index];
         let block = &self.cfg.blocks[node.block as usize];
         self.block = node.block;
-        if index > 0 {
+        if index > 0 || self.graph.resumes {
             self.builder.switch_to_block(self.blocks[index]);
         }
         self.stack.enter(block.stack, &self.cfg.stacks);

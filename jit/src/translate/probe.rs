@@ -1,6 +1,6 @@
 //! Probes: what a version of a function does besides the wasm code.
 
-use cranelift_codegen::ir::{InstBuilder, MemFlagsData, types};
+use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
 
 use super::Translator;
 use super::region::Region;
@@ -11,14 +11,17 @@ impl Translator<'_> {
     pub(super) fn probes(&mut self, probes: &Probes) {
         for probe in probes {
             match *probe {
-                Probe::Count(counter) => self.count(counter),
+                Probe::Count(counter) => {
+                    self.count(counter);
+                }
                 Probe::Poll => self.poll(),
+                Probe::Heat(counter) => self.heat(counter),
             }
         }
     }
 
-    /// One add to memory: counters lie at a constant distance from the vmctx.
-    fn count(&mut self, counter: u32) {
+    /// One add to memory: counters lie at a constant distance from the vmctx. Gives the new count.
+    pub(super) fn count(&mut self, counter: u32) -> Value {
         let offset = i32::try_from(self.env.layout.counter(counter)).expect("the runtime bounds the counters");
         let region = self.regions.get(Region::Counters, self.builder.func);
         let flags = MemFlagsData::trusted().with_alias_region(Some(region));
@@ -26,6 +29,7 @@ impl Translator<'_> {
         let one = self.builder.ins().iconst(types::I64, 1);
         let new = self.builder.ins().iadd(old, one);
         self.builder.ins().store(flags, new, self.vmctx, offset);
+        new
     }
 
     /// Reads the poll byte; the read faults when the store has been interrupted. Atomic, since a loop without stores

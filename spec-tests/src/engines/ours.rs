@@ -52,9 +52,9 @@ impl Ran {
         Some(self.instance?.profile(&self.store))
     }
 
-    /// What was counted, if the engine counts blocks and there is an instance.
-    pub fn block_counts(&self) -> Vec<(u32, Vec<u64>)> {
-        self.instance.map_or_else(Vec::new, |instance| instance.block_counts(&self.store))
+    /// What was counted in blocks, if the engine counts and there is an instance.
+    pub fn block_counts(&self) -> Option<Result<Vec<(u32, Vec<u64>)>, Error>> {
+        Some(self.instance?.block_counts(&self.store))
     }
 
     /// What a module that counts itself has counted.

@@ -1,46 +1,58 @@
-//! The compiled functions of a module.
+//! The compiled functions of a module, and their way up through the tiers.
 //!
 //! Invariant: counter indices are given out once per module, so that the counters of all its instances mean the
-//! same. A function's code is in the registry before its address is published.
+//! same; all versions of a function use the same counters. Code is in the registry before its address is published.
 
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use wprof_jit::CompileError;
-use wprof_jit::cfg::Cfg;
-use wprof_jit::compile::{Instrumentation, ModuleEnv, Plan};
+use wprof_jit::compile::{FunctionPlan, Instrumentation, MachineCode, ModuleEnv, Tier};
 
 use super::ModuleInner;
+use crate::background::Job;
 use crate::engine::no_code_memory;
 use crate::runtime::code::CodeArena;
 use crate::runtime::vmctx;
-use crate::{Engine, ProfilingConfig, Result};
+use crate::{Engine, ProfilingConfig, Result, Strategy};
 
-/// How to read the counters of a compiled function.
-#[derive(Clone, Debug)]
-pub struct Version {
-    /// Its blocks.
-    pub cfg: Arc<Cfg>,
-    /// What its counters count.
-    pub plan: Plan,
-    /// Index of its first counter.
-    pub first_counter: u32,
-}
+/// How often a loop asks for promotion before it gets a version that resumes right there. Until then it gets one that
+/// resumes at the outermost loop around it: better code, if the program comes there.
+const PATIENCE: u32 = 16;
 
 /// The code of one module.
 #[derive(Debug)]
 pub struct ModuleCode {
     arena: CodeArena,
-    /// Held while a function is compiled: the index of the next free counter.
+    /// Held while a function is compiled for the first time: the index of the next free counter.
     compiling: Mutex<u32>,
     functions: RwLock<HashMap<u32, Compiled>>,
 }
 
+/// What there is of one function.
 #[derive(Debug)]
 struct Compiled {
     address: usize,
-    /// `None` when not profiling: nothing is counted then.
-    version: Option<Arc<Version>>,
+    first_counter: u32,
+    /// `None` when not profiling, as it is made again faster than it is worth keeping.
+    plan: Option<Arc<FunctionPlan>>,
+    /// Versions that resume at a loop header, by its block.
+    resumed: HashMap<u32, usize>,
+    /// What has been asked for already.
+    requested: HashSet<Promotion>,
+    /// How often promotion was asked for.
+    requests: u32,
+}
+
+/// A better version of a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Promotion {
+    /// For its callers.
+    Entry,
+    /// For a frame at this loop header.
+    Resume(u32),
+    /// For a frame in the loop of this header, resuming at the outermost loop around it.
+    ResumeOutermost(u32),
 }
 
 impl ModuleCode {
@@ -59,6 +71,11 @@ impl ModuleCode {
         let functions = self.functions.read().unwrap_or_else(PoisonError::into_inner);
         functions.get(&func).map(|c| c.address)
     }
+
+    fn update<R>(&self, func: u32, change: impl FnOnce(&mut Compiled) -> R) -> Option<R> {
+        let mut functions = self.functions.write().unwrap_or_else(PoisonError::into_inner);
+        functions.get_mut(&func).map(change)
+    }
 }
 
 impl ModuleInner {
@@ -67,42 +84,131 @@ impl ModuleInner {
     /// # Errors
     /// If it is too large to compile, or there is no memory for its code.
     pub(crate) fn code_of(self: &Arc<Self>, func: u32) -> Result<usize> {
+        let tier = match self.engine.config().strategy {
+            Strategy::Optimized => Tier::Optimized,
+            Strategy::Baseline | Strategy::Tiered => Tier::Baseline,
+        };
+        self.compile(func, tier)
+    }
+
+    /// Compiles `func` in `tier`, unless there is code for it already.
+    pub(crate) fn compile(self: &Arc<Self>, func: u32, tier: Tier) -> Result<usize> {
         let mut next_counter = self.code.compiling.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(address) = self.code.address(func) {
             return Ok(address);
         }
-        let instrumentation = self.engine.config().profiling.instrumentation();
-        let compiled = self.engine.compiler().function(&self.env(), func, instrumentation, *next_counter)?;
-        *next_counter = self.counters_after(func, *next_counter, compiled.plan.counters(&compiled.cfg))?;
-        let owner = Some((Arc::downgrade(self), func));
-        let address = self.code.arena.place(compiled.code, owner).map_err(no_code_memory)?;
-        let version = (instrumentation != Instrumentation::Off).then(|| {
-            Arc::new(Version {
-                cfg: compiled.cfg,
-                plan: compiled.plan,
-                first_counter: compiled.first_counter,
-            })
-        });
-        let mut functions = self.code.functions.write().unwrap_or_else(PoisonError::into_inner);
-        functions.insert(func, Compiled { address, version });
+        let first_counter = *next_counter;
+        let plan = FunctionPlan::new(&self.info, func, self.instrumentation(), first_counter)?;
+        *next_counter = self.counters_after(func, first_counter, plan.counters())?;
+        let address = self.place(func, self.engine.compiler().function(&self.env(), &plan, tier)?)?;
+        let plan = (self.instrumentation() != Instrumentation::Off).then(|| Arc::new(plan));
+        let compiled = Compiled {
+            address,
+            first_counter,
+            plan,
+            resumed: HashMap::new(),
+            requested: HashSet::new(),
+            requests: 0,
+        };
+        self.code.functions.write().unwrap_or_else(PoisonError::into_inner).insert(func, compiled);
         self.slots.publish(func, address);
         Ok(address)
     }
 
-    /// The functions whose counters mean something, by ascending function index.
-    pub(crate) fn versions(&self) -> Vec<(u32, Arc<Version>)> {
+    /// Baseline code of `func` is hot, at the loop header `block` or, if that is 0, at its entry. Orders better versions;
+    /// gives the address of one that resumes at `block` if there is one.
+    pub(crate) fn request_promotion(self: &Arc<Self>, func: u32, block: u32) -> Option<usize> {
+        if self.engine.config().strategy != Strategy::Tiered {
+            return None;
+        }
+        let wanted = self.code.update(func, |compiled| {
+            compiled.requests = compiled.requests.saturating_add(1);
+            let resume = match compiled.requests < PATIENCE {
+                true => Promotion::ResumeOutermost(block),
+                false => Promotion::Resume(block),
+            };
+            let mut wanted = vec![Promotion::Entry];
+            if block != 0 && !compiled.resumed.contains_key(&block) {
+                wanted.push(resume);
+            }
+            wanted.retain(|&promotion| compiled.requested.insert(promotion));
+            wanted
+        })?;
+        for promotion in wanted {
+            let job = Job { module: Arc::downgrade(self), func, promotion };
+            match self.engine.background() {
+                Some(background) => background.order(job),
+                None => job.run(),
+            }
+        }
+        self.code.update(func, |compiled| compiled.resumed.get(&block).copied()).flatten()
+    }
+
+    /// Index of the counter of `func`'s heat, and its value from which on it is hot.
+    pub(crate) fn heat(&self, func: u32) -> Option<(u32, u32)> {
         let functions = self.code.functions.read().unwrap_or_else(PoisonError::into_inner);
-        let mut all: Vec<_> = functions.iter().filter_map(|(&f, c)| Some((f, c.version.clone()?))).collect();
+        let compiled = functions.get(&func)?;
+        let planned = compiled.plan.as_ref().map_or(0, |plan| plan.counters() - 1);
+        Some((compiled.first_counter + planned, self.engine.compiler().options().hot))
+    }
+
+    /// Compiles and publishes a better version.
+    ///
+    /// # Errors
+    /// As [`ModuleInner::code_of`]; the function then stays as it is.
+    pub(crate) fn promote(self: &Arc<Self>, func: u32, promotion: Promotion) -> Result<()> {
+        let Some(plan) = self.plan_of(func) else { return Ok(()) };
+        let compiler = self.engine.compiler();
+        let header = match promotion {
+            Promotion::Entry => {
+                let address = self.place(func, compiler.function(&self.env(), &plan, Tier::Optimized)?)?;
+                self.code.update(func, |compiled| compiled.address = address);
+                self.slots.publish(func, address);
+                return Ok(());
+            }
+            Promotion::Resume(block) => block,
+            Promotion::ResumeOutermost(block) => plan.cfg.outermost_loop(block),
+        };
+        let address = self.place(func, compiler.resumed(&self.env(), &plan, header)?)?;
+        self.code.update(func, |compiled| compiled.resumed.insert(header, address));
+        Ok(())
+    }
+
+    /// How to read the counters of each compiled function, by ascending function index; nothing when not profiling.
+    pub(crate) fn plans(&self) -> Vec<(u32, Arc<FunctionPlan>)> {
+        let functions = self.code.functions.read().unwrap_or_else(PoisonError::into_inner);
+        let mut all: Vec<_> = functions.iter().filter_map(|(&f, c)| Some((f, c.plan.clone()?))).collect();
         all.sort_unstable_by_key(|&(f, _)| f);
         all
     }
 
     /// How many counters an instance has room for.
     pub(crate) fn counter_capacity(&self) -> u64 {
-        if self.engine.config().profiling == ProfilingConfig::Off {
-            return 0;
+        let heat = u64::from(self.info.defined_funcs());
+        match self.engine.config().profiling {
+            ProfilingConfig::Off => heat,
+            ProfilingConfig::Exact(_) => {
+                vmctx::counter_capacity(&self.layout, self.info.code_section.len() as u64 + heat)
+            }
         }
-        vmctx::counter_capacity(&self.layout, self.info.code_section.len() as u64)
+    }
+
+    fn instrumentation(&self) -> Instrumentation {
+        self.engine.config().profiling.instrumentation()
+    }
+
+    /// The plan of a function that has been compiled.
+    fn plan_of(&self, func: u32) -> Option<Arc<FunctionPlan>> {
+        let (plan, first_counter) = {
+            let functions = self.code.functions.read().unwrap_or_else(PoisonError::into_inner);
+            let compiled = functions.get(&func)?;
+            (compiled.plan.clone(), compiled.first_counter)
+        };
+        plan.or_else(|| FunctionPlan::new(&self.info, func, self.instrumentation(), first_counter).ok().map(Arc::new))
+    }
+
+    fn place(self: &Arc<Self>, func: u32, code: MachineCode) -> Result<usize> {
+        self.code.arena.place(code, Some((Arc::downgrade(self), func))).map_err(no_code_memory)
     }
 
     fn env(&self) -> ModuleEnv<'_> {

@@ -9,9 +9,10 @@ use std::sync::{Arc, OnceLock};
 
 use sha2::{Digest, Sha256};
 use wprof_jit::abi::VmLayout;
+use wprof_jit::compile::Tier;
 use wprof_jit::module::{Entity, ModuleInfo};
 
-pub(crate) use code::Version;
+pub(crate) use code::Promotion;
 pub use names::demangle;
 pub use symbols::FrameSymbol;
 
@@ -129,13 +130,13 @@ impl Module {
         &self.0.info
     }
 
-    /// Compiles all functions now rather than at their first calls.
+    /// Compiles and optimises all functions now rather than when they are called and hot.
     ///
     /// # Errors
     /// If a function is too large for the code generator.
     pub fn compile_all(&self) -> Result<()> {
         let info = self.info();
-        (info.imported_funcs..info.funcs.len() as u32).try_for_each(|func| self.0.code_of(func).map(drop))
+        (info.imported_funcs..info.funcs.len() as u32).try_for_each(|func| self.0.compile(func, Tier::Optimized).map(drop))
     }
 
     /// How many functions have been compiled so far, and the bytes of address space that their code takes.

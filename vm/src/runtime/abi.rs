@@ -86,6 +86,7 @@ pub type ArrayCall =
 pub struct VmStoreContext {
     pub stack_limit: usize,
     pub exit_fp: usize,
+    pub transfer: *mut VmValue,
     /// The store, as the innermost code that holds it exclusively lent it to wasm. Not read by machine code.
     pub store: *mut StoreOpaque,
     /// Code that traps with `TrapCode::Host`; read by `arch::lazy_common`.
@@ -168,6 +169,7 @@ mod tests {
         check!(VmStoreContext {
             stack_limit = abi::store_context::STACK_LIMIT,
             exit_fp = abi::store_context::EXIT_FP,
+            transfer = abi::store_context::TRANSFER,
             store = abi::store_context::SIZE,
         });
         check!(VmActivation {

@@ -80,3 +80,19 @@ pub unsafe extern "C" fn table_grow(vmctx: *const VmContext, table: u32, delta: 
     let table = store.instances[instance as usize].tables[table as usize];
     store.table_mut(table).grow(delta, init).unwrap_or(u64::MAX)
 }
+
+/// `Builtin::Promote`.
+///
+/// # Safety
+/// For machine code only, which passes its own vmctx.
+pub unsafe extern "C" fn promote(vmctx: *const VmContext, func: u32, block: u32) -> usize {
+    // SAFETY: machine code passes its own vmctx.
+    let (store, instance) = unsafe { caller(vmctx) };
+    let instance = &store.instances[instance as usize];
+    let module = instance.module.inner();
+    if let Some(address) = module.request_promotion(func, block) {
+        return address;
+    }
+    instance.cool_down(func);
+    0
+}

@@ -31,15 +31,13 @@ pub fn of_return(pc: usize) -> Option<Frame> {
 /// The frame that faulted at `pc`; `None` for trampolines.
 pub fn of_fault(pc: usize) -> Option<Frame> {
     let object = registry::find(pc)?;
-    let (module, func) = object.function.as_ref()?;
+    let (module, _) = object.function.as_ref()?;
     let module = module.upgrade()?;
     let exact = object.trap_at(pc).and_then(|site| site.origin);
-    // Before anything is executed, a frame is in its entry block.
-    let entry = || Origin { func: *func, block: 0, offset: module.info().body(*func).start as u32 };
     let origin = match exact {
         Some(origin) => origin,
-        None if pc == object.start => entry(),
-        None => object.origin_near(pc).unwrap_or_else(entry),
+        None if pc == object.start => object.entry?,
+        None => object.origin_near(pc).or(object.entry)?,
     };
     Some(Frame { module, origin })
 }

@@ -70,4 +70,11 @@ impl InstanceData {
     pub fn drop_elem(&self, segment: u32) {
         self.dropped[2 * segment as usize + 1].store(1, Ordering::Relaxed);
     }
+
+    /// Lowers the heat of a function that waits for a better version, so that it does not ask all the time.
+    pub fn cool_down(&self, func: u32) {
+        let module = self.module.inner();
+        let Some((counter, hot)) = module.heat(func) else { return };
+        self.vmctx.set_counter(module.layout().counter(counter), u64::from(hot - hot.div_ceil(4)));
+    }
 }

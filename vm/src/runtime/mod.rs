@@ -30,6 +30,7 @@ pub mod signals;
 pub mod stack;
 pub mod store;
 pub mod table;
+pub mod transfer;
 pub mod types;
 pub mod unfinished;
 pub mod vmctx;

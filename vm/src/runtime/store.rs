@@ -12,6 +12,7 @@ use super::instance::InstanceData;
 use super::interrupt::InterruptPage;
 use super::memory::LinearMemory;
 use super::table::TableData;
+use super::transfer::TransferBuffer;
 use super::types::FuncTypeEntry;
 use crate::limits::check_count;
 use crate::{Engine, Error, GlobalType, MemoryType, RefType, Result, StoreLimits, TableType, ValType};
@@ -72,6 +73,8 @@ pub struct StoreOpaque {
     /// What machine code and `arch` read. Allocated for itself, as its address is known to every vmctx.
     context: NonNull<VmStoreContext>,
     interrupt: Arc<InterruptPage>,
+    /// Only kept for machine code, which finds it through the context.
+    _transfer: TransferBuffer,
     pub limits: StoreLimits,
     pub instances: Vec<InstanceData>,
     memories: Vec<LinearMemory>,
@@ -99,14 +102,22 @@ impl StoreOpaque {
     /// If the system has no memory for it.
     pub fn new(engine: &Engine) -> Result<StoreOpaque> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        let context =
-            VmStoreContext { stack_limit: 0, exit_fp: 0, store: ptr::null_mut(), raise: engine.raise() };
-        let interrupt = InterruptPage::new().map_err(|e| Error::system("no memory for a store", e))?;
+        let no_memory = |e| Error::system("no memory for a store", e);
+        let interrupt = InterruptPage::new().map_err(no_memory)?;
+        let transfer = TransferBuffer::new().map_err(no_memory)?;
+        let context = VmStoreContext {
+            stack_limit: 0,
+            exit_fp: 0,
+            transfer: transfer.address(),
+            store: ptr::null_mut(),
+            raise: engine.raise(),
+        };
         Ok(StoreOpaque {
             id: StoreId(NEXT.fetch_add(1, Ordering::Relaxed)),
             engine: engine.clone(),
             context: NonNull::from(Box::leak(Box::new(context))),
             interrupt: Arc::new(interrupt),
+            _transfer: transfer,
             limits: engine.config().limits,
             instances: Vec::new(),
             memories: Vec::new(),

@@ -58,10 +58,19 @@ impl VmCtx {
 
     /// The value of the counter at `offset`, as of now.
     pub fn counter(&self, offset: u64) -> u64 {
+        self.cell(offset).load(Ordering::Relaxed)
+    }
+
+    /// Changes the counter at `offset`.
+    pub fn set_counter(&self, offset: u64, value: u64) {
+        self.cell(offset).store(value, Ordering::Relaxed);
+    }
+
+    fn cell(&self, offset: u64) -> &AtomicU64 {
         assert!(offset + 8 <= self.size as u64);
         // SAFETY: inside the mapping, as just checked, and aligned, since the counters start at a multiple of 64.
         // Machine code of this thread's stores updates it with plain instructions, which do not race with this.
-        unsafe { self.base.add(offset as usize).cast::<AtomicU64>().as_ref() }.load(Ordering::Relaxed)
+        unsafe { self.base.add(offset as usize).cast::<AtomicU64>().as_ref() }
     }
 }
 

@@ -76,18 +76,21 @@ pub struct Folder {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The program's input, output and exit code are its own. A summary follows on standard error.
-Exit codes: the program's own; 134 after a trap; 130 after Ctrl-C; 1 if something else went
-wrong. A profile is complete and exact also after a trap, an exit from deep inside or Ctrl-C.
-The first Ctrl-C stops the program and keeps the profile, a second one kills.
+The program's input, output and exit code are its own; a summary follows on \
+standard error. The profile is complete and exact also after a trap, an exit from \
+deep inside, or Ctrl-C. The first Ctrl-C stops the program and keeps the profile, a \
+second one kills.
+
+Exit codes: the program's own; 134 after a trap; 130 after Ctrl-C; 1 if something \
+else went wrong.
 
 Examples:
   wprof run hello.wasm
-  wprof run -o f.wprof json.wasm 20 2           options of wprof come before the module
+  wprof run -o f.wprof json.wasm 20 2   options of wprof before the module
   wprof run --dir . --dir data::/data tool.wasm /data/in.txt
-  wprof run --env LANG=C --env HOME tool.wasm   HOME has the value that it has here
-  wprof run --invoke fib fib.wat 30             call an exported function
-  wprof run --profile off -q tool.wasm          just run")]
+  wprof run --env LANG=C --env HOME tool.wasm
+  wprof run --invoke fib fib.wat 30     call an exported function
+  wprof run --profile off -q tool.wasm  just run")]
 pub struct RunArgs {
     #[command(flatten)]
     pub profile: ProfileArgs,

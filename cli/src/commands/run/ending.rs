@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use wprof::{Error, ErrorKind, FrameInfo, Trap};
+use wprof::{Error, ErrorKind, FrameInfo, FrameSymbol, Trap};
 use wprof_profiler::Ending;
 
 use super::program::Outcome;
@@ -49,14 +49,12 @@ fn is_ours(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Compile | ErrorKind::Limit | ErrorKind::System)
 }
 
-/// Says why the program ended, unless it ended itself.
+/// Says why the program ended, unless it ended itself or the user ended it.
 pub fn report(outcome: &Outcome) {
-    let Some(error) = outcome.error.as_ref().filter(|error| error.i32_exit().is_none()) else { return };
+    let (Ending::Trapped { .. }, Some(error)) = (&outcome.ending, &outcome.error) else { return };
     eprintln!("error: {}", names::harmless(&error.to_string()));
-    if outcome.ending != Ending::Interrupted {
-        let frames = error.backtrace().map(|backtrace| backtrace.frames()).unwrap_or_default();
-        eprint!("{}", backtrace(frames));
-    }
+    let frames = error.backtrace().map(|backtrace| backtrace.frames()).unwrap_or_default();
+    eprint!("{}", backtrace(frames));
 }
 
 /// The innermost and the outermost frames, each with its source lines.
@@ -75,18 +73,23 @@ fn backtrace(frames: &[FrameInfo]) -> String {
     text
 }
 
+/// Function, source line and offset; lines above it for what was inlined into the function there.
 fn line(frame: &FrameInfo) -> String {
-    let name = names::shown(frame.func_index(), frame.func_name());
-    let mut text = format!("{name}  {:#x}", frame.module_offset());
-    for symbol in frame.symbols() {
-        let (Some(file), Some(number)) = (symbol.file(), symbol.line()) else { continue };
-        // The outermost symbol is the function itself.
-        text += &format!("\n          at {}:{number}", names::harmless(file));
-        if let Some(inlined) = symbol.name().map(|raw| names::harmless(&wprof::demangle(raw)))
-            && inlined != name
-        {
-            text += &format!(" ({inlined})");
-        }
+    let mut text = String::new();
+    let symbols = frame.symbols();
+    let mut places = symbols.iter().map(place);
+    let inlined = symbols.len().saturating_sub(1);
+    for (symbol, place) in symbols.iter().zip(places.by_ref()).take(inlined) {
+        let name = symbol.name().map(|raw| names::harmless(&wprof::demangle(raw)));
+        text += &format!("{} (inlined){place}\n        ", name.unwrap_or_default());
     }
-    text
+    let name = names::shown(frame.func_index(), frame.func_name());
+    text + &format!("{name}{}  ({:#x})", places.next().unwrap_or_default(), frame.module_offset())
+}
+
+fn place(symbol: &FrameSymbol) -> String {
+    match (symbol.file(), symbol.line()) {
+        (Some(file), Some(line)) => format!("  {}:{line}", names::harmless(file)),
+        _ => String::new(),
+    }
 }

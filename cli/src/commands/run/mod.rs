@@ -5,6 +5,7 @@
 
 mod args;
 mod ending;
+mod host;
 mod interruption;
 mod invoke;
 mod program;
@@ -21,12 +22,12 @@ use wprof_profiler::{Profile, Run};
 pub use args::{ProfileArgs, RunArgs};
 use program::Outcome;
 
-use crate::modules;
 use crate::render::numbers::{count_of, duration};
 use crate::render::page::Page;
 use crate::render::screen::{ColorChoice, Screen};
 use crate::render::view::View;
 use crate::render::{runs, summary};
+use crate::{modules, names};
 
 pub fn execute(args: RunArgs, color: ColorChoice) -> Result<ExitCode> {
     if let Some(path) = &args.output {
@@ -41,10 +42,14 @@ pub fn execute(args: RunArgs, color: ColorChoice) -> Result<ExitCode> {
         complete(profile, &args, &outcome);
     }
     if !args.quiet {
-        summarize(&args, &module, &outcome, profile.as_ref(), color);
+        let mut page = Page::new(Screen::of(io::stderr(), color));
+        summarize(&mut page, &args, &module, &outcome, profile.as_ref());
+        eprint!("{}", page.into_text());
     }
-    if let (Some(path), Some(profile)) = (&args.output, &profile) {
-        super::write_profile(profile, path)?;
+    match (&args.output, &profile) {
+        (Some(path), Some(profile)) => super::write_profile(profile, path)?,
+        (Some(path), None) => eprintln!("wprof: nothing to write to {}: it ended too early", path.display()),
+        (None, _) => {}
     }
     Ok(ending::exit_code(&outcome))
 }
@@ -93,29 +98,26 @@ fn nanoseconds(duration: std::time::Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-fn summarize(
-    args: &RunArgs,
-    module: &Module,
-    outcome: &Outcome,
-    profile: Option<&Profile>,
-    color: ColorChoice,
-) {
-    let mut page = Page::new(Screen::of(io::stderr(), color));
+/// What ran and what it did.
+fn summarize(page: &mut Page, args: &RunArgs, module: &Module, outcome: &Outcome, profile: Option<&Profile>) {
     let name = args.module().file_name().unwrap_or_default().to_string_lossy().into_owned();
     let wall = duration(nanoseconds(outcome.wall));
-    let title = format!("{name} {} after {wall}", runs::ending(&outcome.ending));
+    let title = format!("{} {} after {wall}", names::harmless(&name), runs::ending(&outcome.ending));
     match profile {
-        Some(profile) => summary::write(&mut page, &View::new(profile, Some(module)), &title),
-        None if args.verbose => summary::write_title(&mut page, &title),
+        Some(profile) => summary::write(page, &View::new(profile, Some(module)), &title),
+        // Who turned the profile off wants a program and nothing else.
+        None if args.verbose || args.profile.is_on() => summary::write_title(page, &title),
         None => {}
+    }
+    if args.profile.is_on() && !args.profile.is_complete() {
+        summary::write_detail(
+            page,
+            "a counter in every block makes no profile: leave out --collect to see one",
+        );
     }
     if args.verbose {
         let (functions, bytes) = module.compiled();
-        let compiled = count_of(functions as u64, "function");
-        summary::write_detail(
-            &mut page,
-            &format!("{compiled} compiled to {}", count_of(bytes as u64, "byte")),
-        );
+        let (functions, bytes) = (count_of(functions as u64, "function"), count_of(bytes as u64, "byte"));
+        summary::write_detail(page, &format!("{functions} compiled to {bytes}"));
     }
-    eprint!("{}", page.into_text());
 }

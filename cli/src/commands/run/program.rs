@@ -5,13 +5,13 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result};
-use wprof::wasi::{self, WasiCtx, WasiCtxBuilder};
-use wprof::{Error, Instance, Linker, Module, Store};
+use wprof::wasi::WasiCtx;
+use wprof::{Error, ErrorKind, Instance, Module, Store};
 use wprof_profiler::{Ending, Profile};
 
 use super::args::RunArgs;
 use super::interruption::Interruption;
-use super::{ending, invoke};
+use super::{ending, host, invoke};
 use crate::modules::failure;
 
 /// How a run went.
@@ -35,7 +35,7 @@ pub struct Outcome {
 /// # Errors
 /// If it could not even be started.
 pub fn run(args: &RunArgs, module: &Module) -> Result<Outcome> {
-    let wasi = wasi(args)?;
+    let wasi = host::wasi(args)?;
     let thread = thread::Builder::new().name("program".to_owned()).stack_size(args.max_stack as usize);
     thread::scope(|scope| {
         let program =
@@ -44,24 +44,8 @@ pub fn run(args: &RunArgs, module: &Module) -> Result<Outcome> {
     })
 }
 
-fn wasi(args: &RunArgs) -> Result<WasiCtx> {
-    let mut builder = WasiCtxBuilder::new();
-    builder.inherit_stdio();
-    for arg in args.program_args() {
-        builder.arg(&arg).map_err(failure)?;
-    }
-    for (name, value) in &args.env {
-        builder.env(name, value).map_err(failure)?;
-    }
-    for folder in &args.dirs {
-        builder.preopened_dir(&folder.host, &folder.guest).map_err(failure)?;
-    }
-    Ok(builder.build())
-}
-
 fn start(args: &RunArgs, module: &Module, wasi: WasiCtx) -> Result<Outcome> {
-    let mut linker = Linker::new(module.engine());
-    wasi::add_to_linker(&mut linker, |wasi: &mut WasiCtx| wasi).map_err(failure)?;
+    let linker = host::linker(module.engine())?;
     let mut store = Store::try_new(module.engine(), wasi).map_err(failure)?;
     // Plain code has no polls: there Ctrl-C does what it does without us.
     let interruption = match args.profile.is_on() {
@@ -69,16 +53,25 @@ fn start(args: &RunArgs, module: &Module, wasi: WasiCtx) -> Result<Outcome> {
         false => None,
     };
     let (started, clock) = (SystemTime::now(), Instant::now());
-    let instance = linker.instantiate(&mut store, module).map_err(failure)?;
-    let ended = call(args, &mut store, instance)?;
+    let (instance, ended) = match linker.instantiate(&mut store, module) {
+        Ok(instance) => (Some(instance), call(args, &mut store, instance)?),
+        Err(error) if is_of_program(&error) => (None, Err(error)),
+        Err(error) => {
+            let missing = host::missing_imports(&linker, &mut store, module);
+            return Err(missing.unwrap_or_else(|| failure(error)));
+        }
+    };
     let wall = clock.elapsed();
     let signal = interruption.and_then(|interruption| interruption.end());
-    let profile = match args.profile.is_complete() {
-        true => Some(instance.profile(&store).map_err(failure)?),
-        false => None,
-    };
+    let instance = instance.filter(|_| args.profile.is_complete());
+    let profile = instance.map(|instance| instance.profile(&store)).transpose().map_err(failure)?;
     let ending = ending::of(&ended, signal);
     Ok(Outcome { started, wall, ending, error: ended.err(), signal, profile })
+}
+
+/// Whether the program's own code ended it, which it can do while it is instantiated.
+fn is_of_program(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Trap | ErrorKind::Exit | ErrorKind::Host)
 }
 
 /// The outer error is ours: there is nothing to call. The inner one is the program's.

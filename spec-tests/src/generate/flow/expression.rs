@@ -1,6 +1,6 @@
 //! Expressions: code that leaves one value.
 
-use wasm_encoder::{BlockType, Instruction as Op, MemArg, ValType};
+use wasm_encoder::{BlockType, Instruction as Op, MemArg, MemArgTarget, ValType};
 
 use super::body::Body;
 use super::{ELEMENTS, SIGNATURES, UNARY};
@@ -101,7 +101,12 @@ impl Body<'_> {
             self.push(if ty == I32 { Op::I32Const(mask) } else { Op::I64Const(i64::from(mask)) });
             self.push(if ty == I32 { Op::I32And } else { Op::I64And });
         }
-        MemArg { offset: self.rng.below(8) as u64, align: 0, memory_index: memory }
+        MemArg {
+            offset: self.rng.below(8) as u64,
+            align: 0,
+            target: MemArgTarget::Memory(memory),
+            ordering: None,
+        }
     }
 
     fn load(&mut self, ty: ValType, depth: usize) {
@@ -194,7 +199,8 @@ impl Body<'_> {
     fn rare(&mut self, ty: ValType, depth: usize) {
         if ty == I64 {
             self.expression(I64, depth - 1);
-            return self.push([Op::I64Clz, Op::I64Popcnt, Op::I64Extend16S][self.rng.below(3)].clone());
+            let op = [Op::I64Clz, Op::I64Popcnt, Op::I64Extend16S][self.rng.below(3)].clone();
+            return self.push(op);
         }
         match self.rng.below(5) {
             0 => {

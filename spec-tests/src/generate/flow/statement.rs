@@ -47,7 +47,8 @@ impl Body<'_> {
     fn store(&mut self, depth: usize) {
         let to = self.address(depth - 1);
         self.expression(I32, depth - 1);
-        self.push(if self.rng.chance(50) { Op::I32Store(to) } else { Op::I32Store16(to) });
+        let op = if self.rng.chance(50) { Op::I32Store(to) } else { Op::I32Store16(to) };
+        self.push(op);
     }
 
     fn when(&mut self, depth: usize) {
@@ -134,7 +135,8 @@ impl Body<'_> {
                 body.push(Op::BrIf(1));
                 body.statements(depth);
                 body.expression(I32, 2);
-                body.push(if body.rng.chance(80) { Op::BrIf(0) } else { Op::BrTable([0, 1].into(), 1) });
+                let again = if body.rng.chance(80) { Op::BrIf(0) } else { Op::BrTable(vec![0, 1].into(), 1) };
+                body.push(again);
             });
         });
     }

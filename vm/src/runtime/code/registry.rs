@@ -25,6 +25,8 @@ pub struct CodeObject {
     pub traps: Vec<TrapSite>,
     /// Where it calls, by return pc relative to `start`.
     pub calls: Vec<CallSite>,
+    /// Where a frame is before the first instruction, if it is a wasm function's.
+    pub entry: Option<Origin>,
 }
 
 impl CodeObject {

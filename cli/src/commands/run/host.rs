@@ -1,0 +1,55 @@
+//! What the program finds around it: WASI, with its arguments, environment and folders.
+
+use anyhow::{Result, anyhow};
+use wprof::wasi::{self, WasiCtx, WasiCtxBuilder};
+use wprof::{Engine, Linker, Module, Store};
+
+use super::args::RunArgs;
+use crate::modules::failure;
+use crate::names;
+
+/// The program's view of the system.
+///
+/// # Errors
+/// If a folder cannot be opened, or an argument cannot be passed.
+pub fn wasi(args: &RunArgs) -> Result<WasiCtx> {
+    let mut builder = WasiCtxBuilder::new();
+    builder.inherit_stdio();
+    for arg in args.program_args() {
+        builder.arg(&arg).map_err(failure)?;
+    }
+    for (name, value) in &args.env {
+        builder.env(name, value).map_err(failure)?;
+    }
+    for folder in &args.dirs {
+        builder.preopened_dir(&folder.host, &folder.guest).map_err(failure)?;
+    }
+    Ok(builder.build())
+}
+
+/// All that a program may import.
+///
+/// # Errors
+/// None that we know of.
+pub fn linker(engine: &Engine) -> Result<Linker<WasiCtx>> {
+    let mut linker = Linker::new(engine);
+    wasi::add_to_linker(&mut linker, |wasi: &mut WasiCtx| wasi).map_err(failure)?;
+    Ok(linker)
+}
+
+/// What the module needs and is not here; nothing if all is here.
+pub fn missing_imports(
+    linker: &Linker<WasiCtx>,
+    store: &mut Store<WasiCtx>,
+    module: &Module,
+) -> Option<anyhow::Error> {
+    let mut list = String::new();
+    for import in module.imports() {
+        if linker.get(&mut *store, import.module(), import.name()).is_none() {
+            let name = names::harmless(&format!("{}::{}", import.module(), import.name()));
+            list += &format!("\n  {name}  {}", import.ty());
+        }
+    }
+    let advice = "the module imports what is not here: run it in the host that it was made for";
+    (!list.is_empty()).then(|| anyhow!("{advice}{list}"))
+}

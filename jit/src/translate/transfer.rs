@@ -1,0 +1,92 @@
+//! Transfers: how a frame goes on in another version of its function.
+//!
+//! The version that is left stores locals and operands into the store's transfer buffer and tail-calls the other,
+//! which loads them and jumps to the node where it resumes. Nothing can happen in between, so one buffer a store is
+//! enough.
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Type, Value, types};
+
+use super::Translator;
+use crate::abi::{Builtin, clif_type, resume_signature, store_context, value, vmctx};
+
+impl Translator<'_> {
+    /// Counts heat; asks for a better version when there is enough of it, and goes on in it if it is ready.
+    pub(super) fn heat(&mut self, counter: u32) {
+        let heat = self.count(counter);
+        let hot = self.builder.ins().iconst(types::I64, i64::from(self.options.hot));
+        let is_hot = self.builder.ins().icmp(IntCC::SignedGreaterThanOrEqual, heat, hot);
+        let (promote, go_on) = (self.builder.create_block(), self.builder.create_block());
+        self.builder.ins().brif(is_hot, promote, &[], go_on, &[]);
+        self.builder.seal_block(promote);
+        self.builder.set_cold_block(promote);
+
+        self.builder.switch_to_block(promote);
+        let func = self.builder.ins().iconst(types::I32, i64::from(self.cfg.func));
+        let block = self.builder.ins().iconst(types::I32, i64::from(self.block));
+        let version = self.builtin(Builtin::Promote, &[func, block]);
+        if self.can_transfer() {
+            let leave = self.builder.create_block();
+            self.builder.ins().brif(version, leave, &[], go_on, &[]);
+            self.builder.seal_block(leave);
+            self.builder.set_cold_block(leave);
+            self.builder.switch_to_block(leave);
+            self.transfer_to(version);
+        } else {
+            self.builder.ins().jump(go_on, &[]);
+        }
+        self.builder.seal_block(go_on);
+        self.builder.switch_to_block(go_on);
+    }
+
+    /// Whether a frame in the block being translated can go on in another version: at a loop header, with a state
+    /// that fits into the buffer.
+    fn can_transfer(&self) -> bool {
+        let state = self.cfg.locals.len() + self.stack.height() as usize;
+        self.cfg.blocks[self.block as usize].is_loop_header && state <= store_context::TRANSFER_VALUES as usize
+    }
+
+    fn transfer_to(&mut self, version: Value) {
+        let buffer = self.transfer_buffer();
+        let locals = self.locals.clone();
+        let mut state: Vec<Value> = locals.into_iter().map(|local| self.builder.use_var(local)).collect();
+        let operands = self.stack.height() as usize;
+        state.extend(self.top(operands));
+        for (&value, offset) in state.iter().zip((0..).step_by(value::SIZE as usize)) {
+            self.builder.ins().store(MemFlagsData::trusted(), value, buffer, offset);
+        }
+        let ty = self.env.info.func_type(self.cfg.func);
+        let signature = self.builder.import_signature(resume_signature(ty));
+        self.builder.ins().return_call_indirect(signature, version, &[self.vmctx, self.caller_vmctx]);
+        self.stack.enter(self.cfg.blocks[self.block as usize].stack, &self.cfg.stacks);
+    }
+
+    fn transfer_buffer(&mut self) -> Value {
+        let store = self.load_constant(types::I64, self.vmctx, vmctx::STORE);
+        self.load_constant(types::I64, store, store_context::TRANSFER)
+    }
+
+    /// The entry of a version that resumes: loads locals and operands, and goes to node 0.
+    pub(super) fn resume(&mut self) {
+        let buffer = self.transfer_buffer();
+        let operands = self.cfg.stacks.types(self.cfg.blocks[self.graph.nodes[0].block as usize].stack);
+        let mut offset = 0;
+        let mut load = |builder: &mut cranelift_frontend::FunctionBuilder<'_>, ty: Type| {
+            let loaded = builder.ins().load(ty, MemFlagsData::trusted(), buffer, offset);
+            offset += value::SIZE as i32;
+            loaded
+        };
+        for &ty in &self.cfg.locals {
+            let value = load(&mut self.builder, clif_type(ty));
+            let variable = self.builder.declare_var(clif_type(ty));
+            self.builder.def_var(variable, value);
+            self.locals.push(variable);
+        }
+        for (depth, &ty) in operands.iter().enumerate() {
+            let value = load(&mut self.builder, clif_type(ty));
+            self.define_operand(depth as u32, value);
+        }
+        self.builder.ins().jump(self.blocks[0], &[]);
+        self.arrived(0);
+    }
+}

@@ -1,0 +1,195 @@
+//! What is demanded of every generated module.
+//!
+//! * [`differential`]: in every mode our engine leaves behind what the reference interpreter does.
+//! * [`oracle`]: the profile is exactly what the module counts of itself, in the interpreter.
+
+use wprof::{Collect, Engine, ProfilingConfig};
+use wprof_profiler::{FunctionProfile, Profile};
+
+use crate::engines::{ours, reference};
+use crate::generate::Case;
+use crate::mode::Mode;
+use crate::oracle::{Compared, Detail, Oracle, What, compare};
+use crate::outcome::Outcome;
+
+/// The engines that modules run in; each is used for many of them.
+#[derive(Debug)]
+pub struct Engines {
+    reference: wasmi::Engine,
+    off: Engine,
+    exact: Engine,
+    every_edge: Engine,
+    every_block: Engine,
+    checked: Engine,
+    unguarded: Engine,
+}
+
+impl Default for Engines {
+    /// All engines.
+    ///
+    /// # Panics
+    /// If this machine is not supported.
+    fn default() -> Engines {
+        let profiling = |collect| {
+            let engine = Engine::with_profiling(ProfilingConfig::Exact(collect));
+            engine.expect("an engine for this machine")
+        };
+        Engines {
+            reference: reference::engine(),
+            off: Mode::Off.engine(),
+            exact: Mode::Exact.engine(),
+            every_edge: profiling(Collect::AllEdges),
+            every_block: profiling(Collect::Blocks),
+            checked: Mode::Checked.engine(),
+            unguarded: Mode::Unguarded.engine(),
+        }
+    }
+}
+
+/// What has been run.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Summary {
+    /// Modules.
+    pub modules: u64,
+    /// Modules that could not be instantiated, in no engine.
+    pub refused: u64,
+    /// Modules that ran out of stack somewhere, so that engines may differ.
+    pub overflowed: u64,
+    /// Calls of exported functions.
+    pub calls: u64,
+    /// Calls that trapped or were ended by the host.
+    pub stopped: u64,
+    /// Calls of host functions.
+    pub host_calls: u64,
+    /// What has been compared with the oracle.
+    pub compared: Compared,
+}
+
+impl Summary {
+    fn of(outcome: &Outcome) -> Summary {
+        Summary {
+            modules: 1,
+            refused: u64::from(outcome.refused.is_some()),
+            overflowed: u64::from(outcome.overflowed()),
+            calls: outcome.calls.len() as u64,
+            stopped: outcome.stopped() as u64,
+            host_calls: outcome.host.0,
+            compared: Compared::default(),
+        }
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn plus(self, other: Summary) -> Summary {
+        Summary {
+            modules: self.modules + other.modules,
+            refused: self.refused + other.refused,
+            overflowed: self.overflowed + other.overflowed,
+            calls: self.calls + other.calls,
+            stopped: self.stopped + other.stopped,
+            host_calls: self.host_calls + other.host_calls,
+            compared: self.compared.plus(other.compared),
+        }
+    }
+}
+
+impl Engines {
+    /// Demands that our engine leaves behind what the interpreter does: without and with a profile, and in one more
+    /// mode, which the seed selects.
+    ///
+    /// # Errors
+    /// The first difference.
+    pub fn differential(&self, case: &Case) -> Result<Summary, String> {
+        let expected = reference::run(&self.reference, &case.wasm, &case.drive)?.outcome;
+        let more = [
+            ("checked", &self.checked),
+            ("unguarded", &self.unguarded),
+            ("every edge", &self.every_edge),
+            ("every block", &self.every_block),
+        ];
+        let (name, engine) = more[(case.seed / 4 % 4) as usize];
+        let mut summary = Summary::of(&expected);
+        for (name, engine) in [("off", &self.off), ("exact", &self.exact), (name, engine)] {
+            let ran = ours::run(engine, &case.wasm, &case.drive).map_err(|e| format!("{name}: {e}"))?;
+            if ran.outcome.overflowed() || expected.overflowed() {
+                summary.overflowed = 1;
+                continue;
+            }
+            expected.same_as(&ran.outcome).map_err(|e| format!("{name}, reference first: {e}"))?;
+        }
+        Ok(summary)
+    }
+
+    /// Demands that the profile is exactly what the module counts of itself in the interpreter; that a counter on
+    /// every edge gives the same profile, and one in every block the same block counts; and that counting does not
+    /// change what the module does.
+    ///
+    /// # Errors
+    /// The first difference.
+    pub fn oracle(&self, case: &Case) -> Result<Summary, String> {
+        let oracle = Oracle::new(&case.wasm, Detail::Instructions)?;
+        let counted = reference::run(&self.reference, &oracle.wasm, &case.drive)?;
+        let ran = ours::run(&self.exact, &case.wasm, &case.drive)?;
+        let mut summary = Summary::of(&counted.outcome);
+        let Some(profile) = ran.profile() else {
+            return if counted.outcome.refused.is_some() { Ok(summary) } else { Err("not instantiated".into()) };
+        };
+        let profile = profile.map_err(|e| e.to_string())?;
+        if ran.outcome.overflowed() || counted.outcome.overflowed() {
+            summary.overflowed = 1;
+            return self.same_run(case).map(|compared| Summary { compared, ..summary });
+        }
+        counted.outcome.same_as(&ran.outcome)?;
+        summary.compared = compare(&oracle, &counted.counters, &profile)?;
+        host_calls(&profile, &counted.outcome)?;
+        self.every_edge(case, &profile)?;
+        self.every_block(case, &oracle, &counted.counters)?;
+        if case.seed / 4 % 4 == 0 {
+            self.same_run(case)?;
+        }
+        Ok(summary)
+    }
+
+    /// One run that counts in both ways, so that it does not matter where it ends.
+    fn same_run(&self, case: &Case) -> Result<Compared, String> {
+        let oracle = Oracle::new(&case.wasm, Detail::Blocks)?.of_itself()?;
+        let mut ran = ours::run(&self.exact, &oracle.wasm, &case.drive)?;
+        let profile = ran.profile().ok_or("not instantiated")?.map_err(|e| e.to_string())?;
+        compare(&oracle, &ran.counters(), &profile).map_err(|e| format!("in the same run: {e}"))
+    }
+
+    fn every_edge(&self, case: &Case, profile: &Profile) -> Result<(), String> {
+        let ran = ours::run(&self.every_edge, &case.wasm, &case.drive)?;
+        let simple = ran.profile().ok_or("not instantiated")?.map_err(|e| e.to_string())?;
+        let without_cost = |profile: &Profile| -> Vec<FunctionProfile> {
+            let functions = profile.functions.iter().cloned();
+            functions.map(|function| FunctionProfile { cost: Default::default(), ..function }).collect()
+        };
+        if without_cost(profile) == without_cost(&simple) {
+            return Ok(());
+        }
+        Err(format!("a counter on every edge:\n{:#?}\nchords:\n{:#?}", simple.functions, profile.functions))
+    }
+
+    fn every_block(&self, case: &Case, oracle: &Oracle, counters: &[u64]) -> Result<(), String> {
+        let ran = ours::run(&self.every_block, &case.wasm, &case.drive)?;
+        let found = ran.block_counts().ok_or("not instantiated")?.map_err(|e| e.to_string())?;
+        for (place, &count) in oracle.places.iter().zip(counters) {
+            let What::Block(block) = place.what else { continue };
+            let counts = found.iter().find(|(func, _)| *func == place.func);
+            let counted = counts.map_or(0, |(_, counts)| counts[block as usize]);
+            if counted != count {
+                return Err(format!("a counter in every block: {place:?} ran {count} times, not {counted}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn host_calls(profile: &Profile, outcome: &Outcome) -> Result<(), String> {
+    let counted: u64 = profile.host_calls.iter().map(|calls| calls.count).sum();
+    if counted == outcome.host.0 {
+        return Ok(());
+    }
+    Err(format!("{} calls of host functions, {counted} by the profile", outcome.host.0))
+}

@@ -1,0 +1,147 @@
+//! Programs that run under WASI: our own in `bench-wasm/programs`, and real ones that `bench-wasm/download.sh`
+//! fetches; with what they are expected to do, as recorded under Wasmtime.
+
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+use wprof::wasi::{self, OutputPipe, WasiCtx, WasiCtxBuilder};
+use wprof::{Engine, Error, Instance, Linker, Module, Store};
+
+/// What stands for the exit code when the program trapped.
+const TRAPPED: i32 = 134;
+
+/// A program with arguments.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// What the case is called.
+    pub name: String,
+    /// Its module.
+    pub file: PathBuf,
+    args: Vec<String>,
+    env: Vec<(String, String)>,
+    stdin: Option<PathBuf>,
+    /// Names of files that it writes.
+    outputs: Vec<String>,
+    exit_code: i32,
+    /// The folder of its inputs, which it sees as `/in`.
+    inputs: PathBuf,
+    /// The folder of the recorded results.
+    expected: PathBuf,
+}
+
+/// A program that has ended.
+#[derive(Debug)]
+pub struct Ended {
+    /// Its store.
+    pub store: Store<WasiCtx>,
+    /// Its instance.
+    pub instance: Instance,
+    stdout: Vec<u8>,
+    stderr: Vec<u8>,
+    exit_code: i32,
+}
+
+fn bench_wasm() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("bench-wasm")
+}
+
+/// Our own programs.
+///
+/// # Panics
+/// If the table is missing or malformed.
+pub fn own() -> Vec<Program> {
+    let folder = bench_wasm().join("programs");
+    read(&folder.join("manifest.tsv"), &folder)
+}
+
+/// The real programs, whether they are there or not.
+///
+/// # Panics
+/// If the table is missing or malformed.
+pub fn real() -> Vec<Program> {
+    read(&bench_wasm().join("inputs/real.tsv"), &bench_wasm().join("downloads"))
+}
+
+fn read(table: &Path, modules: &Path) -> Vec<Program> {
+    let text = std::fs::read_to_string(table).unwrap_or_else(|e| panic!("{}: {e}", table.display()));
+    let expected = table.with_file_name("expected");
+    let rows = text.lines().filter(|row| !row.starts_with('#')).skip(1);
+    rows.map(|row| program(&row.split('\t').collect::<Vec<_>>(), modules, &expected)).collect()
+}
+
+/// The program of a table's row: case, program, test args, bench args, exit code, what for, env, stdin, output files.
+fn program(cells: &[&str], modules: &Path, expected: &Path) -> Program {
+    let cell = |index: usize| cells.get(index).copied().filter(|&cell| cell != "-");
+    let words = |index| cell(index).into_iter().flat_map(str::split_whitespace).map(str::to_string);
+    let inputs = bench_wasm().join("inputs");
+    let variable = |word: String| {
+        word.split_once('=').map(|(name, value)| (name.to_string(), value.to_string())).expect("NAME=VALUE")
+    };
+    Program {
+        name: cells[0].to_string(),
+        file: modules.join(cells[1]).with_extension("wasm"),
+        args: words(2).collect(),
+        env: words(6).map(variable).collect(),
+        stdin: cell(7).map(|name| inputs.join(name)),
+        outputs: words(8).collect(),
+        exit_code: cells[4].parse().expect("an exit code"),
+        inputs,
+        expected: expected.to_path_buf(),
+    }
+}
+
+impl Program {
+    /// Runs `wasm`, which is this program's module or does the same, with the empty folder `out` as `/out`.
+    ///
+    /// # Errors
+    /// If it cannot be started.
+    pub fn run(&self, engine: &Engine, wasm: &[u8], out: &Path) -> Result<Ended, Error> {
+        let (stdout, stderr) = (OutputPipe::new(), OutputPipe::new());
+        let mut builder = WasiCtxBuilder::new();
+        builder.arg(&self.file.to_string_lossy())?.args(&self.args)?;
+        for (name, value) in &self.env {
+            builder.env(name, value)?;
+        }
+        if let Some(file) = &self.stdin {
+            builder.stdin_bytes(std::fs::read(file)?);
+        }
+        builder.stdout_pipe(&stdout).stderr_pipe(&stderr);
+        builder.preopened_dir(&self.inputs, "/in")?.preopened_dir(out, "/out")?;
+        let mut store = Store::new(engine, builder.build());
+        let mut linker = Linker::new(engine);
+        wasi::add_to_linker(&mut linker, |ctx| ctx)?;
+        let instance = linker.instantiate(&mut store, &Module::new(engine, wasm)?)?;
+        let outcome = instance.get_typed_func::<(), ()>(&mut store, "_start")?.call(&mut store, ());
+        let exit_code = outcome.map_or_else(|e| e.i32_exit().unwrap_or(TRAPPED), |()| 0);
+        Ok(Ended { store, instance, stdout: stdout.contents(), stderr: stderr.contents(), exit_code })
+    }
+
+    /// Demands that a run ended as recorded, with the same output.
+    ///
+    /// # Errors
+    /// The first difference.
+    pub fn verify(&self, ended: &Ended, out: &Path) -> Result<(), String> {
+        if ended.exit_code != self.exit_code {
+            let errors = String::from_utf8_lossy(&ended.stderr);
+            return Err(format!("exit code {} instead of {}\n{errors}", ended.exit_code, self.exit_code));
+        }
+        self.same("txt", &ended.stdout)?;
+        for output in &self.outputs {
+            let written = std::fs::read(out.join(output)).map_err(|e| format!("{output}: {e}"))?;
+            self.same(output, &written)?;
+        }
+        Ok(())
+    }
+
+    /// Compares with what is recorded: the text itself, or the hash of what is long or binary.
+    fn same(&self, what: &str, found: &[u8]) -> Result<(), String> {
+        let record = self.expected.join(format!("{}.{what}", self.name));
+        let hash = format!("{}.sha256", record.display());
+        let same = match std::fs::read_to_string(hash) {
+            Ok(hash) => format!("{:x}", Sha256::digest(found)) == hash.trim(),
+            Err(_) => std::fs::read(&record).is_ok_and(|expected| expected == found),
+        };
+        let text = String::from_utf8_lossy(&found[..found.len().min(4000)]);
+        if same { Ok(()) } else { Err(format!("not as recorded in {}*: {text}", record.display())) }
+    }
+}

@@ -1,0 +1,107 @@
+//! Many cases on all processors.
+
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use crate::check::{Engines, Summary};
+use crate::generate::{Case, case};
+use crate::shrink::shrink;
+
+/// What is demanded of a case.
+pub type Check = fn(&Engines, &Case) -> Result<Summary, String>;
+
+/// Enough for any recursion that fuel allows.
+const STACK: usize = 512 << 20;
+
+/// A case that failed.
+#[derive(Debug)]
+pub struct Failure {
+    /// The case, made as small as is easy.
+    pub case: Case,
+    /// What went wrong with it.
+    pub message: String,
+}
+
+impl Failure {
+    /// Writes the module and what to call to files in `folder`, and says all about it.
+    pub fn report(&self, folder: &Path) -> String {
+        let Failure { case, message } = self;
+        let file = folder.join(format!("seed-{}.wasm", case.seed));
+        let calls = file.with_extension("txt");
+        let written = std::fs::create_dir_all(folder)
+            .and_then(|()| std::fs::write(&file, &case.wasm))
+            .and_then(|()| std::fs::write(&calls, format!("{message}\n\n{:#?}\n", case.drive)));
+        let written = written.map_or_else(|e| e.to_string(), |()| format!("see {}", file.display()));
+        format!("seed {} ({:?}): {message}\n{written}", case.seed, case.maker)
+    }
+}
+
+/// Checks the cases of `seeds` with several threads, and tells `progress` after each.
+///
+/// # Errors
+/// The first case that fails.
+///
+/// # Panics
+/// If a check panics; it prints the seed.
+pub fn sweep(
+    seeds: Range<u64>,
+    check: Check,
+    progress: impl Fn(&Summary) + Sync,
+) -> Result<Summary, Box<Failure>> {
+    let engines = Engines::default();
+    let next = AtomicU64::new(seeds.start);
+    let stop = AtomicBool::new(false);
+    let done = Mutex::new((Summary::default(), None));
+    let worker = || {
+        while !stop.load(Ordering::Relaxed) {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= seeds.end {
+                break;
+            }
+            let result = one(&engines, seed, check);
+            stop.fetch_or(result.is_err(), Ordering::Relaxed);
+            let mut done = done.lock().expect("no panic while held");
+            match result {
+                Ok(summary) => {
+                    done.0 = done.0.plus(summary);
+                    progress(&done.0);
+                }
+                Err(failure) => done.1 = Some(failure),
+            }
+        }
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            let thread = std::thread::Builder::new().stack_size(STACK);
+            thread.spawn_scoped(scope, worker).expect("a thread");
+        }
+    });
+    match done.into_inner().expect("no panic while held") {
+        (summary, None) => Ok(summary),
+        (_, Some(failure)) => Err(failure),
+    }
+}
+
+fn one(engines: &Engines, seed: u64, check: Check) -> Result<Summary, Box<Failure>> {
+    let _named = Named(seed);
+    let case = case(seed);
+    check(engines, &case).map_err(|_| {
+        let case = shrink(case, |case| check(engines, case).is_err());
+        let message = check(engines, &case).err().unwrap_or_else(|| "fails only sometimes".into());
+        Box::new(Failure { case, message })
+    })
+}
+
+/// Says which seed it was when the thread panics.
+struct Named(u64);
+
+impl Drop for Named {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("that was seed {}", self.0);
+        }
+    }
+}

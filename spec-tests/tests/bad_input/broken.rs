@@ -1,0 +1,114 @@
+//! Real programs, damaged.
+
+use std::path::Path;
+
+use wasm_mutate::WasmMutate;
+use wprof::Engine;
+use wprof_spec_tests::mode::Mode;
+use wprof_spec_tests::rng::Rng;
+
+use crate::visit::{engine, visit};
+
+/// Something of everything, and small: most of its bytes matter.
+const EVERYTHING: &str = include_str!("everything.wat");
+
+/// The benchmark programs, without what only debuggers read.
+fn programs() -> Vec<(String, Vec<u8>)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../bench-wasm/programs");
+    let mut programs = vec![("everything".to_string(), wat::parse_str(EVERYTHING).expect("valid"))];
+    for entry in std::fs::read_dir(folder).expect("the benchmark programs") {
+        let path = entry.expect("readable").path();
+        if path.extension().is_some_and(|e| e == "wasm") {
+            programs.push((path.display().to_string(), std::fs::read(&path).expect("readable")));
+        }
+    }
+    programs.sort();
+    programs
+}
+
+/// The seeds of this run: `default` of them, unless a long run is asked for.
+fn seeds(default: u64) -> std::ops::Range<u64> {
+    let read = |name| std::env::var(name).ok().map(|v| v.parse().unwrap_or_else(|_| panic!("{name} is a number")));
+    let first = read("WPROF_FIRST_SEED").unwrap_or(0);
+    first..first + read("WPROF_SEEDS").unwrap_or(default)
+}
+
+/// Runs `test`, and says which case it was if that panics.
+fn case<R>(name: &str, seed: u64, test: impl FnOnce() -> R) -> R {
+    struct Case<'a>(&'a str, u64);
+    impl Drop for Case<'_> {
+        fn drop(&mut self) {
+            if std::thread::panicking() {
+                eprintln!("in {}, WPROF_FIRST_SEED={} WPROF_SEEDS=1", self.0, self.1);
+            }
+        }
+    }
+    let _case = Case(name, seed);
+    test()
+}
+
+fn modes() -> [Engine; 2] {
+    [engine(Mode::Exact), engine(Mode::Unguarded)]
+}
+
+#[test]
+fn the_whole_programs_are_modules() {
+    let engine = engine(Mode::Exact);
+    for (name, bytes) in programs() {
+        assert!(visit(&engine, &bytes), "{name}");
+    }
+}
+
+/// A program cut off is refused, unless the cut is between custom sections at its end.
+#[test]
+fn truncated_programs_are_refused() {
+    let engine = engine(Mode::Off);
+    for (name, bytes) in programs() {
+        let step = (bytes.len() / 200).max(1);
+        for len in (0..bytes.len()).step_by(step) {
+            case(&name, len as u64, || visit(&engine, &bytes[..len]));
+        }
+    }
+}
+
+#[test]
+fn flipped_bits_are_survived() {
+    let (engines, programs) = (modes(), programs());
+    for seed in seeds(200) {
+        let mut rng = Rng::new(seed);
+        // Every other case is the small one.
+        let program = if rng.chance(50) { 0 } else { rng.below(programs.len()) };
+        let (name, mut bytes) = programs[program].clone();
+        for _ in 0..=rng.below(4) {
+            let at = rng.below(bytes.len());
+            bytes[at] ^= 1 << rng.below(8);
+        }
+        case(&name, seed, || visit(&engines[rng.below(2)], &bytes));
+    }
+}
+
+/// What `wasm-mutate` makes is valid, and far from what a compiler would write.
+#[test]
+fn mutants_are_survived() {
+    let (engines, programs) = (modes(), programs());
+    for seed in seeds(100) {
+        let mut rng = Rng::new(seed);
+        let program = if rng.chance(50) { 0 } else { rng.below(programs.len()) };
+        let (name, bytes) = &programs[program];
+        let Some(mutant) = mutate(bytes, seed, 1 + rng.below(8)) else { continue };
+        case(name, seed, || visit(&engines[rng.below(2)], &mutant));
+    }
+}
+
+/// A mutant of a mutant of…; `None` if the first cannot be made.
+fn mutate(bytes: &[u8], seed: u64, rounds: usize) -> Option<Vec<u8>> {
+    let mut mutant = None;
+    for round in 0..rounds as u64 {
+        let bytes = mutant.as_deref().unwrap_or(bytes);
+        let mut mutator = WasmMutate::default();
+        mutator.seed(seed << 8 | round).fuel(300).preserve_semantics(false);
+        let next = mutator.run(bytes).ok().and_then(|mut all| all.next()?.ok());
+        mutant = next.or(mutant);
+    }
+    mutant
+}

@@ -1,0 +1,21 @@
+//! Our engine does what an independent interpreter does, with and without a profile.
+//!
+//! `WPROF_SEEDS` is the number of modules. For long runs there is the program `differential`.
+
+use std::path::Path;
+
+use wprof_spec_tests::check::Engines;
+use wprof_spec_tests::sweep::sweep;
+
+#[test]
+fn generated_modules_leave_behind_what_they_do_in_an_interpreter() {
+    let seeds = std::env::var("WPROF_SEEDS").map_or(2000, |count| count.parse().expect("a number of modules"));
+    match sweep(0..seeds, Engines::differential, |_| ()) {
+        Ok(summary) => {
+            println!("{summary:#?}");
+            assert!(summary.refused * 4 < summary.modules, "too many modules are refused: {summary:?}");
+            assert!(summary.overflowed * 50 < summary.modules, "too many modules overflow: {summary:?}");
+        }
+        Err(failure) => panic!("{}", failure.report(Path::new(env!("CARGO_TARGET_TMPDIR")))),
+    }
+}

@@ -1,0 +1,102 @@
+//! The profile is exact: it says what modules count of themselves.
+
+use std::path::Path;
+
+use wprof::{Collect, Engine, ProfilingConfig};
+use wprof_profiler::Profile;
+use wprof_spec_tests::check::Engines;
+use wprof_spec_tests::mode::Mode;
+use wprof_spec_tests::oracle::{Compared, Detail, Oracle, What, compare};
+use wprof_spec_tests::programs::{Ended, Program, own};
+use wprof_spec_tests::sweep::sweep;
+
+#[test]
+fn profiles_of_generated_modules_are_what_the_modules_count_of_themselves() {
+    match sweep(0..600, Engines::oracle, |_| ()) {
+        Ok(summary) => println!("{summary:#?}"),
+        Err(failure) => panic!("{}", failure.report(Path::new(env!("CARGO_TARGET_TMPDIR")))),
+    }
+}
+
+/// Where the stack ends depends on the code, so that two runs cannot be compared.
+const OVERFLOWS: &str = "crash-stack";
+
+#[test]
+fn profiles_of_programs_are_what_the_programs_count_of_themselves() {
+    let mut compared = Compared::default();
+    for program in own() {
+        let both = check(&program).unwrap_or_else(|e| panic!("{}: {e}", program.name));
+        compared = compared.plus(both);
+    }
+    println!("{compared:#?}");
+}
+
+/// One run counts in both ways at once; another one, of the original, agrees with it; and so do the simple ways of
+/// counting.
+fn check(program: &Program) -> Result<Compared, String> {
+    let wasm = std::fs::read(&program.file).map_err(|e| e.to_string())?;
+    let exact = Mode::Exact.engine();
+    let oracle = Oracle::new(&wasm, Detail::Blocks)?;
+    let counted = run(program, &Mode::Off.engine(), &oracle.wasm)?.counters();
+    let mut itself = run(program, &exact, &oracle.wasm)?;
+    let profile = run(program, &exact, &wasm)?.profile()?;
+    profile.verify().map_err(|e| e.to_string())?;
+    if program.name != OVERFLOWS {
+        compare(&oracle, &counted, &profile)?;
+        simple_ways(program, &wasm, &profile)?;
+        blocks(program, &wasm, &oracle, &counted)?;
+    }
+    compare(&oracle.of_itself()?, &itself.counters(), &itself.profile()?)
+}
+
+/// A counter on every edge gives the same counts.
+fn simple_ways(program: &Program, wasm: &[u8], profile: &Profile) -> Result<(), String> {
+    let simple = run(program, &profiling(Collect::AllEdges), wasm)?.profile()?;
+    if simple.functions.len() != profile.functions.len() {
+        return Err("not the same functions".into());
+    }
+    for (simple, function) in simple.functions.iter().zip(&profile.functions) {
+        if (simple.index, &simple.edges, &simple.exits) != (function.index, &function.edges, &function.exits) {
+            return Err(format!("a counter on every edge:\n{simple:#?}\nchords:\n{function:#?}"));
+        }
+    }
+    Ok(())
+}
+
+/// A counter in every block gives the same counts.
+fn blocks(program: &Program, wasm: &[u8], oracle: &Oracle, counted: &[u64]) -> Result<(), String> {
+    let ended = run(program, &profiling(Collect::Blocks), wasm)?;
+    let found = ended.0.instance.block_counts(&ended.0.store).map_err(|e| e.to_string())?;
+    for (place, &count) in oracle.places.iter().zip(counted) {
+        let What::Block(block) = place.what else { continue };
+        let counts = found.iter().find(|(func, _)| *func == place.func).map(|(_, counts)| counts);
+        if counts.map_or(0, |counts| counts[block as usize]) != count {
+            return Err(format!("a counter in every block: {place:?} ran {count} times"));
+        }
+    }
+    Ok(())
+}
+
+fn profiling(collect: Collect) -> Engine {
+    Engine::with_profiling(ProfilingConfig::Exact(collect)).expect("an engine for this machine")
+}
+
+struct Run(Ended);
+
+impl Run {
+    fn counters(&mut self) -> Vec<u64> {
+        wprof_spec_tests::engines::ours::counters(&mut self.0.store, self.0.instance)
+    }
+
+    fn profile(&self) -> Result<Profile, String> {
+        self.0.instance.profile(&self.0.store).map_err(|e| e.to_string())
+    }
+}
+
+/// A run that ended as recorded.
+fn run(program: &Program, engine: &Engine, wasm: &[u8]) -> Result<Run, String> {
+    let out = tempfile::tempdir().map_err(|e| e.to_string())?;
+    let ended = program.run(engine, wasm, out.path()).map_err(|e| e.to_string())?;
+    program.verify(&ended, out.path())?;
+    Ok(Run(ended))
+}
