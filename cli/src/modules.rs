@@ -1,7 +1,7 @@
 //! Modules from files, binary or text.
 
 use std::io::{self, IsTerminal};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
@@ -44,12 +44,18 @@ fn show_if_slow(path: &Path, waiting: &mpsc::Receiver<()>) {
     spinner.finish_and_clear();
 }
 
-/// The module that a profile is of: `path`, or else where it was when it ran.
+/// Where the module of a profile is: where it was when it ran, or else beside the profile.
+pub fn locate(profile: &Profile, profile_path: &Path) -> PathBuf {
+    let ran = PathBuf::from(&profile.program);
+    let beside = ran.file_name().map(|name| profile_path.with_file_name(name));
+    beside.filter(|beside| !ran.exists() && beside.exists()).unwrap_or(ran)
+}
+
+/// The module that a profile is of, which is at `path`.
 ///
 /// # Errors
 /// If it is not there, invalid, or another module.
-pub fn of_profile(profile: &Profile, path: Option<&Path>) -> Result<Module> {
-    let path = path.unwrap_or_else(|| Path::new(&profile.program));
+pub fn of_profile(profile: &Profile, path: &Path) -> Result<Module> {
     if !path.exists() {
         bail!("the module {} is not there: say where it is with --module", path.display());
     }

@@ -1,7 +1,14 @@
 //! The implementation limits of the compiler, in one place.
 
-/// Sum over the edges of one function's CFG; more is refused as too large.
+/// Edges of one function's CFG, and values that they carry; more is refused as too large.
 pub const MAX_EDGES: usize = 4_000_000;
+
+/// Values on the operand stack of a function; a function that needs more is refused as invalid.
+pub const MAX_OPERANDS: u32 = 1_000_000;
+
+/// Types that are recorded for the operand stacks of one function while its CFG is built; more is refused as too
+/// large. Code without blocks and calls of hundreds of results needs less than one a byte.
+pub const MAX_STACK_CELLS: usize = 16_000_000;
 
 /// Largest offset from the vmctx that machine code uses (a signed 32-bit displacement).
 pub const MAX_VMCTX_OFFSET: u64 = i32::MAX as u64;

@@ -49,13 +49,13 @@ fn exported_functions(info: &ModuleInfo) -> impl Iterator<Item = (&str, &[ValTyp
     })
 }
 
-/// Value of imported globals and elements.
-pub fn imported_value(index: usize, ty: ValType) -> Value {
+/// The value of the imported global with this index.
+pub fn imported_value(global: u32, ty: ValType) -> Value {
     match ty {
         // Often the offset of a segment.
-        ValType::I32 => Value::I32(index as i32),
-        ValType::I64 => Value::I64(index as i64),
-        ty => Value::any(ty, &mut Rng::new(index as u64)),
+        ValType::I32 => Value::I32(global as i32),
+        ValType::I64 => Value::I64(i64::from(global)),
+        ty => Value::any(ty, &mut Rng::new(u64::from(global))),
     }
 }
 

@@ -1,5 +1,7 @@
 //! What a run of a module leaves behind, in terms that all engines share.
 
+use std::collections::BTreeMap;
+
 use wasmparser::ValType;
 
 use crate::rng::Rng;
@@ -108,7 +110,7 @@ pub struct Outcome {
     /// Calls of host functions, and a hash of their arguments in order.
     pub host: (u64, u64),
     /// Exports that have a state, by name.
-    pub exports: Vec<(String, State)>,
+    pub exports: BTreeMap<String, State>,
 }
 
 impl Outcome {

@@ -1,7 +1,7 @@
 //! `wprof annotate`: one function with its counts.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::Args;
@@ -32,7 +32,7 @@ pub struct AnnotateArgs {
     /// Name, part of a name, or index of a function that ran
     #[arg(value_name = "FUNC")]
     function: String,
-    /// The module that ran [default: where it ran]
+    /// The module that ran [default: where it ran, or beside the profile]
     #[arg(short, long, value_name = "MODULE")]
     module: Option<PathBuf>,
 }
@@ -41,13 +41,13 @@ pub fn execute(args: &AnnotateArgs, color: ColorChoice) -> Result<()> {
     let profile = super::read_profile(&args.profile)?;
     let found = names::find(&names::of_profile(&profile), &args.function)?;
     let function = profile.function(found.index).context("the function did not run")?;
-    let module = modules::of_profile(&profile, args.module.as_deref())?;
-    let beside = args.module.as_deref().unwrap_or_else(|| Path::new(&profile.program));
+    let path = args.module.clone().unwrap_or_else(|| modules::locate(&profile, &args.profile));
+    let module = modules::of_profile(&profile, &path)?;
     let annotated = Annotated {
         view: View::new(&profile, Some(&module)),
         function,
         code: disassembly::of_function(&module, found.index)?,
-        sources: Sources::new(beside),
+        sources: Sources::new(&path),
     };
     let mut page = Page::new(Screen::of(io::stdout(), color));
     annotation::write(&mut page, annotated);

@@ -33,7 +33,7 @@ Stages:
   clif   Cranelift's code, before it is optimised
   asm    machine code
 
-Addresses in machine code are those of no real run: code slots start at 0, and \
+Shown is the optimised version. Addresses in machine code are those of no real run: code slots start at 0, and \
 counters at the first of the module.
 
 Examples:

@@ -1,7 +1,7 @@
 //! `wprof report`: where the instructions went.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
@@ -20,8 +20,8 @@ use crate::{modules, output};
 #[command(after_help = "\
 All figures are exact counts. Instructions are WebAssembly instructions executed in \
 a function itself, not in those that it calls. `trips` is how often a loop goes round \
-each time it is entered. Source lines are shown if the module is still where it ran, \
-or is given with --module, and has debug information; otherwise offsets in the module.
+each time it is entered. Source lines are shown if the module is at hand and has debug \
+information; otherwise offsets in the module.
 
 Examples:
   wprof report f.wprof
@@ -37,7 +37,7 @@ pub struct ReportArgs {
     /// Show the functions in one order only [default: both]
     #[arg(long, value_enum, value_name = "ORDER")]
     sort: Option<Order>,
-    /// The module, for source lines [default: where it ran]
+    /// The module, for source lines [default: where it ran, or beside the profile]
     #[arg(short, long, value_name = "MODULE")]
     module: Option<PathBuf>,
     /// Print the profile as JSON instead, as `wprof export --to json`
@@ -50,16 +50,16 @@ pub fn execute(args: &ReportArgs, color: ColorChoice) -> Result<()> {
     if args.json {
         return output::print_with(|out| export::write(&profile, Format::Json, out));
     }
-    let module = module(&profile, args.module.as_deref())?;
+    let module = module(&profile, args)?;
     let mut page = Page::new(Screen::of(io::stdout(), color));
     report::write(&mut page, &View::new(&profile, module.as_ref()), args.top, args.sort);
     output::print(&page.into_text())
 }
 
 /// The module, if it was given or can be found without asking.
-fn module(profile: &Profile, path: Option<&Path>) -> Result<Option<Module>> {
-    match path {
-        Some(_) => modules::of_profile(profile, path).map(Some),
-        None => Ok(modules::of_profile(profile, None).ok()),
+fn module(profile: &Profile, args: &ReportArgs) -> Result<Option<Module>> {
+    match &args.module {
+        Some(path) => modules::of_profile(profile, path).map(Some),
+        None => Ok(modules::of_profile(profile, &modules::locate(profile, &args.profile)).ok()),
     }
 }

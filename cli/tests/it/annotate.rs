@@ -74,3 +74,13 @@ fn another_module_is_refused() {
     assert!(wprof(&["annotate", &profile, "count"]).failed().contains("--module"));
     wprof(&["annotate", &profile, "count", "--module", &copy]).succeeded();
 }
+
+#[test]
+fn a_module_that_was_moved_along_with_its_profile_is_found() {
+    let (old, new) = (Folder::new(), Folder::new());
+    let profile = old.count_profile();
+    let moved = new.path("moved.wprof");
+    std::fs::rename(profile, &moved).unwrap();
+    std::fs::rename(old.path("count.wat"), new.path("count.wat")).unwrap();
+    wprof(&["annotate", &moved, "count"]).succeeded();
+}

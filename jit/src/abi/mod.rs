@@ -24,5 +24,7 @@ pub use layout::{
     VmLayout, activation, code_slots, func_import, func_ref, global, host_context, memory, store_context, table,
     value, vmctx,
 };
-pub use signature::{array_call_signature, clif_type, host_call_signature, resume_signature, wasm_signature};
+pub use signature::{
+    array_call_signature, clif_type, host_call_signature, resume_signature, returns_in_memory, wasm_signature,
+};
 pub use trap::TrapCode;

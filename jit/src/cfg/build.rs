@@ -91,6 +91,7 @@ struct Builder<'a> {
     frames: Vec<Frame>,
     /// `None` in dead code.
     open: Option<Open>,
+    /// Edges so far, and values on them.
     edges: usize,
 }
 
@@ -165,14 +166,20 @@ impl<'a> Builder<'a> {
             _ => return self.plain(op, at),
         }
         self.validator.op(u64::from(at), op)?;
-        match self.edges > limits::MAX_EDGES {
-            true => Err(self.too_large(format!("more than {} edges in its control flow", limits::MAX_EDGES))),
-            false => Ok(()),
-        }
+        self.check_limits()
     }
 
-    fn too_large(&self, what: String) -> CompileError {
-        CompileError::TooLarge { func: self.func, what }
+    fn check_limits(&self) -> Result<()> {
+        let too_large = |what| Err(CompileError::TooLarge { func: self.func, what });
+        if self.edges > limits::MAX_EDGES {
+            let limit = limits::MAX_EDGES;
+            return too_large(format!("more than {limit} edges in its control flow and values on them"));
+        }
+        if self.stacks.len() > limits::MAX_STACK_CELLS {
+            let limit = limits::MAX_STACK_CELLS;
+            return too_large(format!("more than {limit} types on its operand stacks"));
+        }
+        Ok(())
     }
 
     /// An instruction without control flow.
@@ -191,7 +198,7 @@ impl<'a> Builder<'a> {
             let ty = self.validator.get_operand_type(depth).flatten();
             self.stack = self.stacks.push(self.stack, ty.expect("validated: reachable values have types"));
         }
-        Ok(())
+        self.check_limits()
     }
 
     fn enter(&mut self, construct: Construct, ty: BlockType, at: u32, next: u32) {
@@ -345,8 +352,8 @@ impl<'a> Builder<'a> {
         let Some(open) = self.open.take() else { return };
         for &label in labels {
             self.labels[label].used = true;
+            self.edges += 1 + self.labels[label].arity as usize;
         }
-        self.edges += labels.len();
         self.edge_labels.push(labels.iter().copied().collect());
         self.blocks.push(Block {
             start: open.start,

@@ -23,6 +23,11 @@ impl TypeStacks {
     /// The empty stack.
     pub const EMPTY: StackId = StackId(u32::MAX);
 
+    /// How many cells there are.
+    pub(super) fn len(&self) -> usize {
+        self.cells.len()
+    }
+
     /// `below` with `top` on it.
     pub fn push(&mut self, below: StackId, top: ValType) -> StackId {
         let height = self.height(below) + 1;

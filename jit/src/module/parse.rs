@@ -9,13 +9,14 @@ use std::sync::Arc;
 
 use wasmparser::{
     BinaryReaderError, DataKind, ElementItems as RawItems, ElementKind, ExternalKind, FuncToValidate,
-    FuncValidatorAllocations, FunctionBody, Parser, Payload, TypeRef, ValidPayload, Validator, ValidatorResources,
+    FuncValidator, FuncValidatorAllocations, FunctionBody, Parser, Payload, TypeRef, ValidPayload, Validator, ValidatorResources,
     WasmFeatures,
 };
 
 use super::{
     ConstExpr, DataSegment, ElementItems, ElementSegment, Entity, Global, Import, ModuleInfo, SegmentMode,
 };
+use crate::limits::MAX_OPERANDS;
 
 /// Why bytes are not a module that this engine accepts.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -100,10 +101,26 @@ fn validate_all(bodies: Vec<Body<'_>>) -> Result<()> {
     let mut allocations = FuncValidatorAllocations::default();
     for (func, body) in bodies {
         let mut validator = func.into_validator(allocations);
-        validator.validate(&body)?;
+        validate_body(&mut validator, &body)?;
         allocations = validator.into_allocations();
     }
     Ok(())
+}
+
+/// `FuncValidator::validate`, with a limit on the operand stack: a call of two bytes may push a thousand values.
+fn validate_body(validator: &mut FuncValidator<ValidatorResources>, body: &FunctionBody<'_>) -> Result<()> {
+    let mut reader = body.get_binary_reader();
+    validator.read_locals(&mut reader)?;
+    reader.set_features(features());
+    while !reader.eof() {
+        let offset = reader.original_position();
+        reader.visit_operator(&mut validator.visitor(offset))??;
+        if validator.operand_stack_height() > MAX_OPERANDS {
+            let message = format!("more than {MAX_OPERANDS} values on the operand stack");
+            return Err(ModuleError::new(offset as usize, message));
+        }
+    }
+    Ok(reader.finish_expression(&validator.visitor(reader.original_position()))?)
 }
 
 fn range(range: Range<u64>) -> Range<usize> {

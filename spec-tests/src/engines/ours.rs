@@ -1,5 +1,7 @@
 //! Runs of generated modules in the engine under test.
 
+use std::collections::BTreeMap;
+
 use wprof::{
     AsContextMut, Caller, Engine, Error, ErrorKind, Exit, Extern, ExternRef, ExternType, Func, FuncType, Global,
     Instance, Memory, Module, Ref, RefType, Store, Table, Val, ValType,
@@ -89,11 +91,13 @@ fn make(store: &mut Store<Host>, instance: Instance, call: &Call) -> Result<Vec<
 
 fn imports(store: &mut Store<Host>, module: &Module) -> Result<Vec<Extern>, Error> {
     let mut imports = Vec::new();
-    for (index, import) in module.imports().enumerate() {
+    let mut globals = 0;
+    for import in module.imports() {
         imports.push(match import.ty() {
             ExternType::Func(ty) => host_function(store, import.name(), ty).into(),
             ExternType::Global(ty) => {
-                Global::new(&mut *store, ty, to_val(imported_value(index, parser_type(ty.content))))?.into()
+                globals += 1;
+                Global::new(&mut *store, ty, to_val(imported_value(globals, parser_type(ty.content))))?.into()
             }
             ExternType::Memory(ty) => Memory::new(&mut *store, ty)?.into(),
             ExternType::Table(ty) => Table::new(&mut *store, ty, Ref::null(ty.element))?.into(),
@@ -125,7 +129,7 @@ fn host_function(store: &mut Store<Host>, name: &str, ty: FuncType) -> Func {
     })
 }
 
-fn exports(store: &mut Store<Host>, instance: Instance) -> Vec<(String, State)> {
+fn exports(store: &mut Store<Host>, instance: Instance) -> BTreeMap<String, State> {
     let all: Vec<_> = instance.exports(&*store).map(|e| (e.name().to_string(), e.into_extern())).collect();
     let own = all.into_iter().filter(|(name, _)| !is_ours(name));
     own.filter_map(|(name, item)| Some((name, state(store, item)?))).collect()

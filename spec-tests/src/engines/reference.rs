@@ -2,7 +2,7 @@
 
 use wasmi::{
     Caller, Config, Engine, Error, Extern, ExternRef, ExternType, F32, F64, Func, FuncType, Global, Instance, Memory,
-    Module, Nullable, Ref, Store, Table, TrapCode, V128, Val, ValType,
+    Module, Ref, Store, Table, TrapCode, V128, Val, ValType,
 };
 
 use crate::drive::{Call, Drive, imported_value, is_ours};
@@ -55,8 +55,8 @@ pub fn run(engine: &Engine, wasm: &[u8], drive: &Drive) -> Result<Ran, String> {
         .map(|e| (e.name().to_string(), e.into_extern()))
         .filter(|(name, _)| !is_ours(name))
         .collect();
-    outcome.exports =
-        exports.into_iter().filter_map(|(name, item)| Some((name, state(&store, &item)?))).collect();
+    let states = exports.into_iter().filter_map(|(name, item)| Some((name, state(&store, &item)?)));
+    outcome.exports = states.collect();
     let counters = counters(&store, instance);
     Ok(Ran { outcome, counters })
 }
@@ -76,15 +76,17 @@ fn make(store: &mut Store<Host>, instance: Instance, call: &Call) -> Result<Vec<
 
 fn imports(store: &mut Store<Host>, module: &Module) -> Result<Vec<Extern>, Error> {
     let mut imports = Vec::new();
-    for (index, import) in module.imports().enumerate() {
+    let mut globals = 0;
+    for import in module.imports() {
         imports.push(match import.ty() {
             ExternType::Func(ty) => host_function(store, import.name(), ty.clone()).into(),
             ExternType::Global(ty) => {
-                let value = to_val(&mut *store, imported_value(index, parser_type(ty.content())));
+                globals += 1;
+                let value = to_val(&mut *store, imported_value(globals, parser_type(ty.content())));
                 Global::new(&mut *store, value, ty.mutability()).into()
             }
             ExternType::Memory(ty) => Memory::new(&mut *store, *ty)?.into(),
-            ExternType::Table(ty) => Table::new(&mut *store, *ty, Ref::null(ty.element()))?.into(),
+            ExternType::Table(ty) => Table::new(&mut *store, *ty, Val::default(ty.element()))?.into(),
         });
     }
     Ok(imports)
@@ -122,7 +124,7 @@ fn state(store: &Store<Host>, item: &Extern) -> Option<State> {
         Extern::Memory(memory) => State::Memory(memory.data(store).to_vec()),
         Extern::Table(table) => {
             let elements = (0..table.size(store)).map_while(|i| table.get(store, i));
-            State::Table(elements.map(|element| from_val(store, &element.into())).collect())
+            State::Table(elements.map(|element| from_val(store, &element)).collect())
         }
     })
 }
@@ -153,8 +155,8 @@ fn to_val(store: impl wasmi::AsContextMut, value: Value) -> Val {
         Value::F32(bits) => Val::F32(F32::from_bits(bits)),
         Value::F64(bits) => Val::F64(F64::from_bits(bits)),
         Value::V128(v) => Val::V128(V128::from(v)),
-        Value::Func(_) => Val::FuncRef(Nullable::Null),
-        Value::Extern(None) => Val::ExternRef(Nullable::Null),
+        Value::Func(_) => Val::FuncRef(Ref::Null),
+        Value::Extern(None) => Val::ExternRef(Ref::Null),
         Value::Extern(Some(value)) => Val::ExternRef(ExternRef::new(store, value).into()),
     }
 }

@@ -40,8 +40,6 @@ const IMPORTS: [&str; 3] = ["note", FAIL, REENTER];
 /// Elements of the table; the last ones are null.
 const ELEMENTS: u32 = 12;
 const NULLS: u32 = 2;
-/// Mutable globals: an i32 and an i64.
-const GLOBALS: [ValType; 2] = [I32, I64];
 
 /// Functions of the module, imports first, by their types.
 struct Functions(Vec<u32>);
@@ -124,6 +122,7 @@ fn memories() -> MemorySection {
     section
 }
 
+/// An i32 and an i64 that can be changed.
 fn globals() -> GlobalSection {
     let mut section = GlobalSection::new();
     let ty = |val_type| GlobalType { val_type, mutable: true, shared: false };

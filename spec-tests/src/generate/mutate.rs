@@ -29,6 +29,9 @@ pub fn module(wasm: &[u8], rng: &mut Rng) -> Result<Vec<u8>> {
     for defined in 0..splice.bodies.len() {
         all.extend(splice.instructions(defined)?);
     }
+    if all.is_empty() {
+        return Ok(bytes);
+    }
     for _ in 0..=all.len() / 40 {
         let found = &all[rng.below(all.len())];
         in_place(&mut bytes[found.at..found.next], &found.op, rng);

@@ -57,7 +57,7 @@
     (table.set $x (i32.const 1) (global.get $r))
     (drop (table.grow $x (ref.null extern) (i32.const 2)))
     (table.fill $x (i32.const 0) (table.get $x (i32.const 1)) (table.size $x))
-    (drop (i64.load offset=8 align=4 $n (i64.const 1)))
+    (drop (i64.load $n offset=8 align=4 (i64.const 1)))
     (call $log (memory.size $m))
     (memory.grow $m (i32.const 1)))
   (func (export "float") (param f64) (result i32)

@@ -16,10 +16,11 @@ pub const STUB_SIZE: usize = 16;
 /// Bytes before the first stub of a chunk: a jump to the common part, which may be too far for a short jump.
 pub const STUBS_HEADER: usize = 16;
 
-/// The code of the stubs `first..first + count`, position independent.
-pub fn lazy_stubs(first: u32, count: u32) -> Vec<u8> {
+/// The code of the stubs `first..first + count`, position independent; `in_memory` for functions that return there.
+pub fn lazy_stubs(first: u32, count: u32, in_memory: bool) -> Vec<u8> {
+    let common = if in_memory { lazy_common_in_memory } else { lazy_common };
     let mut code = vec![0xff, 0x25, 0, 0, 0, 0]; // jmp [rip + 0]
-    code.extend_from_slice(&(lazy_common as *const () as usize as u64).to_le_bytes());
+    code.extend_from_slice(&(common as *const () as usize as u64).to_le_bytes());
     code.resize(STUBS_HEADER, 0xcc);
     for index in first..first + count {
         let start = code.len();
@@ -35,58 +36,67 @@ pub fn lazy_stubs(first: u32, count: u32) -> Vec<u8> {
 
 /// The common part of all lazy stubs: compiles what was called and jumps there, with all arguments as they came.
 ///
-/// rdi is the callee's vmctx and rsi the caller's, an instance's; eax is the index. With too little stack left to
-/// compile on, it raises a stack overflow in the caller's stead.
-#[unsafe(naked)]
-extern "C" fn lazy_common() {
-    naked_asm!(
-        "mov r11, [rsi + {store}]",
-        "cmp rsp, [r11 + {limit}]",
-        "jb 2f",
-        "push rbp",
-        "mov rbp, rsp",
-        "sub rsp, 176",
-        "movups [rsp], xmm0",
-        "movups [rsp + 16], xmm1",
-        "movups [rsp + 32], xmm2",
-        "movups [rsp + 48], xmm3",
-        "movups [rsp + 64], xmm4",
-        "movups [rsp + 80], xmm5",
-        "movups [rsp + 96], xmm6",
-        "movups [rsp + 112], xmm7",
-        "mov [rsp + 128], rdi",
-        "mov [rsp + 136], rsi",
-        "mov [rsp + 144], rdx",
-        "mov [rsp + 152], rcx",
-        "mov [rsp + 160], r8",
-        "mov [rsp + 168], r9",
-        "mov edx, eax",
-        "call {compile}",
-        "movups xmm0, [rsp]",
-        "movups xmm1, [rsp + 16]",
-        "movups xmm2, [rsp + 32]",
-        "movups xmm3, [rsp + 48]",
-        "movups xmm4, [rsp + 64]",
-        "movups xmm5, [rsp + 80]",
-        "movups xmm6, [rsp + 96]",
-        "movups xmm7, [rsp + 112]",
-        "mov rdi, [rsp + 128]",
-        "mov rsi, [rsp + 136]",
-        "mov rdx, [rsp + 144]",
-        "mov rcx, [rsp + 152]",
-        "mov r8, [rsp + 160]",
-        "mov r9, [rsp + 168]",
-        "mov rsp, rbp",
-        "pop rbp",
-        "jmp rax",
-        "2:",
-        "jmp [r11 + {raise}]",
-        store = const offset_of!(VmContext, store),
-        limit = const offset_of!(VmStoreContext, stack_limit),
-        raise = const offset_of!(VmStoreContext, raise),
-        compile = sym lazy::lazy_compile,
-    )
+/// eax is the index, `$caller` the caller's vmctx, an instance's; `$pass` moves the callee's vmctx to rdi and the
+/// caller's to rsi. With too little stack left to compile on, it raises a stack overflow in the caller's stead.
+macro_rules! lazy_common {
+    ($name:ident, $caller:literal, $pass:literal) => {
+        #[unsafe(naked)]
+        extern "C" fn $name() {
+            naked_asm!(
+                concat!("mov r11, [", $caller, " + {store}]"),
+                "cmp rsp, [r11 + {limit}]",
+                "jb 2f",
+                "push rbp",
+                "mov rbp, rsp",
+                "sub rsp, 176",
+                "movups [rsp], xmm0",
+                "movups [rsp + 16], xmm1",
+                "movups [rsp + 32], xmm2",
+                "movups [rsp + 48], xmm3",
+                "movups [rsp + 64], xmm4",
+                "movups [rsp + 80], xmm5",
+                "movups [rsp + 96], xmm6",
+                "movups [rsp + 112], xmm7",
+                "mov [rsp + 128], rdi",
+                "mov [rsp + 136], rsi",
+                "mov [rsp + 144], rdx",
+                "mov [rsp + 152], rcx",
+                "mov [rsp + 160], r8",
+                "mov [rsp + 168], r9",
+                $pass,
+                "mov edx, eax",
+                "call {compile}",
+                "movups xmm0, [rsp]",
+                "movups xmm1, [rsp + 16]",
+                "movups xmm2, [rsp + 32]",
+                "movups xmm3, [rsp + 48]",
+                "movups xmm4, [rsp + 64]",
+                "movups xmm5, [rsp + 80]",
+                "movups xmm6, [rsp + 96]",
+                "movups xmm7, [rsp + 112]",
+                "mov rdi, [rsp + 128]",
+                "mov rsi, [rsp + 136]",
+                "mov rdx, [rsp + 144]",
+                "mov rcx, [rsp + 152]",
+                "mov r8, [rsp + 160]",
+                "mov r9, [rsp + 168]",
+                "mov rsp, rbp",
+                "pop rbp",
+                "jmp rax",
+                "2:",
+                "jmp [r11 + {raise}]",
+                store = const offset_of!(VmContext, store),
+                limit = const offset_of!(VmStoreContext, stack_limit),
+                raise = const offset_of!(VmStoreContext, raise),
+                compile = sym lazy::lazy_compile,
+            )
+        }
+    };
 }
+
+lazy_common!(lazy_common, "rsi", "");
+// The address for the results is in rdi.
+lazy_common!(lazy_common_in_memory, "rdx", "mov rdi, rsi; mov rsi, rdx");
 
 /// Builtins with a check in front that enough stack is left for the host; if not, the builtin fails. Wasm may call
 /// them with next to none, and an overflow in host code could not be recovered from.
@@ -189,7 +199,7 @@ mod tests {
 
     #[test]
     fn stubs_carry_their_index_and_jump_to_the_header() {
-        let code = lazy_stubs(7, 3);
+        let code = lazy_stubs(7, 3, false);
         assert_eq!(code.len(), STUBS_HEADER + 3 * STUB_SIZE);
         let stub = &code[STUBS_HEADER + STUB_SIZE..];
         assert_eq!(stub[..5], [0xb8, 8, 0, 0, 0]);

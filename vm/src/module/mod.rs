@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use sha2::{Digest, Sha256};
-use wprof_jit::abi::VmLayout;
+use wprof_jit::abi::{VmLayout, returns_in_memory};
 use wprof_jit::compile::Tier;
 use wprof_jit::module::{Entity, ModuleInfo};
 
@@ -51,9 +51,7 @@ impl Module {
         let info = parse(engine, bytes.as_ref())?;
         let layout = VmLayout::new(&info);
         let type_ids: Vec<u32> = info.types.iter().map(|ty| engine.types().entry(ty).id).collect();
-        let funcs = info.funcs.len() as u32;
-        let stub = engine.stubs().up_to(funcs).map_err(no_code_memory)?;
-        let slots = CodeSlots::new(funcs as usize, stub).map_err(no_code_memory)?;
+        let slots = lazy_slots(engine, &info).map_err(no_code_memory)?;
         let code = ModuleCode::new(engine);
         let (engine, names, symbols) = (engine.clone(), OnceLock::new(), OnceLock::new());
         Ok(Module(Arc::new(ModuleInner { engine, info, layout, type_ids, slots, code, names, symbols })))
@@ -187,6 +185,18 @@ impl ModuleInner {
     pub(crate) fn symbols(&self) -> &Symbols {
         self.symbols.get_or_init(|| Symbols::read(&self.info))
     }
+}
+
+/// The slots of a module of which nothing is compiled yet.
+fn lazy_slots(engine: &Engine, info: &ModuleInfo) -> std::io::Result<CodeSlots> {
+    let count = info.funcs.len() as u32;
+    let in_memory: Vec<bool> = info.types.iter().map(returns_in_memory).collect();
+    let usual = engine.stubs().up_to(count, false)?;
+    let special = engine.stubs().up_to(if in_memory.contains(&true) { count } else { 0 }, true)?;
+    CodeSlots::new(count as usize, |func| match in_memory[info.funcs[func as usize] as usize] {
+        false => usual(func),
+        true => special(func),
+    })
 }
 
 fn parse(engine: &Engine, bytes: &[u8]) -> Result<ModuleInfo> {

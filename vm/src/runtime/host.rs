@@ -6,7 +6,7 @@ use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use wprof_jit::abi::host_context;
+use wprof_jit::abi::{host_context, returns_in_memory};
 
 use super::abi::{VmCodeSlots, VmContext, VmFuncRef, VmHostContext, VmStoreContext, VmValue};
 use super::store::{FuncPtr, Pending, StoreOpaque};
@@ -89,7 +89,10 @@ pub fn add<T: 'static>(
     let entry = opaque.engine().types().entry(&func.ty.0);
     let code = match entry.wasm_to_host.get() {
         Some(&address) => address,
-        None => opaque.engine().stubs().up_to(1).map_err(no_code_memory)?(0),
+        None => {
+            let stubs = opaque.engine().stubs().up_to(1, returns_in_memory(&func.ty.0));
+            stubs.map_err(no_code_memory)?(0)
+        }
     };
     let slots = VmCodeSlots { entry: code.into(), instrumented_entry: code.into() };
     let func_ref = VmFuncRef { slots: ptr::null(), vmctx: ptr::null_mut(), ty: entry.id };

@@ -1,11 +1,12 @@
 //! Address space for machine code: one large anonymous file, mapped readable and executable once and for all.
 //!
-//! Invariant: no mapping is ever writable and executable. Code is written through a second, writable mapping of just
-//! the pages concerned, which is gone before anything can run the new code.
+//! Invariant: no mapping is ever writable. Code is written to the file, by a system call, which costs no change of
+//! mappings and so disturbs no other thread.
 //! Invariant: a page belongs to at most one extent; extents are given out by [`Reservation::allocate`] and come back
 //! through [`Reservation::free`], which also gives the memory back to the system.
 
-use std::os::fd::OwnedFd;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::ptr;
 use std::sync::Mutex;
 
@@ -18,7 +19,7 @@ pub const PAGE: usize = 4096;
 /// One reservation. Pages take no memory until code is written to them.
 #[derive(Debug)]
 pub struct Reservation {
-    file: OwnedFd,
+    file: File,
     base: usize,
     size: usize,
     /// Free extents as (offset, length), ascending, no two of them adjacent.
@@ -31,7 +32,7 @@ impl Reservation {
     /// # Errors
     /// If the system refuses the file or the mapping.
     pub fn new(size: usize) -> std::io::Result<Reservation> {
-        let file = memfd_create("wprof-code", MemfdFlags::CLOEXEC)?;
+        let file = File::from(memfd_create("wprof-code", MemfdFlags::CLOEXEC)?);
         ftruncate(&file, size as u64)?;
         // SAFETY: a fresh mapping at an address of the kernel's choice disturbs nothing.
         let base = unsafe {
@@ -80,19 +81,7 @@ impl Reservation {
     pub fn write(&self, address: usize, bytes: &[u8]) -> std::io::Result<()> {
         let offset = address - self.base;
         assert!(offset + bytes.len() <= self.size);
-        let start = offset / PAGE * PAGE;
-        let len = (offset + bytes.len()).next_multiple_of(PAGE) - start;
-        // SAFETY: a fresh mapping at an address of the kernel's choice disturbs nothing.
-        let window = unsafe {
-            let access = ProtFlags::READ | ProtFlags::WRITE;
-            mmap(ptr::null_mut(), len, access, MapFlags::SHARED, &self.file, start as u64)?
-        };
-        // SAFETY: the window is `len` bytes, and `offset - start + bytes.len() <= len` by construction; nobody else
-        // knows the window. It is unmapped with the length it was mapped with.
-        unsafe {
-            ptr::copy_nonoverlapping(bytes.as_ptr(), window.cast::<u8>().add(offset - start), bytes.len());
-            munmap(window, len)?;
-        }
+        self.file.write_all_at(bytes, offset as u64)?;
         flush(address, bytes.len())
     }
 }

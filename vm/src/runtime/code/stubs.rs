@@ -2,7 +2,7 @@
 //!
 //! Stub `i` puts `i` where the common part (`arch::lazy_common`) expects it and jumps there. Stubs know no module:
 //! the callee's vmctx, which every wasm function is passed, tells whose function `i` is meant. So one growing table
-//! serves a whole engine.
+//! serves a whole engine; two, as the vmctx comes in another register where results go to memory.
 
 use std::sync::{Arc, Mutex};
 
@@ -18,25 +18,26 @@ const CHUNK: u32 = 4096;
 #[derive(Debug)]
 pub struct Stubs {
     arena: CodeArena,
-    /// Address of stub 0 of each chunk.
-    chunks: Mutex<Vec<usize>>,
+    /// Address of stub 0 of each chunk, for functions that return in registers, and in memory.
+    chunks: [Mutex<Vec<usize>>; 2],
 }
 
 impl Stubs {
     /// No stubs yet.
     pub fn new(space: Arc<CodeSpace>) -> Stubs {
-        Stubs { arena: CodeArena::new(space), chunks: Mutex::default() }
+        Stubs { arena: CodeArena::new(space), chunks: Default::default() }
     }
 
-    /// Makes sure that stubs for indices below `count` exist and returns how to find them.
+    /// Makes sure that stubs for indices below `count` exist and returns how to find them. `in_memory`: for functions
+    /// that return there, see `abi::returns_in_memory`.
     ///
     /// # Errors
     /// If there is no memory for them.
-    pub fn up_to(&self, count: u32) -> std::io::Result<impl Fn(u32) -> usize + use<>> {
-        let mut chunks = self.chunks.lock().expect("no panic while it is held");
+    pub fn up_to(&self, count: u32, in_memory: bool) -> std::io::Result<impl Fn(u32) -> usize + use<>> {
+        let mut chunks = self.chunks[usize::from(in_memory)].lock().expect("no panic while it is held");
         while (chunks.len() as u32) * CHUNK < count {
             let first = chunks.len() as u32 * CHUNK;
-            let bytes = arch::lazy_stubs(first, CHUNK);
+            let bytes = arch::lazy_stubs(first, CHUNK, in_memory);
             let start = self.arena.place(MachineCode { bytes, align: 16, ..MachineCode::default() }, None)?;
             chunks.push(start + arch::STUBS_HEADER);
         }
