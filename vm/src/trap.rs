@@ -54,6 +54,7 @@ impl Trap {
             TrapCode::BadConversion => Trap::BadConversionToInteger,
             TrapCode::Unreachable => Trap::UnreachableCodeReached,
             TrapCode::Interrupt => Trap::Interrupt,
+            TrapCode::StackOverflow => Trap::StackOverflow,
             TrapCode::Host => return None,
         })
     }

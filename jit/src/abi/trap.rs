@@ -2,7 +2,8 @@
 
 use cranelift_codegen::ir;
 
-/// The reasons that stand in trap tables. Stack overflow has none: it is recognised by the address that faulted.
+/// The reasons that stand in trap tables. Plain code has no entry for stack overflow, which is recognised there by the
+/// address that faulted; instrumented code touches its whole frame at a place of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum TrapCode {
@@ -28,10 +29,12 @@ pub enum TrapCode {
     Interrupt,
     /// A host function or builtin failed; the store knows why.
     Host,
+    /// The frame does not fit on the stack.
+    StackOverflow,
 }
 
 impl TrapCode {
-    const ALL: [TrapCode; 11] = [
+    const ALL: [TrapCode; 12] = [
         TrapCode::MemoryOutOfBounds,
         TrapCode::TableOutOfBounds,
         TrapCode::IndirectCallToNull,
@@ -43,6 +46,7 @@ impl TrapCode {
         TrapCode::Unreachable,
         TrapCode::Interrupt,
         TrapCode::Host,
+        TrapCode::StackOverflow,
     ];
 
     /// The code that Cranelift carries through to the trap table.
@@ -51,12 +55,13 @@ impl TrapCode {
             TrapCode::MemoryOutOfBounds => ir::TrapCode::HEAP_OUT_OF_BOUNDS,
             TrapCode::IntegerOverflow => ir::TrapCode::INTEGER_OVERFLOW,
             TrapCode::DivisionByZero => ir::TrapCode::INTEGER_DIVISION_BY_ZERO,
+            TrapCode::StackOverflow => ir::TrapCode::STACK_OVERFLOW,
             TrapCode::BadConversion => ir::TrapCode::BAD_CONVERSION_TO_INTEGER,
             other => ir::TrapCode::unwrap_user(other as u8 + 1),
         }
     }
 
-    /// The inverse of [`TrapCode::to_clif`]; `None` for Cranelift's own stack overflow code, which is never emitted.
+    /// The inverse of [`TrapCode::to_clif`]; `None` for codes that are never emitted.
     pub fn from_clif(code: ir::TrapCode) -> Option<TrapCode> {
         TrapCode::ALL.into_iter().find(|c| c.to_clif() == code)
     }

@@ -49,7 +49,8 @@ pub struct CompilerOptions {
     pub memory: MemoryStyle,
     /// Guard heap and table accesses against speculative out-of-bounds reads.
     pub spectre_guards: bool,
-    /// Poll for interruption at function entries and loop headers.
+    /// Poll for interruption at function entries and loop headers, and let the stack overflow at entries only: then
+    /// every stop is at a known instruction, as exact profiles need.
     pub polls: bool,
     /// Make every NaN that arithmetic yields the canonical one.
     pub canonical_nans: bool,

@@ -81,10 +81,10 @@ const PARALLEL_FROM: usize = 1 << 20;
 
 fn validate_bodies(mut bodies: Vec<Body<'_>>) -> Result<()> {
     let size: usize = bodies.iter().map(|(_, body)| (body.range().end - body.range().start) as usize).sum();
-    let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
-    if size < PARALLEL_FROM || threads == 1 {
+    if size < PARALLEL_FROM {
         return validate_all(bodies);
     }
+    let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
     // Neighbours go to different threads, so that one region of large functions is shared out.
     let mut shares: Vec<Vec<Body<'_>>> = (0..threads).map(|_| Vec::new()).collect();
     for (i, body) in bodies.drain(..).enumerate() {

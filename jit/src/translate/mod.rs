@@ -51,6 +51,9 @@ pub(crate) fn translate(
     func.signature = if graph.resumes { resume_signature(ty) } else { wasm_signature(ty) };
     func.name = ir::UserFuncName::user(0, cfg.func);
     let mut translator = Translator::new(env, options, isa, cfg, graph, FunctionBuilder::new(func, context));
+    if options.polls {
+        translator.enter_visibly();
+    }
     match graph.resumes {
         true => translator.resume(),
         false => translator.enter_function(),
@@ -121,6 +124,14 @@ impl<'a> Translator<'a> {
             origins: Vec::new(),
             block: 0,
         }
+    }
+
+    /// The start of instrumented code: what stops here stops before the first block's first instruction.
+    fn enter_visibly(&mut self) {
+        let first = &self.cfg.blocks[self.graph.nodes[0].block as usize];
+        self.block = self.graph.nodes[0].block;
+        self.at(first.start - 1);
+        self.touch_stack();
     }
 
     /// Defines the locals: parameters, then zeros.

@@ -39,4 +39,12 @@ impl Translator<'_> {
         let flags = MemFlagsData::new().with_aligned().with_trap_code(Some(TrapCode::Interrupt.to_clif()));
         self.builder.ins().atomic_load(types::I32, flags, address);
     }
+
+    /// Reads the lowest byte of the frame, so that a stack that is too small for it ends here, before anything was
+    /// executed, and not at whatever instruction happens to use the frame first.
+    pub(super) fn touch_stack(&mut self) {
+        let lowest = self.builder.ins().get_stack_pointer(types::I64);
+        let flags = MemFlagsData::new().with_aligned().with_trap_code(Some(TrapCode::StackOverflow.to_clif()));
+        self.builder.ins().atomic_load(types::I32, flags, lowest);
+    }
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use wprof::{
-    AsContextMut, Caller, Engine, Error, ErrorKind, Exit, Extern, ExternRef, ExternType, Func, FuncType, Global,
-    Instance, Memory, Module, Ref, RefType, Store, Table, Val, ValType,
+    AsContextMut, Caller, Engine, Error, ErrorKind, Exit, Extern, ExternRef, ExternType, FuncType, Global, Instance,
+    Linker, Memory, Module, Ref, RefType, Store, Table, Val, ValType,
 };
 use wprof_profiler::Profile;
 
@@ -94,7 +94,7 @@ fn imports(store: &mut Store<Host>, module: &Module) -> Result<Vec<Extern>, Erro
     let mut globals = 0;
     for import in module.imports() {
         imports.push(match import.ty() {
-            ExternType::Func(ty) => host_function(store, import.name(), ty).into(),
+            ExternType::Func(ty) => host_function(store, import.module(), import.name(), ty)?,
             ExternType::Global(ty) => {
                 globals += 1;
                 Global::new(&mut *store, ty, to_val(imported_value(globals, parser_type(ty.content))))?.into()
@@ -106,12 +106,15 @@ fn imports(store: &mut Store<Host>, module: &Module) -> Result<Vec<Extern>, Erro
     Ok(imports)
 }
 
-fn host_function(store: &mut Store<Host>, name: &str, ty: FuncType) -> Func {
-    let name = name.to_string();
+/// Profiles count host functions by name, and names come from linkers. A module may import one name several times
+/// with different types, so each has a linker of its own.
+fn host_function(store: &mut Store<Host>, module: &str, name: &str, ty: FuncType) -> Result<Extern, Error> {
+    let mut linker = Linker::new(store.engine());
     let types: Vec<_> = ty.results().map(parser_type).collect();
-    Func::new(store, ty, move |mut caller: Caller<'_, Host>, args, results| {
+    let called = name.to_string();
+    linker.func_new(module, name, ty, move |mut caller: Caller<'_, Host>, args, results| {
         let args: Vec<Value> = args.iter().map(from_val).collect();
-        match caller.data_mut().call(&name, &args, &types) {
+        match caller.data_mut().call(&called, &args, &types) {
             Answer::Exit(code) => Err(Exit(code).into()),
             Answer::Return(values) => {
                 results.iter_mut().zip(values).for_each(|(result, value)| *result = to_val(value));
@@ -126,7 +129,8 @@ fn host_function(store: &mut Store<Host>, name: &str, ty: FuncType) -> Func {
                 Ok(())
             }
         }
-    })
+    })?;
+    Ok(linker.get(store, module, name).expect("just defined"))
 }
 
 fn exports(store: &mut Store<Host>, instance: Instance) -> BTreeMap<String, State> {

@@ -64,7 +64,7 @@ fn the_whole_programs_are_modules() {
 fn truncated_programs_are_refused() {
     let engine = engine(Mode::Off);
     for (name, bytes) in programs() {
-        let step = (bytes.len() / 200).max(1);
+        let step = (bytes.len() / 1000).max(1);
         for len in (0..bytes.len()).step_by(step) {
             case(&name, len as u64, || visit(&engine, &bytes[..len]));
         }
@@ -84,6 +84,21 @@ fn flipped_bits_are_survived() {
             bytes[at] ^= 1 << rng.below(8);
         }
         case(&name, seed, || visit(&engines[rng.below(2)], &bytes));
+    }
+}
+
+#[test]
+fn damaged_texts_are_survived() {
+    let engines = modes();
+    for seed in seeds(300) {
+        let mut rng = Rng::new(seed);
+        let mut text = EVERYTHING.as_bytes().to_vec();
+        for _ in 0..=rng.below(3) {
+            let (from, to, len) = (rng.below(text.len()), rng.below(text.len()), rng.below(20));
+            let piece: Vec<u8> = text[from..].iter().copied().take(len).collect();
+            text.splice(to..(to + rng.below(20)).min(text.len()), piece);
+        }
+        case("everything.wat", seed, || visit(&engines[rng.below(2)], &text));
     }
 }
 

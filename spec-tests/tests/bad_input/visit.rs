@@ -36,6 +36,7 @@ pub fn visit(engine: &Engine, bytes: &[u8]) -> bool {
         assert_eq!(error.kind(), ErrorKind::Compile, "{error:?}");
         return true;
     }
+    look_at(&module);
     let mut linker = Linker::new(engine);
     let mut store = Store::new(engine, ());
     if linker.define_unknown_imports_as_traps(&module).is_err() {
@@ -62,14 +63,31 @@ pub fn check_refusal(error: &Error, bytes: &[u8]) {
     }
 }
 
-/// Calls some exported functions with zeros. What they do does not matter.
+/// Reads names and debug information, which nothing has validated.
+fn look_at(module: &Module) {
+    let info = module.info();
+    let _ = (module.name(), module.imports().map(|import| import.ty()).count());
+    for func in [0, info.imported_funcs, info.funcs.len() as u32, u32::MAX] {
+        let _ = module.func_name(func).map(wprof::demangle);
+    }
+    for offset in [0, info.code_section.start, info.code_section.end, usize::MAX] {
+        let _ = module.symbols_at(offset as u32);
+    }
+}
+
+/// Calls some exported functions with zeros. What they do does not matter, but the profile adds up.
 fn call_exports(store: &mut Store<()>, instance: Instance) {
     let exports: Vec<Extern> = instance.exports(&*store).map(|export| export.into_extern()).collect();
     for func in exports.into_iter().filter_map(Extern::into_func).take(8) {
         let ty = func.ty(&*store);
         let arguments: Vec<Val> = ty.params().map(Val::default_for).collect();
         let mut results: Vec<Val> = ty.results().map(Val::default_for).collect();
-        let _ = func.call(&mut *store, &arguments, &mut results);
+        if let Err(error) = func.call(&mut *store, &arguments, &mut results) {
+            let _ = format!("{error:?}");
+        }
+    }
+    if store.engine().config().is_profiling() {
+        instance.profile(&*store).expect("an exact profile");
     }
 }
 
