@@ -4,7 +4,7 @@
 //! * [`oracle`]: the profile is exactly what the module counts of itself, in the interpreter.
 
 use wprof::{Collect, Engine, ProfilingConfig};
-use wprof_profiler::{FunctionProfile, Profile};
+use wprof_profiler::{CounterCost, FunctionProfile, Profile};
 
 use crate::engines::{ours, reference};
 use crate::generate::Case;
@@ -161,14 +161,7 @@ impl Engines {
     fn every_edge(&self, case: &Case, profile: &Profile) -> Result<(), String> {
         let ran = ours::run(&self.every_edge, &case.wasm, &case.drive)?;
         let simple = ran.profile().ok_or("not instantiated")?.map_err(|e| e.to_string())?;
-        let without_cost = |profile: &Profile| -> Vec<FunctionProfile> {
-            let functions = profile.functions.iter().cloned();
-            functions.map(|function| FunctionProfile { cost: Default::default(), ..function }).collect()
-        };
-        if without_cost(profile) == without_cost(&simple) {
-            return Ok(());
-        }
-        Err(format!("a counter on every edge:\n{:#?}\nchords:\n{:#?}", simple.functions, profile.functions))
+        same_counts(&simple, profile).map_err(|e| format!("a counter on every edge first: {e}"))
     }
 
     fn every_block(&self, case: &Case, oracle: &Oracle, counters: &[u64]) -> Result<(), String> {
@@ -184,6 +177,29 @@ impl Engines {
         }
         Ok(())
     }
+}
+
+/// Demands that two profiles differ in nothing but their cost.
+///
+/// # Errors
+/// The first difference.
+pub fn same_counts(a: &Profile, b: &Profile) -> Result<(), String> {
+    if a.functions.len() != b.functions.len() {
+        return Err(format!("{} or {} functions", a.functions.len(), b.functions.len()));
+    }
+    for (a, b) in a.functions.iter().zip(&b.functions) {
+        if let Some((a, b)) = a.edges.iter().zip(&b.edges).find(|(a, b)| a != b) {
+            return Err(format!("{a:?} or {b:?}"));
+        }
+        if a.exits != b.exits {
+            return Err(format!("function {}: {:?} or {:?}", a.index, a.exits, b.exits));
+        }
+        let without_cost = |f: &FunctionProfile| FunctionProfile { cost: CounterCost::default(), ..f.clone() };
+        if without_cost(a) != without_cost(b) {
+            return Err(format!("function {}: {a:?} or {b:?}", a.index));
+        }
+    }
+    Ok(())
 }
 
 fn host_calls(profile: &Profile, outcome: &Outcome) -> Result<(), String> {

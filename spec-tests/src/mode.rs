@@ -1,15 +1,19 @@
 //! The settings under which every test of the suite runs.
 
-use wprof::{Collect, Config, Engine, ProfilingConfig};
+use wprof::{Collect, Config, Engine, ProfilingConfig, Strategy};
 
 /// A way to set up the engine that changes what code is generated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mode {
-    /// The defaults: guard pages, Spectre guards, no profile.
+    /// Optimised code: guard pages, Spectre guards, no profile.
     Off,
-    /// The same with an exact edge profile, and so with polls.
+    /// Code that is compiled fast.
+    Baseline,
+    /// The one, then the other, as early as can be.
+    Tiered,
+    /// Both with an exact edge profile, and so with polls.
     Exact,
-    /// Every memory access is compared with the size, and every growth moves the memory.
+    /// Optimised code in which every memory access is compared with the size, and every growth moves the memory.
     Checked,
     /// Like `Checked`, without Spectre guards: a failed comparison branches to the trap.
     Unguarded,
@@ -17,12 +21,15 @@ pub enum Mode {
 
 impl Mode {
     /// All modes.
-    pub const ALL: [Mode; 4] = [Mode::Off, Mode::Exact, Mode::Checked, Mode::Unguarded];
+    pub const ALL: [Mode; 6] =
+        [Mode::Off, Mode::Baseline, Mode::Tiered, Mode::Exact, Mode::Checked, Mode::Unguarded];
 
     /// Its name in test names and in reports.
     pub fn name(self) -> &'static str {
         match self {
             Mode::Off => "off",
+            Mode::Baseline => "baseline",
+            Mode::Tiered => "tiered",
             Mode::Exact => "exact",
             Mode::Checked => "checked",
             Mode::Unguarded => "unguarded",
@@ -32,18 +39,17 @@ impl Mode {
     /// The settings.
     pub fn config(self) -> Config {
         let mut config = Config::new();
+        config.strategy(Strategy::Optimized).background_compilation(false).promote_after(2);
         match self {
-            Mode::Off => {}
-            Mode::Exact => {
-                config.profiling(ProfilingConfig::Exact(Collect::Edges));
-            }
-            Mode::Checked => {
-                config.memory_reservation(0).memory_guard_size(0);
-            }
-            Mode::Unguarded => {
-                config.memory_reservation(0).memory_guard_size(0).spectre_guards(false);
-            }
-        }
+            Mode::Off => &mut config,
+            Mode::Baseline => config.strategy(Strategy::Baseline),
+            Mode::Tiered => config.strategy(Strategy::Tiered),
+            Mode::Exact => config
+                .strategy(Strategy::Tiered)
+                .profiling(ProfilingConfig::Exact(Collect::Edges)),
+            Mode::Checked => config.memory_reservation(0).memory_guard_size(0),
+            Mode::Unguarded => config.memory_reservation(0).memory_guard_size(0).spectre_guards(false),
+        };
         config
     }
 

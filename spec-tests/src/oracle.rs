@@ -40,7 +40,7 @@ pub struct Place {
 }
 
 /// A thing that can be counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum What {
     /// The instruction at a byte offset, dead ones included.
     Instruction(u32),

@@ -88,15 +88,12 @@ pub fn sweep(
 fn one(engines: &Engines, seed: u64, check: Check) -> Result<Summary, Box<Failure>> {
     let _named = Named(seed);
     let case = case(seed);
-    let r = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| check(engines, &case).map_err(|e| eprintln!("SEED {seed} {:?} {}", case.maker, e.chars().take(300).collect::<String>()))));
-    if r.is_err() { eprintln!("PANIC SEED {seed}"); }
-    if let Ok(Err(_)) | Err(_) = r {
-        return Ok(Summary::default());
-    }
-    check(engines, &case).map_err(|_| {
-        let case = shrink(case, |case| check(engines, case).is_err());
-        let message = check(engines, &case).err().unwrap_or_else(|| "fails only sometimes".into());
-        Box::new(Failure { case, message })
+    check(engines, &case).map_err(|message| {
+        let smaller = shrink(case.clone(), |case| check(engines, case).is_err());
+        Box::new(match check(engines, &smaller) {
+            Err(message) => Failure { case: smaller, message },
+            Ok(_) => Failure { case, message: format!("only sometimes: {message}") },
+        })
     })
 }
 

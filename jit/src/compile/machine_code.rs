@@ -94,7 +94,7 @@ pub(super) fn generate(
     calls.sort_by_key(|c| c.return_pc);
     let relocs = buffer.relocs().iter().map(|r| reloc(func, r)).collect::<Result<_, _>>()?;
     let entry = origins.first().copied();
-    Ok(MachineCode { bytes: buffer.data().to_vec(), align: buffer.alignment.max(16), relocs, traps, calls, entry })
+    Ok(MachineCode { bytes: buffer.data().to_vec(), align: buffer.alignment.max(isa.function_alignment().preferred), relocs, traps, calls, entry })
 }
 
 /// The disassembly of `context.func`.

@@ -1,6 +1,6 @@
 //! Whether a profile is what the self-counting module says.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use wprof_jit::cfg::{Cfg, End};
 use wprof_profiler::{FunctionProfile, Profile, UnfinishedExit};
@@ -48,7 +48,7 @@ pub fn compare(oracle: &Oracle, counts: &[u64], profile: &Profile) -> Result<Com
     if counts.len() != oracle.places.len() {
         return Err(format!("{} counts for {} places", counts.len(), oracle.places.len()));
     }
-    let mut counted: HashMap<u32, HashMap<What, u64>> = HashMap::new();
+    let mut counted: BTreeMap<u32, BTreeMap<What, u64>> = BTreeMap::new();
     for (place, count) in oracle.places.iter().zip(counts) {
         *counted.entry(place.func).or_default().entry(place.what).or_default() += count;
     }
@@ -75,18 +75,22 @@ struct Expected<'a> {
 }
 
 impl Expected<'_> {
-    fn compare(&self, counted: &HashMap<What, u64>) -> Result<Compared, String> {
+    fn compare(&self, counted: &BTreeMap<What, u64>) -> Result<Compared, String> {
+        let mut differences = Vec::new();
         let mut executed = 0;
         let mut instructions = 0;
         for (&what, &count) in counted {
             let expected = self.of(what);
             if expected != count {
-                return Err(format!("{what:?}: {count} counted, {expected} by the profile"));
+                differences.push(format!("{what:?}: {count} counted, {expected} by the profile"));
             }
             if let What::Instruction(_) = what {
                 executed += count;
                 instructions += 1;
             }
+        }
+        if !differences.is_empty() {
+            return Err(format!("{}\nexits: {:?}", differences.join("\n"), self.function.exits));
         }
         if instructions > 0 && executed != self.function.ops() {
             let ops = self.function.ops();

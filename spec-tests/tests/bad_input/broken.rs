@@ -47,8 +47,8 @@ fn case<R>(name: &str, seed: u64, test: impl FnOnce() -> R) -> R {
     test()
 }
 
-fn modes() -> [Engine; 2] {
-    [engine(Mode::Exact), engine(Mode::Unguarded)]
+fn engines() -> [Engine; Mode::ALL.len()] {
+    Mode::ALL.map(engine)
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn truncated_programs_are_refused() {
 
 #[test]
 fn flipped_bits_are_survived() {
-    let (engines, programs) = (modes(), programs());
+    let (engines, programs) = (engines(), programs());
     for seed in seeds(200) {
         let mut rng = Rng::new(seed);
         // Every other case is the small one.
@@ -83,13 +83,13 @@ fn flipped_bits_are_survived() {
             let at = rng.below(bytes.len());
             bytes[at] ^= 1 << rng.below(8);
         }
-        case(&name, seed, || visit(&engines[rng.below(2)], &bytes));
+        case(&name, seed, || visit(&engines[rng.below(engines.len())], &bytes));
     }
 }
 
 #[test]
 fn damaged_texts_are_survived() {
-    let engines = modes();
+    let engines = engines();
     for seed in seeds(300) {
         let mut rng = Rng::new(seed);
         let mut text = EVERYTHING.as_bytes().to_vec();
@@ -98,20 +98,20 @@ fn damaged_texts_are_survived() {
             let piece: Vec<u8> = text[from..].iter().copied().take(len).collect();
             text.splice(to..(to + rng.below(20)).min(text.len()), piece);
         }
-        case("everything.wat", seed, || visit(&engines[rng.below(2)], &text));
+        case("everything.wat", seed, || visit(&engines[rng.below(engines.len())], &text));
     }
 }
 
 /// What `wasm-mutate` makes is valid, and far from what a compiler would write.
 #[test]
 fn mutants_are_survived() {
-    let (engines, programs) = (modes(), programs());
+    let (engines, programs) = (engines(), programs());
     for seed in seeds(100) {
         let mut rng = Rng::new(seed);
         let program = if rng.chance(50) { 0 } else { rng.below(programs.len()) };
         let (name, bytes) = &programs[program];
         let Some(mutant) = mutate(bytes, seed, 1 + rng.below(8)) else { continue };
-        case(name, seed, || visit(&engines[rng.below(2)], &mutant));
+        case(name, seed, || visit(&engines[rng.below(engines.len())], &mutant));
     }
 }
 
