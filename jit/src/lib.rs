@@ -21,5 +21,4 @@ pub mod limits;
 pub mod module;
 mod translate;
 
-
 pub use error::CompileError;

@@ -13,7 +13,8 @@ fn compile(wat: &str) -> String {
     let layout = VmLayout::new(&info);
     let type_ids: Vec<u32> = (0..info.types.len() as u32).collect();
     let env = ModuleEnv { info: &info, layout: &layout, type_ids: &type_ids, slots: 0x1000 };
-    let compiler = Compiler::new(CompilerOptions { verify: true, ..Default::default() }).expect("this machine");
+    let compiler =
+        Compiler::new(CompilerOptions { verify: true, ..Default::default() }).expect("this machine");
     let mut text = String::new();
     for func in info.imported_funcs..info.funcs.len() as u32 {
         for instrumentation in [Instrumentation::Off, Instrumentation::Chords, Instrumentation::Blocks] {

@@ -44,9 +44,9 @@ impl Mode {
             Mode::Off => &mut config,
             Mode::Baseline => config.strategy(Strategy::Baseline),
             Mode::Tiered => config.strategy(Strategy::Tiered),
-            Mode::Exact => config
-                .strategy(Strategy::Tiered)
-                .profiling(ProfilingConfig::Exact(Collect::Edges)),
+            Mode::Exact => {
+                config.strategy(Strategy::Tiered).profiling(ProfilingConfig::Exact(Collect::Edges))
+            }
             Mode::Checked => config.memory_reservation(0).memory_guard_size(0),
             Mode::Unguarded => config.memory_reservation(0).memory_guard_size(0).spectre_guards(false),
         };

@@ -151,7 +151,9 @@ impl Script {
             WastDirective::AssertMalformed { module, .. } | WastDirective::AssertInvalid { module, .. } => {
                 self.assert_refused(module)
             }
-            WastDirective::AssertUnlinkable { module, message, .. } => self.assert_unlinkable(module, message),
+            WastDirective::AssertUnlinkable { module, message, .. } => {
+                self.assert_unlinkable(module, message)
+            }
             other => Err(format!("directive not supported: {other:?}")),
         }
     }

@@ -87,10 +87,12 @@ mod tests {
 
     #[test]
     fn a_canonical_nan_is_also_arithmetic_but_not_the_other_way_round() {
-        let f32s = |bits| [NanPattern::CanonicalNan, NanPattern::ArithmeticNan].map(|p| f32_matches(&p, bits));
+        let f32s =
+            |bits| [NanPattern::CanonicalNan, NanPattern::ArithmeticNan].map(|p| f32_matches(&p, bits));
         assert_eq!(f32s(0xffc0_0000), [true, true]);
         assert_eq!(f32s(0x7fc0_0001), [false, true]);
-        let f64s = |bits| [NanPattern::CanonicalNan, NanPattern::ArithmeticNan].map(|p| f64_matches(&p, bits));
+        let f64s =
+            |bits| [NanPattern::CanonicalNan, NanPattern::ArithmeticNan].map(|p| f64_matches(&p, bits));
         assert_eq!(f64s(0x7ff0_0000_0000_0001), [false, false], "a signalling NaN");
         assert_eq!(f64s(0x7ff0_0000_0000_0000), [false, false], "infinity");
     }

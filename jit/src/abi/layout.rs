@@ -148,7 +148,8 @@ impl VmLayout {
         let mut next = vmctx::HEAD;
         let mut region = |count: usize, size: u32, align: u32| {
             let start = next.next_multiple_of(align);
-            let bytes = u32::try_from(count).ok().and_then(|n| n.checked_mul(size)).expect("validated limits");
+            let bytes =
+                u32::try_from(count).ok().and_then(|n| n.checked_mul(size)).expect("validated limits");
             next = start.checked_add(bytes).expect("validated limits");
             start
         };

@@ -33,7 +33,13 @@ pub enum TrapCode {
     StackOverflow,
 }
 
+/// First of the codes that tell memory accesses apart; those of tables follow.
+const FIRST_ACCESS: usize = 20;
+
 impl TrapCode {
+    /// How many neighbouring accesses have different codes.
+    pub(crate) const ACCESS_PERIOD: usize = 110;
+
     const ALL: [TrapCode; 12] = [
         TrapCode::MemoryOutOfBounds,
         TrapCode::TableOutOfBounds,
@@ -61,8 +67,25 @@ impl TrapCode {
         }
     }
 
+    /// The same for access `number` of a function, to a memory or table: different from its neighbours' codes.
+    pub(crate) fn of_access(self, number: usize) -> ir::TrapCode {
+        let kind = usize::from(self == TrapCode::TableOutOfBounds);
+        let code = FIRST_ACCESS + kind * TrapCode::ACCESS_PERIOD + number % TrapCode::ACCESS_PERIOD;
+        ir::TrapCode::unwrap_user(code as u8)
+    }
+
+    /// The number of the access, modulo the period, that [`TrapCode::of_access`] gave this code.
+    pub(crate) fn access_phase(code: ir::TrapCode) -> Option<usize> {
+        let place = usize::from(code.as_raw().get()).checked_sub(FIRST_ACCESS)?;
+        (place < 2 * TrapCode::ACCESS_PERIOD).then_some(place % TrapCode::ACCESS_PERIOD)
+    }
+
     /// The inverse of [`TrapCode::to_clif`]; `None` for codes that are never emitted.
     pub fn from_clif(code: ir::TrapCode) -> Option<TrapCode> {
+        if let Some(phase) = TrapCode::access_phase(code) {
+            let kinds = [TrapCode::MemoryOutOfBounds, TrapCode::TableOutOfBounds];
+            return kinds.into_iter().find(|kind| kind.of_access(phase) == code);
+        }
         TrapCode::ALL.into_iter().find(|c| c.to_clif() == code)
     }
 }
@@ -75,6 +98,10 @@ mod tests {
     fn codes_survive_the_trip_through_cranelift() {
         for code in TrapCode::ALL {
             assert_eq!(TrapCode::from_clif(code.to_clif()), Some(code));
+        }
+        for code in [TrapCode::MemoryOutOfBounds, TrapCode::TableOutOfBounds] {
+            assert_eq!(TrapCode::from_clif(code.of_access(109)), Some(code));
+            assert_eq!(TrapCode::access_phase(code.of_access(111)), Some(1));
         }
     }
 }

@@ -5,8 +5,8 @@
 
 use smallvec::SmallVec;
 use wasmparser::{
-    BlockType, FuncToValidate, FuncValidator, FuncValidatorAllocations, FunctionBody, Operator,
-    ValType, ValidatorResources,
+    BlockType, FuncToValidate, FuncValidator, FuncValidatorAllocations, FunctionBody, Operator, ValType,
+    ValidatorResources,
 };
 
 use super::{Block, Cfg, Edge, End, StackId, Target, TypeStacks, is_structure};

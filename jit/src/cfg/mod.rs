@@ -142,7 +142,10 @@ impl Cfg {
                 targeted[to as usize] = true;
                 let expected = self.stacks.height(self.blocks[to as usize].stack);
                 if edge.height + edge.arity != expected {
-                    return Err(format!("block {index}: edge to {to} brings {} operands", edge.height + edge.arity));
+                    return Err(format!(
+                        "block {index}: edge to {to} brings {} operands",
+                        edge.height + edge.arity
+                    ));
                 }
             }
         }

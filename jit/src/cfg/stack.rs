@@ -84,7 +84,8 @@ impl TypeStacks {
             let new_id: usize = new_id;
             if new[new_id] == 0 {
                 new[new_id] = kept.len() as u32;
-                let below = if cell.below == Self::EMPTY { cell.below } else { StackId(new[cell.below.0 as usize]) };
+                let below =
+                    if cell.below == Self::EMPTY { cell.below } else { StackId(new[cell.below.0 as usize]) };
                 kept.push(Cell { below, ..*cell });
             }
         }

@@ -4,8 +4,9 @@ use cranelift_codegen::binemit::Reloc as RelocKind;
 use cranelift_codegen::control::ControlPlane;
 use cranelift_codegen::ir::{ExternalName, LibCall};
 use cranelift_codegen::isa::TargetIsa;
-use cranelift_codegen::{Context, FinalizedRelocTarget, MachSrcLoc};
+use cranelift_codegen::{Context, FinalizedRelocTarget, MachSrcLoc, MachTrap};
 
+use super::origins::Origins;
 use crate::CompileError;
 use crate::abi::TrapCode;
 
@@ -68,23 +69,29 @@ pub struct MachineCode {
     pub entry: Option<Origin>,
 }
 
-/// Compiles `context.func`. Source locations in it are indices into `origins`.
+/// Compiles `context.func`. Source locations in it are of `origins`.
 pub(super) fn generate(
     func: u32,
     context: &mut Context,
     isa: &dyn TargetIsa,
-    origins: &[Origin],
+    origins: &Origins,
 ) -> Result<MachineCode, CompileError> {
     let code = context
         .compile(isa, &mut ControlPlane::default())
         .map_err(|e| CompileError::Codegen { func, message: format!("{:?}", e.inner) })?;
     let buffer = &code.buffer;
     let locations = buffer.get_srclocs_sorted();
-    let origin = |pc: u32| origin_at(locations, pc).and_then(|i| origins.get(i as usize).copied());
+    let origin = |pc: u32| origins.of_code(location_at(locations, pc)?);
+    let trap_origin = |trap: &MachTrap| {
+        let (at, behind) = (location_at(locations, trap.offset), location_before(locations, trap.offset));
+        origins.of_trap(at, behind, trap.code)
+    };
     let mut traps: Vec<TrapSite> = buffer
         .traps()
         .iter()
-        .filter_map(|t| Some(TrapSite { pc: t.offset, code: TrapCode::from_clif(t.code)?, origin: origin(t.offset) }))
+        .filter_map(|t| {
+            Some(TrapSite { pc: t.offset, code: TrapCode::from_clif(t.code)?, origin: trap_origin(t) })
+        })
         .collect();
     traps.sort_by_key(|t| t.pc);
     let mut calls: Vec<CallSite> = buffer
@@ -93,12 +100,23 @@ pub(super) fn generate(
         .collect();
     calls.sort_by_key(|c| c.return_pc);
     let relocs = buffer.relocs().iter().map(|r| reloc(func, r)).collect::<Result<_, _>>()?;
-    let entry = origins.first().copied();
-    Ok(MachineCode { bytes: buffer.data().to_vec(), align: buffer.alignment.max(isa.function_alignment().preferred), relocs, traps, calls, entry })
+    let entry = origins.first();
+    Ok(MachineCode {
+        bytes: buffer.data().to_vec(),
+        align: buffer.alignment.max(isa.function_alignment().preferred),
+        relocs,
+        traps,
+        calls,
+        entry,
+    })
 }
 
 /// The disassembly of `context.func`.
-pub(super) fn disassemble(func: u32, context: &mut Context, isa: &dyn TargetIsa) -> Result<String, CompileError> {
+pub(super) fn disassemble(
+    func: u32,
+    context: &mut Context,
+    isa: &dyn TargetIsa,
+) -> Result<String, CompileError> {
     context.set_disasm(true);
     let code = context
         .compile(isa, &mut ControlPlane::default())
@@ -106,10 +124,17 @@ pub(super) fn disassemble(func: u32, context: &mut Context, isa: &dyn TargetIsa)
     Ok(code.vcode.clone().unwrap_or_default())
 }
 
-fn origin_at(locations: &[MachSrcLoc<cranelift_codegen::Final>], pc: u32) -> Option<u32> {
+fn location_at(locations: &[MachSrcLoc<cranelift_codegen::Final>], pc: u32) -> Option<u32> {
     let i = locations.partition_point(|l| l.end <= pc);
     let l = locations.get(i)?;
     (l.start <= pc && !l.loc.is_default()).then(|| l.loc.bits())
+}
+
+/// The last location that is known before `pc`; the first of all if there is none.
+fn location_before(locations: &[MachSrcLoc<cranelift_codegen::Final>], pc: u32) -> u32 {
+    let i = locations.partition_point(|l| l.start <= pc);
+    let known = locations[..i].iter().rev().find(|l| !l.loc.is_default());
+    known.map_or(0, |l| l.loc.bits())
 }
 
 fn reloc(func: u32, reloc: &cranelift_codegen::FinalizedMachReloc) -> Result<Reloc, CompileError> {
@@ -117,6 +142,8 @@ fn reloc(func: u32, reloc: &cranelift_codegen::FinalizedMachReloc) -> Result<Rel
         (FinalizedRelocTarget::ExternalName(ExternalName::LibCall(target)), RelocKind::Abs8) => {
             Ok(Reloc { offset: reloc.offset, target: *target, addend: reloc.addend })
         }
-        (target, kind) => Err(CompileError::Codegen { func, message: format!("relocation {kind:?} to {target:?}") }),
+        (target, kind) => {
+            Err(CompileError::Codegen { func, message: format!("relocation {kind:?} to {target:?}") })
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 mod isa;
 mod machine_code;
+mod origins;
 mod trampoline;
 
 use std::sync::{Arc, Mutex};
@@ -18,6 +19,7 @@ use crate::cfg::Cfg;
 use crate::graph::BlockGraph;
 use crate::module::ModuleInfo;
 pub use machine_code::{CallSite, MachineCode, Origin, Reloc, TrapSite};
+pub(crate) use origins::Origins;
 
 /// How linear memories are laid out; every memory of an engine is laid out so, and code relies on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -216,7 +218,12 @@ impl Compiler {
     ///
     /// # Errors
     /// If the function exceeds a limit of the code generator.
-    pub fn function(&self, env: &ModuleEnv<'_>, plan: &FunctionPlan, tier: Tier) -> Result<MachineCode, CompileError> {
+    pub fn function(
+        &self,
+        env: &ModuleEnv<'_>,
+        plan: &FunctionPlan,
+        tier: Tier,
+    ) -> Result<MachineCode, CompileError> {
         let mut graph = self.version(plan);
         if tier == Tier::Baseline {
             graph.add_heat(&plan.cfg, plan.heat_counter());
@@ -228,7 +235,12 @@ impl Compiler {
     ///
     /// # Errors
     /// As [`Compiler::function`].
-    pub fn resumed(&self, env: &ModuleEnv<'_>, plan: &FunctionPlan, block: u32) -> Result<MachineCode, CompileError> {
+    pub fn resumed(
+        &self,
+        env: &ModuleEnv<'_>,
+        plan: &FunctionPlan,
+        block: u32,
+    ) -> Result<MachineCode, CompileError> {
         self.graph(env, &plan.cfg, &self.version(plan).resumed_at(block), Tier::Optimized)
     }
 
@@ -257,7 +269,8 @@ impl Compiler {
         };
         let mut scratch = self.scratch.lock().map_or_else(|_| None, |mut all| all.pop()).unwrap_or_default();
         let Scratch { context, builder } = &mut *scratch;
-        let origins = crate::translate::translate(env, &self.options, isa, cfg, graph, &mut context.func, builder)?;
+        let origins =
+            crate::translate::translate(env, &self.options, isa, cfg, graph, &mut context.func, builder)?;
         let code = machine_code::generate(cfg.func, context, isa, &origins);
         context.clear();
         if let Ok(mut all) = self.scratch.lock() {
@@ -281,7 +294,12 @@ impl Compiler {
     ///
     /// # Errors
     /// As [`Compiler::function`].
-    pub fn disassemble(&self, env: &ModuleEnv<'_>, cfg: &Cfg, graph: &BlockGraph) -> Result<String, CompileError> {
+    pub fn disassemble(
+        &self,
+        env: &ModuleEnv<'_>,
+        cfg: &Cfg,
+        graph: &BlockGraph,
+    ) -> Result<String, CompileError> {
         let mut context = Context::new();
         let mut builder = FunctionBuilderContext::new();
         let isa = &*self.best;

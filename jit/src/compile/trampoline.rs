@@ -11,10 +11,11 @@ use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use wasmparser::{FuncType, ValType};
 
 use super::machine_code::{self, MachineCode};
+use super::origins::Origins;
 use crate::CompileError;
 use crate::abi::{
-    TrapCode, activation, array_call_signature, clif_type, host_call_signature, host_context, store_context, value,
-    vmctx, wasm_signature,
+    TrapCode, activation, array_call_signature, clif_type, host_call_signature, host_context, store_context,
+    value, vmctx, wasm_signature,
 };
 
 /// Compiles the function that `build` writes.
@@ -34,7 +35,7 @@ fn compile(
     build(&mut builder, params);
     builder.seal_all_blocks();
     builder.finalize(isa.frontend_config());
-    machine_code::generate(0, &mut context, isa, &[])
+    machine_code::generate(0, &mut context, isa, &Origins::default())
 }
 
 fn load_values(builder: &mut FunctionBuilder<'_>, types: &[ValType], from: Value) -> Vec<Value> {

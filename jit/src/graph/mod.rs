@@ -156,7 +156,11 @@ impl BlockGraph {
         for (index, node) in self.nodes.iter().enumerate() {
             let block = &cfg.blocks[node.block as usize];
             if node.wires.len() != block.edges.len() {
-                return Err(format!("node {index}: {} wires for {} edges", node.wires.len(), block.edges.len()));
+                return Err(format!(
+                    "node {index}: {} wires for {} edges",
+                    node.wires.len(),
+                    block.edges.len()
+                ));
             }
             for (wire, edge) in node.wires.iter().zip(&block.edges) {
                 let target = match wire.to {
@@ -164,7 +168,10 @@ impl BlockGraph {
                     Some(to) => Target::Block(self.nodes.get(to as usize).map_or(u32::MAX, |n| n.block)),
                 };
                 if target != edge.target {
-                    return Err(format!("node {index}: a wire leads to {target}, its edge to {}", edge.target));
+                    return Err(format!(
+                        "node {index}: a wire leads to {target}, its edge to {}",
+                        edge.target
+                    ));
                 }
                 if let Some(to) = wire.to {
                     reached[to as usize] = true;

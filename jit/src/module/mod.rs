@@ -140,7 +140,10 @@ pub struct ModuleInfo {
 
 impl std::fmt::Debug for ModuleInfo {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ModuleInfo").field("funcs", &self.funcs.len()).field("bytes", &self.bytes.len()).finish()
+        f.debug_struct("ModuleInfo")
+            .field("funcs", &self.funcs.len())
+            .field("bytes", &self.bytes.len())
+            .finish()
     }
 }
 

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use wasmparser::{
     BinaryReaderError, DataKind, ElementItems as RawItems, ElementKind, ExternalKind, FuncToValidate,
-    FuncValidator, FuncValidatorAllocations, FunctionBody, Parser, Payload, TypeRef, ValidPayload, Validator, ValidatorResources,
-    WasmFeatures,
+    FuncValidator, FuncValidatorAllocations, FunctionBody, Parser, Payload, TypeRef, ValidPayload, Validator,
+    ValidatorResources, WasmFeatures,
 };
 
 use super::{
@@ -236,7 +236,12 @@ impl ModuleInfo {
             for ty in group.into_types() {
                 match ty.composite_type.inner {
                     wasmparser::CompositeInnerType::Func(f) => self.types.push(f),
-                    _ => return Err(ModuleError::new(offset as usize, "garbage-collected types are not supported")),
+                    _ => {
+                        return Err(ModuleError::new(
+                            offset as usize,
+                            "garbage-collected types are not supported",
+                        ));
+                    }
                 }
             }
         }
@@ -298,9 +303,14 @@ fn element_segment(element: wasmparser::Element<'_>) -> Result<ElementSegment> {
         ElementKind::Declared => SegmentMode::Declared,
     };
     let items = match element.items {
-        RawItems::Functions(funcs) => ElementItems::Funcs(funcs.into_iter().collect::<std::result::Result<_, _>>()?),
+        RawItems::Functions(funcs) => {
+            ElementItems::Funcs(funcs.into_iter().collect::<std::result::Result<_, _>>()?)
+        }
         RawItems::Expressions(_, exprs) => ElementItems::Exprs(
-            exprs.into_iter().map(|e| e.map_err(ModuleError::from).and_then(|e| const_expr(&e))).collect::<Result<_>>()?,
+            exprs
+                .into_iter()
+                .map(|e| e.map_err(ModuleError::from).and_then(|e| const_expr(&e)))
+                .collect::<Result<_>>()?,
         ),
     };
     Ok(ElementSegment { mode, items })

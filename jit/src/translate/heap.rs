@@ -45,7 +45,7 @@ impl Translator<'_> {
         let region = self.regions.get(region, self.builder.func);
         MemFlagsData::new()
             .with_endianness(cranelift_codegen::ir::Endianness::Little)
-            .with_trap_code(Some(TrapCode::MemoryOutOfBounds.to_clif()))
+            .with_trap_code(Some(self.access_code(TrapCode::MemoryOutOfBounds)))
             .with_alias_region(Some(region))
     }
 

@@ -21,22 +21,22 @@ mod stack;
 mod table;
 mod transfer;
 
-use cranelift_codegen::ir::{self, Function, InstBuilder, MemFlagsData, SourceLoc, Value, types};
+use cranelift_codegen::ir::{self, Function, InstBuilder, MemFlagsData, Value, types};
 use cranelift_codegen::isa::TargetIsa;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
 use wasmparser::{Operator, ValType};
 
 use crate::CompileError;
-use crate::abi::{Builtin, clif_type, resume_signature, vmctx, wasm_signature};
+use crate::abi::{Builtin, TrapCode, clif_type, resume_signature, vmctx, wasm_signature};
 use crate::cfg::{Cfg, Operators};
-use crate::compile::{CompilerOptions, ModuleEnv, Origin};
+use crate::compile::{CompilerOptions, ModuleEnv, Origin, Origins};
 use crate::graph::BlockGraph;
 use region::Regions;
 use stack::OperandStack;
 
 type Result<T> = std::result::Result<T, CompileError>;
 
-/// Translates `graph` into `func`. A source location in `func` is an index into the returned origins.
+/// Translates `graph` into `func`. Source locations in `func` are of the returned origins.
 pub(crate) fn translate(
     env: &ModuleEnv<'_>,
     options: &CompilerOptions,
@@ -45,7 +45,7 @@ pub(crate) fn translate(
     graph: &BlockGraph,
     func: &mut Function,
     context: &mut FunctionBuilderContext,
-) -> Result<Vec<Origin>> {
+) -> Result<Origins> {
     debug_assert_eq!(graph.verify(cfg), Ok(()));
     let ty = env.info.func_type(cfg.func);
     func.signature = if graph.resumes { resume_signature(ty) } else { wasm_signature(ty) };
@@ -81,7 +81,7 @@ struct Translator<'a> {
     caller_vmctx: Value,
     locals: Vec<Variable>,
     stack: OperandStack,
-    origins: Vec<Origin>,
+    origins: Origins,
     /// The block being translated.
     block: u32,
 }
@@ -121,7 +121,7 @@ impl<'a> Translator<'a> {
             caller_vmctx,
             locals: Vec::with_capacity(cfg.locals.len()),
             stack: OperandStack::default(),
-            origins: Vec::new(),
+            origins: Origins::default(),
             block: 0,
         }
     }
@@ -195,9 +195,14 @@ impl<'a> Translator<'a> {
 
     /// What follows comes from the instruction at byte `offset` of the module.
     fn at(&mut self, offset: u32) {
-        let location = SourceLoc::new(self.origins.len() as u32);
-        self.origins.push(Origin { func: self.cfg.func, block: self.block, offset });
+        let location = self.origins.at(Origin { func: self.cfg.func, block: self.block, offset });
         self.builder.set_srcloc(location);
+    }
+
+    /// The trap code of an access that is translated now. Where frames must be seen to stop at the right instruction it
+    /// is the access's own.
+    fn access_code(&mut self, code: TrapCode) -> ir::TrapCode {
+        if self.options.polls { self.origins.access(code) } else { code.to_clif() }
     }
 
     /// One wire of those that lead to node `to` is translated.

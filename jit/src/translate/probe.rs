@@ -22,7 +22,8 @@ impl Translator<'_> {
 
     /// One add to memory: counters lie at a constant distance from the vmctx. Gives the new count.
     pub(super) fn count(&mut self, counter: u32) -> Value {
-        let offset = i32::try_from(self.env.layout.counter(counter)).expect("the runtime bounds the counters");
+        let offset =
+            i32::try_from(self.env.layout.counter(counter)).expect("the runtime bounds the counters");
         let region = self.regions.get(Region::Counters, self.builder.func);
         let flags = MemFlagsData::trusted().with_alias_region(Some(region));
         let old = self.builder.ins().load(types::I64, flags, self.vmctx, offset);
@@ -44,7 +45,8 @@ impl Translator<'_> {
     /// executed, and not at whatever instruction happens to use the frame first.
     pub(super) fn touch_stack(&mut self) {
         let lowest = self.builder.ins().get_stack_pointer(types::I64);
-        let flags = MemFlagsData::new().with_aligned().with_trap_code(Some(TrapCode::StackOverflow.to_clif()));
+        let flags =
+            MemFlagsData::new().with_aligned().with_trap_code(Some(TrapCode::StackOverflow.to_clif()));
         self.builder.ins().atomic_load(types::I32, flags, lowest);
     }
 }

@@ -71,14 +71,16 @@ impl Translator<'_> {
     /// Pops without reading.
     pub(super) fn drop(&mut self) {
         if self.stack.values.pop().is_none() {
-            let (_, below) = self.cfg.stacks.pop(self.stack.below).expect("validated: operand stack is not empty");
+            let (_, below) =
+                self.cfg.stacks.pop(self.stack.below).expect("validated: operand stack is not empty");
             self.stack.below = below;
             self.stack.below_height -= 1;
         }
     }
 
     fn pop_below(&mut self) -> Value {
-        let (ty, below) = self.cfg.stacks.pop(self.stack.below).expect("validated: operand stack is not empty");
+        let (ty, below) =
+            self.cfg.stacks.pop(self.stack.below).expect("validated: operand stack is not empty");
         self.stack.below = below;
         self.stack.below_height -= 1;
         let depth = self.stack.below_height;

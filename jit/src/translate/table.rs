@@ -64,9 +64,10 @@ impl Translator<'_> {
         let three = self.builder.ins().iconst(types::I64, 3);
         let offset = self.builder.ins().ishl(index, three);
         let address = self.builder.ins().iadd(base, offset);
-        let code = TrapCode::TableOutOfBounds.to_clif();
+        let code = self.access_code(TrapCode::TableOutOfBounds);
         let region = self.regions.get(Region::Tables, self.builder.func);
-        let flags = MemFlagsData::new().with_aligned().with_alias_region(Some(region)).with_trap_code(Some(code));
+        let flags =
+            MemFlagsData::new().with_aligned().with_alias_region(Some(region)).with_trap_code(Some(code));
         if self.options.spectre_guards {
             let zero = self.builder.ins().iconst(types::I64, 0);
             (self.builder.ins().select_spectre_guard(bad, zero, address), flags)
@@ -84,7 +85,10 @@ impl Translator<'_> {
 
     fn table_len(&mut self, table: u32) -> Value {
         if self.is_fixed(table) {
-            return self.builder.ins().iconst(types::I64, self.env.info.tables[table as usize].initial as i64);
+            return self
+                .builder
+                .ins()
+                .iconst(types::I64, self.env.info.tables[table as usize].initial as i64);
         }
         let (definition, offset) = self.table_definition(table);
         let flags = self.definition_flags(Region::TableDefinitions);

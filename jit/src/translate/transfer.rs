@@ -43,7 +43,8 @@ impl Translator<'_> {
     /// that fits into the buffer.
     fn can_transfer(&self) -> bool {
         let state = self.cfg.locals.len() + self.stack.height() as usize;
-        self.cfg.blocks[self.block as usize].is_loop_header && state <= store_context::TRANSFER_VALUES as usize
+        self.cfg.blocks[self.block as usize].is_loop_header
+            && state <= store_context::TRANSFER_VALUES as usize
     }
 
     fn transfer_to(&mut self, version: Value) {

@@ -28,7 +28,8 @@ fn programs() -> Vec<(String, Vec<u8>)> {
 
 /// The seeds of this run: `default` of them, unless a long run is asked for.
 fn seeds(default: u64) -> std::ops::Range<u64> {
-    let read = |name| std::env::var(name).ok().map(|v| v.parse().unwrap_or_else(|_| panic!("{name} is a number")));
+    let read =
+        |name| std::env::var(name).ok().map(|v| v.parse().unwrap_or_else(|_| panic!("{name} is a number")));
     let first = read("WPROF_FIRST_SEED").unwrap_or(0);
     first..first + read("WPROF_SEEDS").unwrap_or(default)
 }
@@ -74,7 +75,7 @@ fn truncated_programs_are_refused() {
 #[test]
 fn flipped_bits_are_survived() {
     let (engines, programs) = (engines(), programs());
-    for seed in seeds(200) {
+    for seed in seeds(150) {
         let mut rng = Rng::new(seed);
         // Every other case is the small one.
         let program = if rng.chance(50) { 0 } else { rng.below(programs.len()) };
@@ -106,7 +107,7 @@ fn damaged_texts_are_survived() {
 #[test]
 fn mutants_are_survived() {
     let (engines, programs) = (engines(), programs());
-    for seed in seeds(100) {
+    for seed in seeds(60) {
         let mut rng = Rng::new(seed);
         let program = if rng.chance(50) { 0 } else { rng.below(programs.len()) };
         let (name, bytes) = &programs[program];

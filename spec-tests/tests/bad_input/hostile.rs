@@ -2,13 +2,16 @@
 //!
 //! Sizes are near the limits that all engines share (`wasmparser::limits`), or as large as the time of a test allows.
 
+mod code;
+mod module;
+
 use wprof::{ErrorKind, Instance, Module, Result, Store, StoreLimits, Trap};
 use wprof_spec_tests::mode::Mode;
 
 use crate::visit::{assert_memory_is_bounded, check_refusal};
 
 /// A function `run` of this body, which may begin with parameters, results and locals.
-fn func(body: &str) -> String {
+pub fn func(body: &str) -> String {
     format!("(module (func $run (export \"run\") {body}))")
 }
 
@@ -32,16 +35,16 @@ fn in_modes(text: &str, check: impl Fn(Result<()>)) {
     }
 }
 
-fn runs(text: &str) {
+pub fn runs(text: &str) {
     in_modes(text, |result| result.expect("runs"));
 }
 
-fn traps(text: &str, trap: Trap) {
+pub fn traps(text: &str, trap: Trap) {
     in_modes(text, |result| assert_eq!(result.expect_err("traps").trap(), Some(trap)));
 }
 
 /// The error is of this kind and has these words.
-fn fails(text: &str, kind: ErrorKind, words: &str) {
+pub fn fails(text: &str, kind: ErrorKind, words: &str) {
     in_modes(text, |result| {
         let error = result.expect_err("fails");
         assert_eq!(error.kind(), kind, "{error:?}");
@@ -50,271 +53,16 @@ fn fails(text: &str, kind: ErrorKind, words: &str) {
 }
 
 /// The text is refused for this reason.
-fn no_text(text: &str, words: &str) {
+pub fn no_text(text: &str, words: &str) {
     let error = Module::new(&Mode::Off.engine(), text).expect_err("refused");
     assert_eq!(error.kind(), ErrorKind::Module);
     assert!(error.to_string().contains(words), "{error}");
 }
 
 /// The module is refused for this reason.
-fn refused(text: &str, words: &str) {
+pub fn refused(text: &str, words: &str) {
     let bytes = wat::parse_str(text).expect("a text");
     let error = Module::new(&Mode::Off.engine(), &bytes).expect_err("refused");
     check_refusal(&error, &bytes);
     assert!(error.to_string().contains(words), "{error:?}");
-}
-
-#[test]
-fn nested_blocks() {
-    runs(&func(&("block ".repeat(100_000) + &"end ".repeat(100_000))));
-}
-
-#[test]
-fn nested_loops() {
-    runs(&func(&("loop ".repeat(20_000) + &"end ".repeat(20_000))));
-}
-
-#[test]
-fn nested_ifs() {
-    runs(&func(&("i32.const 1 if ".repeat(20_000) + &"else end ".repeat(20_000))));
-}
-
-#[test]
-fn branches_out_of_every_nested_block() {
-    runs(&func(&("block ".repeat(20_000) + &"i32.const 0 br_if 0 end ".repeat(20_000))));
-}
-
-#[test]
-fn loops_that_could_go_on_forever() {
-    runs(&func(&("loop ".repeat(1_000) + &"i32.const 0 br_if 0 end ".repeat(1_000))));
-}
-
-#[test]
-fn nested_blocks_with_a_thousand_results_each() {
-    let types = "i32 ".repeat(1000);
-    let blocks = format!("block (result {types})").repeat(2_000);
-    runs(&func(&format!("{blocks} {} {} {}", "i32.const 1 ".repeat(1000), "end ".repeat(2_000), "drop ".repeat(1000))));
-}
-
-/// A type index of two bytes stands for a thousand types, again and again.
-#[test]
-fn blocks_of_a_large_type() {
-    let types = "i32 ".repeat(1000);
-    let (begin, end) = ("block (type $t) ".repeat(50_000), "end ".repeat(50_000));
-    let body = format!("{begin} {} {end} {}", "i32.const 1 ".repeat(1000), "drop ".repeat(1000));
-    let text = format!("(module (type $t (func (result {types}))) (func (export \"run\") {body}))");
-    fails(&text, ErrorKind::Compile, "more than 16000000 types");
-}
-
-#[test]
-fn many_branches_with_many_values() {
-    let types = "i32 ".repeat(1000);
-    let blocks = "block (type $t) i32.const 0 br_if 0 end ".repeat(5_000);
-    let body = format!("{} {blocks} {}", "i32.const 1 ".repeat(1000), "drop ".repeat(1000));
-    let ty = format!("(type $t (func (param {types}) (result {types})))");
-    let text = format!("(module {ty} (func (export \"run\") {body}))");
-    fails(&text, ErrorKind::Compile, "more than 4000000 edges");
-}
-
-#[test]
-fn calls_that_pile_up_results() {
-    let ty = format!("(type $t (func (result {})))", "i32 ".repeat(1000));
-    let text = format!("(module {ty} (import \"\" \"\" (func $f (type $t))) (func {}))", "call $f ".repeat(1001));
-    refused(&text, "more than 1000000 values on the operand stack");
-}
-
-#[test]
-fn branches_with_a_thousand_values() {
-    let types = "i32 ".repeat(1000);
-    let block = format!("block (param {types}) (result {types}) i32.const 0 br_if 0 end ");
-    let values = "i32.const 1 ".repeat(1000);
-    runs(&func(&format!("{values} {} {}", block.repeat(500), "drop ".repeat(1000))));
-}
-
-#[test]
-fn fifty_thousand_locals() {
-    let sets: String = (0..50_000).map(|i| format!("i64.const {i} local.set {i} ")).collect();
-    runs(&func(&format!("(local {}) {sets}", "i64 ".repeat(50_000))));
-    refused(&func(&format!("(local {})", "i64 ".repeat(50_001))), "too many locals");
-}
-
-#[test]
-fn fifty_thousand_locals_that_change_in_a_loop() {
-    let adds: String =
-        (0..5_000).map(|i| format!("local.get {i} i32.const {i} i32.add local.set {i} ")).collect();
-    runs(&func(&format!("(local {}) loop {adds} local.get 0 i32.const 0 i32.lt_s br_if 0 end", "i32 ".repeat(50_000))));
-}
-
-/// The frame is larger than the guard page below the stack.
-#[test]
-fn recursion_with_huge_frames() {
-    let n = 10_000;
-    let gets: String = (0..n).map(|i| format!("local.get {i} ")).collect();
-    let sets: String = (0..n).map(|i| format!("global.get $g local.set {i} ")).collect();
-    let adds = "v128.xor ".repeat(n - 1);
-    let body = format!("(local {}) {sets} call $run {gets} {adds} global.set $g", "v128 ".repeat(n));
-    let text = format!(
-        "(module (global $g (mut v128) (v128.const i64x2 1 2)) (func $run (export \"run\") {body}))"
-    );
-    traps(&text, Trap::StackOverflow);
-}
-
-#[test]
-fn a_thousand_params_and_results() {
-    let types = "i64 ".repeat(1000);
-    let values = "i64.const 1 ".repeat(1000);
-    let gets: String = (0..1000).map(|i| format!("local.get {i} ")).collect();
-    runs(&format!(
-        "(module (type $t (func (param {types}) (result {types}))) (table funcref (elem $f))
-            (func $f (type $t) {gets})
-            (func (export \"run\") {values} call $f i32.const 0 call_indirect (type $t) {}))",
-        "drop ".repeat(1000)
-    ));
-    refused(&format!("(module (type (func (param {types} i32))))"), "function params size is out of bounds");
-}
-
-#[test]
-fn a_branch_table_of_many_targets() {
-    runs(&func(&format!("block i32.const 199999 br_table {} 0 end", "0 ".repeat(200_000))));
-}
-
-#[test]
-fn a_branch_table_to_many_blocks() {
-    let n = 10_000;
-    let targets: String = (0..n).map(|i| format!("{i} ")).collect();
-    runs(&func(&format!("{} i32.const 77 br_table {targets} {}", "block ".repeat(n), "nop end ".repeat(n))));
-}
-
-#[test]
-fn many_branch_tables_to_many_blocks() {
-    let n = 300;
-    let targets: String = (0..n).map(|i| format!("{i} ")).collect();
-    let table = format!("block i32.const 0 br_table {targets} end ");
-    runs(&func(&format!("{} {} {}", "block ".repeat(n), table.repeat(n), "end ".repeat(n))));
-}
-
-#[test]
-fn a_deep_operand_stack() {
-    let n = 100_000;
-    runs(&func(&("i32.const 1 ".repeat(n) + &"drop ".repeat(n))));
-}
-
-#[test]
-fn many_values_alive_at_once() {
-    let n = 20_000;
-    let text = format!(
-        "(module (global $g (mut i32) (i32.const 1)) (func (export \"run\") {} {} global.set $g))",
-        "global.get $g global.get $g global.set $g ".repeat(n),
-        "i32.add ".repeat(n - 1),
-    );
-    runs(&text);
-}
-
-#[test]
-fn a_long_function() {
-    runs(&func(&("i32.const 1 drop ".repeat(200_000))));
-}
-
-#[test]
-fn many_blocks_one_after_another() {
-    runs(&func(&"block i32.const 0 br_if 0 end ".repeat(10_000)));
-}
-
-#[test]
-fn many_calls_one_after_another() {
-    runs(&format!("(module (func $f) (func (export \"run\") {}))", "call $f ".repeat(10_000)));
-}
-
-#[test]
-fn many_functions_types_and_exports() {
-    let n = 100_000;
-    let funcs: String =
-        (0..n).map(|i| format!("(func (export \"f{i}\") (param i32 i64) (result i32) local.get 0)")).collect();
-    let types: String = (0..n).map(|i| format!("(type (func (param {}))) ", "i32 ".repeat(i % 8))).collect();
-    runs(&format!("(module {types} {funcs} (func (export \"run\")))"));
-}
-
-#[test]
-fn many_imports_of_nothing() {
-    let imports = "(import \"\" \"\" (func))".repeat(100_000);
-    fails(&format!("(module {imports} (func (export \"run\")))"), ErrorKind::Link, "100000 imports");
-}
-
-#[test]
-fn many_segments_globals_and_tables() {
-    let data = "(data \"x\")".repeat(100_000);
-    let elements = "(elem func $run)".repeat(100_000);
-    let globals = "(global i32 (i32.const 1))".repeat(100_000);
-    let tables = "(table 10 funcref)".repeat(1_000);
-    runs(&format!("(module {data} {elements} {globals} {tables} (func $run (export \"run\")))"));
-    refused(&format!("(module {data} (data \"y\"))"), "segments count exceeds limit of 100000");
-}
-
-#[test]
-fn long_names() {
-    let name = "n".repeat(100_000);
-    runs(&format!("(module ${name} (func ${name} (export \"{name}\")) (func (export \"run\")))"));
-    refused(&format!("(module (func (export \"{name}n\")))"), "string size out of bounds");
-}
-
-#[test]
-fn deep_constant_expressions() {
-    let n = 100_000;
-    let sum = "i32.const 1 ".repeat(n) + &"i32.add ".repeat(n - 1);
-    runs(&format!("(module (global i32 {sum}) (func (export \"run\")))"));
-}
-
-#[test]
-fn memories_and_tables_above_the_limits() {
-    let with = |what: &str| format!("(module {what} (func (export \"run\")))");
-    fails(&with("(memory 65536)"), ErrorKind::Limit, "65536 pages");
-    fails(&with("(memory i64 0x1000000000000)"), ErrorKind::Limit, "above the limit");
-    fails(&with("(table 10000001 funcref)"), ErrorKind::Limit, "10000001 elements");
-    fails(&with("(table i64 0xffffffffffffffff funcref)"), ErrorKind::Limit, "above the limit");
-    runs(&with("(table 10000000 funcref)"));
-    runs(&with(&"(memory 0 65536)".repeat(100)));
-    refused(&with("(memory 65537)"), "memory size must be at most");
-}
-
-#[test]
-fn memory_grows_to_its_limit() {
-    let body = "loop i32.const 16 memory.grow i32.const -1 i32.ne br_if 0 end
-        memory.size i32.const 4096 i32.ne if unreachable end";
-    runs(&format!("(module (memory 0) (func (export \"run\") {body}))"));
-}
-
-#[test]
-fn a_table_grows_to_its_limit() {
-    let body = "loop ref.null func i32.const 50000 table.grow 0 i32.const -1 i32.ne br_if 0 end
-        table.size i32.const 10000000 i32.ne if unreachable end";
-    runs(&format!("(module (table 0 funcref) (func (export \"run\") {body}))"));
-}
-
-#[test]
-fn deep_texts() {
-    no_text(&"(".repeat(1_000_000), "expected");
-    no_text(&format!("(module (func {}", "(block ".repeat(100_000)), "nesting");
-    no_text(&func(&("(block ".repeat(100_000) + &")".repeat(100_000))), "nesting");
-    no_text(&"(;".repeat(1_000_000), "comment");
-    no_text("\u{202e}", "");
-}
-
-#[test]
-fn recursion_in_start() {
-    traps("(module (start $run) (func $run (export \"run\") call $run))", Trap::StackOverflow);
-}
-
-/// Functions are compiled wherever they are called first, also close to the end of the stack.
-#[test]
-fn functions_are_compiled_at_any_depth() {
-    let leaves: String =
-        (0..40).map(|i| format!("(func $leaf{i} {})", "block i32.const 0 br_if 0 end ".repeat(50))).collect();
-    let cases: String = (0..40)
-        .map(|i| format!("local.get 0 i32.const {} i32.eq if call $leaf{i} end ", 5_000 * i + 1_000))
-        .collect();
-    let text = format!(
-        "(module {leaves} (func $f (param i32) {cases} local.get 0 i32.const 1 i32.add call $f)
-            (func (export \"run\") i32.const 0 call $f))"
-    );
-    traps(&text, Trap::StackOverflow);
 }

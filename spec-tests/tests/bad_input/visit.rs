@@ -3,7 +3,9 @@
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-use wprof::{Engine, Error, ErrorKind, Extern, Instance, InterruptHandle, Linker, Module, Store, StoreLimits, Val};
+use wprof::{
+    Engine, Error, ErrorKind, Extern, Instance, InterruptHandle, Linker, Module, Store, StoreLimits, Val,
+};
 use wprof_spec_tests::mode::Mode;
 
 /// How long a call may take. Mutants loop forever.
@@ -66,7 +68,7 @@ pub fn check_refusal(error: &Error, bytes: &[u8]) {
 /// Reads names and debug information, which nothing has validated.
 fn look_at(module: &Module) {
     let info = module.info();
-    let _ = (module.name(), module.imports().map(|import| import.ty()).count());
+    let _ = (module.name(), module.imports().map(|import| import.ty()).collect::<Vec<_>>());
     for func in [0, info.imported_funcs, info.funcs.len() as u32, u32::MAX] {
         let _ = module.func_name(func).map(wprof::demangle);
     }

@@ -204,7 +204,9 @@ impl ModuleInner {
             let compiled = functions.get(&func)?;
             (compiled.plan.clone(), compiled.first_counter)
         };
-        plan.or_else(|| FunctionPlan::new(&self.info, func, self.instrumentation(), first_counter).ok().map(Arc::new))
+        plan.or_else(|| {
+            FunctionPlan::new(&self.info, func, self.instrumentation(), first_counter).ok().map(Arc::new)
+        })
     }
 
     fn place(self: &Arc<Self>, func: u32, code: MachineCode) -> Result<usize> {

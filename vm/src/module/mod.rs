@@ -134,7 +134,8 @@ impl Module {
     /// If a function is too large for the code generator.
     pub fn compile_all(&self) -> Result<()> {
         let info = self.info();
-        (info.imported_funcs..info.funcs.len() as u32).try_for_each(|func| self.0.compile(func, Tier::Optimized).map(drop))
+        (info.imported_funcs..info.funcs.len() as u32)
+            .try_for_each(|func| self.0.compile(func, Tier::Optimized).map(drop))
     }
 
     /// How many functions have been compiled so far, and the bytes of address space that their code takes.

@@ -22,8 +22,9 @@ use crate::arch::{self, Registers};
 
 const SIGNALS: [c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE];
 
-/// How far below and above the stack pointer a fault is one of the stack: the largest frame, and what code pushes.
-const BELOW: usize = 16 << 20;
+/// How far below and above the stack pointer a fault is one of the stack: the largest frame (`limits::MAX_OPERANDS`
+/// and 50,000 locals of 16 bytes each, and some more), and what code pushes.
+const BELOW: usize = 32 << 20;
 const ABOVE: usize = 64 << 10;
 
 struct Previous(UnsafeCell<[MaybeUninit<sigaction>; SIGNALS.len()]>);

@@ -84,7 +84,14 @@ impl CodeArena {
         let chunk = chunks.all.last().expect("just reserved in it");
         chunk.reservation.write(start, &code.bytes)?;
         let len = code.bytes.len();
-        registry::insert(Arc::new(CodeObject { start, len, function, traps: code.traps, calls: code.calls, entry: code.entry }));
+        registry::insert(Arc::new(CodeObject {
+            start,
+            len,
+            function,
+            traps: code.traps,
+            calls: code.calls,
+            entry: code.entry,
+        }));
         Ok(start)
     }
 
