@@ -2,15 +2,23 @@
 //!
 //! * [`flow`] writes modules with much control flow, most of which runs; traps are possible everywhere, but rare.
 //! * [`smith`] lets wasm-smith write them: every instruction in odd combinations, but they soon trap.
-//! * [`mutate`] changes either a little.
+//! * [`mutate`] changes either a little; [`deep`] makes them use up the stack.
 
+pub mod deep;
 pub mod flow;
 pub mod mutate;
 pub mod smith;
 
+use std::sync::Arc;
+
+use wprof_jit::module::parse;
+
 use crate::drive::Drive;
 use crate::fuel;
 use crate::rng::Rng;
+
+/// Enough to use up a stack of a few MB.
+const FUEL_TO_OVERFLOW: i32 = 500_000;
 
 /// A module and what to do with it.
 #[derive(Clone, Debug)]
@@ -41,6 +49,20 @@ pub enum Maker {
 impl Maker {
     /// All of them.
     pub const ALL: [Maker; 4] = [Maker::Flow, Maker::MutatedFlow, Maker::Smith, Maker::MutatedSmith];
+}
+
+/// A case of a seed that uses up the stack.
+///
+/// # Panics
+/// If a generator makes a module that is not valid.
+pub fn deep_case(seed: u64) -> Case {
+    let mut rng = Rng::new(seed);
+    let plain = flow::module(&mut rng);
+    let info = parse(Arc::from(&*plain)).expect("valid");
+    let made = deep::module(&plain, &info, &mut rng).expect("valid");
+    let wasm = fuel::limit(&made, FUEL_TO_OVERFLOW).expect("a generated module is well formed");
+    let drive = Drive::new(&wasm, seed, 1, FUEL_TO_OVERFLOW).expect("valid");
+    Case { seed, maker: Maker::Flow, wasm, drive }
 }
 
 /// The case of a seed.

@@ -92,7 +92,8 @@ impl Oracle {
         }
         let info = parse(Arc::from(&*self.wasm)).map_err(|e| e.to_string())?;
         let funcs = info.imported_funcs..info.funcs.len() as u32;
-        let cfgs = funcs.map(|func| build(&info, func).map_err(|e| e.to_string())).collect::<Result<_, _>>()?;
+        let cfgs =
+            funcs.map(|func| build(&info, func).map_err(|e| e.to_string())).collect::<Result<_, _>>()?;
         Ok(Oracle { cfgs, ..self })
     }
 }
@@ -114,13 +115,16 @@ impl<'a> Writer<'a> {
 
     fn function(&mut self, info: &ModuleInfo, func: u32, detail: Detail) -> Result<Cfg, String> {
         let cfg = build(info, func).map_err(|e| e.to_string())?;
-        let ops = self.splice.instructions((func - info.imported_funcs) as usize).map_err(|e| e.to_string())?;
+        let ops =
+            self.splice.instructions((func - info.imported_funcs) as usize).map_err(|e| e.to_string())?;
         for (block, index) in cfg.blocks.iter().zip(0..) {
             let code = self.count(func, What::Block(index));
             self.splice.insert(block.start as usize, code);
         }
         if detail == Detail::Instructions {
-            ops.iter().filter(|found| !is_structure(&found.op)).for_each(|found| self.instruction(func, found));
+            ops.iter()
+                .filter(|found| !is_structure(&found.op))
+                .for_each(|found| self.instruction(func, found));
         }
         for index in 0..cfg.blocks.len() as u32 {
             self.way_out(func, &cfg, index);

@@ -34,7 +34,7 @@ impl Value {
             ValType::I64 => Value::I64(integer),
             ValType::F32 => Value::F32(rng.pick(&[integer as f32, f32::INFINITY, -0.0, 1.5e30]).to_bits()),
             ValType::F64 => Value::F64(rng.pick(&[integer as f64, f64::INFINITY, -0.0, 1.5e300]).to_bits()),
-            ValType::V128 => Value::V128(u128::from(rng.next()) << 64 | integer as u64 as u128),
+            ValType::V128 => Value::V128(u128::from(rng.word()) << 64 | integer as u64 as u128),
             ValType::Ref(r) if r.is_extern_ref() => {
                 Value::Extern(rng.chance(70).then(|| rng.below(100) as u32))
             }

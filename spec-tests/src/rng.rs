@@ -8,19 +8,19 @@ impl Rng {
     /// A sequence of its own for each seed.
     pub fn new(seed: u64) -> Rng {
         let mut rng = Rng(seed ^ 0x5851_f42d_4c95_7f2d);
-        rng.next();
+        rng.word();
         rng
     }
 
     /// The next 64 bits.
-    pub fn next(&mut self) -> u64 {
+    pub fn word(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         mix(self.0)
     }
 
     /// A number below `n`, which is not zero.
     pub fn below(&mut self, n: usize) -> usize {
-        (self.next() % n as u64) as usize
+        (self.word() % n as u64) as usize
     }
 
     /// True in `percent` of 100 cases.
@@ -38,15 +38,15 @@ impl Rng {
         match self.below(8) {
             0 => 0,
             1 => self.pick(&[1, -1, i64::MAX, i64::MIN, i64::from(i32::MAX), i64::from(i32::MIN)]),
-            2 => self.next() as i64,
-            3 => i64::from(self.next() as i32),
+            2 => self.word() as i64,
+            3 => i64::from(self.word() as i32),
             _ => self.below(24) as i64 - 4,
         }
     }
 
     /// Bytes to make something from.
     pub fn bytes(&mut self, count: usize) -> Vec<u8> {
-        (0..count.div_ceil(8)).flat_map(|_| self.next().to_le_bytes()).collect()
+        (0..count.div_ceil(8)).flat_map(|_| self.word().to_le_bytes()).collect()
     }
 }
 

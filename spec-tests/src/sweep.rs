@@ -6,14 +6,34 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::check::{Engines, Summary};
-use crate::generate::{Case, case};
+use crate::generate::{Case, case, deep_case};
 use crate::shrink::shrink;
 
-/// What is demanded of a case.
-pub type Check = fn(&Engines, &Case) -> Result<Summary, String>;
+/// What is demanded of every case of some kind.
+#[derive(Clone, Copy, Debug)]
+pub struct Check {
+    /// Makes a case from a seed.
+    pub case: fn(u64) -> Case,
+    /// What is demanded of it.
+    pub check: fn(&Engines, &Case) -> Result<Summary, String>,
+    /// Bytes of stack to run it on.
+    pub stack: usize,
+}
 
 /// Enough for any recursion that fuel allows.
-const STACK: usize = 512 << 20;
+const LARGE_STACK: usize = 512 << 20;
+
+/// Enough for the host, and soon used up by recursion.
+const SMALL_STACK: usize = 4 << 20;
+
+/// See [`Engines::differential`].
+pub const DIFFERENTIAL: Check = Check { case, check: Engines::differential, stack: LARGE_STACK };
+
+/// See [`Engines::oracle`].
+pub const ORACLE: Check = Check { case, check: Engines::oracle, stack: LARGE_STACK };
+
+/// See [`Engines::overflow`].
+pub const OVERFLOW: Check = Check { case: deep_case, check: Engines::overflow, stack: SMALL_STACK };
 
 /// A case that failed.
 #[derive(Debug)]
@@ -75,7 +95,7 @@ pub fn sweep(
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
         for _ in 0..threads {
-            let thread = std::thread::Builder::new().stack_size(STACK);
+            let thread = std::thread::Builder::new().stack_size(check.stack);
             thread.spawn_scoped(scope, worker).expect("a thread");
         }
     });
@@ -87,7 +107,8 @@ pub fn sweep(
 
 fn one(engines: &Engines, seed: u64, check: Check) -> Result<Summary, Box<Failure>> {
     let _named = Named(seed);
-    let case = case(seed);
+    let case = (check.case)(seed);
+    let check = check.check;
     check(engines, &case).map_err(|message| {
         let smaller = shrink(case.clone(), |case| check(engines, case).is_err());
         Box::new(match check(engines, &smaller) {

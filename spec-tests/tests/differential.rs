@@ -4,13 +4,13 @@
 
 use std::path::Path;
 
-use wprof_spec_tests::check::Engines;
-use wprof_spec_tests::sweep::sweep;
+use wprof_spec_tests::sweep::{DIFFERENTIAL, sweep};
 
 #[test]
 fn generated_modules_leave_behind_what_they_do_in_an_interpreter() {
-    let seeds = std::env::var("WPROF_SEEDS").map_or(2000, |count| count.parse().expect("a number of modules"));
-    match sweep(0..seeds, Engines::differential, |_| ()) {
+    let seeds =
+        std::env::var("WPROF_SEEDS").map_or(2000, |count| count.parse().expect("a number of modules"));
+    match sweep(0..seeds, DIFFERENTIAL, |_| ()) {
         Ok(summary) => {
             println!("{summary:#?}");
             assert!(summary.refused * 4 < summary.modules, "too many modules are refused: {summary:?}");

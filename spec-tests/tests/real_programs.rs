@@ -1,12 +1,19 @@
-//! Programs do under our engine what they do under Wasmtime, with and without a profile.
+//! Programs do under our engine what they do under Wasmtime, with and without a profile, and the profile says what
+//! they count of themselves.
 //!
 //! Real programs are skipped where `bench-wasm/download.sh` has not been run.
 
 use std::process::ExitCode;
 
 use libtest_mimic::{Arguments, Failed, Trial};
+use wprof_spec_tests::engines::ours::counters;
 use wprof_spec_tests::mode::Mode;
-use wprof_spec_tests::programs::{Program, own, real};
+use wprof_spec_tests::oracle::{Detail, Oracle, compare};
+use wprof_spec_tests::programs::{Ended, Program, own, real};
+
+/// Beyond that many bytes a module has more blocks than it may have globals. Our own programs count themselves in
+/// `oracle.rs`.
+const LARGEST_COUNTED: u64 = 5 << 20;
 
 /// As much as programs have on the main thread.
 const STACK: usize = 8 << 20;
@@ -20,34 +27,54 @@ fn main() -> ExitCode {
     let own = own().into_iter().map(|program| ("own", program));
     let real = real().into_iter().map(|program| ("real", program));
     let trials = own.chain(real).flat_map(|(kind, program)| {
-        [Mode::Off, Mode::Exact].map(|mode| {
-            let name = format!("{kind}/{} {}", program.name, mode.name());
-            let is_there = program.file.exists();
+        let checks: [(&str, Check); 3] = [("off", off), ("exact", exact), ("counted", counted)];
+        checks.map(|(name, check)| {
+            let name = format!("{kind}/{} {name}", program.name);
+            let skip = std::fs::metadata(&program.file).map_or(true, |file| {
+                name.ends_with("counted") && (kind == "own" || file.len() > LARGEST_COUNTED)
+            });
             let program = program.clone();
-            Trial::test(name, move || on_large_stack(program, mode)).with_ignored_flag(!is_there)
+            Trial::test(name, move || on_large_stack(program, check)).with_ignored_flag(skip)
         })
     });
     libtest_mimic::run(&args, trials.collect()).exit_code()
 }
 
-fn on_large_stack(program: Program, mode: Mode) -> Result<(), Failed> {
+type Check = fn(&Program, &[u8]) -> Result<(), String>;
+
+fn on_large_stack(program: Program, check: Check) -> Result<(), Failed> {
+    let wasm = std::fs::read(&program.file)?;
     let thread = std::thread::Builder::new().stack_size(STACK);
-    let running = thread.spawn(move || check(&program, mode))?;
+    let running = thread.spawn(move || check(&program, &wasm))?;
     let result = running.join().map_err(|_| Failed::from("panicked"))?;
     result.map_err(Failed::from)
 }
 
-fn check(program: &Program, mode: Mode) -> Result<(), String> {
-    let wasm = std::fs::read(&program.file).map_err(|e| e.to_string())?;
-    let out = tempfile::tempdir().map_err(|e| e.to_string())?;
-    let ended = program.run(&mode.engine(), &wasm, out.path()).map_err(|e| e.to_string())?;
-    program.verify(&ended, out.path())?;
-    if mode == Mode::Exact {
-        let profile = ended.instance.profile(&ended.store).map_err(|e| e.to_string())?;
-        profile.verify().map_err(|e| e.to_string())?;
-        if profile.ops() == 0 {
-            return Err("the profile is empty".into());
-        }
-    }
+fn off(program: &Program, wasm: &[u8]) -> Result<(), String> {
+    run(program, wasm, Mode::Off).map(drop)
+}
+
+fn exact(program: &Program, wasm: &[u8]) -> Result<(), String> {
+    let ended = run(program, wasm, Mode::Exact)?;
+    let profile = ended.instance.profile(&ended.store).map_err(|e| e.to_string())?;
+    profile.verify().map_err(|e| e.to_string())?;
+    if profile.ops() == 0 { Err("the profile is empty".into()) } else { Ok(()) }
+}
+
+/// The program counts itself while we count it.
+fn counted(program: &Program, wasm: &[u8]) -> Result<(), String> {
+    let oracle = Oracle::new(wasm, Detail::Blocks)?.of_itself()?;
+    let mut ended = run(program, &oracle.wasm, Mode::Exact)?;
+    let profile = ended.instance.profile(&ended.store).map_err(|e| e.to_string())?;
+    let compared = compare(&oracle, &counters(&mut ended.store, ended.instance), &profile)?;
+    println!("{}: {compared:?}", program.name);
     Ok(())
+}
+
+/// A run that ends as recorded.
+fn run(program: &Program, wasm: &[u8], mode: Mode) -> Result<Ended, String> {
+    let out = tempfile::tempdir().map_err(|e| e.to_string())?;
+    let ended = program.run(&mode.engine(), wasm, out.path()).map_err(|e| e.to_string())?;
+    program.verify(&ended, out.path())?;
+    Ok(ended)
 }

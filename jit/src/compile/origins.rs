@@ -70,7 +70,8 @@ mod tests {
             origins.at(Origin { func: 0, block: 0, offset });
             codes.push(origins.access(TrapCode::MemoryOutOfBounds));
         }
-        let cases = [(299, Some(299), 0), (250, Some(253), 0), (0, Some(100), 0), (7, None, 3), (299, None, 250)];
+        let cases =
+            [(299, Some(299), 0), (250, Some(253), 0), (0, Some(100), 0), (7, None, 3), (299, None, 250)];
         for (access, at, behind) in cases {
             let origin = origins.of_trap(at, behind, codes[access as usize]);
             assert_eq!(origin.map(|o| o.offset), Some(access));

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use wprof::{
-    AsContextMut, Caller, Engine, Error, ErrorKind, Exit, Extern, ExternRef, ExternType, FuncType, Global, Instance,
-    Linker, Memory, Module, Ref, RefType, Store, Table, Val, ValType,
+    AsContextMut, Caller, Engine, Error, ErrorKind, Exit, Extern, ExternRef, ExternType, FuncType, Global,
+    Instance, Linker, Memory, Module, Ref, RefType, Store, Table, Val, ValType,
 };
 use wprof_profiler::Profile;
 
@@ -48,6 +48,9 @@ pub fn run(engine: &Engine, wasm: &[u8], drive: &Drive) -> Result<Ran, String> {
     Ok(Ran { outcome, store, instance: Some(instance) })
 }
 
+/// How often each block of each compiled function began, by function index.
+pub type BlockCounts = Vec<(u32, Vec<u64>)>;
+
 impl Ran {
     /// What was counted, if the engine counts and there is an instance.
     pub fn profile(&self) -> Option<Result<Profile, Error>> {
@@ -55,7 +58,7 @@ impl Ran {
     }
 
     /// What was counted in blocks, if the engine counts and there is an instance.
-    pub fn block_counts(&self) -> Option<Result<Vec<(u32, Vec<u64>)>, Error>> {
+    pub fn block_counts(&self) -> Option<Result<BlockCounts, Error>> {
         Some(self.instance?.block_counts(&self.store))
     }
 

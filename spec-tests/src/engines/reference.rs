@@ -1,8 +1,8 @@
 //! Runs of generated modules in wasmi, an interpreter that shares no code with ours.
 
 use wasmi::{
-    Caller, Config, Engine, Error, Extern, ExternRef, ExternType, F32, F64, Func, FuncType, Global, Instance, Memory,
-    Module, Ref, Store, Table, TrapCode, V128, Val, ValType,
+    Caller, Config, Engine, Error, Extern, ExternRef, ExternType, F32, F64, Func, FuncType, Global, Instance,
+    Memory, Module, Ref, Store, Table, TrapCode, V128, Val, ValType,
 };
 
 use crate::drive::{Call, Drive, imported_value, is_ours};
@@ -62,7 +62,8 @@ pub fn run(engine: &Engine, wasm: &[u8], drive: &Drive) -> Result<Ran, String> {
 }
 
 fn counters(store: &Store<Host>, instance: Instance) -> Vec<u64> {
-    let counter = |k| instance.get_global(store, &counter_name(k))?.get(store).i64().map(|count| count as u64);
+    let counter =
+        |k| instance.get_global(store, &counter_name(k))?.get(store).i64().map(|count| count as u64);
     (0..).map_while(counter).collect()
 }
 

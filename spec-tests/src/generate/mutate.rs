@@ -47,7 +47,7 @@ pub fn module(wasm: &[u8], rng: &mut Rng) -> Result<Vec<u8>> {
 fn in_place(code: &mut [u8], op: &Operator<'_>, rng: &mut Rng) {
     match (op, &mut *code) {
         (Operator::I32Const { .. } | Operator::I64Const { .. }, [_, first, ..]) => {
-            *first ^= rng.next() as u8 & 0x3f;
+            *first ^= rng.word() as u8 & 0x3f;
         }
         // The condition is dropped, and nothing is done.
         (Operator::BrIf { .. }, [opcode, depth]) => (*opcode, *depth) = (0x1a, 0x01),
@@ -64,7 +64,7 @@ fn in_place(code: &mut [u8], op: &Operator<'_>, rng: &mut Rng) {
 fn insert(splice: &mut Splice<'_>, found: &Located<'_>, rng: &mut Rng) {
     match found.op {
         Operator::If { .. } | Operator::BrIf { .. } => splice.insert(found.at, vec![0x45]), // i32.eqz
-        Operator::BrTable { .. } => splice.insert(found.at, vec![0x41, 1, 0x6a]),           // i32.const 1; i32.add
+        Operator::BrTable { .. } => splice.insert(found.at, vec![0x41, 1, 0x6a]), // i32.const 1; i32.add
         // What follows is dead code, which is valid whatever it takes from the stack.
         _ if rng.chance(15) => splice.insert(found.at, vec![0x00]), // unreachable
         _ => {}

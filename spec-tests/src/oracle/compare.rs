@@ -96,7 +96,9 @@ impl Expected<'_> {
             let ops = self.function.ops();
             return Err(format!("{executed} instructions counted, {ops} by the profile"));
         }
-        if let Some(edge) = (0..self.function.edges.len()).find(|&edge| !counted.contains_key(&self.edge(edge))) {
+        if let Some(edge) =
+            (0..self.function.edges.len()).find(|&edge| !counted.contains_key(&self.edge(edge)))
+        {
             return Err(format!("{:?} is in the profile only", self.edge(edge)));
         }
         Ok(Compared {
