@@ -54,7 +54,7 @@ pub enum Strategy {
 #[derive(Clone, Debug)]
 pub struct Config {
     pub(crate) compiler: CompilerOptions,
-    pub(crate) polls: Option<bool>,
+    pub(crate) polls: bool,
     pub(crate) profiling: ProfilingConfig,
     pub(crate) limits: StoreLimits,
     pub(crate) max_module_size: usize,
@@ -73,7 +73,7 @@ impl Config {
     pub fn new() -> Config {
         Config {
             compiler: CompilerOptions::default(),
-            polls: None,
+            polls: false,
             profiling: ProfilingConfig::Off,
             limits: StoreLimits::default(),
             max_module_size: 1 << 30,
@@ -113,10 +113,11 @@ impl Config {
         self
     }
 
-    /// Whether loops and function entries poll for interruption (default: only when profiling). Without it an
-    /// interruption takes effect at the next call of a host function.
+    /// Whether loops and function entries poll for interruption (default: no). Without it an interruption takes effect
+    /// at the next call of a host function. Profiled code always polls: its counts are exact only if it stops at known
+    /// instructions.
     pub fn interruptible(&mut self, enable: bool) -> &mut Self {
-        self.polls = Some(enable);
+        self.polls = enable;
         self
     }
 
@@ -158,7 +159,7 @@ impl Config {
     }
 
     pub(crate) fn compiler_options(&self) -> CompilerOptions {
-        let polls = self.polls.unwrap_or(self.profiling != ProfilingConfig::Off);
+        let polls = self.polls || self.profiling != ProfilingConfig::Off;
         CompilerOptions { polls, ..self.compiler.clone() }
     }
 }

@@ -35,7 +35,7 @@ fn descend(info: &ModuleInfo, func: u32, global: u32) -> Vec<u8> {
     op(&[0x41, 1, 0x6b], None); // i32.const 1; i32.sub
     op(&[0x24], Some(global)); // global.set
     for &param in info.func_type(func).params() {
-        op(&[0x43 - 2 + type_number(param)], None); // i32.const, i64.const, f32.const, f64.const
+        op(&[0x41 + type_number(param)], None); // i32.const, i64.const, f32.const, f64.const
         op(&vec![0; [1, 1, 4, 8][usize::from(type_number(param))]], None);
     }
     op(&[0x10], Some(func)); // call
