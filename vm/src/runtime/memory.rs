@@ -48,8 +48,11 @@ impl Mapping {
         Ok(())
     }
 
-    /// Moves the first `len` bytes here, page tables and all.
-    fn take_over(&self, old: &Mapping, len: u64) -> std::io::Result<()> {
+    /// Moves the first `len` bytes of `old` here, page tables and all, and unmaps the rest of it.
+    ///
+    /// # Errors
+    /// If the system refuses; then `old` is as it was.
+    fn take_over(&self, old: &mut Mapping, len: u64) -> std::io::Result<()> {
         assert!(len <= self.size as u64 && len <= old.size as u64);
         if len == 0 {
             return Ok(());
@@ -63,15 +66,21 @@ impl Mapping {
         if moved == libc::MAP_FAILED {
             return Err(std::io::Error::last_os_error());
         }
+        // What moved away has left a hole, which another thread may fill at once: it is not ours to unmap any more.
+        // SAFETY: `len` bytes into a mapping of at least that size.
+        old.base = unsafe { old.base.add(len as usize) };
+        old.size -= len as usize;
         Ok(())
     }
 }
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: mapped by `reserve` with this size (a part that moved away leaves a hole, which is no error); the
-        // owning memory no longer refers to it.
-        let _ = unsafe { munmap(self.base.as_ptr().cast(), self.size) };
+        if self.size > 0 {
+            // SAFETY: the range is ours since `reserve`, less what `take_over` has moved away; the owning memory no
+            // longer refers to it.
+            let _ = unsafe { munmap(self.base.as_ptr().cast(), self.size) };
+        }
     }
 }
 
@@ -176,7 +185,7 @@ impl LinearMemory {
         assert!(self.movable, "a memory that is fully reserved grows in place");
         let reservation = new.saturating_mul(2).min(self.limit).max(new);
         let mapping = Mapping::reserve(reservation.checked_add(self.guard)?).ok()?;
-        mapping.take_over(&self.mapping, old).ok()?;
+        mapping.take_over(&mut self.mapping, old).ok()?;
         self.mapping = mapping;
         // `grow` makes only what is new accessible; until then the old size stands, at the new place.
         let content = VmMemory { base: self.mapping.base.as_ptr(), len: old };
@@ -214,6 +223,28 @@ mod tests {
         assert_ne!(memory.data().as_ptr(), before);
         assert_eq!(memory.data()[WASM_PAGE as usize - 1], 7);
         assert_eq!(memory.data()[101 * WASM_PAGE as usize - 1], 0);
+    }
+
+    #[test]
+    fn what_a_memory_leaves_when_it_moves_is_no_longer_unmapped() {
+        let reserve = || Mapping::reserve(4 * WASM_PAGE).expect("reserved");
+        let (mut old, new) = (reserve(), reserve());
+        let hole = old.base;
+        old.make_accessible(0, WASM_PAGE).expect("accessible");
+        new.take_over(&mut old, WASM_PAGE).expect("moved");
+        // Another thread fills the hole before the rest of the old mapping goes.
+        let flags = MapFlags::PRIVATE | MapFlags::FIXED_NOREPLACE;
+        let access = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: the place is free, or the call fails.
+        let other = unsafe { mmap_anonymous(hole.as_ptr().cast(), WASM_PAGE as usize, access, flags) };
+        let other = other.expect("the hole is free").cast::<u8>();
+        drop(old);
+        // SAFETY: just mapped; it is unmapped after its only use.
+        unsafe {
+            other.write(7);
+            assert_eq!(other.read(), 7);
+            munmap(other.cast(), WASM_PAGE as usize).expect("still mapped");
+        }
     }
 
     #[test]
