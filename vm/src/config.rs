@@ -1,5 +1,7 @@
 //! How an engine is set up.
 
+use std::path::PathBuf;
+
 use wprof_jit::compile::{CompilerOptions, Instrumentation, MemoryStyle};
 
 use crate::StoreLimits;
@@ -60,6 +62,7 @@ pub struct Config {
     pub(crate) max_module_size: usize,
     pub(crate) strategy: Strategy,
     pub(crate) background_compilation: bool,
+    pub(crate) code_cache: Option<PathBuf>,
 }
 
 impl Default for Config {
@@ -79,6 +82,7 @@ impl Config {
             max_module_size: 1 << 30,
             strategy: Strategy::default(),
             background_compilation: true,
+            code_cache: None,
         }
     }
 
@@ -99,6 +103,21 @@ impl Config {
     pub fn background_compilation(&mut self, enable: bool) -> &mut Self {
         self.background_compilation = enable;
         self
+    }
+
+    /// A folder in which machine code is kept from one run to the next (default: none). It is made if need be, and not
+    /// used if others may write to it: what is in it runs with the rights of this process. Nothing is stored unless
+    /// [`Module::update_code_cache`](crate::Module::update_code_cache) is called.
+    pub fn code_cache(&mut self, folder: impl Into<PathBuf>) -> &mut Self {
+        self.code_cache = Some(folder.into());
+        self
+    }
+
+    /// The folder that programs of one user share as a code cache; `None` if the environment names no place for it.
+    pub fn default_code_cache() -> Option<PathBuf> {
+        let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let caches = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
+        Some(caches.join("wprof/code"))
     }
 
     /// After how many entries and rounds of loops a function is optimised (default: 1000).

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use wprof_jit::compile::{Compiler, MachineCode};
 
+use crate::arch;
 use crate::background::Background;
+use crate::code_cache::CodeCache;
 use crate::runtime::code::{CodeArena, CodeSpace, Stubs};
 use crate::runtime::signals;
 use crate::runtime::types::{FuncTypeEntry, TypeRegistry};
@@ -25,6 +27,7 @@ struct Inner {
     types: TypeRegistry,
     raise: usize,
     background: Option<Background>,
+    code_cache: Option<CodeCache>,
 }
 
 impl Default for Engine {
@@ -47,10 +50,14 @@ impl Engine {
         let compiler = Compiler::new(config.compiler_options())?;
         let space = Arc::new(CodeSpace::default());
         let trampolines = CodeArena::new(space.clone());
-        let raise = trampolines.place(compiler.raise()?, None).map_err(no_code_memory)?;
+        let raise = trampolines.place(arch::raise(), None).map_err(no_code_memory)?;
         let stubs = Stubs::new(space.clone());
         let types = TypeRegistry::default();
         let background = config.background_compilation.then(Background::default);
+        let code_cache = config.code_cache.as_ref().and_then(|folder| {
+            let how = format!("{} {:?} {:?}", compiler.fingerprint(), config.profiling, config.strategy);
+            CodeCache::open(folder, &how)
+        });
         Ok(Engine(Arc::new(Inner {
             config: config.clone(),
             compiler,
@@ -60,6 +67,7 @@ impl Engine {
             types,
             raise,
             background,
+            code_cache,
         })))
     }
 
@@ -88,6 +96,11 @@ impl Engine {
     /// Where better versions are compiled; `None` if callers are to wait for them.
     pub(crate) fn background(&self) -> Option<&Background> {
         self.0.background.as_ref()
+    }
+
+    /// Where machine code is kept from one run to the next.
+    pub(crate) fn code_cache(&self) -> Option<&CodeCache> {
+        self.0.code_cache.as_ref()
     }
 
     pub(crate) fn code_space(&self) -> &Arc<CodeSpace> {
@@ -123,6 +136,17 @@ impl Engine {
         }
         let address = self.place_trampoline(self.compiler().wasm_to_host(&entry.ty.0)?)?;
         Ok(*entry.wasm_to_host.get_or_init(|| address))
+    }
+
+    /// The code of a trampoline.
+    pub(crate) fn trampoline_code(&self, address: usize) -> Option<MachineCode> {
+        self.0.trampolines.copy_of(address)
+    }
+
+    /// Places trampolines that were compiled before.
+    pub(crate) fn place_trampolines(&self, all: Vec<MachineCode>) -> Result<Vec<usize>> {
+        let pieces = all.into_iter().map(|code| (code, None)).collect();
+        self.0.trampolines.place_all(pieces).map_err(no_code_memory)
     }
 
     fn place_trampoline(&self, code: MachineCode) -> Result<usize> {

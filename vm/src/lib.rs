@@ -28,6 +28,7 @@ mod arch;
 mod background;
 mod backtrace;
 mod caller;
+mod code_cache;
 mod config;
 mod engine;
 mod error;

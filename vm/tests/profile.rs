@@ -173,3 +173,49 @@ fn instances_have_counters_of_their_own() -> Outcome {
     assert_eq!(calls(&second.profile(&store)?, "odd"), 7);
     Ok(())
 }
+
+#[test]
+fn frames_belong_to_the_instance_that_they_run_in() -> Outcome {
+    // `down` goes back and forth between two instances of the module by the table, and then traps, exits or overflows.
+    let wat = r#"(module
+        (import "host" "f" (func $f (param i32)))
+        (type $t (func (param i32)))
+        (table (import "host" "table") 3 funcref)
+        (elem declare func $down)
+        (func (export "put") (param i32) (table.set (local.get 0) (ref.func $down)))
+        (func $down (type $t)
+            (if (i32.eqz (local.get 0)) (then (call $f (i32.const 0)) unreachable))
+            (call_indirect (type $t) (i32.sub (local.get 0) (i32.const 1)) (i32.and (local.get 0) (i32.const 1)))))"#;
+    let engine = Engine::with_profiling(ProfilingConfig::Exact(Collect::Edges))?;
+    let module = Module::new(&engine, wat)?;
+    for (depth, fails, calls) in [(10, false, [6, 5]), (11, true, [6, 6]), (-1, false, [0, 0])] {
+        let mut store = Store::new(&engine, ());
+        let table = Table::new(&mut store, TableType::new(RefType::Func, 3, None), Ref::Func(None))?;
+        let mut linker = Linker::new(&engine);
+        linker.func_wrap(
+            "host",
+            "f",
+            move |_: i32| if fails { Err(Exit(3).into()) } else { Ok::<(), Error>(()) },
+        )?;
+        linker.define(&mut store, "host", "table", table)?;
+        let instances = [linker.instantiate(&mut store, &module)?, linker.instantiate(&mut store, &module)?];
+        for (i, instance) in (0..).zip(instances) {
+            instance.get_typed_func::<i32, ()>(&mut store, "put")?.call(&mut store, i)?;
+        }
+        let Some(Ref::Func(Some(down))) = table.get(&mut store, 0) else { panic!("a function") };
+        assert!(down.call(&mut store, &[Val::I32(depth)], &mut []).is_err());
+        let mut found = [0; 2];
+        for (found, instance) in found.iter_mut().zip(instances) {
+            let profile = instance.profile(&store)?;
+            profile.verify()?;
+            *found = profile.functions.iter().find(|f| f.index == 2).map_or(0, |f| f.calls());
+        }
+        if depth > 0 {
+            assert_eq!(found, calls, "depth {depth}");
+        } else {
+            // The frame that did not fit counts as its caller's instance's.
+            assert!(found[0].abs_diff(found[1]) <= 2 && found[0] > 1000, "{found:?}");
+        }
+    }
+    Ok(())
+}

@@ -95,7 +95,9 @@ fn engines(what: What) -> Result<Vec<Engine>> {
             theirs("Wasmtime", &[]),
             theirs("Wasmtime, warm cache", &["--cache"]),
             ours("off", &["--profile", "off"]),
+            ours("off, warm cache", &["--profile", "off", "--cache"]),
             ours("exact", &["--profile", "exact"]),
+            ours("exact, warm cache", &["--profile", "exact", "--cache"]),
         ],
     })
 }

@@ -24,6 +24,9 @@ struct Run {
     /// Compile all functions while loading, so that the run is the program's alone.
     #[arg(long)]
     eager: bool,
+    /// Keep machine code in the user's code cache from one run to the next.
+    #[arg(long)]
+    cache: bool,
     /// A folder that the program may use, and the name that it sees: HOST[::GUEST].
     #[arg(long = "dir", value_name = "HOST[::GUEST]")]
     dirs: Vec<String>,
@@ -73,7 +76,12 @@ fn main() -> Result<ExitCode> {
 
 fn run(options: &Run) -> Result<ExitCode> {
     let begin = Instant::now();
-    let engine = Engine::new(Config::new().profiling(options.profile.config()))?;
+    let mut config = Config::new();
+    config.profiling(options.profile.config());
+    if let Some(folder) = Config::default_code_cache().filter(|_| options.cache) {
+        config.code_cache(folder);
+    }
+    let engine = Engine::new(&config)?;
     let module = Module::from_file(&engine, &options.command[0])?;
     if options.eager {
         module.compile_all()?;
@@ -95,6 +103,7 @@ fn run(options: &Run) -> Result<ExitCode> {
     if options.times {
         print_times(ms(load), ms(instantiate), ms(run));
     }
+    module.update_code_cache()?;
     Ok(match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => match error.i32_exit() {

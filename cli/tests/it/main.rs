@@ -39,6 +39,8 @@ const COUNT: &str = r#"(module
 fn command(args: &[impl AsRef<OsStr>]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_wprof"));
     command.args(args).env("COLUMNS", "80").env_remove("NO_COLOR");
+    // Each run compiles for itself, except where a test gives it a cache.
+    command.env("XDG_CACHE_HOME", "/dev/null");
     command
 }
 

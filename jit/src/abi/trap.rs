@@ -1,10 +1,11 @@
 //! Why machine code stopped.
 
 use cranelift_codegen::ir;
+use serde::{Deserialize, Serialize};
 
 /// The reasons that stand in trap tables. Plain code has no entry for stack overflow, which is recognised there by the
 /// address that faulted; instrumented code touches its whole frame at a place of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum TrapCode {
     /// Linear memory access out of bounds.

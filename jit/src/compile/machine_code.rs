@@ -2,16 +2,20 @@
 
 use cranelift_codegen::binemit::Reloc as RelocKind;
 use cranelift_codegen::control::ControlPlane;
-use cranelift_codegen::ir::{ExternalName, LibCall};
+use cranelift_codegen::ir::{ExternalName, LibCall, StackSlotKey};
 use cranelift_codegen::isa::TargetIsa;
 use cranelift_codegen::{Context, FinalizedRelocTarget, MachSrcLoc, MachTrap};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::origins::Origins;
 use crate::CompileError;
 use crate::abi::TrapCode;
 
+/// The key of the stack slot that holds a frame's vmctx.
+pub(crate) const VMCTX_SLOT: u64 = 1;
+
 /// Where in the wasm code a piece of machine code comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Origin {
     /// Function index.
     pub func: u32,
@@ -22,7 +26,7 @@ pub struct Origin {
 }
 
 /// A place where the code may trap.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrapSite {
     /// Byte offset in the code of the instruction that faults.
     pub pc: u32,
@@ -33,7 +37,7 @@ pub struct TrapSite {
 }
 
 /// A call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallSite {
     /// Byte offset in the code at which the callee returns.
     pub return_pc: u32,
@@ -42,18 +46,19 @@ pub struct CallSite {
 }
 
 /// An absolute 64-bit address to be written into the code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reloc {
     /// Byte offset in the code.
     pub offset: u32,
     /// The runtime routine whose address goes there.
+    #[serde(serialize_with = "write_name", deserialize_with = "read_name")]
     pub target: LibCall,
     /// To be added to the address.
     pub addend: i64,
 }
 
 /// The machine code of one function. Sites are sorted by pc.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct MachineCode {
     /// The code; position independent but for `relocs`.
     pub bytes: Vec<u8>,
@@ -67,6 +72,18 @@ pub struct MachineCode {
     pub calls: Vec<CallSite>,
     /// Where a frame is before the first instruction; `None` for trampolines.
     pub entry: Option<Origin>,
+    /// Bytes below the frame pointer at which a frame holds its vmctx, from the first instruction of the first block on;
+    /// `None` if it does not, which only instrumented code does.
+    pub vmctx_slot: Option<u32>,
+}
+
+fn write_name<S: Serializer>(target: &LibCall, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(target)
+}
+
+fn read_name<'de, D: Deserializer<'de>>(from: D) -> Result<LibCall, D::Error> {
+    let name = String::deserialize(from)?;
+    name.parse().map_err(|()| serde::de::Error::custom(format_args!("no runtime routine is called {name}")))
 }
 
 /// Compiles `context.func`. Source locations in it are of `origins`.
@@ -101,6 +118,10 @@ pub(super) fn generate(
     calls.sort_by_key(|c| c.return_pc);
     let relocs = buffer.relocs().iter().map(|r| reloc(func, r)).collect::<Result<_, _>>()?;
     let entry = origins.first();
+    let vmctx_slot = buffer.frame_layout().and_then(|frame| {
+        let slot = frame.stackslots.values().find(|slot| slot.key == Some(StackSlotKey::new(VMCTX_SLOT)))?;
+        Some(frame.frame_to_fp_offset - slot.offset)
+    });
     Ok(MachineCode {
         bytes: buffer.data().to_vec(),
         align: buffer.alignment.max(isa.function_alignment().preferred),
@@ -108,6 +129,7 @@ pub(super) fn generate(
         traps,
         calls,
         entry,
+        vmctx_slot,
     })
 }
 

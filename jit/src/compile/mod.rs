@@ -18,6 +18,7 @@ use crate::abi::VmLayout;
 use crate::cfg::Cfg;
 use crate::graph::BlockGraph;
 use crate::module::ModuleInfo;
+pub(crate) use machine_code::VMCTX_SLOT;
 pub use machine_code::{CallSite, MachineCode, Origin, Reloc, TrapSite};
 pub(crate) use origins::Origins;
 
@@ -214,6 +215,16 @@ impl Compiler {
         &self.options
     }
 
+    /// Everything that its code depends on besides what is compiled: equal for two code generators that make the same
+    /// code, given the same version of this crate.
+    pub fn fingerprint(&self) -> String {
+        let machine = |isa: &OwnedTargetIsa| {
+            let features: Vec<String> = isa.isa_flags().iter().map(ToString::to_string).collect();
+            format!("{} {} {}", isa.triple(), isa.flags(), features.join(" "))
+        };
+        format!("{:?} {} {}", self.options, machine(&self.best), machine(&self.fast))
+    }
+
     /// Compiles a function as planned. All versions count with the same counters.
     ///
     /// # Errors
@@ -322,15 +333,6 @@ impl Compiler {
     /// If Cranelift refuses the signature.
     pub fn wasm_to_host(&self, ty: &FuncType) -> Result<MachineCode, CompileError> {
         trampoline::wasm_to_host(&*self.fast, ty)
-    }
-
-    /// A wasm function of no particular type that traps with `TrapCode::Host`: what the runtime calls in place of a
-    /// function that it could not compile.
-    ///
-    /// # Errors
-    /// If Cranelift refuses it.
-    pub fn raise(&self) -> Result<MachineCode, CompileError> {
-        trampoline::raise(&*self.fast)
     }
 }
 

@@ -122,10 +122,3 @@ pub(super) fn wasm_to_host(isa: &dyn TargetIsa, ty: &FuncType) -> Result<Machine
         builder.ins().return_(&results);
     })
 }
-
-/// See `Compiler::raise`.
-pub(super) fn raise(isa: &dyn TargetIsa) -> Result<MachineCode, CompileError> {
-    compile(isa, wasm_signature(&FuncType::new([], [])), |builder, _| {
-        builder.ins().trap(TrapCode::Host.to_clif());
-    })
-}

@@ -132,6 +132,7 @@ impl<'a> Translator<'a> {
         self.block = self.graph.nodes[0].block;
         self.at(first.start - 1);
         self.touch_stack();
+        self.keep_vmctx();
     }
 
     /// Defines the locals: parameters, then zeros.

@@ -1,10 +1,13 @@
 //! Probes: what a version of a function does besides the wasm code.
 
-use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
+use cranelift_codegen::ir::{
+    InstBuilder, MemFlagsData, StackSlotData, StackSlotKey, StackSlotKind, Value, types,
+};
 
 use super::Translator;
 use super::region::Region;
 use crate::abi::{TrapCode, vmctx};
+use crate::compile::VMCTX_SLOT;
 use crate::graph::{Probe, Probes};
 
 impl Translator<'_> {
@@ -48,5 +51,13 @@ impl Translator<'_> {
         let flags =
             MemFlagsData::new().with_aligned().with_trap_code(Some(TrapCode::StackOverflow.to_clif()));
         self.builder.ins().atomic_load(types::I32, flags, lowest);
+    }
+
+    /// Leaves the vmctx in the frame, so that whoever walks the stack finds out whose frame it is.
+    pub(super) fn keep_vmctx(&mut self) {
+        let key = StackSlotKey::new(VMCTX_SLOT);
+        let slot = StackSlotData::new_with_key(StackSlotKind::ExplicitSlot, 8, 3, key);
+        let slot = self.builder.create_sized_stack_slot(slot);
+        self.builder.ins().stack_store(types::I64, self.vmctx, slot, 0);
     }
 }

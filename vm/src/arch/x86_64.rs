@@ -7,6 +7,8 @@ use std::arch::{asm, naked_asm};
 use std::mem::offset_of;
 
 use libc::{REG_RBP, REG_RIP, REG_RSP, ucontext_t};
+use wprof_jit::abi::TrapCode;
+use wprof_jit::compile::{MachineCode, TrapSite};
 
 use crate::runtime::abi::{VmContext, VmStoreContext};
 use crate::runtime::{builtins, lazy};
@@ -32,6 +34,12 @@ pub fn lazy_stubs(first: u32, count: u32, in_memory: bool) -> Vec<u8> {
         code.resize(start + STUB_SIZE, 0xcc);
     }
     code
+}
+
+/// A function of any type that traps with `TrapCode::Host` at once.
+pub fn raise() -> MachineCode {
+    let site = TrapSite { pc: 0, code: TrapCode::Host, origin: None };
+    MachineCode { bytes: vec![0x0f, 0x0b], align: 16, traps: vec![site], ..MachineCode::default() } // ud2
 }
 
 /// The common part of all lazy stubs: compiles what was called and jumps there, with all arguments as they came.

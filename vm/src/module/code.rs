@@ -3,6 +3,7 @@
 //! Invariant: counter indices are given out once per module, so that the counters of all its instances mean the
 //! same; all versions of a function use the same counters. Code is in the registry before its address is published.
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use hashbrown::{HashMap, HashSet};
@@ -23,25 +24,29 @@ const PATIENCE: u32 = 16;
 /// The code of one module.
 #[derive(Debug)]
 pub struct ModuleCode {
-    arena: CodeArena,
+    pub(super) arena: CodeArena,
     /// Held while a function is compiled for the first time: the index of the next free counter.
-    compiling: Mutex<u32>,
-    functions: RwLock<HashMap<u32, Compiled>>,
+    pub(super) compiling: Mutex<u32>,
+    pub(super) functions: RwLock<HashMap<u32, Compiled>>,
+    /// How many functions are new or better since the code was last stored or loaded.
+    pub(super) changes: AtomicU32,
 }
 
 /// What there is of one function.
 #[derive(Debug)]
-struct Compiled {
-    address: usize,
-    first_counter: u32,
-    /// `None` when not profiling, as it is made again faster than it is worth keeping.
-    plan: Option<Arc<FunctionPlan>>,
+pub(super) struct Compiled {
+    pub address: usize,
+    pub first_counter: u32,
+    /// How many counters it has; the last one is its heat.
+    pub counters: u32,
+    /// `None` when not profiling, and for code from the cache: it is made again faster than it is worth keeping.
+    pub plan: Option<Arc<FunctionPlan>>,
     /// Versions that resume at a loop header, by its block.
-    resumed: HashMap<u32, usize>,
+    pub resumed: HashMap<u32, usize>,
     /// What has been asked for already.
-    requested: HashSet<Promotion>,
+    pub requested: HashSet<Promotion>,
     /// How often promotion was asked for.
-    requests: u32,
+    pub requests: u32,
 }
 
 /// A better version of a function.
@@ -59,7 +64,12 @@ impl ModuleCode {
     /// No function compiled yet.
     pub fn new(engine: &Engine) -> ModuleCode {
         let arena = CodeArena::new(engine.code_space().clone());
-        ModuleCode { arena, compiling: Mutex::default(), functions: RwLock::default() }
+        ModuleCode {
+            arena,
+            compiling: Mutex::default(),
+            functions: RwLock::default(),
+            changes: AtomicU32::new(0),
+        }
     }
 
     /// Number of functions, and bytes of address space.
@@ -99,12 +109,14 @@ impl ModuleInner {
         }
         let first_counter = *next_counter;
         let plan = FunctionPlan::new(&self.info, func, self.instrumentation(), first_counter)?;
-        *next_counter = self.counters_after(func, first_counter, plan.counters())?;
+        let counters = plan.counters();
+        *next_counter = self.counters_after(func, first_counter, counters)?;
         let address = self.place(func, self.engine.compiler().function(&self.env(), &plan, tier)?)?;
         let plan = (self.instrumentation() != Instrumentation::Off).then(|| Arc::new(plan));
         let compiled = Compiled {
             address,
             first_counter,
+            counters,
             plan,
             resumed: HashMap::new(),
             requested: HashSet::new(),
@@ -112,6 +124,7 @@ impl ModuleInner {
         };
         self.code.functions.write().unwrap_or_else(PoisonError::into_inner).insert(func, compiled);
         self.slots.publish(func, address);
+        self.code.changes.fetch_add(1, Ordering::Relaxed);
         Ok(address)
     }
 
@@ -148,8 +161,8 @@ impl ModuleInner {
     pub(crate) fn heat(&self, func: u32) -> Option<(u32, u32)> {
         let functions = self.code.functions.read().unwrap_or_else(PoisonError::into_inner);
         let compiled = functions.get(&func)?;
-        let planned = compiled.plan.as_ref().map_or(0, |plan| plan.counters() - 1);
-        Some((compiled.first_counter + planned, self.engine.compiler().options().hot))
+        let heat = compiled.first_counter + compiled.counters - 1;
+        Some((heat, self.engine.compiler().options().hot))
     }
 
     /// Compiles and publishes a better version.
@@ -164,6 +177,7 @@ impl ModuleInner {
                 let address = self.place(func, compiler.function(&self.env(), &plan, Tier::Optimized)?)?;
                 self.code.update(func, |compiled| compiled.address = address);
                 self.slots.publish(func, address);
+                self.code.changes.fetch_add(1, Ordering::Relaxed);
                 return Ok(());
             }
             Promotion::Resume(block) => block,
@@ -176,10 +190,14 @@ impl ModuleInner {
 
     /// How to read the counters of each compiled function, by ascending function index; nothing when not profiling.
     pub(crate) fn plans(&self) -> Vec<(u32, Arc<FunctionPlan>)> {
+        if self.instrumentation() == Instrumentation::Off {
+            return Vec::new();
+        }
         let functions = self.code.functions.read().unwrap_or_else(PoisonError::into_inner);
-        let mut all: Vec<_> = functions.iter().filter_map(|(&f, c)| Some((f, c.plan.clone()?))).collect();
-        all.sort_unstable_by_key(|&(f, _)| f);
-        all
+        let mut compiled: Vec<u32> = functions.keys().copied().collect();
+        drop(functions);
+        compiled.sort_unstable();
+        compiled.into_iter().filter_map(|func| Some((func, self.plan_of(func)?))).collect()
     }
 
     /// How many counters an instance has room for.

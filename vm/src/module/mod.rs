@@ -1,5 +1,6 @@
 //! Modules: validated at load, compiled function by function on first call.
 
+mod cached;
 mod code;
 mod names;
 mod symbols;
@@ -16,6 +17,7 @@ pub(crate) use code::Promotion;
 pub use names::demangle;
 pub use symbols::FrameSymbol;
 
+use crate::code_cache::CachedModule;
 use crate::engine::no_code_memory;
 use crate::runtime::code::CodeSlots;
 use crate::types::{ExportType, ImportType};
@@ -51,10 +53,16 @@ impl Module {
         let info = parse(engine, bytes.as_ref())?;
         let layout = VmLayout::new(&info);
         let type_ids: Vec<u32> = info.types.iter().map(|ty| engine.types().entry(ty).id).collect();
-        let slots = lazy_slots(engine, &info).map_err(no_code_memory)?;
+        let cached = engine.code_cache().and_then(|cache| cache.load(&Sha256::digest(&info.bytes).into()));
+        let cached = cached.filter(|cached| cached.type_ids == type_ids);
+        let (slots, cached) = slots(engine, &info, cached).map_err(no_code_memory)?;
         let code = ModuleCode::new(engine);
         let (engine, names, symbols) = (engine.clone(), OnceLock::new(), OnceLock::new());
-        Ok(Module(Arc::new(ModuleInner { engine, info, layout, type_ids, slots, code, names, symbols })))
+        let inner = Arc::new(ModuleInner { engine, info, layout, type_ids, slots, code, names, symbols });
+        if let Some(cached) = cached {
+            inner.restore(cached)?;
+        }
+        Ok(Module(inner))
     }
 
     /// Loads a module from a file.
@@ -188,16 +196,31 @@ impl ModuleInner {
     }
 }
 
-/// The slots of a module of which nothing is compiled yet.
-fn lazy_slots(engine: &Engine, info: &ModuleInfo) -> std::io::Result<CodeSlots> {
+/// The slots of a module, and what was kept of its code if they are where they were then.
+fn slots(
+    engine: &Engine,
+    info: &ModuleInfo,
+    cached: Option<CachedModule>,
+) -> std::io::Result<(CodeSlots, Option<CachedModule>)> {
+    if let Some(cached) = cached
+        && let Ok(slots) = lazy_slots(engine, info, Some(cached.slots as usize))
+    {
+        return Ok((slots, Some(cached)));
+    }
+    Ok((lazy_slots(engine, info, None)?, None))
+}
+
+/// The slots of a module of which nothing is compiled yet, at a given address if it matters.
+fn lazy_slots(engine: &Engine, info: &ModuleInfo, at: Option<usize>) -> std::io::Result<CodeSlots> {
     let count = info.funcs.len() as u32;
     let in_memory: Vec<bool> = info.types.iter().map(returns_in_memory).collect();
     let usual = engine.stubs().up_to(count, false)?;
     let special = engine.stubs().up_to(if in_memory.contains(&true) { count } else { 0 }, true)?;
-    CodeSlots::new(count as usize, |func| match in_memory[info.funcs[func as usize] as usize] {
+    let stub = |func: u32| match in_memory[info.funcs[func as usize] as usize] {
         false => usual(func),
         true => special(func),
-    })
+    };
+    CodeSlots::new(count as usize, stub, at)
 }
 
 fn parse(engine: &Engine, bytes: &[u8]) -> Result<ModuleInfo> {

@@ -8,7 +8,7 @@ use std::ptr;
 
 use wprof_jit::abi::TrapCode;
 
-use super::abi::{VmActivation, VmStoreContext};
+use super::abi::{VmActivation, VmContext, VmStoreContext};
 use super::interrupt::InterruptPage;
 
 /// What the signal handler found.
@@ -16,10 +16,19 @@ use super::interrupt::InterruptPage;
 pub struct TrapRecord {
     /// Why; `None` for stack overflow.
     pub code: Option<TrapCode>,
-    /// The instruction that faulted.
+    /// The frame that trapped, at the instruction that faulted.
+    pub top: RawFrame,
+    /// All frames from there to the activation, innermost first, at their return addresses.
+    pub callers: Vec<RawFrame>,
+}
+
+/// A frame of wasm code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RawFrame {
+    /// Where it is.
     pub pc: usize,
-    /// Return addresses of all frames from there to the activation, innermost first.
-    pub returns: Vec<usize>,
+    /// The vmctx of its instance; null if it does not say, as plain code does not.
+    pub vmctx: *const VmContext,
 }
 
 /// One entry.

@@ -36,16 +36,16 @@ pub fn of_fault(pc: usize) -> Option<Frame> {
     let exact = object.trap_at(pc).and_then(|site| site.origin);
     let origin = match exact {
         Some(origin) => origin,
-        None if pc == object.start => object.entry?,
-        None => object.origin_near(pc).or(object.entry)?,
+        None if pc == object.start => object.code.entry?,
+        None => object.origin_near(pc).or(object.code.entry)?,
     };
     Some(Frame { module, origin })
 }
 
 /// The frames of a trap and below, innermost first.
 pub fn of_trap(record: &TrapRecord) -> Vec<Frame> {
-    let returns = record.returns.iter().filter_map(|&pc| of_return(pc));
-    let mut frames: Vec<Frame> = of_fault(record.pc).into_iter().chain(returns).take(LIMIT).collect();
+    let callers = record.callers.iter().filter_map(|caller| of_return(caller.pc));
+    let mut frames: Vec<Frame> = of_fault(record.top.pc).into_iter().chain(callers).take(LIMIT).collect();
     add_live(LIMIT - frames.len(), &mut frames);
     frames
 }
@@ -59,5 +59,5 @@ pub fn live() -> Vec<Frame> {
 
 fn add_live(limit: usize, frames: &mut Vec<Frame>) {
     // SAFETY: this is host code.
-    unsafe { walk::live(limit, |pc| frames.extend(of_return(pc))) };
+    unsafe { walk::live(limit, |frame| frames.extend(of_return(frame.pc))) };
 }

@@ -15,7 +15,7 @@ use std::sync::Once;
 use libc::{c_int, c_void, sigaction, siginfo_t, ucontext_t};
 use wprof_jit::abi::TrapCode;
 
-use super::activation::{self, Activation, TrapRecord};
+use super::activation::{self, Activation, RawFrame, TrapRecord};
 use super::code::registry::{self, CodeObject};
 use super::walk;
 use crate::arch::{self, Registers};
@@ -85,9 +85,9 @@ unsafe fn recover(signal: c_int, info: &siginfo_t, context: &mut ucontext_t) -> 
         None => return None,
     };
     // SAFETY: the registers are those of a wasm frame of this activation.
-    let returns = unsafe { collect_returns(&object, registers, vm.fp) };
+    let record = unsafe { record(code, &object, registers, vm.fp) };
     // SAFETY: only this thread touches it, and the host only looks after wasm code has ended.
-    unsafe { *activation.trap.get() = Some(TrapRecord { code, pc: registers.pc, returns }) };
+    unsafe { *activation.trap.get() = Some(record) };
     arch::set_registers(context, Registers { pc: vm.handler, sp: vm.sp, fp: vm.fp });
     Some(())
 }
@@ -110,20 +110,31 @@ fn is_stack_overflow(signal: c_int, info: &siginfo_t, registers: Registers) -> b
         && (registers.sp.saturating_sub(BELOW)..registers.sp + ABOVE).contains(&address())
 }
 
-unsafe fn collect_returns(object: &CodeObject, registers: Registers, end: usize) -> Vec<usize> {
-    let mut all = Vec::new();
-    if registers.pc == object.start {
-        // The first instruction would have made the frame: the caller's is still current, and the return address on
-        // top of the stack.
-        // SAFETY: the call pushed it.
-        let pc = unsafe { *(registers.sp as *const usize) };
-        if registers.fp != end {
-            all.push(pc);
+/// The frames of a trap in `object`.
+unsafe fn record(
+    code: Option<TrapCode>,
+    object: &CodeObject,
+    registers: Registers,
+    end: usize,
+) -> TrapRecord {
+    let Registers { pc, sp, fp } = registers;
+    // A frame that does not fit on the stack has not left its vmctx there yet.
+    let is_complete = pc != object.start && !matches!(code, None | Some(TrapCode::StackOverflow));
+    let mut vmctx = ptr::null();
+    let mut callers = Vec::new();
+    // SAFETY: the frame pointer is a wasm frame's of this activation: this frame's or, at the first instruction, which
+    // would have made it, the caller's; there the return address is on top of the stack.
+    unsafe {
+        if is_complete {
+            vmctx = walk::vmctx(Some(object), fp);
         }
+        if pc == object.start && fp != end {
+            let pc = *(sp as *const usize);
+            callers.push(RawFrame { pc, vmctx: walk::vmctx(registry::find_return(pc).as_deref(), fp) });
+        }
+        callers.extend(walk::callers(fp, end));
     }
-    // SAFETY: the frame pointer is a wasm frame's of this activation.
-    all.extend(unsafe { walk::returns(registers.fp, end) });
-    all
+    TrapRecord { code, top: RawFrame { pc, vmctx }, callers }
 }
 
 /// Does what the process would have done without us.

@@ -1,15 +1,13 @@
 //! Frames that ended, or are, in the middle of a block: without counting them the profile would not add up.
 //!
 //! Source: algorithms.md section 1, early termination. Such a frame gets a pseudo edge from its block to the exit.
-//! A frame's instance is not recorded in the frame: where a store has several instances of one module, the
-//! newest one is charged.
 
 use std::sync::Arc;
 
 use hashbrown::HashMap;
 use wprof_jit::compile::Origin;
 
-use super::activation::TrapRecord;
+use super::activation::{RawFrame, TrapRecord};
 use super::frames::{self, Frame};
 use super::store::StoreOpaque;
 use super::walk;
@@ -24,25 +22,27 @@ impl StoreOpaque {
         if self.engine().config().profiling == ProfilingConfig::Off {
             return;
         }
-        if let Some(frame) = frames::of_fault(record.pc) {
-            self.add_unfinished(&frame, 1);
+        if let Some(frame) = frames::of_fault(record.top.pc) {
+            let of_top = self.instance_of(&frame, record.top);
+            let index = of_top.or_else(|| self.instance_below(&frame, &record.callers));
+            self.add_unfinished(index, &frame, 1);
         }
-        for (pc, count) in tally(record.returns.iter().copied()) {
-            if let Some(frame) = frames::of_return(pc) {
-                self.add_unfinished(&frame, count);
+        for (raw, count) in tally(record.callers.iter().copied()) {
+            if let Some(frame) = frames::of_return(raw.pc) {
+                self.add_unfinished(self.instance_of(&frame, raw), &frame, count);
             }
         }
     }
 
     /// The frames of instance `index` that are live right now, while the host runs.
     pub fn live_unfinished(&self, index: u32) -> Unfinished {
-        let mut pcs = Vec::new();
+        let mut all = Vec::new();
         // SAFETY: a reference to a store is only held by host code.
-        unsafe { walk::live(usize::MAX, |pc| pcs.push(pc)) };
+        unsafe { walk::live(usize::MAX, |frame| all.push(frame)) };
         let mut live = Unfinished::default();
-        for (pc, count) in tally(pcs.into_iter()) {
-            if let Some(frame) = frames::of_return(pc)
-                && self.instance_of(&frame) == Some(index)
+        for (raw, count) in tally(all.into_iter()) {
+            if let Some(frame) = frames::of_return(raw.pc)
+                && self.instance_of(&frame, raw) == Some(index)
             {
                 *live.entry(frame.origin).or_default() += count;
             }
@@ -50,21 +50,36 @@ impl StoreOpaque {
         live
     }
 
-    fn add_unfinished(&mut self, frame: &Frame, count: u64) {
-        if let Some(index) = self.instance_of(frame) {
+    fn add_unfinished(&mut self, index: Option<u32>, frame: &Frame, count: u64) {
+        if let Some(index) = index {
             *self.instances[index as usize].unfinished.entry(frame.origin).or_default() += count;
         }
     }
 
-    fn instance_of(&self, frame: &Frame) -> Option<u32> {
-        self.instances.iter().rposition(|i| Arc::ptr_eq(i.module.inner(), &frame.module)).map(|i| i as u32)
+    /// The instance that a frame runs in; `None` if the frame does not tell, or it is another store's.
+    fn instance_of(&self, frame: &Frame, raw: RawFrame) -> Option<u32> {
+        // SAFETY: a live frame holds its own vmctx. Its store is this one or one whose wasm code is on the stack, and so
+        // is the vmctx of a frame that has just ended.
+        let vmctx = unsafe { raw.vmctx.as_ref() }?;
+        let index = vmctx.instance;
+        let is_ours = std::ptr::eq(vmctx.store, self.context().as_ptr());
+        let module = is_ours.then(|| self.instances[index].module.inner())?;
+        Arc::ptr_eq(module, &frame.module).then_some(index as u32)
+    }
+
+    /// The same for a frame that did not fit on the stack: that of its nearest caller in the same module, which recursion
+    /// makes its own, or else the newest instance.
+    fn instance_below(&self, frame: &Frame, callers: &[RawFrame]) -> Option<u32> {
+        let newest = || self.instances.iter().rposition(|i| Arc::ptr_eq(i.module.inner(), &frame.module));
+        let below = callers.iter().find_map(|&caller| self.instance_of(frame, caller));
+        below.or_else(|| newest().map(|index| index as u32))
     }
 }
 
-fn tally(pcs: impl Iterator<Item = usize>) -> HashMap<usize, u64> {
+fn tally(frames: impl Iterator<Item = RawFrame>) -> HashMap<RawFrame, u64> {
     let mut counts = HashMap::new();
-    for pc in pcs {
-        *counts.entry(pc).or_default() += 1;
+    for frame in frames {
+        *counts.entry(frame).or_default() += 1;
     }
     counts
 }

@@ -1,18 +1,21 @@
 //! Walking wasm frames by their frame pointers.
 //!
 //! A frame is a frame pointer `fp` with the caller's at `[fp]` and the return address at `[fp + 8]`. The walk of one
-//! activation ends at the frame of its entry trampoline.
+//! activation ends at the frame of its entry trampoline. Frames of instrumented code hold their vmctx, see
+//! `MachineCode::vmctx_slot`.
 
 use std::ptr;
 
-use super::activation::{self, Activation};
+use super::abi::VmContext;
+use super::activation::{self, Activation, RawFrame};
+use super::code::registry::{self, CodeObject};
 
-/// The return addresses of the frames from `fp` (inclusive) up to the entry trampoline whose frame pointer is `end`,
-/// innermost first; the return into the trampoline itself is left out.
+/// The callers of the frame with frame pointer `fp` up to the entry trampoline whose frame pointer is `end`, innermost
+/// first; the trampoline itself is left out.
 ///
 /// # Safety
 /// `fp` is the frame pointer of a frame in an activation of this thread whose trampoline has frame pointer `end`.
-pub unsafe fn returns(mut fp: usize, end: usize) -> impl Iterator<Item = usize> {
+pub unsafe fn callers(mut fp: usize, end: usize) -> impl Iterator<Item = RawFrame> {
     std::iter::from_fn(move || {
         if fp == end {
             return None;
@@ -20,28 +23,42 @@ pub unsafe fn returns(mut fp: usize, end: usize) -> impl Iterator<Item = usize> 
         // SAFETY: `fp` is a live frame of machine code, all of which keeps frame pointers.
         let (caller, pc) = unsafe { (*(fp as *const usize), *((fp + 8) as *const usize)) };
         fp = caller;
-        (fp != end).then_some(pc)
+        // SAFETY: the caller has called, so that it has left its vmctx in its frame if ever it does.
+        (fp != end)
+            .then(|| RawFrame { pc, vmctx: unsafe { vmctx(registry::find_return(pc).as_deref(), fp) } })
     })
 }
 
-/// The return addresses of this thread's live wasm frames, innermost first, up to `limit`; not those of the newest
+/// The vmctx that the frame of `code` at `fp` holds, or null.
+///
+/// # Safety
+/// `fp` is the frame pointer of a live frame of `code`, which has come to its first block.
+pub unsafe fn vmctx(code: Option<&CodeObject>, fp: usize) -> *const VmContext {
+    match code.and_then(|code| code.code.vmctx_slot) {
+        // SAFETY: the code generator has laid the slot out there, and the entry of the code has filled it.
+        Some(below) => unsafe { *((fp - below as usize) as *const *const VmContext) },
+        None => ptr::null(),
+    }
+}
+
+/// The callers among this thread's live wasm frames, innermost first, up to `limit`; not those of the newest
 /// activation that wasm code, rather than the host, is running in.
 ///
 /// # Safety
 /// The thread is in host code, entered from wasm in the proper way, or by none.
-pub unsafe fn live(limit: usize, mut visit: impl FnMut(usize)) {
+pub unsafe fn live(limit: usize, mut visit: impl FnMut(RawFrame)) {
     let mut left = limit;
     let mut activation = activation::newest();
     // SAFETY: activations on the chain are live frames' locals.
     while let Some(current) = unsafe { activation.as_ref() } {
         // SAFETY: the frame pointer was left by a trampoline of the activation that has not returned yet.
-        let frames = unsafe { returns(exit_fp(current), (*current.vm.get()).fp) };
-        for pc in frames {
+        let frames = unsafe { callers(exit_fp(current), (*current.vm.get()).fp) };
+        for frame in frames {
             if left == 0 {
                 return;
             }
             left -= 1;
-            visit(pc);
+            visit(frame);
         }
         activation = current.previous;
     }

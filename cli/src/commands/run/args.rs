@@ -112,6 +112,9 @@ pub struct RunArgs {
     /// Say more: what was compiled, to how much code
     #[arg(short, long)]
     pub verbose: bool,
+    /// Compile anew: neither use nor keep machine code of other runs
+    #[arg(long)]
+    pub no_code_cache: bool,
     /// How large a memory may grow
     #[arg(long, value_name = "SIZE", value_parser = sizes::parse, default_value = "4G")]
     pub max_memory: u64,

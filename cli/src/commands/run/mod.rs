@@ -51,6 +51,11 @@ pub fn execute(args: RunArgs, color: ColorChoice) -> Result<ExitCode> {
         (Some(path), None) => eprintln!("wprof: nothing to write to {}: it ended too early", path.display()),
         (None, _) => {}
     }
+    if let Err(error) = module.update_code_cache()
+        && args.verbose
+    {
+        eprintln!("wprof: {error}");
+    }
     Ok(ending::exit_code(&outcome))
 }
 
@@ -78,6 +83,9 @@ fn config(args: &RunArgs) -> Config {
         ..StoreLimits::default()
     };
     config.profiling(args.profile.profiling()).limits(limits);
+    if let Some(folder) = Config::default_code_cache().filter(|_| !args.no_code_cache) {
+        config.code_cache(folder);
+    }
     config
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Invariant: code once placed neither moves nor changes; it is freed with the arena.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 
 use wprof_jit::compile::MachineCode;
 
@@ -16,6 +16,14 @@ const FIRST_CHUNK: usize = 64 << 10;
 const LAST_CHUNK: usize = 1 << 20;
 /// Address space per reservation.
 const RESERVATION: usize = 256 << 20;
+
+/// Functions start at least at such addresses.
+const LEAST_ALIGN: usize = 16;
+/// Between functions: a trap, should anything ever get there.
+const PADDING: u8 = 0xcc;
+
+/// The function that a piece of code is of.
+pub type Owner = (Weak<ModuleInner>, u32);
 
 /// All code address space of an engine.
 #[derive(Debug, Default)]
@@ -67,32 +75,45 @@ impl CodeArena {
     ///
     /// # Errors
     /// If there is no memory for it.
-    pub fn place(
-        &self,
-        mut code: MachineCode,
-        function: Option<(std::sync::Weak<ModuleInner>, u32)>,
-    ) -> std::io::Result<usize> {
-        for reloc in &code.relocs {
-            let address = libcalls::address(&reloc.target.to_string())
-                .ok_or_else(|| std::io::Error::other(format!("this machine needs {:?}", reloc.target)))?;
-            let at = reloc.offset as usize;
-            let value = (address as u64).wrapping_add_signed(reloc.addend);
-            code.bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+    pub fn place(&self, code: MachineCode, function: Option<Owner>) -> std::io::Result<usize> {
+        Ok(self.place_all(vec![(code, function)])?[0])
+    }
+
+    /// Places several pieces of code at once, as [`CodeArena::place`] does one.
+    ///
+    /// # Errors
+    /// If there is no memory for them.
+    pub fn place_all(&self, mut pieces: Vec<(MachineCode, Option<Owner>)>) -> std::io::Result<Vec<usize>> {
+        let (mut image, mut offsets, mut align) = (Vec::new(), Vec::with_capacity(pieces.len()), LEAST_ALIGN);
+        for (code, _) in &mut pieces {
+            link(code)?;
+            align = align.max(code.align as usize);
+            image.resize(image.len().next_multiple_of(LEAST_ALIGN.max(code.align as usize)), PADDING);
+            offsets.push(image.len());
+            image.extend_from_slice(&code.bytes);
         }
         let mut chunks = self.chunks.lock().expect("no panic while it is held");
-        let start = self.reserve(&mut chunks, code.bytes.len(), code.align as usize)?;
-        let chunk = chunks.all.last().expect("just reserved in it");
-        chunk.reservation.write(start, &code.bytes)?;
-        let len = code.bytes.len();
-        registry::insert(Arc::new(CodeObject {
-            start,
-            len,
-            function,
-            traps: code.traps,
-            calls: code.calls,
-            entry: code.entry,
+        let base = self.reserve(&mut chunks, image.len(), align)?;
+        chunks.all.last().expect("just reserved in it").reservation.write(base, &image)?;
+        let starts: Vec<usize> = offsets.iter().map(|offset| base + offset).collect();
+        registry::insert(pieces.into_iter().zip(&starts).map(|((mut code, function), &start)| {
+            let len = std::mem::take(&mut code.bytes).len();
+            Arc::new(CodeObject { start, len, function, code })
         }));
-        Ok(start)
+        Ok(starts)
+    }
+
+    /// The code that was placed at `start`.
+    pub fn copy_of(&self, start: usize) -> Option<MachineCode> {
+        let object = registry::find(start).filter(|object| object.start == start)?;
+        let chunks = self.chunks.lock().expect("no panic while it is held");
+        let is_ours = chunks.all.iter().any(|c| (c.start..c.start + c.size).contains(&start));
+        is_ours.then(|| {
+            // SAFETY: the registry has it as a piece of one of our chunks, which stay mapped while we live, and code
+            // once placed does not change.
+            let bytes = unsafe { std::slice::from_raw_parts(start as *const u8, object.len) };
+            MachineCode { bytes: bytes.to_vec(), ..object.code.clone() }
+        })
     }
 
     /// Bytes of address space taken.
@@ -101,7 +122,6 @@ impl CodeArena {
     }
 
     fn reserve(&self, chunks: &mut Chunks, len: usize, align: usize) -> std::io::Result<usize> {
-        let align = align.max(16);
         let fits = chunks.all.last().map(|c| (c.start + chunks.used).next_multiple_of(align)).filter(|&at| {
             let c = chunks.all.last().expect("same as above");
             at + len <= c.start + c.size
@@ -123,6 +143,18 @@ impl CodeArena {
         chunks.used = 0;
         Ok(start)
     }
+}
+
+/// Writes the addresses into `code` that it asks for.
+fn link(code: &mut MachineCode) -> std::io::Result<()> {
+    for reloc in &code.relocs {
+        let address = libcalls::address(&reloc.target.to_string())
+            .ok_or_else(|| std::io::Error::other(format!("this machine needs {:?}", reloc.target)))?;
+        let at = reloc.offset as usize;
+        let value = (address as u64).wrapping_add_signed(reloc.addend);
+        code.bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+    }
+    Ok(())
 }
 
 impl Drop for CodeArena {

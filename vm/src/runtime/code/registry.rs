@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, RwLock, Weak};
 
-use wprof_jit::compile::{CallSite, Origin, TrapSite};
+use wprof_jit::compile::{MachineCode, Origin, TrapSite};
 
 use crate::module::ModuleInner;
 
@@ -21,26 +21,22 @@ pub struct CodeObject {
     pub len: usize,
     /// Its module and function index, if it is a wasm function's.
     pub function: Option<(Weak<ModuleInner>, u32)>,
-    /// Where it may trap, by pc relative to `start`.
-    pub traps: Vec<TrapSite>,
-    /// Where it calls, by return pc relative to `start`.
-    pub calls: Vec<CallSite>,
-    /// Where a frame is before the first instruction, if it is a wasm function's.
-    pub entry: Option<Origin>,
+    /// All but its bytes, which are at `start`; pcs are relative to that.
+    pub code: MachineCode,
 }
 
 impl CodeObject {
     /// The trap site at `pc`.
     pub fn trap_at(&self, pc: usize) -> Option<&TrapSite> {
         let pc = (pc - self.start) as u32;
-        self.traps.binary_search_by_key(&pc, |t| t.pc).ok().map(|i| &self.traps[i])
+        self.code.traps.binary_search_by_key(&pc, |t| t.pc).ok().map(|i| &self.code.traps[i])
     }
 
     /// The wasm instruction of the call that returns to `pc`.
     pub fn origin_of_return(&self, pc: usize) -> Option<Origin> {
         let pc = (pc - self.start) as u32;
-        let i = self.calls.binary_search_by_key(&pc, |c| c.return_pc).ok()?;
-        self.calls[i].origin
+        let i = self.code.calls.binary_search_by_key(&pc, |c| c.return_pc).ok()?;
+        self.code.calls[i].origin
     }
 
     /// The wasm instruction that `pc` belongs to, where that is not recorded exactly: that of the next site, or else
@@ -48,11 +44,11 @@ impl CodeObject {
     pub fn origin_near(&self, pc: usize) -> Option<Origin> {
         let pc = (pc - self.start) as u32;
         let call =
-            self.calls.iter().filter(|c| c.return_pc > pc).find_map(|c| Some((c.return_pc, c.origin?)));
-        let trap = self.traps.iter().filter(|t| t.pc >= pc).find_map(|t| Some((t.pc, t.origin?)));
+            self.code.calls.iter().filter(|c| c.return_pc > pc).find_map(|c| Some((c.return_pc, c.origin?)));
+        let trap = self.code.traps.iter().filter(|t| t.pc >= pc).find_map(|t| Some((t.pc, t.origin?)));
         let next = call.into_iter().chain(trap).min_by_key(|&(at, _)| at).map(|(_, origin)| origin);
-        next.or_else(|| self.calls.iter().rev().find_map(|c| c.origin))
-            .or_else(|| self.traps.iter().rev().find_map(|t| t.origin))
+        next.or_else(|| self.code.calls.iter().rev().find_map(|c| c.origin))
+            .or_else(|| self.code.traps.iter().rev().find_map(|t| t.origin))
     }
 }
 
@@ -93,9 +89,9 @@ pub fn is_code(pc: usize) -> bool {
     })
 }
 
-/// Makes a piece of code known. To be called before its address is published.
-pub fn insert(object: Arc<CodeObject>) {
-    OBJECTS.write().expect("no panic while it is held").insert(object.start, object);
+/// Makes pieces of code known. To be called before their addresses are published.
+pub fn insert(objects: impl Iterator<Item = Arc<CodeObject>>) {
+    OBJECTS.write().expect("no panic while it is held").extend(objects.map(|object| (object.start, object)));
 }
 
 /// Forgets all code in an extent.

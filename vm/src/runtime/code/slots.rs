@@ -23,12 +23,14 @@ unsafe impl Send for CodeSlots {}
 unsafe impl Sync for CodeSlots {}
 
 impl CodeSlots {
-    /// One row per function, all of them pointing to the stub that `stub` gives for their index.
+    /// One row per function, all of them pointing to the stub that `stub` gives for their index; at address `at`, if
+    /// it matters where.
     ///
     /// # Errors
-    /// If the system has no memory for it.
-    pub fn new(rows: usize, stub: impl Fn(u32) -> usize) -> std::io::Result<CodeSlots> {
-        let slots = CodeSlots { base: map(bytes(rows))?.cast(), rows };
+    /// If the system has no memory for it, or not there.
+    pub fn new(rows: usize, stub: impl Fn(u32) -> usize, at: Option<usize>) -> std::io::Result<CodeSlots> {
+        let base = at.map_or_else(|| map(bytes(rows)), |address| map_at(address, bytes(rows)))?;
+        let slots = CodeSlots { base: base.cast(), rows };
         for func in 0..rows as u32 {
             slots.publish(func, stub(func));
         }
@@ -68,6 +70,22 @@ fn map(size: usize) -> std::io::Result<*mut std::ffi::c_void> {
         mmap_anonymous(ptr::null_mut(), size, access, anywhere | low_addresses())
             .or_else(|_| mmap_anonymous(ptr::null_mut(), size, access, anywhere))
             .map_err(Into::into)
+    }
+}
+
+/// Zeroed memory at `address`, if nothing is there.
+fn map_at(address: usize, size: usize) -> std::io::Result<*mut std::ffi::c_void> {
+    let access = ProtFlags::READ | ProtFlags::WRITE;
+    let flags = MapFlags::PRIVATE | MapFlags::FIXED_NOREPLACE;
+    // SAFETY: a fresh mapping where nothing is disturbs nothing. A kernel that does not know the flag takes the address
+    // as a hint; then what it gave is given back.
+    unsafe {
+        let base = mmap_anonymous(ptr::without_provenance_mut(address), size, access, flags)?;
+        if base.addr() != address {
+            munmap(base, size)?;
+            return Err(std::io::Error::from(std::io::ErrorKind::AddrInUse));
+        }
+        Ok(base)
     }
 }
 

@@ -12,7 +12,7 @@ use super::arena::{CodeArena, CodeSpace};
 use crate::arch;
 
 /// Stubs per chunk.
-const CHUNK: u32 = 4096;
+const CHUNK: u32 = 1024;
 
 /// The stubs of an engine.
 #[derive(Debug)]

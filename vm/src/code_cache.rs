@@ -1,0 +1,137 @@
+//! Machine code kept on disk from one run to the next.
+//!
+//! One file per module and configuration, named by a hash of both, of the processor's features and of this very
+//! program: whatever could make the code differ gives another name. Content: SHA-256 of what follows, then a
+//! [`CachedModule`] in postcard.
+//! Invariant: what is not exactly what was stored is not used; a file is replaced at once, never changed.
+//!
+//! Whoever can write to the folder can run code as the user: it must belong to the user alone.
+
+use std::fs;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::SystemTime;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use wprof_jit::compile::MachineCode;
+
+/// Bytes that all files of a folder may take together; the oldest go first.
+const FOLDER_LIMIT: u64 = 1 << 30;
+const HASH: usize = 32;
+
+/// What is kept of a module.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct CachedModule {
+    /// Address of its code slots, which its code holds as constants.
+    pub slots: u64,
+    /// Engine-wide ids of its types, likewise.
+    pub type_ids: Vec<u32>,
+    /// The first counter that no function has.
+    pub next_counter: u32,
+    /// Its functions.
+    pub functions: Vec<CachedFunction>,
+    /// Trampolines for its types.
+    pub trampolines: Vec<CachedTrampoline>,
+}
+
+/// What is kept of a function.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct CachedFunction {
+    /// Function index.
+    pub func: u32,
+    /// Its first counter.
+    pub first_counter: u32,
+    /// How many it has.
+    pub counters: u32,
+    /// What its callers call.
+    pub code: MachineCode,
+}
+
+/// A trampoline.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct CachedTrampoline {
+    /// Index of its type in the module.
+    pub ty: u32,
+    /// From the host to wasm, or the other way.
+    pub is_entry: bool,
+    /// Its code.
+    pub code: MachineCode,
+}
+
+/// A folder with such files.
+#[derive(Debug)]
+pub struct CodeCache {
+    folder: PathBuf,
+    /// Hash of all that code depends on besides the module.
+    compiler: [u8; HASH],
+}
+
+impl CodeCache {
+    /// The cache in `folder`, which is made if need be; `None` if it cannot be, or others may write to it. `compiler`:
+    /// what code depends on besides the module.
+    pub fn open(folder: &Path, compiler: &str) -> Option<CodeCache> {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).ok()?;
+        let folder = folder.canonicalize().ok()?;
+        let found = fs::metadata(&folder).ok()?;
+        let is_private = found.uid() == rustix::process::geteuid().as_raw() && found.mode() & 0o022 == 0;
+        let program = fs::metadata(std::env::current_exe().ok()?).ok()?;
+        let changed = program.modified().ok()?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+        let version = format!("{} {} {changed:?} {compiler}", env!("CARGO_PKG_VERSION"), program.len());
+        is_private.then(|| CodeCache { folder, compiler: Sha256::digest(version).into() })
+    }
+
+    /// What is kept of the module with this hash.
+    pub fn load(&self, module: &[u8; HASH]) -> Option<CachedModule> {
+        let bytes = fs::read(self.path(module)).ok()?;
+        let (hash, content) = bytes.split_at_checked(HASH)?;
+        (Sha256::digest(content).as_slice() == hash).then(|| postcard::from_bytes(content).ok())?
+    }
+
+    /// Keeps `content` for the module with this hash.
+    ///
+    /// # Errors
+    /// If the system refuses; then what was there before stays.
+    pub fn store(&self, module: &[u8; HASH], content: &CachedModule) -> std::io::Result<()> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let mut bytes = vec![0; HASH];
+        bytes = postcard::to_extend(content, bytes).map_err(std::io::Error::other)?;
+        let hash = Sha256::digest(&bytes[HASH..]);
+        bytes[..HASH].copy_from_slice(&hash);
+        self.make_room(bytes.len() as u64);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let temporary = self.folder.join(format!("{}-{number}.tmp", std::process::id()));
+        let stored = fs::write(&temporary, bytes).and_then(|()| fs::rename(&temporary, self.path(module)));
+        if stored.is_err() {
+            // The first error is the one to report.
+            let _ = fs::remove_file(&temporary);
+        }
+        stored
+    }
+
+    fn path(&self, module: &[u8; HASH]) -> PathBuf {
+        let key = Sha256::new().chain_update(self.compiler).chain_update(module).finalize();
+        let name: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
+        self.folder.join(name)
+    }
+
+    /// Removes the oldest files until `bytes` more fit. Errors are left to the next time.
+    fn make_room(&self, bytes: u64) {
+        let Ok(entries) = fs::read_dir(&self.folder) else { return };
+        let file = |entry: fs::DirEntry| {
+            let found = entry.metadata().ok().filter(fs::Metadata::is_file)?;
+            Some((found.modified().ok()?, found.len(), entry.path()))
+        };
+        let mut files: Vec<_> = entries.flatten().filter_map(file).collect();
+        files.sort_unstable();
+        let mut total = files.iter().map(|file| file.1).fold(bytes, u64::saturating_add);
+        for (_, len, path) in files {
+            if total <= FOLDER_LIMIT {
+                return;
+            }
+            total -= len;
+            let _ = fs::remove_file(path);
+        }
+    }
+}

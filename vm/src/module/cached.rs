@@ -1,0 +1,117 @@
+//! A module's code on its way to the code cache and back.
+//!
+//! Code holds the address of its module's slots and the ids of its types as constants: kept code is used only where
+//! both are the same again.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+
+use hashbrown::{HashMap, HashSet};
+
+use super::ModuleInner;
+use super::code::Compiled;
+use crate::code_cache::{CachedFunction, CachedModule, CachedTrampoline};
+use crate::engine::no_code_memory;
+use crate::runtime::types::FuncTypeEntry;
+use crate::{Error, Module, Result};
+
+/// Code is stored again when one function in so many is new or better.
+const WORTHWHILE: u32 = 32;
+
+impl Module {
+    /// Stores the code that has been compiled so far in the engine's code cache, for the next time this module is
+    /// loaded; see [`Config::code_cache`](crate::Config::code_cache). Does nothing if there is no cache or little that it
+    /// does not have yet. Returns whether it stored something.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn update_code_cache(&self) -> Result<bool> {
+        let inner = self.inner();
+        let Some(cache) = inner.engine.code_cache() else { return Ok(false) };
+        let (functions, _) = self.compiled();
+        if inner.code.changes.swap(0, Ordering::Relaxed) <= functions as u32 / WORTHWHILE {
+            return Ok(false);
+        }
+        cache
+            .store(&self.hash(), &inner.snapshot())
+            .map_err(|e| Error::system("machine code not stored in the code cache", e))?;
+        Ok(true)
+    }
+}
+
+impl ModuleInner {
+    fn snapshot(&self) -> CachedModule {
+        // Held so that no counter is given out meanwhile.
+        let next_counter = self.code.compiling.lock().unwrap_or_else(PoisonError::into_inner);
+        let functions = self.code.functions.read().unwrap_or_else(PoisonError::into_inner);
+        let cached = |(&func, compiled): (&u32, &Compiled)| {
+            let Compiled { first_counter, counters, .. } = *compiled;
+            let code = self.code.arena.copy_of(compiled.address)?;
+            Some(CachedFunction { func, first_counter, counters, code })
+        };
+        let mut functions: Vec<_> = functions.iter().filter_map(cached).collect();
+        functions.sort_unstable_by_key(|function| function.func);
+        CachedModule {
+            slots: self.slots.address() as u64,
+            type_ids: self.type_ids.clone(),
+            next_counter: *next_counter,
+            functions,
+            trampolines: self.trampolines(),
+        }
+    }
+
+    fn trampolines(&self) -> Vec<CachedTrampoline> {
+        let entries = (0..).zip(&self.info.types).map(|(ty, of)| (ty, self.engine.types().entry(of)));
+        let pair = |(ty, entry): (u32, Arc<FuncTypeEntry>)| {
+            let of = |address: Option<&usize>, is_entry| {
+                let code = self.engine.trampoline_code(*address?)?;
+                Some(CachedTrampoline { ty, is_entry, code })
+            };
+            [of(entry.host_to_wasm.get(), true), of(entry.wasm_to_host.get(), false)]
+        };
+        entries.flat_map(pair).flatten().collect()
+    }
+
+    /// Places the code that was kept of this module, whose slots and types are where they were.
+    ///
+    /// # Errors
+    /// If there is no memory for it.
+    pub(super) fn restore(self: &Arc<Self>, cached: CachedModule) -> Result<()> {
+        let CachedModule { next_counter, functions, trampolines, .. } = cached;
+        let is_here = |func: u32| func >= self.info.imported_funcs && (func as usize) < self.info.funcs.len();
+        if u64::from(next_counter) > self.counter_capacity() || functions.iter().any(|f| !is_here(f.func)) {
+            return Ok(());
+        }
+        *self.code.compiling.lock().unwrap_or_else(PoisonError::into_inner) = next_counter;
+        self.restore_functions(functions)?;
+        let (types, wanted): (Vec<_>, Vec<_>) = trampolines
+            .into_iter()
+            .filter_map(|t| Some(((self.info.types.get(t.ty as usize)?, t.is_entry), t.code)))
+            .unzip();
+        let places = self.engine.place_trampolines(wanted)?;
+        for ((ty, is_entry), address) in types.into_iter().zip(places) {
+            let entry = self.engine.types().entry(ty);
+            let place = if is_entry { &entry.host_to_wasm } else { &entry.wasm_to_host };
+            place.get_or_init(|| address);
+        }
+        Ok(())
+    }
+
+    fn restore_functions(self: &Arc<Self>, functions: Vec<CachedFunction>) -> Result<()> {
+        let mut known = Vec::with_capacity(functions.len());
+        let mut pieces = Vec::with_capacity(functions.len());
+        for CachedFunction { func, first_counter, counters, code } in functions {
+            known.push((func, first_counter, counters));
+            pieces.push((code, Some((Arc::downgrade(self), func))));
+        }
+        let addresses = self.code.arena.place_all(pieces).map_err(no_code_memory)?;
+        let mut functions = self.code.functions.write().unwrap_or_else(PoisonError::into_inner);
+        for ((func, first_counter, counters), address) in known.into_iter().zip(addresses) {
+            let (plan, resumed, requested, requests) = (None, HashMap::new(), HashSet::new(), 0);
+            let compiled = Compiled { address, first_counter, counters, plan, resumed, requested, requests };
+            functions.insert(func, compiled);
+            self.slots.publish(func, address);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,146 @@
+//! The code cache: code of an earlier run behaves as if compiled now, and nothing else is ever used.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use wprof::*;
+
+type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
+
+/// Sums `host.double` of 1 to n by an indirect call, then divides by zero if asked to.
+const PROGRAM: &str = r#"(module
+    (type $unary (func (param i32) (result i32)))
+    (import "host" "double" (func $double (type $unary)))
+    (table funcref (elem $double $half))
+    (func $half (type $unary) (i32.div_s (local.get 0) (i32.const 2)))
+    (func $round (param f64) (result f64) (f64.nearest (local.get 0)))
+    (func (export "run") (param $n i32) (param $divisor i32) (result i32) (local $sum i32)
+        (loop $again
+            (local.set $sum (i32.add (local.get $sum)
+                (call_indirect (type $unary) (local.get $n) (i32.and (local.get $n) (i32.const 1)))))
+            (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
+        (drop (call $round (f64.convert_i32_s (local.get $sum))))
+        (i32.div_s (local.get $sum) (local.get $divisor))))"#;
+
+/// All that a program shows of itself: its result, or why it trapped and where; and its profile.
+type Seen = (std::result::Result<i32, String>, Option<profiler::Profile>);
+
+fn load(config: &Config) -> Result<Module> {
+    Module::new(&Engine::new(config)?, PROGRAM)
+}
+
+fn run(module: &Module, divisor: i32) -> Result<Seen> {
+    let engine = module.engine();
+    let mut linker = Linker::new(engine);
+    linker.func_wrap("host", "double", |x: i32| x * 2)?;
+    let mut store = Store::new(engine, ());
+    let instance = linker.instantiate(&mut store, module)?;
+    let run = instance.get_typed_func::<(i32, i32), i32>(&mut store, "run")?;
+    let result = run
+        .call(&mut store, (1001, divisor))
+        .map_err(|e| format!("{e}\n{}", e.backtrace().expect("of wasm code")));
+    // An engine that does not profile gives none.
+    Ok((result, instance.profile(&store).ok()))
+}
+
+fn configs(folder: &Path) -> Vec<Config> {
+    let mut all = Vec::new();
+    for profiling in [ProfilingConfig::Off, ProfilingConfig::Exact(Collect::Edges)] {
+        for strategy in [Strategy::Tiered, Strategy::Optimized, Strategy::Baseline] {
+            let mut config = Config::new();
+            config.profiling(profiling).strategy(strategy).promote_after(100).background_compilation(false);
+            config.code_cache(folder.join("code"));
+            all.push(config);
+        }
+    }
+    all
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder.join("code")).expect("the cache makes its folder");
+    entries.map(|entry| entry.expect("readable").path()).collect()
+}
+
+#[test]
+fn kept_code_does_what_it_did() -> Outcome {
+    let folder = tempfile::tempdir()?;
+    for (round, config) in configs(folder.path()).iter().enumerate() {
+        let module = load(config)?;
+        assert_eq!(module.compiled().0, 0);
+        let first = [run(&module, 7)?, run(&module, 0)?];
+        assert!(first[1].0.as_ref().is_err_and(|text| text.contains("divide by zero")), "{first:?}");
+        assert!(module.update_code_cache()?);
+        assert!(!module.update_code_cache()?, "nothing is new");
+        assert_eq!(files(folder.path()).len(), round + 1, "one file a configuration");
+        drop(module);
+
+        let module = load(config)?;
+        assert_eq!(module.compiled().0, 3, "all that ran is there");
+        assert_eq!([run(&module, 7)?, run(&module, 0)?], first);
+        assert!(!module.update_code_cache()?);
+    }
+    Ok(())
+}
+
+#[test]
+fn code_is_not_used_beside_the_module_that_it_was_made_for() -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let config = &configs(folder.path())[0];
+    let module = load(config)?;
+    let seen = run(&module, 7)?;
+    module.update_code_cache()?;
+    let other = load(config)?;
+    assert_eq!(other.compiled().0, 0, "its slots are still taken");
+    assert_eq!(run(&other, 7)?, seen);
+    Ok(())
+}
+
+#[test]
+fn damaged_code_is_not_used() -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let config = &configs(folder.path())[0];
+    let module = load(config)?;
+    let seen = run(&module, 7)?;
+    module.update_code_cache()?;
+    drop(module);
+    let path = &files(folder.path())[0];
+    let content = fs::read(path)?;
+    for at in (0..content.len()).step_by(content.len() / 40) {
+        let mut damaged = content.clone();
+        damaged[at] ^= 1;
+        fs::write(path, damaged)?;
+        assert_eq!(load(config)?.compiled().0, 0, "byte {at}");
+        fs::write(path, &content[..at])?;
+        assert_eq!(load(config)?.compiled().0, 0, "cut at byte {at}");
+    }
+    let module = load(config)?;
+    assert_eq!(run(&module, 7)?, seen);
+    assert!(module.update_code_cache()?);
+    assert_eq!(fs::read(path)?.len(), content.len());
+    Ok(())
+}
+
+#[test]
+fn a_folder_that_others_may_write_to_is_not_used() -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let config = &configs(folder.path())[0];
+    fs::create_dir(folder.path().join("code"))?;
+    fs::set_permissions(folder.path().join("code"), fs::Permissions::from_mode(0o777))?;
+    let module = load(config)?;
+    assert!(run(&module, 7)?.0.is_ok());
+    assert!(!module.update_code_cache()?);
+    assert!(files(folder.path()).is_empty());
+    Ok(())
+}
+
+#[test]
+fn a_full_disk_leaves_what_was_there() -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let config = &configs(folder.path())[0];
+    let module = load(config)?;
+    assert!(run(&module, 7)?.0.is_ok());
+    fs::remove_dir(folder.path().join("code"))?;
+    assert!(module.update_code_cache().is_err());
+    Ok(())
+}
