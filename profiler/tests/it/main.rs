@@ -10,6 +10,7 @@ mod depth_first;
 mod dominators;
 mod edge_profile;
 mod edge_weights;
+mod event_plan;
 mod file;
 mod json;
 mod loops;
