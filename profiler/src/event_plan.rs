@@ -53,8 +53,9 @@ pub struct EventPlan {
     /// What crossing an edge adds, ascending by edge. Zeros are left out. The closing edge stands for an
     /// amount that is added at entry.
     pub increments: Vec<(EdgeId, i64)>,
-    /// By real block: what to add to the counter while control is at its start, frames further out being
-    /// exact or having their own corrections added too.
+    /// By real block: what to add to the counter while control is at its start. The corrections of frames
+    /// further out come on top, unless their calls are exact; a frame whose block is in `around` needs
+    /// none during the call. A frame that is thrown away leaves its correction to be added for good.
     pub queries: Vec<i64>,
     /// Blocks that had to be exact and are not, ascending, with their query increment: it is added before
     /// the call and subtracted after it.
@@ -106,13 +107,15 @@ impl EventPlan {
     }
 
     /// The greatest distance between the counter and the truth at the start of any block, on account of
-    /// this frame. As queries it is taken modulo 2^64: it bounds a count whose sums fit 63 bits.
+    /// this frame. It can exceed [`longest_acyclic`], as the tree may follow edges backwards. Queries are
+    /// taken modulo 2^64: it is a bound if the sums along the tree fit 63 bits.
     pub fn max_correction(&self) -> u64 {
         self.queries.iter().map(|query| query.unsigned_abs()).max().unwrap_or(0)
     }
 
     /// What the plan costs in the run that `counts` describes: places in the code that update the counter,
-    /// and updates executed. A call with an update around it has two.
+    /// and updates executed. A call with an update around it has two. Blocks in which a frame ended count
+    /// as if they had been left.
     pub fn cost(&self, counts: &EdgeCounts) -> CounterCost {
         let crossed = |edge: EdgeId| match edge.index() {
             closing if closing == counts.edges.len() => counts.entries,

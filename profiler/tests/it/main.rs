@@ -11,6 +11,7 @@ mod dominators;
 mod edge_profile;
 mod edge_weights;
 mod event_plan;
+mod event_walk;
 mod file;
 mod json;
 mod loops;
