@@ -10,6 +10,8 @@ mod depth_first;
 mod dominators;
 mod edge_profile;
 mod edge_weights;
+mod event_plan;
+mod event_walk;
 mod file;
 mod json;
 mod loops;
