@@ -3,6 +3,7 @@
 //! ```text
 //! bytes -> module::parse -> ModuleInfo
 //!       -> cfg::build    -> Cfg          one function, basic blocks over its bytecode
+//!       -> plan          -> FunctionPlan what is counted where
 //!       -> graph         -> BlockGraph   copies of blocks, wires with probes
 //!       -> translate     -> CLIF
 //!       -> compile       -> machine code with its trap sites and call sites
@@ -19,6 +20,7 @@ mod error;
 pub mod graph;
 pub mod limits;
 pub mod module;
+pub mod plan;
 mod translate;
 
 pub use error::CompileError;

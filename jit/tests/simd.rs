@@ -6,7 +6,8 @@
 use std::sync::Arc;
 
 use wprof_jit::abi::VmLayout;
-use wprof_jit::compile::{Compiler, CompilerOptions, FunctionPlan, Instrumentation, ModuleEnv, Tier};
+use wprof_jit::compile::{Compiler, CompilerOptions, ModuleEnv, Tier};
+use wprof_jit::plan::{Collection, FunctionPlan, Instrumentation};
 use wprof_jit::module;
 
 /// An operator's visitor and the number of its operands.

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use wprof_jit::abi::VmLayout;
-use wprof_jit::compile::{Compiler, CompilerOptions, FunctionPlan, Instrumentation, ModuleEnv, Tier};
+use wprof_jit::compile::{Compiler, CompilerOptions, ModuleEnv, Tier};
+use wprof_jit::plan::{Collection, FunctionPlan, Instrumentation};
 use wprof_jit::{cfg, module};
 
 /// Compiles every function of a text module in every instrumentation; gives the CFGs as text.

@@ -2,9 +2,12 @@
 
 use std::path::PathBuf;
 
-use wprof_jit::compile::{CompilerOptions, Instrumentation, MemoryStyle};
+use wprof_jit::abi::store_context::EVENT_KINDS;
+use wprof_jit::compile::{CompilerOptions, MemoryStyle};
+use wprof_jit::events::EventModel;
+use wprof_jit::plan::{Collection, Counting, Instrumentation};
 
-use crate::StoreLimits;
+use crate::{Error, ErrorKind, Result, StoreLimits};
 
 /// What is collected by an exact profile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -63,6 +66,9 @@ pub struct Config {
     pub(crate) strategy: Strategy,
     pub(crate) background_compilation: bool,
     pub(crate) code_cache: Option<PathBuf>,
+    pub(crate) events: Vec<EventModel>,
+    pub(crate) counting: Counting,
+    pub(crate) budget: Option<String>,
 }
 
 impl Default for Config {
@@ -83,12 +89,35 @@ impl Config {
             strategy: Strategy::default(),
             background_compilation: true,
             code_cache: None,
+            events: Vec::new(),
+            counting: Counting::default(),
+            budget: None,
         }
     }
 
     /// Whether and what to profile (default: off).
     pub fn profiling(&mut self, profiling: ProfilingConfig) -> &mut Self {
         self.profiling = profiling;
+        self
+    }
+
+    /// Kinds of events that are counted in all wasm code of a store (default: none): see
+    /// [`Store::event_count`](crate::Store::event_count). At most 16.
+    pub fn count_events(&mut self, kinds: impl IntoIterator<Item = EventModel>) -> &mut Self {
+        self.events = kinds.into_iter().collect();
+        self
+    }
+
+    /// How events are counted (default: with the fewest increments).
+    pub fn event_counting(&mut self, counting: Counting) -> &mut Self {
+        self.counting = counting;
+        self
+    }
+
+    /// The kind of events, one of those that are counted, of which a store has a budget (default: none): see
+    /// [`Store::set_budget`](crate::Store::set_budget).
+    pub fn budget(&mut self, kind: impl Into<String>) -> &mut Self {
+        self.budget = Some(kind.into());
         self
     }
 
@@ -178,8 +207,39 @@ impl Config {
     }
 
     pub(crate) fn compiler_options(&self) -> CompilerOptions {
-        let polls = self.polls || self.profiling != ProfilingConfig::Off;
-        CompilerOptions { polls, ..self.compiler.clone() }
+        let is_profiled = self.profiling != ProfilingConfig::Off;
+        let polls = self.polls || is_profiled;
+        let precise = is_profiled || !self.events.is_empty();
+        CompilerOptions { polls, precise, metered: self.metered(), ..self.compiler.clone() }
+    }
+
+    /// What is collected of all functions.
+    ///
+    /// # Errors
+    /// If there are too many kinds of events, two of one name, or the budget is of none of them.
+    pub(crate) fn collection(&self) -> Result<Collection> {
+        let names: Vec<&str> = self.events.iter().map(|model| model.name.as_str()).collect();
+        let twice = (1..names.len()).find(|&i| names[..i].contains(&names[i]));
+        let wrong = |message: String| Err(Error::new(ErrorKind::Limit, message));
+        if names.len() > EVENT_KINDS as usize {
+            return wrong(format!("{} kinds of events: at most {EVENT_KINDS} can be counted", names.len()));
+        }
+        if let Some(i) = twice {
+            return wrong(format!("two kinds of events are called `{}`", names[i]));
+        }
+        if let Some(budget) = &self.budget
+            && self.metered().is_none()
+        {
+            return wrong(format!("the budget is of `{budget}`, which is not counted: add it to the events"));
+        }
+        let counters = self.profiling.instrumentation();
+        let (events, counting, metered) = (self.events.clone(), self.counting, self.metered());
+        Ok(Collection { counters, events, counting, metered })
+    }
+
+    fn metered(&self) -> Option<u32> {
+        let budget = self.budget.as_ref()?;
+        self.events.iter().position(|model| model.name == *budget).map(|index| index as u32)
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use wprof_jit::compile::{Compiler, MachineCode};
+use wprof_jit::plan::Collection;
 
 use crate::arch;
 use crate::background::Background;
@@ -20,6 +21,7 @@ pub struct Engine(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     config: Config,
+    collection: Collection,
     compiler: Compiler,
     space: Arc<CodeSpace>,
     stubs: Stubs,
@@ -47,6 +49,7 @@ impl Engine {
     /// If the machine is not supported, or refuses memory for code.
     pub fn new(config: &Config) -> Result<Engine> {
         signals::install();
+        let collection = config.collection()?;
         let compiler = Compiler::new(config.compiler_options())?;
         let space = Arc::new(CodeSpace::default());
         let trampolines = CodeArena::new(space.clone());
@@ -55,11 +58,12 @@ impl Engine {
         let types = TypeRegistry::default();
         let background = config.background_compilation.then(Background::default);
         let code_cache = config.code_cache.as_ref().and_then(|folder| {
-            let how = format!("{} {:?} {:?}", compiler.fingerprint(), config.profiling, config.strategy);
+            let how = format!("{} {collection:?} {:?}", compiler.fingerprint(), config.strategy);
             CodeCache::open(folder, &how)
         });
         Ok(Engine(Arc::new(Inner {
             config: config.clone(),
+            collection,
             compiler,
             space,
             stubs,
@@ -87,6 +91,11 @@ impl Engine {
     /// Whether both are the same engine.
     pub fn same(a: &Engine, b: &Engine) -> bool {
         Arc::ptr_eq(&a.0, &b.0)
+    }
+
+    /// What is collected of all functions.
+    pub(crate) fn collection(&self) -> &Collection {
+        &self.0.collection
     }
 
     pub(crate) fn compiler(&self) -> &Compiler {

@@ -32,6 +32,7 @@ mod code_cache;
 mod config;
 mod engine;
 mod error;
+mod events;
 mod externals;
 mod externref;
 mod func;
@@ -58,6 +59,7 @@ pub use caller::Caller;
 pub use config::{Collect, Config, ProfilingConfig, Strategy};
 pub use engine::Engine;
 pub use error::{Error, ErrorKind, Exit, Result};
+pub use events::{OutOfBudget, event_count, event_counts};
 pub use externals::Extern;
 pub use externref::ExternRef;
 pub use func::{Func, IntoFunc, TypedFunc, WasmParams, WasmResults, WasmRet, WasmTy};
@@ -75,4 +77,6 @@ pub use types::{
     ExportType, ExternType, FuncType, GlobalType, ImportType, MemoryType, RefType, TableType, ValType,
 };
 pub use values::{Ref, Val};
+pub use wprof_jit::events::EventModel;
+pub use wprof_jit::plan::Counting;
 pub use wprof_profiler as profiler;

@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use wprof_jit::cfg::{Block, Cfg, End, Target, ops_executed};
-use wprof_jit::compile::{FunctionPlan, Origin, Plan};
+use wprof_jit::compile::Origin;
+use wprof_jit::plan::{FunctionPlan, Plan};
 use wprof_profiler::{
     BlockId, BlockProfile, CodeRange, CodeStats, CounterCost, EdgeCounts, EdgeId, EdgeKind, EdgePlan,
     EdgeProfile, FigureKind, FunctionProfile, HostCalls, Profile, UnfinishedExit, propagate,

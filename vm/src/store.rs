@@ -22,7 +22,12 @@ pub struct Store<T: 'static> {
 pub struct StoreInner<T: 'static> {
     pub(crate) opaque: StoreOpaque,
     pub(crate) data: T,
+    /// Gives more of the budget when it is used up: gets the data and how much is left.
+    pub(crate) on_out_of_budget: Option<Box<AskEmbedder<T>>>,
 }
+
+/// See [`Store::on_out_of_budget`].
+pub(crate) type AskEmbedder<T> = dyn FnMut(&mut T, i64) -> Option<u64> + Send + Sync;
 
 impl<T: 'static> Store<T> {
     /// An empty store.
@@ -38,7 +43,8 @@ impl<T: 'static> Store<T> {
     /// # Errors
     /// If the system has no memory for it.
     pub fn try_new(engine: &Engine, data: T) -> Result<Store<T>> {
-        Ok(Store { inner: Box::new(StoreInner { opaque: StoreOpaque::new(engine)?, data }) })
+        let opaque = StoreOpaque::new(engine)?;
+        Ok(Store { inner: Box::new(StoreInner { opaque, data, on_out_of_budget: None }) })
     }
 
     /// The embedder's data.

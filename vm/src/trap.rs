@@ -35,6 +35,9 @@ pub enum Trap {
     /// The embedder asked for it, through an [`InterruptHandle`](crate::InterruptHandle).
     #[error("wasm trap: interrupt")]
     Interrupt,
+    /// More events happened than the budget allowed: see [`Store::set_budget`](crate::Store::set_budget).
+    #[error("wasm trap: out of budget")]
+    OutOfBudget,
     /// A null reference where none is allowed.
     #[error("wasm trap: null reference")]
     NullReference,

@@ -7,7 +7,8 @@ use clap::{Args, ValueEnum};
 use wprof::Module;
 use wprof_jit::abi::VmLayout;
 use wprof_jit::cfg::{self, Cfg};
-use wprof_jit::compile::{Compiler, CompilerOptions, Instrumentation, ModuleEnv, plan};
+use wprof_jit::compile::{Compiler, CompilerOptions, ModuleEnv};
+use wprof_jit::plan::{Instrumentation, plan};
 use wprof_jit::graph::BlockGraph;
 
 use super::run::ProfileArgs;

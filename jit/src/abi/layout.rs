@@ -45,8 +45,12 @@ pub mod store_context {
     /// Pointer to the transfer buffer, which has room for [`TRANSFER_VALUES`] values. A frame that goes on in another
     /// version of its function leaves its locals and then its operand stack there.
     pub const TRANSFER: i32 = 16;
+    /// Counters of events, `u64` each, by kind. That of a metered kind lies below zero by what is left of the budget.
+    pub const EVENTS: i32 = 24;
+    /// How many kinds of events there can be.
+    pub const EVENT_KINDS: u32 = 16;
     /// Size.
-    pub const SIZE: u32 = 24;
+    pub const SIZE: u32 = 24 + 8 * EVENT_KINDS;
     /// Frames with more locals and operands than this stay in the version they are in.
     pub const TRANSFER_VALUES: u32 = 4096;
 }

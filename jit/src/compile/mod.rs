@@ -5,19 +5,20 @@ mod machine_code;
 mod origins;
 mod trampoline;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
 use cranelift_codegen::Context;
 use cranelift_codegen::isa::OwnedTargetIsa;
 use cranelift_frontend::FunctionBuilderContext;
 use wasmparser::FuncType;
-use wprof_profiler as profiler;
 
 use crate::CompileError;
 use crate::abi::VmLayout;
 use crate::cfg::Cfg;
+use crate::events::EventModel;
 use crate::graph::BlockGraph;
 use crate::module::ModuleInfo;
+use crate::plan::FunctionPlan;
 pub(crate) use machine_code::VMCTX_SLOT;
 pub use machine_code::{CallSite, MachineCode, Origin, Reloc, TrapSite};
 pub(crate) use origins::Origins;
@@ -52,9 +53,13 @@ pub struct CompilerOptions {
     pub memory: MemoryStyle,
     /// Guard heap and table accesses against speculative out-of-bounds reads.
     pub spectre_guards: bool,
-    /// Poll for interruption at function entries and loop headers, and let the stack overflow at entries only: then
-    /// every stop is at a known instruction, as exact profiles need.
+    /// Poll for interruption at function entries and loop headers.
     pub polls: bool,
+    /// Stop at known instructions only, as exact counts need: stacks overflow at entries, and every access has a trap
+    /// site of its own. Frames hold their vmctx.
+    pub precise: bool,
+    /// The kind of events of which there is a budget.
+    pub metered: Option<u32>,
     /// Make every NaN that arithmetic yields the canonical one.
     pub canonical_nans: bool,
     /// Run Cranelift's verifier on everything (slow; tests do).
@@ -69,6 +74,8 @@ impl Default for CompilerOptions {
             memory: MemoryStyle::default(),
             spectre_guards: true,
             polls: false,
+            precise: false,
+            metered: None,
             canonical_nans: false,
             verify: cfg!(debug_assertions),
             hot: 1000,
@@ -85,46 +92,10 @@ pub struct ModuleEnv<'a> {
     pub layout: &'a VmLayout,
     /// Engine-wide id of each type of `info.types`.
     pub type_ids: &'a [u32],
+    /// Kinds of events that are counted, by number.
+    pub events: &'a [EventModel],
     /// Address of the module's code slots: one `abi::code_slots` row per function index.
     pub slots: u64,
-}
-
-/// What is counted by a version of a function.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Instrumentation {
-    /// Nothing.
-    Off,
-    /// Edges, by counters on the chords of a maximum spanning tree (Ball & Larus 1994, section 3.2).
-    Chords,
-    /// Blocks, each by its own counter: the simple way, for comparison.
-    Blocks,
-    /// Edges, each by its own counter: the simplest way, the oracle of [`Instrumentation::Chords`].
-    Edges,
-}
-
-/// Which counters mean what in one compiled function.
-#[derive(Clone, Debug)]
-pub enum Plan {
-    /// No counters.
-    Off,
-    /// Counter k of the function counts chord k of the plan.
-    Chords(profiler::EdgePlan),
-    /// Counter k of the function counts block k of the CFG.
-    Blocks,
-    /// Counter k of the function counts edge k of the CFG.
-    Edges,
-}
-
-impl Plan {
-    /// Number of counters.
-    pub fn counters(&self, cfg: &Cfg) -> u32 {
-        match self {
-            Plan::Off => 0,
-            Plan::Chords(plan) => plan.counted.len() as u32,
-            Plan::Blocks => cfg.blocks.len() as u32,
-            Plan::Edges => cfg.blocks.iter().map(|b| b.edges.len() as u32).sum(),
-        }
-    }
 }
 
 /// How much is done for the code.
@@ -134,43 +105,6 @@ pub enum Tier {
     Baseline,
     /// Optimised.
     Optimized,
-}
-
-/// What all versions of a function share: its blocks, and how to read its counters.
-#[derive(Clone, Debug)]
-pub struct FunctionPlan {
-    /// The function's blocks.
-    pub cfg: Arc<Cfg>,
-    /// What its counters count.
-    pub plan: Plan,
-    /// Index of its first counter in the instance's counter array.
-    pub first_counter: u32,
-}
-
-impl FunctionPlan {
-    /// Plans function `func` with `instrumentation`; its counters start at index `first_counter`.
-    ///
-    /// # Errors
-    /// If the function exceeds a limit.
-    pub fn new(
-        info: &ModuleInfo,
-        func: u32,
-        instrumentation: Instrumentation,
-        first_counter: u32,
-    ) -> Result<FunctionPlan, CompileError> {
-        let cfg = Arc::new(crate::cfg::build(info, func)?);
-        let plan = plan(&cfg, instrumentation);
-        Ok(FunctionPlan { cfg, plan, first_counter })
-    }
-
-    /// How many counters it takes from `first_counter` on: the plan's, and one for heat.
-    pub fn counters(&self) -> u32 {
-        self.plan.counters(&self.cfg) + 1
-    }
-
-    fn heat_counter(&self) -> u32 {
-        self.first_counter + self.plan.counters(&self.cfg)
-    }
 }
 
 /// The code generator, shared by all threads of an engine.
@@ -256,7 +190,10 @@ impl Compiler {
     }
 
     fn version(&self, plan: &FunctionPlan) -> BlockGraph {
-        let mut graph = BlockGraph::instrumented(&plan.cfg, &plan.plan, plan.first_counter);
+        let mut graph = plan.graph();
+        if let Some(kind) = self.options.metered {
+            graph.add_budget(&plan.cfg, kind);
+        }
         if self.options.polls {
             graph.add_polls(&plan.cfg);
         }
@@ -333,18 +270,5 @@ impl Compiler {
     /// If Cranelift refuses the signature.
     pub fn wasm_to_host(&self, ty: &FuncType) -> Result<MachineCode, CompileError> {
         trampoline::wasm_to_host(&*self.fast, ty)
-    }
-}
-
-/// The plan of a function's counters under `instrumentation`, with static weights.
-pub fn plan(cfg: &Cfg, instrumentation: Instrumentation) -> Plan {
-    match instrumentation {
-        Instrumentation::Off => Plan::Off,
-        Instrumentation::Blocks => Plan::Blocks,
-        Instrumentation::Edges => Plan::Edges,
-        Instrumentation::Chords => {
-            let shape = cfg.shape();
-            Plan::Chords(profiler::EdgePlan::new(&shape, &profiler::EdgeWeights::estimate(&shape)))
-        }
     }
 }

@@ -8,6 +8,8 @@ fn probes(f: &mut fmt::Formatter<'_>, probes: &Probes) -> fmt::Result {
     for probe in probes {
         match probe {
             Probe::Count(counter) => write!(f, " count[{counter}]")?,
+            Probe::Event { kind, amount } => write!(f, " events[{kind}]{amount:+}")?,
+            Probe::Budget(kind) => write!(f, " budget[{kind}]")?,
             Probe::Poll => f.write_str(" poll")?,
             Probe::Heat(counter) => write!(f, " heat[{counter}]")?,
         }
@@ -24,6 +26,11 @@ impl fmt::Display for BlockGraph {
             write!(f, "node{index} = block{}", node.block)?;
             probes(f, &node.probes)?;
             writeln!(f)?;
+            for (offset, inner) in &node.inner {
+                write!(f, "    at {offset:#x}")?;
+                probes(f, inner)?;
+                writeln!(f)?;
+            }
             for (edge, wire) in node.wires.iter().enumerate() {
                 write!(f, "    edge {edge} -> ")?;
                 match wire.to {

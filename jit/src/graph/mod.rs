@@ -9,13 +9,22 @@ mod dump;
 use smallvec::SmallVec;
 
 use crate::cfg::{Cfg, Target};
-use crate::compile::Plan;
+use crate::plan::Plan;
 
 /// Something that a version of a function does besides what the wasm code says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Probe {
     /// Add one to a counter of the instance.
     Count(u32),
+    /// Add to a counter of the store's events.
+    Event {
+        /// Which one.
+        kind: u32,
+        /// How much, modulo 2^64.
+        amount: i64,
+    },
+    /// Stop, or let the host decide, if there are more events of the kind than the budget allows.
+    Budget(u32),
     /// Let the host interrupt.
     Poll,
     /// Add one to a counter of the instance and, when it is high enough, ask for a better version; at a loop header,
@@ -42,8 +51,21 @@ pub struct Node {
     pub block: u32,
     /// What entering it does, before its first instruction.
     pub probes: Probes,
+    /// What is done inside it: before the instruction at a byte of the module, or at its end. Ascending.
+    pub inner: Vec<(u32, Probes)>,
     /// Copies of the block's edges, in their order.
     pub wires: SmallVec<[Wire; 2]>,
+}
+
+impl Node {
+    /// Adds a probe before the instruction at byte `offset` of the module, behind those that are there.
+    pub fn add_inner(&mut self, offset: u32, probe: Probe) {
+        let at = self.inner.partition_point(|&(there, _)| there < offset);
+        match self.inner.get_mut(at) {
+            Some((there, probes)) if *there == offset => probes.push(probe),
+            _ => self.inner.insert(at, (offset, Probes::from_slice(&[probe]))),
+        }
+    }
 }
 
 /// A graph of copies of one function's blocks. Node 0 is where it is entered.
@@ -64,6 +86,7 @@ impl BlockGraph {
         let node = |(block, index): (&crate::cfg::Block, u32)| Node {
             block: index,
             probes: Probes::new(),
+            inner: Vec::new(),
             wires: block
                 .edges
                 .iter()
@@ -99,6 +122,15 @@ impl BlockGraph {
             }
         }
         graph
+    }
+
+    /// Adds checks of the budget of events of `kind` at the function's entry and at every loop header.
+    pub fn add_budget(&mut self, cfg: &Cfg, kind: u32) {
+        for (index, node) in self.nodes.iter_mut().enumerate() {
+            if index == 0 || cfg.blocks[node.block as usize].is_loop_header {
+                node.probes.push(Probe::Budget(kind));
+            }
+        }
     }
 
     /// Adds a poll at the function's entry and at every loop header, so that every run of machine code polls after

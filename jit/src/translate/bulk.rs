@@ -32,6 +32,19 @@ impl Translator<'_> {
         true
     }
 
+    /// Whether the length of a bulk operation is an i64.
+    pub(super) fn is_length_64(&self, op: &Operator<'_>) -> bool {
+        match *op {
+            Operator::MemoryCopy { dst_mem, src_mem } => self.is_memory64(dst_mem) && self.is_memory64(src_mem),
+            Operator::TableCopy { dst_table, src_table } => {
+                self.is_table64(dst_table) && self.is_table64(src_table)
+            }
+            Operator::MemoryFill { mem } | Operator::MemoryGrow { mem } => self.is_memory64(mem),
+            Operator::TableFill { table } | Operator::TableGrow { table } => self.is_table64(table),
+            _ => false,
+        }
+    }
+
     fn is_memory64(&self, index: u32) -> bool {
         self.env.info.memories[index as usize].memory64
     }

@@ -41,7 +41,7 @@ impl Translator<'_> {
                 self.tail_call(last, &node.wires[0].probes);
             }
             End::Trap => {
-                if self.options.polls {
+                if self.options.precise {
                     // Else Cranelift lets the branch that leads here trap instead: the frame would seem to stop there.
                     self.builder.ins().sequence_point();
                 }

@@ -51,7 +51,7 @@ pub(crate) fn translate(
     func.signature = if graph.resumes { resume_signature(ty) } else { wasm_signature(ty) };
     func.name = ir::UserFuncName::user(0, cfg.func);
     let mut translator = Translator::new(env, options, isa, cfg, graph, FunctionBuilder::new(func, context));
-    if options.polls {
+    if options.precise {
         translator.enter_visibly();
     }
     match graph.resumes {
@@ -181,8 +181,12 @@ impl<'a> Translator<'a> {
         self.probes(&node.probes);
         let mut operators = Operators::new(self.env.info, block.start, block.limit);
         let mut last = None;
+        let mut inner = node.inner.iter().peekable();
         while let Some((op, at)) = operators.next()? {
             self.at(at);
+            if let Some((_, probes)) = inner.next_if(|(offset, _)| *offset == at) {
+                self.probes(probes);
+            }
             if at == block.end {
                 last = Some(op);
                 break;
@@ -190,6 +194,9 @@ impl<'a> Translator<'a> {
             self.operator(&op, at as usize)?;
         }
         self.at(block.end);
+        for (_, probes) in inner {
+            self.probes(probes);
+        }
         self.end_of_node(index, last.as_ref());
         Ok(())
     }
@@ -203,7 +210,7 @@ impl<'a> Translator<'a> {
     /// The trap code of an access that is translated now. Where frames must be seen to stop at the right instruction it
     /// is the access's own.
     fn access_code(&mut self, code: TrapCode) -> ir::TrapCode {
-        if self.options.polls { self.origins.access(code) } else { code.to_clif() }
+        if self.options.precise { self.origins.access(code) } else { code.to_clif() }
     }
 
     /// One wire of those that lead to node `to` is translated.
@@ -216,6 +223,7 @@ impl<'a> Translator<'a> {
     }
 
     fn operator(&mut self, op: &Operator<'_>, at: usize) -> Result<()> {
+        self.count_length(op);
         let done = crate::cfg::is_structure(op)
             || self.variable(op)
             || self.numeric(op)

@@ -1,13 +1,17 @@
 //! Probes: what a version of a function does besides the wasm code.
 
+use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
     InstBuilder, MemFlagsData, StackSlotData, StackSlotKey, StackSlotKind, Value, types,
 };
 
+use wasmparser::Operator;
+
 use super::Translator;
 use super::region::Region;
-use crate::abi::{TrapCode, vmctx};
+use crate::abi::{Builtin, TrapCode, store_context, vmctx};
 use crate::compile::VMCTX_SLOT;
+use crate::events::is_dynamic;
 use crate::graph::{Probe, Probes};
 
 impl Translator<'_> {
@@ -17,6 +21,8 @@ impl Translator<'_> {
                 Probe::Count(counter) => {
                     self.count(counter);
                 }
+                Probe::Event { kind, amount } => self.add_events(kind, amount),
+                Probe::Budget(kind) => self.check_budget(kind),
                 Probe::Poll => self.poll(),
                 Probe::Heat(counter) => self.heat(counter),
             }
@@ -34,6 +40,69 @@ impl Translator<'_> {
         let new = self.builder.ins().iadd(old, one);
         self.builder.ins().store(flags, new, self.vmctx, offset);
         new
+    }
+
+    /// One add to memory, in the store's context.
+    fn add_events(&mut self, kind: u32, amount: i64) {
+        let amount = self.builder.ins().iconst(types::I64, amount);
+        self.add_event_value(kind, amount);
+    }
+
+    fn add_event_value(&mut self, kind: u32, amount: Value) {
+        let (flags, context, offset) = self.event_counter(kind);
+        let old = self.builder.ins().load(types::I64, flags, context, offset);
+        let new = self.builder.ins().iadd(old, amount);
+        self.builder.ins().store(flags, new, context, offset);
+    }
+
+    fn event_counter(&mut self, kind: u32) -> (MemFlagsData, Value, i32) {
+        let region = self.regions.get(Region::Counters, self.builder.func);
+        let flags = MemFlagsData::trusted().with_alias_region(Some(region));
+        let context = self.load_constant(types::I64, self.vmctx, vmctx::STORE);
+        (flags, context, store_context::EVENTS + 8 * kind as i32)
+    }
+
+    /// A metered counter is negative as long as there is budget left.
+    fn check_budget(&mut self, kind: u32) {
+        let (flags, context, offset) = self.event_counter(kind);
+        let counter = self.builder.ins().load(types::I64, flags, context, offset);
+        let (exhausted, go_on) = (self.builder.create_block(), self.builder.create_block());
+        let is_over = self.builder.ins().icmp_imm_s(IntCC::SignedGreaterThan, counter, 0);
+        self.builder.ins().brif(is_over, exhausted, &[], go_on, &[]);
+        self.builder.seal_block(exhausted);
+        self.builder.set_cold_block(exhausted);
+        self.builder.switch_to_block(exhausted);
+        let status = self.builtin(Builtin::OutOfBudget, &[]);
+        self.builder.ins().trapnz(status, TrapCode::Host.to_clif());
+        self.builder.ins().jump(go_on, &[]);
+        self.builder.seal_block(go_on);
+        self.builder.switch_to_block(go_on);
+    }
+
+    /// Counts the units of a bulk operation's length, the operand on top, where they are events.
+    pub(super) fn count_length(&mut self, op: &Operator<'_>) {
+        if self.env.events.is_empty() || !is_dynamic(op) {
+            return;
+        }
+        for (kind, model) in (0..).zip(self.env.events) {
+            let per_unit = model.per_unit(op);
+            if per_unit == 0 {
+                continue;
+            }
+            let is_64 = self.is_length_64(op);
+            let length = self.top(1)[0];
+            let length = self.extend_index(length, is_64);
+            let length = match is_64 {
+                // As Wasmtime's fuel, and no sensible length is longer.
+                true => {
+                    let most = self.builder.ins().iconst(types::I64, i64::MAX);
+                    self.builder.ins().umin(length, most)
+                }
+                false => length,
+            };
+            let events = self.builder.ins().imul_imm_s(length, per_unit as i64);
+            self.add_event_value(kind, events);
+        }
     }
 
     /// Reads the poll byte; the read faults when the store has been interrupted. Atomic, since a loop without stores

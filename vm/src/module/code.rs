@@ -8,14 +8,15 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use hashbrown::{HashMap, HashSet};
 use wprof_jit::CompileError;
-use wprof_jit::compile::{FunctionPlan, Instrumentation, MachineCode, ModuleEnv, Tier};
+use wprof_jit::compile::{MachineCode, ModuleEnv, Tier};
+use wprof_jit::plan::FunctionPlan;
 
 use super::ModuleInner;
 use crate::background::Job;
 use crate::engine::no_code_memory;
 use crate::runtime::code::CodeArena;
 use crate::runtime::vmctx;
-use crate::{Engine, ProfilingConfig, Result, Strategy};
+use crate::{Engine, Error, ErrorKind, ProfilingConfig, Result, Strategy};
 
 /// How often a loop asks for promotion before it gets a version that resumes right there. Until then it gets one that
 /// resumes at the outermost loop around it: better code, if the program comes there.
@@ -108,11 +109,11 @@ impl ModuleInner {
             return Ok(address);
         }
         let first_counter = *next_counter;
-        let plan = FunctionPlan::new(&self.info, func, self.instrumentation(), first_counter)?;
+        let plan = FunctionPlan::new(&self.info, func, self.engine.collection(), first_counter)?;
         let counters = plan.counters();
         *next_counter = self.counters_after(func, first_counter, counters)?;
         let address = self.place(func, self.engine.compiler().function(&self.env(), &plan, tier)?)?;
-        let plan = (self.instrumentation() != Instrumentation::Off).then(|| Arc::new(plan));
+        let plan = (!self.engine.collection().is_off()).then(|| Arc::new(plan));
         let compiled = Compiled {
             address,
             first_counter,
@@ -190,7 +191,7 @@ impl ModuleInner {
 
     /// How to read the counters of each compiled function, by ascending function index; nothing when not profiling.
     pub(crate) fn plans(&self) -> Vec<(u32, Arc<FunctionPlan>)> {
-        if self.instrumentation() == Instrumentation::Off {
+        if self.engine.collection().is_off() {
             return Vec::new();
         }
         let functions = self.code.functions.read().unwrap_or_else(PoisonError::into_inner);
@@ -198,6 +199,33 @@ impl ModuleInner {
         drop(functions);
         compiled.sort_unstable();
         compiled.into_iter().filter_map(|func| Some((func, self.plan_of(func)?))).collect()
+    }
+
+    /// What a frame of `func` that stopped at the instruction at byte `offset` of `block` has to add to the counter of
+    /// each kind of events.
+    ///
+    /// # Errors
+    /// If the function exceeds a limit.
+    pub(crate) fn event_corrections(&self, func: u32, place: (u32, u32)) -> Result<Vec<i64>> {
+        let plan = match self.plan_of(func) {
+            Some(plan) => plan,
+            None => Arc::new(FunctionPlan::new(&self.info, func, self.engine.collection(), 0)?),
+        };
+        let models = &self.engine.collection().events;
+        let Some(events) = &plan.events else { return Ok(Vec::new()) };
+        Ok(events.corrections(&self.info, &plan.cfg, models, place)?)
+    }
+
+    /// The same, given only the offset.
+    ///
+    /// # Errors
+    /// As there, or if there is no code at the offset.
+    pub(crate) fn event_corrections_at(&self, func: u32, offset: u32) -> Result<Vec<i64>> {
+        let cfg = wprof_jit::cfg::build(&self.info, func)?;
+        let block = cfg.block_at(offset).ok_or_else(|| {
+            Error::new(ErrorKind::Type, format_args!("function {func} has no live code at byte {offset:#x}"))
+        })?;
+        self.event_corrections(func, (block, offset))
     }
 
     /// How many counters an instance has room for.
@@ -211,10 +239,6 @@ impl ModuleInner {
         }
     }
 
-    fn instrumentation(&self) -> Instrumentation {
-        self.engine.config().profiling.instrumentation()
-    }
-
     /// The plan of a function that has been compiled.
     fn plan_of(&self, func: u32) -> Option<Arc<FunctionPlan>> {
         let (plan, first_counter) = {
@@ -223,7 +247,7 @@ impl ModuleInner {
             (compiled.plan.clone(), compiled.first_counter)
         };
         plan.or_else(|| {
-            FunctionPlan::new(&self.info, func, self.instrumentation(), first_counter).ok().map(Arc::new)
+            FunctionPlan::new(&self.info, func, self.engine.collection(), first_counter).ok().map(Arc::new)
         })
     }
 
@@ -233,7 +257,8 @@ impl ModuleInner {
 
     fn env(&self) -> ModuleEnv<'_> {
         let slots = self.slots.address() as u64;
-        ModuleEnv { info: &self.info, layout: &self.layout, type_ids: &self.type_ids, slots }
+        let events = &self.engine.collection().events;
+        ModuleEnv { info: &self.info, layout: &self.layout, type_ids: &self.type_ids, events, slots }
     }
 
     fn counters_after(&self, func: u32, first: u32, count: u32) -> Result<u32> {

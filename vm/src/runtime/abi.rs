@@ -87,6 +87,8 @@ pub struct VmStoreContext {
     pub stack_limit: usize,
     pub exit_fp: usize,
     pub transfer: *mut VmValue,
+    /// Counters of events, by kind.
+    pub events: [i64; abi::store_context::EVENT_KINDS as usize],
     /// The store, as the innermost code that holds it exclusively lent it to wasm. Not read by machine code.
     pub store: *mut StoreOpaque,
     /// Code that traps with `TrapCode::Host`; read by `arch::lazy_common`.
@@ -170,6 +172,7 @@ mod tests {
             stack_limit = abi::store_context::STACK_LIMIT,
             exit_fp = abi::store_context::EXIT_FP,
             transfer = abi::store_context::TRANSFER,
+            events = abi::store_context::EVENTS,
             store = abi::store_context::SIZE,
         });
         check!(VmActivation {

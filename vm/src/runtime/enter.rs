@@ -146,6 +146,9 @@ unsafe fn call_wasm(
 /// The error of a trap.
 fn trap_error(store: &mut StoreOpaque, record: TrapRecord) -> Error {
     store.count_unfinished(&record);
+    if let Err(error) = store.settle_events(&record) {
+        return error;
+    }
     let backtrace = WasmBacktrace::new(frames::of_trap(&record));
     let error = match record.code.map(Trap::from_code) {
         None => Trap::StackOverflow.into(),

@@ -59,5 +59,5 @@ pub fn live() -> Vec<Frame> {
 
 fn add_live(limit: usize, frames: &mut Vec<Frame>) {
     // SAFETY: this is host code.
-    unsafe { walk::live(limit, |frame| frames.extend(of_return(frame.pc))) };
+    unsafe { walk::live(limit, |frame, _| frames.extend(of_return(frame.pc))) };
 }

@@ -18,6 +18,7 @@ pub mod bulk;
 pub mod code;
 pub mod const_eval;
 pub mod enter;
+pub mod events;
 pub mod externs;
 pub mod frames;
 pub mod host;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::abi::{VmFuncRef, VmMemory, VmStoreContext, VmTable, VmValue};
+use super::events::Events;
 use super::externs::ExternArena;
 use super::host::AnyHostContext;
 use super::instance::InstanceData;
@@ -87,6 +88,7 @@ pub struct StoreOpaque {
     pub pending: Option<Pending>,
     /// How many entries into this store's wasm code have not returned.
     pub depth: usize,
+    pub events: Events,
 }
 
 // SAFETY: all pointers lead to memory that the store owns, and machine code runs on the thread that has the store
@@ -109,10 +111,11 @@ impl StoreOpaque {
             stack_limit: 0,
             exit_fp: 0,
             transfer: transfer.address(),
+            events: Default::default(),
             store: ptr::null_mut(),
             raise: engine.raise(),
         };
-        Ok(StoreOpaque {
+        let mut store = StoreOpaque {
             id: StoreId(NEXT.fetch_add(1, Ordering::Relaxed)),
             engine: engine.clone(),
             context: NonNull::from(Box::leak(Box::new(context))),
@@ -127,7 +130,10 @@ impl StoreOpaque {
             externs: ExternArena::default(),
             pending: None,
             depth: 0,
-        })
+            events: Events::default(),
+        };
+        store.start_metering();
+        Ok(store)
     }
 
     /// Its engine.

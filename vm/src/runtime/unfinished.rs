@@ -38,7 +38,7 @@ impl StoreOpaque {
     pub fn live_unfinished(&self, index: u32) -> Unfinished {
         let mut all = Vec::new();
         // SAFETY: a reference to a store is only held by host code.
-        unsafe { walk::live(usize::MAX, |frame| all.push(frame)) };
+        unsafe { walk::live(usize::MAX, |frame, _| all.push(frame)) };
         let mut live = Unfinished::default();
         for (raw, count) in tally(all.into_iter()) {
             if let Some(frame) = frames::of_return(raw.pc)

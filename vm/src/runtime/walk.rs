@@ -6,7 +6,7 @@
 
 use std::ptr;
 
-use super::abi::VmContext;
+use super::abi::{VmContext, VmStoreContext};
 use super::activation::{self, Activation, RawFrame};
 use super::code::registry::{self, CodeObject};
 
@@ -42,11 +42,12 @@ pub unsafe fn vmctx(code: Option<&CodeObject>, fp: usize) -> *const VmContext {
 }
 
 /// The callers among this thread's live wasm frames, innermost first, up to `limit`; not those of the newest
-/// activation that wasm code, rather than the host, is running in.
+/// activation that wasm code, rather than the host, is running in. Each comes with the context of the store that was
+/// entered.
 ///
 /// # Safety
 /// The thread is in host code, entered from wasm in the proper way, or by none.
-pub unsafe fn live(limit: usize, mut visit: impl FnMut(RawFrame)) {
+pub unsafe fn live(limit: usize, mut visit: impl FnMut(RawFrame, *const VmStoreContext)) {
     let mut left = limit;
     let mut activation = activation::newest();
     // SAFETY: activations on the chain are live frames' locals.
@@ -58,7 +59,7 @@ pub unsafe fn live(limit: usize, mut visit: impl FnMut(RawFrame)) {
                 return;
             }
             left -= 1;
-            visit(frame);
+            visit(frame, current.context);
         }
         activation = current.previous;
     }

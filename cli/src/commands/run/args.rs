@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use wprof::{Collect, ProfilingConfig};
-use wprof_jit::compile::Instrumentation;
+use wprof_jit::plan::Instrumentation;
 
 use crate::sizes;
 

@@ -1,0 +1,175 @@
+//! Where a function counts its events, and what a frame that stops in it has to correct.
+//!
+//! Source: Ball, *Efficiently Counting Program Events with Support for On-line Queries*, TOPLAS 1994; the plans are
+//! [`EventPlan`]s of the function's [`SplitCfg`].
+
+use wasmparser::BinaryReaderError;
+use wprof_profiler::{BlockId, EdgeId, EdgeWeights, EventPlan, EventTree, longest_acyclic};
+
+use super::split::{Place, SplitCfg};
+use super::{Collection, Counting};
+use crate::cfg::{Cfg, Operators};
+use crate::events::EventModel;
+use crate::graph::{BlockGraph, Probe};
+use crate::module::ModuleInfo;
+
+/// The events of one function.
+#[derive(Clone, Debug)]
+pub struct FunctionEvents {
+    /// The graph that the plans are of.
+    pub split: SplitCfg,
+    /// By kind.
+    pub plans: Vec<EventPlan>,
+    /// The greatest number of events of the metered kind between two checks of its budget; 0 without one.
+    pub longest: u64,
+}
+
+impl FunctionEvents {
+    /// Plans the kinds of events of `collection`.
+    ///
+    /// # Errors
+    /// If the bytes are not those that were validated.
+    pub fn new(
+        info: &ModuleInfo,
+        cfg: &Cfg,
+        collection: &Collection,
+    ) -> Result<FunctionEvents, BinaryReaderError> {
+        let split = SplitCfg::new(info, cfg)?;
+        let events = edge_events(info, cfg, &split, &collection.events)?;
+        let plans = match collection.counting {
+            Counting::PerBlock => events.iter().map(|e| EventPlan::per_block(&split.shape, e)).collect(),
+            Counting::Chords => {
+                let tree = tree(cfg, &split, collection.metered.is_some());
+                events.iter().map(|e| tree.plan(e)).collect()
+            }
+        };
+        let longest = collection.metered.map_or(0, |kind| longest_acyclic(&split.shape, &events[kind as usize]));
+        Ok(FunctionEvents { split, plans, longest })
+    }
+
+    /// Adds the updates of the counters to a graph that has each block once.
+    pub fn add_probes(&self, graph: &mut BlockGraph) {
+        for (plan, kind) in self.plans.iter().zip(0..) {
+            for &(edge, amount) in &plan.increments {
+                self.add_increment(graph, edge, Probe::Event { kind, amount });
+            }
+            for &(part, amount) in &plan.around {
+                // The edge before the part is its call's, and its only one.
+                let call = self.split.shape.in_edges(part)[0];
+                let Place::Call { block, call, next } = self.split.places[call.index()] else { continue };
+                let node = &mut graph.nodes[block as usize];
+                node.add_inner(call, Probe::Event { kind, amount });
+                node.add_inner(next, Probe::Event { kind, amount: amount.wrapping_neg() });
+            }
+            for &(part, amount) in &plan.ends {
+                for &edge in self.split.shape.out_edges(part) {
+                    self.add_increment(graph, edge, Probe::Event { kind, amount });
+                }
+            }
+        }
+    }
+
+    fn add_increment(&self, graph: &mut BlockGraph, edge: EdgeId, probe: Probe) {
+        match self.split.places.get(edge.index()) {
+            // The closing edge: at entry, before anything else.
+            None => graph.nodes[0].probes.insert(0, probe),
+            Some(&Place::Edge { block, edge }) => {
+                graph.nodes[block as usize].wires[edge as usize].probes.push(probe);
+            }
+            Some(&Place::Call { block, call, .. }) => graph.nodes[block as usize].add_inner(call, probe),
+        }
+    }
+
+    /// What to add to each counter for a frame that stopped at the instruction at byte `offset` of `block`, the one at
+    /// `offset` having begun: by kind, modulo 2^64. An offset before the block means that nothing of it was begun.
+    ///
+    /// # Errors
+    /// If the bytes are not those that were validated.
+    pub fn corrections(
+        &self,
+        info: &ModuleInfo,
+        cfg: &Cfg,
+        models: &[EventModel],
+        (block, offset): (u32, u32),
+    ) -> Result<Vec<i64>, BinaryReaderError> {
+        let position = self.split.position(block, offset);
+        let part = BlockId(position.part);
+        let mut sums: Vec<i64> = self
+            .plans
+            .iter()
+            // What stands around the call has been added before it.
+            .map(|plan| match position.at_call && plan.around.iter().any(|&(at, _)| at == part) {
+                true => 0,
+                false => plan.queries[part.index()],
+            })
+            .collect();
+        if !position.at_call {
+            let start = self.split.parts[part.index()].start;
+            let mut operators = Operators::new(info, start, cfg.blocks[block as usize].limit);
+            while let Some((op, at)) = operators.next()?
+                && at <= offset
+            {
+                for (sum, model) in sums.iter_mut().zip(models) {
+                    *sum = sum.wrapping_add_unsigned(model.cost(&op));
+                }
+            }
+        }
+        Ok(sums)
+    }
+}
+
+/// The tree of a function's plans. Metered, the counters are exact at calls and wherever the budget is checked.
+fn tree(cfg: &Cfg, split: &SplitCfg, is_metered: bool) -> EventTree {
+    let weights = EdgeWeights::estimate(&split.shape);
+    if !is_metered {
+        return EventTree::new(&split.shape, &weights, &[]);
+    }
+    let parts = (0..).zip(&split.parts);
+    let behind_calls: Vec<BlockId> =
+        parts.filter(|(_, part)| part.call.is_some()).map(|(index, _)| BlockId(index + 1)).collect();
+    let checked = (0..).zip(&cfg.blocks).filter(|(index, block)| *index == 0 || block.is_loop_header);
+    let checked: Vec<BlockId> =
+        checked.map(|(index, _): (usize, _)| BlockId(split.first_part[index])).collect();
+    EventTree::with_exact(&split.shape, &weights, &behind_calls, &checked)
+}
+
+/// By kind, by edge, the closing edge last.
+fn edge_events(
+    info: &ModuleInfo,
+    cfg: &Cfg,
+    split: &SplitCfg,
+    models: &[EventModel],
+) -> Result<Vec<Vec<u64>>, BinaryReaderError> {
+    let parts = part_events(info, cfg, split, models)?;
+    let edge = |model: usize, edge: EdgeId| {
+        let ends = split.shape.edge(edge);
+        // Parts are in bytecode order.
+        let is_back = ends.to <= ends.from;
+        parts[ends.from.index()][model] + if is_back { models[model].back_edge } else { 0 }
+    };
+    let of_model = |model: usize| {
+        split.shape.edges().map(|e| edge(model, e)).chain([models[model].entry]).collect()
+    };
+    Ok((0..models.len()).map(of_model).collect())
+}
+
+/// By part, by kind.
+fn part_events(
+    info: &ModuleInfo,
+    cfg: &Cfg,
+    split: &SplitCfg,
+    models: &[EventModel],
+) -> Result<Vec<Vec<u64>>, BinaryReaderError> {
+    let mut all = vec![vec![0; models.len()]; split.parts.len()];
+    for (block, &first) in cfg.blocks.iter().zip(&split.first_part) {
+        let mut part = first as usize;
+        let mut operators = Operators::new(info, block.start, block.limit);
+        while let Some((op, at)) = operators.next()? {
+            for (sum, model) in all[part].iter_mut().zip(models) {
+                *sum += model.cost(&op);
+            }
+            part += usize::from(split.parts[part].call == Some(at));
+        }
+    }
+    Ok(all)
+}

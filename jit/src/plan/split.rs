@@ -1,0 +1,135 @@
+//! The CFG with its blocks split at calls: the graph on which events are counted and traces are taken.
+//!
+//! A block with n calls becomes n + 1 *parts*, with an edge for each call from the part that ends with it to the part
+//! that goes on when it has returned. Tail calls end blocks anyway. The edge of a call is crossed before anything of
+//! the call can trap, and before the callee runs.
+
+use wasmparser::{BinaryReaderError, Operator};
+use wprof_profiler as profiler;
+
+use crate::cfg::{Cfg, Operators, Target};
+use crate::module::ModuleInfo;
+
+/// A stretch of a block without calls but for its last instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// The block.
+    pub block: u32,
+    /// Byte offset in the module of its first instruction.
+    pub start: u32,
+    /// Byte offset of the call that ends it; `None` for the last part of a block.
+    pub call: Option<u32>,
+}
+
+/// Where the code for an edge goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// On an edge of a block, by its number there.
+    Edge {
+        /// The block.
+        block: u32,
+        /// Which of its edges.
+        edge: u32,
+    },
+    /// Before a call, the instruction at byte `call`, behind which byte `next` follows.
+    Call {
+        /// The block.
+        block: u32,
+        /// Where the call is.
+        call: u32,
+        /// Where the instruction behind it is.
+        next: u32,
+    },
+}
+
+/// A CFG split at calls.
+#[derive(Clone, Debug)]
+pub struct SplitCfg {
+    /// The graph. Vertices are parts, in bytecode order.
+    pub shape: profiler::Cfg,
+    /// By vertex.
+    pub parts: Vec<Part>,
+    /// By edge.
+    pub places: Vec<Place>,
+    /// By block: its first part.
+    pub first_part: Vec<u32>,
+}
+
+impl SplitCfg {
+    /// Splits the blocks of `cfg`.
+    ///
+    /// # Errors
+    /// If the bytes are not those that were validated.
+    pub fn new(info: &ModuleInfo, cfg: &Cfg) -> Result<SplitCfg, BinaryReaderError> {
+        let mut parts = Vec::with_capacity(cfg.blocks.len());
+        let mut first_part = Vec::with_capacity(cfg.blocks.len());
+        let mut next_of_part = Vec::with_capacity(cfg.blocks.len());
+        for (block, index) in cfg.blocks.iter().zip(0..) {
+            first_part.push(parts.len() as u32);
+            let mut part = Part { block: index, start: block.start, call: None };
+            let mut operators = Operators::new(info, block.start, block.limit);
+            let mut next = operators.next()?;
+            while let Some((op, at)) = next {
+                next = operators.next()?;
+                if matches!(op, Operator::Call { .. } | Operator::CallIndirect { .. }) {
+                    let behind = next.as_ref().map_or(block.limit, |&(_, at)| at);
+                    parts.push(Part { call: Some(at), ..part });
+                    next_of_part.push(behind);
+                    part.start = behind;
+                }
+            }
+            parts.push(part);
+            next_of_part.push(block.limit);
+        }
+        let (pairs, places) = edges(cfg, &parts, &next_of_part, &first_part);
+        let shape = profiler::Cfg::from_pairs(parts.len() as u32, &pairs).expect("edges lead to parts or the exit");
+        Ok(SplitCfg { shape, parts, places, first_part })
+    }
+
+    /// Where a frame is that stopped at the instruction at byte `offset` of `block`: its part, and the byte from which on
+    /// instructions of the part were begun (those up to `offset`); a frame at a call has crossed the call's edge, so that
+    /// nothing of the next part was begun. An offset before the block means that nothing of it was begun.
+    pub fn position(&self, block: u32, offset: u32) -> Position {
+        let mut part = self.first_part[block as usize];
+        while let Some(call) = self.parts[part as usize].call
+            && call <= offset
+        {
+            part += 1;
+            if call == offset {
+                return Position { part, at_call: true };
+            }
+        }
+        Position { part, at_call: false }
+    }
+}
+
+/// Where a frame is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// The part.
+    pub part: u32,
+    /// Whether it is in the call before the part.
+    pub at_call: bool,
+}
+
+/// The ends and places of all edges. Edges of the blocks keep their order.
+fn edges(cfg: &Cfg, parts: &[Part], next: &[u32], first_part: &[u32]) -> (Vec<(u32, u32)>, Vec<Place>) {
+    let exit = parts.len() as u32;
+    let (mut pairs, mut places) = (Vec::new(), Vec::new());
+    for (part, index) in parts.iter().zip(0..) {
+        if let Some(call) = part.call {
+            pairs.push((index, index + 1));
+            places.push(Place::Call { block: part.block, call, next: next[index as usize] });
+            continue;
+        }
+        for (edge, number) in cfg.blocks[part.block as usize].edges.iter().zip(0..) {
+            let to = match edge.target {
+                Target::Block(to) => first_part[to as usize],
+                Target::Exit => exit,
+            };
+            pairs.push((index, to));
+            places.push(Place::Edge { block: part.block, edge: number });
+        }
+    }
+    (pairs, places)
+}

@@ -1,0 +1,140 @@
+//! Counts of events, exact at every moment at which the host runs, and budgets of them.
+
+use std::fmt;
+use std::ptr::NonNull;
+
+use crate::runtime::store::StoreOpaque;
+use crate::store::StoreInner;
+use crate::{AsContext, AsContextMut, Engine, Error, ErrorKind, Instance, Result, Store};
+
+/// What is added to the message of [`Trap::OutOfBudget`](crate::Trap::OutOfBudget): what ran out, and how far the
+/// program had got beyond it when it was stopped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutOfBudget {
+    /// The kind of events.
+    pub kind: String,
+    /// How many more than the budget allowed.
+    pub overdraft: u64,
+}
+
+impl fmt::Display for OutOfBudget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "budget of {} overdrawn by {}", self.kind, self.overdraft)
+    }
+}
+
+impl<T: 'static> Store<T> {
+    /// How many events of `kind` have happened in wasm code of this store. Exact, also while a host function runs, after
+    /// a trap and after an exit.
+    ///
+    /// # Errors
+    /// If the engine does not count them: see [`Config::count_events`](crate::Config::count_events).
+    pub fn event_count(&self, kind: &str) -> Result<u64> {
+        event_count(self, kind)
+    }
+
+    /// All counts, in the order of the configuration.
+    ///
+    /// # Errors
+    /// If a function on the stack cannot be planned again.
+    pub fn event_counts(&self) -> Result<Vec<(String, u64)>> {
+        event_counts(self)
+    }
+
+    /// Lets `more` events of `kind` happen from now on. The program is stopped at the first function entry or loop header
+    /// at which more have happened, with [`Trap::OutOfBudget`](crate::Trap::OutOfBudget); the same program with the same
+    /// input always stops at the same place.
+    ///
+    /// # Errors
+    /// If there is no budget of this kind: see [`Config::budget`](crate::Config::budget).
+    pub fn set_budget(&mut self, kind: &str, more: u64) -> Result<()> {
+        let kind = metered(self.engine(), kind)?;
+        self.as_context_mut().0.opaque.set_budget(kind, more);
+        Ok(())
+    }
+
+    /// How much is left of the budget of `kind`; negative by the overdraft.
+    ///
+    /// # Errors
+    /// As [`Store::set_budget`].
+    pub fn budget_left(&self, kind: &str) -> Result<i64> {
+        let kind = metered(self.engine(), kind)?;
+        Ok(self.as_context().0.opaque.budget_left(kind))
+    }
+
+    /// What happens when the budget is used up: `ask` gives how much there is from now on, and the program goes on, or
+    /// `None`, and it is stopped.
+    pub fn on_out_of_budget(&mut self, ask: impl FnMut(&mut T, i64) -> Option<u64> + Send + Sync + 'static) {
+        let inner = self.as_context_mut().0;
+        inner.on_out_of_budget = Some(Box::new(ask));
+        inner.opaque.events.on_out_of_budget = Some(ask_embedder::<T>);
+    }
+}
+
+/// How many events of `kind` have happened; for host functions, which have a [`Caller`](crate::Caller).
+///
+/// # Errors
+/// As [`Store::event_count`].
+pub fn event_count(store: impl AsContext, kind: &str) -> Result<u64> {
+    let store = &store.as_context().0.opaque;
+    store.event_count(index(store.engine(), kind)?)
+}
+
+/// All counts; as [`Store::event_counts`].
+///
+/// # Errors
+/// As there.
+pub fn event_counts(store: impl AsContext) -> Result<Vec<(String, u64)>> {
+    let store = &store.as_context().0.opaque;
+    let kinds = (0..).zip(&store.engine().collection().events);
+    kinds.map(|(kind, model)| Ok((model.name.clone(), store.event_count(kind)?))).collect()
+}
+
+impl Instance {
+    /// What a frame that stands at the instruction at byte `offset` of the module, in function `func`, adds to the counter
+    /// of each kind: exact count = counter + corrections of all frames. Modulo 2^64.
+    ///
+    /// # Errors
+    /// If there is no such instruction, or the engine counts no events.
+    pub fn query(&self, store: impl AsContext, func: u32, offset: u32) -> Result<Vec<i64>> {
+        let store = &store.as_context().0.opaque;
+        let module = store.instances[store.index(self.0) as usize].module.inner();
+        let info = module.info();
+        if func < info.imported_funcs || func as usize >= info.funcs.len() {
+            return Err(Error::new(ErrorKind::Type, format_args!("the module defines no function {func}")));
+        }
+        module.event_corrections_at(func, offset)
+    }
+}
+
+fn index(engine: &Engine, kind: &str) -> Result<u32> {
+    let kinds = &engine.collection().events;
+    let position = kinds.iter().position(|model| model.name == kind);
+    position.map(|index| index as u32).ok_or_else(|| {
+        let message = format!("events called `{kind}` are not counted: name them in Config::count_events");
+        Error::new(ErrorKind::Type, message)
+    })
+}
+
+fn metered(engine: &Engine, kind: &str) -> Result<u32> {
+    let kind_index = index(engine, kind)?;
+    if engine.collection().metered == Some(kind_index) {
+        return Ok(kind_index);
+    }
+    Err(Error::new(ErrorKind::Type, format_args!("there is no budget of `{kind}`: name it in Config::budget")))
+}
+
+/// Asks the closure of a store that has one.
+///
+/// # Safety
+/// `store` is that of a `StoreInner<T>`, which nothing else uses meanwhile.
+#[expect(unsafe_code, reason = "the runtime knows stores without their type only")]
+unsafe fn ask_embedder<T: 'static>(store: NonNull<StoreOpaque>) -> Option<u64> {
+    // SAFETY: as required above; `StoreInner` begins with its `StoreOpaque`.
+    let store = unsafe { &mut *store.cast::<StoreInner<T>>().as_ptr() };
+    let left = store.opaque.engine().collection().metered.map_or(0, |kind| store.opaque.budget_left(kind));
+    let mut ask = store.on_out_of_budget.take()?;
+    let more = ask(&mut store.data, left);
+    store.on_out_of_budget = Some(ask);
+    more
+}
