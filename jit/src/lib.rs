@@ -17,6 +17,7 @@ pub mod abi;
 pub mod cfg;
 pub mod compile;
 mod error;
+pub mod events;
 pub mod graph;
 pub mod limits;
 pub mod module;

@@ -12,3 +12,10 @@ pub const MAX_STACK_CELLS: usize = 16_000_000;
 
 /// Largest offset from the vmctx that machine code uses (a signed 32-bit displacement).
 pub const MAX_VMCTX_OFFSET: u64 = i32::MAX as u64;
+
+/// Largest cost of an instruction, entry, back edge or unit in a kind of event. A function of 4 GiB still has less
+/// than 2^64 events.
+pub const MAX_EVENT_COST: u64 = u32::MAX as u64;
+
+/// Rules in one table of a user's kind of event; there are fewer opcodes.
+pub const MAX_EVENT_RULES: usize = 1000;

@@ -7,5 +7,5 @@ pub mod program;
 pub mod settings;
 mod wasi;
 
-pub use program::{Outcome, Program, Times, run};
+pub use program::{Fuel, Outcome, Program, Times, fuel, run};
 pub use settings::{Settings, Startup};

@@ -6,13 +6,15 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use wasmtime::Result;
 use wasmtime::error::Context;
-use wprof_peers::{Outcome, Program, Settings, Startup, Times, run};
+use wprof_peers::{Fuel, Outcome, Program, Settings, Startup, Times, fuel, run};
 
 #[derive(Parser)]
 #[command(about = "Runs a WASI program in Wasmtime, for comparison with wprof")]
 enum Command {
     /// Run a program; its output and exit code are passed on, 134 stands for a trap.
     Run(Run),
+    /// Run a program and print the fuel that it consumed, at the default costs, to standard error.
+    Fuel(World),
     /// Compile a program for `run --precompiled`.
     Compile {
         #[command(flatten)]
@@ -30,15 +32,22 @@ struct Run {
     settings: Settings,
     #[command(flatten)]
     startup: Startup,
+    /// Print the time of each phase to standard error.
+    #[arg(long)]
+    times: bool,
+    #[command(flatten)]
+    world: World,
+}
+
+/// The program, and what it sees.
+#[derive(Args)]
+struct World {
     /// A folder that the program may use, and the name that it sees: HOST[::GUEST].
     #[arg(long = "dir", value_name = "HOST[::GUEST]", value_parser = parse_dir)]
     dirs: Vec<(PathBuf, String)>,
     /// A variable of the program's environment.
     #[arg(long = "env", value_name = "KEY=VALUE", value_parser = parse_variable)]
     env: Vec<(String, String)>,
-    /// Print the time of each phase to standard error.
-    #[arg(long)]
-    times: bool,
     /// The module and its arguments; all that follows the module is the program's own.
     #[arg(value_name = "FILE [ARGS]", trailing_var_arg = true, allow_hyphen_values = true, required = true)]
     command: Vec<String>,
@@ -57,6 +66,7 @@ fn parse_variable(text: &str) -> Result<(String, String), String> {
 fn main() -> Result<ExitCode> {
     match Command::parse() {
         Command::Run(options) => run_program(options),
+        Command::Fuel(world) => print_fuel(world),
         Command::Compile { settings, input, output } => {
             let bytes = fs::read(&input).with_context(|| format!("cannot read {}", input.display()))?;
             fs::write(&output, settings.engine(Startup::default())?.precompile_module(&bytes)?)
@@ -66,20 +76,36 @@ fn main() -> Result<ExitCode> {
     }
 }
 
+impl World {
+    fn program(mut self) -> Program {
+        let file = self.command.remove(0).into();
+        Program { file, args: self.command, dirs: self.dirs, env: self.env }
+    }
+}
+
 fn run_program(options: Run) -> Result<ExitCode> {
-    let Run { settings, startup, dirs, env, times, mut command } = options;
-    let file = command.remove(0).into();
-    let (outcome, phases) = run(&Program { file, args: command, dirs, env }, settings, startup)?;
+    let Run { settings, startup, times, world } = options;
+    let (outcome, phases) = run(&world.program(), settings, startup)?;
     if times {
         print_times(phases);
     }
-    Ok(match outcome {
+    Ok(exit_code(outcome))
+}
+
+fn print_fuel(world: World) -> Result<ExitCode> {
+    let (outcome, Fuel { instantiate, run }) = fuel(&world.program())?;
+    eprintln!("fuel: instantiate {instantiate}, run {run}");
+    Ok(exit_code(outcome))
+}
+
+fn exit_code(outcome: Outcome) -> ExitCode {
+    match outcome {
         Outcome::Exited(code) => ExitCode::from(code as u8),
         Outcome::Trapped(report) => {
             eprintln!("{report}");
             ExitCode::from(134)
         }
-    })
+    }
 }
 
 /// In the form that `compare` reads.

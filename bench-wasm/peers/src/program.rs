@@ -8,7 +8,7 @@ use wasi_common::WasiCtx;
 use wasi_common::sync::{Dir, WasiCtxBuilder, ambient_authority};
 use wasmtime::Result;
 use wasmtime::error::Context;
-use wasmtime::{Linker, Store};
+use wasmtime::{Linker, Store, TypedFunc};
 
 /// A program with what it sees of the world besides standard input, output and error, which it shares with us.
 #[derive(Clone, Debug, Default)]
@@ -58,39 +58,85 @@ impl Program {
     }
 }
 
+/// Fuel that a program consumed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fuel {
+    /// By instantiation.
+    pub instantiate: u64,
+    /// By `_start`, as the store shows it at the end.
+    pub run: u64,
+}
+
+/// A program that only has to be called.
+struct Ready {
+    store: Store<WasiCtx>,
+    start: TypedFunc<(), ()>,
+    load: Duration,
+    instantiate: Duration,
+}
+
+/// What a store gets where fuel is counted: more than any run needs.
+const TANK: u64 = u64::MAX;
+
+impl Ready {
+    fn new(program: &Program, settings: Settings, startup: Startup) -> Result<Ready> {
+        let begin = Instant::now();
+        let engine = settings.engine(startup)?;
+        let module = startup
+            .load(&engine, &program.file)
+            .with_context(|| format!("cannot load {}", program.file.display()))?;
+        let load = begin.elapsed();
+
+        let begin = Instant::now();
+        let mut linker = Linker::new(&engine);
+        wasi::add_to_linker(&mut linker)?;
+        let mut store = Store::new(&engine, program.wasi()?);
+        if settings.fuel {
+            store.set_fuel(TANK)?;
+        }
+        if settings.epochs {
+            store.set_epoch_deadline(1 << 40);
+        }
+        let instance = linker.instantiate(&mut store, &module)?;
+        let start = instance.get_typed_func::<(), ()>(&mut store, "_start")?;
+        Ok(Ready { store, start, load, instantiate: begin.elapsed() })
+    }
+
+    fn call(&mut self) -> Outcome {
+        match self.start.call(&mut self.store, ()) {
+            Ok(()) => Outcome::Exited(0),
+            Err(error) => match error.downcast_ref::<Exit>() {
+                Some(Exit(code)) => Outcome::Exited(*code),
+                None => Outcome::Trapped(format!("{error:?}")),
+            },
+        }
+    }
+
+    fn consumed(&self) -> Result<u64> {
+        Ok(TANK - self.store.get_fuel()?)
+    }
+}
+
 /// Runs a program to its end.
 ///
 /// # Errors
 /// When it could not be started. A trap is an outcome, not an error.
 pub fn run(program: &Program, settings: Settings, startup: Startup) -> Result<(Outcome, Times)> {
+    let mut ready = Ready::new(program, settings, startup)?;
     let begin = Instant::now();
-    let engine = settings.engine(startup)?;
-    let module = startup
-        .load(&engine, &program.file)
-        .with_context(|| format!("cannot load {}", program.file.display()))?;
-    let load = begin.elapsed();
-
-    let begin = Instant::now();
-    let mut linker = Linker::new(&engine);
-    wasi::add_to_linker(&mut linker)?;
-    let mut store = Store::new(&engine, program.wasi()?);
-    if settings.fuel {
-        store.set_fuel(u64::MAX)?;
-    }
-    if settings.epochs {
-        store.set_epoch_deadline(1 << 40);
-    }
-    let instance = linker.instantiate(&mut store, &module)?;
-    let start = instance.get_typed_func::<(), ()>(&mut store, "_start")?;
-    let instantiate = begin.elapsed();
-
-    let begin = Instant::now();
-    let outcome = match start.call(&mut store, ()) {
-        Ok(()) => Outcome::Exited(0),
-        Err(error) => match error.downcast_ref::<Exit>() {
-            Some(Exit(code)) => Outcome::Exited(*code),
-            None => Outcome::Trapped(format!("{error:?}")),
-        },
-    };
+    let outcome = ready.call();
+    let Ready { load, instantiate, .. } = ready;
     Ok((outcome, Times { load, instantiate, run: begin.elapsed() }))
+}
+
+/// Runs a program to its end, counting fuel at the default costs.
+///
+/// # Errors
+/// As [`run`].
+pub fn fuel(program: &Program) -> Result<(Outcome, Fuel)> {
+    let settings = Settings { fuel: true, ..Settings::default() };
+    let mut ready = Ready::new(program, settings, Startup::default())?;
+    let instantiate = ready.consumed()?;
+    let outcome = ready.call();
+    Ok((outcome, Fuel { instantiate, run: ready.consumed()? - instantiate }))
 }

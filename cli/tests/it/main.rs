@@ -8,6 +8,7 @@ mod bad_input;
 mod command_line;
 mod explain;
 mod export;
+mod fuel;
 mod interrupt;
 mod invoke;
 mod merge;

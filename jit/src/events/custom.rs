@@ -1,0 +1,172 @@
+//! Kinds of events that a user defines: rules from patterns of opcode names to costs.
+
+use hashbrown::HashSet;
+
+use super::model::{EventModel, matches};
+use super::{BUILT_IN, opcode};
+use crate::limits::{MAX_EVENT_COST, MAX_EVENT_RULES};
+
+/// A user's definition of a kind of event.
+///
+/// A pattern is an opcode's name in the text format (`i32.load8_s`), or the start of one with a `*` behind it
+/// (`i32.load*`, `f64.*`, `*`). Where several fit, the most specific decides: the whole name, else the longest start.
+/// Patterns that fit only structure (`block`, `loop`, `else`, `end`) are refused: that is never executed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CustomModel {
+    /// What to call it: letters, digits, `_` and `-`, at most 64; no built-in kind's name.
+    pub name: String,
+    /// Events of an instruction that no rule fits.
+    pub default: u64,
+    /// Events of each function entry.
+    pub entry: u64,
+    /// Events of each back edge taken.
+    pub back_edge: u64,
+    /// Events of instructions, by pattern.
+    pub cost: Vec<(String, u64)>,
+    /// Events of each unit of a bulk operation's length, by pattern; each must fit a bulk operation.
+    pub per_unit: Vec<(String, u64)>,
+}
+
+/// What is wrong with a definition.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ModelError {
+    /// The name cannot be one.
+    #[error("bad name `{0}`: give letters, digits, `_` or `-`, at most 64")]
+    BadName(String),
+    /// The name means something else.
+    #[error("`{0}` is a built-in kind: choose another name")]
+    BuiltIn(String),
+    /// No opcode fits a pattern.
+    #[error("no instruction is called `{pattern}`{}", hint(near))]
+    Unknown {
+        /// The pattern.
+        pattern: String,
+        /// Names that look like it.
+        near: Vec<String>,
+    },
+    /// A `*` that is not at the end.
+    #[error("bad pattern `{0}`: `*` can only be at the end")]
+    BadPattern(String),
+    /// The pattern fits only what is never executed.
+    #[error("`{0}` only marks structure and is never executed: it can have no cost")]
+    Structure(String),
+    /// A cost by length for instructions that have none.
+    #[error("`{0}` has no length: only copy, fill, init and grow of memories and tables can cost by unit")]
+    NoLength(String),
+    /// Two rules for one pattern.
+    #[error("`{0}` has two costs: keep one")]
+    Duplicate(String),
+    /// A cost beyond the limit.
+    #[error("the cost of `{0}` is too large: give at most {MAX_EVENT_COST}")]
+    TooLarge(String),
+    /// More rules than the limit.
+    #[error("{0} rules are too many: give at most {MAX_EVENT_RULES}")]
+    TooMany(usize),
+}
+
+fn hint(near: &[String]) -> String {
+    match near {
+        [] => String::new(),
+        near => format!(": did you mean `{}`?", near.join("`, `")),
+    }
+}
+
+impl EventModel {
+    /// A kind of event as a user defined it.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with the definition.
+    pub fn custom(definition: &CustomModel) -> Result<EventModel, ModelError> {
+        let CustomModel { name, default, entry, back_edge, cost, per_unit } = definition;
+        check_name(name)?;
+        for (what, value) in [("default", default), ("entry", entry), ("back_edge", back_edge)] {
+            check_cost(what, *value)?;
+        }
+        check_rules(cost, |name| !opcode::is_structure_name(name), ModelError::Structure)?;
+        check_rules(per_unit, opcode::is_dynamic_name, ModelError::NoLength)?;
+        let model = EventModel::new(name, *default, &borrowed(cost), &borrowed(per_unit));
+        Ok(model.with_edges(*entry, *back_edge))
+    }
+}
+
+fn borrowed(rules: &[(String, u64)]) -> Vec<(&str, u64)> {
+    rules.iter().map(|(pattern, cost)| (pattern.as_str(), *cost)).collect()
+}
+
+fn check_name(name: &str) -> Result<(), ModelError> {
+    let good = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if name.is_empty() || name.len() > 64 || !name.chars().all(good) {
+        return Err(ModelError::BadName(name.chars().take(64).collect()));
+    }
+    if BUILT_IN.contains(&name) { Err(ModelError::BuiltIn(name.to_string())) } else { Ok(()) }
+}
+
+fn check_cost(what: &str, cost: u64) -> Result<(), ModelError> {
+    if cost > MAX_EVENT_COST { Err(ModelError::TooLarge(what.to_string())) } else { Ok(()) }
+}
+
+/// Checks that each pattern fits some opcode that can have such a cost; else `unfit` says what is wrong.
+fn check_rules(
+    rules: &[(String, u64)],
+    can_cost: fn(&str) -> bool,
+    unfit: fn(String) -> ModelError,
+) -> Result<(), ModelError> {
+    if rules.len() > MAX_EVENT_RULES {
+        return Err(ModelError::TooMany(rules.len()));
+    }
+    let mut seen = HashSet::new();
+    for (pattern, cost) in rules {
+        if !seen.insert(pattern) {
+            return Err(ModelError::Duplicate(pattern.clone()));
+        }
+        check_cost(pattern, *cost)?;
+        check_pattern(pattern, can_cost, unfit)?;
+    }
+    Ok(())
+}
+
+fn check_pattern(
+    pattern: &str,
+    can_cost: fn(&str) -> bool,
+    unfit: fn(String) -> ModelError,
+) -> Result<(), ModelError> {
+    if pattern.strip_suffix('*').unwrap_or(pattern).contains('*') {
+        return Err(ModelError::BadPattern(pattern.to_string()));
+    }
+    let mut fitting = opcode::names().filter(|name| matches(pattern, name)).peekable();
+    if fitting.peek().is_none() {
+        return Err(ModelError::Unknown { pattern: pattern.to_string(), near: near(pattern) });
+    }
+    if fitting.any(can_cost) { Ok(()) } else { Err(unfit(pattern.to_string())) }
+}
+
+/// How many names an error offers.
+const HINTS: usize = 3;
+
+/// Names that differ from `pattern` in few letters, closest first.
+fn near(pattern: &str) -> Vec<String> {
+    let wanted = pattern.trim_end_matches('*');
+    if wanted.len() > 64 {
+        return Vec::new();
+    }
+    let most = 1 + wanted.len() / 4;
+    let distances = opcode::names().map(|name| (distance(wanted, name), name));
+    let mut close: Vec<_> = distances.filter(|&(distance, _)| distance <= most).collect();
+    close.sort();
+    close.into_iter().take(HINTS).map(|(_, name)| name.to_string()).collect()
+}
+
+/// Levenshtein's distance: how many letters to insert, delete or replace.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, &y) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}

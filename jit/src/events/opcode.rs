@@ -1,0 +1,122 @@
+//! Opcodes by number and by name.
+//!
+//! The list is wasmparser's own, so that an opcode that it learns has a number here too. Only opcodes of proposals
+//! that the engine accepts have names: those are the ones a cost can be given to.
+
+use std::sync::LazyLock;
+
+use wasmparser::Operator;
+
+use crate::module::features;
+
+macro_rules! define_opcodes {
+    ($(@$proposal:ident $op:ident $({ $($arg:ident: $argty:ty),* })? => $visit:ident ($($ann:tt)*))*) => {
+        /// Numbers of the opcodes, in wasmparser's order.
+        enum Number { $($op),* }
+
+        /// Proposal and visitor method of each opcode, by number.
+        const OPCODES: &[(&str, &str)] = &[$((stringify!($proposal), stringify!($visit))),*];
+
+        /// The number of `op`'s opcode; `None` if wasmparser lists it nowhere.
+        pub(super) fn number(op: &Operator<'_>) -> Option<usize> {
+            match op {
+                $(Operator::$op { .. } => Some(Number::$op as usize),)*
+                _ => None,
+            }
+        }
+    };
+}
+wasmparser::for_each_operator!(define_opcodes);
+
+/// Prefixes that the text format sets off with a dot.
+const SPACES: &[&str] = &[
+    "i32", "i64", "f32", "f64", "v128", "i8x16", "i16x8", "i32x4", "i64x2", "f32x4", "f64x2", "local",
+    "global", "memory", "table", "data", "elem", "ref",
+];
+
+static NAMES: LazyLock<Vec<Option<String>>> = LazyLock::new(|| {
+    OPCODES.iter().map(|(proposal, visit)| accepted(proposal).then(|| text(visit))).collect()
+});
+
+/// The name of each opcode in the text format, by number; `None` if the engine does not accept it.
+pub(super) fn by_number() -> &'static [Option<String>] {
+    &NAMES
+}
+
+/// The names of all opcodes that the engine accepts, in the order of the binary format. The forms of `select` share
+/// theirs.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    let mut last = "";
+    let names = NAMES.iter().flatten().map(String::as_str);
+    names.filter(move |name| std::mem::replace(&mut last, name) != *name)
+}
+
+/// Whether the opcode called `name` only marks structure.
+pub(super) fn is_structure_name(name: &str) -> bool {
+    matches!(name, "block" | "loop" | "else" | "end")
+}
+
+fn accepted(proposal: &str) -> bool {
+    let features = features();
+    match proposal {
+        "mvp" => true,
+        "sign_extension" => features.sign_extension(),
+        "saturating_float_to_int" => features.saturating_float_to_int(),
+        "bulk_memory" => features.bulk_memory(),
+        "reference_types" => features.reference_types(),
+        "simd" => features.simd(),
+        "relaxed_simd" => features.relaxed_simd(),
+        "tail_call" => features.tail_call(),
+        _ => false,
+    }
+}
+
+/// From `visit_i32_load8_s` to `i32.load8_s`.
+fn text(visit: &str) -> String {
+    let name = visit.strip_prefix("visit_").unwrap_or(visit);
+    if name.starts_with("typed_select") {
+        return "select".to_string();
+    }
+    match name.split_once('_') {
+        Some((space, rest)) if SPACES.contains(&space) => format!("{space}.{rest}"),
+        _ => name.to_string(),
+    }
+}
+
+/// What the length of a bulk operation counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Unit {
+    /// Bytes of memory.
+    Byte,
+    /// Pages of memory.
+    Page,
+    /// Elements of a table.
+    Element,
+}
+
+/// What the length of bulk operation `op` counts; `None` for all other instructions. The length is the operand on top
+/// of the stack; an i32 is unsigned.
+pub fn length_unit(op: &Operator<'_>) -> Option<Unit> {
+    match op {
+        Operator::MemoryCopy { .. } | Operator::MemoryFill { .. } | Operator::MemoryInit { .. } => {
+            Some(Unit::Byte)
+        }
+        Operator::MemoryGrow { .. } => Some(Unit::Page),
+        Operator::TableCopy { .. }
+        | Operator::TableFill { .. }
+        | Operator::TableInit { .. }
+        | Operator::TableGrow { .. } => Some(Unit::Element),
+        _ => None,
+    }
+}
+
+/// Whether the work of `op` depends on an operand: whether it has a [`length_unit`].
+pub fn is_dynamic(op: &Operator<'_>) -> bool {
+    length_unit(op).is_some()
+}
+
+/// As [`is_dynamic`], by name.
+pub(super) fn is_dynamic_name(name: &str) -> bool {
+    let Some((space, operation)) = name.split_once('.') else { return false };
+    matches!(space, "memory" | "table") && matches!(operation, "copy" | "fill" | "init" | "grow")
+}
