@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use wprof_jit::abi::VmLayout;
 use wprof_jit::compile::{Compiler, CompilerOptions, ModuleEnv, Tier};
-use wprof_jit::plan::{Collection, FunctionPlan, Instrumentation};
+use wprof_jit::plan::{Collection, FunctionPlan};
 use wprof_jit::module;
 
 /// An operator's visitor and the number of its operands.
@@ -83,8 +83,8 @@ fn compile(compiler: &Compiler, wat: &str) -> Result<usize, String> {
     let info = module::parse(bytes).map_err(|e| e.to_string())?;
     let layout = VmLayout::new(&info);
     let type_ids: Vec<u32> = (0..info.types.len() as u32).collect();
-    let env = ModuleEnv { info: &info, layout: &layout, type_ids: &type_ids, slots: 0x1000 };
-    let plan = FunctionPlan::new(&info, 0, Instrumentation::Off, 0).map_err(|e| e.to_string())?;
+    let env = ModuleEnv { info: &info, layout: &layout, type_ids: &type_ids, events: &[], slots: 0x1000 };
+    let plan = FunctionPlan::new(&info, 0, &Collection::default(), 0).map_err(|e| e.to_string())?;
     let code = compiler.function(&env, &plan, Tier::Optimized).map_err(|e| e.to_string())?;
     Ok(code.bytes.len())
 }

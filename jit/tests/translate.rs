@@ -13,13 +13,14 @@ fn compile(wat: &str) -> String {
     let info = module::parse(bytes).expect("valid module");
     let layout = VmLayout::new(&info);
     let type_ids: Vec<u32> = (0..info.types.len() as u32).collect();
-    let env = ModuleEnv { info: &info, layout: &layout, type_ids: &type_ids, slots: 0x1000 };
+    let env = ModuleEnv { info: &info, layout: &layout, type_ids: &type_ids, events: &[], slots: 0x1000 };
     let compiler =
         Compiler::new(CompilerOptions { verify: true, ..Default::default() }).expect("this machine");
     let mut text = String::new();
     for func in info.imported_funcs..info.funcs.len() as u32 {
         for instrumentation in [Instrumentation::Off, Instrumentation::Chords, Instrumentation::Blocks] {
-            let plan = FunctionPlan::new(&info, func, instrumentation, 0).expect("plans");
+            let collection = Collection { counters: instrumentation, ..Collection::default() };
+            let plan = FunctionPlan::new(&info, func, &collection, 0).expect("plans");
             for tier in [Tier::Baseline, Tier::Optimized] {
                 assert!(!compiler.function(&env, &plan, tier).expect("compiles").bytes.is_empty());
             }

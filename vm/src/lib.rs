@@ -77,6 +77,6 @@ pub use types::{
     ExportType, ExternType, FuncType, GlobalType, ImportType, MemoryType, RefType, TableType, ValType,
 };
 pub use values::{Ref, Val};
-pub use wprof_jit::events::EventModel;
+pub use wprof_jit::events::{BUILT_IN as BUILT_IN_EVENTS, EventModel};
 pub use wprof_jit::plan::Counting;
 pub use wprof_profiler as profiler;

@@ -83,7 +83,7 @@ fn code(module: &Module, cfg: &Cfg, args: &ExplainArgs) -> Result<String> {
     let info = module.info();
     let layout = VmLayout::new(info);
     let type_ids: Vec<u32> = (0..info.types.len() as u32).collect();
-    let env = ModuleEnv { info, layout: &layout, type_ids: &type_ids, slots: 0 };
+    let env = ModuleEnv { info, layout: &layout, type_ids: &type_ids, events: &[], slots: 0 };
     let compiler = Compiler::new(CompilerOptions::default())?;
     let graph = graph(cfg, args.profile.instrumentation());
     Ok(match args.stage {

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use wprof_jit::cfg::{Block, Cfg, End, Target};
-use wprof_jit::compile::Plan;
+use wprof_jit::plan::Plan;
 use wprof_profiler::{EdgeId, EdgeWeights};
 
 use super::numbers::count_of;

@@ -1,0 +1,194 @@
+//! Counts of events: exact in host functions, at traps, after exits; budgets stop where they should.
+
+use wprof::*;
+
+type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
+
+/// Loops, calls of all kinds in the middle of blocks and at their ends, recursion, a call back from the host.
+const WAT: &str = r#"(module
+    (type $unary (func (param i32) (result i32)))
+    (import "host" "look" (func $look (param i32) (result i32)))
+    (memory 1)
+    (table funcref (elem $even $odd $look))
+    (func $even (type $unary)
+        (if (result i32) (i32.eqz (local.get 0)) (then (i32.const 1))
+            (else (call $odd (i32.sub (local.get 0) (i32.const 1))))))
+    (func $odd (type $unary)
+        (drop (call $look (i32.add (local.get 0) (i32.const 100))))
+        (if (result i32) (i32.eqz (local.get 0)) (then (i32.const 0))
+            (else (return_call $even (i32.sub (local.get 0) (i32.const 1))))))
+    (func $inner (export "inner") (type $unary)
+        (i32.store8 (local.get 0) (call $look (i32.const 200)))
+        (i32.load (local.get 0)))
+    (func (export "run") (param $n i32) (result i32) (local $sum i32) (local $i i32)
+        (loop $outer
+            (local.set $i (i32.and (local.get $n) (i32.const 7)))
+            (block $done
+                (loop $again
+                    (br_if $done (i32.eqz (local.get $i)))
+                    (local.set $sum (i32.add (local.get $sum) (i32.div_s (i32.const 1000) (local.get $i))))
+                    (local.set $i (i32.sub (local.get $i) (i32.const 1)))
+                    (br $again)))
+            (local.set $sum (i32.add
+                (call_indirect (type $unary) (local.get $n) (i32.rem_u (local.get $n) (i32.const 3)))
+                (i32.add (call $look (local.get $n)) (call $even (local.get $n)))))
+            (if (i32.eq (local.get $n) (i32.const 41)) (then unreachable))
+            (memory.fill (local.get $n) (i32.const 1) (local.get $n))
+            (br_if $outer (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
+        (local.get $sum)))"#;
+
+/// What a host function saw, and what it should have seen.
+type Seen = Vec<(u64, u64)>;
+
+fn kinds() -> Vec<EventModel> {
+    BUILT_IN_EVENTS.iter().filter_map(|name| EventModel::built_in(name)).collect()
+}
+
+/// A store whose host function compares the count of instructions with the edge profile at each call, calls back into
+/// wasm at 13, and fails at 42 if `fails`.
+fn sample(config: &mut Config, fails: bool) -> Result<(Store<Seen>, Instance)> {
+    let engine = Engine::new(config.profiling(ProfilingConfig::Exact(Collect::Edges)).count_events(kinds()))?;
+    let module = Module::new(&engine, WAT)?;
+    let mut linker = Linker::new(&engine);
+    linker.func_wrap("host", "look", move |mut caller: Caller<'_, Seen>, n: i32| -> Result<i32> {
+        let instance = caller.instance().expect("wasm calls it");
+        let seen = (event_count(&caller, "instructions")?, instance.profile(&caller)?.ops());
+        caller.data_mut().push(seen);
+        if n == 13 {
+            let inner = instance.get_typed_func::<i32, i32>(&mut caller, "inner")?;
+            inner.call(&mut caller, 8)?;
+            assert!(inner.call(&mut caller, -1).is_err());
+        }
+        if fails && n == 42 { Err(Exit(3).into()) } else { Ok(n) }
+    })?;
+    let mut store = Store::new(&engine, Vec::new());
+    let instance = linker.instantiate(&mut store, &module)?;
+    Ok((store, instance))
+}
+
+fn configs() -> Vec<Config> {
+    let mut all = Vec::new();
+    for counting in [Counting::Chords, Counting::PerBlock] {
+        for budget in [None, Some("instructions")] {
+            for strategy in [Strategy::Tiered, Strategy::Optimized] {
+                let mut config = Config::new();
+                config.event_counting(counting).strategy(strategy);
+                config.promote_after(20).background_compilation(false);
+                if let Some(kind) = budget {
+                    config.budget(kind);
+                }
+                all.push(config);
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn counts_are_exact_wherever_the_host_looks() -> Outcome {
+    for mut config in configs() {
+        for (n, fails) in [(60, false), (60, true), (13, false), (5, false)] {
+            let (mut store, instance) = sample(&mut config, fails)?;
+            let run = instance.get_typed_func::<i32, i32>(&mut store, "run")?;
+            assert_eq!(run.call(&mut store, n).is_err(), n > 40);
+            assert_eq!(store.event_count("instructions")?, instance.profile(&store)?.ops());
+            assert!(!store.data().is_empty());
+            for (counted, truth) in store.data() {
+                assert_eq!(counted, truth, "{n} {fails}");
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn all_placements_count_the_same() -> Outcome {
+    let mut found = Vec::new();
+    for mut config in configs() {
+        let (mut store, instance) = sample(&mut config, true)?;
+        let run = instance.get_typed_func::<i32, i32>(&mut store, "run")?;
+        assert!(run.call(&mut store, 60).is_err());
+        found.push(store.event_counts()?);
+    }
+    let counts = &found[0];
+    assert!(counts.len() > 5 && counts.iter().filter(|(_, count)| *count > 0).count() > 5, "{counts:?}");
+    for other in &found {
+        assert_eq!(other, counts);
+    }
+    Ok(())
+}
+
+/// Stops at each budget in turn.
+#[test]
+fn a_budget_stops_at_a_check_and_not_a_longest_path_later() -> Outcome {
+    let endless = r#"(module
+        (func $leaf (param i32) (result i32) (i32.add (local.get 0) (i32.const 1)))
+        (func (export "run") (param i32)
+            (loop $again
+                (drop (call $leaf (i32.const 5)))
+                (if (i32.and (local.get 0) (i32.const 1)) (then (nop) (nop) (nop)))
+                (local.set 0 (i32.add (local.get 0) (i32.const 1)))
+                (br $again))))"#;
+    let mut last = 0;
+    for budget in 0..200 {
+        let mut counts = Vec::new();
+        for strategy in [Strategy::Tiered, Strategy::Optimized] {
+            let mut config = Config::new();
+            config.count_events(kinds()).budget("instructions").strategy(strategy);
+            config.promote_after(5).background_compilation(false);
+            let engine = Engine::new(&config)?;
+            let module = Module::new(&engine, endless)?;
+            let mut store = Store::new(&engine, ());
+            let instance = Instance::new(&mut store, &module, &[])?;
+            store.set_budget("instructions", budget)?;
+            let run = instance.get_typed_func::<i32, ()>(&mut store, "run")?;
+            let error = run.call(&mut store, 0).expect_err("it would never end");
+            assert_eq!(error.trap(), Some(Trap::OutOfBudget));
+            let (count, left) = (store.event_count("instructions")?, store.budget_left("instructions")?);
+            assert_eq!(count as i64 - budget as i64, -left);
+            assert_eq!(error.to_string(), format!("budget of instructions overdrawn by {}: wasm trap: out of budget", -left));
+            assert!((1..=16).contains(&-left), "{left}");
+            counts.push(count);
+        }
+        assert_eq!(counts[0], counts[1]);
+        assert!(counts[0] >= last);
+        last = counts[0];
+    }
+    Ok(())
+}
+
+#[test]
+fn the_host_can_refill_a_budget() -> Outcome {
+    let mut config = Config::new();
+    let engine = Engine::new(config.count_events(kinds()).budget("instructions"))?;
+    let module = Module::new(
+        &engine,
+        r#"(module (func (export "run") (param i32)
+            (loop (br_if 0 (local.tee 0 (i32.sub (local.get 0) (i32.const 1)))))))"#,
+    )?;
+    let mut store = Store::new(&engine, Vec::<i64>::new());
+    let instance = Instance::new(&mut store, &module, &[])?;
+    store.on_out_of_budget(|asked, left| {
+        asked.push(left);
+        (asked.len() < 5).then_some(100)
+    });
+    store.set_budget("instructions", 100)?;
+    let run = instance.get_typed_func::<i32, ()>(&mut store, "run")?;
+    run.call(&mut store, 60)?;
+    assert_eq!((store.data().len(), store.event_count("instructions")?), (2, 300));
+    assert_eq!(run.call(&mut store, 6000).expect_err("it asks for more").trap(), Some(Trap::OutOfBudget));
+    assert_eq!(store.data().len(), 5);
+    assert!(store.data().iter().all(|left| (-5..0).contains(left)), "{:?}", store.data());
+    Ok(())
+}
+
+#[test]
+fn what_is_not_counted_is_said() -> Outcome {
+    let engine = Engine::new(Config::new().count_events(kinds()))?;
+    let mut store = Store::new(&engine, ());
+    assert!(store.event_count("sheep").expect_err("no such kind").to_string().contains("sheep"));
+    assert!(store.set_budget("loads", 1).expect_err("no budget").to_string().contains("Config::budget"));
+    assert!(Engine::new(Config::new().budget("loads")).is_err());
+    assert!(Engine::new(Config::new().count_events([kinds(), kinds()].concat())).is_err());
+    Ok(())
+}
