@@ -168,9 +168,7 @@ impl EventTree {
     /// anything around them: their pseudo edges are the first in the tree, which contracts them with EXIT.
     pub fn with_exact(cfg: &Cfg, weights: &EdgeWeights, exact_at: &[BlockId], forced: &[BlockId]) -> Self {
         let search = DepthFirst::new(cfg);
-        let is_reachable = |block: &BlockId| *block < cfg.exit() && search.is_reachable(*block);
-        let forced = distinct(forced.iter().copied().filter(is_reachable));
-        let exact_at = distinct(exact_at.iter().copied().filter(is_reachable));
+        let (forced, exact_at) = (distinct(cfg, forced), distinct(cfg, exact_at));
         let seeds = forced.into_iter().map(|block| Link::pseudo(cfg, block));
         let candidates = heaviest_first(cfg, weights, &search, &exact_at);
         let (members, mut left_out) = kruskal(cfg, seeds.chain(candidates));
@@ -320,8 +318,9 @@ fn nonzero<Id>(amounts: impl Iterator<Item = (Id, u64)>) -> Vec<(Id, i64)> {
     amounts.filter(|&(_, amount)| amount != 0).map(|(id, amount)| (id, amount.cast_signed())).collect()
 }
 
-fn distinct(blocks: impl Iterator<Item = BlockId>) -> Vec<BlockId> {
-    let mut blocks: Vec<_> = blocks.collect();
+/// The real blocks of a list, each once.
+fn distinct(cfg: &Cfg, blocks: &[BlockId]) -> Vec<BlockId> {
+    let mut blocks: Vec<_> = blocks.iter().copied().filter(|&block| block < cfg.exit()).collect();
     blocks.sort_unstable();
     blocks.dedup();
     blocks

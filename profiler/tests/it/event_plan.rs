@@ -180,6 +180,9 @@ fn one_tree_serves_all_kinds_of_events() {
         let events = random_events(cfg, rng);
         let plain = EventPlan::with_exact(cfg, &weights, &events, &exact_at, &[]);
         assert_eq!(EventPlan::new(cfg, &weights, &events, &exact_at), plain);
+        // Lists are sets: neither order nor repetition matters.
+        let twice: Vec<BlockId> = exact_at.iter().rev().chain(&exact_at).copied().collect();
+        assert_eq!(EventPlan::new(cfg, &weights, &events, &twice), plain);
     });
 }
 
@@ -503,4 +506,13 @@ fn a_function_of_two_hundred_thousand_blocks_is_planned_for_events_in_a_moment()
 /// [`amount`] in logarithmic time.
 fn amount_at(amounts: &[(EdgeId, i64)], edge: EdgeId) -> i64 {
     amounts.binary_search_by_key(&edge, |entry| entry.0).map_or(0, |found| amounts[found].1)
+}
+
+#[test]
+fn of_equal_edges_the_critical_one_needs_no_increment() {
+    // 0 branches to 1 and 2, 1 goes on to 2, 2 leaves: any edge could be one of the two chords.
+    let cfg = Cfg::from_pairs(3, &[(2, 3), (0, 1), (1, 2), (0, 2)]).unwrap();
+    let plan = EventPlan::new(&cfg, &EdgeWeights::from_vec(vec![1.0; 5]), &[1, 2, 4, 8, 0], &[]);
+    assert!(cfg.is_critical(EdgeId(3)) && amount(&plan.increments, EdgeId(3)).is_none());
+    assert_eq!(plan.increments.len(), 2);
 }
