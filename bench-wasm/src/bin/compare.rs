@@ -32,6 +32,8 @@ struct Options {
 enum What {
     /// The program alone, from code that is compiled already.
     Steady,
+    /// As steady, counting instructions, beside Wasmtime's fuel.
+    Events,
     /// The whole process, from a cold start.
     Cold,
 }
@@ -59,7 +61,7 @@ fn compare(options: &Options, scratch: &Path) -> Result<()> {
     programs.retain(|p| p.name.contains(&options.only));
     let engines = engines(options.what)?;
     let figure = match options.what {
-        What::Steady => |m: &Measured| m.run,
+        What::Steady | What::Events => |m: &Measured| m.run,
         What::Cold => |m: &Measured| m.whole,
     };
     print_head(&engines);
@@ -90,6 +92,15 @@ fn engines(what: What) -> Result<Vec<Engine>> {
             ours("off", &["--profile", "off", "--eager"]),
             ours("exact", &["--profile", "exact", "--eager"]),
             ours("blocks", &["--profile", "blocks", "--eager"]),
+        ],
+        What::Events => vec![
+            ours("off", &["--eager"]),
+            ours("instructions", &["--eager", "--events", "instructions"]),
+            ours("budget", &["--eager", "--events", "instructions", "--budget"]),
+            ours("per block", &["--eager", "--events", "instructions", "--per-block"]),
+            ours("exact", &["--eager", "--profile", "exact"]),
+            theirs("Wasmtime", &["--precompiled"]),
+            theirs("Wasmtime, fuel", &["--precompiled", "--fuel"]),
         ],
         What::Cold => vec![
             theirs("Wasmtime", &[]),
@@ -125,9 +136,14 @@ fn prepare(engine: &Engine, program: &Program, scratch: &Path) -> Result<PathBuf
     if !engine.options.contains(&"--precompiled") {
         return Ok(program.file.clone());
     }
-    let compiled = scratch.join(format!("{}.cwasm", program.name));
-    let status =
-        std::process::Command::new(&engine.runner).arg("compile").arg(&program.file).arg(&compiled).status();
+    let settings: Vec<&str> = engine.options.iter().copied().filter(|&o| o != "--precompiled").collect();
+    let compiled = scratch.join(format!("{}{}.cwasm", program.name, settings.concat()));
+    let status = std::process::Command::new(&engine.runner)
+        .arg("compile")
+        .args(settings)
+        .arg(&program.file)
+        .arg(&compiled)
+        .status();
     anyhow::ensure!(status?.success(), "{} could not compile {}", engine.name, program.name);
     Ok(compiled)
 }

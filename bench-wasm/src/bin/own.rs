@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, Parser, ValueEnum};
 use wprof::wasi::{self, WasiCtx, WasiCtxBuilder};
-use wprof::{Collect, Config, Engine, Linker, Module, ProfilingConfig, Result, Store};
+use wprof::{
+    Collect, Config, Counting, Engine, EventModel, Linker, Module, ProfilingConfig, Result, Store,
+};
 use wprof_bench::runner::print_times;
 
 #[derive(Parser)]
@@ -21,6 +23,15 @@ struct Run {
     /// What is counted.
     #[arg(long, value_enum, default_value_t = Profile::Off)]
     profile: Profile,
+    /// Built-in kinds of events to count, with commas between them; their totals go to standard error.
+    #[arg(long, value_name = "KINDS", value_delimiter = ',')]
+    events: Vec<String>,
+    /// Let each block count its own events.
+    #[arg(long)]
+    per_block: bool,
+    /// Keep a budget of the first kind of events.
+    #[arg(long)]
+    budget: bool,
     /// Compile all functions while loading, so that the run is the program's alone.
     #[arg(long)]
     eager: bool,
@@ -78,6 +89,13 @@ fn run(options: &Run) -> Result<ExitCode> {
     let begin = Instant::now();
     let mut config = Config::new();
     config.profiling(options.profile.config());
+    config.count_events(options.events.iter().filter_map(|name| EventModel::built_in(name)));
+    if options.per_block {
+        config.event_counting(Counting::PerBlock);
+    }
+    if let Some(kind) = options.events.first().filter(|_| options.budget) {
+        config.budget(kind);
+    }
     if let Some(folder) = Config::default_code_cache().filter(|_| options.cache) {
         config.code_cache(folder);
     }
@@ -102,6 +120,8 @@ fn run(options: &Run) -> Result<ExitCode> {
     let ms = |time: Duration| time.as_secs_f64() * 1e3;
     if options.times {
         print_times(ms(load), ms(instantiate), ms(run));
+    } else {
+        store.event_counts()?.iter().for_each(|(kind, count)| eprintln!("{kind} {count}"));
     }
     module.update_code_cache()?;
     Ok(match outcome {

@@ -32,7 +32,7 @@ fn program_events(folder: &Folder, program: &str, args: &str, model: &EventModel
     let (file, profile) = (format!("{PROGRAMS}/{program}"), folder.path("f.wprof"));
     let command = ["run", "-q", "-o", &profile, &file].into_iter().chain(args.split_whitespace());
     wprof(&command.collect::<Vec<_>>());
-    let profile = Profile::read(&profile).expect("a profile");
+    let profile = Profile::read(std::path::Path::new(&profile)).expect("a profile");
     let bytes: Arc<[u8]> = std::fs::read(file).expect("the program").into();
     let info = module::parse(bytes).expect("valid");
     profile.functions.iter().map(|function| function_events(&info, function, model)).sum()

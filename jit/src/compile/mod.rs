@@ -191,8 +191,8 @@ impl Compiler {
 
     fn version(&self, plan: &FunctionPlan) -> BlockGraph {
         let mut graph = plan.graph();
-        if let Some(kind) = self.options.metered {
-            graph.add_budget(&plan.cfg, kind);
+        if let (Some(kind), Some(events)) = (self.options.metered, &plan.events) {
+            graph.add_budget(&plan.cfg, kind, events.split.calls());
         }
         if self.options.polls {
             graph.add_polls(&plan.cfg);

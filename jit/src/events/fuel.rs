@@ -4,40 +4,39 @@
 //! `fuel_after_op`, `fuel_check`, `pre_translate_bulk_op`, `before_unconditionally_trapping_memory_access`,
 //! `translate_module_startup` and what it calls); `wasmtime-environ`: `tunables.rs` (`default_operator_cost`,
 //! `VariableOperatorCost`); `wasmtime`: `runtime/store.rs` (`get_fuel`, `set_fuel`, `refuel`).
-//! Oracle: `bench-wasm/peers/tests/fuel.rs` states these rules as numbers and asks Wasmtime.
+//! Oracle: `bench-wasm/peers/tests/fuel.rs` states these rules as numbers and asks Wasmtime;
+//! `bench-wasm/programs/fuel.tsv` has Wasmtime's fuel of whole programs, which `cli/tests/it/fuel.rs` compares.
 //!
 //! # What is charged
 //!
 //! * Each entry of a wasm function: 1, called by whomever. Host functions and the stubs between host and wasm: nothing.
 //! * `nop`, `drop`, `unreachable`, `return`, and structure (`block`, `loop`, `else`, `end`): 0. Every other
-//!   instruction that is executed: 1, be it a call, tail call, `if`, constant, SIMD operation or `memory.grow`. Falling
-//!   off the end of a function costs nothing. Neither does a back edge.
-//! * Bulk operations, besides their 1: their length operand, unsigned; for `memory.copy`, `memory.fill` and `memory.init`
-//!   in bytes, for `table.copy`, `table.fill`, `table.init` and `table.grow` in elements. The charge comes before the
-//!   bounds check, so one that traps has been charged, and so has a `table.grow` that fails. `memory.grow` costs
-//!   nothing by page. A 64-bit length is charged as at most `i64::MAX`.
-//! * Dead code: nothing. It is decided at run time only by what is executed.
+//!   instruction that is executed: 1, be it a call, tail call, `if`, constant, SIMD operation or `memory.grow`.
+//!   Falling off the end of a function costs nothing. Neither does a back edge, nor dead code.
+//! * Bulk operations, besides their 1: their length operand, unsigned; for `memory.copy`, `memory.fill` and
+//!   `memory.init` in bytes, for `table.copy`, `table.fill`, `table.init` and `table.grow` in elements. The charge
+//!   comes before the bounds check, so an operation that traps has been charged, and so has a `table.grow` that fails.
+//!   `memory.grow` costs nothing by page. The charge is at most `i64::MAX`, should a 64-bit length be larger.
+//! * Calls between instances of one store are calls; the store has one tank.
 //!
 //! # When it can be seen
 //!
-//! A function keeps the fuel in a local; at straight-line code's end (a branch, `if`, `loop`, `else`, `end`) the costs so far are
-//! added to it. The store sees the local only where it is written back: before each call and tail call, at `return`, at
-//! the function's end, at `unreachable`, at an access whose constant offset alone is outside the memory's greatest size,
-//! and when fuel has run out (asked at entries, loop headers and bulk operations of more than 128 units). After a call
-//! that returns the local is read again.
+//! A function keeps the fuel in a local. Where straight-line code ends (a branch, `if`, `loop`, `else`, `end`) the costs
+//! so far are added to it. The store sees the local only where it is written back: before each call and tail call, at
+//! `return`, at the function's end, at `unreachable`, at an access whose constant offset alone is outside the memory's
+//! greatest size, and when fuel has run out (asked at entries, loop headers and bulk operations, short constant lengths
+//! excepted). After a call that returns the local is read again.
 //!
 //! * In a host function, `Store::get_fuel` is exact: all up to and including the `call` instruction. What the host
 //!   sets there counts from then on.
 //! * After a normal end it is exact.
 //! * After an error of a host function (`proc_exit` in WASI) it is what the host function saw: exact.
-//! * After `unreachable`, or an access that always traps: exact, the access itself included.
-//! * After any other trap (division, bounds, conversion, signature, null, stack) it is what was last written back, by
-//!   whichever function: the costs since the last call, return or end are missing, the entry of a function that
-//!   trapped before its first call among them. No count of blocks tells which those were; **this model gives the exact
-//!   cost of what was executed instead, never less than Wasmtime**. `call_indirect` is written back before its checks,
-//!   so a call that traps for a null or mismatched entry is exact too. A stack that overflows does so
-//!   before the callee is charged for its entry.
-//! * Calls between instances of one store are calls; the store has one tank.
+//! * After `unreachable`, an access that always traps, or a `call_indirect` that finds no function of its type: exact,
+//!   that instruction included.
+//! * After any other trap (division, bounds, conversion, stack) it is what was last written back, by whichever
+//!   function: the costs since the last call, return or end are missing, the entry of a function that trapped before
+//!   its first call among them. No count of blocks tells which those were. **This model gives the cost of what was
+//!   executed instead**, which is never less. Where the stack overflows, the callee is not charged for its entry.
 //!
 //! # Instantiation
 //!
@@ -45,8 +44,8 @@
 //! constant offsets where the host maps it, globals that are constants. Otherwise Wasmtime compiles a function that
 //! starts the module: 1 for its entry, 1 for each instruction of the constant expressions that it evaluates, lengths
 //! of segments and tables that it fills, 1 for the call of the start function, which is charged as any other.
-//! A `start` function alone so costs 2 more than its own code and entry: see [`START`].
-//! The other charges depend on what Wasmtime happens to leave for run time and are not modelled.
+//! A `start` function alone so costs 2 more than its own code and entry: see [`START`]. The other charges depend on what
+//! Wasmtime happens to leave for run time and are not modelled.
 
 /// Charge of each function entry.
 pub const ENTRY: u64 = 1;

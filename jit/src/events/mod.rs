@@ -8,7 +8,7 @@
 //! Source: Ball, *Efficiently Counting Program Events with Support for On-line Queries*, TOPLAS 1994, which takes the
 //! events of blocks as given; they are made here.
 //! Oracle: `tests/events.rs` (hand-counted functions; `instructions` is `Block::ops` in whole programs); for [`fuel`]
-//! also Wasmtime itself, in `bench-wasm/peers/tests/fuel.rs`.
+//! also Wasmtime itself.
 //!
 //! A run's total under a model is `entry` for each function entry, `back_edge` for each back edge taken, the costs of
 //! the instructions, and `per_unit` times the length of each bulk operation.

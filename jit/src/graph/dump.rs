@@ -26,10 +26,14 @@ impl fmt::Display for BlockGraph {
             write!(f, "node{index} = block{}", node.block)?;
             probes(f, &node.probes)?;
             writeln!(f)?;
-            for (offset, inner) in &node.inner {
-                write!(f, "    at {offset:#x}")?;
-                probes(f, inner)?;
-                writeln!(f)?;
+            for inner in &node.inner {
+                for (when, all) in [("before", &inner.before), ("after", &inner.after)] {
+                    if !all.is_empty() {
+                        write!(f, "    {when} {:#x}", inner.offset)?;
+                        probes(f, all)?;
+                        writeln!(f)?;
+                    }
+                }
             }
             for (edge, wire) in node.wires.iter().enumerate() {
                 write!(f, "    edge {edge} -> ")?;

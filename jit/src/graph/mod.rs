@@ -44,6 +44,17 @@ pub struct Wire {
     pub probes: Probes,
 }
 
+/// Probes around an instruction in the middle of a block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inner {
+    /// Byte offset in the module of the instruction.
+    pub offset: u32,
+    /// What is done before it.
+    pub before: Probes,
+    /// What is done after it, if it does not trap.
+    pub after: Probes,
+}
+
 /// A copy of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
@@ -51,20 +62,20 @@ pub struct Node {
     pub block: u32,
     /// What entering it does, before its first instruction.
     pub probes: Probes,
-    /// What is done inside it: before the instruction at a byte of the module, or at its end. Ascending.
-    pub inner: Vec<(u32, Probes)>,
+    /// What is done inside it, ascending.
+    pub inner: Vec<Inner>,
     /// Copies of the block's edges, in their order.
     pub wires: SmallVec<[Wire; 2]>,
 }
 
 impl Node {
-    /// Adds a probe before the instruction at byte `offset` of the module, behind those that are there.
-    pub fn add_inner(&mut self, offset: u32, probe: Probe) {
-        let at = self.inner.partition_point(|&(there, _)| there < offset);
-        match self.inner.get_mut(at) {
-            Some((there, probes)) if *there == offset => probes.push(probe),
-            _ => self.inner.insert(at, (offset, Probes::from_slice(&[probe]))),
+    /// The probes around the instruction at byte `offset` of the module, none at first.
+    pub fn inner_at(&mut self, offset: u32) -> &mut Inner {
+        let at = self.inner.partition_point(|inner| inner.offset < offset);
+        if self.inner.get(at).is_none_or(|inner| inner.offset != offset) {
+            self.inner.insert(at, Inner { offset, before: Probes::new(), after: Probes::new() });
         }
+        &mut self.inner[at]
     }
 }
 
@@ -124,12 +135,17 @@ impl BlockGraph {
         graph
     }
 
-    /// Adds checks of the budget of events of `kind` at the function's entry and at every loop header.
-    pub fn add_budget(&mut self, cfg: &Cfg, kind: u32) {
+    /// Adds checks of the budget of events of `kind` at the function's entry, at every loop header, and after the calls
+    /// at the given bytes of the given blocks: a frame that goes on after a call may have been kept from its next check
+    /// by any number of others that did the same.
+    pub fn add_budget(&mut self, cfg: &Cfg, kind: u32, calls: impl Iterator<Item = (u32, u32)>) {
         for (index, node) in self.nodes.iter_mut().enumerate() {
             if index == 0 || cfg.blocks[node.block as usize].is_loop_header {
                 node.probes.push(Probe::Budget(kind));
             }
+        }
+        for (block, call) in calls {
+            self.nodes[block as usize].inner_at(call).after.insert(0, Probe::Budget(kind));
         }
     }
 

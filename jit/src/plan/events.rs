@@ -56,10 +56,10 @@ impl FunctionEvents {
             for &(part, amount) in &plan.around {
                 // The edge before the part is its call's, and its only one.
                 let call = self.split.shape.in_edges(part)[0];
-                let Place::Call { block, call, next } = self.split.places[call.index()] else { continue };
-                let node = &mut graph.nodes[block as usize];
-                node.add_inner(call, Probe::Event { kind, amount });
-                node.add_inner(next, Probe::Event { kind, amount: amount.wrapping_neg() });
+                let Place::Call { block, call } = self.split.places[call.index()] else { continue };
+                let inner = graph.nodes[block as usize].inner_at(call);
+                inner.before.push(Probe::Event { kind, amount });
+                inner.after.push(Probe::Event { kind, amount: amount.wrapping_neg() });
             }
             for &(part, amount) in &plan.ends {
                 for &edge in self.split.shape.out_edges(part) {
@@ -76,7 +76,7 @@ impl FunctionEvents {
             Some(&Place::Edge { block, edge }) => {
                 graph.nodes[block as usize].wires[edge as usize].probes.push(probe);
             }
-            Some(&Place::Call { block, call, .. }) => graph.nodes[block as usize].add_inner(call, probe),
+            Some(&Place::Call { block, call }) => graph.nodes[block as usize].inner_at(call).before.push(probe),
         }
     }
 

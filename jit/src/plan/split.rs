@@ -31,14 +31,12 @@ pub enum Place {
         /// Which of its edges.
         edge: u32,
     },
-    /// Before a call, the instruction at byte `call`, behind which byte `next` follows.
+    /// Before a call, the instruction at byte `call`.
     Call {
         /// The block.
         block: u32,
         /// Where the call is.
         call: u32,
-        /// Where the instruction behind it is.
-        next: u32,
     },
 }
 
@@ -63,7 +61,6 @@ impl SplitCfg {
     pub fn new(info: &ModuleInfo, cfg: &Cfg) -> Result<SplitCfg, BinaryReaderError> {
         let mut parts = Vec::with_capacity(cfg.blocks.len());
         let mut first_part = Vec::with_capacity(cfg.blocks.len());
-        let mut next_of_part = Vec::with_capacity(cfg.blocks.len());
         for (block, index) in cfg.blocks.iter().zip(0..) {
             first_part.push(parts.len() as u32);
             let mut part = Part { block: index, start: block.start, call: None };
@@ -74,16 +71,19 @@ impl SplitCfg {
                 if matches!(op, Operator::Call { .. } | Operator::CallIndirect { .. }) {
                     let behind = next.as_ref().map_or(block.limit, |&(_, at)| at);
                     parts.push(Part { call: Some(at), ..part });
-                    next_of_part.push(behind);
                     part.start = behind;
                 }
             }
             parts.push(part);
-            next_of_part.push(block.limit);
         }
-        let (pairs, places) = edges(cfg, &parts, &next_of_part, &first_part);
+        let (pairs, places) = edges(cfg, &parts, &first_part);
         let shape = profiler::Cfg::from_pairs(parts.len() as u32, &pairs).expect("edges lead to parts or the exit");
         Ok(SplitCfg { shape, parts, places, first_part })
+    }
+
+    /// The calls: block and byte offset of each.
+    pub fn calls(&self) -> impl Iterator<Item = (u32, u32)> {
+        self.parts.iter().filter_map(|part| Some((part.block, part.call?)))
     }
 
     /// Where a frame is that stopped at the instruction at byte `offset` of `block`: its part, and the byte from which on
@@ -113,13 +113,13 @@ pub struct Position {
 }
 
 /// The ends and places of all edges. Edges of the blocks keep their order.
-fn edges(cfg: &Cfg, parts: &[Part], next: &[u32], first_part: &[u32]) -> (Vec<(u32, u32)>, Vec<Place>) {
+fn edges(cfg: &Cfg, parts: &[Part], first_part: &[u32]) -> (Vec<(u32, u32)>, Vec<Place>) {
     let exit = parts.len() as u32;
     let (mut pairs, mut places) = (Vec::new(), Vec::new());
     for (part, index) in parts.iter().zip(0..) {
         if let Some(call) = part.call {
             pairs.push((index, index + 1));
-            places.push(Place::Call { block: part.block, call, next: next[index as usize] });
+            places.push(Place::Call { block: part.block, call });
             continue;
         }
         for (edge, number) in cfg.blocks[part.block as usize].edges.iter().zip(0..) {

@@ -184,19 +184,20 @@ impl<'a> Translator<'a> {
         let mut inner = node.inner.iter().peekable();
         while let Some((op, at)) = operators.next()? {
             self.at(at);
-            if let Some((_, probes)) = inner.next_if(|(offset, _)| *offset == at) {
-                self.probes(probes);
+            let inner = inner.next_if(|inner| inner.offset == at);
+            if let Some(inner) = inner {
+                self.probes(&inner.before);
             }
             if at == block.end {
                 last = Some(op);
                 break;
             }
             self.operator(&op, at as usize)?;
+            if let Some(inner) = inner {
+                self.probes(&inner.after);
+            }
         }
         self.at(block.end);
-        for (_, probes) in inner {
-            self.probes(probes);
-        }
         self.end_of_node(index, last.as_ref());
         Ok(())
     }
