@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use wprof_jit::abi::VmLayout;
 use wprof_jit::compile::{Compiler, CompilerOptions, ModuleEnv, Tier};
-use wprof_jit::plan::{Collection, FunctionPlan};
 use wprof_jit::module;
+use wprof_jit::plan::{Collection, FunctionPlan};
 
 /// An operator's visitor and the number of its operands.
 macro_rules! rows {

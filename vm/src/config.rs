@@ -210,7 +210,9 @@ impl Config {
         let is_profiled = self.profiling != ProfilingConfig::Off;
         let polls = self.polls || is_profiled;
         let precise = is_profiled || !self.events.is_empty();
-        CompilerOptions { polls, precise, metered: self.metered(), ..self.compiler.clone() }
+        let metered = self.metered();
+        let pinned = metered.or((!self.events.is_empty()).then_some(0));
+        CompilerOptions { polls, precise, metered, pinned, ..self.compiler.clone() }
     }
 
     /// What is collected of all functions.

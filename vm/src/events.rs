@@ -121,7 +121,10 @@ fn metered(engine: &Engine, kind: &str) -> Result<u32> {
     if engine.collection().metered == Some(kind_index) {
         return Ok(kind_index);
     }
-    Err(Error::new(ErrorKind::Type, format_args!("there is no budget of `{kind}`: name it in Config::budget")))
+    Err(Error::new(
+        ErrorKind::Type,
+        format_args!("there is no budget of `{kind}`: name it in Config::budget"),
+    ))
 }
 
 /// Asks the closure of a store that has one.

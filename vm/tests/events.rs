@@ -146,7 +146,10 @@ fn a_budget_stops_at_a_check_and_not_a_longest_path_later() -> Outcome {
             assert_eq!(error.trap(), Some(Trap::OutOfBudget));
             let (count, left) = (store.event_count("instructions")?, store.budget_left("instructions")?);
             assert_eq!(count as i64 - budget as i64, -left);
-            assert_eq!(error.to_string(), format!("budget of instructions overdrawn by {}: wasm trap: out of budget", -left));
+            assert_eq!(
+                error.to_string(),
+                format!("budget of instructions overdrawn by {}: wasm trap: out of budget", -left)
+            );
             assert!((1..=16).contains(&-left), "{left}");
             counts.push(count);
         }

@@ -6,9 +6,7 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, Parser, ValueEnum};
 use wprof::wasi::{self, WasiCtx, WasiCtxBuilder};
-use wprof::{
-    Collect, Config, Counting, Engine, EventModel, Linker, Module, ProfilingConfig, Result, Store,
-};
+use wprof::{Collect, Config, Counting, Engine, EventModel, Linker, Module, ProfilingConfig, Result, Store};
 use wprof_bench::runner::print_times;
 
 #[derive(Parser)]

@@ -8,8 +8,8 @@ use wprof::Module;
 use wprof_jit::abi::VmLayout;
 use wprof_jit::cfg::{self, Cfg};
 use wprof_jit::compile::{Compiler, CompilerOptions, ModuleEnv};
-use wprof_jit::plan::{Instrumentation, plan};
 use wprof_jit::graph::BlockGraph;
+use wprof_jit::plan::{Instrumentation, plan};
 
 use super::run::ProfileArgs;
 use crate::render::plan;

@@ -61,8 +61,6 @@ builtins! {
     /// `block` heads a loop, an address is that of a better version which resumes there; see
     /// [`super::store_context::TRANSFER`].
     Promote(I32, I32) -> I64;
-    /// `() -> status`: called where a budget is checked, when it is used up.
-    OutOfBudget() -> I32;
 }
 
 impl Builtin {

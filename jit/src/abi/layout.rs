@@ -49,6 +49,10 @@ pub mod store_context {
     pub const EVENTS: i32 = 24;
     /// How many kinds of events there can be.
     pub const EVENT_KINDS: u32 = 16;
+    /// The counter of one kind.
+    pub const fn event(kind: u32) -> i32 {
+        EVENTS + 8 * kind as i32
+    }
     /// Size.
     pub const SIZE: u32 = 24 + 8 * EVENT_KINDS;
     /// Frames with more locals and operands than this stay in the version they are in.

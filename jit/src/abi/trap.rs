@@ -32,6 +32,9 @@ pub enum TrapCode {
     Host,
     /// The frame does not fit on the stack.
     StackOverflow,
+    /// The budget is used up. If the host gives more, the code goes on behind the instruction, see
+    /// `MachineCode::resumes`.
+    Budget,
 }
 
 /// First of the codes that tell memory accesses apart; those of tables follow.
@@ -41,7 +44,7 @@ impl TrapCode {
     /// How many neighbouring accesses have different codes.
     pub(crate) const ACCESS_PERIOD: usize = 110;
 
-    const ALL: [TrapCode; 12] = [
+    const ALL: [TrapCode; 13] = [
         TrapCode::MemoryOutOfBounds,
         TrapCode::TableOutOfBounds,
         TrapCode::IndirectCallToNull,
@@ -54,6 +57,7 @@ impl TrapCode {
         TrapCode::Interrupt,
         TrapCode::Host,
         TrapCode::StackOverflow,
+        TrapCode::Budget,
     ];
 
     /// The code that Cranelift carries through to the trap table.

@@ -60,6 +60,9 @@ pub struct CompilerOptions {
     pub precise: bool,
     /// The kind of events of which there is a budget.
     pub metered: Option<u32>,
+    /// The kind of events whose counter is kept in the pinned register while wasm code runs, instead of in memory:
+    /// there an update does not have to wait for the one before it to come back from the store buffer.
+    pub pinned: Option<u32>,
     /// Make every NaN that arithmetic yields the canonical one.
     pub canonical_nans: bool,
     /// Run Cranelift's verifier on everything (slow; tests do).
@@ -76,6 +79,7 @@ impl Default for CompilerOptions {
             polls: false,
             precise: false,
             metered: None,
+            pinned: None,
             canonical_nans: false,
             verify: cfg!(debug_assertions),
             hot: 1000,
@@ -260,7 +264,7 @@ impl Compiler {
     /// # Errors
     /// If Cranelift refuses the signature.
     pub fn host_to_wasm(&self, ty: &FuncType) -> Result<MachineCode, CompileError> {
-        trampoline::host_to_wasm(&*self.fast, ty)
+        trampoline::host_to_wasm(&*self.fast, &self.options, ty)
     }
 
     /// The trampoline that lets wasm call a host function of type `ty`: a wasm function whose vmctx is an
@@ -269,6 +273,6 @@ impl Compiler {
     /// # Errors
     /// If Cranelift refuses the signature.
     pub fn wasm_to_host(&self, ty: &FuncType) -> Result<MachineCode, CompileError> {
-        trampoline::wasm_to_host(&*self.fast, ty)
+        trampoline::wasm_to_host(&*self.fast, &self.options, ty)
     }
 }

@@ -10,6 +10,7 @@ use cranelift_codegen::isa::TargetIsa;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use wasmparser::{FuncType, ValType};
 
+use super::CompilerOptions;
 use super::machine_code::{self, MachineCode};
 use super::origins::Origins;
 use crate::CompileError;
@@ -52,9 +53,29 @@ fn store_values(builder: &mut FunctionBuilder<'_>, values: &[Value], to: Value) 
     }
 }
 
+/// Counts on in the pinned register what has been counted in memory.
+fn load_pinned(builder: &mut FunctionBuilder<'_>, store: Value, kind: u32) {
+    let flags = MemFlagsData::trusted();
+    let count = builder.ins().load(types::I64, flags, store, store_context::event(kind));
+    builder.ins().set_pinned_reg(count);
+}
+
+/// The reverse.
+fn store_pinned(builder: &mut FunctionBuilder<'_>, store: Value, kind: u32) {
+    let count = builder.ins().get_pinned_reg(types::I64);
+    builder.ins().store(MemFlagsData::trusted(), count, store, store_context::event(kind));
+}
+
 /// See [`array_call_signature`]. The activation is filled so that the signal handler can continue at the handler,
 /// with this frame's stack and frame pointers: Cranelift keeps nothing in registers across an exceptional edge.
-pub(super) fn host_to_wasm(isa: &dyn TargetIsa, ty: &FuncType) -> Result<MachineCode, CompileError> {
+///
+/// Where events are counted in the pinned register it is loaded for wasm, and the host's value restored at the end; when
+/// wasm traps, the signal handler has stored it.
+pub(super) fn host_to_wasm(
+    isa: &dyn TargetIsa,
+    options: &CompilerOptions,
+    ty: &FuncType,
+) -> Result<MachineCode, CompileError> {
     compile(isa, array_call_signature(isa.default_call_conv()), |builder, params| {
         let [vmctx, caller, code, values, activation] = params[..] else { unreachable!("five parameters") };
         let returned = builder.create_block();
@@ -70,6 +91,12 @@ pub(super) fn host_to_wasm(isa: &dyn TargetIsa, ty: &FuncType) -> Result<Machine
         builder.ins().store(trusted, frame_pointer, activation, activation::FP);
         builder.ins().store(trusted, handler, activation, activation::HANDLER);
 
+        let pinned = options.pinned.map(|kind| {
+            let of_host = builder.ins().get_pinned_reg(types::I64);
+            let store = builder.ins().load(types::I64, trusted, vmctx, vmctx::STORE);
+            load_pinned(builder, store, kind);
+            (of_host, store, kind)
+        });
         let mut args = vec![vmctx, caller];
         args.extend(load_values(builder, ty.params(), values));
         let signature = wasm_signature(ty);
@@ -85,10 +112,17 @@ pub(super) fn host_to_wasm(isa: &dyn TargetIsa, ty: &FuncType) -> Result<Machine
         builder.ins().try_call_indirect(code, &args, table);
 
         builder.switch_to_block(returned);
+        if let Some((of_host, store, kind)) = pinned {
+            store_pinned(builder, store, kind);
+            builder.ins().set_pinned_reg(of_host);
+        }
         store_values(builder, &results, values);
         let zero = builder.ins().iconst(types::I32, 0);
         builder.ins().return_(&[zero]);
         builder.switch_to_block(trapped);
+        if let Some((of_host, ..)) = pinned {
+            builder.ins().set_pinned_reg(of_host);
+        }
         let one = builder.ins().iconst(types::I32, 1);
         builder.ins().return_(&[one]);
     })
@@ -96,7 +130,11 @@ pub(super) fn host_to_wasm(isa: &dyn TargetIsa, ty: &FuncType) -> Result<Machine
 
 /// A wasm function that calls the host function of its [`host_context`]: leaves its frame pointer for backtraces,
 /// refuses to start when too little stack is left for the host, and traps when the host reports failure.
-pub(super) fn wasm_to_host(isa: &dyn TargetIsa, ty: &FuncType) -> Result<MachineCode, CompileError> {
+pub(super) fn wasm_to_host(
+    isa: &dyn TargetIsa,
+    options: &CompilerOptions,
+    ty: &FuncType,
+) -> Result<MachineCode, CompileError> {
     compile(isa, wasm_signature(ty), |builder, params| {
         let (context, caller) = (params[0], params[1]);
         let trusted = MemFlagsData::trusted();
@@ -115,7 +153,13 @@ pub(super) fn wasm_to_host(isa: &dyn TargetIsa, ty: &FuncType) -> Result<Machine
         store_values(builder, &params[2..], values);
         let signature = builder.import_signature(host_call_signature(isa.default_call_conv()));
         let func = builder.ins().load(types::I64, trusted, context, host_context::FUNC);
+        if let Some(kind) = options.pinned {
+            store_pinned(builder, store, kind);
+        }
         let call = builder.ins().call_indirect(signature, func, &[context, caller, values]);
+        if let Some(kind) = options.pinned {
+            load_pinned(builder, store, kind);
+        }
         let status = builder.inst_results(call)[0];
         builder.ins().trapnz(status, TrapCode::Host.to_clif());
         let results = load_values(builder, ty.results(), values);

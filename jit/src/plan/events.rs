@@ -43,7 +43,8 @@ impl FunctionEvents {
                 events.iter().map(|e| tree.plan(e)).collect()
             }
         };
-        let longest = collection.metered.map_or(0, |kind| longest_acyclic(&split.shape, &events[kind as usize]));
+        let longest =
+            collection.metered.map_or(0, |kind| longest_acyclic(&split.shape, &events[kind as usize]));
         Ok(FunctionEvents { split, plans, longest })
     }
 
@@ -76,7 +77,9 @@ impl FunctionEvents {
             Some(&Place::Edge { block, edge }) => {
                 graph.nodes[block as usize].wires[edge as usize].probes.push(probe);
             }
-            Some(&Place::Call { block, call }) => graph.nodes[block as usize].inner_at(call).before.push(probe),
+            Some(&Place::Call { block, call }) => {
+                graph.nodes[block as usize].inner_at(call).before.push(probe)
+            }
         }
     }
 
@@ -147,9 +150,8 @@ fn edge_events(
         let is_back = ends.to <= ends.from;
         parts[ends.from.index()][model] + if is_back { models[model].back_edge } else { 0 }
     };
-    let of_model = |model: usize| {
-        split.shape.edges().map(|e| edge(model, e)).chain([models[model].entry]).collect()
-    };
+    let of_model =
+        |model: usize| split.shape.edges().map(|e| edge(model, e)).chain([models[model].entry]).collect();
     Ok((0..models.len()).map(of_model).collect())
 }
 

@@ -77,7 +77,8 @@ impl SplitCfg {
             parts.push(part);
         }
         let (pairs, places) = edges(cfg, &parts, &first_part);
-        let shape = profiler::Cfg::from_pairs(parts.len() as u32, &pairs).expect("edges lead to parts or the exit");
+        let shape =
+            profiler::Cfg::from_pairs(parts.len() as u32, &pairs).expect("edges lead to parts or the exit");
         Ok(SplitCfg { shape, parts, places, first_part })
     }
 

@@ -35,7 +35,9 @@ impl Translator<'_> {
     /// Whether the length of a bulk operation is an i64.
     pub(super) fn is_length_64(&self, op: &Operator<'_>) -> bool {
         match *op {
-            Operator::MemoryCopy { dst_mem, src_mem } => self.is_memory64(dst_mem) && self.is_memory64(src_mem),
+            Operator::MemoryCopy { dst_mem, src_mem } => {
+                self.is_memory64(dst_mem) && self.is_memory64(src_mem)
+            }
             Operator::TableCopy { dst_table, src_table } => {
                 self.is_table64(dst_table) && self.is_table64(src_table)
             }

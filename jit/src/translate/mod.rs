@@ -82,8 +82,9 @@ struct Translator<'a> {
     locals: Vec<Variable>,
     stack: OperandStack,
     origins: Origins,
-    /// The block being translated.
+    /// The block being translated, and the byte of the instruction.
     block: u32,
+    offset: u32,
 }
 
 impl<'a> Translator<'a> {
@@ -123,6 +124,7 @@ impl<'a> Translator<'a> {
             stack: OperandStack::default(),
             origins: Origins::default(),
             block: 0,
+            offset: 0,
         }
     }
 
@@ -204,6 +206,7 @@ impl<'a> Translator<'a> {
 
     /// What follows comes from the instruction at byte `offset` of the module.
     fn at(&mut self, offset: u32) {
+        self.offset = offset;
         let location = self.origins.at(Origin { func: self.cfg.func, block: self.block, offset });
         self.builder.set_srcloc(location);
     }

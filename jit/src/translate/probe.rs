@@ -9,7 +9,7 @@ use wasmparser::Operator;
 
 use super::Translator;
 use super::region::Region;
-use crate::abi::{Builtin, TrapCode, store_context, vmctx};
+use crate::abi::{TrapCode, store_context, vmctx};
 use crate::compile::VMCTX_SLOT;
 use crate::events::is_dynamic;
 use crate::graph::{Probe, Probes};
@@ -49,6 +49,12 @@ impl Translator<'_> {
     }
 
     fn add_event_value(&mut self, kind: u32, amount: Value) {
+        if self.options.pinned == Some(kind) {
+            let old = self.builder.ins().get_pinned_reg(types::I64);
+            let new = self.builder.ins().iadd(old, amount);
+            self.builder.ins().set_pinned_reg(new);
+            return;
+        }
         let (flags, context, offset) = self.event_counter(kind);
         let old = self.builder.ins().load(types::I64, flags, context, offset);
         let new = self.builder.ins().iadd(old, amount);
@@ -59,21 +65,30 @@ impl Translator<'_> {
         let region = self.regions.get(Region::Counters, self.builder.func);
         let flags = MemFlagsData::trusted().with_alias_region(Some(region));
         let context = self.load_constant(types::I64, self.vmctx, vmctx::STORE);
-        (flags, context, store_context::EVENTS + 8 * kind as i32)
+        (flags, context, store_context::event(kind))
     }
 
-    /// A metered counter is negative as long as there is budget left.
+    /// A metered counter is above zero when there is no budget left. Then a load faults that does nothing else: a call
+    /// would cost registers also where it is never made.
     fn check_budget(&mut self, kind: u32) {
-        let (flags, context, offset) = self.event_counter(kind);
-        let counter = self.builder.ins().load(types::I64, flags, context, offset);
+        let counter = if self.options.pinned == Some(kind) {
+            self.builder.ins().get_pinned_reg(types::I64)
+        } else {
+            let (flags, context, offset) = self.event_counter(kind);
+            self.builder.ins().load(types::I64, flags, context, offset)
+        };
         let (exhausted, go_on) = (self.builder.create_block(), self.builder.create_block());
         let is_over = self.builder.ins().icmp_imm_s(IntCC::SignedGreaterThan, counter, 0);
         self.builder.ins().brif(is_over, exhausted, &[], go_on, &[]);
         self.builder.seal_block(exhausted);
         self.builder.set_cold_block(exhausted);
         self.builder.switch_to_block(exhausted);
-        let status = self.builtin(Builtin::OutOfBudget, &[]);
-        self.builder.ins().trapnz(status, TrapCode::Host.to_clif());
+        // A location of its own: its end is where code goes on if there is more of the budget.
+        self.at(self.offset);
+        let nowhere = self.builder.ins().iconst(types::I64, 0);
+        let flags = MemFlagsData::new().with_aligned().with_trap_code(Some(TrapCode::Budget.to_clif()));
+        self.builder.ins().atomic_load(types::I32, flags, nowhere);
+        self.at(self.offset);
         self.builder.ins().jump(go_on, &[]);
         self.builder.seal_block(go_on);
         self.builder.switch_to_block(go_on);

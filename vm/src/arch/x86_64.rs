@@ -6,7 +6,7 @@
 use std::arch::{asm, naked_asm};
 use std::mem::offset_of;
 
-use libc::{REG_RBP, REG_RIP, REG_RSP, ucontext_t};
+use libc::{REG_R15, REG_RBP, REG_RIP, REG_RSP, ucontext_t};
 use wprof_jit::abi::TrapCode;
 use wprof_jit::compile::{MachineCode, TrapSite};
 
@@ -139,7 +139,6 @@ guarded! {
     table_fill = builtins::table_fill, 1;
     table_init = builtins::table_init, 1;
     promote = builtins::promote, 0;
-    out_of_budget = builtins::out_of_budget, 1;
 }
 
 /// Marks data segment `esi` of the instance `rdi` as dropped. Cannot fail, so it must not need stack.
@@ -186,6 +185,11 @@ pub struct Registers {
     pub sp: usize,
     /// The frame pointer.
     pub fp: usize,
+}
+
+/// The pinned register of an interrupted context.
+pub fn pinned(context: &mut ucontext_t) -> &mut i64 {
+    &mut context.uc_mcontext.gregs[REG_R15 as usize]
 }
 
 /// Reads the registers of an interrupted context.

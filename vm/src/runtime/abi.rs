@@ -91,9 +91,14 @@ pub struct VmStoreContext {
     pub events: [i64; abi::store_context::EVENT_KINDS as usize],
     /// The store, as the innermost code that holds it exclusively lent it to wasm. Not read by machine code.
     pub store: *mut StoreOpaque,
+    /// The kind of events whose counter machine code keeps in the pinned register; [`NO_KIND`] if there is none.
+    pub pinned: usize,
     /// Code that traps with `TrapCode::Host`; read by `arch::lazy_common`.
     pub raise: usize,
 }
+
+/// See [`VmStoreContext::pinned`].
+pub const NO_KIND: usize = usize::MAX;
 
 /// How to get back from wasm into the host (`abi::activation`).
 #[derive(Default)]

@@ -3,8 +3,6 @@
 //! Reached through `arch`, which checks first that enough stack is left. A status of 1 makes the caller trap, with
 //! the reason that is left in the store.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use super::abi::VmContext;
 use super::bulk;
 use super::store::{Pending, StoreOpaque};
@@ -97,19 +95,4 @@ pub unsafe extern "C" fn promote(vmctx: *const VmContext, func: u32, block: u32)
     }
     instance.cool_down(func);
     0
-}
-
-/// `Builtin::OutOfBudget`.
-///
-/// # Safety
-/// For machine code only, which passes its own vmctx.
-pub unsafe extern "C" fn out_of_budget(vmctx: *const VmContext) -> u32 {
-    // SAFETY: machine code passes its own vmctx.
-    let (store, _) = unsafe { caller(vmctx) };
-    match catch_unwind(AssertUnwindSafe(|| store.out_of_budget())) {
-        Ok(true) => return 0,
-        Ok(false) => {}
-        Err(panic) => store.pending = Some(Pending::Panic(panic)),
-    }
-    1
 }

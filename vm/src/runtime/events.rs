@@ -127,7 +127,8 @@ impl StoreOpaque {
         }
         let overdraft = self.context_events(kind).unsigned_abs();
         let kind = self.engine().collection().events[kind as usize].name.clone();
-        self.pending = Some(Pending::Error(Error::from(Trap::OutOfBudget).context(OutOfBudget { kind, overdraft })));
+        self.pending =
+            Some(Pending::Error(Error::from(Trap::OutOfBudget).context(OutOfBudget { kind, overdraft })));
         false
     }
 

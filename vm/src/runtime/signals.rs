@@ -9,14 +9,17 @@
 
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::Once;
 
 use libc::{c_int, c_void, sigaction, siginfo_t, ucontext_t};
 use wprof_jit::abi::TrapCode;
 
+use super::abi::NO_KIND;
 use super::activation::{self, Activation, RawFrame, TrapRecord};
 use super::code::registry::{self, CodeObject};
+use super::store::Pending;
 use super::walk;
 use crate::arch::{self, Registers};
 
@@ -78,8 +81,27 @@ unsafe fn recover(signal: c_int, info: &siginfo_t, context: &mut ucontext_t) -> 
         return None;
     }
     let object = registry::find(registers.pc)?;
+    // SAFETY: the context is that of the store that was entered.
+    let pinned = unsafe { pinned_counter(activation) };
+    if let Some(counter) = pinned {
+        // SAFETY: nothing refers to it while wasm code runs.
+        unsafe { counter.write(*arch::pinned(context)) };
+    }
     let code = match object.trap_at(registers.pc).map(|site| site.code) {
         Some(TrapCode::Interrupt) if poll_again(activation) => return Some(()),
+        Some(TrapCode::Budget) => {
+            // SAFETY: wasm code, which is running, has the store on loan, and waits for us.
+            let goes_on = unsafe { out_of_budget(activation) };
+            if let Some(pc) = object.resume_after(registers.pc).filter(|_| goes_on) {
+                if let Some(counter) = pinned {
+                    // SAFETY: as above.
+                    *arch::pinned(context) = unsafe { counter.read() };
+                }
+                arch::set_registers(context, Registers { pc, ..registers });
+                return Some(());
+            }
+            Some(TrapCode::Host)
+        }
         Some(code) => Some(code),
         None if is_stack_overflow(signal, info, registers) => None,
         None => return None,
@@ -90,6 +112,30 @@ unsafe fn recover(signal: c_int, info: &siginfo_t, context: &mut ucontext_t) -> 
     unsafe { *activation.trap.get() = Some(record) };
     arch::set_registers(context, Registers { pc: vm.handler, sp: vm.sp, fp: vm.fp });
     Some(())
+}
+
+/// Where the counter lies that wasm code of an activation keeps in the pinned register.
+unsafe fn pinned_counter(activation: &Activation) -> Option<*mut i64> {
+    // SAFETY: the context lives as long as the store that was entered.
+    unsafe {
+        let context = activation.context.cast_mut();
+        let kind = (*context).pinned;
+        (kind != NO_KIND).then(|| (&raw mut (*context).events).cast::<i64>().add(kind))
+    }
+}
+
+/// Lets the embedder refill the budget; whether the program goes on. It may run for long, on the signal stack, as any
+/// other code that wasm calls.
+unsafe fn out_of_budget(activation: &Activation) -> bool {
+    // SAFETY: the store is lent to the wasm code that was interrupted.
+    let store = unsafe { &mut *(*activation.context).store };
+    match catch_unwind(AssertUnwindSafe(|| store.out_of_budget())) {
+        Ok(goes_on) => goes_on,
+        Err(panic) => {
+            store.pending = Some(Pending::Panic(panic));
+            false
+        }
+    }
 }
 
 /// Whether a poll that faulted has lost its reason meanwhile.

@@ -5,7 +5,7 @@ use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::abi::{VmFuncRef, VmMemory, VmStoreContext, VmTable, VmValue};
+use super::abi::{NO_KIND, VmFuncRef, VmMemory, VmStoreContext, VmTable, VmValue};
 use super::events::Events;
 use super::externs::ExternArena;
 use super::host::AnyHostContext;
@@ -112,6 +112,7 @@ impl StoreOpaque {
             exit_fp: 0,
             transfer: transfer.address(),
             events: Default::default(),
+            pinned: engine.compiler().options().pinned.map_or(NO_KIND, |kind| kind as usize),
             store: ptr::null_mut(),
             raise: engine.raise(),
         };
