@@ -18,4 +18,7 @@ mod profile;
 mod random_cfg;
 mod rng;
 mod spanning_tree;
+mod trace;
+mod trace_machine;
+mod trace_plan;
 mod walk;
