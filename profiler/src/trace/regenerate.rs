@@ -9,10 +9,12 @@
 //! block where the run stopped.
 //! Oracle: `tests/it/trace.rs`.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
-use super::{BitStream, Call, Frame, HOST_CALLEE, Segment, Stage, TraceError, TraceEvent};
-use super::{TracedFunction, TracedFunctions};
+use super::{
+    BitStream, Call, Frame, HOST_CALLEE, Segment, Stage, TraceCounts, TraceError, TraceEvent, TracedFunction,
+    TracedFunctions,
+};
 use crate::limits::MAX_FRAMES;
 use crate::{BlockId, EdgeId};
 
@@ -29,6 +31,7 @@ pub struct Regenerator<'a> {
     done: bool,
     /// Decisions taken before: the branch of a block for a symbol.
     known: HashMap<(u32, BlockId, u32), EdgeId>,
+    counts: BTreeMap<u32, TraceCounts>,
 }
 
 /// A place that the run is known to have reached.
@@ -64,6 +67,7 @@ impl<'a> Regenerator<'a> {
             events: VecDeque::new(),
             done: false,
             known: HashMap::new(),
+            counts: BTreeMap::new(),
         };
         walk.check()?;
         Ok(walk)
@@ -120,6 +124,11 @@ impl<'a> Regenerator<'a> {
     /// The live frames after the events given so far, except while one step's events are still to come.
     pub fn frames(&self) -> &[Frame] {
         &self.frames
+    }
+
+    /// By function: what has been regenerated so far.
+    pub fn counts(&self) -> &BTreeMap<u32, TraceCounts> {
+        &self.counts
     }
 
     fn lost<T>(&self) -> Step<T> {
@@ -261,6 +270,7 @@ impl<'a> Regenerator<'a> {
         }
         self.frames.push(Frame { function: callee, block: BlockId::ENTRY, stage: Stage::Body });
         self.events.extend([TraceEvent::Enter(callee), TraceEvent::Block(callee, BlockId::ENTRY)]);
+        self.counts.entry(callee).or_default().blocks += 1;
         Ok(())
     }
 
@@ -283,18 +293,25 @@ impl<'a> Regenerator<'a> {
     /// Crosses an out-edge of the innermost frame's block.
     fn advance(&mut self, frame: Frame, function: &'a TracedFunction) -> Step<()> {
         let edge = self.choose(frame, function)?;
-        if let Some((value, bits)) = function.word(edge) {
+        let word = function.word(edge);
+        if let Some((value, bits)) = word {
             let at = self.bit_position();
             if self.read(bits)? != value {
                 let Frame { function, block, .. } = frame;
                 return Err(TraceError::BadToken { position: at, function, block });
             }
         }
-        let block = function.cfg().edge(edge).to;
+        let cfg = function.cfg();
+        let block = cfg.edge(edge).to;
+        *self.counts.entry(frame.function).or_default() += TraceCounts {
+            blocks: u64::from(block != cfg.exit()),
+            predicates: u64::from(cfg.out_edges(frame.block).len() > 1),
+            bits: word.map_or(0, |(_, bits)| u64::from(bits)),
+        };
         if let Some(top) = self.frames.last_mut() {
             (top.block, top.stage) = (block, Stage::Body);
         }
-        if block != function.cfg().exit() {
+        if block != cfg.exit() {
             self.events.push_back(TraceEvent::Block(frame.function, block));
         }
         Ok(())

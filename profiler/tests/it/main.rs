@@ -19,6 +19,7 @@ mod random_cfg;
 mod rng;
 mod spanning_tree;
 mod trace;
+mod trace_file;
 mod trace_machine;
 mod trace_plan;
 mod walk;

@@ -3,6 +3,8 @@
 //! The log is the truth. The machine crosses edges at random, calls, is called back, traps anywhere, has
 //! some of its traps caught by the host, and may be looked at (a segment ends) between any two steps.
 
+use std::collections::BTreeSet;
+
 use wprof_profiler::{
     BitStream, BlockId, Call, Cfg, EdgeWeights, Frame, HOST_CALLEE, Regenerator, Segment, Stage, TraceError,
     TraceEvent, TraceMethod, TracePlan, TracedFunction, TracedFunctions, Unwind,
@@ -23,8 +25,10 @@ pub struct Run {
     pub segments: Vec<Segment>,
     /// By segment.
     pub logs: Vec<Vec<TraceEvent>>,
-    /// By function, by block: executions of predicates.
-    pub branches: u64,
+    /// How often a block with several successors was left.
+    pub predicates: u64,
+    /// Bits that edges wrote.
+    pub edge_bits: u64,
 }
 
 pub const METHODS: [TraceMethod; 3] =
@@ -196,10 +200,12 @@ impl<'a> Machine<'a> {
         if edges.is_empty() {
             return self.trap(rng);
         }
-        self.run.branches += u64::from(edges.len() > 1);
+        let targets: BTreeSet<BlockId> = function.cfg.successors(frame.block).collect();
+        self.run.predicates += u64::from(targets.len() > 1);
         let edge = edges[rng.below(edges.len())];
         if let Some(emit) = function.plan.emit_of(edge) {
             self.segment.bits.push(emit.value, emit.bits);
+            self.run.edge_bits += u64::from(emit.bits);
         }
         (frame.block, frame.stage) = (function.cfg.edge(edge).to, Stage::Body);
         if frame.block != function.cfg.exit() {
