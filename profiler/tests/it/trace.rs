@@ -209,3 +209,24 @@ fn damaged_segments_never_panic() {
     }
     assert!(noticed > 500, "{noticed}");
 }
+
+/// A function with an assertion, called twice, writes nothing; the second time the assertion fails. Only
+/// the callers tell which of the two calls stopped.
+#[test]
+fn the_outer_frames_tell_which_call_trapped() {
+    let caller = Cfg::from_pairs(2, &[(0, 1), (1, 2)]).unwrap();
+    let asserting = Cfg::from_pairs(3, &[(0, 1), (0, 2), (2, 3)]).unwrap();
+    let call = Some(Call::Direct(1));
+    for method in [TraceMethod::Witnesses, TraceMethod::BitTracing] {
+        let program = [
+            Function::new(caller.clone(), vec![call, call], method),
+            Function::new(asserting.clone(), vec![], method),
+        ];
+        let end = vec![Frame { stage: Stage::Call, ..body(0, 1) }, body(1, 1)];
+        let segment = Segment { start: vec![body(0, 0)], end, ..Segment::default() };
+        let block = |function, block| TraceEvent::Block(function, BlockId(block));
+        let first = [TraceEvent::Enter(1), block(1, 0), block(1, 2), TraceEvent::Leave(1)];
+        let second = [block(0, 1), TraceEvent::Enter(1), block(1, 0), block(1, 1)];
+        assert_eq!(regenerate(&traced(&program), &segment), ([first, second].concat(), None));
+    }
+}
