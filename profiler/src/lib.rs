@@ -40,6 +40,7 @@ mod loops;
 mod profile;
 mod propagate;
 mod spanning_tree;
+mod trace;
 mod union_find;
 
 pub use block_plan::{BlockPlan, CounterCost, CounterCosts};
@@ -55,3 +56,4 @@ pub use loops::{Loop, Loops};
 pub use profile::*;
 pub use propagate::{EdgeCounts, PropagateError, propagate};
 pub use spanning_tree::{RootedForest, SpanningTree};
+pub use trace::*;

@@ -13,3 +13,6 @@ pub(crate) const MAX_SECTIONS: usize = 256;
 
 /// zstd's level for sections: the fastest that finds most of the redundancy.
 pub(crate) const COMPRESSION_LEVEL: i32 = 3;
+
+/// A regenerated run may have this many live frames: more than any native stack holds.
+pub(crate) const MAX_FRAMES: usize = 1 << 22;

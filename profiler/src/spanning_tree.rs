@@ -23,9 +23,16 @@ pub struct SpanningTree {
 impl SpanningTree {
     /// A tree of greatest weight among those with the closing edge.
     pub fn maximum(cfg: &Cfg, weights: &EdgeWeights) -> Self {
+        Self::maximum_without(cfg, weights, |_| false)
+    }
+
+    /// A tree of greatest weight among those that avoid the `banned` edges and have the closing edge,
+    /// unless that is banned too.
+    pub(crate) fn maximum_without(cfg: &Cfg, weights: &EdgeWeights, banned: impl Fn(EdgeId) -> bool) -> Self {
         let mut sets = UnionFind::new(cfg.vertex_count());
         let mut members = vec![false; cfg.edge_count() + 1];
-        for edge in std::iter::once(cfg.closing_edge()).chain(heaviest_first(cfg, weights)) {
+        let candidates = std::iter::once(cfg.closing_edge()).chain(heaviest_first(cfg, weights));
+        for edge in candidates.filter(|&edge| !banned(edge)) {
             let ends = cfg.edge(edge);
             members[edge.index()] = sets.unite(ends.from.index(), ends.to.index());
         }

@@ -20,4 +20,8 @@ mod profile;
 mod random_cfg;
 mod rng;
 mod spanning_tree;
+mod trace;
+mod trace_file;
+mod trace_machine;
+mod trace_plan;
 mod walk;

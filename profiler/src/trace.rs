@@ -1,0 +1,79 @@
+//! Tracing: the exact sequence of executed blocks from very few recorded bits.
+//!
+//! Input: graphs, calls and weights; later one bit stream and a few stacks of frames. Output: what to
+//! emit on which edge; later every event of the run in order.
+//! Invariant: what was recorded is regenerated exactly, wherever the recording stops; damaged input is an
+//! error with a bit position, never a panic.
+//! Source: Ball & Larus 1994, section 4 (witnesses, diamonds, blocking, regeneration) and section 6.2
+//! (bit tracing). Oracle: `tests/it/trace*.rs`, which compare with a complete log.
+//!
+//! # The encoding
+//!
+//! All traced functions of a thread share one stream of bits, the least significant bit of a value first.
+//! The run appends, in the order of execution:
+//!
+//! | when | bits |
+//! |---|---|
+//! | control crosses an edge with an [`Emit`] | the emit's |
+//! | the host enters a function | `1`, then its index (32 bits) |
+//! | [`Call::Indirect`], before the callee is entered | the callee's index (32), or [`HOST_CALLEE`] |
+//! | [`Call::Tail`], after its edge to EXIT | the callee's index (32), or [`HOST_CALLEE`] |
+//! | a host call returns to [`Call::Host`], or to [`Call::Indirect`] with [`HOST_CALLEE`] | `0` |
+//!
+//! A direct call writes nothing. A callee counts as entered, in its block 0, once its token is written.
+//!
+//! Bits alone do not tell where a run stops, so the places where frames end otherwise than by returning are
+//! kept beside the stream: an [`Unwind`] for each trap, whether the host survives it or not, and the live
+//! frames at the end. Between two such places the stream is regenerated until the frames are exactly those
+//! recorded there. That place is unique: every directed cycle of a graph writes at least one bit, a call back
+//! and a tail call write some too, and from one block to another there is at most one path without bits.
+//!
+//! # What the runtime must guarantee
+//!
+//! A look at the stack (at a trap, at the end, at a flush that ends a [`Segment`]) finds each frame in a
+//! known block and [`Stage`], and agrees with the bits written so far:
+//!
+//! * The bits of an edge and the move from its source to its target are one step. A flush on an edge names
+//!   the source if it comes before the bits, and the target (EXIT too) if it comes after them.
+//! * The token of an indirect call and the entry of its callee are one step: it is written after the last
+//!   check that may trap in the caller, and if the callee has no room on the stack, the callee is named, in
+//!   its block 0. A direct callee that has no room may be named, or left out with its caller in
+//!   [`Stage::Body`].
+//! * A root's marker and index are one step with its entry. A host call is in [`Stage::Host`] from the moment
+//!   at which it counts as made until its `0` is written.
+//! * Every frame with one above it is in [`Stage::Call`], or in [`Stage::Host`] if the host lies between.
+//! * A trap is recorded before any later bit is written, with the frames that survive it: those up to the host
+//!   call that catches it. A trap that passes through several host calls may be recorded once or step by step.
+//! * All code of a function, in every tier, follows one plan.
+//!
+//! A tail call of a host function that may trap or call back is to be compiled as [`Call::Host`] and a return.
+
+mod bit_tracing;
+mod bits;
+mod blocking;
+mod branches;
+mod call;
+mod code;
+mod color;
+mod counts;
+mod error;
+mod event;
+mod file;
+mod frame;
+mod function;
+mod graph;
+mod plan;
+mod regenerate;
+mod silent;
+mod witness;
+
+pub use bits::BitStream;
+pub use call::{Call, HOST_CALLEE};
+pub use counts::TraceCounts;
+pub use error::TraceError;
+pub use event::TraceEvent;
+pub use file::*;
+pub use frame::{Frame, Segment, Stage, Unwind};
+pub use function::{TracedFunction, TracedFunctions};
+pub use plan::{Emit, TraceMethod, TracePlan};
+pub use regenerate::Regenerator;

@@ -1,0 +1,46 @@
+//! The trace file.
+//!
+//! Input: chunks of the stream with the stacks between them, while the program runs. Output: a file that
+//! replays without anything else, from its beginning or from any chunk.
+//! Invariant: a file that is cut off anywhere, by a crash or by its limit, gives a prefix of the run and
+//! says so; a byte changed is an error, or ends the prefix before it.
+//! Source: design.md, section 8, and algorithms.md, section 3. Oracle: every truncation and every flipped
+//! byte, in `tests/it/trace_file.rs`.
+//!
+//! Layout, integers little-endian:
+//!
+//! ```text
+//! magic     8 bytes  77 70 72 74 0d 0a 1a 0a   "wprt", then bytes that text transfer would damage
+//! major     u16      a reader refuses another major version
+//! minor     u16      a newer minor version may add sections, which an older reader skips
+//! sections  each: tag (4 bytes), unpacked length u64, stored length u64, FNV-64 of these 20 bytes,
+//!           stored bytes (zstd), FNV-64 of the stored bytes and the first checksum
+//! ```
+//!
+//! | section | content | place |
+//! |---|---|---|
+//! | `HEAD` | [`TraceHead`] | first |
+//! | `STCK` | number of the next bit, live frames | after `HEAD`, and after each chunk |
+//! | `FUNC` | [`FunctionTable`]s | before the first chunk that needs them |
+//! | `BITS` | a chunk: number of bits, unwinds, bits | after a `STCK`, `FUNC`s between |
+//! | `ADDR` | [`DataReference`]s of the chunk before | at most one for a chunk |
+//! | `DONE` | why the recording ended | last |
+//!
+//! All but `ADDR` are in postcard's encoding. A chunk counts when the stack behind it is there too.
+
+mod error;
+mod function_table;
+mod head;
+mod reader;
+mod references;
+mod section;
+mod stats;
+mod writer;
+
+pub use error::TraceFileError;
+pub use function_table::FunctionTable;
+pub use head::{TraceEnding, TraceHead};
+pub use reader::{TraceEvents, TraceReader};
+pub use references::DataReference;
+pub use stats::{MethodStats, TraceStats};
+pub use writer::{TraceChunk, TraceWriter};

@@ -1,0 +1,54 @@
+//! What a trace is of, and how it ended.
+
+use serde::{Deserialize, Serialize};
+
+use super::super::Frame;
+
+pub(super) const MAGIC: [u8; 8] = *b"wprt\r\n\x1a\n";
+pub(super) const MAJOR: u16 = 1;
+pub(super) const MINOR: u16 = 0;
+
+/// What was traced.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TraceHead {
+    /// Name of the program.
+    pub program: String,
+    /// SHA-256 of the module.
+    pub module_hash: [u8; 32],
+}
+
+/// How a trace ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum TraceEnding {
+    /// The recording was finished: all that ran is there.
+    Finished,
+    /// The limit was reached: what is there is the beginning of the run.
+    LimitReached,
+    /// The file ends, or is damaged, at this byte: what is there is the beginning of the run.
+    CutOff {
+        /// Where the first section begins that is not whole.
+        byte: u64,
+    },
+}
+
+impl TraceEnding {
+    /// What to tell whoever replays an incomplete trace.
+    pub fn notice(self) -> Option<String> {
+        match self {
+            Self::Finished => None,
+            Self::LimitReached => {
+                Some("the trace reached its size limit: only the beginning of the run is here".to_owned())
+            }
+            Self::CutOff { byte } => Some(format!(
+                "the trace breaks off at byte {byte}: only the chunks before it can be replayed"
+            )),
+        }
+    }
+}
+
+/// The section `STCK`.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Stack {
+    pub first_bit: u64,
+    pub frames: Vec<Frame>,
+}

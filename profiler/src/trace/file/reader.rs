@@ -1,0 +1,265 @@
+//! Reading a trace from its beginning or from any chunk.
+//!
+//! Input: a file. Output: its head and functions at once, its chunks as [`Segment`]s, its events.
+//! Invariant: opening reads headers, functions and ending, and skips the chunks.
+
+use std::io::{Read, Seek, SeekFrom};
+
+use super::super::{BitStream, Regenerator, Segment, TraceEvent, TracedFunctions, Unwind};
+use super::head::{MAGIC, MAJOR, MINOR, Stack};
+use super::section::{ADDR, BITS, DONE, FUNC, HEAD, STCK, Section};
+use super::{DataReference, FunctionTable, TraceEnding, TraceFileError, TraceHead, references};
+
+type Result<T> = std::result::Result<T, TraceFileError>;
+
+/// A trace file.
+#[derive(Debug)]
+pub struct TraceReader<R> {
+    input: R,
+    head: TraceHead,
+    tables: Vec<FunctionTable>,
+    functions: TracedFunctions,
+    chunks: Vec<Chunk>,
+    ending: TraceEnding,
+    file_bytes: u64,
+}
+
+/// Where the parts of a chunk are.
+#[derive(Clone, Copy, Debug)]
+struct Chunk {
+    start: Section,
+    bits: Section,
+    references: Option<Section>,
+    end: Section,
+}
+
+impl<R: Read + Seek> TraceReader<R> {
+    /// Reads what all chunks have in common.
+    ///
+    /// # Errors
+    /// If it is no trace, of another version, or damaged before its first chunk.
+    pub fn open(mut input: R) -> Result<Self> {
+        let file_bytes = input.seek(SeekFrom::End(0))?;
+        let newer = read_version(&mut input)?;
+        let mut scan = Scan::new(newer);
+        let ending = scan.run(&mut input, file_bytes)?;
+        let head = scan.head.ok_or(TraceFileError::Damaged { section: "HEAD".to_owned(), byte: 12 })?;
+        let Scan { tables, functions, chunks, .. } = scan;
+        Ok(Self { input, head, tables, functions, chunks, ending, file_bytes })
+    }
+
+    /// What was traced.
+    pub fn head(&self) -> &TraceHead {
+        &self.head
+    }
+
+    /// How the trace ends; see [`TraceEnding::notice`].
+    pub fn ending(&self) -> TraceEnding {
+        self.ending
+    }
+
+    /// The functions in the order in which they were compiled.
+    pub fn tables(&self) -> &[FunctionTable] {
+        &self.tables
+    }
+
+    /// The functions as [`Regenerator`] wants them.
+    pub fn functions(&self) -> &TracedFunctions {
+        &self.functions
+    }
+
+    /// Number of chunks that can be replayed.
+    pub fn chunk_count(&self) -> usize {
+        self.chunks.len()
+    }
+
+    /// Length of the file, and of the stored bits in it.
+    pub(super) fn bytes(&self) -> (u64, u64) {
+        (self.file_bytes, self.chunks.iter().map(|chunk| chunk.bits.stored).sum())
+    }
+
+    /// One chunk, counted from 0.
+    ///
+    /// # Errors
+    /// If it is damaged.
+    pub fn segment(&mut self, chunk: usize) -> Result<Segment> {
+        let chunk = self.chunk(chunk)?;
+        chunk.segment(&mut self.input)
+    }
+
+    /// The data references of one chunk; none if they were not recorded.
+    ///
+    /// # Errors
+    /// If they are damaged.
+    pub fn references(&mut self, chunk: usize) -> Result<Vec<DataReference>> {
+        let Some(section) = self.chunk(chunk)?.references else { return Ok(Vec::new()) };
+        references::decode(&section.read(&mut self.input)?).ok_or_else(|| section.damaged())
+    }
+
+    fn chunk(&self, chunk: usize) -> Result<Chunk> {
+        let chunks = self.chunks.len();
+        self.chunks.get(chunk).copied().ok_or(TraceFileError::NoChunk { chunk, chunks })
+    }
+
+    /// The events from the beginning of a chunk to the end of the trace. The frames that were live there
+    /// are in that chunk's [`Segment::start`].
+    pub fn events_from(&mut self, chunk: usize) -> TraceEvents<'_, R> {
+        let chunks = self.chunks.get(chunk..).unwrap_or(&[]);
+        TraceEvents { input: &mut self.input, functions: &self.functions, chunks, walk: None }
+    }
+}
+
+impl Chunk {
+    fn segment(&self, input: &mut (impl Read + Seek)) -> Result<Segment> {
+        let (start, end): (Stack, Stack) = (self.start.value(input)?, self.end.value(input)?);
+        let (len, unwinds, bytes): (u64, Vec<Unwind>, Vec<u8>) = self.bits.value(input)?;
+        let bits = BitStream::from_bytes(bytes, len).ok_or_else(|| self.bits.damaged())?;
+        if start.first_bit.checked_add(len) != Some(end.first_bit) {
+            return Err(self.end.damaged());
+        }
+        Ok(Segment { first_bit: start.first_bit, bits, start: start.frames, unwinds, end: end.frames })
+    }
+}
+
+/// Whether the minor version is newer than ours.
+fn read_version(input: &mut (impl Read + Seek)) -> Result<bool> {
+    let mut start = Vec::new();
+    input.seek(SeekFrom::Start(0))?;
+    input.by_ref().take(12).read_to_end(&mut start)?;
+    let Some(([a, b, c, d], [])) = start.strip_prefix(&MAGIC).and_then(|rest| rest.split_first_chunk())
+    else {
+        return Err(TraceFileError::Foreign);
+    };
+    let (major, minor) = (u16::from_le_bytes([*a, *b]), u16::from_le_bytes([*c, *d]));
+    if major == MAJOR { Ok(minor > MINOR) } else { Err(TraceFileError::OtherVersion { major, minor }) }
+}
+
+/// The walk over the sections.
+struct Scan {
+    newer: bool,
+    head: Option<TraceHead>,
+    tables: Vec<FunctionTable>,
+    functions: TracedFunctions,
+    chunks: Vec<Chunk>,
+    /// The last stack, and the chunk behind it that waits for its end.
+    start: Option<Section>,
+    bits: Option<Section>,
+    references: Option<Section>,
+    ending: Option<TraceEnding>,
+}
+
+impl Scan {
+    fn new(newer: bool) -> Self {
+        Self {
+            newer,
+            head: None,
+            tables: Vec::new(),
+            functions: TracedFunctions::new(),
+            chunks: Vec::new(),
+            start: None,
+            bits: None,
+            references: None,
+            ending: None,
+        }
+    }
+
+    /// Goes as far as the file is whole.
+    fn run(&mut self, input: &mut (impl Read + Seek), file: u64) -> Result<TraceEnding> {
+        let mut byte = MAGIC.len() as u64 + 4;
+        while let Some(section) = Section::scan(input, byte, file)? {
+            match self.take(section, input) {
+                Ok(()) => {}
+                Err(TraceFileError::Io(error)) => return Err(error.into()),
+                Err(_) => break,
+            }
+            let Some(end) = section.end() else { break };
+            if let Some(ending) = self.ending.filter(|_| end == file) {
+                return Ok(ending);
+            }
+            byte = end;
+        }
+        Ok(TraceEnding::CutOff { byte })
+    }
+
+    fn take(&mut self, section: Section, input: &mut (impl Read + Seek)) -> Result<()> {
+        if self.ending.is_some() || (self.head.is_none() && section.tag != HEAD) {
+            return Err(section.damaged());
+        }
+        match section.tag {
+            HEAD if self.head.is_none() => self.head = Some(section.value(input)?),
+            STCK => self.stack(section)?,
+            FUNC => self.add_functions(section.value(input)?, section)?,
+            BITS if self.start.is_some() && self.bits.is_none() => self.bits = Some(section),
+            ADDR if self.bits.is_some() && self.references.is_none() => self.references = Some(section),
+            DONE if self.bits.is_none() => self.ending = Some(section.value(input)?),
+            HEAD | BITS | ADDR | DONE => return Err(section.damaged()),
+            _ if self.newer => {}
+            _ => return Err(section.damaged()),
+        }
+        Ok(())
+    }
+
+    /// A stack ends the chunk before it and begins the next one.
+    fn stack(&mut self, end: Section) -> Result<()> {
+        match (self.start, self.bits.take()) {
+            (None, None) => {}
+            (Some(start), Some(bits)) => {
+                self.chunks.push(Chunk { start, bits, references: self.references.take(), end });
+            }
+            _ => return Err(end.damaged()),
+        }
+        self.start = Some(end);
+        Ok(())
+    }
+
+    fn add_functions(&mut self, tables: Vec<FunctionTable>, section: Section) -> Result<()> {
+        for table in tables {
+            if self.functions.insert(table.function, table.traced()?).is_some() {
+                return Err(section.damaged());
+            }
+            self.tables.push(table);
+        }
+        Ok(())
+    }
+}
+
+/// The events of a trace from one of its chunks on. After an error there are none.
+pub struct TraceEvents<'a, R> {
+    input: &'a mut R,
+    functions: &'a TracedFunctions,
+    chunks: &'a [Chunk],
+    walk: Option<Regenerator<'a>>,
+}
+
+impl<R: Read + Seek> TraceEvents<'_, R> {
+    /// Begins the next chunk; false if there is none.
+    fn next_chunk(&mut self) -> Result<bool> {
+        let Some((chunk, rest)) = self.chunks.split_first() else { return Ok(false) };
+        self.chunks = rest;
+        self.walk = Some(Regenerator::new(self.functions, chunk.segment(self.input)?)?);
+        Ok(true)
+    }
+
+    fn fail<T>(&mut self, error: TraceFileError) -> Option<Result<T>> {
+        (self.chunks, self.walk) = (&[], None);
+        Some(Err(error))
+    }
+}
+
+impl<R: Read + Seek> Iterator for TraceEvents<'_, R> {
+    type Item = Result<TraceEvent>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            match self.walk.as_mut().and_then(Iterator::next) {
+                Some(Ok(event)) => return Some(Ok(event)),
+                Some(Err(error)) => return self.fail(error.into()),
+                None => match self.next_chunk() {
+                    Ok(true) => {}
+                    Ok(false) => return None,
+                    Err(error) => return self.fail(error),
+                },
+            }
+        }
+    }
+}

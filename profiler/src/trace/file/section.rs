@@ -1,0 +1,124 @@
+//! The sections of a trace file.
+//!
+//! Invariant: a section is skipped only by a length whose checksum holds, and unpacked only after the
+//! checksum of its bytes holds, never beyond the limits.
+
+use std::io::{self, Read, Seek, SeekFrom};
+
+use serde::{Serialize, de::DeserializeOwned};
+
+use super::TraceFileError;
+use crate::fnv::Fnv64;
+use crate::limits::{COMPRESSION_LEVEL, MAX_SECTION_BYTES};
+
+pub(super) type Tag = [u8; 4];
+
+pub(super) const HEAD: Tag = *b"HEAD";
+pub(super) const STCK: Tag = *b"STCK";
+pub(super) const FUNC: Tag = *b"FUNC";
+pub(super) const BITS: Tag = *b"BITS";
+pub(super) const ADDR: Tag = *b"ADDR";
+pub(super) const DONE: Tag = *b"DONE";
+
+/// Tag, two lengths and their checksum.
+const HEADER_BYTES: usize = 28;
+const CHECKSUM_BYTES: u64 = 8;
+
+/// A value as a section.
+pub(super) fn pack(tag: Tag, value: &impl Serialize) -> Result<Vec<u8>, TraceFileError> {
+    let raw = postcard::to_stdvec(value).map_err(io::Error::other)?;
+    pack_raw(tag, &raw)
+}
+
+/// Bytes as a section.
+pub(super) fn pack_raw(tag: Tag, raw: &[u8]) -> Result<Vec<u8>, TraceFileError> {
+    if raw.len() as u64 > MAX_SECTION_BYTES {
+        return Err(TraceFileError::TooLarge(MAX_SECTION_BYTES));
+    }
+    let stored = zstd::encode_all(raw, COMPRESSION_LEVEL)?;
+    let mut bytes = Vec::with_capacity(HEADER_BYTES + stored.len() + 8);
+    bytes.extend_from_slice(&tag);
+    bytes.extend_from_slice(&(raw.len() as u64).to_le_bytes());
+    bytes.extend_from_slice(&(stored.len() as u64).to_le_bytes());
+    let first = Fnv64::new().bytes(&bytes).finish().to_le_bytes();
+    bytes.extend_from_slice(&first);
+    bytes.extend_from_slice(&stored);
+    let second = Fnv64::new().bytes(&stored).bytes(&first).finish();
+    bytes.extend_from_slice(&second.to_le_bytes());
+    Ok(bytes)
+}
+
+/// A section in the file.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Section {
+    pub tag: Tag,
+    /// Where its header begins.
+    pub byte: u64,
+    unpacked: u64,
+    pub stored: u64,
+    first_checksum: [u8; 8],
+}
+
+impl Section {
+    /// Reads the header at `byte`; `None` if it is damaged, or the file too short for the section.
+    pub(super) fn scan(input: &mut (impl Read + Seek), byte: u64, file: u64) -> io::Result<Option<Self>> {
+        if file.saturating_sub(byte) < HEADER_BYTES as u64 + CHECKSUM_BYTES {
+            return Ok(None);
+        }
+        let mut header = [0; HEADER_BYTES];
+        input.seek(SeekFrom::Start(byte))?;
+        input.read_exact(&mut header)?;
+        let [tag @ .., _, _, _, _] = *take::<8>(&header, 0);
+        let lengths = [take(&header, 4), take(&header, 12)].map(|bytes| u64::from_le_bytes(*bytes));
+        let first_checksum = *take(&header, 20);
+        let section = Self { tag, byte, unpacked: lengths[0], stored: lengths[1], first_checksum };
+        let sum = Fnv64::new().bytes(&header[..20]).finish().to_le_bytes();
+        let whole = section.end().is_some_and(|end| end <= file);
+        Ok((whole && sum == first_checksum).then_some(section))
+    }
+
+    /// One past its last byte.
+    pub(super) fn end(&self) -> Option<u64> {
+        self.byte.checked_add(HEADER_BYTES as u64 + CHECKSUM_BYTES)?.checked_add(self.stored)
+    }
+
+    /// Its content.
+    pub(super) fn read(&self, input: &mut (impl Read + Seek)) -> Result<Vec<u8>, TraceFileError> {
+        if self.unpacked > MAX_SECTION_BYTES {
+            return Err(TraceFileError::TooLarge(MAX_SECTION_BYTES));
+        }
+        let mut stored = Vec::new();
+        input.seek(SeekFrom::Start(self.byte + HEADER_BYTES as u64))?;
+        input.by_ref().take(self.stored).read_to_end(&mut stored)?;
+        let mut sum = [0; 8];
+        input.read_exact(&mut sum)?;
+        let expected = Fnv64::new().bytes(&stored).bytes(&self.first_checksum).finish();
+        if u64::from_le_bytes(sum) != expected {
+            return Err(self.damaged());
+        }
+        let mut raw = Vec::new();
+        let decoder = zstd::Decoder::with_buffer(stored.as_slice()).map_err(|_| self.damaged())?;
+        decoder.take(self.unpacked + 1).read_to_end(&mut raw).map_err(|_| self.damaged())?;
+        if raw.len() as u64 == self.unpacked { Ok(raw) } else { Err(self.damaged()) }
+    }
+
+    /// Its content as a value.
+    pub(super) fn value<T: DeserializeOwned>(
+        &self,
+        input: &mut (impl Read + Seek),
+    ) -> Result<T, TraceFileError> {
+        match postcard::take_from_bytes(&self.read(input)?) {
+            Ok((value, [])) => Ok(value),
+            _ => Err(self.damaged()),
+        }
+    }
+
+    pub(super) fn damaged(&self) -> TraceFileError {
+        TraceFileError::Damaged { section: self.tag.escape_ascii().to_string(), byte: self.byte }
+    }
+}
+
+/// Some bytes of a header, which lie within it.
+fn take<const N: usize>(header: &[u8; HEADER_BYTES], at: usize) -> &[u8; N] {
+    header[at..].first_chunk().expect("the fields lie within the header")
+}

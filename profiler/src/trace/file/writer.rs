@@ -1,0 +1,119 @@
+//! Writing a trace while the program runs.
+//!
+//! Invariant: what was written never exceeds the limit; once a chunk did not fit, nothing but the ending
+//! follows. Between two calls the file holds whole sections only.
+
+use std::io::Write;
+
+use super::super::{BitStream, Frame, Unwind};
+use super::head::{MAGIC, MAJOR, MINOR, Stack};
+use super::section::{ADDR, BITS, DONE, FUNC, HEAD, STCK, pack, pack_raw};
+use super::{DataReference, FunctionTable, TraceEnding, TraceFileError, TraceHead, references};
+
+/// What ran between two looks at the stack.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TraceChunk {
+    /// The bits written.
+    pub bits: BitStream,
+    /// Frames that ended otherwise than by returning; positions count from the chunk's first bit.
+    pub unwinds: Vec<Unwind>,
+    /// The live frames at its end, outermost first.
+    pub end: Vec<Frame>,
+    /// The data references, if they are recorded.
+    pub references: Vec<DataReference>,
+}
+
+/// A trace file being written.
+pub struct TraceWriter<W> {
+    out: W,
+    limit: u64,
+    written: u64,
+    first_bit: u64,
+    /// Sections with functions that no chunk has needed yet.
+    functions: Vec<u8>,
+    recording: bool,
+}
+
+impl<W: Write> TraceWriter<W> {
+    /// Begins a file of at most `limit` bytes (if that is enough for the head and the ending), with no
+    /// live frame.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn new(out: W, head: &TraceHead, limit: u64) -> Result<Self, TraceFileError> {
+        let mut writer =
+            Self { out, limit, written: 0, first_bit: 0, functions: Vec::new(), recording: true };
+        let mut bytes = [&MAGIC[..], &MAJOR.to_le_bytes(), &MINOR.to_le_bytes()].concat();
+        bytes.extend(pack(HEAD, head)?);
+        bytes.extend(pack(STCK, &Stack { first_bit: 0, frames: Vec::new() })?);
+        writer.write(&bytes)?;
+        Ok(writer)
+    }
+
+    /// Whether chunks are still recorded.
+    pub fn is_recording(&self) -> bool {
+        self.recording
+    }
+
+    /// Bytes in the file so far.
+    pub fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// Functions whose tokens the chunks from now on may hold. Each is given once; they are written with
+    /// the next chunk.
+    ///
+    /// # Errors
+    /// If there are too many at once.
+    pub fn add_functions(&mut self, functions: &[FunctionTable]) -> Result<(), TraceFileError> {
+        if self.recording && !functions.is_empty() {
+            self.functions.extend(pack(FUNC, &functions)?);
+        }
+        Ok(())
+    }
+
+    /// Writes a chunk; false if it did not fit, and nothing is recorded any more.
+    ///
+    /// # Errors
+    /// If the system refuses; the file then ends before this chunk.
+    pub fn write_chunk(&mut self, chunk: &TraceChunk) -> Result<bool, TraceFileError> {
+        if !self.recording {
+            return Ok(false);
+        }
+        let mut bytes = std::mem::take(&mut self.functions);
+        bytes.extend(pack(BITS, &(chunk.bits.len(), &chunk.unwinds, chunk.bits.as_bytes()))?);
+        if !chunk.references.is_empty() {
+            bytes.extend(pack_raw(ADDR, &references::encode(&chunk.references))?);
+        }
+        let first_bit = self.first_bit + chunk.bits.len();
+        bytes.extend(pack(STCK, &Stack { first_bit, frames: chunk.end.clone() })?);
+        let ending = pack(DONE, &TraceEnding::LimitReached)?.len() as u64;
+        if self.written + bytes.len() as u64 + ending > self.limit {
+            self.recording = false;
+            return Ok(false);
+        }
+        self.first_bit = first_bit;
+        self.write(&bytes)?;
+        Ok(true)
+    }
+
+    /// Writes the ending and flushes.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn finish(mut self) -> Result<W, TraceFileError> {
+        let ending = if self.recording { TraceEnding::Finished } else { TraceEnding::LimitReached };
+        self.write(&pack(DONE, &ending)?)?;
+        self.out.flush()?;
+        Ok(self.out)
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<(), TraceFileError> {
+        // After a failure the file ends somewhere in these bytes; nothing may follow.
+        let recording = std::mem::replace(&mut self.recording, false);
+        self.out.write_all(bytes)?;
+        self.recording = recording;
+        self.written += bytes.len() as u64;
+        Ok(())
+    }
+}

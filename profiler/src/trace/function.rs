@@ -1,0 +1,198 @@
+//! One function prepared for regeneration.
+//!
+//! Input: a [`Cfg`], its calls, its emits. Output: tables to decode tokens.
+//! Invariant: no token of a component begins like a different one of the same component, and every cycle
+//! writes, so that regeneration cannot run on without reading.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::color::{choices, components};
+use super::graph::TraceGraph;
+use super::silent::closing_edges;
+use super::{BitStream, Call, Emit, TraceError};
+use crate::{BlockId, Cfg, EdgeId};
+
+/// All functions of a trace by index.
+pub type TracedFunctions = BTreeMap<u32, TracedFunction>;
+
+/// A function whose runs can be regenerated.
+#[derive(Clone, Debug)]
+pub struct TracedFunction {
+    graph: TraceGraph,
+    /// By merged edge.
+    tokens: Vec<Option<Token>>,
+    /// By vertex.
+    components: Vec<u32>,
+    /// By component: the root of its tree of words.
+    roots: BTreeMap<u32, usize>,
+    nodes: Vec<[Node; 2]>,
+}
+
+/// What a merged edge writes.
+#[derive(Clone, Copy, Debug)]
+struct Token {
+    value: u32,
+    bits: u8,
+    /// Equal for equal words of one component.
+    symbol: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Node {
+    Nothing,
+    Inner(usize),
+    Word(u32),
+}
+
+impl TracedFunction {
+    /// Prepares a function. `calls` is by block; missing ones are none.
+    ///
+    /// # Errors
+    /// If the emits do not fit the graph or cannot be told apart.
+    pub fn new(cfg: &Cfg, calls: &[Option<Call>], emits: &[Emit]) -> Result<Self, TraceError> {
+        let graph = TraceGraph::new(cfg, calls);
+        let words = merged_words(&graph, emits)?;
+        let silent = |edge: EdgeId| words[edge.index()].is_none();
+        if let Some(&edge) = closing_edges(&graph, silent).first() {
+            return Err(TraceError::SilentCycle(edge));
+        }
+        let components = components(&graph, silent);
+        let mut function =
+            Self { graph, tokens: Vec::new(), components, roots: BTreeMap::new(), nodes: Vec::new() };
+        let token = |(edge, word): (usize, &Option<(u32, u8)>)| {
+            let Some((value, bits)) = *word else { return Ok(None) };
+            let symbol = function.insert(EdgeId::new(edge), value, bits)?;
+            Ok(Some(Token { value, bits, symbol }))
+        };
+        function.tokens = words.iter().enumerate().map(token).collect::<Result<_, _>>()?;
+        Ok(function)
+    }
+
+    /// Adds a word to the tree of its edge's component; the symbol of the word.
+    fn insert(&mut self, edge: EdgeId, value: u32, bits: u8) -> Result<u32, TraceError> {
+        let component = self.components[self.graph.cfg.edge(edge).from.index()];
+        let root = *self.roots.entry(component).or_insert(self.nodes.len());
+        if root == self.nodes.len() {
+            self.nodes.push([Node::Nothing; 2]);
+        }
+        let mut node = root;
+        for bit in 0..bits - 1 {
+            node = self.inner(node, side(value, bit)).ok_or(TraceError::Ambiguous(edge))?;
+        }
+        let leaf = &mut self.nodes[node][side(value, bits - 1)];
+        if *leaf == Node::Nothing {
+            *leaf = Node::Word(edge.0);
+        }
+        match *leaf {
+            Node::Word(symbol) => Ok(symbol),
+            _ => Err(TraceError::Ambiguous(edge)),
+        }
+    }
+
+    /// The inner node on one side, new if there was nothing; `None` if a word ends there.
+    fn inner(&mut self, node: usize, side: usize) -> Option<usize> {
+        if self.nodes[node][side] == Node::Nothing {
+            self.nodes[node][side] = Node::Inner(self.nodes.len());
+            self.nodes.push([Node::Nothing; 2]);
+        }
+        match self.nodes[node][side] {
+            Node::Inner(inner) => Some(inner),
+            _ => None,
+        }
+    }
+
+    pub(super) fn cfg(&self) -> &Cfg {
+        &self.graph.cfg
+    }
+
+    pub(super) fn call(&self, block: BlockId) -> Option<Call> {
+        self.graph.call(block)
+    }
+
+    /// What an edge writes: value and bits.
+    pub(super) fn word(&self, edge: EdgeId) -> Option<(u32, u8)> {
+        self.tokens[edge.index()].map(|token| (token.value, token.bits))
+    }
+
+    fn is_silent(&self, edge: EdgeId) -> bool {
+        self.tokens[edge.index()].is_none()
+    }
+
+    /// The only edge with which the run can go on from a block.
+    pub(super) fn forced(&self, block: BlockId) -> Option<EdgeId> {
+        let mut choices = choices(&self.graph, |edge| self.is_silent(edge), block);
+        choices.next().filter(|_| choices.next().is_none())
+    }
+
+    /// The symbol of the word at `at`, which must end before `limit`.
+    pub(super) fn symbol(&self, block: BlockId, bits: &BitStream, at: u64, limit: u64) -> Option<u32> {
+        let mut node = *self.roots.get(&self.components[block.index()])?;
+        for at in at..limit {
+            match self.nodes[node][usize::from(bits.bit(at)?)] {
+                Node::Inner(inner) => node = inner,
+                Node::Word(symbol) => return Some(symbol),
+                Node::Nothing => return None,
+            }
+        }
+        None
+    }
+
+    /// The out-edge of `block` behind which `symbol` is written next.
+    pub(super) fn edge_to_symbol(&self, block: BlockId, symbol: u32) -> Option<EdgeId> {
+        self.search(block, |_| false, |edge| self.tokens[edge.index()].is_some_and(|t| t.symbol == symbol))
+    }
+
+    /// The out-edge of `block` that begins the silent path to `target`.
+    pub(super) fn edge_to_block(&self, block: BlockId, target: BlockId) -> Option<EdgeId> {
+        self.search(block, |block| block == target, |_| false)
+    }
+
+    /// The first edge of a silent path from `block` to a block or a writing edge that is looked for.
+    fn search(
+        &self,
+        block: BlockId,
+        is_end: impl Fn(BlockId) -> bool,
+        is_last: impl Fn(EdgeId) -> bool,
+    ) -> Option<EdgeId> {
+        let cfg = &self.graph.cfg;
+        let mut seen = BTreeSet::new();
+        let mut work: Vec<_> = cfg.out_edges(block).iter().rev().map(|&edge| (edge, edge)).collect();
+        while let Some((first, edge)) = work.pop() {
+            let to = cfg.edge(edge).to;
+            if is_last(edge) || (self.is_silent(edge) && is_end(to)) {
+                return Some(first);
+            }
+            if self.is_silent(edge) && seen.insert(to) {
+                work.extend(cfg.out_edges(to).iter().map(|&next| (first, next)));
+            }
+        }
+        None
+    }
+}
+
+fn side(value: u32, bit: u8) -> usize {
+    (value >> bit & 1) as usize
+}
+
+/// The word of each merged edge; parallel edges must write the same.
+fn merged_words(graph: &TraceGraph, emits: &[Emit]) -> Result<Vec<Option<(u32, u8)>>, TraceError> {
+    let mut given = vec![None; graph.merged.len()];
+    for emit in emits {
+        let bad = TraceError::BadPlan(emit.edge);
+        let place = given.get_mut(emit.edge.index()).ok_or(bad.clone())?;
+        if place.is_some() || !(1..=32).contains(&emit.bits) {
+            return Err(bad);
+        }
+        let mask = u32::MAX >> (32 - emit.bits);
+        *place = Some((emit.value & mask, emit.bits));
+    }
+    let mut words = vec![None; graph.cfg.edge_count()];
+    for (edge, &merged) in graph.merged.iter().enumerate() {
+        words[merged.index()] = given[edge];
+    }
+    let differs = |(edge, merged): (usize, &EdgeId)| words[merged.index()] != given[edge];
+    match graph.merged.iter().enumerate().position(differs) {
+        Some(edge) => Err(TraceError::BadPlan(EdgeId::new(edge))),
+        None => Ok(words),
+    }
+}

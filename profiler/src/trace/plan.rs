@@ -1,0 +1,112 @@
+//! What one function writes into the trace.
+//!
+//! Input: a [`Cfg`], [`EdgeWeights`], the call of each block. Output: the [`Emit`]s.
+//! Invariant: at most one emit for each edge, ascending, of 1 to 32 bits; all runs can be told apart by
+//! what they write and where they stop.
+//! Source: Ball & Larus 1994, sections 4 and 6.2, which offers both methods and does not choose; we
+//! estimate both under the weights. Oracle: `tests/it/trace_plan.rs`, `tests/it/trace.rs`.
+
+use serde::{Deserialize, Serialize};
+
+use super::Call;
+use super::bit_tracing::bit_tokens;
+use super::branches::branch_tokens;
+use super::code::prefix_code;
+use super::color::{colors, components};
+use super::graph::TraceGraph;
+use super::silent::break_silent_cycles;
+use super::witness::witnessed_edges;
+use crate::{Cfg, EdgeId, EdgeWeights};
+
+/// What crossing an edge appends to the stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Emit {
+    /// The edge of the function's own [`Cfg`].
+    pub edge: EdgeId,
+    /// Its `bits` low bits are appended, the lowest first.
+    pub value: u32,
+    /// 1 to 32.
+    pub bits: u8,
+}
+
+/// How a function is traced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum TraceMethod {
+    /// Witnesses on the edges outside a spanning tree, and where blocking wants them.
+    Witnesses,
+    /// Some bits for each branch of each predicate.
+    BitTracing,
+    /// 32 bits for each branch.
+    EveryBranch,
+}
+
+/// The emits of one function.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TracePlan {
+    /// How it was made.
+    pub method: TraceMethod,
+    /// Ascending by edge.
+    pub emits: Vec<Emit>,
+    /// Bits for each entry of the function, as the weights have it.
+    pub bits_per_entry: f64,
+}
+
+impl TracePlan {
+    /// The cheaper of witnesses and bit tracing under the weights, then the other one. If they cost the
+    /// same, the one with fewer emits comes first.
+    pub fn choose(cfg: &Cfg, weights: &EdgeWeights, calls: &[Option<Call>]) -> (Self, Self) {
+        let witnesses = Self::new(TraceMethod::Witnesses, cfg, weights, calls);
+        let bit_tracing = Self::new(TraceMethod::BitTracing, cfg, weights, calls);
+        let cost = witnesses.bits_per_entry.total_cmp(&bit_tracing.bits_per_entry);
+        if cost.then(witnesses.emits.len().cmp(&bit_tracing.emits.len())).is_gt() {
+            (bit_tracing, witnesses)
+        } else {
+            (witnesses, bit_tracing)
+        }
+    }
+
+    /// The plan of one method. `calls` is by block; missing ones are none.
+    pub fn new(method: TraceMethod, cfg: &Cfg, weights: &EdgeWeights, calls: &[Option<Call>]) -> Self {
+        let graph = TraceGraph::new(cfg, calls);
+        let mut tokens = match method {
+            TraceMethod::Witnesses => witness_tokens(&graph, &graph.weights(weights)),
+            TraceMethod::BitTracing => bit_tokens(&graph),
+            TraceMethod::EveryBranch => branch_tokens(&graph),
+        };
+        break_silent_cycles(&graph, &mut tokens);
+        let emit = |edge: EdgeId| {
+            let (value, bits) = tokens[graph.merged[edge.index()].index()]?;
+            Some(Emit { edge, value, bits })
+        };
+        let emits: Vec<Emit> = cfg.edges().filter_map(emit).collect();
+        let weight = |emit: &Emit| weights.as_slice().get(emit.edge.index()).copied().unwrap_or(0.0);
+        let bits_per_entry = emits.iter().map(|emit| weight(emit) * f64::from(emit.bits)).sum();
+        Self { method, emits, bits_per_entry }
+    }
+
+    /// What an edge emits.
+    pub fn emit_of(&self, edge: EdgeId) -> Option<Emit> {
+        let found = self.emits.binary_search_by_key(&edge, |emit| emit.edge);
+        found.ok().map(|index| self.emits[index])
+    }
+}
+
+/// A word for each witnessed edge: one code for each component, one symbol for each colour.
+fn witness_tokens(graph: &TraceGraph, weights: &[f64]) -> Vec<Option<(u32, u8)>> {
+    let chosen = witnessed_edges(graph, weights);
+    let components = components(graph, |edge| !chosen[edge.index()]);
+    let colors = colors(graph, &chosen, weights);
+    let component = |edge: &EdgeId| components[graph.cfg.edge(*edge).from.index()];
+    let mut witnesses: Vec<EdgeId> = graph.cfg.edges().filter(|edge| chosen[edge.index()]).collect();
+    witnesses.sort_by_key(|edge| (component(edge), colors[edge.index()], *edge));
+    let mut tokens = vec![None; chosen.len()];
+    for members in witnesses.chunk_by(|a, b| component(a) == component(b)) {
+        let symbols = members.chunk_by(|a, b| colors[a.index()] == colors[b.index()]);
+        let weight = |edges: &[EdgeId]| edges.iter().map(|edge| weights[edge.index()]).sum();
+        let words = prefix_code(&symbols.clone().map(weight).collect::<Vec<f64>>());
+        for (edges, word) in symbols.zip(words) {
+            edges.iter().for_each(|edge| tokens[edge.index()] = Some(word));
+        }
+    }
+    tokens
+}

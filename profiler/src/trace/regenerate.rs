@@ -1,0 +1,386 @@
+//! Regeneration: the run from its bits.
+//!
+//! Input: the functions of a trace, a [`Segment`]. Output: the run's events in order.
+//! Invariant: a valid segment gives exactly what ran, and any other one ends with one error; every item
+//! takes bounded work. Without bits the walk is acyclic but for recursion, which the limit of frames ends.
+//! Source: Ball & Larus 1994, figure 14 and section 4.2: from block to block, reading a witness at a
+//! predicate and consuming it where its edge is crossed, with a stack of frames. Ours: the stops. All bits
+//! before a stop are used up there, so a predicate that finds none left lies on the silent path to the
+//! block where the run stopped.
+//! Oracle: `tests/it/trace.rs`.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+use super::{
+    BitStream, Call, Frame, HOST_CALLEE, Segment, Stage, TraceCounts, TraceError, TraceEvent, TracedFunction,
+    TracedFunctions,
+};
+use crate::limits::MAX_FRAMES;
+use crate::{BlockId, EdgeId};
+
+/// Walks through one segment.
+pub struct Regenerator<'a> {
+    functions: &'a TracedFunctions,
+    first_bit: u64,
+    bits: BitStream,
+    stops: VecDeque<Stop>,
+    frames: Vec<Frame>,
+    /// Bits consumed.
+    at: u64,
+    events: VecDeque<TraceEvent>,
+    done: bool,
+    /// Decisions taken before: the branch of a block for a symbol.
+    known: HashMap<(u32, BlockId, u32), EdgeId>,
+    counts: BTreeMap<u32, TraceCounts>,
+}
+
+/// A place that the run is known to have reached.
+struct Stop {
+    at: u64,
+    frames: Vec<Frame>,
+    /// How many frames survive; `None` at the end of the segment.
+    keep: Option<usize>,
+}
+
+type Step<T> = Result<T, TraceError>;
+
+impl<'a> Regenerator<'a> {
+    /// Begins with the segment's first stack. Blocks entered before are not repeated.
+    ///
+    /// # Errors
+    /// If a recorded stack is impossible, or the stops are out of order.
+    pub fn new(functions: &'a TracedFunctions, segment: Segment) -> Step<Self> {
+        let Segment { first_bit, bits, start, unwinds, end } = segment;
+        let end = Stop { at: bits.len(), frames: end, keep: None };
+        let unwinds = unwinds.into_iter().map(|unwind| {
+            let keep = usize::try_from(unwind.keep).unwrap_or(usize::MAX);
+            Stop { at: unwind.position, frames: unwind.frames, keep: Some(keep) }
+        });
+        let stops = unwinds.chain([end]).collect();
+        let walk = Self {
+            functions,
+            first_bit,
+            bits,
+            stops,
+            frames: start,
+            at: 0,
+            events: VecDeque::new(),
+            done: false,
+            known: HashMap::new(),
+            counts: BTreeMap::new(),
+        };
+        walk.check()?;
+        Ok(walk)
+    }
+
+    /// Checks what the walk relies on.
+    fn check(&self) -> Step<()> {
+        self.check_stack(0, &self.frames)?;
+        let mut last = 0;
+        for stop in &self.stops {
+            if stop.at < last || stop.at > self.bits.len() {
+                return Err(TraceError::Lost { position: self.absolute(stop.at) });
+            }
+            last = stop.at;
+            self.check_stack(stop.at, &stop.frames)?;
+            let kept = stop.keep.map_or(&stop.frames[..], |keep| stop.frames.get(..keep).unwrap_or(&[]));
+            let survives = kept.last().is_none_or(|frame| frame.stage == Stage::Host);
+            if stop.keep.is_some_and(|keep| keep > stop.frames.len() || !survives) {
+                return Err(TraceError::BadStack { position: self.absolute(stop.at), frame: kept.len() });
+            }
+        }
+        Ok(())
+    }
+
+    fn check_stack(&self, at: u64, frames: &[Frame]) -> Step<()> {
+        let possible = |(depth, frame): (usize, &Frame)| {
+            let Some(function) = self.functions.get(&frame.function) else { return false };
+            let outer = depth + 1 < frames.len();
+            let fits = match (frame.stage, function.call(frame.block)) {
+                (Stage::Body, _) => !outer,
+                (Stage::Call, call) => outer && matches!(call, Some(Call::Direct(_) | Call::Indirect)),
+                (Stage::Host, call) => matches!(call, Some(Call::Host | Call::Indirect)),
+                (Stage::Returned, call) => !outer && call.is_some_and(|call| call != Call::Tail),
+            };
+            fits && frame.block <= function.cfg().exit()
+        };
+        match frames.iter().enumerate().position(|frame| !possible(frame)) {
+            Some(frame) => Err(TraceError::BadStack { position: self.absolute(at), frame }),
+            None if frames.len() > MAX_FRAMES => Err(TraceError::TooDeep { position: self.absolute(at) }),
+            None => Ok(()),
+        }
+    }
+
+    /// The position in the whole stream, for errors.
+    fn absolute(&self, at: u64) -> u64 {
+        self.first_bit.saturating_add(at)
+    }
+
+    /// Bits consumed so far, counted in the whole stream.
+    pub fn bit_position(&self) -> u64 {
+        self.absolute(self.at)
+    }
+
+    /// The live frames after the events given so far, except while one step's events are still to come.
+    pub fn frames(&self) -> &[Frame] {
+        &self.frames
+    }
+
+    /// By function: what has been regenerated so far.
+    pub fn counts(&self) -> &BTreeMap<u32, TraceCounts> {
+        &self.counts
+    }
+
+    fn lost<T>(&self) -> Step<T> {
+        Err(TraceError::Lost { position: self.bit_position() })
+    }
+
+    fn function(&self, index: u32) -> Step<&'a TracedFunction> {
+        let unknown = TraceError::UnknownFunction { position: self.bit_position(), function: index };
+        self.functions.get(&index).ok_or(unknown)
+    }
+
+    /// No bit from here on was written before the next stop.
+    fn limit(&self) -> u64 {
+        self.stops.front().map_or(self.at, |stop| stop.at)
+    }
+
+    fn read(&mut self, bits: u8) -> Step<u32> {
+        let end = self.at.saturating_add(u64::from(bits));
+        match self.bits.read(self.at, bits).filter(|_| end <= self.limit()) {
+            Some(value) => {
+                self.at = end;
+                Ok(value)
+            }
+            None => self.lost(),
+        }
+    }
+
+    /// One step of the run. It gives an event, consumes a stop, or reads.
+    fn step(&mut self) -> Step<()> {
+        if let Some(stop) = self.stops.front()
+            && stop.at == self.at
+            && same_stack(&stop.frames, &self.frames)
+        {
+            let keep = stop.keep;
+            self.stops.pop_front();
+            self.stop(keep);
+            return Ok(());
+        }
+        match self.frames.last().copied() {
+            None => self.root(),
+            Some(frame) => self.go_on(frame),
+        }
+    }
+
+    fn stop(&mut self, keep: Option<usize>) {
+        let Some(keep) = keep else {
+            self.done = true;
+            return;
+        };
+        let ended = self.frames.drain(keep.min(self.frames.len())..).rev();
+        self.events
+            .extend(ended.map(|Frame { function, block, .. }| TraceEvent::Unwound { function, block }));
+    }
+
+    /// The host has control and no frame is live: it can only enter a function.
+    fn root(&mut self) -> Step<()> {
+        if self.read(1)? == 0 {
+            return self.lost();
+        }
+        let callee = self.read(32)?;
+        self.enter(callee)
+    }
+
+    fn go_on(&mut self, frame: Frame) -> Step<()> {
+        let function = self.function(frame.function)?;
+        match frame.stage {
+            Stage::Body if frame.block == function.cfg().exit() => {
+                self.leave();
+                Ok(())
+            }
+            Stage::Body => self.call(frame, function),
+            Stage::Returned => self.advance(frame, function),
+            Stage::Host => self.in_host(frame),
+            Stage::Call => self.lost(),
+        }
+    }
+
+    /// From the block's body on.
+    fn call(&mut self, frame: Frame, function: &'a TracedFunction) -> Step<()> {
+        match function.call(frame.block) {
+            None => self.advance(frame, function),
+            Some(Call::Direct(callee)) => {
+                self.set_stage(Stage::Call);
+                self.enter(callee)
+            }
+            Some(Call::Indirect) => {
+                let callee = self.read(32)?;
+                if callee == HOST_CALLEE {
+                    self.call_host(frame);
+                    return Ok(());
+                }
+                self.set_stage(Stage::Call);
+                self.enter(callee)
+            }
+            Some(Call::Host) => {
+                self.call_host(frame);
+                Ok(())
+            }
+            Some(Call::Tail) => self.tail(frame, function),
+        }
+    }
+
+    fn call_host(&mut self, frame: Frame) {
+        self.events.push_back(TraceEvent::HostCall(frame.function, frame.block));
+        self.set_stage(Stage::Host);
+    }
+
+    fn in_host(&mut self, frame: Frame) -> Step<()> {
+        if self.read(1)? == 0 {
+            self.events.push_back(TraceEvent::HostReturn(frame.function, frame.block));
+            self.set_stage(Stage::Returned);
+            return Ok(());
+        }
+        let callee = self.read(32)?;
+        self.enter(callee)
+    }
+
+    /// A tail call: the edge to EXIT, then the callee in this frame's place.
+    fn tail(&mut self, frame: Frame, function: &'a TracedFunction) -> Step<()> {
+        self.advance(frame, function)?;
+        if self.frames.last().is_none_or(|frame| frame.block != function.cfg().exit()) {
+            return self.lost();
+        }
+        let callee = self.read(32)?;
+        if callee == HOST_CALLEE {
+            self.events.push_back(TraceEvent::HostCall(frame.function, frame.block));
+            self.leave();
+            return Ok(());
+        }
+        self.frames.pop();
+        self.events.push_back(TraceEvent::Leave(frame.function));
+        self.enter(callee)
+    }
+
+    fn enter(&mut self, callee: u32) -> Step<()> {
+        self.function(callee)?;
+        if self.frames.len() >= MAX_FRAMES {
+            return Err(TraceError::TooDeep { position: self.bit_position() });
+        }
+        self.frames.push(Frame { function: callee, block: BlockId::ENTRY, stage: Stage::Body });
+        self.events.extend([TraceEvent::Enter(callee), TraceEvent::Block(callee, BlockId::ENTRY)]);
+        self.counts.entry(callee).or_default().blocks += 1;
+        Ok(())
+    }
+
+    /// The innermost frame returns to its caller, or to the host.
+    fn leave(&mut self) {
+        if let Some(frame) = self.frames.pop() {
+            self.events.push_back(TraceEvent::Leave(frame.function));
+        }
+        if let Some(caller) = self.frames.last_mut().filter(|caller| caller.stage == Stage::Call) {
+            caller.stage = Stage::Returned;
+        }
+    }
+
+    fn set_stage(&mut self, stage: Stage) {
+        if let Some(frame) = self.frames.last_mut() {
+            frame.stage = stage;
+        }
+    }
+
+    /// Crosses an out-edge of the innermost frame's block.
+    fn advance(&mut self, frame: Frame, function: &'a TracedFunction) -> Step<()> {
+        let edge = self.choose(frame, function)?;
+        let word = function.word(edge);
+        if let Some((value, bits)) = word {
+            let at = self.bit_position();
+            if self.read(bits)? != value {
+                let Frame { function, block, .. } = frame;
+                return Err(TraceError::BadToken { position: at, function, block });
+            }
+        }
+        let cfg = function.cfg();
+        let block = cfg.edge(edge).to;
+        *self.counts.entry(frame.function).or_default() += TraceCounts {
+            blocks: u64::from(block != cfg.exit()),
+            predicates: u64::from(cfg.out_edges(frame.block).len() > 1),
+            bits: word.map_or(0, |(_, bits)| u64::from(bits)),
+        };
+        if let Some(top) = self.frames.last_mut() {
+            (top.block, top.stage) = (block, Stage::Body);
+        }
+        if block != cfg.exit() {
+            self.events.push_back(TraceEvent::Block(frame.function, block));
+        }
+        Ok(())
+    }
+
+    /// Which out-edge the run took.
+    fn choose(&mut self, frame: Frame, function: &'a TracedFunction) -> Step<EdgeId> {
+        match function.cfg().out_edges(frame.block) {
+            [] => return self.lost(),
+            [only] => return Ok(*only),
+            _ => {}
+        }
+        if let Some(target) = self.stopped_in()
+            && let Some(edge) = function.edge_to_block(frame.block, target)
+        {
+            return Ok(edge);
+        }
+        match function.forced(frame.block) {
+            Some(edge) => Ok(edge),
+            None => self.decode(frame, function),
+        }
+    }
+
+    /// The block where the innermost frame stops, if it does so without another bit.
+    fn stopped_in(&self) -> Option<BlockId> {
+        let stop = self.stops.front().filter(|stop| stop.at == self.at)?;
+        let (last, outer) = stop.frames.split_last()?;
+        let (frame, around) = self.frames.split_last()?;
+        (last.function == frame.function && same_stack(outer, around)).then_some(last.block)
+    }
+
+    /// Looks the next token up, without consuming it: it belongs to an edge further on.
+    fn decode(&mut self, frame: Frame, function: &TracedFunction) -> Step<EdgeId> {
+        let Frame { function: index, block, .. } = frame;
+        let bad = TraceError::BadToken { position: self.bit_position(), function: index, block };
+        let symbol = function.symbol(block, &self.bits, self.at, self.limit()).ok_or(bad.clone())?;
+        if let Some(&edge) = self.known.get(&(index, block, symbol)) {
+            return Ok(edge);
+        }
+        let edge = function.edge_to_symbol(block, symbol).ok_or(bad)?;
+        self.known.insert((index, block, symbol), edge);
+        Ok(edge)
+    }
+}
+
+/// Whether two stacks are equal; the innermost frames are compared first, for they differ first.
+fn same_stack(a: &[Frame], b: &[Frame]) -> bool {
+    a.len() == b.len() && a.iter().rev().eq(b.iter().rev())
+}
+
+impl Iterator for Regenerator<'_> {
+    type Item = Step<TraceEvent>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(event) = self.events.pop_front() {
+                return Some(Ok(event));
+            }
+            if self.done {
+                return None;
+            }
+            if let Err(error) = self.step() {
+                // What happened in the failed step is not certain.
+                self.events.clear();
+                self.done = true;
+                return Some(Err(error));
+            }
+        }
+    }
+}
+
+impl std::iter::FusedIterator for Regenerator<'_> {}
