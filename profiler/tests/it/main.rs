@@ -5,6 +5,7 @@
 //! asks for), compute what you expect from the log or by exhaustive search, and demand equality. A test
 //! names the behaviour. Before you keep it, break the code it tests and see it fail.
 
+mod block_counters;
 mod cfg;
 mod depth_first;
 mod dominators;
@@ -12,10 +13,13 @@ mod edge_profile;
 mod edge_weights;
 mod file;
 mod json;
+mod linear;
 mod loops;
 mod merge;
+mod placement_costs;
 mod profile;
 mod random_cfg;
 mod rng;
 mod spanning_tree;
+mod vertex_profile;
 mod walk;
