@@ -181,10 +181,8 @@ fn frames_that_end_in_a_block_do_not_leave_it() {
 
 #[test]
 fn counts_up_to_64_bits_are_exact_though_their_sums_are_larger() {
-    // Two arms of 2^64 - 2 and 1 frames in all; the classes around them see both.
+    // A loop of two arms: 2^64 - 3 rounds by one and 1 by the other.
     let cfg = Cfg::from_pairs(3, &[(0, 1), (0, 2), (1, 0), (2, 0)]).unwrap();
-    let plan = BlockPlan { counted: [0, 1, 2].map(BlockId).to_vec() };
-    let _ = propagate_block_counters(&cfg, &plan, &[u64::MAX; 3], &[]);
     let plan = BlockPlan { counted: [1, 2].map(BlockId).to_vec() };
     let exits = [(BlockId(0), 1)];
     let counts = propagate_block_counters(&cfg, &plan, &[u64::MAX - 2, 1], &exits).unwrap();
@@ -207,6 +205,18 @@ fn input_that_contradicts_itself_is_refused() {
     assert_eq!(found(&[1], &[0], &[(BlockId(3), 1)]), Err(PropagateError::BadExit(BlockId(3))));
     let fewer = PropagateError::ImpossibleBlock { block: BlockId(2), count: -1 };
     assert_eq!(found(&[1], &[1], &[(BlockId(1), 2)]), Err(fewer));
+    // Two frames ended in 1, which only one began; the class behind it cannot tell, because 2 leads there too.
+    let twofold = Cfg::from_pairs(3, &[(0, 1), (0, 2), (1, 0), (2, 0)]).unwrap();
+    let more_ended = PropagateError::Imbalance { block: BlockId(1), excess: -1 };
+    assert_eq!(
+        propagate_block_counters(
+            &twofold,
+            &BlockPlan { counted: [1, 2].map(BlockId).to_vec() },
+            &[1, 3],
+            &[(BlockId(1), 2)]
+        ),
+        Err(more_ended)
+    );
     let unequal = found(&[0, 1, 2, 3], &[1, 1, 2, 1], &[]);
     assert!(matches!(unequal, Err(PropagateError::Imbalance { excess: -1 | 1, .. })), "{unequal:?}");
 }
