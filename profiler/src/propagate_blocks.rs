@@ -9,8 +9,8 @@
 //! Source: Ball & Larus 1994, section 3.3. Ours: the check for pipes, and what may be negative.
 //! Oracle: counting the blocks of logged walks, in `tests/it/vertex_profile.rs`.
 //!
-//! 0 -> {1, 2}, 1 -> {3, 4} <- 2, {3, 4} -> EXIT, with 1 -> 4 broken: all that enters 1 is put down to 1 -> 3,
-//! and 2 -> 3 makes up for what entered 3 too often.
+//! 0 -> {1, 2}, 1 -> {3, 4} <- 2, {3, 4} -> EXIT, with 2 -> 4 broken: all that enters 2 is put down to 2 -> 3,
+//! and 1 -> 3 makes up for what entered 3 too often.
 
 use crate::propagate::{balance, initial_excess, known_counts};
 use crate::spanning_tree::opposite;

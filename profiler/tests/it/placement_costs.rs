@@ -101,7 +101,7 @@ fn the_run_itself_is_the_best_weighting_and_its_opposite_the_worst() {
     });
 }
 
-/// The relations of section 3.1: block counters or edge counters may be the cheaper ones, and those that
+/// The relations of the placements in the paper: block counters or edge counters may be the cheaper ones, and those that
 /// tell only the blocks may be cheaper than both.
 #[test]
 fn each_placement_wins_somewhere() {

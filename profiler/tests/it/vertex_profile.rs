@@ -252,7 +252,7 @@ fn a_vertex_plan_is_never_dearer_than_the_edge_plan_nor_the_unmarked_one_than_th
     });
 }
 
-/// Section 3.4 of the paper: where each cycle has a pipe, as in programs of loops with one exit and of
+/// The easy class of the paper: where each cycle has a pipe, as in programs of loops with one exit and of
 /// conditionals, the edge plan is the best vertex plan.
 #[test]
 fn programs_of_simple_loops_and_conditionals_keep_all_counters() {
