@@ -44,11 +44,8 @@ mod profile;
 mod propagate;
 mod propagate_blocks;
 mod spanning_tree;
-<<<<<<< HEAD
-mod trace;
-=======
 mod split_graph;
->>>>>>> vertex
+mod trace;
 mod union_find;
 mod vertex_plan;
 
@@ -69,8 +66,5 @@ pub use profile::*;
 pub use propagate::{EdgeCounts, PropagateError, propagate};
 pub use propagate_blocks::{BlockCounts, propagate_blocks};
 pub use spanning_tree::{RootedForest, SpanningTree};
-<<<<<<< HEAD
 pub use trace::*;
-=======
 pub use vertex_plan::VertexPlan;
->>>>>>> vertex

@@ -23,19 +23,14 @@ pub struct SpanningTree {
 impl SpanningTree {
     /// A tree of greatest weight among those with the closing edge.
     pub fn maximum(cfg: &Cfg, weights: &EdgeWeights) -> Self {
-<<<<<<< HEAD
-        Self::maximum_without(cfg, weights, |_| false)
+        Self::grow(cfg, std::iter::once(cfg.closing_edge()).chain(heaviest_first(cfg, weights)))
     }
 
     /// A tree of greatest weight among those that avoid the `banned` edges and have the closing edge,
     /// unless that is banned too.
     pub(crate) fn maximum_without(cfg: &Cfg, weights: &EdgeWeights, banned: impl Fn(EdgeId) -> bool) -> Self {
-        let mut sets = UnionFind::new(cfg.vertex_count());
-        let mut members = vec![false; cfg.edge_count() + 1];
         let candidates = std::iter::once(cfg.closing_edge()).chain(heaviest_first(cfg, weights));
-        for edge in candidates.filter(|&edge| !banned(edge)) {
-=======
-        Self::grow(cfg, std::iter::once(cfg.closing_edge()).chain(heaviest_first(cfg, weights)))
+        Self::grow(cfg, candidates.filter(|&edge| !banned(edge)))
     }
 
     /// A tree of least weight among those with the closing edge: its chords are the worst place for
@@ -50,7 +45,6 @@ impl SpanningTree {
         let mut sets = UnionFind::new(cfg.vertex_count());
         let mut members = vec![false; cfg.edge_count() + 1];
         for edge in order {
->>>>>>> vertex
             let ends = cfg.edge(edge);
             members[edge.index()] = sets.unite(ends.from.index(), ends.to.index());
         }

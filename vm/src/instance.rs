@@ -5,6 +5,7 @@ use wprof_jit::module::Entity;
 
 use crate::func::{WasmParams, WasmResults};
 use crate::imports;
+use crate::runtime::instance::InstanceData;
 use crate::runtime::instantiate::{entity_index, instantiate};
 use crate::runtime::store::{StoreOpaque, Stored};
 use crate::store::StoreContext;
@@ -53,6 +54,14 @@ impl Instance {
             instance.func(&context.0.opaque, start).call(&mut context, &[], &mut [])?;
         }
         Ok(instance)
+    }
+
+    /// The newest instance of `module` in a store: also one whose start function failed, so that its profile is not lost.
+    pub fn newest_of(store: impl crate::AsContext, module: &Module) -> Option<Instance> {
+        let opaque = &store.as_context().0.opaque;
+        let of_module = |i: &InstanceData| std::sync::Arc::ptr_eq(i.module.inner(), module.inner());
+        let index = opaque.instances.iter().rposition(of_module)?;
+        Some(Instance(opaque.handle(index as u32)))
     }
 
     /// What it is an instance of.

@@ -73,10 +73,43 @@ const WAITS: &str = r#"(module
     (drop (call $read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 12)))))"#;
 
 #[test]
+fn a_program_that_waits_for_input_is_interrupted_too() {
+    let folder = Folder::new();
+    let profile = folder.path("f.wprof");
+    let child = start(&["run", "-o", &profile, &folder.file("waits.wat", WAITS)]);
+    std::thread::sleep(Duration::from_millis(100));
+    send("-INT", &child);
+    let output = wait(child);
+    assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(json(&profile)["runs"][0]["ending"]["how"], "interrupted");
+}
+
+/// Waits for the end of a child whose input stays open.
+fn wait(mut child: Child) -> std::process::Output {
+    let input = child.stdin.take();
+    let output = child.wait_with_output().unwrap();
+    drop(input);
+    output
+}
+
+/// Says `!`, then sleeps for an hour.
+const SLEEPS: &str = r#"(module
+  (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "poll_oneoff" (func $poll (param i32 i32 i32 i32) (result i32)))
+  (memory (export "memory") 1)
+  (data (i32.const 0) "\10\00\00\00\01\00\00\00")
+  (data (i32.const 16) "!")
+  (func (export "_start")
+    (drop (call $write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 12)))
+    (i32.store (i32.const 144) (i32.const 1))
+    (i64.store (i32.const 152) (i64.const 3600000000000))
+    (drop (call $poll (i32.const 128) (i32.const 256) (i32.const 1) (i32.const 300)))))"#;
+
+#[test]
 fn a_second_interrupt_kills() {
     const SIGINT: i32 = 2;
     let folder = Folder::new();
-    let mut child = start(&["run", &folder.file("waits.wat", WAITS)]);
+    let mut child = start(&["run", &folder.file("sleeps.wat", SLEEPS)]);
     let status = loop {
         if let Some(status) = child.try_wait().unwrap() {
             break status;

@@ -6,8 +6,6 @@
 //! names the behaviour. Before you keep it, break the code it tests and see it fail.
 
 mod block_counters;
-
-mod block_counters;
 mod cfg;
 mod depth_first;
 mod dominators;

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use super::abi::{ArrayCall, VmActivation, VmFuncRef, VmHostContext, VmStoreContext, VmValue};
 use super::activation::{self, Activation, TrapRecord};
 use super::store::{FuncPtr, Pending, StoreOpaque};
-use super::{alt_stack, frames, host, stack};
+use super::{alt_stack, frames, host, stack, wake};
 use crate::backtrace::WasmBacktrace;
 use crate::store::StoreInner;
 use crate::{Error, Result, Trap, arch};
@@ -109,6 +109,9 @@ unsafe fn call_wasm(
     // SAFETY: the store is exclusively ours until wasm code runs.
     let (context, interrupt) = unsafe {
         let store = &mut *store.as_ptr();
+        if store.depth == 0 {
+            store.interrupt().set_thread(wake::thread_id());
+        }
         store.depth += 1;
         (store.context().as_ptr(), std::sync::Arc::as_ptr(store.interrupt()))
     };
@@ -136,6 +139,9 @@ unsafe fn call_wasm(
         &mut *store.as_ptr()
     };
     store.depth -= 1;
+    if store.depth == 0 {
+        store.interrupt().set_thread(0);
+    }
     if trapped == 0 {
         return Ok(());
     }

@@ -6,9 +6,11 @@
 //! make the page readable and poll again.
 
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
+
+use super::wake;
 
 const SIZE: usize = 4096;
 
@@ -17,6 +19,8 @@ const SIZE: usize = 4096;
 pub struct InterruptPage {
     page: NonNull<u8>,
     requested: AtomicBool,
+    /// The thread that runs the store's wasm code, or host functions for it; 0 if none does.
+    thread: AtomicI32,
 }
 
 // SAFETY: the page is only ever read by machine code; changing its protection is thread-safe.
@@ -33,7 +37,7 @@ impl InterruptPage {
         // SAFETY: a fresh mapping at an address of the kernel's choice disturbs nothing.
         let page = unsafe { mmap_anonymous(ptr::null_mut(), SIZE, ProtFlags::READ, MapFlags::PRIVATE)? };
         let page = NonNull::new(page.cast()).expect("the kernel does not map page 0");
-        Ok(InterruptPage { page, requested: AtomicBool::new(false) })
+        Ok(InterruptPage { page, requested: AtomicBool::new(false), thread: AtomicI32::new(0) })
     }
 
     /// What polls read.
@@ -45,6 +49,17 @@ impl InterruptPage {
     pub fn request(&self) {
         self.requested.store(true, Ordering::SeqCst);
         self.protect(MprotectFlags::empty());
+    }
+
+    /// Makes the system call fail in which a host function of the store waits, if one does right now. See
+    /// [`wake::install`].
+    pub fn wake(&self) {
+        wake::send(self.thread.load(Ordering::SeqCst));
+    }
+
+    /// Notes which thread runs the store from now on; 0 for none.
+    pub fn set_thread(&self, id: i32) {
+        self.thread.store(id, Ordering::SeqCst);
     }
 
     /// Whether somebody asked and nobody has acted on it yet.

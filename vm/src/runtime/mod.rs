@@ -35,4 +35,5 @@ pub mod transfer;
 pub mod types;
 pub mod unfinished;
 pub mod vmctx;
+pub mod wake;
 pub mod walk;

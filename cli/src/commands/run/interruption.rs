@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -13,6 +13,9 @@ use wprof::InterruptHandle;
 
 /// How long the program may take to stop before we say what else can be done.
 const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How often a program is woken that may wait in the system.
+const WAKE_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Waits for signals.
 pub struct Interruption {
@@ -55,13 +58,20 @@ fn act(signal: i32, state: &Arc<State>, handle: &InterruptHandle) {
         return;
     }
     handle.interrupt();
-    let state = state.clone();
-    thread::spawn(move || {
-        thread::sleep(PATIENCE);
-        if !state.ended.load(Ordering::SeqCst) {
-            eprintln!(
-                "wprof: the program waits for its input or for time to pass: interrupt again to kill it"
-            );
+    let (state, handle) = (state.clone(), handle.clone());
+    thread::spawn(move || insist(&state, &handle));
+}
+
+/// Wakes the program until it has ended: it may be about to wait for its input.
+fn insist(state: &State, handle: &InterruptHandle) {
+    let begin = Instant::now();
+    let mut is_told = false;
+    while !state.ended.load(Ordering::SeqCst) {
+        handle.wake();
+        thread::sleep(WAKE_INTERVAL);
+        if !is_told && begin.elapsed() >= PATIENCE && !state.ended.load(Ordering::SeqCst) {
+            eprintln!("wprof: the program does not stop waiting: interrupt again to kill it");
+            is_told = true;
         }
-    });
+    }
 }

@@ -55,7 +55,7 @@ fn start(args: &RunArgs, module: &Module, wasi: WasiCtx) -> Result<Outcome> {
     let (started, clock) = (SystemTime::now(), Instant::now());
     let (instance, ended) = match linker.instantiate(&mut store, module) {
         Ok(instance) => (Some(instance), call(args, &mut store, instance)?),
-        Err(error) if is_of_program(&error) => (None, Err(error)),
+        Err(error) if is_of_program(&error) => (Instance::newest_of(&store, module), Err(error)),
         Err(error) => {
             let missing = host::missing_imports(&linker, &mut store, module);
             return Err(missing.unwrap_or_else(|| failure(error)));
