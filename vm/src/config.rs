@@ -63,6 +63,9 @@ pub struct Config {
     pub(crate) profiling: ProfilingConfig,
     pub(crate) limits: StoreLimits,
     pub(crate) max_module_size: usize,
+    pub(crate) max_functions: u32,
+    pub(crate) max_function_size: u32,
+    pub(crate) max_locals: u32,
     pub(crate) strategy: Strategy,
     pub(crate) background_compilation: bool,
     pub(crate) code_cache: Option<PathBuf>,
@@ -86,6 +89,9 @@ impl Config {
             profiling: ProfilingConfig::Off,
             limits: StoreLimits::default(),
             max_module_size: 1 << 30,
+            max_functions: 1_000_000,
+            max_function_size: 7_654_321,
+            max_locals: 50_000,
             strategy: Strategy::default(),
             background_compilation: true,
             code_cache: None,
@@ -203,6 +209,26 @@ impl Config {
     /// The largest binary module accepted, in bytes (default: 1 GiB).
     pub fn max_module_size(&mut self, bytes: usize) -> &mut Self {
         self.max_module_size = bytes;
+        self
+    }
+
+    /// The most functions that a module may have, imports included (default: 1,000,000).
+    pub fn max_functions(&mut self, count: u32) -> &mut Self {
+        self.max_functions = count;
+        self
+    }
+
+    /// The largest body of a function, in bytes (default: 7,654,321, as browsers have it). The time to compile a function
+    /// grows with its size: this is how to bound it.
+    pub fn max_function_size(&mut self, bytes: u32) -> &mut Self {
+        self.max_function_size = bytes;
+        self
+    }
+
+    /// The most locals that a function may have, parameters included (default: 50,000, which is the format's own
+    /// limit).
+    pub fn max_locals(&mut self, count: u32) -> &mut Self {
+        self.max_locals = count;
         self
     }
 

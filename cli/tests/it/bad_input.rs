@@ -1,6 +1,6 @@
 //! Bad files are errors that say what is wrong, never panics.
 
-use super::{Folder, program, wprof};
+use super::{COUNT, Folder, program, wprof};
 
 #[test]
 fn bad_modules_are_refused_with_the_offset() {
@@ -89,4 +89,20 @@ fn a_module_without_start_says_what_can_be_called() {
     let module = folder.file("count.wat", super::COUNT);
     let said = wprof(&["run", &module]).failed();
     assert!(said.contains("--invoke") && said.contains("count (i32) -> (i32)"), "{said}");
+}
+
+#[test]
+fn limits_are_options() {
+    let folder = Folder::new();
+    let module = folder.file("count.wat", COUNT);
+    let cases = [
+        ("--max-module-size", "50", "max_module_size"),
+        ("--max-functions", "1", "has 2 functions, 1 are allowed"),
+        ("--max-function-size", "20", "bytes, 20 are allowed"),
+        ("--max-locals", "1", "function 1 has 2 locals, 1 are allowed"),
+    ];
+    for (option, limit, message) in cases {
+        let said = wprof(&["run", option, limit, "--invoke", "count", &module, "3"]).failed();
+        assert!(said.contains(message), "{said}");
+    }
 }

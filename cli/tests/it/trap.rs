@@ -64,3 +64,18 @@ fn a_trap_while_the_module_is_instantiated_is_a_trap() {
         assert!(ran.err.starts_with("error: ") && ran.err.contains("bad.wat trapped after "), "{}", ran.err);
     }
 }
+
+#[test]
+fn a_start_function_that_traps_keeps_its_profile() {
+    let folder = Folder::new();
+    let profile = folder.path("f.wprof");
+    let module = folder.file(
+        "start.wat",
+        "(module (func $helper (nop)) (func $begin (call $helper) (unreachable)) (start $begin) (func (export \"_start\")))",
+    );
+    let ran = wprof(&["run", "-o", &profile, &module]);
+    assert_eq!(ran.code, Some(134), "{ran:?}");
+    let profile = json(&profile);
+    let calls = |name: &str| function(&profile, name)["calls"].clone();
+    assert_eq!((calls("begin"), calls("helper")), (1.into(), 1.into()));
+}

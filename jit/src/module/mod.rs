@@ -9,7 +9,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use hashbrown::HashMap;
-use wasmparser::{FuncType, GlobalType, MemoryType, TableType, ValType, ValidatorResources, WasmFeatures};
+use wasmparser::{
+    BinaryReader, BinaryReaderError, FuncType, FunctionBody, GlobalType, MemoryType, TableType, ValType,
+    ValidatorResources, WasmFeatures,
+};
 
 pub use const_expr::{ConstArith, ConstExpr, ConstOp};
 pub use parse::{ModuleError, features, parse};
@@ -161,6 +164,20 @@ impl ModuleInfo {
     /// The bytes of a defined function's body.
     pub fn body(&self, func: u32) -> Range<usize> {
         self.bodies[(func - self.imported_funcs) as usize].clone()
+    }
+
+    /// How many locals a defined function has, parameters included.
+    ///
+    /// # Errors
+    /// If the bytes are not those that were validated.
+    pub fn count_locals(&self, func: u32) -> Result<u64, BinaryReaderError> {
+        let body = self.body(func);
+        let reader = BinaryReader::new(&self.bytes[body.clone()], body.start as u64);
+        let mut count = self.func_type(func).params().len() as u64;
+        for group in FunctionBody::new(reader).get_locals_reader()? {
+            count += u64::from(group?.0);
+        }
+        Ok(count)
     }
 
     /// Whether `func` is an import.

@@ -230,7 +230,32 @@ fn parse(engine: &Engine, bytes: &[u8]) -> Result<ModuleInfo> {
             format!("module has {} bytes, {limit} are allowed: raise Config::max_module_size", bytes.len());
         return Err(Error::new(ErrorKind::Limit, message));
     }
-    Ok(wprof_jit::module::parse(binary(bytes)?)?)
+    let info = wprof_jit::module::parse(binary(bytes)?)?;
+    check_limits(engine, &info)?;
+    Ok(info)
+}
+
+fn check_limits(engine: &Engine, info: &ModuleInfo) -> Result<()> {
+    let config = engine.config();
+    let beyond = |what: String, limit: u32, setting: &str| {
+        let message = format!("{what}, {limit} are allowed: raise Config::{setting}");
+        Err(Error::new(ErrorKind::Limit, message))
+    };
+    if info.funcs.len() > config.max_functions as usize {
+        return beyond(format!("module has {} functions", info.funcs.len()), config.max_functions, "max_functions");
+    }
+    for func in info.imported_funcs..info.funcs.len() as u32 {
+        let size = info.body(func).len();
+        if size > config.max_function_size as usize {
+            let what = format!("function {func} has {size} bytes");
+            return beyond(what, config.max_function_size, "max_function_size");
+        }
+        let locals = info.count_locals(func).map_err(wprof_jit::module::ModuleError::from)?;
+        if locals > u64::from(config.max_locals) {
+            return beyond(format!("function {func} has {locals} locals"), config.max_locals, "max_locals");
+        }
+    }
+    Ok(())
 }
 
 /// Text becomes binary. A binary module starts with a zero byte, which no text does.

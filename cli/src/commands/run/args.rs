@@ -124,6 +124,18 @@ pub struct RunArgs {
     /// The stack of the program
     #[arg(long, value_name = "SIZE", value_parser = stack_size, default_value = "64M")]
     pub max_stack: u64,
+    /// How large the module may be
+    #[arg(long, value_name = "SIZE", value_parser = sizes::parse, default_value = "1G")]
+    pub max_module_size: u64,
+    /// How many functions it may have
+    #[arg(long, value_name = "COUNT", default_value_t = 1_000_000)]
+    pub max_functions: u32,
+    /// How large a function may be, which bounds the time to compile it
+    #[arg(long, value_name = "BYTES", default_value_t = 7_654_321)]
+    pub max_function_size: u32,
+    /// How many locals a function may have
+    #[arg(long, value_name = "COUNT", default_value_t = 50_000)]
+    pub max_locals: u32,
     /// The module, binary or text, and the program's arguments
     #[arg(value_name = "MODULE [ARG]", required = true, trailing_var_arg = true, num_args = 1..)]
     command: Vec<String>,

@@ -83,6 +83,9 @@ fn config(args: &RunArgs) -> Config {
         ..StoreLimits::default()
     };
     config.profiling(args.profile.profiling()).limits(limits);
+    config.max_module_size(usize::try_from(args.max_module_size).unwrap_or(usize::MAX));
+    config.max_functions(args.max_functions).max_function_size(args.max_function_size);
+    config.max_locals(args.max_locals);
     if let Some(folder) = Config::default_code_cache().filter(|_| !args.no_code_cache) {
         config.code_cache(folder);
     }
