@@ -1,6 +1,6 @@
 //! The settings under which every test of the suite runs.
 
-use wprof::{Collect, Config, Engine, ProfilingConfig, Strategy};
+use wprof::{BUILT_IN_EVENTS, Collect, Config, Engine, EventModel, ProfilingConfig, Strategy};
 
 /// A way to set up the engine that changes what code is generated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -11,8 +11,10 @@ pub enum Mode {
     Baseline,
     /// The one, then the other, as early as can be.
     Tiered,
-    /// Both with an exact edge profile, and so with polls.
+    /// Both with an exact edge profile, and so with polls, and with counts of all kinds of events.
     Exact,
+    /// Both with a budget of fuel that never ends.
+    Metered,
     /// Optimised code in which every memory access is compared with the size, and every growth moves the memory.
     Checked,
     /// Like `Checked`, without Spectre guards: a failed comparison branches to the trap.
@@ -21,8 +23,8 @@ pub enum Mode {
 
 impl Mode {
     /// All modes.
-    pub const ALL: [Mode; 6] =
-        [Mode::Off, Mode::Baseline, Mode::Tiered, Mode::Exact, Mode::Checked, Mode::Unguarded];
+    pub const ALL: [Mode; 7] =
+        [Mode::Off, Mode::Baseline, Mode::Tiered, Mode::Exact, Mode::Metered, Mode::Checked, Mode::Unguarded];
 
     /// Its name in test names and in reports.
     pub fn name(self) -> &'static str {
@@ -31,6 +33,7 @@ impl Mode {
             Mode::Baseline => "baseline",
             Mode::Tiered => "tiered",
             Mode::Exact => "exact",
+            Mode::Metered => "metered",
             Mode::Checked => "checked",
             Mode::Unguarded => "unguarded",
         }
@@ -45,8 +48,10 @@ impl Mode {
             Mode::Baseline => config.strategy(Strategy::Baseline),
             Mode::Tiered => config.strategy(Strategy::Tiered),
             Mode::Exact => {
-                config.strategy(Strategy::Tiered).profiling(ProfilingConfig::Exact(Collect::Edges))
+                let profiling = ProfilingConfig::Exact(Collect::Edges);
+                config.strategy(Strategy::Tiered).profiling(profiling).count_events(kinds())
             }
+            Mode::Metered => config.strategy(Strategy::Tiered).count_events(kinds()).budget("fuel"),
             Mode::Checked => config.memory_reservation(0).memory_guard_size(0),
             Mode::Unguarded => config.memory_reservation(0).memory_guard_size(0).spectre_guards(false),
         };
@@ -60,4 +65,9 @@ impl Mode {
     pub fn engine(self) -> Engine {
         Engine::new(&self.config()).expect("an engine for this machine")
     }
+}
+
+/// All kinds of events that are built in.
+fn kinds() -> impl Iterator<Item = EventModel> {
+    BUILT_IN_EVENTS.iter().filter_map(|name| EventModel::built_in(name))
 }

@@ -116,6 +116,18 @@ impl Program {
         Ok(Ended { store, instance, stdout: stdout.contents(), stderr: stderr.contents(), exit_code })
     }
 
+    /// The fuel that it consumes under Wasmtime, as recorded by `bench-wasm/fuel.sh`; `None` if that differs between
+    /// runs, or nobody has recorded it.
+    ///
+    /// # Panics
+    /// If the record cannot be read.
+    pub fn fuel(&self) -> Option<u64> {
+        let table = self.expected.join("fuel.tsv");
+        let text = std::fs::read_to_string(&table).unwrap_or_else(|e| panic!("{}: {e}", table.display()));
+        let mut rows = text.lines().filter_map(|row| row.split_once('\t'));
+        rows.find(|(name, _)| *name == self.name).and_then(|(_, fuel)| fuel.parse().ok())
+    }
+
     /// Demands that a run ended as recorded, with the same output.
     ///
     /// # Errors

@@ -6,7 +6,7 @@
 use std::process::ExitCode;
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use wprof_spec_tests::engines::ours::counters;
+use wprof_spec_tests::engines::ours::{counters, same_instructions};
 use wprof_spec_tests::mode::Mode;
 use wprof_spec_tests::oracle::{Detail, Oracle, compare};
 use wprof_spec_tests::programs::{Ended, Program, own, real};
@@ -27,7 +27,8 @@ fn main() -> ExitCode {
     let own = own().into_iter().map(|program| ("own", program));
     let real = real().into_iter().map(|program| ("real", program));
     let trials = own.chain(real).flat_map(|(kind, program)| {
-        let checks: [(&str, Check); 3] = [("off", off), ("exact", exact), ("counted", counted)];
+        let checks: [(&str, Check); 4] =
+            [("off", off), ("exact", exact), ("fuel", fuel), ("counted", counted)];
         checks.map(|(name, check)| {
             let name = format!("{kind}/{} {name}", program.name);
             let skip = std::fs::metadata(&program.file).map_or(true, |file| {
@@ -58,7 +59,18 @@ fn exact(program: &Program, wasm: &[u8]) -> Result<(), String> {
     let ended = run(program, wasm, Mode::Exact)?;
     let profile = ended.instance.profile(&ended.store).map_err(|e| e.to_string())?;
     profile.verify().map_err(|e| e.to_string())?;
+    same_instructions(&ended.store, &profile).map_err(|e| e.to_string())?;
     if profile.ops() == 0 { Err("the profile is empty".into()) } else { Ok(()) }
+}
+
+/// The program consumes as much fuel as under Wasmtime, where that is recorded.
+fn fuel(program: &Program, wasm: &[u8]) -> Result<(), String> {
+    let ended = run(program, wasm, Mode::Metered)?;
+    let ours = ended.store.event_count("fuel").map_err(|e| e.to_string())?;
+    match program.fuel() {
+        Some(theirs) if ours != theirs => Err(format!("{ours} of fuel, and {theirs} under Wasmtime")),
+        _ => Ok(()),
+    }
 }
 
 /// The program counts itself while we count it.

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use wprof::{
-    AsContextMut, Caller, Engine, Error, ErrorKind, Exit, Extern, ExternRef, ExternType, FuncType, Global,
-    Instance, Linker, Memory, Module, Ref, RefType, Store, Table, Val, ValType,
+    AsContext, AsContextMut, Caller, Engine, Error, ErrorKind, Exit, Extern, ExternRef, ExternType, FuncType,
+    Global, Instance, Linker, Memory, Module, Ref, RefType, Store, Table, Val, ValType, event_count,
 };
 use wprof_profiler::Profile;
 
@@ -54,7 +54,11 @@ pub type BlockCounts = Vec<(u32, Vec<u64>)>;
 impl Ran {
     /// What was counted, if the engine counts and there is an instance.
     pub fn profile(&self) -> Option<Result<Profile, Error>> {
-        Some(self.instance?.profile(&self.store))
+        let profile = self.instance?.profile(&self.store);
+        Some(profile.and_then(|profile| {
+            same_instructions(&self.store, &profile)?;
+            Ok(profile)
+        }))
     }
 
     /// What was counted in blocks, if the engine counts and there is an instance.
@@ -76,6 +80,20 @@ pub fn counters(mut store: impl AsContextMut, instance: Instance) -> Vec<u64> {
         global.get(&mut store).i64().map(|count| count as u64)
     };
     (0..).map_while(counter).collect()
+}
+
+/// Demands that the count of executed instructions, if there is one, is what the profile says.
+///
+/// # Errors
+/// If it is not.
+pub fn same_instructions(store: impl AsContext, profile: &Profile) -> Result<(), Error> {
+    let Ok(counted) = event_count(store, "instructions") else { return Ok(()) };
+    match profile.ops() {
+        ops if ops == counted => Ok(()),
+        ops => {
+            Err(Error::msg(format_args!("{counted} instructions were counted, and the profile has {ops}")))
+        }
+    }
 }
 
 fn refuel(store: &mut Store<Host>, instance: Instance, fuel: i32) {
@@ -116,6 +134,12 @@ fn host_function(store: &mut Store<Host>, module: &str, name: &str, ty: FuncType
     let types: Vec<_> = ty.results().map(parser_type).collect();
     let called = name.to_string();
     linker.func_new(module, name, ty, move |mut caller: Caller<'_, Host>, args, results| {
+        if caller.data().calls % 8 == 0
+            && let Some(instance) = caller.instance()
+            && let Ok(profile) = instance.profile(&caller)
+        {
+            same_instructions(&caller, &profile)?;
+        }
         let args: Vec<Value> = args.iter().map(from_val).collect();
         match caller.data_mut().call(&called, &args, &types) {
             Answer::Exit(code) => Err(Exit(code).into()),

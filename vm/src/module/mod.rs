@@ -242,7 +242,11 @@ fn check_limits(engine: &Engine, info: &ModuleInfo) -> Result<()> {
         Err(Error::new(ErrorKind::Limit, message))
     };
     if info.funcs.len() > config.max_functions as usize {
-        return beyond(format!("module has {} functions", info.funcs.len()), config.max_functions, "max_functions");
+        return beyond(
+            format!("module has {} functions", info.funcs.len()),
+            config.max_functions,
+            "max_functions",
+        );
     }
     for func in info.imported_funcs..info.funcs.len() as u32 {
         let size = info.body(func).len();

@@ -8,7 +8,7 @@
 use std::ptr::NonNull;
 
 use hashbrown::HashMap;
-use wprof_jit::abi::{TrapCode, store_context};
+use wprof_jit::abi::store_context;
 
 use super::activation::TrapRecord;
 use super::frames::{self, Frame};
@@ -85,8 +85,7 @@ impl StoreOpaque {
             Ok(())
         };
         // A frame that did not fit on the stack has not counted its entry either, and is none.
-        let overflowed = matches!(record.code, None | Some(TrapCode::StackOverflow));
-        if let Some(frame) = frames::of_fault(record.top.pc).filter(|_| !overflowed) {
+        if let Some(frame) = frames::of_fault(record.top.pc).filter(|_| !frames::is_unborn(record)) {
             add(&frame, 1)?;
         }
         let mut callers: HashMap<usize, u64> = HashMap::new();

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use wprof_jit::abi::TrapCode;
 use wprof_jit::compile::Origin;
 
 use super::activation::TrapRecord;
@@ -33,13 +34,14 @@ pub fn of_fault(pc: usize) -> Option<Frame> {
     let object = registry::find(pc)?;
     let (module, _) = object.function.as_ref()?;
     let module = module.upgrade()?;
-    let exact = object.trap_at(pc).and_then(|site| site.origin);
-    let origin = match exact {
-        Some(origin) => origin,
-        None if pc == object.start => object.code.entry?,
-        None => object.origin_near(pc).or(object.code.entry)?,
-    };
+    let origin = object.origin_of_fault(pc)?;
     Some(Frame { module, origin })
+}
+
+/// Whether the frame of a trap did not even fit on the stack.
+pub fn is_unborn(record: &TrapRecord) -> bool {
+    let overflowed = matches!(record.code, None | Some(TrapCode::StackOverflow));
+    overflowed && registry::find(record.top.pc).is_some_and(|object| object.is_entry(record.top.pc))
 }
 
 /// The frames of a trap and below, innermost first.

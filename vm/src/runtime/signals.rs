@@ -165,7 +165,8 @@ unsafe fn record(
 ) -> TrapRecord {
     let Registers { pc, sp, fp } = registers;
     // A frame that does not fit on the stack has not left its vmctx there yet.
-    let is_complete = pc != object.start && !matches!(code, None | Some(TrapCode::StackOverflow));
+    let overflowed = matches!(code, None | Some(TrapCode::StackOverflow));
+    let is_complete = pc != object.start && !(overflowed && object.is_entry(pc));
     let mut vmctx = ptr::null();
     let mut callers = Vec::new();
     // SAFETY: the frame pointer is a wasm frame's of this activation: this frame's or, at the first instruction, which

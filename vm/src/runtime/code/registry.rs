@@ -46,6 +46,21 @@ impl CodeObject {
         self.code.calls[i].origin
     }
 
+    /// Where a frame is that faulted at `pc`; `None` for trampolines.
+    pub fn origin_of_fault(&self, pc: usize) -> Option<Origin> {
+        match self.trap_at(pc).and_then(|site| site.origin) {
+            Some(origin) => Some(origin),
+            None if pc == self.start => self.code.entry,
+            None => self.origin_near(pc).or(self.code.entry),
+        }
+    }
+
+    /// Whether a frame that found no more stack at `pc` did so before anything of it was executed, rather than at a
+    /// call that it made.
+    pub fn is_entry(&self, pc: usize) -> bool {
+        self.origin_of_fault(pc) == self.code.entry
+    }
+
     /// The wasm instruction that `pc` belongs to, where that is not recorded exactly: that of the next site, or else
     /// of the last.
     pub fn origin_near(&self, pc: usize) -> Option<Origin> {
