@@ -238,7 +238,15 @@ impl Config {
         let precise = is_profiled || !self.events.is_empty();
         let metered = self.metered();
         let pinned = metered.or((!self.events.is_empty()).then_some(0));
-        CompilerOptions { polls, precise, metered, pinned, ..self.compiler.clone() }
+        CompilerOptions {
+            polls,
+            precise,
+            capture_state: self.counting == Counting::PerInstruction,
+            frames_hold_vmctx: is_profiled,
+            metered,
+            pinned,
+            ..self.compiler.clone()
+        }
     }
 
     /// What is collected of all functions.

@@ -3,6 +3,9 @@
 use std::fmt;
 use std::ptr::NonNull;
 
+use wasmparser::ValType;
+
+use crate::runtime::abi::VmValue;
 use crate::runtime::store::StoreOpaque;
 use crate::store::StoreInner;
 use crate::{AsContext, AsContextMut, Engine, Error, ErrorKind, Instance, Result, Store};
@@ -68,6 +71,75 @@ impl<T: 'static> Store<T> {
         let inner = self.as_context_mut().0;
         inner.on_out_of_budget = Some(Box::new(ask));
         inner.opaque.events.on_out_of_budget = Some(ask_embedder::<T>);
+    }
+}
+
+/// The instruction at which a program was stopped that counts and checks at each: see [`Counting::PerInstruction`].
+///
+/// [`Counting::PerInstruction`]: crate::Counting::PerInstruction
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stop {
+    /// Index of the function.
+    pub func: u32,
+    /// Byte offset of the instruction in the module.
+    pub offset: u32,
+    /// The locals, parameters first, as they were before it.
+    pub locals: Vec<StoppedValue>,
+    /// The operand stack, bottom first.
+    pub operands: Vec<StoppedValue>,
+}
+
+/// A value of a frame that was stopped.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum StoppedValue {
+    /// An i32.
+    I32(i32),
+    /// An i64.
+    I64(i64),
+    /// The bits of an f32.
+    F32(u32),
+    /// The bits of an f64.
+    F64(u64),
+    /// A v128.
+    V128(u128),
+    /// A reference: whether it is null.
+    Ref {
+        /// Whether it is null.
+        is_null: bool,
+    },
+    /// One of so many that it was not kept.
+    Lost,
+}
+
+impl StoppedValue {
+    fn new(ty: ValType, value: Option<&VmValue>) -> StoppedValue {
+        let Some(value) = value else { return StoppedValue::Lost };
+        match ty {
+            ValType::I32 => StoppedValue::I32(value.u32() as i32),
+            ValType::I64 => StoppedValue::I64(value.u64() as i64),
+            ValType::F32 => StoppedValue::F32(value.u32()),
+            ValType::F64 => StoppedValue::F64(value.u64()),
+            ValType::V128 => StoppedValue::V128(value.u128()),
+            ValType::Ref(_) => StoppedValue::Ref { is_null: value.u64() == 0 },
+        }
+    }
+}
+
+impl<T: 'static> Store<T> {
+    /// Where the program was stopped when its budget was used up, if each instruction checks it.
+    ///
+    /// # Errors
+    /// If the function cannot be read again.
+    pub fn stop(&self) -> Result<Option<Stop>> {
+        let Some(stop) = &self.as_context().0.opaque.events.stop else { return Ok(None) };
+        let (info, origin) = (stop.frame.module.info(), stop.frame.origin);
+        let cfg = wprof_jit::cfg::build(info, origin.func)?;
+        let types = wprof_jit::cfg::operand_types(info, origin.func, origin.offset)?;
+        let mut values = stop.values.iter();
+        let mut take = |&ty: &ValType| StoppedValue::new(ty, values.next());
+        let locals = cfg.locals.iter().map(&mut take).collect();
+        let operands = types.iter().map(&mut take).collect();
+        Ok(Some(Stop { func: origin.func, offset: origin.offset, locals, operands }))
     }
 }
 

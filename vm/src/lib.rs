@@ -59,7 +59,7 @@ pub use caller::Caller;
 pub use config::{Collect, Config, ProfilingConfig, Strategy};
 pub use engine::Engine;
 pub use error::{Error, ErrorKind, Exit, Result};
-pub use events::{OutOfBudget, event_count, event_counts};
+pub use events::{OutOfBudget, Stop, StoppedValue, event_count, event_counts};
 pub use externals::Extern;
 pub use externref::ExternRef;
 pub use func::{Func, IntoFunc, TypedFunc, WasmParams, WasmResults, WasmRet, WasmTy};

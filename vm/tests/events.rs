@@ -68,7 +68,7 @@ fn sample(config: &mut Config, fails: bool) -> Result<(Store<Seen>, Instance)> {
 
 fn configs() -> Vec<Config> {
     let mut all = Vec::new();
-    for counting in [Counting::Chords, Counting::PerBlock] {
+    for counting in [Counting::Chords, Counting::PerBlock, Counting::PerInstruction] {
         for budget in [None, Some("instructions")] {
             for strategy in [Strategy::Tiered, Strategy::Optimized] {
                 let mut config = Config::new();
@@ -193,5 +193,67 @@ fn what_is_not_counted_is_said() -> Outcome {
     assert!(store.set_budget("loads", 1).expect_err("no budget").to_string().contains("Config::budget"));
     assert!(Engine::new(Config::new().budget("loads")).is_err());
     assert!(Engine::new(Config::new().count_events([kinds(), kinds()].concat())).is_err());
+    Ok(())
+}
+
+/// An interpreter of `run` below would go through these states.
+#[test]
+fn a_program_stops_at_the_very_instruction() -> Outcome {
+    let wat = r#"(module
+        (func $double (param i32) (result i32) (i32.mul (local.get 0) (i32.const 2)))
+        (func (export "run") (param $n i32) (result i32) (local $sum i64)
+            (loop $again
+                (local.set $sum (i64.add (local.get $sum) (i64.extend_i32_s (call $double (local.get $n)))))
+                (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
+            (i32.wrap_i64 (local.get $sum))))"#;
+    use StoppedValue::{I32, I64};
+    let (double, run) = (0, 1);
+    // Function, locals, operands before instruction 1, 2, ...
+    let round = |n: i32, sum: i64| {
+        let (outer, inner) = (vec![I32(n), I64(sum)], vec![I32(n)]);
+        vec![
+            (run, outer.clone(), vec![]),
+            (run, outer.clone(), vec![I64(sum)]),
+            (run, outer.clone(), vec![I64(sum), I32(n)]),
+            (double, inner.clone(), vec![]),
+            (double, inner.clone(), vec![I32(n)]),
+            (double, inner, vec![I32(n), I32(2)]),
+            (run, outer.clone(), vec![I64(sum), I32(2 * n)]),
+            (run, outer.clone(), vec![I64(sum), I64(2 * i64::from(n))]),
+            (run, outer, vec![I64(sum + 2 * i64::from(n))]),
+            (run, vec![I32(n), I64(sum + 2 * i64::from(n))], vec![]),
+            (run, vec![I32(n), I64(sum + 2 * i64::from(n))], vec![I32(n)]),
+            (run, vec![I32(n), I64(sum + 2 * i64::from(n))], vec![I32(n), I32(1)]),
+            (run, vec![I32(n), I64(sum + 2 * i64::from(n))], vec![I32(n - 1)]),
+            (run, vec![I32(n - 1), I64(sum + 2 * i64::from(n))], vec![I32(n - 1)]),
+        ]
+    };
+    let mut expected = [round(3, 0), round(2, 6), round(1, 10)].concat();
+    expected.push((run, vec![I32(0), I64(12)], vec![]));
+    expected.push((run, vec![I32(0), I64(12)], vec![I64(12)]));
+    for strategy in [Strategy::Optimized, Strategy::Baseline] {
+        let mut config = Config::new();
+        config.count_events(kinds()).budget("instructions").strategy(strategy);
+        let engine = Engine::new(config.event_counting(Counting::PerInstruction))?;
+        let module = Module::new(&engine, wat)?;
+        for (count, (func, locals, operands)) in (1..).zip(&expected) {
+            let mut store = Store::new(&engine, ());
+            let instance = Instance::new(&mut store, &module, &[])?;
+            store.set_budget("instructions", count - 1)?;
+            let result = instance.get_typed_func::<i32, i32>(&mut store, "run")?.call(&mut store, 3);
+            let error = result.expect_err("stopped");
+            assert_eq!(store.event_count("instructions")?, count);
+            assert_eq!(error.backtrace().map(|trace| trace.frames().len()), Some(2 - *func as usize));
+            let stop = store.stop()?.expect("where it was");
+            assert_eq!((&stop.func, &stop.locals, &stop.operands), (func, locals, operands), "{count}");
+        }
+        let mut store = Store::new(&engine, ());
+        let instance = Instance::new(&mut store, &module, &[])?;
+        let run = instance.get_typed_func::<i32, i32>(&mut store, "run")?;
+        assert_eq!(
+            (run.call(&mut store, 3)?, store.event_count("instructions")?),
+            (12, expected.len() as u64)
+        );
+    }
     Ok(())
 }

@@ -37,6 +37,34 @@ pub fn build(info: &ModuleInfo, func: u32) -> Result<Cfg> {
     builder.finish()
 }
 
+/// Types of the operand stack of `func` before the instruction at byte `offset` of the module, bottom first.
+///
+/// # Errors
+/// If the bytes are not those that were validated.
+pub fn operand_types(info: &ModuleInfo, func: u32, offset: u32) -> Result<Vec<ValType>> {
+    let range = info.body(func);
+    let bytes = &info.bytes[range.clone()];
+    let body =
+        FunctionBody::new(wasmparser::BinaryReader::new_features(bytes, range.start as u64, info.features));
+    let resources = info.resources.clone().expect("a module with bodies has resources");
+    let ty = info.funcs[func as usize];
+    let to_validate = FuncToValidate { resources, index: func, ty, features: info.features };
+    let mut validator = to_validate.into_validator(FuncValidatorAllocations::default());
+    validator.read_locals(&mut body.get_binary_reader())?;
+    let mut reader = body.get_operators_reader()?;
+    while !reader.eof() {
+        let (op, at) = reader.read_with_offset()?;
+        if at as u32 >= offset {
+            break;
+        }
+        validator.op(at, &op)?;
+    }
+    let height = validator.operand_stack_height() as usize;
+    let types = (0..height).rev().map(|depth| validator.get_operand_type(depth).flatten());
+    // Operands without a type exist in dead code only.
+    Ok(types.map(|ty| ty.unwrap_or(ValType::I32)).collect())
+}
+
 /// A branch target, which may come later in the bytecode.
 struct Label {
     /// `None` until the target is reached, if it lies ahead.

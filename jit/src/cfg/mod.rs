@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 use wasmparser::ValType;
 use wprof_profiler as profiler;
 
-pub use build::build;
+pub use build::{build, operand_types};
 pub(crate) use ops::Operators;
 pub use ops::{is_structure, ops_executed};
 pub use stack::{StackId, TypeStacks};

@@ -56,8 +56,12 @@ pub struct CompilerOptions {
     /// Poll for interruption at function entries and loop headers.
     pub polls: bool,
     /// Stop at known instructions only, as exact counts need: stacks overflow at entries, and every access has a trap
-    /// site of its own. Frames hold their vmctx.
+    /// site of its own.
     pub precise: bool,
+    /// Leave locals and operands in the transfer buffer where the budget is used up.
+    pub capture_state: bool,
+    /// Frames of precise code hold their vmctx, so that what they count belongs to the right instance.
+    pub frames_hold_vmctx: bool,
     /// The kind of events of which there is a budget.
     pub metered: Option<u32>,
     /// The kind of events whose counter is kept in the pinned register while wasm code runs, instead of in memory:
@@ -78,6 +82,8 @@ impl Default for CompilerOptions {
             spectre_guards: true,
             polls: false,
             precise: false,
+            capture_state: false,
+            frames_hold_vmctx: false,
             metered: None,
             pinned: None,
             canonical_nans: false,
@@ -195,8 +201,11 @@ impl Compiler {
 
     fn version(&self, plan: &FunctionPlan) -> BlockGraph {
         let mut graph = plan.graph();
-        if let (Some(kind), Some(events)) = (self.options.metered, &plan.events) {
-            graph.add_budget(&plan.cfg, kind, events.split.calls());
+        if let Some(events) = &plan.events {
+            events.add_steps(&mut graph);
+            if let (Some(kind), Some(calls)) = (self.options.metered, events.checked_calls()) {
+                graph.add_budget(&plan.cfg, kind, calls);
+            }
         }
         if self.options.polls {
             graph.add_polls(&plan.cfg);

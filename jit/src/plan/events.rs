@@ -8,7 +8,7 @@ use wprof_profiler::{BlockId, EdgeId, EdgeWeights, EventPlan, EventTree, longest
 
 use super::split::{Place, SplitCfg};
 use super::{Collection, Counting};
-use crate::cfg::{Cfg, Operators};
+use crate::cfg::{Cfg, Operators, is_structure};
 use crate::events::EventModel;
 use crate::graph::{BlockGraph, Probe};
 use crate::module::ModuleInfo;
@@ -22,6 +22,10 @@ pub struct FunctionEvents {
     pub plans: Vec<EventPlan>,
     /// The greatest number of events of the metered kind between two checks of its budget; 0 without one.
     pub longest: u64,
+    /// Instructions that count for themselves: block, byte offset, and the events of each kind. Only with
+    /// [`Counting::PerInstruction`].
+    pub steps: Vec<(u32, u32, Vec<u64>)>,
+    metered: Option<u32>,
 }
 
 impl FunctionEvents {
@@ -35,9 +39,17 @@ impl FunctionEvents {
         collection: &Collection,
     ) -> Result<FunctionEvents, BinaryReaderError> {
         let split = SplitCfg::new(info, cfg)?;
-        let events = edge_events(info, cfg, &split, &collection.events)?;
+        let is_stepping = collection.counting == Counting::PerInstruction;
+        let models = &collection.events;
+        let steps = if is_stepping { steps(info, cfg, models)? } else { Vec::new() };
+        let of_parts = match is_stepping {
+            true => vec![vec![0; models.len()]; split.parts.len()],
+            false => part_events(info, cfg, &split, models)?,
+        };
+        let events = edge_events(&split, models, &of_parts);
         let plans = match collection.counting {
             Counting::PerBlock => events.iter().map(|e| EventPlan::per_block(&split.shape, e)).collect(),
+            Counting::PerInstruction => events.iter().map(|e| EventPlan::per_edge(&split.shape, e)).collect(),
             Counting::Chords => {
                 let tree = tree(cfg, &split, collection.metered.is_some());
                 events.iter().map(|e| tree.plan(e)).collect()
@@ -45,7 +57,7 @@ impl FunctionEvents {
         };
         let longest =
             collection.metered.map_or(0, |kind| longest_acyclic(&split.shape, &events[kind as usize]));
-        Ok(FunctionEvents { split, plans, longest })
+        Ok(FunctionEvents { split, plans, longest, steps, metered: collection.metered })
     }
 
     /// Adds the updates of the counters to a graph that has each block once.
@@ -68,6 +80,24 @@ impl FunctionEvents {
                 }
             }
         }
+    }
+
+    /// Lets each instruction count for itself and check the budget, if that is wanted.
+    pub fn add_steps(&self, graph: &mut BlockGraph) {
+        for (block, offset, events) in &self.steps {
+            let before = &mut graph.nodes[*block as usize].inner_at(*offset).before;
+            for (kind, &amount) in (0..).zip(events) {
+                if amount != 0 {
+                    before.push(Probe::Event { kind, amount: amount as i64 });
+                }
+            }
+            before.extend(self.metered.map(Probe::Budget));
+        }
+    }
+
+    /// Where the budget is checked after calls, if it is not checked at every instruction.
+    pub fn checked_calls(&self) -> Option<impl Iterator<Item = (u32, u32)>> {
+        self.steps.is_empty().then(|| self.split.calls())
     }
 
     fn add_increment(&self, graph: &mut BlockGraph, edge: EdgeId, probe: Probe) {
@@ -106,7 +136,7 @@ impl FunctionEvents {
                 false => plan.queries[part.index()],
             })
             .collect();
-        if !position.at_call {
+        if !position.at_call && self.steps.is_empty() {
             let start = self.split.parts[part.index()].start;
             let mut operators = Operators::new(info, start, cfg.blocks[block as usize].limit);
             while let Some((op, at)) = operators.next()?
@@ -137,22 +167,34 @@ fn tree(cfg: &Cfg, split: &SplitCfg, is_metered: bool) -> EventTree {
 }
 
 /// By kind, by edge, the closing edge last.
-fn edge_events(
-    info: &ModuleInfo,
-    cfg: &Cfg,
-    split: &SplitCfg,
-    models: &[EventModel],
-) -> Result<Vec<Vec<u64>>, BinaryReaderError> {
-    let parts = part_events(info, cfg, split, models)?;
-    let edge = |model: usize, edge: EdgeId| {
+fn edge_events(split: &SplitCfg, models: &[EventModel], of_parts: &[Vec<u64>]) -> Vec<Vec<u64>> {
+    let edge = |kind: usize, edge: EdgeId| {
         let ends = split.shape.edge(edge);
         // Parts are in bytecode order.
         let is_back = ends.to <= ends.from;
-        parts[ends.from.index()][model] + if is_back { models[model].back_edge } else { 0 }
+        of_parts[ends.from.index()][kind] + if is_back { models[kind].back_edge } else { 0 }
     };
-    let of_model =
-        |model: usize| split.shape.edges().map(|e| edge(model, e)).chain([models[model].entry]).collect();
-    Ok((0..models.len()).map(of_model).collect())
+    let of_kind =
+        |kind: usize| split.shape.edges().map(|e| edge(kind, e)).chain([models[kind].entry]).collect();
+    (0..models.len()).map(of_kind).collect()
+}
+
+/// By executed instruction: block, byte offset, events by kind.
+fn steps(
+    info: &ModuleInfo,
+    cfg: &Cfg,
+    models: &[EventModel],
+) -> Result<Vec<(u32, u32, Vec<u64>)>, BinaryReaderError> {
+    let mut all = Vec::new();
+    for (block, index) in cfg.blocks.iter().zip(0..) {
+        let mut operators = Operators::new(info, block.start, block.limit);
+        while let Some((op, at)) = operators.next()? {
+            if !is_structure(&op) {
+                all.push((index, at, models.iter().map(|model| model.cost(&op)).collect()));
+            }
+        }
+    }
+    Ok(all)
 }
 
 /// By part, by kind.

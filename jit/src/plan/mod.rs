@@ -47,6 +47,9 @@ pub enum Counting {
     Chords,
     /// Each block adds its own: the simple way, for comparison.
     PerBlock,
+    /// Each instruction adds its own, and checks the budget, so that the program stops at the very instruction that
+    /// exceeds it. Slow.
+    PerInstruction,
 }
 
 /// What is counted by a version of a function.

@@ -134,7 +134,9 @@ impl<'a> Translator<'a> {
         self.block = self.graph.nodes[0].block;
         self.at(first.start - 1);
         self.touch_stack();
-        self.keep_vmctx();
+        if self.options.frames_hold_vmctx {
+            self.keep_vmctx();
+        }
     }
 
     /// Defines the locals: parameters, then zeros.

@@ -83,6 +83,9 @@ impl Translator<'_> {
         self.builder.seal_block(exhausted);
         self.builder.set_cold_block(exhausted);
         self.builder.switch_to_block(exhausted);
+        if self.options.capture_state {
+            self.store_state();
+        }
         // A location of its own: its end is where code goes on if there is more of the budget.
         self.at(self.offset);
         let nowhere = self.builder.ins().iconst(types::I64, 0);

@@ -48,18 +48,24 @@ impl Translator<'_> {
     }
 
     fn transfer_to(&mut self, version: Value) {
+        self.store_state();
+        let ty = self.env.info.func_type(self.cfg.func);
+        let signature = self.builder.import_signature(resume_signature(ty));
+        self.builder.ins().return_call_indirect(signature, version, &[self.vmctx, self.caller_vmctx]);
+        self.stack.enter(self.cfg.blocks[self.block as usize].stack, &self.cfg.stacks);
+    }
+
+    /// Stores locals, then operands, into the transfer buffer, as many as fit.
+    pub(super) fn store_state(&mut self) {
         let buffer = self.transfer_buffer();
         let locals = self.locals.clone();
         let mut state: Vec<Value> = locals.into_iter().map(|local| self.builder.use_var(local)).collect();
         let operands = self.stack.height() as usize;
         state.extend(self.top(operands));
-        for (&value, offset) in state.iter().zip((0..).step_by(value::SIZE as usize)) {
+        let places = (0..store_context::TRANSFER_VALUES as i32).map(|place| place * value::SIZE as i32);
+        for (&value, offset) in state.iter().zip(places) {
             self.builder.ins().store(MemFlagsData::trusted(), value, buffer, offset);
         }
-        let ty = self.env.info.func_type(self.cfg.func);
-        let signature = self.builder.import_signature(resume_signature(ty));
-        self.builder.ins().return_call_indirect(signature, version, &[self.vmctx, self.caller_vmctx]);
-        self.stack.enter(self.cfg.blocks[self.block as usize].stack, &self.cfg.stacks);
     }
 
     fn transfer_buffer(&mut self) -> Value {

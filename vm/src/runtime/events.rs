@@ -9,7 +9,9 @@ use std::ptr::NonNull;
 
 use hashbrown::HashMap;
 use wprof_jit::abi::store_context;
+use wprof_jit::plan::Counting;
 
+use super::abi::VmValue;
 use super::activation::TrapRecord;
 use super::frames::{self, Frame};
 use super::store::{Pending, StoreOpaque};
@@ -24,8 +26,19 @@ pub type OnOutOfBudget = unsafe fn(NonNull<StoreOpaque>) -> Option<u64>;
 pub struct Events {
     /// What a counter's zero stands for: the budget, for a metered kind.
     bias: [u64; store_context::EVENT_KINDS as usize],
+    /// Where the program was stopped, if each instruction checks the budget.
+    pub stop: Option<RawStop>,
     /// Asks the embedder, if it wants to be asked.
     pub on_out_of_budget: Option<OnOutOfBudget>,
+}
+
+/// A frame that was stopped in mid-function.
+#[derive(Debug)]
+pub struct RawStop {
+    /// Where.
+    pub frame: Frame,
+    /// Its locals and operands, as many as fit into the transfer buffer.
+    pub values: Vec<VmValue>,
 }
 
 /// A metered counter without a budget starts so far below zero.
@@ -97,6 +110,9 @@ impl StoreOpaque {
                 add(&frame, count)?;
             }
         }
+        if collection.counting == Counting::PerInstruction {
+            self.events.stop = frames::of_fault(record.top.pc).map(|frame| self.raw_stop(frame));
+        }
         for (kind, sum) in (0..).zip(sums) {
             self.set_raw_events(kind, self.raw_events(kind).wrapping_add(sum));
         }
@@ -129,6 +145,15 @@ impl StoreOpaque {
         self.pending =
             Some(Pending::Error(Error::from(Trap::OutOfBudget).context(OutOfBudget { kind, overdraft })));
         false
+    }
+
+    fn raw_stop(&self, frame: Frame) -> RawStop {
+        // SAFETY: the buffer lives as long as the store; no machine code of it runs at the same time.
+        let values = unsafe {
+            let buffer = (*self.context().as_ptr()).transfer;
+            std::slice::from_raw_parts(buffer, store_context::TRANSFER_VALUES as usize)
+        };
+        RawStop { frame, values: values.to_vec() }
     }
 
     fn raw_events(&self, kind: u32) -> u64 {
