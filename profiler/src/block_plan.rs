@@ -1,4 +1,4 @@
-//! The redundant plan, one counter per block, and what each plan costs.
+//! Plans that count blocks, above all the redundant one with a counter per block, and what plans cost.
 //!
 //! Input: a [`Cfg`], the counts of a run. Output: block counts; counters placed and increments executed.
 //! Invariant: a cost is computed from counts, never by running the plan.
@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{BlockId, Cfg, EdgeCounts, EdgePlan};
 
-/// One counter for every block; counter `k` counts `counted[k]`.
+/// The counted blocks of one function; counter `k` counts `counted[k]`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlockPlan {
-    /// Block of each counter, ascending.
+    /// Block of each counter, ascending; EXIT, if it is among them, counts the calls.
     pub counted: Vec<BlockId>,
 }
 
@@ -61,9 +61,8 @@ pub struct CounterCosts {
 impl CounterCosts {
     /// The costs of the run that `counts` describes.
     pub fn new(plan: &EdgePlan, counts: &EdgeCounts) -> Self {
-        let counted = plan.counted.iter().map(|edge| counts.edges.get(edge.index()).copied().unwrap_or(0));
         Self {
-            chords: CounterCost::of(counted),
+            chords: CounterCost::of_edges(&plan.counted, counts),
             per_block: CounterCost::of(counts.blocks.iter().copied()),
             per_edge: CounterCost::of(counts.edges.iter().copied()),
         }

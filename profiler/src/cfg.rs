@@ -62,12 +62,13 @@ pub enum CfgError {
         blocks: u32,
     },
     /// Ids would not fit 32 bits.
-    #[error("a control-flow graph may have at most 2^31 blocks and edges")]
+    #[error("a control-flow graph may have at most 2^30 blocks and edges")]
     TooLarge,
 }
 
-/// Half the id space, so that an undirected adjacency still has 32-bit positions.
-const MAX_IDS: usize = 1 << 31;
+/// A quarter of the id space, so that an undirected adjacency still has 32-bit positions, and the graph with
+/// its vertices split in two 32-bit ids.
+const MAX_IDS: usize = 1 << 30;
 
 impl Cfg {
     /// Builds the graph of `blocks` real blocks; EXIT is `BlockId(blocks)`.
@@ -76,6 +77,11 @@ impl Cfg {
     /// An edge from EXIT, an edge to or from a block that does not exist, no block at all, or too many.
     pub fn new(blocks: u32, edges: &[(BlockId, BlockId)]) -> Result<Self, CfgError> {
         check(blocks, edges)?;
+        Ok(Self::assemble(blocks, edges))
+    }
+
+    /// [`Cfg::new`] of what is a graph for certain.
+    pub(crate) fn assemble(blocks: u32, edges: &[(BlockId, BlockId)]) -> Self {
         let exit = BlockId(blocks);
         let closing = Edge { from: exit, to: BlockId::ENTRY };
         let edges: Vec<Edge> = edges.iter().map(|&(from, to)| Edge { from, to }).chain([closing]).collect();
@@ -83,7 +89,7 @@ impl Cfg {
         let real = || edges[..edges.len() - 1].iter().enumerate();
         let out = Adjacency::new(vertices, real().map(|(e, edge)| (edge.from, EdgeId::new(e))));
         let into = Adjacency::new(vertices, real().map(|(e, edge)| (edge.to, EdgeId::new(e))));
-        Ok(Self { blocks, edges, out, into })
+        Self { blocks, edges, out, into }
     }
 
     /// [`Cfg::new`] from bare numbers.

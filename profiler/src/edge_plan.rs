@@ -20,7 +20,12 @@ pub struct EdgePlan {
 impl EdgePlan {
     /// Counts the chords of a maximum spanning tree.
     pub fn new(cfg: &Cfg, weights: &EdgeWeights) -> Self {
-        Self { counted: SpanningTree::maximum(cfg, weights).chords().collect() }
+        Self::of_tree(&SpanningTree::maximum(cfg, weights))
+    }
+
+    /// Counts the chords of a tree.
+    pub fn of_tree(tree: &SpanningTree) -> Self {
+        Self { counted: tree.chords().collect() }
     }
 
     /// Counts every edge: the plan to compare with.

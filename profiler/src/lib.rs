@@ -22,7 +22,9 @@
 
 #![forbid(unsafe_code)]
 
+mod block_counters;
 mod block_plan;
+mod block_weights;
 mod cfg;
 mod csr;
 mod depth_first;
@@ -37,13 +39,19 @@ mod id;
 mod json;
 mod limits;
 mod loops;
+mod placement_costs;
 mod profile;
 mod propagate;
+mod propagate_blocks;
 mod spanning_tree;
+mod split_graph;
 mod trace;
 mod union_find;
+mod vertex_plan;
 
+pub use block_counters::propagate_block_counters;
 pub use block_plan::{BlockPlan, CounterCost, CounterCosts};
+pub use block_weights::BlockWeights;
 pub use cfg::{Cfg, CfgError, Edge};
 pub use depth_first::DepthFirst;
 pub use dominators::Dominators;
@@ -53,7 +61,10 @@ pub use event_plan::{EventPlan, EventTree, longest_acyclic};
 pub use file::FileError;
 pub use id::{BlockId, EdgeId, LoopId};
 pub use loops::{Loop, Loops};
+pub use placement_costs::{PlacementCosts, WeightedCosts};
 pub use profile::*;
 pub use propagate::{EdgeCounts, PropagateError, propagate};
+pub use propagate_blocks::{BlockCounts, propagate_blocks};
 pub use spanning_tree::{RootedForest, SpanningTree};
 pub use trace::*;
+pub use vertex_plan::VertexPlan;

@@ -21,7 +21,7 @@ pub use merge::MergeError;
 pub use run::{Ending, Run};
 pub use verify::InvalidProfile;
 
-use crate::CounterCosts;
+use crate::{CfgError, CounterCosts, PlacementCosts};
 
 /// The profile of one module over one run, or over several merged ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -111,5 +111,14 @@ impl Profile {
             .iter()
             .map(FunctionProfile::counter_costs)
             .fold(CounterCosts::default(), CounterCosts::plus)
+    }
+
+    /// What each placement of counters would have cost in the functions that ran.
+    ///
+    /// # Errors
+    /// If a function has no graph, which [`verify`](Self::verify) refuses.
+    pub fn placement_costs(&self) -> Result<PlacementCosts, CfgError> {
+        let mut costs = self.functions.iter().map(FunctionProfile::placement_costs);
+        costs.try_fold(PlacementCosts::default(), |sum, costs| Ok(sum.plus(costs?)))
     }
 }

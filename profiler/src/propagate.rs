@@ -50,7 +50,7 @@ pub enum PropagateError {
     Contradiction {
         /// The edge, which has no counter.
         edge: EdgeId,
-        /// Its impossible count.
+        /// Its impossible count; on a cycle that was broken that of all its edges at one vertex.
         count: i128,
     },
     /// The flow law fails at a vertex all of whose edges are known.
@@ -61,6 +61,17 @@ pub enum PropagateError {
         /// Arrivals without departure, negative if it is the other way round.
         excess: i128,
     },
+    /// The flow law gives a block a negative count.
+    #[error("the counters contradict each other: {block} would have run {count} times")]
+    ImpossibleBlock {
+        /// The block, or EXIT for the calls.
+        block: BlockId,
+        /// Its impossible count.
+        count: i128,
+    },
+    /// A counted block is not in the graph or is counted twice.
+    #[error("the plan counts {0}, which is not in the graph or counted twice: it belongs to another graph")]
+    BadBlockPlan(BlockId),
     /// A block ran more often than 64 bits can tell.
     #[error("the count of {0} exceeds 64 bits")]
     Overflow(BlockId),
@@ -77,23 +88,28 @@ pub fn propagate(
     counters: &[u64],
     exits: &[(BlockId, u64)],
 ) -> Result<EdgeCounts, PropagateError> {
-    let known = known_counts(cfg, plan, counters)?;
+    let known = known_counts(cfg, &plan.counted, counters)?;
     let tree =
         RootedForest::new(cfg, |edge| known[edge.index()].is_none()).ok_or(PropagateError::Undetermined)?;
     let excess = initial_excess(cfg, &known, exits)?;
-    let mut edges = walk_up(cfg, &tree, known, excess)?;
+    let counts = balance(cfg, &tree, &known, excess)?;
+    let mut edges = cfg.closed_edges().zip(counts).map(possible).collect::<Result<Vec<_>, _>>()?;
     let entries = edges.pop().unwrap_or(0);
     Ok(EdgeCounts { blocks: sum_blocks(cfg, &edges, entries)?, edges, entries })
 }
 
 /// By edge, the closing edge last: the counter's value, if it has one.
-fn known_counts(cfg: &Cfg, plan: &EdgePlan, counters: &[u64]) -> Result<Vec<Option<u64>>, PropagateError> {
-    let (expected, found) = (plan.counted.len(), counters.len());
+pub(crate) fn known_counts(
+    cfg: &Cfg,
+    counted: &[EdgeId],
+    counters: &[u64],
+) -> Result<Vec<Option<u64>>, PropagateError> {
+    let (expected, found) = (counted.len(), counters.len());
     if expected != found {
         return Err(PropagateError::WrongCounters { expected, found });
     }
     let mut known = vec![None; cfg.edge_count() + 1];
-    for (&edge, &count) in plan.counted.iter().zip(counters) {
+    for (&edge, &count) in counted.iter().zip(counters) {
         match known.get_mut(edge.index()) {
             Some(slot @ None) => *slot = Some(count),
             _ => return Err(PropagateError::BadPlan(edge)),
@@ -103,7 +119,7 @@ fn known_counts(cfg: &Cfg, plan: &EdgePlan, counters: &[u64]) -> Result<Vec<Opti
 }
 
 /// By vertex: known arrivals less known departures. Fits easily: fewer than 2^32 terms below 2^64.
-fn initial_excess(
+pub(crate) fn initial_excess(
     cfg: &Cfg,
     known: &[Option<u64>],
     exits: &[(BlockId, u64)],
@@ -125,14 +141,14 @@ fn initial_excess(
     Ok(excess)
 }
 
-/// Gives each tree edge the count that balances the vertex below it, leaves first.
-fn walk_up(
+/// Gives each tree edge the count, perhaps a negative one, that balances the vertex below it, leaves first.
+pub(crate) fn balance(
     cfg: &Cfg,
     tree: &RootedForest,
-    known: Vec<Option<u64>>,
+    known: &[Option<u64>],
     mut excess: Vec<i128>,
-) -> Result<Vec<u64>, PropagateError> {
-    let mut counts: Vec<u64> = known.into_iter().map(|count| count.unwrap_or(0)).collect();
+) -> Result<Vec<i128>, PropagateError> {
+    let mut counts: Vec<i128> = known.iter().map(|count| i128::from(count.unwrap_or(0))).collect();
     for &block in tree.order().iter().rev() {
         let surplus = excess[block.index()];
         match tree.up(block) {
@@ -140,8 +156,7 @@ fn walk_up(
                 let ends = cfg.edge(edge);
                 let (count, above) =
                     if ends.from == block { (surplus, ends.to) } else { (-surplus, ends.from) };
-                counts[edge.index()] =
-                    u64::try_from(count).map_err(|_| PropagateError::Contradiction { edge, count })?;
+                counts[edge.index()] = count;
                 excess[above.index()] += surplus;
             }
             None if surplus != 0 => return Err(PropagateError::Imbalance { block, excess: surplus }),
@@ -149,6 +164,11 @@ fn walk_up(
         }
     }
     Ok(counts)
+}
+
+/// A count that an edge can have.
+fn possible((edge, count): (EdgeId, i128)) -> Result<u64, PropagateError> {
+    u64::try_from(count).map_err(|_| PropagateError::Contradiction { edge, count })
 }
 
 /// By block: everything that entered it.

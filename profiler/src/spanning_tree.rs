@@ -1,7 +1,7 @@
 //! Spanning trees of the closed, undirected CFG.
 //!
-//! Input: a [`Cfg`] and [`EdgeWeights`]. Output: the edges of a maximum spanning tree, the rest being
-//! the chords; and a tree's vertices ordered from its roots to its leaves.
+//! Input: a [`Cfg`] and [`EdgeWeights`]. Output: the edges of a maximum (or minimum) spanning tree, the
+//! rest being the chords; and a tree's vertices ordered from its roots to its leaves.
 //! Invariant: the closing edge is in the tree, so it needs no counter; vertices that no undirected path
 //! connects with ENTRY get trees of their own; equal input gives the equal tree. O(E log E).
 //! Source: Ball & Larus 1994, section 3.1; Kruskal, *On the Shortest Spanning Subtree*, 1956. Ours: among
@@ -29,10 +29,22 @@ impl SpanningTree {
     /// A tree of greatest weight among those that avoid the `banned` edges and have the closing edge,
     /// unless that is banned too.
     pub(crate) fn maximum_without(cfg: &Cfg, weights: &EdgeWeights, banned: impl Fn(EdgeId) -> bool) -> Self {
+        let order = std::iter::once(cfg.closing_edge()).chain(heaviest_first(cfg, weights));
+        Self::grow(cfg, order.filter(|&edge| !banned(edge)))
+    }
+
+    /// A tree of least weight among those with the closing edge: its chords are the worst place for
+    /// counters (Ball & Larus 1994, section 6.1, to see what the weighting is worth).
+    pub fn minimum(cfg: &Cfg, weights: &EdgeWeights) -> Self {
+        let lightest_first = heaviest_first(cfg, weights).into_iter().rev();
+        Self::grow(cfg, std::iter::once(cfg.closing_edge()).chain(lightest_first))
+    }
+
+    /// Kruskal's algorithm: takes the edges in this order, but for those that would close a cycle.
+    pub(crate) fn grow(cfg: &Cfg, order: impl Iterator<Item = EdgeId>) -> Self {
         let mut sets = UnionFind::new(cfg.vertex_count());
         let mut members = vec![false; cfg.edge_count() + 1];
-        let candidates = std::iter::once(cfg.closing_edge()).chain(heaviest_first(cfg, weights));
-        for edge in candidates.filter(|&edge| !banned(edge)) {
+        for edge in order {
             let ends = cfg.edge(edge);
             members[edge.index()] = sets.unite(ends.from.index(), ends.to.index());
         }
@@ -53,7 +65,8 @@ impl SpanningTree {
     }
 }
 
-fn heaviest_first(cfg: &Cfg, weights: &EdgeWeights) -> Vec<EdgeId> {
+/// The real edges as the greedy algorithms take them.
+pub(crate) fn heaviest_first(cfg: &Cfg, weights: &EdgeWeights) -> Vec<EdgeId> {
     let mut edges: Vec<EdgeId> = cfg.edges().collect();
     edges.sort_by(|&a, &b| {
         let heavier = weights.get(b).total_cmp(&weights.get(a));
@@ -118,6 +131,17 @@ impl RootedForest {
         &self.order
     }
 
+    /// By vertex: how many edges it is below its root.
+    pub(crate) fn depths(&self, cfg: &Cfg) -> Vec<u32> {
+        let mut depths = vec![0; self.up.len()];
+        for &vertex in &self.order {
+            if let Some(edge) = self.up(vertex) {
+                depths[vertex.index()] = depths[opposite(cfg, edge, vertex).index()] + 1;
+            }
+        }
+        depths
+    }
+
     /// The edge to the vertex above; none at a root.
     pub fn up(&self, vertex: BlockId) -> Option<EdgeId> {
         self.up[vertex.index()]
@@ -125,7 +149,7 @@ impl RootedForest {
 }
 
 /// The other end of an edge.
-fn opposite(cfg: &Cfg, edge: EdgeId, vertex: BlockId) -> BlockId {
+pub(crate) fn opposite(cfg: &Cfg, edge: EdgeId, vertex: BlockId) -> BlockId {
     let ends = cfg.edge(edge);
     if ends.from == vertex { ends.to } else { ends.from }
 }

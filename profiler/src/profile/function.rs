@@ -9,7 +9,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::FigureKind;
-use crate::{BlockId, Cfg, CfgError, CounterCost, CounterCosts, EdgeId};
+use crate::{BlockId, Cfg, CfgError, CounterCost, CounterCosts, EdgeCounts, EdgeId, PlacementCosts};
 
 /// One function that ran.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -140,6 +140,12 @@ impl FunctionProfile {
         counts
     }
 
+    /// The counts of the graph's edges and blocks, and of the calls. Saturates.
+    pub fn edge_counts(&self) -> EdgeCounts {
+        let edges = self.edges.iter().map(|edge| edge.count).collect();
+        EdgeCounts { edges, blocks: self.block_counts(), entries: self.calls() }
+    }
+
     /// How many instructions each block executed: all of them each time it began, less those that
     /// unfinished frames did not come to. Saturates.
     pub fn block_ops(&self) -> Vec<u64> {
@@ -192,6 +198,14 @@ impl FunctionProfile {
             per_block: CounterCost::of(self.block_counts().into_iter()),
             per_edge: CounterCost::of(self.edges.iter().map(|edge| edge.count)),
         }
+    }
+
+    /// What each placement of counters would have cost in this function.
+    ///
+    /// # Errors
+    /// If blocks and edges are no graph.
+    pub fn placement_costs(&self) -> Result<PlacementCosts, CfgError> {
+        Ok(PlacementCosts::new(&self.cfg()?, &self.edge_counts()))
     }
 
     /// Sorts the exits and adds up those at one place.

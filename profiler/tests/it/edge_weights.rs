@@ -1,6 +1,9 @@
 //! The static weighting against its rules, restated slowly.
 
-use wprof_profiler::{BlockId, Cfg, DepthFirst, EdgeCounts, EdgeId, EdgeWeights, Loops};
+use wprof_profiler::{
+    BlockId, BlockProfile, Cfg, CodeRange, CounterCost, DepthFirst, EdgeCounts, EdgeId, EdgeKind,
+    EdgeProfile, EdgeWeights, FigureKind, FunctionProfile, Loops, PlacementCosts, Profile, UnfinishedExit,
+};
 
 use crate::random_cfg::{for_random_cfgs, for_structured_cfgs};
 
@@ -113,4 +116,39 @@ fn measured_weights_order_by_count_and_then_by_estimate() {
 fn given_weights_are_brought_into_range() {
     let weights = EdgeWeights::from_vec(vec![f64::NAN, -1.0, f64::INFINITY, 2.0]);
     assert_eq!(weights.as_slice(), [0.0, 0.0, 1e100, 2.0]);
+}
+
+#[test]
+fn a_profile_gives_the_weights_of_its_counts_to_its_own_graph_only() {
+    let cfg = Cfg::from_pairs(2, &[(0, 1), (0, 2), (1, 2)]).unwrap();
+    let code = CodeRange::default();
+    let edge = |e: EdgeId, count| EdgeProfile {
+        from: cfg.edge(e).from,
+        to: cfg.edge(e).to,
+        kind: EdgeKind::Jump,
+        count,
+    };
+    let exit = UnfinishedExit { block: BlockId(1), offset: 0, ops_executed: 0, count: 2 };
+    let profile = FunctionProfile {
+        index: 0,
+        name: None,
+        code,
+        fingerprint: cfg.fingerprint(),
+        kind: FigureKind::Exact,
+        blocks: vec![BlockProfile { code, ops: 0 }; 2],
+        edges: cfg.edges().zip([5, 1, 3]).map(|(e, count)| edge(e, count)).collect(),
+        exits: vec![exit],
+        cost: CounterCost::default(),
+    };
+    let counts = EdgeCounts { edges: vec![5, 1, 3], blocks: vec![6, 5], entries: 6 };
+    assert_eq!(profile.edge_counts(), counts);
+    assert_eq!(EdgeWeights::of_profile(&cfg, &profile), Some(EdgeWeights::measured(&cfg, &counts)));
+    assert_eq!(profile.placement_costs(), Ok(PlacementCosts::new(&cfg, &counts)));
+    let other = Cfg::from_pairs(2, &[(0, 1), (0, 1), (1, 2)]).unwrap();
+    assert_eq!(EdgeWeights::of_profile(&other, &profile), None);
+    let lying = FunctionProfile { edges: vec![], ..profile.clone() };
+    assert_eq!(EdgeWeights::of_profile(&cfg, &lying), None);
+    let program = Profile { functions: vec![profile.clone(), profile], ..Profile::default() };
+    let one = PlacementCosts::new(&cfg, &counts);
+    assert_eq!(program.placement_costs(), Ok(one.plus(one)));
 }

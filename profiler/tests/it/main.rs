@@ -5,6 +5,7 @@
 //! asks for), compute what you expect from the log or by exhaustive search, and demand equality. A test
 //! names the behaviour. Before you keep it, break the code it tests and see it fail.
 
+mod block_counters;
 mod cfg;
 mod depth_first;
 mod dominators;
@@ -14,8 +15,10 @@ mod event_plan;
 mod event_walk;
 mod file;
 mod json;
+mod linear;
 mod loops;
 mod merge;
+mod placement_costs;
 mod profile;
 mod random_cfg;
 mod rng;
@@ -24,4 +27,5 @@ mod trace;
 mod trace_file;
 mod trace_machine;
 mod trace_plan;
+mod vertex_profile;
 mod walk;

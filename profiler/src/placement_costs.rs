@@ -1,0 +1,124 @@
+//! What each placement of counters would cost in one run.
+//!
+//! Input: a [`Cfg`] and its counts. Output: counters placed and increments executed, for each placement and
+//! weighting.
+//! Invariant: a cost is computed from counts, never by running the plan. With the measured weighting no
+//! placement of the same kind executes fewer increments (but for the heuristic one), with the worst none
+//! executes more.
+//! Source: Ball & Larus 1994, sections 6.1 and 6.2: redundant counting, Vprof(Vcnt), Vprof(Ecnt) and
+//! Eprof(Ecnt), under the static weighting and that of the run itself.
+//! Oracle: `tests/it/placement_costs.rs`, which runs each plan on a log.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    BlockId, BlockPlan, BlockWeights, Cfg, CounterCost, EdgeCounts, EdgeId, EdgePlan, EdgeWeights,
+    SpanningTree, VertexPlan,
+};
+
+/// One run under every placement and weighting.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlacementCosts {
+    /// One counter per block: redundant counting.
+    pub per_block: CounterCost,
+    /// One counter per edge.
+    pub per_edge: CounterCost,
+    /// Placed by the static weighting: what can be had without a profile.
+    pub estimated: WeightedCosts,
+    /// Placed by the counts of this very run: the best that can be had.
+    pub measured: WeightedCosts,
+    /// Placed at the minimum spanning trees of those counts: what a weighting can cost at worst.
+    pub worst: WeightedCosts,
+}
+
+/// One run under the placements that depend on a weighting.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WeightedCosts {
+    /// Block counts by block counters, Vprof(Vcnt).
+    pub vertex_by_blocks: CounterCost,
+    /// Block counts by edge counters, Vprof(Ecnt), as the paper's heuristic places them.
+    pub vertex_by_edges: CounterCost,
+    /// The same without marks: [`VertexPlan::unmarked`].
+    pub vertex_by_edges_unmarked: CounterCost,
+    /// Edge counts by edge counters, Eprof(Ecnt).
+    pub edges: CounterCost,
+}
+
+impl PlacementCosts {
+    /// The costs of the run that `counts` describes.
+    pub fn new(cfg: &Cfg, counts: &EdgeCounts) -> Self {
+        let estimate = EdgeWeights::estimate(cfg);
+        let blocks = BlockPlan::cheapest(cfg, &BlockWeights::of_edges(cfg, &estimate));
+        let estimated = (blocks, SpanningTree::maximum(cfg, &estimate));
+        let run = EdgeWeights::measured(cfg, counts);
+        let run_blocks = BlockWeights::measured(cfg, counts);
+        let measured = (BlockPlan::cheapest(cfg, &run_blocks), SpanningTree::maximum(cfg, &run));
+        let worst = (BlockPlan::dearest(cfg, &run_blocks), SpanningTree::minimum(cfg, &run));
+        let costs = |(blocks, tree): (BlockPlan, SpanningTree), weights| {
+            WeightedCosts::new(cfg, counts, weights, &blocks, &tree)
+        };
+        Self {
+            per_block: CounterCost::of(counts.blocks.iter().copied()),
+            per_edge: CounterCost::of(counts.edges.iter().copied()),
+            estimated: costs(estimated, &estimate),
+            measured: costs(measured, &run),
+            worst: costs(worst, &run),
+        }
+    }
+
+    /// The costs of both; saturates.
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            per_block: self.per_block.plus(other.per_block),
+            per_edge: self.per_edge.plus(other.per_edge),
+            estimated: self.estimated.plus(other.estimated),
+            measured: self.measured.plus(other.measured),
+            worst: self.worst.plus(other.worst),
+        }
+    }
+}
+
+impl WeightedCosts {
+    fn new(
+        cfg: &Cfg,
+        counts: &EdgeCounts,
+        weights: &EdgeWeights,
+        blocks: &BlockPlan,
+        tree: &SpanningTree,
+    ) -> Self {
+        Self {
+            vertex_by_blocks: CounterCost::of_blocks(&blocks.counted, cfg, counts),
+            vertex_by_edges: CounterCost::of_edges(&VertexPlan::of_tree(cfg, weights, tree).counted, counts),
+            vertex_by_edges_unmarked: CounterCost::of_edges(
+                &VertexPlan::unmarked_of_tree(cfg, tree).counted,
+                counts,
+            ),
+            edges: CounterCost::of_edges(&EdgePlan::of_tree(tree).counted, counts),
+        }
+    }
+
+    /// The costs of both; saturates.
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            vertex_by_blocks: self.vertex_by_blocks.plus(other.vertex_by_blocks),
+            vertex_by_edges: self.vertex_by_edges.plus(other.vertex_by_edges),
+            vertex_by_edges_unmarked: self.vertex_by_edges_unmarked.plus(other.vertex_by_edges_unmarked),
+            edges: self.edges.plus(other.edges),
+        }
+    }
+}
+
+impl CounterCost {
+    /// The cost of counting edges in the run that `counts` describes.
+    pub fn of_edges(counted: &[EdgeId], counts: &EdgeCounts) -> Self {
+        Self::of(counted.iter().map(|edge| counts.edges.get(edge.index()).copied().unwrap_or(0)))
+    }
+
+    /// The cost of counting blocks, where EXIT stands for the calls.
+    pub fn of_blocks(counted: &[BlockId], cfg: &Cfg, counts: &EdgeCounts) -> Self {
+        Self::of(counted.iter().map(|&block| match block == cfg.exit() {
+            true => counts.entries,
+            false => counts.blocks.get(block.index()).copied().unwrap_or(0),
+        }))
+    }
+}

@@ -1,0 +1,138 @@
+//! The costs of placements against running each of them.
+
+use std::cell::Cell;
+
+use wprof_profiler::{
+    BlockId, BlockPlan, BlockWeights, CounterCost, EdgeId, EdgePlan, EdgeWeights, PlacementCosts,
+    SpanningTree, VertexPlan, WeightedCosts,
+};
+
+use crate::edge_profile::count_log;
+use crate::rng::Rng;
+use crate::walk::{Event, Function, Run, random_program, run};
+
+/// Runs plans on the log of one function.
+struct Rerun<'a> {
+    function: &'a Function,
+    index: usize,
+    run: &'a Run,
+}
+
+impl Rerun<'_> {
+    fn edges(&self, counted: &[EdgeId]) -> CounterCost {
+        let bumps = |event: &&Event| matches!(event, Event::Edge(f, edge) if *f == self.index && counted.contains(edge));
+        CounterCost {
+            counters: counted.len() as u64,
+            increments: self.run.log.iter().filter(bumps).count() as u64,
+        }
+    }
+
+    fn blocks(&self, counted: &[BlockId]) -> CounterCost {
+        let bumps = |event: &&Event| match event {
+            Event::Block(f, block) => *f == self.index && counted.contains(block),
+            Event::Call(f) => *f == self.index && counted.contains(&self.function.cfg.exit()),
+            _ => false,
+        };
+        CounterCost {
+            counters: counted.len() as u64,
+            increments: self.run.log.iter().filter(bumps).count() as u64,
+        }
+    }
+
+    fn weighted(&self, blocks: &BlockPlan, weights: &EdgeWeights, tree: &SpanningTree) -> WeightedCosts {
+        let cfg = &self.function.cfg;
+        WeightedCosts {
+            vertex_by_blocks: self.blocks(&blocks.counted),
+            vertex_by_edges: self.edges(&VertexPlan::of_tree(cfg, weights, tree).counted),
+            vertex_by_edges_unmarked: self.edges(&VertexPlan::unmarked_of_tree(cfg, tree).counted),
+            edges: self.edges(&EdgePlan::of_tree(tree).counted),
+        }
+    }
+}
+
+fn for_random_runs(property: impl Fn(&Rerun, PlacementCosts)) {
+    let mut rng = Rng::new(31);
+    for _ in 0..150 {
+        let program = random_program(&mut rng, 14);
+        let run = run(&program, &mut rng, 300);
+        for (index, function) in program.iter().enumerate() {
+            let costs = PlacementCosts::new(&function.cfg, &count_log(function, index, &run));
+            property(&Rerun { function, index, run: &run }, costs);
+        }
+    }
+}
+
+#[test]
+fn costs_are_those_of_running_each_plan() {
+    for_random_runs(|rerun, costs| {
+        let cfg = &rerun.function.cfg;
+        assert_eq!(costs.per_block, rerun.blocks(&BlockPlan::new(cfg).counted));
+        assert_eq!(costs.per_edge, rerun.edges(&EdgePlan::every_edge(cfg).counted));
+        let (estimate, by_block) = (EdgeWeights::estimate(cfg), BlockWeights::estimate(cfg));
+        let tree = SpanningTree::maximum(cfg, &estimate);
+        assert_eq!(costs.estimated, rerun.weighted(&BlockPlan::cheapest(cfg, &by_block), &estimate, &tree));
+        let counts = count_log(rerun.function, rerun.index, rerun.run);
+        let (measured, by_block) =
+            (EdgeWeights::measured(cfg, &counts), BlockWeights::measured(cfg, &counts));
+        let tree = SpanningTree::maximum(cfg, &measured);
+        assert_eq!(costs.measured, rerun.weighted(&BlockPlan::cheapest(cfg, &by_block), &measured, &tree));
+        let tree = SpanningTree::minimum(cfg, &measured);
+        assert_eq!(costs.worst, rerun.weighted(&BlockPlan::dearest(cfg, &by_block), &measured, &tree));
+    });
+}
+
+#[test]
+fn the_run_itself_is_the_best_weighting_and_its_opposite_the_worst() {
+    for_random_runs(|_, costs| {
+        let in_order = |of: fn(&WeightedCosts) -> CounterCost| {
+            let [best, some, worst] = [&costs.measured, &costs.estimated, &costs.worst].map(of);
+            assert!(best.increments <= some.increments && some.increments <= worst.increments, "{costs:?}");
+            assert!(best.counters == some.counters && some.counters == worst.counters);
+        };
+        in_order(|costs| costs.edges);
+        in_order(|costs| costs.vertex_by_blocks);
+        for costs in [costs.estimated, costs.measured, costs.worst] {
+            let (edges, marked) = (costs.edges, costs.vertex_by_edges);
+            let unmarked = costs.vertex_by_edges_unmarked;
+            assert!(marked.counters <= edges.counters && marked.increments <= edges.increments);
+            assert!(unmarked.counters <= marked.counters && unmarked.increments <= marked.increments);
+        }
+        assert!(costs.worst.edges.increments <= costs.per_edge.increments);
+    });
+}
+
+/// The relations of the placements in the paper: block counters or edge counters may be the cheaper ones, and those that
+/// tell only the blocks may be cheaper than both.
+#[test]
+fn each_placement_wins_somewhere() {
+    let [blocks_win, edges_win, both_lose] = [(); 3].map(|()| Cell::new(0));
+    for_random_runs(|_, costs| {
+        let blocks = costs.measured.vertex_by_blocks.increments;
+        let (vertices, edges) = (costs.measured.vertex_by_edges.increments, costs.measured.edges.increments);
+        let bump = |wins: &Cell<u32>, wins_here| wins.set(wins.get() + u32::from(wins_here));
+        bump(&blocks_win, blocks < edges);
+        bump(&edges_win, edges < blocks);
+        bump(&both_lose, vertices < edges && vertices < blocks);
+    });
+    let wins = [&blocks_win, &edges_win, &both_lose].map(Cell::get);
+    assert!(wins.iter().all(|&wins| wins > 0), "{wins:?}");
+}
+
+#[test]
+fn costs_of_functions_add_up() {
+    let cost = |counters, increments| CounterCost { counters, increments };
+    let weighted = |n: u64| WeightedCosts {
+        vertex_by_blocks: cost(n, 2 * n),
+        vertex_by_edges: cost(3 * n, 4 * n),
+        vertex_by_edges_unmarked: cost(5 * n, 6 * n),
+        edges: cost(7 * n, 8 * n),
+    };
+    let costs = |n: u64| PlacementCosts {
+        per_block: cost(n, n),
+        per_edge: cost(2 * n, 2 * n),
+        estimated: weighted(n),
+        measured: weighted(10 * n),
+        worst: weighted(100 * n),
+    };
+    assert_eq!(costs(1).plus(costs(2)), costs(3));
+}
