@@ -18,7 +18,7 @@
 //! ```
 //!
 //! Sections of version 1.0, each once and in any order: `HEAD` (program, module hash, runs, code figures),
-//! `FUNC` (functions), `HOST` (host calls). A change to what a section holds takes a new tag.
+//! `FUNC` (functions), `HOST` (host calls). Since version 1.1, if there are any: `EVNT` (totals of events). A change to what a section holds takes a new tag.
 
 mod replace;
 mod section;
@@ -33,11 +33,12 @@ use crate::{CodeStats, FunctionProfile, HostCalls, InvalidProfile, Profile, Run}
 
 const MAGIC: [u8; 8] = *b"wprof\r\n\x1a";
 const MAJOR: u16 = 1;
-const MINOR: u16 = 0;
+const MINOR: u16 = 1;
 
 const HEAD: Tag = Tag(*b"HEAD");
 const FUNC: Tag = Tag(*b"FUNC");
 const HOST: Tag = Tag(*b"HOST");
+const EVNT: Tag = Tag(*b"EVNT");
 
 /// Why a profile could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -122,6 +123,9 @@ impl Profile {
         writer.section(HEAD, &head)?;
         writer.section(FUNC, &self.functions)?;
         writer.section(HOST, &self.host_calls)?;
+        if !self.events.is_empty() {
+            writer.section(EVNT, &self.events)?;
+        }
         writer.finish()
     }
 
@@ -135,9 +139,10 @@ impl Profile {
         let head: Head = reader.take(HEAD)?;
         let functions: Vec<FunctionProfile> = reader.take(FUNC)?;
         let host_calls: Vec<HostCalls> = reader.take(HOST)?;
+        let events = reader.take_if_there(EVNT)?.unwrap_or_default();
         reader.finish(minor > MINOR)?;
         let Head { program, module_hash, runs, code } = head;
-        let profile = Self { program, module_hash, runs, code, functions, host_calls };
+        let profile = Self { program, module_hash, runs, code, functions, host_calls, events };
         profile.verify()?;
         Ok(profile)
     }

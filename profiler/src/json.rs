@@ -12,6 +12,7 @@
 //!   "code": { "functions", "compiled", "counters" },
 //!   "calls": int, "ops": int, "cost": COSTS,
 //!   "host_calls": [{ "module", "name", "count", "kind": KIND }],
+//!   "events": [{ "name", "count", "kind": KIND }],
 //!   "functions": [{ "index", "name": str|null, "start", "end", "fingerprint": hex, "kind": KIND,
 //!     "calls", "ops", "cost": COSTS,
 //!     "blocks": [{ "start", "end", "size": instructions in it, "count", "ops": instructions executed }],

@@ -11,10 +11,11 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use wprof_jit::cfg::{Block, Cfg, End, Target, ops_executed};
 use wprof_jit::compile::Origin;
+use wprof_jit::events::EventModel;
 use wprof_jit::plan::{FunctionPlan, Plan};
 use wprof_profiler::{
     BlockId, BlockProfile, CodeRange, CodeStats, CounterCost, EdgeCounts, EdgeId, EdgeKind, EdgePlan,
-    EdgeProfile, FigureKind, FunctionProfile, HostCalls, Profile, UnfinishedExit, propagate,
+    EdgeProfile, EventTotal, FigureKind, FunctionProfile, HostCalls, Profile, UnfinishedExit, propagate,
 };
 
 use crate::runtime::instance::InstanceData;
@@ -22,7 +23,7 @@ use crate::runtime::store::StoreOpaque;
 use crate::{AsContext, Error, ErrorKind, Instance, ProfilingConfig, Result};
 
 impl Instance {
-    /// What its functions have executed so far. Host calls are those of the whole store.
+    /// What its functions have executed so far. Host calls and totals of events are those of the whole store.
     ///
     /// The profile's runs are left to the caller, who knows what was run.
     ///
@@ -49,7 +50,8 @@ impl Instance {
         let program = module.name().unwrap_or_default().to_string();
         let module_hash = module.hash();
         let host_calls = host_calls(store);
-        let mut profile = Profile { program, module_hash, runs: Vec::new(), code, functions, host_calls };
+        let events = event_totals(store)?;
+        let mut profile = Profile { program, module_hash, runs: Vec::new(), code, functions, host_calls, events };
         profile.normalize();
         Ok(profile)
     }
@@ -197,6 +199,14 @@ fn host_calls(store: &StoreOpaque) -> Vec<HostCalls> {
         hosts.filter(|head| head.calls() > 0).filter_map(|head| Some((head.name.clone()?, head.calls())));
     let row = |((module, name), count)| HostCalls { module, name, count, kind: FigureKind::Exact };
     named.map(row).collect()
+}
+
+fn event_totals(store: &StoreOpaque) -> Result<Vec<EventTotal>> {
+    let total = |(kind, model): (u32, &EventModel)| {
+        let (name, count) = (model.name.clone(), store.event_count(kind)?);
+        Ok(EventTotal { name, count, kind: FigureKind::Exact })
+    };
+    (0..).zip(&store.engine().collection().events).map(total).collect()
 }
 
 fn not_profiled(what: &str) -> Error {

@@ -26,6 +26,11 @@ fn an_unknown_section_of_a_newer_minor_version_is_skipped() {
 }
 
 #[test]
+fn a_file_of_version_1_0_has_no_events() {
+    assert_eq!(Profile::from_bytes(&file(0, host)).unwrap().events, []);
+}
+
+#[test]
 fn an_unknown_section_of_this_version_is_an_error() {
     let odd = file(MINOR, |writer| {
         host(writer);

@@ -6,7 +6,7 @@
 use serde::{Serialize, Serializer};
 
 use crate::{
-    BlockId, BlockProfile, CodeStats, CounterCosts, EdgeKind, EdgeProfile, Ending, FigureKind,
+    BlockId, BlockProfile, CodeStats, CounterCosts, EdgeKind, EdgeProfile, Ending, EventTotal, FigureKind,
     FunctionProfile, HostCalls, LoopProfile, Profile, Run, UnfinishedExit,
 };
 
@@ -21,6 +21,7 @@ pub(super) struct Shape<'a> {
     ops: u64,
     cost: CounterCosts,
     host_calls: Vec<HostCallsShape<'a>>,
+    events: Vec<EventShape<'a>>,
     #[serde(serialize_with = "one_by_one")]
     functions: &'a [FunctionProfile],
 }
@@ -37,6 +38,7 @@ impl<'a> Shape<'a> {
             ops: profile.ops(),
             cost: profile.counter_costs(),
             host_calls: profile.host_calls.iter().map(HostCallsShape::new).collect(),
+            events: profile.events.iter().map(EventShape::new).collect(),
             functions: &profile.functions,
         }
     }
@@ -117,6 +119,20 @@ impl<'a> HostCallsShape<'a> {
     fn new(calls: &'a HostCalls) -> Self {
         let HostCalls { module, name, count, kind } = calls;
         Self { module, name, count: *count, kind: KindShape::new(*kind) }
+    }
+}
+
+#[derive(Serialize)]
+struct EventShape<'a> {
+    name: &'a str,
+    count: u64,
+    kind: KindShape,
+}
+
+impl<'a> EventShape<'a> {
+    fn new(total: &'a EventTotal) -> Self {
+        let EventTotal { name, count, kind } = total;
+        Self { name, count: *count, kind: KindShape::new(*kind) }
     }
 }
 

@@ -5,7 +5,7 @@
 //! [`Profile::verify`] then excuses from the flow law); on an error the receiver is unchanged.
 //! Oracle: the laws, and the profile of the concatenated logs, in `tests/it/merge.rs`.
 
-use super::{CodeStats, FunctionProfile, Profile};
+use super::{CodeStats, FunctionProfile, Profile, event_total};
 
 /// Why two profiles have no sum.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -31,7 +31,7 @@ fn hex4(hash: &[u8; 32]) -> String {
 }
 
 impl Profile {
-    /// Adds another profile of the same module.
+    /// Adds another profile of the same module. Of events only the kinds that both have counted are kept.
     ///
     /// # Errors
     /// If the other is of another module, or divides a function into other blocks.
@@ -43,6 +43,7 @@ impl Profile {
         self.program = first_name(&self.program, &other.program).to_owned();
         self.runs.extend_from_slice(&other.runs);
         self.host_calls.extend_from_slice(&other.host_calls);
+        self.events = event_total::merged(&self.events, &other.events);
         self.code = self.code.merged(other.code);
         self.normalize();
         Ok(())

@@ -59,6 +59,7 @@ impl Profile {
         sorted("runs", self.runs.is_sorted())?;
         sorted("functions", self.functions.is_sorted_by(|a, b| a.index < b.index))?;
         sorted("host calls", self.host_calls.is_sorted_by(|a, b| a.key() < b.key()))?;
+        sorted("events", self.events.is_sorted_by(|a, b| a.name < b.name))?;
         for function in &self.functions {
             sorted("unfinished exits", function.is_normal())?;
             function.verify()?;

@@ -24,6 +24,17 @@ fn what_was_written_is_read_back() {
     assert_eq!(Profile::from_bytes(&empty.to_bytes().unwrap()).unwrap(), empty);
 }
 
+/// Files of version 1.0 have no section for them.
+#[test]
+fn a_profile_without_events_has_no_section_of_them() {
+    let has_section = |profile: &Profile| profile.to_bytes().unwrap().windows(4).any(|tag| tag == b"EVNT");
+    let mut profile = example();
+    assert!(has_section(&profile));
+    profile.events.clear();
+    assert!(!has_section(&profile));
+    assert_eq!(Profile::from_bytes(&profile.to_bytes().unwrap()).unwrap(), profile);
+}
+
 #[test]
 fn every_truncation_is_noticed() {
     let bytes = example_with_trap().to_bytes().unwrap();

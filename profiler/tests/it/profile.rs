@@ -1,7 +1,7 @@
 //! Derived figures of a profile against the log, and what is no valid profile.
 
 use wprof_profiler::{
-    BlockId, BlockProfile, CodeRange, CodeStats, CounterCost, EdgeKind, EdgeProfile, Ending, FigureKind,
+    BlockId, BlockProfile, CodeRange, CodeStats, CounterCost, EdgeKind, EdgeProfile, Ending, EventTotal, FigureKind,
     FunctionProfile, HostCalls, InvalidProfile, Profile, Rate, Run, UnfinishedExit, propagate,
 };
 
@@ -20,6 +20,7 @@ pub fn profile_of(program: &[Function], run: &walk::Run) -> Profile {
         code: CodeStats { functions: 9, compiled: program.len() as u64, counters: 5 },
         functions: functions.filter(|function| function.calls() > 0).collect(),
         host_calls: vec![host_calls("fd_write", 2), host_calls("clock", 1), host_calls("clock", 4)],
+        events: vec![events("loads", run.log.len() as u64), events("fuel", 7)],
     };
     profile.normalize();
     profile.verify().unwrap();
@@ -40,6 +41,10 @@ fn some_run() -> Run {
 
 pub fn host_calls(name: &str, count: u64) -> HostCalls {
     HostCalls { module: "wasi".to_owned(), name: name.to_owned(), count, kind: FigureKind::Exact }
+}
+
+pub fn events(name: &str, count: u64) -> EventTotal {
+    EventTotal { name: name.to_owned(), count, kind: FigureKind::Exact }
 }
 
 fn function_profile(function: &Function, index: usize, run: &walk::Run) -> FunctionProfile {
@@ -209,6 +214,7 @@ pub fn example() -> Profile {
         code: CodeStats { functions: 3, compiled: 1, counters: 4 },
         functions: vec![function],
         host_calls: vec![host_calls("fd_write", 3)],
+        events: vec![events("fuel", 12), events("loads", 5)],
     }
 }
 
@@ -274,6 +280,10 @@ fn what_contradicts_itself_is_found() {
     assert_eq!(
         broken(|p| p.host_calls.push(host_calls("a", 1))),
         InvalidProfile::Unsorted { list: "host calls" }
+    );
+    assert_eq!(
+        broken(|p| p.events.push(events("loads", 1))),
+        InvalidProfile::Unsorted { list: "events" }
     );
     assert_eq!(broken(|p| p.runs.push(Run::default())), InvalidProfile::Unsorted { list: "runs" });
     let doubled = |p: &mut Profile| p.functions[0].exits.extend_from_within(..);
