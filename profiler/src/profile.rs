@@ -119,7 +119,7 @@ impl Profile {
             .fold(CounterCosts::default(), CounterCosts::plus)
     }
 
-    /// What each placement of counters would have cost in the functions that ran.
+    /// What each placement of counters would have cost in the functions that ran and whose edges were counted.
     ///
     /// # Errors
     /// If a function has no graph, which [`verify`](Self::verify) refuses.

@@ -17,9 +17,13 @@ pub enum Collect {
     Edges,
     /// The same with a counter on every edge: the simplest way, for comparison.
     AllEdges,
-    /// The count of every block, with a counter in each: the simple way, for comparison. Gives no profile, only
-    /// [`Instance::block_counts`](crate::Instance::block_counts).
+    /// The count of every block, with counters on the fewest edges that tell them: cheaper, and the profile knows no
+    /// branches.
     Blocks,
+    /// The same with counters in the fewest blocks that tell the others (Knuth & Stevenson 1973), for comparison.
+    BlockCounters,
+    /// The same with a counter in each block: the simplest way, for comparison.
+    AllBlocks,
 }
 
 /// Whether and what an engine profiles.
@@ -33,12 +37,15 @@ pub enum ProfilingConfig {
 }
 
 impl ProfilingConfig {
-    pub(crate) fn instrumentation(self) -> Instrumentation {
+    /// What this is to the compiler.
+    pub fn instrumentation(self) -> Instrumentation {
         match self {
             ProfilingConfig::Off => Instrumentation::Off,
             ProfilingConfig::Exact(Collect::Edges) => Instrumentation::Chords,
             ProfilingConfig::Exact(Collect::AllEdges) => Instrumentation::Edges,
-            ProfilingConfig::Exact(Collect::Blocks) => Instrumentation::Blocks,
+            ProfilingConfig::Exact(Collect::Blocks) => Instrumentation::Vertex,
+            ProfilingConfig::Exact(Collect::BlockCounters) => Instrumentation::BlockCounters,
+            ProfilingConfig::Exact(Collect::AllBlocks) => Instrumentation::Blocks,
         }
     }
 }

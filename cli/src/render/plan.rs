@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use wprof_jit::cfg::{Block, Cfg, End, Target};
 use wprof_jit::plan::Plan;
-use wprof_profiler::{EdgeId, EdgeWeights};
+use wprof_profiler::{BlockId, EdgeId, EdgeWeights};
 
 use super::numbers::count_of;
 
@@ -39,6 +39,8 @@ fn head(cfg: &Cfg, plan: &Plan, name: &str) -> String {
     let remark = match plan {
         Plan::Off => "nothing is counted",
         Plan::Chords(_) => "on the chords of a maximum spanning tree; what is in the tree follows from them",
+        Plan::Vertex(_) => "on chords of a maximum spanning tree, without those that only edges would need",
+        Plan::BlockCounters(_) => "in the blocks from which all others follow",
         Plan::Blocks => "one in each block",
         Plan::Edges => "one on each edge",
     };
@@ -48,6 +50,10 @@ fn head(cfg: &Cfg, plan: &Plan, name: &str) -> String {
 fn block_counter(plan: &Plan, block: usize) -> String {
     match plan {
         Plan::Blocks => format!("  counter {block}"),
+        Plan::BlockCounters(plan) => {
+            let found = plan.counted.iter().position(|&counted| counted == BlockId::new(block));
+            found.map(|counter| format!("  counter {counter}")).unwrap_or_default()
+        }
         _ => String::new(),
     }
 }
@@ -59,7 +65,11 @@ fn edge_role(plan: &Plan, edge: EdgeId) -> String {
             None => "tree".to_owned(),
         },
         Plan::Edges => format!("counter {}", edge.index()),
-        Plan::Off | Plan::Blocks => String::new(),
+        Plan::Vertex(vertex) => match vertex.counter_of(edge) {
+            Some(counter) => format!("counter {counter}"),
+            None => String::new(),
+        },
+        Plan::Off | Plan::Blocks | Plan::BlockCounters(_) => String::new(),
     }
 }
 

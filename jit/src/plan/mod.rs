@@ -8,7 +8,7 @@ mod split;
 
 use std::sync::Arc;
 
-use wprof_profiler::{EdgePlan, EdgeWeights};
+use wprof_profiler::{BlockPlan, BlockWeights, EdgePlan, EdgeWeights, VertexPlan};
 
 pub use events::FunctionEvents;
 pub use split::{Part, Place, Position, SplitCfg};
@@ -57,6 +57,10 @@ pub enum Instrumentation {
     Off,
     /// Edges, by counters on the chords of a maximum spanning tree (Ball & Larus 1994, section 3.2).
     Chords,
+    /// Blocks, by counters on as few edges as tell their counts (Ball & Larus 1994, section 3.3).
+    Vertex,
+    /// Blocks, by counters in as few blocks as tell the counts of all (Knuth & Stevenson 1973), for comparison.
+    BlockCounters,
     /// Blocks, each by its own counter: the simple way, for comparison.
     Blocks,
     /// Edges, each by its own counter: the simplest way, the oracle of [`Instrumentation::Chords`].
@@ -70,6 +74,10 @@ pub enum Plan {
     Off,
     /// Counter k of the function counts chord k of the plan.
     Chords(EdgePlan),
+    /// Counter k of the function counts edge k of the plan; only the counts of blocks follow.
+    Vertex(VertexPlan),
+    /// Counter k of the function counts block k of the plan, where EXIT stands for the calls.
+    BlockCounters(BlockPlan),
     /// Counter k of the function counts block k of the CFG.
     Blocks,
     /// Counter k of the function counts edge k of the CFG.
@@ -82,6 +90,8 @@ impl Plan {
         match self {
             Plan::Off => 0,
             Plan::Chords(plan) => plan.counted.len() as u32,
+            Plan::Vertex(plan) => plan.counted.len() as u32,
+            Plan::BlockCounters(plan) => plan.counted.len() as u32,
             Plan::Blocks => cfg.blocks.len() as u32,
             Plan::Edges => cfg.blocks.iter().map(|b| b.edges.len() as u32).sum(),
         }
@@ -150,6 +160,14 @@ pub fn plan(cfg: &Cfg, instrumentation: Instrumentation) -> Plan {
         Instrumentation::Chords => {
             let shape = cfg.shape();
             Plan::Chords(EdgePlan::new(&shape, &EdgeWeights::estimate(&shape)))
+        }
+        Instrumentation::Vertex => {
+            let shape = cfg.shape();
+            Plan::Vertex(VertexPlan::unmarked(&shape, &EdgeWeights::estimate(&shape)))
+        }
+        Instrumentation::BlockCounters => {
+            let shape = cfg.shape();
+            Plan::BlockCounters(BlockPlan::cheapest(&shape, &BlockWeights::estimate(&shape)))
         }
     }
 }

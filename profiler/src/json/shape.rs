@@ -169,9 +169,7 @@ impl<'a> FunctionShape<'a> {
             ops: function.ops(),
             cost: function.counter_costs(),
             blocks: blocks.map(|(block, (count, ops))| BlockShape::new(block, count, ops)).collect(),
-            edges: edges
-                .map(|(edge, probability)| EdgeShape::new(edge, function.exit(), probability))
-                .collect(),
+            edges: edges.map(|(edge, probability)| EdgeShape::new(function, edge, probability)).collect(),
             unfinished: &function.exits,
             loops: function.loops().into_iter().map(LoopShape::new).collect(),
         }
@@ -200,12 +198,12 @@ struct EdgeShape {
     kind: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     case: Option<u32>,
-    count: u64,
+    count: Option<u64>,
     probability: Option<f64>,
 }
 
 impl EdgeShape {
-    fn new(edge: &EdgeProfile, exit: BlockId, probability: Option<f64>) -> Self {
+    fn new(function: &FunctionProfile, edge: &EdgeProfile, probability: Option<f64>) -> Self {
         let (kind, case) = match edge.kind {
             EdgeKind::Jump => ("jump", None),
             EdgeKind::Taken => ("taken", None),
@@ -215,8 +213,9 @@ impl EdgeShape {
             EdgeKind::Return => ("return", None),
             EdgeKind::TailCall => ("tail-call", None),
         };
-        let to = (edge.to != exit).then_some(edge.to);
-        Self { from: edge.from, to, kind, case, count: edge.count, probability }
+        let to = (edge.to != function.exit()).then_some(edge.to);
+        let count = function.has_edge_counts().then_some(edge.count);
+        Self { from: edge.from, to, kind, case, count, probability }
     }
 }
 
@@ -225,7 +224,7 @@ struct LoopShape {
     header: BlockId,
     depth: u32,
     blocks: Vec<BlockId>,
-    entries: u64,
+    entries: Option<u64>,
     iterations: u64,
     average_trips: Option<f64>,
     ops: u64,

@@ -4,7 +4,7 @@ use std::fs;
 
 use wprof_profiler::{FileError, Profile};
 
-use crate::profile::{example, example_with_trap, profile_of};
+use crate::profile::{example, example_with_trap, profile_of, without_edges};
 use crate::rng::Rng;
 use crate::walk::{random_program, run};
 
@@ -16,6 +16,8 @@ fn what_was_written_is_read_back() {
         let profile = profile_of(&program, &run(&program, &mut rng, 300));
         let bytes = profile.to_bytes().unwrap();
         assert_eq!(Profile::from_bytes(&bytes).unwrap(), profile);
+        let blocks = without_edges(&profile);
+        assert_eq!(Profile::from_bytes(&blocks.to_bytes().unwrap()).unwrap(), blocks);
         assert_eq!(profile.to_bytes().unwrap(), bytes, "the same profile gives the same bytes");
         Ok(())
     })

@@ -2,7 +2,7 @@
 
 use wprof_profiler::{FigureKind, MergeError, Profile, Rate};
 
-use crate::profile::{events, example, example_with_trap, host_calls, profile_of};
+use crate::profile::{events, example, example_with_trap, host_calls, profile_of, without_edges};
 use crate::rng::Rng;
 use crate::walk::{Function, Run, random_program, run};
 
@@ -34,7 +34,7 @@ fn random_profiles(rng: &mut Rng, program: &[Function], profiles: usize) -> Vec<
             profile.functions.iter_mut().for_each(|function| function.name = None);
         }
         profile.normalize();
-        profile
+        if rng.once_in(3) { without_edges(&profile) } else { profile }
     };
     (0..profiles).map(one).collect()
 }
@@ -76,6 +76,12 @@ fn concatenated(mut first: Run, second: Run) -> Run {
         sums.iter_mut().zip(added).for_each(|(sum, added)| *sum += added);
     }
     first
+}
+
+#[test]
+fn with_counts_of_blocks_only_blocks_are_summed() {
+    let (edges, blocks) = (example(), without_edges(&example_with_trap()));
+    assert_eq!(sum(&edges, &blocks), without_edges(&sum(&edges, &example_with_trap())));
 }
 
 #[test]
