@@ -1,11 +1,13 @@
 //! How an engine is set up.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use wprof_jit::abi::store_context::EVENT_KINDS;
 use wprof_jit::compile::{CompilerOptions, MemoryStyle};
 use wprof_jit::events::EventModel;
 use wprof_jit::plan::{Collection, Counting, Instrumentation};
+use wprof_profiler::Profile;
 
 use crate::{Error, ErrorKind, Result, StoreLimits};
 
@@ -76,6 +78,7 @@ pub struct Config {
     pub(crate) events: Vec<EventModel>,
     pub(crate) counting: Counting,
     pub(crate) budget: Option<String>,
+    pub(crate) weights: Option<Arc<Profile>>,
 }
 
 impl Default for Config {
@@ -99,6 +102,7 @@ impl Config {
             events: Vec::new(),
             counting: Counting::default(),
             budget: None,
+            weights: None,
         }
     }
 
@@ -125,6 +129,14 @@ impl Config {
     /// [`Store::set_budget`](crate::Store::set_budget).
     pub fn budget(&mut self, kind: impl Into<String>) -> &mut Self {
         self.budget = Some(kind.into());
+        self
+    }
+
+    /// An earlier profile, by whose counts of edges counters are placed where control seldom comes (default: none, they
+    /// are placed by an estimate). It changes no result, only what counting costs. All modules must be the one that it
+    /// is of. Code is then not cached.
+    pub fn weights(&mut self, profile: Arc<Profile>) -> &mut Self {
+        self.weights = Some(profile);
         self
     }
 
@@ -243,7 +255,7 @@ impl Config {
         }
         let counters = self.profiling.instrumentation();
         let (events, counting, metered) = (self.events.clone(), self.counting, self.metered());
-        Ok(Collection { counters, events, counting, metered })
+        Ok(Collection { counters, events, counting, metered, weights: self.weights.clone() })
     }
 
     fn metered(&self) -> Option<u32> {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use clap::{Args, ValueEnum};
 use wprof::Module;
 use wprof_jit::abi::VmLayout;
@@ -28,7 +28,8 @@ enum Stage {
 #[command(after_help = format!("\
 Stages:
   cfg    basic blocks over the bytecode
-  plan   which edges carry counters: the chords of a spanning tree
+  plan   which edges are in the spanning tree, which chords carry counters, and where events
+         add to their sums
   graph  copies of blocks, with probes on their wires: what is compiled
   clif   Cranelift's code, before it is optimised
   asm    machine code
@@ -43,6 +44,7 @@ Examples:
   wprof explain json.wasm parse_value --stage asm
   wprof explain json.wasm 17 --stage asm --profile off
   wprof explain json.wasm 17 --collect blocks --collect events=instructions,loads
+  wprof explain json.wasm 17 --weights f.wprof   with the counts of a run for weights
   wprof explain json.wasm 17 --stage graph --collect all-blocks"))]
 pub struct ExplainArgs {
     /// The module, binary or text
@@ -61,11 +63,16 @@ pub struct ExplainArgs {
 pub fn execute(args: &ExplainArgs) -> Result<()> {
     let module = modules::load(&modules::plain_engine()?, &args.module)?;
     let function = names::find(&names::of_module(&module), &args.function)?;
-    let collection = args.profile.counted(None)?.collection();
+    let counted = args.profile.counted(None)?;
+    ensure!(
+        counted.weights.as_ref().is_none_or(|profile| profile.module_hash == module.hash()),
+        "the weights are a profile of another module, or of another build of it: take one of this module"
+    );
+    let collection = counted.collection();
     let plan = FunctionPlan::new(module.info(), function.index, &collection, 0)?;
     let text = match args.stage {
         Stage::Cfg => plan.cfg.to_string(),
-        Stage::Plan => plan::text(&plan.cfg, &plan.plan, &function.shown()),
+        Stage::Plan => plan::text(&plan, &collection, &function.shown()),
         Stage::Graph => graph(&plan, &collection).to_string(),
         Stage::Clif | Stage::Asm => code(&module, &plan, &collection, args.stage)?,
     };

@@ -37,6 +37,7 @@ Examples:
   wprof run --collect events=instructions,fuel json.wasm 20 2
   wprof run --collect edges --collect events=costs.toml json.wasm
   wprof run --budget instructions=50_000_000 json.wasm
+  wprof run --weights f.wprof json.wasm 20 2   counters where f.wprof saw least
   wprof run --dir . --dir data::/data tool.wasm /data/in.txt
   wprof run --env LANG=C --env HOME tool.wasm
   wprof run --invoke fib fib.wat 30     call an exported function

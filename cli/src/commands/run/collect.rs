@@ -1,9 +1,13 @@
 //! What is counted: the options `--profile`, `--collect`, `--budget`, and what follows from them.
 
+use std::path::PathBuf;
+use std::sync::Arc;
+
 use anyhow::{Result, bail, ensure};
 use clap::{Args, ValueEnum};
 use wprof::{Collect, Config, EventModel, ProfilingConfig};
 use wprof_jit::plan::Collection;
+use wprof_profiler::{FunctionProfile, Profile};
 
 use crate::cost_model;
 
@@ -30,6 +34,9 @@ pub struct ProfileArgs {
     /// What to count: `edges`, `blocks`, or `events=KIND,…`; edges and blocks can be had with events [default: edges]
     #[arg(long, value_name = "WHAT", value_parser = what)]
     collect: Vec<What>,
+    /// Place counters where this earlier profile of the module, one with edges, saw control seldom come
+    #[arg(long, value_name = "PROFILE")]
+    weights: Option<PathBuf>,
 }
 
 /// What `--collect` means, for the help of commands that have it.
@@ -93,6 +100,8 @@ pub struct Counted {
     pub events: Vec<EventModel>,
     /// The budget of one of them.
     pub budget: Option<Budget>,
+    /// What decides where counters are.
+    pub weights: Option<Arc<Profile>>,
 }
 
 impl ProfileArgs {
@@ -107,7 +116,7 @@ impl ProfileArgs {
         );
         let mut events = self.events()?;
         let budget = budget.map(|budget| resolve(budget, &mut events)).transpose()?;
-        Ok(Counted { profiling: self.profiling()?, events, budget })
+        Ok(Counted { profiling: self.profiling()?, events, budget, weights: self.weights()? })
     }
 
     fn events(&self) -> Result<Vec<EventModel>> {
@@ -121,6 +130,17 @@ impl ProfileArgs {
             }
         }
         Ok(events)
+    }
+
+    fn weights(&self) -> Result<Option<Arc<Profile>>> {
+        let Some(path) = &self.weights else { return Ok(None) };
+        let profile = crate::commands::read_profile(path)?;
+        ensure!(
+            profile.functions.iter().any(FunctionProfile::has_edge_counts),
+            "{} says nothing about edges: give a profile by `wprof run --collect edges`",
+            path.display()
+        );
+        Ok(Some(Arc::new(profile)))
     }
 
     fn profiling(&self) -> Result<ProfilingConfig> {
@@ -165,6 +185,9 @@ impl Counted {
         config.profiling(self.profiling).count_events(self.events.clone());
         // Ctrl-C stops at a poll, where events are counted exactly.
         config.interruptible(self.is_on());
+        if let Some(weights) = &self.weights {
+            config.weights(weights.clone());
+        }
         if let Some(budget) = &self.budget {
             config.budget(&budget.kind);
         }
@@ -173,7 +196,8 @@ impl Counted {
     /// What the compiler is told of each function.
     pub fn collection(&self) -> Collection {
         let counters = self.profiling.instrumentation();
-        Collection { counters, events: self.events.clone(), ..Collection::default() }
+        let (events, weights) = (self.events.clone(), self.weights.clone());
+        Collection { counters, events, weights, ..Collection::default() }
     }
 }
 
@@ -183,7 +207,7 @@ mod tests {
 
     fn counted(collect: &[&str], budget: Option<&str>) -> Result<Counted> {
         let collect = collect.iter().map(|text| what(text).unwrap()).collect();
-        let args = ProfileArgs { mode: Mode::Exact, collect };
+        let args = ProfileArgs { mode: Mode::Exact, collect, weights: None };
         args.counted(budget.map(|text| Budget::parse(text).unwrap()).as_ref())
     }
 
@@ -224,7 +248,8 @@ mod tests {
         for text in ["edge", "events", "events=", "events=fule", ""] {
             assert!(what(text).is_err(), "{text}");
         }
-        let off = ProfileArgs { mode: Mode::Off, collect: vec![What::Code(Collect::Edges)] };
+        let collect = vec![What::Code(Collect::Edges)];
+        let off = ProfileArgs { mode: Mode::Off, collect, weights: None };
         assert!(off.counted(None).is_err());
     }
 }
