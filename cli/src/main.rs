@@ -4,7 +4,6 @@
 #![forbid(unsafe_code)]
 
 mod commands;
-#[cfg_attr(not(test), expect(dead_code, reason = "`run` does not count events yet"))]
 mod cost_model;
 mod disassembly;
 mod modules;
@@ -36,6 +35,7 @@ const EXAMPLES: &str = "\
 Examples:
   wprof run json.wasm 20 2         run a program; a summary follows its output
   wprof run -o f.wprof json.wasm   keep the profile in a file
+  wprof run --collect events=instructions,fuel json.wasm
   wprof report f.wprof             hottest functions, loops, blocks, branches
   wprof annotate f.wprof parse     one function, instruction by instruction
   wprof explain json.wasm parse    how a function is compiled

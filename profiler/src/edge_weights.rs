@@ -53,10 +53,10 @@ impl EdgeWeights {
         Self(measured.zip(&estimate.0).map(|(count, weight)| count as f64 + weight / (2.0 * top)).collect())
     }
 
-    /// The weighting of a profile; `None` if it is that of another graph.
+    /// The weighting of a profile; `None` if it is that of another graph, or its edges were not counted.
     pub fn of_profile(cfg: &Cfg, profile: &FunctionProfile) -> Option<Self> {
         let same = profile.fingerprint == cfg.fingerprint() && profile.edges.len() == cfg.edge_count();
-        same.then(|| Self::measured(cfg, &profile.edge_counts()))
+        profile.edge_counts().filter(|_| same).map(|counts| Self::measured(cfg, &counts))
     }
 
     /// Weights given one by one, the closing edge's last. Those that are no number count as 0, and all

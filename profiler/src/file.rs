@@ -18,7 +18,8 @@
 //! ```
 //!
 //! Sections of version 1.0, each once and in any order: `HEAD` (program, module hash, runs, code figures),
-//! `FUNC` (functions), `HOST` (host calls). A change to what a section holds takes a new tag.
+//! `FUNC` (functions), `HOST` (host calls). Since version 1.1, if there are any: `EVNT` (totals of events), `BLCK` (functions of
+//! which only blocks were counted, each with its counts; a reader of version 1.0 must not see their edges). A change to what a section holds takes a new tag.
 
 mod replace;
 mod section;
@@ -29,15 +30,17 @@ use std::path::{Path, PathBuf};
 use section::{Reader, Tag, Writer};
 
 use crate::limits::MAX_FILE_BYTES;
-use crate::{CodeStats, FunctionProfile, HostCalls, InvalidProfile, Profile, Run};
+use crate::{BlockCounts, CodeStats, FunctionProfile, HostCalls, InvalidProfile, Profile, Run};
 
 const MAGIC: [u8; 8] = *b"wprof\r\n\x1a";
 const MAJOR: u16 = 1;
-const MINOR: u16 = 0;
+const MINOR: u16 = 1;
 
 const HEAD: Tag = Tag(*b"HEAD");
 const FUNC: Tag = Tag(*b"FUNC");
 const HOST: Tag = Tag(*b"HOST");
+const EVNT: Tag = Tag(*b"EVNT");
+const BLCK: Tag = Tag(*b"BLCK");
 
 /// Why a profile could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -120,8 +123,18 @@ impl Profile {
         };
         let mut writer = Writer::new(header(MAJOR, MINOR));
         writer.section(HEAD, &head)?;
-        writer.section(FUNC, &self.functions)?;
+        let by_edges = self.functions.iter().filter(|function| function.has_edge_counts());
+        writer.section(FUNC, &by_edges.collect::<Vec<_>>())?;
         writer.section(HOST, &self.host_calls)?;
+        if !self.events.is_empty() {
+            writer.section(EVNT, &self.events)?;
+        }
+        let by_blocks =
+            self.functions.iter().filter_map(|function| Some((function, function.only_blocks.as_ref()?)));
+        let by_blocks: Vec<(&FunctionProfile, &BlockCounts)> = by_blocks.collect();
+        if !by_blocks.is_empty() {
+            writer.section(BLCK, &by_blocks)?;
+        }
         writer.finish()
     }
 
@@ -133,11 +146,19 @@ impl Profile {
         let (minor, sections) = split_header(bytes)?;
         let mut reader = Reader::new(bytes, sections)?;
         let head: Head = reader.take(HEAD)?;
-        let functions: Vec<FunctionProfile> = reader.take(FUNC)?;
+        let mut functions: Vec<FunctionProfile> = reader.take(FUNC)?;
         let host_calls: Vec<HostCalls> = reader.take(HOST)?;
+        let events = reader.take_if_there(EVNT)?.unwrap_or_default();
+        let by_blocks: Vec<(FunctionProfile, BlockCounts)> = reader.take_if_there(BLCK)?.unwrap_or_default();
+        functions.extend(
+            by_blocks
+                .into_iter()
+                .map(|(function, counts)| FunctionProfile { only_blocks: Some(counts), ..function }),
+        );
+        functions.sort_by_key(|function| function.index);
         reader.finish(minor > MINOR)?;
         let Head { program, module_hash, runs, code } = head;
-        let profile = Self { program, module_hash, runs, code, functions, host_calls };
+        let profile = Self { program, module_hash, runs, code, functions, host_calls, events };
         profile.verify()?;
         Ok(profile)
     }

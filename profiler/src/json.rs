@@ -2,6 +2,7 @@
 //!
 //! Input: a [`Profile`]. Output: one JSON object of a documented, stable shape, written as it is made: no
 //! more than one function is in memory twice.
+//! Where only blocks were counted, what follows from the counts of edges is null.
 //! Invariant: fields are only ever added; the object says its `format`. Counts are integers up to 2^64 - 1,
 //! beyond what readers that turn every number into a double can hold.
 //! Oracle: the golden text in `tests/it/json.rs`.
@@ -12,13 +13,14 @@
 //!   "code": { "functions", "compiled", "counters" },
 //!   "calls": int, "ops": int, "cost": COSTS,
 //!   "host_calls": [{ "module", "name", "count", "kind": KIND }],
+//!   "events": [{ "name", "count", "kind": KIND }],
 //!   "functions": [{ "index", "name": str|null, "start", "end", "fingerprint": hex, "kind": KIND,
 //!     "calls", "ops", "cost": COSTS,
 //!     "blocks": [{ "start", "end", "size": instructions in it, "count", "ops": instructions executed }],
 //!     "edges": [{ "from", "to": block|null for the exit, "kind": "jump"|"taken"|"not-taken"|"case"|"default"
-//!                 |"return"|"tail-call", "case"?: int, "count", "probability": float|null }],
+//!                 |"return"|"tail-call", "case"?: int, "count": int|null, "probability": float|null }],
 //!     "unfinished": [{ "block", "offset", "ops_executed", "count" }],
-//!     "loops": [{ "header", "depth", "blocks": [block], "entries", "iterations", "average_trips": float|null,
+//!     "loops": [{ "header", "depth", "blocks": [block], "entries": int|null, "iterations", "average_trips": float|null,
 //!                 "ops" }] }] }
 //! ENDING = {"how": "running"|"interrupted"|"out-of-budget"}, {"how": "exited", "code"}
 //!          or {"how": "trapped", "message"}

@@ -5,6 +5,7 @@
 //! It knows its module by hash, so that it is never applied to another.
 //! Source: design.md, section 8. Oracle: `tests/it/profile.rs`, which counts logged walks.
 
+mod event_total;
 mod figure_kind;
 mod function;
 mod hot;
@@ -14,6 +15,7 @@ mod verify;
 
 use serde::{Deserialize, Serialize};
 
+pub use event_total::EventTotal;
 pub use figure_kind::{FigureKind, Rate};
 pub use function::{BlockProfile, CodeRange, EdgeKind, EdgeProfile, FunctionProfile, UnfinishedExit};
 pub use hot::{HotBlock, HotLoop, LoopProfile};
@@ -38,6 +40,8 @@ pub struct Profile {
     pub functions: Vec<FunctionProfile>,
     /// Calls to functions of the host, ascending by name.
     pub host_calls: Vec<HostCalls>,
+    /// Totals of the kinds of events that were counted, ascending by name.
+    pub events: Vec<EventTotal>,
 }
 
 /// Figures about the module's code, executed or not.
@@ -73,11 +77,13 @@ impl HostCalls {
 
 impl Profile {
     /// Brings all lists into the order that [`verify`](Self::verify) asks for, and adds up exits at one
-    /// place and calls of one host function. Functions with one index are left for `verify` to refuse.
+    /// place and calls of one host function. Functions with one index and events with one name are left for
+    /// `verify` to refuse.
     pub fn normalize(&mut self) {
         self.runs.sort();
         self.functions.sort_by_key(|function| function.index);
         self.functions.iter_mut().for_each(FunctionProfile::normalize);
+        self.events.sort_by(|a, b| a.name.cmp(&b.name));
         self.host_calls.sort_by(|a, b| a.key().cmp(&b.key()));
         self.host_calls.dedup_by(|next, kept| {
             let same = next.key() == kept.key();
@@ -113,7 +119,7 @@ impl Profile {
             .fold(CounterCosts::default(), CounterCosts::plus)
     }
 
-    /// What each placement of counters would have cost in the functions that ran.
+    /// What each placement of counters would have cost in the functions that ran and whose edges were counted.
     ///
     /// # Errors
     /// If a function has no graph, which [`verify`](Self::verify) refuses.

@@ -12,6 +12,8 @@
 //! 0 -> {1, 2}, 1 -> {3, 4} <- 2, {3, 4} -> EXIT, with 2 -> 4 broken: all that enters 2 is put down to 2 -> 3,
 //! and 1 -> 3 makes up for what entered 3 too often.
 
+use serde::{Deserialize, Serialize};
+
 use crate::propagate::{balance, initial_excess, known_counts};
 use crate::spanning_tree::opposite;
 use crate::split_graph::SplitGraph;
@@ -19,7 +21,7 @@ use crate::union_find::UnionFind;
 use crate::{BlockId, Cfg, EdgeId, PropagateError, RootedForest, SpanningTree, VertexPlan};
 
 /// Exact block counts of one function.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlockCounts {
     /// By real block: how often it began.
     pub blocks: Vec<u64>,

@@ -23,14 +23,14 @@ pub struct SpanningTree {
 impl SpanningTree {
     /// A tree of greatest weight among those with the closing edge.
     pub fn maximum(cfg: &Cfg, weights: &EdgeWeights) -> Self {
-        Self::grow(cfg, std::iter::once(cfg.closing_edge()).chain(heaviest_first(cfg, weights)))
+        Self::maximum_without(cfg, weights, |_| false)
     }
 
     /// A tree of greatest weight among those that avoid the `banned` edges and have the closing edge,
     /// unless that is banned too.
     pub(crate) fn maximum_without(cfg: &Cfg, weights: &EdgeWeights, banned: impl Fn(EdgeId) -> bool) -> Self {
-        let candidates = std::iter::once(cfg.closing_edge()).chain(heaviest_first(cfg, weights));
-        Self::grow(cfg, candidates.filter(|&edge| !banned(edge)))
+        let order = std::iter::once(cfg.closing_edge()).chain(heaviest_first(cfg, weights));
+        Self::grow(cfg, order.filter(|&edge| !banned(edge)))
     }
 
     /// A tree of least weight among those with the closing edge: its chords are the worst place for

@@ -39,7 +39,7 @@ impl Default for Engines {
             off: Mode::Off.engine(),
             exact: Mode::Exact.engine(),
             every_edge: profiling(Collect::AllEdges),
-            every_block: profiling(Collect::Blocks),
+            every_block: profiling(Collect::AllBlocks),
             checked: Mode::Checked.engine(),
             unguarded: Mode::Unguarded.engine(),
         }

@@ -4,37 +4,40 @@
 //! of a block. Output: a [`Profile`], pure data.
 //! Invariant: exact at every moment at which host code runs: after the program, after a trap, and inside a host
 //! function that the program called.
-//! Source: algorithms.md section 1.
+//! Source: algorithms.md, sections 1 and 2.
 
 use std::sync::Arc;
 
 use hashbrown::HashMap;
 use wprof_jit::cfg::{Block, Cfg, End, Target, ops_executed};
 use wprof_jit::compile::Origin;
+use wprof_jit::events::EventModel;
 use wprof_jit::plan::{FunctionPlan, Plan};
 use wprof_profiler::{
-    BlockId, BlockProfile, CodeRange, CodeStats, CounterCost, EdgeCounts, EdgeId, EdgeKind, EdgePlan,
-    EdgeProfile, FigureKind, FunctionProfile, HostCalls, Profile, UnfinishedExit, propagate,
+    BlockCounts, BlockId, BlockProfile, CodeRange, CodeStats, CounterCost, EdgeCounts, EdgeId, EdgeKind,
+    EdgePlan, EdgeProfile, EventTotal, FigureKind, FunctionProfile, HostCalls, Profile, UnfinishedExit,
+    propagate, propagate_block_counters, propagate_blocks,
 };
 
 use crate::runtime::instance::InstanceData;
 use crate::runtime::store::StoreOpaque;
-use crate::{AsContext, Error, ErrorKind, Instance, ProfilingConfig, Result};
+use crate::{AsContext, Error, ErrorKind, Instance, Result};
 
 impl Instance {
-    /// What its functions have executed so far. Host calls are those of the whole store.
+    /// What its functions have executed so far. Host calls and totals of events are those of the whole store.
     ///
-    /// The profile's runs are left to the caller, who knows what was run.
+    /// The profile's runs are left to the caller, who knows what was run. If only events are counted, it holds no
+    /// functions.
     ///
     /// # Errors
-    /// If the engine does not profile edges.
+    /// If the engine neither profiles nor counts events.
     pub fn profile(&self, store: impl AsContext) -> Result<Profile> {
         let store = &store.as_context().0.opaque;
         let index = store.index(self.0);
         let instance = &store.instances[index as usize];
         let module = &instance.module;
-        if store.engine().config().profiling == ProfilingConfig::Off {
-            return Err(not_profiled("the engine does not profile"));
+        if store.engine().collection().is_off() {
+            return Err(not_profiled());
         }
         let exits = exits_by_func(store, index);
         let versions = module.inner().plans();
@@ -49,26 +52,25 @@ impl Instance {
         let program = module.name().unwrap_or_default().to_string();
         let module_hash = module.hash();
         let host_calls = host_calls(store);
-        let mut profile = Profile { program, module_hash, runs: Vec::new(), code, functions, host_calls };
+        let events = event_totals(store)?;
+        let mut profile =
+            Profile { program, module_hash, runs: Vec::new(), code, functions, host_calls, events };
         profile.normalize();
         Ok(profile)
     }
 
-    /// How often each block of each compiled function began, by function index. With [`Collect::Blocks`] these are
-    /// the counters themselves.
+    /// How often each block of each compiled function began, by function index.
     ///
     /// # Errors
     /// If the engine does not profile.
-    ///
-    /// [`Collect::Blocks`]: crate::Collect::Blocks
     pub fn block_counts(&self, store: impl AsContext) -> Result<Vec<(u32, Vec<u64>)>> {
         let store = &store.as_context().0.opaque;
         let index = store.index(self.0);
         let instance = &store.instances[index as usize];
         let exits = exits_by_func(store, index);
-        let counts = |(func, version): (u32, Arc<FunctionPlan>)| match version.plan {
-            Plan::Blocks => Ok((func, counters(instance, &version))),
-            _ => Ok((func, edge_counts(instance, func, &version, exits.get(&func))?.blocks)),
+        let counts = |(func, version): (u32, Arc<FunctionPlan>)| {
+            let counts = Counts::read(instance, func, &version, exits.get(&func))?;
+            Ok((func, counts.ok_or_else(not_profiled)?.blocks()))
         };
         instance.module.inner().plans().into_iter().map(counts).collect()
     }
@@ -109,39 +111,88 @@ fn cost(counters: &[u64]) -> CounterCost {
     CounterCost { counters: counters.len() as u64, increments }
 }
 
-fn edge_counts(
-    instance: &InstanceData,
-    func: u32,
-    version: &FunctionPlan,
-    exits: Option<&Exits>,
-) -> Result<EdgeCounts> {
-    let shape = version.cfg.shape();
-    let all;
-    let plan = match &version.plan {
-        Plan::Chords(plan) => plan,
-        Plan::Edges => {
-            all = EdgePlan::every_edge(&shape);
-            &all
-        }
-        Plan::Blocks | Plan::Off => return Err(not_profiled("the engine does not count edges")),
+/// Adds to counters at the function's entry the calls that did not come to them, but ended in the entry.
+fn add_overflowed(instance: &InstanceData, func: u32, version: &FunctionPlan, counters: &mut [u64]) {
+    let in_prologue = |origin: &Origin| {
+        origin.func == func && origin.block == 0 && origin.offset < version.cfg.blocks[0].start
     };
-    let exits: Vec<(BlockId, u64)> =
-        exits.into_iter().flatten().map(|&(o, n)| (BlockId(o.block), n)).collect();
-    propagate(&shape, plan, &counters(instance, version), &exits)
-        .map_err(|e| Error::from(e).context(format_args!("profile of function {func}")))
+    let calls: u64 =
+        instance.overflowed.iter().filter(|(origin, _)| in_prologue(origin)).map(|(_, n)| n).sum();
+    let is_at_entry = |index: usize| match &version.plan {
+        Plan::Blocks => index == 0,
+        // EXIT stands for the calls.
+        Plan::BlockCounters(plan) => [0, version.cfg.blocks.len()].contains(&plan.counted[index].index()),
+        _ => false,
+    };
+    (0..).zip(counters).filter(|(index, _)| is_at_entry(*index)).for_each(|(_, counter)| *counter += calls);
 }
 
-/// The profile of one function; `None` if it did not run.
+/// What the counters of one function say.
+enum Counts {
+    Edges(EdgeCounts),
+    Blocks(BlockCounts),
+}
+
+impl Counts {
+    /// `None` if nothing is counted.
+    fn read(
+        instance: &InstanceData,
+        func: u32,
+        version: &FunctionPlan,
+        exits: Option<&Exits>,
+    ) -> Result<Option<Counts>> {
+        let (shape, mut counters) = (version.cfg.shape(), counters(instance, version));
+        add_overflowed(instance, func, version, &mut counters);
+        let exits: Vec<(BlockId, u64)> =
+            exits.into_iter().flatten().map(|&(o, n)| (BlockId(o.block), n)).collect();
+        let counts = match &version.plan {
+            Plan::Off => return Ok(None),
+            Plan::Chords(plan) => propagate(&shape, plan, &counters, &exits).map(Counts::Edges),
+            Plan::Edges => {
+                propagate(&shape, &EdgePlan::every_edge(&shape), &counters, &exits).map(Counts::Edges)
+            }
+            Plan::Vertex(plan) => propagate_blocks(&shape, plan, &counters, &exits).map(Counts::Blocks),
+            Plan::BlockCounters(plan) => {
+                propagate_block_counters(&shape, plan, &counters, &exits).map(Counts::Blocks)
+            }
+            // Nothing leads to the entry but calls.
+            Plan::Blocks => Ok(Counts::Blocks(BlockCounts { entries: counters[0], blocks: counters })),
+        };
+        counts.map(Some).map_err(|e| Error::from(e).context(format_args!("profile of function {func}")))
+    }
+
+    fn entries(&self) -> u64 {
+        match self {
+            Counts::Edges(counts) => counts.entries,
+            Counts::Blocks(counts) => counts.entries,
+        }
+    }
+
+    fn blocks(self) -> Vec<u64> {
+        match self {
+            Counts::Edges(counts) => counts.blocks,
+            Counts::Blocks(counts) => counts.blocks,
+        }
+    }
+
+    /// The counts of edges, 0 if they are not known, and those of blocks if they are all that is known.
+    fn split(self, edges: usize) -> (Vec<u64>, Option<BlockCounts>) {
+        match self {
+            Counts::Edges(counts) => (counts.edges, None),
+            Counts::Blocks(counts) => (vec![0; edges], Some(counts)),
+        }
+    }
+}
+
+/// The profile of one function; `None` if it did not run, or is not counted.
 fn function(
     instance: &InstanceData,
     func: u32,
     version: &FunctionPlan,
     exits: Option<&Exits>,
 ) -> Result<Option<FunctionProfile>> {
-    let counts = edge_counts(instance, func, version, exits)?;
-    if counts.entries == 0 {
-        return Ok(None);
-    }
+    let counts = Counts::read(instance, func, version, exits)?.filter(|counts| counts.entries() > 0);
+    let Some(counts) = counts else { return Ok(None) };
     let (cfg, info) = (&version.cfg, instance.module.info());
     let body = info.body(func);
     let exits = exits.into_iter().flatten().map(|&(origin, count)| {
@@ -149,16 +200,19 @@ fn function(
         let block = BlockId(origin.block);
         Ok(UnfinishedExit { block, offset: origin.offset, ops_executed: executed, count })
     });
+    let shape = cfg.shape();
+    let (edges, only_blocks) = counts.split(shape.edge_count());
     Ok(Some(FunctionProfile {
         index: func,
         name: instance.module.func_name(func).map(str::to_string),
         code: CodeRange { start: body.start as u32, end: body.end as u32 },
-        fingerprint: cfg.shape().fingerprint(),
+        fingerprint: shape.fingerprint(),
         kind: FigureKind::Exact,
         blocks: cfg.blocks.iter().map(block_profile).collect(),
-        edges: edge_profiles(cfg, &counts),
+        edges: edge_profiles(cfg, &edges),
         exits: exits.collect::<Result<_>>()?,
         cost: cost(&counters(instance, version)),
+        only_blocks,
     }))
 }
 
@@ -166,13 +220,13 @@ fn block_profile(block: &Block) -> BlockProfile {
     BlockProfile { code: CodeRange { start: block.start, end: block.limit }, ops: block.ops }
 }
 
-fn edge_profiles(cfg: &Cfg, counts: &EdgeCounts) -> Vec<EdgeProfile> {
+fn edge_profiles(cfg: &Cfg, counts: &[u64]) -> Vec<EdgeProfile> {
     let shape = cfg.shape();
     let kinds = cfg.blocks.iter().flat_map(|block| (0..block.edges.len()).map(|edge| edge_kind(block, edge)));
     let edges = (0..).map(EdgeId).map(|e| shape.edge(e));
     kinds
         .zip(edges)
-        .zip(&counts.edges)
+        .zip(counts)
         .map(|((kind, edge), &count)| EdgeProfile { from: edge.from, to: edge.to, kind, count })
         .collect()
 }
@@ -199,6 +253,14 @@ fn host_calls(store: &StoreOpaque) -> Vec<HostCalls> {
     named.map(row).collect()
 }
 
-fn not_profiled(what: &str) -> Error {
-    Error::new(ErrorKind::Type, format_args!("{what}: use Engine::with_profiling and Collect::Edges"))
+fn event_totals(store: &StoreOpaque) -> Result<Vec<EventTotal>> {
+    let total = |(kind, model): (u32, &EventModel)| {
+        let (name, count) = (model.name.clone(), store.event_count(kind)?);
+        Ok(EventTotal { name, count, kind: FigureKind::Exact })
+    };
+    (0..).zip(&store.engine().collection().events).map(total).collect()
+}
+
+fn not_profiled() -> Error {
+    Error::new(ErrorKind::Type, "the engine does not profile: use Engine::with_profiling")
 }

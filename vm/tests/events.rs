@@ -118,6 +118,39 @@ fn all_placements_count_the_same() -> Outcome {
     Ok(())
 }
 
+/// Increments stand elsewhere by the counts of an earlier run, and count the same.
+#[test]
+fn measured_weights_change_no_count() -> Outcome {
+    let run = |config: &mut Config| -> Result<_> {
+        let (mut store, instance) = sample(config, true)?;
+        let run = instance.get_typed_func::<i32, i32>(&mut store, "run")?;
+        assert!(run.call(&mut store, 60).is_err());
+        for (counted, truth) in store.data() {
+            assert_eq!(counted, truth);
+        }
+        Ok((instance.profile(&store)?, store.event_counts()?, instance.counter_cost(&store).increments))
+    };
+    for mut config in configs() {
+        let (profile, counts, increments) = run(&mut config)?;
+        let weighted = run(config.weights(std::sync::Arc::new(profile.clone())))?;
+        assert_eq!(weighted.1, counts);
+        assert!(weighted.2 <= increments, "{} {increments}", weighted.2);
+        for (found, truth) in weighted.0.functions.iter().zip(&profile.functions) {
+            assert_eq!((&found.edges, &found.exits), (&truth.edges, &truth.exits));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn weights_of_another_module_are_refused() -> Outcome {
+    let profile = std::sync::Arc::new(profiler::Profile::default());
+    let engine = Engine::new(Config::new().weights(profile))?;
+    let refused = Module::new(&engine, WAT).expect_err("another hash");
+    assert!(refused.to_string().contains("profile of another module"), "{refused}");
+    Ok(())
+}
+
 /// Stops at each budget in turn.
 #[test]
 fn a_budget_stops_at_a_check_and_not_a_longest_path_later() -> Outcome {

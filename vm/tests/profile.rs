@@ -53,13 +53,108 @@ fn a_finished_run_is_counted_exactly_in_every_mode() -> Outcome {
         assert_eq!((profile.code.functions, profile.code.compiled), (3, 2));
         ops.push((profile.ops(), instance.block_counts(&store)?));
     }
-    let (mut store, instance) = sample(Collect::Blocks, |_, _| ())?;
-    let run = instance.get_typed_func::<i32, i32>(&mut store, "run")?;
-    run.call(&mut store, 100)?;
-    run.call(&mut store, 11)?;
-    assert_eq!(instance.block_counts(&store)?, ops[0].1);
-    assert!(instance.profile(&store).is_err());
     assert_eq!(ops[0], ops[1]);
+    Ok(())
+}
+
+const ALL: [Collect; 5] =
+    [Collect::AllEdges, Collect::Edges, Collect::Blocks, Collect::BlockCounters, Collect::AllBlocks];
+
+/// What all placements must agree on: counts of blocks, by function; calls and instructions; where frames ended.
+fn figures(profile: &Profile) -> impl PartialEq + std::fmt::Debug + use<> {
+    let functions = profile.functions.iter();
+    let figures = functions.map(|f| (f.index, f.calls(), f.ops(), f.block_counts(), f.exits.clone()));
+    figures.collect::<Vec<_>>()
+}
+
+#[test]
+fn all_placements_count_blocks_alike_whatever_ends_the_program() -> Outcome {
+    // Each way to end: how often `run` goes round, how deep `deep` goes, and where the host fails.
+    for (rounds, depth, fails) in [(100, 0, -1), (100, 0, 90), (11, 0, 7), (1, 50, 0)] {
+        let mut found = Vec::new();
+        for collect in ALL {
+            let (mut store, instance) = sample(collect, move |mut caller, n| -> Result<()> {
+                let profile = caller.instance().expect("wasm").profile(&caller)?;
+                profile.verify().expect("consistent");
+                caller.data_mut().push(profile);
+                if n == fails { Err(Exit(3).into()) } else { Ok(()) }
+            })?;
+            let run = instance.get_typed_func::<i32, i32>(&mut store, "run")?;
+            assert_eq!(run.call(&mut store, rounds).is_ok(), !(1..=rounds).contains(&fails));
+            if depth > 0 {
+                let deep = instance.get_typed_func::<i32, ()>(&mut store, "deep")?;
+                assert!(deep.call(&mut store, depth).is_err(), "the host exits");
+            }
+            let profile = instance.profile(&store)?;
+            profile.verify()?;
+            let by_edges = matches!(collect, Collect::AllEdges | Collect::Edges);
+            assert!(profile.functions.iter().all(|f| f.has_edge_counts() == by_edges));
+            assert_eq!(Profile::from_bytes(&profile.to_bytes()?)?, profile);
+            let counts = instance.block_counts(&store)?;
+            let seen: Vec<_> = store.data().iter().map(figures).collect();
+            found.push((figures(&profile), counts, seen));
+        }
+        for (other, collect) in found.iter().zip(ALL) {
+            assert_eq!(other, &found[0], "{collect:?}");
+        }
+    }
+    Ok(())
+}
+
+/// Only calls end in an overflow, the one that did not fit too; how many fit depends on the code.
+#[test]
+fn all_placements_count_calls_that_overflow() -> Outcome {
+    for collect in ALL {
+        let (mut store, instance) = sample(collect, |_, _| ())?;
+        let deep = instance.get_typed_func::<i32, ()>(&mut store, "deep")?;
+        for _ in 0..3 {
+            assert_eq!(deep.call(&mut store, -1).expect_err("overflow").trap(), Some(Trap::StackOverflow));
+        }
+        let profile = instance.profile(&store)?;
+        profile.verify()?;
+        let deep = &profile.functions[0];
+        assert_eq!(deep.calls(), deep.exits.iter().map(|exit| exit.count).sum::<u64>(), "{collect:?}");
+        assert_eq!(deep.block_counts()[0], deep.calls(), "{collect:?}");
+    }
+    Ok(())
+}
+
+/// The ways from `$to1` and `$to2` to `$a` and `$b` are a cycle without a pipe, and heavier than what is around them, so
+/// that three of them are in the tree; the fourth needs no counter if only blocks are wanted.
+#[test]
+fn blocks_take_fewer_counters_than_edges() -> Outcome {
+    let wat = r#"(module (func (export "cross") (param i32 i32)
+        (block $b
+            (block $a
+                (block $to2
+                    (block $to1
+                        (block $5 (block $4 (block $3 (block $2 (block $1 (block $0
+                            (br_table $0 $1 $2 $3 $4 $5 (local.get 0)))
+                            (nop) (br $to1))
+                            (nop) (br $to1))
+                            (nop) (br $to1))
+                            (nop) (br $to2))
+                            (nop) (br $to2))
+                        (nop) (br $to2))
+                    (br_table $a $b (local.get 1)))
+                (br_table $a $b (local.get 1)))
+            (block $y (block $x (br_table $x $y 2 (local.get 0))) (return))
+            (return))
+        (block $y (block $x (br_table $x $y 1 (local.get 0))) (return))))"#;
+    let cost = |collect| -> std::result::Result<_, Box<dyn std::error::Error>> {
+        let engine = Engine::with_profiling(ProfilingConfig::Exact(collect))?;
+        let mut store = Store::new(&engine, ());
+        let instance = Instance::new(&mut store, &Module::new(&engine, wat)?, &[])?;
+        let cross = instance.get_typed_func::<(i32, i32), ()>(&mut store, "cross")?;
+        for (way, other) in [(0, 0), (0, 1), (1, 0), (1, 1), (1, 1)] {
+            cross.call(&mut store, (way, other))?;
+        }
+        Ok((instance.counter_cost(&store).counters, instance.block_counts(&store)?))
+    };
+    let [all, edges, blocks, reduced, each] = ALL.map(cost);
+    let (all, edges, blocks, reduced, each) = (all?, edges?, blocks?, reduced?, each?);
+    assert_eq!([all.0, edges.0, blocks.0, reduced.0, each.0], [25, 11, 10, 10, 15]);
+    assert!([&edges, &blocks, &reduced, &each].iter().all(|other| other.1 == all.1), "{all:?} {blocks:?}");
     Ok(())
 }
 
@@ -70,7 +165,7 @@ fn chords_take_fewer_increments_than_blocks() -> Outcome {
         instance.get_typed_func::<i32, i32>(&mut store, "run")?.call(&mut store, 1000)?;
         Ok(instance.counter_cost(&store).increments)
     };
-    let (chords, blocks, all) = (cost(Collect::Edges)?, cost(Collect::Blocks)?, cost(Collect::AllEdges)?);
+    let (chords, blocks, all) = (cost(Collect::Edges)?, cost(Collect::AllBlocks)?, cost(Collect::AllEdges)?);
     assert!(chords < blocks && blocks <= all, "{chords} {blocks} {all}");
     Ok(())
 }

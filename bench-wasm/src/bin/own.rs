@@ -67,7 +67,7 @@ impl Profile {
         match self {
             Profile::Off => ProfilingConfig::Off,
             Profile::Exact => ProfilingConfig::Exact(Collect::Edges),
-            Profile::Blocks => ProfilingConfig::Exact(Collect::Blocks),
+            Profile::Blocks => ProfilingConfig::Exact(Collect::AllBlocks),
             Profile::Edges => ProfilingConfig::Exact(Collect::AllEdges),
         }
     }

@@ -91,8 +91,11 @@ fn table(found: &[(&str, PlacementCosts)], cell: impl Fn(CounterCost, &Placement
     println!("|---|{}", "---:|".repeat(head.len() + 2));
     for (name, costs) in found {
         let weighted = [costs.estimated, costs.measured, costs.worst].into_iter().flat_map(placements);
-        let cells: Vec<String> =
-            [costs.per_block, costs.per_edge].into_iter().chain(weighted).map(|cost| cell(cost, costs)).collect();
+        let cells: Vec<String> = [costs.per_block, costs.per_edge]
+            .into_iter()
+            .chain(weighted)
+            .map(|cost| cell(cost, costs))
+            .collect();
         println!("| {name} | {} |", cells.join(" | "));
     }
 }

@@ -2,16 +2,15 @@
 
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use clap::{Args, ValueEnum};
 use wprof::Module;
 use wprof_jit::abi::VmLayout;
-use wprof_jit::cfg::{self, Cfg};
 use wprof_jit::compile::{Compiler, CompilerOptions, ModuleEnv};
 use wprof_jit::graph::BlockGraph;
-use wprof_jit::plan::{Instrumentation, plan};
+use wprof_jit::plan::{Collection, FunctionPlan};
 
-use super::run::ProfileArgs;
+use super::run::{COLLECT_HELP, ProfileArgs};
 use crate::render::plan;
 use crate::{modules, names, output};
 
@@ -26,13 +25,16 @@ enum Stage {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(after_help = format!("\
 Stages:
   cfg    basic blocks over the bytecode
-  plan   which edges carry counters: the chords of a spanning tree
+  plan   which edges are in the spanning tree, which chords carry counters, and where events
+         add to their sums
   graph  copies of blocks, with probes on their wires: what is compiled
   clif   Cranelift's code, before it is optimised
   asm    machine code
+
+{COLLECT_HELP}
 
 Shown is the optimised version. Addresses in machine code are those of no real run: code slots start at 0, and \
 counters at the first of the module.
@@ -41,7 +43,9 @@ Examples:
   wprof explain json.wasm parse_value   where its counters are
   wprof explain json.wasm parse_value --stage asm
   wprof explain json.wasm 17 --stage asm --profile off
-  wprof explain json.wasm 17 --stage graph --collect blocks")]
+  wprof explain json.wasm 17 --collect blocks --collect events=instructions,loads
+  wprof explain json.wasm 17 --weights f.wprof   with the counts of a run for weights
+  wprof explain json.wasm 17 --stage graph --collect all-blocks"))]
 pub struct ExplainArgs {
     /// The module, binary or text
     #[arg(value_name = "MODULE")]
@@ -59,35 +63,41 @@ pub struct ExplainArgs {
 pub fn execute(args: &ExplainArgs) -> Result<()> {
     let module = modules::load(&modules::plain_engine()?, &args.module)?;
     let function = names::find(&names::of_module(&module), &args.function)?;
-    let cfg = cfg::build(module.info(), function.index)?;
-    let plan = plan(&cfg, args.profile.instrumentation());
+    let counted = args.profile.counted(None)?;
+    ensure!(
+        counted.weights.as_ref().is_none_or(|profile| profile.module_hash == module.hash()),
+        "the weights are a profile of another module, or of another build of it: take one of this module"
+    );
+    let collection = counted.collection();
+    let plan = FunctionPlan::new(module.info(), function.index, &collection, 0)?;
     let text = match args.stage {
-        Stage::Cfg => cfg.to_string(),
-        Stage::Plan => plan::text(&cfg, &plan, &function.shown()),
-        Stage::Graph => graph(&cfg, args.profile.instrumentation()).to_string(),
-        Stage::Clif | Stage::Asm => code(&module, &cfg, args)?,
+        Stage::Cfg => plan.cfg.to_string(),
+        Stage::Plan => plan::text(&plan, &collection, &function.shown()),
+        Stage::Graph => graph(&plan, &collection).to_string(),
+        Stage::Clif | Stage::Asm => code(&module, &plan, &collection, args.stage)?,
     };
     output::print(&text)
 }
 
 /// What `wprof run` compiles.
-fn graph(cfg: &Cfg, instrumentation: Instrumentation) -> BlockGraph {
-    let mut graph = BlockGraph::instrumented(cfg, &plan(cfg, instrumentation), 0);
-    if instrumentation != Instrumentation::Off {
-        graph.add_polls(cfg);
+fn graph(plan: &FunctionPlan, collection: &Collection) -> BlockGraph {
+    let mut graph = plan.graph();
+    if !collection.is_off() {
+        graph.add_polls(&plan.cfg);
     }
     graph
 }
 
-fn code(module: &Module, cfg: &Cfg, args: &ExplainArgs) -> Result<String> {
-    let info = module.info();
+fn code(module: &Module, plan: &FunctionPlan, collection: &Collection, stage: Stage) -> Result<String> {
+    let (info, events) = (module.info(), &collection.events);
     let layout = VmLayout::new(info);
     let type_ids: Vec<u32> = (0..info.types.len() as u32).collect();
-    let env = ModuleEnv { info, layout: &layout, type_ids: &type_ids, events: &[], slots: 0 };
-    let compiler = Compiler::new(CompilerOptions::default())?;
-    let graph = graph(cfg, args.profile.instrumentation());
-    Ok(match args.stage {
-        Stage::Clif => compiler.clif(&env, cfg, &graph)?,
-        _ => compiler.disassemble(&env, cfg, &graph)?,
+    let env = ModuleEnv { info, layout: &layout, type_ids: &type_ids, events, slots: 0 };
+    let (precise, pinned) = (!collection.is_off(), (!events.is_empty()).then_some(0));
+    let compiler = Compiler::new(CompilerOptions { precise, pinned, ..CompilerOptions::default() })?;
+    let graph = graph(plan, collection);
+    Ok(match stage {
+        Stage::Clif => compiler.clif(&env, &plan.cfg, &graph)?,
+        _ => compiler.disassemble(&env, &plan.cfg, &graph)?,
     })
 }

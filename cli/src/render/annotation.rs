@@ -185,8 +185,11 @@ impl<'a, 'p> Writer<'a, 'p> {
         Margin { count: span(grouped(count), ink), block, offset: None }
     }
 
-    /// The edges of a block, unless it can only go on to the next one.
+    /// The edges of a block, unless it can only go on to the next one, or edges were not counted.
     fn edges(&mut self, block: usize) {
+        if !self.function.has_edge_counts() {
+            return;
+        }
         let edges = std::mem::take(&mut self.ways[block]);
         if let [only] = edges[..]
             && only.to == BlockId::new(block + 1)

@@ -1,25 +1,29 @@
 //! What counting cost, beside simpler ways of counting.
 
-use wprof_profiler::{CounterCost, CounterCosts};
+use wprof_profiler::{CounterCost, Profile};
 
 use super::numbers::grouped;
 use super::page::{Ink, plain, span};
 use super::table::{Side, Table};
 
-/// The counters placed and the increments executed.
-pub fn table(costs: &CounterCosts) -> Table {
+/// The counters placed and the increments executed; nothing if no function ran, or only events were counted.
+pub fn table(profile: &Profile) -> Table {
+    let costs = profile.counter_costs();
     let mut table = Table::new(&[
         ("counters", Side::Left),
         ("placed", Side::Right),
         ("increments", Side::Right),
         ("", Side::Left),
     ]);
+    if profile.functions.is_empty() {
+        return table;
+    }
     let mut row = |name: &str, cost: CounterCost, remark: String| {
         let figures = [cost.counters, cost.increments].map(|figure| plain(grouped(figure)));
         let [placed, increments] = figures;
         table.row(vec![plain(name), placed, increments, span(remark, Ink::Faint)]);
     };
-    row("on chords, as here", costs.chords, String::new());
+    row("as here", costs.chords, String::new());
     row("one per block", costs.per_block, times(costs.per_block, costs.chords));
     row("one per edge", costs.per_edge, times(costs.per_edge, costs.chords));
     table

@@ -25,7 +25,7 @@ pub fn table(view: &View<'_>, limit: usize, screen: Screen) -> Table {
         table.row(vec![
             plain(grouped(found.ops)),
             span(percent(found.ops, view.ops), Ink::of_share(found.ops, view.ops)),
-            plain(grouped(found.entries)),
+            plain(found.entries.map(grouped).unwrap_or_default()),
             plain(found.average_trips().map(average).unwrap_or_default()),
             span(depth, Ink::Faint),
             plain(view.place_of(in_loop)),

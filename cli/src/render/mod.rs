@@ -7,6 +7,8 @@ pub mod annotation;
 pub mod blocks;
 pub mod branches;
 pub mod counters;
+pub mod event_plan;
+pub mod events;
 pub mod functions;
 pub mod loops;
 pub mod numbers;

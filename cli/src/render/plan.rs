@@ -3,64 +3,116 @@
 use std::fmt::Write as _;
 
 use wprof_jit::cfg::{Block, Cfg, End, Target};
-use wprof_jit::plan::Plan;
-use wprof_profiler::{EdgeId, EdgeWeights};
+use wprof_jit::plan::{Collection, FunctionPlan, Plan, edge_weights};
+use wprof_profiler::{BlockId, EdgeId, EdgeWeights, SpanningTree};
 
+use super::event_plan::EventNotes;
 use super::numbers::count_of;
 
-/// The blocks with their edges: which have counters, which follow from the others, and the weights that decided.
-pub fn text(cfg: &Cfg, plan: &Plan, name: &str) -> String {
-    let weights = EdgeWeights::estimate(&cfg.shape());
-    let mut text = head(cfg, plan, name);
-    let mut edge_id = 0;
+/// The blocks with their edges: which are in the tree, which have counters, and the weights that decided.
+pub fn text(plan: &FunctionPlan, collection: &Collection, name: &str) -> String {
+    let cfg = &plan.cfg;
+    let placement = Placement::new(plan, collection);
+    let notes = EventNotes::new(plan, collection);
+    let mut text = head(&placement, name) + &notes.head() + "\n";
+    let closing = placement.shape.closing_edge();
+    if plan.events.is_some() {
+        let line =
+            format!("      call {:>24} {:<10.4} {}", "weight", placement.weights.get(closing), notes.entry());
+        writeln!(text, "{}", line.trim_end()).unwrap();
+    }
+    let mut edge_ids = placement.shape.edges();
     for (index, block) in cfg.blocks.iter().enumerate() {
         let header = if block.is_loop_header { "  loop" } else { "" };
         let ops = count_of(block.ops.into(), "instruction");
-        let counter = block_counter(plan, index);
-        writeln!(text, "b{index:<4} {:#x}..{:#x}  {ops}{header}{counter}", block.start, block.limit).unwrap();
-        for (position, edge) in block.edges.iter().enumerate() {
+        let (counter, query) = (placement.of_block(index), separated(notes.query(index)));
+        writeln!(text, "b{index:<4} {:#x}..{:#x}  {ops}{header}{counter}{query}", block.start, block.limit)
+            .unwrap();
+        notes.calls(index).into_iter().for_each(|note| writeln!(text, "      {note}").unwrap());
+        for ((position, edge), id) in block.edges.iter().enumerate().zip(&mut edge_ids) {
             let to = match edge.target {
                 Target::Block(to) => format!("b{to}"),
                 Target::Exit => "exit".to_owned(),
             };
-            let id = EdgeId::new(edge_id);
-            let (way, weight, role) = (way(block, position), weights.get(id), edge_role(plan, id));
-            writeln!(text, "      e{edge_id:<4} {way:<10} → {to:<6} weight {weight:<10.4} {role}").unwrap();
-            edge_id += 1;
+            let (way, weight, number) = (way(block, position), placement.weights.get(id), id.index());
+            let role = placement.of_edge(id) + &separated(notes.edge(index, position));
+            let line =
+                format!("      e{number:<4} {way:<10} → {to:<6} weight {weight:<10.4} {}", role.trim_start());
+            writeln!(text, "{}", line.trim_end()).unwrap();
         }
     }
     text
 }
 
-fn head(cfg: &Cfg, plan: &Plan, name: &str) -> String {
-    let edges = cfg.blocks.iter().map(|block| block.edges.len()).sum::<usize>();
-    let (blocks, edges) = (count_of(cfg.blocks.len() as u64, "block"), count_of(edges as u64, "edge"));
+fn separated(note: String) -> String {
+    if note.is_empty() { note } else { format!("  {note}") }
+}
+
+/// Where the counters of a function are, and why.
+struct Placement<'a> {
+    cfg: &'a Cfg,
+    plan: &'a Plan,
+    shape: wprof_profiler::Cfg,
+    weights: EdgeWeights,
+    are_measured: bool,
+    tree: SpanningTree,
+}
+
+impl<'a> Placement<'a> {
+    fn new(plan: &'a FunctionPlan, collection: &Collection) -> Self {
+        let shape = plan.cfg.shape();
+        let measured = collection.measured(plan.cfg.func, &shape);
+        let weights = edge_weights(&shape, measured.as_ref());
+        let tree = SpanningTree::maximum(&shape, &weights);
+        let are_measured = measured.is_some();
+        Self { cfg: &plan.cfg, plan: &plan.plan, shape, weights, are_measured, tree }
+    }
+
+    fn of_block(&self, block: usize) -> String {
+        match self.plan {
+            Plan::Blocks => format!("  counter {block}"),
+            Plan::BlockCounters(plan) => {
+                // EXIT stands for the calls, which are counted at the entry.
+                let counts =
+                    |counted: BlockId| counted.index() == block || block == 0 && counted == self.shape.exit();
+                let found = (0..).zip(&plan.counted).filter(|(_, counted)| counts(**counted));
+                found.map(|(counter, _): (usize, _)| format!("  counter {counter}")).collect()
+            }
+            _ => String::new(),
+        }
+    }
+
+    fn of_edge(&self, edge: EdgeId) -> String {
+        let chord = |counter: Option<usize>| match (self.tree.contains(edge), counter) {
+            (true, _) => "tree".to_owned(),
+            (false, Some(counter)) => format!("chord, counter {counter}"),
+            // Its cycle has no pipe: see `VertexPlan`.
+            (false, None) => "chord, dropped: the counts of blocks do not need it".to_owned(),
+        };
+        match self.plan {
+            Plan::Chords(chords) => chord(chords.counter_of(edge)),
+            Plan::Vertex(vertex) => chord(vertex.counter_of(edge)),
+            Plan::Edges => format!("counter {}", edge.index()),
+            Plan::Off | Plan::Blocks | Plan::BlockCounters(_) => String::new(),
+        }
+    }
+}
+
+fn head(placement: &Placement<'_>, name: &str) -> String {
+    let Placement { cfg, plan, shape, .. } = placement;
+    let [blocks, edges] = [(shape.block_count(), "block"), (shape.edge_count(), "edge")]
+        .map(|(count, noun)| count_of(count as u64, noun));
     let counters = count_of(plan.counters(cfg).into(), "counter");
     let remark = match plan {
-        Plan::Off => "nothing is counted",
+        Plan::Off => "the code has no counters of its own",
         Plan::Chords(_) => "on the chords of a maximum spanning tree; what is in the tree follows from them",
+        Plan::Vertex(_) => "on those chords of a maximum spanning tree that the counts of blocks need",
+        Plan::BlockCounters(_) => "in the blocks from which all others follow",
         Plan::Blocks => "one in each block",
         Plan::Edges => "one on each edge",
     };
-    format!("{name}: {blocks}, {edges}, {counters}\n{remark}\n\n")
-}
-
-fn block_counter(plan: &Plan, block: usize) -> String {
-    match plan {
-        Plan::Blocks => format!("  counter {block}"),
-        _ => String::new(),
-    }
-}
-
-fn edge_role(plan: &Plan, edge: EdgeId) -> String {
-    match plan {
-        Plan::Chords(chords) => match chords.counter_of(edge) {
-            Some(counter) => format!("chord, counter {counter}"),
-            None => "tree".to_owned(),
-        },
-        Plan::Edges => format!("counter {}", edge.index()),
-        Plan::Off | Plan::Blocks => String::new(),
-    }
+    let weights = if placement.are_measured { "counts of an earlier run" } else { "an estimate" };
+    format!("{name}: {blocks}, {edges}, {counters}\n{remark}\nweights: {weights}\n")
 }
 
 fn way(block: &Block, position: usize) -> String {

@@ -7,14 +7,13 @@ use super::numbers::grouped;
 use super::page::{Ink, Page, plain, span};
 use super::table::{Side, Table};
 use super::view::View;
-use super::{blocks, branches, counters, loops, runs, summary};
+use super::{blocks, branches, counters, events, loops, runs, summary};
 use crate::names;
 
 /// The report, `top` rows in each table; functions in the order given, or else in both.
 pub fn write(page: &mut Page, view: &View<'_>, top: usize, order: Option<Order>) {
     let screen = page.screen();
     runs::write(page, view);
-    page.gap();
     summary::write_totals(page, view);
     for shown in
         [Order::Instructions, Order::Calls].into_iter().filter(|&o| order.is_none_or(|only| only == o))
@@ -25,7 +24,8 @@ pub fn write(page: &mut Page, view: &View<'_>, top: usize, order: Option<Order>)
     section(page, "Hottest blocks", &blocks::table(view, top));
     section(page, "Most frequent branches", &branches::table(view, top));
     section(page, "Calls to the host", &host_calls(&view.profile.host_calls, top));
-    section(page, "What counting cost", &counters::table(&view.profile.counter_costs()));
+    section(page, "Events", &events::table(&view.profile.events));
+    section(page, "What counting cost", &counters::table(view.profile));
 }
 
 fn title(order: Order) -> &'static str {

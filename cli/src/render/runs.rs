@@ -16,15 +16,20 @@ pub fn write(page: &mut Page, view: &View<'_>) {
     page.line(&[span(names::harmless(&profile.program), Ink::Strong)]);
     let code = profile.code;
     let hash: String = profile.module_hash[..8].iter().map(|byte| format!("{byte:02x}")).collect();
-    let ran = grouped(profile.functions.len() as u64);
     let size = count_of(code.functions, "function");
-    page.line(&[label("module"), plain(format!("{size}, {ran} ran, hash {hash}…"))]);
+    page.line(&[label("module"), plain(format!("{size}{}, hash {hash}…", ran(view)))]);
     for run in profile.runs.iter().take(LISTED) {
         write_run(page, run);
     }
     if let Some(more) = profile.runs.len().checked_sub(LISTED).filter(|&more| more > 0) {
         page.line(&[label(""), plain(format!("and {}", count_of(more as u64, "more run")))]);
     }
+}
+
+/// How many functions ran, if that is known.
+fn ran(view: &View<'_>) -> String {
+    let ran = || format!(", {} ran", grouped(view.profile.functions.len() as u64));
+    if view.is_of_code() { ran() } else { String::new() }
 }
 
 fn write_run(page: &mut Page, run: &Run) {
@@ -48,7 +53,7 @@ pub fn ending(ending: &Ending) -> String {
         Ending::Exited { code } => format!("exited with code {code}"),
         Ending::Trapped { .. } => "trapped".to_owned(),
         Ending::Interrupted => "interrupted".to_owned(),
-        Ending::OutOfBudget => "out of budget".to_owned(),
+        Ending::OutOfBudget => "ran out of budget".to_owned(),
     }
 }
 

@@ -6,24 +6,27 @@ use super::functions::{self, Order};
 use super::numbers::{count_of, grouped};
 use super::page::{Ink, Page, plain, span};
 use super::view::View;
-use super::{counters, loops};
+use super::{blocks, counters, events, loops};
 
 /// How many functions are listed.
 const FUNCTIONS: usize = 8;
 
-/// How many loops are listed.
+/// How many loops are listed, or blocks where trips of loops are not known.
 const LOOPS: usize = 4;
 
 /// The summary; `title` says how the run ended.
 pub fn write(page: &mut Page, view: &View<'_>, title: &str) {
     write_title(page, title);
-    page.gap();
     write_totals(page, view);
     let screen = page.screen();
     for table in [
         functions::table(view, Order::Instructions, FUNCTIONS, screen),
-        loops::table(view, LOOPS, screen),
-        counters::table(&view.profile.counter_costs()),
+        match view.is_of_edges() {
+            true => loops::table(view, LOOPS, screen),
+            false => blocks::table(view, LOOPS),
+        },
+        counters::table(view.profile),
+        events::table(&view.profile.events),
     ] {
         if !table.is_empty() {
             page.gap();
@@ -43,8 +46,12 @@ pub fn write_detail(page: &mut Page, text: &str) {
     page.line(&[plain("  "), span(text, Ink::Faint)]);
 }
 
-/// One line of figures for the whole run.
+/// One line of figures for the whole run, unless only events were counted.
 pub fn write_totals(page: &mut Page, view: &View<'_>) {
+    if !view.is_of_code() {
+        return;
+    }
+    page.gap();
     page.line(&[span(format!("  {}", grouped(view.ops)), Ink::Strong), plain(totals(view.profile))]);
 }
 

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use wprof::Module;
-use wprof_profiler::{BlockProfile, Profile};
+use wprof_profiler::{BlockProfile, FunctionProfile, Profile};
 
 use crate::names;
 
@@ -27,6 +27,16 @@ impl<'a> View<'a> {
     /// A view of `profile`; `module` must be the one that it is of.
     pub fn new(profile: &'a Profile, module: Option<&'a Module>) -> Self {
         Self { profile, module, ops: profile.ops() }
+    }
+
+    /// Whether it says what the code did, beside totals of events.
+    pub fn is_of_code(&self) -> bool {
+        self.profile.events.is_empty() || !self.profile.functions.is_empty()
+    }
+
+    /// Whether it says which ways control went.
+    pub fn is_of_edges(&self) -> bool {
+        self.profile.functions.iter().all(FunctionProfile::has_edge_counts)
     }
 
     /// The name of a function that ran.

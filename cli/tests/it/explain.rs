@@ -19,6 +19,43 @@ fn the_plan_shows_chords_and_tree() {
 }
 
 #[test]
+fn the_plan_shows_what_blocks_do_not_need() {
+    let folder = Folder::new();
+    // Ways part before and meet behind four heavy edges, which form a cycle without a pipe.
+    let cross = r#"(module (func $cross (param i32 i32)
+      (block $b (block $a (block $to2 (block $to1
+        (block $5 (block $4 (block $3 (block $2 (block $1 (block $0
+          (br_table $0 $1 $2 $3 $4 $5 (local.get 0)))
+          (nop) (br $to1)) (nop) (br $to1)) (nop) (br $to1))
+          (nop) (br $to2)) (nop) (br $to2)) (nop) (br $to2))
+        (br_table $a $b (local.get 1)))
+        (br_table $a $b (local.get 1)))
+        (block $y (block $x (br_table $x $y 2 (local.get 0))) (return)) (return))
+      (block $y (block $x (br_table $x $y 1 (local.get 0))) (return))))"#;
+    let module = folder.file("cross.wat", cross);
+    let text = wprof(&["explain", &module, "cross", "--collect", "blocks"]).succeeded();
+    let dropped = text.lines().filter(|line| line.contains(" chord, dropped")).count();
+    let chords = text.lines().filter(|line| line.contains(" chord, counter ")).count();
+    assert_eq!((dropped, chords), (1, 10), "{text}");
+    assert!(text.contains("\nweights: an estimate\n"), "{text}");
+}
+
+/// By hand: a round of the loop has 3 instructions with a call, 4 more if the number is odd, and 5.
+#[test]
+fn the_plan_shows_increments_and_queries_of_events() {
+    let text = explain(&Folder::new(), &["--collect", "events=instructions,calls"]);
+    assert!(text.starts_with("count: 5 blocks, 7 edges, 0 counters\n"), "{text}");
+    for part in ["places: instructions ", ", calls 2\n", "call at 0x", "query ", " calls +1"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    for (edge, added) in [("e2", "instructions +8, calls +1"), ("e3", "instructions +12, calls +1")] {
+        let line = text.lines().find(|line| line.trim_start().starts_with(edge)).unwrap();
+        assert!(line.ends_with(&format!(" {added}")), "{text}");
+    }
+    assert!(!text.contains("chord"), "{text}");
+}
+
+#[test]
 fn every_stage_has_its_text() {
     let folder = Folder::new();
     let cases = [("cfg", "5 blocks"), ("graph", "count[0]"), ("clif", "function "), ("asm", "ret")];
@@ -35,6 +72,6 @@ fn counters_are_in_the_code_only_if_asked_for() {
         let text = explain(&folder, &[&["--stage", "graph"], options].concat());
         text.matches("count[").count()
     };
-    let found = [counts(&["--profile", "off"]), counts(&[]), counts(&["--collect", "blocks"])];
+    let found = [counts(&["--profile", "off"]), counts(&[]), counts(&["--collect", "all-blocks"])];
     assert_eq!(found, [0, 3, 5]);
 }

@@ -18,7 +18,7 @@ const FOREVER: &str = r#"(module
     (drop (call $write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 12)))
     (loop $again (call $tick) (br $again))))"#;
 
-fn send(signal: &str, child: &Child) {
+pub fn send(signal: &str, child: &Child) {
     let sent = Command::new("kill").args([signal, &child.id().to_string()]).status().expect("kill exists");
     assert!(sent.success());
 }

@@ -5,6 +5,7 @@
 
 mod annotate;
 mod bad_input;
+mod collect;
 mod command_line;
 mod explain;
 mod export;

@@ -30,7 +30,12 @@ fn the_output_is_the_same_in_every_mode() {
     let args = [program("json"), "20".to_owned(), "2".to_owned()];
     let expected =
         std::fs::read_to_string(program("json").replace("json.wasm", "expected/json.txt")).unwrap();
-    for options in [&["--profile", "exact"][..], &["--profile", "off"], &["--collect", "blocks"]] {
+    for options in [
+        &["--profile", "exact"][..],
+        &["--profile", "off"],
+        &["--collect", "blocks"],
+        &["--collect", "events=fuel"],
+    ] {
         let all: Vec<&str> =
             ["run"].into_iter().chain(options.iter().copied()).chain(args.iter().map(|a| &**a)).collect();
         assert_eq!(wprof(&all).succeeded(), expected);

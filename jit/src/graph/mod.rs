@@ -7,6 +7,7 @@
 mod dump;
 
 use smallvec::SmallVec;
+use wprof_profiler::EdgeId;
 
 use crate::cfg::{Cfg, Target};
 use crate::plan::Plan;
@@ -125,14 +126,24 @@ impl BlockGraph {
                     wire.probes.push(Probe::Count(counter));
                 }
             }
-            Plan::Chords(plan) => {
-                let mut wires: Vec<&mut Wire> = graph.nodes.iter_mut().flat_map(|n| &mut n.wires).collect();
-                for (edge, counter) in plan.counted.iter().zip(first..) {
-                    wires[edge.index()].probes.push(Probe::Count(counter));
+            Plan::Chords(plan) => graph.count_edges(&plan.counted, first),
+            Plan::Vertex(plan) => graph.count_edges(&plan.counted, first),
+            Plan::BlockCounters(plan) => {
+                for (block, counter) in plan.counted.iter().zip(first..) {
+                    // EXIT stands for the calls, and so for the entry, which nothing else leads to.
+                    let node = if block.index() < graph.nodes.len() { block.index() } else { 0 };
+                    graph.nodes[node].probes.push(Probe::Count(counter));
                 }
             }
         }
         graph
+    }
+
+    fn count_edges(&mut self, counted: &[EdgeId], first: u32) {
+        let mut wires: Vec<&mut Wire> = self.nodes.iter_mut().flat_map(|n| &mut n.wires).collect();
+        for (edge, counter) in counted.iter().zip(first..) {
+            wires[edge.index()].probes.push(Probe::Count(counter));
+        }
     }
 
     /// Adds checks of the budget of events of `kind` at the function's entry, at every loop header, and after the calls

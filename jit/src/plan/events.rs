@@ -4,10 +4,10 @@
 //! [`EventPlan`]s of the function's [`SplitCfg`].
 
 use wasmparser::BinaryReaderError;
-use wprof_profiler::{BlockId, EdgeId, EdgeWeights, EventPlan, EventTree, longest_acyclic};
+use wprof_profiler::{BlockId, EdgeCounts, EdgeId, EdgeWeights, EventPlan, EventTree, longest_acyclic};
 
 use super::split::{Place, SplitCfg};
-use super::{Collection, Counting};
+use super::{Collection, Counting, edge_weights};
 use crate::cfg::{Cfg, Operators, is_structure};
 use crate::events::EventModel;
 use crate::graph::{BlockGraph, Probe};
@@ -29,7 +29,7 @@ pub struct FunctionEvents {
 }
 
 impl FunctionEvents {
-    /// Plans the kinds of events of `collection`.
+    /// Plans the kinds of events of `collection`, with measured weights if there are any.
     ///
     /// # Errors
     /// If the bytes are not those that were validated.
@@ -37,6 +37,7 @@ impl FunctionEvents {
         info: &ModuleInfo,
         cfg: &Cfg,
         collection: &Collection,
+        measured: Option<&EdgeCounts>,
     ) -> Result<FunctionEvents, BinaryReaderError> {
         let split = SplitCfg::new(info, cfg)?;
         let is_stepping = collection.counting == Counting::PerInstruction;
@@ -51,7 +52,9 @@ impl FunctionEvents {
             Counting::PerBlock => events.iter().map(|e| EventPlan::per_block(&split.shape, e)).collect(),
             Counting::PerInstruction => events.iter().map(|e| EventPlan::per_edge(&split.shape, e)).collect(),
             Counting::Chords => {
-                let tree = tree(cfg, &split, collection.metered.is_some());
+                let measured = measured.map(|counts| split.counts(counts));
+                let weights = edge_weights(&split.shape, measured.as_ref());
+                let tree = tree(cfg, &split, &weights, collection.metered.is_some());
                 events.iter().map(|e| tree.plan(e)).collect()
             }
         };
@@ -152,10 +155,9 @@ impl FunctionEvents {
 }
 
 /// The tree of a function's plans. Metered, the counters are exact at calls and wherever the budget is checked.
-fn tree(cfg: &Cfg, split: &SplitCfg, is_metered: bool) -> EventTree {
-    let weights = EdgeWeights::estimate(&split.shape);
+fn tree(cfg: &Cfg, split: &SplitCfg, weights: &EdgeWeights, is_metered: bool) -> EventTree {
     if !is_metered {
-        return EventTree::new(&split.shape, &weights, &[]);
+        return EventTree::new(&split.shape, weights, &[]);
     }
     let parts = (0..).zip(&split.parts);
     let behind_calls: Vec<BlockId> =
@@ -163,7 +165,7 @@ fn tree(cfg: &Cfg, split: &SplitCfg, is_metered: bool) -> EventTree {
     let checked = (0..).zip(&cfg.blocks).filter(|(index, block)| *index == 0 || block.is_loop_header);
     let checked: Vec<BlockId> =
         checked.map(|(index, _): (usize, _)| BlockId(split.first_part[index])).collect();
-    EventTree::with_exact(&split.shape, &weights, &behind_calls, &checked)
+    EventTree::with_exact(&split.shape, weights, &behind_calls, &checked)
 }
 
 /// By kind, by edge, the closing edge last.

@@ -8,7 +8,7 @@ mod split;
 
 use std::sync::Arc;
 
-use wprof_profiler::{EdgePlan, EdgeWeights};
+use wprof_profiler::{BlockPlan, BlockWeights, EdgeCounts, EdgePlan, EdgeWeights, Profile, VertexPlan};
 
 pub use events::FunctionEvents;
 pub use split::{Part, Place, Position, SplitCfg};
@@ -30,12 +30,22 @@ pub struct Collection {
     pub counting: Counting,
     /// The kind, an index into `events`, of which there is a budget: it is checked at entries and loop headers.
     pub metered: Option<u32>,
+    /// A profile of the module, by whose counts counters and increments are placed; without it, or in functions that it
+    /// does not know, by the static estimate.
+    pub weights: Option<Arc<Profile>>,
 }
 
 impl Collection {
     /// Whether nothing is collected.
     pub fn is_off(&self) -> bool {
         self.counters == Instrumentation::Off && self.events.is_empty()
+    }
+
+    /// The measured counts of function `func`, if there are any and they are of this graph.
+    pub fn measured(&self, func: u32, shape: &wprof_profiler::Cfg) -> Option<EdgeCounts> {
+        let function = self.weights.as_ref()?.function(func)?;
+        let fits = function.fingerprint == shape.fingerprint() && function.edges.len() == shape.edge_count();
+        function.edge_counts().filter(|_| fits)
     }
 }
 
@@ -60,6 +70,10 @@ pub enum Instrumentation {
     Off,
     /// Edges, by counters on the chords of a maximum spanning tree (Ball & Larus 1994, section 3.2).
     Chords,
+    /// Blocks, by counters on as few edges as tell their counts (Ball & Larus 1994, section 3.3).
+    Vertex,
+    /// Blocks, by counters in as few blocks as tell the counts of all (Knuth & Stevenson 1973), for comparison.
+    BlockCounters,
     /// Blocks, each by its own counter: the simple way, for comparison.
     Blocks,
     /// Edges, each by its own counter: the simplest way, the oracle of [`Instrumentation::Chords`].
@@ -73,6 +87,10 @@ pub enum Plan {
     Off,
     /// Counter k of the function counts chord k of the plan.
     Chords(EdgePlan),
+    /// Counter k of the function counts edge k of the plan; only the counts of blocks follow.
+    Vertex(VertexPlan),
+    /// Counter k of the function counts block k of the plan, where EXIT stands for the calls.
+    BlockCounters(BlockPlan),
     /// Counter k of the function counts block k of the CFG.
     Blocks,
     /// Counter k of the function counts edge k of the CFG.
@@ -85,6 +103,8 @@ impl Plan {
         match self {
             Plan::Off => 0,
             Plan::Chords(plan) => plan.counted.len() as u32,
+            Plan::Vertex(plan) => plan.counted.len() as u32,
+            Plan::BlockCounters(plan) => plan.counted.len() as u32,
             Plan::Blocks => cfg.blocks.len() as u32,
             Plan::Edges => cfg.blocks.iter().map(|b| b.edges.len() as u32).sum(),
         }
@@ -116,10 +136,14 @@ impl FunctionPlan {
         first_counter: u32,
     ) -> Result<FunctionPlan, CompileError> {
         let cfg = Arc::new(crate::cfg::build(info, func)?);
-        let plan = plan(&cfg, collection.counters);
+        let measured = match &collection.weights {
+            Some(_) => collection.measured(func, &cfg.shape()),
+            None => None,
+        };
+        let plan = plan(&cfg, collection.counters, measured.as_ref());
         let events = match collection.events.is_empty() {
             true => None,
-            false => Some(FunctionEvents::new(info, &cfg, collection)?),
+            false => Some(FunctionEvents::new(info, &cfg, collection, measured.as_ref())?),
         };
         Ok(FunctionPlan { cfg, plan, first_counter, events })
     }
@@ -144,15 +168,33 @@ impl FunctionPlan {
     }
 }
 
-/// The plan of a function's counters under `instrumentation`, with static weights.
-pub fn plan(cfg: &Cfg, instrumentation: Instrumentation) -> Plan {
+/// The plan of a function's counters under `instrumentation`, with measured weights if there are any.
+pub fn plan(cfg: &Cfg, instrumentation: Instrumentation, measured: Option<&EdgeCounts>) -> Plan {
     match instrumentation {
-        Instrumentation::Off => Plan::Off,
-        Instrumentation::Blocks => Plan::Blocks,
-        Instrumentation::Edges => Plan::Edges,
-        Instrumentation::Chords => {
-            let shape = cfg.shape();
-            Plan::Chords(EdgePlan::new(&shape, &EdgeWeights::estimate(&shape)))
-        }
+        Instrumentation::Off => return Plan::Off,
+        Instrumentation::Blocks => return Plan::Blocks,
+        Instrumentation::Edges => return Plan::Edges,
+        _ => {}
+    }
+    let shape = cfg.shape();
+    if instrumentation == Instrumentation::BlockCounters {
+        let weights = match measured {
+            Some(counts) => BlockWeights::measured(&shape, counts),
+            None => BlockWeights::estimate(&shape),
+        };
+        return Plan::BlockCounters(BlockPlan::cheapest(&shape, &weights));
+    }
+    let weights = edge_weights(&shape, measured);
+    match instrumentation {
+        Instrumentation::Vertex => Plan::Vertex(VertexPlan::unmarked(&shape, &weights)),
+        _ => Plan::Chords(EdgePlan::new(&shape, &weights)),
+    }
+}
+
+/// The weights by which counters are placed.
+pub fn edge_weights(shape: &wprof_profiler::Cfg, measured: Option<&EdgeCounts>) -> EdgeWeights {
+    match measured {
+        Some(counts) => EdgeWeights::measured(shape, counts),
+        None => EdgeWeights::estimate(shape),
     }
 }

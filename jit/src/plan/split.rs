@@ -5,7 +5,7 @@
 //! the call can trap, and before the callee runs.
 
 use wasmparser::{BinaryReaderError, Operator};
-use wprof_profiler as profiler;
+use wprof_profiler::{self as profiler, EdgeCounts};
 
 use crate::cfg::{Cfg, Operators, Target};
 use crate::module::ModuleInfo;
@@ -85,6 +85,20 @@ impl SplitCfg {
     /// The calls: block and byte offset of each.
     pub fn calls(&self) -> impl Iterator<Item = (u32, u32)> {
         self.parts.iter().filter_map(|part| Some((part.block, part.call?)))
+    }
+
+    /// The counts of this graph that those of the CFG's give: each part, and each call, ran as often as its block. Where
+    /// frames ended in the middle of a block that is too often, which does not matter to weights.
+    pub fn counts(&self, counts: &EdgeCounts) -> EdgeCounts {
+        let of_block = |block: u32| counts.blocks.get(block as usize).copied().unwrap_or(0);
+        let mut edges = counts.edges.iter().copied();
+        let edges = self.places.iter().map(|place| match place {
+            Place::Edge { .. } => edges.next().unwrap_or(0),
+            Place::Call { block, .. } => of_block(*block),
+        });
+        let edges = edges.collect();
+        let blocks = self.parts.iter().map(|part| of_block(part.block)).collect();
+        EdgeCounts { edges, blocks, entries: counts.entries }
     }
 
     /// Where a frame is that stopped at the instruction at byte `offset` of `block`: its part, and the byte from which on

@@ -108,14 +108,21 @@ impl<'a> Reader<'a> {
 
     /// Unpacks the only section of this name.
     pub(super) fn take<T: DeserializeOwned>(&mut self, tag: Tag) -> Result<T, FileError> {
-        let found = self.sections.iter().position(|section| section.tag == tag);
-        let section = self.sections.remove(found.ok_or_else(|| FileError::MissingSection(tag.name()))?);
+        self.take_if_there(tag)?.ok_or_else(|| FileError::MissingSection(tag.name()))
+    }
+
+    /// The same for a section that not every file has.
+    pub(super) fn take_if_there<T: DeserializeOwned>(&mut self, tag: Tag) -> Result<Option<T>, FileError> {
+        let Some(found) = self.sections.iter().position(|section| section.tag == tag) else {
+            return Ok(None);
+        };
+        let section = self.sections.remove(found);
         if self.sections.iter().any(|other| other.tag == tag) {
             return Err(damaged(tag));
         }
         let raw = section.unpack()?;
         match postcard::take_from_bytes(&raw) {
-            Ok((value, [])) => Ok(value),
+            Ok((value, [])) => Ok(Some(value)),
             _ => Err(damaged(tag)),
         }
     }

@@ -26,6 +26,40 @@ fn an_unknown_section_of_a_newer_minor_version_is_skipped() {
 }
 
 #[test]
+fn a_file_of_version_1_0_has_no_events() {
+    assert_eq!(Profile::from_bytes(&file(0, host)).unwrap().events, []);
+}
+
+/// A reader of version 1.0 skips the section, and would take the missing counts of edges for zeros.
+#[test]
+fn functions_without_counts_of_edges_are_stored_apart() {
+    let cfg = crate::Cfg::from_pairs(1, &[(0, 1)]).unwrap();
+    let function = FunctionProfile {
+        index: 3,
+        name: None,
+        code: crate::CodeRange::default(),
+        fingerprint: cfg.fingerprint(),
+        kind: crate::FigureKind::Exact,
+        blocks: vec![crate::BlockProfile { code: crate::CodeRange::default(), ops: 1 }],
+        edges: vec![crate::EdgeProfile {
+            from: crate::BlockId(0),
+            to: crate::BlockId(1),
+            kind: crate::EdgeKind::Return,
+            count: 0,
+        }],
+        exits: Vec::new(),
+        cost: crate::CounterCost::default(),
+        only_blocks: Some(BlockCounts { blocks: vec![8], entries: 8 }),
+    };
+    let profile = Profile { functions: vec![function], ..Profile::default() };
+    let bytes = profile.to_bytes().unwrap();
+    let (_, sections) = split_header(&bytes).unwrap();
+    let seen: Vec<FunctionProfile> = Reader::new(&bytes, sections).unwrap().take(FUNC).unwrap();
+    assert_eq!(seen, []);
+    assert_eq!(Profile::from_bytes(&bytes).unwrap(), profile);
+}
+
+#[test]
 fn an_unknown_section_of_this_version_is_an_error() {
     let odd = file(MINOR, |writer| {
         host(writer);

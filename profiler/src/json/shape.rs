@@ -6,7 +6,7 @@
 use serde::{Serialize, Serializer};
 
 use crate::{
-    BlockId, BlockProfile, CodeStats, CounterCosts, EdgeKind, EdgeProfile, Ending, FigureKind,
+    BlockId, BlockProfile, CodeStats, CounterCosts, EdgeKind, EdgeProfile, Ending, EventTotal, FigureKind,
     FunctionProfile, HostCalls, LoopProfile, Profile, Run, UnfinishedExit,
 };
 
@@ -21,6 +21,7 @@ pub(super) struct Shape<'a> {
     ops: u64,
     cost: CounterCosts,
     host_calls: Vec<HostCallsShape<'a>>,
+    events: Vec<EventShape<'a>>,
     #[serde(serialize_with = "one_by_one")]
     functions: &'a [FunctionProfile],
 }
@@ -37,6 +38,7 @@ impl<'a> Shape<'a> {
             ops: profile.ops(),
             cost: profile.counter_costs(),
             host_calls: profile.host_calls.iter().map(HostCallsShape::new).collect(),
+            events: profile.events.iter().map(EventShape::new).collect(),
             functions: &profile.functions,
         }
     }
@@ -121,6 +123,20 @@ impl<'a> HostCallsShape<'a> {
 }
 
 #[derive(Serialize)]
+struct EventShape<'a> {
+    name: &'a str,
+    count: u64,
+    kind: KindShape,
+}
+
+impl<'a> EventShape<'a> {
+    fn new(total: &'a EventTotal) -> Self {
+        let EventTotal { name, count, kind } = total;
+        Self { name, count: *count, kind: KindShape::new(*kind) }
+    }
+}
+
+#[derive(Serialize)]
 struct FunctionShape<'a> {
     index: u32,
     name: Option<&'a str>,
@@ -153,9 +169,7 @@ impl<'a> FunctionShape<'a> {
             ops: function.ops(),
             cost: function.counter_costs(),
             blocks: blocks.map(|(block, (count, ops))| BlockShape::new(block, count, ops)).collect(),
-            edges: edges
-                .map(|(edge, probability)| EdgeShape::new(edge, function.exit(), probability))
-                .collect(),
+            edges: edges.map(|(edge, probability)| EdgeShape::new(function, edge, probability)).collect(),
             unfinished: &function.exits,
             loops: function.loops().into_iter().map(LoopShape::new).collect(),
         }
@@ -184,12 +198,12 @@ struct EdgeShape {
     kind: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     case: Option<u32>,
-    count: u64,
+    count: Option<u64>,
     probability: Option<f64>,
 }
 
 impl EdgeShape {
-    fn new(edge: &EdgeProfile, exit: BlockId, probability: Option<f64>) -> Self {
+    fn new(function: &FunctionProfile, edge: &EdgeProfile, probability: Option<f64>) -> Self {
         let (kind, case) = match edge.kind {
             EdgeKind::Jump => ("jump", None),
             EdgeKind::Taken => ("taken", None),
@@ -199,8 +213,9 @@ impl EdgeShape {
             EdgeKind::Return => ("return", None),
             EdgeKind::TailCall => ("tail-call", None),
         };
-        let to = (edge.to != exit).then_some(edge.to);
-        Self { from: edge.from, to, kind, case, count: edge.count, probability }
+        let to = (edge.to != function.exit()).then_some(edge.to);
+        let count = function.has_edge_counts().then_some(edge.count);
+        Self { from: edge.from, to, kind, case, count, probability }
     }
 }
 
@@ -209,7 +224,7 @@ struct LoopShape {
     header: BlockId,
     depth: u32,
     blocks: Vec<BlockId>,
-    entries: u64,
+    entries: Option<u64>,
     iterations: u64,
     average_trips: Option<f64>,
     ops: u64,

@@ -2,14 +2,17 @@
 //!
 //! Input: its blocks, its edges with counts, and the frames that ended in mid-block. Output: calls, block
 //! counts, executed instructions, branch probabilities.
-//! Invariant: what can be derived is not stored. Everything here is total: on counts that contradict each
+//! Invariant: what can be derived is not stored. Where only blocks were counted, the counts of edges are not
+//! known; nothing is made up for them. Everything here is total: on counts that contradict each
 //! other the derived figures saturate instead of panicking.
 //! Source: algorithms.md, section 1. Oracle: `tests/it/profile.rs`.
 
 use serde::{Deserialize, Serialize};
 
 use super::FigureKind;
-use crate::{BlockId, Cfg, CfgError, CounterCost, CounterCosts, EdgeCounts, EdgeId, PlacementCosts};
+use crate::{
+    BlockCounts, BlockId, Cfg, CfgError, CounterCost, CounterCosts, EdgeCounts, EdgeId, PlacementCosts,
+};
 
 /// One function that ran.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,9 +35,12 @@ pub struct FunctionProfile {
     pub exits: Vec<UnfinishedExit>,
     /// Counters placed in it, and how often they were incremented.
     pub cost: CounterCost,
+    /// The counts, if only blocks were counted: those of `edges` are then 0 and say nothing. Stored apart.
+    #[serde(skip)]
+    pub only_blocks: Option<BlockCounts>,
 }
 
-/// One basic block. Its count follows from the edges.
+/// One basic block. Its count follows from the edges, if they were counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlockProfile {
     /// Where its code is.
@@ -122,14 +128,25 @@ impl FunctionProfile {
         BlockId::new(self.blocks.len())
     }
 
+    /// Whether the counts of its edges are known.
+    pub fn has_edge_counts(&self) -> bool {
+        self.only_blocks.is_none()
+    }
+
     /// How often it was called: every call returned or ended in the middle of a block. Saturates.
     pub fn calls(&self) -> u64 {
+        if let Some(counts) = &self.only_blocks {
+            return counts.entries;
+        }
         let returned = self.edges.iter().filter(|edge| edge.to == self.exit()).map(|edge| edge.count);
         returned.chain(self.exits.iter().map(|exit| exit.count)).fold(0, u64::saturating_add)
     }
 
     /// How often each block began: what left it, and what ended in it. Saturates.
     pub fn block_counts(&self) -> Vec<u64> {
+        if let Some(counts) = &self.only_blocks {
+            return counts.blocks.clone();
+        }
         let mut counts = vec![0_u64; self.blocks.len()];
         let left = self.edges.iter().map(|edge| (edge.from, edge.count));
         for (block, count) in left.chain(self.exits.iter().map(|exit| (exit.block, exit.count))) {
@@ -140,10 +157,11 @@ impl FunctionProfile {
         counts
     }
 
-    /// The counts of the graph's edges and blocks, and of the calls. Saturates.
-    pub fn edge_counts(&self) -> EdgeCounts {
+    /// The counts of the graph's edges and blocks, and of the calls, if edges were counted. Saturates.
+    pub fn edge_counts(&self) -> Option<EdgeCounts> {
         let edges = self.edges.iter().map(|edge| edge.count).collect();
-        EdgeCounts { edges, blocks: self.block_counts(), entries: self.calls() }
+        let counts = || EdgeCounts { edges, blocks: self.block_counts(), entries: self.calls() };
+        self.has_edge_counts().then(counts)
     }
 
     /// How many instructions each block executed: all of them each time it began, less those that
@@ -170,7 +188,7 @@ impl FunctionProfile {
     }
 
     /// For each edge the share of the times control left its block that it went this way; none if it never
-    /// left the block. Frames that ended in the block do not count.
+    /// left the block, or edges were not counted. Frames that ended in the block do not count.
     pub fn branch_probabilities(&self) -> Vec<Option<f64>> {
         let mut left = vec![0.0; self.blocks.len()];
         for edge in &self.edges {
@@ -196,16 +214,31 @@ impl FunctionProfile {
         CounterCosts {
             chords: self.cost,
             per_block: CounterCost::of(self.block_counts().into_iter()),
-            per_edge: CounterCost::of(self.edges.iter().map(|edge| edge.count)),
+            per_edge: CounterCost { counters: self.edges.len() as u64, increments: self.departures() },
         }
     }
 
-    /// What each placement of counters would have cost in this function.
+    /// How often control left a block by one of its edges: each time it began, unless its frame ended there. Saturates.
+    fn departures(&self) -> u64 {
+        let sum = |counts: &mut dyn Iterator<Item = u64>| counts.fold(0, u64::saturating_add);
+        match &self.only_blocks {
+            None => sum(&mut self.edges.iter().map(|edge| edge.count)),
+            Some(counts) => {
+                let ended = sum(&mut self.exits.iter().map(|exit| exit.count));
+                sum(&mut counts.blocks.iter().copied()).saturating_sub(ended)
+            }
+        }
+    }
+
+    /// What each placement of counters would have cost in this function; nothing if edges were not counted.
     ///
     /// # Errors
     /// If blocks and edges are no graph.
     pub fn placement_costs(&self) -> Result<PlacementCosts, CfgError> {
-        Ok(PlacementCosts::new(&self.cfg()?, &self.edge_counts()))
+        let cfg = self.cfg()?;
+        Ok(self
+            .edge_counts()
+            .map_or_else(PlacementCosts::default, |counts| PlacementCosts::new(&cfg, &counts)))
     }
 
     /// Sorts the exits and adds up those at one place.

@@ -18,8 +18,8 @@ pub struct LoopProfile {
     pub depth: u32,
     /// Its blocks, those of inner loops included.
     pub blocks: Vec<BlockId>,
-    /// How often control came to the header from outside.
-    pub entries: u64,
+    /// How often control came to the header from outside; none if edges were not counted.
+    pub entries: Option<u64>,
     /// How often the header began.
     pub iterations: u64,
     /// Instructions executed in its blocks, called functions not included; saturates.
@@ -27,9 +27,10 @@ pub struct LoopProfile {
 }
 
 impl LoopProfile {
-    /// Rounds per entry; none if the loop never ran.
+    /// Rounds per entry; none if the loop never ran, or its entries are not known.
     pub fn average_trips(&self) -> Option<f64> {
-        (self.entries > 0).then(|| self.iterations as f64 / self.entries as f64)
+        let entries = self.entries.filter(|&entries| entries > 0)?;
+        Some(self.iterations as f64 / entries as f64)
     }
 }
 
@@ -74,7 +75,7 @@ impl FunctionProfile {
                 header,
                 depth,
                 blocks,
-                entries: iterations.saturating_sub(back),
+                entries: self.has_edge_counts().then(|| iterations.saturating_sub(back)),
                 iterations,
                 ops,
             }

@@ -2,10 +2,12 @@
 //!
 //! Input: two valid profiles. Output: one that describes the runs of both.
 //! Invariant: commutative and associative; sums saturate at 2^64 - 1 (which keeps both laws, and which
-//! [`Profile::verify`] then excuses from the flow law); on an error the receiver is unchanged.
+//! [`Profile::verify`] then excuses from the flow law); the sum of edge counts and block counts is one of block
+//! counts; on an error the receiver is unchanged.
 //! Oracle: the laws, and the profile of the concatenated logs, in `tests/it/merge.rs`.
 
-use super::{CodeStats, FunctionProfile, Profile};
+use super::{CodeStats, FunctionProfile, Profile, event_total};
+use crate::BlockCounts;
 
 /// Why two profiles have no sum.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -31,7 +33,7 @@ fn hex4(hash: &[u8; 32]) -> String {
 }
 
 impl Profile {
-    /// Adds another profile of the same module.
+    /// Adds another profile of the same module. Of events only the kinds that both have counted are kept.
     ///
     /// # Errors
     /// If the other is of another module, or divides a function into other blocks.
@@ -43,6 +45,7 @@ impl Profile {
         self.program = first_name(&self.program, &other.program).to_owned();
         self.runs.extend_from_slice(&other.runs);
         self.host_calls.extend_from_slice(&other.host_calls);
+        self.events = event_total::merged(&self.events, &other.events);
         self.code = self.code.merged(other.code);
         self.normalize();
         Ok(())
@@ -77,6 +80,10 @@ impl FunctionProfile {
         for (edge, added) in sum.edges.iter_mut().zip(&other.edges) {
             edge.count = edge.count.saturating_add(added.count);
         }
+        if !self.has_edge_counts() || !other.has_edge_counts() {
+            sum.only_blocks = Some(self.counts_of_blocks().merged(&other.counts_of_blocks()));
+            sum.edges.iter_mut().for_each(|edge| edge.count = 0);
+        }
         sum.exits.extend_from_slice(&other.exits);
         sum.kind = self.kind.merged(other.kind);
         sum.cost.counters = self.cost.counters.max(other.cost.counters);
@@ -86,6 +93,10 @@ impl FunctionProfile {
         Ok(sum)
     }
 
+    fn counts_of_blocks(&self) -> BlockCounts {
+        BlockCounts { blocks: self.block_counts(), entries: self.calls() }
+    }
+
     /// Whether both describe the same blocks and edges.
     fn has_shape_of(&self, other: &Self) -> bool {
         let edge = |edge: &super::EdgeProfile| (edge.from, edge.to, edge.kind);
@@ -93,6 +104,14 @@ impl FunctionProfile {
             && self.code == other.code
             && self.blocks == other.blocks
             && self.edges.iter().map(edge).eq(other.edges.iter().map(edge))
+    }
+}
+
+impl BlockCounts {
+    fn merged(&self, other: &Self) -> Self {
+        let both = self.blocks.iter().zip(&other.blocks);
+        let blocks = both.map(|(count, added)| count.saturating_add(*added)).collect();
+        Self { blocks, entries: self.entries.saturating_add(other.entries) }
     }
 }
 

@@ -5,7 +5,7 @@
 //! Oracle: broken profiles, in `tests/it/profile.rs`.
 
 use super::{FigureKind, FunctionProfile, Profile};
-use crate::{BlockId, CfgError};
+use crate::{BlockCounts, BlockId, CfgError};
 
 /// What is wrong with a profile.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -38,6 +38,12 @@ pub enum InvalidProfile {
         /// The block given.
         block: BlockId,
     },
+    /// The counts of blocks are not those of its blocks, or stand beside counts of edges.
+    #[error("function {index} has counts of other blocks, or of edges as well as of blocks")]
+    WrongCounts {
+        /// Index of the function.
+        index: u32,
+    },
     /// Not as much left a block as entered it.
     #[error("function {index} has counts that contradict each other at {block}")]
     Imbalance {
@@ -59,6 +65,7 @@ impl Profile {
         sorted("runs", self.runs.is_sorted())?;
         sorted("functions", self.functions.is_sorted_by(|a, b| a.index < b.index))?;
         sorted("host calls", self.host_calls.is_sorted_by(|a, b| a.key() < b.key()))?;
+        sorted("events", self.events.is_sorted_by(|a, b| a.name < b.name))?;
         for function in &self.functions {
             sorted("unfinished exits", function.is_normal())?;
             function.verify()?;
@@ -80,7 +87,29 @@ impl FunctionProfile {
                 return Err(InvalidProfile::BadExit { index, block: exit.block });
             }
         }
-        self.verify_flow()
+        match &self.only_blocks {
+            None => self.verify_flow(),
+            Some(counts) => self.verify_blocks(counts),
+        }
+    }
+
+    /// What is known of block counts without those of edges, unless they have saturated: each block began at least
+    /// as often as frames ended in it, and ENTRY as often as the function was called.
+    fn verify_blocks(&self, counts: &BlockCounts) -> Result<(), InvalidProfile> {
+        let index = self.index;
+        if counts.blocks.len() != self.blocks.len() || self.edges.iter().any(|edge| edge.count != 0) {
+            return Err(InvalidProfile::WrongCounts { index });
+        }
+        if self.kind != FigureKind::Exact || counts.blocks.contains(&u64::MAX) {
+            return Ok(());
+        }
+        let mut left: Vec<i128> = counts.blocks.iter().map(|&count| count.into()).collect();
+        let too_often = left[BlockId::ENTRY.index()] < counts.entries.into();
+        self.exits.iter().for_each(|exit| left[exit.block.index()] -= i128::from(exit.count));
+        match left.iter().position(|&left| left < 0).or(too_often.then_some(0)) {
+            Some(block) => Err(InvalidProfile::Imbalance { index, block: BlockId::new(block) }),
+            None => Ok(()),
+        }
     }
 
     /// The flow law, for exact counts that have not saturated.

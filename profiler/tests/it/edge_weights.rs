@@ -1,8 +1,9 @@
 //! The static weighting against its rules, restated slowly.
 
 use wprof_profiler::{
-    BlockId, BlockProfile, Cfg, CodeRange, CounterCost, DepthFirst, EdgeCounts, EdgeId, EdgeKind,
-    EdgeProfile, EdgeWeights, FigureKind, FunctionProfile, Loops, PlacementCosts, Profile, UnfinishedExit,
+    BlockCounts, BlockId, BlockProfile, Cfg, CodeRange, CounterCost, DepthFirst, EdgeCounts, EdgeId,
+    EdgeKind, EdgeProfile, EdgeWeights, FigureKind, FunctionProfile, Loops, PlacementCosts, Profile,
+    UnfinishedExit,
 };
 
 use crate::random_cfg::{for_random_cfgs, for_structured_cfgs};
@@ -139,13 +140,18 @@ fn a_profile_gives_the_weights_of_its_counts_to_its_own_graph_only() {
         edges: cfg.edges().zip([5, 1, 3]).map(|(e, count)| edge(e, count)).collect(),
         exits: vec![exit],
         cost: CounterCost::default(),
+        only_blocks: None,
     };
     let counts = EdgeCounts { edges: vec![5, 1, 3], blocks: vec![6, 5], entries: 6 };
-    assert_eq!(profile.edge_counts(), counts);
+    assert_eq!(profile.edge_counts().as_ref(), Some(&counts));
     assert_eq!(EdgeWeights::of_profile(&cfg, &profile), Some(EdgeWeights::measured(&cfg, &counts)));
     assert_eq!(profile.placement_costs(), Ok(PlacementCosts::new(&cfg, &counts)));
     let other = Cfg::from_pairs(2, &[(0, 1), (0, 1), (1, 2)]).unwrap();
     assert_eq!(EdgeWeights::of_profile(&other, &profile), None);
+    let blocks = BlockCounts { blocks: vec![6, 5], entries: 6 };
+    let unknown = FunctionProfile { only_blocks: Some(blocks), ..profile.clone() };
+    assert_eq!(EdgeWeights::of_profile(&cfg, &unknown), None);
+    assert_eq!(unknown.placement_costs(), Ok(PlacementCosts::default()));
     let lying = FunctionProfile { edges: vec![], ..profile.clone() };
     assert_eq!(EdgeWeights::of_profile(&cfg, &lying), None);
     let program = Profile { functions: vec![profile.clone(), profile], ..Profile::default() };

@@ -4,7 +4,7 @@ use std::fs;
 
 use wprof_profiler::{FileError, Profile};
 
-use crate::profile::{example, example_with_trap, profile_of};
+use crate::profile::{example, example_with_trap, profile_of, without_edges};
 use crate::rng::Rng;
 use crate::walk::{random_program, run};
 
@@ -16,12 +16,25 @@ fn what_was_written_is_read_back() {
         let profile = profile_of(&program, &run(&program, &mut rng, 300));
         let bytes = profile.to_bytes().unwrap();
         assert_eq!(Profile::from_bytes(&bytes).unwrap(), profile);
+        let blocks = without_edges(&profile);
+        assert_eq!(Profile::from_bytes(&blocks.to_bytes().unwrap()).unwrap(), blocks);
         assert_eq!(profile.to_bytes().unwrap(), bytes, "the same profile gives the same bytes");
         Ok(())
     })
     .budget_ms(1000);
     let empty = Profile::default();
     assert_eq!(Profile::from_bytes(&empty.to_bytes().unwrap()).unwrap(), empty);
+}
+
+/// Files of version 1.0 have no section for them.
+#[test]
+fn a_profile_without_events_has_no_section_of_them() {
+    let has_section = |profile: &Profile| profile.to_bytes().unwrap().windows(4).any(|tag| tag == b"EVNT");
+    let mut profile = example();
+    assert!(has_section(&profile));
+    profile.events.clear();
+    assert!(!has_section(&profile));
+    assert_eq!(Profile::from_bytes(&profile.to_bytes().unwrap()).unwrap(), profile);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use wprof_profiler::{FigureKind, MergeError, Profile, Rate};
 
-use crate::profile::{example, example_with_trap, host_calls, profile_of};
+use crate::profile::{events, example, example_with_trap, host_calls, profile_of, without_edges};
 use crate::rng::Rng;
 use crate::walk::{Function, Run, random_program, run};
 
@@ -28,11 +28,13 @@ fn random_profiles(rng: &mut Rng, program: &[Function], profiles: usize) -> Vec<
             FigureKind::Sampled { rate: Rate { counted: 1, of: 9 } },
         ];
         profile.functions.iter_mut().for_each(|function| function.kind = kinds[rng.below(3)]);
+        profile.events = ["cycles", "fuel", "loads"].map(|name| events(name, rng.next())).to_vec();
+        profile.events.retain(|_| !rng.once_in(3));
         if rng.once_in(4) {
             profile.functions.iter_mut().for_each(|function| function.name = None);
         }
         profile.normalize();
-        profile
+        if rng.once_in(3) { without_edges(&profile) } else { profile }
     };
     (0..profiles).map(one).collect()
 }
@@ -60,6 +62,7 @@ fn the_sum_of_two_profiles_is_the_profile_of_both_logs() {
         let whole = profile_of(&program, &concatenated(first, second));
         assert_eq!(merged.functions, whole.functions);
         assert_eq!(merged.runs.len(), 2);
+        assert_eq!(merged.events, [events("fuel", 14), whole.events[1].clone()]);
         assert_eq!(merged.host_calls.iter().map(|calls| calls.count).collect::<Vec<_>>(), [10, 4]);
         Ok(())
     })
@@ -73,6 +76,22 @@ fn concatenated(mut first: Run, second: Run) -> Run {
         sums.iter_mut().zip(added).for_each(|(sum, added)| *sum += added);
     }
     first
+}
+
+#[test]
+fn with_counts_of_blocks_only_blocks_are_summed() {
+    let (edges, blocks) = (example(), without_edges(&example_with_trap()));
+    assert_eq!(sum(&edges, &blocks), without_edges(&sum(&edges, &example_with_trap())));
+}
+
+#[test]
+fn events_that_one_run_did_not_count_have_no_total() {
+    let (mut more, mut less) = (example(), example());
+    more.events.push(events("stores", 1));
+    less.events = vec![events("loads", u64::MAX)];
+    assert_eq!(sum(&more, &less).events, [events("loads", u64::MAX)]);
+    less.events[0].kind = FigureKind::Derived;
+    assert_eq!(sum(&less, &more).events[0].kind, FigureKind::Derived);
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! Derived figures of a profile against the log, and what is no valid profile.
 
 use wprof_profiler::{
-    BlockId, BlockProfile, CodeRange, CodeStats, CounterCost, EdgeKind, EdgeProfile, Ending, FigureKind,
-    FunctionProfile, HostCalls, InvalidProfile, Profile, Rate, Run, UnfinishedExit, propagate,
+    BlockCounts, BlockId, BlockProfile, CodeRange, CodeStats, CounterCost, EdgeKind, EdgeProfile, Ending,
+    EventTotal, FigureKind, FunctionProfile, HostCalls, InvalidProfile, Profile, Rate, Run, UnfinishedExit,
+    propagate,
 };
 
 use crate::edge_weights::figure_one;
@@ -20,6 +21,7 @@ pub fn profile_of(program: &[Function], run: &walk::Run) -> Profile {
         code: CodeStats { functions: 9, compiled: program.len() as u64, counters: 5 },
         functions: functions.filter(|function| function.calls() > 0).collect(),
         host_calls: vec![host_calls("fd_write", 2), host_calls("clock", 1), host_calls("clock", 4)],
+        events: vec![events("loads", run.log.len() as u64), events("fuel", 7)],
     };
     profile.normalize();
     profile.verify().unwrap();
@@ -40,6 +42,10 @@ fn some_run() -> Run {
 
 pub fn host_calls(name: &str, count: u64) -> HostCalls {
     HostCalls { module: "wasi".to_owned(), name: name.to_owned(), count, kind: FigureKind::Exact }
+}
+
+pub fn events(name: &str, count: u64) -> EventTotal {
+    EventTotal { name: name.to_owned(), count, kind: FigureKind::Exact }
 }
 
 fn function_profile(function: &Function, index: usize, run: &walk::Run) -> FunctionProfile {
@@ -78,6 +84,7 @@ fn function_profile(function: &Function, index: usize, run: &walk::Run) -> Funct
         edges: function.cfg.edges().map(edge).collect(),
         exits: unfinished.map(exit).collect(),
         cost: CounterCost { counters: counters.len() as u64, increments: counters.iter().sum() },
+        only_blocks: None,
     }
 }
 
@@ -115,6 +122,36 @@ fn calls_blocks_and_instructions_are_those_of_the_log() {
     });
 }
 
+/// The profile as it would be if only blocks had been counted.
+pub fn without_edges(profile: &Profile) -> Profile {
+    let mut profile = profile.clone();
+    for function in &mut profile.functions {
+        let (blocks, entries) = (function.block_counts(), function.calls());
+        function.only_blocks = Some(BlockCounts { blocks, entries });
+        function.edges.iter_mut().for_each(|edge| edge.count = 0);
+    }
+    profile.verify().unwrap();
+    profile
+}
+
+#[test]
+fn counts_of_blocks_give_all_but_the_ways_taken() {
+    for_random_runs(|_, _, profile| {
+        let blocks = without_edges(profile);
+        assert_eq!((blocks.ops(), blocks.calls()), (profile.ops(), profile.calls()));
+        assert_eq!(blocks.hottest_blocks(99), profile.hottest_blocks(99));
+        assert_eq!(blocks.counter_costs(), profile.counter_costs());
+        for (found, truth) in blocks.functions.iter().zip(&profile.functions) {
+            assert_eq!(found.edge_counts(), None);
+            assert!(found.branch_probabilities().iter().all(Option::is_none));
+            for (found, truth) in found.loops().iter().zip(truth.loops()) {
+                assert_eq!((found.entries, found.average_trips()), (None, None));
+                assert_eq!((found.iterations, found.ops), (truth.iterations, truth.ops));
+            }
+        }
+    });
+}
+
 #[test]
 fn branch_probabilities_are_shares_of_the_block() {
     for_random_runs(|program, run, profile| {
@@ -148,7 +185,7 @@ fn loops_have_the_rounds_of_the_log() {
                 let inside = |block: BlockId| found.blocks.contains(&block);
                 let again = function.edges.iter().filter(|edge| edge.to == found.header && inside(edge.from));
                 let again: u64 = again.map(|edge| edge.count).sum();
-                assert_eq!(found.entries + again, found.iterations);
+                assert_eq!(found.entries, Some(found.iterations - again));
             }
         }
     });
@@ -201,6 +238,7 @@ pub fn example() -> Profile {
         edges: cfg.edges().map(edge).collect(),
         exits: Vec::new(),
         cost: CounterCost { counters: 4, increments: 4 },
+        only_blocks: None,
     };
     Profile {
         program: "figure-one.wasm".to_owned(),
@@ -209,6 +247,7 @@ pub fn example() -> Profile {
         code: CodeStats { functions: 3, compiled: 1, counters: 4 },
         functions: vec![function],
         host_calls: vec![host_calls("fd_write", 3)],
+        events: vec![events("fuel", 12), events("loads", 5)],
     }
 }
 
@@ -230,7 +269,7 @@ fn figures_of_the_example() {
     assert_eq!(function.block_counts(), [4, 4, 2, 1, 3, 2]);
     assert_eq!(function.block_ops(), [16, 13, 8, 4, 12, 8]);
     let [found] = &function.loops()[..] else { panic!("one loop") };
-    assert_eq!((found.header, found.entries, found.iterations), (BlockId(0), 2, 4));
+    assert_eq!((found.header, found.entries, found.iterations), (BlockId(0), Some(2), 4));
     assert_eq!(found.average_trips(), Some(2.0));
     assert_eq!(profile.function(1), None);
 }
@@ -275,9 +314,27 @@ fn what_contradicts_itself_is_found() {
         broken(|p| p.host_calls.push(host_calls("a", 1))),
         InvalidProfile::Unsorted { list: "host calls" }
     );
+    assert_eq!(broken(|p| p.events.push(events("loads", 1))), InvalidProfile::Unsorted { list: "events" });
     assert_eq!(broken(|p| p.runs.push(Run::default())), InvalidProfile::Unsorted { list: "runs" });
     let doubled = |p: &mut Profile| p.functions[0].exits.extend_from_within(..);
     assert_eq!(broken(doubled), InvalidProfile::Unsorted { list: "unfinished exits" });
+}
+
+#[test]
+fn counts_of_blocks_that_contradict_themselves_are_found() {
+    let broken = |damage: fn(&mut FunctionProfile, &mut BlockCounts)| {
+        let mut profile = without_edges(&example_with_trap());
+        let mut counts = profile.functions[0].only_blocks.take().unwrap();
+        damage(&mut profile.functions[0], &mut counts);
+        profile.functions[0].only_blocks = Some(counts);
+        profile.verify().unwrap_err()
+    };
+    let index = 2;
+    let imbalance = |block| InvalidProfile::Imbalance { index, block: BlockId(block) };
+    assert_eq!(broken(|_, counts| counts.blocks.push(0)), InvalidProfile::WrongCounts { index });
+    assert_eq!(broken(|function, _| function.edges[2].count = 1), InvalidProfile::WrongCounts { index });
+    assert_eq!(broken(|function, _| function.exits[0].count = 5), imbalance(1));
+    assert_eq!(broken(|_, counts| counts.entries = 5), imbalance(0));
 }
 
 #[test]

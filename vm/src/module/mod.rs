@@ -48,9 +48,11 @@ impl Module {
     /// Loads a binary module or, with feature `wat`, one in the text format.
     ///
     /// # Errors
-    /// If it is malformed, invalid, or larger than the configuration allows.
+    /// If it is malformed, invalid, larger than the configuration allows, or another than the one that
+    /// [`Config::weights`](crate::Config::weights) are of.
     pub fn new(engine: &Engine, bytes: impl AsRef<[u8]>) -> Result<Module> {
         let info = parse(engine, bytes.as_ref())?;
+        check_weights(engine, &info)?;
         let layout = VmLayout::new(&info);
         let type_ids: Vec<u32> = info.types.iter().map(|ty| engine.types().entry(ty).id).collect();
         let cached = engine.code_cache().and_then(|cache| cache.load(&Sha256::digest(&info.bytes).into()));
@@ -260,6 +262,16 @@ fn check_limits(engine: &Engine, info: &ModuleInfo) -> Result<()> {
         }
     }
     Ok(())
+}
+
+fn check_weights(engine: &Engine, info: &ModuleInfo) -> Result<()> {
+    let Some(profile) = &engine.config().weights else { return Ok(()) };
+    if profile.module_hash == *Sha256::digest(&info.bytes) {
+        return Ok(());
+    }
+    let message =
+        "the weights are a profile of another module, or of another build of it: take one of this module";
+    Err(Error::new(ErrorKind::Module, message))
 }
 
 /// Text becomes binary. A binary module starts with a zero byte, which no text does.

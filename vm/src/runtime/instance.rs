@@ -26,6 +26,8 @@ pub struct InstanceData {
     pub dropped: Box<[AtomicU8]>,
     /// Frames of its functions that ended early, when profiling.
     pub unfinished: Unfinished,
+    /// Those of them that overflowed the stack before anything of the function was done.
+    pub overflowed: Unfinished,
 }
 
 impl InstanceData {

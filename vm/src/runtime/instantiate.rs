@@ -50,8 +50,8 @@ pub fn instantiate(store: &mut StoreOpaque, module: &Module, imports: Imports) -
     fill_func_refs(module, &vmctx);
     let Imports { tables, memories, globals, .. } = imports;
     let module = module.clone();
-    let unfinished = Unfinished::default();
-    let instance = InstanceData { module, vmctx, memories, tables, globals, dropped, unfinished };
+    let (unfinished, overflowed) = <(Unfinished, Unfinished)>::default();
+    let instance = InstanceData { module, vmctx, memories, tables, globals, dropped, unfinished, overflowed };
     // From here on the store owns it, since things defined in its vmctx do so too.
     store.instances.push(instance);
     add_definitions(store, index)?;

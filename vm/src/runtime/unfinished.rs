@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use hashbrown::HashMap;
+use wprof_jit::abi::TrapCode;
 use wprof_jit::compile::Origin;
 
 use super::activation::{RawFrame, TrapRecord};
@@ -26,6 +27,9 @@ impl StoreOpaque {
             let of_top = self.instance_of(&frame, record.top);
             let index = of_top.or_else(|| self.instance_below(&frame, &record.callers));
             self.add_unfinished(index, &frame, 1);
+            if matches!(record.code, None | Some(TrapCode::StackOverflow)) {
+                self.add_overflowed(index, &frame);
+            }
         }
         for (raw, count) in tally(record.callers.iter().copied()) {
             if let Some(frame) = frames::of_return(raw.pc) {
@@ -53,6 +57,13 @@ impl StoreOpaque {
     fn add_unfinished(&mut self, index: Option<u32>, frame: &Frame, count: u64) {
         if let Some(index) = index {
             *self.instances[index as usize].unfinished.entry(frame.origin).or_default() += count;
+        }
+    }
+
+    /// A frame that did not fit on the stack has not come to the counter at its entry, if there is one.
+    fn add_overflowed(&mut self, index: Option<u32>, frame: &Frame) {
+        if let Some(index) = index {
+            *self.instances[index as usize].overflowed.entry(frame.origin).or_default() += 1;
         }
     }
 

@@ -2,68 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
-use wprof::{Collect, ProfilingConfig};
-use wprof_jit::plan::Instrumentation;
+use clap::Args;
 
+use super::collect::{Budget, COLLECT_HELP, ProfileArgs};
 use crate::sizes;
-
-/// How to profile.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Mode {
-    Exact,
-    Off,
-}
-
-/// What to count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Kind {
-    // With the fewest counters that determine all of them.
-    Edges,
-    // With a counter in each: slower, and no profile; only to compare with.
-    Blocks,
-}
-
-/// What is counted, and how.
-#[derive(Clone, Copy, Debug, Args)]
-pub struct ProfileArgs {
-    /// Count everything, or run plain code
-    #[arg(long = "profile", value_enum, value_name = "MODE", default_value = "exact")]
-    mode: Mode,
-    /// What to count; blocks, one counter each, is only there to be compared with
-    #[arg(long, value_enum, value_name = "WHAT", default_value = "edges")]
-    collect: Kind,
-}
-
-impl ProfileArgs {
-    /// Whether anything is counted.
-    pub fn is_on(self) -> bool {
-        self.mode != Mode::Off
-    }
-
-    /// Whether what is counted makes a profile.
-    pub fn is_complete(self) -> bool {
-        self.is_on() && self.collect == Kind::Edges
-    }
-
-    /// As the engine is told.
-    pub fn profiling(self) -> ProfilingConfig {
-        match (self.mode, self.collect) {
-            (Mode::Off, _) => ProfilingConfig::Off,
-            (Mode::Exact, Kind::Edges) => ProfilingConfig::Exact(Collect::Edges),
-            (Mode::Exact, Kind::Blocks) => ProfilingConfig::Exact(Collect::Blocks),
-        }
-    }
-
-    /// As the compiler is told.
-    pub fn instrumentation(self) -> Instrumentation {
-        match (self.mode, self.collect) {
-            (Mode::Off, _) => Instrumentation::Off,
-            (Mode::Exact, Kind::Edges) => Instrumentation::Chords,
-            (Mode::Exact, Kind::Blocks) => Instrumentation::Blocks,
-        }
-    }
-}
 
 /// A folder of the host that the program may use.
 #[derive(Clone, Debug)]
@@ -75,25 +17,37 @@ pub struct Folder {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(after_help = format!("\
 The program's input, output and exit code are its own; a summary follows on \
 standard error. The profile is complete and exact also after a trap, an exit from \
 deep inside, or Ctrl-C. The first Ctrl-C stops the program and keeps the profile, a \
 second one kills.
 
-Exit codes: the program's own; 134 after a trap; 130 after Ctrl-C; 1 if something \
+{COLLECT_HELP}
+
+A budget stops the program at the first function entry or loop round at which it is \
+overdrawn, always at the same place, with a backtrace, exit code 134 and its profile.
+
+Exit codes: the program's own; 134 after a trap or a budget's end; 130 after Ctrl-C; 1 if something \
 else went wrong.
 
 Examples:
   wprof run hello.wasm
   wprof run -o f.wprof json.wasm 20 2   options of wprof before the module
+  wprof run --collect events=instructions,fuel json.wasm 20 2
+  wprof run --collect edges --collect events=costs.toml json.wasm
+  wprof run --budget instructions=50_000_000 json.wasm
+  wprof run --weights f.wprof json.wasm 20 2   counters where f.wprof saw least
   wprof run --dir . --dir data::/data tool.wasm /data/in.txt
   wprof run --env LANG=C --env HOME tool.wasm
   wprof run --invoke fib fib.wat 30     call an exported function
-  wprof run --profile off -q tool.wasm  just run")]
+  wprof run --profile off -q tool.wasm  just run"))]
 pub struct RunArgs {
     #[command(flatten)]
     pub profile: ProfileArgs,
+    /// Stop the program when it has had more than so many events of a kind
+    #[arg(long, value_name = "KIND=N", value_parser = Budget::parse)]
+    pub budget: Option<Budget>,
     /// Write the profile to a file, for `wprof report`
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,

@@ -5,8 +5,10 @@ use std::process::ExitCode;
 use wprof::{Error, ErrorKind, FrameInfo, FrameSymbol, Trap};
 use wprof_profiler::Ending;
 
+use super::collect::Budget;
 use super::program::Outcome;
 use crate::names;
+use crate::render::numbers::grouped;
 
 /// What shells show for a process that aborted.
 const TRAPPED: u8 = 134;
@@ -22,6 +24,7 @@ pub fn of(ended: &Result<(), Error>, signal: Option<i32>) -> Ending {
         Err(error) => match error.i32_exit() {
             Some(code) => Ending::Exited { code },
             None if error.trap() == Some(Trap::Interrupt) && signal.is_some() => Ending::Interrupted,
+            None if error.trap() == Some(Trap::OutOfBudget) => Ending::OutOfBudget,
             None => Ending::Trapped { message: reason(error) },
         },
     }
@@ -50,11 +53,25 @@ fn is_ours(error: &Error) -> bool {
 }
 
 /// Says why the program ended, unless it ended itself or the user ended it.
-pub fn report(outcome: &Outcome) {
-    let (Ending::Trapped { .. }, Some(error)) = (&outcome.ending, &outcome.error) else { return };
-    eprintln!("error: {}", names::harmless(&error.to_string()));
+pub fn report(outcome: &Outcome, budget: Option<&Budget>) {
+    let Some(error) = &outcome.error else { return };
+    let why = match (&outcome.ending, budget, outcome.spent) {
+        (Ending::Trapped { .. }, ..) => error.to_string(),
+        (Ending::OutOfBudget, Some(budget), Some(spent)) => overdrawn(budget, spent),
+        _ => return,
+    };
+    eprintln!("error: {}", names::harmless(&why));
     let frames = error.backtrace().map(|backtrace| backtrace.frames()).unwrap_or_default();
     eprint!("{}", backtrace(frames));
+}
+
+/// What ran out, and how far the program got beyond it before it was stopped.
+fn overdrawn(budget: &Budget, spent: u64) -> String {
+    let Budget { kind, limit } = budget;
+    let [allowed, had, over] = [*limit, spent, spent.saturating_sub(*limit)].map(grouped);
+    format!(
+        "out of budget: {allowed} {kind} were allowed, {had} had happened when the program was stopped, {over} over"
+    )
 }
 
 /// The innermost and the outermost frames, each with its source lines.

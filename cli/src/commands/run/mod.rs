@@ -4,6 +4,7 @@
 //! after the program.
 
 mod args;
+mod collect;
 mod ending;
 mod host;
 mod interruption;
@@ -15,11 +16,13 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::UNIX_EPOCH;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, ensure};
 use wprof::{Config, Engine, Module, StoreLimits};
 use wprof_profiler::{Profile, Run};
 
-pub use args::{ProfileArgs, RunArgs};
+pub use args::RunArgs;
+use collect::Counted;
+pub use collect::{COLLECT_HELP, ProfileArgs};
 use program::Outcome;
 
 use crate::render::numbers::{count_of, duration};
@@ -30,13 +33,14 @@ use crate::render::{runs, summary};
 use crate::{modules, names};
 
 pub fn execute(args: RunArgs, color: ColorChoice) -> Result<ExitCode> {
+    let counted = args.profile.counted(args.budget.as_ref())?;
     if let Some(path) = &args.output {
-        check_output(path, &args)?;
+        check_output(path, &counted)?;
     }
-    let engine = Engine::new(&config(&args)).map_err(modules::failure)?;
+    let engine = Engine::new(&config(&args, &counted)).map_err(modules::failure)?;
     let module = modules::load(&engine, args.module())?;
-    let mut outcome = program::run(&args, &module)?;
-    ending::report(&outcome);
+    let mut outcome = program::run(&args, &counted, &module)?;
+    ending::report(&outcome, counted.budget.as_ref());
     let mut profile = outcome.profile.take();
     if let Some(profile) = &mut profile {
         complete(profile, &args, &outcome);
@@ -60,21 +64,22 @@ pub fn execute(args: RunArgs, color: ColorChoice) -> Result<ExitCode> {
 }
 
 /// Finds out before a long run that its profile could not be written after it.
-fn check_output(path: &Path, args: &RunArgs) -> Result<()> {
-    if !args.profile.is_complete() {
-        bail!(
-            "there is no profile to write to {}: leave out -o, --profile off and --collect",
-            path.display()
-        );
-    }
+fn check_output(path: &Path, counted: &Counted) -> Result<()> {
+    ensure!(
+        counted.is_on(),
+        "there is no profile to write to {}: leave out -o or --profile off",
+        path.display()
+    );
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    if path.is_dir() || folder.is_some_and(|folder| !folder.is_dir()) {
-        bail!("cannot write a profile to {}: give a file in a folder that exists", path.display());
-    }
+    ensure!(
+        !path.is_dir() && folder.is_none_or(Path::is_dir),
+        "cannot write a profile to {}: give a file in a folder that exists",
+        path.display()
+    );
     Ok(())
 }
 
-fn config(args: &RunArgs) -> Config {
+fn config(args: &RunArgs, counted: &Counted) -> Config {
     let mut config = Config::new();
     let limits = StoreLimits {
         memory_size: args.max_memory,
@@ -82,10 +87,10 @@ fn config(args: &RunArgs) -> Config {
         table_elements: args.max_table_elements,
         ..StoreLimits::default()
     };
-    config.profiling(args.profile.profiling()).limits(limits);
     config.max_module_size(usize::try_from(args.max_module_size).unwrap_or(usize::MAX));
     config.max_functions(args.max_functions).max_function_size(args.max_function_size);
     config.max_locals(args.max_locals);
+    counted.configure(config.limits(limits));
     if let Some(folder) = Config::default_code_cache().filter(|_| !args.no_code_cache) {
         config.code_cache(folder);
     }
@@ -117,14 +122,8 @@ fn summarize(page: &mut Page, args: &RunArgs, module: &Module, outcome: &Outcome
     match profile {
         Some(profile) => summary::write(page, &View::new(profile, Some(module)), &title),
         // Who turned the profile off wants a program and nothing else.
-        None if args.verbose || args.profile.is_on() => summary::write_title(page, &title),
+        None if args.verbose || outcome.was_counted => summary::write_title(page, &title),
         None => {}
-    }
-    if args.profile.is_on() && !args.profile.is_complete() {
-        summary::write_detail(
-            page,
-            "a counter in every block makes no profile: leave out --collect to see one",
-        );
     }
     if args.verbose {
         let (functions, bytes) = module.compiled();

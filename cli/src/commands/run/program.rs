@@ -10,6 +10,7 @@ use wprof::{Error, ErrorKind, Instance, Module, Store};
 use wprof_profiler::{Ending, Profile};
 
 use super::args::RunArgs;
+use super::collect::Counted;
 use super::interruption::Interruption;
 use super::{ending, host, invoke};
 use crate::modules::failure;
@@ -26,7 +27,11 @@ pub struct Outcome {
     pub error: Option<Error>,
     /// The signal that interrupted it.
     pub signal: Option<i32>,
-    /// What was counted.
+    /// How many events there were of the kind that has a budget.
+    pub spent: Option<u64>,
+    /// Whether anything was counted.
+    pub was_counted: bool,
+    /// What was counted, unless it ended too early.
     pub profile: Option<Profile>,
 }
 
@@ -34,24 +39,29 @@ pub struct Outcome {
 ///
 /// # Errors
 /// If it could not even be started.
-pub fn run(args: &RunArgs, module: &Module) -> Result<Outcome> {
+pub fn run(args: &RunArgs, counted: &Counted, module: &Module) -> Result<Outcome> {
     let wasi = host::wasi(args)?;
     let thread = thread::Builder::new().name("program".to_owned()).stack_size(args.max_stack as usize);
     thread::scope(|scope| {
-        let program =
-            thread.spawn_scoped(scope, || start(args, module, wasi)).context("cannot start a thread")?;
+        let program = thread
+            .spawn_scoped(scope, || start(args, counted, module, wasi))
+            .context("cannot start a thread")?;
         program.join().unwrap_or_else(|panic| resume_unwind(panic))
     })
 }
 
-fn start(args: &RunArgs, module: &Module, wasi: WasiCtx) -> Result<Outcome> {
+fn start(args: &RunArgs, counted: &Counted, module: &Module, wasi: WasiCtx) -> Result<Outcome> {
     let linker = host::linker(module.engine())?;
     let mut store = Store::try_new(module.engine(), wasi).map_err(failure)?;
     // Plain code has no polls: there Ctrl-C does what it does without us.
-    let interruption = match args.profile.is_on() {
+    let was_counted = counted.is_on();
+    let interruption = match was_counted {
         true => Some(Interruption::watch(store.interrupt_handle())?),
         false => None,
     };
+    if let Some(budget) = &counted.budget {
+        store.set_budget(&budget.kind, budget.limit).map_err(failure)?;
+    }
     let (started, clock) = (SystemTime::now(), Instant::now());
     let (instance, ended) = match linker.instantiate(&mut store, module) {
         Ok(instance) => (Some(instance), call(args, &mut store, instance)?),
@@ -63,10 +73,12 @@ fn start(args: &RunArgs, module: &Module, wasi: WasiCtx) -> Result<Outcome> {
     };
     let wall = clock.elapsed();
     let signal = interruption.and_then(|interruption| interruption.end());
-    let instance = instance.filter(|_| args.profile.is_complete());
+    let spent = counted.budget.as_ref().map(|budget| store.event_count(&budget.kind));
+    let spent = spent.transpose().map_err(failure)?;
+    let instance = instance.filter(|_| was_counted);
     let profile = instance.map(|instance| instance.profile(&store)).transpose().map_err(failure)?;
     let ending = ending::of(&ended, signal);
-    Ok(Outcome { started, wall, ending, error: ended.err(), signal, profile })
+    Ok(Outcome { started, wall, ending, error: ended.err(), signal, spent, was_counted, profile })
 }
 
 /// Whether the program's own code ended it, which it can do while it is instantiated.

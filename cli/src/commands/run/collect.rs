@@ -1,0 +1,255 @@
+//! What is counted: the options `--profile`, `--collect`, `--budget`, and what follows from them.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::{Result, bail, ensure};
+use clap::{Args, ValueEnum};
+use wprof::{Collect, Config, EventModel, ProfilingConfig};
+use wprof_jit::plan::Collection;
+use wprof_profiler::{FunctionProfile, Profile};
+
+use crate::cost_model;
+
+/// How to profile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Mode {
+    Exact,
+    Off,
+}
+
+/// Something to count.
+#[derive(Clone, Debug)]
+enum What {
+    Code(Collect),
+    Events(Vec<EventModel>),
+}
+
+/// What is counted, and how.
+#[derive(Clone, Debug, Args)]
+pub struct ProfileArgs {
+    /// Count everything, or run plain code
+    #[arg(long = "profile", value_enum, value_name = "MODE", default_value = "exact")]
+    mode: Mode,
+    /// What to count: `edges`, `blocks`, or `events=KIND,…`; edges and blocks can be had with events [default: edges]
+    #[arg(long, value_name = "WHAT", value_parser = what)]
+    collect: Vec<What>,
+    /// Place counters where this earlier profile of the module, one with edges, saw control seldom come
+    #[arg(long, value_name = "PROFILE")]
+    weights: Option<PathBuf>,
+}
+
+/// What `--collect` means, for the help of commands that have it.
+pub const COLLECT_HELP: &str = "\
+What to collect:
+  edges        how often each branch went each way, and all that follows from it
+  blocks       how often each block ran, with fewer counters; branches are not known
+  events=…     totals only: no counters in the code but one running sum for each kind.
+               Kinds: instructions, loads, stores, calls, indirect_calls, branches, float_ops,
+               memory_bytes, back_edges_and_calls, fuel (as Wasmtime counts it), or a file
+               such as costs.toml that says what each instruction costs
+  all-edges, all-blocks, block-counters
+               edges or blocks counted in simpler ways, to compare with";
+
+fn what(text: &str) -> Result<What, String> {
+    if let Some(kinds) = text.strip_prefix("events=") {
+        return cost_model::parse_kinds(kinds).map(What::Events).map_err(|error| format!("{error:#}"));
+    }
+    Ok(What::Code(match text {
+        "edges" => Collect::Edges,
+        "blocks" => Collect::Blocks,
+        "all-edges" => Collect::AllEdges,
+        "all-blocks" => Collect::AllBlocks,
+        "block-counters" => Collect::BlockCounters,
+        _ => return Err("give edges, blocks, or events=KIND,… such as events=instructions,fuel".to_owned()),
+    }))
+}
+
+/// How many events of a kind may happen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Budget {
+    /// A kind that is counted, or what `events=` would take.
+    pub kind: String,
+    /// Number of events.
+    pub limit: u64,
+}
+
+impl Budget {
+    /// `KIND=N`.
+    ///
+    /// # Errors
+    /// If it is no such thing.
+    pub fn parse(text: &str) -> Result<Budget, String> {
+        let example = || "give KIND=N such as instructions=1000000".to_owned();
+        let (kind, limit) = text.rsplit_once('=').ok_or_else(example)?;
+        let limit: u64 = limit.replace('_', "").parse().map_err(|_| example())?;
+        // The engine's counters are signed.
+        if kind.is_empty() || limit > i64::MAX as u64 {
+            return Err(example());
+        }
+        Ok(Budget { kind: kind.to_owned(), limit })
+    }
+}
+
+/// What is counted, without contradictions.
+#[derive(Clone, Debug)]
+pub struct Counted {
+    /// What is counted of the code.
+    pub profiling: ProfilingConfig,
+    /// The kinds of events.
+    pub events: Vec<EventModel>,
+    /// The budget of one of them.
+    pub budget: Option<Budget>,
+    /// What decides where counters are.
+    pub weights: Option<Arc<Profile>>,
+}
+
+impl ProfileArgs {
+    /// What to count, the kind of the budget too.
+    ///
+    /// # Errors
+    /// If the options contradict each other.
+    pub fn counted(&self, budget: Option<&Budget>) -> Result<Counted> {
+        ensure!(
+            self.mode == Mode::Exact || self.collect.is_empty(),
+            "--profile off counts nothing: leave out --collect, or --profile off"
+        );
+        let mut events = self.events()?;
+        let budget = budget.map(|budget| resolve(budget, &mut events)).transpose()?;
+        Ok(Counted { profiling: self.profiling()?, events, budget, weights: self.weights()? })
+    }
+
+    fn events(&self) -> Result<Vec<EventModel>> {
+        let mut events: Vec<EventModel> = Vec::new();
+        for what in &self.collect {
+            let What::Events(kinds) = what else { continue };
+            for kind in kinds {
+                let is_new = events.iter().all(|known| known.name != kind.name);
+                ensure!(is_new, "the kind of events `{}` is asked for twice: once is enough", kind.name);
+                events.push(kind.clone());
+            }
+        }
+        Ok(events)
+    }
+
+    fn weights(&self) -> Result<Option<Arc<Profile>>> {
+        let Some(path) = &self.weights else { return Ok(None) };
+        let profile = crate::commands::read_profile(path)?;
+        ensure!(
+            profile.functions.iter().any(FunctionProfile::has_edge_counts),
+            "{} says nothing about edges: give a profile by `wprof run --collect edges`",
+            path.display()
+        );
+        Ok(Some(Arc::new(profile)))
+    }
+
+    fn profiling(&self) -> Result<ProfilingConfig> {
+        let code = self.collect.iter().filter_map(|what| match what {
+            What::Code(collect) => Some(*collect),
+            What::Events(_) => None,
+        });
+        match code.collect::<Vec<_>>()[..] {
+            _ if self.mode == Mode::Off => Ok(ProfilingConfig::Off),
+            [] if self.collect.is_empty() => Ok(ProfilingConfig::Exact(Collect::Edges)),
+            [] => Ok(ProfilingConfig::Off),
+            [only] => Ok(ProfilingConfig::Exact(only)),
+            _ => {
+                bail!("code is counted in one way at a time: give one of edges and blocks (edges tell both)")
+            }
+        }
+    }
+}
+
+/// The budget, of a kind that is among `events` now.
+fn resolve(budget: &Budget, events: &mut Vec<EventModel>) -> Result<Budget> {
+    if events.iter().any(|known| known.name == budget.kind) {
+        return Ok(budget.clone());
+    }
+    let [kind] = &cost_model::parse_kinds(&budget.kind)?[..] else {
+        bail!("a budget is of one kind of events, not of `{}`", budget.kind);
+    };
+    if events.iter().all(|known| known.name != kind.name) {
+        events.push(kind.clone());
+    }
+    Ok(Budget { kind: kind.name.clone(), limit: budget.limit })
+}
+
+impl Counted {
+    /// Whether anything is counted.
+    pub fn is_on(&self) -> bool {
+        self.profiling != ProfilingConfig::Off || !self.events.is_empty()
+    }
+
+    /// Tells the engine.
+    pub fn configure(&self, config: &mut Config) {
+        config.profiling(self.profiling).count_events(self.events.clone());
+        // Ctrl-C stops at a poll, where events are counted exactly.
+        config.interruptible(self.is_on());
+        if let Some(weights) = &self.weights {
+            config.weights(weights.clone());
+        }
+        if let Some(budget) = &self.budget {
+            config.budget(&budget.kind);
+        }
+    }
+
+    /// What the compiler is told of each function.
+    pub fn collection(&self) -> Collection {
+        let counters = self.profiling.instrumentation();
+        let (events, weights) = (self.events.clone(), self.weights.clone());
+        Collection { counters, events, weights, ..Collection::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counted(collect: &[&str], budget: Option<&str>) -> Result<Counted> {
+        let collect = collect.iter().map(|text| what(text).unwrap()).collect();
+        let args = ProfileArgs { mode: Mode::Exact, collect, weights: None };
+        args.counted(budget.map(|text| Budget::parse(text).unwrap()).as_ref())
+    }
+
+    #[test]
+    fn edges_are_counted_unless_only_events_are_asked_for() {
+        let profiling = |collect: &[&str]| counted(collect, None).unwrap().profiling;
+        let edges = ProfilingConfig::Exact(Collect::Edges);
+        assert_eq!([&[][..], &["edges"], &["edges", "events=fuel"]].map(profiling), [edges; 3]);
+        assert_eq!(profiling(&["events=fuel", "events=loads"]), ProfilingConfig::Off);
+        assert_eq!(profiling(&["events=fuel", "blocks"]), ProfilingConfig::Exact(Collect::Blocks));
+    }
+
+    #[test]
+    fn a_budget_counts_its_kind_once() {
+        let names = |collect: &[&str], budget| {
+            let events = counted(collect, Some(budget)).unwrap().events;
+            events.into_iter().map(|kind| kind.name).collect::<Vec<_>>()
+        };
+        assert_eq!(names(&[], "fuel=7"), ["fuel"]);
+        assert_eq!(names(&["events=loads,fuel"], "fuel=7"), ["loads", "fuel"]);
+        assert!(counted(&[], Some("fule=7")).is_err() && counted(&[], Some("fuel,loads=7")).is_err());
+    }
+
+    #[test]
+    fn budgets_are_a_kind_and_a_number() {
+        let found = Budget::parse("fuel=1_000");
+        assert_eq!(found, Ok(Budget { kind: "fuel".to_owned(), limit: 1000 }));
+        for text in ["fuel", "fuel=", "fuel=-1", "=5", "fuel=1e9", "fuel=9223372036854775808"] {
+            assert!(Budget::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn contradictions_are_refused() {
+        for collect in [&["edges", "blocks"][..], &["events=fuel", "events=loads,fuel"]] {
+            assert!(counted(collect, None).is_err(), "{collect:?}");
+        }
+        for text in ["edge", "events", "events=", "events=fule", ""] {
+            assert!(what(text).is_err(), "{text}");
+        }
+        let collect = vec![What::Code(Collect::Edges)];
+        let off = ProfileArgs { mode: Mode::Off, collect, weights: None };
+        assert!(off.counted(None).is_err());
+    }
+}
