@@ -63,7 +63,7 @@ pub struct ExplainArgs {
 pub fn execute(args: &ExplainArgs) -> Result<()> {
     let module = modules::load(&modules::plain_engine()?, &args.module)?;
     let function = names::find(&names::of_module(&module), &args.function)?;
-    let counted = args.profile.counted(None)?;
+    let counted = args.profile.counted(None, None)?;
     ensure!(
         counted.weights.as_ref().is_none_or(|profile| profile.module_hash == module.hash()),
         "the weights are a profile of another module, or of another build of it: take one of this module"

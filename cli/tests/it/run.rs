@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::Stdio;
 
-use super::{Folder, command, json, program, wprof};
+use super::{COUNT, Folder, command, json, program, wprof};
 
 #[test]
 fn a_program_has_its_own_output_and_the_summary_goes_to_stderr() {
@@ -141,4 +141,26 @@ fn a_memory_cannot_outgrow_its_limit() {
     let module = folder.file("grow.wat", grow);
     assert_eq!(wprof(&["run", "-q", "--invoke", "grow", &module]).succeeded(), "1\n");
     assert_eq!(wprof(&["run", "-q", "--max-memory", "64K", "--invoke", "grow", &module]).succeeded(), "-1\n");
+}
+
+/// The fourth instruction of `count` with 10 is the first of `is_odd`.
+#[test]
+fn a_program_can_be_stopped_at_any_instruction() {
+    let folder = Folder::new();
+    let module = folder.file("count.wat", COUNT);
+    let stop = |until: &str| {
+        let ran = wprof(&["run", "--until", until, "--invoke", "count", &module, "10"]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        ran.err
+    };
+    let said = stop("4");
+    assert!(said.starts_with("wprof: stopped at instruction 4\n     0  is_odd  (0x"), "{said}");
+    assert!(said.contains("     1  count  (0x"), "{said}");
+    assert!(said.contains("  local 0  10: i32\n  operand 0  10: i32\n"), "{said}");
+    let (once, again) = (stop("100"), stop("1_00"));
+    let state = |said: &str| said.split_once("\n\n").map_or(said.to_owned(), |(state, _)| state.to_owned());
+    assert_eq!(state(&once), state(&again));
+    // It executes 131 instructions.
+    let ran = wprof(&["run", "-q", "--until", "132", "--invoke", "count", &module, "10"]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "5\n"));
 }

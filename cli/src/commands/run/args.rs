@@ -28,7 +28,11 @@ second one kills.
 A budget stops the program at the first function entry or loop round at which it is \
 overdrawn, always at the same place, with a backtrace, exit code 134 and its profile.
 
-Exit codes: the program's own; 134 after a trap or a budget's end; 130 after Ctrl-C; 1 if something \
+A number of instructions names an instant of a run: `--until N` stops there, at any \
+instruction, and shows the frames, the locals and the operand stack. The same \
+program with the same input is there again each time.
+
+Exit codes: the program's own; 0 if it was stopped by --until; 134 after a trap or a budget's end; 130 after Ctrl-C; 1 if something \
 else went wrong.
 
 Examples:
@@ -37,6 +41,7 @@ Examples:
   wprof run --collect events=instructions,fuel json.wasm 20 2
   wprof run --collect edges --collect events=costs.toml json.wasm
   wprof run --budget instructions=50_000_000 json.wasm
+  wprof run --until 7_000_000 json.wasm 20 2
   wprof run --weights f.wprof json.wasm 20 2   counters where f.wprof saw least
   wprof run --dir . --dir data::/data tool.wasm /data/in.txt
   wprof run --env LANG=C --env HOME tool.wasm
@@ -48,6 +53,9 @@ pub struct RunArgs {
     /// Stop the program when it has had more than so many events of a kind
     #[arg(long, value_name = "KIND=N", value_parser = Budget::parse)]
     pub budget: Option<Budget>,
+    /// Stop at the N-th instruction, and show where that is, with locals and operands; slow
+    #[arg(long, value_name = "N", value_parser = instant, conflicts_with = "budget")]
+    pub until: Option<u64>,
     /// Write the profile to a file, for `wprof report`
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -111,6 +119,15 @@ impl RunArgs {
         let name = self.module().file_name().unwrap_or_default().to_string_lossy().into_owned();
         [name].into_iter().chain(self.rest().iter().cloned()).collect()
     }
+}
+
+/// The number of an instruction: the first is 1.
+fn instant(text: &str) -> Result<u64, String> {
+    let number = text.replace('_', "").parse().ok();
+    let fits = |number: &u64| (1..=i64::MAX as u64).contains(number);
+    number
+        .filter(fits)
+        .ok_or_else(|| "give a number such as 1_000_000; the first instruction is 1".to_owned())
 }
 
 fn folder(text: &str) -> Result<Folder, String> {

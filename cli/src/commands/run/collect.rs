@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail, ensure};
 use clap::{Args, ValueEnum};
-use wprof::{Collect, Config, EventModel, ProfilingConfig};
+use wprof::{Collect, Config, Counting, EventModel, ProfilingConfig};
 use wprof_jit::plan::Collection;
 use wprof_profiler::{FunctionProfile, Profile};
 
@@ -102,6 +102,8 @@ pub struct Counted {
     pub budget: Option<Budget>,
     /// What decides where counters are.
     pub weights: Option<Arc<Profile>>,
+    /// The instruction to stop at, which is the budget then.
+    pub until: Option<u64>,
 }
 
 impl ProfileArgs {
@@ -109,14 +111,15 @@ impl ProfileArgs {
     ///
     /// # Errors
     /// If the options contradict each other.
-    pub fn counted(&self, budget: Option<&Budget>) -> Result<Counted> {
+    pub fn counted(&self, budget: Option<&Budget>, until: Option<u64>) -> Result<Counted> {
         ensure!(
             self.mode == Mode::Exact || self.collect.is_empty(),
             "--profile off counts nothing: leave out --collect, or --profile off"
         );
         let mut events = self.events()?;
-        let budget = budget.map(|budget| resolve(budget, &mut events)).transpose()?;
-        Ok(Counted { profiling: self.profiling()?, events, budget, weights: self.weights()? })
+        let last = until.map(|until| Budget { kind: "instructions".to_owned(), limit: until - 1 });
+        let budget = last.as_ref().or(budget).map(|budget| resolve(budget, &mut events)).transpose()?;
+        Ok(Counted { profiling: self.profiling()?, events, budget, weights: self.weights()?, until })
     }
 
     fn events(&self) -> Result<Vec<EventModel>> {
@@ -191,6 +194,9 @@ impl Counted {
         if let Some(budget) = &self.budget {
             config.budget(&budget.kind);
         }
+        if self.until.is_some() {
+            config.event_counting(Counting::PerInstruction);
+        }
     }
 
     /// What the compiler is told of each function.
@@ -208,7 +214,7 @@ mod tests {
     fn counted(collect: &[&str], budget: Option<&str>) -> Result<Counted> {
         let collect = collect.iter().map(|text| what(text).unwrap()).collect();
         let args = ProfileArgs { mode: Mode::Exact, collect, weights: None };
-        args.counted(budget.map(|text| Budget::parse(text).unwrap()).as_ref())
+        args.counted(budget.map(|text| Budget::parse(text).unwrap()).as_ref(), None)
     }
 
     #[test]
@@ -250,6 +256,6 @@ mod tests {
         }
         let collect = vec![What::Code(Collect::Edges)];
         let off = ProfileArgs { mode: Mode::Off, collect, weights: None };
-        assert!(off.counted(None).is_err());
+        assert!(off.counted(None, None).is_err());
     }
 }

@@ -2,10 +2,10 @@
 
 use std::process::ExitCode;
 
-use wprof::{Error, ErrorKind, FrameInfo, FrameSymbol, Trap};
+use wprof::{Error, ErrorKind, FrameInfo, FrameSymbol, Stop, StoppedValue, Trap};
 use wprof_profiler::Ending;
 
-use super::collect::Budget;
+use super::collect::{Budget, Counted};
 use super::program::Outcome;
 use crate::names;
 use crate::render::numbers::grouped;
@@ -41,6 +41,7 @@ pub fn exit_code(outcome: &Outcome) -> ExitCode {
     match (&outcome.ending, &outcome.error) {
         // As the system does it: the low eight bits.
         (Ending::Exited { code }, _) => ExitCode::from(*code as u8),
+        (Ending::OutOfBudget, _) if outcome.stop.is_some() => ExitCode::SUCCESS,
         (Ending::Interrupted, _) => ExitCode::from(128 + outcome.signal.unwrap_or_default() as u8),
         (_, Some(error)) if is_ours(error) => ExitCode::FAILURE,
         _ => ExitCode::from(TRAPPED),
@@ -53,16 +54,41 @@ fn is_ours(error: &Error) -> bool {
 }
 
 /// Says why the program ended, unless it ended itself or the user ended it.
-pub fn report(outcome: &Outcome, budget: Option<&Budget>) {
+pub fn report(outcome: &Outcome, counted: &Counted) {
     let Some(error) = &outcome.error else { return };
-    let why = match (&outcome.ending, budget, outcome.spent) {
+    let frames = error.backtrace().map(|backtrace| backtrace.frames()).unwrap_or_default();
+    if let (Ending::OutOfBudget, Some(stop), Some(until)) = (&outcome.ending, &outcome.stop, counted.until) {
+        eprint!("wprof: stopped at instruction {}\n{}{}", grouped(until), backtrace(frames), values(stop));
+        return;
+    }
+    let why = match (&outcome.ending, &counted.budget, outcome.spent) {
         (Ending::Trapped { .. }, ..) => error.to_string(),
         (Ending::OutOfBudget, Some(budget), Some(spent)) => overdrawn(budget, spent),
         _ => return,
     };
     eprintln!("error: {}", names::harmless(&why));
-    let frames = error.backtrace().map(|backtrace| backtrace.frames()).unwrap_or_default();
     eprint!("{}", backtrace(frames));
+}
+
+/// Locals and operands of the innermost frame.
+fn values(stop: &Stop) -> String {
+    let list = |name: &str, values: &[StoppedValue]| {
+        let lines = values.iter().enumerate();
+        lines.map(|(index, &value)| format!("  {name} {index}  {}\n", shown(value))).collect::<String>()
+    };
+    list("local", &stop.locals) + &list("operand", &stop.operands)
+}
+
+fn shown(value: StoppedValue) -> String {
+    match value {
+        StoppedValue::I32(value) => format!("{value}: i32"),
+        StoppedValue::I64(value) => format!("{value}: i64"),
+        StoppedValue::F32(bits) => format!("{}: f32", f32::from_bits(bits)),
+        StoppedValue::F64(bits) => format!("{}: f64", f64::from_bits(bits)),
+        StoppedValue::V128(bits) => format!("{bits:#034x}: v128"),
+        StoppedValue::Ref { is_null } => if is_null { "null" } else { "a reference" }.to_owned(),
+        StoppedValue::Lost => "one of too many to keep".to_owned(),
+    }
 }
 
 /// What ran out, and how far the program got beyond it before it was stopped.

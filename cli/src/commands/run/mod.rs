@@ -33,14 +33,14 @@ use crate::render::{runs, summary};
 use crate::{modules, names};
 
 pub fn execute(args: RunArgs, color: ColorChoice) -> Result<ExitCode> {
-    let counted = args.profile.counted(args.budget.as_ref())?;
+    let counted = args.profile.counted(args.budget.as_ref(), args.until)?;
     if let Some(path) = &args.output {
         check_output(path, &counted)?;
     }
     let engine = Engine::new(&config(&args, &counted)).map_err(modules::failure)?;
     let module = modules::load(&engine, args.module())?;
     let mut outcome = program::run(&args, &counted, &module)?;
-    ending::report(&outcome, counted.budget.as_ref());
+    ending::report(&outcome, &counted);
     let mut profile = outcome.profile.take();
     if let Some(profile) = &mut profile {
         complete(profile, &args, &outcome);

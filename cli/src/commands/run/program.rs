@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result};
 use wprof::wasi::WasiCtx;
-use wprof::{Error, ErrorKind, Instance, Module, Store};
+use wprof::{Error, ErrorKind, Instance, Module, Stop, Store};
 use wprof_profiler::{Ending, Profile};
 
 use super::args::RunArgs;
@@ -31,6 +31,8 @@ pub struct Outcome {
     pub spent: Option<u64>,
     /// Whether anything was counted.
     pub was_counted: bool,
+    /// The instruction at which it was stopped, if that was asked for.
+    pub stop: Option<Stop>,
     /// What was counted, unless it ended too early.
     pub profile: Option<Profile>,
 }
@@ -75,10 +77,11 @@ fn start(args: &RunArgs, counted: &Counted, module: &Module, wasi: WasiCtx) -> R
     let signal = interruption.and_then(|interruption| interruption.end());
     let spent = counted.budget.as_ref().map(|budget| store.event_count(&budget.kind));
     let spent = spent.transpose().map_err(failure)?;
+    let stop = store.stop().map_err(failure)?;
     let instance = instance.filter(|_| was_counted);
     let profile = instance.map(|instance| instance.profile(&store)).transpose().map_err(failure)?;
     let ending = ending::of(&ended, signal);
-    Ok(Outcome { started, wall, ending, error: ended.err(), signal, spent, was_counted, profile })
+    Ok(Outcome { started, wall, ending, error: ended.err(), signal, spent, stop, was_counted, profile })
 }
 
 /// Whether the program's own code ended it, which it can do while it is instantiated.
