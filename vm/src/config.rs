@@ -19,8 +19,8 @@ pub enum Collect {
     Edges,
     /// The same with a counter on every edge: the simplest way, for comparison.
     AllEdges,
-    /// The count of every block, with counters on the fewest edges that tell them: cheaper, and the profile knows no
-    /// branches.
+    /// The count of every block, with counters on the fewest edges that tell them: never dearer, seldom cheaper, and the
+    /// profile knows no branches.
     Blocks,
     /// The same with counters in the fewest blocks that tell the others (Knuth & Stevenson 1973), for comparison.
     BlockCounters,

@@ -62,6 +62,24 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     entries.map(|entry| entry.expect("readable").path()).collect()
 }
 
+/// The weights would have to be part of what the code is known by.
+#[test]
+fn code_placed_by_weights_is_not_kept() -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let mut config = Config::new();
+    let (_, profile) = run(&load(config.profiling(ProfilingConfig::Exact(Collect::Edges)))?, 7)?;
+    config.code_cache(folder.path().join("code"));
+    let unweighted = load(&config)?;
+    run(&unweighted, 7)?;
+    assert!(unweighted.update_code_cache()?);
+    let weighted = load(config.weights(std::sync::Arc::new(profile.expect("it profiles"))))?;
+    assert_eq!(weighted.compiled().0, 0);
+    run(&weighted, 7)?;
+    assert!(!weighted.update_code_cache()?);
+    assert_eq!(files(folder.path()).len(), 1);
+    Ok(())
+}
+
 #[test]
 fn kept_code_does_what_it_did() -> Outcome {
     let folder = tempfile::tempdir()?;

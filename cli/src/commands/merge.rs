@@ -9,6 +9,8 @@ use wprof_profiler::Profile;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Counts are added, runs are listed, and a function that ran in any of them is in the sum.
+Totals of events are kept of the kinds that all of them counted; where one counted blocks
+only, so does the sum.
 
 Example:
   wprof run -q -o a.wprof json.wasm 20 2

@@ -43,11 +43,15 @@ pub struct ProfileArgs {
 pub const COLLECT_HELP: &str = "\
 What to collect:
   edges        how often each branch went each way, and all that follows from it
-  blocks       how often each block ran, with fewer counters; branches are not known
+  blocks       how often each block ran, with no more counters and seldom fewer; branches
+               are not known
   events=…     totals only: no counters in the code but one running sum for each kind.
                Kinds: instructions, loads, stores, calls, indirect_calls, branches, float_ops,
                memory_bytes, back_edges_and_calls, fuel (as Wasmtime counts it), or a file
-               such as costs.toml that says what each instruction costs
+               such as costs.toml that says what each instruction costs:
+                 default = 1      # of instructions not named; also entry, back_edge
+                 [cost]
+                 \"f64.*\" = 4      # the most specific name decides
   all-edges, all-blocks, block-counters
                edges or blocks counted in simpler ways, to compare with";
 
