@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use wprof_jit::abi::store_context::EVENT_KINDS;
 use wprof_jit::compile::{CompilerOptions, MemoryStyle};
 use wprof_jit::events::EventModel;
-use wprof_jit::plan::{Collection, Counting, Instrumentation};
+use wprof_jit::plan::{Collection, Counting, Instrumentation, Tracing};
 
 use crate::{Error, ErrorKind, Result, StoreLimits};
 
@@ -69,6 +69,7 @@ pub struct Config {
     pub(crate) events: Vec<EventModel>,
     pub(crate) counting: Counting,
     pub(crate) budget: Option<String>,
+    pub(crate) tracing: Option<Tracing>,
 }
 
 impl Default for Config {
@@ -92,6 +93,7 @@ impl Config {
             events: Vec::new(),
             counting: Counting::default(),
             budget: None,
+            tracing: None,
         }
     }
 
@@ -118,6 +120,12 @@ impl Config {
     /// [`Store::set_budget`](crate::Store::set_budget).
     pub fn budget(&mut self, kind: impl Into<String>) -> &mut Self {
         self.budget = Some(kind.into());
+        self
+    }
+
+    /// Makes all code write a trace (default: no), which [`Store::record_trace`](crate::Store::record_trace) keeps.
+    pub fn trace(&mut self, how: Tracing) -> &mut Self {
+        self.tracing = Some(how);
         self
     }
 
@@ -208,11 +216,12 @@ impl Config {
 
     pub(crate) fn compiler_options(&self) -> CompilerOptions {
         let is_profiled = self.profiling != ProfilingConfig::Off;
-        let polls = self.polls || is_profiled;
-        let precise = is_profiled || !self.events.is_empty();
+        let traced = self.tracing.is_some();
+        let polls = self.polls || is_profiled || traced;
+        let precise = is_profiled || !self.events.is_empty() || traced;
         let metered = self.metered();
-        let pinned = metered.or((!self.events.is_empty()).then_some(0));
-        CompilerOptions { polls, precise, metered, pinned, ..self.compiler.clone() }
+        let pinned = metered.or((!self.events.is_empty()).then_some(0)).filter(|_| !traced);
+        CompilerOptions { polls, precise, metered, pinned, traced, ..self.compiler.clone() }
     }
 
     /// What is collected of all functions.
@@ -236,7 +245,7 @@ impl Config {
         }
         let counters = self.profiling.instrumentation();
         let (events, counting, metered) = (self.events.clone(), self.counting, self.metered());
-        Ok(Collection { counters, events, counting, metered })
+        Ok(Collection { counters, events, counting, metered, tracing: self.tracing })
     }
 
     fn metered(&self) -> Option<u32> {

@@ -109,6 +109,7 @@ unsafe fn call_wasm(
     // SAFETY: the store is exclusively ours until wasm code runs.
     let (context, interrupt) = unsafe {
         let store = &mut *store.as_ptr();
+        store.trace_entry(func);
         store.depth += 1;
         (store.context().as_ptr(), std::sync::Arc::as_ptr(store.interrupt()))
     };
@@ -146,6 +147,7 @@ unsafe fn call_wasm(
 /// The error of a trap.
 fn trap_error(store: &mut StoreOpaque, record: TrapRecord) -> Error {
     store.count_unfinished(&record);
+    store.trace_unwind(&record);
     if let Err(error) = store.settle_events(&record) {
         return error;
     }

@@ -65,6 +65,26 @@ pub unsafe fn live(limit: usize, mut visit: impl FnMut(RawFrame, *const VmStoreC
     }
 }
 
+/// The wasm frames of this thread, entered through one store, in which the host runs: those of each activation, innermost
+/// first, without those of the newest activation if wasm code is running in it.
+///
+/// # Safety
+/// The thread is in host code, entered from wasm in the proper way, by none, or by a signal.
+pub unsafe fn left_for_host(context: *const VmStoreContext, in_wasm: bool) -> Vec<Vec<RawFrame>> {
+    let mut all = Vec::new();
+    let mut activation = activation::newest();
+    let mut is_running = in_wasm;
+    // SAFETY: activations on the chain are live frames' locals.
+    while let Some(current) = unsafe { activation.as_ref() } {
+        if !std::mem::replace(&mut is_running, false) && ptr::eq(current.context, context) {
+            // SAFETY: as in `live`.
+            all.push(unsafe { callers(exit_fp(current), (*current.vm.get()).fp) }.collect());
+        }
+        activation = current.previous;
+    }
+    all
+}
+
 /// The frame pointer with which `of` left wasm: its store's current one, unless that store was entered again since.
 unsafe fn exit_fp(of: &Activation) -> usize {
     let mut found = None;
