@@ -362,3 +362,45 @@ fn a_trace_is_of_one_instance() -> Outcome {
     assert!(store.record_trace(&module, "", File::default(), u64::MAX).is_err());
     Ok(())
 }
+
+/// Runs a program with its trace, and compares.
+#[cfg(feature = "wasi")]
+fn compare_program(config: &Config, file: &str, args: &str) -> Result<u64> {
+    use wprof::wasi::{self, OutputPipe, WasiCtx, WasiCtxBuilder};
+    let engine = Engine::new(config)?;
+    let module = Module::from_file(&engine, format!("{PROGRAMS}/{file}.wasm"))?;
+    let mut linker: Linker<WasiCtx> = Linker::new(&engine);
+    wasi::add_to_linker(&mut linker, |ctx| ctx)?;
+    let mut context = WasiCtxBuilder::new();
+    context.stdout_pipe(&OutputPipe::new()).stderr_pipe(&OutputPipe::new());
+    context.arg(file)?.args(args.split_whitespace().filter(|&arg| arg != "-"))?;
+    let (mut store, trace) = (Store::new(&engine, context.build()), File::default());
+    store.record_trace(&module, file, trace.clone(), u64::MAX)?;
+    let instance = linker.instantiate(&mut store, &module)?;
+    // However it ends.
+    let _ = instance.get_typed_func::<(), ()>(&mut store, "_start")?.call(&mut store, ());
+    store.finish_trace()?;
+    let edges = replayed_edges(&module, &trace.events());
+    assert_eq!(edges, profiled_edges(&instance.profile(&store)?), "{file} {args} {config:?}");
+    Ok(edges.values().sum())
+}
+
+const PROGRAMS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../bench-wasm/programs");
+
+#[test]
+#[cfg(feature = "wasi")]
+fn programs_are_replayed_as_they_ran() -> Outcome {
+    let manifest = std::fs::read_to_string(format!("{PROGRAMS}/manifest.tsv"))?;
+    let (configs, mut crossed) = (configs(), Vec::new());
+    let lines = manifest.lines().filter(|line| !line.starts_with('#')).skip(1);
+    for (number, line) in lines.enumerate() {
+        let [_, program, args, ..] = line.split('\t').collect::<Vec<_>>()[..] else { panic!("bad line: {line}") };
+        // Some in every way, the others in one way each, by turns.
+        let step = if ["vcall", "interp", "exit"].contains(&program) { 1 } else { configs.len() };
+        for config in configs.iter().skip(number % step).step_by(step) {
+            crossed.push(compare_program(config, program, args)?);
+        }
+    }
+    assert!(crossed.len() > 50 && crossed.iter().sum::<u64>() > 10_000_000, "{crossed:?}");
+    Ok(())
+}

@@ -4,11 +4,11 @@
 //! after the program.
 
 mod args;
-mod ending;
+pub mod ending;
 mod host;
 mod interruption;
 mod invoke;
-mod program;
+pub mod program;
 
 use std::io;
 use std::path::Path;
@@ -16,11 +16,11 @@ use std::process::ExitCode;
 use std::time::UNIX_EPOCH;
 
 use anyhow::{Result, bail};
-use wprof::{Config, Engine, Module, StoreLimits};
+use wprof::{Config, Engine, Module};
 use wprof_profiler::{Profile, Run};
 
-pub use args::{ProfileArgs, RunArgs};
-use program::Outcome;
+pub use args::{ProfileArgs, ProgramArgs, RunArgs};
+pub use program::{Kept, Outcome, TraceTarget};
 
 use crate::render::numbers::{count_of, duration};
 use crate::render::page::Page;
@@ -34,8 +34,9 @@ pub fn execute(args: RunArgs, color: ColorChoice) -> Result<ExitCode> {
         check_output(path, &args)?;
     }
     let engine = Engine::new(&config(&args)).map_err(modules::failure)?;
-    let module = modules::load(&engine, args.module())?;
-    let mut outcome = program::run(&args, &module)?;
+    let module = modules::load(&engine, args.program.module())?;
+    let kept = Kept { polls: args.profile.is_on(), profile: args.profile.is_complete(), trace: None };
+    let mut outcome = program::run(&args.program, &module, kept)?;
     ending::report(&outcome);
     let mut profile = outcome.profile.take();
     if let Some(profile) = &mut profile {
@@ -76,13 +77,7 @@ fn check_output(path: &Path, args: &RunArgs) -> Result<()> {
 
 fn config(args: &RunArgs) -> Config {
     let mut config = Config::new();
-    let limits = StoreLimits {
-        memory_size: args.max_memory,
-        memory64_size: args.max_memory,
-        table_elements: args.max_table_elements,
-        ..StoreLimits::default()
-    };
-    config.profiling(args.profile.profiling()).limits(limits);
+    config.profiling(args.profile.profiling()).limits(args.program.limits());
     if let Some(folder) = Config::default_code_cache().filter(|_| !args.no_code_cache) {
         config.code_cache(folder);
     }
@@ -91,12 +86,12 @@ fn config(args: &RunArgs) -> Config {
 
 /// Adds to a profile what only we know.
 fn complete(profile: &mut Profile, args: &RunArgs, outcome: &Outcome) {
-    profile.program = args.module().display().to_string();
+    profile.program = args.program.module().display().to_string();
     profile.runs = vec![Run {
         started: outcome.started.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
         tool: concat!("wprof ", env!("CARGO_PKG_VERSION")).to_owned(),
         machine: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
-        args: args.program_args(),
+        args: args.program.program_args(),
         ending: outcome.ending.clone(),
         wall_ns: Some(nanoseconds(outcome.wall)),
     }];
@@ -108,7 +103,7 @@ fn nanoseconds(duration: std::time::Duration) -> u64 {
 
 /// What ran and what it did.
 fn summarize(page: &mut Page, args: &RunArgs, module: &Module, outcome: &Outcome, profile: Option<&Profile>) {
-    let name = args.module().file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let name = args.program.module().file_name().unwrap_or_default().to_string_lossy().into_owned();
     let wall = duration(nanoseconds(outcome.wall));
     let title = format!("{} {} after {wall}", names::harmless(&name), runs::ending(&outcome.ending));
     match profile {

@@ -1,15 +1,17 @@
 //! The program, on a thread of its own: it has a large stack, and signals do not meet it.
 
+use std::fs::File;
+use std::io::BufWriter;
 use std::panic::resume_unwind;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result};
 use wprof::wasi::WasiCtx;
-use wprof::{Error, ErrorKind, Instance, Module, Store};
+use wprof::{Error, ErrorKind, Instance, Module, Store, TraceSummary};
 use wprof_profiler::{Ending, Profile};
 
-use super::args::RunArgs;
+use super::args::ProgramArgs;
 use super::interruption::Interruption;
 use super::{ending, host, invoke};
 use crate::modules::failure;
@@ -28,27 +30,51 @@ pub struct Outcome {
     pub signal: Option<i32>,
     /// What was counted.
     pub profile: Option<Profile>,
+    /// What became of the trace.
+    pub trace: Option<Result<TraceSummary, Error>>,
+}
+
+/// What is kept of a run.
+pub struct Kept {
+    /// Whether the program can be interrupted: plain code has no polls, there Ctrl-C does what it does without us.
+    pub polls: bool,
+    /// Whether there is a profile.
+    pub profile: bool,
+    /// Where the trace goes, if there is one.
+    pub trace: Option<TraceTarget>,
+}
+
+/// Where a trace goes.
+pub struct TraceTarget {
+    /// The file, open.
+    pub file: File,
+    /// How long it may become.
+    pub max_size: u64,
 }
 
 /// Runs the program to its end, whatever that is.
 ///
 /// # Errors
 /// If it could not even be started.
-pub fn run(args: &RunArgs, module: &Module) -> Result<Outcome> {
+pub fn run(args: &ProgramArgs, module: &Module, kept: Kept) -> Result<Outcome> {
     let wasi = host::wasi(args)?;
     let thread = thread::Builder::new().name("program".to_owned()).stack_size(args.max_stack as usize);
     thread::scope(|scope| {
         let program =
-            thread.spawn_scoped(scope, || start(args, module, wasi)).context("cannot start a thread")?;
+            thread.spawn_scoped(scope, || start(args, module, wasi, kept)).context("cannot start a thread")?;
         program.join().unwrap_or_else(|panic| resume_unwind(panic))
     })
 }
 
-fn start(args: &RunArgs, module: &Module, wasi: WasiCtx) -> Result<Outcome> {
+fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept) -> Result<Outcome> {
     let linker = host::linker(module.engine())?;
     let mut store = Store::try_new(module.engine(), wasi).map_err(failure)?;
-    // Plain code has no polls: there Ctrl-C does what it does without us.
-    let interruption = match args.profile.is_on() {
+    let is_traced = kept.trace.is_some();
+    if let Some(TraceTarget { file, max_size }) = kept.trace {
+        let program = args.module().display().to_string();
+        store.record_trace(module, &program, BufWriter::new(file), max_size).map_err(failure)?;
+    }
+    let interruption = match kept.polls {
         true => Some(Interruption::watch(store.interrupt_handle())?),
         false => None,
     };
@@ -63,10 +89,11 @@ fn start(args: &RunArgs, module: &Module, wasi: WasiCtx) -> Result<Outcome> {
     };
     let wall = clock.elapsed();
     let signal = interruption.and_then(|interruption| interruption.end());
-    let instance = instance.filter(|_| args.profile.is_complete());
+    let trace = is_traced.then(|| store.finish_trace());
+    let instance = instance.filter(|_| kept.profile);
     let profile = instance.map(|instance| instance.profile(&store)).transpose().map_err(failure)?;
     let ending = ending::of(&ended, signal);
-    Ok(Outcome { started, wall, ending, error: ended.err(), signal, profile })
+    Ok(Outcome { started, wall, ending, error: ended.err(), signal, profile, trace })
 }
 
 /// Whether the program's own code ended it, which it can do while it is instantiated.
@@ -75,7 +102,7 @@ fn is_of_program(error: &Error) -> bool {
 }
 
 /// The outer error is ours: there is nothing to call. The inner one is the program's.
-fn call(args: &RunArgs, store: &mut Store<WasiCtx>, instance: Instance) -> Result<Result<(), Error>> {
+fn call(args: &ProgramArgs, store: &mut Store<WasiCtx>, instance: Instance) -> Result<Result<(), Error>> {
     match &args.invoke {
         Some(name) => invoke::function(store, instance, name, args.rest()),
         None => invoke::start(store, instance),
