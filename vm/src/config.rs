@@ -70,6 +70,7 @@ pub struct Config {
     pub(crate) counting: Counting,
     pub(crate) budget: Option<String>,
     pub(crate) tracing: Option<Tracing>,
+    pub(crate) trace_buffer: usize,
 }
 
 impl Default for Config {
@@ -94,6 +95,7 @@ impl Config {
             counting: Counting::default(),
             budget: None,
             tracing: None,
+            trace_buffer: 1 << 20,
         }
     }
 
@@ -126,6 +128,13 @@ impl Config {
     /// Makes all code write a trace (default: no), which [`Store::record_trace`](crate::Store::record_trace) keeps.
     pub fn trace(&mut self, how: Tracing) -> &mut Self {
         self.tracing = Some(how);
+        self
+    }
+
+    /// How many bytes of a trace are collected before they are compressed as one chunk (default: 1 MiB): a trace can be
+    /// read from each chunk on. At least 8, at most 64 MiB.
+    pub fn trace_buffer(&mut self, bytes: usize) -> &mut Self {
+        self.trace_buffer = bytes.clamp(8, 64 << 20);
         self
     }
 

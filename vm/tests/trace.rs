@@ -53,6 +53,9 @@ fn configs() -> Vec<Config> {
             let mut config = Config::new();
             config.profiling(ProfilingConfig::Exact(Collect::Edges)).trace(method).strategy(strategy);
             config.promote_after(20).background_compilation(false);
+            all.push(config.clone());
+            // A chunk ends at every second word or so: everywhere.
+            config.trace_buffer(8);
             all.push(config);
         }
     }
@@ -214,14 +217,17 @@ fn traced(config: &Config, function: &str, n: i32, fails: bool) -> Result<(File,
 
 #[test]
 fn replayed_edges_are_those_of_the_profile() -> Outcome {
+    let mut chunks = 0;
     for config in configs() {
         for (n, fails) in [(60, false), (60, true), (13, false), (40, false), (5, false), (25, true)] {
             let (file, module, profile) = traced(&config, "run", n, fails)?;
             let edges = replayed_edges(&module, &file.events());
             assert_eq!(edges, profiled_edges(&profile), "{n} {fails} {config:?}");
             assert!(edges.len() > 20 || n == 5, "{edges:?}");
+            chunks += file.chunks();
         }
     }
+    assert!(chunks > 10_000, "{chunks}");
     Ok(())
 }
 
@@ -240,7 +246,11 @@ fn an_interrupted_run_is_replayed_to_where_it_stopped() -> Outcome {
 fn a_stack_that_overflowed_is_replayed() -> Outcome {
     for config in configs() {
         for function in ["deep", "deep_by_table"] {
-            let (file, module, profile) = traced(&config, function, -1, false)?;
+            // As many frames with as many chunks take too long.
+            let mut config = config.clone();
+            config.trace_buffer(1 << 16);
+            let config = &config;
+            let (file, module, profile) = traced(config, function, -1, false)?;
             let events = file.events();
             assert_eq!(replayed_edges(&module, &events), profiled_edges(&profile));
             let unwound = events.iter().filter(|event| matches!(event, TraceEvent::Unwound { .. })).count();
@@ -394,10 +404,15 @@ fn programs_are_replayed_as_they_ran() -> Outcome {
     let (configs, mut crossed) = (configs(), Vec::new());
     let lines = manifest.lines().filter(|line| !line.starts_with('#')).skip(1);
     for (number, line) in lines.enumerate() {
-        let [_, program, args, ..] = line.split('\t').collect::<Vec<_>>()[..] else { panic!("bad line: {line}") };
+        let [_, program, args, ..] = line.split('\t').collect::<Vec<_>>()[..] else {
+            panic!("bad line: {line}")
+        };
         // Some in every way, the others in one way each, by turns.
         let step = if ["vcall", "interp", "exit"].contains(&program) { 1 } else { configs.len() };
         for config in configs.iter().skip(number % step).step_by(step) {
+            let mut config = config.clone();
+            config.trace_buffer(1 << 14);
+            let config = &config;
             crossed.push(compare_program(config, program, args)?);
         }
     }

@@ -14,6 +14,7 @@ mod invoke;
 mod merge;
 mod report;
 mod run;
+mod trace;
 mod trap;
 mod write_failure;
 

@@ -53,7 +53,9 @@ impl Translator<'_> {
     /// caller must be seen on the stack; `None` if it always is one.
     fn traced_tail_call(&mut self, op: &Operator<'_>, callee: Callee, probes: &Probes) -> Option<Callee> {
         let token = match (op, callee.token) {
-            (Operator::ReturnCall { function_index }, _) if self.env.info.is_imported_func(*function_index) => {
+            (Operator::ReturnCall { function_index }, _)
+                if self.env.info.is_imported_func(*function_index) =>
+            {
                 self.call_and_return(&callee, probes);
                 return None;
             }

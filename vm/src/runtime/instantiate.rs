@@ -118,7 +118,8 @@ fn fill_func_refs(module: &Module, vmctx: &VmCtx) {
     for (i, &func) in (0..).zip(&module.info().escaped_funcs) {
         let slots = ptr::from_ref(inner.slots().row(func));
         let callee = vmctx.head().as_ptr().cast::<c_void>();
-        let func_ref = VmFuncRef { slots, vmctx: callee, ty: inner.type_id(func), trace_token: func.reverse_bits() };
+        let func_ref =
+            VmFuncRef { slots, vmctx: callee, ty: inner.type_id(func), trace_token: func.reverse_bits() };
         // SAFETY: a place in a fresh vmctx that the layout gave for this.
         unsafe { vmctx.at(inner.layout().func_ref(i)).write(func_ref) };
     }

@@ -112,7 +112,12 @@ impl StoreOpaque {
         let no_memory = |e| Error::system("no memory for a store", e);
         let interrupt = InterruptPage::new().map_err(no_memory)?;
         let transfer = TransferBuffer::new().map_err(no_memory)?;
-        let trace = engine.collection().tracing.map(|_| Trace::new()).transpose().map_err(no_memory)?;
+        let trace = engine
+            .collection()
+            .tracing
+            .map(|_| Trace::new(engine.config().trace_buffer / 8))
+            .transpose()
+            .map_err(no_memory)?;
         let context = VmStoreContext {
             stack_limit: 0,
             exit_fp: 0,

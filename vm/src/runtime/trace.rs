@@ -21,9 +21,7 @@ use super::walk;
 use crate::trace::{Recording, refused};
 use crate::{Module, Result};
 
-/// Words of the buffer: with one bit for each branch that is some eight million of them.
-const WORDS: usize = 1 << 17;
-const GUARD: usize = 4096;
+const PAGE: usize = 4096;
 
 /// The trace of a store.
 #[derive(Debug)]
@@ -35,48 +33,58 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Without a recording.
+    /// Without a recording, with a buffer of so many words.
     ///
     /// # Errors
     /// If the system has no memory for it.
-    pub fn new() -> std::io::Result<Trace> {
-        Ok(Trace { buffer: Buffer::new()?, recording: None, counted: (0, 0) })
+    pub fn new(words: usize) -> std::io::Result<Trace> {
+        Ok(Trace { buffer: Buffer::new(words)?, recording: None, counted: (0, 0) })
     }
 
     /// The first word of the buffer.
     pub fn buffer(&self) -> *mut u64 {
-        self.buffer.0
+        self.buffer.first
     }
 
     /// The first `count` words.
     fn words(&self, count: usize) -> &[u64] {
-        assert!(count <= WORDS);
+        assert!(count <= self.buffer.words);
         // SAFETY: the buffer has as many, zero at first. Machine code, which writes them, does not run now.
-        unsafe { std::slice::from_raw_parts(self.buffer.0, count) }
+        unsafe { std::slice::from_raw_parts(self.buffer.first, count) }
     }
 }
 
-/// Memory for words, and behind it a page that cannot be written.
+/// Memory for words, and right behind it a page that cannot be written.
 #[derive(Debug)]
-struct Buffer(*mut u64);
+struct Buffer {
+    first: *mut u64,
+    words: usize,
+}
 
 impl Buffer {
-    fn new() -> std::io::Result<Buffer> {
+    fn new(words: usize) -> std::io::Result<Buffer> {
         let access = ProtFlags::READ | ProtFlags::WRITE;
+        let pages = Buffer::pages(words);
         // SAFETY: a fresh mapping at an address of the kernel's choice disturbs nothing; its last page becomes the guard.
         unsafe {
-            let base = mmap_anonymous(ptr::null_mut(), WORDS * 8 + GUARD, access, MapFlags::PRIVATE)?;
-            let buffer = Buffer(base.cast());
-            mprotect(base.byte_add(WORDS * 8), GUARD, MprotectFlags::empty())?;
+            let base = mmap_anonymous(ptr::null_mut(), pages + PAGE, access, MapFlags::PRIVATE)?;
+            let buffer = Buffer { first: base.byte_add(pages - words * 8).cast(), words };
+            mprotect(base.byte_add(pages), PAGE, MprotectFlags::empty())?;
             Ok(buffer)
         }
+    }
+
+    /// Bytes of the pages that hold so many words.
+    fn pages(words: usize) -> usize {
+        (words * 8).next_multiple_of(PAGE)
     }
 }
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        // SAFETY: mapped by `new` with this size; only machine code of the store that owns it knows it.
-        let _ = unsafe { munmap(self.0.cast(), WORDS * 8 + GUARD) };
+        let pages = Buffer::pages(self.words);
+        // SAFETY: mapped by `new` with this size, the words at its end; only machine code of the store that owns it knows it.
+        let _ = unsafe { munmap(self.first.byte_sub(pages - self.words * 8).cast(), pages + PAGE) };
     }
 }
 
@@ -134,8 +142,11 @@ impl StoreOpaque {
     pub fn trace_is_full(&mut self, record: &TrapRecord) {
         // SAFETY: machine code of this store was interrupted by the signal that is being handled.
         let outer = unsafe { walk::left_for_host(self.context().as_ptr(), true) };
-        let end = self.is_traced().then(|| self.named_frames(&outer, Some(record)).0).unwrap_or_default();
-        self.end_chunk(WORDS, end);
+        let end = match self.is_traced() {
+            true => self.named_frames(&outer, Some(record)).0,
+            false => Vec::new(),
+        };
+        self.end_chunk(self.capacity(), end);
     }
 
     /// A trap has ended the frames of an activation.
@@ -235,9 +246,9 @@ impl StoreOpaque {
     /// Moves the word that is being filled into the buffer, while the host runs.
     fn store_word(&mut self) {
         let count = self.word_count();
-        if count == WORDS {
+        if count == self.capacity() {
             let end = self.live_frames();
-            return self.end_chunk(WORDS, end);
+            return self.end_chunk(count, end);
         }
         // SAFETY: there is room for one more word. Machine code does not run now.
         unsafe {
@@ -278,9 +289,15 @@ impl StoreOpaque {
         let (count, word) = (self.word_count(), self.word());
         let Some(trace) = self.trace.as_mut() else { return 0 };
         let (before, bits) = trace.counted;
-        let more: u64 = trace.words(count)[before..].iter().map(|&word| u64::from(trace_word::len(word))).sum();
+        let more: u64 =
+            trace.words(count)[before..].iter().map(|&word| u64::from(trace_word::len(word))).sum();
         trace.counted = (count, bits + more);
         bits + more + u64::from(trace_word::len(word))
+    }
+
+    /// Words that the buffer has room for.
+    fn capacity(&self) -> usize {
+        self.trace.as_ref().map_or(0, |trace| trace.buffer.words)
     }
 
     /// Words in the buffer.

@@ -60,8 +60,9 @@ pub fn run(args: &ProgramArgs, module: &Module, kept: Kept) -> Result<Outcome> {
     let wasi = host::wasi(args)?;
     let thread = thread::Builder::new().name("program".to_owned()).stack_size(args.max_stack as usize);
     thread::scope(|scope| {
-        let program =
-            thread.spawn_scoped(scope, || start(args, module, wasi, kept)).context("cannot start a thread")?;
+        let program = thread
+            .spawn_scoped(scope, || start(args, module, wasi, kept))
+            .context("cannot start a thread")?;
         program.join().unwrap_or_else(|panic| resume_unwind(panic))
     })
 }

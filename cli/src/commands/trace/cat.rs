@@ -68,10 +68,16 @@ fn head(reader: &Reader, names: &mut Names, out: &mut dyn Write) -> io::Result<(
 
 fn function(table: &FunctionTable, names: &mut Names, out: &mut dyn Write) -> io::Result<()> {
     let (blocks, method) = (table.calls.len(), name(table.method));
-    writeln!(out, "function {} {}: {blocks} blocks, {method}", table.function, names.function(table.function))?;
+    writeln!(
+        out,
+        "function {} {}: {blocks} blocks, {method}",
+        table.function,
+        names.function(table.function)
+    )?;
     for emit in &table.emits {
         let Some((from, to)) = table.edges.get(emit.edge.index()) else { continue };
-        let bits: String = (0..emit.bits).map(|bit| if emit.value >> bit & 1 == 1 { '1' } else { '0' }).collect();
+        let bits: String =
+            (0..emit.bits).map(|bit| if emit.value >> bit & 1 == 1 { '1' } else { '0' }).collect();
         let (from, to) = (names.block(table.function, *from), names.block(table.function, *to));
         writeln!(out, "  {from} -> {to}  {bits}")?;
     }
