@@ -211,9 +211,7 @@ impl<T: 'static> Store<T> {
         if store.trace.is_none() {
             return Err(refused("the engine does not trace: use Config::trace"));
         }
-        if store.instances.iter().any(|instance| instance.module.hash() != module.hash())
-            || store.instances.len() > 1
-        {
+        if store.instances.iter().any(|instance| !instance.module.is(module)) || store.instances.len() > 1 {
             return Err(refused("a trace is of one instance: use a store for it alone"));
         }
         store.start_trace(|| Recording::start(module, program, Box::new(out), limit))

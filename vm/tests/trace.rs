@@ -260,6 +260,55 @@ fn a_stack_that_overflowed_is_replayed() -> Outcome {
     Ok(())
 }
 
+/// Recursion to some depth, then a call of a function that has not been compiled and cannot be, with so little stack left.
+#[test]
+fn a_callee_that_cannot_be_compiled_is_named() -> Outcome {
+    let wat = r#"(module
+        (type $unary (func (param i32) (result i32)))
+        (table funcref (elem $fresh $tail))
+        (func $fresh (type $unary) (local.get 0))
+        (func $tail (type $unary)
+            (if (i32.eqz (local.get 0)) (then (return (i32.const 0))))
+            (return_call_indirect (type $unary) (local.get 0) (i32.const 0)))
+        (func $rec (export "rec") (param $n i32) (param $how i32) (result i32)
+            (if (i32.eqz (local.get $n)) (then
+                (block $direct (block $indirect (block $tail
+                    (br_table $direct $indirect $tail (local.get $how)))
+                    (return (call_indirect (type $unary) (i32.const 1) (i32.const 1))))
+                    (return (call_indirect (type $unary) (i32.const 1) (i32.const 0))))
+                (return (call $fresh (i32.const 1)))))
+            (i32.add (i32.const 1) (call $rec (i32.sub (local.get $n) (i32.const 1)) (local.get $how))))
+        (func (export "warm") (drop (call $tail (i32.const 0)))))"#;
+    for method in METHODS {
+        let mut config = Config::new();
+        config.profiling(ProfilingConfig::Exact(Collect::Edges)).trace(method).strategy(Strategy::Optimized);
+        let engine = Engine::new(&config)?;
+        let mut deepest = -1;
+        for how in [-1, 0, 1, 2] {
+            let module = Module::new(&engine, wat)?;
+            let (mut store, file) = (Store::new(&engine, ()), File::default());
+            let instance = Instance::new(&mut store, &module, &[])?;
+            store.record_trace(&module, "deep", file.clone(), u64::MAX)?;
+            instance.get_typed_func::<(), ()>(&mut store, "warm")?.call(&mut store, ())?;
+            let rec = instance.get_typed_func::<(i32, i32), i32>(&mut store, "rec")?;
+            let error = rec.call(&mut store, (deepest, how)).expect_err("no stack");
+            assert_eq!(error.trap(), Some(Trap::StackOverflow));
+            store.finish_trace()?;
+            let events = file.events();
+            assert_eq!(replayed_edges(&module, &events), profiled_edges(&instance.profile(&store)?));
+            let unwound = events.iter().filter(|event| matches!(event, TraceEvent::Unwound { .. })).count();
+            match how {
+                -1 => deepest = unwound as i32 * 95 / 100,
+                // The frames of `rec`, and the entered callee, which nothing of has run.
+                _ => assert_eq!(unwound as i32, deepest + 2, "{how}"),
+            }
+            let last = events.iter().rev().find(|event| matches!(event, TraceEvent::Enter(_)));
+            assert_eq!(last, Some(&TraceEvent::Enter(if how < 0 { 2 } else { 0 })));
+        }
+    }
+    Ok(())
+}
+
 /// Enough bits for several chunks, with recursion and callbacks on the stack when they end.
 #[test]
 fn chunks_that_end_anywhere_follow_each_other() -> Outcome {

@@ -77,25 +77,25 @@ impl FunctionTrace {
     }
 
     /// The frame of the function that is at the instruction at byte `offset` of `block`, as traces have it.
-    pub fn frame(&self, cfg: &Cfg, (block, offset): (u32, u32), moment: Moment) -> Frame {
-        let position = self.split.position(block, offset);
-        // The position behind a call's edge is the part after the call; here that edge is crossed behind the call.
-        let part = position.part - u32::from(position.at_call);
-        let is_last = self.split.parts[part as usize].call.is_none();
-        let at_call = position.at_call || (is_last && offset == cfg.blocks[block as usize].end);
+    pub fn frame(&self, cfg: &Cfg, place: (u32, u32), moment: Moment) -> Frame {
+        let (part, call) = self.call_at(cfg, place);
         let stage = match moment {
             Moment::InCall => Stage::Call,
             Moment::InHost => Stage::Host,
-            Moment::After if at_call && self.calls[part as usize].is_some() => Stage::Returned,
+            Moment::After if call.is_some() => Stage::Returned,
             Moment::After | Moment::Before => Stage::Body,
         };
         Frame { function: cfg.func, block: BlockId(part), stage }
     }
 
-    /// Whether a frame that stopped at an instruction has named the callee of a call there.
-    pub fn has_named(&self, (block, offset): (u32, u32)) -> bool {
+    /// The part that the instruction at byte `offset` of `block` belongs to, and the call that the instruction is.
+    pub fn call_at(&self, cfg: &Cfg, (block, offset): (u32, u32)) -> (u32, Option<Call>) {
         let position = self.split.position(block, offset);
-        position.at_call && self.calls[position.part as usize - 1] == Some(Call::Indirect)
+        // The position behind a call's edge is the part after the call; here that edge is crossed behind the call.
+        let part = position.part - u32::from(position.at_call);
+        let is_tail_call =
+            self.split.parts[part as usize].call.is_none() && offset == cfg.blocks[block as usize].end;
+        (part, self.calls[part as usize].filter(|_| position.at_call || is_tail_call))
     }
 
     /// What replay must know of the function.

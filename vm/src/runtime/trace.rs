@@ -11,7 +11,7 @@ use hashbrown::HashMap;
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
 use wprof_jit::abi::{TrapCode, host_context, trace_word};
 use wprof_jit::plan::Moment;
-use wprof_profiler::{BlockId, Frame, HOST_CALLEE, Stage, Unwind};
+use wprof_profiler::{BlockId, Call, Frame, HOST_CALLEE, Stage, Unwind};
 
 use super::abi::{VmFuncRef, VmStoreContext};
 use super::activation::{RawFrame, TrapRecord};
@@ -119,7 +119,7 @@ impl StoreOpaque {
     /// If a trace is being recorded of another instance.
     pub fn check_traced(&self, module: &Module) -> Result<()> {
         match self.trace.as_ref().and_then(|trace| trace.recording.as_ref()) {
-            Some(recording) if !self.instances.is_empty() || recording.module.hash() != module.hash() => {
+            Some(recording) if !self.instances.is_empty() || !recording.module.is(module) => {
                 Err(refused("a trace is being recorded, which is of one instance: use another store"))
             }
             _ => Ok(()),
@@ -206,22 +206,12 @@ impl StoreOpaque {
         // A trampoline has no function: then the host had been called.
         let mut callers = Moment::InHost;
         if let Some(frame) = frames::of_fault(at) {
-            let moment = match record.code {
-                // Budgets are checked behind calls.
-                Some(TrapCode::TraceFull | TrapCode::Host) => Moment::After,
-                _ => Moment::Before,
-            };
             callers = Moment::InCall;
-            let overflowed = record.code.is_none() && naming.has_named(&frame);
-            let token = (self.word() as u32).reverse_bits();
-            match overflowed {
-                // Calling took the rest of the stack, after the callee was named.
-                true if token == HOST_CALLEE => naming.frame(&frame, Moment::InHost),
-                true => {
-                    naming.frames.push(entered(token));
-                    naming.frame(&frame, Moment::InCall);
-                }
-                false => naming.frame(&frame, moment),
+            match record.code {
+                None => self.name_overflow(&frame, naming),
+                // Budgets are checked behind calls.
+                Some(TrapCode::TraceFull | TrapCode::Host) => naming.frame(&frame, Moment::After),
+                _ => naming.frame(&frame, Moment::Before),
             }
         } else if at == self.engine().raise()
             && let Some(callee) = self.failed_callee()
@@ -230,6 +220,19 @@ impl StoreOpaque {
             callers = Moment::InCall;
         }
         naming.callers(&record.callers, callers);
+    }
+
+    /// A frame that does not fit on the stack, or one whose call took the rest of it, after the callee was named.
+    fn name_overflow(&self, frame: &frames::Frame, naming: &mut Naming) {
+        let token = (self.word() as u32).reverse_bits();
+        match naming.call_at(frame) {
+            Some(Call::Indirect | Call::Tail) if token == HOST_CALLEE => naming.frame(frame, Moment::InHost),
+            Some(Call::Indirect) => {
+                naming.frames.push(entered(token));
+                naming.frame(frame, Moment::InCall);
+            }
+            _ => naming.frame(frame, Moment::Before),
+        }
     }
 
     /// The wasm function that could not be compiled when it was called.
@@ -348,11 +351,10 @@ impl Naming {
         self.frames.extend(named(frame, moment));
     }
 
-    /// Whether the frame has named the callee of a call that it stopped at.
-    fn has_named(&self, frame: &frames::Frame) -> bool {
-        let plan = frame.module.any_plan_of(frame.origin.func);
-        let place = (frame.origin.block, frame.origin.offset);
-        plan.is_some_and(|plan| plan.trace.as_ref().is_some_and(|trace| trace.has_named(place)))
+    /// The call that the frame stopped at.
+    fn call_at(&self, frame: &frames::Frame) -> Option<Call> {
+        let plan = frame.module.any_plan_of(frame.origin.func)?;
+        plan.trace.as_ref()?.call_at(&plan.cfg, (frame.origin.block, frame.origin.offset)).1
     }
 }
 

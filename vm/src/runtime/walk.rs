@@ -23,9 +23,12 @@ pub unsafe fn callers(mut fp: usize, end: usize) -> impl Iterator<Item = RawFram
         // SAFETY: `fp` is a live frame of machine code, all of which keeps frame pointers.
         let (caller, pc) = unsafe { (*(fp as *const usize), *((fp + 8) as *const usize)) };
         fp = caller;
+        if fp == end {
+            return None;
+        }
         // SAFETY: the caller has called, so that it has left its vmctx in its frame if ever it does.
-        (fp != end)
-            .then(|| RawFrame { pc, vmctx: unsafe { vmctx(registry::find_return(pc).as_deref(), fp) } })
+        let vmctx = unsafe { vmctx(registry::find_return(pc).as_deref(), fp) };
+        Some(RawFrame { pc, vmctx })
     })
 }
 
