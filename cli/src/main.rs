@@ -9,6 +9,7 @@ mod disassembly;
 mod modules;
 mod names;
 mod output;
+mod progress;
 mod render;
 mod sizes;
 mod sources;
@@ -39,6 +40,7 @@ Examples:
   wprof report f.wprof             hottest functions, loops, blocks, branches
   wprof annotate f.wprof parse     one function, instruction by instruction
   wprof explain json.wasm parse    how a function is compiled
+  wprof trace record json.wasm     every block that runs, in order
   wprof help run                   more about one command";
 
 fn main() -> ExitCode {

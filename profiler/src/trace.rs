@@ -17,8 +17,8 @@
 //! | control crosses an edge with an [`Emit`] | the emit's |
 //! | the host enters a function | `1`, then its index (32 bits) |
 //! | [`Call::Indirect`], before the callee is entered | the callee's index (32), or [`HOST_CALLEE`] |
-//! | [`Call::Tail`], after its edge to EXIT | the callee's index (32), or [`HOST_CALLEE`] |
-//! | a host call returns to [`Call::Host`], or to [`Call::Indirect`] with [`HOST_CALLEE`] | `0` |
+//! | [`Call::Tail`], before its edge to EXIT | the callee's index (32), or [`HOST_CALLEE`] |
+//! | a host call returns to [`Call::Host`], or to one of the others with [`HOST_CALLEE`] | `0` |
 //!
 //! A direct call writes nothing. A callee counts as entered, in its block 0, once its token is written.
 //!
@@ -37,7 +37,7 @@
 //!   the source if it comes before the bits, and the target (EXIT too) if it comes after them.
 //! * The token of an indirect call and the entry of its callee are one step: it is written after the last
 //!   check that may trap in the caller, and if the callee has no room on the stack, the callee is named, in
-//!   its block 0. A direct callee that has no room may be named, or left out with its caller in
+//!   its block 0. For a tail call the edge to EXIT belongs to the same step. A direct callee that has no room may be named, or left out with its caller in
 //!   [`Stage::Body`].
 //! * A root's marker and index are one step with its entry. A host call is in [`Stage::Host`] from the moment
 //!   at which it counts as made until its `0` is written.
@@ -45,8 +45,6 @@
 //! * A trap is recorded before any later bit is written, with the frames that survive it: those up to the host
 //!   call that catches it. A trap that passes through several host calls may be recorded once or step by step.
 //! * All code of a function, in every tier, follows one plan.
-//!
-//! A tail call of a host function that may trap or call back is to be compiled as [`Call::Host`] and a return.
 
 mod bit_tracing;
 mod bits;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use wprof_jit::abi::store_context::EVENT_KINDS;
 use wprof_jit::compile::{CompilerOptions, MemoryStyle};
 use wprof_jit::events::EventModel;
-use wprof_jit::plan::{Collection, Counting, Instrumentation};
+use wprof_jit::plan::{Collection, Counting, Instrumentation, Tracing};
 use wprof_profiler::Profile;
 
 use crate::{Error, ErrorKind, Result, StoreLimits};
@@ -82,6 +82,8 @@ pub struct Config {
     pub(crate) counting: Counting,
     pub(crate) budget: Option<String>,
     pub(crate) weights: Option<Arc<Profile>>,
+    pub(crate) tracing: Option<Tracing>,
+    pub(crate) trace_buffer: usize,
 }
 
 impl Default for Config {
@@ -109,6 +111,8 @@ impl Config {
             counting: Counting::default(),
             budget: None,
             weights: None,
+            tracing: None,
+            trace_buffer: 1 << 20,
         }
     }
 
@@ -143,6 +147,19 @@ impl Config {
     /// is of. Code is then not cached.
     pub fn weights(&mut self, profile: Arc<Profile>) -> &mut Self {
         self.weights = Some(profile);
+        self
+    }
+
+    /// Makes all code write a trace (default: no), which [`Store::record_trace`](crate::Store::record_trace) keeps.
+    pub fn trace(&mut self, how: Tracing) -> &mut Self {
+        self.tracing = Some(how);
+        self
+    }
+
+    /// How many bytes of a trace are collected before they are compressed as one chunk (default: 1 MiB): a trace can be
+    /// read from each chunk on. At least 8, at most 64 MiB.
+    pub fn trace_buffer(&mut self, bytes: usize) -> &mut Self {
+        self.trace_buffer = bytes.clamp(8, 64 << 20);
         self
     }
 
@@ -253,10 +270,11 @@ impl Config {
 
     pub(crate) fn compiler_options(&self) -> CompilerOptions {
         let is_profiled = self.profiling != ProfilingConfig::Off;
-        let polls = self.polls || is_profiled;
-        let precise = is_profiled || !self.events.is_empty();
+        let traced = self.tracing.is_some();
+        let polls = self.polls || is_profiled || traced;
+        let precise = is_profiled || !self.events.is_empty() || traced;
         let metered = self.metered();
-        let pinned = metered.or((!self.events.is_empty()).then_some(0));
+        let pinned = metered.or((!self.events.is_empty()).then_some(0)).filter(|_| !traced);
         CompilerOptions {
             polls,
             precise,
@@ -264,6 +282,7 @@ impl Config {
             frames_hold_vmctx: is_profiled,
             metered,
             pinned,
+            traced,
             ..self.compiler.clone()
         }
     }
@@ -289,7 +308,8 @@ impl Config {
         }
         let counters = self.profiling.instrumentation();
         let (events, counting, metered) = (self.events.clone(), self.counting, self.metered());
-        Ok(Collection { counters, events, counting, metered, weights: self.weights.clone() })
+        let (weights, tracing) = (self.weights.clone(), self.tracing);
+        Ok(Collection { counters, events, counting, metered, weights, tracing })
     }
 
     fn metered(&self) -> Option<u32> {

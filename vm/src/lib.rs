@@ -48,6 +48,7 @@ mod profile;
 mod runtime;
 mod store;
 mod table;
+mod trace;
 mod trap;
 mod types;
 mod values;
@@ -72,11 +73,12 @@ pub use memory::{Memory, MemoryAccessError};
 pub use module::{FrameSymbol, Module, demangle};
 pub use store::{AsContext, AsContextMut, Store, StoreContext, StoreContextMut};
 pub use table::Table;
+pub use trace::TraceSummary;
 pub use trap::Trap;
 pub use types::{
     ExportType, ExternType, FuncType, GlobalType, ImportType, MemoryType, RefType, TableType, ValType,
 };
 pub use values::{Ref, Val};
 pub use wprof_jit::events::{BUILT_IN as BUILT_IN_EVENTS, EventModel};
-pub use wprof_jit::plan::Counting;
+pub use wprof_jit::plan::{Counting, Tracing};
 pub use wprof_profiler as profiler;

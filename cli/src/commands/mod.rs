@@ -6,6 +6,7 @@ mod export;
 mod merge;
 mod report;
 mod run;
+mod trace;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -31,13 +32,17 @@ pub enum Command {
     Merge(merge::MergeArgs),
     /// Write a profile in a format that other tools read
     Export(export::ExportArgs),
+    /// Record everything that a program executes, in order, and look at it
+    #[command(subcommand)]
+    Trace(trace::TraceCommand),
 }
 
 impl Command {
-    /// Does it. The exit code is 0 but for `run`, where it is the program's.
+    /// Does it. The exit code is 0 but for `run` and `trace record`, where it is the program's.
     pub fn execute(self, color: ColorChoice) -> Result<ExitCode> {
         match self {
             Command::Run(args) => return run::execute(args, color),
+            Command::Trace(command) => return command.execute(color),
             Command::Report(args) => report::execute(&args, color)?,
             Command::Annotate(args) => annotate::execute(&args, color)?,
             Command::Explain(args) => explain::execute(&args)?,

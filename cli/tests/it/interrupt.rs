@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::{Folder, command, function, json};
 
 /// Says `!`, then goes round for ever and calls `$tick` each time.
-const FOREVER: &str = r#"(module
+pub const FOREVER: &str = r#"(module
   (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
   (memory (export "memory") 1)
   (data (i32.const 0) "\10\00\00\00\01\00\00\00")
@@ -24,7 +24,7 @@ pub fn send(signal: &str, child: &Child) {
 }
 
 /// Starts a module and waits until it has said something.
-fn start(args: &[&str]) -> Child {
+pub fn start(args: &[&str]) -> Child {
     let mut command = command(args);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("the program starts");

@@ -15,6 +15,7 @@ mod invoke;
 mod merge;
 mod report;
 mod run;
+mod trace;
 mod trap;
 mod write_failure;
 

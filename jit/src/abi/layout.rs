@@ -53,10 +53,31 @@ pub mod store_context {
     pub const fn event(kind: u32) -> i32 {
         EVENTS + 8 * kind as i32
     }
+    /// `u64`: the bits of the trace that are not in its buffer yet, as [`super::trace_word`] has them.
+    pub const TRACE_WORD: i32 = event(EVENT_KINDS);
+    /// Where in the trace's buffer the next word goes. Behind the buffer lies a page that cannot be written.
+    pub const TRACE_NEXT: i32 = TRACE_WORD + 8;
     /// Size.
-    pub const SIZE: u32 = 24 + 8 * EVENT_KINDS;
+    pub const SIZE: u32 = TRACE_NEXT as u32 + 8;
     /// Frames with more locals and operands than this stay in the version they are in.
     pub const TRANSFER_VALUES: u32 = 4096;
+}
+
+/// A word of the trace: a one, and below it up to 63 bits, the first one highest. So appending is a shift and a test of
+/// the sign tells that there is no room for another bit. What does not fit goes into the next word as a whole.
+pub mod trace_word {
+    /// A word without bits.
+    pub const EMPTY: u64 = 1;
+
+    /// The `bits` low bits of `value`, of which the lowest comes first in the trace, as they are in a word.
+    pub const fn in_word(value: u32, bits: u8) -> u64 {
+        (value as u64).reverse_bits() >> (64 - bits as u32)
+    }
+
+    /// How many bits a word holds.
+    pub const fn len(word: u64) -> u32 {
+        63 - word.leading_zeros()
+    }
 }
 
 /// One entry from the host into wasm: how to get back. Written by the host-to-wasm trampoline.
@@ -90,6 +111,8 @@ pub mod func_ref {
     pub const VMCTX: i32 = 8;
     /// `u32`: the function type's id, unique in the engine.
     pub const TYPE: i32 = 16;
+    /// `u32`: the function's index as it is in a word of the trace, or that of `HOST_CALLEE`.
+    pub const TRACE_TOKEN: i32 = 20;
     /// Size.
     pub const SIZE: u32 = 24;
 }

@@ -35,6 +35,8 @@ pub enum TrapCode {
     /// The budget is used up. If the host gives more, the code goes on behind the instruction, see
     /// `MachineCode::resumes`.
     Budget,
+    /// The buffer of the trace is full. The host empties it, and the code goes on behind the instruction.
+    TraceFull,
 }
 
 /// First of the codes that tell memory accesses apart; those of tables follow.
@@ -44,7 +46,7 @@ impl TrapCode {
     /// How many neighbouring accesses have different codes.
     pub(crate) const ACCESS_PERIOD: usize = 110;
 
-    const ALL: [TrapCode; 13] = [
+    const ALL: [TrapCode; 14] = [
         TrapCode::MemoryOutOfBounds,
         TrapCode::TableOutOfBounds,
         TrapCode::IndirectCallToNull,
@@ -58,6 +60,7 @@ impl TrapCode {
         TrapCode::Host,
         TrapCode::StackOverflow,
         TrapCode::Budget,
+        TrapCode::TraceFull,
     ];
 
     /// The code that Cranelift carries through to the trap table.

@@ -31,7 +31,7 @@ fn isa(options: &CompilerOptions, own: &[(&str, &str)]) -> Result<OwnedTargetIsa
         ("enable_heap_access_spectre_mitigation", switch(options.spectre_guards)),
         ("enable_table_access_spectre_mitigation", switch(options.spectre_guards)),
         ("enable_verifier", switch(options.verify)),
-        ("enable_pinned_reg", switch(options.pinned.is_some())),
+        ("enable_pinned_reg", switch(options.pinned_cell().is_some())),
     ];
     let mut flags = settings::builder();
     for (name, value) in common.iter().chain(own) {

@@ -3,6 +3,7 @@
 mod isa;
 mod machine_code;
 mod origins;
+pub(crate) mod trace;
 mod trampoline;
 
 use std::sync::Mutex;
@@ -13,7 +14,7 @@ use cranelift_frontend::FunctionBuilderContext;
 use wasmparser::FuncType;
 
 use crate::CompileError;
-use crate::abi::VmLayout;
+use crate::abi::{VmLayout, store_context};
 use crate::cfg::Cfg;
 use crate::events::EventModel;
 use crate::graph::BlockGraph;
@@ -67,6 +68,8 @@ pub struct CompilerOptions {
     /// The kind of events whose counter is kept in the pinned register while wasm code runs, instead of in memory:
     /// there an update does not have to wait for the one before it to come back from the store buffer.
     pub pinned: Option<u32>,
+    /// Write traces. The word that is being filled takes the pinned register, and no counter may be there.
+    pub traced: bool,
     /// Make every NaN that arithmetic yields the canonical one.
     pub canonical_nans: bool,
     /// Run Cranelift's verifier on everything (slow; tests do).
@@ -86,9 +89,20 @@ impl Default for CompilerOptions {
             frames_hold_vmctx: false,
             metered: None,
             pinned: None,
+            traced: false,
             canonical_nans: false,
             verify: cfg!(debug_assertions),
             hot: 1000,
+        }
+    }
+}
+
+impl CompilerOptions {
+    /// The offset in the store's context of what is kept in the pinned register while wasm code runs.
+    pub fn pinned_cell(&self) -> Option<i32> {
+        match self.traced {
+            true => Some(store_context::TRACE_WORD),
+            false => self.pinned.map(store_context::event),
         }
     }
 }

@@ -10,9 +10,9 @@ use cranelift_codegen::isa::TargetIsa;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use wasmparser::{FuncType, ValType};
 
-use super::CompilerOptions;
 use super::machine_code::{self, MachineCode};
 use super::origins::Origins;
+use super::{CompilerOptions, trace};
 use crate::CompileError;
 use crate::abi::{
     TrapCode, activation, array_call_signature, clif_type, host_call_signature, host_context, store_context,
@@ -53,23 +53,22 @@ fn store_values(builder: &mut FunctionBuilder<'_>, values: &[Value], to: Value) 
     }
 }
 
-/// Counts on in the pinned register what has been counted in memory.
-fn load_pinned(builder: &mut FunctionBuilder<'_>, store: Value, kind: u32) {
-    let flags = MemFlagsData::trusted();
-    let count = builder.ins().load(types::I64, flags, store, store_context::event(kind));
-    builder.ins().set_pinned_reg(count);
+/// Goes on in the pinned register with what is in a cell of the store's context.
+fn load_pinned(builder: &mut FunctionBuilder<'_>, store: Value, cell: i32) {
+    let value = builder.ins().load(types::I64, MemFlagsData::trusted(), store, cell);
+    builder.ins().set_pinned_reg(value);
 }
 
 /// The reverse.
-fn store_pinned(builder: &mut FunctionBuilder<'_>, store: Value, kind: u32) {
-    let count = builder.ins().get_pinned_reg(types::I64);
-    builder.ins().store(MemFlagsData::trusted(), count, store, store_context::event(kind));
+fn store_pinned(builder: &mut FunctionBuilder<'_>, store: Value, cell: i32) {
+    let value = builder.ins().get_pinned_reg(types::I64);
+    builder.ins().store(MemFlagsData::trusted(), value, store, cell);
 }
 
 /// See [`array_call_signature`]. The activation is filled so that the signal handler can continue at the handler,
 /// with this frame's stack and frame pointers: Cranelift keeps nothing in registers across an exceptional edge.
 ///
-/// Where events are counted in the pinned register it is loaded for wasm, and the host's value restored at the end; when
+/// Where something of the store's is kept in the pinned register it is loaded for wasm, and the host's value restored at the end; when
 /// wasm traps, the signal handler has stored it.
 pub(super) fn host_to_wasm(
     isa: &dyn TargetIsa,
@@ -91,11 +90,11 @@ pub(super) fn host_to_wasm(
         builder.ins().store(trusted, frame_pointer, activation, activation::FP);
         builder.ins().store(trusted, handler, activation, activation::HANDLER);
 
-        let pinned = options.pinned.map(|kind| {
+        let pinned = options.pinned_cell().map(|cell| {
             let of_host = builder.ins().get_pinned_reg(types::I64);
             let store = builder.ins().load(types::I64, trusted, vmctx, vmctx::STORE);
-            load_pinned(builder, store, kind);
-            (of_host, store, kind)
+            load_pinned(builder, store, cell);
+            (of_host, store, cell)
         });
         let mut args = vec![vmctx, caller];
         args.extend(load_values(builder, ty.params(), values));
@@ -112,8 +111,8 @@ pub(super) fn host_to_wasm(
         builder.ins().try_call_indirect(code, &args, table);
 
         builder.switch_to_block(returned);
-        if let Some((of_host, store, kind)) = pinned {
-            store_pinned(builder, store, kind);
+        if let Some((of_host, store, cell)) = pinned {
+            store_pinned(builder, store, cell);
             builder.ins().set_pinned_reg(of_host);
         }
         store_values(builder, &results, values);
@@ -153,15 +152,19 @@ pub(super) fn wasm_to_host(
         store_values(builder, &params[2..], values);
         let signature = builder.import_signature(host_call_signature(isa.default_call_conv()));
         let func = builder.ins().load(types::I64, trusted, context, host_context::FUNC);
-        if let Some(kind) = options.pinned {
-            store_pinned(builder, store, kind);
+        if let Some(cell) = options.pinned_cell() {
+            store_pinned(builder, store, cell);
         }
         let call = builder.ins().call_indirect(signature, func, &[context, caller, values]);
-        if let Some(kind) = options.pinned {
-            load_pinned(builder, store, kind);
+        if let Some(cell) = options.pinned_cell() {
+            load_pinned(builder, store, cell);
         }
         let status = builder.inst_results(call)[0];
         builder.ins().trapnz(status, TrapCode::Host.to_clif());
+        if options.traced {
+            // The call of the host has returned.
+            trace::append(builder, trace::Bits::Constant { value: 0, bits: 1 }, |_| store);
+        }
         let results = load_values(builder, ty.results(), values);
         builder.ins().return_(&results);
     })

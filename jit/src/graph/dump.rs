@@ -12,6 +12,7 @@ fn probes(f: &mut fmt::Formatter<'_>, probes: &Probes) -> fmt::Result {
             Probe::Budget(kind) => write!(f, " budget[{kind}]")?,
             Probe::Poll => f.write_str(" poll")?,
             Probe::Heat(counter) => write!(f, " heat[{counter}]")?,
+            Probe::Emit { value, bits } => write!(f, " emit[{value:#x}:{bits}]")?,
         }
     }
     Ok(())

@@ -31,6 +31,13 @@ pub enum Probe {
     /// Add one to a counter of the instance and, when it is high enough, ask for a better version; at a loop header,
     /// go on in it. Stands first among a node's probes: the better version repeats the others.
     Heat(u32),
+    /// Append bits to the trace, the lowest first.
+    Emit {
+        /// They are its low bits.
+        value: u32,
+        /// How many, at most 32.
+        bits: u8,
+    },
 }
 
 /// Probes of one place, in order.

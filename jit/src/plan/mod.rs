@@ -5,6 +5,7 @@
 
 mod events;
 mod split;
+mod trace;
 
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use wprof_profiler::{BlockPlan, BlockWeights, EdgeCounts, EdgePlan, EdgeWeights,
 
 pub use events::FunctionEvents;
 pub use split::{Part, Place, Position, SplitCfg};
+pub use trace::{FunctionTrace, Moment, Tracing};
 
 use crate::CompileError;
 use crate::cfg::Cfg;
@@ -33,12 +35,14 @@ pub struct Collection {
     /// A profile of the module, by whose counts counters and increments are placed; without it, or in functions that it
     /// does not know, by the static estimate.
     pub weights: Option<Arc<Profile>>,
+    /// How everything that runs is traced, if it is.
+    pub tracing: Option<Tracing>,
 }
 
 impl Collection {
     /// Whether nothing is collected.
     pub fn is_off(&self) -> bool {
-        self.counters == Instrumentation::Off && self.events.is_empty()
+        self.counters == Instrumentation::Off && self.events.is_empty() && self.tracing.is_none()
     }
 
     /// The measured counts of function `func`, if there are any and they are of this graph.
@@ -122,6 +126,8 @@ pub struct FunctionPlan {
     pub first_counter: u32,
     /// Where its events are counted, if any are.
     pub events: Option<FunctionEvents>,
+    /// What it writes into the trace, if there is one.
+    pub trace: Option<FunctionTrace>,
 }
 
 impl FunctionPlan {
@@ -145,7 +151,8 @@ impl FunctionPlan {
             true => None,
             false => Some(FunctionEvents::new(info, &cfg, collection, measured.as_ref())?),
         };
-        Ok(FunctionPlan { cfg, plan, first_counter, events })
+        let trace = collection.tracing.map(|tracing| FunctionTrace::new(info, &cfg, tracing)).transpose()?;
+        Ok(FunctionPlan { cfg, plan, first_counter, events, trace })
     }
 
     /// The graph that has each block once, with the probes of the plan.
@@ -153,6 +160,9 @@ impl FunctionPlan {
         let mut graph = BlockGraph::instrumented(&self.cfg, &self.plan, self.first_counter);
         if let Some(events) = &self.events {
             events.add_probes(&mut graph);
+        }
+        if let Some(trace) = &self.trace {
+            trace.add_probes(&mut graph);
         }
         graph
     }

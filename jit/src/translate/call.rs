@@ -3,22 +3,30 @@
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, SigRef, Value, types};
 use wasmparser::Operator;
+use wprof_profiler::HOST_CALLEE;
 
 use super::Translator;
 use super::region::Region;
-use crate::abi::{TrapCode, code_slots, func_import, func_ref, wasm_signature};
-use crate::graph::Probes;
+use crate::abi::{TrapCode, code_slots, func_import, func_ref, trace_word, wasm_signature};
+use crate::compile::trace::Bits;
+use crate::graph::{Probe, Probes};
 
 /// A resolved callee: its signature, code address, and all arguments.
 struct Callee {
     signature: SigRef,
     code: Value,
     args: Vec<Value>,
+    /// Its token in the trace, an `i64`, where only the run knows it.
+    token: Option<Value>,
 }
 
 impl Translator<'_> {
     pub(super) fn call(&mut self, op: &Operator<'_>) -> bool {
         let Some(callee) = self.callee(op) else { return false };
+        if let Some(token) = callee.token {
+            // Until the callee is named nothing of the call has happened: see `FunctionTrace::frame`.
+            self.emit(Bits::Token { token, value: 0, bits: 0 }, self.offset - 1);
+        }
         let call = self.builder.ins().call_indirect(callee.signature, callee.code, &callee.args);
         for index in 0..self.builder.inst_results(call).len() {
             let result = self.builder.inst_results(call)[index];
@@ -29,9 +37,67 @@ impl Translator<'_> {
 
     /// A tail call ends the frame: its edge is crossed once nothing can trap here any more.
     pub(super) fn tail_call(&mut self, op: &Operator<'_>, probes: &Probes) {
-        let callee = self.callee(op).expect("the block ends in a tail call");
-        self.probes(probes);
+        let mut callee = self.callee(op).expect("the block ends in a tail call");
+        if self.options.traced {
+            callee = match self.traced_tail_call(op, callee, probes) {
+                Some(callee) => callee,
+                None => return,
+            };
+        } else {
+            self.probes(probes);
+        }
         self.builder.ins().return_call_indirect(callee.signature, callee.code, &callee.args);
+    }
+
+    /// Crosses the edge and names the callee, as one step. A host function is called and returned from instead, as its
+    /// caller must be seen on the stack; `None` if it always is one.
+    fn traced_tail_call(&mut self, op: &Operator<'_>, callee: Callee, probes: &Probes) -> Option<Callee> {
+        let token = match (op, callee.token) {
+            (Operator::ReturnCall { function_index }, _)
+                if self.env.info.is_imported_func(*function_index) =>
+            {
+                self.call_and_return(&callee, probes);
+                return None;
+            }
+            (Operator::ReturnCall { function_index }, _) => {
+                let token = trace_word::in_word(*function_index, 32);
+                self.builder.ins().iconst(types::I64, token as i64)
+            }
+            (_, token) => token.expect("the callee is read from a table"),
+        };
+        if callee.token.is_some() {
+            self.call_host_and_return(token, &callee, probes);
+        }
+        let (mut value, mut bits) = (0, 0);
+        for probe in probes {
+            match *probe {
+                Probe::Emit { value: v, bits: b } => (value, bits) = (v, b),
+                _ => self.probe(probe),
+            }
+        }
+        self.emit(Bits::Token { token, value, bits }, self.offset - 1);
+        Some(callee)
+    }
+
+    /// Ends the frame if the token is that of the host.
+    fn call_host_and_return(&mut self, token: Value, callee: &Callee, probes: &Probes) {
+        let host = i64::from(HOST_CALLEE);
+        let is_host = self.builder.ins().icmp_imm_s(IntCC::Equal, token, host);
+        let (host, wasm) = (self.builder.create_block(), self.builder.create_block());
+        self.builder.ins().brif(is_host, host, &[], wasm, &[]);
+        self.builder.seal_block(host);
+        self.builder.seal_block(wasm);
+        self.builder.switch_to_block(host);
+        self.emit(Bits::Token { token, value: 0, bits: 0 }, self.offset - 1);
+        self.call_and_return(callee, probes);
+        self.builder.switch_to_block(wasm);
+    }
+
+    fn call_and_return(&mut self, callee: &Callee, probes: &Probes) {
+        let call = self.builder.ins().call_indirect(callee.signature, callee.code, &callee.args);
+        let results = self.builder.inst_results(call).to_vec();
+        self.probes(probes);
+        self.builder.ins().return_(&results);
     }
 
     /// Resolves the callee of a call instruction and pops what it takes.
@@ -57,7 +123,7 @@ impl Translator<'_> {
             let row = self.env.slots + u64::from(func) * u64::from(code_slots::SIZE);
             (self.builder.ins().iconst(types::I64, row as i64), self.vmctx)
         };
-        self.resolve(self.env.info.funcs[func as usize], slots, vmctx)
+        self.resolve(self.env.info.funcs[func as usize], slots, vmctx, None)
     }
 
     fn through_table(&mut self, type_index: u32, table: u32) -> Callee {
@@ -74,17 +140,21 @@ impl Translator<'_> {
         let flags = MemFlagsData::trusted().with_readonly();
         let slots = self.builder.ins().load(types::I64, flags, reference, func_ref::SLOTS);
         let vmctx = self.builder.ins().load(types::I64, flags, reference, func_ref::VMCTX);
-        self.resolve(type_index, slots, vmctx)
+        let token = self.options.traced.then(|| {
+            let token = self.builder.ins().load(types::I32, flags, reference, func_ref::TRACE_TOKEN);
+            self.builder.ins().uextend(types::I64, token)
+        });
+        self.resolve(type_index, slots, vmctx, token)
     }
 
     /// The callee behind a row of code slots.
-    fn resolve(&mut self, type_index: u32, slots: Value, vmctx: Value) -> Callee {
+    fn resolve(&mut self, type_index: u32, slots: Value, vmctx: Value, token: Option<Value>) -> Callee {
         let ty = &self.env.info.types[type_index as usize];
         let operands = self.pop_many(ty.params().len());
         let args = [vmctx, self.vmctx].into_iter().chain(operands).collect();
         let signature = self.builder.import_signature(wasm_signature(ty));
         let flags = self.definition_flags(Region::Code);
         let code = self.builder.ins().load(types::I64, flags, slots, code_slots::ENTRY);
-        Callee { signature, code, args }
+        Callee { signature, code, args, token }
     }
 }

@@ -10,23 +10,40 @@ use wasmparser::Operator;
 use super::Translator;
 use super::region::Region;
 use crate::abi::{TrapCode, store_context, vmctx};
-use crate::compile::VMCTX_SLOT;
+use crate::compile::trace::{self, Bits};
+use crate::compile::{Origin, VMCTX_SLOT};
 use crate::events::is_dynamic;
 use crate::graph::{Probe, Probes};
 
 impl Translator<'_> {
     pub(super) fn probes(&mut self, probes: &Probes) {
         for probe in probes {
-            match *probe {
-                Probe::Count(counter) => {
-                    self.count(counter);
-                }
-                Probe::Event { kind, amount } => self.add_events(kind, amount),
-                Probe::Budget(kind) => self.check_budget(kind),
-                Probe::Poll => self.poll(),
-                Probe::Heat(counter) => self.heat(counter),
-            }
+            self.probe(probe);
         }
+    }
+
+    pub(super) fn probe(&mut self, probe: &Probe) {
+        match *probe {
+            Probe::Count(counter) => {
+                self.count(counter);
+            }
+            Probe::Event { kind, amount } => self.add_events(kind, amount),
+            Probe::Budget(kind) => self.check_budget(kind),
+            Probe::Poll => self.poll(),
+            Probe::Heat(counter) => self.heat(counter),
+            Probe::Emit { value, bits } => self.emit(Bits::Constant { value, bits }, self.offset),
+        }
+    }
+
+    /// Appends to the trace. A flush at this point finds the frame at byte `offset`.
+    pub(super) fn emit(&mut self, what: Bits, offset: u32) {
+        let (here, vmctx) = (self.offset, self.vmctx);
+        let location = self.origins.at(Origin { func: self.cfg.func, block: self.block, offset });
+        trace::append(&mut self.builder, what, |builder| {
+            builder.set_srcloc(location);
+            builder.ins().load(types::I64, MemFlagsData::trusted(), vmctx, vmctx::STORE)
+        });
+        self.at(here);
     }
 
     /// One add to memory: counters lie at a constant distance from the vmctx. Gives the new count.

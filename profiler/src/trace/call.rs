@@ -13,8 +13,7 @@ pub enum Call {
     /// A function that the stream names.
     Indirect,
     /// A function that the stream names and that takes the place of this frame; the edge goes to EXIT.
-    /// If it is a host function it must neither trap nor call back: its caller has no frame any more that
-    /// could be recorded, and nobody would write its return.
+    /// If it is a host function the frame stays, as in [`Call::Indirect`], and returns after it.
     Tail,
     /// A host function, or one that is not traced: it may call back any number of times.
     Host,

@@ -99,8 +99,8 @@ impl<'a> Regenerator<'a> {
             let fits = match (frame.stage, function.call(frame.block)) {
                 (Stage::Body, _) => !outer,
                 (Stage::Call, call) => outer && matches!(call, Some(Call::Direct(_) | Call::Indirect)),
-                (Stage::Host, call) => matches!(call, Some(Call::Host | Call::Indirect)),
-                (Stage::Returned, call) => !outer && call.is_some_and(|call| call != Call::Tail),
+                (Stage::Host, call) => matches!(call, Some(Call::Host | Call::Indirect | Call::Tail)),
+                (Stage::Returned, call) => !outer && call.is_some(),
             };
             fits && frame.block <= function.cfg().exit()
         };
@@ -246,17 +246,16 @@ impl<'a> Regenerator<'a> {
         self.enter(callee)
     }
 
-    /// A tail call: the edge to EXIT, then the callee in this frame's place.
+    /// A tail call: the edge to EXIT, and the callee in this frame's place.
     fn tail(&mut self, frame: Frame, function: &'a TracedFunction) -> Step<()> {
+        let callee = self.read(32)?;
+        if callee == HOST_CALLEE {
+            self.call_host(frame);
+            return Ok(());
+        }
         self.advance(frame, function)?;
         if self.frames.last().is_none_or(|frame| frame.block != function.cfg().exit()) {
             return self.lost();
-        }
-        let callee = self.read(32)?;
-        if callee == HOST_CALLEE {
-            self.events.push_back(TraceEvent::HostCall(frame.function, frame.block));
-            self.leave();
-            return Ok(());
         }
         self.frames.pop();
         self.events.push_back(TraceEvent::Leave(frame.function));

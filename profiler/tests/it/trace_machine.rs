@@ -175,12 +175,11 @@ impl<'a> Machine<'a> {
             }
             Call::Host => self.call_host(frame),
             Call::Tail => {
-                self.cross(rng);
                 self.segment.bits.push(named, 32);
                 if named == HOST_CALLEE {
-                    self.log.push(TraceEvent::HostCall(frame.function, frame.block));
-                    return self.leave();
+                    return self.call_host(frame);
                 }
+                self.cross(rng);
                 self.log.push(TraceEvent::Leave(frame.function));
                 self.frames.pop();
                 self.enter(named);

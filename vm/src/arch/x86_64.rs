@@ -44,10 +44,10 @@ pub fn raise() -> MachineCode {
 
 /// The common part of all lazy stubs: compiles what was called and jumps there, with all arguments as they came.
 ///
-/// eax is the index, `$caller` the caller's vmctx, an instance's; `$pass` moves the callee's vmctx to rdi and the
+/// eax is the index, `$callee` the callee's vmctx or host context, `$caller` the caller's vmctx, an instance's; `$pass` moves the callee's vmctx to rdi and the
 /// caller's to rsi. With too little stack left to compile on, it raises a stack overflow in the caller's stead.
 macro_rules! lazy_common {
-    ($name:ident, $caller:literal, $pass:literal) => {
+    ($name:ident, $callee:literal, $caller:literal, $pass:literal) => {
         #[unsafe(naked)]
         extern "C" fn $name() {
             naked_asm!(
@@ -92,7 +92,11 @@ macro_rules! lazy_common {
                 "pop rbp",
                 "jmp rax",
                 "2:",
+                concat!("mov [r11 + {failed_callee}], ", $callee),
+                "mov [r11 + {failed_index}], eax",
                 "jmp [r11 + {raise}]",
+                failed_callee = const offset_of!(VmStoreContext, failed_callee),
+                failed_index = const offset_of!(VmStoreContext, failed_index),
                 store = const offset_of!(VmContext, store),
                 limit = const offset_of!(VmStoreContext, stack_limit),
                 raise = const offset_of!(VmStoreContext, raise),
@@ -102,9 +106,9 @@ macro_rules! lazy_common {
     };
 }
 
-lazy_common!(lazy_common, "rsi", "");
+lazy_common!(lazy_common, "rdi", "rsi", "");
 // The address for the results is in rdi.
-lazy_common!(lazy_common_in_memory, "rdx", "mov rdi, rsi; mov rsi, rdx");
+lazy_common!(lazy_common_in_memory, "rsi", "rdx", "mov rdi, rsi; mov rsi, rdx");
 
 /// Builtins with a check in front that enough stack is left for the host; if not, the builtin fails. Wasm may call
 /// them with next to none, and an overflow in host code could not be recovered from.
@@ -206,9 +210,43 @@ pub fn set_registers(context: &mut ucontext_t, registers: Registers) {
     set(REG_RBP, registers.fp);
 }
 
+/// The address behind the instruction at `pc`, which stores a register where another one points to.
+///
+/// # Safety
+/// There is machine code at `pc`.
+pub unsafe fn end_of_store(pc: usize) -> usize {
+    // SAFETY: such an instruction has at least three bytes.
+    pc + store_length(unsafe { *(pc as *const [u8; 3]) })
+}
+
+/// The length of `mov [base], register` of 64 bits, given its first bytes: prefix, opcode, operands, and what some bases
+/// need besides: rsp and r12 a further byte, rbp and r13 a distance.
+fn store_length([prefix, opcode, operands]: [u8; 3]) -> usize {
+    assert!(prefix & 0xf8 == 0x48 && opcode == 0x89, "not a store: {prefix:x} {opcode:x} {operands:x}");
+    let distance = match operands >> 6 {
+        0 => 0,
+        1 => 1,
+        _ => 4,
+    };
+    3 + usize::from(operands & 7 == 4) + distance
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn stores_are_measured() {
+        // mov [rcx], rax; mov [r12], r15; mov [rbp + 0], rdx; mov [r13 + 0], r15; mov [rsp + 256], rax
+        let all = [
+            [0x48, 0x89, 0x01],
+            [0x4d, 0x89, 0x3c],
+            [0x48, 0x89, 0x55],
+            [0x4d, 0x89, 0x7d],
+            [0x48, 0x89, 0x84],
+        ];
+        assert_eq!(all.map(store_length), [3, 4, 4, 4, 8]);
+    }
 
     #[test]
     fn stubs_carry_their_index_and_jump_to_the_header() {

@@ -228,6 +228,18 @@ impl ModuleInner {
         self.event_corrections(func, (block, offset))
     }
 
+    /// The functions that have been compiled.
+    pub(crate) fn compiled_functions(&self) -> Vec<u32> {
+        let functions = self.code.functions.read().unwrap_or_else(PoisonError::into_inner);
+        functions.keys().copied().collect()
+    }
+
+    /// The plan of a function, which may have been compiled or not; `None` if it cannot be.
+    pub(crate) fn any_plan_of(&self, func: u32) -> Option<Arc<FunctionPlan>> {
+        let anew = || FunctionPlan::new(&self.info, func, self.engine.collection(), 0).ok().map(Arc::new);
+        self.plan_of(func).or_else(anew)
+    }
+
     /// How many counters an instance has room for.
     pub(crate) fn counter_capacity(&self) -> u64 {
         let heat = u64::from(self.info.defined_funcs());

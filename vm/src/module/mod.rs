@@ -91,6 +91,11 @@ impl Module {
         &self.0.engine
     }
 
+    /// Whether both are clones of one module.
+    pub(crate) fn is(&self, other: &Module) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// Its name, from the name section.
     pub fn name(&self) -> Option<&str> {
         self.0.names().module()

@@ -89,16 +89,24 @@ pub struct VmStoreContext {
     pub transfer: *mut VmValue,
     /// Counters of events, by kind.
     pub events: [i64; abi::store_context::EVENT_KINDS as usize],
+    /// See `abi::trace_word`.
+    pub trace_word: u64,
+    /// Where the next word of the trace goes.
+    pub trace_next: *mut u64,
     /// The store, as the innermost code that holds it exclusively lent it to wasm. Not read by machine code.
     pub store: *mut StoreOpaque,
-    /// The kind of events whose counter machine code keeps in the pinned register; [`NO_KIND`] if there is none.
+    /// Offset of the field, of 8 bytes, that machine code keeps in the pinned register; [`NOTHING`] if there is none.
     pub pinned: usize,
     /// Code that traps with `TrapCode::Host`; read by `arch::lazy_common`.
     pub raise: usize,
+    /// The function that could not be compiled when it was called: its vmctx or host context, and its index. Only
+    /// valid at a trap of the code in `raise`.
+    pub failed_callee: *mut c_void,
+    pub failed_index: u32,
 }
 
 /// See [`VmStoreContext::pinned`].
-pub const NO_KIND: usize = usize::MAX;
+pub const NOTHING: usize = usize::MAX;
 
 /// How to get back from wasm into the host (`abi::activation`).
 #[derive(Default)]
@@ -124,6 +132,8 @@ pub struct VmFuncRef {
     pub slots: *const VmCodeSlots,
     pub vmctx: *mut c_void,
     pub ty: u32,
+    /// Its index, or `HOST_CALLEE`, as they are in a word of the trace.
+    pub trace_token: u32,
 }
 
 /// An imported function (`abi::func_import`).
@@ -178,6 +188,8 @@ mod tests {
             exit_fp = abi::store_context::EXIT_FP,
             transfer = abi::store_context::TRANSFER,
             events = abi::store_context::EVENTS,
+            trace_word = abi::store_context::TRACE_WORD,
+            trace_next = abi::store_context::TRACE_NEXT,
             store = abi::store_context::SIZE,
         });
         check!(VmActivation {
@@ -193,6 +205,7 @@ mod tests {
             slots = abi::func_ref::SLOTS,
             vmctx = abi::func_ref::VMCTX,
             ty = abi::func_ref::TYPE,
+            trace_token = abi::func_ref::TRACE_TOKEN,
         });
         check!(VmFuncImport {
             slots = abi::func_import::SLOTS,

@@ -112,6 +112,7 @@ unsafe fn call_wasm(
         if store.depth == 0 {
             store.interrupt().set_thread(wake::thread_id());
         }
+        store.trace_entry(func);
         store.depth += 1;
         (store.context().as_ptr(), std::sync::Arc::as_ptr(store.interrupt()))
     };
@@ -152,6 +153,7 @@ unsafe fn call_wasm(
 /// The error of a trap.
 fn trap_error(store: &mut StoreOpaque, record: TrapRecord) -> Error {
     store.count_unfinished(&record);
+    store.trace_unwind(&record);
     if let Err(error) = store.settle_events(&record) {
         return error;
     }

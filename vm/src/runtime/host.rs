@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use wprof_jit::abi::{host_context, returns_in_memory};
+use wprof_profiler::HOST_CALLEE;
 
 use super::abi::{VmCodeSlots, VmContext, VmFuncRef, VmHostContext, VmStoreContext, VmValue};
 use super::store::{FuncPtr, Pending, StoreOpaque};
@@ -95,7 +96,8 @@ pub fn add<T: 'static>(
         }
     };
     let slots = VmCodeSlots { entry: code.into(), instrumented_entry: code.into() };
-    let func_ref = VmFuncRef { slots: ptr::null(), vmctx: ptr::null_mut(), ty: entry.id };
+    let func_ref =
+        VmFuncRef { slots: ptr::null(), vmctx: ptr::null_mut(), ty: entry.id, trace_token: HOST_CALLEE };
     let counted = opaque.engine().config().profiling != crate::ProfilingConfig::Off;
     let vm = VmHostContext { magic: host_context::MAGIC, func: shim::<T>, slots, func_ref };
     let head = HostHead { vm, context: opaque.context(), entry, name, calls: AtomicU64::new(0), counted };

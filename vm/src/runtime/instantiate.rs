@@ -40,6 +40,7 @@ pub struct Imports {
 /// If a limit is reached, or an active segment does not fit.
 pub fn instantiate(store: &mut StoreOpaque, module: &Module, imports: Imports) -> Result<u32> {
     check_count("instances", store.instances.len(), store.limits.instances)?;
+    store.check_traced(module)?;
     let index = store.instances.len() as u32;
     let vmctx = VmCtx::new(module.inner().layout(), module.inner().counter_capacity())
         .map_err(|e| Error::system("no memory for an instance", e))?;
@@ -117,7 +118,8 @@ fn fill_func_refs(module: &Module, vmctx: &VmCtx) {
     for (i, &func) in (0..).zip(&module.info().escaped_funcs) {
         let slots = ptr::from_ref(inner.slots().row(func));
         let callee = vmctx.head().as_ptr().cast::<c_void>();
-        let func_ref = VmFuncRef { slots, vmctx: callee, ty: inner.type_id(func) };
+        let func_ref =
+            VmFuncRef { slots, vmctx: callee, ty: inner.type_id(func), trace_token: func.reverse_bits() };
         // SAFETY: a place in a fresh vmctx that the layout gave for this.
         unsafe { vmctx.at(inner.layout().func_ref(i)).write(func_ref) };
     }

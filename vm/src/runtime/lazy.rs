@@ -34,6 +34,11 @@ pub unsafe extern "C" fn lazy_compile(
         Err(panic) => Pending::Panic(panic),
     };
     store.pending = Some(failure);
+    // SAFETY: the context lives as long as the store.
+    unsafe {
+        let context = store.context().as_ptr();
+        ((*context).failed_callee, (*context).failed_index) = (callee.as_ptr(), index);
+    }
     store.engine().raise()
 }
 

@@ -31,6 +31,7 @@ pub mod signals;
 pub mod stack;
 pub mod store;
 pub mod table;
+pub mod trace;
 pub mod transfer;
 pub mod types;
 pub mod unfinished;

@@ -16,7 +16,7 @@ use std::sync::Once;
 use libc::{c_int, c_void, sigaction, siginfo_t, ucontext_t};
 use wprof_jit::abi::TrapCode;
 
-use super::abi::NO_KIND;
+use super::abi::NOTHING;
 use super::activation::{self, Activation, RawFrame, TrapRecord};
 use super::code::registry::{self, CodeObject};
 use super::store::Pending;
@@ -82,7 +82,7 @@ unsafe fn recover(signal: c_int, info: &siginfo_t, context: &mut ucontext_t) -> 
     }
     let object = registry::find(registers.pc)?;
     // SAFETY: the context is that of the store that was entered.
-    let pinned = unsafe { pinned_counter(activation) };
+    let pinned = unsafe { pinned_cell(activation) };
     if let Some(counter) = pinned {
         // SAFETY: nothing refers to it while wasm code runs.
         unsafe { counter.write(*arch::pinned(context)) };
@@ -102,6 +102,17 @@ unsafe fn recover(signal: c_int, info: &siginfo_t, context: &mut ucontext_t) -> 
             }
             Some(TrapCode::Host)
         }
+        Some(TrapCode::TraceFull) => {
+            // SAFETY: the registers are those of machine code of this activation, which has the store on loan, and waits
+            // for us. It goes on behind the instruction as if the word had been stored.
+            unsafe {
+                let record = record(Some(TrapCode::TraceFull), &object, registers, vm.fp);
+                (*(*activation.context).store).trace_is_full(&record);
+                let pc = arch::end_of_store(registers.pc);
+                arch::set_registers(context, Registers { pc, ..registers });
+            }
+            return Some(());
+        }
         Some(code) => Some(code),
         None if is_stack_overflow(signal, info, registers) => None,
         None => return None,
@@ -114,13 +125,13 @@ unsafe fn recover(signal: c_int, info: &siginfo_t, context: &mut ucontext_t) -> 
     Some(())
 }
 
-/// Where the counter lies that wasm code of an activation keeps in the pinned register.
-unsafe fn pinned_counter(activation: &Activation) -> Option<*mut i64> {
+/// Where that belongs which wasm code of an activation keeps in the pinned register.
+unsafe fn pinned_cell(activation: &Activation) -> Option<*mut i64> {
     // SAFETY: the context lives as long as the store that was entered.
     unsafe {
         let context = activation.context.cast_mut();
-        let kind = (*context).pinned;
-        (kind != NO_KIND).then(|| (&raw mut (*context).events).cast::<i64>().add(kind))
+        let offset = (*context).pinned;
+        (offset != NOTHING).then(|| context.byte_add(offset).cast::<i64>())
     }
 }
 

@@ -5,7 +5,9 @@ use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::abi::{NO_KIND, VmFuncRef, VmMemory, VmStoreContext, VmTable, VmValue};
+use wprof_jit::abi::trace_word;
+
+use super::abi::{NOTHING, VmFuncRef, VmMemory, VmStoreContext, VmTable, VmValue};
 use super::events::Events;
 use super::externs::ExternArena;
 use super::host::AnyHostContext;
@@ -13,6 +15,7 @@ use super::instance::InstanceData;
 use super::interrupt::InterruptPage;
 use super::memory::LinearMemory;
 use super::table::TableData;
+use super::trace::Trace;
 use super::transfer::TransferBuffer;
 use super::types::FuncTypeEntry;
 use crate::limits::check_count;
@@ -89,6 +92,8 @@ pub struct StoreOpaque {
     /// How many entries into this store's wasm code have not returned.
     pub depth: usize,
     pub events: Events,
+    /// The trace that machine code writes, if it does.
+    pub trace: Option<Trace>,
 }
 
 // SAFETY: all pointers lead to memory that the store owns, and machine code runs on the thread that has the store
@@ -107,14 +112,24 @@ impl StoreOpaque {
         let no_memory = |e| Error::system("no memory for a store", e);
         let interrupt = InterruptPage::new().map_err(no_memory)?;
         let transfer = TransferBuffer::new().map_err(no_memory)?;
+        let trace = engine
+            .collection()
+            .tracing
+            .map(|_| Trace::new(engine.config().trace_buffer / 8))
+            .transpose()
+            .map_err(no_memory)?;
         let context = VmStoreContext {
             stack_limit: 0,
             exit_fp: 0,
             transfer: transfer.address(),
             events: Default::default(),
-            pinned: engine.compiler().options().pinned.map_or(NO_KIND, |kind| kind as usize),
+            trace_word: trace_word::EMPTY,
+            trace_next: trace.as_ref().map_or(ptr::null_mut(), Trace::buffer),
+            pinned: engine.compiler().options().pinned_cell().map_or(NOTHING, |cell| cell as usize),
             store: ptr::null_mut(),
             raise: engine.raise(),
+            failed_callee: ptr::null_mut(),
+            failed_index: 0,
         };
         let mut store = StoreOpaque {
             id: StoreId(NEXT.fetch_add(1, Ordering::Relaxed)),
@@ -132,6 +147,7 @@ impl StoreOpaque {
             pending: None,
             depth: 0,
             events: Events::default(),
+            trace,
         };
         store.start_metering();
         Ok(store)

@@ -23,11 +23,12 @@ pub unsafe fn callers(mut fp: usize, end: usize) -> impl Iterator<Item = RawFram
         // SAFETY: `fp` is a live frame of machine code, all of which keeps frame pointers.
         let (caller, pc) = unsafe { (*(fp as *const usize), *((fp + 8) as *const usize)) };
         fp = caller;
-        (fp != end).then(|| {
-            // SAFETY: the caller has called, so that it has left its vmctx in its frame if ever it does.
-            let vmctx = unsafe { vmctx(registry::find_return(pc).as_deref(), fp) };
-            RawFrame { pc, vmctx }
-        })
+        if fp == end {
+            return None;
+        }
+        // SAFETY: the caller has called, so that it has left its vmctx in its frame if ever it does.
+        let vmctx = unsafe { vmctx(registry::find_return(pc).as_deref(), fp) };
+        Some(RawFrame { pc, vmctx })
     })
 }
 
@@ -65,6 +66,26 @@ pub unsafe fn live(limit: usize, mut visit: impl FnMut(RawFrame, *const VmStoreC
         }
         activation = current.previous;
     }
+}
+
+/// The wasm frames of this thread, entered through one store, in which the host runs: those of each activation, innermost
+/// first, without those of the newest activation if wasm code is running in it.
+///
+/// # Safety
+/// The thread is in host code, entered from wasm in the proper way, by none, or by a signal.
+pub unsafe fn left_for_host(context: *const VmStoreContext, in_wasm: bool) -> Vec<Vec<RawFrame>> {
+    let mut all = Vec::new();
+    let mut activation = activation::newest();
+    let mut is_running = in_wasm;
+    // SAFETY: activations on the chain are live frames' locals.
+    while let Some(current) = unsafe { activation.as_ref() } {
+        if !std::mem::replace(&mut is_running, false) && ptr::eq(current.context, context) {
+            // SAFETY: as in `live`.
+            all.push(unsafe { callers(exit_fp(current), (*current.vm.get()).fp) }.collect());
+        }
+        activation = current.previous;
+    }
+    all
 }
 
 /// The frame pointer with which `of` left wasm: its store's current one, unless that store was entered again since.

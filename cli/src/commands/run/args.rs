@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use wprof::{Config, StoreLimits};
 
 use super::collect::{Budget, COLLECT_HELP, ProfileArgs};
 use crate::sizes;
@@ -59,15 +60,6 @@ pub struct RunArgs {
     /// Write the profile to a file, for `wprof report`
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Let the program use a folder, under its own or another name
-    #[arg(long = "dir", value_name = "HOST[::GUEST]", value_parser = folder)]
-    pub dirs: Vec<Folder>,
-    /// Set an environment variable of the program, or pass it on
-    #[arg(long = "env", value_name = "NAME[=VALUE]", value_parser = variable)]
-    pub env: Vec<(String, String)>,
-    /// Call an exported function instead of `_start`, print its results
-    #[arg(long, value_name = "FUNC")]
-    pub invoke: Option<String>,
     /// No summary
     #[arg(short, long, conflicts_with = "verbose")]
     pub quiet: bool,
@@ -77,6 +69,22 @@ pub struct RunArgs {
     /// Compile anew: neither use nor keep machine code of other runs
     #[arg(long)]
     pub no_code_cache: bool,
+    #[command(flatten)]
+    pub program: ProgramArgs,
+}
+
+/// A program and what it may do.
+#[derive(Debug, Args)]
+pub struct ProgramArgs {
+    /// Let the program use a folder, under its own or another name
+    #[arg(long = "dir", value_name = "HOST[::GUEST]", value_parser = folder)]
+    pub dirs: Vec<Folder>,
+    /// Set an environment variable of the program, or pass it on
+    #[arg(long = "env", value_name = "NAME[=VALUE]", value_parser = variable)]
+    pub env: Vec<(String, String)>,
+    /// Call an exported function instead of `_start`, print its results
+    #[arg(long, value_name = "FUNC")]
+    pub invoke: Option<String>,
     /// How large a memory may grow
     #[arg(long, value_name = "SIZE", value_parser = sizes::parse, default_value = "4G")]
     pub max_memory: u64,
@@ -103,7 +111,7 @@ pub struct RunArgs {
     command: Vec<String>,
 }
 
-impl RunArgs {
+impl ProgramArgs {
     /// The module's path.
     pub fn module(&self) -> &Path {
         Path::new(&self.command[0])
@@ -118,6 +126,19 @@ impl RunArgs {
     pub fn program_args(&self) -> Vec<String> {
         let name = self.module().file_name().unwrap_or_default().to_string_lossy().into_owned();
         [name].into_iter().chain(self.rest().iter().cloned()).collect()
+    }
+
+    /// Tells the engine what the module may be, and how large things may grow.
+    pub fn configure<'a>(&self, config: &'a mut Config) -> &'a mut Config {
+        let limits = StoreLimits {
+            memory_size: self.max_memory,
+            memory64_size: self.max_memory,
+            table_elements: self.max_table_elements,
+            ..StoreLimits::default()
+        };
+        config.max_module_size(usize::try_from(self.max_module_size).unwrap_or(usize::MAX));
+        config.max_functions(self.max_functions).max_function_size(self.max_function_size);
+        config.max_locals(self.max_locals).limits(limits)
     }
 }
 

@@ -96,7 +96,7 @@ impl Budget {
 }
 
 /// What is counted, without contradictions.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Counted {
     /// What is counted of the code.
     pub profiling: ProfilingConfig,

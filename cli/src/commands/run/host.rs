@@ -4,7 +4,7 @@ use anyhow::{Result, anyhow};
 use wprof::wasi::{self, WasiCtx, WasiCtxBuilder};
 use wprof::{Engine, Linker, Module, Store};
 
-use super::args::RunArgs;
+use super::args::ProgramArgs;
 use crate::modules::failure;
 use crate::names;
 
@@ -12,7 +12,7 @@ use crate::names;
 ///
 /// # Errors
 /// If a folder cannot be opened, or an argument cannot be passed.
-pub fn wasi(args: &RunArgs) -> Result<WasiCtx> {
+pub fn wasi(args: &ProgramArgs) -> Result<WasiCtx> {
     let mut builder = WasiCtxBuilder::new();
     builder.inherit_stdio();
     for arg in args.program_args() {

@@ -4,12 +4,12 @@
 //! after the program.
 
 mod args;
-mod collect;
-mod ending;
+pub mod collect;
+pub mod ending;
 mod host;
 mod interruption;
 mod invoke;
-mod program;
+pub mod program;
 
 use std::io;
 use std::path::Path;
@@ -17,13 +17,12 @@ use std::process::ExitCode;
 use std::time::UNIX_EPOCH;
 
 use anyhow::{Result, ensure};
-use wprof::{Config, Engine, Module, StoreLimits};
+use wprof::{Config, Engine, Module};
 use wprof_profiler::{Profile, Run};
 
-pub use args::RunArgs;
-use collect::Counted;
-pub use collect::{COLLECT_HELP, ProfileArgs};
-use program::Outcome;
+pub use args::{ProgramArgs, RunArgs};
+pub use collect::{COLLECT_HELP, Counted, ProfileArgs};
+pub use program::{Kept, Outcome, TraceTarget};
 
 use crate::render::numbers::{count_of, duration};
 use crate::render::page::Page;
@@ -38,8 +37,8 @@ pub fn execute(args: RunArgs, color: ColorChoice) -> Result<ExitCode> {
         check_output(path, &counted)?;
     }
     let engine = Engine::new(&config(&args, &counted)).map_err(modules::failure)?;
-    let module = modules::load(&engine, args.module())?;
-    let mut outcome = program::run(&args, &counted, &module)?;
+    let module = modules::load(&engine, args.program.module())?;
+    let mut outcome = program::run(&args.program, &module, Kept { counted: &counted, trace: None })?;
     ending::report(&outcome, &counted);
     let mut profile = outcome.profile.take();
     if let Some(profile) = &mut profile {
@@ -81,16 +80,7 @@ fn check_output(path: &Path, counted: &Counted) -> Result<()> {
 
 fn config(args: &RunArgs, counted: &Counted) -> Config {
     let mut config = Config::new();
-    let limits = StoreLimits {
-        memory_size: args.max_memory,
-        memory64_size: args.max_memory,
-        table_elements: args.max_table_elements,
-        ..StoreLimits::default()
-    };
-    config.max_module_size(usize::try_from(args.max_module_size).unwrap_or(usize::MAX));
-    config.max_functions(args.max_functions).max_function_size(args.max_function_size);
-    config.max_locals(args.max_locals);
-    counted.configure(config.limits(limits));
+    counted.configure(args.program.configure(&mut config));
     if let Some(folder) = Config::default_code_cache().filter(|_| !args.no_code_cache) {
         config.code_cache(folder);
     }
@@ -99,12 +89,12 @@ fn config(args: &RunArgs, counted: &Counted) -> Config {
 
 /// Adds to a profile what only we know.
 fn complete(profile: &mut Profile, args: &RunArgs, outcome: &Outcome) {
-    profile.program = args.module().display().to_string();
+    profile.program = args.program.module().display().to_string();
     profile.runs = vec![Run {
         started: outcome.started.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
         tool: concat!("wprof ", env!("CARGO_PKG_VERSION")).to_owned(),
         machine: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
-        args: args.program_args(),
+        args: args.program.program_args(),
         ending: outcome.ending.clone(),
         wall_ns: Some(nanoseconds(outcome.wall)),
     }];
@@ -116,7 +106,7 @@ fn nanoseconds(duration: std::time::Duration) -> u64 {
 
 /// What ran and what it did.
 fn summarize(page: &mut Page, args: &RunArgs, module: &Module, outcome: &Outcome, profile: Option<&Profile>) {
-    let name = args.module().file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let name = args.program.module().file_name().unwrap_or_default().to_string_lossy().into_owned();
     let wall = duration(nanoseconds(outcome.wall));
     let title = format!("{} {} after {wall}", names::harmless(&name), runs::ending(&outcome.ending));
     match profile {

@@ -1,15 +1,17 @@
 //! The program, on a thread of its own: it has a large stack, and signals do not meet it.
 
+use std::fs::File;
+use std::io::BufWriter;
 use std::panic::resume_unwind;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result};
 use wprof::wasi::WasiCtx;
-use wprof::{Error, ErrorKind, Instance, Module, Stop, Store};
+use wprof::{Error, ErrorKind, Instance, Module, Stop, Store, TraceSummary};
 use wprof_profiler::{Ending, Profile};
 
-use super::args::RunArgs;
+use super::args::ProgramArgs;
 use super::collect::Counted;
 use super::interruption::Interruption;
 use super::{ending, host, invoke};
@@ -35,29 +37,52 @@ pub struct Outcome {
     pub stop: Option<Stop>,
     /// What was counted, unless it ended too early.
     pub profile: Option<Profile>,
+    /// What became of the trace.
+    pub trace: Option<Result<TraceSummary, Error>>,
+}
+
+/// What is kept of a run.
+pub struct Kept<'a> {
+    /// What is counted.
+    pub counted: &'a Counted,
+    /// Where the trace goes, if there is one.
+    pub trace: Option<TraceTarget>,
+}
+
+/// Where a trace goes.
+pub struct TraceTarget {
+    /// The file, open.
+    pub file: File,
+    /// How long it may become.
+    pub max_size: u64,
 }
 
 /// Runs the program to its end, whatever that is.
 ///
 /// # Errors
 /// If it could not even be started.
-pub fn run(args: &RunArgs, counted: &Counted, module: &Module) -> Result<Outcome> {
+pub fn run(args: &ProgramArgs, module: &Module, kept: Kept<'_>) -> Result<Outcome> {
     let wasi = host::wasi(args)?;
     let thread = thread::Builder::new().name("program".to_owned()).stack_size(args.max_stack as usize);
     thread::scope(|scope| {
         let program = thread
-            .spawn_scoped(scope, || start(args, counted, module, wasi))
+            .spawn_scoped(scope, || start(args, module, wasi, kept))
             .context("cannot start a thread")?;
         program.join().unwrap_or_else(|panic| resume_unwind(panic))
     })
 }
 
-fn start(args: &RunArgs, counted: &Counted, module: &Module, wasi: WasiCtx) -> Result<Outcome> {
+fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> Result<Outcome> {
     let linker = host::linker(module.engine())?;
     let mut store = Store::try_new(module.engine(), wasi).map_err(failure)?;
+    let Kept { counted, trace } = kept;
+    let (was_counted, is_traced) = (counted.is_on(), trace.is_some());
+    if let Some(TraceTarget { file, max_size }) = trace {
+        let program = args.module().display().to_string();
+        store.record_trace(module, &program, BufWriter::new(file), max_size).map_err(failure)?;
+    }
     // Plain code has no polls: there Ctrl-C does what it does without us.
-    let was_counted = counted.is_on();
-    let interruption = match was_counted {
+    let interruption = match was_counted || is_traced {
         true => Some(Interruption::watch(store.interrupt_handle())?),
         false => None,
     };
@@ -75,13 +100,15 @@ fn start(args: &RunArgs, counted: &Counted, module: &Module, wasi: WasiCtx) -> R
     };
     let wall = clock.elapsed();
     let signal = interruption.and_then(|interruption| interruption.end());
+    let trace = is_traced.then(|| store.finish_trace());
     let spent = counted.budget.as_ref().map(|budget| store.event_count(&budget.kind));
     let spent = spent.transpose().map_err(failure)?;
     let stop = store.stop().map_err(failure)?;
     let instance = instance.filter(|_| was_counted);
     let profile = instance.map(|instance| instance.profile(&store)).transpose().map_err(failure)?;
     let ending = ending::of(&ended, signal);
-    Ok(Outcome { started, wall, ending, error: ended.err(), signal, spent, stop, was_counted, profile })
+    let error = ended.err();
+    Ok(Outcome { started, wall, ending, error, signal, spent, stop, was_counted, profile, trace })
 }
 
 /// Whether the program's own code ended it, which it can do while it is instantiated.
@@ -90,7 +117,7 @@ fn is_of_program(error: &Error) -> bool {
 }
 
 /// The outer error is ours: there is nothing to call. The inner one is the program's.
-fn call(args: &RunArgs, store: &mut Store<WasiCtx>, instance: Instance) -> Result<Result<(), Error>> {
+fn call(args: &ProgramArgs, store: &mut Store<WasiCtx>, instance: Instance) -> Result<Result<(), Error>> {
     match &args.invoke {
         Some(name) => invoke::function(store, instance, name, args.rest()),
         None => invoke::start(store, instance),

@@ -1,0 +1,121 @@
+//! `wprof trace cat`: what is in a trace file.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+use wprof_profiler::{BitStream, Frame, FunctionTable, Segment};
+
+use super::stats::name;
+use super::{Reader, names::Names};
+use crate::names::harmless;
+use crate::output;
+
+/// Bits in a line.
+const BITS: u64 = 64;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+For each function: its method and, for each edge that writes, the bits, the first one \
+first. For each chunk: where it begins in the stream, the frames that are live at its end, \
+the traps in it; with --bits the bits themselves. `replay` says what they mean.
+
+Examples:
+  wprof trace cat json.wtrace
+  wprof trace cat --bits small.wtrace")]
+pub struct CatArgs {
+    /// The trace, a file that `wprof trace record` wrote
+    #[arg(value_name = "TRACE")]
+    trace: PathBuf,
+    /// Print the bits too
+    #[arg(long)]
+    bits: bool,
+    /// The module, for names [default: where it ran, or beside the trace]
+    #[arg(short, long, value_name = "MODULE")]
+    module: Option<PathBuf>,
+}
+
+pub fn execute(args: &CatArgs) -> Result<()> {
+    let mut reader = super::open(&args.trace)?;
+    let mut names = Names::new(reader.head(), &args.trace, args.module.as_deref())?;
+    let mut failed = None;
+    output::print_with(|out| {
+        head(&reader, &mut names, out)?;
+        for number in 0..reader.chunk_count() {
+            match reader.segment(number) {
+                Ok(segment) => chunk(number, &segment, args.bits, &mut names, out)?,
+                Err(error) => {
+                    failed = Some(error);
+                    break;
+                }
+            }
+        }
+        Ok(())
+    })?;
+    if let Some(error) = failed {
+        return Err(super::of(&args.trace, &error));
+    }
+    super::note_ending(&reader);
+    Ok(())
+}
+
+fn head(reader: &Reader, names: &mut Names, out: &mut dyn Write) -> io::Result<()> {
+    let hash: String = reader.head().module_hash[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+    writeln!(out, "program {}, hash {hash}…", harmless(&reader.head().program))?;
+    reader.tables().iter().try_for_each(|table| function(table, names, out))
+}
+
+fn function(table: &FunctionTable, names: &mut Names, out: &mut dyn Write) -> io::Result<()> {
+    let (blocks, method) = (table.calls.len(), name(table.method));
+    writeln!(
+        out,
+        "function {} {}: {blocks} blocks, {method}",
+        table.function,
+        names.function(table.function)
+    )?;
+    for emit in &table.emits {
+        let Some((from, to)) = table.edges.get(emit.edge.index()) else { continue };
+        let bits: String =
+            (0..emit.bits).map(|bit| if emit.value >> bit & 1 == 1 { '1' } else { '0' }).collect();
+        let (from, to) = (names.block(table.function, *from), names.block(table.function, *to));
+        writeln!(out, "  {from} -> {to}  {bits}")?;
+    }
+    Ok(())
+}
+
+fn chunk(
+    number: usize,
+    segment: &Segment,
+    with_bits: bool,
+    names: &mut Names,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    writeln!(out, "chunk {number}: {} bits from bit {}", segment.bits.len(), segment.first_bit)?;
+    if with_bits {
+        bits(&segment.bits, segment.first_bit, out)?;
+    }
+    for unwind in &segment.unwinds {
+        writeln!(out, "  trap at bit {}, {} frames stay", segment.first_bit + unwind.position, unwind.keep)?;
+        frames(&unwind.frames, names, out)?;
+    }
+    writeln!(out, "  end")?;
+    frames(&segment.end, names, out)
+}
+
+fn frames(frames: &[Frame], names: &mut Names, out: &mut dyn Write) -> io::Result<()> {
+    for &Frame { function, block, stage } in frames {
+        let place = names.block(function, block);
+        writeln!(out, "    {} {place} {stage:?}", names.function(function))?;
+    }
+    Ok(())
+}
+
+fn bits(bits: &BitStream, first: u64, out: &mut dyn Write) -> io::Result<()> {
+    for start in (0..bits.len()).step_by(BITS as usize) {
+        let line = (start..bits.len().min(start + BITS)).map_while(|at| bits.bit(at));
+        let line: String = line.map(|bit| if bit { '1' } else { '0' }).collect();
+        writeln!(out, "  {:>10}  {line}", first + start)?;
+    }
+    Ok(())
+}

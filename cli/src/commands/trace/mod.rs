@@ -1,0 +1,64 @@
+//! `wprof trace`: the exact sequence of blocks of a run, recorded, replayed, measured.
+
+mod cat;
+mod names;
+mod record;
+mod replay;
+mod stats;
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::Subcommand;
+use wprof_profiler::{TraceFileError, TraceReader};
+
+use crate::render::screen::ColorChoice;
+
+/// What to do with a trace.
+#[derive(Debug, Subcommand)]
+pub enum TraceCommand {
+    /// Run a program and record every block that it executes
+    Record(record::RecordArgs),
+    /// Print the sequence of calls, blocks and returns
+    Replay(replay::ReplayArgs),
+    /// Show how many bits the trace takes
+    Stats(stats::StatsArgs),
+    /// Show what is in the file: functions, chunks, bits
+    Cat(cat::CatArgs),
+}
+
+impl TraceCommand {
+    /// Does it. The exit code of `record` is the program's.
+    pub fn execute(self, color: ColorChoice) -> Result<ExitCode> {
+        match self {
+            TraceCommand::Record(args) => return record::execute(&args),
+            TraceCommand::Replay(args) => replay::execute(&args)?,
+            TraceCommand::Stats(args) => stats::execute(&args, color)?,
+            TraceCommand::Cat(args) => cat::execute(&args)?,
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+type Reader = TraceReader<BufReader<File>>;
+
+/// Opens a trace; errors name the file.
+fn open(path: &Path) -> Result<Reader> {
+    let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+    TraceReader::open(BufReader::new(file)).map_err(|error| of(path, &error))
+}
+
+/// An error of a trace file.
+fn of(path: &Path, error: &TraceFileError) -> anyhow::Error {
+    anyhow::anyhow!("{}: {error}", path.display())
+}
+
+/// Says what is missing from a trace.
+fn note_ending(reader: &Reader) {
+    if let Some(notice) = reader.ending().notice() {
+        eprintln!("wprof: {notice}");
+    }
+}

@@ -1,0 +1,108 @@
+//! `wprof trace record`: a program with its trace.
+
+use std::fs::File;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, anyhow};
+use clap::{Args, ValueEnum};
+use wprof::{Config, Engine, Tracing};
+use wprof_profiler::TraceMethod;
+
+use super::super::run::{Counted, Kept, ProgramArgs, TraceTarget, ending, program};
+use crate::render::numbers::count_of;
+use crate::{modules, sizes};
+
+/// How branches are recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Method {
+    #[default]
+    Best,
+    Witness,
+    Bits,
+    Branches,
+}
+
+impl From<Method> for Tracing {
+    fn from(method: Method) -> Self {
+        match method {
+            Method::Best => Tracing::Best,
+            Method::Witness => Tracing::Only(TraceMethod::Witnesses),
+            Method::Bits => Tracing::Only(TraceMethod::BitTracing),
+            Method::Branches => Tracing::Only(TraceMethod::EveryBranch),
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The trace holds the run from its first block to its last, also after a trap, an exit \
+or Ctrl-C. Only what cannot be derived is written: about a bit for each branch, \
+compressed. If the file reaches its greatest size the program goes on, and the trace has \
+the beginning of the run.
+
+Methods:
+  best      for each function witnesses or bits, whichever should take less
+  witness   as few edges as possible write something (Ball & Larus 1994)
+  bits      each branch writes which way it went
+  branches  each branch writes a number of 32 bits; only to compare with
+
+Exit codes are those of `wprof run`.
+
+Examples:
+  wprof trace record json.wasm 20 2
+  wprof trace record -o t.wtrace --max-size 100M --dir . tool.wasm in.txt
+  wprof trace record --invoke fib fib.wat 30
+  wprof trace replay json.wtrace | less     what ran, block by block
+  wprof trace stats json.wtrace             what it costs")]
+pub struct RecordArgs {
+    /// The trace [default: the module's name with `.wtrace`, in this folder]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// How long the file may become
+    #[arg(long, value_name = "SIZE", value_parser = sizes::parse, default_value = "4G")]
+    max_size: u64,
+    /// How branches are recorded, see below
+    #[arg(long, value_enum, value_name = "METHOD", default_value_t)]
+    method: Method,
+    /// No summary
+    #[arg(short, long)]
+    quiet: bool,
+    #[command(flatten)]
+    program: ProgramArgs,
+}
+
+pub fn execute(args: &RecordArgs) -> Result<ExitCode> {
+    let engine = Engine::new(&config(args)).map_err(modules::failure)?;
+    let module = modules::load(&engine, args.program.module())?;
+    let path = args.output.clone().unwrap_or_else(|| {
+        PathBuf::from(args.program.module().file_name().unwrap_or_default()).with_extension("wtrace")
+    });
+    let cannot = || format!("cannot write a trace to {}", path.display());
+    let file = File::create(&path).with_context(cannot)?;
+    let trace = Some(TraceTarget { file, max_size: args.max_size });
+    let counted = Counted::default();
+    let outcome = program::run(&args.program, &module, Kept { counted: &counted, trace })?;
+    ending::report(&outcome, &counted);
+    let summary = outcome.trace.as_ref().expect("one was asked for").as_ref();
+    let summary = summary.map_err(|error| anyhow!("{error}")).with_context(cannot)?;
+    if summary.limit_reached {
+        eprintln!("wprof: the trace reached its size limit: it has the beginning of the run, see --max-size");
+    }
+    if !args.quiet {
+        eprintln!("wprof: {} in {}", count_of(summary.bytes, "byte"), path.display());
+    }
+    if let Err(error) = module.update_code_cache() {
+        eprintln!("wprof: {error}");
+    }
+    Ok(ending::exit_code(&outcome))
+}
+
+fn config(args: &RecordArgs) -> Config {
+    let mut config = Config::new();
+    args.program.configure(config.trace(args.method.into()));
+    if let Some(folder) = Config::default_code_cache() {
+        config.code_cache(folder);
+    }
+    config
+}

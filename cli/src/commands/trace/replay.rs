@@ -1,0 +1,121 @@
+//! `wprof trace replay`: what ran, in order.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use anyhow::{Result, anyhow};
+use clap::Args;
+use wprof_profiler::{BlockId, Frame, TraceEvent};
+
+use super::names::Names;
+use crate::output;
+
+/// Deeper calls are not indented further.
+const DEEPEST: usize = 30;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+One line for each event: `enter` and `leave` of a function, a `block` by the byte in the \
+module where its code begins, `host` calls and their `back`, and `unwound` frames that a \
+trap or an exit ended. Blocks end at branches and behind calls. A trace can be read from \
+each of its chunks on: then the frames that are live there come first, as `inside`.
+
+Examples:
+  wprof trace replay json.wtrace | less
+  wprof trace replay json.wtrace --from-chunk 3 --limit 1000
+  wprof trace replay json.wtrace | grep -c enter")]
+pub struct ReplayArgs {
+    /// The trace, a file that `wprof trace record` wrote
+    #[arg(value_name = "TRACE")]
+    trace: PathBuf,
+    /// Begin with this chunk, counted from 0
+    #[arg(long, value_name = "K", default_value_t = 0)]
+    from_chunk: usize,
+    /// Stop after so many events
+    #[arg(long, value_name = "N")]
+    limit: Option<u64>,
+    /// The module, for names and offsets [default: where it ran, or beside the trace]
+    #[arg(short, long, value_name = "MODULE")]
+    module: Option<PathBuf>,
+}
+
+pub fn execute(args: &ReplayArgs) -> Result<()> {
+    let mut reader = super::open(&args.trace)?;
+    let names = Names::new(reader.head(), &args.trace, args.module.as_deref())?;
+    if !names.are_known() {
+        eprintln!("wprof: the module is not there: numbers are shown for names, see --module");
+    }
+    let fail = |error| super::of(&args.trace, &error);
+    let start = match reader.chunk_count() {
+        0 => Vec::new(),
+        _ => reader.segment(args.from_chunk).map_err(fail)?.start,
+    };
+    let events = reader.events_from(args.from_chunk);
+    let events = events.take(args.limit.map_or(usize::MAX, |limit| limit as usize));
+    let mut failed = None;
+    output::print_with(|out| {
+        let mut text = Text { names, depth: 0 };
+        text.start(&start, out)?;
+        for event in events {
+            match event {
+                Ok(event) => text.event(event, out)?,
+                Err(error) => {
+                    failed = Some(error);
+                    break;
+                }
+            }
+        }
+        Ok(())
+    })?;
+    match failed {
+        Some(error) => Err(anyhow!("{}: {error}", args.trace.display())),
+        None => {
+            super::note_ending(&reader);
+            Ok(())
+        }
+    }
+}
+
+/// The text of a run.
+struct Text {
+    names: Names,
+    depth: usize,
+}
+
+impl Text {
+    /// The frames that are live at the beginning.
+    fn start(&mut self, frames: &[Frame], out: &mut dyn Write) -> io::Result<()> {
+        for &Frame { function, block, .. } in frames {
+            let what = self.place_in(function, block);
+            self.line("inside", &what, out)?;
+            self.depth += 1;
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, event: TraceEvent, out: &mut dyn Write) -> io::Result<()> {
+        let (kind, what) = match event {
+            TraceEvent::Enter(function) => ("enter", self.names.function(function).to_owned()),
+            TraceEvent::Leave(function) => ("leave", self.names.function(function).to_owned()),
+            TraceEvent::Unwound { function, block } => ("unwound", self.place_in(function, block)),
+            TraceEvent::Block(function, block) => ("block", self.names.block(function, block)),
+            TraceEvent::HostCall(function, block) => ("host", self.names.block(function, block)),
+            TraceEvent::HostReturn(function, block) => ("back", self.names.block(function, block)),
+        };
+        if matches!(event, TraceEvent::Leave(_) | TraceEvent::Unwound { .. }) {
+            self.depth = self.depth.saturating_sub(1);
+        }
+        self.line(kind, &what, out)?;
+        self.depth += usize::from(matches!(event, TraceEvent::Enter(_)));
+        Ok(())
+    }
+
+    fn place_in(&mut self, function: u32, block: BlockId) -> String {
+        let place = self.names.block(function, block);
+        format!("{} {place}", self.names.function(function))
+    }
+
+    fn line(&self, kind: &str, what: &str, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(out, "{:indent$}{kind} {what}", "", indent = 2 * self.depth.min(DEEPEST))
+    }
+}

@@ -1,0 +1,89 @@
+//! `wprof trace stats`: what a trace costs.
+
+use std::io;
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+use wprof_profiler::{TraceCounts, TraceMethod, TraceStats};
+
+use crate::render::numbers::{count_of, grouped};
+use crate::render::page::{Page, plain};
+use crate::render::screen::{ColorChoice, Screen};
+use crate::render::table::{Side, Table};
+use crate::{output, progress};
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A predicate is a block with several successors. The table has the functions by the method \
+that their branches are recorded with, before compression; what calls write is only in \
+the sums below it. The whole trace is replayed to count.
+
+Examples:
+  wprof trace stats json.wtrace
+  for m in best witness bits branches; do
+    wprof trace record -q --method $m -o $m.wtrace json.wasm; wprof trace stats $m.wtrace
+  done")]
+pub struct StatsArgs {
+    /// The trace, a file that `wprof trace record` wrote
+    #[arg(value_name = "TRACE")]
+    trace: PathBuf,
+}
+
+pub fn execute(args: &StatsArgs, color: ColorChoice) -> Result<()> {
+    let mut reader = super::open(&args.trace)?;
+    let stats = progress::during("replaying the trace", || reader.stats());
+    let stats = stats.map_err(|error| super::of(&args.trace, &error))?;
+    let mut page = Page::new(Screen::of(io::stdout(), color));
+    write(&mut page, &stats, reader.chunk_count());
+    output::print(&page.into_text())?;
+    super::note_ending(&reader);
+    Ok(())
+}
+
+fn write(page: &mut Page, stats: &TraceStats, chunks: usize) {
+    page.table(&by_method(stats));
+    page.line(&[]);
+    let per_1000 = |value: Option<f64>| match value {
+        Some(value) => format!(", {value:.2} per 1000 blocks"),
+        None => String::new(),
+    };
+    let stream = count_of(stats.stream_bits.div_ceil(8), "byte");
+    let before = per_1000(stats.stream_bytes_per_1000_blocks());
+    page.line(&[plain(format!("stream       {stream}{before}"))]);
+    let after = per_1000(stats.stored_bytes_per_1000_blocks());
+    page.line(&[plain(format!("compressed   {}{after}", count_of(stats.stored_bytes, "byte")))]);
+    let chunks = count_of(chunks as u64, "chunk");
+    page.line(&[plain(format!("file         {} in {chunks}", count_of(stats.file_bytes, "byte")))]);
+}
+
+fn by_method(stats: &TraceStats) -> Table {
+    let mut table = Table::new(&[
+        ("method", Side::Left),
+        ("functions", Side::Right),
+        ("blocks", Side::Right),
+        ("predicates", Side::Right),
+        ("bits", Side::Right),
+        ("bits/predicate", Side::Right),
+        ("bytes/1000 blocks", Side::Right),
+    ]);
+    for (&method, figures) in &stats.methods {
+        let TraceCounts { blocks, predicates, bits } = figures.counts;
+        let ratio = |value: Option<f64>| plain(value.map_or("-".to_owned(), |value| format!("{value:.3}")));
+        let counts = [figures.functions, blocks, predicates, bits].map(|count| plain(grouped(count)));
+        let mut row = vec![plain(name(method))];
+        row.extend(counts);
+        row.extend([ratio(figures.bits_per_predicate()), ratio(figures.bytes_per_1000_blocks())]);
+        table.row(row);
+    }
+    table
+}
+
+/// As it is given to `record`.
+pub(super) fn name(method: TraceMethod) -> &'static str {
+    match method {
+        TraceMethod::Witnesses => "witness",
+        TraceMethod::BitTracing => "bits",
+        TraceMethod::EveryBranch => "branches",
+    }
+}

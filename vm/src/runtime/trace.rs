@@ -1,0 +1,365 @@
+//! The trace that machine code writes: its buffer, what the host adds to it, and where frames are when it is taken away.
+//!
+//! Machine code fills words and stores them into the buffer, see `wprof_jit::abi::trace_word`. The chunk that ends when
+//! the buffer is full ends in the middle of the run: the frames on the stack go with it.
+//! Source: the rules in `wprof_profiler`'s module `trace`, "What the runtime must guarantee".
+//! Invariant: whatever is on the stack when the host looks is named as the bits written so far have it.
+
+use std::ptr;
+
+use hashbrown::HashMap;
+use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
+use wprof_jit::abi::{TrapCode, host_context, trace_word};
+use wprof_jit::plan::Moment;
+use wprof_profiler::{BlockId, Call, Frame, HOST_CALLEE, Stage, Unwind};
+
+use super::abi::{VmFuncRef, VmStoreContext};
+use super::activation::{RawFrame, TrapRecord};
+use super::frames;
+use super::store::StoreOpaque;
+use super::walk;
+use crate::trace::{Recording, refused};
+use crate::{Module, Result};
+
+const PAGE: usize = 4096;
+
+/// The trace of a store.
+#[derive(Debug)]
+pub struct Trace {
+    buffer: Buffer,
+    recording: Option<Recording>,
+    /// Words of the chunk whose bits have been counted, and the bits.
+    counted: (usize, u64),
+}
+
+impl Trace {
+    /// Without a recording, with a buffer of so many words.
+    ///
+    /// # Errors
+    /// If the system has no memory for it.
+    pub fn new(words: usize) -> std::io::Result<Trace> {
+        Ok(Trace { buffer: Buffer::new(words)?, recording: None, counted: (0, 0) })
+    }
+
+    /// The first word of the buffer.
+    pub fn buffer(&self) -> *mut u64 {
+        self.buffer.first
+    }
+
+    /// The first `count` words.
+    fn words(&self, count: usize) -> &[u64] {
+        assert!(count <= self.buffer.words);
+        // SAFETY: the buffer has as many, zero at first. Machine code, which writes them, does not run now.
+        unsafe { std::slice::from_raw_parts(self.buffer.first, count) }
+    }
+}
+
+/// Memory for words, and right behind it a page that cannot be written.
+#[derive(Debug)]
+struct Buffer {
+    first: *mut u64,
+    words: usize,
+}
+
+impl Buffer {
+    fn new(words: usize) -> std::io::Result<Buffer> {
+        let access = ProtFlags::READ | ProtFlags::WRITE;
+        let pages = Buffer::pages(words);
+        // SAFETY: a fresh mapping at an address of the kernel's choice disturbs nothing; its last page becomes the guard.
+        unsafe {
+            let base = mmap_anonymous(ptr::null_mut(), pages + PAGE, access, MapFlags::PRIVATE)?;
+            let buffer = Buffer { first: base.byte_add(pages - words * 8).cast(), words };
+            mprotect(base.byte_add(pages), PAGE, MprotectFlags::empty())?;
+            Ok(buffer)
+        }
+    }
+
+    /// Bytes of the pages that hold so many words.
+    fn pages(words: usize) -> usize {
+        (words * 8).next_multiple_of(PAGE)
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        let pages = Buffer::pages(self.words);
+        // SAFETY: mapped by `new` with this size, the words at its end; only machine code of the store that owns it knows it.
+        let _ = unsafe { munmap(self.first.byte_sub(pages - self.words * 8).cast(), pages + PAGE) };
+    }
+}
+
+impl StoreOpaque {
+    /// Starts a recording.
+    ///
+    /// # Errors
+    /// If there is one, or wasm code is running, and as `recording`.
+    pub fn start_trace(&mut self, recording: impl FnOnce() -> Result<Recording>) -> Result<()> {
+        if self.depth > 0 {
+            return Err(refused("a trace cannot begin while wasm code is running: call record_trace before"));
+        }
+        let Some(trace) = self.trace.as_mut().filter(|trace| trace.recording.is_none()) else {
+            return Err(refused("a trace is being recorded already: call finish_trace before"));
+        };
+        trace.recording = Some(recording()?);
+        self.take_words(0);
+        Ok(())
+    }
+
+    /// Ends the recording, if there is one, while the host runs.
+    pub fn end_trace(&mut self) -> Option<Recording> {
+        self.trace.as_ref()?.recording.as_ref()?;
+        let end = self.live_frames();
+        self.end_chunk(self.word_count(), end);
+        self.trace.as_mut()?.recording.take()
+    }
+
+    /// Whether an instance of `module` may be made.
+    ///
+    /// # Errors
+    /// If a trace is being recorded of another instance.
+    pub fn check_traced(&self, module: &Module) -> Result<()> {
+        match self.trace.as_ref().and_then(|trace| trace.recording.as_ref()) {
+            Some(recording) if !self.instances.is_empty() || !recording.module.is(module) => {
+                Err(refused("a trace is being recorded, which is of one instance: use another store"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The host enters a function.
+    pub fn trace_entry(&mut self, func: &VmFuncRef) {
+        const BITS: u32 = 33;
+        if self.trace.is_none() {
+            return;
+        }
+        if self.word() >> (64 - BITS) != 0 {
+            self.store_word();
+        }
+        self.set_word(self.word() << BITS | 1 << 32 | u64::from(func.trace_token));
+    }
+
+    /// Machine code has found the buffer full: the word that did not fit is still to be taken.
+    pub fn trace_is_full(&mut self, record: &TrapRecord) {
+        // SAFETY: machine code of this store was interrupted by the signal that is being handled.
+        let outer = unsafe { walk::left_for_host(self.context().as_ptr(), true) };
+        let end = match self.is_traced() {
+            true => self.named_frames(&outer, Some(record)).0,
+            false => Vec::new(),
+        };
+        self.end_chunk(self.capacity(), end);
+    }
+
+    /// A trap has ended the frames of an activation.
+    pub fn trace_unwind(&mut self, record: &TrapRecord) {
+        if !self.is_traced() {
+            return;
+        }
+        // SAFETY: the activation that trapped has been unlinked: this is host code.
+        let outer = unsafe { walk::left_for_host(self.context().as_ptr(), false) };
+        let (frames, keep) = self.named_frames(&outer, Some(record));
+        let position = self.bits_in_chunk();
+        let Some(recording) = self.recording() else { return };
+        if !recording.add_unwind(Unwind { position, frames, keep: keep as u32 }) {
+            let end = self.live_frames();
+            self.end_chunk(self.word_count(), end);
+        }
+    }
+
+    /// Whether it matters what is written.
+    fn is_traced(&self) -> bool {
+        let recording = self.trace.as_ref().and_then(|trace| trace.recording.as_ref());
+        recording.is_some_and(|recording| !recording.is_full())
+    }
+
+    fn recording(&mut self) -> Option<&mut Recording> {
+        self.trace.as_mut()?.recording.as_mut()
+    }
+
+    /// The frames while the host runs, outermost first.
+    fn live_frames(&mut self) -> Vec<Frame> {
+        // SAFETY: a reference to a store is only held by host code.
+        let outer = unsafe { walk::left_for_host(self.context().as_ptr(), false) };
+        self.named_frames(&outer, None).0
+    }
+
+    /// Frames as traces have them, outermost first, and how many of them are in the activations of `outer`. Functions that
+    /// have no table yet get one.
+    fn named_frames(&mut self, outer: &[Vec<RawFrame>], inner: Option<&TrapRecord>) -> (Vec<Frame>, usize) {
+        let mut naming = Naming::default();
+        if let Some(record) = inner {
+            self.name_trap(record, &mut naming);
+        }
+        let of_inner = naming.frames.len();
+        for frames in outer {
+            naming.callers(frames, Moment::InHost);
+        }
+        if let Some(recording) = self.recording() {
+            naming.frames.iter().for_each(|frame| recording.add_function(frame.function));
+        }
+        let keep = naming.frames.len() - of_inner;
+        naming.frames.reverse();
+        (naming.frames, keep)
+    }
+
+    fn name_trap(&self, record: &TrapRecord, naming: &mut Naming) {
+        let at = record.top.pc;
+        // A trampoline has no function: then the host had been called.
+        let mut callers = Moment::InHost;
+        if let Some(frame) = frames::of_fault(at) {
+            callers = Moment::InCall;
+            match record.code {
+                None => self.name_overflow(&frame, naming),
+                // Budgets are checked behind calls.
+                Some(TrapCode::TraceFull | TrapCode::Host) => naming.frame(&frame, Moment::After),
+                _ => naming.frame(&frame, Moment::Before),
+            }
+        } else if at == self.engine().raise()
+            && let Some(callee) = self.failed_callee()
+        {
+            naming.frames.push(entered(callee));
+            callers = Moment::InCall;
+        }
+        naming.callers(&record.callers, callers);
+    }
+
+    /// A frame that does not fit on the stack, or one whose call took the rest of it, after the callee was named.
+    fn name_overflow(&self, frame: &frames::Frame, naming: &mut Naming) {
+        let token = (self.word() as u32).reverse_bits();
+        match naming.call_at(frame) {
+            Some(Call::Indirect | Call::Tail) if token == HOST_CALLEE => naming.frame(frame, Moment::InHost),
+            Some(Call::Indirect) => {
+                naming.frames.push(entered(token));
+                naming.frame(frame, Moment::InCall);
+            }
+            _ => naming.frame(frame, Moment::Before),
+        }
+    }
+
+    /// The wasm function that could not be compiled when it was called.
+    fn failed_callee(&self) -> Option<u32> {
+        // SAFETY: the context lives as long as the store. `lazy` has left the vmctx or host context there, both of which
+        // begin with their magic.
+        unsafe {
+            let context = self.context().as_ptr();
+            let magic = (*context).failed_callee.cast::<u32>().as_ref()?;
+            (*magic != host_context::MAGIC).then(|| (*context).failed_index)
+        }
+    }
+
+    /// Moves the word that is being filled into the buffer, while the host runs.
+    fn store_word(&mut self) {
+        let count = self.word_count();
+        if count == self.capacity() {
+            let end = self.live_frames();
+            return self.end_chunk(count, end);
+        }
+        // SAFETY: there is room for one more word. Machine code does not run now.
+        unsafe {
+            let context = self.context().as_ptr();
+            (*context).trace_next.write((*context).trace_word);
+            (*context).trace_next = (*context).trace_next.add(1);
+        }
+        self.set_word(trace_word::EMPTY);
+    }
+
+    /// Gives the first `count` words of the buffer and the one that is being filled to the writer.
+    fn end_chunk(&mut self, count: usize, end: Vec<Frame>) {
+        let words = self.take_words(count);
+        if let Some(recording) = self.recording().filter(|recording| !recording.is_full()) {
+            recording.send(words, end);
+        }
+    }
+
+    /// Empties the buffer, and takes its first `count` words and the one that is being filled.
+    fn take_words(&mut self, count: usize) -> Vec<u64> {
+        let is_traced = self.is_traced();
+        let word = self.word();
+        self.set_word(trace_word::EMPTY);
+        let Some(trace) = self.trace.as_mut() else { return Vec::new() };
+        trace.counted = (0, 0);
+        let words = match is_traced {
+            true => trace.words(count).iter().copied().chain([word]).collect(),
+            false => Vec::new(),
+        };
+        let first = trace.buffer();
+        // SAFETY: the context lives as long as the store; machine code does not run now.
+        unsafe { (*self.context().as_ptr()).trace_next = first };
+        words
+    }
+
+    /// Bits since the chunk began.
+    fn bits_in_chunk(&mut self) -> u64 {
+        let (count, word) = (self.word_count(), self.word());
+        let Some(trace) = self.trace.as_mut() else { return 0 };
+        let (before, bits) = trace.counted;
+        let more: u64 =
+            trace.words(count)[before..].iter().map(|&word| u64::from(trace_word::len(word))).sum();
+        trace.counted = (count, bits + more);
+        bits + more + u64::from(trace_word::len(word))
+    }
+
+    /// Words that the buffer has room for.
+    fn capacity(&self) -> usize {
+        self.trace.as_ref().map_or(0, |trace| trace.buffer.words)
+    }
+
+    /// Words in the buffer.
+    fn word_count(&self) -> usize {
+        let Some(trace) = &self.trace else { return 0 };
+        // SAFETY: the context lives as long as the store; machine code leaves the pointer in the buffer, or at its end.
+        let next = unsafe { (*self.context().as_ptr()).trace_next };
+        (next.addr() - trace.buffer().addr()) / 8
+    }
+
+    fn word(&self) -> u64 {
+        // SAFETY: as above.
+        unsafe { (*self.context().as_ptr()).trace_word }
+    }
+
+    fn set_word(&mut self, word: u64) {
+        let context: *mut VmStoreContext = self.context().as_ptr();
+        // SAFETY: as above; machine code does not run now.
+        unsafe { (*context).trace_word = word };
+    }
+}
+
+/// A function of which nothing has run.
+fn entered(function: u32) -> Frame {
+    Frame { function, block: BlockId::ENTRY, stage: Stage::Body }
+}
+
+/// Frames found so far, innermost first.
+#[derive(Default)]
+struct Naming {
+    frames: Vec<Frame>,
+    /// What is known of a return address: recursion has few of them.
+    known: HashMap<(usize, bool), Option<Frame>>,
+}
+
+impl Naming {
+    /// Frames that have called; `first` is what the innermost of them is doing.
+    fn callers(&mut self, callers: &[RawFrame], first: Moment) {
+        for (index, raw) in callers.iter().enumerate() {
+            let moment = if index == 0 { first } else { Moment::InCall };
+            let named = || frames::of_return(raw.pc).and_then(|frame| named(&frame, moment));
+            let frame = *self.known.entry((raw.pc, moment == Moment::InHost)).or_insert_with(named);
+            self.frames.extend(frame);
+        }
+    }
+
+    fn frame(&mut self, frame: &frames::Frame, moment: Moment) {
+        self.frames.extend(named(frame, moment));
+    }
+
+    /// The call that the frame stopped at.
+    fn call_at(&self, frame: &frames::Frame) -> Option<Call> {
+        let plan = frame.module.any_plan_of(frame.origin.func)?;
+        plan.trace.as_ref()?.call_at(&plan.cfg, (frame.origin.block, frame.origin.offset)).1
+    }
+}
+
+fn named(frame: &frames::Frame, moment: Moment) -> Option<Frame> {
+    let plan = frame.module.any_plan_of(frame.origin.func)?;
+    let place = (frame.origin.block, frame.origin.offset);
+    Some(plan.trace.as_ref()?.frame(&plan.cfg, place, moment))
+}

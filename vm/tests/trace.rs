@@ -1,0 +1,470 @@
+//! Traces: what is replayed is what ran, in every tier and by every method.
+
+use std::collections::BTreeMap;
+use std::io::{Cursor, Write};
+use std::sync::{Arc, Mutex};
+
+use wprof::profiler::{Profile, TraceEvent, TraceMethod, TraceReader};
+use wprof::*;
+use wprof_jit::cfg;
+use wprof_jit::plan::SplitCfg;
+
+type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
+
+/// A file in memory.
+#[derive(Clone, Default)]
+struct File(Arc<Mutex<Vec<u8>>>);
+
+impl Write for File {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().expect("no panic").write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl File {
+    fn events(&self) -> Vec<TraceEvent> {
+        let bytes = self.0.lock().expect("no panic").clone();
+        let mut reader = TraceReader::open(Cursor::new(bytes)).expect("a trace");
+        reader.events_from(0).collect::<std::result::Result<_, _>>().expect("a whole trace")
+    }
+
+    fn chunks(&self) -> usize {
+        let bytes = self.0.lock().expect("no panic").clone();
+        TraceReader::open(Cursor::new(bytes)).expect("a trace").chunk_count()
+    }
+}
+
+const METHODS: [Tracing; 4] = [
+    Tracing::Best,
+    Tracing::Only(TraceMethod::Witnesses),
+    Tracing::Only(TraceMethod::BitTracing),
+    Tracing::Only(TraceMethod::EveryBranch),
+];
+
+/// Every method in every tier; with profiles, to compare with.
+fn configs() -> Vec<Config> {
+    let mut all = Vec::new();
+    for method in METHODS {
+        for strategy in [Strategy::Baseline, Strategy::Optimized, Strategy::Tiered] {
+            let mut config = Config::new();
+            config.profiling(ProfilingConfig::Exact(Collect::Edges)).trace(method).strategy(strategy);
+            config.promote_after(20).background_compilation(false);
+            all.push(config.clone());
+            // A chunk ends at every second word or so: everywhere.
+            config.trace_buffer(8);
+            all.push(config);
+        }
+    }
+    all
+}
+
+/// How often control went from one block to another, or out of the function: by function, source and target.
+type Edges = BTreeMap<(u32, u32, u32), u64>;
+
+/// The blocks of parts.
+struct Splits<'a> {
+    module: &'a Module,
+    known: BTreeMap<u32, (SplitCfg, u32)>,
+}
+
+impl Splits<'_> {
+    /// The block of a part, and whether it is the block's first part; EXIT beyond the parts.
+    fn block(&mut self, func: u32, part: usize) -> (u32, bool) {
+        let (split, blocks) = self.known.entry(func).or_insert_with(|| {
+            let cfg = cfg::build(self.module.info(), func).expect("builds");
+            (SplitCfg::new(self.module.info(), &cfg).expect("reads"), cfg.blocks.len() as u32)
+        });
+        match split.parts.get(part) {
+            Some(of) => (of.block, split.first_part[of.block as usize] as usize == part),
+            None => (*blocks, true),
+        }
+    }
+}
+
+/// The edges of a replay; each frame's own.
+fn replayed_edges(module: &Module, events: &[TraceEvent]) -> Edges {
+    let mut splits = Splits { module, known: BTreeMap::new() };
+    let (mut edges, mut stack) = (Edges::new(), Vec::new());
+    for &event in events {
+        match event {
+            TraceEvent::Enter(func) => stack.push((func, None)),
+            TraceEvent::Block(func, part) => {
+                let (block, is_first) = splits.block(func, part.index());
+                let top: &mut (u32, Option<u32>) = stack.last_mut().expect("a frame");
+                assert_eq!(top.0, func);
+                let from = top.1.replace(block);
+                if let Some(from) = from.filter(|_| is_first) {
+                    *edges.entry((func, from, block)).or_default() += 1;
+                }
+            }
+            TraceEvent::Leave(func) => {
+                let (of, from) = stack.pop().expect("a frame");
+                assert_eq!(of, func);
+                let exit = splits.block(func, usize::MAX).0;
+                *edges.entry((func, from.expect("a block"), exit)).or_default() += 1;
+            }
+            TraceEvent::Unwound { function, .. } => {
+                assert_eq!(stack.pop().map(|top| top.0), Some(function));
+            }
+            TraceEvent::HostCall(..) | TraceEvent::HostReturn(..) => {}
+        }
+    }
+    assert!(stack.is_empty());
+    edges
+}
+
+fn profiled_edges(profile: &Profile) -> Edges {
+    let mut edges = Edges::new();
+    for function in &profile.functions {
+        for edge in function.edges.iter().filter(|edge| edge.count > 0) {
+            *edges.entry((function.index, edge.from.0, edge.to.0)).or_default() += edge.count;
+        }
+    }
+    edges
+}
+
+/// Loops, switches, calls of all kinds, recursion, traps, and a host that calls back.
+const WAT: &str = r#"(module
+    (type $unary (func (param i32) (result i32)))
+    (import "host" "look" (func $look (type $unary)))
+    (memory 1)
+    (table funcref (elem $even $odd $look $tail))
+    (func $even (type $unary)
+        (if (result i32) (i32.eqz (local.get 0)) (then (i32.const 1))
+            (else (call $odd (i32.sub (local.get 0) (i32.const 1))))))
+    (func $odd (type $unary)
+        (drop (call $look (i32.add (local.get 0) (i32.const 100))))
+        (if (result i32) (i32.eqz (local.get 0)) (then (i32.const 0))
+            (else (return_call $even (i32.sub (local.get 0) (i32.const 1))))))
+    (func $tail (type $unary)
+        (if (i32.eqz (i32.rem_u (local.get 0) (i32.const 5))) (then (return_call $look (local.get 0))))
+        (if (i32.eqz (local.get 0)) (then (return (i32.const 7))))
+        (return_call_indirect (type $unary)
+            (i32.sub (local.get 0) (i32.const 1)) (i32.and (local.get 0) (i32.const 3))))
+    (func $inner (export "inner") (type $unary)
+        (i32.store8 (local.get 0) (call $look (i32.const 200)))
+        (i32.load (local.get 0)))
+    (func $deep (export "deep") (param i32) (result i32)
+        (if (i32.eqz (local.get 0)) (then (return (call $look (i32.const 300)))))
+        (i32.add (call $deep (i32.sub (local.get 0) (i32.const 1))) (i32.const 1)))
+    (func $deep_by_table (export "deep_by_table") (param i32) (result i32)
+        (i32.add (call_indirect (type $unary) (local.get 0) (i32.const 0)) (call $deep (i32.const -1))))
+    (func (export "run") (param $n i32) (result i32) (local $sum i32) (local $i i32)
+        (loop $outer
+            (local.set $i (i32.and (local.get $n) (i32.const 7)))
+            (block $done
+                (loop $again
+                    (br_if $done (i32.eqz (local.get $i)))
+                    (local.set $sum (i32.add (local.get $sum) (i32.div_s (i32.const 1000) (local.get $i))))
+                    (local.set $i (i32.sub (local.get $i) (i32.const 1)))
+                    (br $again)))
+            (block $a (block $b (block $c (block $d
+                (br_table $a $b $c $b $d (i32.rem_u (local.get $n) (i32.const 7))))
+                (local.set $sum (i32.const 1)))
+                (local.set $sum (call $even (i32.const 3))))
+                (drop (call $look (i32.const 50))))
+            (local.set $sum (i32.add
+                (call_indirect (type $unary) (local.get $n) (i32.rem_u (local.get $n) (i32.const 4)))
+                (i32.add (call $look (local.get $n)) (call $even (local.get $n)))))
+            (if (i32.eq (local.get $n) (i32.const 41)) (then unreachable))
+            (memory.fill (local.get $n) (i32.const 1) (local.get $n))
+            (br_if $outer (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
+        (local.get $sum))
+    (func (export "forever") (loop $again (drop (call $even (i32.const 2))) (br $again))))"#;
+
+/// A traced run of `function` and what it did; the host calls back at 13, fails at 42 and interrupts at 102 if `fails`.
+fn traced(config: &Config, function: &str, n: i32, fails: bool) -> Result<(File, Module, Profile)> {
+    let engine = Engine::new(config)?;
+    let module = Module::new(&engine, WAT)?;
+    let mut store = Store::new(&engine, 0);
+    let mut linker = Linker::new(&engine);
+    let handle = store.interrupt_handle();
+    linker.func_wrap("host", "look", move |mut caller: Caller<'_, i32>, n: i32| -> Result<i32> {
+        if n == 13 {
+            let instance = caller.instance().expect("wasm calls it");
+            let inner = instance.get_typed_func::<i32, i32>(&mut caller, "inner")?;
+            inner.call(&mut caller, 8)?;
+            assert!(inner.call(&mut caller, -1).is_err());
+            let deep = instance.get_typed_func::<i32, i32>(&mut caller, "deep")?;
+            assert_eq!(deep.call(&mut caller, 20)?, 320);
+        }
+        if n == 101 && fails {
+            *caller.data_mut() += 1;
+            if *caller.data() == 1000 {
+                handle.interrupt();
+            }
+        }
+        if fails && n == 42 { Err(Exit(3).into()) } else { Ok(n) }
+    })?;
+    let file = File::default();
+    store.record_trace(&module, "sample", file.clone(), u64::MAX)?;
+    let instance = linker.instantiate(&mut store, &module)?;
+    match function {
+        "forever" => {
+            let forever = instance.get_typed_func::<(), ()>(&mut store, function)?;
+            assert_eq!(forever.call(&mut store, ()).expect_err("stopped").trap(), Some(Trap::Interrupt));
+        }
+        _ => drop(instance.get_typed_func::<i32, i32>(&mut store, function)?.call(&mut store, n)),
+    }
+    assert!(!store.finish_trace()?.limit_reached);
+    let profile = instance.profile(&store)?;
+    Ok((file, module, profile))
+}
+
+#[test]
+fn replayed_edges_are_those_of_the_profile() -> Outcome {
+    let mut chunks = 0;
+    for config in configs() {
+        for (n, fails) in [(60, false), (60, true), (13, false), (40, false), (5, false), (25, true)] {
+            let (file, module, profile) = traced(&config, "run", n, fails)?;
+            let edges = replayed_edges(&module, &file.events());
+            assert_eq!(edges, profiled_edges(&profile), "{n} {fails} {config:?}");
+            assert!(edges.len() > 20 || n == 5, "{edges:?}");
+            chunks += file.chunks();
+        }
+    }
+    assert!(chunks > 10_000, "{chunks}");
+    Ok(())
+}
+
+#[test]
+fn an_interrupted_run_is_replayed_to_where_it_stopped() -> Outcome {
+    for config in configs() {
+        let (file, module, profile) = traced(&config, "forever", 0, true)?;
+        let edges = replayed_edges(&module, &file.events());
+        assert_eq!(edges, profiled_edges(&profile));
+        assert!(edges.values().any(|&count| count >= 999), "{edges:?}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_stack_that_overflowed_is_replayed() -> Outcome {
+    for config in configs() {
+        for function in ["deep", "deep_by_table"] {
+            // As many frames with as many chunks take too long.
+            let mut config = config.clone();
+            config.trace_buffer(1 << 16);
+            let config = &config;
+            let (file, module, profile) = traced(config, function, -1, false)?;
+            let events = file.events();
+            assert_eq!(replayed_edges(&module, &events), profiled_edges(&profile));
+            let unwound = events.iter().filter(|event| matches!(event, TraceEvent::Unwound { .. })).count();
+            assert!(unwound > 1000, "{unwound}");
+        }
+    }
+    Ok(())
+}
+
+/// Recursion to some depth, then a call of a function that has not been compiled and cannot be, with so little stack left.
+#[test]
+fn a_callee_that_cannot_be_compiled_is_named() -> Outcome {
+    let wat = r#"(module
+        (type $unary (func (param i32) (result i32)))
+        (table funcref (elem $fresh $tail))
+        (func $fresh (type $unary) (local.get 0))
+        (func $tail (type $unary)
+            (if (i32.eqz (local.get 0)) (then (return (i32.const 0))))
+            (return_call_indirect (type $unary) (local.get 0) (i32.const 0)))
+        (func $rec (export "rec") (param $n i32) (param $how i32) (result i32)
+            (if (i32.eqz (local.get $n)) (then
+                (block $direct (block $indirect (block $tail
+                    (br_table $direct $indirect $tail (local.get $how)))
+                    (return (call_indirect (type $unary) (i32.const 1) (i32.const 1))))
+                    (return (call_indirect (type $unary) (i32.const 1) (i32.const 0))))
+                (return (call $fresh (i32.const 1)))))
+            (i32.add (i32.const 1) (call $rec (i32.sub (local.get $n) (i32.const 1)) (local.get $how))))
+        (func (export "warm") (drop (call $tail (i32.const 0)))))"#;
+    for method in METHODS {
+        let mut config = Config::new();
+        config.profiling(ProfilingConfig::Exact(Collect::Edges)).trace(method).strategy(Strategy::Optimized);
+        let engine = Engine::new(&config)?;
+        let mut deepest = -1;
+        for how in [-1, 0, 1, 2] {
+            let module = Module::new(&engine, wat)?;
+            let (mut store, file) = (Store::new(&engine, ()), File::default());
+            let instance = Instance::new(&mut store, &module, &[])?;
+            store.record_trace(&module, "deep", file.clone(), u64::MAX)?;
+            instance.get_typed_func::<(), ()>(&mut store, "warm")?.call(&mut store, ())?;
+            let rec = instance.get_typed_func::<(i32, i32), i32>(&mut store, "rec")?;
+            let error = rec.call(&mut store, (deepest, how)).expect_err("no stack");
+            assert_eq!(error.trap(), Some(Trap::StackOverflow));
+            store.finish_trace()?;
+            let events = file.events();
+            assert_eq!(replayed_edges(&module, &events), profiled_edges(&instance.profile(&store)?));
+            let unwound = events.iter().filter(|event| matches!(event, TraceEvent::Unwound { .. })).count();
+            match how {
+                -1 => deepest = unwound as i32 * 95 / 100,
+                // The frames of `rec`, and the entered callee, which nothing of has run.
+                _ => assert_eq!(unwound as i32, deepest + 2, "{how}"),
+            }
+            let last = events.iter().rev().find(|event| matches!(event, TraceEvent::Enter(_)));
+            assert_eq!(last, Some(&TraceEvent::Enter(if how < 0 { 2 } else { 0 })));
+        }
+    }
+    Ok(())
+}
+
+/// Enough bits for several chunks, with recursion and callbacks on the stack when they end.
+#[test]
+fn chunks_that_end_anywhere_follow_each_other() -> Outcome {
+    let wat = r#"(module
+        (type $unary (func (param i32) (result i32)))
+        (import "host" "back" (func $back (type $unary)))
+        (table funcref (elem $spin $back $tail))
+        (func $tail (type $unary)
+            (if (i32.eqz (local.get 0)) (then (return (i32.const 0))))
+            (return_call_indirect (type $unary) (i32.sub (local.get 0) (i32.const 1)) (i32.const 2)))
+        (func $spin (export "spin") (type $unary) (local $i i32)
+            (local.set $i (i32.const 3000))
+            (loop $again
+                (if (i32.and (local.get $i) (local.get 0)) (then (local.set 0 (i32.xor (local.get 0) (local.get $i)))))
+                (drop (call_indirect (type $unary) (i32.const 0) (i32.const 1)))
+                (br_if $again (local.tee $i (i32.sub (local.get $i) (i32.const 1)))))
+            (i32.add (local.get 0) (call_indirect (type $unary) (i32.const 3000) (i32.const 2))))
+        (func (export "run") (type $unary)
+            (if (i32.gt_u (local.get 0) (i32.const 0)) (then
+                (drop (call $back (local.get 0)))
+                (drop (call_indirect (type $unary) (local.get 0) (i32.const 0)))))
+            (local.get 0)))"#;
+    for method in METHODS {
+        let mut config = Config::new();
+        let engine = Engine::new(config.trace(method).profiling(ProfilingConfig::Exact(Collect::Edges)))?;
+        let module = Module::new(&engine, wat)?;
+        let mut linker = Linker::new(&engine);
+        linker.func_wrap("host", "back", |mut caller: Caller<'_, ()>, n: i32| -> Result<i32> {
+            if n == 0 {
+                return Ok(0);
+            }
+            let instance = caller.instance().expect("wasm calls it");
+            instance.get_typed_func::<i32, i32>(&mut caller, "run")?.call(&mut caller, n - 1)
+        })?;
+        let (mut store, file) = (Store::new(&engine, ()), File::default());
+        let instance = linker.instantiate(&mut store, &module)?;
+        store.record_trace(&module, "chunks", file.clone(), u64::MAX)?;
+        instance.get_typed_func::<i32, i32>(&mut store, "run")?.call(&mut store, 80)?;
+        store.finish_trace()?;
+        assert!(file.chunks() > 2, "{}", file.chunks());
+        assert_eq!(replayed_edges(&module, &file.events()), profiled_edges(&instance.profile(&store)?));
+    }
+    Ok(())
+}
+
+#[test]
+fn a_small_run_is_replayed_step_by_step() -> Outcome {
+    use TraceEvent::{Block, Enter, HostCall, HostReturn, Leave, Unwound};
+    let wat = r#"(module
+        (import "host" "f" (func $f))
+        (func $g (param i32) (if (i32.eqz (local.get 0)) (then unreachable)))
+        (func (export "run") (param i32) (call $g (local.get 0)) (call $f)))"#;
+    let b = wprof::profiler::BlockId;
+    for method in METHODS {
+        let engine = Engine::new(Config::new().trace(method))?;
+        let module = Module::new(&engine, wat)?;
+        let mut linker = Linker::new(&engine);
+        linker.func_wrap("host", "f", || ())?;
+        let (mut store, file) = (Store::new(&engine, ()), File::default());
+        let instance = linker.instantiate(&mut store, &module)?;
+        store.record_trace(&module, "small", file.clone(), u64::MAX)?;
+        let run = instance.get_typed_func::<i32, ()>(&mut store, "run")?;
+        run.call(&mut store, 1)?;
+        assert!(run.call(&mut store, 0).is_err());
+        store.finish_trace()?;
+        let start = [Enter(2), Block(2, b(0)), Enter(1), Block(1, b(0))];
+        let mut expected = start.to_vec();
+        expected.extend([Block(1, b(2)), Leave(1), Block(2, b(1)), HostCall(2, b(1)), HostReturn(2, b(1))]);
+        expected.extend([Block(2, b(2)), Leave(2)]);
+        expected.extend(start);
+        expected.push(Block(1, b(1)));
+        expected.extend([Unwound { function: 1, block: b(1) }, Unwound { function: 2, block: b(0) }]);
+        assert_eq!(file.events(), expected);
+    }
+    Ok(())
+}
+
+#[test]
+fn a_limit_keeps_the_beginning() -> Outcome {
+    let engine = Engine::new(Config::new().trace(Tracing::Best))?;
+    let wat = r#"(module (func (export "run") (param i32)
+        (loop $again (br_if $again (local.tee 0 (i32.sub (local.get 0) (i32.const 1)))))))"#;
+    let module = Module::new(&engine, wat)?;
+    let (mut store, file) = (Store::new(&engine, ()), File::default());
+    let instance = Instance::new(&mut store, &module, &[])?;
+    store.record_trace(&module, "endless", file.clone(), 2500)?;
+    instance.get_typed_func::<i32, ()>(&mut store, "run")?.call(&mut store, 300_000_000)?;
+    let summary = store.finish_trace()?;
+    assert!(summary.limit_reached && summary.bytes <= 2500, "{summary:?}");
+    assert_eq!(file.0.lock().expect("no panic").len() as u64, summary.bytes);
+    assert!((1..30).contains(&file.chunks()), "{}", file.chunks());
+    Ok(())
+}
+
+#[test]
+fn a_trace_is_of_one_instance() -> Outcome {
+    let plain = Engine::default();
+    let module = Module::new(&plain, "(module)")?;
+    assert!(Store::new(&plain, ()).record_trace(&module, "", File::default(), 0).is_err());
+    let engine = Engine::new(Config::new().trace(Tracing::Best))?;
+    let module = Module::new(&engine, "(module)")?;
+    let mut store = Store::new(&engine, ());
+    assert!(store.finish_trace().is_err());
+    store.record_trace(&module, "", File::default(), u64::MAX)?;
+    assert!(store.record_trace(&module, "", File::default(), u64::MAX).is_err());
+    Instance::new(&mut store, &module, &[])?;
+    assert!(Instance::new(&mut store, &module, &[]).is_err());
+    store.finish_trace()?;
+    Instance::new(&mut store, &module, &[])?;
+    assert!(store.record_trace(&module, "", File::default(), u64::MAX).is_err());
+    Ok(())
+}
+
+/// Runs a program with its trace, and compares.
+#[cfg(feature = "wasi")]
+fn compare_program(config: &Config, file: &str, args: &str) -> Result<u64> {
+    use wprof::wasi::{self, OutputPipe, WasiCtx, WasiCtxBuilder};
+    let engine = Engine::new(config)?;
+    let module = Module::from_file(&engine, format!("{PROGRAMS}/{file}.wasm"))?;
+    let mut linker: Linker<WasiCtx> = Linker::new(&engine);
+    wasi::add_to_linker(&mut linker, |ctx| ctx)?;
+    let mut context = WasiCtxBuilder::new();
+    context.stdout_pipe(&OutputPipe::new()).stderr_pipe(&OutputPipe::new());
+    context.arg(file)?.args(args.split_whitespace().filter(|&arg| arg != "-"))?;
+    let (mut store, trace) = (Store::new(&engine, context.build()), File::default());
+    store.record_trace(&module, file, trace.clone(), u64::MAX)?;
+    let instance = linker.instantiate(&mut store, &module)?;
+    // However it ends.
+    let _ = instance.get_typed_func::<(), ()>(&mut store, "_start")?.call(&mut store, ());
+    store.finish_trace()?;
+    let edges = replayed_edges(&module, &trace.events());
+    assert_eq!(edges, profiled_edges(&instance.profile(&store)?), "{file} {args} {config:?}");
+    Ok(edges.values().sum())
+}
+
+const PROGRAMS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../bench-wasm/programs");
+
+#[test]
+#[cfg(feature = "wasi")]
+fn programs_are_replayed_as_they_ran() -> Outcome {
+    let manifest = std::fs::read_to_string(format!("{PROGRAMS}/manifest.tsv"))?;
+    let (configs, mut crossed) = (configs(), Vec::new());
+    let lines = manifest.lines().filter(|line| !line.starts_with('#')).skip(1);
+    for (number, line) in lines.enumerate() {
+        let [_, program, args, ..] = line.split('\t').collect::<Vec<_>>()[..] else {
+            panic!("bad line: {line}")
+        };
+        // Some in every way, the others in one way each, by turns.
+        let step = if ["vcall", "interp", "exit"].contains(&program) { 1 } else { configs.len() };
+        for config in configs.iter().skip(number % step).step_by(step) {
+            let mut config = config.clone();
+            config.trace_buffer(1 << 14);
+            let config = &config;
+            crossed.push(compare_program(config, program, args)?);
+        }
+    }
+    assert!(crossed.len() > 50 && crossed.iter().sum::<u64>() > 10_000_000, "{crossed:?}");
+    Ok(())
+}
