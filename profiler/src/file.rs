@@ -18,8 +18,10 @@
 //! ```
 //!
 //! Sections of version 1.0, each once and in any order: `HEAD` (program, module hash, runs, code figures),
-//! `FUNC` (functions), `HOST` (host calls). Since version 1.1, if there are any: `EVNT` (totals of events), `BLCK` (functions of
-//! which only blocks were counted, each with its counts; a reader of version 1.0 must not see their edges). A change to what a section holds takes a new tag.
+//! `FUNC` (functions), `HOST` (host calls). Version 1.1 adds, if there is anything to be in them: `EVNT` (totals
+//! of events), `BLCK` (the functions of which only blocks were counted, each with its counts; a reader of version
+//! 1.0 must not see them, since it would take the missing counts of their edges for zeros). A change to what a
+//! section holds takes a new tag.
 
 mod replace;
 mod section;

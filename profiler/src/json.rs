@@ -25,7 +25,8 @@
 //! ENDING = {"how": "running"|"interrupted"|"out-of-budget"}, {"how": "exited", "code"}
 //!          or {"how": "trapped", "message"}
 //! KIND  = {"how": "exact"|"derived"} or {"how": "sampled", "counted", "of"}
-//! COSTS = { "chords": COST of the placement that ran, "per_block": COST, "per_edge": COST },  COST = { "counters", "increments" }
+//! COSTS = { "chords": COST of what was counted with, "per_block": COST, "per_edge": COST }
+//! COST  = { "counters", "increments" }
 //! ```
 
 mod shape;
