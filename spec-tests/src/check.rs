@@ -3,7 +3,7 @@
 //! * [`Engines::differential`]: in every mode our engine leaves behind what the reference interpreter does.
 //! * [`Engines::oracle`]: the profile is exactly what the module counts of itself, in the interpreter.
 
-use wprof::{Collect, Engine, ProfilingConfig};
+use wprof::{Collect, Config, Engine, ProfilingConfig, Tracing};
 use wprof_profiler::{CounterCost, FunctionProfile, Profile};
 
 use crate::engines::{ours, reference};
@@ -20,6 +20,8 @@ pub struct Engines {
     exact: Engine,
     every_edge: Engine,
     every_block: Engine,
+    metered: Engine,
+    traced: Engine,
     checked: Engine,
     unguarded: Engine,
 }
@@ -40,6 +42,8 @@ impl Default for Engines {
             exact: Mode::Exact.engine(),
             every_edge: profiling(Collect::AllEdges),
             every_block: profiling(Collect::AllBlocks),
+            metered: Mode::Metered.engine(),
+            traced: Engine::new(Config::new().trace(Tracing::Best)).expect("an engine for this machine"),
             checked: Mode::Checked.engine(),
             unguarded: Mode::Unguarded.engine(),
         }
@@ -106,8 +110,10 @@ impl Engines {
             ("unguarded", &self.unguarded),
             ("every edge", &self.every_edge),
             ("every block", &self.every_block),
+            ("metered", &self.metered),
+            ("traced", &self.traced),
         ];
-        let (name, engine) = more[(case.seed / 4 % 4) as usize];
+        let (name, engine) = more[(case.seed / 4 % 6) as usize];
         let mut summary = Summary::of(&expected);
         for (name, engine) in [("off", &self.off), ("exact", &self.exact), (name, engine)] {
             let ran = ours::run(engine, &case.wasm, &case.drive).map_err(|e| format!("{name}: {e}"))?;

@@ -32,8 +32,7 @@ pub enum TrapCode {
     Host,
     /// The frame does not fit on the stack.
     StackOverflow,
-    /// The budget is used up. If the host gives more, the code goes on behind the instruction, see
-    /// `MachineCode::resumes`.
+    /// The budget is used up. If the host gives more, the code goes on behind the instruction, a 64-bit store.
     Budget,
     /// The buffer of the trace is full. The host empties it, and the code goes on behind the instruction.
     TraceFull,

@@ -70,8 +70,6 @@ pub struct MachineCode {
     pub traps: Vec<TrapSite>,
     /// Where it calls.
     pub calls: Vec<CallSite>,
-    /// Where code goes on after a check of the budget that trapped, if it may: by pc of the trap.
-    pub resumes: Vec<(u32, u32)>,
     /// Where a frame is before the first instruction; `None` for trampolines.
     pub entry: Option<Origin>,
     /// Bytes below the frame pointer at which a frame holds its vmctx, from the first instruction of the first block on;
@@ -119,8 +117,6 @@ pub(super) fn generate(
         .collect();
     calls.sort_by_key(|c| c.return_pc);
     let relocs = buffer.relocs().iter().map(|r| reloc(func, r)).collect::<Result<_, _>>()?;
-    let checks = traps.iter().filter(|trap| trap.code == TrapCode::Budget);
-    let resumes = checks.filter_map(|trap| Some((trap.pc, end_of_location(locations, trap.pc)?))).collect();
     let entry = origins.first();
     let vmctx_slot = buffer.frame_layout().and_then(|frame| {
         let slot = frame.stackslots.values().find(|slot| slot.key == Some(StackSlotKey::new(VMCTX_SLOT)))?;
@@ -132,7 +128,6 @@ pub(super) fn generate(
         relocs,
         traps,
         calls,
-        resumes,
         entry,
         vmctx_slot,
     })
@@ -155,12 +150,6 @@ fn location_at(locations: &[MachSrcLoc<cranelift_codegen::Final>], pc: u32) -> O
     let i = locations.partition_point(|l| l.end <= pc);
     let l = locations.get(i)?;
     (l.start <= pc && !l.loc.is_default()).then(|| l.loc.bits())
-}
-
-/// Where the code of the location at `pc` ends.
-fn end_of_location(locations: &[MachSrcLoc<cranelift_codegen::Final>], pc: u32) -> Option<u32> {
-    let i = locations.partition_point(|l| l.end <= pc);
-    locations.get(i).filter(|l| l.start <= pc).map(|l| l.end)
 }
 
 /// The last location that is known before `pc`; the first of all if there is none.

@@ -85,7 +85,7 @@ impl Translator<'_> {
         (flags, context, store_context::event(kind))
     }
 
-    /// A metered counter is above zero when there is no budget left. Then a load faults that does nothing else: a call
+    /// A metered counter is above zero when there is no budget left. Then a store faults, to nowhere: a call
     /// would cost registers also where it is never made.
     fn check_budget(&mut self, kind: u32) {
         let counter = if self.options.pinned == Some(kind) {
@@ -103,12 +103,9 @@ impl Translator<'_> {
         if self.options.capture_state {
             self.store_state();
         }
-        // A location of its own: its end is where code goes on if there is more of the budget.
-        self.at(self.offset);
         let nowhere = self.builder.ins().iconst(types::I64, 0);
         let flags = MemFlagsData::new().with_aligned().with_trap_code(Some(TrapCode::Budget.to_clif()));
-        self.builder.ins().atomic_load(types::I32, flags, nowhere);
-        self.at(self.offset);
+        self.builder.ins().store(flags, counter, nowhere, 0);
         self.builder.ins().jump(go_on, &[]);
         self.builder.seal_block(go_on);
         self.builder.switch_to_block(go_on);

@@ -91,12 +91,13 @@ unsafe fn recover(signal: c_int, info: &siginfo_t, context: &mut ucontext_t) -> 
         Some(TrapCode::Interrupt) if poll_again(activation) => return Some(()),
         Some(TrapCode::Budget) => {
             // SAFETY: wasm code, which is running, has the store on loan, and waits for us.
-            let goes_on = unsafe { out_of_budget(activation) };
-            if let Some(pc) = object.resume_after(registers.pc).filter(|_| goes_on) {
+            if unsafe { out_of_budget(activation) } {
                 if let Some(counter) = pinned {
                     // SAFETY: as above.
                     *arch::pinned(context) = unsafe { counter.read() };
                 }
+                // SAFETY: the instruction is a store, which was to fault and do nothing else.
+                let pc = unsafe { arch::end_of_store(registers.pc) };
                 arch::set_registers(context, Registers { pc, ..registers });
                 return Some(());
             }

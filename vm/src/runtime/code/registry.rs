@@ -32,13 +32,6 @@ impl CodeObject {
         self.code.traps.binary_search_by_key(&pc, |t| t.pc).ok().map(|i| &self.code.traps[i])
     }
 
-    /// Where code goes on behind the check of a budget at `pc`.
-    pub fn resume_after(&self, pc: usize) -> Option<usize> {
-        let pc = (pc - self.start) as u32;
-        let i = self.code.resumes.binary_search_by_key(&pc, |&(trap, _)| trap).ok()?;
-        Some(self.start + self.code.resumes[i].1 as usize)
-    }
-
     /// The wasm instruction of the call that returns to `pc`.
     pub fn origin_of_return(&self, pc: usize) -> Option<Origin> {
         let pc = (pc - self.start) as u32;
