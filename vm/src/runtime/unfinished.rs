@@ -5,7 +5,6 @@
 use std::sync::Arc;
 
 use hashbrown::HashMap;
-use wprof_jit::abi::TrapCode;
 use wprof_jit::compile::Origin;
 
 use super::activation::{RawFrame, TrapRecord};
@@ -27,7 +26,7 @@ impl StoreOpaque {
             let of_top = self.instance_of(&frame, record.top);
             let index = of_top.or_else(|| self.instance_below(&frame, &record.callers));
             self.add_unfinished(index, &frame, 1);
-            if matches!(record.code, None | Some(TrapCode::StackOverflow)) {
+            if frames::is_unborn(record) {
                 self.add_overflowed(index, &frame);
             }
         }
