@@ -163,4 +163,5 @@ fn a_program_can_be_stopped_at_any_instruction() {
     // It executes 131 instructions.
     let ran = wprof(&["run", "-q", "--until", "132", "--invoke", "count", &module, "10"]);
     assert_eq!((ran.code, ran.out.as_str()), (Some(0), "5\n"));
+    assert_eq!(ran.err, "wprof: the program ended before instruction 132\n");
 }

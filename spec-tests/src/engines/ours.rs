@@ -142,7 +142,7 @@ fn host_function(store: &mut Store<Host>, module: &str, name: &str, ty: FuncType
     let types: Vec<_> = ty.results().map(parser_type).collect();
     let called = name.to_string();
     linker.func_new(module, name, ty, move |mut caller: Caller<'_, Host>, args, results| {
-        if caller.data().calls % 8 == 0
+        if caller.data().calls.is_multiple_of(8)
             && let Some(instance) = caller.instance()
             && let Ok(profile) = instance.profile(&caller)
         {

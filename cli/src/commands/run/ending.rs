@@ -55,6 +55,9 @@ fn is_ours(error: &Error) -> bool {
 
 /// Says why the program ended, unless it ended itself or the user ended it.
 pub fn report(outcome: &Outcome, counted: &Counted) {
+    if let (Some(until), None) = (counted.until, &outcome.stop) {
+        eprintln!("wprof: the program ended before instruction {}", grouped(until));
+    }
     let Some(error) = &outcome.error else { return };
     let frames = error.backtrace().map(|backtrace| backtrace.frames()).unwrap_or_default();
     if let (Ending::OutOfBudget, Some(stop), Some(until)) = (&outcome.ending, &outcome.stop, counted.until) {
