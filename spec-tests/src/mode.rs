@@ -13,7 +13,8 @@ pub enum Mode {
     Tiered,
     /// Both with an exact edge profile, and so with polls, and with counts of all kinds of events.
     Exact,
-    /// Both with a budget of fuel that never ends.
+    /// Both with counts of all kinds of events, and a budget of instructions that never ends. (One of fuel can be used up
+    /// by a single 64-bit length.)
     Metered,
     /// Optimised code in which every memory access is compared with the size, and every growth moves the memory.
     Checked,
@@ -51,7 +52,7 @@ impl Mode {
                 let profiling = ProfilingConfig::Exact(Collect::Edges);
                 config.strategy(Strategy::Tiered).profiling(profiling).count_events(kinds())
             }
-            Mode::Metered => config.strategy(Strategy::Tiered).count_events(kinds()).budget("fuel"),
+            Mode::Metered => config.strategy(Strategy::Tiered).count_events(kinds()).budget("instructions"),
             Mode::Checked => config.memory_reservation(0).memory_guard_size(0),
             Mode::Unguarded => config.memory_reservation(0).memory_guard_size(0).spectre_guards(false),
         };

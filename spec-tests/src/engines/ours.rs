@@ -31,7 +31,7 @@ pub fn run(engine: &Engine, wasm: &[u8], drive: &Drive) -> Result<Ran, String> {
     let module = Module::new(engine, wasm).map_err(|e| format!("not accepted: {e}"))?;
     let mut store = Store::new(engine, Host::default());
     // Where there is a budget it is used up all the time, and refilled.
-    if store.set_budget("fuel", 5).is_ok() {
+    if store.set_budget("instructions", 5).is_ok() {
         store.on_out_of_budget(|_, _| Some(3));
     }
     let imports = imports(&mut store, &module).map_err(|e| format!("imports: {e}"))?;
