@@ -9,8 +9,7 @@ use expect_test::expect_file;
 use wasmparser::{BinaryReader, Operator, OperatorsReader};
 use wprof_jit::cfg::{self, Cfg};
 use wprof_jit::events::{
-    BUILT_IN, CustomModel, EventModel, ModelError, Unit, block_events, bulk_sites, executed, is_dynamic,
-    length_unit, names,
+    BUILT_IN, CustomModel, EventModel, ModelError, executed, is_dynamic, length_unit, names,
 };
 use wprof_jit::module::{self, ModuleInfo};
 
@@ -31,10 +30,18 @@ fn first_function(info: &ModuleInfo) -> Cfg {
     cfg::build(info, info.imported_funcs).expect("builds")
 }
 
+/// By model, by block.
+fn block_events(info: &ModuleInfo, cfg: &Cfg, models: &[EventModel]) -> Vec<Vec<u64>> {
+    let of_block =
+        |(index, block): (u32, &cfg::Block)| executed(info, cfg, index, block.limit, models).expect("reads");
+    let blocks: Vec<Vec<u64>> = (0..).zip(&cfg.blocks).map(of_block).collect();
+    (0..models.len()).map(|model| blocks.iter().map(|events| events[model]).collect()).collect()
+}
+
 /// Events of each block of the first function of a text module.
 fn events(kind: &str, wat: &str) -> Vec<u64> {
     let info = parse(wat);
-    block_events(&info, &first_function(&info), &[built_in(kind)]).expect("reads").remove(0)
+    block_events(&info, &first_function(&info), &[built_in(kind)]).remove(0)
 }
 
 /// A loop with memory, floats and calls: entry, header, body, rest.
@@ -128,7 +135,7 @@ fn instructions_are_the_ops_of_blocks_in_whole_programs() {
 
 fn check_program_function(info: &ModuleInfo, func: u32) {
     let cfg = cfg::build(info, func).expect("builds");
-    let events = block_events(info, &cfg, &models()).expect("reads");
+    let events = block_events(info, &cfg, &models());
     let of = |kind: &str| &events[BUILT_IN.iter().position(|&name| name == kind).expect("a kind")];
     let ops: Vec<u64> = cfg.blocks.iter().map(|block| u64::from(block.ops)).collect();
     assert_eq!(*of("instructions"), ops, "function {func}");
@@ -136,16 +143,6 @@ fn check_program_function(info: &ModuleInfo, func: u32) {
         cfg.blocks.iter().map(|b| u64::from(matches!(b.how, cfg::End::Branch | cfg::End::Switch(_))));
     assert_eq!(*of("branches"), decisions.collect::<Vec<_>>(), "function {func}");
     assert!(of("fuel").iter().zip(&ops).all(|(fuel, ops)| fuel <= ops));
-}
-
-#[test]
-fn bulk_operations_that_count_by_length_are_found() {
-    let info = parse(LOOP);
-    let cfg = first_function(&info);
-    let sites = bulk_sites(&info, &cfg, &built_in("fuel")).expect("reads");
-    assert_eq!(sites.iter().map(|s| (s.block, s.unit, s.per_unit)).collect::<Vec<_>>(), [(2, Unit::Byte, 1)]);
-    assert_eq!(cfg.block_at(sites[0].offset), Some(2));
-    assert!(bulk_sites(&info, &cfg, &built_in("instructions")).expect("reads").is_empty());
 }
 
 /// What an instruction needs besides its name to be text.

@@ -116,6 +116,16 @@ impl Program {
         Ok(Ended { store, instance, stdout: stdout.contents(), stderr: stderr.contents(), exit_code })
     }
 
+    /// Whether it is one of ours.
+    pub fn is_own(&self) -> bool {
+        self.file.starts_with(bench_wasm().join("programs"))
+    }
+
+    /// Whether it is expected to trap.
+    pub fn traps(&self) -> bool {
+        self.exit_code == TRAPPED
+    }
+
     /// The fuel that it consumes under Wasmtime, as recorded by `bench-wasm/fuel.sh`; `None` if that differs between
     /// runs, or nobody has recorded it.
     ///

@@ -69,6 +69,7 @@ fn fuel(program: &Program, wasm: &[u8]) -> Result<(), String> {
     let ours = ended.store.event_count("fuel").map_err(|e| e.to_string())?;
     match program.fuel() {
         Some(theirs) if ours != theirs => Err(format!("{ours} of fuel, and {theirs} under Wasmtime")),
+        None if program.is_own() && !program.traps() => Err("its fuel is not recorded: see fuel.sh".into()),
         _ => Ok(()),
     }
 }

@@ -268,8 +268,23 @@ impl Config {
         self
     }
 
+    /// Whether anything but events is counted.
+    pub fn profiles(&self) -> bool {
+        self.profiling != ProfilingConfig::Off
+    }
+
+    /// Whether events of `kind` are counted.
+    pub fn counts(&self, kind: &str) -> bool {
+        self.events.iter().any(|model| model.name == kind)
+    }
+
+    /// Whether there is a budget of events of `kind`.
+    pub fn meters(&self, kind: &str) -> bool {
+        self.budget.as_deref() == Some(kind)
+    }
+
     pub(crate) fn compiler_options(&self) -> CompilerOptions {
-        let is_profiled = self.profiling != ProfilingConfig::Off;
+        let is_profiled = self.profiles();
         let traced = self.tracing.is_some();
         let polls = self.polls || is_profiled || traced;
         let precise = is_profiled || !self.events.is_empty() || traced;

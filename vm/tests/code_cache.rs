@@ -153,7 +153,7 @@ fn a_folder_that_others_may_write_to_is_not_used() -> Outcome {
 }
 
 #[test]
-fn a_full_disk_leaves_what_was_there() -> Outcome {
+fn code_that_cannot_be_stored_is_an_error() -> Outcome {
     let folder = tempfile::tempdir()?;
     let config = &configs(folder.path())[0];
     let module = load(config)?;

@@ -290,3 +290,59 @@ fn a_program_stops_at_the_very_instruction() -> Outcome {
     }
     Ok(())
 }
+
+/// The fuel of `run` of a text module, counted with each placement, and whether it returned.
+fn fuel(wat: &str) -> std::result::Result<(u64, bool), Box<dyn std::error::Error>> {
+    let mut found = Vec::new();
+    for mut config in configs() {
+        let engine = Engine::new(config.count_events(kinds()))?;
+        let module = Module::new(&engine, wat)?;
+        let mut store = Store::new(&engine, ());
+        let instance = Instance::new(&mut store, &module, &[])?;
+        let returned = instance.get_typed_func::<(), ()>(&mut store, "run")?.call(&mut store, ()).is_ok();
+        found.push((store.event_count("fuel")?, returned));
+    }
+    assert!(found.iter().all(|one| *one == found[0]), "{found:?}");
+    Ok(found[0])
+}
+
+/// Wasmtime's rules, which `bench-wasm/peers/tests/fuel.rs` checks there: 1 for the entry and for each instruction but
+/// `drop`, and the length.
+#[test]
+fn lengths_of_bulk_operations_are_events() -> Outcome {
+    let all = r#"(module (memory 1) (table 4 funcref) (data $d "12345678") (elem $e func $f $f) (func $f)
+        (func (export "run")
+            (memory.fill (i32.const 0) (i32.const 1) (i32.const 100))
+            (memory.copy (i32.const 8) (i32.const 0) (i32.const 50))
+            (memory.init $d (i32.const 0) (i32.const 0) (i32.const 8))
+            (table.init $e (i32.const 0) (i32.const 0) (i32.const 2))
+            (table.copy (i32.const 2) (i32.const 0) (i32.const 2))
+            (table.fill (i32.const 0) (ref.null func) (i32.const 3))
+            (drop (table.grow (ref.null func) (i32.const 5)))
+            (drop (memory.grow (i32.const 1)))))"#;
+    let by_length = 100 + 50 + 8 + 2 + 2 + 3 + 5;
+    assert_eq!(fuel(all)?, (1 + 6 * 4 + 3 + 2 + by_length, true));
+    let traps = "(module (memory 1) (func (export \"run\")
+        (memory.fill (i32.const 0) (i32.const 0) (i32.const 0x20000)) nop))";
+    assert_eq!(fuel(traps)?, (1 + 4 + 0x20000, false));
+    let too_long = "(module (memory i64 1) (func (export \"run\")
+        (memory.fill (i64.const 0) (i32.const 0) (i64.const -1))))";
+    assert_eq!(fuel(too_long)?, (1 + 4 + i64::MAX as u64, false));
+    Ok(())
+}
+
+#[test]
+fn a_query_tells_what_a_frame_has_not_counted() -> Outcome {
+    let engine = Engine::new(Config::new().count_events(EventModel::built_in("instructions")))?;
+    // Everything is counted on the way out.
+    let module = Module::new(&engine, "(module (func (i32.const 1) (drop) (nop)))")?;
+    let mut store = Store::new(&engine, ());
+    let instance = Instance::new(&mut store, &module, &[])?;
+    let first = module.info().body(0).start as u32 + 1;
+    let queries =
+        [first, first + 2, first + 3].map(|offset| instance.query(&store, 0, offset).expect("live code"));
+    assert_eq!(queries, [[1], [2], [3]]);
+    assert!(instance.query(&store, 0, first + 100).is_err());
+    assert!(instance.query(&store, 7, first).is_err());
+    Ok(())
+}

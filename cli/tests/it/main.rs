@@ -9,7 +9,6 @@ mod collect;
 mod command_line;
 mod explain;
 mod export;
-mod fuel;
 mod interrupt;
 mod invoke;
 mod merge;

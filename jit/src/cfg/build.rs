@@ -20,12 +20,7 @@ type Result<T> = std::result::Result<T, CompileError>;
 /// # Errors
 /// If the function has too many edges, or its bytes are not those that were validated.
 pub fn build(info: &ModuleInfo, func: u32) -> Result<Cfg> {
-    let range = info.body(func);
-    let body = FunctionBody::new(wasmparser::BinaryReader::new_features(
-        &info.bytes[range.clone()],
-        range.start as u64,
-        info.features,
-    ));
+    let body = body(info, func);
     let mut builder = Builder::new(info, func)?;
     builder.locals(&body)?;
     let mut reader = body.get_operators_reader()?;
@@ -42,14 +37,8 @@ pub fn build(info: &ModuleInfo, func: u32) -> Result<Cfg> {
 /// # Errors
 /// If the bytes are not those that were validated.
 pub fn operand_types(info: &ModuleInfo, func: u32, offset: u32) -> Result<Vec<ValType>> {
-    let range = info.body(func);
-    let bytes = &info.bytes[range.clone()];
-    let body =
-        FunctionBody::new(wasmparser::BinaryReader::new_features(bytes, range.start as u64, info.features));
-    let resources = info.resources.clone().expect("a module with bodies has resources");
-    let ty = info.funcs[func as usize];
-    let to_validate = FuncToValidate { resources, index: func, ty, features: info.features };
-    let mut validator = to_validate.into_validator(FuncValidatorAllocations::default());
+    let body = body(info, func);
+    let mut validator = validator(info, func);
     validator.read_locals(&mut body.get_binary_reader())?;
     let mut reader = body.get_operators_reader()?;
     while !reader.eof() {
@@ -63,6 +52,19 @@ pub fn operand_types(info: &ModuleInfo, func: u32, offset: u32) -> Result<Vec<Va
     let types = (0..height).rev().map(|depth| validator.get_operand_type(depth).flatten());
     // Operands without a type exist in dead code only.
     Ok(types.map(|ty| ty.unwrap_or(ValType::I32)).collect())
+}
+
+fn body(info: &ModuleInfo, func: u32) -> FunctionBody<'_> {
+    let range = info.body(func);
+    let bytes = &info.bytes[range.clone()];
+    FunctionBody::new(wasmparser::BinaryReader::new_features(bytes, range.start as u64, info.features))
+}
+
+fn validator(info: &ModuleInfo, func: u32) -> FuncValidator<ValidatorResources> {
+    let resources = info.resources.clone().expect("a module with bodies has resources");
+    let ty = info.funcs[func as usize];
+    let to_validate = FuncToValidate { resources, index: func, ty, features: info.features };
+    to_validate.into_validator(FuncValidatorAllocations::default())
 }
 
 /// A branch target, which may come later in the bytecode.
@@ -125,14 +127,11 @@ struct Builder<'a> {
 
 impl<'a> Builder<'a> {
     fn new(info: &'a ModuleInfo, func: u32) -> Result<Builder<'a>> {
-        let resources = info.resources.clone().expect("a module with bodies has resources");
-        let to_validate =
-            FuncToValidate { resources, index: func, ty: info.funcs[func as usize], features: info.features };
         let params = info.func_type(func).params();
         Ok(Builder {
             info,
             func,
-            validator: to_validate.into_validator(FuncValidatorAllocations::default()),
+            validator: validator(info, func),
             locals: params.to_vec(),
             params: params.len() as u32,
             stacks: TypeStacks::default(),

@@ -5,7 +5,7 @@
 //! `translate_module_startup` and what it calls); `wasmtime-environ`: `tunables.rs` (`default_operator_cost`,
 //! `VariableOperatorCost`); `wasmtime`: `runtime/store.rs` (`get_fuel`, `set_fuel`, `refuel`).
 //! Oracle: `bench-wasm/peers/tests/fuel.rs` states these rules as numbers and asks Wasmtime;
-//! `bench-wasm/programs/fuel.tsv` has Wasmtime's fuel of whole programs, which `cli/tests/it/fuel.rs` compares.
+//! `expected/fuel.tsv` beside the programs has Wasmtime's fuel of whole runs, which `spec-tests` compares.
 //!
 //! # What is charged
 //!

@@ -3,7 +3,7 @@
 //! Input: a kind of event ([`EventModel`]) and a function's [`Cfg`](crate::cfg::Cfg).
 //! Output: the events of each block, or of a block's first instructions.
 //! Invariant: costs depend on the opcode alone, never on operands. What an operand decides, the length of a bulk
-//! operation, is charged per unit at a [`BulkSite`], on top of the opcode's cost. Only instructions that are executed
+//! operation, is charged per unit ([`EventModel::per_unit`]), on top of the opcode's cost. Only instructions that are executed
 //! cost anything: `block`, `loop`, `else` and `end` are structure, belong to no block for sure, and are free.
 //! Source: Ball, *Efficiently Counting Program Events with Support for On-line Queries*, TOPLAS 1994, which takes the
 //! events of blocks as given; they are made here.
@@ -24,4 +24,5 @@ pub use builtin::BUILT_IN;
 pub use custom::{CustomModel, ModelError};
 pub use model::EventModel;
 pub use opcode::{Unit, is_dynamic, length_unit, names};
-pub use sums::{BulkSite, block_events, bulk_sites, executed};
+pub use sums::executed;
+pub(crate) use sums::sum;

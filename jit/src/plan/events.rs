@@ -4,12 +4,12 @@
 //! [`EventPlan`]s of the function's [`SplitCfg`].
 
 use wasmparser::BinaryReaderError;
-use wprof_profiler::{BlockId, EdgeCounts, EdgeId, EdgeWeights, EventPlan, EventTree, longest_acyclic};
+use wprof_profiler::{BlockId, EdgeCounts, EdgeId, EdgeWeights, EventPlan, EventTree};
 
-use super::split::{Place, SplitCfg};
+use super::split::{Part, Place, SplitCfg};
 use super::{Collection, Counting, edge_weights};
 use crate::cfg::{Cfg, Operators, is_structure};
-use crate::events::EventModel;
+use crate::events::{EventModel, sum};
 use crate::graph::{BlockGraph, Probe};
 use crate::module::ModuleInfo;
 
@@ -20,8 +20,6 @@ pub struct FunctionEvents {
     pub split: SplitCfg,
     /// By kind.
     pub plans: Vec<EventPlan>,
-    /// The greatest number of events of the metered kind between two checks of its budget; 0 without one.
-    pub longest: u64,
     /// Instructions that count for themselves: block, byte offset, and the events of each kind. Only with
     /// [`Counting::PerInstruction`].
     pub steps: Vec<(u32, u32, Vec<u64>)>,
@@ -58,9 +56,7 @@ impl FunctionEvents {
                 events.iter().map(|e| tree.plan(e)).collect()
             }
         };
-        let longest =
-            collection.metered.map_or(0, |kind| longest_acyclic(&split.shape, &events[kind as usize]));
-        Ok(FunctionEvents { split, plans, longest, steps, metered: collection.metered })
+        Ok(FunctionEvents { split, plans, steps, metered: collection.metered })
     }
 
     /// Adds the updates of the counters to a graph that has each block once.
@@ -140,14 +136,9 @@ impl FunctionEvents {
             })
             .collect();
         if !position.at_call && self.steps.is_empty() {
-            let start = self.split.parts[part.index()].start;
-            let mut operators = Operators::new(info, start, cfg.blocks[block as usize].limit);
-            while let Some((op, at)) = operators.next()?
-                && at <= offset
-            {
-                for (sum, model) in sums.iter_mut().zip(models) {
-                    *sum = sum.wrapping_add_unsigned(model.cost(&op));
-                }
+            let range = (self.split.parts[part.index()].start, cfg.blocks[block as usize].limit);
+            for (correction, begun) in sums.iter_mut().zip(sum(info, range, offset, models)?) {
+                *correction = correction.wrapping_add_unsigned(begun);
             }
         }
         Ok(sums)
@@ -206,16 +197,9 @@ fn part_events(
     split: &SplitCfg,
     models: &[EventModel],
 ) -> Result<Vec<Vec<u64>>, BinaryReaderError> {
-    let mut all = vec![vec![0; models.len()]; split.parts.len()];
-    for (block, &first) in cfg.blocks.iter().zip(&split.first_part) {
-        let mut part = first as usize;
-        let mut operators = Operators::new(info, block.start, block.limit);
-        while let Some((op, at)) = operators.next()? {
-            for (sum, model) in all[part].iter_mut().zip(models) {
-                *sum += model.cost(&op);
-            }
-            part += usize::from(split.parts[part].call == Some(at));
-        }
-    }
-    Ok(all)
+    let of_part = |part: &Part| {
+        let range = (part.start, cfg.blocks[part.block as usize].limit);
+        sum(info, range, part.call.unwrap_or(u32::MAX), models)
+    };
+    split.parts.iter().map(of_part).collect()
 }

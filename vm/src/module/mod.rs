@@ -40,6 +40,7 @@ pub struct ModuleInner {
     type_ids: Vec<u32>,
     slots: CodeSlots,
     code: ModuleCode,
+    hash: OnceLock<[u8; 32]>,
     names: OnceLock<Names>,
     symbols: OnceLock<Symbols>,
 }
@@ -55,12 +56,14 @@ impl Module {
         check_weights(engine, &info)?;
         let layout = VmLayout::new(&info);
         let type_ids: Vec<u32> = info.types.iter().map(|ty| engine.types().entry(ty).id).collect();
-        let cached = engine.code_cache().and_then(|cache| cache.load(&Sha256::digest(&info.bytes).into()));
+        let hash = OnceLock::new();
+        let cached = engine.code_cache().and_then(|cache| cache.load(hash.get_or_init(|| hash_of(&info))));
         let cached = cached.filter(|cached| cached.type_ids == type_ids);
         let (slots, cached) = slots(engine, &info, cached).map_err(no_code_memory)?;
         let code = ModuleCode::new(engine);
         let (engine, names, symbols) = (engine.clone(), OnceLock::new(), OnceLock::new());
-        let inner = Arc::new(ModuleInner { engine, info, layout, type_ids, slots, code, names, symbols });
+        let inner =
+            Arc::new(ModuleInner { engine, info, layout, type_ids, slots, code, hash, names, symbols });
         if let Some(cached) = cached {
             inner.restore(cached)?;
         }
@@ -135,7 +138,7 @@ impl Module {
 
     /// The SHA-256 hash of the binary module, by which profiles know what they are of.
     pub fn hash(&self) -> [u8; 32] {
-        Sha256::digest(&self.info().bytes).into()
+        *self.0.hash.get_or_init(|| hash_of(&self.0.info))
     }
 
     /// The parsed module.
@@ -228,6 +231,10 @@ fn lazy_slots(engine: &Engine, info: &ModuleInfo, at: Option<usize>) -> std::io:
         true => special(func),
     };
     CodeSlots::new(count as usize, stub, at)
+}
+
+fn hash_of(info: &ModuleInfo) -> [u8; 32] {
+    Sha256::digest(&info.bytes).into()
 }
 
 fn parse(engine: &Engine, bytes: &[u8]) -> Result<ModuleInfo> {

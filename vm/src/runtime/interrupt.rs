@@ -54,12 +54,12 @@ impl InterruptPage {
     /// Makes the system call fail in which a host function of the store waits, if one does right now. See
     /// [`wake::install`].
     pub fn wake(&self) {
-        wake::send(self.thread.load(Ordering::SeqCst));
+        wake::send(self.thread.load(Ordering::Relaxed));
     }
 
     /// Notes which thread runs the store from now on; 0 for none.
     pub fn set_thread(&self, id: i32) {
-        self.thread.store(id, Ordering::SeqCst);
+        self.thread.store(id, Ordering::Relaxed);
     }
 
     /// Whether somebody asked and nobody has acted on it yet.
