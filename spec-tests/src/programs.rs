@@ -98,7 +98,7 @@ impl Program {
     pub fn run(&self, engine: &Engine, wasm: &[u8], out: &Path) -> Result<Ended, Error> {
         let (stdout, stderr) = (OutputPipe::new(), OutputPipe::new());
         let mut builder = WasiCtxBuilder::new();
-        builder.arg(&self.file.to_string_lossy())?.args(&self.args)?;
+        builder.arg(&self.argv0())?.args(&self.args)?;
         for (name, value) in &self.env {
             builder.env(name, value)?;
         }
@@ -114,6 +114,11 @@ impl Program {
         let outcome = instance.get_typed_func::<(), ()>(&mut store, "_start")?.call(&mut store, ());
         let exit_code = outcome.map_or_else(|e| e.i32_exit().unwrap_or(TRAPPED), |()| 0);
         Ok(Ended { store, instance, stdout: stdout.contents(), stderr: stderr.contents(), exit_code })
+    }
+
+    /// The name by which it is run: without its folder, so that it consumes as much fuel wherever it is.
+    fn argv0(&self) -> String {
+        self.file.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
     /// Whether it is one of ours.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use wasmtime::{Caller, Config, Engine, Error, Instance, Linker, Module, Store};
-use wprof_peers::{Outcome, Program, fuel};
+use wprof_peers::{Program, fuel};
 
 const TANK: u64 = 1 << 40;
 
