@@ -86,6 +86,11 @@ impl PathPlan {
         register.wrapping_add_signed(query)
     }
 
+    /// In how many places the code changes the register or counts.
+    pub fn places(&self) -> u64 {
+        self.steps.iter().filter(|step| **step != PathStep::Stay).count() as u64
+    }
+
     /// What the plan costs in the run that `counts` describes: places in the code that change the register or count,
     /// and how often they did.
     pub fn cost(&self, counts: &EdgeCounts) -> CounterCost {

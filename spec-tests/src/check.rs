@@ -1,15 +1,19 @@
 //! What is demanded of every generated module.
 //!
 //! * [`Engines::differential`]: in every mode our engine leaves behind what the reference interpreter does.
+//! * [`Engines::paths`]: the paths of the profile are those of a trace of the same run.
 //! * [`Engines::oracle`]: the profile is exactly what the module counts of itself, in the interpreter.
 
-use wprof::{Collect, Config, Engine, ProfilingConfig, Tracing};
+use std::sync::Arc;
+
+use wprof::{Collect, Config, Engine, ProfilingConfig, Strategy, Tracing};
+use wprof_jit::module::parse;
 use wprof_profiler::{CounterCost, FunctionProfile, Profile};
 
 use crate::engines::{ours, reference};
 use crate::generate::Case;
 use crate::mode::Mode;
-use crate::oracle::{Compared, Detail, Oracle, What, compare};
+use crate::oracle::{Compared, ComparedPaths, Detail, Oracle, What, compare, compare_paths};
 use crate::outcome::Outcome;
 
 /// The engines that modules run in; each is used for many of them.
@@ -20,6 +24,8 @@ pub struct Engines {
     exact: Engine,
     every_edge: Engine,
     every_block: Engine,
+    paths: Engine,
+    traced_paths: [Engine; 3],
     metered: Engine,
     traced: Engine,
     checked: Engine,
@@ -42,12 +48,26 @@ impl Default for Engines {
             exact: Mode::Exact.engine(),
             every_edge: profiling(Collect::AllEdges),
             every_block: profiling(Collect::AllBlocks),
+            paths: tracing_paths(Strategy::Tiered, None),
+            traced_paths: [Strategy::Baseline, Strategy::Optimized, Strategy::Tiered]
+                .map(|strategy| tracing_paths(strategy, Some(Tracing::Best))),
             metered: Mode::Metered.engine(),
             traced: Engine::new(Config::new().trace(Tracing::Best)).expect("an engine for this machine"),
             checked: Mode::Checked.engine(),
             unguarded: Mode::Unguarded.engine(),
         }
     }
+}
+
+/// An engine that counts paths, and perhaps traces.
+fn tracing_paths(strategy: Strategy, tracing: Option<Tracing>) -> Engine {
+    let mut config = Config::new();
+    config.strategy(strategy).background_compilation(false).promote_after(2);
+    config.profiling(ProfilingConfig::Exact(Collect::Paths));
+    if let Some(tracing) = tracing {
+        config.trace(tracing);
+    }
+    Engine::new(&config).expect("an engine for this machine")
 }
 
 /// What has been run.
@@ -67,6 +87,8 @@ pub struct Summary {
     pub host_calls: u64,
     /// What has been compared with the oracle.
     pub compared: Compared,
+    /// Paths that have been compared with a trace.
+    pub paths: ComparedPaths,
 }
 
 impl Summary {
@@ -79,6 +101,7 @@ impl Summary {
             stopped: outcome.stopped() as u64,
             host_calls: outcome.host.0,
             compared: Compared::default(),
+            paths: ComparedPaths::default(),
         }
     }
 
@@ -93,6 +116,7 @@ impl Summary {
             stopped: self.stopped + other.stopped,
             host_calls: self.host_calls + other.host_calls,
             compared: self.compared.plus(other.compared),
+            paths: self.paths.plus(other.paths),
         }
     }
 }
@@ -153,6 +177,7 @@ impl Engines {
         summary.compared = compare(&oracle, &counted.counters, &profile)?;
         host_calls(&profile, &counted.outcome)?;
         self.every_edge(case, &profile)?;
+        self.edges_of_paths(case, &profile)?;
         self.every_block(case, &oracle, &counted.counters)?;
         if (case.seed / 4).is_multiple_of(4) {
             self.same_run(case)?;
@@ -182,6 +207,30 @@ impl Engines {
         let ran = ours::run(&self.every_edge, &case.wasm, &case.drive)?;
         let simple = ran.profile().ok_or("not instantiated")?.map_err(|e| e.to_string())?;
         same_counts(&simple, profile).map_err(|e| format!("a counter on every edge first: {e}"))
+    }
+
+    /// Paths say of edges what counters on edges say.
+    fn edges_of_paths(&self, case: &Case, profile: &Profile) -> Result<(), String> {
+        let ran = ours::run(&self.paths, &case.wasm, &case.drive)?;
+        let mut paths = ran.profile().ok_or("not instantiated")?.map_err(|e| e.to_string())?;
+        paths.verify().map_err(|e| e.to_string())?;
+        paths.functions.iter_mut().for_each(|function| function.paths = None);
+        same_counts(&paths, profile).map_err(|e| format!("edges that follow from paths first: {e}"))
+    }
+
+    /// Demands that the paths that were counted are those of a trace of the same run, wherever it ends, in the tier that
+    /// the seed selects.
+    ///
+    /// # Errors
+    /// The first difference.
+    pub fn paths(&self, case: &Case) -> Result<Summary, String> {
+        let engine = &self.traced_paths[(case.seed / 4 % 3) as usize];
+        let (ran, trace) = ours::run_traced(engine, &case.wasm, &case.drive)?;
+        let summary = Summary::of(&ran.outcome);
+        let Some(profile) = ran.profile() else { return Ok(summary) };
+        let info = parse(Arc::from(&*case.wasm)).map_err(|e| e.to_string())?;
+        let paths = compare_paths(&info, &profile.map_err(|e| e.to_string())?, &trace)?;
+        Ok(Summary { paths, ..summary })
     }
 
     fn every_block(&self, case: &Case, oracle: &Oracle, counters: &[u64]) -> Result<(), String> {

@@ -24,4 +24,5 @@ pub mod skips;
 pub mod spectest;
 pub mod splice;
 pub mod sweep;
+pub mod trace_bytes;
 pub mod values;

@@ -7,6 +7,8 @@ use sha2::{Digest, Sha256};
 use wprof::wasi::{self, OutputPipe, WasiCtx, WasiCtxBuilder};
 use wprof::{Engine, Error, Instance, Linker, Module, Store};
 
+use crate::trace_bytes::TraceBytes;
+
 /// What stands for the exit code when the program trapped.
 const TRAPPED: i32 = 134;
 
@@ -39,6 +41,8 @@ pub struct Ended {
     stdout: Vec<u8>,
     stderr: Vec<u8>,
     exit_code: i32,
+    /// Its trace, if the engine traces.
+    pub trace: Vec<u8>,
 }
 
 fn bench_wasm() -> PathBuf {
@@ -108,12 +112,21 @@ impl Program {
         builder.stdout_pipe(&stdout).stderr_pipe(&stderr);
         builder.preopened_dir(&self.inputs, "/in")?.preopened_dir(out, "/out")?;
         let mut store = Store::new(engine, builder.build());
+        let module = Module::new(engine, wasm)?;
+        let trace = TraceBytes::default();
+        if engine.config().traces() {
+            store.record_trace(&module, &self.name, trace.clone(), u64::MAX)?;
+        }
         let mut linker = Linker::new(engine);
         wasi::add_to_linker(&mut linker, |ctx| ctx)?;
-        let instance = linker.instantiate(&mut store, &Module::new(engine, wasm)?)?;
+        let instance = linker.instantiate(&mut store, &module)?;
         let outcome = instance.get_typed_func::<(), ()>(&mut store, "_start")?.call(&mut store, ());
         let exit_code = outcome.map_or_else(|e| e.i32_exit().unwrap_or(TRAPPED), |()| 0);
-        Ok(Ended { store, instance, stdout: stdout.contents(), stderr: stderr.contents(), exit_code })
+        if engine.config().traces() {
+            store.finish_trace()?;
+        }
+        let (stdout, stderr, trace) = (stdout.contents(), stderr.contents(), trace.take());
+        Ok(Ended { store, instance, stdout, stderr, exit_code, trace })
     }
 
     /// The name by which it is run: without its folder, so that it consumes as much fuel wherever it is.

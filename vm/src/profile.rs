@@ -12,15 +12,18 @@ use hashbrown::HashMap;
 use wprof_jit::cfg::{Block, Cfg, End, Target, ops_executed};
 use wprof_jit::compile::Origin;
 use wprof_jit::events::EventModel;
+use wprof_jit::module::ModuleInfo;
 use wprof_jit::plan::{FunctionPlan, Plan};
 use wprof_profiler::{
     BlockCounts, BlockId, BlockProfile, CodeRange, CodeStats, CounterCost, EdgeCounts, EdgeId, EdgeKind,
-    EdgePlan, EdgeProfile, EventTotal, FigureKind, FunctionProfile, HostCalls, Profile, UnfinishedExit,
-    propagate, propagate_block_counters, propagate_blocks,
+    EdgePlan, EdgeProfile, EventTotal, FigureKind, FunctionProfile, HostCalls, PathProfile, Profile,
+    UnfinishedExit, propagate, propagate_block_counters, propagate_blocks,
 };
 
+use crate::paths;
 use crate::runtime::instance::InstanceData;
 use crate::runtime::store::StoreOpaque;
+use crate::runtime::unfinished::Stop;
 use crate::{AsContext, Error, ErrorKind, Instance, Result};
 
 impl Instance {
@@ -46,7 +49,7 @@ impl Instance {
             .map(|(func, version)| function(instance, *func, version, exits.get(func)))
             .filter_map(Result::transpose)
             .collect::<Result<Vec<_>>>()?;
-        let counters = versions.iter().map(|(_, v)| u64::from(v.plan.counters(&v.cfg))).sum();
+        let counters = versions.iter().map(|(_, version)| placed(version)).sum();
         let compiled = versions.len() as u64;
         let code = CodeStats { functions: module.info().defined_funcs().into(), compiled, counters };
         let program = module.name().unwrap_or_default().to_string();
@@ -86,16 +89,16 @@ impl Instance {
 }
 
 /// Frames that ended or stand in the middle of a block, by place.
-type Exits = Vec<(Origin, u64)>;
+pub type Exits = Vec<(Stop, u64)>;
 
 fn exits_by_func(store: &StoreOpaque, index: u32) -> HashMap<u32, Exits> {
     let mut all = store.live_unfinished(index);
-    for (&origin, &count) in &store.instances[index as usize].unfinished {
-        *all.entry(origin).or_default() += count;
+    for (&stop, &count) in &store.instances[index as usize].unfinished {
+        *all.entry(stop).or_default() += count;
     }
     let mut by_func: HashMap<u32, Exits> = HashMap::new();
-    for (origin, count) in all {
-        by_func.entry(origin.func).or_default().push((origin, count));
+    for (stop, count) in all {
+        by_func.entry(stop.origin.func).or_default().push((stop, count));
     }
     by_func
 }
@@ -109,6 +112,14 @@ fn counters(instance: &InstanceData, version: &FunctionPlan) -> Vec<u64> {
 fn cost(counters: &[u64]) -> CounterCost {
     let increments = counters.iter().fold(0, |sum: u64, &c| sum.saturating_add(c));
     CounterCost { counters: counters.len() as u64, increments }
+}
+
+/// In how many places a function counts.
+fn placed(version: &FunctionPlan) -> u64 {
+    match &version.plan {
+        Plan::Paths(plan) => plan.places(),
+        plan => plan.counters(&version.cfg).into(),
+    }
 }
 
 /// Adds to counters at the function's entry the calls that did not come to them, but ended in the entry.
@@ -130,6 +141,7 @@ fn add_overflowed(instance: &InstanceData, func: u32, version: &FunctionPlan, co
 /// What the counters of one function say.
 enum Counts {
     Edges(EdgeCounts),
+    Paths(EdgeCounts, PathProfile),
     Blocks(BlockCounts),
 }
 
@@ -143,10 +155,15 @@ impl Counts {
     ) -> Result<Option<Counts>> {
         let (shape, mut counters) = (version.cfg.shape(), counters(instance, version));
         add_overflowed(instance, func, version, &mut counters);
+        let context = |e: Error| e.context(format_args!("profile of function {func}"));
+        if let Plan::Paths(plan) = &version.plan {
+            let read = paths::read(instance, (func, version, plan), &counters, exits).map_err(context);
+            return read.map(|(counts, paths)| Some(Counts::Paths(counts, paths)));
+        }
         let exits: Vec<(BlockId, u64)> =
-            exits.into_iter().flatten().map(|&(o, n)| (BlockId(o.block), n)).collect();
+            exits.into_iter().flatten().map(|&(stop, n)| (BlockId(stop.origin.block), n)).collect();
         let counts = match &version.plan {
-            Plan::Off => return Ok(None),
+            Plan::Off | Plan::Paths(_) => return Ok(None),
             Plan::Chords(plan) => propagate(&shape, plan, &counters, &exits).map(Counts::Edges),
             Plan::Edges => {
                 propagate(&shape, &EdgePlan::every_edge(&shape), &counters, &exits).map(Counts::Edges)
@@ -158,28 +175,37 @@ impl Counts {
             // Nothing leads to the entry but calls.
             Plan::Blocks => Ok(Counts::Blocks(BlockCounts { entries: counters[0], blocks: counters })),
         };
-        counts.map(Some).map_err(|e| Error::from(e).context(format_args!("profile of function {func}")))
+        counts.map(Some).map_err(|e| context(e.into()))
     }
 
     fn entries(&self) -> u64 {
         match self {
-            Counts::Edges(counts) => counts.entries,
+            Counts::Edges(counts) | Counts::Paths(counts, _) => counts.entries,
             Counts::Blocks(counts) => counts.entries,
         }
     }
 
     fn blocks(self) -> Vec<u64> {
         match self {
-            Counts::Edges(counts) => counts.blocks,
+            Counts::Edges(counts) | Counts::Paths(counts, _) => counts.blocks,
             Counts::Blocks(counts) => counts.blocks,
         }
     }
 
-    /// The counts of edges, 0 if they are not known, and those of blocks if they are all that is known.
-    fn split(self, edges: usize) -> (Vec<u64>, Option<BlockCounts>) {
+    /// The counts of edges, 0 if they are not known, those of blocks if they are all that is known, and paths.
+    fn split(self, edges: usize) -> (Vec<u64>, Option<BlockCounts>, Option<PathProfile>) {
         match self {
-            Counts::Edges(counts) => (counts.edges, None),
-            Counts::Blocks(counts) => (vec![0; edges], Some(counts)),
+            Counts::Edges(counts) => (counts.edges, None, None),
+            Counts::Paths(counts, paths) => (counts.edges, None, Some(paths)),
+            Counts::Blocks(counts) => (vec![0; edges], Some(counts), None),
+        }
+    }
+
+    /// What it cost to count them.
+    fn cost(&self, plan: &Plan, counters: &[u64]) -> CounterCost {
+        match (self, plan) {
+            (Counts::Paths(counts, _), Plan::Paths(plan)) => plan.cost(counts),
+            _ => cost(counters),
         }
     }
 }
@@ -195,13 +221,11 @@ fn function(
     let Some(counts) = counts else { return Ok(None) };
     let (cfg, info) = (&version.cfg, instance.module.info());
     let body = info.body(func);
-    let exits = exits.into_iter().flatten().map(|&(origin, count)| {
-        let executed = ops_executed(info, cfg, origin.block, origin.offset)?;
-        let block = BlockId(origin.block);
-        Ok(UnfinishedExit { block, offset: origin.offset, ops_executed: executed, count })
-    });
+    let exits = exits.into_iter().flatten();
+    let exits = exits.map(|&(stop, count)| unfinished_exit(info, cfg, stop.origin, count));
     let shape = cfg.shape();
-    let (edges, only_blocks) = counts.split(shape.edge_count());
+    let cost = counts.cost(&version.plan, &counters(instance, version));
+    let (edges, only_blocks, paths) = counts.split(shape.edge_count());
     Ok(Some(FunctionProfile {
         index: func,
         name: instance.module.func_name(func).map(str::to_string),
@@ -211,9 +235,19 @@ fn function(
         blocks: cfg.blocks.iter().map(block_profile).collect(),
         edges: edge_profiles(cfg, &edges),
         exits: exits.collect::<Result<_>>()?,
-        cost: cost(&counters(instance, version)),
+        cost,
         only_blocks,
+        paths,
     }))
+}
+
+/// Frames that stopped at an instruction.
+///
+/// # Errors
+/// If the bytes are not those that were validated.
+pub fn unfinished_exit(info: &ModuleInfo, cfg: &Cfg, at: Origin, count: u64) -> Result<UnfinishedExit> {
+    let ops_executed = ops_executed(info, cfg, at.block, at.offset)?;
+    Ok(UnfinishedExit { block: BlockId(at.block), offset: at.offset, ops_executed, count })
 }
 
 fn block_profile(block: &Block) -> BlockProfile {

@@ -57,8 +57,10 @@ pub mod store_context {
     pub const TRACE_WORD: i32 = event(EVENT_KINDS);
     /// Where in the trace's buffer the next word goes. Behind the buffer lies a page that cannot be written.
     pub const TRACE_NEXT: i32 = TRACE_WORD + 8;
+    /// `u64`: the path register of a frame that goes on in another version of its function.
+    pub const PATH: i32 = TRACE_NEXT + 8;
     /// Size.
-    pub const SIZE: u32 = TRACE_NEXT as u32 + 8;
+    pub const SIZE: u32 = PATH as u32 + 8;
     /// Frames with more locals and operands than this stay in the version they are in.
     pub const TRANSFER_VALUES: u32 = 4096;
 }

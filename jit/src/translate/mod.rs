@@ -14,6 +14,7 @@ mod global;
 mod heap;
 mod memory;
 mod numeric;
+mod path;
 mod probe;
 mod region;
 mod simd;
@@ -31,6 +32,7 @@ use crate::abi::{Builtin, TrapCode, clif_type, resume_signature, vmctx, wasm_sig
 use crate::cfg::{Cfg, Operators};
 use crate::compile::{CompilerOptions, ModuleEnv, Origin, Origins};
 use crate::graph::BlockGraph;
+use path::PathRegister;
 use region::Regions;
 use stack::OperandStack;
 
@@ -54,6 +56,7 @@ pub(crate) fn translate(
     if options.precise {
         translator.enter_visibly();
     }
+    translator.begin_path();
     match graph.resumes {
         true => translator.resume(),
         false => translator.enter_function(),
@@ -81,6 +84,7 @@ struct Translator<'a> {
     caller_vmctx: Value,
     locals: Vec<Variable>,
     stack: OperandStack,
+    path: Option<PathRegister>,
     origins: Origins,
     /// The block being translated, and the byte of the instruction.
     block: u32,
@@ -122,6 +126,7 @@ impl<'a> Translator<'a> {
             caller_vmctx,
             locals: Vec::with_capacity(cfg.locals.len()),
             stack: OperandStack::default(),
+            path: None,
             origins: Origins::default(),
             block: 0,
             offset: 0,

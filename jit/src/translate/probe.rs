@@ -31,6 +31,9 @@ impl Translator<'_> {
             Probe::Budget(kind) => self.check_budget(kind),
             Probe::Poll => self.poll(),
             Probe::Heat(counter) => self.heat(counter),
+            Probe::PathStart(first) => self.start_path(first),
+            Probe::PathAdd(amount) => self.add_to_path(amount),
+            Probe::PathEnd { amount, counters } => self.end_path(amount, counters),
             Probe::Emit { value, bits } => self.emit(Bits::Constant { value, bits }, self.offset),
         }
     }

@@ -13,6 +13,7 @@ use crate::fuel::FUEL;
 use crate::host::{Answer, Host};
 use crate::oracle::counter_name;
 use crate::outcome::{Outcome, State, Stop, Trap, Value};
+use crate::trace_bytes::TraceBytes;
 
 /// An instance that has run.
 #[derive(Debug)]
@@ -29,15 +30,33 @@ pub struct Ran {
 /// If the engine refuses the module.
 pub fn run(engine: &Engine, wasm: &[u8], drive: &Drive) -> Result<Ran, String> {
     let module = Module::new(engine, wasm).map_err(|e| format!("not accepted: {e}"))?;
+    run_in(Store::new(engine, Host::default()), &module, drive)
+}
+
+/// Runs `wasm` as `drive` says in an engine that traces, and gives its trace.
+///
+/// # Errors
+/// If the engine refuses the module, or does not trace.
+pub fn run_traced(engine: &Engine, wasm: &[u8], drive: &Drive) -> Result<(Ran, Vec<u8>), String> {
+    let module = Module::new(engine, wasm).map_err(|e| format!("not accepted: {e}"))?;
     let mut store = Store::new(engine, Host::default());
+    let trace = TraceBytes::default();
+    store.record_trace(&module, "", trace.clone(), u64::MAX).map_err(|e| e.to_string())?;
+    let mut ran = run_in(store, &module, drive)?;
+    ran.store.finish_trace().map_err(|e| e.to_string())?;
+    Ok((ran, trace.take()))
+}
+
+fn run_in(mut store: Store<Host>, module: &Module, drive: &Drive) -> Result<Ran, String> {
+    let engine = store.engine().clone();
     // Where there is a budget it is used up all the time, and refilled.
     if engine.config().meters("instructions") {
         store.set_budget("instructions", 5).map_err(|e| e.to_string())?;
         store.on_out_of_budget(|_, _| Some(3));
     }
-    let imports = imports(&mut store, &module).map_err(|e| format!("imports: {e}"))?;
+    let imports = imports(&mut store, module).map_err(|e| format!("imports: {e}"))?;
     let mut outcome = Outcome::default();
-    let instance = match Instance::new(&mut store, &module, &imports) {
+    let instance = match Instance::new(&mut store, module, &imports) {
         Ok(instance) => instance,
         Err(e) => {
             outcome.refused = Some(stop(&e));

@@ -125,6 +125,7 @@ impl StoreOpaque {
             events: Default::default(),
             trace_word: trace_word::EMPTY,
             trace_next: trace.as_ref().map_or(ptr::null_mut(), Trace::buffer),
+            path: 0,
             pinned: engine.compiler().options().pinned_cell().map_or(NOTHING, |cell| cell as usize),
             store: ptr::null_mut(),
             raise: engine.raise(),
