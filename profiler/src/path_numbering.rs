@@ -56,8 +56,16 @@ pub struct Path {
 impl Path {
     /// The blocks of a whole path, in order.
     pub fn blocks(&self, cfg: &Cfg) -> Vec<BlockId> {
-        let inner = &self.edges[..self.edges.len().saturating_sub(1)];
-        [self.start].into_iter().chain(inner.iter().map(|&edge| cfg.edge(edge).to)).collect()
+        self.blocks_along(cfg, &self.edges[..self.edges.len().saturating_sub(1)])
+    }
+
+    /// The blocks of the beginning of a path, in order.
+    pub fn blocks_of_prefix(&self, cfg: &Cfg) -> Vec<BlockId> {
+        self.blocks_along(cfg, &self.edges)
+    }
+
+    fn blocks_along(&self, cfg: &Cfg, edges: &[EdgeId]) -> Vec<BlockId> {
+        [self.start].into_iter().chain(edges.iter().map(|&edge| cfg.edge(edge).to)).collect()
     }
 }
 

@@ -28,8 +28,8 @@ enum Stage {
 #[command(after_help = format!("\
 Stages:
   cfg    basic blocks over the bytecode
-  plan   which edges are in the spanning tree, which chords carry counters, and where events
-         add to their sums
+  plan   which edges are in the spanning tree, which chords carry counters, how paths are
+         numbered, and where events add to their sums
   graph  copies of blocks, with probes on their wires: what is compiled
   clif   Cranelift's code, before it is optimised
   asm    machine code
@@ -45,6 +45,7 @@ Examples:
   wprof explain json.wasm 17 --stage asm --profile off
   wprof explain json.wasm 17 --collect blocks --collect events=instructions,loads
   wprof explain json.wasm 17 --weights f.wprof   with the counts of a run for weights
+  wprof explain json.wasm 17 --collect paths
   wprof explain json.wasm 17 --stage graph --collect all-blocks"))]
 pub struct ExplainArgs {
     /// The module, binary or text

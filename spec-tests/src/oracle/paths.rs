@@ -11,7 +11,7 @@ use std::io::Cursor;
 use wprof_jit::cfg;
 use wprof_jit::module::ModuleInfo;
 use wprof_jit::plan::SplitCfg;
-use wprof_profiler::{EdgeId, FunctionProfile, Path, PathCount, Profile, TraceEvent, TraceReader};
+use wprof_profiler::{BlockId, EdgeId, FunctionProfile, Path, PathCount, Profile, TraceEvent, TraceReader};
 
 /// A path by its blocks.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -107,11 +107,11 @@ fn add_ways(function: &FunctionProfile, ways: &mut Ways, unborn: &mut Ways) -> R
         return Err(format!("function {func} has no paths"));
     };
     let way = |path: Path, end: End| {
-        let mut blocks: Vec<u32> = path.blocks(&cfg).iter().map(|block| block.0).collect();
-        if let (End::Stopped, Some(last)) = (end, path.edges.last()) {
-            blocks.push(cfg.edge(*last).to.0);
-        }
-        Way { func, blocks, end }
+        let blocks = match end {
+            End::Stopped => path.blocks_of_prefix(&cfg),
+            _ => path.blocks(&cfg),
+        };
+        Way { func, blocks: blocks.iter().map(|block| block.0).collect(), end }
     };
     for &PathCount { id, count } in &paths.finished {
         let path = numbering.path(id).ok_or("a path that is none")?;
@@ -123,7 +123,7 @@ fn add_ways(function: &FunctionProfile, ways: &mut Ways, unborn: &mut Ways) -> R
     for stopped in &paths.unfinished {
         let prefix = numbering.prefix(stopped.exit.block, stopped.prefix).ok_or("a prefix that is none")?;
         let way = way(prefix, End::Stopped);
-        if stopped.exit.offset < function.blocks[0].code.start {
+        if stopped.exit.block == BlockId::ENTRY && stopped.exit.offset < function.blocks[0].code.start {
             *unborn.entry(way.clone()).or_default() += stopped.exit.count;
         }
         *ways.entry(way).or_default() += stopped.exit.count;

@@ -31,7 +31,8 @@ pub struct ProfileArgs {
     /// Count everything, or run plain code
     #[arg(long = "profile", value_enum, value_name = "MODE", default_value = "exact")]
     mode: Mode,
-    /// What to count: `edges`, `blocks`, or `events=KIND,…`; edges and blocks can be had with events [default: edges]
+    /// What to count: `edges`, `paths`, `blocks`, or `events=KIND,…`; events can be had with each of the others
+    /// [default: edges]
     #[arg(long, value_name = "WHAT", value_parser = what)]
     collect: Vec<What>,
     /// Place counters where this earlier profile of the module, one with edges, saw control seldom come
@@ -43,6 +44,8 @@ pub struct ProfileArgs {
 pub const COLLECT_HELP: &str = "\
 What to collect:
   edges        how often each branch went each way, and all that follows from it
+  paths        how often each way was gone from an entry or loop header to the next loop round
+               or exit; edges follow from them
   blocks       how often each block ran, with no more counters and seldom fewer; branches
                are not known
   events=…     totals only: no counters in the code but one running sum for each kind.
@@ -61,11 +64,16 @@ fn what(text: &str) -> Result<What, String> {
     }
     Ok(What::Code(match text {
         "edges" => Collect::Edges,
+        "paths" => Collect::Paths,
         "blocks" => Collect::Blocks,
         "all-edges" => Collect::AllEdges,
         "all-blocks" => Collect::AllBlocks,
         "block-counters" => Collect::BlockCounters,
-        _ => return Err("give edges, blocks, or events=KIND,… such as events=instructions,fuel".to_owned()),
+        _ => {
+            return Err(
+                "give edges, paths, blocks, or events=KIND,… such as events=instructions,fuel".to_owned()
+            );
+        }
     }))
 }
 
@@ -161,7 +169,9 @@ impl ProfileArgs {
             [] => Ok(ProfilingConfig::Off),
             [only] => Ok(ProfilingConfig::Exact(only)),
             _ => {
-                bail!("code is counted in one way at a time: give one of edges and blocks (edges tell both)")
+                bail!(
+                    "code is counted in one way at a time: give one of edges, paths and blocks (edges tell blocks, paths tell both)"
+                )
             }
         }
     }
@@ -252,7 +262,8 @@ mod tests {
 
     #[test]
     fn contradictions_are_refused() {
-        for collect in [&["edges", "blocks"][..], &["events=fuel", "events=loads,fuel"]] {
+        for collect in [&["edges", "blocks"][..], &["edges", "paths"], &["events=fuel", "events=loads,fuel"]]
+        {
             assert!(counted(collect, None).is_err(), "{collect:?}");
         }
         for text in ["edge", "events", "events=", "events=fule", ""] {
