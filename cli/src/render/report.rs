@@ -45,9 +45,10 @@ fn section(page: &mut Page, title: &str, table: &Table) {
 }
 
 fn write_paths(page: &mut Page, view: &View<'_>, top: usize) {
-    if view.profile.has_paths() {
-        let paths = Paths::new(view);
-        section(page, "Hottest paths", &paths.table(top));
+    let paths = Paths::new(view);
+    let table = paths.table(top);
+    if !table.is_empty() {
+        section(page, "Hottest paths", &table);
         paths.write_coverage(page);
     }
 }

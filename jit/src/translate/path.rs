@@ -5,9 +5,8 @@
 //! Source: Ball & Larus, *Efficient Path Profiling*, MICRO 1996; the plan is a `wprof_profiler::PathPlan`.
 
 use cranelift_codegen::ir::{
-    InstBuilder, MemFlagsData, StackSlot, StackSlotData, StackSlotKey, StackSlotKind,
+    InstBuilder, MemFlagsData, StackSlot, StackSlotData, StackSlotKey, StackSlotKind, Value, types,
 };
-use cranelift_codegen::ir::{Value, types};
 use cranelift_frontend::Variable;
 
 use super::Translator;

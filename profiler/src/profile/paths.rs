@@ -165,11 +165,6 @@ impl FunctionProfile {
 }
 
 impl Profile {
-    /// Whether paths were counted.
-    pub fn has_paths(&self) -> bool {
-        self.functions.iter().any(|function| function.paths.is_some())
-    }
-
     /// The paths that ran to their end, those with the most executed instructions first.
     pub fn hottest_paths(&self) -> Vec<HotPath> {
         let mut list: Vec<HotPath> = self.functions.iter().flat_map(FunctionProfile::path_costs).collect();
