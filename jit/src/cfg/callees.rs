@@ -6,8 +6,7 @@ use wprof_profiler::EdgeWeights;
 use super::{Cfg, DirectCall, End};
 
 /// Calls in blocks that are expected to run less often than this each time the function does are not likely: those
-/// behind two even branches. Of the functions of GCC's cc1 that were compiled ahead, 2 of 3 were then called; with 1/8
-/// it were 3 of 5.
+/// behind two even branches. Of the functions of GCC's cc1 that are compiled ahead so, about 6 of 10 are then called.
 const LIKELY: f64 = 0.3;
 
 impl Cfg {

@@ -75,8 +75,8 @@ impl Compiled {
     }
 
     /// What a frame wants that is hot at the loop header `block`, if that is one. It wants nothing of its own before there
-    /// is a better version for callers: most hot loops end soon and come again by a call. When they got theirs at once,
-    /// such versions took two thirds of the compiler thread's time in GCC's cc1.
+    /// is a better version for callers: most hot loops end soon and come again by a call, and versions for frames would
+    /// take most of the compiler thread's time while a large program starts.
     fn wanted_at(&mut self, block: u32) -> Option<Promotion> {
         if block == 0 || !self.promoted || self.resumed.contains_key(&block) {
             return None;
