@@ -26,7 +26,7 @@ pub fn read(
         true => (0..).zip(counters.iter().copied()).filter(|(_, count)| *count > 0).collect(),
         false => of_table(instance, func)?,
     };
-    let unfinished = exits.into_iter().flatten().map(|&(stop, count)| {
+    let unfinished = exits.iter().flat_map(|exits| &exits.frames).map(|(stop, &count)| {
         let exit = unfinished_exit(instance.module.info(), &version.cfg, stop.origin, count)?;
         let prefix = plan.prefix_sum(BlockId(stop.origin.block), stop.path);
         Ok(UnfinishedPath { exit, prefix })

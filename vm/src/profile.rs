@@ -12,6 +12,7 @@ use hashbrown::HashMap;
 use wprof_jit::cfg::{Block, Cfg, End, Target, ops_executed};
 use wprof_jit::compile::Origin;
 use wprof_jit::events::EventModel;
+use wprof_jit::graph::Probe;
 use wprof_jit::module::ModuleInfo;
 use wprof_jit::plan::{FunctionPlan, Plan};
 use wprof_profiler::{
@@ -78,18 +79,34 @@ impl Instance {
         instance.module.inner().plans().into_iter().map(counts).collect()
     }
 
-    /// How many counters its functions have, and how many increments they have executed.
+    /// How many counters its functions have, and how many increments optimised code makes for what they have counted.
     pub fn counter_cost(&self, store: impl AsContext) -> CounterCost {
         let store = &store.as_context().0.opaque;
         let instance = &store.instances[store.index(self.0) as usize];
         let versions = instance.module.inner().plans();
-        let costs = versions.iter().map(|(_, version)| cost(&counters(instance, version)));
+        let costs = versions.iter().map(|(_, version)| cost(version, &counters(instance, version)));
         costs.fold(CounterCost::default(), CounterCost::plus)
     }
 }
 
-/// Frames that ended or stand in the middle of a block, by place.
-pub type Exits = Vec<(Stop, u64)>;
+/// The frames of a function that ended or stand in the middle of a block.
+#[derive(Default)]
+pub struct Exits {
+    /// How many, by place.
+    pub frames: HashMap<Stop, u64>,
+    /// By block, rounds of the loop around it that have not been counted.
+    owed: Vec<(u32, u64)>,
+}
+
+impl Exits {
+    fn add(&mut self, Stop { origin, path }: Stop, count: u64) {
+        let place = Stop { origin: Origin { rounds: 0, ..origin }, path };
+        *self.frames.entry(place).or_default() += count;
+        if origin.rounds > 0 {
+            self.owed.push((origin.block, count * u64::from(origin.rounds)));
+        }
+    }
+}
 
 fn exits_by_func(store: &StoreOpaque, index: u32) -> HashMap<u32, Exits> {
     let mut all = store.live_unfinished(index);
@@ -98,7 +115,7 @@ fn exits_by_func(store: &StoreOpaque, index: u32) -> HashMap<u32, Exits> {
     }
     let mut by_func: HashMap<u32, Exits> = HashMap::new();
     for (stop, count) in all {
-        by_func.entry(stop.origin.func).or_default().push((stop, count));
+        by_func.entry(stop.origin.func).or_default().add(stop, count);
     }
     by_func
 }
@@ -109,9 +126,19 @@ fn counters(instance: &InstanceData, version: &FunctionPlan) -> Vec<u64> {
     range.map(|i| instance.vmctx.counter(layout.counter(i))).collect()
 }
 
-fn cost(counters: &[u64]) -> CounterCost {
-    let increments = counters.iter().fold(0, |sum: u64, &c| sum.saturating_add(c));
-    CounterCost { counters: counters.len() as u64, increments }
+/// How many increments optimised code makes for these counts: one in several rounds for the latch of an unrolled loop.
+fn cost(version: &FunctionPlan, counts: &[u64]) -> CounterCost {
+    let mut increments: Vec<u64> = counts.to_vec();
+    for found in &version.loops {
+        for probe in version.owed(found.blocks[0]) {
+            if let Probe::Count { counter, .. } = probe {
+                let latch = &mut increments[(counter - version.first_counter) as usize];
+                *latch = latch.div_ceil(found.copies.into());
+            }
+        }
+    }
+    let increments = increments.into_iter().fold(0, u64::saturating_add);
+    CounterCost { counters: counts.len() as u64, increments }
 }
 
 /// In how many places a function counts.
@@ -138,6 +165,17 @@ fn add_overflowed(instance: &InstanceData, func: u32, version: &FunctionPlan, co
     (0..).zip(counters).filter(|(index, _)| is_at_entry(*index)).for_each(|(_, counter)| *counter += calls);
 }
 
+/// Adds rounds of unrolled loops that their frames did not come to count.
+fn add_owed(exits: Option<&Exits>, version: &FunctionPlan, counters: &mut [u64]) {
+    for &(block, rounds) in exits.iter().flat_map(|e| &e.owed) {
+        for probe in version.owed(block) {
+            if let Probe::Count { counter, by } = probe {
+                counters[(counter - version.first_counter) as usize] += rounds * u64::from(by);
+            }
+        }
+    }
+}
+
 /// What the counters of one function say.
 enum Counts {
     Edges(EdgeCounts),
@@ -155,13 +193,14 @@ impl Counts {
     ) -> Result<Option<Counts>> {
         let (shape, mut counters) = (version.cfg.shape(), counters(instance, version));
         add_overflowed(instance, func, version, &mut counters);
+        add_owed(exits, version, &mut counters);
         let context = |e: Error| e.context(format_args!("profile of function {func}"));
         if let Plan::Paths(plan) = &version.plan {
             let read = paths::read(instance, (func, version, plan), &counters, exits).map_err(context);
             return read.map(|(counts, paths)| Some(Counts::Paths(counts, paths)));
         }
         let exits: Vec<(BlockId, u64)> =
-            exits.into_iter().flatten().map(|&(stop, n)| (BlockId(stop.origin.block), n)).collect();
+            exits.iter().flat_map(|e| &e.frames).map(|(stop, &n)| (BlockId(stop.origin.block), n)).collect();
         let counts = match &version.plan {
             Plan::Off | Plan::Paths(_) => return Ok(None),
             Plan::Chords(plan) => propagate(&shape, plan, &counters, &exits).map(Counts::Edges),
@@ -202,10 +241,10 @@ impl Counts {
     }
 
     /// What it cost to count them.
-    fn cost(&self, plan: &Plan, counters: &[u64]) -> CounterCost {
-        match (self, plan) {
+    fn cost(&self, version: &FunctionPlan, counters: &[u64]) -> CounterCost {
+        match (self, &version.plan) {
             (Counts::Paths(counts, _), Plan::Paths(plan)) => plan.cost(counts),
-            _ => cost(counters),
+            _ => cost(version, counters),
         }
     }
 }
@@ -221,10 +260,10 @@ fn function(
     let Some(counts) = counts else { return Ok(None) };
     let (cfg, info) = (&version.cfg, instance.module.info());
     let body = info.body(func);
-    let exits = exits.into_iter().flatten();
-    let exits = exits.map(|&(stop, count)| unfinished_exit(info, cfg, stop.origin, count));
+    let exits = exits.iter().flat_map(|e| &e.frames);
+    let exits = exits.map(|(stop, &count)| unfinished_exit(info, cfg, stop.origin, count));
     let shape = cfg.shape();
-    let cost = counts.cost(&version.plan, &counters(instance, version));
+    let cost = counts.cost(version, &counters(instance, version));
     let (edges, only_blocks, paths) = counts.split(shape.edge_count());
     Ok(Some(FunctionProfile {
         index: func,

@@ -131,8 +131,9 @@ fn each_frame_that_a_trap_ends_has_its_own_path() -> Outcome {
             (if (i32.eqz (local.get $n)) (then (unreachable)))
             (call $down (i32.sub (local.get $n) (i32.const 1))))))"#;
     for strategy in STRATEGIES {
-        let mut store = Store::new(&engine(strategy)?, ());
-        let instance = Instance::new(&mut store, &Module::new(store.engine(), wat)?, &[])?;
+        let engine = engine(strategy)?;
+        let mut store = Store::new(&engine, ());
+        let instance = Instance::new(&mut store, &Module::new(&engine, wat)?, &[])?;
         let down = instance.get_typed_func::<i32, ()>(&mut store, "down")?;
         down.call(&mut store, 60).expect_err("unreachable");
         let profile = instance.profile(&store)?;
@@ -161,8 +162,9 @@ fn stacks_that_overflow_leave_a_consistent_profile() -> Outcome {
                 (call $f (i32.add (local.get $n) (i32.const 1)))))"#
         );
         for strategy in STRATEGIES {
-            let mut store = Store::new(&engine(strategy)?, ());
-            let instance = Instance::new(&mut store, &Module::new(store.engine(), &wat)?, &[])?;
+            let engine = engine(strategy)?;
+            let mut store = Store::new(&engine, ());
+            let instance = Instance::new(&mut store, &Module::new(&engine, &wat)?, &[])?;
             let f = instance.get_typed_func::<i32, ()>(&mut store, "f")?;
             for _ in 0..2 {
                 assert_eq!(f.call(&mut store, 0).expect_err("overflow").trap(), Some(Trap::StackOverflow));
