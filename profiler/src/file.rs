@@ -20,8 +20,8 @@
 //! Sections of version 1.0, each once and in any order: `HEAD` (program, module hash, runs, code figures),
 //! `FUNC` (functions), `HOST` (host calls). Version 1.1 adds, if there is anything to be in them: `EVNT` (totals
 //! of events), `BLCK` (the functions of which only blocks were counted, each with its counts; a reader of version
-//! 1.0 must not see them, since it would take the missing counts of their edges for zeros). A change to what a
-//! section holds takes a new tag.
+//! 1.0 must not see them, since it would take the missing counts of their edges for zeros). Version 1.2 adds `CNTX`
+//! (calling contexts). A change to what a section holds takes a new tag.
 
 mod replace;
 mod section;
@@ -36,13 +36,14 @@ use crate::{BlockCounts, CodeStats, FunctionProfile, HostCalls, InvalidProfile, 
 
 const MAGIC: [u8; 8] = *b"wprof\r\n\x1a";
 const MAJOR: u16 = 1;
-const MINOR: u16 = 1;
+const MINOR: u16 = 2;
 
 const HEAD: Tag = Tag(*b"HEAD");
 const FUNC: Tag = Tag(*b"FUNC");
 const HOST: Tag = Tag(*b"HOST");
 const EVNT: Tag = Tag(*b"EVNT");
 const BLCK: Tag = Tag(*b"BLCK");
+const CNTX: Tag = Tag(*b"CNTX");
 
 /// Why a profile could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -137,6 +138,9 @@ impl Profile {
         if !by_blocks.is_empty() {
             writer.section(BLCK, &by_blocks)?;
         }
+        if let Some(contexts) = &self.contexts {
+            writer.section(CNTX, contexts)?;
+        }
         writer.finish()
     }
 
@@ -152,6 +156,7 @@ impl Profile {
         let host_calls: Vec<HostCalls> = reader.take(HOST)?;
         let events = reader.take_if_there(EVNT)?.unwrap_or_default();
         let by_blocks: Vec<(FunctionProfile, BlockCounts)> = reader.take_if_there(BLCK)?.unwrap_or_default();
+        let contexts = reader.take_if_there(CNTX)?;
         functions.extend(
             by_blocks
                 .into_iter()
@@ -160,7 +165,7 @@ impl Profile {
         functions.sort_by_key(|function| function.index);
         reader.finish(minor > MINOR)?;
         let Head { program, module_hash, runs, code } = head;
-        let profile = Self { program, module_hash, runs, code, functions, host_calls, events };
+        let profile = Self { program, module_hash, runs, code, functions, host_calls, events, contexts };
         profile.verify()?;
         Ok(profile)
     }

@@ -84,6 +84,8 @@ pub struct Config {
     pub(crate) weights: Option<Arc<Profile>>,
     pub(crate) tracing: Option<Tracing>,
     pub(crate) trace_buffer: usize,
+    pub(crate) contexts: bool,
+    pub(crate) context_memory: usize,
 }
 
 impl Default for Config {
@@ -113,6 +115,8 @@ impl Config {
             weights: None,
             tracing: None,
             trace_buffer: 1 << 20,
+            contexts: false,
+            context_memory: 256 << 20,
         }
     }
 
@@ -160,6 +164,21 @@ impl Config {
     /// read from each chunk on. At least 8, at most 64 MiB.
     pub fn trace_buffer(&mut self, bytes: usize) -> &mut Self {
         self.trace_buffer = bytes.clamp(8, 64 << 20);
+        self
+    }
+
+    /// Whether calling contexts are counted in all wasm code of a store (default: no): how often each function was called,
+    /// by whom, who was called by whom, …, see [`Profile::contexts`].
+    pub fn count_contexts(&mut self, enable: bool) -> &mut Self {
+        self.contexts = enable;
+        self
+    }
+
+    /// How many bytes of memory the call records of a store may take (default: 256 MiB; what keeps track of them takes
+    /// about as much again). When they are used up, calls in new contexts are counted by function only, under
+    /// [`Callee::Beyond`](wprof_profiler::Callee::Beyond).
+    pub fn context_memory(&mut self, bytes: usize) -> &mut Self {
+        self.context_memory = bytes;
         self
     }
 
@@ -287,17 +306,18 @@ impl Config {
         let is_profiled = self.profiles();
         let traced = self.tracing.is_some();
         let polls = self.polls || is_profiled || traced;
-        let precise = is_profiled || !self.events.is_empty() || traced;
+        let precise = is_profiled || !self.events.is_empty() || traced || self.contexts;
         let metered = self.metered();
         let pinned = metered.or((!self.events.is_empty()).then_some(0)).filter(|_| !traced);
         CompilerOptions {
             polls,
             precise,
             capture_state: self.counting == Counting::PerInstruction,
-            frames_hold_vmctx: is_profiled,
+            frames_hold_vmctx: is_profiled || self.contexts,
             metered,
             pinned,
             traced,
+            contexts: self.contexts,
             ..self.compiler.clone()
         }
     }
@@ -323,8 +343,8 @@ impl Config {
         }
         let counters = self.profiling.instrumentation();
         let (events, counting, metered) = (self.events.clone(), self.counting, self.metered());
-        let (weights, tracing) = (self.weights.clone(), self.tracing);
-        Ok(Collection { counters, events, counting, metered, weights, tracing })
+        let (weights, tracing, contexts) = (self.weights.clone(), self.tracing, self.contexts);
+        Ok(Collection { counters, events, counting, metered, weights, tracing, contexts })
     }
 
     fn metered(&self) -> Option<u32> {

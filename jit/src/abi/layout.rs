@@ -57,8 +57,11 @@ pub mod store_context {
     pub const TRACE_WORD: i32 = event(EVENT_KINDS);
     /// Where in the trace's buffer the next word goes. Behind the buffer lies a page that cannot be written.
     pub const TRACE_NEXT: i32 = TRACE_WORD + 8;
+    /// What a caller passes to its callee besides the arguments: the address of the callee slot, see
+    /// [`super::call_record`]. A frame that goes on in another version passes its call record instead.
+    pub const CALLEE_SLOT: i32 = TRACE_NEXT + 8;
     /// Size.
-    pub const SIZE: u32 = TRACE_NEXT as u32 + 8;
+    pub const SIZE: u32 = CALLEE_SLOT as u32 + 8;
     /// Frames with more locals and operands than this stay in the version they are in.
     pub const TRANSFER_VALUES: u32 = 4096;
 }
@@ -77,6 +80,22 @@ pub mod trace_word {
     /// How many bits a word holds.
     pub const fn len(word: u64) -> u32 {
         63 - word.leading_zeros()
+    }
+}
+
+/// What is counted of a function in one calling context. Behind the head comes a *callee slot* for each call in the
+/// function: the address of the record of the last callee there, at first that of the root.
+pub mod call_record {
+    use wprof_profiler::{CALLEE_SLOT_BYTES, RECORD_HEAD_BYTES};
+
+    /// `u64`: whose it is. That of a wasm function is the sum of its vmctx's address and its index, which is an address in
+    /// that vmctx and so nobody else's; others have 0.
+    pub const KEY: i32 = 0;
+    /// `u64`: the number of calls.
+    pub const CALLS: i32 = 8;
+    /// The callee slot of call number `site`.
+    pub const fn slot(site: u32) -> u32 {
+        RECORD_HEAD_BYTES as u32 + CALLEE_SLOT_BYTES as u32 * site
     }
 }
 

@@ -13,6 +13,8 @@ fn probes(f: &mut fmt::Formatter<'_>, probes: &Probes) -> fmt::Result {
             Probe::Poll => f.write_str(" poll")?,
             Probe::Heat(counter) => write!(f, " heat[{counter}]")?,
             Probe::Emit { value, bits } => write!(f, " emit[{value:#x}:{bits}]")?,
+            Probe::FindRecord { sites } => write!(f, " record[{sites}]")?,
+            Probe::PassSlot(slot) => write!(f, " slot[{slot}]")?,
         }
     }
     Ok(())

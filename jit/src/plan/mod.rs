@@ -3,6 +3,7 @@
 //! Input: a function and a [`Collection`], what its engine collects. Output: a [`FunctionPlan`], which all versions of
 //! the function share: each turns it into probes of its block graph, and whoever reads counters reads them by it.
 
+mod contexts;
 mod events;
 mod split;
 mod trace;
@@ -11,6 +12,7 @@ use std::sync::Arc;
 
 use wprof_profiler::{BlockPlan, BlockWeights, EdgeCounts, EdgePlan, EdgeWeights, Profile, VertexPlan};
 
+pub use contexts::{ContextSite, FunctionContexts};
 pub use events::FunctionEvents;
 pub use split::{Part, Place, Position, SplitCfg};
 pub use trace::{FunctionTrace, Moment, Tracing};
@@ -37,12 +39,15 @@ pub struct Collection {
     pub weights: Option<Arc<Profile>>,
     /// How everything that runs is traced, if it is.
     pub tracing: Option<Tracing>,
+    /// Whether calling contexts are counted.
+    pub contexts: bool,
 }
 
 impl Collection {
     /// Whether nothing is collected.
     pub fn is_off(&self) -> bool {
-        self.counters == Instrumentation::Off && self.events.is_empty() && self.tracing.is_none()
+        let counts = self.counters != Instrumentation::Off || !self.events.is_empty() || self.contexts;
+        !counts && self.tracing.is_none()
     }
 
     /// The measured counts of function `func`, if there are any and they are of this graph.
@@ -128,6 +133,8 @@ pub struct FunctionPlan {
     pub events: Option<FunctionEvents>,
     /// What it writes into the trace, if there is one.
     pub trace: Option<FunctionTrace>,
+    /// Its calls, if calling contexts are counted.
+    pub contexts: Option<FunctionContexts>,
 }
 
 impl FunctionPlan {
@@ -152,7 +159,8 @@ impl FunctionPlan {
             false => Some(FunctionEvents::new(info, &cfg, collection, measured.as_ref())?),
         };
         let trace = collection.tracing.map(|tracing| FunctionTrace::new(info, &cfg, tracing)).transpose()?;
-        Ok(FunctionPlan { cfg, plan, first_counter, events, trace })
+        let contexts = collection.contexts.then(|| FunctionContexts::new(info, &cfg)).transpose()?;
+        Ok(FunctionPlan { cfg, plan, first_counter, events, trace, contexts })
     }
 
     /// The graph that has each block once, with the probes of the plan.
@@ -163,6 +171,9 @@ impl FunctionPlan {
         }
         if let Some(trace) = &self.trace {
             trace.add_probes(&mut graph);
+        }
+        if let Some(contexts) = &self.contexts {
+            contexts.add_probes(&mut graph);
         }
         graph
     }

@@ -9,6 +9,7 @@
 
 mod bulk;
 mod call;
+mod context;
 mod flow;
 mod global;
 mod heap;
@@ -80,6 +81,8 @@ struct Translator<'a> {
     vmctx: Value,
     caller_vmctx: Value,
     locals: Vec<Variable>,
+    /// The frame's call record, where calling contexts are counted.
+    record: Option<Variable>,
     stack: OperandStack,
     origins: Origins,
     /// The block being translated, and the byte of the instruction.
@@ -121,6 +124,7 @@ impl<'a> Translator<'a> {
             vmctx,
             caller_vmctx,
             locals: Vec::with_capacity(cfg.locals.len()),
+            record: None,
             stack: OperandStack::default(),
             origins: Origins::default(),
             block: 0,

@@ -32,6 +32,8 @@ impl Translator<'_> {
             Probe::Poll => self.poll(),
             Probe::Heat(counter) => self.heat(counter),
             Probe::Emit { value, bits } => self.emit(Bits::Constant { value, bits }, self.offset),
+            Probe::FindRecord { sites } => self.find_record(sites),
+            Probe::PassSlot(slot) => self.pass_slot(slot),
         }
     }
 

@@ -5,7 +5,7 @@
 //! Oracle: broken profiles, in `tests/it/profile.rs`.
 
 use super::{FigureKind, FunctionProfile, Profile};
-use crate::{BlockCounts, BlockId, CfgError};
+use crate::{BlockCounts, BlockId, CfgError, ContextTree, InvalidContexts};
 
 /// What is wrong with a profile.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -52,10 +52,13 @@ pub enum InvalidProfile {
         /// The block.
         block: BlockId,
     },
+    /// The calling contexts are no tree of calls.
+    #[error(transparent)]
+    Contexts(#[from] InvalidContexts),
 }
 
 impl Profile {
-    /// Checks order, graphs, fingerprints, places of exits, and the flow law of exact counts.
+    /// Checks order, graphs, fingerprints, places of exits, the flow law of exact counts, and calling contexts.
     ///
     /// # Errors
     /// The first thing found wrong.
@@ -70,6 +73,7 @@ impl Profile {
             sorted("unfinished exits", function.is_normal())?;
             function.verify()?;
         }
+        self.contexts.as_ref().map_or(Ok(()), ContextTree::verify)?;
         Ok(())
     }
 }

@@ -143,6 +143,7 @@ guarded! {
     table_fill = builtins::table_fill, 1;
     table_init = builtins::table_init, 1;
     promote = builtins::promote, 0;
+    find_record = builtins::find_record, 0;
 }
 
 /// Marks data segment `esi` of the instance `rdi` as dropped. Cannot fail, so it must not need stack.

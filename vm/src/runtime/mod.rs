@@ -17,6 +17,7 @@ pub mod builtins;
 pub mod bulk;
 pub mod code;
 pub mod const_eval;
+pub mod contexts;
 pub mod enter;
 pub mod events;
 pub mod externs;

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use wprof_jit::abi::trace_word;
 
 use super::abi::{NOTHING, VmFuncRef, VmMemory, VmStoreContext, VmTable, VmValue};
+use super::contexts::Contexts;
 use super::events::Events;
 use super::externs::ExternArena;
 use super::host::AnyHostContext;
@@ -94,6 +95,8 @@ pub struct StoreOpaque {
     pub events: Events,
     /// The trace that machine code writes, if it does.
     pub trace: Option<Trace>,
+    /// The calling contexts, if they are counted.
+    pub contexts: Option<Contexts>,
 }
 
 // SAFETY: all pointers lead to memory that the store owns, and machine code runs on the thread that has the store
@@ -125,6 +128,7 @@ impl StoreOpaque {
             events: Default::default(),
             trace_word: trace_word::EMPTY,
             trace_next: trace.as_ref().map_or(ptr::null_mut(), Trace::buffer),
+            callee_slot: 0,
             pinned: engine.compiler().options().pinned_cell().map_or(NOTHING, |cell| cell as usize),
             store: ptr::null_mut(),
             raise: engine.raise(),
@@ -148,6 +152,7 @@ impl StoreOpaque {
             depth: 0,
             events: Events::default(),
             trace,
+            contexts: engine.collection().contexts.then(|| Contexts::new(engine.config().context_memory)),
         };
         store.start_metering();
         Ok(store)
