@@ -1,16 +1,18 @@
 //! What is demanded of every generated module.
 //!
 //! * [`Engines::differential`]: in every mode our engine leaves behind what the reference interpreter does.
+//! * [`Engines::contexts`]: the calling context tree is that of a shadow stack.
 //! * [`Engines::oracle`]: the profile is exactly what the module counts of itself, in the interpreter.
 
-use wprof::{Collect, Config, Engine, ProfilingConfig, Tracing};
-use wprof_profiler::{CounterCost, FunctionProfile, Profile};
+use wprof::{Collect, Config, Engine, Module, ProfilingConfig, Strategy, Tracing};
+use wprof_profiler::{ContextTree, CounterCost, FunctionProfile, Profile};
 
 use crate::engines::{ours, reference};
 use crate::generate::Case;
 use crate::mode::Mode;
 use crate::oracle::{Compared, Detail, Oracle, What, compare};
 use crate::outcome::Outcome;
+use crate::shadow::{self, SharedBytes};
 
 /// The engines that modules run in; each is used for many of them.
 #[derive(Debug)]
@@ -22,6 +24,9 @@ pub struct Engines {
     every_block: Engine,
     metered: Engine,
     traced: Engine,
+    contexts: Engine,
+    contexts_with_all: Engine,
+    contexts_traced: [Engine; 3],
     checked: Engine,
     unguarded: Engine,
 }
@@ -43,11 +48,24 @@ impl Default for Engines {
             every_edge: profiling(Collect::AllEdges),
             every_block: profiling(Collect::AllBlocks),
             metered: Mode::Metered.engine(),
-            traced: Engine::new(Config::new().trace(Tracing::Best)).expect("an engine for this machine"),
+            traced: engine(Config::new().trace(Tracing::Best)),
+            contexts: engine(tiered().count_contexts(true)),
+            contexts_with_all: engine(Mode::Exact.config().count_contexts(true)),
+            contexts_traced: [Strategy::Tiered, Strategy::Baseline, Strategy::Optimized].map(|strategy| {
+                engine(tiered().strategy(strategy).trace(Tracing::Best).count_contexts(true))
+            }),
             checked: Mode::Checked.engine(),
             unguarded: Mode::Unguarded.engine(),
         }
     }
+}
+
+fn tiered() -> Config {
+    Mode::Tiered.config()
+}
+
+fn engine(config: &Config) -> Engine {
+    Engine::new(config).expect("an engine for this machine")
 }
 
 /// What has been run.
@@ -67,6 +85,8 @@ pub struct Summary {
     pub host_calls: u64,
     /// What has been compared with the oracle.
     pub compared: Compared,
+    /// Call records that have been compared.
+    pub contexts: u64,
 }
 
 impl Summary {
@@ -79,6 +99,7 @@ impl Summary {
             stopped: outcome.stopped() as u64,
             host_calls: outcome.host.0,
             compared: Compared::default(),
+            contexts: 0,
         }
     }
 
@@ -93,6 +114,7 @@ impl Summary {
             stopped: self.stopped + other.stopped,
             host_calls: self.host_calls + other.host_calls,
             compared: self.compared.plus(other.compared),
+            contexts: self.contexts + other.contexts,
         }
     }
 }
@@ -112,8 +134,9 @@ impl Engines {
             ("every block", &self.every_block),
             ("metered", &self.metered),
             ("traced", &self.traced),
+            ("contexts", &self.contexts),
         ];
-        let (name, engine) = more[(case.seed / 4 % 6) as usize];
+        let (name, engine) = more[(case.seed / 4 % 7) as usize];
         let mut summary = Summary::of(&expected);
         for (name, engine) in [("off", &self.off), ("exact", &self.exact), (name, engine)] {
             let ran = ours::run(engine, &case.wasm, &case.drive).map_err(|e| format!("{name}: {e}"))?;
@@ -122,6 +145,34 @@ impl Engines {
                 continue;
             }
             expected.same_as(&ran.outcome).map_err(|e| format!("{name}, reference first: {e}"))?;
+        }
+        Ok(summary)
+    }
+
+    /// Demands that the calling context tree is what a shadow stack says that follows the trace of the same run; and that
+    /// it is the same when there is no trace, and when all else is counted too.
+    ///
+    /// # Errors
+    /// The first difference.
+    pub fn contexts(&self, case: &Case) -> Result<Summary, String> {
+        let engine = &self.contexts_traced[(case.seed / 4 % 3) as usize];
+        let module = Module::new(engine, &case.wasm).map_err(|e| e.to_string())?;
+        let bytes = SharedBytes::default();
+        let traced = ours::run_traced(engine, &module, &case.drive, bytes.clone())?;
+        let mut summary = Summary::of(&traced.outcome);
+        let Some(tree) = contexts_of(&traced)? else { return Ok(summary) };
+        let shadow = shadow::fold(&module, bytes.cursor(), traced.host_log())?;
+        summary.contexts = tree.records.len() as u64;
+        if traced.outcome.overflowed() {
+            summary.overflowed = 1;
+            return shadow.allows(&tree).map(|()| summary);
+        }
+        shadow.is(&tree)?;
+        for (name, engine) in [("alone", &self.contexts), ("with all", &self.contexts_with_all)] {
+            let ran = ours::run(engine, &case.wasm, &case.drive)?;
+            if !ran.outcome.overflowed() && contexts_of(&ran)?.as_ref() != Some(&tree) {
+                return Err(format!("the tree is another one {name}"));
+            }
         }
         Ok(summary)
     }
@@ -229,4 +280,11 @@ fn host_calls(profile: &Profile, outcome: &Outcome) -> Result<(), String> {
         return Ok(());
     }
     Err(format!("{} calls of host functions, {counted} by the profile", outcome.host.0))
+}
+
+fn contexts_of(ran: &ours::Ran) -> Result<Option<ContextTree>, String> {
+    let Some(profile) = ran.profile() else { return Ok(None) };
+    let profile = profile.map_err(|e| e.to_string())?;
+    profile.verify().map_err(|e| e.to_string())?;
+    Ok(profile.contexts)
 }

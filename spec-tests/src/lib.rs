@@ -4,6 +4,7 @@
 //!   [`skips`] says what is known not to pass.
 //! * [`generate`] makes modules from seeds and [`sweep`] checks many of them: [`check`] compares our engine with an
 //!   interpreter, and its profile with an [`oracle`].
+//! * [`shadow`] is the oracle of calling context trees.
 //! * [`programs`] runs programs under WASI.
 #![forbid(unsafe_code)]
 
@@ -19,6 +20,7 @@ pub mod outcome;
 pub mod programs;
 pub mod rng;
 pub mod script;
+pub mod shadow;
 pub mod shrink;
 pub mod skips;
 pub mod spectest;

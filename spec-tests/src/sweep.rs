@@ -35,6 +35,12 @@ pub const ORACLE: Check = Check { case, check: Engines::oracle, stack: LARGE_STA
 /// See [`Engines::overflow`].
 pub const OVERFLOW: Check = Check { case: deep_case, check: Engines::overflow, stack: SMALL_STACK };
 
+/// See [`Engines::contexts`].
+pub const CONTEXTS: Check = Check { case, check: Engines::contexts, stack: LARGE_STACK };
+
+/// The same with modules that use up the stack.
+pub const DEEP_CONTEXTS: Check = Check { case: deep_case, check: Engines::contexts, stack: SMALL_STACK };
+
 /// A case that failed.
 #[derive(Debug)]
 pub struct Failure {

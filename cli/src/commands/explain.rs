@@ -94,7 +94,9 @@ fn code(module: &Module, plan: &FunctionPlan, collection: &Collection, stage: St
     let type_ids: Vec<u32> = (0..info.types.len() as u32).collect();
     let env = ModuleEnv { info, layout: &layout, type_ids: &type_ids, events, slots: 0 };
     let (precise, pinned) = (!collection.is_off(), (!events.is_empty()).then_some(0));
-    let compiler = Compiler::new(CompilerOptions { precise, pinned, ..CompilerOptions::default() })?;
+    let contexts = collection.contexts;
+    let compiler =
+        Compiler::new(CompilerOptions { precise, pinned, contexts, ..CompilerOptions::default() })?;
     let graph = graph(plan, collection);
     Ok(match stage {
         Stage::Clif => compiler.clif(&env, &plan.cfg, &graph)?,

@@ -6,6 +6,7 @@
 pub mod annotation;
 pub mod blocks;
 pub mod branches;
+pub mod contexts;
 pub mod counters;
 pub mod event_plan;
 pub mod events;

@@ -56,7 +56,7 @@ impl ContextLog {
     /// # Panics
     /// If a number is out of range, or a child comes before its parent.
     pub fn tree(&self) -> ContextTree {
-        let (routines, new_routine) = sorted_routines(&self.routines);
+        let (routines, new_routine) = self.sorted_routines();
         let (nodes, of_record) = self.nodes(&new_routine);
         let (order, new_number) = depth_first(&nodes);
         let record = |&old: &usize| CallRecord {
@@ -75,6 +75,29 @@ impl ContextLog {
             record.back_edges.dedup();
         }
         ContextTree { routines, records }
+    }
+
+    /// The root and the routines that have records, ascending, each once, and which one each became.
+    fn sorted_routines(&self) -> (Vec<Routine>, Vec<u32>) {
+        let mut is_used = vec![false; self.routines.len()];
+        for (record, index) in self.records.iter().zip(0..) {
+            if record.parent != index {
+                is_used[record.routine as usize] = true;
+            }
+        }
+        let mut sites: BTreeMap<&Callee, Vec<u32>> = BTreeMap::from([(&Callee::Root, Vec::new())]);
+        for (routine, _) in self.routines.iter().zip(&is_used).filter(|(_, is_used)| **is_used) {
+            sites.entry(&routine.callee).or_default().extend_from_slice(&routine.sites);
+        }
+        let numbers: HashMap<&Callee, u32> = sites.keys().copied().zip(0..).collect();
+        let number = |routine: &Routine| numbers.get(&routine.callee).copied().unwrap_or(0);
+        let new_number = self.routines.iter().map(number).collect();
+        let sorted = sites.into_iter().map(|(callee, mut sites)| {
+            sites.sort_unstable();
+            sites.dedup();
+            Routine { callee: callee.clone(), sites }
+        });
+        (sorted.collect(), new_number)
     }
 
     /// Records with the same context become one, with the sum of their calls. Also tells which one each became.
@@ -98,22 +121,6 @@ impl ContextLog {
         }
         (nodes, of_record)
     }
-}
-
-/// The root and the routines, ascending, each once, and which one each became.
-fn sorted_routines(routines: &[Routine]) -> (Vec<Routine>, Vec<u32>) {
-    let mut sites: BTreeMap<&Callee, Vec<u32>> = BTreeMap::from([(&Callee::Root, Vec::new())]);
-    for routine in routines {
-        sites.entry(&routine.callee).or_default().extend_from_slice(&routine.sites);
-    }
-    let numbers: HashMap<&Callee, u32> = sites.keys().copied().zip(0..).collect();
-    let new_number = routines.iter().map(|routine| numbers[&routine.callee]).collect();
-    let sorted = sites.into_iter().map(|(callee, mut sites)| {
-        sites.sort_unstable();
-        sites.dedup();
-        Routine { callee: callee.clone(), sites }
-    });
-    (sorted.collect(), new_number)
 }
 
 /// Nodes in depth-first order, siblings by site and routine, and the position of each.
