@@ -295,7 +295,7 @@ const WIDE: &str = r#"(module
 #[test]
 fn contexts_without_room_are_counted_by_function() -> Outcome {
     let sizes = [0, 64, 150, 1000];
-    let mut cut = 0;
+    let (mut cut, mut bytes) = (0, 0);
     for size in sizes {
         let mut config = Config::new();
         config.count_contexts(true).context_memory(size).profiling(ProfilingConfig::Exact(Collect::Edges));
@@ -308,12 +308,14 @@ fn contexts_without_room_are_counted_by_function() -> Outcome {
         same_calls(&profile);
         let tree = profile.contexts.expect("counted");
         cut += usize::from(tree.is_cut());
+        bytes = tree.stats().bytes;
         assert_eq!(
             tree.records.len(),
             [6, 7, 10, 9][sizes.iter().position(|&s| s == size).expect("one of them")]
         );
     }
     assert_eq!(cut, 3, "only the last has room for all");
+    assert_eq!(bytes, 184, "that is what the last one takes");
     Ok(())
 }
 

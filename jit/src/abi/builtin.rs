@@ -61,9 +61,6 @@ builtins! {
     /// `block` heads a loop, an address is that of a better version which resumes there; see
     /// [`super::store_context::TRANSFER`].
     Promote(I32, I32) -> I64;
-    /// `(function, its call sites, callee slot) -> its call record, or 0 if there is no stack left`: called where the slot
-    /// does not hold the record. See [`super::call_record`].
-    FindRecord(I32, I32, I64) -> I64;
 }
 
 impl Builtin {

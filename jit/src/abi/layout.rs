@@ -60,8 +60,10 @@ pub mod store_context {
     /// What a caller passes to its callee besides the arguments: the address of the callee slot, see
     /// [`super::call_record`]. A frame that goes on in another version passes its call record instead.
     pub const CALLEE_SLOT: i32 = TRACE_NEXT + 8;
+    /// Address of the code with [`super::super::find_record_signature`].
+    pub const FIND_RECORD: i32 = CALLEE_SLOT + 8;
     /// Size.
-    pub const SIZE: u32 = CALLEE_SLOT as u32 + 8;
+    pub const SIZE: u32 = FIND_RECORD as u32 + 8;
     /// Frames with more locals and operands than this stay in the version they are in.
     pub const TRANSFER_VALUES: u32 = 4096;
 }

@@ -25,6 +25,7 @@ pub use layout::{
     store_context, table, trace_word, value, vmctx,
 };
 pub use signature::{
-    array_call_signature, clif_type, host_call_signature, resume_signature, returns_in_memory, wasm_signature,
+    array_call_signature, clif_type, find_record_signature, host_call_signature, resume_signature,
+    returns_in_memory, wasm_signature,
 };
 pub use trap::TrapCode;

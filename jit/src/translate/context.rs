@@ -13,7 +13,7 @@ use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
 
 use super::Translator;
 use super::region::Region;
-use crate::abi::{Builtin, TrapCode, call_record, store_context, vmctx};
+use crate::abi::{TrapCode, call_record, find_record_signature, store_context, vmctx};
 
 impl Translator<'_> {
     /// Finds the call record of the function that is entered, and counts the call.
@@ -30,15 +30,28 @@ impl Translator<'_> {
         self.builder.seal_block(miss);
         self.builder.set_cold_block(miss);
         self.builder.switch_to_block(miss);
-        let func = self.builder.ins().iconst(types::I32, i64::from(self.cfg.func));
-        let sites = self.builder.ins().iconst(types::I32, i64::from(sites));
-        let other = self.builtin(Builtin::FindRecord, &[func, sites, slot]);
-        self.builder.ins().trapz(other, TrapCode::StackOverflow.to_clif());
+        self.ask_for_record(sites, slot);
+        let other = self.builder.ins().load(types::I64, flags, slot, 0);
         self.builder.ins().jump(found, &[other.into()]);
         self.builder.seal_block(found);
         self.builder.switch_to_block(found);
         self.define_record(record);
         self.count_call(record);
+    }
+
+    /// Lets the runtime leave the record in the slot. A frame above which it cannot run does not fit on the stack.
+    fn ask_for_record(&mut self, sites: u32, slot: Value) {
+        let trusted = MemFlagsData::trusted();
+        let store = self.load_constant(types::I64, self.vmctx, vmctx::STORE);
+        let limit = self.builder.ins().load(types::I64, trusted, store, store_context::STACK_LIMIT);
+        let stack_pointer = self.builder.ins().get_stack_pointer(types::I64);
+        let is_low = self.builder.ins().icmp(IntCC::UnsignedLessThan, stack_pointer, limit);
+        self.builder.ins().trapnz(is_low, TrapCode::StackOverflow.to_clif());
+        let code = self.builder.ins().load(types::I64, trusted, store, store_context::FIND_RECORD);
+        let signature = self.builder.import_signature(find_record_signature());
+        let [func, sites] =
+            [self.cfg.func, sites].map(|number| self.builder.ins().iconst(types::I32, i64::from(number)));
+        self.builder.ins().call_indirect(signature, code, &[self.vmctx, func, sites, slot]);
     }
 
     fn count_call(&mut self, record: Value) {

@@ -51,8 +51,7 @@ impl ContextTree {
         let leaves = || depths.iter().zip(&children).skip(1).filter(|(_, n)| **n == 0).map(|(d, _)| *d);
         let interior = children.iter().filter(|&&count| count > 0).count() as u64;
         let (replicated_routine, most_replicated) = self.replication();
-        // The host's records, too, have a slot, for the calls that it makes back.
-        let slots: u64 = self.records.iter().skip(1).map(|record| self.sites_of(record.routine).max(1)).sum();
+        let slots: u64 = self.records.iter().skip(1).map(|record| self.slots_of(record.routine)).sum();
         ContextStats {
             records,
             bytes: records * RECORD_HEAD_BYTES + slots * CALLEE_SLOT_BYTES,
@@ -69,6 +68,19 @@ impl ContextTree {
 
     fn sites_of(&self, routine: u32) -> u64 {
         self.routines[routine as usize].sites.len() as u64
+    }
+
+    /// The host's records, too, have a slot, for the calls that it makes back.
+    fn slots_of(&self, routine: u32) -> u64 {
+        match self.has_sites(routine) {
+            true => self.sites_of(routine),
+            false => 1,
+        }
+    }
+
+    fn has_sites(&self, routine: u32) -> bool {
+        let callee = &self.routines[routine as usize].callee;
+        matches!(callee, Callee::Function { .. } | Callee::Elsewhere { .. })
     }
 
     /// By record: calls between it and the root.

@@ -14,6 +14,9 @@ const FUNCTIONS: u32 = 5;
 /// A frame: its function and the call site in its caller.
 type Frame = (u32, u32);
 
+/// Calls by context, and recursive calls: the caller's context, and who was called where.
+type Found = (BTreeMap<Vec<Frame>, u64>, Vec<(Vec<Frame>, Frame)>);
+
 fn function(index: u32) -> Routine {
     let callee = Callee::Function { index, name: Some(format!("f{index}")) };
     Routine { callee, sites: vec![10 * index + 1, 10 * index + 2, 10 * index + 3] }
@@ -53,7 +56,7 @@ fn folded(stack: &[Frame]) -> Vec<Frame> {
 }
 
 /// Contexts with their calls, and recursive calls, from stacks.
-fn counted(stacks: &[Vec<Frame>]) -> (BTreeMap<Vec<Frame>, u64>, Vec<(Vec<Frame>, Frame)>) {
+fn counted(stacks: &[Vec<Frame>]) -> Found {
     let (mut calls, mut back) = (BTreeMap::new(), Vec::new());
     for stack in stacks {
         *calls.entry(folded(stack)).or_default() += 1;
@@ -69,7 +72,7 @@ fn counted(stacks: &[Vec<Frame>]) -> (BTreeMap<Vec<Frame>, u64>, Vec<(Vec<Frame>
 }
 
 /// The same from a tree.
-fn read(tree: &ContextTree) -> (BTreeMap<Vec<Frame>, u64>, Vec<(Vec<Frame>, Frame)>) {
+fn read(tree: &ContextTree) -> Found {
     let of = |record: u32| match *tree.callee(record) {
         Callee::Function { index, .. } => index,
         _ => panic!("functions only"),

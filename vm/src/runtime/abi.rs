@@ -95,6 +95,8 @@ pub struct VmStoreContext {
     pub trace_next: *mut u64,
     /// See `abi::call_record`.
     pub callee_slot: usize,
+    /// Code with `abi::find_record_signature`.
+    pub find_record: usize,
     /// The store, as the innermost code that holds it exclusively lent it to wasm. Not read by machine code.
     pub store: *mut StoreOpaque,
     /// Offset of the field, of 8 bytes, that machine code keeps in the pinned register; [`NOTHING`] if there is none.
@@ -193,6 +195,7 @@ mod tests {
             trace_word = abi::store_context::TRACE_WORD,
             trace_next = abi::store_context::TRACE_NEXT,
             callee_slot = abi::store_context::CALLEE_SLOT,
+            find_record = abi::store_context::FIND_RECORD,
             store = abi::store_context::SIZE,
         });
         check!(VmActivation {

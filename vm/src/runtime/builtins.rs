@@ -5,7 +5,7 @@
 
 use super::abi::VmContext;
 use super::bulk;
-use super::contexts::Called;
+use super::call_records::Called;
 use super::store::{Pending, StoreOpaque};
 use crate::Trap;
 
@@ -98,14 +98,15 @@ pub unsafe extern "C" fn promote(vmctx: *const VmContext, func: u32, block: u32)
     0
 }
 
-/// `Builtin::FindRecord`.
+/// `abi::find_record_signature`; called by `arch::find_record`, which keeps all registers.
 ///
 /// # Safety
 /// For machine code only, which passes its own vmctx.
-pub unsafe extern "C" fn find_record(vmctx: *const VmContext, func: u32, sites: u32, slot: usize) -> usize {
+pub unsafe extern "C" fn find_record(vmctx: *const VmContext, func: u32, sites: u32, slot: usize) {
     // SAFETY: machine code passes its own vmctx.
     let (store, instance) = unsafe { caller(vmctx) };
-    let Some(contexts) = &mut store.contexts else { return 0 };
-    let routine = contexts.routine(Called::Wasm(instance, func));
-    contexts.find_address(slot, routine, (vmctx.addr() + func as usize) as u64, sites)
+    if let Some(contexts) = &mut store.contexts {
+        let routine = contexts.routine(Called::Wasm(instance, func));
+        contexts.find(slot, routine, (vmctx.addr() + func as usize) as u64, sites);
+    }
 }

@@ -62,7 +62,7 @@ pub fn instantiate(store: &mut StoreOpaque, module: &Module, imports: Imports) -
 }
 
 /// The builtin table that every vmctx points to, in the order of `Builtin::ALL`.
-static BUILTINS: [unsafe extern "C" fn(); 12] = [
+static BUILTINS: [unsafe extern "C" fn(); 11] = [
     arch::memory_grow,
     arch::memory_copy,
     arch::memory_fill,
@@ -74,7 +74,6 @@ static BUILTINS: [unsafe extern "C" fn(); 12] = [
     arch::table_init,
     arch::elem_drop,
     arch::promote,
-    arch::find_record,
 ];
 const _: () = assert!(BUILTINS.len() == Builtin::ALL.len());
 

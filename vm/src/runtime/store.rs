@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use wprof_jit::abi::trace_word;
 
 use super::abi::{NOTHING, VmFuncRef, VmMemory, VmStoreContext, VmTable, VmValue};
-use super::contexts::Contexts;
+use super::call_records::CallRecords;
 use super::events::Events;
 use super::externs::ExternArena;
 use super::host::AnyHostContext;
@@ -20,7 +20,7 @@ use super::trace::Trace;
 use super::transfer::TransferBuffer;
 use super::types::FuncTypeEntry;
 use crate::limits::check_count;
-use crate::{Engine, Error, GlobalType, MemoryType, RefType, Result, StoreLimits, TableType, ValType};
+use crate::{Engine, Error, GlobalType, MemoryType, RefType, Result, StoreLimits, TableType, ValType, arch};
 
 /// Identifies a store among all of the process, so that handles of another are noticed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -96,7 +96,7 @@ pub struct StoreOpaque {
     /// The trace that machine code writes, if it does.
     pub trace: Option<Trace>,
     /// The calling contexts, if they are counted.
-    pub contexts: Option<Contexts>,
+    pub contexts: Option<CallRecords>,
 }
 
 // SAFETY: all pointers lead to memory that the store owns, and machine code runs on the thread that has the store
@@ -129,6 +129,7 @@ impl StoreOpaque {
             trace_word: trace_word::EMPTY,
             trace_next: trace.as_ref().map_or(ptr::null_mut(), Trace::buffer),
             callee_slot: 0,
+            find_record: arch::find_record as *const () as usize,
             pinned: engine.compiler().options().pinned_cell().map_or(NOTHING, |cell| cell as usize),
             store: ptr::null_mut(),
             raise: engine.raise(),
@@ -152,7 +153,7 @@ impl StoreOpaque {
             depth: 0,
             events: Events::default(),
             trace,
-            contexts: engine.collection().contexts.then(|| Contexts::new(engine.config().context_memory)),
+            contexts: engine.collection().contexts.then(|| CallRecords::new(engine.config().context_memory)),
         };
         store.start_metering();
         Ok(store)
