@@ -4,7 +4,7 @@
 
 use wasmparser::{BinaryReaderError, Operator};
 
-use crate::cfg::{Cfg, Operators};
+use crate::cfg::{Cfg, Operators, is_call};
 use crate::graph::{BlockGraph, Probe};
 use crate::module::ModuleInfo;
 
@@ -34,7 +34,7 @@ impl FunctionContexts {
         for (block, index) in cfg.blocks.iter().zip(0..) {
             let mut operators = Operators::new(info, block.start, block.limit);
             while let Some((op, offset)) = operators.next()? {
-                if is_call(&op) {
+                if is_call(&op) || is_tail_call(&op) {
                     sites.push(ContextSite { block: index, offset });
                 }
             }
@@ -52,12 +52,6 @@ impl FunctionContexts {
     }
 }
 
-fn is_call(op: &Operator<'_>) -> bool {
-    matches!(
-        op,
-        Operator::Call { .. }
-            | Operator::CallIndirect { .. }
-            | Operator::ReturnCall { .. }
-            | Operator::ReturnCallIndirect { .. }
-    )
+fn is_tail_call(op: &Operator<'_>) -> bool {
+    matches!(op, Operator::ReturnCall { .. } | Operator::ReturnCallIndirect { .. })
 }

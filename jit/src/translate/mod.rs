@@ -88,6 +88,8 @@ struct Translator<'a> {
     /// The block being translated, and the byte of the instruction.
     block: u32,
     offset: u32,
+    /// Of the node: see [`Node::rounds`](crate::graph::Node::rounds).
+    rounds: u32,
 }
 
 impl<'a> Translator<'a> {
@@ -101,7 +103,8 @@ impl<'a> Translator<'a> {
     ) -> Translator<'a> {
         let blocks: Vec<ir::Block> = graph.nodes.iter().map(|_| builder.create_block()).collect();
         let mut pending = vec![0; blocks.len()];
-        for to in graph.nodes.iter().flat_map(|n| &n.wires).filter_map(|w| w.to) {
+        let guards = graph.nodes.iter().filter_map(|n| Some(n.guard?.to));
+        for to in graph.nodes.iter().flat_map(|n| &n.wires).filter_map(|w| w.to).chain(guards) {
             pending[to as usize] += 1;
         }
         let entry = if graph.resumes { builder.create_block() } else { blocks[0] };
@@ -129,6 +132,7 @@ impl<'a> Translator<'a> {
             origins: Origins::default(),
             block: 0,
             offset: 0,
+            rounds: 0,
         }
     }
 
@@ -179,13 +183,16 @@ impl<'a> Translator<'a> {
     fn node(&mut self, index: usize) -> Result<()> {
         let node = &self.graph.nodes[index];
         let block = &self.cfg.blocks[node.block as usize];
-        self.block = node.block;
+        (self.block, self.rounds) = (node.block, node.rounds);
         if index > 0 || self.graph.resumes {
             self.builder.switch_to_block(self.blocks[index]);
         }
         self.stack.enter(block.stack, &self.cfg.stacks);
         // Before the first instruction: see `cfg::ops_executed`.
         self.at(block.start - 1);
+        if let Some(guard) = &node.guard {
+            self.guard(guard);
+        }
         self.probes(&node.probes);
         let mut operators = Operators::new(self.env.info, block.start, block.limit);
         let mut last = None;
@@ -213,8 +220,12 @@ impl<'a> Translator<'a> {
     /// What follows comes from the instruction at byte `offset` of the module.
     fn at(&mut self, offset: u32) {
         self.offset = offset;
-        let location = self.origins.at(Origin { func: self.cfg.func, block: self.block, offset });
+        let location = self.origins.at(self.origin(offset));
         self.builder.set_srcloc(location);
+    }
+
+    fn origin(&self, offset: u32) -> Origin {
+        Origin { func: self.cfg.func, block: self.block, rounds: self.rounds, offset }
     }
 
     /// The trap code of an access that is translated now. Where frames must be seen to stop at the right instruction it

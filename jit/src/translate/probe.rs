@@ -10,10 +10,10 @@ use wasmparser::Operator;
 use super::Translator;
 use super::region::Region;
 use crate::abi::{TrapCode, store_context, vmctx};
+use crate::compile::VMCTX_SLOT;
 use crate::compile::trace::{self, Bits};
-use crate::compile::{Origin, VMCTX_SLOT};
 use crate::events::is_dynamic;
-use crate::graph::{Probe, Probes};
+use crate::graph::{Guard, Probe, Probes};
 
 impl Translator<'_> {
     pub(super) fn probes(&mut self, probes: &Probes) {
@@ -24,8 +24,8 @@ impl Translator<'_> {
 
     pub(super) fn probe(&mut self, probe: &Probe) {
         match *probe {
-            Probe::Count(counter) => {
-                self.count(counter);
+            Probe::Count { counter, by } => {
+                self.count(counter, by);
             }
             Probe::Event { kind, amount } => self.add_events(kind, amount),
             Probe::Budget(kind) => self.check_budget(kind),
@@ -40,7 +40,7 @@ impl Translator<'_> {
     /// Appends to the trace. A flush at this point finds the frame at byte `offset`.
     pub(super) fn emit(&mut self, what: Bits, offset: u32) {
         let (here, vmctx) = (self.offset, self.vmctx);
-        let location = self.origins.at(Origin { func: self.cfg.func, block: self.block, offset });
+        let location = self.origins.at(self.origin(offset));
         trace::append(&mut self.builder, what, |builder| {
             builder.set_srcloc(location);
             builder.ins().load(types::I64, MemFlagsData::trusted(), vmctx, vmctx::STORE)
@@ -49,14 +49,13 @@ impl Translator<'_> {
     }
 
     /// One add to memory: counters lie at a constant distance from the vmctx. Gives the new count.
-    pub(super) fn count(&mut self, counter: u32) -> Value {
+    pub(super) fn count(&mut self, counter: u32, by: u32) -> Value {
         let offset =
             i32::try_from(self.env.layout.counter(counter)).expect("the runtime bounds the counters");
         let region = self.regions.get(Region::Counters, self.builder.func);
         let flags = MemFlagsData::trusted().with_alias_region(Some(region));
         let old = self.builder.ins().load(types::I64, flags, self.vmctx, offset);
-        let one = self.builder.ins().iconst(types::I64, 1);
-        let new = self.builder.ins().iadd(old, one);
+        let new = self.builder.ins().iadd_imm_s(old, i64::from(by));
         self.builder.ins().store(flags, new, self.vmctx, offset);
         new
     }
@@ -87,15 +86,30 @@ impl Translator<'_> {
         (flags, context, store_context::event(kind))
     }
 
+    fn load_events(&mut self, kind: u32) -> Value {
+        if self.options.pinned == Some(kind) {
+            return self.builder.ins().get_pinned_reg(types::I64);
+        }
+        let (flags, context, offset) = self.event_counter(kind);
+        self.builder.ins().load(types::I64, flags, context, offset)
+    }
+
+    /// Goes to the other copy of the node's block if too little is left of the budget. Locals and operands are the same.
+    pub(super) fn guard(&mut self, guard: &Guard) {
+        let counter = self.load_events(guard.kind);
+        let least = i64::try_from(guard.most).map_or(i64::MIN, |most| -most);
+        let is_near = self.builder.ins().icmp_imm_s(IntCC::SignedGreaterThan, counter, least);
+        let (other, go_on) = (self.blocks[guard.to as usize], self.builder.create_block());
+        self.builder.ins().brif(is_near, other, &[], go_on, &[]);
+        self.builder.seal_block(go_on);
+        self.builder.switch_to_block(go_on);
+        self.arrived(guard.to);
+    }
+
     /// A metered counter is above zero when there is no budget left. Then a store faults, to nowhere: a call
     /// would cost registers also where it is never made.
     fn check_budget(&mut self, kind: u32) {
-        let counter = if self.options.pinned == Some(kind) {
-            self.builder.ins().get_pinned_reg(types::I64)
-        } else {
-            let (flags, context, offset) = self.event_counter(kind);
-            self.builder.ins().load(types::I64, flags, context, offset)
-        };
+        let counter = self.load_events(kind);
         let (exhausted, go_on) = (self.builder.create_block(), self.builder.create_block());
         let is_over = self.builder.ins().icmp_imm_s(IntCC::SignedGreaterThan, counter, 0);
         self.builder.ins().brif(is_over, exhausted, &[], go_on, &[]);
