@@ -25,7 +25,6 @@ pub struct Engines {
     metered: Engine,
     traced: Engine,
     contexts: Engine,
-    contexts_with_all: Engine,
     contexts_traced: [Engine; 3],
     checked: Engine,
     unguarded: Engine,
@@ -50,7 +49,6 @@ impl Default for Engines {
             metered: Mode::Metered.engine(),
             traced: engine(Config::new().trace(Tracing::Best)),
             contexts: engine(tiered().count_contexts(true)),
-            contexts_with_all: engine(Mode::Exact.config().count_contexts(true)),
             contexts_traced: [Strategy::Tiered, Strategy::Baseline, Strategy::Optimized].map(|strategy| {
                 engine(tiered().strategy(strategy).trace(Tracing::Best).count_contexts(true))
             }),
@@ -168,7 +166,7 @@ impl Engines {
             return shadow.allows(&tree).map(|()| summary);
         }
         shadow.is(&tree)?;
-        for (name, engine) in [("alone", &self.contexts), ("with all", &self.contexts_with_all)] {
+        for (name, engine) in [("alone", &self.contexts), ("with all", &self.exact)] {
             let ran = ours::run(engine, &case.wasm, &case.drive)?;
             if !ran.outcome.overflowed() && contexts_of(&ran)?.as_ref() != Some(&tree) {
                 return Err(format!("the tree is another one {name}"));

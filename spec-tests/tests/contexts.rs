@@ -11,7 +11,7 @@ use wprof_spec_tests::sweep::{CONTEXTS, Check, DEEP_CONTEXTS, sweep};
 
 #[test]
 fn trees_of_generated_modules_are_those_of_a_shadow_stack() {
-    let summary = all(400, CONTEXTS);
+    let summary = all(300, CONTEXTS);
     assert!(summary.contexts > 5 * summary.modules, "{} records", summary.contexts);
     assert!(summary.stopped > 0 && summary.host_calls > 0);
 }

@@ -52,6 +52,17 @@ impl Record {
     }
 }
 
+/// All callees of a slot.
+#[derive(Debug)]
+struct Callees {
+    /// The record that the slot is of.
+    from: u32,
+    /// Its number there.
+    slot: u32,
+    /// The last one first.
+    records: Vec<u32>,
+}
+
 /// All call records of a store.
 #[derive(Debug)]
 pub struct CallRecords {
@@ -60,8 +71,8 @@ pub struct CallRecords {
     /// The root first.
     records: Vec<Record>,
     by_address: BTreeMap<usize, u32>,
-    /// All callees of a slot that has had several, by its address, the last one first.
-    lists: HashMap<usize, Vec<u32>>,
+    /// By address of the slot, where it has had several callees.
+    lists: HashMap<usize, Callees>,
     current: u32,
     /// How many more bytes of records there may be.
     room: usize,
@@ -123,31 +134,37 @@ impl CallRecords {
 
     /// The record of a routine that is called through a slot, which holds it then. A new one has a key, and so many slots.
     pub fn find(&mut self, slot: usize, routine: u32, key: u64, sites: u32) -> u32 {
+        if let Some(found) = self.in_list(slot, routine) {
+            return found;
+        }
         let (from, number) = self.place(slot);
         let last = self.in_slot(from, number);
         if let Some(last) = last.filter(|&last| self.records[last as usize].routine == routine) {
             return last;
         }
-        let found = self.in_list(slot, routine).unwrap_or_else(|| {
-            let above = self.on_the_way(from, routine);
-            let found = above.unwrap_or_else(|| self.make(routine, from, number, key, sites));
-            if let Some(last) = last {
-                self.lists.entry(slot).or_insert_with(|| vec![last]).insert(0, found);
-            }
-            found
-        });
-        let address = self.records[found as usize].address();
-        let word = self.records[from as usize].word(call_record::slot(number));
-        word.store(address as u64, Ordering::Relaxed);
+        let above = self.on_the_way(from, routine);
+        let found = above.unwrap_or_else(|| self.make(routine, from, number, key, sites));
+        if let Some(last) = last {
+            let list = || Callees { from, slot: number, records: vec![last] };
+            self.lists.entry(slot).or_insert_with(list).records.insert(0, found);
+        }
+        self.set_slot(from, number, found);
         found
     }
 
-    /// The record of a routine in a slot's list, to whose front it moves.
+    /// The record of a routine in a slot's list. It moves to the list's front, and into the slot.
     fn in_list(&mut self, slot: usize, routine: u32) -> Option<u32> {
         let list = self.lists.get_mut(&slot)?;
-        let at = list.iter().position(|&record| self.records[record as usize].routine == routine)?;
-        list[..=at].rotate_right(1);
-        Some(list[0])
+        let at = list.records.iter().position(|&record| self.records[record as usize].routine == routine)?;
+        list.records[..=at].rotate_right(1);
+        let (from, number, found) = (list.from, list.slot, list.records[0]);
+        self.set_slot(from, number, found);
+        Some(found)
+    }
+
+    fn set_slot(&self, record: u32, slot: u32, callee: u32) {
+        let address = self.records[callee as usize].address() as u64;
+        self.records[record as usize].word(call_record::slot(slot)).store(address, Ordering::Relaxed);
     }
 
     /// The record of a routine on the way from `from` up: then the call is recursive.
@@ -173,7 +190,8 @@ impl CallRecords {
         let shared = self.slot_address(beyond, 0);
         self.in_list(shared, routine).unwrap_or_else(|| {
             let record = self.add(routine, beyond, 0, key, sites);
-            self.lists.entry(shared).or_default().insert(0, record);
+            let list = || Callees { from: beyond, slot: 0, records: Vec::new() };
+            self.lists.entry(shared).or_insert_with(list).records.insert(0, record);
             record
         })
     }
@@ -257,7 +275,7 @@ impl CallRecords {
     /// All that was called through a slot.
     fn callees(&self, record: u32, slot: u32) -> Vec<u32> {
         match self.lists.get(&self.slot_address(record, slot)) {
-            Some(list) => list.clone(),
+            Some(list) => list.records.clone(),
             None => self.in_slot(record, slot).into_iter().collect(),
         }
     }
