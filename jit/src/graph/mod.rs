@@ -4,6 +4,7 @@
 //! Probes stand on wires and at node entries. Plain code has one node a block; tail duplication, inlining and
 //! unrolling copy more.
 
+mod dispatch;
 mod dump;
 mod unroll;
 
