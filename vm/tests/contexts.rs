@@ -361,6 +361,47 @@ fn calls_that_overflow_the_stack_are_counted() -> Outcome {
     Ok(())
 }
 
+/// Making a record takes stack for the host. A context that is new where there is none is one whose frame does not fit.
+#[test]
+fn a_new_context_at_the_end_of_the_stack_overflows_it() -> Outcome {
+    let wat = r#"(module
+        (global $depth (export "depth") (mut i32) (i32.const 0))
+        (func $late (param i32) (result i32) (local.get 0))
+        (func $deep (param $n i32) (param $at i32) (result i32)
+            (global.set $depth (local.get $n))
+            (if (i32.eq (local.get $n) (local.get $at)) (then (drop (call $late (i32.const 0)))))
+            (i32.add (call $deep (i32.add (local.get $n) (i32.const 1)) (local.get $at)) (i32.const 1)))
+        (func $run (export "run") (param $at i32) (result i32)
+            (drop (call $late (i32.const 0)))
+            (call $deep (i32.const 0) (local.get $at))))"#;
+    let mut config = Config::new();
+    config
+        .strategy(Strategy::Optimized)
+        .count_contexts(true)
+        .profiling(ProfilingConfig::Exact(Collect::Edges));
+    let engine = Engine::new(&config)?;
+    let mut store = Store::new(&engine, ());
+    let instance = Instance::new(&mut store, &Module::new(&engine, wat)?, &[])?;
+    let mut depth = |at: i32| -> std::result::Result<i32, Box<dyn std::error::Error>> {
+        let run = instance.get_typed_func::<i32, i32>(&mut store, "run")?;
+        assert_eq!(run.call(&mut store, at).expect_err("it never ends").trap(), Some(Trap::StackOverflow));
+        same_calls(&instance.profile(&store)?);
+        let depth = instance.get_global(&mut store, "depth").expect("exported").get(&mut store);
+        Ok(depth.i32().expect("an i32"))
+    };
+    let deepest = depth(-1)?;
+    let near = deepest - 10;
+    assert_eq!(depth(near)?, near, "the context is new");
+    assert_eq!(depth(near)?, deepest, "the context is known");
+    let tree = instance.profile(&store)?.contexts.expect("counted");
+    let text = text(&tree);
+    assert!(
+        text.starts_with("run 3\n  0:late 3\n  1:deep ") && text.ends_with(" ^1:deep\n    0:late 2"),
+        "{text}"
+    );
+    Ok(())
+}
+
 #[test]
 fn the_host_may_look_while_the_program_runs() -> Outcome {
     let engine = Engine::new(Config::new().count_contexts(true))?;
