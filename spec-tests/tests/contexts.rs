@@ -94,7 +94,10 @@ fn same_calls(profile: &Profile, tree: &ContextTree) -> Result<(), String> {
         return Err("the tree is another one beside edges".into());
     }
     for function in &profile.functions {
-        let is_own = |record: u32| matches!(tree.callee(record), Callee::Function { index, .. } if *index == function.index);
+        let is_own = |record: u32| match tree.callee(record) {
+            Callee::Function { index, .. } => *index == function.index,
+            _ => false,
+        };
         let own = tree.records.iter().zip(0..).filter(|(_, record)| is_own(*record));
         let calls: u64 = own.map(|(record, _)| record.calls).sum();
         if calls != function.calls() {

@@ -5,7 +5,7 @@
 
 use super::{Callee, ContextTree};
 
-/// Bytes of a call record in memory besides its callee slots, and of each slot.
+/// Bytes of a call record in memory besides its callee slots.
 pub const RECORD_HEAD_BYTES: u64 = 16;
 /// Bytes of a callee slot.
 pub const CALLEE_SLOT_BYTES: u64 = 8;
