@@ -77,6 +77,7 @@ pub struct Config {
     pub(crate) max_locals: u32,
     pub(crate) strategy: Strategy,
     pub(crate) background_compilation: bool,
+    pub(crate) speculative_compilation: bool,
     pub(crate) code_cache: Option<PathBuf>,
     pub(crate) events: Vec<EventModel>,
     pub(crate) counting: Counting,
@@ -108,6 +109,7 @@ impl Config {
             max_locals: 50_000,
             strategy: Strategy::default(),
             background_compilation: true,
+            speculative_compilation: cores() > 1,
             code_cache: None,
             events: Vec::new(),
             counting: Counting::default(),
@@ -192,6 +194,14 @@ impl Config {
     /// program waits, so that the same input goes through the same versions.
     pub fn background_compilation(&mut self, enable: bool) -> &mut Self {
         self.background_compilation = enable;
+        self
+    }
+
+    /// Whether functions are compiled by another thread before they are called, as soon as a function runs that is likely
+    /// to call them (default: if there is more than one core). Of the tiered strategy with background compilation only.
+    /// It changes neither results nor profiles, but when things are compiled depends on time.
+    pub fn speculative_compilation(&mut self, enable: bool) -> &mut Self {
+        self.speculative_compilation = enable;
         self
     }
 
@@ -302,6 +312,11 @@ impl Config {
         self.budget.as_deref() == Some(kind)
     }
 
+    /// Whether functions are compiled ahead.
+    pub(crate) fn speculates(&self) -> bool {
+        self.speculative_compilation && self.background_compilation && self.strategy == Strategy::Tiered
+    }
+
     pub(crate) fn compiler_options(&self) -> CompilerOptions {
         let is_profiled = self.profiles();
         let traced = self.tracing.is_some();
@@ -356,4 +371,8 @@ impl Config {
 /// Up to a whole number of wasm pages.
 fn round(bytes: u64) -> u64 {
     bytes.checked_next_multiple_of(1 << 16).unwrap_or(bytes & !0xffff)
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, |n| n.get())
 }

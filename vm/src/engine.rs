@@ -107,6 +107,11 @@ impl Engine {
         self.0.background.as_ref()
     }
 
+    /// Where functions are compiled ahead; `None` if they are not.
+    pub(crate) fn speculation(&self) -> Option<&Background> {
+        self.background().filter(|_| self.config().speculates())
+    }
+
     /// Where machine code is kept from one run to the next.
     pub(crate) fn code_cache(&self) -> Option<&CodeCache> {
         self.0.code_cache.as_ref()

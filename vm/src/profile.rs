@@ -78,12 +78,12 @@ impl Instance {
         instance.module.inner().plans().into_iter().map(counts).collect()
     }
 
-    /// How many counters its functions have, and how many increments they have executed.
+    /// How many counters its functions have, and how many increments optimised code makes for what they have counted.
     pub fn counter_cost(&self, store: impl AsContext) -> CounterCost {
         let store = &store.as_context().0.opaque;
         let instance = &store.instances[store.index(self.0) as usize];
         let versions = instance.module.inner().plans();
-        let costs = versions.iter().map(|(_, version)| cost(&counters(instance, version)));
+        let costs = versions.iter().map(|(_, version)| cost(version, &counters(instance, version)));
         costs.fold(CounterCost::default(), CounterCost::plus)
     }
 }
@@ -124,9 +124,19 @@ fn counters(instance: &InstanceData, version: &FunctionPlan) -> Vec<u64> {
     range.map(|i| instance.vmctx.counter(layout.counter(i))).collect()
 }
 
-fn cost(counters: &[u64]) -> CounterCost {
-    let increments = counters.iter().fold(0, |sum: u64, &c| sum.saturating_add(c));
-    CounterCost { counters: counters.len() as u64, increments }
+/// How many increments optimised code makes for these counts: one in several rounds for the latch of an unrolled loop.
+fn cost(version: &FunctionPlan, counts: &[u64]) -> CounterCost {
+    let mut increments: Vec<u64> = counts.to_vec();
+    for found in &version.loops {
+        for probe in version.owed(found.blocks[0]) {
+            if let Probe::Count { counter, .. } = probe {
+                let latch = &mut increments[(counter - version.first_counter) as usize];
+                *latch = latch.div_ceil(found.copies.into());
+            }
+        }
+    }
+    let increments = increments.into_iter().fold(0, u64::saturating_add);
+    CounterCost { counters: counts.len() as u64, increments }
 }
 
 /// Adds to counters at the function's entry the calls that did not come to them, but ended in the entry.
@@ -241,7 +251,7 @@ fn function(
         blocks: cfg.blocks.iter().map(block_profile).collect(),
         edges: edge_profiles(cfg, &edges),
         exits: exits.collect::<Result<_>>()?,
-        cost: cost(&counters(instance, version)),
+        cost: cost(version, &counters(instance, version)),
         only_blocks,
     }))
 }

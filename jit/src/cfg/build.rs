@@ -9,7 +9,7 @@ use wasmparser::{
     ValidatorResources,
 };
 
-use super::{Block, Cfg, Edge, End, StackId, Target, TypeStacks, is_structure};
+use super::{Block, Cfg, DirectCall, Edge, End, StackId, Target, TypeStacks, is_structure};
 use crate::module::ModuleInfo;
 use crate::{CompileError, limits};
 
@@ -115,6 +115,7 @@ struct Builder<'a> {
     /// The operand stack now.
     stack: StackId,
     blocks: Vec<Block>,
+    calls: Vec<DirectCall>,
     /// Label of each edge of each finished block, to be resolved at the end.
     edge_labels: Vec<SmallVec<[usize; 2]>>,
     labels: Vec<Label>,
@@ -137,6 +138,7 @@ impl<'a> Builder<'a> {
             stacks: TypeStacks::default(),
             stack: TypeStacks::EMPTY,
             blocks: Vec::new(),
+            calls: Vec::new(),
             edge_labels: Vec::new(),
             labels: Vec::new(),
             frames: Vec::new(),
@@ -175,6 +177,9 @@ impl<'a> Builder<'a> {
     fn operator(&mut self, op: &Operator<'_>, at: u32, next: u32) -> Result<()> {
         if let Some(open) = &mut self.open {
             open.ops += u32::from(!is_structure(op));
+            if let Operator::Call { function_index } | Operator::ReturnCall { function_index } = *op {
+                self.calls.push(DirectCall { block: self.blocks.len() as u32, callee: function_index });
+            }
         }
         match op {
             Operator::Block { blockty } => self.enter(Construct::Block, *blockty, at, next),
@@ -418,6 +423,7 @@ impl<'a> Builder<'a> {
             locals: self.locals,
             params: self.params,
             blocks: self.blocks,
+            calls: self.calls,
             stacks: self.stacks,
         };
         debug_assert_eq!(cfg.verify(), Ok(()));

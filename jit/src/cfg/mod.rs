@@ -7,6 +7,7 @@
 //! A later `try_table` will end a block at each call inside it: an exceptional edge is one more kind of [`End`].
 
 mod build;
+mod callees;
 mod dump;
 mod ops;
 mod stack;
@@ -76,6 +77,15 @@ pub struct Block {
     pub edges: SmallVec<[Edge; 2]>,
 }
 
+/// A call of a function by its index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DirectCall {
+    /// The block that it is in.
+    pub block: u32,
+    /// The function index, which may be an import's.
+    pub callee: u32,
+}
+
 /// The control-flow graph of one function.
 #[derive(Clone, Debug)]
 pub struct Cfg {
@@ -87,6 +97,8 @@ pub struct Cfg {
     pub params: u32,
     /// The blocks, in bytecode order.
     pub blocks: Vec<Block>,
+    /// The direct calls, in bytecode order.
+    pub calls: Vec<DirectCall>,
     /// Operand stack types that blocks refer to.
     pub stacks: TypeStacks,
 }

@@ -6,8 +6,6 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
-use hashbrown::{HashMap, HashSet};
-
 use super::ModuleInner;
 use super::code::Compiled;
 use crate::code_cache::{CachedFunction, CachedModule, CachedTrampoline};
@@ -42,7 +40,7 @@ impl Module {
 impl ModuleInner {
     fn snapshot(&self) -> CachedModule {
         // Held so that no counter is given out meanwhile.
-        let next_counter = self.code.compiling.lock().unwrap_or_else(PoisonError::into_inner);
+        let first = self.code.first.lock();
         let functions = self.code.functions.read().unwrap_or_else(PoisonError::into_inner);
         let cached = |(&func, compiled): (&u32, &Compiled)| {
             let Compiled { first_counter, counters, .. } = *compiled;
@@ -54,7 +52,7 @@ impl ModuleInner {
         CachedModule {
             slots: self.slots.address() as u64,
             type_ids: self.type_ids.clone(),
-            next_counter: *next_counter,
+            next_counter: first.next_counter,
             functions,
             trampolines: self.trampolines(),
         }
@@ -82,7 +80,7 @@ impl ModuleInner {
         if u64::from(next_counter) > self.counter_capacity() || functions.iter().any(|f| !is_here(f.func)) {
             return Ok(());
         }
-        *self.code.compiling.lock().unwrap_or_else(PoisonError::into_inner) = next_counter;
+        self.code.first.lock().next_counter = next_counter;
         self.restore_functions(functions)?;
         let (types, wanted): (Vec<_>, Vec<_>) = trampolines
             .into_iter()
@@ -107,8 +105,7 @@ impl ModuleInner {
         let addresses = self.code.arena.place_all(pieces).map_err(no_code_memory)?;
         let mut functions = self.code.functions.write().unwrap_or_else(PoisonError::into_inner);
         for ((func, first_counter, counters), address) in known.into_iter().zip(addresses) {
-            let (plan, resumed, requested, requests) = (None, HashMap::new(), HashSet::new(), 0);
-            let compiled = Compiled { address, first_counter, counters, plan, resumed, requested, requests };
+            let compiled = Compiled::new(address, first_counter, counters);
             functions.insert(func, compiled);
             self.slots.publish(func, address);
         }

@@ -2,9 +2,11 @@
 //!
 //! Invariant: counter indices are given out once per module, so that the counters of all its instances mean the
 //! same; all versions of a function use the same counters. Code is in the registry before its address is published.
+//! Invariant: code is published when its function is called for the first time, also if it was compiled before: what is
+//! published is what was called.
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use hashbrown::{HashMap, HashSet};
 use wprof_jit::CompileError;
@@ -13,7 +15,8 @@ use wprof_jit::graph::Probe;
 use wprof_jit::plan::FunctionPlan;
 
 use super::ModuleInner;
-use crate::background::Job;
+use super::first::{Claim, FirstCompilations};
+use crate::background::{Job, Task};
 use crate::engine::no_code_memory;
 use crate::runtime::code::CodeArena;
 use crate::runtime::vmctx;
@@ -27,8 +30,8 @@ const PATIENCE: u32 = 16;
 #[derive(Debug)]
 pub struct ModuleCode {
     pub(super) arena: CodeArena,
-    /// Held while a function is compiled for the first time: the index of the next free counter.
-    pub(super) compiling: Mutex<u32>,
+    pub(super) first: FirstCompilations,
+    /// The functions that have been called.
     pub(super) functions: RwLock<HashMap<u32, Compiled>>,
     /// How many functions are new or better since the code was last stored or loaded.
     pub(super) changes: AtomicU32,
@@ -41,14 +44,49 @@ pub(super) struct Compiled {
     pub first_counter: u32,
     /// How many counters it has; the last one is its heat.
     pub counters: u32,
+    /// What to compile ahead when it is called.
+    pub likely_callees: Vec<u32>,
     /// `None` when not profiling, and for code from the cache: it is made again faster than it is worth keeping.
     pub plan: Option<Arc<FunctionPlan>>,
     /// Versions that resume at a loop header, by its block.
     pub resumed: HashMap<u32, usize>,
     /// What has been asked for already.
     pub requested: HashSet<Promotion>,
-    /// How often promotion was asked for.
+    /// Whether its callers have a better version.
+    pub promoted: bool,
+    /// How often frames in loops asked for promotion since then.
     pub requests: u32,
+}
+
+impl Compiled {
+    /// Its first version, of which nothing was asked yet.
+    pub fn new(address: usize, first_counter: u32, counters: u32) -> Compiled {
+        Compiled {
+            address,
+            first_counter,
+            counters,
+            likely_callees: Vec::new(),
+            plan: None,
+            resumed: HashMap::new(),
+            requested: HashSet::new(),
+            promoted: false,
+            requests: 0,
+        }
+    }
+
+    /// What a frame wants that is hot at the loop header `block`, if that is one. It wants nothing of its own before there
+    /// is a better version for callers: most hot loops end soon and come again by a call, and versions for frames would
+    /// take most of the compiler thread's time while a large program starts.
+    fn wanted_at(&mut self, block: u32) -> Option<Promotion> {
+        if block == 0 || !self.promoted || self.resumed.contains_key(&block) {
+            return None;
+        }
+        self.requests = self.requests.saturating_add(1);
+        Some(match self.requests < PATIENCE {
+            true => Promotion::ResumeOutermost(block),
+            false => Promotion::Resume(block),
+        })
+    }
 }
 
 /// A better version of a function.
@@ -68,18 +106,23 @@ impl ModuleCode {
         let arena = CodeArena::new(engine.code_space().clone());
         ModuleCode {
             arena,
-            compiling: Mutex::default(),
+            first: FirstCompilations::default(),
             functions: RwLock::default(),
             changes: AtomicU32::new(0),
         }
     }
 
-    /// Number of functions, and bytes of address space.
+    /// Number of functions that have been called, and bytes of address space.
     pub fn size(&self) -> (usize, usize) {
-        (self.functions.read().unwrap_or_else(PoisonError::into_inner).len(), self.arena.size())
+        (self.called(), self.arena.size())
     }
 
-    fn address(&self, func: u32) -> Option<usize> {
+    /// Number of functions that have been called.
+    pub(super) fn called(&self) -> usize {
+        self.functions.read().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    pub(super) fn address(&self, func: u32) -> Option<usize> {
         let functions = self.functions.read().unwrap_or_else(PoisonError::into_inner);
         functions.get(&func).map(|c| c.address)
     }
@@ -103,31 +146,51 @@ impl ModuleInner {
         self.compile(func, tier)
     }
 
-    /// Compiles `func` in `tier`, unless there is code for it already.
+    /// Compiles `func` in `tier` and publishes it, unless there is code for it already.
     pub(crate) fn compile(self: &Arc<Self>, func: u32, tier: Tier) -> Result<usize> {
-        let mut next_counter = self.code.compiling.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(address) = self.code.address(func) {
-            return Ok(address);
-        }
-        let first_counter = *next_counter;
-        let plan = FunctionPlan::new(&self.info, func, self.engine.collection(), first_counter)?;
-        let counters = plan.counters();
-        *next_counter = self.counters_after(func, first_counter, counters)?;
-        let address = self.place(func, self.engine.compiler().function(&self.env(), &plan, tier)?)?;
-        let plan = (!self.engine.collection().is_off()).then(|| Arc::new(plan));
-        let compiled = Compiled {
-            address,
-            first_counter,
-            counters,
-            plan,
-            resumed: HashMap::new(),
-            requested: HashSet::new(),
-            requests: 0,
+        let claim = match self.code.first.claim(func, || self.code.address(func)) {
+            Ok(claim) => claim,
+            Err(address) => return Ok(address),
         };
+        let ahead = match tier {
+            Tier::Baseline => claim.take_ahead(),
+            Tier::Optimized => None,
+        };
+        let compiled = match ahead {
+            Some(compiled) => {
+                self.order_ahead(&compiled.likely_callees, true);
+                compiled
+            }
+            None => self.first_version(&claim, tier, true)?,
+        };
+        let address = compiled.address;
         self.code.functions.write().unwrap_or_else(PoisonError::into_inner).insert(func, compiled);
         self.slots.publish(func, address);
         self.code.changes.fetch_add(1, Ordering::Relaxed);
         Ok(address)
+    }
+
+    /// Compiles the claimed function for the first time, because it is called or ahead of that.
+    pub(super) fn first_version(
+        self: &Arc<Self>,
+        claim: &Claim<'_>,
+        tier: Tier,
+        is_called: bool,
+    ) -> Result<Compiled> {
+        let func = claim.func();
+        let mut plan = FunctionPlan::new(&self.info, func, self.engine.collection(), 0)?;
+        let counters = plan.counters();
+        plan.first_counter = self.counters(claim, counters, is_called)?;
+        let likely_callees = match tier {
+            Tier::Baseline => self.likely_callees(&plan.cfg),
+            Tier::Optimized => Vec::new(),
+        };
+        self.order_ahead(&likely_callees, is_called);
+        let code = self.engine.compiler().function(&self.env(), &plan, tier)?;
+        let mut compiled = Compiled::new(self.place(func, code)?, plan.first_counter, counters);
+        compiled.plan = (!self.engine.collection().is_off()).then(|| Arc::new(plan));
+        compiled.likely_callees = likely_callees;
+        Ok(compiled)
     }
 
     /// Baseline code of `func` is hot, at the loop header `block` or, if that is 0, at its entry. Orders better versions;
@@ -136,27 +199,22 @@ impl ModuleInner {
         if self.engine.config().strategy != Strategy::Tiered {
             return None;
         }
-        let wanted = self.code.update(func, |compiled| {
-            compiled.requests = compiled.requests.saturating_add(1);
-            let resume = match compiled.requests < PATIENCE {
-                true => Promotion::ResumeOutermost(block),
-                false => Promotion::Resume(block),
-            };
-            let mut wanted = vec![Promotion::Entry];
-            if block != 0 && !compiled.resumed.contains_key(&block) {
-                wanted.push(resume);
-            }
-            wanted.retain(|&promotion| compiled.requested.insert(promotion));
-            wanted
-        })?;
-        for promotion in wanted {
-            let job = Job { module: Arc::downgrade(self), func, promotion };
-            match self.engine.background() {
-                Some(background) => background.order(job),
-                None => job.run(),
-            }
+        self.order_promotion(func, Promotion::Entry);
+        if let Some(resume) = self.code.update(func, |compiled| compiled.wanted_at(block))? {
+            self.order_promotion(func, resume);
         }
         self.code.update(func, |compiled| compiled.resumed.get(&block).copied()).flatten()
+    }
+
+    fn order_promotion(self: &Arc<Self>, func: u32, promotion: Promotion) {
+        if self.code.update(func, |compiled| compiled.requested.insert(promotion)) != Some(true) {
+            return;
+        }
+        let job = Job { module: Arc::downgrade(self), func, task: Task::Promote(promotion) };
+        match self.engine.background() {
+            Some(background) => background.order([job]),
+            None => job.run(),
+        }
     }
 
     /// Index of the counter of `func`'s heat, and its value from which on it is hot.
@@ -177,7 +235,7 @@ impl ModuleInner {
         let header = match promotion {
             Promotion::Entry => {
                 let address = self.place(func, compiler.function(&self.env(), &plan, Tier::Optimized)?)?;
-                self.code.update(func, |compiled| compiled.address = address);
+                self.code.update(func, |compiled| (compiled.address, compiled.promoted) = (address, true));
                 self.slots.publish(func, address);
                 self.code.changes.fetch_add(1, Ordering::Relaxed);
                 return Ok(());
@@ -283,14 +341,15 @@ impl ModuleInner {
         ModuleEnv { info: &self.info, layout: &self.layout, type_ids: &self.type_ids, events, slots }
     }
 
-    fn counters_after(&self, func: u32, first: u32, count: u32) -> Result<u32> {
-        let next = u64::from(first) + u64::from(count);
-        if next > self.counter_capacity() {
+    /// The first of `count` counters for the claimed function. Half of all there may be are for functions that are called.
+    fn counters(&self, claim: &Claim<'_>, count: u32, is_called: bool) -> Result<u32> {
+        let limit = self.counter_capacity() / if is_called { 1 } else { 2 };
+        claim.counters(count, limit).ok_or_else(|| {
+            let func = claim.func();
             let what =
                 "the module needs more counters than fit: profile it with Collect::Edges or not at all"
                     .into();
-            return Err(CompileError::TooLarge { func, what }.into());
-        }
-        Ok(next as u32)
+            CompileError::TooLarge { func, what }.into()
+        })
     }
 }

@@ -1,7 +1,9 @@
 //! Modules: validated at load, compiled function by function on first call.
 
+mod ahead;
 mod cached;
 mod code;
+mod first;
 mod names;
 mod symbols;
 

@@ -24,7 +24,7 @@ pub use args::{ProgramArgs, RunArgs};
 pub use collect::{COLLECT_HELP, Counted, ProfileArgs};
 pub use program::{Kept, Outcome, TraceTarget};
 
-use crate::render::numbers::{count_of, duration};
+use crate::render::numbers::{count_of, duration, grouped};
 use crate::render::page::Page;
 use crate::render::screen::{ColorChoice, Screen};
 use crate::render::view::View;
@@ -119,5 +119,13 @@ fn summarize(page: &mut Page, args: &RunArgs, module: &Module, outcome: &Outcome
         let (functions, bytes) = module.compiled();
         let (functions, bytes) = (count_of(functions as u64, "function"), count_of(bytes as u64, "byte"));
         summary::write_detail(page, &format!("{functions} compiled to {bytes}"));
+        let (used, unused) = module.compiled_ahead();
+        if used + unused > 0 {
+            let (used, unused) = (grouped(used as u64), grouped(unused as u64));
+            summary::write_detail(
+                page,
+                &format!("{used} of them ahead of their call, {unused} more in vain"),
+            );
+        }
     }
 }

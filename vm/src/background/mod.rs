@@ -1,0 +1,113 @@
+//! Compilation while the program runs: better versions of hot functions, and code of functions that are likely to be
+//! called soon.
+//!
+//! One thread an engine, started with the first order. Promotions are bounded by the functions and loops there are, as
+//! each is ordered once; speculation by its queue, and by `module::first`.
+
+mod queue;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+
+use crate::module::{ModuleInner, Promotion};
+use queue::Queue;
+
+/// Something to compile.
+#[derive(Debug)]
+pub struct Job {
+    /// The module; nobody waits for one that is gone.
+    pub module: Weak<ModuleInner>,
+    /// The function.
+    pub func: u32,
+    /// What of it.
+    pub task: Task,
+}
+
+/// What to compile of a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Task {
+    /// A better version.
+    Promote(Promotion),
+    /// The first version, before it is called.
+    Ahead {
+        /// Whether a function calls it that the program has called.
+        near: bool,
+    },
+}
+
+impl Job {
+    /// Does it. If that fails, even by a panic in the code generator, the function stays as it is.
+    pub fn run(&self) {
+        let Some(module) = self.module.upgrade() else { return };
+        let _ = catch_unwind(AssertUnwindSafe(|| match self.task {
+            Task::Promote(promotion) => module.promote(self.func, promotion),
+            Task::Ahead { .. } => module.compile_ahead(self.func),
+        }));
+    }
+}
+
+#[derive(Debug, Default)]
+struct Orders {
+    queue: Queue,
+    started: bool,
+    closed: bool,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    orders: Mutex<Orders>,
+    changed: Condvar,
+}
+
+/// The thread and its orders.
+#[derive(Debug, Default)]
+pub struct Background(Arc<Shared>);
+
+impl Background {
+    /// Has `jobs` done, by and by; of those that are equally urgent and speculative, the last first.
+    pub fn order(&self, jobs: impl IntoIterator<Item = Job>) {
+        let mut orders = self.0.lock();
+        jobs.into_iter().for_each(|job| orders.queue.push(job));
+        if !orders.started {
+            let shared = self.0.clone();
+            let thread = std::thread::Builder::new().name("wprof-compile".into()).stack_size(8 << 20);
+            // Without a thread everything stays in the baseline tier, and is compiled when called.
+            orders.started = thread.spawn(move || shared.work()).is_ok();
+        }
+        drop(orders);
+        self.0.changed.notify_one();
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Orders> {
+        self.orders.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn work(&self) {
+        while let Some(job) = self.next() {
+            job.run();
+        }
+    }
+
+    /// The next job, when there is one; `None` once the engine is gone.
+    fn next(&self) -> Option<Job> {
+        let mut orders = self.lock();
+        loop {
+            if orders.closed {
+                return None;
+            }
+            if let Some(job) = orders.queue.pop() {
+                return Some(job);
+            }
+            orders = self.changed.wait(orders).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        self.0.lock().closed = true;
+        self.0.changed.notify_one();
+    }
+}

@@ -1,0 +1,97 @@
+//! What a background thread is to do, in which order.
+//!
+//! Frames that wait in a loop come first: they may be all that the program does. Then come the functions that it will
+//! probably call next, for while it meets new functions it mostly waits for the compiler; but one better version for
+//! every [`FIRST_PER_BETTER`] of them, so that neither keeps the other from being done. What is called from functions
+//! that were themselves compiled ahead is for when there is nothing else.
+
+use std::collections::VecDeque;
+
+use super::{Job, Task};
+use crate::module::Promotion;
+
+/// How many functions are compiled ahead before a better version, if both wait.
+const FIRST_PER_BETTER: u32 = 4;
+/// How many functions may wait to be compiled ahead, of each kind; the oldest are forgotten.
+const MOST_AHEAD: usize = 256;
+
+/// The orders, by urgency.
+#[derive(Debug, Default)]
+pub struct Queue {
+    resumed: VecDeque<Job>,
+    better: VecDeque<Job>,
+    /// The last is the next: the program goes on from the function that it called last.
+    near: VecDeque<Job>,
+    far: VecDeque<Job>,
+    /// How many of `near` have been taken since one of `better` was.
+    since_better: u32,
+}
+
+impl Queue {
+    /// Adds an order.
+    pub fn push(&mut self, job: Job) {
+        match job.task {
+            Task::Promote(Promotion::Entry) => self.better.push_back(job),
+            Task::Promote(Promotion::Resume(_) | Promotion::ResumeOutermost(_)) => {
+                self.resumed.push_front(job);
+            }
+            Task::Ahead { near: true } => push_bounded(&mut self.near, job),
+            Task::Ahead { near: false } => push_bounded(&mut self.far, job),
+        }
+    }
+
+    /// Takes the most urgent order.
+    pub fn pop(&mut self) -> Option<Job> {
+        if let Some(job) = self.resumed.pop_front() {
+            return Some(job);
+        }
+        if self.since_better < FIRST_PER_BETTER
+            && let Some(job) = self.near.pop_back()
+        {
+            self.since_better += 1;
+            return Some(job);
+        }
+        self.since_better = 0;
+        self.better.pop_front().or_else(|| self.near.pop_back()).or_else(|| self.far.pop_back())
+    }
+}
+
+fn push_bounded(jobs: &mut VecDeque<Job>, job: Job) {
+    jobs.push_back(job);
+    if jobs.len() > MOST_AHEAD {
+        jobs.pop_front();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Weak;
+
+    use super::*;
+
+    fn order(queue: &mut Queue, func: u32, task: Task) {
+        queue.push(Job { module: Weak::new(), func, task });
+    }
+
+    fn taken(queue: &mut Queue) -> Vec<u32> {
+        std::iter::from_fn(|| queue.pop()).map(|job| job.func).collect()
+    }
+
+    #[test]
+    fn neither_better_versions_nor_guesses_starve() {
+        let mut queue = Queue::default();
+        (0..6).for_each(|func| order(&mut queue, func, Task::Ahead { near: true }));
+        order(&mut queue, 10, Task::Ahead { near: false });
+        (20..22).for_each(|func| order(&mut queue, func, Task::Promote(Promotion::Entry)));
+        order(&mut queue, 30, Task::Promote(Promotion::Resume(1)));
+        assert_eq!(taken(&mut queue), [30, 5, 4, 3, 2, 20, 1, 0, 21, 10]);
+    }
+
+    #[test]
+    fn the_oldest_guesses_are_forgotten() {
+        let mut queue = Queue::default();
+        (0..1000).for_each(|func| order(&mut queue, func, Task::Ahead { near: true }));
+        let expected: Vec<u32> = (1000 - MOST_AHEAD as u32..1000).rev().collect();
+        assert_eq!(taken(&mut queue), expected);
+    }
+}
