@@ -176,8 +176,8 @@ impl Config {
         self
     }
 
-    /// How many bytes of memory the call records of a store may take (default: 256 MiB; what keeps track of them takes
-    /// about as much again). When they are used up, calls in new contexts are counted by function only, under
+    /// How many bytes of memory the call records of a store may take (default: 256 MiB, enough for more than a million).
+    /// When they are used up, calls in new contexts are counted by function only, under
     /// [`Callee::Beyond`](wprof_profiler::Callee::Beyond).
     pub fn context_memory(&mut self, bytes: usize) -> &mut Self {
         self.context_memory = bytes;

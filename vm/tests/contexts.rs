@@ -294,7 +294,7 @@ const WIDE: &str = r#"(module
 
 #[test]
 fn contexts_without_room_are_counted_by_function() -> Outcome {
-    let sizes = [0, 64, 150, 1000];
+    let sizes = [0, 300, 750, 1000];
     let (mut cut, mut bytes) = (0, 0);
     for size in sizes {
         let mut config = Config::new();

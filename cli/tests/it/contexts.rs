@@ -80,7 +80,7 @@ fn programs_keep_their_output_and_sums_of_profiles_their_contexts() {
 fn memory_of_contexts_is_bounded_and_the_report_says_so() {
     let folder = Folder::new();
     let (module, profile) = (folder.file("count.wat", COUNT), folder.path("c.wprof"));
-    let bound = ["run", "--collect", "cct", "--max-context-memory", "30", "-o", &profile];
+    let bound = ["run", "--collect", "cct", "--max-context-memory", "130", "-o", &profile];
     let ran = wprof(&[&bound[..], &["--invoke", "count", &module, "10"]].concat());
     assert!(ran.err.contains("memory was short"), "{}", ran.err);
     let tree = wprof(&["report", &profile, "--cct"]).succeeded();

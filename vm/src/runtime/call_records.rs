@@ -38,8 +38,9 @@ struct Record {
 }
 
 impl Record {
+    /// Where machine code finds it.
     fn address(&self) -> usize {
-        self.words.as_ptr().addr()
+        self.words.as_ptr().expose_provenance()
     }
 
     /// The word at a distance in bytes from the start.
@@ -79,6 +80,9 @@ pub struct CallRecords {
     /// Once a context has found no room: the parent of all records since.
     beyond: Option<u32>,
 }
+
+/// About how many bytes we keep of a record besides those that machine code knows.
+const BOOKKEEPING: usize = 96;
 
 /// The number of the root.
 pub const ROOT: u32 = 0;
@@ -181,7 +185,7 @@ impl CallRecords {
 
     /// A new record. Where there is no room for one, that which all calls of the routine share from now on.
     fn make(&mut self, routine: u32, from: u32, slot: u32, key: u64, sites: u32) -> u32 {
-        let bytes = call_record::slot(sites) as usize;
+        let bytes = call_record::slot(sites) as usize + BOOKKEEPING;
         if self.beyond.is_none() && bytes <= self.room {
             self.room -= bytes;
             return self.add(routine, from, slot, key, sites);
@@ -207,8 +211,8 @@ impl CallRecords {
     fn add(&mut self, routine: u32, parent: u32, slot: u32, key: u64, sites: u32) -> u32 {
         let words = call_record::slot(sites) as usize / 8;
         let words: Box<[AtomicU64]> = (0..words).map(|_| AtomicU64::new(0)).collect();
-        let root = self.records.first().map_or(words.as_ptr().addr(), Record::address);
         let record = Record { words, routine, parent, slot };
+        let root = self.records.first().unwrap_or(&record).address();
         record.word(call_record::KEY as u32).store(key, Ordering::Relaxed);
         for slot in 0..sites {
             record.word(call_record::slot(slot)).store(root as u64, Ordering::Relaxed);
