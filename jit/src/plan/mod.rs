@@ -151,7 +151,8 @@ impl FunctionPlan {
             true => None,
             false => Some(FunctionEvents::new(info, &cfg, collection, measured.as_ref())?),
         };
-        let trace = collection.tracing.map(|tracing| FunctionTrace::new(info, &cfg, tracing)).transpose()?;
+        let trace = |tracing| FunctionTrace::new(info, &cfg, tracing, measured.as_ref());
+        let trace = collection.tracing.map(trace).transpose()?;
         Ok(FunctionPlan { cfg, plan, first_counter, events, trace })
     }
 

@@ -4,8 +4,9 @@
 //! what the trace calls a block, and its call, if it has one, is its last act.
 
 use wasmparser::{BinaryReaderError, Operator};
-use wprof_profiler::{BlockId, Call, EdgeWeights, Frame, FunctionTable, Stage, TraceMethod, TracePlan};
+use wprof_profiler::{BlockId, Call, EdgeCounts, Frame, FunctionTable, Stage, TraceMethod, TracePlan};
 
+use super::edge_weights;
 use super::split::{Part, Place, SplitCfg};
 use crate::cfg::{Cfg, End, Operators};
 use crate::graph::{BlockGraph, Probe};
@@ -46,14 +47,20 @@ pub enum Moment {
 }
 
 impl FunctionTrace {
-    /// Plans one function.
+    /// Plans one function, with measured weights if there are any.
     ///
     /// # Errors
     /// If the bytes are not those that were validated.
-    pub fn new(info: &ModuleInfo, cfg: &Cfg, tracing: Tracing) -> Result<FunctionTrace, BinaryReaderError> {
+    pub fn new(
+        info: &ModuleInfo,
+        cfg: &Cfg,
+        tracing: Tracing,
+        measured: Option<&EdgeCounts>,
+    ) -> Result<FunctionTrace, BinaryReaderError> {
         let split = SplitCfg::new(info, cfg)?;
         let calls = calls(info, cfg, &split)?;
-        let weights = EdgeWeights::estimate(&split.shape);
+        let measured = measured.map(|counts| split.counts(counts));
+        let weights = edge_weights(&split.shape, measured.as_ref());
         let plan = match tracing {
             Tracing::Best => TracePlan::choose(&split.shape, &weights, &calls).0,
             Tracing::Only(method) => TracePlan::new(method, &split.shape, &weights, &calls),

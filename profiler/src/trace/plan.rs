@@ -34,9 +34,9 @@ pub struct Emit {
 pub enum TraceMethod {
     /// Witnesses on the edges outside a spanning tree, and where blocking wants them.
     Witnesses,
-    /// Some bits for each branch of each predicate.
+    /// A word of a prefix code for each branch of each predicate.
     BitTracing,
-    /// 32 bits for each branch.
+    /// 32 bits for each edge, also where control could go nowhere else.
     EveryBranch,
 }
 
@@ -68,9 +68,10 @@ impl TracePlan {
     /// The plan of one method. `calls` is by block; missing ones are none.
     pub fn new(method: TraceMethod, cfg: &Cfg, weights: &EdgeWeights, calls: &[Option<Call>]) -> Self {
         let graph = TraceGraph::new(cfg, calls);
+        let merged = graph.weights(weights);
         let mut tokens = match method {
-            TraceMethod::Witnesses => witness_tokens(&graph, &graph.weights(weights)),
-            TraceMethod::BitTracing => bit_tokens(&graph),
+            TraceMethod::Witnesses => witness_tokens(&graph, &merged),
+            TraceMethod::BitTracing => bit_tokens(&graph, &merged),
             TraceMethod::EveryBranch => branch_tokens(&graph),
         };
         break_silent_cycles(&graph, &mut tokens);
