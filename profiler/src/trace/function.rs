@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::color::{choices, components};
 use super::graph::TraceGraph;
 use super::silent::closing_edges;
-use super::{BitStream, Call, Emit, TraceError};
+use super::{Access, BitStream, Call, Emit, TraceError};
 use crate::{BlockId, Cfg, EdgeId};
 
 /// All functions of a trace by index.
@@ -26,6 +26,8 @@ pub struct TracedFunction {
     /// By component: the root of its tree of words.
     roots: BTreeMap<u32, usize>,
     nodes: Vec<[Node; 2]>,
+    /// Ascending by block; none if they are not recorded.
+    accesses: Vec<Access>,
 }
 
 /// What a merged edge writes.
@@ -57,8 +59,8 @@ impl TracedFunction {
             return Err(TraceError::SilentCycle(edge));
         }
         let components = components(&graph, silent);
-        let mut function =
-            Self { graph, tokens: Vec::new(), components, roots: BTreeMap::new(), nodes: Vec::new() };
+        let (tokens, nodes, accesses) = (Vec::new(), Vec::new(), Vec::new());
+        let mut function = Self { graph, tokens, components, roots: BTreeMap::new(), nodes, accesses };
         let token = |(edge, word): (usize, &Option<(u32, u8)>)| {
             let Some((value, bits)) = *word else { return Ok(None) };
             let symbol = function.insert(EdgeId::new(edge), value, bits)?;
@@ -66,6 +68,27 @@ impl TracedFunction {
         };
         function.tokens = words.iter().enumerate().map(token).collect::<Result<_, _>>()?;
         Ok(function)
+    }
+
+    /// The same with what its blocks touch, ascending by block, in each in the order of execution.
+    ///
+    /// # Errors
+    /// If they are not.
+    pub fn with_accesses(self, accesses: &[Access]) -> Result<Self, TraceError> {
+        let mut last = BlockId::ENTRY;
+        for &Access { block, site, .. } in accesses {
+            if block < std::mem::replace(&mut last, block) || block >= self.cfg().exit() {
+                return Err(TraceError::BadAccess { site });
+            }
+        }
+        Ok(Self { accesses: accesses.to_vec(), ..self })
+    }
+
+    /// What a block touches.
+    pub(super) fn accesses(&self, block: BlockId) -> &[Access] {
+        let first = self.accesses.partition_point(|access| access.block < block);
+        let rest = &self.accesses[first..];
+        &rest[..rest.partition_point(|access| access.block == block)]
     }
 
     /// Adds a word to the tree of its edge's component; the symbol of the word.

@@ -25,6 +25,8 @@ pub struct Regenerator<'a> {
     bits: BitStream,
     stops: VecDeque<Stop>,
     frames: Vec<Frame>,
+    /// Unwindings passed.
+    unwinds: usize,
     /// Bits consumed.
     at: u64,
     events: VecDeque<TraceEvent>,
@@ -63,6 +65,7 @@ impl<'a> Regenerator<'a> {
             bits,
             stops,
             frames: start,
+            unwinds: 0,
             at: 0,
             events: VecDeque::new(),
             done: false,
@@ -119,6 +122,11 @@ impl<'a> Regenerator<'a> {
     /// Bits consumed so far, counted in the whole stream.
     pub fn bit_position(&self) -> u64 {
         self.absolute(self.at)
+    }
+
+    /// How many unwindings there were before the event given last, the one that it is of included.
+    pub(super) fn unwinds_passed(&self) -> usize {
+        self.unwinds
     }
 
     /// The live frames after the events given so far, except while one step's events are still to come.
@@ -178,6 +186,7 @@ impl<'a> Regenerator<'a> {
             self.done = true;
             return;
         };
+        self.unwinds += 1;
         let ended = self.frames.drain(keep.min(self.frames.len())..).rev();
         self.events
             .extend(ended.map(|Frame { function, block, .. }| TraceEvent::Unwound { function, block }));
