@@ -65,7 +65,7 @@ impl<'a> TraceSteps<'a> {
     }
 
     fn accesses(&self, function: u32, block: BlockId) -> &'a [Access] {
-        let function = self.functions.get(&function).filter(|_| self.are_recorded);
+        let function = self.functions.get(function).filter(|_| self.are_recorded);
         function.map_or(&[], |function| function.accesses(block))
     }
 

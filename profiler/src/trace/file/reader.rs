@@ -252,7 +252,7 @@ impl Scan {
 
     fn add_functions(&mut self, tables: Vec<FunctionTable>, section: Section) -> Result<()> {
         for table in tables {
-            if self.functions.insert(table.function, table.traced()?).is_some() {
+            if !self.functions.insert(table.function, table.traced()?) {
                 return Err(section.damaged());
             }
             self.tables.push(table);

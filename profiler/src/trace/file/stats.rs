@@ -79,7 +79,7 @@ impl<R: Read + Seek> TraceReader<R> {
             stats.stream_bits += segment.bits.len();
             let mut walk = Regenerator::new(self.functions(), segment)?;
             walk.try_for_each(|event| event.map(drop))?;
-            walk.counts().iter().for_each(|(&function, &more)| *counts.entry(function).or_default() += more);
+            walk.counts().for_each(|(function, more)| *counts.entry(function).or_default() += more);
         }
         for table in self.tables() {
             let method = stats.methods.entry(table.method).or_default();
