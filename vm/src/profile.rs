@@ -12,6 +12,7 @@ use hashbrown::HashMap;
 use wprof_jit::cfg::{Block, Cfg, End, Target, ops_executed};
 use wprof_jit::compile::Origin;
 use wprof_jit::events::EventModel;
+use wprof_jit::graph::Probe;
 use wprof_jit::plan::{FunctionPlan, Plan};
 use wprof_profiler::{
     BlockCounts, BlockId, BlockProfile, CodeRange, CodeStats, CounterCost, EdgeCounts, EdgeId, EdgeKind,
@@ -85,8 +86,23 @@ impl Instance {
     }
 }
 
-/// Frames that ended or stand in the middle of a block, by place.
-type Exits = Vec<(Origin, u64)>;
+/// The frames of a function that ended or stand in the middle of a block.
+#[derive(Default)]
+struct Exits {
+    /// How many, by place.
+    frames: HashMap<Origin, u64>,
+    /// By block, rounds of the loop around it that have not been counted.
+    owed: Vec<(u32, u64)>,
+}
+
+impl Exits {
+    fn add(&mut self, origin: Origin, count: u64) {
+        *self.frames.entry(Origin { rounds: 0, ..origin }).or_default() += count;
+        if origin.rounds > 0 {
+            self.owed.push((origin.block, count * u64::from(origin.rounds)));
+        }
+    }
+}
 
 fn exits_by_func(store: &StoreOpaque, index: u32) -> HashMap<u32, Exits> {
     let mut all = store.live_unfinished(index);
@@ -95,7 +111,7 @@ fn exits_by_func(store: &StoreOpaque, index: u32) -> HashMap<u32, Exits> {
     }
     let mut by_func: HashMap<u32, Exits> = HashMap::new();
     for (origin, count) in all {
-        by_func.entry(origin.func).or_default().push((origin, count));
+        by_func.entry(origin.func).or_default().add(origin, count);
     }
     by_func
 }
@@ -127,6 +143,17 @@ fn add_overflowed(instance: &InstanceData, func: u32, version: &FunctionPlan, co
     (0..).zip(counters).filter(|(index, _)| is_at_entry(*index)).for_each(|(_, counter)| *counter += calls);
 }
 
+/// Adds rounds of unrolled loops that their frames did not come to count.
+fn add_owed(exits: Option<&Exits>, version: &FunctionPlan, counters: &mut [u64]) {
+    for &(block, rounds) in exits.iter().flat_map(|e| &e.owed) {
+        for probe in version.owed(block) {
+            if let Probe::Count { counter, by } = probe {
+                counters[(counter - version.first_counter) as usize] += rounds * u64::from(by);
+            }
+        }
+    }
+}
+
 /// What the counters of one function say.
 enum Counts {
     Edges(EdgeCounts),
@@ -143,8 +170,9 @@ impl Counts {
     ) -> Result<Option<Counts>> {
         let (shape, mut counters) = (version.cfg.shape(), counters(instance, version));
         add_overflowed(instance, func, version, &mut counters);
+        add_owed(exits, version, &mut counters);
         let exits: Vec<(BlockId, u64)> =
-            exits.into_iter().flatten().map(|&(o, n)| (BlockId(o.block), n)).collect();
+            exits.iter().flat_map(|e| &e.frames).map(|(o, &n)| (BlockId(o.block), n)).collect();
         let counts = match &version.plan {
             Plan::Off => return Ok(None),
             Plan::Chords(plan) => propagate(&shape, plan, &counters, &exits).map(Counts::Edges),
@@ -195,7 +223,7 @@ fn function(
     let Some(counts) = counts else { return Ok(None) };
     let (cfg, info) = (&version.cfg, instance.module.info());
     let body = info.body(func);
-    let exits = exits.into_iter().flatten().map(|&(origin, count)| {
+    let exits = exits.iter().flat_map(|e| &e.frames).map(|(origin, &count)| {
         let executed = ops_executed(info, cfg, origin.block, origin.offset)?;
         let block = BlockId(origin.block);
         Ok(UnfinishedExit { block, offset: origin.offset, ops_executed: executed, count })

@@ -85,7 +85,7 @@ fn graph(plan: &FunctionPlan, collection: &Collection) -> BlockGraph {
     if !collection.is_off() {
         graph.add_polls(&plan.cfg);
     }
-    graph
+    graph.unrolled(&plan.cfg, &plan.loops)
 }
 
 fn code(module: &Module, plan: &FunctionPlan, collection: &Collection, stage: Stage) -> Result<String> {

@@ -62,7 +62,7 @@ impl<'a> Placement<'a> {
     fn new(plan: &'a FunctionPlan, collection: &Collection) -> Self {
         let shape = plan.cfg.shape();
         let measured = collection.measured(plan.cfg.func, &shape);
-        let weights = edge_weights(&shape, measured.as_ref());
+        let weights = edge_weights(&shape, measured.as_ref(), &plan.loops);
         let tree = SpanningTree::maximum(&shape, &weights);
         let are_measured = measured.is_some();
         Self { cfg: &plan.cfg, plan: &plan.plan, shape, weights, are_measured, tree }

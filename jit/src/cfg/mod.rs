@@ -16,7 +16,7 @@ use wasmparser::ValType;
 use wprof_profiler as profiler;
 
 pub use build::{build, operand_types};
-pub(crate) use ops::Operators;
+pub(crate) use ops::{Operators, is_call};
 pub use ops::{is_structure, ops_executed};
 pub use stack::{StackId, TypeStacks};
 

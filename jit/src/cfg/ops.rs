@@ -10,6 +10,11 @@ pub fn is_structure(op: &Operator<'_>) -> bool {
     matches!(op, Operator::Block { .. } | Operator::Loop { .. } | Operator::Else | Operator::End)
 }
 
+/// Whether `op` calls a function and comes back.
+pub(crate) fn is_call(op: &Operator<'_>) -> bool {
+    matches!(op, Operator::Call { .. } | Operator::CallIndirect { .. })
+}
+
 /// A reader of instructions from anywhere in a function body, of which wasmparser's own, which follows the nesting
 /// of constructs, sees only one at a time.
 pub(crate) struct Operators<'a> {

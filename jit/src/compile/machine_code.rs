@@ -21,6 +21,8 @@ pub struct Origin {
     pub func: u32,
     /// Block of that function's CFG.
     pub block: u32,
+    /// How many rounds of the loop around it have been made that are not counted yet.
+    pub rounds: u32,
     /// Byte offset of the instruction in the module.
     pub offset: u32,
 }

@@ -197,8 +197,9 @@ impl Compiler {
         tier: Tier,
     ) -> Result<MachineCode, CompileError> {
         let mut graph = self.version(plan);
-        if tier == Tier::Baseline {
-            graph.add_heat(&plan.cfg, plan.heat_counter());
+        match tier {
+            Tier::Baseline => graph.add_heat(&plan.cfg, plan.heat_counter()),
+            Tier::Optimized => graph = graph.unrolled(&plan.cfg, &plan.loops),
         }
         self.graph(env, &plan.cfg, &graph, tier)
     }
@@ -213,7 +214,8 @@ impl Compiler {
         plan: &FunctionPlan,
         block: u32,
     ) -> Result<MachineCode, CompileError> {
-        self.graph(env, &plan.cfg, &self.version(plan).resumed_at(block), Tier::Optimized)
+        let graph = self.version(plan).resumed_at(block).unrolled(&plan.cfg, &plan.loops);
+        self.graph(env, &plan.cfg, &graph, Tier::Optimized)
     }
 
     fn version(&self, plan: &FunctionPlan) -> BlockGraph {

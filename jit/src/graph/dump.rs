@@ -7,7 +7,8 @@ use super::{BlockGraph, Probe, Probes};
 fn probes(f: &mut fmt::Formatter<'_>, probes: &Probes) -> fmt::Result {
     for probe in probes {
         match probe {
-            Probe::Count(counter) => write!(f, " count[{counter}]")?,
+            Probe::Count { counter, by: 1 } => write!(f, " count[{counter}]")?,
+            Probe::Count { counter, by } => write!(f, " count[{counter}]+{by}")?,
             Probe::Event { kind, amount } => write!(f, " events[{kind}]{amount:+}")?,
             Probe::Budget(kind) => write!(f, " budget[{kind}]")?,
             Probe::Poll => f.write_str(" poll")?,
@@ -25,6 +26,9 @@ impl fmt::Display for BlockGraph {
         }
         for (index, node) in self.nodes.iter().enumerate() {
             write!(f, "node{index} = block{}", node.block)?;
+            if node.rounds > 0 {
+                write!(f, " round {}", node.rounds)?;
+            }
             probes(f, &node.probes)?;
             writeln!(f)?;
             for inner in &node.inner {

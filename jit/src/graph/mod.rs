@@ -5,18 +5,25 @@
 //! unrolling copy more.
 
 mod dump;
+mod unroll;
 
 use smallvec::SmallVec;
 use wprof_profiler::EdgeId;
 
 use crate::cfg::{Cfg, Target};
 use crate::plan::Plan;
+pub use unroll::SmallLoop;
 
 /// Something that a version of a function does besides what the wasm code says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Probe {
-    /// Add one to a counter of the instance.
-    Count(u32),
+    /// Add to a counter of the instance.
+    Count {
+        /// Which one.
+        counter: u32,
+        /// How much.
+        by: u32,
+    },
     /// Add to a counter of the store's events.
     Event {
         /// Which one.
@@ -38,6 +45,46 @@ pub enum Probe {
         /// How many, at most 32.
         bits: u8,
     },
+}
+
+impl Probe {
+    /// Add one to a counter of the instance.
+    pub fn count(counter: u32) -> Probe {
+        Probe::Count { counter, by: 1 }
+    }
+
+    /// What adds as much as this one does in so many rounds.
+    fn times(&self, rounds: u32) -> Probe {
+        match *self {
+            Probe::Count { counter, by } => Probe::Count { counter, by: by * rounds },
+            Probe::Event { kind, amount } => {
+                Probe::Event { kind, amount: amount.wrapping_mul(i64::from(rounds)) }
+            }
+            other => other,
+        }
+    }
+
+    /// Adds itself to what is counted there already.
+    fn merge_into(self, probes: &mut Probes) {
+        for there in probes.iter_mut() {
+            match (there, self) {
+                (Probe::Count { counter, by }, Probe::Count { counter: same, by: more })
+                    if *counter == same =>
+                {
+                    *by += more;
+                    return;
+                }
+                (Probe::Event { kind, amount }, Probe::Event { kind: same, amount: more })
+                    if *kind == same =>
+                {
+                    *amount = amount.wrapping_add(more);
+                    return;
+                }
+                _ => {}
+            }
+        }
+        probes.push(self);
+    }
 }
 
 /// Probes of one place, in order.
@@ -68,6 +115,9 @@ pub struct Inner {
 pub struct Node {
     /// The block it copies.
     pub block: u32,
+    /// How many rounds of the loop around it a frame has made here that are counted only when it goes on; see
+    /// [`BlockGraph::unrolled`].
+    pub rounds: u32,
     /// What entering it does, before its first instruction.
     pub probes: Probes,
     /// What is done inside it, ascending.
@@ -104,6 +154,7 @@ impl BlockGraph {
     pub fn plain(cfg: &Cfg) -> BlockGraph {
         let node = |(block, index): (&crate::cfg::Block, u32)| Node {
             block: index,
+            rounds: 0,
             probes: Probes::new(),
             inner: Vec::new(),
             wires: block
@@ -125,12 +176,12 @@ impl BlockGraph {
             Plan::Off => {}
             Plan::Blocks => {
                 for (node, counter) in graph.nodes.iter_mut().zip(first..) {
-                    node.probes.push(Probe::Count(counter));
+                    node.probes.push(Probe::count(counter));
                 }
             }
             Plan::Edges => {
                 for (wire, counter) in graph.nodes.iter_mut().flat_map(|n| &mut n.wires).zip(first..) {
-                    wire.probes.push(Probe::Count(counter));
+                    wire.probes.push(Probe::count(counter));
                 }
             }
             Plan::Chords(plan) => graph.count_edges(&plan.counted, first),
@@ -139,7 +190,7 @@ impl BlockGraph {
                 for (block, counter) in plan.counted.iter().zip(first..) {
                     // EXIT stands for the calls, and so for the entry, which nothing else leads to.
                     let node = if block.index() < graph.nodes.len() { block.index() } else { 0 };
-                    graph.nodes[node].probes.push(Probe::Count(counter));
+                    graph.nodes[node].probes.push(Probe::count(counter));
                 }
             }
         }
@@ -149,7 +200,7 @@ impl BlockGraph {
     fn count_edges(&mut self, counted: &[EdgeId], first: u32) {
         let mut wires: Vec<&mut Wire> = self.nodes.iter_mut().flat_map(|n| &mut n.wires).collect();
         for (edge, counter) in counted.iter().zip(first..) {
-            wires[edge.index()].probes.push(Probe::Count(counter));
+            wires[edge.index()].probes.push(Probe::count(counter));
         }
     }
 

@@ -7,10 +7,10 @@ use wasmparser::BinaryReaderError;
 use wprof_profiler::{BlockId, EdgeCounts, EdgeId, EdgeWeights, EventPlan, EventTree};
 
 use super::split::{Part, Place, SplitCfg};
-use super::{Collection, Counting, edge_weights};
+use super::{Collection, Counting, unrolled_weights};
 use crate::cfg::{Cfg, Operators, is_structure};
 use crate::events::{EventModel, sum};
-use crate::graph::{BlockGraph, Probe};
+use crate::graph::{BlockGraph, Probe, SmallLoop};
 use crate::module::ModuleInfo;
 
 /// The events of one function.
@@ -27,7 +27,8 @@ pub struct FunctionEvents {
 }
 
 impl FunctionEvents {
-    /// Plans the kinds of events of `collection`, with measured weights if there are any.
+    /// Plans the kinds of events of `collection`, with measured weights if there are any, of a function whose `loops`
+    /// are unrolled.
     ///
     /// # Errors
     /// If the bytes are not those that were validated.
@@ -36,6 +37,7 @@ impl FunctionEvents {
         cfg: &Cfg,
         collection: &Collection,
         measured: Option<&EdgeCounts>,
+        loops: &[SmallLoop],
     ) -> Result<FunctionEvents, BinaryReaderError> {
         let split = SplitCfg::new(info, cfg)?;
         let is_stepping = collection.counting == Counting::PerInstruction;
@@ -51,7 +53,8 @@ impl FunctionEvents {
             Counting::PerInstruction => events.iter().map(|e| EventPlan::per_edge(&split.shape, e)).collect(),
             Counting::Chords => {
                 let measured = measured.map(|counts| split.counts(counts));
-                let weights = edge_weights(&split.shape, measured.as_ref());
+                let latches = loops.iter().map(|found| (split.edge_of(found.latch), found.copies));
+                let weights = unrolled_weights(&split.shape, measured.as_ref(), latches);
                 let tree = tree(cfg, &split, &weights, collection.metered.is_some());
                 events.iter().map(|e| tree.plan(e)).collect()
             }

@@ -10,7 +10,9 @@ mod trace;
 
 use std::sync::Arc;
 
-use wprof_profiler::{BlockPlan, BlockWeights, EdgeCounts, EdgePlan, EdgeWeights, Profile, VertexPlan};
+use wprof_profiler::{
+    BlockPlan, BlockWeights, EdgeCounts, EdgeId, EdgePlan, EdgeWeights, Profile, VertexPlan,
+};
 
 pub use events::FunctionEvents;
 pub use split::{Part, Place, Position, SplitCfg};
@@ -19,7 +21,7 @@ pub use trace::{FunctionTrace, Moment, Tracing};
 use crate::CompileError;
 use crate::cfg::Cfg;
 use crate::events::EventModel;
-use crate::graph::BlockGraph;
+use crate::graph::{BlockGraph, Probes, SmallLoop};
 use crate::module::ModuleInfo;
 
 /// What an engine collects of all functions.
@@ -43,6 +45,12 @@ pub struct Collection {
 }
 
 impl Collection {
+    /// Whether small loops may be unrolled: if no counter is looked at in every round, and no round is told of.
+    fn unrolls(&self) -> bool {
+        let nothing_waits = self.counting == Counting::PerInstruction || self.metered.is_some();
+        !self.is_off() && self.tracing.is_none() && !nothing_waits
+    }
+
     /// Whether nothing is collected.
     pub fn is_off(&self) -> bool {
         self.counters == Instrumentation::Off && self.events.is_empty() && self.tracing.is_none()
@@ -131,6 +139,8 @@ pub struct FunctionPlan {
     pub events: Option<FunctionEvents>,
     /// What it writes into the trace, if there is one.
     pub trace: Option<FunctionTrace>,
+    /// Loops that are unrolled in optimised code.
+    pub loops: Vec<SmallLoop>,
 }
 
 impl FunctionPlan {
@@ -149,15 +159,16 @@ impl FunctionPlan {
             Some(_) => collection.measured(func, &cfg.shape()),
             None => None,
         };
-        let plan = plan(&cfg, collection.counters, measured.as_ref());
+        let loops = if collection.unrolls() { SmallLoop::all(info, &cfg)? } else { Vec::new() };
+        let plan = plan(&cfg, collection.counters, measured.as_ref(), &loops);
         let events = match collection.events.is_empty() {
             true => None,
-            false => Some(FunctionEvents::new(info, &cfg, collection, measured.as_ref())?),
+            false => Some(FunctionEvents::new(info, &cfg, collection, measured.as_ref(), &loops)?),
         };
         let trace =
             |tracing| FunctionTrace::new(info, &cfg, tracing, collection.references, measured.as_ref());
         let trace = collection.tracing.map(trace).transpose()?;
-        Ok(FunctionPlan { cfg, plan, first_counter, events, trace })
+        Ok(FunctionPlan { cfg, plan, first_counter, events, trace, loops })
     }
 
     /// The graph that has each block once, with the probes of the plan.
@@ -172,6 +183,15 @@ impl FunctionPlan {
         graph
     }
 
+    /// What each round that a frame in `block` owes adds to counters: see [`BlockGraph::unrolled`].
+    pub fn owed(&self, block: u32) -> Probes {
+        let Some(around) = self.loops.iter().find(|found| found.blocks.contains(&block)) else {
+            return Probes::new();
+        };
+        let (latch, edge) = around.latch;
+        self.graph().nodes.swap_remove(latch as usize).wires.swap_remove(edge as usize).probes
+    }
+
     /// How many counters it takes from `first_counter` on: the plan's, and one for heat.
     pub fn counters(&self) -> u32 {
         self.plan.counters(&self.cfg) + 1
@@ -184,7 +204,12 @@ impl FunctionPlan {
 }
 
 /// The plan of a function's counters under `instrumentation`, with measured weights if there are any.
-pub fn plan(cfg: &Cfg, instrumentation: Instrumentation, measured: Option<&EdgeCounts>) -> Plan {
+fn plan(
+    cfg: &Cfg,
+    instrumentation: Instrumentation,
+    measured: Option<&EdgeCounts>,
+    loops: &[SmallLoop],
+) -> Plan {
     match instrumentation {
         Instrumentation::Off => return Plan::Off,
         Instrumentation::Blocks => return Plan::Blocks,
@@ -199,17 +224,35 @@ pub fn plan(cfg: &Cfg, instrumentation: Instrumentation, measured: Option<&EdgeC
         };
         return Plan::BlockCounters(BlockPlan::cheapest(&shape, &weights));
     }
-    let weights = edge_weights(&shape, measured);
+    let weights = edge_weights(&shape, measured, loops);
     match instrumentation {
         Instrumentation::Vertex => Plan::Vertex(VertexPlan::unmarked(&shape, &weights)),
         _ => Plan::Chords(EdgePlan::new(&shape, &weights)),
     }
 }
 
-/// The weights by which counters are placed.
-pub fn edge_weights(shape: &wprof_profiler::Cfg, measured: Option<&EdgeCounts>) -> EdgeWeights {
-    match measured {
+/// The weights by which counters are placed: how often an edge is expected to do what stands on it.
+pub fn edge_weights(
+    shape: &wprof_profiler::Cfg,
+    measured: Option<&EdgeCounts>,
+    loops: &[SmallLoop],
+) -> EdgeWeights {
+    unrolled_weights(shape, measured, loops.iter().map(|found| (found.latch_id, found.copies)))
+}
+
+/// The same, given the latches and how often their loops are copied.
+fn unrolled_weights(
+    shape: &wprof_profiler::Cfg,
+    measured: Option<&EdgeCounts>,
+    latches: impl Iterator<Item = (EdgeId, u32)>,
+) -> EdgeWeights {
+    let weights = match measured {
         Some(counts) => EdgeWeights::measured(shape, counts),
         None => EdgeWeights::estimate(shape),
+    };
+    let mut weights = weights.as_slice().to_vec();
+    for (latch, copies) in latches {
+        weights[latch.index()] /= f64::from(copies);
     }
+    EdgeWeights::from_vec(weights)
 }

@@ -4,10 +4,10 @@
 //! that goes on when it has returned. Tail calls end blocks anyway. The edge of a call is crossed before anything of
 //! the call can trap, and before the callee runs.
 
-use wasmparser::{BinaryReaderError, Operator};
-use wprof_profiler::{self as profiler, EdgeCounts};
+use wasmparser::BinaryReaderError;
+use wprof_profiler::{self as profiler, EdgeCounts, EdgeId};
 
-use crate::cfg::{Cfg, Operators, Target};
+use crate::cfg::{Cfg, Operators, Target, is_call};
 use crate::module::ModuleInfo;
 
 /// A stretch of a block without calls but for its last instruction.
@@ -68,7 +68,7 @@ impl SplitCfg {
             let mut next = operators.next()?;
             while let Some((op, at)) = next {
                 next = operators.next()?;
-                if matches!(op, Operator::Call { .. } | Operator::CallIndirect { .. }) {
+                if is_call(&op) {
                     let behind = next.as_ref().map_or(block.limit, |&(_, at)| at);
                     parts.push(Part { call: Some(at), ..part });
                     part.start = behind;
@@ -80,6 +80,16 @@ impl SplitCfg {
         let shape =
             profiler::Cfg::from_pairs(parts.len() as u32, &pairs).expect("edges lead to parts or the exit");
         Ok(SplitCfg { shape, parts, places, first_part })
+    }
+
+    /// The edge that is an edge of a block, by its number there.
+    ///
+    /// # Panics
+    /// If the block has no such edge.
+    pub fn edge_of(&self, (block, edge): (u32, u32)) -> EdgeId {
+        let place = Place::Edge { block, edge };
+        let found = self.places.iter().position(|&other| other == place);
+        EdgeId(found.expect("each edge of each block has a place") as u32)
     }
 
     /// The calls: block and byte offset of each.

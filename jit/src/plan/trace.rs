@@ -66,7 +66,7 @@ impl FunctionTrace {
         let split = SplitCfg::new(info, cfg)?;
         let calls = calls(info, cfg, &split)?;
         let measured = measured.map(|counts| split.counts(counts));
-        let weights = edge_weights(&split.shape, measured.as_ref());
+        let weights = edge_weights(&split.shape, measured.as_ref(), &[]);
         let plan = match tracing {
             Tracing::Best => TracePlan::choose(&split.shape, &weights, &calls).0,
             Tracing::Only(method) => TracePlan::new(method, &split.shape, &weights, &calls),

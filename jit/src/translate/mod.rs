@@ -86,6 +86,8 @@ struct Translator<'a> {
     /// The block being translated, and the byte of the instruction.
     block: u32,
     offset: u32,
+    /// Of the node: see [`Node::rounds`](crate::graph::Node::rounds).
+    rounds: u32,
 }
 
 impl<'a> Translator<'a> {
@@ -126,6 +128,7 @@ impl<'a> Translator<'a> {
             origins: Origins::default(),
             block: 0,
             offset: 0,
+            rounds: 0,
         }
     }
 
@@ -176,7 +179,7 @@ impl<'a> Translator<'a> {
     fn node(&mut self, index: usize) -> Result<()> {
         let node = &self.graph.nodes[index];
         let block = &self.cfg.blocks[node.block as usize];
-        self.block = node.block;
+        (self.block, self.rounds) = (node.block, node.rounds);
         if index > 0 || self.graph.resumes {
             self.builder.switch_to_block(self.blocks[index]);
         }
@@ -210,8 +213,12 @@ impl<'a> Translator<'a> {
     /// What follows comes from the instruction at byte `offset` of the module.
     fn at(&mut self, offset: u32) {
         self.offset = offset;
-        let location = self.origins.at(Origin { func: self.cfg.func, block: self.block, offset });
+        let location = self.origins.at(self.origin(offset));
         self.builder.set_srcloc(location);
+    }
+
+    fn origin(&self, offset: u32) -> Origin {
+        Origin { func: self.cfg.func, block: self.block, rounds: self.rounds, offset }
     }
 
     /// The trap code of an access that is translated now. Where frames must be seen to stop at the right instruction it

@@ -10,8 +10,8 @@ use wasmparser::Operator;
 use super::Translator;
 use super::region::Region;
 use crate::abi::{TrapCode, store_context, vmctx};
+use crate::compile::VMCTX_SLOT;
 use crate::compile::trace::{self, Bits};
-use crate::compile::{Origin, VMCTX_SLOT};
 use crate::events::is_dynamic;
 use crate::graph::{Probe, Probes};
 
@@ -24,8 +24,8 @@ impl Translator<'_> {
 
     pub(super) fn probe(&mut self, probe: &Probe) {
         match *probe {
-            Probe::Count(counter) => {
-                self.count(counter);
+            Probe::Count { counter, by } => {
+                self.count(counter, by);
             }
             Probe::Event { kind, amount } => self.add_events(kind, amount),
             Probe::Budget(kind) => self.check_budget(kind),
@@ -38,7 +38,7 @@ impl Translator<'_> {
     /// Appends to the trace. A flush at this point finds the frame at byte `offset`.
     pub(super) fn emit(&mut self, what: Bits, offset: u32) {
         let (here, vmctx) = (self.offset, self.vmctx);
-        let location = self.origins.at(Origin { func: self.cfg.func, block: self.block, offset });
+        let location = self.origins.at(self.origin(offset));
         trace::append(&mut self.builder, what, |builder| {
             builder.set_srcloc(location);
             builder.ins().load(types::I64, MemFlagsData::trusted(), vmctx, vmctx::STORE)
@@ -47,14 +47,13 @@ impl Translator<'_> {
     }
 
     /// One add to memory: counters lie at a constant distance from the vmctx. Gives the new count.
-    pub(super) fn count(&mut self, counter: u32) -> Value {
+    pub(super) fn count(&mut self, counter: u32, by: u32) -> Value {
         let offset =
             i32::try_from(self.env.layout.counter(counter)).expect("the runtime bounds the counters");
         let region = self.regions.get(Region::Counters, self.builder.func);
         let flags = MemFlagsData::trusted().with_alias_region(Some(region));
         let old = self.builder.ins().load(types::I64, flags, self.vmctx, offset);
-        let one = self.builder.ins().iconst(types::I64, 1);
-        let new = self.builder.ins().iadd(old, one);
+        let new = self.builder.ins().iadd_imm_s(old, i64::from(by));
         self.builder.ins().store(flags, new, self.vmctx, offset);
         new
     }

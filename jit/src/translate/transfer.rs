@@ -13,7 +13,7 @@ use crate::abi::{Builtin, clif_type, resume_signature, store_context, value, vmc
 impl Translator<'_> {
     /// Counts heat; asks for a better version when there is enough of it, and goes on in it if it is ready.
     pub(super) fn heat(&mut self, counter: u32) {
-        let heat = self.count(counter);
+        let heat = self.count(counter, 1);
         let hot = self.builder.ins().iconst(types::I64, i64::from(self.options.hot));
         let is_hot = self.builder.ins().icmp(IntCC::SignedGreaterThanOrEqual, heat, hot);
         let (promote, go_on) = (self.builder.create_block(), self.builder.create_block());

@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use hashbrown::{HashMap, HashSet};
 use wprof_jit::CompileError;
-use wprof_jit::compile::{MachineCode, ModuleEnv, Tier};
+use wprof_jit::compile::{MachineCode, ModuleEnv, Origin, Tier};
+use wprof_jit::graph::Probe;
 use wprof_jit::plan::FunctionPlan;
 
 use super::ModuleInner;
@@ -201,19 +202,28 @@ impl ModuleInner {
         compiled.into_iter().filter_map(|func| Some((func, self.plan_of(func)?))).collect()
     }
 
-    /// What a frame of `func` that stopped at the instruction at byte `offset` of `block` has to add to the counter of
-    /// each kind of events.
+    /// What a frame that stopped at `place` has to add to the counter of each kind of events.
     ///
     /// # Errors
     /// If the function exceeds a limit.
-    pub(crate) fn event_corrections(&self, func: u32, place: (u32, u32)) -> Result<Vec<i64>> {
+    pub(crate) fn event_corrections(&self, place: &Origin) -> Result<Vec<i64>> {
+        let func = place.func;
         let plan = match self.plan_of(func) {
             Some(plan) => plan,
             None => Arc::new(FunctionPlan::new(&self.info, func, self.engine.collection(), 0)?),
         };
         let models = &self.engine.collection().events;
         let Some(events) = &plan.events else { return Ok(Vec::new()) };
-        Ok(events.corrections(&self.info, &plan.cfg, models, place)?)
+        let mut sums = events.corrections(&self.info, &plan.cfg, models, (place.block, place.offset))?;
+        if place.rounds > 0 {
+            for probe in plan.owed(place.block) {
+                if let Probe::Event { kind, amount } = probe {
+                    let owed = amount.wrapping_mul(place.rounds.into());
+                    sums[kind as usize] = sums[kind as usize].wrapping_add(owed);
+                }
+            }
+        }
+        Ok(sums)
     }
 
     /// The same, given only the offset.
@@ -225,7 +235,7 @@ impl ModuleInner {
         let block = cfg.block_at(offset).ok_or_else(|| {
             Error::new(ErrorKind::Type, format_args!("function {func} has no live code at byte {offset:#x}"))
         })?;
-        self.event_corrections(func, (block, offset))
+        self.event_corrections(&Origin { func, block, rounds: 0, offset })
     }
 
     /// The functions that have been compiled.

@@ -182,5 +182,5 @@ impl StoreOpaque {
 /// By kind, what a frame has to correct.
 fn corrections(frame: &Frame) -> Result<Vec<i64>> {
     let Frame { module, origin } = frame;
-    module.event_corrections(origin.func, (origin.block, origin.offset))
+    module.event_corrections(origin)
 }

@@ -1,0 +1,243 @@
+//! Unrolling: small loops copied several times, so that what is done once a round is done once in several rounds.
+//!
+//! Input: a graph that has each block at most once, with its probes, and the [`SmallLoop`]s to unroll. Output: the
+//! same graph with the loops' blocks copied; the last copy leads back to the first. Polls stay in the first copy. What
+//! the latch adds to counters is left to the last copy's latch, for all rounds, and to the wires out of the loop, for
+//! those that were made: there a round costs nothing. A frame that stops in copy k owes k rounds, a constant of the
+//! place ([`Node::rounds`]), as with the queries of Ball, *Efficiently Counting Program Events*, TOPLAS 1994.
+//! Invariant: nothing in a loop that is unrolled can look at a counter, but for frames that stop.
+//! Oracle: exact profiles of programs under unrolled code, `spec-tests/tests/oracle.rs`.
+//!
+//! Example: a loop of one block `b`, whose latch counts, becomes `b0 b1 b2 b3`; the wire `b3 -> b0` counts 4, a wire
+//! from `b2` out of the loop counts 2.
+
+use wasmparser::BinaryReaderError;
+use wprof_profiler::{DepthFirst, EdgeId, Loop, LoopId, Loops};
+
+use super::{BlockGraph, Node, Probe, Wire};
+use crate::cfg::{Cfg, Operators, is_call};
+use crate::module::ModuleInfo;
+
+/// How often a loop is copied at most: beyond that what is left of the cost of a round is lost in the round itself.
+const MOST_COPIES: u32 = 4;
+/// Instructions of all copies of a loop together, so that code does not grow much; a round with more than half of it
+/// hides what is done once a round.
+const MOST_INSTRUCTIONS: u32 = 160;
+
+/// A loop that is worth unrolling: an innermost one, with one back edge and without calls.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SmallLoop {
+    /// Its blocks, ascending; the first one is its header.
+    pub blocks: Vec<u32>,
+    /// Its back edge: the block, and which of its edges.
+    pub latch: (u32, u32),
+    /// The same edge, counted through the function.
+    pub latch_id: EdgeId,
+    /// How many copies there are to be.
+    pub copies: u32,
+}
+
+impl SmallLoop {
+    /// The small loops of a function.
+    ///
+    /// # Errors
+    /// If the bytes are not those that were validated.
+    pub fn all(info: &ModuleInfo, cfg: &Cfg) -> Result<Vec<SmallLoop>, BinaryReaderError> {
+        if !cfg.blocks.iter().any(|block| block.is_loop_header) {
+            return Ok(Vec::new());
+        }
+        let shape = cfg.shape();
+        let loops = Loops::new(&shape, &DepthFirst::new(&shape));
+        let has_inner = |id: LoopId| loops.iter().any(|(_, inner)| inner.parent == Some(id));
+        let innermost = loops.iter().filter(|(id, found)| !found.irreducible && !has_inner(*id));
+        let mut small = Vec::new();
+        for found in innermost.filter_map(|(id, found)| SmallLoop::new(cfg, &shape, &loops, id, found)) {
+            if !found.calls(info, cfg)? {
+                small.push(found);
+            }
+        }
+        Ok(small)
+    }
+
+    fn new(
+        cfg: &Cfg,
+        shape: &wprof_profiler::Cfg,
+        loops: &Loops,
+        id: LoopId,
+        found: &Loop,
+    ) -> Option<SmallLoop> {
+        let mut blocks: Vec<u32> = loops.blocks(id).iter().map(|block| block.0).collect();
+        blocks.sort_unstable();
+        let ops: u32 = blocks.iter().map(|&block| cfg.blocks[block as usize].ops.max(1)).sum();
+        let copies = MOST_COPIES.min(MOST_INSTRUCTIONS / ops);
+        let &[latch_id] = loops.back_edges(shape, id).as_slice() else { return None };
+        if copies < 2 || blocks[0] != found.header.0 {
+            return None;
+        }
+        let from = shape.edge(latch_id).from;
+        let first = shape.out_edges(from)[0];
+        Some(SmallLoop { blocks, latch: (from.0, latch_id.0 - first.0), latch_id, copies })
+    }
+
+    fn calls(&self, info: &ModuleInfo, cfg: &Cfg) -> Result<bool, BinaryReaderError> {
+        for block in self.blocks.iter().map(|&block| &cfg.blocks[block as usize]) {
+            let mut operators = Operators::new(info, block.start, block.limit);
+            while let Some((op, _)) = operators.next()? {
+                if is_call(&op) {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether the loop is in the graph, and all that its rounds do is counting, which can be put off, and polling.
+    fn fits(&self, graph: &BlockGraph, node_of: &[Option<u32>]) -> bool {
+        self.blocks.iter().all(|&block| {
+            let node = node_of[block as usize].map(|node| &graph.nodes[node as usize]);
+            node.is_some_and(|node| {
+                let can_wait =
+                    |probe: &Probe| !matches!(probe, Probe::Emit { .. } | Probe::Budget(_) | Probe::Heat(_));
+                node.inner.is_empty()
+                    && node.probes.iter().all(can_wait)
+                    && node.wires.iter().flat_map(|wire| &wire.probes).all(can_wait)
+            })
+        })
+    }
+}
+
+impl BlockGraph {
+    /// The same graph, which has each block at most once, with `loops` unrolled.
+    #[must_use]
+    pub fn unrolled(self, cfg: &Cfg, loops: &[SmallLoop]) -> BlockGraph {
+        let mut node_of = vec![None; cfg.blocks.len()];
+        for (node, index) in self.nodes.iter().zip(0..) {
+            node_of[node.block as usize] = Some(index);
+        }
+        let loops: Vec<&SmallLoop> = loops.iter().filter(|found| found.fits(&self, &node_of)).collect();
+        if loops.is_empty() {
+            return self;
+        }
+        let mut unrolling = Unrolling::new(&self, cfg, &loops);
+        for (node, index) in self.nodes.iter().zip(0..) {
+            unrolling.copy_rounds(index, node);
+        }
+        let graph = BlockGraph { nodes: unrolling.nodes, resumes: self.resumes };
+        debug_assert_eq!(graph.verify(cfg), Ok(()));
+        graph
+    }
+}
+
+/// Where the copies of a loop are to lie.
+struct Copies<'a> {
+    found: &'a SmallLoop,
+    /// Old indices of its nodes, ascending.
+    nodes: Vec<u32>,
+    /// New index of the first node of its second copy. The copies lie one behind the other, each in the old order.
+    second: u32,
+}
+
+/// A graph in the making.
+struct Unrolling<'a> {
+    old: &'a BlockGraph,
+    loops: Vec<Copies<'a>>,
+    /// By old index: the loop that the node is in.
+    loop_of: Vec<Option<usize>>,
+    /// By old index: the new one of the first copy.
+    first: Vec<u32>,
+    nodes: Vec<Node>,
+}
+
+impl<'a> Unrolling<'a> {
+    /// Finds out where all copies will be: behind the last node of their loop, so that its header is sealed soon.
+    fn new(old: &'a BlockGraph, cfg: &Cfg, loops: &[&'a SmallLoop]) -> Unrolling<'a> {
+        let mut loop_of_block = vec![None; cfg.blocks.len()];
+        for (found, index) in loops.iter().zip(0..) {
+            for &block in &found.blocks {
+                loop_of_block[block as usize] = Some(index);
+            }
+        }
+        let loop_of: Vec<Option<usize>> =
+            old.nodes.iter().map(|node| loop_of_block[node.block as usize]).collect();
+        let mut all: Vec<Copies<'a>> =
+            loops.iter().map(|found| Copies { found, nodes: Vec::new(), second: 0 }).collect();
+        let (mut first, mut next) = (Vec::with_capacity(old.nodes.len()), 0);
+        for (found, index) in loop_of.iter().zip(0..) {
+            first.push(next);
+            next += 1;
+            let Some(copies) = found.map(|found| &mut all[found]) else { continue };
+            copies.nodes.push(index);
+            if copies.nodes.len() == copies.found.blocks.len() {
+                copies.second = next;
+                next += (copies.found.copies - 1) * copies.nodes.len() as u32;
+            }
+        }
+        Unrolling { old, loops: all, loop_of, first, nodes: Vec::with_capacity(next as usize) }
+    }
+
+    /// Adds the first copy of a node and, behind the last one of a loop, the other copies of the loop.
+    fn copy_rounds(&mut self, index: u32, node: &Node) {
+        self.copy(index, node, 0);
+        let Some(found) = self.loop_of[index as usize] else { return };
+        if self.loops[found].nodes.last() == Some(&index) {
+            for round in 1..self.loops[found].found.copies {
+                for old in self.loops[found].nodes.clone() {
+                    self.copy(old, &self.old.nodes[old as usize], round);
+                }
+            }
+        }
+    }
+
+    fn copy(&mut self, index: u32, node: &Node, round: u32) {
+        let mut node = Node { rounds: round, ..node.clone() };
+        if let Some(found) = self.loop_of[index as usize] {
+            let latch = self.loops[found].found.latch;
+            if round > 0 {
+                node.probes.retain(|probe| *probe != Probe::Poll);
+            }
+            for (wire, edge) in node.wires.iter_mut().zip(0..) {
+                self.rewire(found, wire, round, latch == (node.block, edge));
+            }
+        } else {
+            for to in node.wires.iter_mut().filter_map(|wire| wire.to.as_mut()) {
+                *to = self.first[*to as usize];
+            }
+        }
+        self.nodes.push(node);
+    }
+
+    /// Leads the wire of a node in round `round` of a loop where it belongs, with what has been put off.
+    fn rewire(&self, found: usize, wire: &mut Wire, round: u32, is_latch: bool) {
+        let small = self.loops[found].found;
+        let stays = wire.to.is_some_and(|to| self.loop_of[to as usize] == Some(found));
+        let next = round + u32::from(is_latch);
+        if is_latch {
+            wire.probes.clear();
+        }
+        if next > 0 && (!stays || is_latch && next == small.copies) {
+            for probe in &self.latch(small).probes {
+                probe.times(next).merge_into(&mut wire.probes);
+            }
+        }
+        let Some(to) = &mut wire.to else { return };
+        *to = if stays { self.copy_of(*to, found, next % small.copies) } else { self.first[*to as usize] };
+    }
+
+    fn latch(&self, small: &SmallLoop) -> &'a Wire {
+        let (block, edge) = small.latch;
+        let node = self.old.nodes.iter().find(|node| node.block == block).expect("the loop is in the graph");
+        &node.wires[edge as usize]
+    }
+
+    /// The new index of the copy of an old node for a round.
+    fn copy_of(&self, node: u32, found: usize, round: u32) -> u32 {
+        let copies = &self.loops[found];
+        match round {
+            0 => self.first[node as usize],
+            _ => {
+                let place = copies.nodes.binary_search(&node).expect("it is in the loop");
+                copies.second + (round - 1) * copies.nodes.len() as u32 + place as u32
+            }
+        }
+    }
+}

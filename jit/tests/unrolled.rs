@@ -1,0 +1,143 @@
+//! Which loops are unrolled, and what their copies do.
+
+use std::sync::Arc;
+
+use expect_test::{Expect, expect};
+use wprof_jit::graph::SmallLoop;
+use wprof_jit::module;
+use wprof_jit::plan::{Collection, FunctionPlan, Instrumentation};
+
+fn plan(body: &str) -> FunctionPlan {
+    let wat = format!("(module (memory 1) (func $f (param $n i32) {body}))");
+    let bytes: Arc<[u8]> = wat::parse_str(wat).expect("valid text").into();
+    let info = module::parse(bytes).expect("valid module");
+    let collection = Collection { counters: Instrumentation::Chords, ..Collection::default() };
+    FunctionPlan::new(&info, 0, &collection, 7).expect("within limits")
+}
+
+fn check(body: &str, expected: Expect) {
+    let plan = plan(body);
+    let mut graph = plan.graph();
+    graph.add_polls(&plan.cfg);
+    let unrolled = graph.unrolled(&plan.cfg, &plan.loops);
+    unrolled.verify(&plan.cfg).expect("a block graph");
+    expected.assert_eq(&unrolled.to_string());
+}
+
+/// Header and number of copies of each small loop.
+fn small(body: &str) -> Vec<(u32, u32)> {
+    let header_and_copies = |found: &SmallLoop| (found.blocks[0], found.copies);
+    plan(body).loops.iter().map(header_and_copies).collect()
+}
+
+const STEP: &str = "(br_if 0 (local.tee $n (i32.sub (local.get $n) (i32.const 1))))";
+
+#[test]
+fn the_last_copy_counts_all_rounds_and_exits_those_before_them() {
+    check(
+        &format!("(loop {STEP})"),
+        expect![[r#"
+        node0 = block0 poll
+            edge 0 -> node1
+        node1 = block1 poll
+            edge 0 -> node2
+            edge 1 -> node5
+        node2 = block1 round 1
+            edge 0 -> node3
+            edge 1 -> node5 count[7]
+        node3 = block1 round 2
+            edge 0 -> node4
+            edge 1 -> node5 count[7]+2
+        node4 = block1 round 3
+            edge 0 -> node1 count[7]+4
+            edge 1 -> node5 count[7]+3
+        node5 = block2
+            edge 0 -> exit count[8]
+    "#]],
+    );
+}
+
+#[test]
+fn what_a_round_does_by_its_own_choice_is_done_in_each_copy() {
+    let body = format!(
+        "(loop (if (i32.eqz (local.get $n)) (then (i32.store (local.get $n) (local.get $n)))) {STEP})"
+    );
+    check(
+        &body,
+        expect![[r#"
+        node0 = block0 poll
+            edge 0 -> node1
+        node1 = block1 poll
+            edge 0 -> node2
+            edge 1 -> node3
+        node2 = block2
+            edge 0 -> node3 count[7]
+        node3 = block3
+            edge 0 -> node4
+            edge 1 -> node13
+        node4 = block1 round 1
+            edge 0 -> node5
+            edge 1 -> node6
+        node5 = block2 round 1
+            edge 0 -> node6 count[7]
+        node6 = block3 round 1
+            edge 0 -> node7
+            edge 1 -> node13 count[8]
+        node7 = block1 round 2
+            edge 0 -> node8
+            edge 1 -> node9
+        node8 = block2 round 2
+            edge 0 -> node9 count[7]
+        node9 = block3 round 2
+            edge 0 -> node10
+            edge 1 -> node13 count[8]+2
+        node10 = block1 round 3
+            edge 0 -> node11
+            edge 1 -> node12
+        node11 = block2 round 3
+            edge 0 -> node12 count[7]
+        node12 = block3 round 3
+            edge 0 -> node1 count[8]+4
+            edge 1 -> node13 count[8]+3
+        node13 = block4
+            edge 0 -> exit count[9]
+    "#]],
+    );
+}
+
+#[test]
+fn a_resumed_graph_is_entered_at_the_first_copy() {
+    let plan = plan(&format!("(loop {STEP})"));
+    let graph = plan.graph().resumed_at(1).unrolled(&plan.cfg, &plan.loops);
+    expect![[r#"
+        resumes at node0
+        node0 = block1
+            edge 0 -> node1
+            edge 1 -> node4
+        node1 = block1 round 1
+            edge 0 -> node2
+            edge 1 -> node4 count[7]
+        node2 = block1 round 2
+            edge 0 -> node3
+            edge 1 -> node4 count[7]+2
+        node3 = block1 round 3
+            edge 0 -> node0 count[7]+4
+            edge 1 -> node4 count[7]+3
+        node4 = block2
+            edge 0 -> exit count[8]
+    "#]]
+    .assert_eq(&graph.to_string());
+}
+
+#[test]
+fn only_small_innermost_loops_with_one_latch_and_no_calls_are_unrolled() {
+    assert_eq!(small(&format!("(loop {STEP})")), [(1, 4)]);
+    assert_eq!(small(&format!("(loop (loop {STEP}) {STEP})")), [(2, 4)]);
+    assert_eq!(small(&format!("(loop (call $f (i32.const 1)) {STEP})")), []);
+    assert_eq!(small(&format!("(loop (br_if 0 (local.get $n)) {STEP})")), []);
+    for (ops, copies) in [(25, 4), (40, 3), (70, 2), (100, 0)] {
+        let nops = "nop ".repeat(ops);
+        let expected: Vec<(u32, u32)> = (copies > 0).then_some((1, copies)).into_iter().collect();
+        assert_eq!(small(&format!("(loop {nops} {STEP})")), expected, "{ops}");
+    }
+}
