@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Call;
 use super::bit_tracing::bit_tokens;
+use super::blocking::blockers;
 use super::branches::branch_tokens;
 use super::code::prefix_code;
 use super::color::{colors, components};
@@ -83,6 +84,13 @@ impl TracePlan {
         let weight = |emit: &Emit| weights.as_slice().get(emit.edge.index()).copied().unwrap_or(0.0);
         let bits_per_entry = emits.iter().map(|emit| weight(emit) * f64::from(emit.bits)).sum();
         Self { method, emits, bits_per_entry }
+    }
+
+    /// The edges that must carry a witness whatever the tree is, by the rule of [blocking](TraceMethod::Witnesses).
+    pub fn blocking_edges(cfg: &Cfg, calls: &[Option<Call>]) -> Vec<EdgeId> {
+        let graph = TraceGraph::new(cfg, calls);
+        let blocking = blockers(&graph);
+        cfg.edges().filter(|edge| blocking[graph.merged[edge.index()].index()]).collect()
     }
 
     /// What an edge emits.

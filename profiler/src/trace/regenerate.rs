@@ -413,7 +413,21 @@ fn same_stack(a: &[Frame], b: &[Frame]) -> bool {
 impl Iterator for Regenerator<'_> {
     type Item = Step<TraceEvent>;
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
+        if self.events.is_empty()
+            && let Some(event) = self.glide()
+        {
+            return Some(Ok(event));
+        }
+        self.next_slowly()
+    }
+}
+
+impl Regenerator<'_> {
+    /// What is no common case.
+    #[inline(never)]
+    fn next_slowly(&mut self) -> Option<Step<TraceEvent>> {
         loop {
             if let Some(event) = self.events.pop_front() {
                 return Some(Ok(event));
@@ -421,12 +435,10 @@ impl Iterator for Regenerator<'_> {
             if self.done {
                 return None;
             }
-            if let Some(event) = self.glide() {
-                return Some(Ok(event));
-            }
             if let Err(error) = self.step() {
-                // What happened in the failed step is not certain.
+                // What happened in the failed step is not certain. Without a stop there is no way on.
                 self.events.clear();
+                self.stops.clear();
                 self.done = true;
                 return Some(Err(error));
             }

@@ -214,7 +214,11 @@ impl Counted {
     pub fn collection(&self) -> Collection {
         let counters = self.profiling.instrumentation();
         let (events, weights) = (self.events.clone(), self.weights.clone());
-        Collection { counters, events, weights, ..Collection::default() }
+        let metered = self.budget.as_ref().and_then(|budget| {
+            let found = events.iter().position(|kind| kind.name == budget.kind);
+            found.map(|index| index as u32)
+        });
+        Collection { counters, events, weights, metered, ..Collection::default() }
     }
 }
 

@@ -15,7 +15,7 @@ use crate::{modules, sizes};
 
 /// How branches are recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum Method {
+pub enum Method {
     #[default]
     Best,
     Witness,

@@ -75,9 +75,11 @@ impl<R: Read + Seek> TraceReader<R> {
         self.chunks.len()
     }
 
-    /// Length of the file, and of the stored bits in it.
-    pub(super) fn bytes(&self) -> (u64, u64) {
-        (self.file_bytes, self.chunks.iter().map(|chunk| chunk.bits.stored).sum())
+    /// Length of the file, of the stored bits in it, and of the data references.
+    pub(super) fn bytes(&self) -> (u64, u64, u64) {
+        let references = self.chunks.iter().filter_map(|chunk| chunk.references);
+        let references = references.map(|section| section.stored).sum();
+        (self.file_bytes, self.chunks.iter().map(|chunk| chunk.bits.stored).sum(), references)
     }
 
     /// One chunk, counted from 0.

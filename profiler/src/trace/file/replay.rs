@@ -42,19 +42,37 @@ impl<T, R: Read + Seek, W: Iterator<Item = std::result::Result<T, TraceError>>> 
 {
     type Item = Result<T>;
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
+        match self.walk.as_mut().and_then(Iterator::next) {
+            Some(Ok(item)) => Some(Ok(item)),
+            Some(Err(error)) => Some(Err(self.failed(error.into()))),
+            None => self.first_of_next(),
+        }
+    }
+}
+
+impl<'a, T, R: Read + Seek, W: Iterator<Item = std::result::Result<T, TraceError>>> Replay<'a, R, W> {
+    /// There is nothing behind an error.
+    fn failed(&mut self, error: TraceFileError) -> TraceFileError {
+        (self.chunks, self.walk) = (&[], None);
+        error
+    }
+
+    /// The first item of the next chunk that has one.
+    #[inline(never)]
+    fn first_of_next(&mut self) -> Option<Result<T>> {
         loop {
-            let error = match self.walk.as_mut().and_then(Iterator::next) {
+            match self.next_chunk() {
+                Ok(true) => {}
+                Ok(false) => return None,
+                Err(error) => return Some(Err(self.failed(error))),
+            }
+            match self.walk.as_mut().and_then(Iterator::next) {
                 Some(Ok(item)) => return Some(Ok(item)),
-                Some(Err(error)) => error.into(),
-                None => match self.next_chunk() {
-                    Ok(true) => continue,
-                    Ok(false) => return None,
-                    Err(error) => error,
-                },
-            };
-            (self.chunks, self.walk) = (&[], None);
-            return Some(Err(error));
+                Some(Err(error)) => return Some(Err(self.failed(error.into()))),
+                None => {}
+            }
         }
     }
 }
