@@ -158,10 +158,12 @@ impl TracedFunction {
         }
     }
 
+    #[inline]
     pub(super) fn cfg(&self) -> &Cfg {
         &self.graph.cfg
     }
 
+    #[inline]
     pub(super) fn call(&self, block: BlockId) -> Option<Call> {
         self.graph.call(block)
     }

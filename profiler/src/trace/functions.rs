@@ -40,11 +40,13 @@ impl TracedFunctions {
     }
 
     /// A dense number of the function with an index.
+    #[inline]
     pub(super) fn slot(&self, index: u32) -> Option<usize> {
         self.slots.get(index as usize).filter(|&&slot| slot != NONE).map(|&slot| slot as usize)
     }
 
     /// The function of a dense number.
+    #[inline]
     pub(super) fn at(&self, slot: usize) -> &TracedFunction {
         &self.all[slot].1
     }

@@ -154,6 +154,7 @@ impl<'a> Regenerator<'a> {
     }
 
     /// No bit from here on was written before the next stop.
+    #[inline]
     fn limit(&self) -> u64 {
         self.stops.front().map_or(self.at, |stop| stop.at)
     }

@@ -5,7 +5,7 @@
 //! Invariant: a block makes all of its accesses, in order, but for the innermost one where the segment begins (some
 //! were made before), ends, or is unwound (the rest was never made); how many were made there is recorded.
 //! Source: Ball & Larus 1994, section 4.2. Oracle: `tests/it/trace_steps.rs` and, for real runs, modules that log
-//! their own references, in `spec-tests/tests/references.rs`.
+//! their own references, in `spec-tests/tests/oracle.rs`.
 
 use super::{
     Access, DataReference, Frame, Reference, References, Regenerator, Stage, TraceError, TraceEvent,
