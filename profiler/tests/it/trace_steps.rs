@@ -73,9 +73,11 @@ impl Memory<'_> {
             };
             self.steps.push(TraceStep::Event(event));
         }
-        let is_inside = segment.end.last().is_some_and(|frame| frame.stage == Stage::Body);
-        self.touch(false);
-        self.open = self.open.filter(|_| is_inside);
+        // A frame between its last edge and its return is in EXIT.
+        let inside = segment.end.last().filter(|frame| frame.stage == Stage::Body);
+        let stays = inside.zip(self.open).is_some_and(|(frame, (_, block, _))| frame.block == block);
+        self.touch(!stays);
+        self.open = self.open.filter(|_| stays);
         (std::mem::take(&mut self.steps), std::mem::take(&mut self.references))
     }
 }
