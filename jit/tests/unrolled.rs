@@ -134,6 +134,8 @@ fn only_small_innermost_loops_with_one_latch_and_no_calls_are_unrolled() {
     assert_eq!(small(&format!("(loop {STEP})")), [(1, 4)]);
     assert_eq!(small(&format!("(loop (loop {STEP}) {STEP})")), [(2, 4)]);
     assert_eq!(small(&format!("(loop (call $f (i32.const 1)) {STEP})")), []);
+    let fill = "(memory.fill (local.get $n) (local.get $n) (local.get $n))";
+    assert_eq!(small(&format!("(loop {fill} {STEP})")), []);
     assert_eq!(small(&format!("(loop (br_if 0 (local.get $n)) {STEP})")), []);
     for (ops, copies) in [(25, 4), (40, 3), (70, 2), (100, 0)] {
         let nops = "nop ".repeat(ops);

@@ -29,12 +29,7 @@ const WAT: &str = r#"(module
                     (br_if $again (i32.rem_u (local.get $i) (i32.const 20)))))
             (local.set $i (i32.add (local.get $i) (i32.const 1)))
             (br_if $outer (i32.lt_u (local.get $i) (i32.const 60))))
-        (local.get $sum))
-    (func (export "grows") (param $end i32) (param $round i32) (result i32) (local $i i32)
-        (loop $again
-            (drop (memory.grow (i32.const 1)))
-            (br_if $again (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (local.get $round))))
-        (local.get $i)))"#;
+        (local.get $sum)))"#;
 
 /// How many instructions and branches were executed, and all that a profile says, but for the cost of its counters.
 type Figures = (Vec<u64>, Vec<(u32, u64, Vec<u64>, u64)>, Vec<u64>);
@@ -76,7 +71,7 @@ fn wherever_a_round_ends_the_counts_are_those_of_plain_loops() -> Outcome {
         [Collect::Edges, Collect::AllEdges].map(|collect| Engine::new(&config(strategy, collect)))
     });
     let unrolled: Vec<Engine> = unrolled.collect::<Result<_>>()?;
-    for name in ["one_block", "branches", "grows"] {
+    for name in ["one_block", "branches"] {
         for (end, round) in (0..5).flat_map(|end| (0..12).map(move |round| (end, round))) {
             let expected = run(&plain, name, end, round)?;
             for engine in &unrolled {
@@ -84,5 +79,40 @@ fn wherever_a_round_ends_the_counts_are_those_of_plain_loops() -> Outcome {
             }
         }
     }
+    Ok(())
+}
+
+/// What was left of the budget each time that it was used up and given again.
+fn stops(strategy: Strategy, name: &str, round: i32, budget: u64) -> Result<(Vec<i64>, u64, Figures)> {
+    let engine = Engine::new(config(strategy, Collect::Edges).budget("instructions"))?;
+    let mut store = Store::new(&engine, Vec::new());
+    store.on_out_of_budget(move |stops: &mut Vec<i64>, left| {
+        stops.push(left);
+        (stops.len() < 50).then_some(budget)
+    });
+    store.set_budget("instructions", budget)?;
+    let instance = Linker::new(&engine).instantiate(&mut store, &Module::new(&engine, WAT)?)?;
+    let run = instance.get_typed_func::<(i32, i32), i32>(&mut store, name)?;
+    let _ = run.call(&mut store, (1, round));
+    let profile = instance.profile(&store)?;
+    profile.verify().expect("consistent");
+    let count = store.event_count("instructions")?;
+    assert_eq!(count, profile.ops());
+    Ok((store.data().clone(), count, figures(&profile, Vec::new())))
+}
+
+#[test]
+fn a_budget_is_used_up_in_the_round_in_which_a_plain_loop_uses_it_up() -> Outcome {
+    let mut all = 0;
+    for (name, round) in [("one_block", 30), ("one_block", 7), ("branches", 30)] {
+        for budget in 0..90 {
+            let expected = stops(Strategy::Baseline, name, round, budget)?;
+            all += expected.0.len();
+            for strategy in [Strategy::Optimized, Strategy::Tiered] {
+                assert_eq!(stops(strategy, name, round, budget)?, expected, "{name}, budget {budget}");
+            }
+        }
+    }
+    assert!(all > 2000, "{all} stops");
     Ok(())
 }

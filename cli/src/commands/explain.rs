@@ -109,7 +109,7 @@ fn graph(plan: &FunctionPlan, collection: &Collection) -> BlockGraph {
     {
         graph.add_budget(&plan.cfg, kind, calls);
     }
-    graph.unrolled(&plan.cfg, &plan.loops)
+    graph.unrolled(&plan.cfg, &plan.loops).dispatched(&plan.cfg)
 }
 
 fn code(module: &Module, plan: &FunctionPlan, collection: &Collection, stage: Stage) -> Result<String> {

@@ -199,7 +199,7 @@ impl Compiler {
         let mut graph = self.version(plan);
         match tier {
             Tier::Baseline => graph.add_heat(&plan.cfg, plan.heat_counter()),
-            Tier::Optimized => graph = graph.unrolled(&plan.cfg, &plan.loops),
+            Tier::Optimized => graph = graph.unrolled(&plan.cfg, &plan.loops).dispatched(&plan.cfg),
         }
         self.graph(env, &plan.cfg, &graph, tier)
     }
@@ -214,7 +214,8 @@ impl Compiler {
         plan: &FunctionPlan,
         block: u32,
     ) -> Result<MachineCode, CompileError> {
-        let graph = self.version(plan).resumed_at(block).unrolled(&plan.cfg, &plan.loops);
+        let graph =
+            self.version(plan).resumed_at(block).unrolled(&plan.cfg, &plan.loops).dispatched(&plan.cfg);
         self.graph(env, &plan.cfg, &graph, Tier::Optimized)
     }
 

@@ -29,6 +29,9 @@ impl fmt::Display for BlockGraph {
             if node.rounds > 0 {
                 write!(f, " round {}", node.rounds)?;
             }
+            if let Some(guard) = &node.guard {
+                write!(f, " guard[{}]<{}->node{}", guard.kind, guard.most, guard.to)?;
+            }
             probes(f, &node.probes)?;
             writeln!(f)?;
             for inner in &node.inner {

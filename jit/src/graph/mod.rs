@@ -4,6 +4,7 @@
 //! Probes stand on wires and at node entries. Plain code has one node a block; tail duplication, inlining and
 //! unrolling copy more.
 
+mod dispatch;
 mod dump;
 mod unroll;
 
@@ -110,6 +111,17 @@ pub struct Inner {
     pub after: Probes,
 }
 
+/// A way out of a node before anything of it is done, to another copy of its block: for what the node does ahead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Guard {
+    /// A kind of events with a budget.
+    pub kind: u32,
+    /// It is taken if not even this many are left of it.
+    pub most: u64,
+    /// The node it leads to.
+    pub to: u32,
+}
+
 /// A copy of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
@@ -118,6 +130,8 @@ pub struct Node {
     /// How many rounds of the loop around it a frame has made here that are counted only when it goes on; see
     /// [`BlockGraph::unrolled`].
     pub rounds: u32,
+    /// When to go on in another copy of the block instead.
+    pub guard: Option<Guard>,
     /// What entering it does, before its first instruction.
     pub probes: Probes,
     /// What is done inside it, ascending.
@@ -155,6 +169,7 @@ impl BlockGraph {
         let node = |(block, index): (&crate::cfg::Block, u32)| Node {
             block: index,
             rounds: 0,
+            guard: None,
             probes: Probes::new(),
             inner: Vec::new(),
             wires: block
@@ -237,7 +252,7 @@ impl BlockGraph {
         }
     }
 
-    /// The same graph entered at `node`, with what can be reached from there.
+    /// The same graph, which has no guards yet, entered at `node`, with what can be reached from there.
     pub fn resumed_at(&self, node: u32) -> BlockGraph {
         let mut order = vec![node];
         let mut new_index = vec![u32::MAX; self.nodes.len()];
@@ -278,6 +293,12 @@ impl BlockGraph {
                     node.wires.len(),
                     block.edges.len()
                 ));
+            }
+            if let Some(guard) = &node.guard {
+                if self.nodes.get(guard.to as usize).map(|n| n.block) != Some(node.block) {
+                    return Err(format!("node {index}: the guard leads to another block"));
+                }
+                reached[guard.to as usize] = true;
             }
             for (wire, edge) in node.wires.iter().zip(&block.edges) {
                 let target = match wire.to {

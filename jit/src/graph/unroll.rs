@@ -5,6 +5,9 @@
 //! the latch adds to counters is left to the last copy's latch, for all rounds, and to the wires out of the loop, for
 //! those that were made: there a round costs nothing. A frame that stops in copy k owes k rounds, a constant of the
 //! place ([`Node::rounds`]), as with the queries of Ball, *Efficiently Counting Program Events*, TOPLAS 1994.
+//! A budget is checked in the first copy only, and ahead, for the rounds of all copies ([`Guard`]): where it might run
+//! out in them, the loop goes on in a plain copy, which checks in each round. So the program stops where it would stop
+//! in plain code.
 //! Invariant: nothing in a loop that is unrolled can look at a counter, but for frames that stop.
 //! Oracle: exact profiles of programs under unrolled code, `spec-tests/tests/oracle.rs`.
 //!
@@ -14,8 +17,9 @@
 use wasmparser::BinaryReaderError;
 use wprof_profiler::{DepthFirst, EdgeId, Loop, LoopId, Loops};
 
-use super::{BlockGraph, Node, Probe, Wire};
-use crate::cfg::{Cfg, Operators, is_call};
+use super::{BlockGraph, Guard, Node, Probe, Wire};
+use crate::cfg::{Cfg, Operators, Target, is_call};
+use crate::events::{EventModel, executed, is_dynamic};
 use crate::module::ModuleInfo;
 
 /// How often a loop is copied at most: beyond that what is left of the cost of a round is lost in the round itself.
@@ -24,7 +28,7 @@ const MOST_COPIES: u32 = 4;
 /// hides what is done once a round.
 const MOST_INSTRUCTIONS: u32 = 160;
 
-/// A loop that is worth unrolling: an innermost one, with one back edge and without calls.
+/// A loop that is worth unrolling: an innermost one, with one back edge and without calls and bulk operations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SmallLoop {
     /// Its blocks, ascending; the first one is its header.
@@ -35,14 +39,20 @@ pub struct SmallLoop {
     pub latch_id: EdgeId,
     /// How many copies there are to be.
     pub copies: u32,
+    /// The kind of events of which there is a budget, and how much of it all rounds but the first take at most.
+    pub metered: Option<(u32, u64)>,
 }
 
 impl SmallLoop {
-    /// The small loops of a function.
+    /// The small loops of a function, where there may be a budget of one kind of events.
     ///
     /// # Errors
     /// If the bytes are not those that were validated.
-    pub fn all(info: &ModuleInfo, cfg: &Cfg) -> Result<Vec<SmallLoop>, BinaryReaderError> {
+    pub fn all(
+        info: &ModuleInfo,
+        cfg: &Cfg,
+        metered: Option<(u32, &EventModel)>,
+    ) -> Result<Vec<SmallLoop>, BinaryReaderError> {
         if !cfg.blocks.iter().any(|block| block.is_loop_header) {
             return Ok(Vec::new());
         }
@@ -51,10 +61,15 @@ impl SmallLoop {
         let has_inner = |id: LoopId| loops.iter().any(|(_, inner)| inner.parent == Some(id));
         let innermost = loops.iter().filter(|(id, found)| !found.irreducible && !has_inner(*id));
         let mut small = Vec::new();
-        for found in innermost.filter_map(|(id, found)| SmallLoop::new(cfg, &shape, &loops, id, found)) {
-            if !found.calls(info, cfg)? {
-                small.push(found);
+        for mut found in innermost.filter_map(|(id, found)| SmallLoop::new(cfg, &shape, &loops, id, found)) {
+            if found.is_left(info, cfg)? {
+                continue;
             }
+            if let Some((kind, model)) = metered {
+                let most = found.most_events(info, cfg, model)?;
+                found.metered = Some((kind, most.saturating_mul(u64::from(found.copies) - 1)));
+            }
+            small.push(found);
         }
         Ok(small)
     }
@@ -76,14 +91,15 @@ impl SmallLoop {
         }
         let from = shape.edge(latch_id).from;
         let first = shape.out_edges(from)[0];
-        Some(SmallLoop { blocks, latch: (from.0, latch_id.0 - first.0), latch_id, copies })
+        Some(SmallLoop { blocks, latch: (from.0, latch_id.0 - first.0), latch_id, copies, metered: None })
     }
 
-    fn calls(&self, info: &ModuleInfo, cfg: &Cfg) -> Result<bool, BinaryReaderError> {
+    /// Whether a round may leave the machine code of the loop, and so be seen from outside, or take long by itself.
+    fn is_left(&self, info: &ModuleInfo, cfg: &Cfg) -> Result<bool, BinaryReaderError> {
         for block in self.blocks.iter().map(|&block| &cfg.blocks[block as usize]) {
             let mut operators = Operators::new(info, block.start, block.limit);
             while let Some((op, _)) = operators.next()? {
-                if is_call(&op) {
+                if is_call(&op) || is_dynamic(&op) {
                     return Ok(true);
                 }
             }
@@ -91,16 +107,44 @@ impl SmallLoop {
         Ok(false)
     }
 
+    /// How many events a round has at most.
+    fn most_events(
+        &self,
+        info: &ModuleInfo,
+        cfg: &Cfg,
+        model: &EventModel,
+    ) -> Result<u64, BinaryReaderError> {
+        let models = std::slice::from_ref(model);
+        let place = |block: u32| self.blocks.binary_search(&block).ok();
+        let mut most = vec![0_u64; self.blocks.len()];
+        // Inside a round all edges go forward.
+        for (index, &block) in self.blocks.iter().enumerate() {
+            let events = executed(info, cfg, block, u32::MAX, models)?[0];
+            most[index] = most[index].saturating_add(events);
+            for edge in &cfg.blocks[block as usize].edges {
+                if let Target::Block(to) = edge.target
+                    && let Some(next) = place(to).filter(|&next| next > index)
+                {
+                    most[next] = most[next].max(most[index]);
+                }
+            }
+        }
+        let latch = place(self.latch.0).expect("it is in the loop");
+        Ok(most[latch].saturating_add(model.back_edge))
+    }
+
     /// Whether the loop is in the graph, and all that its rounds do is counting, which can be put off, and polling.
     fn fits(&self, graph: &BlockGraph, node_of: &[Option<u32>]) -> bool {
         self.blocks.iter().all(|&block| {
             let node = node_of[block as usize].map(|node| &graph.nodes[node as usize]);
             node.is_some_and(|node| {
-                let can_wait =
-                    |probe: &Probe| !matches!(probe, Probe::Emit { .. } | Probe::Budget(_) | Probe::Heat(_));
-                node.inner.is_empty()
-                    && node.probes.iter().all(can_wait)
-                    && node.wires.iter().flat_map(|wire| &wire.probes).all(can_wait)
+                let can_wait = |probe: &Probe| match probe {
+                    Probe::Count { .. } | Probe::Event { .. } | Probe::Poll => true,
+                    Probe::Budget(kind) => self.metered.is_some_and(|(metered, _)| metered == *kind),
+                    Probe::Heat(_) | Probe::Emit { .. } => false,
+                };
+                let probes = node.wires.iter().map(|wire| &wire.probes).chain([&node.probes]);
+                node.inner.is_empty() && probes.flatten().all(can_wait)
             })
         })
     }
@@ -133,8 +177,25 @@ struct Copies<'a> {
     found: &'a SmallLoop,
     /// Old indices of its nodes, ascending.
     nodes: Vec<u32>,
-    /// New index of the first node of its second copy. The copies lie one behind the other, each in the old order.
+    /// New index of the first node of its second copy. The copies lie one behind the other, each in the old order; the
+    /// plain one, if there is one, is the last.
     second: u32,
+}
+
+impl Copies<'_> {
+    /// How many copies there are besides the first one.
+    fn others(&self) -> u32 {
+        self.found.copies - 1 + u32::from(self.found.metered.is_some())
+    }
+}
+
+/// Which copy of a loop.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Copy {
+    /// The one for a round, from 0 on.
+    Round(u32),
+    /// The one that does everything in each round.
+    Plain,
 }
 
 /// A graph in the making.
@@ -169,7 +230,7 @@ impl<'a> Unrolling<'a> {
             copies.nodes.push(index);
             if copies.nodes.len() == copies.found.blocks.len() {
                 copies.second = next;
-                next += (copies.found.copies - 1) * copies.nodes.len() as u32;
+                next += copies.others() * copies.nodes.len() as u32;
             }
         }
         Unrolling { old, loops: all, loop_of, first, nodes: Vec::with_capacity(next as usize) }
@@ -177,50 +238,74 @@ impl<'a> Unrolling<'a> {
 
     /// Adds the first copy of a node and, behind the last one of a loop, the other copies of the loop.
     fn copy_rounds(&mut self, index: u32, node: &Node) {
-        self.copy(index, node, 0);
-        let Some(found) = self.loop_of[index as usize] else { return };
+        let Some(found) = self.loop_of[index as usize] else { return self.copy_outside(node) };
+        self.copy(index, found, Copy::Round(0));
         if self.loops[found].nodes.last() == Some(&index) {
-            for round in 1..self.loops[found].found.copies {
+            let small = self.loops[found].found;
+            let plain = small.metered.map(|_| Copy::Plain);
+            for copy in (1..small.copies).map(Copy::Round).chain(plain) {
                 for old in self.loops[found].nodes.clone() {
-                    self.copy(old, &self.old.nodes[old as usize], round);
+                    self.copy(old, found, copy);
                 }
             }
         }
     }
 
-    fn copy(&mut self, index: u32, node: &Node, round: u32) {
-        let mut node = Node { rounds: round, ..node.clone() };
-        if let Some(found) = self.loop_of[index as usize] {
-            let latch = self.loops[found].found.latch;
-            if round > 0 {
-                node.probes.retain(|probe| *probe != Probe::Poll);
-            }
-            for (wire, edge) in node.wires.iter_mut().zip(0..) {
-                self.rewire(found, wire, round, latch == (node.block, edge));
-            }
-        } else {
-            for to in node.wires.iter_mut().filter_map(|wire| wire.to.as_mut()) {
-                *to = self.first[*to as usize];
-            }
+    fn copy_outside(&mut self, node: &Node) {
+        let mut node = node.clone();
+        for to in node.wires.iter_mut().filter_map(|wire| wire.to.as_mut()) {
+            *to = self.first[*to as usize];
         }
         self.nodes.push(node);
     }
 
-    /// Leads the wire of a node in round `round` of a loop where it belongs, with what has been put off.
-    fn rewire(&self, found: usize, wire: &mut Wire, round: u32, is_latch: bool) {
-        let small = self.loops[found].found;
-        let stays = wire.to.is_some_and(|to| self.loop_of[to as usize] == Some(found));
-        let next = round + u32::from(is_latch);
+    fn copy(&mut self, index: u32, found: usize, copy: Copy) {
+        let (mut node, small) = (self.old.nodes[index as usize].clone(), self.loops[found].found);
+        if let Copy::Round(round) = copy {
+            node.rounds = round;
+            node.probes.retain(|probe| match probe {
+                Probe::Budget(_) => false,
+                Probe::Poll => round == 0,
+                _ => true,
+            });
+            if node.block == small.blocks[0] && round == 0 {
+                node.guard = small.metered.map(|(kind, most)| Guard {
+                    kind,
+                    most,
+                    to: self.copy_of(index, found, Copy::Plain),
+                });
+            }
+        }
+        for (wire, edge) in node.wires.iter_mut().zip(0..) {
+            let is_latch = small.latch == (node.block, edge);
+            if let Copy::Round(round) = copy {
+                self.put_off(small, wire, round, is_latch);
+            }
+            let Some(to) = &mut wire.to else { continue };
+            let next = match copy {
+                Copy::Round(round) => Copy::Round((round + u32::from(is_latch)) % small.copies),
+                Copy::Plain => Copy::Plain,
+            };
+            *to = match self.loop_of[*to as usize] == Some(found) {
+                true => self.copy_of(*to, found, next),
+                false => self.first[*to as usize],
+            };
+        }
+        self.nodes.push(node);
+    }
+
+    /// Moves what the latch adds from the wire of a node in round `round` to the wires where it is added for several.
+    fn put_off(&self, small: &SmallLoop, wire: &mut Wire, round: u32, is_latch: bool) {
+        let leaves = wire.to.is_none_or(|to| !small.blocks.contains(&self.old.nodes[to as usize].block));
+        let rounds = round + u32::from(is_latch);
         if is_latch {
             wire.probes.clear();
         }
-        if next > 0 && (!stays || is_latch && next == small.copies) {
+        if rounds > 0 && (leaves || is_latch && rounds == small.copies) {
             for probe in &self.latch(small).probes {
-                probe.times(next).merge_into(&mut wire.probes);
+                probe.times(rounds).merge_into(&mut wire.probes);
             }
         }
-        let Some(to) = &mut wire.to else { return };
-        *to = if stays { self.copy_of(*to, found, next % small.copies) } else { self.first[*to as usize] };
     }
 
     fn latch(&self, small: &SmallLoop) -> &'a Wire {
@@ -229,15 +314,15 @@ impl<'a> Unrolling<'a> {
         &node.wires[edge as usize]
     }
 
-    /// The new index of the copy of an old node for a round.
-    fn copy_of(&self, node: u32, found: usize, round: u32) -> u32 {
+    /// The new index of a copy of an old node.
+    fn copy_of(&self, node: u32, found: usize, copy: Copy) -> u32 {
         let copies = &self.loops[found];
-        match round {
-            0 => self.first[node as usize],
-            _ => {
-                let place = copies.nodes.binary_search(&node).expect("it is in the loop");
-                copies.second + (round - 1) * copies.nodes.len() as u32 + place as u32
-            }
-        }
+        let before = match copy {
+            Copy::Round(0) => return self.first[node as usize],
+            Copy::Round(round) => round - 1,
+            Copy::Plain => copies.found.copies - 1,
+        };
+        let place = copies.nodes.binary_search(&node).expect("it is in the loop");
+        copies.second + before * copies.nodes.len() as u32 + place as u32
     }
 }

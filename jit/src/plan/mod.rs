@@ -45,10 +45,13 @@ pub struct Collection {
 }
 
 impl Collection {
-    /// Whether small loops may be unrolled: if no counter is looked at in every round, and no round is told of.
-    fn unrolls(&self) -> bool {
-        let nothing_waits = self.counting == Counting::PerInstruction || self.metered.is_some();
-        !self.is_off() && self.tracing.is_none() && !nothing_waits
+    /// The loops of a function that are unrolled: none if every round is told of.
+    fn loops(&self, info: &ModuleInfo, cfg: &Cfg) -> Result<Vec<SmallLoop>, CompileError> {
+        if self.is_off() || self.tracing.is_some() || self.counting == Counting::PerInstruction {
+            return Ok(Vec::new());
+        }
+        let metered = self.metered.map(|kind| (kind, &self.events[kind as usize]));
+        Ok(SmallLoop::all(info, cfg, metered)?)
     }
 
     /// Whether nothing is collected.
@@ -159,7 +162,7 @@ impl FunctionPlan {
             Some(_) => collection.measured(func, &cfg.shape()),
             None => None,
         };
-        let loops = if collection.unrolls() { SmallLoop::all(info, &cfg)? } else { Vec::new() };
+        let loops = collection.loops(info, &cfg)?;
         let plan = plan(&cfg, collection.counters, measured.as_ref(), &loops);
         let events = match collection.events.is_empty() {
             true => None,

@@ -101,7 +101,8 @@ impl<'a> Translator<'a> {
     ) -> Translator<'a> {
         let blocks: Vec<ir::Block> = graph.nodes.iter().map(|_| builder.create_block()).collect();
         let mut pending = vec![0; blocks.len()];
-        for to in graph.nodes.iter().flat_map(|n| &n.wires).filter_map(|w| w.to) {
+        let guards = graph.nodes.iter().filter_map(|n| Some(n.guard?.to));
+        for to in graph.nodes.iter().flat_map(|n| &n.wires).filter_map(|w| w.to).chain(guards) {
             pending[to as usize] += 1;
         }
         let entry = if graph.resumes { builder.create_block() } else { blocks[0] };
@@ -186,6 +187,9 @@ impl<'a> Translator<'a> {
         self.stack.enter(block.stack, &self.cfg.stacks);
         // Before the first instruction: see `cfg::ops_executed`.
         self.at(block.start - 1);
+        if let Some(guard) = &node.guard {
+            self.guard(guard);
+        }
         self.probes(&node.probes);
         let mut operators = Operators::new(self.env.info, block.start, block.limit);
         let mut last = None;

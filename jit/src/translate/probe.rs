@@ -13,7 +13,7 @@ use crate::abi::{TrapCode, store_context, vmctx};
 use crate::compile::VMCTX_SLOT;
 use crate::compile::trace::{self, Bits};
 use crate::events::is_dynamic;
-use crate::graph::{Probe, Probes};
+use crate::graph::{Guard, Probe, Probes};
 
 impl Translator<'_> {
     pub(super) fn probes(&mut self, probes: &Probes) {
@@ -84,15 +84,30 @@ impl Translator<'_> {
         (flags, context, store_context::event(kind))
     }
 
+    fn load_events(&mut self, kind: u32) -> Value {
+        if self.options.pinned == Some(kind) {
+            return self.builder.ins().get_pinned_reg(types::I64);
+        }
+        let (flags, context, offset) = self.event_counter(kind);
+        self.builder.ins().load(types::I64, flags, context, offset)
+    }
+
+    /// Goes to the other copy of the node's block if too little is left of the budget. Locals and operands are the same.
+    pub(super) fn guard(&mut self, guard: &Guard) {
+        let counter = self.load_events(guard.kind);
+        let least = i64::try_from(guard.most).map_or(i64::MIN, |most| -most);
+        let is_near = self.builder.ins().icmp_imm_s(IntCC::SignedGreaterThan, counter, least);
+        let (other, go_on) = (self.blocks[guard.to as usize], self.builder.create_block());
+        self.builder.ins().brif(is_near, other, &[], go_on, &[]);
+        self.builder.seal_block(go_on);
+        self.builder.switch_to_block(go_on);
+        self.arrived(guard.to);
+    }
+
     /// A metered counter is above zero when there is no budget left. Then a store faults, to nowhere: a call
     /// would cost registers also where it is never made.
     fn check_budget(&mut self, kind: u32) {
-        let counter = if self.options.pinned == Some(kind) {
-            self.builder.ins().get_pinned_reg(types::I64)
-        } else {
-            let (flags, context, offset) = self.event_counter(kind);
-            self.builder.ins().load(types::I64, flags, context, offset)
-        };
+        let counter = self.load_events(kind);
         let (exhausted, go_on) = (self.builder.create_block(), self.builder.create_block());
         let is_over = self.builder.ins().icmp_imm_s(IntCC::SignedGreaterThan, counter, 0);
         self.builder.ins().brif(is_over, exhausted, &[], go_on, &[]);

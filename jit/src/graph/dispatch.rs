@@ -1,0 +1,86 @@
+//! Dispatch copied into its predecessors: the switch of a small interpreter's loop stands behind each of its cases.
+//!
+//! Input: a graph. Output: the same graph, in which each way back to a loop's switch has its own copy of the switch, and
+//! of the block before it in which the ways meet. Each copy jumps from a place of its own, so that the processor
+//! learns which case follows which, and two jumps a round are gone. Probes are copied with their nodes and wires.
+//! Source: Ertl & Gregg, *The Structure and Performance of Efficient Interpreters*, JILP 2003.
+//!
+//! Example: `switch -> a | b; a -> join; b -> join; join -> switch` becomes, as `a` keeps the old ones,
+//! `b -> join' -> switch'; switch' -> a | b`.
+
+use super::BlockGraph;
+use crate::cfg::{Cfg, End};
+
+/// A switch of fewer ways is predicted well enough.
+const LEAST_WAYS: usize = 4;
+/// Wires of all copies of a switch together: each costs the code generator as much as a branch.
+const MOST_WIRES: usize = 512;
+/// Instructions of the blocks that are copied.
+const MOST_INSTRUCTIONS: u32 = 32;
+
+impl BlockGraph {
+    /// The same graph with switches in loops copied into their predecessors.
+    #[must_use]
+    pub fn dispatched(mut self, cfg: &Cfg) -> BlockGraph {
+        let switches: Vec<u32> =
+            (0..self.nodes.len() as u32).filter(|&node| self.is_dispatch(cfg, node)).collect();
+        for switch in switches {
+            self.copy_dispatch(cfg, switch);
+        }
+        debug_assert_eq!(self.verify(cfg), Ok(()));
+        self
+    }
+
+    /// Whether a node is a loop header that ends with a switch, and the only copy of its block.
+    fn is_dispatch(&self, cfg: &Cfg, node: u32) -> bool {
+        let index = self.nodes[node as usize].block;
+        let block = &cfg.blocks[index as usize];
+        block.is_loop_header
+            && matches!(block.how, End::Switch(_))
+            && block.edges.len() >= LEAST_WAYS
+            && self.nodes.iter().filter(|other| other.block == index).count() == 1
+    }
+
+    fn copy_dispatch(&mut self, cfg: &Cfg, switch: u32) {
+        let block_of = |graph: &BlockGraph, node: u32| graph.nodes[node as usize].block;
+        let header = block_of(self, switch);
+        let is_back = |graph: &BlockGraph, from: u32| block_of(graph, from) >= header;
+        // Where the ways back meet, if they do.
+        let into: Vec<u32> = self.sources(switch).into_iter().filter(|&from| is_back(self, from)).collect();
+        let join = match into[..] {
+            [join] if self.nodes[join as usize].wires.len() == 1 && join != switch => Some(join),
+            _ => None,
+        };
+        let ops = |node: u32| cfg.blocks[self.nodes[node as usize].block as usize].ops;
+        let ways = self.sources(join.unwrap_or(switch));
+        let ways: Vec<u32> = ways.into_iter().filter(|&from| is_back(self, from)).collect();
+        let wires = ways.len() * self.nodes[switch as usize].wires.len();
+        if wires > MOST_WIRES || ops(switch) + join.map_or(0, ops) > MOST_INSTRUCTIONS {
+            return;
+        }
+        for &from in ways.iter().skip(1) {
+            let copy = self.nodes.len() as u32;
+            self.nodes.push(self.nodes[switch as usize].clone());
+            let entry = match join {
+                None => copy,
+                Some(join) => {
+                    let mut meet = self.nodes[join as usize].clone();
+                    meet.wires[0].to = Some(copy);
+                    self.nodes.push(meet);
+                    copy + 1
+                }
+            };
+            for wire in &mut self.nodes[from as usize].wires {
+                if wire.to == Some(join.unwrap_or(switch)) {
+                    wire.to = Some(entry);
+                }
+            }
+        }
+    }
+
+    /// The nodes from which a wire leads to `node`.
+    fn sources(&self, node: u32) -> Vec<u32> {
+        let leads = |from: &u32| self.nodes[*from as usize].wires.iter().any(|wire| wire.to == Some(node));
+        (0..self.nodes.len() as u32).filter(leads).collect()
+    }
+}
