@@ -3,12 +3,13 @@
 //! * [`Engines::differential`]: in every mode our engine leaves behind what the reference interpreter does.
 //! * [`Engines::oracle`]: the profile is exactly what the module counts of itself, in the interpreter.
 
-use wprof::{Collect, Config, Engine, ProfilingConfig, Tracing};
+use wprof::{Collect, Config, Engine, ProfilingConfig, Strategy, Tracing};
 use wprof_profiler::{CounterCost, FunctionProfile, Profile};
 
 use crate::engines::{ours, reference};
 use crate::generate::Case;
 use crate::mode::Mode;
+use crate::oracle::references::{Log, logging};
 use crate::oracle::{Compared, Detail, Oracle, What, compare};
 use crate::outcome::Outcome;
 
@@ -22,6 +23,8 @@ pub struct Engines {
     every_block: Engine,
     metered: Engine,
     traced: Engine,
+    /// Every way of recording data references.
+    referenced: Vec<Engine>,
     checked: Engine,
     unguarded: Engine,
 }
@@ -44,6 +47,7 @@ impl Default for Engines {
             every_block: profiling(Collect::AllBlocks),
             metered: Mode::Metered.engine(),
             traced: Engine::new(Config::new().trace(Tracing::Best)).expect("an engine for this machine"),
+            referenced: referenced(),
             checked: Mode::Checked.engine(),
             unguarded: Mode::Unguarded.engine(),
         }
@@ -65,6 +69,8 @@ pub struct Summary {
     pub stopped: u64,
     /// Calls of host functions.
     pub host_calls: u64,
+    /// Loads and stores of fixed width that have been compared.
+    pub references: u64,
     /// What has been compared with the oracle.
     pub compared: Compared,
 }
@@ -78,6 +84,7 @@ impl Summary {
             calls: outcome.calls.len() as u64,
             stopped: outcome.stopped() as u64,
             host_calls: outcome.host.0,
+            references: 0,
             compared: Compared::default(),
         }
     }
@@ -92,6 +99,7 @@ impl Summary {
             calls: self.calls + other.calls,
             stopped: self.stopped + other.stopped,
             host_calls: self.host_calls + other.host_calls,
+            references: self.references + other.references,
             compared: self.compared.plus(other.compared),
         }
     }
@@ -160,6 +168,31 @@ impl Engines {
         Ok(summary)
     }
 
+    /// Demands that a trace has the data references that the module logs of itself in the interpreter.
+    ///
+    /// # Errors
+    /// The first difference.
+    pub fn references(&self, case: &Case) -> Result<Summary, String> {
+        let logged = reference::run(&self.reference, &logging(&case.wasm)?, &case.drive)?;
+        let mut summary = Summary::of(&logged.outcome);
+        let Some(expected) = Log::counted(&logged.counters) else { return Ok(summary) };
+        for (number, engine) in self.referenced.iter().enumerate() {
+            let ran = ours::run(engine, &case.wasm, &case.drive)?;
+            if ran.outcome.overflowed() || logged.outcome.overflowed() {
+                summary.overflowed = 1;
+                continue;
+            }
+            logged.outcome.same_as(&ran.outcome)?;
+            let trace = ran.trace.ok_or("no trace")?;
+            let found = Log::traced(&trace).map_err(|e| format!("engine {number}: {e}"))?;
+            if found != expected {
+                return Err(format!("engine {number}: {found:?} in the trace, logged {expected:?}"));
+            }
+        }
+        summary.references = expected.loads[0] + expected.stores[0];
+        Ok(summary)
+    }
+
     /// The same for modules that use up the stack, where engines differ and so do runs: one run counts in both ways.
     ///
     /// # Errors
@@ -197,6 +230,22 @@ impl Engines {
         }
         Ok(())
     }
+}
+
+/// Each tier, chunks that end everywhere, and bounds checks in the code.
+fn referenced() -> Vec<Engine> {
+    let strategies = [Strategy::Optimized, Strategy::Baseline, Strategy::Tiered];
+    let settings = strategies.into_iter().zip([8, 64 << 10, 100]);
+    let engine = |(strategy, buffer)| {
+        let mut config = Config::new();
+        config.trace(Tracing::Best).trace_references(true).trace_buffer(buffer);
+        config.strategy(strategy).promote_after(3).background_compilation(false);
+        if strategy == Strategy::Baseline {
+            config.memory_reservation(1 << 16).spectre_guards(false);
+        }
+        Engine::new(&config).expect("an engine for this machine")
+    };
+    settings.map(engine).collect()
 }
 
 /// Demands that two profiles differ in nothing but their cost.

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::recorded::Recorded;
 use sha2::{Digest, Sha256};
 use wprof::wasi::{self, OutputPipe, WasiCtx, WasiCtxBuilder};
 use wprof::{Engine, Error, Instance, Linker, Module, Store};
@@ -36,6 +37,8 @@ pub struct Ended {
     pub store: Store<WasiCtx>,
     /// Its instance.
     pub instance: Instance,
+    /// Its trace, if the engine traces.
+    pub trace: Option<Vec<u8>>,
     stdout: Vec<u8>,
     stderr: Vec<u8>,
     exit_code: i32,
@@ -110,10 +113,13 @@ impl Program {
         let mut store = Store::new(engine, builder.build());
         let mut linker = Linker::new(engine);
         wasi::add_to_linker(&mut linker, |ctx| ctx)?;
-        let instance = linker.instantiate(&mut store, &Module::new(engine, wasm)?)?;
+        let module = Module::new(engine, wasm)?;
+        let trace = Recorded::start(&mut store, &module).map_err(Error::msg)?;
+        let instance = linker.instantiate(&mut store, &module)?;
         let outcome = instance.get_typed_func::<(), ()>(&mut store, "_start")?.call(&mut store, ());
         let exit_code = outcome.map_or_else(|e| e.i32_exit().unwrap_or(TRAPPED), |()| 0);
-        Ok(Ended { store, instance, stdout: stdout.contents(), stderr: stderr.contents(), exit_code })
+        let trace = trace.finish(&mut store).map_err(Error::msg)?;
+        Ok(Ended { store, instance, trace, stdout: stdout.contents(), stderr: stderr.contents(), exit_code })
     }
 
     /// The name by which it is run: without its folder, so that it consumes as much fuel wherever it is.

@@ -35,6 +35,9 @@ pub const ORACLE: Check = Check { case, check: Engines::oracle, stack: LARGE_STA
 /// See [`Engines::overflow`].
 pub const OVERFLOW: Check = Check { case: deep_case, check: Engines::overflow, stack: SMALL_STACK };
 
+/// See [`Engines::references`].
+pub const REFERENCES: Check = Check { case, check: Engines::references, stack: LARGE_STACK };
+
 /// A case that failed.
 #[derive(Debug)]
 pub struct Failure {

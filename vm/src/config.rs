@@ -84,6 +84,7 @@ pub struct Config {
     pub(crate) budget: Option<String>,
     pub(crate) weights: Option<Arc<Profile>>,
     pub(crate) tracing: Option<Tracing>,
+    pub(crate) references: bool,
     pub(crate) trace_buffer: usize,
 }
 
@@ -114,6 +115,7 @@ impl Config {
             budget: None,
             weights: None,
             tracing: None,
+            references: false,
             trace_buffer: 1 << 20,
         }
     }
@@ -158,8 +160,15 @@ impl Config {
         self
     }
 
+    /// Whether traces have data references too (default: no): what each load, store and bulk operation touches, in step
+    /// with the blocks. It has no effect without [`Config::trace`].
+    pub fn trace_references(&mut self, enable: bool) -> &mut Self {
+        self.references = enable;
+        self
+    }
+
     /// How many bytes of a trace are collected before they are compressed as one chunk (default: 1 MiB): a trace can be
-    /// read from each chunk on. At least 8, at most 64 MiB.
+    /// read from each chunk on. At least 8, at most 64 MiB. Of data references there may be eight times as many.
     pub fn trace_buffer(&mut self, bytes: usize) -> &mut Self {
         self.trace_buffer = bytes.clamp(8, 64 << 20);
         self
@@ -283,6 +292,11 @@ impl Config {
         self.profiling != ProfilingConfig::Off
     }
 
+    /// Whether all code writes a trace.
+    pub fn traces(&self) -> bool {
+        self.tracing.is_some()
+    }
+
     /// Whether events of `kind` are counted.
     pub fn counts(&self, kind: &str) -> bool {
         self.events.iter().any(|model| model.name == kind)
@@ -313,6 +327,7 @@ impl Config {
             metered,
             pinned,
             traced,
+            references: traced && self.references,
             ..self.compiler.clone()
         }
     }
@@ -338,8 +353,8 @@ impl Config {
         }
         let counters = self.profiling.instrumentation();
         let (events, counting, metered) = (self.events.clone(), self.counting, self.metered());
-        let (weights, tracing) = (self.weights.clone(), self.tracing);
-        Ok(Collection { counters, events, counting, metered, weights, tracing })
+        let (weights, tracing, references) = (self.weights.clone(), self.tracing, self.references);
+        Ok(Collection { counters, events, counting, metered, weights, tracing, references })
     }
 
     fn metered(&self) -> Option<u32> {

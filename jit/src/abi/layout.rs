@@ -57,8 +57,10 @@ pub mod store_context {
     pub const TRACE_WORD: i32 = event(EVENT_KINDS);
     /// Where in the trace's buffer the next word goes. Behind the buffer lies a page that cannot be written.
     pub const TRACE_NEXT: i32 = TRACE_WORD + 8;
+    /// Where in the buffer of data references the next one goes; the same behind it.
+    pub const REFERENCE_NEXT: i32 = TRACE_NEXT + 8;
     /// Size.
-    pub const SIZE: u32 = TRACE_NEXT as u32 + 8;
+    pub const SIZE: u32 = REFERENCE_NEXT as u32 + 8;
     /// Frames with more locals and operands than this stay in the version they are in.
     pub const TRANSFER_VALUES: u32 = 4096;
 }
@@ -77,6 +79,20 @@ pub mod trace_word {
     /// How many bits a word holds.
     pub const fn len(word: u64) -> u32 {
         63 - word.leading_zeros()
+    }
+}
+
+/// A data reference in its buffer: one word with the site, a byte offset in the module, and below it an index of 32 bits;
+/// or, with the highest bit set, the site and the number of words that follow: an index, and perhaps a length.
+pub mod reference {
+    /// The bit that tells that words follow.
+    pub const IS_LONG: u64 = 1 << 63;
+    /// Words of the longest one.
+    pub const MAX_WORDS: usize = 3;
+
+    /// The first word without what goes into its low half.
+    pub const fn head(site: u32) -> u64 {
+        (site as u64) << 32
     }
 }
 

@@ -70,6 +70,8 @@ pub struct CompilerOptions {
     pub pinned: Option<u32>,
     /// Write traces. The word that is being filled takes the pinned register, and no counter may be there.
     pub traced: bool,
+    /// Write the data references of traces.
+    pub references: bool,
     /// Make every NaN that arithmetic yields the canonical one.
     pub canonical_nans: bool,
     /// Run Cranelift's verifier on everything (slow; tests do).
@@ -90,6 +92,7 @@ impl Default for CompilerOptions {
             metered: None,
             pinned: None,
             traced: false,
+            references: false,
             canonical_nans: false,
             verify: cfg!(debug_assertions),
             hot: 1000,

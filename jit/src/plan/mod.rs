@@ -4,6 +4,7 @@
 //! the function share: each turns it into probes of its block graph, and whoever reads counters reads them by it.
 
 mod events;
+mod references;
 mod split;
 mod trace;
 
@@ -39,6 +40,8 @@ pub struct Collection {
     pub weights: Option<Arc<Profile>>,
     /// How everything that runs is traced, if it is.
     pub tracing: Option<Tracing>,
+    /// Whether traces have data references too.
+    pub references: bool,
 }
 
 impl Collection {
@@ -165,7 +168,9 @@ impl FunctionPlan {
             true => None,
             false => Some(FunctionEvents::new(info, &cfg, collection, measured.as_ref(), &loops)?),
         };
-        let trace = collection.tracing.map(|tracing| FunctionTrace::new(info, &cfg, tracing)).transpose()?;
+        let trace =
+            |tracing| FunctionTrace::new(info, &cfg, tracing, collection.references, measured.as_ref());
+        let trace = collection.tracing.map(trace).transpose()?;
         Ok(FunctionPlan { cfg, plan, first_counter, events, trace, loops })
     }
 

@@ -15,6 +15,7 @@ mod heap;
 mod memory;
 mod numeric;
 mod probe;
+mod reference;
 mod region;
 mod simd;
 mod stack;

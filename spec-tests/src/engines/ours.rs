@@ -13,12 +13,15 @@ use crate::fuel::FUEL;
 use crate::host::{Answer, Host};
 use crate::oracle::counter_name;
 use crate::outcome::{Outcome, State, Stop, Trap, Value};
+use crate::recorded::Recorded;
 
 /// An instance that has run.
 #[derive(Debug)]
 pub struct Ran {
     /// What it left behind.
     pub outcome: Outcome,
+    /// Its trace, if the engine traces.
+    pub trace: Option<Vec<u8>>,
     store: Store<Host>,
     instance: Option<Instance>,
 }
@@ -36,12 +39,14 @@ pub fn run(engine: &Engine, wasm: &[u8], drive: &Drive) -> Result<Ran, String> {
         store.on_out_of_budget(|_, _| Some(3));
     }
     let imports = imports(&mut store, &module).map_err(|e| format!("imports: {e}"))?;
+    let trace = Recorded::start(&mut store, &module)?;
     let mut outcome = Outcome::default();
     let instance = match Instance::new(&mut store, &module, &imports) {
         Ok(instance) => instance,
         Err(e) => {
             outcome.refused = Some(stop(&e));
-            return Ok(Ran { outcome, store, instance: None });
+            let trace = trace.finish(&mut store)?;
+            return Ok(Ran { outcome, trace, store, instance: None });
         }
     };
     for call in &drive.calls {
@@ -50,7 +55,8 @@ pub fn run(engine: &Engine, wasm: &[u8], drive: &Drive) -> Result<Ran, String> {
     }
     outcome.host = (store.data().calls, store.data().hash);
     outcome.exports = exports(&mut store, instance);
-    Ok(Ran { outcome, store, instance: Some(instance) })
+    let trace = trace.finish(&mut store)?;
+    Ok(Ran { outcome, trace, store, instance: Some(instance) })
 }
 
 /// How often each block of each compiled function began, by function index.

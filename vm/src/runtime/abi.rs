@@ -93,6 +93,8 @@ pub struct VmStoreContext {
     pub trace_word: u64,
     /// Where the next word of the trace goes.
     pub trace_next: *mut u64,
+    /// Where the next data reference goes.
+    pub reference_next: *mut u64,
     /// The store, as the innermost code that holds it exclusively lent it to wasm. Not read by machine code.
     pub store: *mut StoreOpaque,
     /// Offset of the field, of 8 bytes, that machine code keeps in the pinned register; [`NOTHING`] if there is none.
@@ -190,6 +192,7 @@ mod tests {
             events = abi::store_context::EVENTS,
             trace_word = abi::store_context::TRACE_WORD,
             trace_next = abi::store_context::TRACE_NEXT,
+            reference_next = abi::store_context::REFERENCE_NEXT,
             store = abi::store_context::SIZE,
         });
         check!(VmActivation {
