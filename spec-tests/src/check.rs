@@ -10,9 +10,10 @@ use wprof_profiler::{ContextTree, CounterCost, FunctionProfile, Profile};
 use crate::engines::{ours, reference};
 use crate::generate::Case;
 use crate::mode::Mode;
+use crate::oracle::references::{Log, logging};
 use crate::oracle::{Compared, Detail, Oracle, What, compare};
 use crate::outcome::Outcome;
-use crate::shadow::{self, SharedBytes};
+use crate::shadow;
 
 /// The engines that modules run in; each is used for many of them.
 #[derive(Debug)]
@@ -24,6 +25,8 @@ pub struct Engines {
     every_block: Engine,
     metered: Engine,
     traced: Engine,
+    /// Every way of recording data references.
+    referenced: Vec<Engine>,
     contexts: Engine,
     contexts_traced: [Engine; 3],
     checked: Engine,
@@ -48,6 +51,7 @@ impl Default for Engines {
             every_block: profiling(Collect::AllBlocks),
             metered: Mode::Metered.engine(),
             traced: engine(Config::new().trace(Tracing::Best)),
+            referenced: referenced(),
             contexts: engine(tiered().count_contexts(true)),
             contexts_traced: [Strategy::Tiered, Strategy::Baseline, Strategy::Optimized].map(|strategy| {
                 engine(tiered().strategy(strategy).trace(Tracing::Best).count_contexts(true))
@@ -81,6 +85,8 @@ pub struct Summary {
     pub stopped: u64,
     /// Calls of host functions.
     pub host_calls: u64,
+    /// Loads and stores of fixed width that have been compared.
+    pub references: u64,
     /// What has been compared with the oracle.
     pub compared: Compared,
     /// Call records that have been compared.
@@ -96,6 +102,7 @@ impl Summary {
             calls: outcome.calls.len() as u64,
             stopped: outcome.stopped() as u64,
             host_calls: outcome.host.0,
+            references: 0,
             compared: Compared::default(),
             contexts: 0,
         }
@@ -111,6 +118,7 @@ impl Summary {
             calls: self.calls + other.calls,
             stopped: self.stopped + other.stopped,
             host_calls: self.host_calls + other.host_calls,
+            references: self.references + other.references,
             compared: self.compared.plus(other.compared),
             contexts: self.contexts + other.contexts,
         }
@@ -155,11 +163,11 @@ impl Engines {
     pub fn contexts(&self, case: &Case) -> Result<Summary, String> {
         let engine = &self.contexts_traced[(case.seed / 4 % 3) as usize];
         let module = Module::new(engine, &case.wasm).map_err(|e| e.to_string())?;
-        let bytes = SharedBytes::default();
-        let traced = ours::run_traced(engine, &module, &case.drive, bytes.clone())?;
+        let traced = ours::run(engine, &case.wasm, &case.drive)?;
         let mut summary = Summary::of(&traced.outcome);
         let Some(tree) = contexts_of(&traced)? else { return Ok(summary) };
-        let shadow = shadow::fold(&module, bytes.cursor(), traced.host_log())?;
+        let trace = traced.trace.as_ref().ok_or("not traced")?;
+        let shadow = shadow::fold(&module, trace, traced.host_log())?;
         summary.contexts = tree.records.len() as u64;
         if traced.outcome.overflowed() {
             summary.overflowed = 1;
@@ -209,6 +217,31 @@ impl Engines {
         Ok(summary)
     }
 
+    /// Demands that a trace has the data references that the module logs of itself in the interpreter.
+    ///
+    /// # Errors
+    /// The first difference.
+    pub fn references(&self, case: &Case) -> Result<Summary, String> {
+        let logged = reference::run(&self.reference, &logging(&case.wasm)?, &case.drive)?;
+        let mut summary = Summary::of(&logged.outcome);
+        let Some(expected) = Log::counted(&logged.counters) else { return Ok(summary) };
+        for (number, engine) in self.referenced.iter().enumerate() {
+            let ran = ours::run(engine, &case.wasm, &case.drive)?;
+            if ran.outcome.overflowed() || logged.outcome.overflowed() {
+                summary.overflowed = 1;
+                continue;
+            }
+            logged.outcome.same_as(&ran.outcome)?;
+            let trace = ran.trace.ok_or("no trace")?;
+            let found = Log::traced(&trace).map_err(|e| format!("engine {number}: {e}"))?;
+            if found != expected {
+                return Err(format!("engine {number}: {found:?} in the trace, logged {expected:?}"));
+            }
+        }
+        summary.references = expected.loads[0] + expected.stores[0];
+        Ok(summary)
+    }
+
     /// The same for modules that use up the stack, where engines differ and so do runs: one run counts in both ways.
     ///
     /// # Errors
@@ -246,6 +279,22 @@ impl Engines {
         }
         Ok(())
     }
+}
+
+/// Each tier, chunks that end everywhere, and bounds checks in the code.
+fn referenced() -> Vec<Engine> {
+    let strategies = [Strategy::Optimized, Strategy::Baseline, Strategy::Tiered];
+    let settings = strategies.into_iter().zip([8, 64 << 10, 100]);
+    let engine = |(strategy, buffer)| {
+        let mut config = Config::new();
+        config.trace(Tracing::Best).trace_references(true).trace_buffer(buffer);
+        config.strategy(strategy).promote_after(3).background_compilation(false);
+        if strategy == Strategy::Baseline {
+            config.memory_reservation(1 << 16).spectre_guards(false);
+        }
+        Engine::new(&config).expect("an engine for this machine")
+    };
+    settings.map(engine).collect()
 }
 
 /// Demands that two profiles differ in nothing but their cost.

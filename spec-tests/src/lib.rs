@@ -18,6 +18,7 @@ pub mod mode;
 pub mod oracle;
 pub mod outcome;
 pub mod programs;
+pub mod recorded;
 pub mod rng;
 pub mod script;
 pub mod shadow;

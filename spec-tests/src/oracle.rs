@@ -10,6 +10,7 @@
 
 mod compare;
 mod count;
+pub mod references;
 
 use std::sync::Arc;
 

@@ -1,9 +1,9 @@
 //! Programs that run under WASI: our own in `bench-wasm/programs`, and real ones that `bench-wasm/download.sh`
 //! fetches; with what they are expected to do, as recorded under Wasmtime.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use crate::recorded::Recorded;
 use sha2::{Digest, Sha256};
 use wprof::wasi::{self, OutputPipe, WasiCtx, WasiCtxBuilder};
 use wprof::{Engine, Error, Instance, Linker, Module, Store};
@@ -37,6 +37,8 @@ pub struct Ended {
     pub store: Store<WasiCtx>,
     /// Its instance.
     pub instance: Instance,
+    /// Its trace, if the engine traces.
+    pub trace: Option<Vec<u8>>,
     stdout: Vec<u8>,
     stderr: Vec<u8>,
     exit_code: i32,
@@ -97,30 +99,6 @@ impl Program {
     /// # Errors
     /// If it cannot be started.
     pub fn run(&self, engine: &Engine, wasm: &[u8], out: &Path) -> Result<Ended, Error> {
-        self.start(engine, wasm, out, None::<std::io::Sink>)
-    }
-
-    /// The same, and writes a trace of it.
-    ///
-    /// # Errors
-    /// As [`run`](Self::run), or if the engine does not trace.
-    pub fn run_traced(
-        &self,
-        engine: &Engine,
-        wasm: &[u8],
-        out: &Path,
-        trace: impl Write + Send + 'static,
-    ) -> Result<Ended, Error> {
-        self.start(engine, wasm, out, Some(trace))
-    }
-
-    fn start(
-        &self,
-        engine: &Engine,
-        wasm: &[u8],
-        out: &Path,
-        trace: Option<impl Write + Send + 'static>,
-    ) -> Result<Ended, Error> {
         let (stdout, stderr) = (OutputPipe::new(), OutputPipe::new());
         let mut builder = WasiCtxBuilder::new();
         builder.arg(&self.argv0())?.args(&self.args)?;
@@ -135,17 +113,13 @@ impl Program {
         let mut store = Store::new(engine, builder.build());
         let mut linker = Linker::new(engine);
         wasi::add_to_linker(&mut linker, |ctx| ctx)?;
-        let (module, is_traced) = (Module::new(engine, wasm)?, trace.is_some());
-        if let Some(trace) = trace {
-            store.record_trace(&module, &self.name, trace, 1 << 32)?;
-        }
+        let module = Module::new(engine, wasm)?;
+        let trace = Recorded::start(&mut store, &module).map_err(Error::msg)?;
         let instance = linker.instantiate(&mut store, &module)?;
         let outcome = instance.get_typed_func::<(), ()>(&mut store, "_start")?.call(&mut store, ());
-        if is_traced {
-            store.finish_trace()?;
-        }
         let exit_code = outcome.map_or_else(|e| e.i32_exit().unwrap_or(TRAPPED), |()| 0);
-        Ok(Ended { store, instance, stdout: stdout.contents(), stderr: stderr.contents(), exit_code })
+        let trace = trace.finish(&mut store).map_err(Error::msg)?;
+        Ok(Ended { store, instance, trace, stdout: stdout.contents(), stderr: stderr.contents(), exit_code })
     }
 
     /// The name by which it is run: without its folder, so that it consumes as much fuel wherever it is.

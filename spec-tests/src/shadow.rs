@@ -7,8 +7,7 @@
 mod names;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
-use std::io::{Cursor, Read, Seek, Write};
-use std::sync::{Arc, Mutex};
+use std::io::Cursor;
 
 use wprof::Module;
 use wprof_profiler::{
@@ -38,30 +37,6 @@ pub struct Shadow {
     ended_at_once: u64,
 }
 
-/// A file in memory.
-#[derive(Clone, Debug, Default)]
-pub struct SharedBytes(Arc<Mutex<Vec<u8>>>);
-
-impl SharedBytes {
-    /// To read what was written.
-    ///
-    /// # Panics
-    /// If a writer panicked.
-    pub fn cursor(&self) -> Cursor<Vec<u8>> {
-        Cursor::new(self.0.lock().expect("no panic while held").clone())
-    }
-}
-
-impl Write for SharedBytes {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().expect("no panic while held").write(bytes)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
 /// A context: the callers and the function itself, each with the call site in the one before it.
 type Chain = Vec<(Callee, u32)>;
 
@@ -80,8 +55,8 @@ struct Active {
 ///
 /// # Errors
 /// If the trace is damaged, or contradicts the module or the host's log.
-pub fn fold(module: &Module, trace: impl Read + Seek, host: HostLog) -> Result<Shadow, String> {
-    let mut reader = TraceReader::open(trace).map_err(|e| e.to_string())?;
+pub fn fold(module: &Module, trace: &[u8], host: HostLog) -> Result<Shadow, String> {
+    let mut reader = TraceReader::open(Cursor::new(trace)).map_err(|e| e.to_string())?;
     let mut folding = Folding {
         names: Names::new(module),
         host,

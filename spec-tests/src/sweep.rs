@@ -40,6 +40,8 @@ pub const CONTEXTS: Check = Check { case, check: Engines::contexts, stack: LARGE
 
 /// The same with modules that use up the stack.
 pub const DEEP_CONTEXTS: Check = Check { case: deep_case, check: Engines::contexts, stack: SMALL_STACK };
+/// See [`Engines::references`].
+pub const REFERENCES: Check = Check { case, check: Engines::references, stack: LARGE_STACK };
 
 /// A case that failed.
 #[derive(Debug)]

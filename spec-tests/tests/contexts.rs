@@ -5,8 +5,8 @@ use std::path::Path;
 use wprof::{Collect, Config, Engine, Module, ProfilingConfig, Strategy, Tracing};
 use wprof_profiler::{Callee, ContextTree, Profile};
 use wprof_spec_tests::check::Summary;
-use wprof_spec_tests::programs::{Program, own};
-use wprof_spec_tests::shadow::{HostLog, SharedBytes, fold};
+use wprof_spec_tests::programs::{Ended, Program, own};
+use wprof_spec_tests::shadow::{HostLog, fold};
 use wprof_spec_tests::sweep::{CONTEXTS, Check, DEEP_CONTEXTS, sweep};
 
 #[test]
@@ -44,23 +44,23 @@ fn check(program: &Program) -> Result<(), String> {
     let wasm = std::fs::read(&program.file).map_err(|e| e.to_string())?;
     let mut config = Config::new();
     config.count_contexts(true).background_compilation(false).promote_after(20);
-    let bytes = SharedBytes::default();
     let tracing = engine(config.clone().trace(Tracing::Best))?;
-    let traced = run(program, &tracing, &wasm, Some(bytes.clone()))?.contexts.ok_or("no contexts")?;
+    let ended = run(program, &tracing, &wasm)?;
     let module = Module::new(&tracing, &wasm).map_err(|e| e.to_string())?;
-    let shadow = fold(&module, bytes.cursor(), HostLog::default())?;
+    let shadow = fold(&module, ended.trace.as_ref().ok_or("not traced")?, HostLog::default())?;
+    let traced = profile(&ended)?.contexts.ok_or("no contexts")?;
     if program.name == OVERFLOWS {
         return shadow.allows(&traced);
     }
     shadow.is(&traced)?;
     for strategy in [Strategy::Tiered, Strategy::Optimized] {
-        let tree = run(program, &engine_of(&config, strategy)?, &wasm, None)?.contexts;
+        let tree = profile(&run(program, &engine_of(&config, strategy)?, &wasm)?)?.contexts;
         if tree.as_ref() != Some(&traced) {
             return Err(format!("the tree is another one without a trace, {strategy:?}"));
         }
     }
     let exact = engine(config.profiling(ProfilingConfig::Exact(Collect::Edges)))?;
-    same_calls(&run(program, &exact, &wasm, None)?, &traced)
+    same_calls(&profile(&run(program, &exact, &wasm)?)?, &traced)
 }
 
 fn engine_of(config: &Config, strategy: Strategy) -> Result<Engine, String> {
@@ -72,19 +72,14 @@ fn engine(config: &Config) -> Result<Engine, String> {
 }
 
 /// A run that ended as recorded.
-fn run(
-    program: &Program,
-    engine: &Engine,
-    wasm: &[u8],
-    trace: Option<SharedBytes>,
-) -> Result<Profile, String> {
+fn run(program: &Program, engine: &Engine, wasm: &[u8]) -> Result<Ended, String> {
     let out = tempfile::tempdir().map_err(|e| e.to_string())?;
-    let ended = match trace {
-        Some(trace) => program.run_traced(engine, wasm, out.path(), trace),
-        None => program.run(engine, wasm, out.path()),
-    };
-    let ended = ended.map_err(|e| e.to_string())?;
+    let ended = program.run(engine, wasm, out.path()).map_err(|e| e.to_string())?;
     program.verify(&ended, out.path())?;
+    Ok(ended)
+}
+
+fn profile(ended: &Ended) -> Result<Profile, String> {
     ended.instance.profile(&ended.store).map_err(|e| e.to_string())
 }
 

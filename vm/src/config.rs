@@ -84,6 +84,7 @@ pub struct Config {
     pub(crate) budget: Option<String>,
     pub(crate) weights: Option<Arc<Profile>>,
     pub(crate) tracing: Option<Tracing>,
+    pub(crate) references: bool,
     pub(crate) trace_buffer: usize,
     pub(crate) contexts: bool,
     pub(crate) context_memory: usize,
@@ -116,6 +117,7 @@ impl Config {
             budget: None,
             weights: None,
             tracing: None,
+            references: false,
             trace_buffer: 1 << 20,
             contexts: false,
             context_memory: 256 << 20,
@@ -162,8 +164,15 @@ impl Config {
         self
     }
 
+    /// Whether traces have data references too (default: no): what each load, store and bulk operation touches, in step
+    /// with the blocks. It has no effect without [`Config::trace`].
+    pub fn trace_references(&mut self, enable: bool) -> &mut Self {
+        self.references = enable;
+        self
+    }
+
     /// How many bytes of a trace are collected before they are compressed as one chunk (default: 1 MiB): a trace can be
-    /// read from each chunk on. At least 8, at most 64 MiB.
+    /// read from each chunk on. At least 8, at most 64 MiB. Of data references there may be eight times as many.
     pub fn trace_buffer(&mut self, bytes: usize) -> &mut Self {
         self.trace_buffer = bytes.clamp(8, 64 << 20);
         self
@@ -302,6 +311,11 @@ impl Config {
         self.profiling != ProfilingConfig::Off
     }
 
+    /// Whether all code writes a trace.
+    pub fn traces(&self) -> bool {
+        self.tracing.is_some()
+    }
+
     /// Whether events of `kind` are counted.
     pub fn counts(&self, kind: &str) -> bool {
         self.events.iter().any(|model| model.name == kind)
@@ -332,6 +346,7 @@ impl Config {
             metered,
             pinned,
             traced,
+            references: traced && self.references,
             contexts: self.contexts,
             ..self.compiler.clone()
         }
@@ -358,8 +373,9 @@ impl Config {
         }
         let counters = self.profiling.instrumentation();
         let (events, counting, metered) = (self.events.clone(), self.counting, self.metered());
-        let (weights, tracing, contexts) = (self.weights.clone(), self.tracing, self.contexts);
-        Ok(Collection { counters, events, counting, metered, weights, tracing, contexts })
+        let (weights, tracing, references) = (self.weights.clone(), self.tracing, self.references);
+        let contexts = self.contexts;
+        Ok(Collection { counters, events, counting, metered, weights, tracing, references, contexts })
     }
 
     fn metered(&self) -> Option<u32> {

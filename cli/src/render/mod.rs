@@ -20,4 +20,5 @@ pub mod runs;
 pub mod screen;
 pub mod summary;
 pub mod table;
+pub mod trace_plan;
 pub mod view;

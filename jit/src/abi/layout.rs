@@ -57,9 +57,11 @@ pub mod store_context {
     pub const TRACE_WORD: i32 = event(EVENT_KINDS);
     /// Where in the trace's buffer the next word goes. Behind the buffer lies a page that cannot be written.
     pub const TRACE_NEXT: i32 = TRACE_WORD + 8;
+    /// Where in the buffer of data references the next one goes; the same behind it.
+    pub const REFERENCE_NEXT: i32 = TRACE_NEXT + 8;
     /// What a caller passes to its callee besides the arguments: the address of the callee slot, see
     /// [`super::call_record`]. A frame that goes on in another version passes its call record instead.
-    pub const CALLEE_SLOT: i32 = TRACE_NEXT + 8;
+    pub const CALLEE_SLOT: i32 = REFERENCE_NEXT + 8;
     /// Address of the code with [`super::super::find_record_signature`].
     pub const FIND_RECORD: i32 = CALLEE_SLOT + 8;
     /// Size.
@@ -98,6 +100,20 @@ pub mod call_record {
     /// The callee slot of call number `site`.
     pub const fn slot(site: u32) -> u32 {
         RECORD_HEAD_BYTES as u32 + CALLEE_SLOT_BYTES as u32 * site
+    }
+}
+
+/// A data reference in its buffer: one word with the site, a byte offset in the module, and below it an index of 32 bits;
+/// or, with the highest bit set, the site and the number of words that follow: an index, and perhaps a length.
+pub mod reference {
+    /// The bit that tells that words follow.
+    pub const IS_LONG: u64 = 1 << 63;
+    /// Words of the longest one.
+    pub const MAX_WORDS: usize = 3;
+
+    /// The first word without what goes into its low half.
+    pub const fn head(site: u32) -> u64 {
+        (site as u64) << 32
     }
 }
 

@@ -70,6 +70,8 @@ pub struct CompilerOptions {
     pub pinned: Option<u32>,
     /// Write traces. The word that is being filled takes the pinned register, and no counter may be there.
     pub traced: bool,
+    /// Write the data references of traces.
+    pub references: bool,
     /// Calling contexts are counted, and what callers pass for that takes the pinned register if nothing else does.
     pub contexts: bool,
     /// Make every NaN that arithmetic yields the canonical one.
@@ -92,6 +94,7 @@ impl Default for CompilerOptions {
             metered: None,
             pinned: None,
             traced: false,
+            references: false,
             contexts: false,
             canonical_nans: false,
             verify: cfg!(debug_assertions),

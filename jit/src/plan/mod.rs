@@ -5,6 +5,7 @@
 
 mod contexts;
 mod events;
+mod references;
 mod split;
 mod trace;
 
@@ -41,6 +42,8 @@ pub struct Collection {
     pub weights: Option<Arc<Profile>>,
     /// How everything that runs is traced, if it is.
     pub tracing: Option<Tracing>,
+    /// Whether traces have data references too.
+    pub references: bool,
     /// Whether calling contexts are counted.
     pub contexts: bool,
 }
@@ -172,7 +175,9 @@ impl FunctionPlan {
             true => None,
             false => Some(FunctionEvents::new(info, &cfg, collection, measured.as_ref(), &loops)?),
         };
-        let trace = collection.tracing.map(|tracing| FunctionTrace::new(info, &cfg, tracing)).transpose()?;
+        let trace =
+            |tracing| FunctionTrace::new(info, &cfg, tracing, collection.references, measured.as_ref());
+        let trace = collection.tracing.map(trace).transpose()?;
         let contexts = collection.contexts.then(|| FunctionContexts::new(info, &cfg)).transpose()?;
         Ok(FunctionPlan { cfg, plan, first_counter, events, trace, loops, contexts })
     }

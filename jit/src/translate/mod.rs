@@ -16,6 +16,7 @@ mod heap;
 mod memory;
 mod numeric;
 mod probe;
+mod reference;
 mod region;
 mod simd;
 mod stack;

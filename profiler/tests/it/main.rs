@@ -28,5 +28,6 @@ mod trace;
 mod trace_file;
 mod trace_machine;
 mod trace_plan;
+mod trace_steps;
 mod vertex_profile;
 mod walk;

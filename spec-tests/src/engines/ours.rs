@@ -1,7 +1,6 @@
 //! Runs of generated modules in the engine under test.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::sync::{Arc, Mutex};
 
 use wprof::{
@@ -15,6 +14,7 @@ use crate::fuel::FUEL;
 use crate::host::{Answer, Host};
 use crate::oracle::counter_name;
 use crate::outcome::{Outcome, State, Stop, Trap, Value};
+use crate::recorded::Recorded;
 use crate::shadow::{HostLog, HostName};
 
 /// An instance that has run.
@@ -22,6 +22,8 @@ use crate::shadow::{HostLog, HostName};
 pub struct Ran {
     /// What it left behind.
     pub outcome: Outcome,
+    /// Its trace, if the engine traces.
+    pub trace: Option<Vec<u8>>,
     store: Store<Host>,
     instance: Option<Instance>,
     log: Arc<Mutex<HostLog>>,
@@ -33,40 +35,22 @@ pub struct Ran {
 /// If the engine refuses the module.
 pub fn run(engine: &Engine, wasm: &[u8], drive: &Drive) -> Result<Ran, String> {
     let module = Module::new(engine, wasm).map_err(|e| format!("not accepted: {e}"))?;
-    run_in(Store::new(engine, Host::default()), &module, drive)
-}
-
-/// The same, and writes a trace of it, where the engine makes them.
-///
-/// # Errors
-/// As [`run`], or if the engine does not trace.
-pub fn run_traced(
-    engine: &Engine,
-    module: &Module,
-    drive: &Drive,
-    trace: impl Write + Send + 'static,
-) -> Result<Ran, String> {
     let mut store = Store::new(engine, Host::default());
-    store.record_trace(module, "generated", trace, 1 << 32).map_err(|e| e.to_string())?;
-    let mut ran = run_in(store, module, drive)?;
-    ran.store.finish_trace().map_err(|e| e.to_string())?;
-    Ok(ran)
-}
-
-fn run_in(mut store: Store<Host>, module: &Module, drive: &Drive) -> Result<Ran, String> {
     // Where there is a budget it is used up all the time, and refilled.
-    if store.engine().config().meters("instructions") {
+    if engine.config().meters("instructions") {
         store.set_budget("instructions", 5).map_err(|e| e.to_string())?;
         store.on_out_of_budget(|_, _| Some(3));
     }
     let log = Arc::default();
-    let imports = imports(&mut store, module, &log).map_err(|e| format!("imports: {e}"))?;
+    let imports = imports(&mut store, &module, &log).map_err(|e| format!("imports: {e}"))?;
+    let trace = Recorded::start(&mut store, &module)?;
     let mut outcome = Outcome::default();
-    let instance = match Instance::new(&mut store, module, &imports) {
+    let instance = match Instance::new(&mut store, &module, &imports) {
         Ok(instance) => instance,
         Err(e) => {
             outcome.refused = Some(stop(&e));
-            return Ok(Ran { outcome, store, instance: None, log });
+            let trace = trace.finish(&mut store)?;
+            return Ok(Ran { outcome, trace, store, instance: None, log });
         }
     };
     for call in &drive.calls {
@@ -75,7 +59,8 @@ fn run_in(mut store: Store<Host>, module: &Module, drive: &Drive) -> Result<Ran,
     }
     outcome.host = (store.data().calls, store.data().hash);
     outcome.exports = exports(&mut store, instance);
-    Ok(Ran { outcome, store, instance: Some(instance), log })
+    let trace = trace.finish(&mut store)?;
+    Ok(Ran { outcome, trace, store, instance: Some(instance), log })
 }
 
 /// How often each block of each compiled function began, by function index.

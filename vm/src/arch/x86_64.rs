@@ -6,7 +6,10 @@
 use std::arch::{asm, naked_asm};
 use std::mem::offset_of;
 
-use libc::{REG_R15, REG_RBP, REG_RIP, REG_RSP, ucontext_t};
+use libc::{
+    REG_R8, REG_R9, REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15, REG_RAX, REG_RBP, REG_RBX, REG_RCX,
+    REG_RDI, REG_RDX, REG_RIP, REG_RSI, REG_RSP, ucontext_t,
+};
 use wprof_jit::abi::TrapCode;
 use wprof_jit::compile::{MachineCode, TrapSite};
 
@@ -284,6 +287,27 @@ pub unsafe fn end_of_store(pc: usize) -> usize {
     pc + store_length(unsafe { *(pc as *const [u8; 4]) })
 }
 
+/// What that instruction, at the pc of an interrupted context, was to store.
+///
+/// # Safety
+/// As [`end_of_store`].
+pub unsafe fn stored_value(context: &ucontext_t) -> u64 {
+    // SAFETY: as there.
+    let start = unsafe { *(registers(context).pc as *const [u8; 4]) };
+    context.uc_mcontext.gregs[REGISTERS[stored_register(start)] as usize] as u64
+}
+
+/// General registers as instructions number them.
+const REGISTERS: [i32; 16] = [
+    REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI, REG_R8, REG_R9, REG_R10, REG_R11,
+    REG_R12, REG_R13, REG_R14, REG_R15,
+];
+
+/// The number of the register that `mov [base], register` stores: three bits of the operands and one of the prefix.
+fn stored_register([prefix, _, operands, _]: [u8; 4]) -> usize {
+    usize::from(prefix >> 2 & 1) << 3 | usize::from(operands >> 3 & 7)
+}
+
 /// The length of `mov [base], register` of 64 bits, given its first bytes: prefix, opcode, operands, and what some bases
 /// need besides: rsp and r12 a further byte, rbp and r13 a distance. A constant address takes both.
 fn store_length([prefix, opcode, operands, scaled]: [u8; 4]) -> usize {
@@ -314,6 +338,7 @@ mod tests {
             [0x48, 0x89, 0x04, 0x25],
         ];
         assert_eq!(all.map(store_length), [3, 4, 4, 4, 8, 8]);
+        assert_eq!(all.map(stored_register), [0, 15, 2, 15, 0, 0]);
     }
 
     #[test]

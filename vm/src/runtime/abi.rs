@@ -93,6 +93,8 @@ pub struct VmStoreContext {
     pub trace_word: u64,
     /// Where the next word of the trace goes.
     pub trace_next: *mut u64,
+    /// Where the next data reference goes.
+    pub reference_next: *mut u64,
     /// See `abi::call_record`.
     pub callee_slot: usize,
     /// Code with `abi::find_record_signature`.
@@ -194,6 +196,7 @@ mod tests {
             events = abi::store_context::EVENTS,
             trace_word = abi::store_context::TRACE_WORD,
             trace_next = abi::store_context::TRACE_NEXT,
+            reference_next = abi::store_context::REFERENCE_NEXT,
             callee_slot = abi::store_context::CALLEE_SLOT,
             find_record = abi::store_context::FIND_RECORD,
             store = abi::store_context::SIZE,

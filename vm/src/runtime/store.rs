@@ -118,7 +118,7 @@ impl StoreOpaque {
         let trace = engine
             .collection()
             .tracing
-            .map(|_| Trace::new(engine.config().trace_buffer / 8))
+            .map(|_| Trace::new(engine.config().trace_buffer / 8, engine.config().references))
             .transpose()
             .map_err(no_memory)?;
         let context = VmStoreContext {
@@ -128,6 +128,7 @@ impl StoreOpaque {
             events: Default::default(),
             trace_word: trace_word::EMPTY,
             trace_next: trace.as_ref().map_or(ptr::null_mut(), Trace::buffer),
+            reference_next: trace.as_ref().map_or(ptr::null_mut(), Trace::references),
             callee_slot: 0,
             find_record: arch::find_record as *const () as usize,
             pinned: engine.compiler().options().pinned_cell().map_or(NOTHING, |cell| cell as usize),

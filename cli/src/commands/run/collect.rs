@@ -1,6 +1,6 @@
 //! What is counted: the options `--profile`, `--collect`, `--budget`, and what follows from them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Result, bail, ensure};
@@ -184,14 +184,7 @@ impl ProfileArgs {
     }
 
     fn weights(&self) -> Result<Option<Arc<Profile>>> {
-        let Some(path) = &self.weights else { return Ok(None) };
-        let profile = crate::commands::read_profile(path)?;
-        ensure!(
-            profile.functions.iter().any(FunctionProfile::has_edge_counts),
-            "{} says nothing about edges: give a profile by `wprof run --collect edges`",
-            path.display()
-        );
-        Ok(Some(Arc::new(profile)))
+        self.weights.as_deref().map(weights).transpose()
     }
 
     fn profiling(&self) -> Result<ProfilingConfig> {
@@ -209,6 +202,20 @@ impl ProfileArgs {
             }
         }
     }
+}
+
+/// An earlier profile, to place by.
+///
+/// # Errors
+/// If it cannot be read, or knows no edges.
+pub fn weights(path: &Path) -> Result<Arc<Profile>> {
+    let profile = crate::commands::read_profile(path)?;
+    ensure!(
+        profile.functions.iter().any(FunctionProfile::has_edge_counts),
+        "{} says nothing about edges: give a profile by `wprof run --collect edges`",
+        path.display()
+    );
+    Ok(Arc::new(profile))
 }
 
 /// The budget, of a kind that is among `events` now.
@@ -254,8 +261,12 @@ impl Counted {
     pub fn collection(&self) -> Collection {
         let counters = self.profiling.instrumentation();
         let (events, weights) = (self.events.clone(), self.weights.clone());
+        let metered = self.budget.as_ref().and_then(|budget| {
+            let found = events.iter().position(|kind| kind.name == budget.kind);
+            found.map(|index| index as u32)
+        });
         let contexts = self.context_memory.is_some();
-        Collection { counters, events, weights, contexts, ..Collection::default() }
+        Collection { counters, events, weights, metered, contexts, ..Collection::default() }
     }
 }
 
