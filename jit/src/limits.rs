@@ -19,3 +19,7 @@ pub const MAX_EVENT_COST: u64 = u32::MAX as u64;
 
 /// Rules in one table of a user's kind of event; there are fewer opcodes.
 pub const MAX_EVENT_RULES: usize = 1000;
+
+/// Functions with at most so many paths have a counter for each, which takes address space always and memory where paths
+/// run; the others count in a table, which costs a call.
+pub const MAX_DENSE_PATHS: u64 = 1 << 14;

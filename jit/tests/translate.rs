@@ -18,7 +18,9 @@ fn compile(wat: &str) -> String {
         Compiler::new(CompilerOptions { verify: true, ..Default::default() }).expect("this machine");
     let mut text = String::new();
     for func in info.imported_funcs..info.funcs.len() as u32 {
-        for instrumentation in [Instrumentation::Off, Instrumentation::Chords, Instrumentation::Blocks] {
+        for instrumentation in
+            [Instrumentation::Off, Instrumentation::Chords, Instrumentation::Blocks, Instrumentation::Paths]
+        {
             let collection = Collection { counters: instrumentation, ..Collection::default() };
             let plan = FunctionPlan::new(&info, func, &collection, 0).expect("plans");
             for tier in [Tier::Baseline, Tier::Optimized] {

@@ -21,7 +21,8 @@
 //! `FUNC` (functions), `HOST` (host calls). Version 1.1 adds, if there is anything to be in them: `EVNT` (totals
 //! of events), `BLCK` (the functions of which only blocks were counted, each with its counts; a reader of version
 //! 1.0 must not see them, since it would take the missing counts of their edges for zeros). Version 1.2 adds `CNTX`
-//! (calling contexts). A change to what a section holds takes a new tag.
+//! (calling contexts) and `PATH` (the paths of those functions whose paths were counted, by index). A change to what a
+//! section holds takes a new tag.
 
 mod replace;
 mod section;
@@ -32,7 +33,7 @@ use std::path::{Path, PathBuf};
 use section::{Reader, Tag, Writer};
 
 use crate::limits::MAX_FILE_BYTES;
-use crate::{BlockCounts, CodeStats, FunctionProfile, HostCalls, InvalidProfile, Profile, Run};
+use crate::{BlockCounts, CodeStats, FunctionProfile, HostCalls, InvalidProfile, PathProfile, Profile, Run};
 
 const MAGIC: [u8; 8] = *b"wprof\r\n\x1a";
 const MAJOR: u16 = 1;
@@ -44,6 +45,7 @@ const HOST: Tag = Tag(*b"HOST");
 const EVNT: Tag = Tag(*b"EVNT");
 const BLCK: Tag = Tag(*b"BLCK");
 const CNTX: Tag = Tag(*b"CNTX");
+const PATH: Tag = Tag(*b"PATH");
 
 /// Why a profile could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -141,6 +143,12 @@ impl Profile {
         if let Some(contexts) = &self.contexts {
             writer.section(CNTX, contexts)?;
         }
+        let paths =
+            self.functions.iter().filter_map(|function| Some((function.index, function.paths.as_ref()?)));
+        let paths: Vec<(u32, &PathProfile)> = paths.collect();
+        if !paths.is_empty() {
+            writer.section(PATH, &paths)?;
+        }
         writer.finish()
     }
 
@@ -163,6 +171,7 @@ impl Profile {
                 .map(|(function, counts)| FunctionProfile { only_blocks: Some(counts), ..function }),
         );
         functions.sort_by_key(|function| function.index);
+        add_paths(&mut functions, reader.take_if_there(PATH)?.unwrap_or_default())?;
         reader.finish(minor > MINOR)?;
         let Head { program, module_hash, runs, code } = head;
         let profile = Self { program, module_hash, runs, code, functions, host_calls, events, contexts };
@@ -196,6 +205,18 @@ impl Profile {
             error,
         })
     }
+}
+
+/// Gives functions, sorted by index, their paths.
+fn add_paths(functions: &mut [FunctionProfile], paths: Vec<(u32, PathProfile)>) -> Result<(), FileError> {
+    for (index, paths) in paths {
+        let found = functions.binary_search_by_key(&index, |function| function.index).ok();
+        let function =
+            found.map(|position| &mut functions[position]).filter(|function| function.paths.is_none());
+        let damaged = || FileError::Damaged { part: "the paths of functions".to_owned() };
+        function.ok_or_else(damaged)?.paths = Some(paths);
+    }
+    Ok(())
 }
 
 fn header(major: u16, minor: u16) -> Vec<u8> {

@@ -25,7 +25,9 @@
 //!                 |"return"|"tail-call", "case"?: int, "count": int|null, "probability": float|null }],
 //!     "unfinished": [{ "block", "offset", "ops_executed", "count" }],
 //!     "loops": [{ "header", "depth", "blocks": [block], "entries": int|null, "iterations", "average_trips": float|null,
-//!                 "ops" }] }] }
+//!                 "ops" }],
+//!     "paths"?: { "possible", "finished": [{ "id", "blocks": [block], "to": block|null for the exit, "count" }],
+//!                "unfinished": [{ "blocks": [block], "offset", "ops_executed", "count" }] } }] }
 //! ENDING = {"how": "running"|"interrupted"|"out-of-budget"}, {"how": "exited", "code"}
 //!          or {"how": "trapped", "message"}
 //! KIND  = {"how": "exact"|"derived"} or {"how": "sampled", "counted", "of"}

@@ -14,5 +14,8 @@ pub(crate) const MAX_SECTIONS: usize = 256;
 /// zstd's level for sections: the fastest that finds most of the redundancy.
 pub(crate) const COMPRESSION_LEVEL: i32 = 3;
 
+/// The paths of one function's profile may cross this many edges together, each path counted once: a second's work.
+pub(crate) const MAX_PATH_STEPS: usize = 1 << 28;
+
 /// A regenerated run may have this many live frames: more than any native stack holds.
 pub(crate) const MAX_FRAMES: usize = 1 << 22;

@@ -10,6 +10,7 @@ mod figure_kind;
 mod function;
 mod hot;
 mod merge;
+mod paths;
 mod run;
 mod verify;
 
@@ -20,6 +21,7 @@ pub use figure_kind::{FigureKind, Rate};
 pub use function::{BlockProfile, CodeRange, EdgeKind, EdgeProfile, FunctionProfile, UnfinishedExit};
 pub use hot::{HotBlock, HotLoop, LoopProfile};
 pub use merge::MergeError;
+pub use paths::{HotPath, PathCount, PathProfile, UnfinishedPath};
 pub use run::{Ending, Run};
 pub use verify::InvalidProfile;
 

@@ -12,6 +12,7 @@
 //! ENTRY -> b1 -> EXIT, b1 -> b1 with the self loop counted: 5 rounds and one trap in b1 give a count of 1
 //! for ENTRY -> b1, 0 for b1 -> EXIT, and one call.
 
+use crate::limits::MAX_PATH_STEPS;
 use crate::{BlockId, Cfg, EdgeId, EdgePlan, RootedForest};
 
 /// Exact counts of one function.
@@ -72,6 +73,20 @@ pub enum PropagateError {
     /// A counted block is not in the graph or is counted twice.
     #[error("the plan counts {0}, which is not in the graph or counted twice: it belongs to another graph")]
     BadBlockPlan(BlockId),
+    /// No path has this number.
+    #[error("there is no path {0}: the profile belongs to another graph")]
+    UnknownPath(u64),
+    /// No path begins like this.
+    #[error("no path that comes to {block} has the sum {prefix}: the profile belongs to another graph")]
+    UnknownPrefix {
+        /// Where the path was cut short.
+        block: BlockId,
+        /// Its sum there.
+        prefix: u64,
+    },
+    /// The paths of a function are too long and too many.
+    #[error("the paths of the function cross more than {MAX_PATH_STEPS} edges: count its edges only")]
+    TooManySteps,
     /// A block ran more often than 64 bits can tell.
     #[error("the count of {0} exceeds 64 bits")]
     Overflow(BlockId),
@@ -172,7 +187,7 @@ fn possible((edge, count): (EdgeId, i128)) -> Result<u64, PropagateError> {
 }
 
 /// By block: everything that entered it.
-fn sum_blocks(cfg: &Cfg, edges: &[u64], entries: u64) -> Result<Vec<u64>, PropagateError> {
+pub(crate) fn sum_blocks(cfg: &Cfg, edges: &[u64], entries: u64) -> Result<Vec<u64>, PropagateError> {
     let arrivals = |block: BlockId| {
         let called = if block == BlockId::ENTRY { entries } else { 0 };
         let mut into = cfg.in_edges(block).iter();

@@ -2,16 +2,20 @@
 //!
 //! * [`Engines::differential`]: in every mode our engine leaves behind what the reference interpreter does.
 //! * [`Engines::contexts`]: the calling context tree is that of a shadow stack.
+//! * [`Engines::paths`]: the paths of the profile are those of a trace of the same run.
 //! * [`Engines::oracle`]: the profile is exactly what the module counts of itself, in the interpreter.
 
+use std::sync::Arc;
+
 use wprof::{Collect, Config, Engine, Module, ProfilingConfig, Strategy, Tracing};
+use wprof_jit::module::parse;
 use wprof_profiler::{ContextTree, CounterCost, FunctionProfile, Profile};
 
 use crate::engines::{ours, reference};
 use crate::generate::Case;
 use crate::mode::Mode;
 use crate::oracle::references::{Log, logging};
-use crate::oracle::{Compared, Detail, Oracle, What, compare};
+use crate::oracle::{Compared, ComparedPaths, Detail, Oracle, What, compare, compare_paths};
 use crate::outcome::Outcome;
 use crate::shadow;
 
@@ -23,6 +27,8 @@ pub struct Engines {
     exact: Engine,
     every_edge: Engine,
     every_block: Engine,
+    paths: Engine,
+    traced_paths: [Engine; 3],
     metered: Engine,
     traced: Engine,
     /// Every way of recording data references.
@@ -49,6 +55,9 @@ impl Default for Engines {
             exact: Mode::Exact.engine(),
             every_edge: profiling(Collect::AllEdges),
             every_block: profiling(Collect::AllBlocks),
+            paths: tracing_paths(Strategy::Tiered, None),
+            traced_paths: [Strategy::Baseline, Strategy::Optimized, Strategy::Tiered]
+                .map(|strategy| tracing_paths(strategy, Some(Tracing::Best))),
             metered: Mode::Metered.engine(),
             traced: engine(Config::new().trace(Tracing::Best)),
             referenced: referenced(),
@@ -68,6 +77,16 @@ fn tiered() -> Config {
 
 fn engine(config: &Config) -> Engine {
     Engine::new(config).expect("an engine for this machine")
+}
+
+/// An engine that counts paths, and perhaps traces.
+fn tracing_paths(strategy: Strategy, tracing: Option<Tracing>) -> Engine {
+    let mut config = tiered();
+    config.strategy(strategy).profiling(ProfilingConfig::Exact(Collect::Paths));
+    if let Some(tracing) = tracing {
+        config.trace(tracing);
+    }
+    engine(&config)
 }
 
 /// What has been run.
@@ -91,6 +110,8 @@ pub struct Summary {
     pub compared: Compared,
     /// Call records that have been compared.
     pub contexts: u64,
+    /// Paths that have been compared with a trace.
+    pub paths: ComparedPaths,
 }
 
 impl Summary {
@@ -105,6 +126,7 @@ impl Summary {
             references: 0,
             compared: Compared::default(),
             contexts: 0,
+            paths: ComparedPaths::default(),
         }
     }
 
@@ -121,6 +143,7 @@ impl Summary {
             references: self.references + other.references,
             compared: self.compared.plus(other.compared),
             contexts: self.contexts + other.contexts,
+            paths: self.paths.plus(other.paths),
         }
     }
 }
@@ -210,6 +233,7 @@ impl Engines {
         summary.compared = compare(&oracle, &counted.counters, &profile)?;
         host_calls(&profile, &counted.outcome)?;
         self.every_edge(case, &profile)?;
+        self.edges_of_paths(case, &profile)?;
         self.every_block(case, &oracle, &counted.counters)?;
         if (case.seed / 4).is_multiple_of(4) {
             self.same_run(case)?;
@@ -264,6 +288,31 @@ impl Engines {
         let ran = ours::run(&self.every_edge, &case.wasm, &case.drive)?;
         let simple = ran.profile().ok_or("not instantiated")?.map_err(|e| e.to_string())?;
         same_counts(&simple, profile).map_err(|e| format!("a counter on every edge first: {e}"))
+    }
+
+    /// Paths say of edges what counters on edges say.
+    fn edges_of_paths(&self, case: &Case, profile: &Profile) -> Result<(), String> {
+        let ran = ours::run(&self.paths, &case.wasm, &case.drive)?;
+        let mut paths = ran.profile().ok_or("not instantiated")?.map_err(|e| e.to_string())?;
+        paths.verify().map_err(|e| e.to_string())?;
+        paths.functions.iter_mut().for_each(|function| function.paths = None);
+        same_counts(&paths, profile).map_err(|e| format!("edges that follow from paths first: {e}"))
+    }
+
+    /// Demands that the paths that were counted are those of a trace of the same run, wherever it ends, in the tier that
+    /// the seed selects.
+    ///
+    /// # Errors
+    /// The first difference.
+    pub fn paths(&self, case: &Case) -> Result<Summary, String> {
+        let engine = &self.traced_paths[(case.seed / 4 % 3) as usize];
+        let ran = ours::run(engine, &case.wasm, &case.drive)?;
+        let trace = ran.trace.as_ref().ok_or("not traced")?;
+        let summary = Summary::of(&ran.outcome);
+        let Some(profile) = ran.profile() else { return Ok(summary) };
+        let info = parse(Arc::from(&*case.wasm)).map_err(|e| e.to_string())?;
+        let paths = compare_paths(&info, &profile.map_err(|e| e.to_string())?, trace)?;
+        Ok(Summary { paths, ..summary })
     }
 
     fn every_block(&self, case: &Case, oracle: &Oracle, counters: &[u64]) -> Result<(), String> {

@@ -10,6 +10,7 @@
 
 mod compare;
 mod count;
+mod paths;
 pub mod references;
 
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use wprof_jit::cfg::{Cfg, End, build};
 use wprof_jit::module::{ModuleInfo, parse};
 
 pub use compare::{Compared, compare};
+pub use paths::{ComparedPaths, compare_paths};
 
 use crate::splice::{Located, Splice};
 

@@ -40,8 +40,15 @@ pub const CONTEXTS: Check = Check { case, check: Engines::contexts, stack: LARGE
 
 /// The same with modules that use up the stack.
 pub const DEEP_CONTEXTS: Check = Check { case: deep_case, check: Engines::contexts, stack: SMALL_STACK };
+
 /// See [`Engines::references`].
 pub const REFERENCES: Check = Check { case, check: Engines::references, stack: LARGE_STACK };
+
+/// See [`Engines::paths`].
+pub const PATHS: Check = Check { case, check: Engines::paths, stack: LARGE_STACK };
+
+/// The same for modules that use up the stack.
+pub const DEEP_PATHS: Check = Check { case: deep_case, check: Engines::paths, stack: SMALL_STACK };
 
 /// A case that failed.
 #[derive(Debug)]

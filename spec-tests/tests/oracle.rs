@@ -1,15 +1,17 @@
 //! The profile is exact: it says what modules count of themselves.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use wprof::{Collect, Config, Engine, ProfilingConfig, Tracing};
+use wprof_jit::module::parse;
 use wprof_profiler::Profile;
 use wprof_spec_tests::check::{Summary, same_counts};
 use wprof_spec_tests::mode::Mode;
 use wprof_spec_tests::oracle::references::{Log, logging};
-use wprof_spec_tests::oracle::{Compared, Detail, Oracle, What, compare};
+use wprof_spec_tests::oracle::{Compared, ComparedPaths, Detail, Oracle, What, compare, compare_paths};
 use wprof_spec_tests::programs::{Ended, Program, own};
-use wprof_spec_tests::sweep::{Check, ORACLE, OVERFLOW, REFERENCES, sweep};
+use wprof_spec_tests::sweep::{Check, DEEP_PATHS, ORACLE, OVERFLOW, PATHS, REFERENCES, sweep};
 
 #[test]
 fn profiles_of_generated_modules_are_what_the_modules_count_of_themselves() {
@@ -47,6 +49,42 @@ fn check_references(program: &Program, engine: &Engine) -> Result<Log, String> {
     let trace = run(program, engine, &wasm)?.0.trace.ok_or("no trace")?;
     let (logged, traced) = (Log::counted(&logged).ok_or("no log")?, Log::traced(&trace)?);
     if logged == traced { Ok(traced) } else { Err(format!("{traced:?} in the trace, logged {logged:?}")) }
+}
+
+#[test]
+fn paths_of_generated_modules_are_those_of_a_trace_of_the_same_run() {
+    let summary = all(500, PATHS);
+    assert!(summary.paths.unfinished > 0 && summary.paths.finished > summary.paths.paths, "loops and traps");
+}
+
+#[test]
+fn so_are_paths_of_modules_that_use_up_the_stack() {
+    assert!(all(50, DEEP_PATHS).paths.unfinished > 10_000);
+}
+
+#[test]
+fn paths_of_programs_are_those_of_a_trace_of_the_same_run() {
+    let mut compared = ComparedPaths::default();
+    for program in own() {
+        let paths = check_paths(&program).unwrap_or_else(|e| panic!("{}: {e}", program.name));
+        compared = compared.plus(paths);
+    }
+    println!("{compared:#?}");
+}
+
+/// Tiered, so that frames take their paths from one version to another.
+fn check_paths(program: &Program) -> Result<ComparedPaths, String> {
+    let wasm = std::fs::read(&program.file).map_err(|e| e.to_string())?;
+    let mut config = Config::new();
+    config
+        .profiling(ProfilingConfig::Exact(Collect::Paths))
+        .trace(Tracing::Best)
+        .background_compilation(false);
+    let engine = Engine::new(&config).map_err(|e| e.to_string())?;
+    let ended = run(program, &engine, &wasm)?;
+    let info = parse(Arc::from(&*wasm)).map_err(|e| e.to_string())?;
+    let trace = ended.0.trace.as_ref().ok_or("no trace")?;
+    compare_paths(&info, &ended.profile()?, trace)
 }
 
 fn all(seeds: u64, check: Check) -> Summary {

@@ -19,6 +19,9 @@ pub enum Collect {
     Edges,
     /// The same with a counter on every edge: the simplest way, for comparison.
     AllEdges,
+    /// The count of every acyclic path: of every way from an entry or loop header to the next loop round or exit. Edges
+    /// follow from them.
+    Paths,
     /// The count of every block, with counters on the fewest edges that tell them: never dearer, seldom cheaper, and the
     /// profile knows no branches.
     Blocks,
@@ -45,6 +48,7 @@ impl ProfilingConfig {
             ProfilingConfig::Off => Instrumentation::Off,
             ProfilingConfig::Exact(Collect::Edges) => Instrumentation::Chords,
             ProfilingConfig::Exact(Collect::AllEdges) => Instrumentation::Edges,
+            ProfilingConfig::Exact(Collect::Paths) => Instrumentation::Paths,
             ProfilingConfig::Exact(Collect::Blocks) => Instrumentation::Vertex,
             ProfilingConfig::Exact(Collect::BlockCounters) => Instrumentation::BlockCounters,
             ProfilingConfig::Exact(Collect::AllBlocks) => Instrumentation::Blocks,

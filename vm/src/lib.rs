@@ -44,6 +44,7 @@ mod limits;
 mod linker;
 mod memory;
 mod module;
+mod paths;
 mod profile;
 mod runtime;
 mod store;

@@ -13,15 +13,18 @@ use wprof_jit::cfg::{Block, Cfg, End, Target, ops_executed};
 use wprof_jit::compile::Origin;
 use wprof_jit::events::EventModel;
 use wprof_jit::graph::Probe;
+use wprof_jit::module::ModuleInfo;
 use wprof_jit::plan::{FunctionPlan, Plan};
 use wprof_profiler::{
     BlockCounts, BlockId, BlockProfile, CodeRange, CodeStats, CounterCost, EdgeCounts, EdgeId, EdgeKind,
-    EdgePlan, EdgeProfile, EventTotal, FigureKind, FunctionProfile, HostCalls, Profile, UnfinishedExit,
-    propagate, propagate_block_counters, propagate_blocks,
+    EdgePlan, EdgeProfile, EventTotal, FigureKind, FunctionProfile, HostCalls, PathProfile, Profile,
+    UnfinishedExit, propagate, propagate_block_counters, propagate_blocks,
 };
 
+use crate::paths;
 use crate::runtime::instance::InstanceData;
 use crate::runtime::store::StoreOpaque;
+use crate::runtime::unfinished::Stop;
 use crate::{AsContext, Error, ErrorKind, Instance, Result};
 
 impl Instance {
@@ -48,7 +51,7 @@ impl Instance {
             .map(|(func, version)| function(instance, *func, version, exits.get(func)))
             .filter_map(Result::transpose)
             .collect::<Result<Vec<_>>>()?;
-        let counters = versions.iter().map(|(_, v)| u64::from(v.plan.counters(&v.cfg))).sum();
+        let counters = versions.iter().map(|(_, version)| placed(version)).sum();
         let compiled = versions.len() as u64;
         let code = CodeStats { functions: module.info().defined_funcs().into(), compiled, counters };
         let program = module.name().unwrap_or_default().to_string();
@@ -90,16 +93,17 @@ impl Instance {
 
 /// The frames of a function that ended or stand in the middle of a block.
 #[derive(Default)]
-struct Exits {
+pub struct Exits {
     /// How many, by place.
-    frames: HashMap<Origin, u64>,
+    pub frames: HashMap<Stop, u64>,
     /// By block, rounds of the loop around it that have not been counted.
     owed: Vec<(u32, u64)>,
 }
 
 impl Exits {
-    fn add(&mut self, origin: Origin, count: u64) {
-        *self.frames.entry(Origin { rounds: 0, ..origin }).or_default() += count;
+    fn add(&mut self, Stop { origin, path }: Stop, count: u64) {
+        let place = Stop { origin: Origin { rounds: 0, ..origin }, path };
+        *self.frames.entry(place).or_default() += count;
         if origin.rounds > 0 {
             self.owed.push((origin.block, count * u64::from(origin.rounds)));
         }
@@ -108,12 +112,12 @@ impl Exits {
 
 fn exits_by_func(store: &StoreOpaque, index: u32) -> HashMap<u32, Exits> {
     let mut all = store.live_unfinished(index);
-    for (&origin, &count) in &store.instances[index as usize].unfinished {
-        *all.entry(origin).or_default() += count;
+    for (&stop, &count) in &store.instances[index as usize].unfinished {
+        *all.entry(stop).or_default() += count;
     }
     let mut by_func: HashMap<u32, Exits> = HashMap::new();
-    for (origin, count) in all {
-        by_func.entry(origin.func).or_default().add(origin, count);
+    for (stop, count) in all {
+        by_func.entry(stop.origin.func).or_default().add(stop, count);
     }
     by_func
 }
@@ -137,6 +141,14 @@ fn cost(version: &FunctionPlan, counts: &[u64]) -> CounterCost {
     }
     let increments = increments.into_iter().fold(0, u64::saturating_add);
     CounterCost { counters: counts.len() as u64, increments }
+}
+
+/// In how many places a function counts.
+fn placed(version: &FunctionPlan) -> u64 {
+    match &version.plan {
+        Plan::Paths(plan) => plan.places(),
+        plan => plan.counters(&version.cfg).into(),
+    }
 }
 
 /// Adds to counters at the function's entry the calls that did not come to them, but ended in the entry.
@@ -169,6 +181,7 @@ fn add_owed(exits: Option<&Exits>, version: &FunctionPlan, counters: &mut [u64])
 /// What the counters of one function say.
 enum Counts {
     Edges(EdgeCounts),
+    Paths(EdgeCounts, PathProfile),
     Blocks(BlockCounts),
 }
 
@@ -183,10 +196,15 @@ impl Counts {
         let (shape, mut counters) = (version.cfg.shape(), counters(instance, version));
         add_overflowed(instance, func, version, &mut counters);
         add_owed(exits, version, &mut counters);
+        let context = |e: Error| e.context(format_args!("profile of function {func}"));
+        if let Plan::Paths(plan) = &version.plan {
+            let read = paths::read(instance, (func, version, plan), &counters, exits).map_err(context);
+            return read.map(|(counts, paths)| Some(Counts::Paths(counts, paths)));
+        }
         let exits: Vec<(BlockId, u64)> =
-            exits.iter().flat_map(|e| &e.frames).map(|(o, &n)| (BlockId(o.block), n)).collect();
+            exits.iter().flat_map(|e| &e.frames).map(|(stop, &n)| (BlockId(stop.origin.block), n)).collect();
         let counts = match &version.plan {
-            Plan::Off => return Ok(None),
+            Plan::Off | Plan::Paths(_) => return Ok(None),
             Plan::Chords(plan) => propagate(&shape, plan, &counters, &exits).map(Counts::Edges),
             Plan::Edges => {
                 propagate(&shape, &EdgePlan::every_edge(&shape), &counters, &exits).map(Counts::Edges)
@@ -198,28 +216,37 @@ impl Counts {
             // Nothing leads to the entry but calls.
             Plan::Blocks => Ok(Counts::Blocks(BlockCounts { entries: counters[0], blocks: counters })),
         };
-        counts.map(Some).map_err(|e| Error::from(e).context(format_args!("profile of function {func}")))
+        counts.map(Some).map_err(|e| context(e.into()))
     }
 
     fn entries(&self) -> u64 {
         match self {
-            Counts::Edges(counts) => counts.entries,
+            Counts::Edges(counts) | Counts::Paths(counts, _) => counts.entries,
             Counts::Blocks(counts) => counts.entries,
         }
     }
 
     fn blocks(self) -> Vec<u64> {
         match self {
-            Counts::Edges(counts) => counts.blocks,
+            Counts::Edges(counts) | Counts::Paths(counts, _) => counts.blocks,
             Counts::Blocks(counts) => counts.blocks,
         }
     }
 
-    /// The counts of edges, 0 if they are not known, and those of blocks if they are all that is known.
-    fn split(self, edges: usize) -> (Vec<u64>, Option<BlockCounts>) {
+    /// The counts of edges, 0 if they are not known, those of blocks if they are all that is known, and paths.
+    fn split(self, edges: usize) -> (Vec<u64>, Option<BlockCounts>, Option<PathProfile>) {
         match self {
-            Counts::Edges(counts) => (counts.edges, None),
-            Counts::Blocks(counts) => (vec![0; edges], Some(counts)),
+            Counts::Edges(counts) => (counts.edges, None, None),
+            Counts::Paths(counts, paths) => (counts.edges, None, Some(paths)),
+            Counts::Blocks(counts) => (vec![0; edges], Some(counts), None),
+        }
+    }
+
+    /// What it cost to count them.
+    fn cost(&self, version: &FunctionPlan, counters: &[u64]) -> CounterCost {
+        match (self, &version.plan) {
+            (Counts::Paths(counts, _), Plan::Paths(plan)) => plan.cost(counts),
+            _ => cost(version, counters),
         }
     }
 }
@@ -235,13 +262,11 @@ fn function(
     let Some(counts) = counts else { return Ok(None) };
     let (cfg, info) = (&version.cfg, instance.module.info());
     let body = info.body(func);
-    let exits = exits.iter().flat_map(|e| &e.frames).map(|(origin, &count)| {
-        let executed = ops_executed(info, cfg, origin.block, origin.offset)?;
-        let block = BlockId(origin.block);
-        Ok(UnfinishedExit { block, offset: origin.offset, ops_executed: executed, count })
-    });
+    let exits = exits.iter().flat_map(|e| &e.frames);
+    let exits = exits.map(|(stop, &count)| unfinished_exit(info, cfg, stop.origin, count));
     let shape = cfg.shape();
-    let (edges, only_blocks) = counts.split(shape.edge_count());
+    let cost = counts.cost(version, &counters(instance, version));
+    let (edges, only_blocks, paths) = counts.split(shape.edge_count());
     Ok(Some(FunctionProfile {
         index: func,
         name: instance.module.func_name(func).map(str::to_string),
@@ -251,9 +276,19 @@ fn function(
         blocks: cfg.blocks.iter().map(block_profile).collect(),
         edges: edge_profiles(cfg, &edges),
         exits: exits.collect::<Result<_>>()?,
-        cost: cost(version, &counters(instance, version)),
+        cost,
         only_blocks,
+        paths,
     }))
+}
+
+/// Frames that stopped at an instruction.
+///
+/// # Errors
+/// If the bytes are not those that were validated.
+pub fn unfinished_exit(info: &ModuleInfo, cfg: &Cfg, at: Origin, count: u64) -> Result<UnfinishedExit> {
+    let ops_executed = ops_executed(info, cfg, at.block, at.offset)?;
+    Ok(UnfinishedExit { block: BlockId(at.block), offset: at.offset, ops_executed, count })
 }
 
 fn block_profile(block: &Block) -> BlockProfile {

@@ -41,7 +41,7 @@ fn calls(profile: &Profile, name: &str) -> u64 {
 #[test]
 fn a_finished_run_is_counted_exactly_in_every_mode() -> Outcome {
     let mut ops = Vec::new();
-    for collect in [Collect::Edges, Collect::AllEdges] {
+    for collect in [Collect::Edges, Collect::AllEdges, Collect::Paths] {
         let (mut store, instance) = sample(collect, |_, _| ())?;
         let run = instance.get_typed_func::<i32, i32>(&mut store, "run")?;
         run.call(&mut store, 100)?;
@@ -53,12 +53,18 @@ fn a_finished_run_is_counted_exactly_in_every_mode() -> Outcome {
         assert_eq!((profile.code.functions, profile.code.compiled), (3, 2));
         ops.push((profile.ops(), instance.block_counts(&store)?));
     }
-    assert_eq!(ops[0], ops[1]);
+    assert_eq!((&ops[0], &ops[0]), (&ops[1], &ops[2]));
     Ok(())
 }
 
-const ALL: [Collect; 5] =
-    [Collect::AllEdges, Collect::Edges, Collect::Blocks, Collect::BlockCounters, Collect::AllBlocks];
+const ALL: [Collect; 6] = [
+    Collect::AllEdges,
+    Collect::Edges,
+    Collect::Paths,
+    Collect::Blocks,
+    Collect::BlockCounters,
+    Collect::AllBlocks,
+];
 
 /// What all placements must agree on: counts of blocks, by function; calls and instructions; where frames ended.
 fn figures(profile: &Profile) -> impl PartialEq + std::fmt::Debug + use<> {
@@ -87,7 +93,7 @@ fn all_placements_count_blocks_alike_whatever_ends_the_program() -> Outcome {
             }
             let profile = instance.profile(&store)?;
             profile.verify()?;
-            let by_edges = matches!(collect, Collect::AllEdges | Collect::Edges);
+            let by_edges = matches!(collect, Collect::AllEdges | Collect::Edges | Collect::Paths);
             assert!(profile.functions.iter().all(|f| f.has_edge_counts() == by_edges));
             assert_eq!(Profile::from_bytes(&profile.to_bytes()?)?, profile);
             let counts = instance.block_counts(&store)?;
@@ -151,10 +157,13 @@ fn blocks_take_fewer_counters_than_edges() -> Outcome {
         }
         Ok((instance.counter_cost(&store).counters, instance.block_counts(&store)?))
     };
-    let [all, edges, blocks, reduced, each] = ALL.map(cost);
-    let (all, edges, blocks, reduced, each) = (all?, edges?, blocks?, reduced?, each?);
+    let [all, edges, paths, blocks, reduced, each] = ALL.map(cost);
+    let (all, edges, paths, blocks, reduced, each) = (all?, edges?, paths?, blocks?, reduced?, each?);
     assert_eq!([all.0, edges.0, blocks.0, reduced.0, each.0], [25, 11, 10, 10, 15]);
-    assert!([&edges, &blocks, &reduced, &each].iter().all(|other| other.1 == all.1), "{all:?} {blocks:?}");
+    assert!(
+        [&edges, &paths, &blocks, &reduced, &each].iter().all(|other| other.1 == all.1),
+        "{all:?} {blocks:?}"
+    );
     Ok(())
 }
 
@@ -172,7 +181,7 @@ fn chords_take_fewer_increments_than_blocks() -> Outcome {
 
 #[test]
 fn an_exit_from_deep_calls_leaves_a_consistent_profile() -> Outcome {
-    for collect in [Collect::Edges, Collect::AllEdges] {
+    for collect in [Collect::Edges, Collect::AllEdges, Collect::Paths] {
         let (mut store, instance) = sample(collect, |_, _| -> Result<()> { Err(Exit(3).into()) })?;
         let deep = instance.get_typed_func::<i32, ()>(&mut store, "deep")?;
         assert_eq!(deep.call(&mut store, 50).expect_err("exit").i32_exit(), Some(3));

@@ -30,8 +30,9 @@ enum Stage {
 #[command(after_help = format!("\
 Stages:
   cfg    basic blocks over the bytecode
-  plan   which edges are in the spanning tree, which chords carry counters, where events
-         add to their sums, where the budget is checked, what goes into the trace
+  plan   which edges are in the spanning tree, which chords carry counters, how paths are
+         numbered, where events add to their sums, where the budget is checked, and what goes
+         into the trace
   graph  copies of blocks, with probes on their wires: what is compiled
   clif   Cranelift's code, before it is optimised
   asm    machine code
@@ -49,6 +50,7 @@ Examples:
   wprof explain json.wasm 17 --weights f.wprof   with the counts of a run for weights
   wprof explain json.wasm 17 --budget fuel=1000000   where it is checked
   wprof explain json.wasm 17 --trace best --stage asm   as `wprof trace record` compiles it
+  wprof explain json.wasm 17 --collect paths
   wprof explain json.wasm 17 --stage graph --collect all-blocks"))]
 pub struct ExplainArgs {
     /// The module, binary or text

@@ -14,6 +14,8 @@ pub mod functions;
 pub mod loops;
 pub mod numbers;
 pub mod page;
+pub mod path_plan;
+pub mod paths;
 pub mod plan;
 pub mod report;
 pub mod runs;

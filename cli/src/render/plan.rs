@@ -8,6 +8,7 @@ use wprof_profiler::{BlockId, EdgeId, EdgeWeights, SpanningTree};
 
 use super::event_plan::EventNotes;
 use super::numbers::count_of;
+use super::path_plan::PathNotes;
 use super::trace_plan::TraceNotes;
 
 /// The blocks with their edges: which are in the tree, which have counters, and the weights that decided.
@@ -15,9 +16,11 @@ pub fn text(plan: &FunctionPlan, collection: &Collection, name: &str) -> String 
     let cfg = &plan.cfg;
     let placement = Placement::new(plan, collection);
     let notes = EventNotes::new(plan, collection);
+    let paths = PathNotes::new(plan);
     let trace = TraceNotes::new(plan);
     let budget = BudgetNotes::new(plan, collection);
-    let mut text = head(&placement, name) + &notes.head() + &trace.head() + &budget.head() + "\n";
+    let heads = [paths.head(), notes.head(), trace.head(), budget.head()].concat();
+    let mut text = head(&placement, name) + &heads + "\n";
     let closing = placement.shape.closing_edge();
     if plan.events.is_some() {
         let line =
@@ -28,7 +31,8 @@ pub fn text(plan: &FunctionPlan, collection: &Collection, name: &str) -> String 
     for (index, block) in cfg.blocks.iter().enumerate() {
         let header = if block.is_loop_header { "  loop" } else { "" };
         let ops = count_of(block.ops.into(), "instruction");
-        let (counter, query) = (placement.of_block(index), separated(notes.query(index)));
+        let counter = placement.of_block(index) + &separated(paths.block(index));
+        let query = separated(notes.query(index));
         let check = separated(budget.block(index));
         writeln!(
             text,
@@ -45,6 +49,7 @@ pub fn text(plan: &FunctionPlan, collection: &Collection, name: &str) -> String 
             };
             let (way, weight, number) = (way(block, position), placement.weights.get(id), id.index());
             let role = placement.of_edge(id)
+                + &paths.edge(id)
                 + &separated(notes.edge(index, position))
                 + &separated(trace.edge(index, position));
             let line =
@@ -136,7 +141,7 @@ impl<'a> Placement<'a> {
             Plan::Chords(chords) => chord(chords.counter_of(edge)),
             Plan::Vertex(vertex) => chord(vertex.counter_of(edge)),
             Plan::Edges => format!("counter {}", edge.index()),
-            Plan::Off | Plan::Blocks | Plan::BlockCounters(_) => String::new(),
+            Plan::Off | Plan::Paths(_) | Plan::Blocks | Plan::BlockCounters(_) => String::new(),
         }
     }
 }
@@ -150,6 +155,7 @@ fn head(placement: &Placement<'_>, name: &str) -> String {
         Plan::Off => "the code has no counters of its own",
         Plan::Chords(_) => "on the chords of a maximum spanning tree; what is in the tree follows from them",
         Plan::Vertex(_) => "on those chords of a maximum spanning tree that the counts of blocks need",
+        Plan::Paths(_) => "one for each path; a register makes up its number on the way",
         Plan::BlockCounters(_) => "in the blocks from which all others follow",
         Plan::Blocks => "one in each block",
         Plan::Edges => "one on each edge",

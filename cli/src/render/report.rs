@@ -5,6 +5,7 @@ use wprof_profiler::{ContextTree, HostCalls};
 use super::functions::{self, Order};
 use super::numbers::grouped;
 use super::page::{Ink, Page, plain, span};
+use super::paths::Paths;
 use super::table::{Side, Table};
 use super::view::View;
 use super::{blocks, branches, contexts, counters, events, loops, runs, summary};
@@ -21,6 +22,7 @@ pub fn write(page: &mut Page, view: &View<'_>, top: usize, order: Option<Order>)
         section(page, title(shown), &functions::table(view, shown, top, screen));
     }
     section(page, "Hottest loops", &loops::table(view, top, screen));
+    write_paths(page, view, top);
     section(page, "Hottest blocks", &blocks::table(view, top));
     section(page, "Most frequent branches", &branches::table(view, top));
     section(page, "Calls to the host", &host_calls(&view.profile.host_calls, top));
@@ -53,6 +55,15 @@ fn section(page: &mut Page, title: &str, table: &Table) {
     if !table.is_empty() {
         page.heading(title);
         page.table(table);
+    }
+}
+
+fn write_paths(page: &mut Page, view: &View<'_>, top: usize) {
+    let paths = Paths::new(view);
+    let table = paths.table(top);
+    if !table.is_empty() {
+        section(page, "Hottest paths", &table);
+        paths.write_coverage(page);
     }
 }
 

@@ -5,6 +5,7 @@ use wprof_profiler::Profile;
 use super::functions::{self, Order};
 use super::numbers::{count_of, grouped};
 use super::page::{Ink, Page, plain, span};
+use super::paths::Paths;
 use super::view::View;
 use super::{blocks, contexts, counters, events, loops};
 
@@ -14,6 +15,9 @@ const FUNCTIONS: usize = 8;
 /// How many loops are listed, or blocks where trips of loops are not known.
 const LOOPS: usize = 4;
 
+/// How many paths are listed.
+const PATHS: usize = 4;
+
 /// The summary; `title` says how the run ended.
 pub fn write(page: &mut Page, view: &View<'_>, title: &str) {
     write_title(page, title);
@@ -22,12 +26,14 @@ pub fn write(page: &mut Page, view: &View<'_>, title: &str) {
         contexts::write_brief(page, tree);
     }
     let screen = page.screen();
+    let paths = Paths::new(view);
     for table in [
         functions::table(view, Order::Instructions, FUNCTIONS, screen),
         match view.is_of_edges() {
             true => loops::table(view, LOOPS, screen),
             false => blocks::table(view, LOOPS),
         },
+        paths.table(PATHS),
         counters::table(view.profile),
         events::table(&view.profile.events),
     ] {

@@ -139,10 +139,32 @@ fn weights_of_another_module_or_without_edges_are_refused() {
     }
 }
 
+/// By hand: ten rounds, five of them by the arm of odd numbers; the first path begins at the entry, the last one leaves.
+#[test]
+fn paths_have_counts_and_edges_follow() {
+    let folder = Folder::new();
+    let (ran, profile) = collected(&folder, &["--collect", "paths"]);
+    let (_, edges) = collected(&folder, &[]);
+    let count = function(&profile, "count");
+    assert_eq!(count["edges"], function(&edges, "count")["edges"]);
+    let finished = count["paths"]["finished"].as_array().expect("paths");
+    let mut ways: Vec<(String, u64)> = finished
+        .iter()
+        .map(|path| (format!("{} {}", path["blocks"], path["to"]), path["count"].as_u64().unwrap()))
+        .collect();
+    ways.sort();
+    let expected = [("[0,1,3] 1", 1), ("[1,2,3,4] null", 1), ("[1,2,3] 1", 4), ("[1,3] 1", 4)];
+    assert_eq!(ways, expected.map(|(way, count)| (way.to_owned(), count)));
+    assert!(ran.err.contains("path in") && ran.err.contains("b1 b2 b3 → b1"), "{}", ran.err);
+    let report = wprof(&["report", &folder.path("c.wprof")]).succeeded();
+    assert!(report.contains("Hottest paths\n") && report.contains("b1 b2 b3 → b1"), "{report}");
+    assert!(report.contains("paths that ran have 90% of their instructions"), "{report}");
+}
+
 #[test]
 fn contradictions_are_explained() {
     let both = wprof(&["run", "--collect", "edges", "--collect", "blocks", "x.wasm"]).failed();
-    assert!(both.contains("give one of edges and blocks"), "{both}");
+    assert!(both.contains("give one of edges, paths and blocks"), "{both}");
     assert!(
         wprof(&["run", "--profile", "off", "--collect", "edges", "x.wasm"])
             .failed()

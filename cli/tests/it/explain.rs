@@ -40,6 +40,17 @@ fn the_plan_shows_what_blocks_do_not_need() {
     assert!(text.contains("\nweights: an estimate\n"), "{text}");
 }
 
+/// The arm of odd numbers is taken or not, before the loop goes on or ends: so from the entry, and from the loop header.
+#[test]
+fn the_plan_shows_how_paths_are_numbered() {
+    let text = explain(&Folder::new(), &["--collect", "paths"]);
+    for part in ["8 paths, each with a counter", "paths begin here, value 4", "count r", ", r = "] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let graph = explain(&Folder::new(), &["--collect", "paths", "--stage", "graph"]);
+    assert!(graph.starts_with("path=") && graph.contains(" count[0+path"), "{graph}");
+}
+
 /// By hand: a round of the loop has 3 instructions with a call, 4 more if the number is odd, and 5.
 #[test]
 fn the_plan_shows_increments_and_queries_of_events() {

@@ -64,8 +64,10 @@ pub mod store_context {
     pub const CALLEE_SLOT: i32 = REFERENCE_NEXT + 8;
     /// Address of the code with [`super::super::find_record_signature`].
     pub const FIND_RECORD: i32 = CALLEE_SLOT + 8;
+    /// `u64`: the path register of a frame that goes on in another version of its function.
+    pub const PATH: i32 = FIND_RECORD + 8;
     /// Size.
-    pub const SIZE: u32 = FIND_RECORD as u32 + 8;
+    pub const SIZE: u32 = PATH as u32 + 8;
     /// Frames with more locals and operands than this stay in the version they are in.
     pub const TRANSFER_VALUES: u32 = 4096;
 }

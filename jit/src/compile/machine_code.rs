@@ -14,6 +14,9 @@ use crate::abi::TrapCode;
 /// The key of the stack slot that holds a frame's vmctx.
 pub(crate) const VMCTX_SLOT: u64 = 1;
 
+/// The key of the stack slot that holds a copy of a frame's path register.
+pub(crate) const PATH_SLOT: u64 = 2;
+
 /// Where in the wasm code a piece of machine code comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Origin {
@@ -77,6 +80,8 @@ pub struct MachineCode {
     /// Bytes below the frame pointer at which a frame holds its vmctx, from the first instruction of the first block on;
     /// `None` if it does not, which only instrumented code does.
     pub vmctx_slot: Option<u32>,
+    /// The same for the copy of its path register, if paths are counted.
+    pub path_slot: Option<u32>,
 }
 
 fn write_name<S: Serializer>(target: &LibCall, to: S) -> Result<S::Ok, S::Error> {
@@ -120,10 +125,11 @@ pub(super) fn generate(
     calls.sort_by_key(|c| c.return_pc);
     let relocs = buffer.relocs().iter().map(|r| reloc(func, r)).collect::<Result<_, _>>()?;
     let entry = origins.first();
-    let vmctx_slot = buffer.frame_layout().and_then(|frame| {
-        let slot = frame.stackslots.values().find(|slot| slot.key == Some(StackSlotKey::new(VMCTX_SLOT)))?;
+    let slot = |key: u64| {
+        let frame = buffer.frame_layout()?;
+        let slot = frame.stackslots.values().find(|slot| slot.key == Some(StackSlotKey::new(key)))?;
         Some(frame.frame_to_fp_offset - slot.offset)
-    });
+    };
     Ok(MachineCode {
         bytes: buffer.data().to_vec(),
         align: buffer.alignment.max(isa.function_alignment().preferred),
@@ -131,7 +137,8 @@ pub(super) fn generate(
         traps,
         calls,
         entry,
-        vmctx_slot,
+        vmctx_slot: slot(VMCTX_SLOT),
+        path_slot: slot(PATH_SLOT),
     })
 }
 

@@ -20,8 +20,8 @@ use crate::events::EventModel;
 use crate::graph::BlockGraph;
 use crate::module::ModuleInfo;
 use crate::plan::FunctionPlan;
-pub(crate) use machine_code::VMCTX_SLOT;
 pub use machine_code::{CallSite, MachineCode, Origin, Reloc, TrapSite};
+pub(crate) use machine_code::{PATH_SLOT, VMCTX_SLOT};
 pub(crate) use origins::Origins;
 
 /// How linear memories are laid out; every memory of an engine is laid out so, and code relies on it.

@@ -13,6 +13,10 @@ fn probes(f: &mut fmt::Formatter<'_>, probes: &Probes) -> fmt::Result {
             Probe::Budget(kind) => write!(f, " budget[{kind}]")?,
             Probe::Poll => f.write_str(" poll")?,
             Probe::Heat(counter) => write!(f, " heat[{counter}]")?,
+            Probe::PathStart(first) => write!(f, " path={first}")?,
+            Probe::PathAdd(amount) => write!(f, " path{amount:+}")?,
+            Probe::PathEnd { amount, counters: Some(first) } => write!(f, " count[{first}+path{amount:+}]")?,
+            Probe::PathEnd { amount, counters: None } => write!(f, " count path{amount:+}")?,
             Probe::Emit { value, bits } => write!(f, " emit[{value:#x}:{bits}]")?,
             Probe::FindRecord { sites } => write!(f, " record[{sites}]")?,
             Probe::PassSlot(slot) => write!(f, " slot[{slot}]")?,
@@ -25,6 +29,9 @@ impl fmt::Display for BlockGraph {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.resumes {
             writeln!(f, "resumes at node0")?;
+        }
+        if let Some(first) = self.path_register.filter(|_| !self.resumes) {
+            writeln!(f, "path={first}")?;
         }
         for (index, node) in self.nodes.iter().enumerate() {
             write!(f, "node{index} = block{}", node.block)?;

@@ -9,10 +9,10 @@ mod dump;
 mod unroll;
 
 use smallvec::SmallVec;
-use wprof_profiler::EdgeId;
+use wprof_profiler::{EdgeId, PathPlan, PathStep};
 
 use crate::cfg::{Cfg, Target};
-use crate::plan::Plan;
+use crate::plan::{self, Plan};
 pub use unroll::SmallLoop;
 
 /// Something that a version of a function does besides what the wasm code says.
@@ -39,6 +39,17 @@ pub enum Probe {
     /// Add one to a counter of the instance and, when it is high enough, ask for a better version; at a loop header,
     /// go on in it. Stands first among a node's probes: the better version repeats the others.
     Heat(u32),
+    /// Set the path register: a path begins.
+    PathStart(i64),
+    /// Add to the path register, modulo 2^64.
+    PathAdd(i64),
+    /// Count the path that ends.
+    PathEnd {
+        /// What to add to the path register to have its number.
+        amount: i64,
+        /// The counter of path 0, which those of the others follow; `None` for the instance's table of paths.
+        counters: Option<u32>,
+    },
     /// Append bits to the trace, the lowest first.
     Emit {
         /// They are its low bits.
@@ -168,6 +179,9 @@ pub struct BlockGraph {
     /// Whether it is entered in the middle of the function, with locals and operands from the transfer buffer (on-stack
     /// replacement), rather than by a call.
     pub resumes: bool,
+    /// What the path register is when the function is called, if there is one. A graph that resumes finds it in the
+    /// store's context.
+    pub path_register: Option<i64>,
 }
 
 impl BlockGraph {
@@ -188,7 +202,11 @@ impl BlockGraph {
                 })
                 .collect(),
         };
-        BlockGraph { nodes: cfg.blocks.iter().zip(0..).map(node).collect(), resumes: false }
+        BlockGraph {
+            nodes: cfg.blocks.iter().zip(0..).map(node).collect(),
+            resumes: false,
+            path_register: None,
+        }
     }
 
     /// Each block once, with the counters of `plan`, the first of which is counter `first` of the instance.
@@ -208,6 +226,7 @@ impl BlockGraph {
             }
             Plan::Chords(plan) => graph.count_edges(&plan.counted, first),
             Plan::Vertex(plan) => graph.count_edges(&plan.counted, first),
+            Plan::Paths(plan) => graph.count_paths(plan, plan::is_dense(plan).then_some(first)),
             Plan::BlockCounters(plan) => {
                 for (block, counter) in plan.counted.iter().zip(first..) {
                     // EXIT stands for the calls, and so for the entry, which nothing else leads to.
@@ -217,6 +236,20 @@ impl BlockGraph {
             }
         }
         graph
+    }
+
+    fn count_paths(&mut self, plan: &PathPlan, counters: Option<u32>) {
+        self.path_register = Some(plan.entry);
+        for (wire, step) in self.nodes.iter_mut().flat_map(|n| &mut n.wires).zip(&plan.steps) {
+            match *step {
+                PathStep::Stay => {}
+                PathStep::Add(amount) => wire.probes.push(Probe::PathAdd(amount)),
+                PathStep::Finish { add, restart } => {
+                    wire.probes.push(Probe::PathEnd { amount: add, counters });
+                    wire.probes.extend(restart.map(Probe::PathStart));
+                }
+            }
+        }
     }
 
     fn count_edges(&mut self, counted: &[EdgeId], first: u32) {
@@ -283,7 +316,7 @@ impl BlockGraph {
         for to in nodes.iter_mut().flat_map(|n| &mut n.wires).filter_map(|w| w.to.as_mut()) {
             *to = new_index[*to as usize];
         }
-        BlockGraph { nodes, resumes: true }
+        BlockGraph { nodes, resumes: true, path_register: self.path_register }
     }
 
     /// Checks the invariant, and that each node has its block's wires.

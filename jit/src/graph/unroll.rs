@@ -141,9 +141,10 @@ impl SmallLoop {
                 let can_wait = |probe: &Probe| match probe {
                     Probe::Count { .. } | Probe::Event { .. } | Probe::Poll => true,
                     Probe::Budget(kind) => self.metered.is_some_and(|(metered, _)| metered == *kind),
-                    Probe::Heat(_) | Probe::Emit { .. } | Probe::FindRecord { .. } | Probe::PassSlot(_) => {
-                        false
-                    }
+                    // What the path register counts is another path in each round.
+                    Probe::PathStart(_) | Probe::PathAdd(_) | Probe::PathEnd { .. } => false,
+                    Probe::Heat(_) | Probe::Emit { .. } => false,
+                    Probe::FindRecord { .. } | Probe::PassSlot(_) => false,
                 };
                 let probes = node.wires.iter().map(|wire| &wire.probes).chain([&node.probes]);
                 node.inner.is_empty() && probes.flatten().all(can_wait)
@@ -168,7 +169,7 @@ impl BlockGraph {
         for (node, index) in self.nodes.iter().zip(0..) {
             unrolling.copy_rounds(index, node);
         }
-        let graph = BlockGraph { nodes: unrolling.nodes, resumes: self.resumes };
+        let graph = BlockGraph { nodes: unrolling.nodes, ..self };
         debug_assert_eq!(graph.verify(cfg), Ok(()));
         graph
     }

@@ -12,7 +12,7 @@ mod trace;
 use std::sync::Arc;
 
 use wprof_profiler::{
-    BlockPlan, BlockWeights, EdgeCounts, EdgeId, EdgePlan, EdgeWeights, Profile, VertexPlan,
+    BlockPlan, BlockWeights, EdgeCounts, EdgeId, EdgePlan, EdgeWeights, PathPlan, Profile, VertexPlan,
 };
 
 pub use contexts::{ContextSite, FunctionContexts};
@@ -24,6 +24,7 @@ use crate::CompileError;
 use crate::cfg::Cfg;
 use crate::events::EventModel;
 use crate::graph::{BlockGraph, Probes, SmallLoop};
+use crate::limits::MAX_DENSE_PATHS;
 use crate::module::ModuleInfo;
 
 /// What an engine collects of all functions.
@@ -49,9 +50,10 @@ pub struct Collection {
 }
 
 impl Collection {
-    /// The loops of a function that are unrolled: none if every round is told of.
+    /// The loops of a function that are unrolled: none if every round is told of, or counts a path of its own.
     fn loops(&self, info: &ModuleInfo, cfg: &Cfg) -> Result<Vec<SmallLoop>, CompileError> {
-        if self.is_off() || self.tracing.is_some() || self.counting == Counting::PerInstruction {
+        let is_told = self.tracing.is_some() || self.counters == Instrumentation::Paths;
+        if self.is_off() || is_told || self.counting == Counting::PerInstruction {
             return Ok(Vec::new());
         }
         let metered = self.metered.map(|kind| (kind, &self.events[kind as usize]));
@@ -95,6 +97,8 @@ pub enum Instrumentation {
     Chords,
     /// Blocks, by counters on as few edges as tell their counts (Ball & Larus 1994, section 3.3).
     Vertex,
+    /// Paths, by a register that makes up their numbers (Ball & Larus 1996). Edges follow.
+    Paths,
     /// Blocks, by counters in as few blocks as tell the counts of all (Knuth & Stevenson 1973), for comparison.
     BlockCounters,
     /// Blocks, each by its own counter: the simple way, for comparison.
@@ -112,6 +116,8 @@ pub enum Plan {
     Chords(EdgePlan),
     /// Counter k of the function counts edge k of the plan; only the counts of blocks follow.
     Vertex(VertexPlan),
+    /// Counter k of the function counts path k of the plan, if it [`is_dense`]; else the instance has a table.
+    Paths(PathPlan),
     /// Counter k of the function counts block k of the plan, where EXIT stands for the calls.
     BlockCounters(BlockPlan),
     /// Counter k of the function counts block k of the CFG.
@@ -127,11 +133,18 @@ impl Plan {
             Plan::Off => 0,
             Plan::Chords(plan) => plan.counted.len() as u32,
             Plan::Vertex(plan) => plan.counted.len() as u32,
+            Plan::Paths(plan) if is_dense(plan) => plan.numbering.paths() as u32,
+            Plan::Paths(_) => 0,
             Plan::BlockCounters(plan) => plan.counted.len() as u32,
             Plan::Blocks => cfg.blocks.len() as u32,
             Plan::Edges => cfg.blocks.iter().map(|b| b.edges.len() as u32).sum(),
         }
     }
+}
+
+/// Whether each path of a function has a counter of its own.
+pub fn is_dense(plan: &PathPlan) -> bool {
+    plan.numbering.paths() <= MAX_DENSE_PATHS
 }
 
 /// What all versions of a function share: its blocks, and how to read its counters.
@@ -240,6 +253,7 @@ fn plan(
     }
     let weights = edge_weights(&shape, measured, loops);
     match instrumentation {
+        Instrumentation::Paths => Plan::Paths(PathPlan::new(&shape, &weights)),
         Instrumentation::Vertex => Plan::Vertex(VertexPlan::unmarked(&shape, &weights)),
         _ => Plan::Chords(EdgePlan::new(&shape, &weights)),
     }

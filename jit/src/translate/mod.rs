@@ -15,6 +15,7 @@ mod global;
 mod heap;
 mod memory;
 mod numeric;
+mod path;
 mod probe;
 mod reference;
 mod region;
@@ -33,6 +34,7 @@ use crate::abi::{Builtin, TrapCode, clif_type, resume_signature, vmctx, wasm_sig
 use crate::cfg::{Cfg, Operators};
 use crate::compile::{CompilerOptions, ModuleEnv, Origin, Origins};
 use crate::graph::BlockGraph;
+use path::PathRegister;
 use region::Regions;
 use stack::OperandStack;
 
@@ -56,6 +58,7 @@ pub(crate) fn translate(
     if options.precise {
         translator.enter_visibly();
     }
+    translator.begin_path();
     match graph.resumes {
         true => translator.resume(),
         false => translator.enter_function(),
@@ -85,6 +88,7 @@ struct Translator<'a> {
     /// The frame's call record, where calling contexts are counted.
     record: Option<Variable>,
     stack: OperandStack,
+    path: Option<PathRegister>,
     origins: Origins,
     /// The block being translated, and the byte of the instruction.
     block: u32,
@@ -130,6 +134,7 @@ impl<'a> Translator<'a> {
             locals: Vec::with_capacity(cfg.locals.len()),
             record: None,
             stack: OperandStack::default(),
+            path: None,
             origins: Origins::default(),
             block: 0,
             offset: 0,

@@ -15,11 +15,11 @@ impl Translator<'_> {
         let head = reference::head(self.offset);
         if is_64 {
             let head = self.word(head | reference::IS_LONG | 1);
-            return self.record(&[head, index], 0);
+            return self.record_reference(&[head, index], 0);
         }
         let head = self.word(head);
         let word = self.builder.ins().iadd(index, head);
-        self.record(&[word], 0);
+        self.record_reference(&[word], 0);
     }
 
     /// Records an access of `length` bytes at `index`, both of 64 bits: the one with this number of the instruction's.
@@ -28,7 +28,7 @@ impl Translator<'_> {
             return;
         }
         let head = self.word(reference::head(self.offset) | reference::IS_LONG | 2);
-        self.record(&[head, index, length], number);
+        self.record_reference(&[head, index, length], number);
     }
 
     fn word(&mut self, word: u64) -> Value {
@@ -36,7 +36,7 @@ impl Translator<'_> {
     }
 
     /// A chunk that ends here finds the frame at a byte of the instruction that tells which accesses were before.
-    fn record(&mut self, words: &[Value], number: u32) {
+    fn record_reference(&mut self, words: &[Value], number: u32) {
         let here = self.offset;
         self.at(here + number);
         let store = self.load_constant(types::I64, self.vmctx, vmctx::STORE);

@@ -1,7 +1,7 @@
 //! Transfers: how a frame goes on in another version of its function.
 //!
-//! The version that is left stores locals and operands into the store's transfer buffer and tail-calls the other,
-//! which loads them and jumps to the node where it resumes. Nothing can happen in between, so one buffer a store is
+//! The version that is left stores locals and operands into the store's transfer buffer, and its path register into the
+//! store's context, and tail-calls the other, which loads them and jumps to the node where it resumes. Nothing can happen in between, so one buffer a store is
 //! enough.
 
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -52,6 +52,7 @@ impl Translator<'_> {
         if self.options.contexts {
             self.pass_record();
         }
+        self.transfer_path();
         let ty = self.env.info.func_type(self.cfg.func);
         let signature = self.builder.import_signature(resume_signature(ty));
         self.builder.ins().return_call_indirect(signature, version, &[self.vmctx, self.caller_vmctx]);

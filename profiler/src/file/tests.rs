@@ -19,7 +19,7 @@ fn host(writer: &mut Writer) {
 #[test]
 fn an_unknown_section_of_a_newer_minor_version_is_skipped() {
     let newer = file(MINOR + 1, |writer| {
-        writer.raw_section(Tag(*b"PATH"), 9, b"no zstd at all");
+        writer.raw_section(Tag(*b"NEXT"), 9, b"no zstd at all");
         host(writer);
     });
     assert_eq!(Profile::from_bytes(&newer).unwrap().program, "p");
@@ -50,6 +50,7 @@ fn functions_without_counts_of_edges_are_stored_apart() {
         exits: Vec::new(),
         cost: crate::CounterCost::default(),
         only_blocks: Some(BlockCounts { blocks: vec![8], entries: 8 }),
+        paths: None,
     };
     let profile = Profile { functions: vec![function], ..Profile::default() };
     let bytes = profile.to_bytes().unwrap();
@@ -63,9 +64,9 @@ fn functions_without_counts_of_edges_are_stored_apart() {
 fn an_unknown_section_of_this_version_is_an_error() {
     let odd = file(MINOR, |writer| {
         host(writer);
-        writer.raw_section(Tag(*b"PATH"), 0, b"");
+        writer.raw_section(Tag(*b"NEXT"), 0, b"");
     });
-    assert!(matches!(Profile::from_bytes(&odd), Err(FileError::UnknownSection(name)) if name == "PATH"));
+    assert!(matches!(Profile::from_bytes(&odd), Err(FileError::UnknownSection(name)) if name == "NEXT"));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 use super::contexts::ContextsShape;
 use crate::{
     BlockId, BlockProfile, CodeStats, CounterCosts, EdgeKind, EdgeProfile, Ending, EventTotal, FigureKind,
-    FunctionProfile, HostCalls, LoopProfile, Profile, Run, UnfinishedExit,
+    FunctionProfile, HostCalls, LoopProfile, PathCount, Profile, Run, UnfinishedExit, UnfinishedPath,
 };
 
 #[derive(Serialize)]
@@ -155,6 +155,8 @@ struct FunctionShape<'a> {
     edges: Vec<EdgeShape>,
     unfinished: &'a [UnfinishedExit],
     loops: Vec<LoopShape>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    paths: Option<PathsShape>,
 }
 
 impl<'a> FunctionShape<'a> {
@@ -176,6 +178,7 @@ impl<'a> FunctionShape<'a> {
             edges: edges.map(|(edge, probability)| EdgeShape::new(function, edge, probability)).collect(),
             unfinished: &function.exits,
             loops: function.loops().into_iter().map(LoopShape::new).collect(),
+            paths: PathsShape::new(function),
         }
     }
 }
@@ -239,5 +242,51 @@ impl LoopShape {
         let average_trips = found.average_trips();
         let LoopProfile { header, depth, blocks, entries, iterations, ops, id: _ } = found;
         Self { header, depth, blocks, entries, iterations, average_trips, ops }
+    }
+}
+
+#[derive(Serialize)]
+struct PathsShape {
+    possible: u64,
+    finished: Vec<PathShape>,
+    unfinished: Vec<UnfinishedPathShape>,
+}
+
+#[derive(Serialize)]
+struct PathShape {
+    id: u64,
+    blocks: Vec<BlockId>,
+    to: Option<BlockId>,
+    count: u64,
+}
+
+#[derive(Serialize)]
+struct UnfinishedPathShape {
+    blocks: Vec<BlockId>,
+    offset: u32,
+    ops_executed: u32,
+    count: u64,
+}
+
+impl PathsShape {
+    /// The paths of a function, if they were counted and are its own.
+    fn new(function: &FunctionProfile) -> Option<Self> {
+        let (paths, cfg, numbering) =
+            (function.paths.as_ref()?, function.cfg().ok()?, function.path_numbering()?);
+        let finished = |&PathCount { id, count }: &PathCount| {
+            let path = numbering.path(id)?;
+            let to = cfg.edge(*path.edges.last()?).to;
+            Some(PathShape { id, blocks: path.blocks(&cfg), to: (to != cfg.exit()).then_some(to), count })
+        };
+        let unfinished = |&UnfinishedPath { exit, prefix }: &UnfinishedPath| {
+            let blocks = numbering.prefix(exit.block, prefix)?.blocks_of_prefix(&cfg);
+            let UnfinishedExit { offset, ops_executed, count, block: _ } = exit;
+            Some(UnfinishedPathShape { blocks, offset, ops_executed, count })
+        };
+        Some(Self {
+            possible: paths.possible,
+            finished: paths.finished.iter().map(finished).collect::<Option<_>>()?,
+            unfinished: paths.unfinished.iter().map(unfinished).collect::<Option<_>>()?,
+        })
     }
 }

@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use super::FigureKind;
 use crate::{
-    BlockCounts, BlockId, Cfg, CfgError, CounterCost, CounterCosts, EdgeCounts, EdgeId, PlacementCosts,
+    BlockCounts, BlockId, Cfg, CfgError, CounterCost, CounterCosts, EdgeCounts, EdgeId, PathProfile,
+    PlacementCosts,
 };
 
 /// One function that ran.
@@ -38,6 +39,9 @@ pub struct FunctionProfile {
     /// The counts, if only blocks were counted: those of `edges` are then 0 and say nothing. Stored apart.
     #[serde(skip)]
     pub only_blocks: Option<BlockCounts>,
+    /// Its paths, if they were counted; the counts of edges then follow from them. Stored apart.
+    #[serde(skip)]
+    pub paths: Option<PathProfile>,
 }
 
 /// One basic block. Its count follows from the edges, if they were counted.
@@ -241,20 +245,26 @@ impl FunctionProfile {
             .map_or_else(PlacementCosts::default, |counts| PlacementCosts::new(&cfg, &counts)))
     }
 
-    /// Sorts the exits and adds up those at one place.
+    /// Sorts the exits and the paths, and adds up what is the same.
     pub(super) fn normalize(&mut self) {
-        self.exits.sort_unstable();
-        self.exits.dedup_by(|next, kept| {
-            let same = next.place() == kept.place();
-            if same {
-                kept.count = kept.count.saturating_add(next.count);
-            }
-            same
-        });
+        normalize_exits(&mut self.exits);
+        self.paths.iter_mut().for_each(PathProfile::normalize);
     }
 
     /// Whether the exits stand in the order that [`normalize`](Self::normalize) makes.
     pub(super) fn is_normal(&self) -> bool {
         self.exits.is_sorted_by(|a, b| a.place() < b.place())
     }
+}
+
+/// Sorts exits and adds up those at one place.
+pub(super) fn normalize_exits(exits: &mut Vec<UnfinishedExit>) {
+    exits.sort_unstable();
+    exits.dedup_by(|next, kept| {
+        let same = next.place() == kept.place();
+        if same {
+            kept.count = kept.count.saturating_add(next.count);
+        }
+        same
+    });
 }

@@ -89,6 +89,7 @@ impl FunctionProfile {
             sum.only_blocks = Some(self.counts_of_blocks().merged(&other.counts_of_blocks()));
             sum.edges.iter_mut().for_each(|edge| edge.count = 0);
         }
+        sum.paths = self.paths.as_ref().zip(other.paths.as_ref()).map(|(ours, theirs)| ours.merged(theirs));
         sum.exits.extend_from_slice(&other.exits);
         sum.kind = self.kind.merged(other.kind);
         sum.cost.counters = self.cost.counters.max(other.cost.counters);

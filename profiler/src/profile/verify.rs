@@ -1,11 +1,14 @@
 //! What makes a profile valid.
 //!
 //! Input: a [`Profile`], perhaps read from a file. Output: the first thing wrong with it.
-//! Invariant: linear time; all that is checked here may be relied on everywhere else.
+//! Invariant: linear time, and bounded by a constant for paths; all that is checked here may be relied on everywhere else.
 //! Oracle: broken profiles, in `tests/it/profile.rs`.
 
 use super::{FigureKind, FunctionProfile, Profile};
-use crate::{BlockCounts, BlockId, CfgError, ContextTree, InvalidContexts};
+use crate::{
+    BlockCounts, BlockId, Cfg, CfgError, ContextTree, InvalidContexts, PathNumbering, PathProfile,
+    PropagateError,
+};
 
 /// What is wrong with a profile.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -44,6 +47,20 @@ pub enum InvalidProfile {
         /// Index of the function.
         index: u32,
     },
+    /// A path is none of the function's, or there are too many.
+    #[error("function {index} has paths that are not its own: {error}")]
+    BadPaths {
+        /// Index of the function.
+        index: u32,
+        /// What is wrong with them.
+        error: PropagateError,
+    },
+    /// The counts of paths do not say what those of edges and of frames that ended say.
+    #[error("function {index} has paths and edges with counts that contradict each other")]
+    WrongPaths {
+        /// Index of the function.
+        index: u32,
+    },
     /// Not as much left a block as entered it.
     #[error("function {index} has counts that contradict each other at {block}")]
     Imbalance {
@@ -58,7 +75,8 @@ pub enum InvalidProfile {
 }
 
 impl Profile {
-    /// Checks order, graphs, fingerprints, places of exits, the flow law of exact counts, and calling contexts.
+    /// Checks order, graphs, fingerprints, places of exits, the flow law of exact counts, that paths agree with edges,
+    /// and calling contexts.
     ///
     /// # Errors
     /// The first thing found wrong.
@@ -71,6 +89,7 @@ impl Profile {
         sorted("events", self.events.is_sorted_by(|a, b| a.name < b.name))?;
         for function in &self.functions {
             sorted("unfinished exits", function.is_normal())?;
+            sorted("paths", function.paths.as_ref().is_none_or(PathProfile::is_normal))?;
             function.verify()?;
         }
         self.contexts.as_ref().map_or(Ok(()), ContextTree::verify)?;
@@ -92,9 +111,24 @@ impl FunctionProfile {
             }
         }
         match &self.only_blocks {
-            None => self.verify_flow(),
-            Some(counts) => self.verify_blocks(counts),
+            None => self.verify_flow()?,
+            Some(counts) => self.verify_blocks(counts)?,
         }
+        self.paths.as_ref().map_or(Ok(()), |paths| self.verify_paths(&cfg, paths))
+    }
+
+    /// Paths are the graph's, and exact ones say exactly what edges and exits say, unless counts have saturated.
+    fn verify_paths(&self, cfg: &Cfg, paths: &PathProfile) -> Result<(), InvalidProfile> {
+        let index = self.index;
+        let numbering = PathNumbering::new(cfg);
+        let counts =
+            paths.edge_counts(cfg, &numbering).map_err(|error| InvalidProfile::BadPaths { index, error })?;
+        let saturated = paths.is_saturated() || counts.edges.contains(&u64::MAX);
+        let same_edges = counts.edges.iter().eq(self.edges.iter().map(|edge| &edge.count));
+        let agrees = same_edges && paths.exits() == self.exits;
+        let exact = self.kind == FigureKind::Exact && !saturated;
+        let fits = paths.possible == numbering.paths() && self.has_edge_counts() && (agrees || !exact);
+        if fits { Ok(()) } else { Err(InvalidProfile::WrongPaths { index }) }
     }
 
     /// What is known of block counts without those of edges, unless they have saturated: each block began at least

@@ -141,6 +141,7 @@ fn a_profile_gives_the_weights_of_its_counts_to_its_own_graph_only() {
         exits: vec![exit],
         cost: CounterCost::default(),
         only_blocks: None,
+        paths: None,
     };
     let counts = EdgeCounts { edges: vec![5, 1, 3], blocks: vec![6, 5], entries: 6 };
     assert_eq!(profile.edge_counts().as_ref(), Some(&counts));

@@ -86,6 +86,7 @@ fn function_profile(function: &Function, index: usize, run: &walk::Run) -> Funct
         exits: unfinished.map(exit).collect(),
         cost: CounterCost { counters: counters.len() as u64, increments: counters.iter().sum() },
         only_blocks: None,
+        paths: None,
     }
 }
 
@@ -240,6 +241,7 @@ pub fn example() -> Profile {
         exits: Vec::new(),
         cost: CounterCost { counters: 4, increments: 4 },
         only_blocks: None,
+        paths: None,
     };
     Profile {
         program: "figure-one.wasm".to_owned(),

@@ -146,6 +146,7 @@ guarded! {
     table_fill = builtins::table_fill, 1;
     table_init = builtins::table_init, 1;
     promote = builtins::promote, 0;
+    count_path = builtins::count_path, 1;
 }
 
 /// See `abi::find_record_signature`.

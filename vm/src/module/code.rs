@@ -20,7 +20,7 @@ use crate::background::{Job, Task};
 use crate::engine::no_code_memory;
 use crate::runtime::code::CodeArena;
 use crate::runtime::vmctx;
-use crate::{Engine, Error, ErrorKind, ProfilingConfig, Result, Strategy};
+use crate::{Collect, Engine, Error, ErrorKind, ProfilingConfig, Result, Strategy};
 
 /// How often a loop asks for promotion before it gets a version that resumes right there. Until then it gets one that
 /// resumes at the outermost loop around it: better code, if the program comes there.
@@ -313,6 +313,10 @@ impl ModuleInner {
         let heat = u64::from(self.info.defined_funcs());
         match self.engine.config().profiling {
             ProfilingConfig::Off => heat,
+            // Each function may have many, most of which are never touched.
+            ProfilingConfig::Exact(Collect::Paths) => {
+                vmctx::counter_capacity(&self.layout, u64::from(u32::MAX))
+            }
             ProfilingConfig::Exact(_) => {
                 vmctx::counter_capacity(&self.layout, self.info.code_section.len() as u64 + heat)
             }

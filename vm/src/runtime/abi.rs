@@ -99,6 +99,8 @@ pub struct VmStoreContext {
     pub callee_slot: usize,
     /// Code with `abi::find_record_signature`.
     pub find_record: usize,
+    /// The path register of a frame that goes on in another version of its function.
+    pub path: u64,
     /// The store, as the innermost code that holds it exclusively lent it to wasm. Not read by machine code.
     pub store: *mut StoreOpaque,
     /// Offset of the field, of 8 bytes, that machine code keeps in the pinned register; [`NOTHING`] if there is none.
@@ -199,6 +201,7 @@ mod tests {
             reference_next = abi::store_context::REFERENCE_NEXT,
             callee_slot = abi::store_context::CALLEE_SLOT,
             find_record = abi::store_context::FIND_RECORD,
+            path = abi::store_context::PATH,
             store = abi::store_context::SIZE,
         });
         check!(VmActivation {

@@ -29,6 +29,8 @@ pub struct RawFrame {
     pub pc: usize,
     /// The vmctx of its instance; null if it does not say, as plain code does not.
     pub vmctx: *const VmContext,
+    /// Its path register, if it has come to have one.
+    pub path: Option<u64>,
 }
 
 /// One entry.

@@ -82,6 +82,17 @@ pub unsafe extern "C" fn table_grow(vmctx: *const VmContext, table: u32, delta: 
     store.table_mut(table).grow(delta, init).unwrap_or(u64::MAX)
 }
 
+/// `Builtin::CountPath`.
+///
+/// # Safety
+/// For machine code only, which passes its own vmctx.
+pub unsafe extern "C" fn count_path(vmctx: *const VmContext, func: u32, number: u64) -> u32 {
+    // SAFETY: machine code passes its own vmctx.
+    let (store, instance) = unsafe { caller(vmctx) };
+    store.instances[instance as usize].paths.count(func, number);
+    0
+}
+
 /// `Builtin::Promote`.
 ///
 /// # Safety

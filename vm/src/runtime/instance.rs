@@ -3,9 +3,12 @@
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use hashbrown::HashMap;
+use wprof_jit::compile::Origin;
 use wprof_jit::module::Entity;
 
 use super::abi::{VmFuncImport, VmFuncRef};
+use super::paths::PathTable;
 use super::unfinished::Unfinished;
 use super::vmctx::VmCtx;
 use crate::Module;
@@ -27,7 +30,9 @@ pub struct InstanceData {
     /// Frames of its functions that ended early, when profiling.
     pub unfinished: Unfinished,
     /// Those of them that overflowed the stack before anything of the function was done.
-    pub overflowed: Unfinished,
+    pub overflowed: HashMap<Origin, u64>,
+    /// The paths of functions that have too many to count each by a counter.
+    pub paths: PathTable,
 }
 
 impl InstanceData {

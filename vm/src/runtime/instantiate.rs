@@ -7,6 +7,7 @@ use std::ffi::c_void;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::AtomicU8;
 
+use hashbrown::HashMap;
 use wprof_jit::abi::{Builtin, vmctx as head};
 use wprof_jit::module::{ElementItems, Entity, SegmentMode};
 
@@ -14,6 +15,7 @@ use super::abi::{VmContext, VmFuncImport, VmFuncRef, VmMemory, VmTable, VmValue}
 use super::bulk;
 use super::const_eval::eval;
 use super::instance::InstanceData;
+use super::paths::PathTable;
 use super::store::{FuncPtr, StoreOpaque};
 use super::unfinished::Unfinished;
 use super::vmctx::VmCtx;
@@ -51,8 +53,17 @@ pub fn instantiate(store: &mut StoreOpaque, module: &Module, imports: Imports) -
     fill_func_refs(module, &vmctx);
     let Imports { tables, memories, globals, .. } = imports;
     let module = module.clone();
-    let (unfinished, overflowed) = <(Unfinished, Unfinished)>::default();
-    let instance = InstanceData { module, vmctx, memories, tables, globals, dropped, unfinished, overflowed };
+    let instance = InstanceData {
+        module,
+        vmctx,
+        memories,
+        tables,
+        globals,
+        dropped,
+        unfinished: Unfinished::default(),
+        overflowed: HashMap::new(),
+        paths: PathTable::default(),
+    };
     // From here on the store owns it, since things defined in its vmctx do so too.
     store.instances.push(instance);
     add_definitions(store, index)?;
@@ -62,7 +73,7 @@ pub fn instantiate(store: &mut StoreOpaque, module: &Module, imports: Imports) -
 }
 
 /// The builtin table that every vmctx points to, in the order of `Builtin::ALL`.
-static BUILTINS: [unsafe extern "C" fn(); 11] = [
+static BUILTINS: [unsafe extern "C" fn(); 12] = [
     arch::memory_grow,
     arch::memory_copy,
     arch::memory_fill,
@@ -74,6 +85,7 @@ static BUILTINS: [unsafe extern "C" fn(); 11] = [
     arch::table_init,
     arch::elem_drop,
     arch::promote,
+    arch::count_path,
 ];
 const _: () = assert!(BUILTINS.len() == Builtin::ALL.len());
 

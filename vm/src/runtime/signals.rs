@@ -193,21 +193,21 @@ unsafe fn record(
     // A frame that does not fit on the stack has not left its vmctx there yet.
     let overflowed = matches!(code, None | Some(TrapCode::StackOverflow));
     let is_complete = pc != object.start && !(overflowed && object.is_entry(pc));
-    let mut vmctx = ptr::null();
+    let mut top = RawFrame { pc, vmctx: ptr::null(), path: None };
     let mut callers = Vec::new();
     // SAFETY: the frame pointer is a wasm frame's of this activation: this frame's or, at the first instruction, which
     // would have made it, the caller's; there the return address is on top of the stack.
     unsafe {
         if is_complete {
-            vmctx = walk::vmctx(Some(object), fp);
+            top = walk::frame(pc, Some(object), fp);
         }
         if pc == object.start && fp != end {
             let pc = *(sp as *const usize);
-            callers.push(RawFrame { pc, vmctx: walk::vmctx(registry::find_return(pc).as_deref(), fp) });
+            callers.push(walk::frame(pc, registry::find_return(pc).as_deref(), fp));
         }
         callers.extend(walk::callers(fp, end));
     }
-    TrapRecord { code, top: RawFrame { pc, vmctx }, callers }
+    TrapRecord { code, top, callers }
 }
 
 /// Does what the process would have done without us.

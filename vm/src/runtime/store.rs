@@ -131,6 +131,7 @@ impl StoreOpaque {
             reference_next: trace.as_ref().map_or(ptr::null_mut(), Trace::references),
             callee_slot: 0,
             find_record: arch::find_record as *const () as usize,
+            path: 0,
             pinned: engine.compiler().options().pinned_cell().map_or(NOTHING, |cell| cell as usize),
             store: ptr::null_mut(),
             raise: engine.raise(),

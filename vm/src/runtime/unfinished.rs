@@ -13,8 +13,17 @@ use super::store::StoreOpaque;
 use super::walk;
 use crate::ProfilingConfig;
 
-/// How many frames ended at each instruction.
-pub type Unfinished = HashMap<Origin, u64>;
+/// Where a frame ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Stop {
+    /// At which instruction.
+    pub origin: Origin,
+    /// Its path register, if paths are counted and it had been set.
+    pub path: Option<u64>,
+}
+
+/// How many frames ended in each way.
+pub type Unfinished = HashMap<Stop, u64>;
 
 impl StoreOpaque {
     /// Counts the frames that a trap has ended.
@@ -24,14 +33,17 @@ impl StoreOpaque {
         }
         if let Some(frame) = frames::of_fault(record.top.pc) {
             let index = self.instance_of_trap(&frame, record);
-            self.add_unfinished(index, &frame, 1);
-            if frames::is_unborn(record) {
+            let is_unborn = frames::is_unborn(record);
+            let path = record.top.path.or_else(|| self.path_of_unborn(&frame).filter(|_| is_unborn));
+            self.add_unfinished(index, Stop { origin: frame.origin, path }, 1);
+            if is_unborn {
                 self.add_overflowed(index, &frame);
             }
         }
         for (raw, count) in tally(record.callers.iter().copied()) {
             if let Some(frame) = frames::of_return(raw.pc) {
-                self.add_unfinished(self.instance_of(&frame, raw), &frame, count);
+                let stop = Stop { origin: frame.origin, path: raw.path };
+                self.add_unfinished(self.instance_of(&frame, raw), stop, count);
             }
         }
     }
@@ -46,16 +58,23 @@ impl StoreOpaque {
             if let Some(frame) = frames::of_return(raw.pc)
                 && self.instance_of(&frame, raw) == Some(index)
             {
-                *live.entry(frame.origin).or_default() += count;
+                *live.entry(Stop { origin: frame.origin, path: raw.path }).or_default() += count;
             }
         }
         live
     }
 
-    fn add_unfinished(&mut self, index: Option<u32>, frame: &Frame, count: u64) {
+    fn add_unfinished(&mut self, index: Option<u32>, stop: Stop, count: u64) {
         if let Some(index) = index {
-            *self.instances[index as usize].unfinished.entry(frame.origin).or_default() += count;
+            *self.instances[index as usize].unfinished.entry(stop).or_default() += count;
         }
+    }
+
+    /// The path register of a frame that did not fit on the stack when it went on in another version of its function,
+    /// at a loop; a function that has only been called has none yet.
+    fn path_of_unborn(&self, frame: &Frame) -> Option<u64> {
+        // SAFETY: the context lives as long as the store, and no wasm code runs.
+        (frame.origin.block != 0).then(|| unsafe { (*self.context().as_ptr()).path })
     }
 
     /// A frame that did not fit on the stack has not come to the counter at its entry, if there is one.

@@ -1,11 +1,11 @@
 //! An instance's vmctx: one mapping with the fixed head, the module's definitions, and the counters.
 //!
-//! Counters take address space for the worst case (one per byte of code) and memory only where functions count.
+//! Counters take address space for the worst case (one per byte of code, for paths all that there is) and memory only where functions count.
 
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 use wprof_jit::abi::VmLayout;
 use wprof_jit::limits::MAX_VMCTX_OFFSET;
 
@@ -39,6 +39,9 @@ impl VmCtx {
         // SAFETY: a fresh mapping at an address of the kernel's choice disturbs nothing.
         let base =
             unsafe { mmap_anonymous(ptr::null_mut(), size, ProtFlags::READ | ProtFlags::WRITE, flags)? };
+        // One counter must not take a huge page: with paths most are never touched. A kernel may know no huge pages.
+        // SAFETY: advice about our own mapping.
+        let _ = unsafe { madvise(base, size, Advice::LinuxNoHugepage) };
         let base = NonNull::new(base.cast()).expect("the kernel does not map page 0");
         Ok(VmCtx { base, size, fixed })
     }

@@ -1,8 +1,8 @@
 //! Walking wasm frames by their frame pointers.
 //!
 //! A frame is a frame pointer `fp` with the caller's at `[fp]` and the return address at `[fp + 8]`. The walk of one
-//! activation ends at the frame of its entry trampoline. Frames of instrumented code hold their vmctx, see
-//! `MachineCode::vmctx_slot`.
+//! activation ends at the frame of its entry trampoline. Frames of instrumented code hold their vmctx and their path
+//! register, see `MachineCode::vmctx_slot`.
 
 use std::ptr;
 
@@ -26,22 +26,21 @@ pub unsafe fn callers(mut fp: usize, end: usize) -> impl Iterator<Item = RawFram
         if fp == end {
             return None;
         }
-        // SAFETY: the caller has called, so that it has left its vmctx in its frame if ever it does.
-        let vmctx = unsafe { vmctx(registry::find_return(pc).as_deref(), fp) };
-        Some(RawFrame { pc, vmctx })
+        // SAFETY: the caller has called, so that it has come to its first block.
+        Some(unsafe { frame(pc, registry::find_return(pc).as_deref(), fp) })
     })
 }
 
-/// The vmctx that the frame of `code` at `fp` holds, or null.
+/// The frame of `code` at `fp` with what it holds, which goes on at `pc`.
 ///
 /// # Safety
 /// `fp` is the frame pointer of a live frame of `code`, which has come to its first block.
-pub unsafe fn vmctx(code: Option<&CodeObject>, fp: usize) -> *const VmContext {
-    match code.and_then(|code| code.code.vmctx_slot) {
-        // SAFETY: the code generator has laid the slot out there, and the entry of the code has filled it.
-        Some(below) => unsafe { *((fp - below as usize) as *const *const VmContext) },
-        None => ptr::null(),
-    }
+pub unsafe fn frame(pc: usize, code: Option<&CodeObject>, fp: usize) -> RawFrame {
+    let at = |below: u32| (fp - below as usize) as *const u64;
+    // SAFETY: the code generator has laid the slots out there, and the entry of the code has filled them.
+    let read = |slot: Option<u32>| slot.map(|below| unsafe { *at(below) });
+    let (vmctx, path) = code.map_or((None, None), |o| (read(o.code.vmctx_slot), read(o.code.path_slot)));
+    RawFrame { pc, vmctx: vmctx.map_or(ptr::null(), |vmctx| vmctx as *const VmContext), path }
 }
 
 /// The callers among this thread's live wasm frames, innermost first, up to `limit`; not those of the newest

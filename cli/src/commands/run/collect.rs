@@ -36,8 +36,8 @@ pub struct ProfileArgs {
     /// Count everything, or run plain code
     #[arg(long = "profile", value_enum, value_name = "MODE", default_value = "exact")]
     mode: Mode,
-    /// What to count: `edges`, `blocks`, `cct`, or `events=KIND,…`; all but edges with blocks can be had together, as in
-    /// `edges,cct` [default: edges]
+    /// What to count: `edges`, `paths`, `blocks`, `cct`, or `events=KIND,…`; all can be had together, as in `edges,cct`,
+    /// but only one of the first three [default: edges]
     #[arg(long, value_name = "WHAT", value_parser = wanted)]
     collect: Vec<Wanted>,
     /// How much memory call records of `cct` may take; beyond that new contexts are counted by function only
@@ -52,6 +52,8 @@ pub struct ProfileArgs {
 pub const COLLECT_HELP: &str = "\
 What to collect:
   edges        how often each branch went each way, and all that follows from it
+  paths        how often each way was gone from an entry or loop header to the next loop round
+               or exit; edges follow from them
   blocks       how often each block ran, with no more counters and seldom fewer; branches
                are not known
   cct          how often each function was called in each calling context: by whom, who
@@ -89,14 +91,14 @@ fn what(text: &str) -> Result<What, String> {
     Ok(What::Code(match text {
         "cct" => return Ok(What::Contexts),
         "edges" => Collect::Edges,
+        "paths" => Collect::Paths,
         "blocks" => Collect::Blocks,
         "all-edges" => Collect::AllEdges,
         "all-blocks" => Collect::AllBlocks,
         "block-counters" => Collect::BlockCounters,
         _ => {
-            return Err(
-                "give edges, blocks, cct, or events=KIND,… such as events=instructions,fuel".to_owned()
-            );
+            return Err("give edges, paths, blocks, cct, or events=KIND,… such as events=instructions,fuel"
+                .to_owned());
         }
     }))
 }
@@ -198,7 +200,9 @@ impl ProfileArgs {
             [] => Ok(ProfilingConfig::Off),
             [only] => Ok(ProfilingConfig::Exact(only)),
             _ => {
-                bail!("code is counted in one way at a time: give one of edges and blocks (edges tell both)")
+                bail!(
+                    "code is counted in one way at a time: give one of edges, paths and blocks (edges tell blocks, paths tell both)"
+                )
             }
         }
     }
@@ -320,7 +324,8 @@ mod tests {
 
     #[test]
     fn contradictions_are_refused() {
-        for collect in [&["edges", "blocks"][..], &["events=fuel", "events=loads,fuel"]] {
+        for collect in [&["edges", "blocks"][..], &["edges", "paths"], &["events=fuel", "events=loads,fuel"]]
+        {
             assert!(counted(collect, None).is_err(), "{collect:?}");
         }
         for text in ["edge", "events", "events=", "events=fule", "", "edges,", ",cct", "events=fuel,cct"] {

@@ -1,0 +1,118 @@
+//! The paths that cost most: which blocks they run through, and how few of them are most of the run.
+
+use wprof_profiler::{FunctionProfile, HotPath};
+
+use super::numbers::{count_of, grouped, percent};
+use super::page::{Ink, Page, plain, span};
+use super::table::{Side, Table};
+use super::view::View;
+
+/// So many blocks of a path are shown at its beginning, and at its end.
+const FIRST: usize = 8;
+const LAST: usize = 3;
+
+/// So many places in the source are shown.
+const PLACES: usize = 5;
+
+/// The share of the instructions that few paths have, in percent.
+const MOST: u64 = 90;
+
+/// All paths that ran to their end, hottest first.
+#[derive(Debug)]
+pub struct Paths<'a> {
+    view: View<'a>,
+    hottest: Vec<HotPath>,
+}
+
+impl<'a> Paths<'a> {
+    /// The paths of a profile; none if they were not counted.
+    pub fn new(view: &View<'a>) -> Self {
+        Self { view: *view, hottest: view.profile.hottest_paths() }
+    }
+
+    /// The hottest `limit`.
+    pub fn table(&self, limit: usize) -> Table {
+        let mut table = Table::new(&[
+            ("instructions", Side::Right),
+            ("share", Side::Right),
+            ("times", Side::Right),
+            ("path in", Side::Left),
+            ("blocks", Side::Left),
+            ("places", Side::Left),
+        ]);
+        for hot in self.hottest.iter().take(limit) {
+            let Some(shown) = self.view.profile.function(hot.function).and_then(|f| self.shown(f, hot.id))
+            else {
+                continue;
+            };
+            table.row(vec![
+                plain(grouped(hot.ops)),
+                span(percent(hot.ops, self.view.ops), Ink::of_share(hot.ops, self.view.ops)),
+                plain(grouped(hot.count)),
+                span(self.view.name(hot.function), Ink::Name),
+                plain(shown.blocks),
+                span(shown.places, Ink::Faint),
+            ]);
+        }
+        table
+    }
+
+    fn shown(&self, function: &FunctionProfile, id: u64) -> Option<Shown> {
+        let (cfg, path) = (function.cfg().ok()?, function.path_numbering()?.path(id)?);
+        let blocks = path.blocks(&cfg);
+        let names: Vec<String> = blocks.iter().map(ToString::to_string).collect();
+        let last = path.edges.last().map(|&last| cfg.edge(last).to)?;
+        let to = if last == cfg.exit() { "exit".to_owned() } else { last.to_string() };
+        let mut places: Vec<String> =
+            blocks.iter().map(|block| self.view.place_of([&function.blocks[block.index()]])).collect();
+        places.dedup();
+        let more = if places.len() > PLACES { " …" } else { "" };
+        places.truncate(PLACES);
+        Some(Shown { blocks: format!("{} → {to}", shortened(&names)), places: places.join(" ") + more })
+    }
+
+    /// How few paths have most of the instructions, as one line below the table.
+    pub fn write_coverage(&self, page: &mut Page) {
+        let all = self.hottest.iter().map(|hot| hot.ops).fold(0, u64::saturating_add);
+        let mut sum = 0_u64;
+        let few = self.hottest.iter().take_while(|hot| {
+            let is_needed = u128::from(sum) * 100 < u128::from(all) * u128::from(MOST);
+            sum = sum.saturating_add(hot.ops);
+            is_needed
+        });
+        let few = few.count() as u64;
+        let ran = count_of(self.hottest.len() as u64, "path");
+        let line = format!("  {} of {ran} that ran have {MOST}% of their instructions", grouped(few));
+        page.line(&[span(line, Ink::Faint)]);
+    }
+}
+
+/// A path in words.
+struct Shown {
+    blocks: String,
+    places: String,
+}
+
+/// The list, without its middle if it is long.
+fn shortened(names: &[String]) -> String {
+    match names.len() {
+        len if len > FIRST + LAST + 1 => {
+            let hidden = len - FIRST - LAST;
+            let (first, last) = (names[..FIRST].join(" "), names[len - LAST..].join(" "));
+            format!("{first} …{hidden} more… {last}")
+        }
+        _ => names.join(" "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_paths_lose_their_middle() {
+        let names = |count: usize| (0..count).map(|i| format!("b{i}")).collect::<Vec<_>>();
+        assert!(shortened(&names(12)).ends_with("b10 b11") && !shortened(&names(12)).contains('…'));
+        assert_eq!(shortened(&names(13)), "b0 b1 b2 b3 b4 b5 b6 b7 …2 more… b10 b11 b12");
+    }
+}

@@ -1,0 +1,111 @@
+//! The path register: a frontend variable, and a copy of it in the frame.
+//!
+//! Invariant: wherever the frame may stop or be looked at, the copy is the register. So it is stored with each change;
+//! stores that nothing can see Cranelift drops. Calls do not end paths: they leave the register alone.
+//! Source: Ball & Larus, *Efficient Path Profiling*, MICRO 1996; the plan is a `wprof_profiler::PathPlan`.
+
+use cranelift_codegen::ir::{
+    InstBuilder, MemFlagsData, StackSlot, StackSlotData, StackSlotKey, StackSlotKind, Value, types,
+};
+use cranelift_frontend::Variable;
+
+use super::Translator;
+use super::region::Region;
+use crate::abi::{Builtin, TrapCode, store_context, vmctx};
+use crate::compile::PATH_SLOT;
+
+/// Where the number of the current path is made up.
+#[derive(Clone, Copy)]
+pub(super) struct PathRegister {
+    variable: Variable,
+    slot: StackSlot,
+}
+
+impl Translator<'_> {
+    /// Gives the function a path register, if its graph has one: with a first value, or that of the frame that goes on.
+    pub(super) fn begin_path(&mut self) {
+        let Some(entry) = self.graph.path_register else { return };
+        let key = StackSlotKey::new(PATH_SLOT);
+        let slot = StackSlotData::new_with_key(StackSlotKind::ExplicitSlot, 8, 3, key);
+        let slot = self.builder.create_sized_stack_slot(slot);
+        let variable = self.builder.declare_var(types::I64);
+        self.path = Some(PathRegister { variable, slot });
+        let first = match self.graph.resumes {
+            true => {
+                let context = self.load_constant(types::I64, self.vmctx, vmctx::STORE);
+                self.builder.ins().load(types::I64, MemFlagsData::trusted(), context, store_context::PATH)
+            }
+            false => self.builder.ins().iconst(types::I64, entry),
+        };
+        self.set_path(first);
+    }
+
+    fn path_register(&self) -> PathRegister {
+        self.path.expect("graphs with probes of paths have a path register")
+    }
+
+    fn path_value(&mut self) -> Value {
+        let register = self.path_register();
+        self.builder.use_var(register.variable)
+    }
+
+    fn set_path(&mut self, value: Value) {
+        let PathRegister { variable, slot } = self.path_register();
+        self.builder.def_var(variable, value);
+        self.builder.ins().stack_store(types::I64, value, slot, 0);
+    }
+
+    pub(super) fn start_path(&mut self, first: i64) {
+        let first = self.builder.ins().iconst(types::I64, first);
+        self.set_path(first);
+    }
+
+    pub(super) fn add_to_path(&mut self, amount: i64) {
+        let old = self.path_value();
+        let new = self.builder.ins().iadd_imm_s(old, amount);
+        self.set_path(new);
+    }
+
+    /// Counts the path whose number is the register plus `amount`: in the counters from `first` on, or in the table.
+    pub(super) fn end_path(&mut self, amount: i64, first: Option<u32>) {
+        let path = self.path_value();
+        match first {
+            Some(first) => self.count_dense_path(path, amount, first),
+            None => {
+                let func = self.builder.ins().iconst(types::I32, i64::from(self.cfg.func));
+                let id = self.builder.ins().iadd_imm_s(path, amount);
+                let status = self.builtin(Builtin::CountPath, &[func, id]);
+                self.builder.ins().trapnz(status, TrapCode::Host.to_clif());
+            }
+        }
+    }
+
+    /// One add to memory: the amount is part of the displacement, if that has room for it.
+    fn count_dense_path(&mut self, path: Value, amount: i64, first: u32) {
+        let first = self.env.layout.counter(first).cast_signed();
+        let merged = amount.checked_mul(8).and_then(|bytes| i32::try_from(first.checked_add(bytes)?).ok());
+        let (index, offset) = match merged {
+            Some(offset) => (path, offset),
+            None => {
+                let offset = i32::try_from(first).expect("the runtime bounds the counters");
+                (self.builder.ins().iadd_imm_s(path, amount), offset)
+            }
+        };
+        let scaled = self.builder.ins().ishl_imm_u(index, 3);
+        let address = self.builder.ins().iadd(self.vmctx, scaled);
+        let region = self.regions.get(Region::Counters, self.builder.func);
+        let flags = MemFlagsData::trusted().with_alias_region(Some(region));
+        let old = self.builder.ins().load(types::I64, flags, address, offset);
+        let new = self.builder.ins().iadd_imm_s(old, 1);
+        self.builder.ins().store(flags, new, address, offset);
+    }
+
+    /// Leaves the register where another version of the function will find it.
+    pub(super) fn transfer_path(&mut self) {
+        if self.path.is_some() {
+            let path = self.path_value();
+            let context = self.load_constant(types::I64, self.vmctx, vmctx::STORE);
+            self.builder.ins().store(MemFlagsData::trusted(), path, context, store_context::PATH);
+        }
+    }
+}

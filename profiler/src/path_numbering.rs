@@ -1,0 +1,237 @@
+//! The numbering of a function's acyclic paths.
+//!
+//! Input: a [`Cfg`]. Output: a number for each path, and the path of each number.
+//! A **path** begins at ENTRY or where a path-ending edge leads, and ends with the first edge that leads to EXIT
+//! or ends paths: a back edge, or a **cut** where there would be too many paths. So every run of a function is a
+//! sequence of paths, and the counts of paths tell those of all edges.
+//! Invariant: the sums of the edges' values along paths are `0..paths()`, each once. It depends on the graph
+//! alone, so whoever has the graph can regenerate the paths of a profile. Linear in edges but for the cuts.
+//! Source: Ball & Larus, *Efficient Path Profiling*, MICRO 1996, as restated by Ammons, Ball & Larus 1997,
+//! section 2.1, and algorithms.md, section 5. Ours: each edge that ends a path keeps a pseudo edge of its own, so that
+//! a path tells where it led; a block without successors gets one as well; cuts; prefixes.
+//! Oracle: all paths of small graphs, one by one, in `tests/it/path_numbering.rs`.
+//!
+//! **The view.** An edge `v -> w` that ends paths becomes `v -> EXIT`, and ENTRY gets a pseudo edge to each such `w`
+//! but itself. In reverse topological order N(EXIT) = 1 and N(v) is the sum of N over v's successors; the value
+//! of an edge is the sum of N over the successors before it. A number is followed from ENTRY by taking the last
+//! edge whose value is not above what is left of it.
+//!
+//! **Prefixes.** A frame that ends in block v has come along a prefix p of paths. No other prefix that ends in v has
+//! the same sum: let m go on from v by the first edge out of each block, whose value is 0, to EXIT (every block has
+//! such an m, since those without successors have a pseudo edge). Then p·m is a path with the sum of p, and paths
+//! have different sums. So (v, sum) names p, and following the sum from ENTRY until v finds it.
+//!
+//! ENTRY branches to b1 or b2; b1 goes on to b2, b2 to b3, and b3 back to b2 or to EXIT. The values: 0 and 2 for the
+//! branch, 0 and 1 for the two ends of b3, 4 for the start at b2. `0 1 2 3` is path 0 or 1, `0 2 3` is 2 or 3, and
+//! `2 3`, begun by the back edge, 4 or 5.
+
+use crate::{BlockId, Cfg, DepthFirst, EdgeId};
+
+/// A function has at most this many paths; beyond it edges are cut.
+pub const MAX_PATHS: u64 = 1 << 32;
+
+/// The numbered paths of one function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PathNumbering {
+    /// The acyclic view: the real edges under their own ids, then a start edge for each block that a path can begin
+    /// at besides ENTRY, then an end edge for each block without successors.
+    view: Cfg,
+    /// Number of real edges.
+    real: usize,
+    /// By edge of the view.
+    values: Vec<u64>,
+    paths: u64,
+    cuts: Vec<EdgeId>,
+}
+
+/// A path, or the beginning of one.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Path {
+    /// Its first block.
+    pub start: BlockId,
+    /// Its edges in order. The last one of a whole path leads to EXIT or to where the next path begins.
+    pub edges: Vec<EdgeId>,
+}
+
+impl Path {
+    /// The blocks of a whole path, in order.
+    pub fn blocks(&self, cfg: &Cfg) -> Vec<BlockId> {
+        self.blocks_along(cfg, &self.edges[..self.edges.len().saturating_sub(1)])
+    }
+
+    /// The blocks of the beginning of a path, in order.
+    pub fn blocks_of_prefix(&self, cfg: &Cfg) -> Vec<BlockId> {
+        self.blocks_along(cfg, &self.edges)
+    }
+
+    fn blocks_along(&self, cfg: &Cfg, edges: &[EdgeId]) -> Vec<BlockId> {
+        [self.start].into_iter().chain(edges.iter().map(|&edge| cfg.edge(edge).to)).collect()
+    }
+}
+
+impl PathNumbering {
+    /// Numbers the paths of a graph, at most [`MAX_PATHS`].
+    pub fn new(cfg: &Cfg) -> Self {
+        Self::with_limit(cfg, MAX_PATHS)
+    }
+
+    /// Numbers at most `limit` paths, or as few as cuts can leave if that is more.
+    pub fn with_limit(cfg: &Cfg, limit: u64) -> Self {
+        let search = DepthFirst::new(cfg);
+        let Ends { ends, cuts } = Ends::new(cfg, &search, limit);
+        let view = view(cfg, &search, &ends);
+        let (values, paths) = values(&view, &search);
+        Self { view, real: cfg.edge_count(), values, paths, cuts }
+    }
+
+    /// How many paths there are. Some that end in a block without successors are never finished.
+    pub fn paths(&self) -> u64 {
+        self.paths
+    }
+
+    /// The edges that end paths though they do not go back, ascending.
+    pub fn cuts(&self) -> &[EdgeId] {
+        &self.cuts
+    }
+
+    /// The acyclic view; the ids of real edges are the graph's.
+    pub fn view(&self) -> &Cfg {
+        &self.view
+    }
+
+    /// By edge of the view, the closing edge last, which has 0: what it adds to a path's number.
+    pub fn values(&self) -> &[u64] {
+        &self.values
+    }
+
+    /// The pseudo edges from ENTRY, each with the block where a path can begin.
+    pub fn starts(&self) -> impl Iterator<Item = (EdgeId, BlockId)> {
+        let pseudo = self.view.edges().skip(self.real).map(|edge| (edge, self.view.edge(edge).to));
+        pseudo.filter(|&(_, to)| to != self.view.exit())
+    }
+
+    /// Whether crossing a real edge ends a path.
+    pub fn ends_path(&self, edge: EdgeId) -> bool {
+        edge.index() < self.real && self.view.edge(edge).to == self.view.exit()
+    }
+
+    /// The path with this number; `None` if there is none, or it cannot be finished.
+    pub fn path(&self, id: u64) -> Option<Path> {
+        self.walk(id, self.view.exit())
+    }
+
+    /// The beginning of a path that ends in a block and has this sum; `None` if there is none.
+    pub fn prefix(&self, block: BlockId, sum: u64) -> Option<Path> {
+        self.walk(sum, block).filter(|_| block != self.view.exit())
+    }
+
+    fn walk(&self, mut rest: u64, stop: BlockId) -> Option<Path> {
+        let mut path = Path { start: BlockId::ENTRY, edges: Vec::new() };
+        let mut at = BlockId::ENTRY;
+        while at != stop {
+            let out = self.view.out_edges(at);
+            let above = out.partition_point(|edge| self.values[edge.index()] <= rest);
+            let edge = *out.get(above.checked_sub(1)?)?;
+            rest -= self.values[edge.index()];
+            at = self.view.edge(edge).to;
+            match edge.index() < self.real {
+                true => path.edges.push(edge),
+                // The end of a block without successors, which nobody crosses.
+                false if at == self.view.exit() => return None,
+                false => path.start = at,
+            }
+        }
+        (rest == 0).then_some(path)
+    }
+}
+
+/// Which edges end paths.
+struct Ends {
+    /// By real edge, those to EXIT not included.
+    ends: Vec<bool>,
+    cuts: Vec<EdgeId>,
+}
+
+impl Ends {
+    /// The back edges and, where a block would have too many ways on, the edges that most of these ways follow.
+    fn new(cfg: &Cfg, search: &DepthFirst, limit: u64) -> Self {
+        let back: Vec<bool> = cfg.edges().map(|edge| search.is_back_edge(cfg, edge)).collect();
+        let mut most = limit;
+        loop {
+            let mut found = Self { ends: back.clone(), cuts: Vec::new() };
+            // All paths together may be too many though no block has too many: then each gets fewer.
+            if found.cut(cfg, search, most) <= limit || most == 0 {
+                found.cuts.sort_unstable();
+                return found;
+            }
+            most /= 2;
+        }
+    }
+
+    /// Cuts until no block has more than `most` ways on, or no cut helps; the number of paths.
+    fn cut(&mut self, cfg: &Cfg, search: &DepthFirst, most: u64) -> u64 {
+        let mut ways = vec![1_u64; cfg.vertex_count()];
+        for &block in search.reverse_postorder().iter().rev().filter(|&&block| block != cfg.exit()) {
+            let on = |ends: &[bool], edge: EdgeId| match ends[edge.index()] {
+                true => 1,
+                false => ways[cfg.edge(edge).to.index()],
+            };
+            let out = cfg.out_edges(block);
+            let mut sum = out.iter().map(|&edge| on(&self.ends, edge)).fold(0, u64::saturating_add).max(1);
+            if sum > most {
+                let mut widest = out.to_vec();
+                widest.sort_by_key(|&edge| std::cmp::Reverse(on(&self.ends, edge)));
+                for edge in widest {
+                    let shed = on(&self.ends, edge) - 1;
+                    if sum <= most || shed == 0 {
+                        break;
+                    }
+                    sum -= shed;
+                    self.ends[edge.index()] = true;
+                    self.cuts.push(edge);
+                }
+            }
+            ways[block.index()] = sum;
+        }
+        let starts = starts(cfg, search, &self.ends);
+        [BlockId::ENTRY].iter().chain(&starts).map(|start| ways[start.index()]).fold(0, u64::saturating_add)
+    }
+}
+
+/// The blocks other than ENTRY at which a path can begin, ascending.
+fn starts(cfg: &Cfg, search: &DepthFirst, ends: &[bool]) -> Vec<BlockId> {
+    let ending = cfg.edges().filter(|edge| ends[edge.index()]).map(|edge| cfg.edge(edge));
+    let reached = ending.filter(|edge| search.is_reachable(edge.from));
+    let mut starts: Vec<_> = reached.map(|edge| edge.to).filter(|&to| to != BlockId::ENTRY).collect();
+    starts.sort_unstable();
+    starts.dedup();
+    starts
+}
+
+fn view(cfg: &Cfg, search: &DepthFirst, ends: &[bool]) -> Cfg {
+    let exit = cfg.exit();
+    let real = cfg.edges().map(|edge| {
+        let ends_here = ends[edge.index()];
+        let edge = cfg.edge(edge);
+        (edge.from, if ends_here { exit } else { edge.to })
+    });
+    let starts = starts(cfg, search, ends).into_iter().map(|start| (BlockId::ENTRY, start));
+    let dead_ends = cfg.blocks().filter(|&block| cfg.out_edges(block).is_empty()).map(|block| (block, exit));
+    Cfg::assemble(exit.0, &real.chain(starts).chain(dead_ends).collect::<Vec<_>>())
+}
+
+/// The values of the view's edges, the closing edge last, and the number of paths. The search of the graph sorts the
+/// view as well: a pseudo edge leaves ENTRY or enters EXIT.
+fn values(view: &Cfg, search: &DepthFirst) -> (Vec<u64>, u64) {
+    let mut ways = vec![1_u64; view.vertex_count()];
+    let mut values = vec![0; view.edge_count() + 1];
+    for &block in search.reverse_postorder().iter().rev().filter(|&&block| block != view.exit()) {
+        let mut sum = 0_u64;
+        for &edge in view.out_edges(block) {
+            values[edge.index()] = sum;
+            sum = sum.saturating_add(ways[view.edge(edge).to.index()]);
+        }
+        ways[block.index()] = sum;
+    }
+    (values, ways[BlockId::ENTRY.index()])
+}

@@ -1,0 +1,102 @@
+//! The plan of a path profile: what each edge does to the path register.
+//!
+//! Input: a [`Cfg`] and [`EdgeWeights`]. Output: a [`PathPlan`]: a [`PathStep`] for each edge, the register's value at
+//! entry, and how to read it in mid-function.
+//! Invariant: where a path ends, the register plus the step's amount is the path's number; in block v, the register
+//! plus `queries[v]` is the sum of the prefix that led there. All arithmetic is modulo 2^64.
+//! Source: Ball & Larus 1996, sections 3.2 and 3.3: the increments of [`EventTree`] for the values of a
+//! [`PathNumbering`], so that only chords of a maximum spanning tree of the acyclic view add anything. Ours: an amount
+//! where a path begins or ends costs nothing, as it is part of the constant that the register is set to or of the
+//! counter's address. So such edges weigh nothing and are chords wherever they can be, which moves the first addition
+//! into the beginning and the last one into the count by itself; the papers do that afterwards. What is known of the
+//! register's value further on, the code generator finds by folding constants.
+//! Oracle: random walks, their paths told by a log, in `tests/it/path_plan.rs`.
+
+use crate::{BlockId, Cfg, CounterCost, EdgeCounts, EdgeId, EdgeWeights, EventTree, PathNumbering};
+
+/// Where and how the paths of one function are counted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PathPlan {
+    /// The numbers of the paths.
+    pub numbering: PathNumbering,
+    /// What the register is when the function is entered.
+    pub entry: i64,
+    /// By real edge.
+    pub steps: Vec<PathStep>,
+    /// By real block: what to add to the register there to have the prefix's sum.
+    pub queries: Vec<i64>,
+}
+
+/// What crossing an edge does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathStep {
+    /// Nothing.
+    Stay,
+    /// Adds to the register.
+    Add(i64),
+    /// Counts a path, the number of which is the register plus `add`, and sets the register for the next one, unless the
+    /// edge leads to EXIT.
+    Finish {
+        /// What is missing in the register.
+        add: i64,
+        /// The register for the path that begins.
+        restart: Option<i64>,
+    },
+}
+
+impl PathPlan {
+    /// Adds on chords of a maximum spanning tree.
+    pub fn new(cfg: &Cfg, weights: &EdgeWeights) -> Self {
+        Self::of_numbering(cfg, weights, PathNumbering::new(cfg))
+    }
+
+    /// [`PathPlan::new`] with the paths of the same graph numbered already.
+    pub fn of_numbering(cfg: &Cfg, weights: &EdgeWeights, numbering: PathNumbering) -> Self {
+        let view = numbering.view();
+        let weigh = |edge| match edge < cfg.closing_edge() && !numbering.ends_path(edge) {
+            true => weights.get(edge),
+            false => 0.0,
+        };
+        let weights = EdgeWeights::from_vec(view.closed_edges().map(weigh).collect());
+        let plan = EventTree::new(view, &weights, &[]).plan(numbering.values());
+        let mut amounts = vec![0_i64; view.edge_count() + 1];
+        plan.increments.iter().for_each(|&(edge, amount)| amounts[edge.index()] = amount);
+        let entry = amounts[view.closing_edge().index()];
+        let mut begins = vec![entry; cfg.block_count()];
+        for (edge, start) in numbering.starts() {
+            begins[start.index()] = entry.wrapping_add(amounts[edge.index()]);
+        }
+        let step = |edge: EdgeId| {
+            let add = amounts[edge.index()];
+            match numbering.ends_path(edge) {
+                true => PathStep::Finish { add, restart: begins.get(cfg.edge(edge).to.index()).copied() },
+                false if add == 0 => PathStep::Stay,
+                false => PathStep::Add(add),
+            }
+        };
+        let steps = cfg.edges().map(step).collect();
+        Self { entry, steps, queries: plan.queries, numbering }
+    }
+
+    /// The sum of the prefix that has led to `block`, where the register has this value; `None` for no register: the
+    /// function had hardly been entered.
+    pub fn prefix_sum(&self, block: BlockId, register: Option<u64>) -> u64 {
+        let Some(register) = register else { return 0 };
+        let query = self.queries.get(block.index()).copied().unwrap_or(0);
+        register.wrapping_add_signed(query)
+    }
+
+    /// In how many places the code changes the register or counts.
+    pub fn places(&self) -> u64 {
+        self.steps.iter().filter(|step| **step != PathStep::Stay).count() as u64
+    }
+
+    /// What the plan costs in the run that `counts` describes: places in the code that change the register or count,
+    /// and how often they did.
+    pub fn cost(&self, counts: &EdgeCounts) -> CounterCost {
+        let crossed = self.steps.iter().zip(&counts.edges);
+        let updates: Vec<u64> =
+            crossed.filter(|(step, _)| **step != PathStep::Stay).map(|(_, n)| *n).collect();
+        CounterCost::of(updates.into_iter())
+    }
+}

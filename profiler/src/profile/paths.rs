@@ -1,0 +1,174 @@
+//! The paths that a function took.
+//!
+//! Input: counts of numbered paths, and the sums of the prefixes of frames that ended in mid-path. Output: themselves
+//! merged; the counts of edges that follow; paths as blocks, hottest first.
+//! Invariant: numbers are those of a [`PathNumbering`] of the function's graph. Every crossing of an edge is on one
+//! path, so the counts of edges follow exactly.
+//! Source: algorithms.md, section 5. Oracle: logged walks, in `tests/it/path_profile.rs`.
+
+use serde::{Deserialize, Serialize};
+
+use super::{FunctionProfile, Profile, UnfinishedExit};
+use crate::limits::MAX_PATH_STEPS;
+use crate::propagate::sum_blocks;
+use crate::{BlockId, Cfg, EdgeCounts, Path, PathNumbering, PropagateError};
+
+/// How often each path of a function ran.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PathProfile {
+    /// How many paths the function has.
+    pub possible: u64,
+    /// The paths that ran to their end, ascending by number.
+    pub finished: Vec<PathCount>,
+    /// Those that did not: all frames that ended in the middle of a block, ascending by exit's place and prefix.
+    pub unfinished: Vec<UnfinishedPath>,
+}
+
+/// A path that ran to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct PathCount {
+    /// Its number.
+    pub id: u64,
+    /// How often.
+    pub count: u64,
+}
+
+/// Frames that ended in the middle of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct UnfinishedPath {
+    /// Where, and how many.
+    pub exit: UnfinishedExit,
+    /// The sum of the prefix that had led there.
+    pub prefix: u64,
+}
+
+impl UnfinishedPath {
+    /// Paths that ended at one place by one way are one.
+    fn place(&self) -> (BlockId, u32, u32, u64) {
+        let UnfinishedExit { block, offset, ops_executed, count: _ } = self.exit;
+        (block, offset, ops_executed, self.prefix)
+    }
+}
+
+/// A path and what it cost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HotPath {
+    /// Index of the function in the module.
+    pub function: u32,
+    /// Its number.
+    pub id: u64,
+    /// How often it ran to its end.
+    pub count: u64,
+    /// Instructions that it executed then; saturates.
+    pub ops: u64,
+}
+
+impl PathProfile {
+    /// Brings the lists into their order, and adds up what is the same.
+    pub(super) fn normalize(&mut self) {
+        self.finished.sort_unstable();
+        self.finished.dedup_by(|next, kept| {
+            let same = next.id == kept.id;
+            if same {
+                kept.count = kept.count.saturating_add(next.count);
+            }
+            same
+        });
+        self.unfinished.sort_unstable_by_key(UnfinishedPath::place);
+        self.unfinished.dedup_by(|next, kept| {
+            let same = next.place() == kept.place();
+            if same {
+                kept.exit.count = kept.exit.count.saturating_add(next.exit.count);
+            }
+            same
+        });
+    }
+
+    /// Whether the lists are in the order that [`normalize`](Self::normalize) makes.
+    pub(super) fn is_normal(&self) -> bool {
+        self.finished.is_sorted_by(|a, b| a.id < b.id)
+            && self.unfinished.is_sorted_by(|a, b| a.place() < b.place())
+    }
+
+    /// Both together, of one function.
+    pub(super) fn merged(&self, other: &Self) -> Self {
+        let mut sum = self.clone();
+        sum.finished.extend_from_slice(&other.finished);
+        sum.unfinished.extend_from_slice(&other.unfinished);
+        sum.normalize();
+        sum
+    }
+
+    /// Whether a count has reached its limit, so that sums need not agree.
+    pub(super) fn is_saturated(&self) -> bool {
+        let unfinished = self.unfinished.iter().map(|path| path.exit.count);
+        self.finished.iter().map(|path| path.count).chain(unfinished).any(|count| count == u64::MAX)
+    }
+
+    /// The exits of all unfinished paths, one for each place.
+    pub(super) fn exits(&self) -> Vec<UnfinishedExit> {
+        let mut exits: Vec<_> = self.unfinished.iter().map(|path| path.exit).collect();
+        super::function::normalize_exits(&mut exits);
+        exits
+    }
+
+    /// The counts of edges and blocks, and of calls: each path crosses its edges as often as it ran. Saturates but for
+    /// the counts of blocks.
+    ///
+    /// # Errors
+    /// If a path is none of this numbering, or the paths are so many and so long that they are too much to follow.
+    pub fn edge_counts(&self, cfg: &Cfg, numbering: &PathNumbering) -> Result<EdgeCounts, PropagateError> {
+        let mut edges = vec![0_u64; cfg.edge_count()];
+        let mut steps = 0;
+        let mut cross = |path: Path, count: u64| {
+            steps += path.edges.len();
+            for edge in path.edges {
+                edges[edge.index()] = edges[edge.index()].saturating_add(count);
+            }
+            if steps > MAX_PATH_STEPS { Err(PropagateError::TooManySteps) } else { Ok(()) }
+        };
+        for &PathCount { id, count } in &self.finished {
+            cross(numbering.path(id).ok_or(PropagateError::UnknownPath(id))?, count)?;
+        }
+        for &UnfinishedPath { exit, prefix } in &self.unfinished {
+            let path = numbering.prefix(exit.block, prefix);
+            cross(path.ok_or(PropagateError::UnknownPrefix { block: exit.block, prefix })?, exit.count)?;
+        }
+        let returned = cfg.in_edges(cfg.exit()).iter().map(|edge| edges[edge.index()]);
+        let ended = self.unfinished.iter().map(|path| path.exit.count);
+        let entries = returned.chain(ended).fold(0, u64::saturating_add);
+        Ok(EdgeCounts { blocks: sum_blocks(cfg, &edges, entries)?, edges, entries })
+    }
+}
+
+impl FunctionProfile {
+    /// How its paths are numbered, if paths were counted and it is a graph.
+    pub fn path_numbering(&self) -> Option<PathNumbering> {
+        self.paths.as_ref()?;
+        Some(PathNumbering::new(&self.cfg().ok()?))
+    }
+
+    /// Its paths that ran to their end, by number.
+    fn path_costs(&self) -> Vec<HotPath> {
+        let (Some(paths), Some(numbering), Ok(cfg)) = (&self.paths, self.path_numbering(), self.cfg()) else {
+            return Vec::new();
+        };
+        let ops = |path: Path| -> u64 {
+            path.blocks(&cfg).iter().map(|block| u64::from(self.blocks[block.index()].ops)).sum()
+        };
+        let hot = |&PathCount { id, count }: &PathCount| {
+            let ops = numbering.path(id).map_or(0, ops).saturating_mul(count);
+            HotPath { function: self.index, id, count, ops }
+        };
+        paths.finished.iter().map(hot).collect()
+    }
+}
+
+impl Profile {
+    /// The paths that ran to their end, those with the most executed instructions first.
+    pub fn hottest_paths(&self) -> Vec<HotPath> {
+        let mut list: Vec<HotPath> = self.functions.iter().flat_map(FunctionProfile::path_costs).collect();
+        list.sort_by_key(|hot| std::cmp::Reverse(hot.ops));
+        list
+    }
+}

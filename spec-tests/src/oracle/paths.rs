@@ -1,0 +1,207 @@
+//! Paths, as a trace of the same run tells them.
+//!
+//! Input: a profile with paths, and the trace, which has each executed block. Output: whether the blocks, cut into paths,
+//! are the paths of the profile. Where paths end is found without the graph: blocks are in bytecode order, so a
+//! block that does not come later begins another round of a loop. Cuts are taken from the profile.
+//! Source: algorithms.md, section 12.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Cursor;
+
+use wprof_jit::cfg;
+use wprof_jit::module::ModuleInfo;
+use wprof_jit::plan::SplitCfg;
+use wprof_profiler::{BlockId, EdgeId, FunctionProfile, Path, PathCount, Profile, TraceEvent, TraceReader};
+
+/// A path by its blocks.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Way {
+    func: u32,
+    blocks: Vec<u32>,
+    end: End,
+}
+
+/// How a path ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum End {
+    /// The function is left.
+    Exit,
+    /// The next path begins at a block.
+    Next(u32),
+    /// The frame ends there.
+    Stopped,
+}
+
+type Ways = BTreeMap<Way, u64>;
+
+/// How much has been compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ComparedPaths {
+    /// Different paths that ran to their end.
+    pub paths: u64,
+    /// How often they did.
+    pub finished: u64,
+    /// Paths that did not.
+    pub unfinished: u64,
+}
+
+impl ComparedPaths {
+    /// Both together.
+    #[must_use]
+    pub fn plus(self, other: ComparedPaths) -> ComparedPaths {
+        ComparedPaths {
+            paths: self.paths + other.paths,
+            finished: self.finished + other.finished,
+            unfinished: self.unfinished + other.unfinished,
+        }
+    }
+}
+
+/// Demands that the paths of `profile` are those of `trace`, both of one run of the module.
+///
+/// # Errors
+/// The first difference.
+pub fn compare_paths(info: &ModuleInfo, profile: &Profile, trace: &[u8]) -> Result<ComparedPaths, String> {
+    profile.verify().map_err(|e| e.to_string())?;
+    let mut reader = TraceReader::open(Cursor::new(trace)).map_err(|e| e.to_string())?;
+    let mut log = Log::new(info, profile);
+    for event in reader.events_from(0) {
+        log.event(event.map_err(|e| e.to_string())?)?;
+    }
+    let (mut traced, mut found) = (log.end(), Ways::new());
+    let mut unborn = Ways::new();
+    for function in &profile.functions {
+        add_ways(function, &mut found, &mut unborn)?;
+    }
+    forgive_unborn(&mut traced, &found, &unborn);
+    if let Some((way, count)) = traced.iter().find(|(way, count)| found.get(way) != Some(count)) {
+        return Err(format!("{way:?} ran {count} times, {:?} by the profile", found.get(way)));
+    }
+    if let Some((way, count)) = found.iter().find(|(way, _)| !traced.contains_key(way)) {
+        return Err(format!("{way:?} did not run, {count} times by the profile"));
+    }
+    let counts = |stopped: bool| found.iter().filter(move |(way, _)| (way.end == End::Stopped) == stopped);
+    Ok(ComparedPaths {
+        paths: counts(false).count() as u64,
+        finished: counts(false).map(|(_, count)| count).sum(),
+        unfinished: counts(true).map(|(_, count)| count).sum(),
+    })
+}
+
+/// A trace may leave out calls that found no stack, all of which end in the entry.
+fn forgive_unborn(traced: &mut Ways, found: &Ways, unborn: &Ways) {
+    for (way, most) in unborn {
+        let all = found[way];
+        let count = traced.entry(way.clone()).or_default();
+        if (all - most..=all).contains(count) {
+            *count = all;
+        }
+    }
+}
+
+/// The paths of a function's profile; among the stopped ones also those of calls that found no stack.
+fn add_ways(function: &FunctionProfile, ways: &mut Ways, unborn: &mut Ways) -> Result<(), String> {
+    let func = function.index;
+    let cfg = function.cfg().map_err(|e| e.to_string())?;
+    let (Some(paths), Some(numbering)) = (&function.paths, function.path_numbering()) else {
+        return Err(format!("function {func} has no paths"));
+    };
+    let way = |path: Path, end: End| {
+        let blocks = match end {
+            End::Stopped => path.blocks_of_prefix(&cfg),
+            _ => path.blocks(&cfg),
+        };
+        Way { func, blocks: blocks.iter().map(|block| block.0).collect(), end }
+    };
+    for &PathCount { id, count } in &paths.finished {
+        let path = numbering.path(id).ok_or("a path that is none")?;
+        let to = path.edges.last().map(|&last| cfg.edge(last).to);
+        let end = to.filter(|&to| to != cfg.exit()).map_or(End::Exit, |to| End::Next(to.0));
+        // Paths along parallel edges have the same blocks.
+        *ways.entry(way(path, end)).or_default() += count;
+    }
+    for stopped in &paths.unfinished {
+        let prefix = numbering.prefix(stopped.exit.block, stopped.prefix).ok_or("a prefix that is none")?;
+        let way = way(prefix, End::Stopped);
+        if stopped.exit.block == BlockId::ENTRY && stopped.exit.offset < function.blocks[0].code.start {
+            *unborn.entry(way.clone()).or_default() += stopped.exit.count;
+        }
+        *ways.entry(way).or_default() += stopped.exit.count;
+    }
+    Ok(())
+}
+
+/// A run block by block.
+struct Log<'a> {
+    info: &'a ModuleInfo,
+    /// By function: source and target of cut edges.
+    cuts: BTreeSet<(u32, u32, u32)>,
+    splits: BTreeMap<u32, SplitCfg>,
+    /// The path that each live frame is on.
+    frames: Vec<(u32, Vec<u32>)>,
+    ways: Ways,
+}
+
+impl<'a> Log<'a> {
+    fn new(info: &'a ModuleInfo, profile: &Profile) -> Log<'a> {
+        let mut cuts = BTreeSet::new();
+        for function in &profile.functions {
+            let all = function.path_numbering().map_or(Vec::new(), |numbering| numbering.cuts().to_vec());
+            let ends = |edge: EdgeId| &function.edges[edge.index()];
+            cuts.extend(all.iter().map(|&edge| (function.index, ends(edge).from.0, ends(edge).to.0)));
+        }
+        Log { info, cuts, splits: BTreeMap::new(), frames: Vec::new(), ways: Ways::new() }
+    }
+
+    fn event(&mut self, event: TraceEvent) -> Result<(), String> {
+        match event {
+            TraceEvent::Enter(func) => self.frames.push((func, Vec::new())),
+            TraceEvent::Block(func, part) => {
+                if let Some(block) = self.block(func, part.0)? {
+                    self.begin(block)?;
+                }
+            }
+            TraceEvent::Leave(_) => self.pop(End::Exit)?,
+            TraceEvent::Unwound { .. } => self.pop(End::Stopped)?,
+            TraceEvent::HostCall(..) | TraceEvent::HostReturn(..) => {}
+        }
+        Ok(())
+    }
+
+    /// The block that a part begins.
+    fn block(&mut self, func: u32, part: u32) -> Result<Option<u32>, String> {
+        if !self.splits.contains_key(&func) {
+            let cfg = cfg::build(self.info, func).map_err(|e| e.to_string())?;
+            let split = SplitCfg::new(self.info, &cfg).map_err(|e| e.to_string())?;
+            self.splits.insert(func, split);
+        }
+        let split = &self.splits[&func];
+        let block = split.parts[part as usize].block;
+        Ok((split.first_part[block as usize] == part).then_some(block))
+    }
+
+    fn begin(&mut self, block: u32) -> Result<(), String> {
+        let (func, path) = self.frames.last_mut().ok_or("a block of no frame")?;
+        if let Some(&last) = path.last()
+            && (block <= last || self.cuts.contains(&(*func, last, block)))
+        {
+            let blocks = std::mem::take(path);
+            let way = Way { func: *func, blocks, end: End::Next(block) };
+            *self.ways.entry(way).or_default() += 1;
+        }
+        path.push(block);
+        Ok(())
+    }
+
+    fn pop(&mut self, end: End) -> Result<(), String> {
+        let (func, blocks) = self.frames.pop().ok_or("no frame ends")?;
+        *self.ways.entry(Way { func, blocks, end }).or_default() += 1;
+        Ok(())
+    }
+
+    /// All paths; those of frames that are still live have stopped.
+    fn end(mut self) -> Ways {
+        while self.pop(End::Stopped).is_ok() {}
+        self.ways
+    }
+}
