@@ -64,14 +64,14 @@ impl Translator<'_> {
 
     /// Passes the slot of a call site to whatever is called there.
     pub(super) fn pass_slot(&mut self, site: u32) {
-        let record = self.record();
+        let record = self.own_record();
         let slot = self.builder.ins().iadd_imm_s(record, i64::from(call_record::slot(site)));
         self.pass(slot);
     }
 
     /// The record of this frame, for the version in which it goes on.
     pub(super) fn pass_record(&mut self) {
-        let record = self.record();
+        let record = self.own_record();
         self.pass(record);
     }
 
@@ -87,7 +87,7 @@ impl Translator<'_> {
         self.record = Some(variable);
     }
 
-    fn record(&mut self) -> Value {
+    fn own_record(&mut self) -> Value {
         self.builder.use_var(self.record.expect("found or taken at the entry"))
     }
 
