@@ -182,10 +182,8 @@ fn instances_of_one_module_have_paths_of_their_own() -> Outcome {
         let module = Module::new(&engine, bits(ifs))?;
         let mut store = Store::new(&engine, ());
         let host: Extern = Func::wrap(&mut store, |_: i32| ()).into();
-        let instances = [
-            Instance::new(&mut store, &module, &[host.clone()])?,
-            Instance::new(&mut store, &module, &[host])?,
-        ];
+        let instances =
+            [Instance::new(&mut store, &module, &[host])?, Instance::new(&mut store, &module, &[host])?];
         for (instance, rounds) in instances.iter().zip([40, 70]) {
             instance.get_typed_func::<i32, i32>(&mut store, "bits")?.call(&mut store, rounds)?;
         }

@@ -117,7 +117,7 @@ pub enum Plan {
     /// Counter k of the function counts edge k of the plan; only the counts of blocks follow.
     Vertex(VertexPlan),
     /// Counter k of the function counts path k of the plan, if it [`is_dense`]; else the instance has a table.
-    Paths(PathPlan),
+    Paths(Box<PathPlan>),
     /// Counter k of the function counts block k of the plan, where EXIT stands for the calls.
     BlockCounters(BlockPlan),
     /// Counter k of the function counts block k of the CFG.
@@ -253,7 +253,7 @@ fn plan(
     }
     let weights = edge_weights(&shape, measured, loops);
     match instrumentation {
-        Instrumentation::Paths => Plan::Paths(PathPlan::new(&shape, &weights)),
+        Instrumentation::Paths => Plan::Paths(Box::new(PathPlan::new(&shape, &weights))),
         Instrumentation::Vertex => Plan::Vertex(VertexPlan::unmarked(&shape, &weights)),
         _ => Plan::Chords(EdgePlan::new(&shape, &weights)),
     }
