@@ -102,6 +102,7 @@ impl Cfg {
     }
 
     /// The virtual exit, one past the last real block.
+    #[inline]
     pub fn exit(&self) -> BlockId {
         BlockId(self.blocks)
     }

@@ -20,8 +20,9 @@
 //! Sections of version 1.0, each once and in any order: `HEAD` (program, module hash, runs, code figures),
 //! `FUNC` (functions), `HOST` (host calls). Version 1.1 adds, if there is anything to be in them: `EVNT` (totals
 //! of events), `BLCK` (the functions of which only blocks were counted, each with its counts; a reader of version
-//! 1.0 must not see them, since it would take the missing counts of their edges for zeros). Version 1.2 adds `PATH`:
-//! the paths of those functions whose paths were counted, by index. A change to what a section holds takes a new tag.
+//! 1.0 must not see them, since it would take the missing counts of their edges for zeros). Version 1.2 adds `CNTX`
+//! (calling contexts) and `PATH` (the paths of those functions whose paths were counted, by index). A change to what a
+//! section holds takes a new tag.
 
 mod replace;
 mod section;
@@ -43,6 +44,7 @@ const FUNC: Tag = Tag(*b"FUNC");
 const HOST: Tag = Tag(*b"HOST");
 const EVNT: Tag = Tag(*b"EVNT");
 const BLCK: Tag = Tag(*b"BLCK");
+const CNTX: Tag = Tag(*b"CNTX");
 const PATH: Tag = Tag(*b"PATH");
 
 /// Why a profile could not be read or written.
@@ -138,6 +140,9 @@ impl Profile {
         if !by_blocks.is_empty() {
             writer.section(BLCK, &by_blocks)?;
         }
+        if let Some(contexts) = &self.contexts {
+            writer.section(CNTX, contexts)?;
+        }
         let paths =
             self.functions.iter().filter_map(|function| Some((function.index, function.paths.as_ref()?)));
         let paths: Vec<(u32, &PathProfile)> = paths.collect();
@@ -159,6 +164,7 @@ impl Profile {
         let host_calls: Vec<HostCalls> = reader.take(HOST)?;
         let events = reader.take_if_there(EVNT)?.unwrap_or_default();
         let by_blocks: Vec<(FunctionProfile, BlockCounts)> = reader.take_if_there(BLCK)?.unwrap_or_default();
+        let contexts = reader.take_if_there(CNTX)?;
         functions.extend(
             by_blocks
                 .into_iter()
@@ -168,7 +174,7 @@ impl Profile {
         add_paths(&mut functions, reader.take_if_there(PATH)?.unwrap_or_default())?;
         reader.finish(minor > MINOR)?;
         let Head { program, module_hash, runs, code } = head;
-        let profile = Self { program, module_hash, runs, code, functions, host_calls, events };
+        let profile = Self { program, module_hash, runs, code, functions, host_calls, events, contexts };
         profile.verify()?;
         Ok(profile)
     }

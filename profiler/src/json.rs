@@ -14,6 +14,10 @@
 //!   "calls": int, "ops": int, "cost": COSTS,
 //!   "host_calls": [{ "module", "name", "count", "kind": KIND }],
 //!   "events": [{ "name", "count", "kind": KIND }],
+//!   "contexts"?: { "routines": [{ "what": "root"|"function"|"elsewhere"|"host"|"beyond", "index"?, "name"?: str|null,
+//!       "instance"?, "module"?: str, "sites": [offset] }],
+//!     "records": [{ "routine", "parent": record, "site": offset, "calls", "inclusive_calls",
+//!       "back_edges": [{ "site": offset, "to": record }] }] },
 //!   "functions": [{ "index", "name": str|null, "start", "end", "fingerprint": hex, "kind": KIND,
 //!     "calls", "ops", "cost": COSTS,
 //!     "blocks": [{ "start", "end", "size": instructions in it, "count", "ops": instructions executed }],
@@ -31,6 +35,7 @@
 //! COST  = { "counters", "increments" }
 //! ```
 
+mod contexts;
 mod shape;
 
 use std::io::{self, Write};

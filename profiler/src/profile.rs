@@ -25,7 +25,7 @@ pub use paths::{HotPath, PathCount, PathProfile, UnfinishedPath};
 pub use run::{Ending, Run};
 pub use verify::InvalidProfile;
 
-use crate::{CfgError, CounterCosts, PlacementCosts};
+use crate::{CfgError, ContextTree, CounterCosts, PlacementCosts};
 
 /// The profile of one module over one run, or over several merged ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,6 +44,8 @@ pub struct Profile {
     pub host_calls: Vec<HostCalls>,
     /// Totals of the kinds of events that were counted, ascending by name.
     pub events: Vec<EventTotal>,
+    /// The calling contexts, if they were counted; those of the whole store.
+    pub contexts: Option<ContextTree>,
 }
 
 /// Figures about the module's code, executed or not.

@@ -45,7 +45,14 @@
 //! * A trap is recorded before any later bit is written, with the frames that survive it: those up to the host
 //!   call that catches it. A trap that passes through several host calls may be recorded once or step by step.
 //! * All code of a function, in every tier, follows one plan.
+//!
+//! # Data references
+//!
+//! Optionally the run writes each load and store into a second stream ([`References`]), right before it is made: so one
+//! that traps is in it. A frame at a call has made all accesses of its block. Where one stops in the middle of a block, at
+//! a trap or at the end of a chunk, the number of references until then tells how many of the block's it has made.
 
+mod access;
 mod bit_tracing;
 mod bits;
 mod blocking;
@@ -54,17 +61,21 @@ mod call;
 mod code;
 mod color;
 mod counts;
+mod decoding;
 mod error;
 mod event;
 mod file;
 mod frame;
 mod function;
+mod functions;
 mod graph;
 mod plan;
 mod regenerate;
 mod silent;
+mod steps;
 mod witness;
 
+pub use access::{Access, AccessKind, DataReference};
 pub use bits::BitStream;
 pub use call::{Call, HOST_CALLEE};
 pub use counts::TraceCounts;
@@ -72,6 +83,8 @@ pub use error::TraceError;
 pub use event::TraceEvent;
 pub use file::*;
 pub use frame::{Frame, Segment, Stage, Unwind};
-pub use function::{TracedFunction, TracedFunctions};
+pub use function::TracedFunction;
+pub use functions::TracedFunctions;
 pub use plan::{Emit, TraceMethod, TracePlan};
 pub use regenerate::Regenerator;
+pub use steps::{TraceStep, TraceSteps};

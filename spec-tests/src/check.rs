@@ -1,20 +1,23 @@
 //! What is demanded of every generated module.
 //!
 //! * [`Engines::differential`]: in every mode our engine leaves behind what the reference interpreter does.
+//! * [`Engines::contexts`]: the calling context tree is that of a shadow stack.
 //! * [`Engines::paths`]: the paths of the profile are those of a trace of the same run.
 //! * [`Engines::oracle`]: the profile is exactly what the module counts of itself, in the interpreter.
 
 use std::sync::Arc;
 
-use wprof::{Collect, Config, Engine, ProfilingConfig, Strategy, Tracing};
+use wprof::{Collect, Config, Engine, Module, ProfilingConfig, Strategy, Tracing};
 use wprof_jit::module::parse;
-use wprof_profiler::{CounterCost, FunctionProfile, Profile};
+use wprof_profiler::{ContextTree, CounterCost, FunctionProfile, Profile};
 
 use crate::engines::{ours, reference};
 use crate::generate::Case;
 use crate::mode::Mode;
+use crate::oracle::references::{Log, logging};
 use crate::oracle::{Compared, ComparedPaths, Detail, Oracle, What, compare, compare_paths};
 use crate::outcome::Outcome;
+use crate::shadow;
 
 /// The engines that modules run in; each is used for many of them.
 #[derive(Debug)]
@@ -28,6 +31,10 @@ pub struct Engines {
     traced_paths: [Engine; 3],
     metered: Engine,
     traced: Engine,
+    /// Every way of recording data references.
+    referenced: Vec<Engine>,
+    contexts: Engine,
+    contexts_traced: [Engine; 3],
     checked: Engine,
     unguarded: Engine,
 }
@@ -52,22 +59,34 @@ impl Default for Engines {
             traced_paths: [Strategy::Baseline, Strategy::Optimized, Strategy::Tiered]
                 .map(|strategy| tracing_paths(strategy, Some(Tracing::Best))),
             metered: Mode::Metered.engine(),
-            traced: Engine::new(Config::new().trace(Tracing::Best)).expect("an engine for this machine"),
+            traced: engine(Config::new().trace(Tracing::Best)),
+            referenced: referenced(),
+            contexts: engine(tiered().count_contexts(true)),
+            contexts_traced: [Strategy::Tiered, Strategy::Baseline, Strategy::Optimized].map(|strategy| {
+                engine(tiered().strategy(strategy).trace(Tracing::Best).count_contexts(true))
+            }),
             checked: Mode::Checked.engine(),
             unguarded: Mode::Unguarded.engine(),
         }
     }
 }
 
+fn tiered() -> Config {
+    Mode::Tiered.config()
+}
+
+fn engine(config: &Config) -> Engine {
+    Engine::new(config).expect("an engine for this machine")
+}
+
 /// An engine that counts paths, and perhaps traces.
 fn tracing_paths(strategy: Strategy, tracing: Option<Tracing>) -> Engine {
-    let mut config = Config::new();
-    config.strategy(strategy).background_compilation(false).promote_after(2);
-    config.profiling(ProfilingConfig::Exact(Collect::Paths));
+    let mut config = tiered();
+    config.strategy(strategy).profiling(ProfilingConfig::Exact(Collect::Paths));
     if let Some(tracing) = tracing {
         config.trace(tracing);
     }
-    Engine::new(&config).expect("an engine for this machine")
+    engine(&config)
 }
 
 /// What has been run.
@@ -85,8 +104,12 @@ pub struct Summary {
     pub stopped: u64,
     /// Calls of host functions.
     pub host_calls: u64,
+    /// Loads and stores of fixed width that have been compared.
+    pub references: u64,
     /// What has been compared with the oracle.
     pub compared: Compared,
+    /// Call records that have been compared.
+    pub contexts: u64,
     /// Paths that have been compared with a trace.
     pub paths: ComparedPaths,
 }
@@ -100,7 +123,9 @@ impl Summary {
             calls: outcome.calls.len() as u64,
             stopped: outcome.stopped() as u64,
             host_calls: outcome.host.0,
+            references: 0,
             compared: Compared::default(),
+            contexts: 0,
             paths: ComparedPaths::default(),
         }
     }
@@ -115,7 +140,9 @@ impl Summary {
             calls: self.calls + other.calls,
             stopped: self.stopped + other.stopped,
             host_calls: self.host_calls + other.host_calls,
+            references: self.references + other.references,
             compared: self.compared.plus(other.compared),
+            contexts: self.contexts + other.contexts,
             paths: self.paths.plus(other.paths),
         }
     }
@@ -136,8 +163,9 @@ impl Engines {
             ("every block", &self.every_block),
             ("metered", &self.metered),
             ("traced", &self.traced),
+            ("contexts", &self.contexts),
         ];
-        let (name, engine) = more[(case.seed / 4 % 6) as usize];
+        let (name, engine) = more[(case.seed / 4 % 7) as usize];
         let mut summary = Summary::of(&expected);
         for (name, engine) in [("off", &self.off), ("exact", &self.exact), (name, engine)] {
             let ran = ours::run(engine, &case.wasm, &case.drive).map_err(|e| format!("{name}: {e}"))?;
@@ -146,6 +174,34 @@ impl Engines {
                 continue;
             }
             expected.same_as(&ran.outcome).map_err(|e| format!("{name}, reference first: {e}"))?;
+        }
+        Ok(summary)
+    }
+
+    /// Demands that the calling context tree is what a shadow stack says that follows the trace of the same run; and that
+    /// it is the same when there is no trace, and when all else is counted too.
+    ///
+    /// # Errors
+    /// The first difference.
+    pub fn contexts(&self, case: &Case) -> Result<Summary, String> {
+        let engine = &self.contexts_traced[(case.seed / 4 % 3) as usize];
+        let module = Module::new(engine, &case.wasm).map_err(|e| e.to_string())?;
+        let traced = ours::run(engine, &case.wasm, &case.drive)?;
+        let mut summary = Summary::of(&traced.outcome);
+        let Some(tree) = contexts_of(&traced)? else { return Ok(summary) };
+        let trace = traced.trace.as_ref().ok_or("not traced")?;
+        let shadow = shadow::fold(&module, trace, traced.host_log())?;
+        summary.contexts = tree.records.len() as u64;
+        if traced.outcome.overflowed() {
+            summary.overflowed = 1;
+            return shadow.allows(&tree).map(|()| summary);
+        }
+        shadow.is(&tree)?;
+        for (name, engine) in [("alone", &self.contexts), ("with all", &self.exact)] {
+            let ran = ours::run(engine, &case.wasm, &case.drive)?;
+            if !ran.outcome.overflowed() && contexts_of(&ran)?.as_ref() != Some(&tree) {
+                return Err(format!("the tree is another one {name}"));
+            }
         }
         Ok(summary)
     }
@@ -182,6 +238,31 @@ impl Engines {
         if (case.seed / 4).is_multiple_of(4) {
             self.same_run(case)?;
         }
+        Ok(summary)
+    }
+
+    /// Demands that a trace has the data references that the module logs of itself in the interpreter.
+    ///
+    /// # Errors
+    /// The first difference.
+    pub fn references(&self, case: &Case) -> Result<Summary, String> {
+        let logged = reference::run(&self.reference, &logging(&case.wasm)?, &case.drive)?;
+        let mut summary = Summary::of(&logged.outcome);
+        let Some(expected) = Log::counted(&logged.counters) else { return Ok(summary) };
+        for (number, engine) in self.referenced.iter().enumerate() {
+            let ran = ours::run(engine, &case.wasm, &case.drive)?;
+            if ran.outcome.overflowed() || logged.outcome.overflowed() {
+                summary.overflowed = 1;
+                continue;
+            }
+            logged.outcome.same_as(&ran.outcome)?;
+            let trace = ran.trace.ok_or("no trace")?;
+            let found = Log::traced(&trace).map_err(|e| format!("engine {number}: {e}"))?;
+            if found != expected {
+                return Err(format!("engine {number}: {found:?} in the trace, logged {expected:?}"));
+            }
+        }
+        summary.references = expected.loads[0] + expected.stores[0];
         Ok(summary)
     }
 
@@ -225,11 +306,12 @@ impl Engines {
     /// The first difference.
     pub fn paths(&self, case: &Case) -> Result<Summary, String> {
         let engine = &self.traced_paths[(case.seed / 4 % 3) as usize];
-        let (ran, trace) = ours::run_traced(engine, &case.wasm, &case.drive)?;
+        let ran = ours::run(engine, &case.wasm, &case.drive)?;
+        let trace = ran.trace.as_ref().ok_or("not traced")?;
         let summary = Summary::of(&ran.outcome);
         let Some(profile) = ran.profile() else { return Ok(summary) };
         let info = parse(Arc::from(&*case.wasm)).map_err(|e| e.to_string())?;
-        let paths = compare_paths(&info, &profile.map_err(|e| e.to_string())?, &trace)?;
+        let paths = compare_paths(&info, &profile.map_err(|e| e.to_string())?, trace)?;
         Ok(Summary { paths, ..summary })
     }
 
@@ -246,6 +328,22 @@ impl Engines {
         }
         Ok(())
     }
+}
+
+/// Each tier, chunks that end everywhere, and bounds checks in the code.
+fn referenced() -> Vec<Engine> {
+    let strategies = [Strategy::Optimized, Strategy::Baseline, Strategy::Tiered];
+    let settings = strategies.into_iter().zip([8, 64 << 10, 100]);
+    let engine = |(strategy, buffer)| {
+        let mut config = Config::new();
+        config.trace(Tracing::Best).trace_references(true).trace_buffer(buffer);
+        config.strategy(strategy).promote_after(3).background_compilation(false);
+        if strategy == Strategy::Baseline {
+            config.memory_reservation(1 << 16).spectre_guards(false);
+        }
+        Engine::new(&config).expect("an engine for this machine")
+    };
+    settings.map(engine).collect()
 }
 
 /// Demands that two profiles differ in nothing but their cost.
@@ -278,4 +376,11 @@ fn host_calls(profile: &Profile, outcome: &Outcome) -> Result<(), String> {
         return Ok(());
     }
     Err(format!("{} calls of host functions, {counted} by the profile", outcome.host.0))
+}
+
+fn contexts_of(ran: &ours::Ran) -> Result<Option<ContextTree>, String> {
+    let Some(profile) = ran.profile() else { return Ok(None) };
+    let profile = profile.map_err(|e| e.to_string())?;
+    profile.verify().map_err(|e| e.to_string())?;
+    Ok(profile.contexts)
 }

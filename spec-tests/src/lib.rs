@@ -4,6 +4,7 @@
 //!   [`skips`] says what is known not to pass.
 //! * [`generate`] makes modules from seeds and [`sweep`] checks many of them: [`check`] compares our engine with an
 //!   interpreter, and its profile with an [`oracle`].
+//! * [`shadow`] is the oracle of calling context trees.
 //! * [`programs`] runs programs under WASI.
 #![forbid(unsafe_code)]
 
@@ -17,12 +18,13 @@ pub mod mode;
 pub mod oracle;
 pub mod outcome;
 pub mod programs;
+pub mod recorded;
 pub mod rng;
 pub mod script;
+pub mod shadow;
 pub mod shrink;
 pub mod skips;
 pub mod spectest;
 pub mod splice;
 pub mod sweep;
-pub mod trace_bytes;
 pub mod values;

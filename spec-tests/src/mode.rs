@@ -11,7 +11,7 @@ pub enum Mode {
     Baseline,
     /// The one, then the other, as early as can be.
     Tiered,
-    /// Both with an exact edge profile, and so with polls, and with counts of all kinds of events.
+    /// Both with an exact edge profile, and so with polls, with counts of all kinds of events and with calling contexts.
     Exact,
     /// Both with counts of all kinds of events, and a budget of instructions that never ends. (One of fuel can be used up
     /// by a single 64-bit length.)
@@ -50,7 +50,11 @@ impl Mode {
             Mode::Tiered => config.strategy(Strategy::Tiered),
             Mode::Exact => {
                 let profiling = ProfilingConfig::Exact(Collect::Edges);
-                config.strategy(Strategy::Tiered).profiling(profiling).count_events(kinds())
+                config
+                    .strategy(Strategy::Tiered)
+                    .profiling(profiling)
+                    .count_events(kinds())
+                    .count_contexts(true)
             }
             Mode::Metered => config.strategy(Strategy::Tiered).count_events(kinds()).budget("instructions"),
             Mode::Checked => config.memory_reservation(0).memory_guard_size(0),

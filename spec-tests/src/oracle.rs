@@ -11,6 +11,7 @@
 mod compare;
 mod count;
 mod paths;
+pub mod references;
 
 use std::sync::Arc;
 

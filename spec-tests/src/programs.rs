@@ -3,11 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::recorded::Recorded;
 use sha2::{Digest, Sha256};
 use wprof::wasi::{self, OutputPipe, WasiCtx, WasiCtxBuilder};
 use wprof::{Engine, Error, Instance, Linker, Module, Store};
-
-use crate::trace_bytes::TraceBytes;
 
 /// What stands for the exit code when the program trapped.
 const TRAPPED: i32 = 134;
@@ -38,11 +37,11 @@ pub struct Ended {
     pub store: Store<WasiCtx>,
     /// Its instance.
     pub instance: Instance,
+    /// Its trace, if the engine traces.
+    pub trace: Option<Vec<u8>>,
     stdout: Vec<u8>,
     stderr: Vec<u8>,
     exit_code: i32,
-    /// Its trace, if the engine traces.
-    pub trace: Vec<u8>,
 }
 
 fn bench_wasm() -> PathBuf {
@@ -112,21 +111,15 @@ impl Program {
         builder.stdout_pipe(&stdout).stderr_pipe(&stderr);
         builder.preopened_dir(&self.inputs, "/in")?.preopened_dir(out, "/out")?;
         let mut store = Store::new(engine, builder.build());
-        let module = Module::new(engine, wasm)?;
-        let trace = TraceBytes::default();
-        if engine.config().traces() {
-            store.record_trace(&module, &self.name, trace.clone(), u64::MAX)?;
-        }
         let mut linker = Linker::new(engine);
         wasi::add_to_linker(&mut linker, |ctx| ctx)?;
+        let module = Module::new(engine, wasm)?;
+        let trace = Recorded::start(&mut store, &module).map_err(Error::msg)?;
         let instance = linker.instantiate(&mut store, &module)?;
         let outcome = instance.get_typed_func::<(), ()>(&mut store, "_start")?.call(&mut store, ());
         let exit_code = outcome.map_or_else(|e| e.i32_exit().unwrap_or(TRAPPED), |()| 0);
-        if engine.config().traces() {
-            store.finish_trace()?;
-        }
-        let (stdout, stderr, trace) = (stdout.contents(), stderr.contents(), trace.take());
-        Ok(Ended { store, instance, stdout, stderr, exit_code, trace })
+        let trace = trace.finish(&mut store).map_err(Error::msg)?;
+        Ok(Ended { store, instance, trace, stdout: stdout.contents(), stderr: stderr.contents(), exit_code })
     }
 
     /// The name by which it is run: without its folder, so that it consumes as much fuel wherever it is.

@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use wasmparser::{BinaryReader, FunctionBody, Operator, Parser, Payload};
+use wasmparser::{BinaryReader, FunctionBody, Operator, Parser, Payload, ValType};
 
 /// Whatever is wrong with a module that was thought to be valid.
 pub type Result<T> = std::result::Result<T, wasmparser::BinaryReaderError>;
@@ -135,6 +135,23 @@ impl<'a> Splice<'a> {
         signed(&mut definition, i64::from(value));
         definition.push(0x0b);
         self.global(name, &definition)
+    }
+
+    /// Adds a variable global of a type of numbers, at first 0, and returns its index.
+    ///
+    /// # Panics
+    /// If it is a type of references.
+    pub fn scratch_global(&mut self, ty: ValType) -> u32 {
+        let mut definition = match ty {
+            ValType::I32 => vec![0x7f, 1, 0x41, 0],
+            ValType::I64 => vec![0x7e, 1, 0x42, 0],
+            ValType::F32 => [&[0x7d, 1, 0x43][..], &[0; 4]].concat(),
+            ValType::F64 => [&[0x7c, 1, 0x44][..], &[0; 8]].concat(),
+            ValType::V128 => [&[0x7b, 1, 0xfd, 12][..], &[0; 16]].concat(),
+            ValType::Ref(_) => panic!("a global of references needs more than a type"),
+        };
+        definition.push(0x0b);
+        self.global(None, &definition)
     }
 
     fn global(&mut self, name: Option<String>, definition: &[u8]) -> u32 {

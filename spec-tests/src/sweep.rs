@@ -35,6 +35,15 @@ pub const ORACLE: Check = Check { case, check: Engines::oracle, stack: LARGE_STA
 /// See [`Engines::overflow`].
 pub const OVERFLOW: Check = Check { case: deep_case, check: Engines::overflow, stack: SMALL_STACK };
 
+/// See [`Engines::contexts`].
+pub const CONTEXTS: Check = Check { case, check: Engines::contexts, stack: LARGE_STACK };
+
+/// The same with modules that use up the stack.
+pub const DEEP_CONTEXTS: Check = Check { case: deep_case, check: Engines::contexts, stack: SMALL_STACK };
+
+/// See [`Engines::references`].
+pub const REFERENCES: Check = Check { case, check: Engines::references, stack: LARGE_STACK };
+
 /// See [`Engines::paths`].
 pub const PATHS: Check = Check { case, check: Engines::paths, stack: LARGE_STACK };
 

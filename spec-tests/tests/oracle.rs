@@ -8,9 +8,10 @@ use wprof_jit::module::parse;
 use wprof_profiler::Profile;
 use wprof_spec_tests::check::{Summary, same_counts};
 use wprof_spec_tests::mode::Mode;
+use wprof_spec_tests::oracle::references::{Log, logging};
 use wprof_spec_tests::oracle::{Compared, ComparedPaths, Detail, Oracle, What, compare, compare_paths};
 use wprof_spec_tests::programs::{Ended, Program, own};
-use wprof_spec_tests::sweep::{Check, DEEP_PATHS, ORACLE, OVERFLOW, PATHS, sweep};
+use wprof_spec_tests::sweep::{Check, DEEP_PATHS, ORACLE, OVERFLOW, PATHS, REFERENCES, sweep};
 
 #[test]
 fn profiles_of_generated_modules_are_what_the_modules_count_of_themselves() {
@@ -22,6 +23,32 @@ fn profiles_of_generated_modules_are_what_the_modules_count_of_themselves() {
 fn so_are_profiles_of_modules_that_use_up_the_stack() {
     let summary = all(50, OVERFLOW);
     assert!(summary.overflowed * 2 > summary.modules, "only {} overflow", summary.overflowed);
+}
+
+#[test]
+fn data_references_of_generated_modules_are_what_the_modules_log_of_themselves() {
+    let summary = all(200, REFERENCES);
+    assert!(summary.references > 5_000 && summary.stopped > 0, "{summary:?}");
+}
+
+#[test]
+fn data_references_of_programs_are_what_the_programs_log_of_themselves() {
+    let mut config = Config::new();
+    let engine = Engine::new(config.trace(Tracing::Best).trace_references(true)).expect("an engine");
+    let mut total = 0;
+    for program in own().into_iter().filter(|program| program.name != OVERFLOWS) {
+        let log = check_references(&program, &engine).unwrap_or_else(|e| panic!("{}: {e}", program.name));
+        total += log.loads[0] + log.stores[0];
+    }
+    assert!(total > 1_000_000, "{total}");
+}
+
+fn check_references(program: &Program, engine: &Engine) -> Result<Log, String> {
+    let wasm = std::fs::read(&program.file).map_err(|e| e.to_string())?;
+    let logged = run(program, &Mode::Off.engine(), &logging(&wasm)?)?.counters();
+    let trace = run(program, engine, &wasm)?.0.trace.ok_or("no trace")?;
+    let (logged, traced) = (Log::counted(&logged).ok_or("no log")?, Log::traced(&trace)?);
+    if logged == traced { Ok(traced) } else { Err(format!("{traced:?} in the trace, logged {logged:?}")) }
 }
 
 #[test]
@@ -56,7 +83,8 @@ fn check_paths(program: &Program) -> Result<ComparedPaths, String> {
     let engine = Engine::new(&config).map_err(|e| e.to_string())?;
     let ended = run(program, &engine, &wasm)?;
     let info = parse(Arc::from(&*wasm)).map_err(|e| e.to_string())?;
-    compare_paths(&info, &ended.profile()?, &ended.0.trace)
+    let trace = ended.0.trace.as_ref().ok_or("no trace")?;
+    compare_paths(&info, &ended.profile()?, trace)
 }
 
 fn all(seeds: u64, check: Check) -> Summary {

@@ -88,7 +88,10 @@ pub struct Config {
     pub(crate) budget: Option<String>,
     pub(crate) weights: Option<Arc<Profile>>,
     pub(crate) tracing: Option<Tracing>,
+    pub(crate) references: bool,
     pub(crate) trace_buffer: usize,
+    pub(crate) contexts: bool,
+    pub(crate) context_memory: usize,
 }
 
 impl Default for Config {
@@ -118,7 +121,10 @@ impl Config {
             budget: None,
             weights: None,
             tracing: None,
+            references: false,
             trace_buffer: 1 << 20,
+            contexts: false,
+            context_memory: 256 << 20,
         }
     }
 
@@ -162,10 +168,32 @@ impl Config {
         self
     }
 
+    /// Whether traces have data references too (default: no): what each load, store and bulk operation touches, in step
+    /// with the blocks. It has no effect without [`Config::trace`].
+    pub fn trace_references(&mut self, enable: bool) -> &mut Self {
+        self.references = enable;
+        self
+    }
+
     /// How many bytes of a trace are collected before they are compressed as one chunk (default: 1 MiB): a trace can be
-    /// read from each chunk on. At least 8, at most 64 MiB.
+    /// read from each chunk on. At least 8, at most 64 MiB. Of data references there may be eight times as many.
     pub fn trace_buffer(&mut self, bytes: usize) -> &mut Self {
         self.trace_buffer = bytes.clamp(8, 64 << 20);
+        self
+    }
+
+    /// Whether calling contexts are counted in all wasm code of a store (default: no): how often each function was called,
+    /// by whom, who was called by whom, …, see [`Profile::contexts`].
+    pub fn count_contexts(&mut self, enable: bool) -> &mut Self {
+        self.contexts = enable;
+        self
+    }
+
+    /// How many bytes of memory the call records of a store may take (default: 256 MiB, enough for more than a million).
+    /// When they are used up, calls in new contexts are counted by function only, under
+    /// [`Callee::Beyond`](wprof_profiler::Callee::Beyond).
+    pub fn context_memory(&mut self, bytes: usize) -> &mut Self {
+        self.context_memory = bytes;
         self
     }
 
@@ -287,7 +315,7 @@ impl Config {
         self.profiling != ProfilingConfig::Off
     }
 
-    /// Whether traces are written.
+    /// Whether all code writes a trace.
     pub fn traces(&self) -> bool {
         self.tracing.is_some()
     }
@@ -311,17 +339,19 @@ impl Config {
         let is_profiled = self.profiles();
         let traced = self.tracing.is_some();
         let polls = self.polls || is_profiled || traced;
-        let precise = is_profiled || !self.events.is_empty() || traced;
+        let precise = is_profiled || !self.events.is_empty() || traced || self.contexts;
         let metered = self.metered();
         let pinned = metered.or((!self.events.is_empty()).then_some(0)).filter(|_| !traced);
         CompilerOptions {
             polls,
             precise,
             capture_state: self.counting == Counting::PerInstruction,
-            frames_hold_vmctx: is_profiled,
+            frames_hold_vmctx: is_profiled || self.contexts,
             metered,
             pinned,
             traced,
+            references: traced && self.references,
+            contexts: self.contexts,
             ..self.compiler.clone()
         }
     }
@@ -347,8 +377,9 @@ impl Config {
         }
         let counters = self.profiling.instrumentation();
         let (events, counting, metered) = (self.events.clone(), self.counting, self.metered());
-        let (weights, tracing) = (self.weights.clone(), self.tracing);
-        Ok(Collection { counters, events, counting, metered, weights, tracing })
+        let (weights, tracing, references) = (self.weights.clone(), self.tracing, self.references);
+        let contexts = self.contexts;
+        Ok(Collection { counters, events, counting, metered, weights, tracing, references, contexts })
     }
 
     fn metered(&self) -> Option<u32> {

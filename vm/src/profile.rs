@@ -28,10 +28,11 @@ use crate::runtime::unfinished::Stop;
 use crate::{AsContext, Error, ErrorKind, Instance, Result};
 
 impl Instance {
-    /// What its functions have executed so far. Host calls and totals of events are those of the whole store.
+    /// What its functions have executed so far. Host calls, totals of events and calling contexts are those of the whole
+    /// store.
     ///
-    /// The profile's runs are left to the caller, who knows what was run. If only events are counted, it holds no
-    /// functions.
+    /// The profile's runs are left to the caller, who knows what was run. If only events or contexts are counted, it
+    /// holds no functions.
     ///
     /// # Errors
     /// If the engine neither profiles nor counts events.
@@ -57,8 +58,9 @@ impl Instance {
         let module_hash = module.hash();
         let host_calls = host_calls(store);
         let events = event_totals(store)?;
+        let (runs, contexts) = (Vec::new(), store.context_tree(index));
         let mut profile =
-            Profile { program, module_hash, runs: Vec::new(), code, functions, host_calls, events };
+            Profile { program, module_hash, runs, code, functions, host_calls, events, contexts };
         profile.normalize();
         Ok(profile)
     }

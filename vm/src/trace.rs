@@ -11,10 +11,10 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
 use hashbrown::HashSet;
-use wprof_jit::abi::trace_word;
+use wprof_jit::abi::{reference, trace_word};
 use wprof_profiler::{
-    BitStream, Cfg, EdgeWeights, Frame, FunctionTable, TraceChunk, TraceFileError, TraceHead, TraceMethod,
-    TracePlan, TraceWriter, Unwind,
+    BitStream, Cfg, EdgeWeights, Frame, FunctionTable, Reference, References, TraceChunk, TraceFileError,
+    TraceHead, TraceMethod, TracePlan, TraceWriter, Unwind,
 };
 
 use crate::{AsContextMut, Error, ErrorKind, Module, Result, Store};
@@ -44,6 +44,10 @@ pub struct Recording {
     /// Functions that it has to know with the next chunk.
     tables: Vec<FunctionTable>,
     unwinds: Vec<Unwind>,
+    /// For each of them, how many words of data references came before it.
+    reference_words: Vec<usize>,
+    /// How many of its block's accesses the innermost frame had made when the chunk began.
+    done: u32,
     /// Frames in them.
     unwound: usize,
     queue: SyncSender<Chunk>,
@@ -58,7 +62,38 @@ struct Chunk {
     tables: Vec<FunctionTable>,
     words: Vec<u64>,
     unwinds: Vec<Unwind>,
+    references: Option<RawReferences>,
     end: Vec<Frame>,
+}
+
+/// Data references as machine code writes them.
+#[derive(Debug)]
+struct RawReferences {
+    words: Vec<u64>,
+    /// For each unwinding, how many words came before it.
+    unwinds: Vec<usize>,
+    done: u32,
+}
+
+impl RawReferences {
+    /// See `wprof_jit::abi::reference`.
+    fn decode(&self) -> References {
+        let (mut all, mut starts, mut at) = (Vec::with_capacity(self.words.len()), Vec::new(), 0);
+        for &until in self.unwinds.iter().chain([&self.words.len()]) {
+            while at < until {
+                let head = self.words[at];
+                let more = if head & reference::IS_LONG == 0 { 0 } else { head as u32 as usize };
+                let operands = &self.words[at + 1..at + 1 + more];
+                let index = operands.first().copied().unwrap_or(head & u64::from(u32::MAX));
+                let site = (head & !reference::IS_LONG) >> 32;
+                all.push(Reference { site: site as u32, index, length: operands.get(1).copied() });
+                at += 1 + more;
+            }
+            starts.push(all.len() as u64);
+        }
+        starts.pop();
+        References { all, done: self.done, unwinds: starts }
+    }
 }
 
 impl Recording {
@@ -76,8 +111,18 @@ impl Recording {
                 written
             })
             .map_err(|e| Error::system("no thread to write the trace", e))?;
-        let (known, tables, unwinds) = (HashSet::new(), Vec::new(), Vec::new());
-        Ok(Recording { module: module.clone(), known, tables, unwinds, unwound: 0, queue, writer, is_full })
+        Ok(Recording {
+            module: module.clone(),
+            known: HashSet::new(),
+            tables: Vec::new(),
+            unwinds: Vec::new(),
+            reference_words: Vec::new(),
+            done: 0,
+            unwound: 0,
+            queue,
+            writer,
+            is_full,
+        })
     }
 
     /// Whether what is sent is thrown away.
@@ -94,23 +139,28 @@ impl Recording {
         }
     }
 
-    /// A trap has ended frames. Whether there is room for more in this chunk.
-    pub fn add_unwind(&mut self, unwind: Unwind) -> bool {
+    /// A trap has ended frames, after so many words of data references. Whether there is room for more in this chunk.
+    pub fn add_unwind(&mut self, unwind: Unwind, reference_words: usize) -> bool {
         self.unwound += unwind.frames.len();
         self.unwinds.push(unwind);
+        self.reference_words.push(reference_words);
         self.unwound <= MAX_UNWOUND
     }
 
-    /// Ends a chunk.
-    pub fn send(&mut self, words: Vec<u64>, end: Vec<Frame>) {
+    /// Ends a chunk, with the words of data references if they are recorded. The innermost frame of `end` has made `done`
+    /// of its block's accesses.
+    pub fn send(&mut self, words: Vec<u64>, references: Option<Vec<u64>>, end: Vec<Frame>, done: u32) {
         for func in self.module.inner().compiled_functions() {
             self.add_function(func);
         }
         let tables = std::mem::take(&mut self.tables);
         let unwinds = std::mem::take(&mut self.unwinds);
+        let reference_words = std::mem::take(&mut self.reference_words);
+        let done = std::mem::replace(&mut self.done, done);
+        let references = references.map(|words| RawReferences { words, unwinds: reference_words, done });
         self.unwound = 0;
         // A writer that is gone has said why.
-        let _ = self.queue.send(Chunk { tables, words, unwinds, end });
+        let _ = self.queue.send(Chunk { tables, words, unwinds, references, end });
     }
 
     fn finish(self) -> Result<TraceSummary> {
@@ -152,9 +202,10 @@ fn write(
     chunks: &Receiver<Chunk>,
     is_full: &AtomicBool,
 ) -> Result<TraceSummary, TraceFileError> {
-    for Chunk { tables, words, unwinds, end } in chunks {
+    for Chunk { tables, words, unwinds, references, end } in chunks {
         writer.add_functions(&tables)?;
-        let chunk = TraceChunk { bits: bits(&words), unwinds, end, references: Vec::new() };
+        let references = references.as_ref().map(RawReferences::decode);
+        let chunk = TraceChunk { bits: bits(&words), unwinds, end, references };
         if !writer.write_chunk(&chunk)? {
             is_full.store(true, Ordering::Relaxed);
         }

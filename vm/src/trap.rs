@@ -58,7 +58,9 @@ impl Trap {
             TrapCode::Unreachable => Trap::UnreachableCodeReached,
             TrapCode::Interrupt => Trap::Interrupt,
             TrapCode::StackOverflow => Trap::StackOverflow,
-            TrapCode::Host | TrapCode::Budget | TrapCode::TraceFull => return None,
+            TrapCode::Host | TrapCode::Budget | TrapCode::TraceFull | TrapCode::ReferencesFull => {
+                return None;
+            }
         })
     }
 }

@@ -50,7 +50,7 @@ fn configs(folder: &Path) -> Vec<Config> {
         for strategy in [Strategy::Tiered, Strategy::Optimized, Strategy::Baseline] {
             let mut config = Config::new();
             config.profiling(profiling).strategy(strategy).promote_after(100).background_compilation(false);
-            config.code_cache(folder.join("code"));
+            config.code_cache(folder.join("code")).count_contexts(profiling != ProfilingConfig::Off);
             all.push(config);
         }
     }

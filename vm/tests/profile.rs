@@ -244,15 +244,21 @@ fn an_interrupted_loop_leaves_a_consistent_profile() -> Outcome {
     let engine = Engine::with_profiling(ProfilingConfig::Exact(Collect::Edges))?;
     let module = Module::new(
         &engine,
-        r#"(module (func (export "spin") (local i32)
+        r#"(module (import "host" "starts" (func $starts)) (func (export "spin") (local i32)
+            (call $starts)
             (loop $l (if (i32.and (local.tee 0 (i32.add (local.get 0) (i32.const 1))) (i32.const 1)) (then nop)) (br $l))))"#,
     )?;
+    let (starts, started) = std::sync::mpsc::sync_channel(1);
+    let mut linker = Linker::new(&engine);
+    linker.func_wrap("host", "starts", move || starts.send(()).expect("somebody waits"))?;
+    let started = std::sync::Arc::new(std::sync::Mutex::new(started));
     let mut store = Store::new(&engine, ());
-    let instance = Instance::new(&mut store, &module, &[])?;
+    let instance = linker.instantiate(&mut store, &module)?;
     let spin = instance.get_typed_func::<(), ()>(&mut store, "spin")?;
     for round in 1..20 {
-        let handle = store.interrupt_handle();
+        let (handle, started) = (store.interrupt_handle(), started.clone());
         let timer = std::thread::spawn(move || {
+            started.lock().expect("no panic").recv().expect("it starts");
             std::thread::sleep(std::time::Duration::from_millis(2));
             handle.interrupt();
         });

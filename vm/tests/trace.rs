@@ -386,6 +386,67 @@ fn a_small_run_is_replayed_step_by_step() -> Outcome {
     Ok(())
 }
 
+/// Each kind of access: kind, memory, address, bytes; in order, also of what traps.
+#[test]
+fn data_references_are_replayed_in_step() -> Outcome {
+    use wprof::profiler::{AccessKind, TraceStep};
+    let wat = r#"(module
+        (memory $m 1) (memory $n i64 1)
+        (data $d "abcd")
+        (func $g (param i32) (result i32) (i32.load16_u $m offset=2 (local.get 0)))
+        (func (export "run") (param i32)
+            (v128.store $m offset=16 (i32.const 32) (v128.load32_splat $m (i32.const 8)))
+            (drop (call $g (local.get 0)))
+            (i64.store8 $n offset=1 (i64.const 70) (i64.const 1))
+            (memory.init $m $d (i32.const 5) (i32.const 0) (i32.const 4))
+            (memory.copy $n $m (i64.const 9) (i32.const 5) (i32.const 3))
+            (memory.fill $n (i64.const 100) (i32.const 1) (i64.const 0))
+            (drop (i32.div_u (i32.const 1) (local.get 0)))
+            (drop (i64.load $n (i64.const -1)))
+            (drop (f64.load $m (i32.const 0)))))"#;
+    let (load, store) = (AccessKind::Load, AccessKind::Store);
+    let common = |arg: u64| {
+        vec![(load, 0, 8, 4), (store, 0, 48, 16), (load, 0, arg + 2, 2), (store, 1, 71, 1), (store, 0, 5, 4)]
+    };
+    let bulk = [(load, 0, 5, 3), (store, 1, 9, 3), (store, 1, 100, 0)];
+    for (strategy, buffer) in
+        [(Strategy::Optimized, 8), (Strategy::Baseline, 64), (Strategy::Tiered, 1 << 16)]
+    {
+        let mut config = Config::new();
+        config.trace(Tracing::Best).trace_references(true).strategy(strategy).trace_buffer(buffer);
+        let engine = Engine::new(&config)?;
+        let module = Module::new(&engine, wat)?;
+        let (mut store, file) = (Store::new(&engine, ()), File::default());
+        let instance = Instance::new(&mut store, &module, &[])?;
+        store.record_trace(&module, "touch", file.clone(), u64::MAX)?;
+        let run = instance.get_typed_func::<i32, ()>(&mut store, "run")?;
+        assert_eq!(run.call(&mut store, 3).expect_err("beyond").trap(), Some(Trap::MemoryOutOfBounds));
+        assert_eq!(run.call(&mut store, 0).expect_err("by zero").trap(), Some(Trap::IntegerDivisionByZero));
+        store.finish_trace()?;
+        let bytes = file.0.lock().expect("no panic").clone();
+        let mut reader = TraceReader::open(Cursor::new(bytes))?;
+        let steps: Vec<_> = reader.steps_from(0).collect::<std::result::Result<_, _>>()?;
+        let touched = steps.iter().filter_map(|step| match step {
+            TraceStep::Reference(r) => Some((r.access.kind, r.access.memory, r.address, r.bytes)),
+            TraceStep::Event(_) => None,
+        });
+        let first = [&common(3)[..], &bulk, &[(load, 1, u64::MAX, 8)]].concat();
+        assert_eq!(touched.collect::<Vec<_>>(), [first, common(0), bulk.to_vec()].concat());
+        let events = steps.iter().filter_map(|step| match step {
+            TraceStep::Event(event) => Some(*event),
+            TraceStep::Reference(_) => None,
+        });
+        assert_eq!(events.collect::<Vec<_>>(), file.events());
+        // From each chunk on it is the rest.
+        for chunk in 0..reader.chunk_count() {
+            let rest: Vec<_> = reader.steps_from(chunk).collect::<std::result::Result<_, _>>()?;
+            assert!(steps.ends_with(&rest), "{chunk}");
+        }
+        assert_eq!(reader.chunk_count() > 3, buffer == 8, "{}", reader.chunk_count());
+    }
+    Ok(())
+}
+
 #[test]
 fn a_limit_keeps_the_beginning() -> Outcome {
     let engine = Engine::new(Config::new().trace(Tracing::Best))?;

@@ -10,7 +10,9 @@ use wprof_jit::compile::{Compiler, CompilerOptions, ModuleEnv};
 use wprof_jit::graph::BlockGraph;
 use wprof_jit::plan::{Collection, FunctionPlan};
 
+use super::run::collect::Budget;
 use super::run::{COLLECT_HELP, ProfileArgs};
+use super::trace::Method;
 use crate::render::plan;
 use crate::{modules, names, output};
 
@@ -29,7 +31,8 @@ enum Stage {
 Stages:
   cfg    basic blocks over the bytecode
   plan   which edges are in the spanning tree, which chords carry counters, how paths are
-         numbered, and where events add to their sums
+         numbered, where events add to their sums, where the budget is checked, and what goes
+         into the trace
   graph  copies of blocks, with probes on their wires: what is compiled
   clif   Cranelift's code, before it is optimised
   asm    machine code
@@ -45,6 +48,8 @@ Examples:
   wprof explain json.wasm 17 --stage asm --profile off
   wprof explain json.wasm 17 --collect blocks --collect events=instructions,loads
   wprof explain json.wasm 17 --weights f.wprof   with the counts of a run for weights
+  wprof explain json.wasm 17 --budget fuel=1000000   where it is checked
+  wprof explain json.wasm 17 --trace best --stage asm   as `wprof trace record` compiles it
   wprof explain json.wasm 17 --collect paths
   wprof explain json.wasm 17 --stage graph --collect all-blocks"))]
 pub struct ExplainArgs {
@@ -57,6 +62,15 @@ pub struct ExplainArgs {
     /// What to show, see below
     #[arg(long, value_enum, value_name = "STAGE", default_value = "plan")]
     stage: Stage,
+    /// As it is traced, by this method; nothing is counted then
+    #[arg(long, value_enum, value_name = "METHOD")]
+    trace: Option<Method>,
+    /// With data references in the trace
+    #[arg(long, requires = "trace")]
+    addresses: bool,
+    /// As it is when there is a budget
+    #[arg(long, value_name = "KIND=N", value_parser = Budget::parse, conflicts_with = "trace")]
+    budget: Option<Budget>,
     #[command(flatten)]
     profile: ProfileArgs,
 }
@@ -64,12 +78,18 @@ pub struct ExplainArgs {
 pub fn execute(args: &ExplainArgs) -> Result<()> {
     let module = modules::load(&modules::plain_engine()?, &args.module)?;
     let function = names::find(&names::of_module(&module), &args.function)?;
-    let counted = args.profile.counted(None, None)?;
+    let counted = args.profile.counted(args.budget.as_ref(), None)?;
     ensure!(
         counted.weights.as_ref().is_none_or(|profile| profile.module_hash == module.hash()),
         "the weights are a profile of another module, or of another build of it: take one of this module"
     );
-    let collection = counted.collection();
+    let collection = match args.trace {
+        Some(method) => {
+            let (tracing, weights) = (Some(method.into()), counted.weights.clone());
+            Collection { tracing, weights, references: args.addresses, ..Collection::default() }
+        }
+        None => counted.collection(),
+    };
     let plan = FunctionPlan::new(module.info(), function.index, &collection, 0)?;
     let text = match args.stage {
         Stage::Cfg => plan.cfg.to_string(),
@@ -86,6 +106,11 @@ fn graph(plan: &FunctionPlan, collection: &Collection) -> BlockGraph {
     if !collection.is_off() {
         graph.add_polls(&plan.cfg);
     }
+    if let (Some(kind), Some(events)) = (collection.metered, &plan.events)
+        && let Some(calls) = events.checked_calls()
+    {
+        graph.add_budget(&plan.cfg, kind, calls);
+    }
     graph.unrolled(&plan.cfg, &plan.loops).dispatched(&plan.cfg)
 }
 
@@ -94,8 +119,16 @@ fn code(module: &Module, plan: &FunctionPlan, collection: &Collection, stage: St
     let layout = VmLayout::new(info);
     let type_ids: Vec<u32> = (0..info.types.len() as u32).collect();
     let env = ModuleEnv { info, layout: &layout, type_ids: &type_ids, events, slots: 0 };
-    let (precise, pinned) = (!collection.is_off(), (!events.is_empty()).then_some(0));
-    let compiler = Compiler::new(CompilerOptions { precise, pinned, ..CompilerOptions::default() })?;
+    let options = CompilerOptions {
+        precise: !collection.is_off(),
+        pinned: collection.metered.or((!events.is_empty()).then_some(0)),
+        metered: collection.metered,
+        traced: collection.tracing.is_some(),
+        references: collection.references,
+        contexts: collection.contexts,
+        ..CompilerOptions::default()
+    };
+    let compiler = Compiler::new(options)?;
     let graph = graph(plan, collection);
     Ok(match stage {
         Stage::Clif => compiler.clif(&env, &plan.cfg, &graph)?,

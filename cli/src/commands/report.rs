@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::Args;
 use wprof::Module;
 use wprof_profiler::Profile;
@@ -11,9 +11,9 @@ use wprof_profiler::Profile;
 use super::export::{self, Format};
 use crate::render::functions::Order;
 use crate::render::page::Page;
-use crate::render::report;
 use crate::render::screen::{ColorChoice, Screen};
 use crate::render::view::View;
+use crate::render::{contexts, report};
 use crate::{modules, output};
 
 #[derive(Debug, Args)]
@@ -21,11 +21,15 @@ use crate::{modules, output};
 All figures are exact counts. Instructions are WebAssembly instructions executed in \
 a function itself, not in those that it calls. `trips` is how often a loop goes round \
 each time it is entered. Source lines are shown if the module is at hand and has debug \
-information; otherwise offsets in the module.
+information; otherwise offsets in the module. `with callees` are the calls of a function \
+in a context and of all that it called there; a recursive call counts where its function \
+was first called.
 
 Examples:
   wprof report f.wprof
   wprof report f.wprof --top 30 --sort calls
+  wprof report f.wprof --cct --least 5
+  wprof report f.wprof --callers malloc
   wprof report f.wprof --json | jq .ops")]
 pub struct ReportArgs {
     /// The profile, a file that `wprof run -o` wrote
@@ -40,6 +44,15 @@ pub struct ReportArgs {
     /// The module, for source lines [default: where it ran, or beside the profile]
     #[arg(short, long, value_name = "MODULE")]
     module: Option<PathBuf>,
+    /// Show the calling contexts as a tree, those with most calls first
+    #[arg(long, conflicts_with = "sort")]
+    cct: bool,
+    /// Show who called a function, who called those, …
+    #[arg(long, value_name = "FUNC", conflicts_with_all = ["cct", "sort"])]
+    callers: Option<String>,
+    /// Leave out contexts with less than so many percent of the calls
+    #[arg(long, value_name = "PERCENT", default_value_t = 1.0, value_parser = percent)]
+    least: f64,
     /// Print the profile as JSON instead, as `wprof export --to json`
     #[arg(long)]
     json: bool,
@@ -52,8 +65,22 @@ pub fn execute(args: &ReportArgs, color: ColorChoice) -> Result<()> {
     }
     let module = module(&profile, args)?;
     let mut page = Page::new(Screen::of(io::stdout(), color));
-    report::write(&mut page, &View::new(&profile, module.as_ref()), args.top, args.sort);
+    let view = View::new(&profile, module.as_ref());
+    if args.cct || args.callers.is_some() {
+        let tree = profile.contexts.as_ref();
+        let tree =
+            tree.context("the profile has no calling contexts: take one by `wprof run --collect cct`")?;
+        let callee = args.callers.as_ref().map(|asked| contexts::find(tree, asked)).transpose()?;
+        report::write_contexts(&mut page, &view, tree, callee, args.least / 100.0);
+    } else {
+        report::write(&mut page, &view, args.top, args.sort);
+    }
     output::print(&page.into_text())
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    let percent = text.trim_end_matches('%').parse().ok().filter(|percent| (0.0..=100.0).contains(percent));
+    percent.ok_or_else(|| "give a number from 0 to 100".to_owned())
 }
 
 /// The module, if it was given or can be found without asking.

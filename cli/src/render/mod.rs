@@ -6,6 +6,7 @@
 pub mod annotation;
 pub mod blocks;
 pub mod branches;
+pub mod contexts;
 pub mod counters;
 pub mod event_plan;
 pub mod events;
@@ -21,4 +22,5 @@ pub mod runs;
 pub mod screen;
 pub mod summary;
 pub mod table;
+pub mod trace_plan;
 pub mod view;

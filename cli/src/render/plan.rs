@@ -9,6 +9,7 @@ use wprof_profiler::{BlockId, EdgeId, EdgeWeights, SpanningTree};
 use super::event_plan::EventNotes;
 use super::numbers::count_of;
 use super::path_plan::PathNotes;
+use super::trace_plan::TraceNotes;
 
 /// The blocks with their edges: which are in the tree, which have counters, and the weights that decided.
 pub fn text(plan: &FunctionPlan, collection: &Collection, name: &str) -> String {
@@ -16,7 +17,10 @@ pub fn text(plan: &FunctionPlan, collection: &Collection, name: &str) -> String 
     let placement = Placement::new(plan, collection);
     let notes = EventNotes::new(plan, collection);
     let paths = PathNotes::new(plan);
-    let mut text = head(&placement, name) + &paths.head() + &notes.head() + "\n";
+    let trace = TraceNotes::new(plan);
+    let budget = BudgetNotes::new(plan, collection);
+    let heads = [paths.head(), notes.head(), trace.head(), budget.head()].concat();
+    let mut text = head(&placement, name) + &heads + "\n";
     let closing = placement.shape.closing_edge();
     if plan.events.is_some() {
         let line =
@@ -29,16 +33,25 @@ pub fn text(plan: &FunctionPlan, collection: &Collection, name: &str) -> String 
         let ops = count_of(block.ops.into(), "instruction");
         let counter = placement.of_block(index) + &separated(paths.block(index));
         let query = separated(notes.query(index));
-        writeln!(text, "b{index:<4} {:#x}..{:#x}  {ops}{header}{counter}{query}", block.start, block.limit)
-            .unwrap();
-        notes.calls(index).into_iter().for_each(|note| writeln!(text, "      {note}").unwrap());
+        let check = separated(budget.block(index));
+        writeln!(
+            text,
+            "b{index:<4} {:#x}..{:#x}  {ops}{header}{counter}{query}{check}",
+            block.start, block.limit
+        )
+        .unwrap();
+        let calls = [notes.calls(index), trace.calls(index), budget.calls(index)].concat();
+        calls.into_iter().for_each(|note| writeln!(text, "      {note}").unwrap());
         for ((position, edge), id) in block.edges.iter().enumerate().zip(&mut edge_ids) {
             let to = match edge.target {
                 Target::Block(to) => format!("b{to}"),
                 Target::Exit => "exit".to_owned(),
             };
             let (way, weight, number) = (way(block, position), placement.weights.get(id), id.index());
-            let role = placement.of_edge(id) + &paths.edge(id) + &separated(notes.edge(index, position));
+            let role = placement.of_edge(id)
+                + &paths.edge(id)
+                + &separated(notes.edge(index, position))
+                + &separated(trace.edge(index, position));
             let line =
                 format!("      e{number:<4} {way:<10} → {to:<6} weight {weight:<10.4} {}", role.trim_start());
             writeln!(text, "{}", line.trim_end()).unwrap();
@@ -49,6 +62,38 @@ pub fn text(plan: &FunctionPlan, collection: &Collection, name: &str) -> String 
 
 fn separated(note: String) -> String {
     if note.is_empty() { note } else { format!("  {note}") }
+}
+
+/// Where a function checks the budget.
+struct BudgetNotes<'a> {
+    plan: &'a FunctionPlan,
+    kind: Option<&'a str>,
+    /// Block and byte of the calls behind which it is checked.
+    calls: Vec<(u32, u32)>,
+}
+
+impl<'a> BudgetNotes<'a> {
+    fn new(plan: &'a FunctionPlan, collection: &'a Collection) -> Self {
+        let kind = collection.metered.map(|kind| collection.events[kind as usize].name.as_str());
+        let calls = plan.events.as_ref().filter(|_| kind.is_some());
+        let calls = calls.and_then(|events| events.checked_calls()).into_iter().flatten().collect();
+        Self { plan, kind, calls }
+    }
+
+    fn head(&self) -> String {
+        let Some(kind) = self.kind else { return String::new() };
+        format!("budget: of {kind}, checked where it says so\n")
+    }
+
+    fn block(&self, index: usize) -> String {
+        let is_checked = index == 0 || self.plan.cfg.blocks[index].is_loop_header;
+        if self.kind.is_some() && is_checked { "budget check".to_owned() } else { String::new() }
+    }
+
+    fn calls(&self, index: usize) -> Vec<String> {
+        let of_block = self.calls.iter().filter(|(block, _)| *block as usize == index);
+        of_block.map(|(_, call)| format!("call at {call:#x}  then budget check")).collect()
+    }
 }
 
 /// Where the counters of a function are, and why.

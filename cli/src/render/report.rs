@@ -1,6 +1,6 @@
 //! The whole of a profile on one page.
 
-use wprof_profiler::HostCalls;
+use wprof_profiler::{ContextTree, HostCalls};
 
 use super::functions::{self, Order};
 use super::numbers::grouped;
@@ -8,7 +8,7 @@ use super::page::{Ink, Page, plain, span};
 use super::paths::Paths;
 use super::table::{Side, Table};
 use super::view::View;
-use super::{blocks, branches, counters, events, loops, runs, summary};
+use super::{blocks, branches, contexts, counters, events, loops, runs, summary};
 use crate::names;
 
 /// The report, `top` rows in each table; functions in the order given, or else in both.
@@ -26,8 +26,22 @@ pub fn write(page: &mut Page, view: &View<'_>, top: usize, order: Option<Order>)
     section(page, "Hottest blocks", &blocks::table(view, top));
     section(page, "Most frequent branches", &branches::table(view, top));
     section(page, "Calls to the host", &host_calls(&view.profile.host_calls, top));
+    if let Some(tree) = &view.profile.contexts {
+        section(page, "Calling contexts", &contexts::stats(tree));
+    }
     section(page, "Events", &events::table(&view.profile.events));
     section(page, "What counting cost", &counters::table(view.profile));
+}
+
+/// The calling contexts from the top down or, from `callee` up, those of one function: what has at least this share of the
+/// calls.
+pub fn write_contexts(page: &mut Page, view: &View<'_>, tree: &ContextTree, callee: Option<u32>, share: f64) {
+    contexts::write_brief(page, tree);
+    match callee {
+        Some(routine) => section(page, "Callers", &contexts::callers(view, tree, routine, share)),
+        None => section(page, "Calling contexts by calls", &contexts::tree(view, tree, share)),
+    }
+    section(page, "The tree", &contexts::stats(tree));
 }
 
 fn title(order: Order) -> &'static str {

@@ -7,7 +7,7 @@ use super::numbers::{count_of, grouped};
 use super::page::{Ink, Page, plain, span};
 use super::paths::Paths;
 use super::view::View;
-use super::{blocks, counters, events, loops};
+use super::{blocks, contexts, counters, events, loops};
 
 /// How many functions are listed.
 const FUNCTIONS: usize = 8;
@@ -22,6 +22,9 @@ const PATHS: usize = 4;
 pub fn write(page: &mut Page, view: &View<'_>, title: &str) {
     write_title(page, title);
     write_totals(page, view);
+    if let Some(tree) = &view.profile.contexts {
+        contexts::write_brief(page, tree);
+    }
     let screen = page.screen();
     let paths = Paths::new(view);
     for table in [

@@ -29,9 +29,10 @@ impl<'a> View<'a> {
         Self { profile, module, ops: profile.ops() }
     }
 
-    /// Whether it says what the code did, beside totals of events.
+    /// Whether it says what the code did, beside totals of events and calling contexts.
     pub fn is_of_code(&self) -> bool {
-        self.profile.events.is_empty() || !self.profile.functions.is_empty()
+        let has_others = !self.profile.events.is_empty() || self.profile.contexts.is_some();
+        !has_others || !self.profile.functions.is_empty()
     }
 
     /// Whether it says which ways control went.

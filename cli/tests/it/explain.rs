@@ -86,3 +86,32 @@ fn counters_are_in_the_code_only_if_asked_for() {
     let found = [counts(&["--profile", "off"]), counts(&[]), counts(&["--collect", "all-blocks"])];
     assert_eq!(found, [0, 3, 5]);
 }
+
+#[test]
+fn the_plan_shows_what_is_traced_and_why() {
+    let folder = Folder::new();
+    let bits = explain(&folder, &["--trace", "bits"]);
+    assert!(bits.contains("\ntrace: bits for each branch at 4 places, "), "{bits}");
+    assert_eq!(bits.lines().filter(|line| line.contains("  writes ")).count(), 4, "{bits}");
+    assert!(!bits.contains("counter 0"), "{bits}");
+    let witness = explain(&folder, &["--trace", "witness"]);
+    assert!(witness.contains("\ntrace: witnesses at "), "{witness}");
+    assert!(witness.lines().any(|line| line.ends_with(", blocking")), "{witness}");
+    let graph = explain(&folder, &["--trace", "bits", "--stage", "graph"]);
+    assert_eq!(graph.matches(" emit[").count(), 4, "{graph}");
+    let module = folder.file("touch.wat", "(module (memory 1) (func $f (drop (i32.load (i32.const 4)))))");
+    let args = ["explain", &module, "f", "--trace", "best", "--addresses"];
+    let touch = wprof(&args).succeeded();
+    assert!(touch.contains(", 1 access to memory\n"), "{touch}");
+}
+
+#[test]
+fn the_plan_shows_where_the_budget_is_checked() {
+    let text = explain(&Folder::new(), &["--budget", "instructions=100"]);
+    assert!(text.contains("\nbudget: of instructions, checked where it says so\n"), "{text}");
+    let checked = text.lines().filter(|line| line.starts_with('b') && line.ends_with("  budget check"));
+    assert_eq!(checked.count(), 2, "the entry and the loop: {text}");
+    assert!(text.lines().any(|line| line.contains("call at ") && line.ends_with("budget check")), "{text}");
+    let graph = explain(&Folder::new(), &["--budget", "instructions=100", "--stage", "graph"]);
+    assert_eq!(graph.matches(" budget[0]").count(), 3, "{graph}");
+}

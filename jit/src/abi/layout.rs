@@ -57,8 +57,15 @@ pub mod store_context {
     pub const TRACE_WORD: i32 = event(EVENT_KINDS);
     /// Where in the trace's buffer the next word goes. Behind the buffer lies a page that cannot be written.
     pub const TRACE_NEXT: i32 = TRACE_WORD + 8;
+    /// Where in the buffer of data references the next one goes; the same behind it.
+    pub const REFERENCE_NEXT: i32 = TRACE_NEXT + 8;
+    /// What a caller passes to its callee besides the arguments: the address of the callee slot, see
+    /// [`super::call_record`]. A frame that goes on in another version passes its call record instead.
+    pub const CALLEE_SLOT: i32 = REFERENCE_NEXT + 8;
+    /// Address of the code with [`super::super::find_record_signature`].
+    pub const FIND_RECORD: i32 = CALLEE_SLOT + 8;
     /// `u64`: the path register of a frame that goes on in another version of its function.
-    pub const PATH: i32 = TRACE_NEXT + 8;
+    pub const PATH: i32 = FIND_RECORD + 8;
     /// Size.
     pub const SIZE: u32 = PATH as u32 + 8;
     /// Frames with more locals and operands than this stay in the version they are in.
@@ -79,6 +86,36 @@ pub mod trace_word {
     /// How many bits a word holds.
     pub const fn len(word: u64) -> u32 {
         63 - word.leading_zeros()
+    }
+}
+
+/// What is counted of a function in one calling context. Behind the head comes a *callee slot* for each call in the
+/// function: the address of the record of the last callee there, at first that of the root.
+pub mod call_record {
+    use wprof_profiler::{CALLEE_SLOT_BYTES, RECORD_HEAD_BYTES};
+
+    /// `u64`: whose it is. That of a wasm function is the sum of its vmctx's address and its index, which is an address in
+    /// that vmctx and so nobody else's; others have 0.
+    pub const KEY: i32 = 0;
+    /// `u64`: the number of calls.
+    pub const CALLS: i32 = 8;
+    /// The callee slot of call number `site`.
+    pub const fn slot(site: u32) -> u32 {
+        RECORD_HEAD_BYTES as u32 + CALLEE_SLOT_BYTES as u32 * site
+    }
+}
+
+/// A data reference in its buffer: one word with the site, a byte offset in the module, and below it an index of 32 bits;
+/// or, with the highest bit set, the site and the number of words that follow: an index, and perhaps a length.
+pub mod reference {
+    /// The bit that tells that words follow.
+    pub const IS_LONG: u64 = 1 << 63;
+    /// Words of the longest one.
+    pub const MAX_WORDS: usize = 3;
+
+    /// The first word without what goes into its low half.
+    pub const fn head(site: u32) -> u64 {
+        (site as u64) << 32
     }
 }
 

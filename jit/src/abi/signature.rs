@@ -61,3 +61,12 @@ pub fn host_call_signature(conv: CallConv) -> Signature {
     sig.returns.push(AbiParam::new(types::I32));
     sig
 }
+
+/// What machine code calls where a callee slot does not hold the record of the function that is entered: `(vmctx, function
+/// index, its call sites, callee slot)`. Afterwards the slot does. The caller has made sure that there is stack for the
+/// host. It changes no register, so that code that has to call it only seldom is none the worse.
+pub fn find_record_signature() -> Signature {
+    let mut sig = Signature::new(CallConv::PreserveAll);
+    sig.params.extend([types::I64, types::I32, types::I32, types::I64].map(AbiParam::new));
+    sig
+}

@@ -36,6 +36,8 @@ pub enum TrapCode {
     Budget,
     /// The buffer of the trace is full. The host empties it, and the code goes on behind the instruction.
     TraceFull,
+    /// The buffer of data references is full. The host empties it, and the code goes on behind the instruction.
+    ReferencesFull,
 }
 
 /// First of the codes that tell memory accesses apart; those of tables follow.
@@ -45,7 +47,7 @@ impl TrapCode {
     /// How many neighbouring accesses have different codes.
     pub(crate) const ACCESS_PERIOD: usize = 110;
 
-    const ALL: [TrapCode; 14] = [
+    const ALL: [TrapCode; 15] = [
         TrapCode::MemoryOutOfBounds,
         TrapCode::TableOutOfBounds,
         TrapCode::IndirectCallToNull,
@@ -60,6 +62,7 @@ impl TrapCode {
         TrapCode::StackOverflow,
         TrapCode::Budget,
         TrapCode::TraceFull,
+        TrapCode::ReferencesFull,
     ];
 
     /// The code that Cranelift carries through to the trap table.

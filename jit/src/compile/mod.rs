@@ -70,6 +70,10 @@ pub struct CompilerOptions {
     pub pinned: Option<u32>,
     /// Write traces. The word that is being filled takes the pinned register, and no counter may be there.
     pub traced: bool,
+    /// Write the data references of traces.
+    pub references: bool,
+    /// Calling contexts are counted, and what callers pass for that takes the pinned register if nothing else does.
+    pub contexts: bool,
     /// Make every NaN that arithmetic yields the canonical one.
     pub canonical_nans: bool,
     /// Run Cranelift's verifier on everything (slow; tests do).
@@ -90,6 +94,8 @@ impl Default for CompilerOptions {
             metered: None,
             pinned: None,
             traced: false,
+            references: false,
+            contexts: false,
             canonical_nans: false,
             verify: cfg!(debug_assertions),
             hot: 1000,
@@ -100,10 +106,16 @@ impl Default for CompilerOptions {
 impl CompilerOptions {
     /// The offset in the store's context of what is kept in the pinned register while wasm code runs.
     pub fn pinned_cell(&self) -> Option<i32> {
-        match self.traced {
-            true => Some(store_context::TRACE_WORD),
-            false => self.pinned.map(store_context::event),
+        match (self.traced, self.pinned) {
+            (true, _) => Some(store_context::TRACE_WORD),
+            (false, Some(kind)) => Some(store_context::event(kind)),
+            (false, None) => self.contexts.then_some(store_context::CALLEE_SLOT),
         }
+    }
+
+    /// Whether that is what callers pass to their callees.
+    pub(crate) fn pins_callee_slot(&self) -> bool {
+        self.pinned_cell() == Some(store_context::CALLEE_SLOT)
     }
 }
 

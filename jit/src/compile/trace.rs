@@ -85,6 +85,35 @@ fn store_word(builder: &mut FunctionBuilder<'_>, store: Value) {
     builder.ins().set_pinned_reg(empty);
 }
 
+/// Appends words to the buffer of data references, and moves the pointer behind them. The store that finds the buffer
+/// full traps, the host empties it, stores the word at its beginning, and goes on behind: so the pointer is read again.
+/// A reference of several words stores one where its last will be, to find out whether all have room.
+pub(crate) fn append_reference(builder: &mut FunctionBuilder<'_>, words: &[Value], store: Value) {
+    let trusted = MemFlagsData::trusted();
+    let full = MemFlagsData::new().with_aligned().with_trap_code(Some(TrapCode::ReferencesFull.to_clif()));
+    let next = |builder: &mut FunctionBuilder<'_>| {
+        builder.ins().load(types::I64, trusted, store, store_context::REFERENCE_NEXT)
+    };
+    let offset = |number: usize| number as i32 * 8;
+    let place = next(builder);
+    let place = match words {
+        [word] => {
+            builder.ins().store(full, *word, place, 0);
+            next(builder)
+        }
+        _ => {
+            builder.ins().store(full, words[0], place, offset(words.len() - 1));
+            let place = next(builder);
+            for (number, &word) in words.iter().enumerate() {
+                builder.ins().store(trusted, word, place, offset(number));
+            }
+            place
+        }
+    };
+    let behind = builder.ins().iadd_imm_s(place, i64::from(offset(words.len())));
+    builder.ins().store(trusted, behind, store, store_context::REFERENCE_NEXT);
+}
+
 fn shift(builder: &mut FunctionBuilder<'_>, word: Value, bits: u8) -> Value {
     if bits == 1 {
         return builder.ins().iadd(word, word);

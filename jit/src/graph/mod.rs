@@ -57,6 +57,13 @@ pub enum Probe {
         /// How many, at most 32.
         bits: u8,
     },
+    /// Find the call record of the function, which is being entered, and count the call.
+    FindRecord {
+        /// How many callee slots it has.
+        sites: u32,
+    },
+    /// Pass a callee slot, by its number, to the function that is called next.
+    PassSlot(u32),
 }
 
 impl Probe {

@@ -3,7 +3,9 @@
 //! Input: a function and a [`Collection`], what its engine collects. Output: a [`FunctionPlan`], which all versions of
 //! the function share: each turns it into probes of its block graph, and whoever reads counters reads them by it.
 
+mod contexts;
 mod events;
+mod references;
 mod split;
 mod trace;
 
@@ -13,6 +15,7 @@ use wprof_profiler::{
     BlockPlan, BlockWeights, EdgeCounts, EdgeId, EdgePlan, EdgeWeights, PathPlan, Profile, VertexPlan,
 };
 
+pub use contexts::{ContextSite, FunctionContexts};
 pub use events::FunctionEvents;
 pub use split::{Part, Place, Position, SplitCfg};
 pub use trace::{FunctionTrace, Moment, Tracing};
@@ -40,6 +43,10 @@ pub struct Collection {
     pub weights: Option<Arc<Profile>>,
     /// How everything that runs is traced, if it is.
     pub tracing: Option<Tracing>,
+    /// Whether traces have data references too.
+    pub references: bool,
+    /// Whether calling contexts are counted.
+    pub contexts: bool,
 }
 
 impl Collection {
@@ -55,7 +62,8 @@ impl Collection {
 
     /// Whether nothing is collected.
     pub fn is_off(&self) -> bool {
-        self.counters == Instrumentation::Off && self.events.is_empty() && self.tracing.is_none()
+        let counts = self.counters != Instrumentation::Off || !self.events.is_empty() || self.contexts;
+        !counts && self.tracing.is_none()
     }
 
     /// The measured counts of function `func`, if there are any and they are of this graph.
@@ -154,6 +162,8 @@ pub struct FunctionPlan {
     pub trace: Option<FunctionTrace>,
     /// Loops that are unrolled in optimised code.
     pub loops: Vec<SmallLoop>,
+    /// Its calls, if calling contexts are counted.
+    pub contexts: Option<FunctionContexts>,
 }
 
 impl FunctionPlan {
@@ -178,8 +188,11 @@ impl FunctionPlan {
             true => None,
             false => Some(FunctionEvents::new(info, &cfg, collection, measured.as_ref(), &loops)?),
         };
-        let trace = collection.tracing.map(|tracing| FunctionTrace::new(info, &cfg, tracing)).transpose()?;
-        Ok(FunctionPlan { cfg, plan, first_counter, events, trace, loops })
+        let trace =
+            |tracing| FunctionTrace::new(info, &cfg, tracing, collection.references, measured.as_ref());
+        let trace = collection.tracing.map(trace).transpose()?;
+        let contexts = collection.contexts.then(|| FunctionContexts::new(info, &cfg)).transpose()?;
+        Ok(FunctionPlan { cfg, plan, first_counter, events, trace, loops, contexts })
     }
 
     /// The graph that has each block once, with the probes of the plan.
@@ -190,6 +203,9 @@ impl FunctionPlan {
         }
         if let Some(trace) = &self.trace {
             trace.add_probes(&mut graph);
+        }
+        if let Some(contexts) = &self.contexts {
+            contexts.add_probes(&mut graph);
         }
         graph
     }

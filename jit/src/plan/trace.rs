@@ -4,8 +4,12 @@
 //! what the trace calls a block, and its call, if it has one, is its last act.
 
 use wasmparser::{BinaryReaderError, Operator};
-use wprof_profiler::{BlockId, Call, EdgeWeights, Frame, FunctionTable, Stage, TraceMethod, TracePlan};
+use wprof_profiler::{
+    Access, BlockId, Call, EdgeCounts, Frame, FunctionTable, Stage, TraceMethod, TracePlan,
+};
 
+use super::edge_weights;
+use super::references::{accesses, count_before};
 use super::split::{Part, Place, SplitCfg};
 use crate::cfg::{Cfg, End, Operators};
 use crate::graph::{BlockGraph, Probe};
@@ -30,6 +34,8 @@ pub struct FunctionTrace {
     pub plan: TracePlan,
     /// By part.
     pub calls: Vec<Option<Call>>,
+    /// What it loads and stores, ascending by part; nothing if that is not recorded.
+    pub accesses: Vec<Access>,
 }
 
 /// Where in its code a frame is, as far as the code itself knows.
@@ -46,19 +52,27 @@ pub enum Moment {
 }
 
 impl FunctionTrace {
-    /// Plans one function.
+    /// Plans one function, with measured weights if there are any.
     ///
     /// # Errors
     /// If the bytes are not those that were validated.
-    pub fn new(info: &ModuleInfo, cfg: &Cfg, tracing: Tracing) -> Result<FunctionTrace, BinaryReaderError> {
+    pub fn new(
+        info: &ModuleInfo,
+        cfg: &Cfg,
+        tracing: Tracing,
+        references: bool,
+        measured: Option<&EdgeCounts>,
+    ) -> Result<FunctionTrace, BinaryReaderError> {
         let split = SplitCfg::new(info, cfg)?;
         let calls = calls(info, cfg, &split)?;
-        let weights = EdgeWeights::estimate(&split.shape);
+        let measured = measured.map(|counts| split.counts(counts));
+        let weights = edge_weights(&split.shape, measured.as_ref(), &[]);
         let plan = match tracing {
             Tracing::Best => TracePlan::choose(&split.shape, &weights, &calls).0,
             Tracing::Only(method) => TracePlan::new(method, &split.shape, &weights, &calls),
         };
-        Ok(FunctionTrace { split, plan, calls })
+        let accesses = if references { accesses(info, cfg, &split)? } else { Vec::new() };
+        Ok(FunctionTrace { split, plan, calls, accesses })
     }
 
     /// Adds the emits to a graph that has each block once: those of a call's edge behind the call.
@@ -98,9 +112,16 @@ impl FunctionTrace {
         (part, self.calls[part as usize].filter(|_| position.at_call || is_tail_call))
     }
 
+    /// How many of the accesses of its part a frame has recorded that is at the instruction at byte `offset` of
+    /// `block`. An instruction that makes two takes a byte for each.
+    pub fn accesses_before(&self, cfg: &Cfg, place: (u32, u32)) -> u32 {
+        count_before(&self.accesses, self.call_at(cfg, place).0, place.1)
+    }
+
     /// What replay must know of the function.
     pub fn table(&self, function: u32) -> FunctionTable {
-        FunctionTable::new(function, &self.split.shape, &self.calls, &self.plan)
+        let table = FunctionTable::new(function, &self.split.shape, &self.calls, &self.plan);
+        FunctionTable { accesses: self.accesses.clone(), ..table }
     }
 }
 

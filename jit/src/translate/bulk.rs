@@ -60,6 +60,10 @@ impl Translator<'_> {
         let to = self.extend_index(to, dst_64);
         let from = self.extend_index(from, src_64);
         let len = self.extend_index(len, dst_64 && src_64);
+        if let Builtin::MemoryCopy = builtin {
+            self.record_bulk(from, len, 0);
+            self.record_bulk(to, len, 1);
+        }
         let (dst, src) = (self.index(dst), self.index(src));
         self.fallible(builtin, &[dst, src, to, from, len]);
     }
@@ -68,6 +72,9 @@ impl Translator<'_> {
         let (len, value, to) = (self.pop(), self.pop(), self.pop());
         let to = self.extend_index(to, is_64);
         let len = self.extend_index(len, is_64);
+        if let Builtin::MemoryFill = builtin {
+            self.record_bulk(to, len, 0);
+        }
         let target = self.index(target);
         self.fallible(builtin, &[target, to, value, len]);
     }
@@ -75,6 +82,10 @@ impl Translator<'_> {
     fn init(&mut self, builtin: Builtin, target: u32, segment: u32, is_64: bool) {
         let (len, from, to) = (self.pop(), self.pop(), self.pop());
         let to = self.extend_index(to, is_64);
+        if let Builtin::MemoryInit = builtin {
+            let len = self.extend_index(len, false);
+            self.record_bulk(to, len, 0);
+        }
         let (target, segment) = (self.index(target), self.index(segment));
         self.fallible(builtin, &[target, segment, to, from, len]);
     }

@@ -21,6 +21,7 @@ impl Translator<'_> {
         let index = self.pop();
         let ty = self.env.info.memories[memory_of(arg) as usize];
         let index = self.extend_index(index, ty.memory64);
+        self.record_access(index, ty.memory64);
         let (base, offset) = match self.is_covered_by_guard(&ty, arg.offset.saturating_add(size)) {
             true => {
                 let start = self.memory_base(memory_of(arg));

@@ -9,6 +9,7 @@
 
 mod bulk;
 mod call;
+mod context;
 mod flow;
 mod global;
 mod heap;
@@ -16,6 +17,7 @@ mod memory;
 mod numeric;
 mod path;
 mod probe;
+mod reference;
 mod region;
 mod simd;
 mod stack;
@@ -83,6 +85,8 @@ struct Translator<'a> {
     vmctx: Value,
     caller_vmctx: Value,
     locals: Vec<Variable>,
+    /// The frame's call record, where calling contexts are counted.
+    record: Option<Variable>,
     stack: OperandStack,
     path: Option<PathRegister>,
     origins: Origins,
@@ -128,6 +132,7 @@ impl<'a> Translator<'a> {
             vmctx,
             caller_vmctx,
             locals: Vec::with_capacity(cfg.locals.len()),
+            record: None,
             stack: OperandStack::default(),
             path: None,
             origins: Origins::default(),

@@ -35,6 +35,8 @@ impl Translator<'_> {
             Probe::PathAdd(amount) => self.add_to_path(amount),
             Probe::PathEnd { amount, counters } => self.end_path(amount, counters),
             Probe::Emit { value, bits } => self.emit(Bits::Constant { value, bits }, self.offset),
+            Probe::FindRecord { sites } => self.find_record(sites),
+            Probe::PassSlot(slot) => self.pass_slot(slot),
         }
     }
 

@@ -49,6 +49,9 @@ impl Translator<'_> {
 
     fn transfer_to(&mut self, version: Value) {
         self.store_state();
+        if self.options.contexts {
+            self.pass_record();
+        }
         self.transfer_path();
         let ty = self.env.info.func_type(self.cfg.func);
         let signature = self.builder.import_signature(resume_signature(ty));
@@ -76,6 +79,9 @@ impl Translator<'_> {
 
     /// The entry of a version that resumes: loads locals and operands, and goes to node 0.
     pub(super) fn resume(&mut self) {
+        if self.options.contexts {
+            self.take_record();
+        }
         let buffer = self.transfer_buffer();
         let operands = self.cfg.stacks.types(self.cfg.blocks[self.graph.nodes[0].block as usize].stack);
         let mut offset = 0;

@@ -5,6 +5,7 @@
 
 use serde::{Serialize, Serializer};
 
+use super::contexts::ContextsShape;
 use crate::{
     BlockId, BlockProfile, CodeStats, CounterCosts, EdgeKind, EdgeProfile, Ending, EventTotal, FigureKind,
     FunctionProfile, HostCalls, LoopProfile, PathCount, Profile, Run, UnfinishedExit, UnfinishedPath,
@@ -22,6 +23,8 @@ pub(super) struct Shape<'a> {
     cost: CounterCosts,
     host_calls: Vec<HostCallsShape<'a>>,
     events: Vec<EventShape<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    contexts: Option<ContextsShape<'a>>,
     #[serde(serialize_with = "one_by_one")]
     functions: &'a [FunctionProfile],
 }
@@ -39,6 +42,7 @@ impl<'a> Shape<'a> {
             cost: profile.counter_costs(),
             host_calls: profile.host_calls.iter().map(HostCallsShape::new).collect(),
             events: profile.events.iter().map(EventShape::new).collect(),
+            contexts: profile.contexts.as_ref().map(ContextsShape::new),
             functions: &profile.functions,
         }
     }

@@ -33,7 +33,8 @@ fn hex4(hash: &[u8; 32]) -> String {
 }
 
 impl Profile {
-    /// Adds another profile of the same module. Of events only the kinds that both have counted are kept.
+    /// Adds another profile of the same module. Of events only the kinds that both have counted are kept, and calling
+    /// contexts only if both have counted them.
     ///
     /// # Errors
     /// If the other is of another module, or divides a function into other blocks.
@@ -46,6 +47,10 @@ impl Profile {
         self.runs.extend_from_slice(&other.runs);
         self.host_calls.extend_from_slice(&other.host_calls);
         self.events = event_total::merged(&self.events, &other.events);
+        self.contexts = match (&self.contexts, &other.contexts) {
+            (Some(contexts), Some(others)) => Some(contexts.merged(others)),
+            _ => None,
+        };
         self.code = self.code.merged(other.code);
         self.normalize();
         Ok(())

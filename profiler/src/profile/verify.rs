@@ -5,7 +5,10 @@
 //! Oracle: broken profiles, in `tests/it/profile.rs`.
 
 use super::{FigureKind, FunctionProfile, Profile};
-use crate::{BlockCounts, BlockId, Cfg, CfgError, PathNumbering, PathProfile, PropagateError};
+use crate::{
+    BlockCounts, BlockId, Cfg, CfgError, ContextTree, InvalidContexts, PathNumbering, PathProfile,
+    PropagateError,
+};
 
 /// What is wrong with a profile.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -66,11 +69,14 @@ pub enum InvalidProfile {
         /// The block.
         block: BlockId,
     },
+    /// The calling contexts are no tree of calls.
+    #[error(transparent)]
+    Contexts(#[from] InvalidContexts),
 }
 
 impl Profile {
-    /// Checks order, graphs, fingerprints, places of exits, the flow law of exact counts, and that paths agree with
-    /// edges.
+    /// Checks order, graphs, fingerprints, places of exits, the flow law of exact counts, that paths agree with edges,
+    /// and calling contexts.
     ///
     /// # Errors
     /// The first thing found wrong.
@@ -86,6 +92,7 @@ impl Profile {
             sorted("paths", function.paths.as_ref().is_none_or(PathProfile::is_normal))?;
             function.verify()?;
         }
+        self.contexts.as_ref().map_or(Ok(()), ContextTree::verify)?;
         Ok(())
     }
 }

@@ -62,6 +62,25 @@ impl BitStream {
         Some(byte >> (at % 8) & 1 == 1)
     }
 
+    /// The bits from `at` on, at least 57, the first one lowest; zeros beyond the end.
+    #[inline]
+    pub(super) fn peek(&self, at: u64) -> u64 {
+        let first = (at / 8) as usize;
+        let word = match self.bytes.get(first..).and_then(|rest| rest.first_chunk()) {
+            Some(&word) => word,
+            None => self.last_bytes(first),
+        };
+        u64::from_le_bytes(word) >> (at % 8)
+    }
+
+    #[cold]
+    fn last_bytes(&self, first: usize) -> [u8; 8] {
+        let mut word = [0; 8];
+        let rest = self.bytes.get(first..).unwrap_or(&[]);
+        word.iter_mut().zip(rest).for_each(|(to, &from)| *to = from);
+        word
+    }
+
     /// `bits` bits from `at` on, at most 32; `None` beyond the end.
     pub fn read(&self, at: u64, bits: u8) -> Option<u32> {
         let end = at.checked_add(u64::from(bits)).filter(|&end| end <= self.len && bits <= 32)?;
@@ -88,6 +107,7 @@ mod tests {
         for (value, bits) in tokens {
             let kept = (u64::from(value) & ((1 << bits) - 1)) as u32;
             assert_eq!(stream.read(at, bits), Some(kept));
+            assert_eq!(stream.peek(at) & ((1 << bits) - 1), u64::from(kept));
             for bit in 0..u64::from(bits) {
                 assert_eq!(stream.bit(at + bit), Some(kept >> bit & 1 == 1));
             }

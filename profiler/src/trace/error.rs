@@ -46,6 +46,20 @@ pub enum TraceError {
         /// The block.
         block: BlockId,
     },
+    /// The data references are not those of the blocks.
+    #[error("bit {position}: data reference {number} of the chunk is not of the block that runs")]
+    WrongReference {
+        /// Where.
+        position: u64,
+        /// Counted from 0.
+        number: u64,
+    },
+    /// A function has an access in a block that it does not have, or out of order.
+    #[error("the access at byte {site:#x} of the module is in no block, or in one before")]
+    BadAccess {
+        /// Its place.
+        site: u32,
+    },
     /// More frames than any run can have.
     #[error("bit {position}: the run has more frames than a stack can hold")]
     TooDeep {

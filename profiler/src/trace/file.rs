@@ -23,16 +23,17 @@
 //! | `STCK` | number of the next bit, live frames | after `HEAD`, and after each chunk |
 //! | `FUNC` | [`FunctionTable`]s | before the first chunk that needs them |
 //! | `BITS` | a chunk: number of bits, unwinds, bits | after a `STCK`, `FUNC`s between |
-//! | `ADDR` | [`DataReference`]s of the chunk before | at most one for a chunk |
+//! | `ADDR` | [`References`] of the chunk before | one for each chunk, or for none |
 //! | `DONE` | why the recording ended | last |
 //!
-//! All but `ADDR` are in postcard's encoding. A chunk counts when the stack behind it is there too.
+//! All are in postcard's encoding, data references as bytes in it. A chunk counts when the stack behind it is there too.
 
 mod error;
 mod function_table;
 mod head;
 mod reader;
 mod references;
+mod replay;
 mod section;
 mod stats;
 mod writer;
@@ -40,7 +41,8 @@ mod writer;
 pub use error::TraceFileError;
 pub use function_table::FunctionTable;
 pub use head::{TraceEnding, TraceHead};
-pub use reader::{TraceEvents, TraceReader};
-pub use references::DataReference;
+pub use reader::TraceReader;
+pub use references::{Reference, References};
+pub use replay::Replay;
 pub use stats::{MethodStats, TraceStats};
 pub use writer::{TraceChunk, TraceWriter};

@@ -9,11 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::color::{choices, components};
 use super::graph::TraceGraph;
 use super::silent::closing_edges;
-use super::{BitStream, Call, Emit, TraceError};
+use super::{Access, BitStream, Call, Emit, TraceError};
 use crate::{BlockId, Cfg, EdgeId};
-
-/// All functions of a trace by index.
-pub type TracedFunctions = BTreeMap<u32, TracedFunction>;
 
 /// A function whose runs can be regenerated.
 #[derive(Clone, Debug)]
@@ -21,11 +18,39 @@ pub struct TracedFunction {
     graph: TraceGraph,
     /// By merged edge.
     tokens: Vec<Option<Token>>,
+    /// By merged edge.
+    crossings: Vec<Crossing>,
+    /// By vertex.
+    ways: Vec<Way>,
     /// By vertex.
     components: Vec<u32>,
     /// By component: the root of its tree of words.
     roots: BTreeMap<u32, usize>,
     nodes: Vec<[Node; 2]>,
+    /// Ascending by block; none if they are not recorded.
+    accesses: Vec<Access>,
+}
+
+/// How the run goes on from a block.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Way {
+    /// Not at all.
+    End,
+    /// As it must.
+    Only(EdgeId),
+    /// As what is read next says.
+    Read,
+}
+
+/// What replay must know of a merged edge, together.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Crossing {
+    pub to: BlockId,
+    /// The word that it writes, of `bits` bits; 0 if it writes none.
+    pub value: u32,
+    pub bits: u8,
+    /// Whether its source has others.
+    pub is_branch: bool,
 }
 
 /// What a merged edge writes.
@@ -57,15 +82,47 @@ impl TracedFunction {
             return Err(TraceError::SilentCycle(edge));
         }
         let components = components(&graph, silent);
-        let mut function =
-            Self { graph, tokens: Vec::new(), components, roots: BTreeMap::new(), nodes: Vec::new() };
+        let mut function = Self {
+            graph,
+            tokens: Vec::new(),
+            crossings: Vec::new(),
+            ways: Vec::new(),
+            components,
+            roots: BTreeMap::new(),
+            nodes: Vec::new(),
+            accesses: Vec::new(),
+        };
         let token = |(edge, word): (usize, &Option<(u32, u8)>)| {
             let Some((value, bits)) = *word else { return Ok(None) };
             let symbol = function.insert(EdgeId::new(edge), value, bits)?;
             Ok(Some(Token { value, bits, symbol }))
         };
         function.tokens = words.iter().enumerate().map(token).collect::<Result<_, _>>()?;
+        function.crossings = function.cfg().edges().map(|edge| function.crossing_of(edge)).collect();
+        let blocks = (0..function.cfg().vertex_count()).map(BlockId::new);
+        function.ways = blocks.map(|block| function.way_of(block)).collect();
         Ok(function)
+    }
+
+    /// The same with what its blocks touch, ascending by block, in each in the order of execution.
+    ///
+    /// # Errors
+    /// If they are not.
+    pub fn with_accesses(self, accesses: &[Access]) -> Result<Self, TraceError> {
+        let mut last = BlockId::ENTRY;
+        for &Access { block, site, .. } in accesses {
+            if block < std::mem::replace(&mut last, block) || block >= self.cfg().exit() {
+                return Err(TraceError::BadAccess { site });
+            }
+        }
+        Ok(Self { accesses: accesses.to_vec(), ..self })
+    }
+
+    /// What a block touches.
+    pub(super) fn accesses(&self, block: BlockId) -> &[Access] {
+        let first = self.accesses.partition_point(|access| access.block < block);
+        let rest = &self.accesses[first..];
+        &rest[..rest.partition_point(|access| access.block == block)]
     }
 
     /// Adds a word to the tree of its edge's component; the symbol of the word.
@@ -101,17 +158,60 @@ impl TracedFunction {
         }
     }
 
+    #[inline]
     pub(super) fn cfg(&self) -> &Cfg {
         &self.graph.cfg
     }
 
+    #[inline]
     pub(super) fn call(&self, block: BlockId) -> Option<Call> {
         self.graph.call(block)
     }
 
-    /// What an edge writes: value and bits.
-    pub(super) fn word(&self, edge: EdgeId) -> Option<(u32, u8)> {
-        self.tokens[edge.index()].map(|token| (token.value, token.bits))
+    fn crossing_of(&self, edge: EdgeId) -> Crossing {
+        let ends = self.cfg().edge(edge);
+        let (value, bits) = self.tokens[edge.index()].map_or((0, 0), |token| (token.value, token.bits));
+        let is_branch = self.cfg().out_edges(ends.from).len() > 1;
+        Crossing { to: ends.to, value, bits, is_branch }
+    }
+
+    fn way_of(&self, block: BlockId) -> Way {
+        match self.cfg().out_edges(block) {
+            [] => Way::End,
+            [only] => Way::Only(*only),
+            _ => self.forced(block).map_or(Way::Read, Way::Only),
+        }
+    }
+
+    /// What crossing an edge means.
+    #[inline]
+    pub(super) fn crossing(&self, edge: EdgeId) -> Crossing {
+        self.crossings[edge.index()]
+    }
+
+    /// How the run goes on from a block, if it does not stop first.
+    #[inline]
+    pub(super) fn way(&self, block: BlockId) -> Way {
+        self.ways[block.index()]
+    }
+
+    /// All words that can be read next at a block, each with the out-edge that it lies behind; `None` if there are more
+    /// than `most`, or as many silent edges before them.
+    pub(super) fn next_words(&self, block: BlockId, most: usize) -> Option<Vec<((u32, u8), EdgeId)>> {
+        let mut found = Vec::new();
+        let mut work: Vec<_> = self.cfg().out_edges(block).iter().map(|&edge| (edge, edge)).collect();
+        let mut left = 2 * most;
+        while let Some((first, edge)) = work.pop() {
+            left = left.checked_sub(1)?;
+            match self.tokens[edge.index()] {
+                Some(token) => found.push(((token.value, token.bits), first)),
+                None => {
+                    let next = self.cfg().out_edges(self.cfg().edge(edge).to).iter();
+                    work.extend(next.map(|&edge| (first, edge)));
+                }
+            }
+        }
+        (found.len() <= most).then_some(found)
     }
 
     fn is_silent(&self, edge: EdgeId) -> bool {
@@ -119,7 +219,7 @@ impl TracedFunction {
     }
 
     /// The only edge with which the run can go on from a block.
-    pub(super) fn forced(&self, block: BlockId) -> Option<EdgeId> {
+    fn forced(&self, block: BlockId) -> Option<EdgeId> {
         let mut choices = choices(&self.graph, |edge| self.is_silent(edge), block);
         choices.next().filter(|_| choices.next().is_none())
     }

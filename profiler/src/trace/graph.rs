@@ -50,6 +50,7 @@ impl TraceGraph {
     }
 
     /// The call of a block; none for EXIT.
+    #[inline]
     pub(crate) fn call(&self, block: BlockId) -> Option<Call> {
         self.calls.get(block.index()).copied().flatten()
     }

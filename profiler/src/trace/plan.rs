@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Call;
 use super::bit_tracing::bit_tokens;
+use super::blocking::blockers;
 use super::branches::branch_tokens;
 use super::code::prefix_code;
 use super::color::{colors, components};
@@ -34,9 +35,9 @@ pub struct Emit {
 pub enum TraceMethod {
     /// Witnesses on the edges outside a spanning tree, and where blocking wants them.
     Witnesses,
-    /// Some bits for each branch of each predicate.
+    /// A word of a prefix code for each branch of each predicate.
     BitTracing,
-    /// 32 bits for each branch.
+    /// 32 bits for each edge, also where control could go nowhere else.
     EveryBranch,
 }
 
@@ -68,9 +69,10 @@ impl TracePlan {
     /// The plan of one method. `calls` is by block; missing ones are none.
     pub fn new(method: TraceMethod, cfg: &Cfg, weights: &EdgeWeights, calls: &[Option<Call>]) -> Self {
         let graph = TraceGraph::new(cfg, calls);
+        let merged = graph.weights(weights);
         let mut tokens = match method {
-            TraceMethod::Witnesses => witness_tokens(&graph, &graph.weights(weights)),
-            TraceMethod::BitTracing => bit_tokens(&graph),
+            TraceMethod::Witnesses => witness_tokens(&graph, &merged),
+            TraceMethod::BitTracing => bit_tokens(&graph, &merged),
             TraceMethod::EveryBranch => branch_tokens(&graph),
         };
         break_silent_cycles(&graph, &mut tokens);
@@ -82,6 +84,13 @@ impl TracePlan {
         let weight = |emit: &Emit| weights.as_slice().get(emit.edge.index()).copied().unwrap_or(0.0);
         let bits_per_entry = emits.iter().map(|emit| weight(emit) * f64::from(emit.bits)).sum();
         Self { method, emits, bits_per_entry }
+    }
+
+    /// The edges that must carry a witness whatever the tree is, by the rule of [blocking](TraceMethod::Witnesses).
+    pub fn blocking_edges(cfg: &Cfg, calls: &[Option<Call>]) -> Vec<EdgeId> {
+        let graph = TraceGraph::new(cfg, calls);
+        let blocking = blockers(&graph);
+        cfg.edges().filter(|edge| blocking[graph.merged[edge.index()].index()]).collect()
     }
 
     /// What an edge emits.

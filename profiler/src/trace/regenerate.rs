@@ -9,8 +9,10 @@
 //! block where the run stopped.
 //! Oracle: `tests/it/trace.rs`.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 
+use super::decoding::DecodingTables;
+use super::function::{Crossing, Way};
 use super::{
     BitStream, Call, Frame, HOST_CALLEE, Segment, Stage, TraceCounts, TraceError, TraceEvent, TracedFunction,
     TracedFunctions,
@@ -25,13 +27,17 @@ pub struct Regenerator<'a> {
     bits: BitStream,
     stops: VecDeque<Stop>,
     frames: Vec<Frame>,
+    /// Unwindings passed.
+    unwinds: usize,
     /// Bits consumed.
     at: u64,
     events: VecDeque<TraceEvent>,
     done: bool,
-    /// Decisions taken before: the branch of a block for a symbol.
+    tables: DecodingTables,
+    /// Decisions taken before where there is no table: the branch of a block for a symbol.
     known: HashMap<(u32, BlockId, u32), EdgeId>,
-    counts: BTreeMap<u32, TraceCounts>,
+    /// By dense number of the function.
+    counts: Vec<TraceCounts>,
 }
 
 /// A place that the run is known to have reached.
@@ -63,11 +69,13 @@ impl<'a> Regenerator<'a> {
             bits,
             stops,
             frames: start,
+            unwinds: 0,
             at: 0,
             events: VecDeque::new(),
             done: false,
+            tables: DecodingTables::default(),
             known: HashMap::new(),
-            counts: BTreeMap::new(),
+            counts: vec![TraceCounts::default(); functions.indices().count()],
         };
         walk.check()?;
         Ok(walk)
@@ -94,7 +102,7 @@ impl<'a> Regenerator<'a> {
 
     fn check_stack(&self, at: u64, frames: &[Frame]) -> Step<()> {
         let possible = |(depth, frame): (usize, &Frame)| {
-            let Some(function) = self.functions.get(&frame.function) else { return false };
+            let Some(function) = self.functions.get(frame.function) else { return false };
             let outer = depth + 1 < frames.len();
             let fits = match (frame.stage, function.call(frame.block)) {
                 (Stage::Body, _) => !outer,
@@ -121,14 +129,19 @@ impl<'a> Regenerator<'a> {
         self.absolute(self.at)
     }
 
+    /// How many unwindings there were before the event given last, the one that it is of included.
+    pub(super) fn unwinds_passed(&self) -> usize {
+        self.unwinds
+    }
+
     /// The live frames after the events given so far, except while one step's events are still to come.
     pub fn frames(&self) -> &[Frame] {
         &self.frames
     }
 
     /// By function: what has been regenerated so far.
-    pub fn counts(&self) -> &BTreeMap<u32, TraceCounts> {
-        &self.counts
+    pub fn counts(&self) -> impl Iterator<Item = (u32, TraceCounts)> {
+        self.functions.indices().zip(self.counts.iter().copied())
     }
 
     fn lost<T>(&self) -> Step<T> {
@@ -137,10 +150,11 @@ impl<'a> Regenerator<'a> {
 
     fn function(&self, index: u32) -> Step<&'a TracedFunction> {
         let unknown = TraceError::UnknownFunction { position: self.bit_position(), function: index };
-        self.functions.get(&index).ok_or(unknown)
+        self.functions.get(index).ok_or(unknown)
     }
 
     /// No bit from here on was written before the next stop.
+    #[inline]
     fn limit(&self) -> u64 {
         self.stops.front().map_or(self.at, |stop| stop.at)
     }
@@ -178,6 +192,7 @@ impl<'a> Regenerator<'a> {
             self.done = true;
             return;
         };
+        self.unwinds += 1;
         let ended = self.frames.drain(keep.min(self.frames.len())..).rev();
         self.events
             .extend(ended.map(|Frame { function, block, .. }| TraceEvent::Unwound { function, block }));
@@ -269,7 +284,7 @@ impl<'a> Regenerator<'a> {
         }
         self.frames.push(Frame { function: callee, block: BlockId::ENTRY, stage: Stage::Body });
         self.events.extend([TraceEvent::Enter(callee), TraceEvent::Block(callee, BlockId::ENTRY)]);
-        self.counts.entry(callee).or_default().blocks += 1;
+        self.count(callee, TraceCounts { blocks: 1, ..TraceCounts::default() });
         Ok(())
     }
 
@@ -291,46 +306,81 @@ impl<'a> Regenerator<'a> {
 
     /// Crosses an out-edge of the innermost frame's block.
     fn advance(&mut self, frame: Frame, function: &'a TracedFunction) -> Step<()> {
-        let edge = self.choose(frame, function)?;
-        let word = function.word(edge);
-        if let Some((value, bits)) = word {
+        let crossing = function.crossing(self.choose(frame, function)?);
+        if crossing.bits > 0 {
             let at = self.bit_position();
-            if self.read(bits)? != value {
+            if self.read(crossing.bits)? != crossing.value {
                 let Frame { function, block, .. } = frame;
                 return Err(TraceError::BadToken { position: at, function, block });
             }
         }
-        let cfg = function.cfg();
-        let block = cfg.edge(edge).to;
-        *self.counts.entry(frame.function).or_default() += TraceCounts {
-            blocks: u64::from(block != cfg.exit()),
-            predicates: u64::from(cfg.out_edges(frame.block).len() > 1),
-            bits: word.map_or(0, |(_, bits)| u64::from(bits)),
-        };
-        if let Some(top) = self.frames.last_mut() {
-            (top.block, top.stage) = (block, Stage::Body);
-        }
-        if block != cfg.exit() {
-            self.events.push_back(TraceEvent::Block(frame.function, block));
-        }
+        let event = self.arrive(frame.function, function, crossing);
+        self.events.extend(event);
         Ok(())
+    }
+
+    /// Behind an edge of the innermost frame. EXIT is no event.
+    #[inline]
+    fn arrive(&mut self, index: u32, function: &TracedFunction, crossing: Crossing) -> Option<TraceEvent> {
+        let Crossing { to, bits, is_branch, .. } = crossing;
+        let is_block = to != function.cfg().exit();
+        let (blocks, predicates) = (u64::from(is_block), u64::from(is_branch));
+        self.count(index, TraceCounts { blocks, predicates, bits: bits.into() });
+        if let Some(top) = self.frames.last_mut() {
+            (top.block, top.stage) = (to, Stage::Body);
+        }
+        is_block.then_some(TraceEvent::Block(index, to))
+    }
+
+    #[inline]
+    fn count(&mut self, function: u32, more: TraceCounts) {
+        if let Some(slot) = self.functions.slot(function) {
+            self.counts[slot] += more;
+        }
+    }
+
+    /// The common case of a step: from block to block, far from the next stop. `None` if it is another one, or something is
+    /// wrong: then nothing has happened, but for an edge to EXIT.
+    #[inline]
+    fn glide(&mut self) -> Option<TraceEvent> {
+        let &Frame { function: index, block, stage } = self.frames.last()?;
+        let functions = self.functions;
+        let slot = functions.slot(index)?;
+        let function = functions.at(slot);
+        let limit = self.limit();
+        let goes_on = stage == Stage::Returned || stage == Stage::Body && function.call(block).is_none();
+        if !goes_on || self.at >= limit {
+            return None;
+        }
+        let bits = self.bits.peek(self.at);
+        let edge = match function.way(block) {
+            Way::End => return None,
+            Way::Only(edge) => edge,
+            Way::Read => self.tables.edge(functions, slot, block, bits)?,
+        };
+        let crossing = function.crossing(edge);
+        let (word, end) = (bits & ((1 << crossing.bits) - 1), self.at + u64::from(crossing.bits));
+        if word != u64::from(crossing.value) || end > limit {
+            return None;
+        }
+        self.at = end;
+        self.arrive(index, function, crossing)
     }
 
     /// Which out-edge the run took.
     fn choose(&mut self, frame: Frame, function: &'a TracedFunction) -> Step<EdgeId> {
-        match function.cfg().out_edges(frame.block) {
-            [] => return self.lost(),
-            [only] => return Ok(*only),
-            _ => {}
+        if let [only] = function.cfg().out_edges(frame.block) {
+            return Ok(*only);
         }
         if let Some(target) = self.stopped_in()
             && let Some(edge) = function.edge_to_block(frame.block, target)
         {
             return Ok(edge);
         }
-        match function.forced(frame.block) {
-            Some(edge) => Ok(edge),
-            None => self.decode(frame, function),
+        match function.way(frame.block) {
+            Way::End => self.lost(),
+            Way::Only(edge) => Ok(edge),
+            Way::Read => self.decode(frame, function),
         }
     }
 
@@ -364,7 +414,21 @@ fn same_stack(a: &[Frame], b: &[Frame]) -> bool {
 impl Iterator for Regenerator<'_> {
     type Item = Step<TraceEvent>;
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
+        if self.events.is_empty()
+            && let Some(event) = self.glide()
+        {
+            return Some(Ok(event));
+        }
+        self.next_slowly()
+    }
+}
+
+impl Regenerator<'_> {
+    /// What is no common case.
+    #[inline(never)]
+    fn next_slowly(&mut self) -> Option<Step<TraceEvent>> {
         loop {
             if let Some(event) = self.events.pop_front() {
                 return Some(Ok(event));
@@ -373,8 +437,9 @@ impl Iterator for Regenerator<'_> {
                 return None;
             }
             if let Err(error) = self.step() {
-                // What happened in the failed step is not certain.
+                // What happened in the failed step is not certain. Without a stop there is no way on.
                 self.events.clear();
+                self.stops.clear();
                 self.done = true;
                 return Some(Err(error));
             }

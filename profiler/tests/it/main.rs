@@ -7,6 +7,7 @@
 
 mod block_counters;
 mod cfg;
+mod contexts;
 mod depth_first;
 mod dominators;
 mod edge_profile;
@@ -30,5 +31,6 @@ mod trace;
 mod trace_file;
 mod trace_machine;
 mod trace_plan;
+mod trace_steps;
 mod vertex_profile;
 mod walk;

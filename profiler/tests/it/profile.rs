@@ -22,6 +22,7 @@ pub fn profile_of(program: &[Function], run: &walk::Run) -> Profile {
         functions: functions.filter(|function| function.calls() > 0).collect(),
         host_calls: vec![host_calls("fd_write", 2), host_calls("clock", 1), host_calls("clock", 4)],
         events: vec![events("loads", run.log.len() as u64), events("fuel", 7)],
+        contexts: None,
     };
     profile.normalize();
     profile.verify().unwrap();
@@ -250,15 +251,17 @@ pub fn example() -> Profile {
         functions: vec![function],
         host_calls: vec![host_calls("fd_write", 3)],
         events: vec![events("fuel", 12), events("loads", 5)],
+        contexts: None,
     }
 }
 
-/// [`example`] with a second call that trapped in block 1 after one of its four instructions.
+/// [`example`] with a second call that trapped in block 1 after one of its four instructions, and calling contexts.
 pub fn example_with_trap() -> Profile {
     let mut profile = example();
     let function = &mut profile.functions[0];
     function.edges[0].count += 1;
     function.exits.push(UnfinishedExit { block: BlockId(1), offset: 13, ops_executed: 1, count: 1 });
+    profile.contexts = Some(crate::contexts::example());
     profile.verify().unwrap();
     profile
 }

@@ -3,8 +3,8 @@
 use std::io::Cursor;
 
 use wprof_profiler::{
-    BitStream, DataReference, FunctionTable, TraceChunk, TraceEnding, TraceEvent, TraceFileError, TraceHead,
-    TraceReader, TraceWriter,
+    BitStream, FunctionTable, Reference, References, TraceChunk, TraceEnding, TraceEvent, TraceFileError,
+    TraceHead, TraceReader, TraceWriter,
 };
 
 use crate::rng::Rng;
@@ -19,8 +19,10 @@ fn table(program: &[Function], index: usize) -> FunctionTable {
     FunctionTable::new(index as u32, cfg, calls, plan)
 }
 
-fn references(chunk: usize) -> Vec<DataReference> {
-    (0..chunk as u64 % 5).map(|i| DataReference { site: i as u32 * 3, address: 1000 * i }).collect()
+fn references(chunk: usize) -> Option<References> {
+    let reference = |i| Reference { site: i as u32 * 3, index: 1000 * i, length: (i % 3 == 0).then_some(i) };
+    let all = (0..chunk as u64 % 5).map(reference).collect();
+    Some(References { all, done: chunk as u32, unwinds: vec![2; chunk] })
 }
 
 fn chunk(run: &Run, index: usize) -> TraceChunk {

@@ -1,6 +1,7 @@
 //! Runs of generated modules in the engine under test.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 
 use wprof::{
     AsContext, AsContextMut, Caller, Engine, Error, ErrorKind, Exit, Extern, ExternRef, ExternType, FuncType,
@@ -13,15 +14,19 @@ use crate::fuel::FUEL;
 use crate::host::{Answer, Host};
 use crate::oracle::counter_name;
 use crate::outcome::{Outcome, State, Stop, Trap, Value};
-use crate::trace_bytes::TraceBytes;
+use crate::recorded::Recorded;
+use crate::shadow::{HostLog, HostName};
 
 /// An instance that has run.
 #[derive(Debug)]
 pub struct Ran {
     /// What it left behind.
     pub outcome: Outcome,
+    /// Its trace, if the engine traces.
+    pub trace: Option<Vec<u8>>,
     store: Store<Host>,
     instance: Option<Instance>,
+    log: Arc<Mutex<HostLog>>,
 }
 
 /// Runs `wasm` as `drive` says.
@@ -30,37 +35,22 @@ pub struct Ran {
 /// If the engine refuses the module.
 pub fn run(engine: &Engine, wasm: &[u8], drive: &Drive) -> Result<Ran, String> {
     let module = Module::new(engine, wasm).map_err(|e| format!("not accepted: {e}"))?;
-    run_in(Store::new(engine, Host::default()), &module, drive)
-}
-
-/// Runs `wasm` as `drive` says in an engine that traces, and gives its trace.
-///
-/// # Errors
-/// If the engine refuses the module, or does not trace.
-pub fn run_traced(engine: &Engine, wasm: &[u8], drive: &Drive) -> Result<(Ran, Vec<u8>), String> {
-    let module = Module::new(engine, wasm).map_err(|e| format!("not accepted: {e}"))?;
     let mut store = Store::new(engine, Host::default());
-    let trace = TraceBytes::default();
-    store.record_trace(&module, "", trace.clone(), u64::MAX).map_err(|e| e.to_string())?;
-    let mut ran = run_in(store, &module, drive)?;
-    ran.store.finish_trace().map_err(|e| e.to_string())?;
-    Ok((ran, trace.take()))
-}
-
-fn run_in(mut store: Store<Host>, module: &Module, drive: &Drive) -> Result<Ran, String> {
-    let engine = store.engine().clone();
     // Where there is a budget it is used up all the time, and refilled.
     if engine.config().meters("instructions") {
         store.set_budget("instructions", 5).map_err(|e| e.to_string())?;
         store.on_out_of_budget(|_, _| Some(3));
     }
-    let imports = imports(&mut store, module).map_err(|e| format!("imports: {e}"))?;
+    let log = Arc::default();
+    let imports = imports(&mut store, &module, &log).map_err(|e| format!("imports: {e}"))?;
+    let trace = Recorded::start(&mut store, &module)?;
     let mut outcome = Outcome::default();
-    let instance = match Instance::new(&mut store, module, &imports) {
+    let instance = match Instance::new(&mut store, &module, &imports) {
         Ok(instance) => instance,
         Err(e) => {
             outcome.refused = Some(stop(&e));
-            return Ok(Ran { outcome, store, instance: None });
+            let trace = trace.finish(&mut store)?;
+            return Ok(Ran { outcome, trace, store, instance: None, log });
         }
     };
     for call in &drive.calls {
@@ -69,7 +59,8 @@ fn run_in(mut store: Store<Host>, module: &Module, drive: &Drive) -> Result<Ran,
     }
     outcome.host = (store.data().calls, store.data().hash);
     outcome.exports = exports(&mut store, instance);
-    Ok(Ran { outcome, store, instance: Some(instance) })
+    let trace = trace.finish(&mut store)?;
+    Ok(Ran { outcome, trace, store, instance: Some(instance), log })
 }
 
 /// How often each block of each compiled function began, by function index.
@@ -85,6 +76,11 @@ impl Ran {
             }
             Ok(profile)
         }))
+    }
+
+    /// The host functions that were called.
+    pub fn host_log(&self) -> HostLog {
+        self.log.lock().expect("no panic while held").clone()
     }
 
     /// What was counted in blocks, if the engine counts and there is an instance.
@@ -142,12 +138,19 @@ fn make(store: &mut Store<Host>, instance: Instance, call: &Call) -> Result<Vec<
     Ok(results.iter().map(from_val).collect())
 }
 
-fn imports(store: &mut Store<Host>, module: &Module) -> Result<Vec<Extern>, Error> {
+fn imports(
+    store: &mut Store<Host>,
+    module: &Module,
+    log: &Arc<Mutex<HostLog>>,
+) -> Result<Vec<Extern>, Error> {
     let mut imports = Vec::new();
     let mut globals = 0;
     for import in module.imports() {
         imports.push(match import.ty() {
-            ExternType::Func(ty) => host_function(store, import.module(), import.name(), ty)?,
+            ExternType::Func(ty) => {
+                let name = (import.module().to_string(), import.name().to_string());
+                host_function(store, name, ty, log.clone())?
+            }
             ExternType::Global(ty) => {
                 globals += 1;
                 Global::new(&mut *store, ty, to_val(imported_value(globals, parser_type(ty.content))))?.into()
@@ -161,11 +164,18 @@ fn imports(store: &mut Store<Host>, module: &Module) -> Result<Vec<Extern>, Erro
 
 /// Profiles count host functions by name, and names come from linkers. A module may import one name several times
 /// with different types, so each has a linker of its own.
-fn host_function(store: &mut Store<Host>, module: &str, name: &str, ty: FuncType) -> Result<Extern, Error> {
+fn host_function(
+    store: &mut Store<Host>,
+    name: HostName,
+    ty: FuncType,
+    log: Arc<Mutex<HostLog>>,
+) -> Result<Extern, Error> {
     let mut linker = Linker::new(store.engine());
     let types: Vec<_> = ty.results().map(parser_type).collect();
-    let called = name.to_string();
-    linker.func_new(module, name, ty, move |mut caller: Caller<'_, Host>, args, results| {
+    let (module, called) = name.clone();
+    let noted = name.clone();
+    linker.func_new(&module, &name.1, ty, move |mut caller: Caller<'_, Host>, args, results| {
+        note(&log, &noted, caller.instance().is_some());
         if caller.data().calls.is_multiple_of(8)
             && counts_both(&caller)
             && let Some(instance) = caller.instance()
@@ -190,7 +200,15 @@ fn host_function(store: &mut Store<Host>, module: &str, name: &str, ty: FuncType
             }
         }
     })?;
-    Ok(linker.get(store, module, name).expect("just defined"))
+    Ok(linker.get(store, &module, &name.1).expect("just defined"))
+}
+
+fn note(log: &Mutex<HostLog>, name: &HostName, by_wasm: bool) {
+    let mut log = log.lock().expect("no panic while held");
+    match by_wasm {
+        true => log.from_wasm.push_back(name.clone()),
+        false => log.from_host.push(name.clone()),
+    }
 }
 
 fn exports(store: &mut Store<Host>, instance: Instance) -> BTreeMap<String, State> {

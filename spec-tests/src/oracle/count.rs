@@ -2,23 +2,30 @@
 
 use crate::splice::unsigned;
 
-const GLOBAL_GET: u8 = 0x23;
-const GLOBAL_SET: u8 = 0x24;
+pub const GLOBAL_GET: u8 = 0x23;
+pub const GLOBAL_SET: u8 = 0x24;
 const I32_EQZ: u8 = 0x45;
 const I32_EQ: u8 = 0x46;
 const I32_GE_U: u8 = 0x4f;
 const I64_ADD: u8 = 0x7c;
-const I64_EXTEND_I32_U: u8 = 0xad;
+pub const I64_EXTEND_I32_U: u8 = 0xad;
 
-fn global(code: &mut Vec<u8>, opcode: u8, index: u32) {
+pub fn global(code: &mut Vec<u8>, opcode: u8, index: u32) {
     code.push(opcode);
     unsigned(code, index);
 }
 
 /// Adds one to `counter`.
 pub fn one(code: &mut Vec<u8>, counter: u32) {
+    some(code, counter, 1);
+}
+
+/// Adds a number to `counter`.
+pub fn some(code: &mut Vec<u8>, counter: u32, amount: u64) {
     global(code, GLOBAL_GET, counter);
-    code.extend([0x42, 1, I64_ADD]); // i64.const 1
+    code.push(0x42); // i64.const
+    crate::splice::signed(code, amount as i64);
+    code.push(I64_ADD);
     global(code, GLOBAL_SET, counter);
 }
 

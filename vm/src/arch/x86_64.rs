@@ -6,7 +6,10 @@
 use std::arch::{asm, naked_asm};
 use std::mem::offset_of;
 
-use libc::{REG_R15, REG_RBP, REG_RIP, REG_RSP, ucontext_t};
+use libc::{
+    REG_R8, REG_R9, REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15, REG_RAX, REG_RBP, REG_RBX, REG_RCX,
+    REG_RDI, REG_RDX, REG_RIP, REG_RSI, REG_RSP, ucontext_t,
+};
 use wprof_jit::abi::TrapCode;
 use wprof_jit::compile::{MachineCode, TrapSite};
 
@@ -146,6 +149,71 @@ guarded! {
     count_path = builtins::count_path, 1;
 }
 
+/// See `abi::find_record_signature`.
+#[unsafe(naked)]
+pub extern "C" fn find_record() {
+    naked_asm!(
+        "push rbp",
+        "mov rbp, rsp",
+        "push rax",
+        "push rcx",
+        "push rdx",
+        "push rsi",
+        "push rdi",
+        "push r8",
+        "push r9",
+        "push r10",
+        "push r11",
+        "sub rsp, 264",
+        "movups [rsp], xmm0",
+        "movups [rsp + 16], xmm1",
+        "movups [rsp + 32], xmm2",
+        "movups [rsp + 48], xmm3",
+        "movups [rsp + 64], xmm4",
+        "movups [rsp + 80], xmm5",
+        "movups [rsp + 96], xmm6",
+        "movups [rsp + 112], xmm7",
+        "movups [rsp + 128], xmm8",
+        "movups [rsp + 144], xmm9",
+        "movups [rsp + 160], xmm10",
+        "movups [rsp + 176], xmm11",
+        "movups [rsp + 192], xmm12",
+        "movups [rsp + 208], xmm13",
+        "movups [rsp + 224], xmm14",
+        "movups [rsp + 240], xmm15",
+        "call {find_record}",
+        "movups xmm0, [rsp]",
+        "movups xmm1, [rsp + 16]",
+        "movups xmm2, [rsp + 32]",
+        "movups xmm3, [rsp + 48]",
+        "movups xmm4, [rsp + 64]",
+        "movups xmm5, [rsp + 80]",
+        "movups xmm6, [rsp + 96]",
+        "movups xmm7, [rsp + 112]",
+        "movups xmm8, [rsp + 128]",
+        "movups xmm9, [rsp + 144]",
+        "movups xmm10, [rsp + 160]",
+        "movups xmm11, [rsp + 176]",
+        "movups xmm12, [rsp + 192]",
+        "movups xmm13, [rsp + 208]",
+        "movups xmm14, [rsp + 224]",
+        "movups xmm15, [rsp + 240]",
+        "add rsp, 264",
+        "pop r11",
+        "pop r10",
+        "pop r9",
+        "pop r8",
+        "pop rdi",
+        "pop rsi",
+        "pop rdx",
+        "pop rcx",
+        "pop rax",
+        "pop rbp",
+        "ret",
+        find_record = sym builtins::find_record,
+    )
+}
+
 /// Marks data segment `esi` of the instance `rdi` as dropped. Cannot fail, so it must not need stack.
 #[unsafe(naked)]
 pub extern "C" fn data_drop() {
@@ -220,6 +288,27 @@ pub unsafe fn end_of_store(pc: usize) -> usize {
     pc + store_length(unsafe { *(pc as *const [u8; 4]) })
 }
 
+/// What that instruction, at the pc of an interrupted context, was to store.
+///
+/// # Safety
+/// As [`end_of_store`].
+pub unsafe fn stored_value(context: &ucontext_t) -> u64 {
+    // SAFETY: as there.
+    let start = unsafe { *(registers(context).pc as *const [u8; 4]) };
+    context.uc_mcontext.gregs[REGISTERS[stored_register(start)] as usize] as u64
+}
+
+/// General registers as instructions number them.
+const REGISTERS: [i32; 16] = [
+    REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI, REG_R8, REG_R9, REG_R10, REG_R11,
+    REG_R12, REG_R13, REG_R14, REG_R15,
+];
+
+/// The number of the register that `mov [base], register` stores: three bits of the operands and one of the prefix.
+fn stored_register([prefix, _, operands, _]: [u8; 4]) -> usize {
+    usize::from(prefix >> 2 & 1) << 3 | usize::from(operands >> 3 & 7)
+}
+
 /// The length of `mov [base], register` of 64 bits, given its first bytes: prefix, opcode, operands, and what some bases
 /// need besides: rsp and r12 a further byte, rbp and r13 a distance. A constant address takes both.
 fn store_length([prefix, opcode, operands, scaled]: [u8; 4]) -> usize {
@@ -250,6 +339,7 @@ mod tests {
             [0x48, 0x89, 0x04, 0x25],
         ];
         assert_eq!(all.map(store_length), [3, 4, 4, 4, 8, 8]);
+        assert_eq!(all.map(stored_register), [0, 15, 2, 15, 0, 0]);
     }
 
     #[test]

@@ -93,6 +93,12 @@ pub struct VmStoreContext {
     pub trace_word: u64,
     /// Where the next word of the trace goes.
     pub trace_next: *mut u64,
+    /// Where the next data reference goes.
+    pub reference_next: *mut u64,
+    /// See `abi::call_record`.
+    pub callee_slot: usize,
+    /// Code with `abi::find_record_signature`.
+    pub find_record: usize,
     /// The path register of a frame that goes on in another version of its function.
     pub path: u64,
     /// The store, as the innermost code that holds it exclusively lent it to wasm. Not read by machine code.
@@ -192,6 +198,9 @@ mod tests {
             events = abi::store_context::EVENTS,
             trace_word = abi::store_context::TRACE_WORD,
             trace_next = abi::store_context::TRACE_NEXT,
+            reference_next = abi::store_context::REFERENCE_NEXT,
+            callee_slot = abi::store_context::CALLEE_SLOT,
+            find_record = abi::store_context::FIND_RECORD,
             path = abi::store_context::PATH,
             store = abi::store_context::SIZE,
         });

@@ -5,6 +5,7 @@
 
 use super::abi::VmContext;
 use super::bulk;
+use super::call_records::Called;
 use super::store::{Pending, StoreOpaque};
 use crate::Trap;
 
@@ -106,4 +107,17 @@ pub unsafe extern "C" fn promote(vmctx: *const VmContext, func: u32, block: u32)
     }
     instance.cool_down(func);
     0
+}
+
+/// `abi::find_record_signature`; called by `arch::find_record`, which keeps all registers.
+///
+/// # Safety
+/// For machine code only, which passes its own vmctx.
+pub unsafe extern "C" fn find_record(vmctx: *const VmContext, func: u32, sites: u32, slot: usize) {
+    // SAFETY: machine code passes its own vmctx.
+    let (store, instance) = unsafe { caller(vmctx) };
+    if let Some(contexts) = &mut store.contexts {
+        let routine = contexts.routine(Called::Wasm(instance, func));
+        contexts.find(slot, routine, (vmctx.addr() + func as usize) as u64, sites);
+    }
 }

@@ -34,6 +34,7 @@ pub unsafe fn call<T>(store: &mut StoreInner<T>, func: FuncPtr, values: &mut [Vm
     if arch::stack_pointer() < limit {
         return Err(Trap::StackOverflow.into());
     }
+    store.opaque.pass_entry_slot();
     let target = match host::context_of(&store.opaque, func) {
         Some(context) => Target::Host(context),
         None => Target::Wasm(store.opaque.func_ref(func), store.opaque.engine().host_to_wasm(&entry)?),
@@ -153,6 +154,7 @@ unsafe fn call_wasm(
 /// The error of a trap.
 fn trap_error(store: &mut StoreOpaque, record: TrapRecord) -> Error {
     store.count_unfinished(&record);
+    store.count_unborn_context(&record);
     store.trace_unwind(&record);
     if let Err(error) = store.settle_events(&record) {
         return error;

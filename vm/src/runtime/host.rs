@@ -40,6 +40,8 @@ pub struct HostHead {
     /// How often it was called; counted only when profiling.
     calls: AtomicU64,
     counted: bool,
+    /// Its number among what has call records.
+    routine: u32,
 }
 
 /// A host function in a store.
@@ -100,7 +102,9 @@ pub fn add<T: 'static>(
         VmFuncRef { slots: ptr::null(), vmctx: ptr::null_mut(), ty: entry.id, trace_token: HOST_CALLEE };
     let counted = opaque.engine().config().profiling != crate::ProfilingConfig::Off;
     let vm = VmHostContext { magic: host_context::MAGIC, func: shim::<T>, slots, func_ref };
-    let head = HostHead { vm, context: opaque.context(), entry, name, calls: AtomicU64::new(0), counted };
+    let routine = opaque.host_routine(name.as_ref());
+    let (context, calls) = (opaque.context(), AtomicU64::new(0));
+    let head = HostHead { vm, context, entry, name, calls, counted, routine };
     let pointer = NonNull::from(Box::leak(Box::new(HostContext { head, func: func.clone() })));
     let head: NonNull<HostHead> = pointer.cast();
     // SAFETY: freshly allocated; the funcref refers to the context that it lies in, which does not move.
@@ -146,8 +150,10 @@ unsafe extern "C" fn shim<T: 'static>(
     if host.head.counted {
         host.head.calls.fetch_add(1, Ordering::Relaxed);
     }
+    let outer = store.opaque.enter_host_context(host.head.routine);
     let result =
         catch_unwind(AssertUnwindSafe(|| (host.func.code)(Caller::new(&mut *store, instance), values)));
+    store.opaque.leave_host_context(outer);
     let pending = match result {
         Ok(Ok(())) if !store.opaque.interrupt().is_requested() => return 0,
         Ok(Ok(())) => {

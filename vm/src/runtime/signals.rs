@@ -114,6 +114,20 @@ unsafe fn recover(signal: c_int, info: &siginfo_t, context: &mut ucontext_t) -> 
             }
             return Some(());
         }
+        Some(TrapCode::ReferencesFull) => {
+            // SAFETY: as above; what was to be stored is the first word of the next chunk.
+            unsafe {
+                let record = record(Some(TrapCode::ReferencesFull), &object, registers, vm.fp);
+                let word = arch::stored_value(context);
+                (*(*activation.context).store).references_are_full(&record, word);
+                if let Some(word) = pinned {
+                    *arch::pinned(context) = word.read();
+                }
+                let pc = arch::end_of_store(registers.pc);
+                arch::set_registers(context, Registers { pc, ..registers });
+            }
+            return Some(());
+        }
         Some(code) => Some(code),
         None if is_stack_overflow(signal, info, registers) => None,
         None => return None,

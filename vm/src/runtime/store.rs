@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use wprof_jit::abi::trace_word;
 
 use super::abi::{NOTHING, VmFuncRef, VmMemory, VmStoreContext, VmTable, VmValue};
+use super::call_records::CallRecords;
 use super::events::Events;
 use super::externs::ExternArena;
 use super::host::AnyHostContext;
@@ -19,7 +20,7 @@ use super::trace::Trace;
 use super::transfer::TransferBuffer;
 use super::types::FuncTypeEntry;
 use crate::limits::check_count;
-use crate::{Engine, Error, GlobalType, MemoryType, RefType, Result, StoreLimits, TableType, ValType};
+use crate::{Engine, Error, GlobalType, MemoryType, RefType, Result, StoreLimits, TableType, ValType, arch};
 
 /// Identifies a store among all of the process, so that handles of another are noticed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -94,6 +95,8 @@ pub struct StoreOpaque {
     pub events: Events,
     /// The trace that machine code writes, if it does.
     pub trace: Option<Trace>,
+    /// The calling contexts, if they are counted.
+    pub contexts: Option<CallRecords>,
 }
 
 // SAFETY: all pointers lead to memory that the store owns, and machine code runs on the thread that has the store
@@ -115,7 +118,7 @@ impl StoreOpaque {
         let trace = engine
             .collection()
             .tracing
-            .map(|_| Trace::new(engine.config().trace_buffer / 8))
+            .map(|_| Trace::new(engine.config().trace_buffer / 8, engine.config().references))
             .transpose()
             .map_err(no_memory)?;
         let context = VmStoreContext {
@@ -125,6 +128,9 @@ impl StoreOpaque {
             events: Default::default(),
             trace_word: trace_word::EMPTY,
             trace_next: trace.as_ref().map_or(ptr::null_mut(), Trace::buffer),
+            reference_next: trace.as_ref().map_or(ptr::null_mut(), Trace::references),
+            callee_slot: 0,
+            find_record: arch::find_record as *const () as usize,
             path: 0,
             pinned: engine.compiler().options().pinned_cell().map_or(NOTHING, |cell| cell as usize),
             store: ptr::null_mut(),
@@ -149,6 +155,7 @@ impl StoreOpaque {
             depth: 0,
             events: Events::default(),
             trace,
+            contexts: engine.collection().contexts.then(|| CallRecords::new(engine.config().context_memory)),
         };
         store.start_metering();
         Ok(store)

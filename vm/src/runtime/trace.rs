@@ -9,7 +9,7 @@ use std::ptr;
 
 use hashbrown::HashMap;
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
-use wprof_jit::abi::{TrapCode, host_context, trace_word};
+use wprof_jit::abi::{TrapCode, host_context, reference, trace_word};
 use wprof_jit::plan::Moment;
 use wprof_profiler::{BlockId, Call, Frame, HOST_CALLEE, Stage, Unwind};
 
@@ -27,18 +27,24 @@ const PAGE: usize = 4096;
 #[derive(Debug)]
 pub struct Trace {
     buffer: Buffer,
+    /// Of data references, if they are recorded.
+    references: Option<Buffer>,
     recording: Option<Recording>,
     /// Words of the chunk whose bits have been counted, and the bits.
     counted: (usize, u64),
 }
 
 impl Trace {
-    /// Without a recording, with a buffer of so many words.
+    /// Without a recording, with a buffer of so many words, and one of eight times as many for data references if they
+    /// are recorded.
     ///
     /// # Errors
     /// If the system has no memory for it.
-    pub fn new(words: usize) -> std::io::Result<Trace> {
-        Ok(Trace { buffer: Buffer::new(words)?, recording: None, counted: (0, 0) })
+    pub fn new(words: usize, references: bool) -> std::io::Result<Trace> {
+        let buffer = Buffer::new(words)?;
+        let references =
+            references.then(|| Buffer::new((words * 8).max(reference::MAX_WORDS))).transpose()?;
+        Ok(Trace { buffer, references, recording: None, counted: (0, 0) })
     }
 
     /// The first word of the buffer.
@@ -46,11 +52,14 @@ impl Trace {
         self.buffer.first
     }
 
+    /// The first word of the buffer of data references, null if there is none.
+    pub fn references(&self) -> *mut u64 {
+        self.references.as_ref().map_or(ptr::null_mut(), |buffer| buffer.first)
+    }
+
     /// The first `count` words.
     fn words(&self, count: usize) -> &[u64] {
-        assert!(count <= self.buffer.words);
-        // SAFETY: the buffer has as many, zero at first. Machine code, which writes them, does not run now.
-        unsafe { std::slice::from_raw_parts(self.buffer.first, count) }
+        self.buffer.words(count)
     }
 }
 
@@ -72,6 +81,13 @@ impl Buffer {
             mprotect(base.byte_add(pages), PAGE, MprotectFlags::empty())?;
             Ok(buffer)
         }
+    }
+
+    /// The first `count` words.
+    fn words(&self, count: usize) -> &[u64] {
+        assert!(count <= self.words);
+        // SAFETY: the buffer has as many, zero at first. Machine code, which writes them, does not run now.
+        unsafe { std::slice::from_raw_parts(self.first, count) }
     }
 
     /// Bytes of the pages that hold so many words.
@@ -102,6 +118,7 @@ impl StoreOpaque {
         };
         trace.recording = Some(recording()?);
         self.take_words(0);
+        self.take_references();
         Ok(())
     }
 
@@ -109,7 +126,7 @@ impl StoreOpaque {
     pub fn end_trace(&mut self) -> Option<Recording> {
         self.trace.as_ref()?.recording.as_ref()?;
         let end = self.live_frames();
-        self.end_chunk(self.word_count(), end);
+        self.end_chunk(self.word_count(), end, 0);
         self.trace.as_mut()?.recording.take()
     }
 
@@ -140,13 +157,28 @@ impl StoreOpaque {
 
     /// Machine code has found the buffer full: the word that did not fit is still to be taken.
     pub fn trace_is_full(&mut self, record: &TrapRecord) {
+        self.end_chunk_at(self.capacity(), record);
+    }
+
+    /// Machine code has found the buffer of data references full: `word` did not fit.
+    pub fn references_are_full(&mut self, record: &TrapRecord, word: u64) {
+        self.end_chunk_at(self.word_count(), record);
+        let Some(references) = self.trace.as_ref().and_then(|trace| trace.references.as_ref()) else {
+            return;
+        };
+        // SAFETY: there is room for it. Machine code, which moves the pointer behind it, does not run now.
+        unsafe { references.first.write(word) };
+    }
+
+    /// Ends a chunk where machine code was interrupted.
+    fn end_chunk_at(&mut self, count: usize, record: &TrapRecord) {
         // SAFETY: machine code of this store was interrupted by the signal that is being handled.
         let outer = unsafe { walk::left_for_host(self.context().as_ptr(), true) };
-        let end = match self.is_traced() {
-            true => self.named_frames(&outer, Some(record)).0,
-            false => Vec::new(),
+        let (end, done) = match self.is_traced() {
+            true => (self.named_frames(&outer, Some(record)).0, accesses_before(record.top.pc)),
+            false => (Vec::new(), 0),
         };
-        self.end_chunk(self.capacity(), end);
+        self.end_chunk(count, end, done);
     }
 
     /// A trap has ended the frames of an activation.
@@ -157,11 +189,11 @@ impl StoreOpaque {
         // SAFETY: the activation that trapped has been unlinked: this is host code.
         let outer = unsafe { walk::left_for_host(self.context().as_ptr(), false) };
         let (frames, keep) = self.named_frames(&outer, Some(record));
-        let position = self.bits_in_chunk();
+        let (position, references) = (self.bits_in_chunk(), self.reference_words());
         let Some(recording) = self.recording() else { return };
-        if !recording.add_unwind(Unwind { position, frames, keep: keep as u32 }) {
+        if !recording.add_unwind(Unwind { position, frames, keep: keep as u32 }, references) {
             let end = self.live_frames();
-            self.end_chunk(self.word_count(), end);
+            self.end_chunk(self.word_count(), end, 0);
         }
     }
 
@@ -251,7 +283,7 @@ impl StoreOpaque {
         let count = self.word_count();
         if count == self.capacity() {
             let end = self.live_frames();
-            return self.end_chunk(count, end);
+            return self.end_chunk(count, end, 0);
         }
         // SAFETY: there is room for one more word. Machine code does not run now.
         unsafe {
@@ -262,12 +294,30 @@ impl StoreOpaque {
         self.set_word(trace_word::EMPTY);
     }
 
-    /// Gives the first `count` words of the buffer and the one that is being filled to the writer.
-    fn end_chunk(&mut self, count: usize, end: Vec<Frame>) {
-        let words = self.take_words(count);
+    /// Gives the first `count` words of the buffer, the one that is being filled, and the data references to the writer.
+    /// The innermost frame of `end` has made `done` of its block's accesses.
+    fn end_chunk(&mut self, count: usize, end: Vec<Frame>, done: u32) {
+        let (words, references) = (self.take_words(count), self.take_references());
         if let Some(recording) = self.recording().filter(|recording| !recording.is_full()) {
-            recording.send(words, end);
+            recording.send(words, references, end, done);
         }
+    }
+
+    /// Words of data references since the chunk began.
+    fn reference_words(&self) -> usize {
+        let Some(trace) = &self.trace else { return 0 };
+        // SAFETY: the context lives as long as the store; the pointer stays in the buffer, or at its end.
+        let next = unsafe { (*self.context().as_ptr()).reference_next };
+        (next.addr() - trace.references().addr()) / 8
+    }
+
+    /// Empties the buffer of data references, and takes its words; `None` if they are not recorded.
+    fn take_references(&mut self) -> Option<Vec<u64>> {
+        let (count, is_traced) = (self.reference_words(), self.is_traced());
+        let references = self.trace.as_ref()?.references.as_ref()?;
+        // SAFETY: the context lives as long as the store; machine code does not run now.
+        unsafe { (*self.context().as_ptr()).reference_next = references.first };
+        Some(if is_traced { references.words(count).to_vec() } else { Vec::new() })
     }
 
     /// Empties the buffer, and takes its first `count` words and the one that is being filled.
@@ -321,6 +371,16 @@ impl StoreOpaque {
         // SAFETY: as above; machine code does not run now.
         unsafe { (*context).trace_word = word };
     }
+}
+
+/// How many of its block's accesses the frame has recorded that faulted at `pc`; of no interest in a trampoline.
+fn accesses_before(pc: usize) -> u32 {
+    let count = |frame: frames::Frame| {
+        let plan = frame.module.any_plan_of(frame.origin.func)?;
+        let place = (frame.origin.block, frame.origin.offset);
+        Some(plan.trace.as_ref()?.accesses_before(&plan.cfg, place))
+    };
+    frames::of_fault(pc).and_then(count).unwrap_or(0)
 }
 
 /// A function of which nothing has run.

@@ -32,8 +32,7 @@ impl StoreOpaque {
             return;
         }
         if let Some(frame) = frames::of_fault(record.top.pc) {
-            let of_top = self.instance_of(&frame, record.top);
-            let index = of_top.or_else(|| self.instance_below(&frame, &record.callers));
+            let index = self.instance_of_trap(&frame, record);
             let is_unborn = frames::is_unborn(record);
             let path = record.top.path.or_else(|| self.path_of_unborn(&frame).filter(|_| is_unborn));
             self.add_unfinished(index, Stop { origin: frame.origin, path }, 1);
@@ -94,6 +93,12 @@ impl StoreOpaque {
         let is_ours = std::ptr::eq(vmctx.store, self.context().as_ptr());
         let module = is_ours.then(|| self.instances[index].module.inner())?;
         Arc::ptr_eq(module, &frame.module).then_some(index as u32)
+    }
+
+    /// The instance that the frame of a trap ran in.
+    pub fn instance_of_trap(&self, frame: &Frame, record: &TrapRecord) -> Option<u32> {
+        let of_top = self.instance_of(frame, record.top);
+        of_top.or_else(|| self.instance_below(frame, &record.callers))
     }
 
     /// The same for a frame that did not fit on the stack: that of its nearest caller in the same module, which recursion

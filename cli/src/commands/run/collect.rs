@@ -1,6 +1,6 @@
 //! What is counted: the options `--profile`, `--collect`, `--budget`, and what follows from them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Result, bail, ensure};
@@ -9,7 +9,7 @@ use wprof::{Collect, Config, Counting, EventModel, ProfilingConfig};
 use wprof_jit::plan::Collection;
 use wprof_profiler::{FunctionProfile, Profile};
 
-use crate::cost_model;
+use crate::{cost_model, sizes};
 
 /// How to profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -23,7 +23,12 @@ enum Mode {
 enum What {
     Code(Collect),
     Events(Vec<EventModel>),
+    Contexts,
 }
+
+/// What one `--collect` asks for.
+#[derive(Clone, Debug)]
+struct Wanted(Vec<What>);
 
 /// What is counted, and how.
 #[derive(Clone, Debug, Args)]
@@ -31,10 +36,13 @@ pub struct ProfileArgs {
     /// Count everything, or run plain code
     #[arg(long = "profile", value_enum, value_name = "MODE", default_value = "exact")]
     mode: Mode,
-    /// What to count: `edges`, `paths`, `blocks`, or `events=KIND,…`; events can be had with each of the others
-    /// [default: edges]
-    #[arg(long, value_name = "WHAT", value_parser = what)]
-    collect: Vec<What>,
+    /// What to count: `edges`, `paths`, `blocks`, `cct`, or `events=KIND,…`; all can be had together, as in `edges,cct`,
+    /// but only one of the first three [default: edges]
+    #[arg(long, value_name = "WHAT", value_parser = wanted)]
+    collect: Vec<Wanted>,
+    /// How much memory call records of `cct` may take; beyond that new contexts are counted by function only
+    #[arg(long, value_name = "SIZE", value_parser = sizes::parse, default_value = "256M")]
+    max_context_memory: u64,
     /// Place counters where this earlier profile of the module, one with edges, saw control seldom come
     #[arg(long, value_name = "PROFILE")]
     weights: Option<PathBuf>,
@@ -48,6 +56,8 @@ What to collect:
                or exit; edges follow from them
   blocks       how often each block ran, with no more counters and seldom fewer; branches
                are not known
+  cct          how often each function was called in each calling context: by whom, who
+               was called by whom, … Alone, it is all that is counted
   events=…     totals only: no counters in the code but one running sum for each kind.
                Kinds: instructions, loads, stores, calls, indirect_calls, branches, float_ops,
                memory_bytes, back_edges_and_calls, fuel (as Wasmtime counts it), or a file
@@ -58,11 +68,28 @@ What to collect:
   all-edges, all-blocks, block-counters
                edges or blocks counted in simpler ways, to compare with";
 
+/// Several things with commas between them; kinds of events, which have commas themselves, are the last.
+fn wanted(text: &str) -> Result<Wanted, String> {
+    let (mut all, mut rest) = (Vec::new(), Some(text));
+    while let Some(text) = rest {
+        let (first, others) = match text.split_once(',') {
+            Some((first, others)) if !text.starts_with(EVENTS) => (first, Some(others)),
+            _ => (text, None),
+        };
+        all.push(what(first)?);
+        rest = others;
+    }
+    Ok(Wanted(all))
+}
+
+const EVENTS: &str = "events=";
+
 fn what(text: &str) -> Result<What, String> {
-    if let Some(kinds) = text.strip_prefix("events=") {
+    if let Some(kinds) = text.strip_prefix(EVENTS) {
         return cost_model::parse_kinds(kinds).map(What::Events).map_err(|error| format!("{error:#}"));
     }
     Ok(What::Code(match text {
+        "cct" => return Ok(What::Contexts),
         "edges" => Collect::Edges,
         "paths" => Collect::Paths,
         "blocks" => Collect::Blocks,
@@ -70,9 +97,8 @@ fn what(text: &str) -> Result<What, String> {
         "all-blocks" => Collect::AllBlocks,
         "block-counters" => Collect::BlockCounters,
         _ => {
-            return Err(
-                "give edges, paths, blocks, or events=KIND,… such as events=instructions,fuel".to_owned()
-            );
+            return Err("give edges, paths, blocks, cct, or events=KIND,… such as events=instructions,fuel"
+                .to_owned());
         }
     }))
 }
@@ -116,6 +142,8 @@ pub struct Counted {
     pub weights: Option<Arc<Profile>>,
     /// The instruction to stop at, which is the budget then.
     pub until: Option<u64>,
+    /// How much memory call records may take, if calling contexts are counted.
+    pub context_memory: Option<u64>,
 }
 
 impl ProfileArgs {
@@ -131,12 +159,22 @@ impl ProfileArgs {
         let mut events = self.events()?;
         let last = until.map(|until| Budget { kind: "instructions".to_owned(), limit: until - 1 });
         let budget = last.as_ref().or(budget).map(|budget| resolve(budget, &mut events)).transpose()?;
-        Ok(Counted { profiling: self.profiling()?, events, budget, weights: self.weights()?, until })
+        let (profiling, weights, context_memory) =
+            (self.profiling()?, self.weights()?, self.context_memory());
+        Ok(Counted { profiling, events, budget, weights, until, context_memory })
+    }
+
+    fn wanted(&self) -> impl Iterator<Item = &What> {
+        self.collect.iter().flat_map(|wanted| &wanted.0)
+    }
+
+    fn context_memory(&self) -> Option<u64> {
+        self.wanted().any(|what| matches!(what, What::Contexts)).then_some(self.max_context_memory)
     }
 
     fn events(&self) -> Result<Vec<EventModel>> {
         let mut events: Vec<EventModel> = Vec::new();
-        for what in &self.collect {
+        for what in self.wanted() {
             let What::Events(kinds) = what else { continue };
             for kind in kinds {
                 let is_new = events.iter().all(|known| known.name != kind.name);
@@ -148,20 +186,13 @@ impl ProfileArgs {
     }
 
     fn weights(&self) -> Result<Option<Arc<Profile>>> {
-        let Some(path) = &self.weights else { return Ok(None) };
-        let profile = crate::commands::read_profile(path)?;
-        ensure!(
-            profile.functions.iter().any(FunctionProfile::has_edge_counts),
-            "{} says nothing about edges: give a profile by `wprof run --collect edges`",
-            path.display()
-        );
-        Ok(Some(Arc::new(profile)))
+        self.weights.as_deref().map(weights).transpose()
     }
 
     fn profiling(&self) -> Result<ProfilingConfig> {
-        let code = self.collect.iter().filter_map(|what| match what {
+        let code = self.wanted().filter_map(|what| match what {
             What::Code(collect) => Some(*collect),
-            What::Events(_) => None,
+            What::Events(_) | What::Contexts => None,
         });
         match code.collect::<Vec<_>>()[..] {
             _ if self.mode == Mode::Off => Ok(ProfilingConfig::Off),
@@ -175,6 +206,20 @@ impl ProfileArgs {
             }
         }
     }
+}
+
+/// An earlier profile, to place by.
+///
+/// # Errors
+/// If it cannot be read, or knows no edges.
+pub fn weights(path: &Path) -> Result<Arc<Profile>> {
+    let profile = crate::commands::read_profile(path)?;
+    ensure!(
+        profile.functions.iter().any(FunctionProfile::has_edge_counts),
+        "{} says nothing about edges: give a profile by `wprof run --collect edges`",
+        path.display()
+    );
+    Ok(Arc::new(profile))
 }
 
 /// The budget, of a kind that is among `events` now.
@@ -194,7 +239,7 @@ fn resolve(budget: &Budget, events: &mut Vec<EventModel>) -> Result<Budget> {
 impl Counted {
     /// Whether anything is counted.
     pub fn is_on(&self) -> bool {
-        self.profiling != ProfilingConfig::Off || !self.events.is_empty()
+        self.profiling != ProfilingConfig::Off || !self.events.is_empty() || self.context_memory.is_some()
     }
 
     /// Tells the engine.
@@ -208,6 +253,9 @@ impl Counted {
         if let Some(budget) = &self.budget {
             config.budget(&budget.kind);
         }
+        if let Some(bytes) = self.context_memory {
+            config.count_contexts(true).context_memory(usize::try_from(bytes).unwrap_or(usize::MAX));
+        }
         if self.until.is_some() {
             config.event_counting(Counting::PerInstruction);
         }
@@ -217,7 +265,12 @@ impl Counted {
     pub fn collection(&self) -> Collection {
         let counters = self.profiling.instrumentation();
         let (events, weights) = (self.events.clone(), self.weights.clone());
-        Collection { counters, events, weights, ..Collection::default() }
+        let metered = self.budget.as_ref().and_then(|budget| {
+            let found = events.iter().position(|kind| kind.name == budget.kind);
+            found.map(|index| index as u32)
+        });
+        let contexts = self.context_memory.is_some();
+        Collection { counters, events, weights, metered, contexts, ..Collection::default() }
     }
 }
 
@@ -226,8 +279,8 @@ mod tests {
     use super::*;
 
     fn counted(collect: &[&str], budget: Option<&str>) -> Result<Counted> {
-        let collect = collect.iter().map(|text| what(text).unwrap()).collect();
-        let args = ProfileArgs { mode: Mode::Exact, collect, weights: None };
+        let collect = collect.iter().map(|text| wanted(text).unwrap()).collect();
+        let args = ProfileArgs { mode: Mode::Exact, collect, weights: None, max_context_memory: 7 };
         args.counted(budget.map(|text| Budget::parse(text).unwrap()).as_ref(), None)
     }
 
@@ -238,6 +291,15 @@ mod tests {
         assert_eq!([&[][..], &["edges"], &["edges", "events=fuel"]].map(profiling), [edges; 3]);
         assert_eq!(profiling(&["events=fuel", "events=loads"]), ProfilingConfig::Off);
         assert_eq!(profiling(&["events=fuel", "blocks"]), ProfilingConfig::Exact(Collect::Blocks));
+        assert_eq!(profiling(&["cct"]), ProfilingConfig::Off);
+    }
+
+    #[test]
+    fn several_things_can_be_asked_for_at_once() {
+        let both = counted(&["edges,cct,events=loads,fuel"], None).unwrap();
+        assert_eq!(both.profiling, ProfilingConfig::Exact(Collect::Edges));
+        assert_eq!((both.context_memory, both.events.len()), (Some(7), 2));
+        assert_eq!(counted(&["edges"], None).unwrap().context_memory, None);
     }
 
     #[test]
@@ -266,11 +328,11 @@ mod tests {
         {
             assert!(counted(collect, None).is_err(), "{collect:?}");
         }
-        for text in ["edge", "events", "events=", "events=fule", ""] {
-            assert!(what(text).is_err(), "{text}");
+        for text in ["edge", "events", "events=", "events=fule", "", "edges,", ",cct", "events=fuel,cct"] {
+            assert!(wanted(text).is_err(), "{text}");
         }
-        let collect = vec![What::Code(Collect::Edges)];
-        let off = ProfileArgs { mode: Mode::Off, collect, weights: None };
+        let collect = vec![Wanted(vec![What::Code(Collect::Edges)])];
+        let off = ProfileArgs { mode: Mode::Off, collect, weights: None, max_context_memory: 0 };
         assert!(off.counted(None, None).is_err());
     }
 }

@@ -5,12 +5,13 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use wprof_profiler::{BitStream, Frame, FunctionTable, Segment};
+use wprof_profiler::{BitStream, Frame, FunctionTable, Reference, References, Segment};
 
 use super::stats::name;
 use super::{Reader, names::Names};
 use crate::names::harmless;
 use crate::output;
+use crate::render::numbers::count_of;
 
 /// Bits in a line.
 const BITS: u64 = 64;
@@ -19,7 +20,9 @@ const BITS: u64 = 64;
 #[command(after_help = "\
 For each function: its method and, for each edge that writes, the bits, the first one \
 first. For each chunk: where it begins in the stream, the frames that are live at its end, \
-the traps in it; with --bits the bits themselves. `replay` says what they mean.
+the traps in it; with --bits the bits themselves, with --addresses what loads and stores \
+were given: the byte in the module, the index, the length if it varies. `replay` says what \
+they mean.
 
 Examples:
   wprof trace cat json.wtrace
@@ -31,6 +34,9 @@ pub struct CatArgs {
     /// Print the bits too
     #[arg(long)]
     bits: bool,
+    /// Print the data references too
+    #[arg(long)]
+    addresses: bool,
     /// The module, for names [default: where it ran, or beside the trace]
     #[arg(short, long, value_name = "MODULE")]
     module: Option<PathBuf>,
@@ -43,8 +49,12 @@ pub fn execute(args: &CatArgs) -> Result<()> {
     output::print_with(|out| {
         head(&reader, &mut names, out)?;
         for number in 0..reader.chunk_count() {
-            match reader.segment(number) {
-                Ok(segment) => chunk(number, &segment, args.bits, &mut names, out)?,
+            let parts = reader.segment(number).and_then(|segment| Ok((segment, reader.references(number)?)));
+            match parts {
+                Ok((segment, found)) => {
+                    chunk(number, &segment, args.bits, &mut names, out)?;
+                    references(found.as_ref(), args.addresses, out)?;
+                }
                 Err(error) => {
                     failed = Some(error);
                     break;
@@ -101,6 +111,16 @@ fn chunk(
     }
     writeln!(out, "  end")?;
     frames(&segment.end, names, out)
+}
+
+fn references(found: Option<&References>, each: bool, out: &mut dyn Write) -> io::Result<()> {
+    let Some(References { all, .. }) = found else { return Ok(()) };
+    writeln!(out, "  {}", count_of(all.len() as u64, "data reference"))?;
+    for Reference { site, index, length } in all.iter().filter(|_| each) {
+        let length = length.map(|length| format!(" {length}")).unwrap_or_default();
+        writeln!(out, "    {site:#x} {index:#x}{length}")?;
+    }
+    Ok(())
 }
 
 fn frames(frames: &[Frame], names: &mut Names, out: &mut dyn Write) -> io::Result<()> {

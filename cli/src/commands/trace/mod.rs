@@ -16,6 +16,7 @@ use clap::Subcommand;
 use wprof_profiler::{TraceFileError, TraceReader};
 
 use crate::render::screen::ColorChoice;
+pub use record::Method;
 
 /// What to do with a trace.
 #[derive(Debug, Subcommand)]

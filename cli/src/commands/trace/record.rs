@@ -9,13 +9,13 @@ use clap::{Args, ValueEnum};
 use wprof::{Config, Engine, Tracing};
 use wprof_profiler::TraceMethod;
 
-use super::super::run::{Counted, Kept, ProgramArgs, TraceTarget, ending, program};
+use super::super::run::{Counted, Kept, ProgramArgs, TraceTarget, collect, ending, program};
 use crate::render::numbers::count_of;
 use crate::{modules, sizes};
 
 /// How branches are recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum Method {
+pub enum Method {
     #[default]
     Best,
     Witness,
@@ -44,8 +44,8 @@ the beginning of the run.
 Methods:
   best      for each function witnesses or bits, whichever should take less
   witness   as few edges as possible write something (Ball & Larus 1994)
-  bits      each branch writes which way it went
-  branches  each branch writes a number of 32 bits; only to compare with
+  bits      each branch writes which way it went, in fewer bits where that is likelier
+  branches  each block writes which way it is left, a number of 32 bits; only to compare
 
 Exit codes are those of `wprof run`.
 
@@ -53,6 +53,8 @@ Examples:
   wprof trace record json.wasm 20 2
   wprof trace record -o t.wtrace --max-size 100M --dir . tool.wasm in.txt
   wprof trace record --invoke fib fib.wat 30
+  wprof trace record --addresses json.wasm 20 2
+  wprof trace record --weights f.wprof interp.wasm    fewer bits for what ran before
   wprof trace replay json.wtrace | less     what ran, block by block
   wprof trace stats json.wtrace             what it costs")]
 pub struct RecordArgs {
@@ -65,6 +67,12 @@ pub struct RecordArgs {
     /// How branches are recorded, see below
     #[arg(long, value_enum, value_name = "METHOD", default_value_t)]
     method: Method,
+    /// Record too what each load and store touches
+    #[arg(long)]
+    addresses: bool,
+    /// Give the fewest bits to the ways that branches went in this earlier profile of the module, one with edges
+    #[arg(long, value_name = "PROFILE")]
+    weights: Option<PathBuf>,
     /// No summary
     #[arg(short, long)]
     quiet: bool,
@@ -73,7 +81,7 @@ pub struct RecordArgs {
 }
 
 pub fn execute(args: &RecordArgs) -> Result<ExitCode> {
-    let engine = Engine::new(&config(args)).map_err(modules::failure)?;
+    let engine = Engine::new(&config(args)?).map_err(modules::failure)?;
     let module = modules::load(&engine, args.program.module())?;
     let path = args.output.clone().unwrap_or_else(|| {
         PathBuf::from(args.program.module().file_name().unwrap_or_default()).with_extension("wtrace")
@@ -98,11 +106,15 @@ pub fn execute(args: &RecordArgs) -> Result<ExitCode> {
     Ok(ending::exit_code(&outcome))
 }
 
-fn config(args: &RecordArgs) -> Config {
+fn config(args: &RecordArgs) -> Result<Config> {
     let mut config = Config::new();
-    args.program.configure(config.trace(args.method.into()));
+    config.trace(args.method.into()).trace_references(args.addresses);
+    args.program.configure(&mut config);
+    if let Some(path) = &args.weights {
+        config.weights(collect::weights(path)?);
+    }
     if let Some(folder) = Config::default_code_cache() {
         config.code_cache(folder);
     }
-    config
+    Ok(config)
 }

@@ -3,9 +3,9 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, ensure};
 use clap::Args;
-use wprof_profiler::{BlockId, Frame, TraceEvent};
+use wprof_profiler::{AccessKind, BlockId, DataReference, Frame, TraceEvent, TraceFileError, TraceStep};
 
 use super::names::Names;
 use crate::output;
@@ -18,11 +18,14 @@ const DEEPEST: usize = 30;
 One line for each event: `enter` and `leave` of a function, a `block` by the byte in the \
 module where its code begins, `host` calls and their `back`, and `unwound` frames that a \
 trap or an exit ended. Blocks end at branches and behind calls. A trace can be read from \
-each of its chunks on: then the frames that are live there come first, as `inside`.
+each of its chunks on: then the frames that are live there come first, as `inside`. With --addresses \
+each block is followed by its loads and stores: the byte in the module of the instruction, \
+the memory, the address, the number of bytes. One that trapped is there too, as the last.
 
 Examples:
   wprof trace replay json.wtrace | less
   wprof trace replay json.wtrace --from-chunk 3 --limit 1000
+  wprof trace replay --addresses json.wtrace | less
   wprof trace replay json.wtrace | grep -c enter")]
 pub struct ReplayArgs {
     /// The trace, a file that `wprof trace record` wrote
@@ -31,6 +34,9 @@ pub struct ReplayArgs {
     /// Begin with this chunk, counted from 0
     #[arg(long, value_name = "K", default_value_t = 0)]
     from_chunk: usize,
+    /// Show loads and stores, which must have been recorded with --addresses
+    #[arg(long)]
+    addresses: bool,
     /// Stop after so many events
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
@@ -50,15 +56,42 @@ pub fn execute(args: &ReplayArgs) -> Result<()> {
         0 => Vec::new(),
         _ => reader.segment(args.from_chunk).map_err(fail)?.start,
     };
-    let events = reader.events_from(args.from_chunk);
-    let events = events.take(args.limit.map_or(usize::MAX, |limit| limit as usize));
+    ensure!(
+        !args.addresses || reader.has_references(),
+        "{} has no addresses: record it with --addresses",
+        args.trace.display()
+    );
+    let limit = args.limit.map_or(usize::MAX, |limit| limit as usize);
+    let text = Text { names, depth: 0 };
+    let failed = match args.addresses {
+        true => print(text, &start, reader.steps_from(args.from_chunk).take(limit)),
+        false => {
+            let events = reader.events_from(args.from_chunk).map(|event| event.map(TraceStep::Event));
+            print(text, &start, events.take(limit))
+        }
+    }?;
+    match failed {
+        Some(error) => Err(anyhow!("{}: {error}", args.trace.display())),
+        None => {
+            super::note_ending(&reader);
+            Ok(())
+        }
+    }
+}
+
+/// Prints steps behind the frames that are live before them. Gives the error that ends them, if one does.
+fn print(
+    mut text: Text,
+    start: &[Frame],
+    steps: impl Iterator<Item = Result<TraceStep, TraceFileError>>,
+) -> Result<Option<TraceFileError>> {
     let mut failed = None;
     output::print_with(|out| {
-        let mut text = Text { names, depth: 0 };
-        text.start(&start, out)?;
-        for event in events {
-            match event {
-                Ok(event) => text.event(event, out)?,
+        text.start(start, out)?;
+        for step in steps {
+            match step {
+                Ok(TraceStep::Event(event)) => text.event(event, out)?,
+                Ok(TraceStep::Reference(reference)) => text.reference(&reference, out)?,
                 Err(error) => {
                     failed = Some(error);
                     break;
@@ -67,13 +100,7 @@ pub fn execute(args: &ReplayArgs) -> Result<()> {
         }
         Ok(())
     })?;
-    match failed {
-        Some(error) => Err(anyhow!("{}: {error}", args.trace.display())),
-        None => {
-            super::note_ending(&reader);
-            Ok(())
-        }
-    }
+    Ok(failed)
 }
 
 /// The text of a run.
@@ -108,6 +135,16 @@ impl Text {
         self.line(kind, &what, out)?;
         self.depth += usize::from(matches!(event, TraceEvent::Enter(_)));
         Ok(())
+    }
+
+    fn reference(&mut self, reference: &DataReference, out: &mut dyn Write) -> io::Result<()> {
+        let DataReference { access, address, bytes, .. } = reference;
+        let kind = match access.kind {
+            AccessKind::Load => "load",
+            AccessKind::Store => "store",
+        };
+        let what = format!("{:#x} memory {} {address:#x} {bytes}", access.site, access.memory);
+        self.line(kind, &what, out)
     }
 
     fn place_in(&mut self, function: u32, block: BlockId) -> String {

@@ -2,12 +2,13 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::time::Instant;
 
 use anyhow::Result;
 use clap::Args;
 use wprof_profiler::{TraceCounts, TraceMethod, TraceStats};
 
-use crate::render::numbers::{count_of, grouped};
+use crate::render::numbers::{count_of, duration, grouped};
 use crate::render::page::{Page, plain};
 use crate::render::screen::{ColorChoice, Screen};
 use crate::render::table::{Side, Table};
@@ -32,10 +33,21 @@ pub struct StatsArgs {
 
 pub fn execute(args: &StatsArgs, color: ColorChoice) -> Result<()> {
     let mut reader = super::open(&args.trace)?;
+    let clock = Instant::now();
     let stats = progress::during("replaying the trace", || reader.stats());
     let stats = stats.map_err(|error| super::of(&args.trace, &error))?;
+    let time = clock.elapsed();
     let mut page = Page::new(Screen::of(io::stdout(), color));
     write(&mut page, &stats, reader.chunk_count());
+    let blocks = stats.blocks();
+    let speed = (blocks as f64 / time.as_secs_f64()) as u64;
+    let replay = format!(
+        "replay       {} in {}, {} a second",
+        count_of(blocks, "block"),
+        duration(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)),
+        count_of(speed, "block")
+    );
+    page.line(&[plain(replay)]);
     output::print(&page.into_text())?;
     super::note_ending(&reader);
     Ok(())
@@ -53,6 +65,10 @@ fn write(page: &mut Page, stats: &TraceStats, chunks: usize) {
     page.line(&[plain(format!("stream       {stream}{before}"))]);
     let after = per_1000(stats.stored_bytes_per_1000_blocks());
     page.line(&[plain(format!("compressed   {}{after}", count_of(stats.stored_bytes, "byte")))]);
+    if stats.reference_bytes > 0 {
+        let references = count_of(stats.reference_bytes, "byte");
+        page.line(&[plain(format!("addresses    {references}"))]);
+    }
     let chunks = count_of(chunks as u64, "chunk");
     page.line(&[plain(format!("file         {} in {chunks}", count_of(stats.file_bytes, "byte")))]);
 }

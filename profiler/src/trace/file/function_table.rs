@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::super::{Call, Emit, TraceError, TraceMethod, TracePlan, TracedFunction};
+use super::super::{Access, Call, Emit, TraceError, TraceMethod, TracePlan, TracedFunction};
 use crate::{BlockId, Cfg, EdgeId};
 
 /// One function of a trace: its graph, its calls, its emits.
@@ -20,6 +20,8 @@ pub struct FunctionTable {
     pub edges: Vec<(BlockId, BlockId)>,
     /// Ascending by edge.
     pub emits: Vec<Emit>,
+    /// Ascending by block; none if data references are not recorded.
+    pub accesses: Vec<Access>,
 }
 
 impl FunctionTable {
@@ -33,6 +35,7 @@ impl FunctionTable {
             calls: cfg.blocks().map(|block| calls.get(block.index()).copied().flatten()).collect(),
             edges: cfg.edges().map(edge).collect(),
             emits: plan.emits.clone(),
+            accesses: Vec::new(),
         }
     }
 
@@ -48,6 +51,6 @@ impl FunctionTable {
     /// If the table contradicts itself.
     pub fn traced(&self) -> Result<TracedFunction, TraceError> {
         let cfg = self.cfg().ok_or(TraceError::BadPlan(EdgeId(0)))?;
-        TracedFunction::new(&cfg, &self.calls, &self.emits)
+        TracedFunction::new(&cfg, &self.calls, &self.emits)?.with_accesses(&self.accesses)
     }
 }

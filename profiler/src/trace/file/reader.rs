@@ -5,10 +5,12 @@
 
 use std::io::{Read, Seek, SeekFrom};
 
-use super::super::{BitStream, Regenerator, Segment, TraceEvent, TracedFunctions, Unwind};
+use super::super::{BitStream, Regenerator, Segment, TraceSteps, TracedFunctions, Unwind};
 use super::head::{MAGIC, MAJOR, MINOR, Stack};
+use super::references::Stored;
+use super::replay::Replay;
 use super::section::{ADDR, BITS, DONE, FUNC, HEAD, STCK, Section};
-use super::{DataReference, FunctionTable, TraceEnding, TraceFileError, TraceHead, references};
+use super::{FunctionTable, References, TraceEnding, TraceFileError, TraceHead};
 
 type Result<T> = std::result::Result<T, TraceFileError>;
 
@@ -26,7 +28,7 @@ pub struct TraceReader<R> {
 
 /// Where the parts of a chunk are.
 #[derive(Clone, Copy, Debug)]
-struct Chunk {
+pub(super) struct Chunk {
     start: Section,
     bits: Section,
     references: Option<Section>,
@@ -73,9 +75,11 @@ impl<R: Read + Seek> TraceReader<R> {
         self.chunks.len()
     }
 
-    /// Length of the file, and of the stored bits in it.
-    pub(super) fn bytes(&self) -> (u64, u64) {
-        (self.file_bytes, self.chunks.iter().map(|chunk| chunk.bits.stored).sum())
+    /// Length of the file, of the stored bits in it, and of the data references.
+    pub(super) fn bytes(&self) -> (u64, u64, u64) {
+        let references = self.chunks.iter().filter_map(|chunk| chunk.references);
+        let references = references.map(|section| section.stored).sum();
+        (self.file_bytes, self.chunks.iter().map(|chunk| chunk.bits.stored).sum(), references)
     }
 
     /// One chunk, counted from 0.
@@ -87,13 +91,18 @@ impl<R: Read + Seek> TraceReader<R> {
         chunk.segment(&mut self.input)
     }
 
-    /// The data references of one chunk; none if they were not recorded.
+    /// The data references of one chunk; `None` if they were not recorded.
     ///
     /// # Errors
     /// If they are damaged.
-    pub fn references(&mut self, chunk: usize) -> Result<Vec<DataReference>> {
-        let Some(section) = self.chunk(chunk)?.references else { return Ok(Vec::new()) };
-        references::decode(&section.read(&mut self.input)?).ok_or_else(|| section.damaged())
+    pub fn references(&mut self, chunk: usize) -> Result<Option<References>> {
+        let chunk = self.chunk(chunk)?;
+        chunk.references(&mut self.input)
+    }
+
+    /// Whether data references were recorded.
+    pub fn has_references(&self) -> bool {
+        self.chunks.first().is_some_and(|chunk| chunk.references.is_some())
     }
 
     fn chunk(&self, chunk: usize) -> Result<Chunk> {
@@ -103,13 +112,44 @@ impl<R: Read + Seek> TraceReader<R> {
 
     /// The events from the beginning of a chunk to the end of the trace. The frames that were live there
     /// are in that chunk's [`Segment::start`].
-    pub fn events_from(&mut self, chunk: usize) -> TraceEvents<'_, R> {
+    pub fn events_from(&mut self, chunk: usize) -> Replay<'_, R, Regenerator<'_>> {
         let chunks = self.chunks.get(chunk..).unwrap_or(&[]);
-        TraceEvents { input: &mut self.input, functions: &self.functions, chunks, walk: None }
+        Replay::new(&mut self.input, &self.functions, chunks, Chunk::events)
+    }
+
+    /// As [`TraceReader::events_from`], with the data references; if they were not recorded, there are only events.
+    pub fn steps_from(&mut self, chunk: usize) -> Replay<'_, R, TraceSteps<'_>> {
+        let chunks = self.chunks.get(chunk..).unwrap_or(&[]);
+        Replay::new(&mut self.input, &self.functions, chunks, Chunk::steps)
     }
 }
 
 impl Chunk {
+    fn events<'a>(
+        self,
+        input: &mut (impl Read + Seek),
+        functions: &'a TracedFunctions,
+    ) -> Result<Regenerator<'a>> {
+        Ok(Regenerator::new(functions, self.segment(input)?)?)
+    }
+
+    fn steps<'a>(
+        self,
+        input: &mut (impl Read + Seek),
+        functions: &'a TracedFunctions,
+    ) -> Result<TraceSteps<'a>> {
+        let (segment, references) = (self.segment(input)?, self.references(input)?);
+        let start = segment.start.clone();
+        let walk = Regenerator::new(functions, segment)?;
+        Ok(TraceSteps::new(functions, walk, &start, references))
+    }
+
+    fn references(&self, input: &mut (impl Read + Seek)) -> Result<Option<References>> {
+        let Some(section) = self.references else { return Ok(None) };
+        let stored: Stored = section.value(input)?;
+        stored.references().map(Some).ok_or_else(|| section.damaged())
+    }
+
     fn segment(&self, input: &mut (impl Read + Seek)) -> Result<Segment> {
         let (start, end): (Stack, Stack) = (self.start.value(input)?, self.end.value(input)?);
         let (len, unwinds, bytes): (u64, Vec<Unwind>, Vec<u8>) = self.bits.value(input)?;
@@ -214,52 +254,11 @@ impl Scan {
 
     fn add_functions(&mut self, tables: Vec<FunctionTable>, section: Section) -> Result<()> {
         for table in tables {
-            if self.functions.insert(table.function, table.traced()?).is_some() {
+            if !self.functions.insert(table.function, table.traced()?) {
                 return Err(section.damaged());
             }
             self.tables.push(table);
         }
         Ok(())
-    }
-}
-
-/// The events of a trace from one of its chunks on. After an error there are none.
-pub struct TraceEvents<'a, R> {
-    input: &'a mut R,
-    functions: &'a TracedFunctions,
-    chunks: &'a [Chunk],
-    walk: Option<Regenerator<'a>>,
-}
-
-impl<R: Read + Seek> TraceEvents<'_, R> {
-    /// Begins the next chunk; false if there is none.
-    fn next_chunk(&mut self) -> Result<bool> {
-        let Some((chunk, rest)) = self.chunks.split_first() else { return Ok(false) };
-        self.chunks = rest;
-        self.walk = Some(Regenerator::new(self.functions, chunk.segment(self.input)?)?);
-        Ok(true)
-    }
-
-    fn fail<T>(&mut self, error: TraceFileError) -> Option<Result<T>> {
-        (self.chunks, self.walk) = (&[], None);
-        Some(Err(error))
-    }
-}
-
-impl<R: Read + Seek> Iterator for TraceEvents<'_, R> {
-    type Item = Result<TraceEvent>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            match self.walk.as_mut().and_then(Iterator::next) {
-                Some(Ok(event)) => return Some(Ok(event)),
-                Some(Err(error)) => return self.fail(error.into()),
-                None => match self.next_chunk() {
-                    Ok(true) => {}
-                    Ok(false) => return None,
-                    Err(error) => return self.fail(error),
-                },
-            }
-        }
     }
 }

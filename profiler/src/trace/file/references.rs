@@ -1,54 +1,93 @@
-//! Data references: which instruction touched which address.
+//! The data references of a chunk, as the run writes them.
 //!
 //! Input: references in the order of execution. Output: bytes, or the references.
-//! Invariant: each is two variable-length integers: the zigzag difference of its site from the site before,
-//! and of its address from the last address of the same site, so that strides are small and equal.
-//! Source: Ball & Larus 1994, section 4.2, keep addresses in a file of their own, because among the
-//! witnesses they would need blocking.
+//! Invariant: each is some variable-length integers: the zigzag difference of its site from the site before, doubled,
+//! plus one if there is a length; that of its index from the last index of the same site, so that strides are small and
+//! equal; the length. Differences begin with each chunk, which can be read alone.
+//! Source: Ball & Larus 1994, section 4.2. Sites are written too, although the blocks tell them: so a reference that
+//! does not belong to its block is noticed, and they compress to almost nothing.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
 
 /// One load or store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct DataReference {
-    /// A number of the instruction.
+pub struct Reference {
+    /// Byte offset in the module of the instruction.
     pub site: u32,
-    /// Where it read or wrote.
-    pub address: u64,
+    /// The index that the program gave.
+    pub index: u64,
+    /// The length, where the program gives one.
+    pub length: Option<u64>,
+}
+
+/// The references between two looks at the stack.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct References {
+    /// In the order of execution.
+    pub all: Vec<Reference>,
+    /// How many of its block's accesses the innermost frame had made before the first one.
+    pub done: u32,
+    /// For each unwinding of the chunk, how many of `all` came before it.
+    pub unwinds: Vec<u64>,
+}
+
+/// The section `ADDR`.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Stored {
+    done: u32,
+    unwinds: Vec<u64>,
+    bytes: Vec<u8>,
+}
+
+impl Stored {
+    pub(super) fn new(references: &References) -> Self {
+        let References { all, done, unwinds } = references;
+        Self { done: *done, unwinds: unwinds.clone(), bytes: encode(all) }
+    }
+
+    /// The references; `None` if they are damaged.
+    pub(super) fn references(self) -> Option<References> {
+        Some(References { all: decode(&self.bytes)?, done: self.done, unwinds: self.unwinds })
+    }
 }
 
 /// What the differences are taken from.
 #[derive(Default)]
 struct Last {
     site: i64,
-    addresses: BTreeMap<u32, u64>,
+    indices: HashMap<u32, u64>,
 }
 
-/// The bytes of some references.
-pub(super) fn encode(references: &[DataReference]) -> Vec<u8> {
+fn encode(references: &[Reference]) -> Vec<u8> {
     let mut last = Last::default();
-    let mut bytes = Vec::new();
-    for &DataReference { site, address } in references {
+    let mut bytes = Vec::with_capacity(references.len() * 3);
+    for &Reference { site, index, length } in references {
         let site_step = i64::from(site) - std::mem::replace(&mut last.site, i64::from(site));
-        let before = last.addresses.insert(site, address).unwrap_or(0);
-        push(&mut bytes, zigzag(site_step));
-        push(&mut bytes, zigzag(address.wrapping_sub(before) as i64));
+        let before = std::mem::replace(last.indices.entry(site).or_default(), index);
+        push(&mut bytes, zigzag(site_step) << 1 | u64::from(length.is_some()));
+        push(&mut bytes, zigzag(index.wrapping_sub(before) as i64));
+        if let Some(length) = length {
+            push(&mut bytes, length);
+        }
     }
     bytes
 }
 
-/// The references in some bytes; `None` if they are none.
-pub(super) fn decode(bytes: &[u8]) -> Option<Vec<DataReference>> {
+fn decode(bytes: &[u8]) -> Option<Vec<Reference>> {
     let mut last = Last::default();
     let mut references = Vec::new();
     let mut bytes = bytes.iter();
     while !bytes.as_slice().is_empty() {
-        last.site = last.site.checked_add(unzigzag(pull(&mut bytes)?))?;
+        let head = pull(&mut bytes)?;
+        last.site = last.site.checked_add(unzigzag(head >> 1))?;
         let site = u32::try_from(last.site).ok()?;
-        let before = last.addresses.get(&site).copied().unwrap_or(0);
-        let address = before.wrapping_add(unzigzag(pull(&mut bytes)?) as u64);
-        last.addresses.insert(site, address);
-        references.push(DataReference { site, address });
+        let before = last.indices.entry(site).or_default();
+        *before = before.wrapping_add(unzigzag(pull(&mut bytes)?) as u64);
+        let index = *before;
+        let length = if head & 1 == 1 { Some(pull(&mut bytes)?) } else { None };
+        references.push(Reference { site, index, length });
     }
     Some(references)
 }
@@ -89,15 +128,16 @@ mod tests {
     #[test]
     fn references_are_read_back() {
         let sites = [0, u32::MAX, 7, 7, 7, 0];
-        let addresses = [0, u64::MAX, 1 << 63, 8, 16, 24];
-        let all: Vec<_> =
-            sites.into_iter().zip(addresses).map(|(site, address)| DataReference { site, address }).collect();
+        let indices = [0, u64::MAX, 1 << 63, 8, 16, 24];
+        let lengths = [None, Some(u64::MAX), None, None, Some(0), None];
+        let all = sites.into_iter().zip(indices).zip(lengths);
+        let all: Vec<_> = all.map(|((site, index), length)| Reference { site, index, length }).collect();
         let bytes = encode(&all);
         assert_eq!(decode(&bytes), Some(all));
         assert!((0..bytes.len()).all(|length| decode(&bytes[..length]).is_none_or(|some| some.len() < 6)));
         assert_eq!(decode(&[0xff; 11]), None);
-        assert_eq!(decode(&[1, 0]), None, "a negative site");
-        let strides: Vec<_> = (0..100).map(|i| DataReference { site: 3, address: 1000 + 8 * i }).collect();
-        assert_eq!(encode(&strides).len(), 3 + 99 * 2);
+        assert_eq!(decode(&[2, 0]), None, "a negative site");
+        let strides = (0..100).map(|i| Reference { site: 3, index: 1000 + 8 * i, length: None });
+        assert_eq!(encode(&strides.collect::<Vec<_>>()).len(), 3 + 99 * 2);
     }
 }

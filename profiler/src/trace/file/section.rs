@@ -27,15 +27,10 @@ const CHECKSUM_BYTES: u64 = 8;
 /// A value as a section.
 pub(super) fn pack(tag: Tag, value: &impl Serialize) -> Result<Vec<u8>, TraceFileError> {
     let raw = postcard::to_stdvec(value).map_err(io::Error::other)?;
-    pack_raw(tag, &raw)
-}
-
-/// Bytes as a section.
-pub(super) fn pack_raw(tag: Tag, raw: &[u8]) -> Result<Vec<u8>, TraceFileError> {
     if raw.len() as u64 > MAX_SECTION_BYTES {
         return Err(TraceFileError::TooLarge(MAX_SECTION_BYTES));
     }
-    let stored = zstd::encode_all(raw, COMPRESSION_LEVEL)?;
+    let stored = zstd::encode_all(raw.as_slice(), COMPRESSION_LEVEL)?;
     let mut bytes = Vec::with_capacity(HEADER_BYTES + stored.len() + 8);
     bytes.extend_from_slice(&tag);
     bytes.extend_from_slice(&(raw.len() as u64).to_le_bytes());

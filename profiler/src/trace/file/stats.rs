@@ -28,6 +28,8 @@ pub struct TraceStats {
     pub stream_bits: u64,
     /// The chunks' bits after compression, with the traps among them.
     pub stored_bytes: u64,
+    /// The chunks' data references after compression.
+    pub reference_bytes: u64,
     /// The whole file.
     pub file_bytes: u64,
 }
@@ -72,14 +74,14 @@ impl<R: Read + Seek> TraceReader<R> {
     /// If a chunk is damaged.
     pub fn stats(&mut self) -> Result<TraceStats, TraceFileError> {
         let mut counts = BTreeMap::<u32, TraceCounts>::new();
-        let (file_bytes, stored_bytes) = self.bytes();
-        let mut stats = TraceStats { file_bytes, stored_bytes, ..TraceStats::default() };
+        let (file_bytes, stored_bytes, reference_bytes) = self.bytes();
+        let mut stats = TraceStats { file_bytes, stored_bytes, reference_bytes, ..TraceStats::default() };
         for chunk in 0..self.chunk_count() {
             let segment = self.segment(chunk)?;
             stats.stream_bits += segment.bits.len();
             let mut walk = Regenerator::new(self.functions(), segment)?;
             walk.try_for_each(|event| event.map(drop))?;
-            walk.counts().iter().for_each(|(&function, &more)| *counts.entry(function).or_default() += more);
+            walk.counts().for_each(|(function, more)| *counts.entry(function).or_default() += more);
         }
         for table in self.tables() {
             let method = stats.methods.entry(table.method).or_default();

@@ -7,8 +7,9 @@ use std::io::Write;
 
 use super::super::{BitStream, Frame, Unwind};
 use super::head::{MAGIC, MAJOR, MINOR, Stack};
-use super::section::{ADDR, BITS, DONE, FUNC, HEAD, STCK, pack, pack_raw};
-use super::{DataReference, FunctionTable, TraceEnding, TraceFileError, TraceHead, references};
+use super::references::Stored;
+use super::section::{ADDR, BITS, DONE, FUNC, HEAD, STCK, pack};
+use super::{FunctionTable, References, TraceEnding, TraceFileError, TraceHead};
 
 /// What ran between two looks at the stack.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,7 +21,7 @@ pub struct TraceChunk {
     /// The live frames at its end, outermost first.
     pub end: Vec<Frame>,
     /// The data references, if they are recorded.
-    pub references: Vec<DataReference>,
+    pub references: Option<References>,
 }
 
 /// A trace file being written.
@@ -82,8 +83,8 @@ impl<W: Write> TraceWriter<W> {
         }
         let mut bytes = std::mem::take(&mut self.functions);
         bytes.extend(pack(BITS, &(chunk.bits.len(), &chunk.unwinds, chunk.bits.as_bytes()))?);
-        if !chunk.references.is_empty() {
-            bytes.extend(pack_raw(ADDR, &references::encode(&chunk.references))?);
+        if let Some(references) = &chunk.references {
+            bytes.extend(pack(ADDR, &Stored::new(references))?);
         }
         let first_bit = self.first_bit + chunk.bits.len();
         bytes.extend(pack(STCK, &Stack { first_bit, frames: chunk.end.clone() })?);

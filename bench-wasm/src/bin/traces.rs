@@ -1,0 +1,192 @@
+//! `traces`: what each way of recording a trace costs on each program; prints tables in Markdown.
+//!
+//! Source: Ball & Larus 1994, section 6.2: witness against bit tracing against recording every branch. The runs of a
+//! program are interleaved, one of each method a round, in this process; code is compiled before.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use clap::Parser;
+use wprof::profiler::{TraceMethod, TraceReader, TraceStats};
+use wprof::wasi::{self, OutputPipe, WasiCtx, WasiCtxBuilder};
+use wprof::{Config, Engine, Linker, Module, Store, Strategy, Tracing};
+use wprof_bench::programs::{self, Program};
+use wprof_bench::stats::{Spread, geometric_mean};
+
+/// Measures what traces cost.
+#[derive(Parser)]
+struct Options {
+    /// Rounds; each runs every method once.
+    #[arg(long, default_value_t = 3)]
+    rounds: usize,
+    /// Also the downloaded programs (`bench-wasm/download.sh`).
+    #[arg(long)]
+    real: bool,
+    /// Only programs whose name contains this.
+    #[arg(long, default_value = "")]
+    only: String,
+    /// The small inputs of the tests: a check of the benches, not a measurement.
+    #[arg(long)]
+    quick: bool,
+    /// Record what loads and stores touch too.
+    #[arg(long)]
+    addresses: bool,
+}
+
+const METHODS: [(&str, Tracing); 4] = [
+    ("witness", Tracing::Only(TraceMethod::Witnesses)),
+    ("bits", Tracing::Only(TraceMethod::BitTracing)),
+    ("best", Tracing::Best),
+    ("branches", Tracing::Only(TraceMethod::EveryBranch)),
+];
+
+/// One run: the program's thread, and all threads of the process, in seconds.
+#[derive(Clone, Copy)]
+struct Times {
+    wall: f64,
+    cpu: f64,
+}
+
+/// A program by one method.
+struct Row {
+    wall: Spread,
+    cpu: Spread,
+    stats: TraceStats,
+    /// Blocks replayed in a second.
+    speed: f64,
+}
+
+fn main() -> Result<()> {
+    let options = Options::parse();
+    let scratch = std::env::temp_dir().join(format!("wprof-traces-{}", std::process::id()));
+    std::fs::create_dir_all(&scratch).context("cannot make a scratch folder")?;
+    let result = print(&options, &scratch);
+    std::fs::remove_dir_all(&scratch).context("cannot remove the scratch folder")?;
+    result
+}
+
+fn print(options: &Options, scratch: &Path) -> Result<()> {
+    let mut all = programs::own()?;
+    if options.real {
+        all.extend(programs::real(scratch)?);
+    }
+    all.retain(|program| program.name.contains(&options.only));
+    println!(
+        "| program | method | bits/predicate | bytes/1000 blocks | compressed | time over off | CPU over off | replay, M blocks/s |"
+    );
+    println!("|---|---|---:|---:|---:|---:|---:|---:|");
+    let mut walls = METHODS.map(|_| Vec::new());
+    for program in &all {
+        for ((row, wall), (name, _)) in
+            measure(options, program, scratch)?.iter().zip(&mut walls).zip(METHODS)
+        {
+            print_row(&program.name, name, row);
+            wall.push(row.wall.median);
+        }
+    }
+    for (wall, (name, _)) in walls.into_iter().zip(METHODS) {
+        println!("| geometric mean | {name} | | | | **{:.3}** | | |", geometric_mean(wall));
+    }
+    Ok(())
+}
+
+fn print_row(program: &str, method: &str, row: &Row) {
+    let Row { wall, cpu, stats, speed } = row;
+    let sums = stats.methods.values().fold((0, 0), |(bits, predicates), method| {
+        (bits + method.counts.bits, predicates + method.counts.predicates)
+    });
+    let each = |value: Option<f64>| value.map_or("-".to_string(), |value| format!("{value:.2}"));
+    let bits = (sums.1 > 0).then(|| sums.0 as f64 / sums.1 as f64);
+    println!(
+        "| {program} | {method} | {} | {} | {} | {:.2} ({:.2}–{:.2}) | {:.2} | {:.1} |",
+        each(bits),
+        each(stats.stream_bytes_per_1000_blocks()),
+        each(stats.stored_bytes_per_1000_blocks()),
+        wall.median,
+        wall.min,
+        wall.max,
+        cpu.median,
+        speed / 1e6
+    );
+}
+
+/// A row for each method.
+fn measure(options: &Options, program: &Program, scratch: &Path) -> Result<Vec<Row>> {
+    let args = if options.quick { &program.quick_args } else { &program.args };
+    let off = engine(None, false)?;
+    let traced: Vec<_> =
+        METHODS.iter().map(|&(_, how)| engine(Some(how), options.addresses)).collect::<Result<_>>()?;
+    let file = |name: &str| scratch.join(format!("{}.wtrace", name));
+    let mut plain = Vec::new();
+    let mut times = METHODS.map(|_| Vec::new());
+    for _ in 0..options.rounds {
+        plain.push(run(&off, program, args, None)?);
+        for ((engine, (name, _)), times) in traced.iter().zip(METHODS).zip(&mut times) {
+            times.push(run(engine, program, args, Some(&file(name)))?);
+        }
+    }
+    METHODS.iter().zip(&times).map(|(&(name, _), times)| row(&file(name), times, &plain)).collect()
+}
+
+fn row(file: &Path, times: &[Times], plain: &[Times]) -> Result<Row> {
+    let figures = |times: &[Times], figure: fn(&Times) -> f64| times.iter().map(figure).collect::<Vec<_>>();
+    let ratio = |figure| Spread::of_ratios(&figures(times, figure), &figures(plain, figure));
+    let mut reader = TraceReader::open(BufReader::new(File::open(file)?))?;
+    let clock = Instant::now();
+    let stats = reader.stats()?;
+    let speed = stats.blocks() as f64 / clock.elapsed().as_secs_f64();
+    Ok(Row { wall: ratio(|times| times.wall), cpu: ratio(|times| times.cpu), stats, speed })
+}
+
+fn engine(how: Option<Tracing>, addresses: bool) -> Result<Engine> {
+    let mut config = Config::new();
+    config.strategy(Strategy::Optimized);
+    if let Some(how) = how {
+        config.trace(how).trace_references(addresses);
+    }
+    Engine::new(&config).map_err(failure)
+}
+
+/// Runs a program to its end, its trace complete.
+fn run(engine: &Engine, program: &Program, args: &[String], trace: Option<&Path>) -> Result<Times> {
+    let module = Module::from_file(engine, &program.file).map_err(failure)?;
+    module.compile_all().map_err(failure)?;
+    let mut builder = WasiCtxBuilder::new();
+    let output = OutputPipe::new();
+    builder.stdout_pipe(&output).stderr_pipe(&output).arg(&program.name).map_err(failure)?;
+    builder.args(args).map_err(failure)?;
+    for (host, guest) in &program.dirs {
+        builder.preopened_dir(host, guest).map_err(failure)?;
+    }
+    let mut linker: Linker<WasiCtx> = Linker::new(engine);
+    wasi::add_to_linker(&mut linker, |context| context).map_err(failure)?;
+    let mut store = Store::new(engine, builder.build());
+    if let Some(path) = trace {
+        store.record_trace(&module, &program.name, File::create(path)?, u64::MAX).map_err(failure)?;
+    }
+    let instance = linker.instantiate(&mut store, &module).map_err(failure)?;
+    let start = instance.get_typed_func::<(), ()>(&mut store, "_start").map_err(failure)?;
+    let (clock, cpu) = (Instant::now(), cpu_time()?);
+    let code = start.call(&mut store, ()).map_or_else(|error| error.i32_exit(), |()| Some(0));
+    let wall = clock.elapsed();
+    if trace.is_some() {
+        store.finish_trace().map_err(failure)?;
+    }
+    anyhow::ensure!(code == Some(program.exit_code), "{} ended with {code:?}", program.name);
+    Ok(Times { wall: wall.as_secs_f64(), cpu: (cpu_time()? - cpu).as_secs_f64() })
+}
+
+/// What all threads of this process have consumed, those that have ended too; in steps of 10 ms.
+fn cpu_time() -> Result<Duration> {
+    let stat = std::fs::read_to_string("/proc/self/stat")?;
+    let fields = stat.rsplit_once(") ").map_or("", |(_, rest)| rest).split(' ');
+    let ticks: u64 = fields.skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
+    Ok(Duration::from_millis(ticks * 10))
+}
+
+fn failure(error: wprof::Error) -> anyhow::Error {
+    anyhow::anyhow!("{error:?}")
+}

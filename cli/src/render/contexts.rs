@@ -1,0 +1,152 @@
+//! Calling contexts: the tree from the top down, the callers of one function, and the figures of the tree.
+
+use wprof_profiler::{Callee, ContextStats, ContextTree};
+
+use super::numbers::{average, count_of, grouped, percent};
+use super::page::{Ink, Page, Span, plain, span};
+use super::table::{Side, Table};
+use super::view::View;
+use crate::names;
+
+/// What one level of the tree is indented by.
+const INDENT: &str = "  ";
+
+/// The tree from the root down: what accounts, with all that it calls, for at least this share of all calls.
+pub fn tree(view: &View<'_>, tree: &ContextTree, share: f64) -> Table {
+    let calls = tree.calls();
+    let all = tree.inclusive(&calls)[ContextTree::ROOT as usize];
+    let mut table = Table::new(&[
+        ("with callees", Side::Right),
+        ("share", Side::Right),
+        ("calls", Side::Right),
+        ("called at", Side::Left),
+        ("context", Side::Left),
+    ]);
+    let is_recursive = recursive(tree);
+    for row in tree.heaviest_first(&calls, least(all, share)) {
+        let record = &tree.records[row.record as usize];
+        let mark = if is_recursive[row.record as usize] { ", recursive" } else { "" };
+        table.row(vec![
+            plain(grouped(row.inclusive)),
+            span(percent(row.inclusive, all), Ink::of_share(row.inclusive, all)),
+            plain(grouped(record.calls)),
+            plain(place(view, tree.callee(record.parent), record.site)),
+            name(tree.callee(row.record), row.depth, mark),
+        ]);
+    }
+    table
+}
+
+/// The callers of a routine, each below the one that it calls: those that account for at least this share of its calls.
+pub fn callers(view: &View<'_>, tree: &ContextTree, routine: u32, share: f64) -> Table {
+    let calls = tree.calls();
+    let of_routine = tree.records.iter().filter(|record| record.routine == routine);
+    let all = of_routine.map(|record| record.calls).fold(0, u64::saturating_add);
+    let mut table = Table::new(&[
+        ("calls", Side::Right),
+        ("share", Side::Right),
+        ("calls at", Side::Left),
+        ("called by", Side::Left),
+    ]);
+    for row in tree.callers(routine, &calls, least(all, share)) {
+        let callee = &tree.routines[row.routine as usize].callee;
+        let at = if row.depth == 0 { String::new() } else { place(view, callee, row.site) };
+        let share = span(percent(row.weight, all), Ink::of_share(row.weight, all));
+        table.row(vec![plain(grouped(row.weight)), share, plain(at), name(callee, row.depth, "")]);
+    }
+    table
+}
+
+/// How large the tree is, and of what shape.
+pub fn stats(tree: &ContextTree) -> Table {
+    let found = tree.stats();
+    let mut table = Table::new(&[("", Side::Right), ("", Side::Left)]);
+    let mut row = |figure: String, what: String| table.row(vec![plain(figure), plain(what)]);
+    row(grouped(found.records), "call records".to_owned());
+    row(grouped(found.bytes), format!("bytes of memory, {} a record", average(found.record_bytes())));
+    row(average(found.out_degree), "callees of a record that has any, on average".to_owned());
+    let height = format!("calls down to a leaf on average, {} at most", grouped(found.height));
+    row(average(found.average_height), height);
+    let most = shown(&tree.routines[found.replicated_routine as usize].callee);
+    row(grouped(found.most_replicated), format!("records of one function, {most}"));
+    row(
+        grouped(found.sites),
+        format!("call sites in all records, {} of them used", grouped(found.used_sites)),
+    );
+    row(grouped(found.back_edges), "recursive calls, by record and call site".to_owned());
+    table
+}
+
+/// One line for those who only want to know how much there is.
+pub fn write_brief(page: &mut Page, tree: &ContextTree) {
+    let ContextStats { records, height, .. } = tree.stats();
+    let calls = tree.calls().into_iter().fold(0, u64::saturating_add);
+    let contexts = count_of(records, "calling context");
+    let calls = format!("  {}", count_of(calls, "call"));
+    let cut = if tree.is_cut() { "; memory was short, so some are known by function only" } else { "" };
+    page.gap();
+    page.line(&[
+        span(calls, Ink::Strong),
+        plain(format!(" in {contexts}, at most {} deep{cut}", grouped(height))),
+    ]);
+}
+
+/// The routine that `asked` means: a host function by its whole name, or a function as elsewhere.
+///
+/// # Errors
+/// If none or several fit.
+pub fn find(tree: &ContextTree, asked: &str) -> anyhow::Result<u32> {
+    let callees = || (0..).zip(tree.routines.iter().map(|routine| &routine.callee));
+    let is_asked = |callee: &Callee| matches!(callee, Callee::Host { .. }) && shown(callee) == asked;
+    if let Some((routine, _)) = callees().find(|(_, callee)| is_asked(callee)) {
+        return Ok(routine);
+    }
+    let function = |callee: &Callee| match callee {
+        Callee::Function { index, name } => Some(names::Named { index: *index, raw: name.clone() }),
+        _ => None,
+    };
+    let functions: Vec<names::Named> = callees().filter_map(|(_, callee)| function(callee)).collect();
+    let found = names::find(&functions, asked)?;
+    let is_found = |callee: &Callee| function(callee).is_some_and(|function| function == found);
+    Ok(callees().find(|(_, callee)| is_found(callee)).map_or(0, |(routine, _)| routine))
+}
+
+/// The least weight that is a share of the whole.
+fn least(all: u64, share: f64) -> u64 {
+    (all as f64 * share).ceil() as u64
+}
+
+/// By record: whether a recursive call leads to it.
+fn recursive(tree: &ContextTree) -> Vec<bool> {
+    let mut found = vec![false; tree.records.len()];
+    for edge in tree.records.iter().flat_map(|record| &record.back_edges) {
+        found[edge.to as usize] = true;
+    }
+    found
+}
+
+fn name(callee: &Callee, depth: u32, mark: &str) -> Span {
+    let ink = if matches!(callee, Callee::Function { .. }) { Ink::Name } else { Ink::Faint };
+    span(format!("{}{}{mark}", INDENT.repeat(depth as usize), shown(callee)), ink)
+}
+
+fn shown(callee: &Callee) -> String {
+    match callee {
+        Callee::Root => "<the host>".to_owned(),
+        Callee::Function { index, name } => names::shown(*index, name.as_deref()),
+        Callee::Elsewhere { instance, index, name } => {
+            format!("{} of instance {instance}", names::shown(*index, name.as_deref()))
+        }
+        Callee::Host { module, name } if module.is_empty() && name.is_empty() => "<host function>".to_owned(),
+        Callee::Host { module, name } => names::harmless(&format!("{module}::{name}")),
+        Callee::Beyond => "<contexts without memory>".to_owned(),
+    }
+}
+
+/// Where a caller makes a call; nothing if the caller is not of the module.
+fn place(view: &View<'_>, caller: &Callee, site: u32) -> String {
+    match caller {
+        Callee::Function { .. } => view.place(site),
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,98 @@
+//! Calling contexts from the run to the report.
+
+use super::{COUNT, Folder, Ran, json, program, wprof};
+
+/// The profile of `COUNT` with n = 10, by contexts and whatever else.
+fn collected(folder: &Folder, collect: &str) -> (Ran, String) {
+    let (module, profile) = (folder.file("count.wat", COUNT), folder.path("c.wprof"));
+    let ran = wprof(&["run", "-o", &profile, "--collect", collect, "--invoke", "count", &module, "10"]);
+    (ran, profile)
+}
+
+#[test]
+fn the_summary_says_how_many_contexts_there_are() {
+    let folder = Folder::new();
+    let (ran, profile) = collected(&folder, "cct");
+    assert!(ran.err.contains("\n  11 calls in 2 calling contexts, at most 2 deep\n"), "{}", ran.err);
+    assert!(!ran.err.contains(" ran") && !ran.err.contains("placed"), "nothing else is counted: {}", ran.err);
+    assert_eq!(json(&profile)["functions"], serde_json::json!([]));
+    let (ran, profile) = collected(&folder, "edges,cct");
+    assert!(ran.err.contains("131 instructions in 11 calls") && ran.err.contains("2 calling contexts"));
+    let contexts = &json(&profile)["contexts"];
+    let calls: Vec<_> = contexts["records"].as_array().unwrap().iter().map(|r| &r["calls"]).collect();
+    assert_eq!(calls, [0, 1, 10]);
+    assert_eq!(contexts["routines"][1]["name"], "is_odd");
+}
+
+#[test]
+fn the_tree_is_shown_from_the_top_and_from_a_function_up() {
+    let folder = Folder::new();
+    let (_, profile) = collected(&folder, "cct");
+    let tree = wprof(&["report", &profile, "--cct"]).succeeded();
+    let expected = "\
+Calling contexts by calls
+  with callees  share  calls  called at  context
+            11   100%      1             count
+            10  90.9%     10  0x33         is_odd
+
+The tree
+    2  call records
+   40  bytes of memory, 20.0 a record
+  1.0  callees of a record that has any, on average
+  2.0  calls down to a leaf on average, 2 at most
+    1  records of one function, is_odd
+    1  call sites in all records, 1 of them used
+    0  recursive calls, by record and call site
+";
+    assert!(tree.contains(expected), "{tree}");
+    let pruned = wprof(&["report", &profile, "--cct", "--least", "95%"]).succeeded();
+    assert!(pruned.contains("count\n") && !pruned.contains("is_odd\n\n"), "{pruned}");
+    let callers = wprof(&["report", &profile, "--callers", "odd"]).succeeded();
+    let expected = "\
+Callers
+  calls  share  calls at  called by
+     10   100%            is_odd
+     10   100%  0x33        count
+";
+    assert!(callers.contains(expected), "{callers}");
+    let report = wprof(&["report", &profile]).succeeded();
+    assert!(report.contains("Calling contexts\n    2  call records\n"), "{report}");
+}
+
+#[test]
+fn programs_keep_their_output_and_sums_of_profiles_their_contexts() {
+    let folder = Folder::new();
+    let (profile, sum) = (folder.path("p.wprof"), folder.path("sum.wprof"));
+    let run = ["run", "-q", "--collect", "cct", "-o", &profile, &program("sort"), "200", "1"];
+    let plain = wprof(&["run", "-q", "--profile", "off", &program("sort"), "200", "1"]).succeeded();
+    assert_eq!(wprof(&run).succeeded(), plain);
+    wprof(&["merge", "-o", &sum, &profile, &profile]).succeeded();
+    let calls = |file: &str| {
+        let report = wprof(&["report", file, "--callers", "wasi_snapshot_preview1::fd_write"]).succeeded();
+        let row = report.lines().find(|line| line.ends_with("::fd_write")).map(str::to_owned);
+        let row = row.unwrap_or_else(|| panic!("{report}"));
+        row.split_whitespace().next().and_then(|calls| calls.parse::<u64>().ok()).expect("a number")
+    };
+    assert_eq!(calls(&sum), 2 * calls(&profile));
+}
+
+#[test]
+fn memory_of_contexts_is_bounded_and_the_report_says_so() {
+    let folder = Folder::new();
+    let (module, profile) = (folder.file("count.wat", COUNT), folder.path("c.wprof"));
+    let bound = ["run", "--collect", "cct", "--max-context-memory", "130", "-o", &profile];
+    let ran = wprof(&[&bound[..], &["--invoke", "count", &module, "10"]].concat());
+    assert!(ran.err.contains("memory was short"), "{}", ran.err);
+    let tree = wprof(&["report", &profile, "--cct"]).succeeded();
+    assert!(tree.contains("<contexts without memory>\n") && tree.contains("    is_odd\n"), "{tree}");
+}
+
+#[test]
+fn contexts_that_were_not_counted_are_not_shown() {
+    let folder = Folder::new();
+    let profile = folder.count_profile();
+    let error = wprof(&["report", &profile, "--cct"]).failed();
+    assert!(error.contains("take one by `wprof run --collect cct`"), "{error}");
+    let (_, profile) = collected(&folder, "cct");
+    assert!(wprof(&["report", &profile, "--callers", "nobody"]).failed().contains("no function is called"));
+}

@@ -1,0 +1,57 @@
+//! Where a function calls others, and so has a callee slot in each of its call records.
+//!
+//! Source: Ammons, Ball & Larus 1997, section 4.2; algorithms.md section 6.
+
+use wasmparser::{BinaryReaderError, Operator};
+
+use crate::cfg::{Cfg, Operators, is_call};
+use crate::graph::{BlockGraph, Probe};
+use crate::module::ModuleInfo;
+
+/// A call instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ContextSite {
+    /// The block it is in.
+    pub block: u32,
+    /// Byte offset in the module.
+    pub offset: u32,
+}
+
+/// The calls of one function, tail calls too, by callee slot: in bytecode order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FunctionContexts {
+    /// Each of them.
+    pub sites: Vec<ContextSite>,
+}
+
+impl FunctionContexts {
+    /// Finds the calls of a function.
+    ///
+    /// # Errors
+    /// If the bytes are not those that were validated.
+    pub fn new(info: &ModuleInfo, cfg: &Cfg) -> Result<FunctionContexts, BinaryReaderError> {
+        let mut sites = Vec::new();
+        for (block, index) in cfg.blocks.iter().zip(0..) {
+            let mut operators = Operators::new(info, block.start, block.limit);
+            while let Some((op, offset)) = operators.next()? {
+                if is_call(&op) || is_tail_call(&op) {
+                    sites.push(ContextSite { block: index, offset });
+                }
+            }
+        }
+        Ok(FunctionContexts { sites })
+    }
+
+    /// Lets a graph that has each block once find its call record first of all, and pass a slot before each call. A tail
+    /// call passes one too: the callee's context is the function whose frame it takes.
+    pub fn add_probes(&self, graph: &mut BlockGraph) {
+        graph.nodes[0].probes.insert(0, Probe::FindRecord { sites: self.sites.len() as u32 });
+        for (site, slot) in self.sites.iter().zip(0..) {
+            graph.nodes[site.block as usize].inner_at(site.offset).before.push(Probe::PassSlot(slot));
+        }
+    }
+}
+
+fn is_tail_call(op: &Operator<'_>) -> bool {
+    matches!(op, Operator::ReturnCall { .. } | Operator::ReturnCallIndirect { .. })
+}

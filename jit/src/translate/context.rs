@@ -1,0 +1,117 @@
+//! Calling contexts: how a function comes by its call record, and says where its callees find theirs.
+//!
+//! Whoever calls passes the address of a callee slot of its own record. A callee slot holds the record of the last callee
+//! at that site, and at first the root. One comparison of that record's key with the callee's own tells whether it
+//! is the callee's: no tag is needed, and an indirect call that goes where it went last is as fast as a direct one.
+//! Otherwise the runtime looks for the record, or makes it, and leaves it in the slot.
+//! Source: Ammons, Ball & Larus 1997, section 4.2. There the slot of an indirect call always leads to a list.
+//!
+//! A frame's record is a variable, so that nothing has to be restored after a call or a trap.
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
+
+use super::Translator;
+use super::region::Region;
+use crate::abi::{TrapCode, call_record, find_record_signature, store_context, vmctx};
+
+impl Translator<'_> {
+    /// Finds the call record of the function that is entered, and counts the call.
+    pub(super) fn find_record(&mut self, sites: u32) {
+        let flags = self.record_flags();
+        let slot = self.passed();
+        let last = self.builder.ins().load(types::I64, flags, slot, 0);
+        let key = self.builder.ins().iadd_imm_s(self.vmctx, i64::from(self.cfg.func));
+        let key_of_last = self.builder.ins().load(types::I64, flags, last, call_record::KEY);
+        let (miss, found) = (self.builder.create_block(), self.builder.create_block());
+        let record = self.builder.append_block_param(found, types::I64);
+        let is_other = self.builder.ins().icmp(IntCC::NotEqual, key_of_last, key);
+        self.builder.ins().brif(is_other, miss, &[], found, &[last.into()]);
+        self.builder.seal_block(miss);
+        self.builder.set_cold_block(miss);
+        self.builder.switch_to_block(miss);
+        self.ask_for_record(sites, slot);
+        let other = self.builder.ins().load(types::I64, flags, slot, 0);
+        self.builder.ins().jump(found, &[other.into()]);
+        self.builder.seal_block(found);
+        self.builder.switch_to_block(found);
+        self.define_record(record);
+        self.count_call(record);
+    }
+
+    /// Lets the runtime leave the record in the slot. A frame above which it cannot run does not fit on the stack.
+    fn ask_for_record(&mut self, sites: u32, slot: Value) {
+        let trusted = MemFlagsData::trusted();
+        let store = self.load_constant(types::I64, self.vmctx, vmctx::STORE);
+        let limit = self.builder.ins().load(types::I64, trusted, store, store_context::STACK_LIMIT);
+        let stack_pointer = self.builder.ins().get_stack_pointer(types::I64);
+        let is_low = self.builder.ins().icmp(IntCC::UnsignedLessThan, stack_pointer, limit);
+        self.builder.ins().trapnz(is_low, TrapCode::StackOverflow.to_clif());
+        let code = self.builder.ins().load(types::I64, trusted, store, store_context::FIND_RECORD);
+        let signature = self.builder.import_signature(find_record_signature());
+        let [func, sites] =
+            [self.cfg.func, sites].map(|number| self.builder.ins().iconst(types::I32, i64::from(number)));
+        self.builder.ins().call_indirect(signature, code, &[self.vmctx, func, sites, slot]);
+    }
+
+    fn count_call(&mut self, record: Value) {
+        let flags = self.record_flags();
+        let old = self.builder.ins().load(types::I64, flags, record, call_record::CALLS);
+        let one = self.builder.ins().iconst(types::I64, 1);
+        let new = self.builder.ins().iadd(old, one);
+        self.builder.ins().store(flags, new, record, call_record::CALLS);
+    }
+
+    /// Passes the slot of a call site to whatever is called there.
+    pub(super) fn pass_slot(&mut self, site: u32) {
+        let record = self.own_record();
+        let slot = self.builder.ins().iadd_imm_s(record, i64::from(call_record::slot(site)));
+        self.pass(slot);
+    }
+
+    /// The record of this frame, for the version in which it goes on.
+    pub(super) fn pass_record(&mut self) {
+        let record = self.own_record();
+        self.pass(record);
+    }
+
+    /// Takes the record from the version in which the frame was before.
+    pub(super) fn take_record(&mut self) {
+        let record = self.passed();
+        self.define_record(record);
+    }
+
+    fn define_record(&mut self, value: Value) {
+        let variable = self.builder.declare_var(types::I64);
+        self.builder.def_var(variable, value);
+        self.record = Some(variable);
+    }
+
+    fn own_record(&mut self) -> Value {
+        self.builder.use_var(self.record.expect("found or taken at the entry"))
+    }
+
+    fn pass(&mut self, value: Value) {
+        if self.options.pins_callee_slot() {
+            self.builder.ins().set_pinned_reg(value);
+            return;
+        }
+        let (flags, context) =
+            (self.record_flags(), self.load_constant(types::I64, self.vmctx, vmctx::STORE));
+        self.builder.ins().store(flags, value, context, store_context::CALLEE_SLOT);
+    }
+
+    fn passed(&mut self) -> Value {
+        if self.options.pins_callee_slot() {
+            return self.builder.ins().get_pinned_reg(types::I64);
+        }
+        let (flags, context) =
+            (self.record_flags(), self.load_constant(types::I64, self.vmctx, vmctx::STORE));
+        self.builder.ins().load(types::I64, flags, context, store_context::CALLEE_SLOT)
+    }
+
+    fn record_flags(&mut self) -> MemFlagsData {
+        let region = self.regions.get(Region::Counters, self.builder.func);
+        MemFlagsData::trusted().with_alias_region(Some(region))
+    }
+}

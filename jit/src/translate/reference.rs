@@ -1,0 +1,46 @@
+//! Data references of traces: recorded right before the access is made, so that one that traps is recorded too.
+
+use cranelift_codegen::ir::{InstBuilder, Value, types};
+
+use super::Translator;
+use crate::abi::{reference, vmctx};
+use crate::compile::trace;
+
+impl Translator<'_> {
+    /// Records an access of fixed width at `index`, extended to 64 bits.
+    pub(super) fn record_access(&mut self, index: Value, is_64: bool) {
+        if !self.options.references {
+            return;
+        }
+        let head = reference::head(self.offset);
+        if is_64 {
+            let head = self.word(head | reference::IS_LONG | 1);
+            return self.record_reference(&[head, index], 0);
+        }
+        let head = self.word(head);
+        let word = self.builder.ins().iadd(index, head);
+        self.record_reference(&[word], 0);
+    }
+
+    /// Records an access of `length` bytes at `index`, both of 64 bits: the one with this number of the instruction's.
+    pub(super) fn record_bulk(&mut self, index: Value, length: Value, number: u32) {
+        if !self.options.references {
+            return;
+        }
+        let head = self.word(reference::head(self.offset) | reference::IS_LONG | 2);
+        self.record_reference(&[head, index, length], number);
+    }
+
+    fn word(&mut self, word: u64) -> Value {
+        self.builder.ins().iconst(types::I64, word as i64)
+    }
+
+    /// A chunk that ends here finds the frame at a byte of the instruction that tells which accesses were before.
+    fn record_reference(&mut self, words: &[Value], number: u32) {
+        let here = self.offset;
+        self.at(here + number);
+        let store = self.load_constant(types::I64, self.vmctx, vmctx::STORE);
+        trace::append_reference(&mut self.builder, words, store);
+        self.at(here);
+    }
+}

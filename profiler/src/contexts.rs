@@ -1,0 +1,141 @@
+//! The calling context tree: how often each function was called, by whom, who was called by whom, …
+//!
+//! Input: call records as a run left them, in any order that has parents first. Output: a canonical tree, merged,
+//! verified, measured, and walked from either end.
+//! Invariant: [`ContextTree::verify`]. A function occurs once on each way from the root: a call of a function that is
+//! already on the way leads back to its record, so the depth is at most the number of functions. Two trees with the
+//! same contexts and counts are equal.
+//! Source: Ammons, Ball & Larus 1997, section 4, with call sites told apart. A tail call is a call like any other: its
+//! callee is a child of the record whose frame it replaces, since that is where control came from.
+//! Oracle: `tests/it/contexts.rs`, and against traces of whole runs `spec-tests/tests/contexts.rs`.
+//!
+//! Example: `main` calls `f` at 10 and at 20, and `f` itself at 30, once each time:
+//!
+//! ```text
+//! root
+//!   main            1 call
+//!     f (at 10)     2 calls, and a back edge from 30 to this record
+//!     f (at 20)     2 calls, and a back edge from 30 to this record
+//! ```
+
+mod build;
+mod callers;
+mod stats;
+mod verify;
+mod walk;
+
+use serde::{Deserialize, Serialize};
+
+pub use build::{ContextLink, ContextLog};
+pub use callers::CallerRow;
+pub use stats::{CALLEE_SLOT_BYTES, ContextStats, RECORD_HEAD_BYTES};
+pub use verify::InvalidContexts;
+pub use walk::ContextRow;
+
+/// Contexts with their counts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContextTree {
+    /// What was called, ascending; the first is [`Callee::Root`].
+    pub routines: Vec<Routine>,
+    /// The root, then the others in depth-first order, those of one caller by call site and routine.
+    pub records: Vec<CallRecord>,
+}
+
+/// Something that can be called.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Routine {
+    /// What it is.
+    pub callee: Callee,
+    /// Byte offset in its module of each call that it may make, ascending; none of the host's.
+    pub sites: Vec<u32>,
+}
+
+/// What a call record is of.
+///
+/// Stored by position: append only.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Callee {
+    /// Nothing: where the host enters the program.
+    Root,
+    /// A function of the profile's module, in the instance that the profile is of.
+    Function {
+        /// Its index.
+        index: u32,
+        /// Its name, if the module has one for it.
+        name: Option<String>,
+    },
+    /// A function of another instance in the same store.
+    Elsewhere {
+        /// Number of the instance in its store.
+        instance: u32,
+        /// Index of the function in that instance's module.
+        index: u32,
+        /// Its name.
+        name: Option<String>,
+    },
+    /// A function of the host; without names if it was given none.
+    Host {
+        /// Module it was imported from.
+        module: String,
+        /// Name it was imported by.
+        name: String,
+    },
+    /// Nothing: the parent of the records of calls in contexts that there was no memory for, one a function.
+    Beyond,
+}
+
+/// What is known of one function in one context.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallRecord {
+    /// What was called, an index into the routines.
+    pub routine: u32,
+    /// The caller's record; the root's own is 0.
+    pub parent: u32,
+    /// Byte offset of the call in the caller's module; 0 if the caller has no call sites.
+    pub site: u32,
+    /// How often it was called in this context, recursive calls that lead back here included.
+    pub calls: u64,
+    /// Calls of functions that are on the way to this record, ascending.
+    pub back_edges: Vec<BackEdge>,
+}
+
+/// A recursive call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct BackEdge {
+    /// Byte offset of the call; 0 if the caller has no call sites.
+    pub site: u32,
+    /// The record it leads to: the caller's own or one above it.
+    pub to: u32,
+}
+
+impl ContextTree {
+    /// The root's number.
+    pub const ROOT: u32 = 0;
+
+    /// What a record is of.
+    ///
+    /// # Panics
+    /// If there is no such record.
+    pub fn callee(&self, record: u32) -> &Callee {
+        &self.routines[self.records[record as usize].routine as usize].callee
+    }
+
+    /// By record: how often it was called.
+    pub fn calls(&self) -> Vec<u64> {
+        self.records.iter().map(|record| record.calls).collect()
+    }
+
+    /// Whether there was no memory for some contexts: those calls are known by function only.
+    pub fn is_cut(&self) -> bool {
+        self.routines.iter().any(|routine| routine.callee == Callee::Beyond)
+    }
+
+    /// The sum of two trees of one module; counts saturate.
+    #[must_use]
+    pub fn merged(&self, other: &Self) -> Self {
+        let mut log = ContextLog::default();
+        log.add_tree(self);
+        log.add_tree(other);
+        log.tree()
+    }
+}

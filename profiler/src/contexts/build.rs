@@ -1,0 +1,142 @@
+//! Canonical trees from records in any order.
+//!
+//! Invariant: records of one routine, called at one site of one record, are one record; so a log of several trees is
+//! their sum, in whichever order they are added.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::{BackEdge, CallRecord, Callee, ContextTree, Routine};
+
+/// Call records as they come. Numbers are positions in the lists.
+#[derive(Clone, Debug, Default)]
+pub struct ContextLog {
+    /// What was called, several times perhaps.
+    pub routines: Vec<Routine>,
+    /// Parents before children; a record that is its own parent is a root, whose routine is not looked at. Back edges are
+    /// given as links.
+    pub records: Vec<CallRecord>,
+    /// Recursive calls.
+    pub links: Vec<ContextLink>,
+}
+
+/// A recursive call in a [`ContextLog`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ContextLink {
+    /// The caller's record.
+    pub from: u32,
+    /// Byte offset of the call.
+    pub site: u32,
+    /// The record it leads to, which is on the way to `from`.
+    pub to: u32,
+}
+
+impl ContextLog {
+    /// Appends all of a tree.
+    pub fn add_tree(&mut self, tree: &ContextTree) {
+        let [routines, records] = [self.routines.len(), self.records.len()].map(|len| len as u32);
+        self.routines.extend_from_slice(&tree.routines);
+        for (record, from) in tree.records.iter().zip(records..) {
+            let links = record.back_edges.iter().map(|edge| ContextLink {
+                from,
+                site: edge.site,
+                to: edge.to + records,
+            });
+            self.links.extend(links);
+            self.records.push(CallRecord {
+                routine: record.routine + routines,
+                parent: record.parent + records,
+                back_edges: Vec::new(),
+                ..*record
+            });
+        }
+    }
+
+    /// The tree of all records.
+    ///
+    /// # Panics
+    /// If a number is out of range, or a child comes before its parent.
+    pub fn tree(&self) -> ContextTree {
+        let (routines, new_routine) = self.sorted_routines();
+        let (nodes, of_record) = self.nodes(&new_routine);
+        let (order, new_number) = depth_first(&nodes);
+        let record = |&old: &usize| CallRecord {
+            parent: new_number[nodes[old].parent as usize],
+            back_edges: Vec::new(),
+            ..nodes[old]
+        };
+        let mut records: Vec<CallRecord> = order.iter().map(record).collect();
+        let number = |record: u32| new_number[of_record[record as usize]];
+        for link in &self.links {
+            let edge = BackEdge { site: link.site, to: number(link.to) };
+            records[number(link.from) as usize].back_edges.push(edge);
+        }
+        for record in &mut records {
+            record.back_edges.sort_unstable();
+            record.back_edges.dedup();
+        }
+        ContextTree { routines, records }
+    }
+
+    /// The root and the routines that have records, ascending, each once, and which one each became.
+    fn sorted_routines(&self) -> (Vec<Routine>, Vec<u32>) {
+        let mut is_used = vec![false; self.routines.len()];
+        for (record, index) in self.records.iter().zip(0..) {
+            if record.parent != index {
+                is_used[record.routine as usize] = true;
+            }
+        }
+        let mut sites: BTreeMap<&Callee, Vec<u32>> = BTreeMap::from([(&Callee::Root, Vec::new())]);
+        for (routine, _) in self.routines.iter().zip(&is_used).filter(|(_, is_used)| **is_used) {
+            sites.entry(&routine.callee).or_default().extend_from_slice(&routine.sites);
+        }
+        let numbers: HashMap<&Callee, u32> = sites.keys().copied().zip(0..).collect();
+        let number = |routine: &Routine| numbers.get(&routine.callee).copied().unwrap_or(0);
+        let new_number = self.routines.iter().map(number).collect();
+        let sorted = sites.into_iter().map(|(callee, mut sites)| {
+            sites.sort_unstable();
+            sites.dedup();
+            Routine { callee: callee.clone(), sites }
+        });
+        (sorted.collect(), new_number)
+    }
+
+    /// Records with the same context become one, with the sum of their calls. Also tells which one each became.
+    fn nodes(&self, new_routine: &[u32]) -> (Vec<CallRecord>, Vec<usize>) {
+        let root = CallRecord { routine: 0, parent: 0, site: 0, calls: 0, back_edges: Vec::new() };
+        let (mut nodes, mut of_record) = (vec![root], Vec::with_capacity(self.records.len()));
+        let mut known: HashMap<(u32, u32, u32), usize> = HashMap::new();
+        for (record, index) in self.records.iter().zip(0..) {
+            if record.parent == index {
+                of_record.push(0);
+                continue;
+            }
+            let parent = of_record[record.parent as usize] as u32;
+            let routine = new_routine[record.routine as usize];
+            let node = *known.entry((parent, record.site, routine)).or_insert_with(|| {
+                nodes.push(CallRecord { routine, parent, calls: 0, back_edges: Vec::new(), ..*record });
+                nodes.len() - 1
+            });
+            nodes[node].calls = nodes[node].calls.saturating_add(record.calls);
+            of_record.push(node);
+        }
+        (nodes, of_record)
+    }
+}
+
+/// Nodes in depth-first order, siblings by site and routine, and the position of each.
+fn depth_first(nodes: &[CallRecord]) -> (Vec<usize>, Vec<u32>) {
+    let mut children = vec![Vec::new(); nodes.len()];
+    for (index, node) in nodes.iter().enumerate().skip(1) {
+        children[node.parent as usize].push(index);
+    }
+    let (mut order, mut position) = (Vec::with_capacity(nodes.len()), vec![0; nodes.len()]);
+    let mut pending = vec![0];
+    while let Some(next) = pending.pop() {
+        position[next] = order.len() as u32;
+        order.push(next);
+        let mut below = std::mem::take(&mut children[next]);
+        below.sort_unstable_by_key(|&child| std::cmp::Reverse((nodes[child].site, nodes[child].routine)));
+        pending.append(&mut below);
+    }
+    (order, position)
+}

@@ -1,0 +1,134 @@
+//! What makes a calling context tree valid.
+//!
+//! Input: a [`ContextTree`], perhaps read from a file. Output: the first thing wrong with it.
+//! Invariant: linear time; all that is checked here may be relied on everywhere else.
+
+use super::{CallRecord, Callee, ContextTree};
+
+/// What is wrong with a calling context tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidContexts {
+    /// The routines are not ascending from the root on, or call sites of one are not ascending.
+    #[error("the routines of the calling contexts are not in order")]
+    Routines,
+    /// There is no root, or it is not the first record, without calls.
+    #[error("the calling contexts have no root")]
+    Root,
+    /// A record does not come where its depth-first order puts it.
+    #[error("call record {0} is out of order")]
+    Order(u32),
+    /// A record is of no routine, or of one that is on the way to it.
+    #[error("call record {0} is of no function, or of one that called it")]
+    Routine(u32),
+    /// A record was called, or makes a recursive call, where its caller has no call.
+    #[error("call record {0} is of a call that its caller does not make")]
+    Site(u32),
+    /// A recursive call leads to a record that is not on the way.
+    #[error("a recursive call of call record {0} leads elsewhere than up")]
+    BackEdge(u32),
+}
+
+impl ContextTree {
+    /// Checks the order, the routines, the sites of calls, and that recursive calls lead up.
+    ///
+    /// # Errors
+    /// The first thing found wrong.
+    pub fn verify(&self) -> Result<(), InvalidContexts> {
+        self.verify_routines()?;
+        let is_root = |root: &CallRecord| (root.routine, root.parent, root.site, root.calls) == (0, 0, 0, 0);
+        if !self.records.first().is_some_and(is_root) || u32::try_from(self.records.len()).is_err() {
+            return Err(InvalidContexts::Root);
+        }
+        let mut way = Way { record_of: vec![None; self.routines.len()], records: Vec::new() };
+        for (record, index) in self.records.iter().zip(0..) {
+            if index > 0 {
+                self.verify_place(&mut way, record, index)?;
+            }
+            way.enter(record.routine, index).ok_or(InvalidContexts::Routine(index))?;
+            self.verify_back_edges(&way, record, index)?;
+        }
+        Ok(())
+    }
+
+    fn verify_routines(&self) -> Result<(), InvalidContexts> {
+        let is_rooted = self.routines.first().is_some_and(|first| first.callee == Callee::Root);
+        let is_sorted = self.routines.is_sorted_by(|a, b| a.callee < b.callee);
+        let mut sites = self.routines.iter().map(|routine| &routine.sites);
+        match is_rooted && is_sorted && sites.all(|sites| sites.is_sorted_by(|a, b| a < b)) {
+            true => Ok(()),
+            false => Err(InvalidContexts::Routines),
+        }
+    }
+
+    /// Goes up to the record's parent, which must be on the way to the record before it.
+    fn verify_place(&self, way: &mut Way, record: &CallRecord, index: u32) -> Result<(), InvalidContexts> {
+        let key = |index: u32| (self.records[index as usize].site, self.records[index as usize].routine);
+        let before = way.leave_to(record.parent).ok_or(InvalidContexts::Order(index))?;
+        if before.is_some_and(|before| key(before) >= key(index)) {
+            return Err(InvalidContexts::Order(index));
+        }
+        match self.has_site(record.parent, record.site) {
+            true => Ok(()),
+            false => Err(InvalidContexts::Site(index)),
+        }
+    }
+
+    fn verify_back_edges(&self, way: &Way, record: &CallRecord, index: u32) -> Result<(), InvalidContexts> {
+        if !record.back_edges.is_sorted_by(|a, b| a < b) {
+            return Err(InvalidContexts::BackEdge(index));
+        }
+        for edge in &record.back_edges {
+            let to = self.records.get(edge.to as usize).map(|to| to.routine as usize);
+            if edge.to == Self::ROOT || to.is_none_or(|to| way.record_of[to] != Some(edge.to)) {
+                return Err(InvalidContexts::BackEdge(index));
+            }
+            if !self.has_site(index, edge.site) {
+                return Err(InvalidContexts::Site(index));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a record's routine may call at `site`.
+    fn has_site(&self, record: u32, site: u32) -> bool {
+        let routine = &self.routines[self.records[record as usize].routine as usize];
+        match routine.callee {
+            Callee::Function { .. } | Callee::Elsewhere { .. } => routine.sites.binary_search(&site).is_ok(),
+            _ => site == 0,
+        }
+    }
+}
+
+/// The way from the root to a record.
+struct Way {
+    /// By routine: its record on the way.
+    record_of: Vec<Option<u32>>,
+    /// Routine and number of each record.
+    records: Vec<(u32, u32)>,
+}
+
+impl Way {
+    /// Goes down; `None` if there is no such routine, or it is on the way already.
+    fn enter(&mut self, routine: u32, record: u32) -> Option<()> {
+        let place = self.record_of.get_mut(routine as usize)?;
+        if place.replace(record).is_some() {
+            return None;
+        }
+        self.records.push((routine, record));
+        Some(())
+    }
+
+    /// Goes up to `record` and gives its child on the way that is left; `None` if it is not on the way.
+    fn leave_to(&mut self, record: u32) -> Option<Option<u32>> {
+        let mut left = None;
+        while let Some(&(routine, last)) = self.records.last() {
+            if last == record {
+                return Some(left);
+            }
+            left = Some(last);
+            self.record_of[routine as usize] = None;
+            self.records.pop();
+        }
+        None
+    }
+}

@@ -1,0 +1,76 @@
+//! The JSON shape of calling contexts.
+
+use serde::Serialize;
+
+use crate::{BackEdge, CallRecord, Callee, ContextTree, Routine};
+
+#[derive(Serialize)]
+pub(super) struct ContextsShape<'a> {
+    routines: Vec<RoutineShape<'a>>,
+    records: Vec<RecordShape<'a>>,
+}
+
+impl<'a> ContextsShape<'a> {
+    pub(super) fn new(tree: &'a ContextTree) -> Self {
+        let inclusive = tree.inclusive(&tree.calls());
+        let records = tree.records.iter().zip(inclusive);
+        Self {
+            routines: tree.routines.iter().map(RoutineShape::new).collect(),
+            records: records.map(|(record, inclusive)| RecordShape::new(record, inclusive)).collect(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct RoutineShape<'a> {
+    #[serde(flatten)]
+    callee: CalleeShape<'a>,
+    sites: &'a [u32],
+}
+
+impl<'a> RoutineShape<'a> {
+    fn new(routine: &'a Routine) -> Self {
+        Self { callee: CalleeShape::new(&routine.callee), sites: &routine.sites }
+    }
+}
+
+#[derive(Serialize)]
+#[serde(tag = "what", rename_all = "kebab-case")]
+enum CalleeShape<'a> {
+    Root,
+    Function { index: u32, name: Option<&'a str> },
+    Elsewhere { instance: u32, index: u32, name: Option<&'a str> },
+    Host { module: &'a str, name: &'a str },
+    Beyond,
+}
+
+impl<'a> CalleeShape<'a> {
+    fn new(callee: &'a Callee) -> Self {
+        match callee {
+            Callee::Root => Self::Root,
+            Callee::Function { index, name } => Self::Function { index: *index, name: name.as_deref() },
+            Callee::Elsewhere { instance, index, name } => {
+                Self::Elsewhere { instance: *instance, index: *index, name: name.as_deref() }
+            }
+            Callee::Host { module, name } => Self::Host { module, name },
+            Callee::Beyond => Self::Beyond,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct RecordShape<'a> {
+    routine: u32,
+    parent: u32,
+    site: u32,
+    calls: u64,
+    inclusive_calls: u64,
+    back_edges: &'a [BackEdge],
+}
+
+impl<'a> RecordShape<'a> {
+    fn new(record: &'a CallRecord, inclusive_calls: u64) -> Self {
+        let CallRecord { routine, parent, site, calls, back_edges } = record;
+        Self { routine: *routine, parent: *parent, site: *site, calls: *calls, inclusive_calls, back_edges }
+    }
+}

@@ -1,0 +1,271 @@
+//! The stupid calling context tree: an explicit shadow stack, moved by each call and return of a trace.
+//!
+//! Input: the trace of a run, and which host functions it called. Output: the tree of its calls, by the definition: the
+//! context of a call is the chain of its callers in which nothing is left between two calls of one function.
+//! Source: Ammons, Ball & Larus 1997, section 4.1; algorithms.md, section 12.
+
+mod names;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::io::Cursor;
+
+use wprof::Module;
+use wprof_profiler::{
+    BlockId, CallRecord, Callee, ContextLink, ContextLog, ContextTree, Routine, TraceEvent, TraceReader,
+};
+
+use names::{Kind, Names};
+
+/// Module and name of a host function.
+pub type HostName = (String, String);
+
+/// What the host saw of a run.
+#[derive(Clone, Debug, Default)]
+pub struct HostLog {
+    /// Host functions that wasm called, in order.
+    pub from_wasm: VecDeque<HostName>,
+    /// Host functions that the host called through exports, in order: traces do not know of them.
+    pub from_host: Vec<HostName>,
+}
+
+/// What a trace says of calls.
+#[derive(Debug)]
+pub struct Shadow {
+    /// All of them.
+    pub tree: ContextTree,
+    /// How many ended before they did anything.
+    ended_at_once: u64,
+}
+
+/// A context: the callers and the function itself, each with the call site in the one before it.
+type Chain = Vec<(Callee, u32)>;
+
+/// An activation.
+struct Active {
+    context: usize,
+    /// The part of the function that it is in; `None` for the host's.
+    part: Option<(u32, BlockId)>,
+    /// Whether nothing has happened in it yet.
+    is_new: bool,
+    /// Whether the part's call has returned.
+    has_returned: bool,
+}
+
+/// Folds a trace of `module` into its tree.
+///
+/// # Errors
+/// If the trace is damaged, or contradicts the module or the host's log.
+pub fn fold(module: &Module, trace: &[u8], host: HostLog) -> Result<Shadow, String> {
+    let mut reader = TraceReader::open(Cursor::new(trace)).map_err(|e| e.to_string())?;
+    let mut folding = Folding {
+        names: Names::new(module),
+        host,
+        chains: vec![Vec::new()],
+        numbers: BTreeMap::from([(Vec::new(), 0)]),
+        callees: HashMap::new(),
+        calls: vec![0],
+        back: BTreeSet::new(),
+        stack: Vec::new(),
+        tail: None,
+        ended_at_once: 0,
+    };
+    for event in reader.events_from(0) {
+        folding.event(event.map_err(|e| e.to_string())?)?;
+    }
+    for (module, name) in std::mem::take(&mut folding.host.from_host) {
+        let context = folding.callee(0, 0, &Callee::Host { module, name });
+        folding.calls[context] += 1;
+    }
+    let ended_at_once = folding.ended_at_once;
+    Ok(Shadow { tree: folding.tree(), ended_at_once })
+}
+
+struct Folding {
+    names: Names,
+    host: HostLog,
+    chains: Vec<Chain>,
+    numbers: BTreeMap<Chain, usize>,
+    /// What is known already: the context of a callee, by the caller's, the call site and the callee.
+    callees: HashMap<(usize, u32, Callee), usize>,
+    /// By context.
+    calls: Vec<u64>,
+    /// Recursive calls: caller's context, call site, callee's context.
+    back: BTreeSet<(usize, u32, usize)>,
+    stack: Vec<Active>,
+    /// The context and call site of a tail call that is being made.
+    tail: Option<(usize, u32)>,
+    ended_at_once: u64,
+}
+
+impl Folding {
+    fn event(&mut self, event: TraceEvent) -> Result<(), String> {
+        match event {
+            TraceEvent::Enter(func) => {
+                let (from, site) = self.caller()?;
+                let callee = self.names.function(func);
+                self.call(from, site, &callee, Some((func, BlockId::ENTRY)));
+            }
+            TraceEvent::Block(func, part) => {
+                let top = self.stack.last_mut().ok_or("a block of no frame")?;
+                top.is_new &= part == BlockId::ENTRY;
+                (top.part, top.has_returned) = (Some((func, part)), false);
+            }
+            TraceEvent::HostCall(func, part) => {
+                let (from, site) = self.caller()?;
+                let callee = self.host_callee(func, part)?;
+                self.call(from, site, &callee, None);
+            }
+            TraceEvent::HostReturn(..) => {
+                self.stack.pop();
+                self.returned()?;
+            }
+            TraceEvent::Leave(func) => self.leave(func)?,
+            TraceEvent::Unwound { .. } => self.unwind(),
+        }
+        Ok(())
+    }
+
+    /// Whoever makes the call that comes now, and where.
+    fn caller(&mut self) -> Result<(usize, u32), String> {
+        if let Some(tail) = self.tail.take() {
+            return Ok(tail);
+        }
+        let Some(top) = self.stack.last_mut() else { return Ok((0, 0)) };
+        top.is_new = false;
+        let Some((func, part)) = top.part else { return Ok((top.context, 0)) };
+        Ok((top.context, self.names.call(func, part)?.0))
+    }
+
+    fn host_callee(&mut self, func: u32, part: BlockId) -> Result<Callee, String> {
+        let logged = self.host.from_wasm.pop_front();
+        let (module, name) = match self.names.call(func, part)?.1 {
+            Kind::Host(module, name) => (module, name),
+            _ => logged.ok_or("the host saw fewer calls")?,
+        };
+        Ok(Callee::Host { module, name })
+    }
+
+    fn call(&mut self, from: usize, site: u32, callee: &Callee, part: Option<(u32, BlockId)>) {
+        let context = self.callee(from, site, callee);
+        self.calls[context] += 1;
+        self.stack.push(Active { context, part, is_new: true, has_returned: false });
+    }
+
+    /// The context of a callee.
+    fn callee(&mut self, from: usize, site: u32, callee: &Callee) -> usize {
+        let key = (from, site, callee.clone());
+        if let Some(&known) = self.callees.get(&key) {
+            return known;
+        }
+        let mut chain = self.chains[from].clone();
+        let above = chain.iter().position(|(function, _)| function == callee);
+        match above {
+            Some(above) => chain.truncate(above + 1),
+            None => chain.push((callee.clone(), site)),
+        }
+        let next = self.chains.len();
+        let context = *self.numbers.entry(chain.clone()).or_insert(next);
+        if context == next {
+            self.chains.push(chain);
+            self.calls.push(0);
+        }
+        if above.is_some() {
+            self.back.insert((from, site, context));
+        }
+        self.callees.insert(key, context);
+        context
+    }
+
+    fn returned(&mut self) -> Result<(), String> {
+        self.stack.last_mut().ok_or("the host returns to nobody")?.has_returned = true;
+        Ok(())
+    }
+
+    fn leave(&mut self, func: u32) -> Result<(), String> {
+        let left = self.stack.pop().ok_or("nobody leaves")?;
+        let (of, part) = left.part.ok_or("the host leaves as wasm")?;
+        if of != func {
+            return Err(format!("function {func} leaves {of}"));
+        }
+        if !left.has_returned && self.names.is_tail_call(func, part)? {
+            self.tail = Some((left.context, self.names.call(func, part)?.0));
+        } else if let Some(top) = self.stack.last_mut().filter(|top| top.part.is_some()) {
+            top.has_returned = true;
+        }
+        Ok(())
+    }
+
+    /// The innermost wasm frame ends, and what the host did above it.
+    fn unwind(&mut self) {
+        while let Some(top) = self.stack.pop() {
+            self.ended_at_once += u64::from(top.is_new);
+            if top.part.is_some() {
+                return;
+            }
+        }
+    }
+
+    /// Chains that were made later are never callers of earlier ones.
+    fn tree(self) -> ContextTree {
+        let mut log = ContextLog::default();
+        let mut routines: BTreeMap<Callee, u32> = BTreeMap::new();
+        for (chain, number) in self.chains.iter().zip(0_u32..) {
+            let Some(((callee, site), above)) = chain.split_last() else {
+                log.routines.push(Routine { callee: Callee::Root, sites: Vec::new() });
+                log.records.push(CallRecord {
+                    routine: 0,
+                    parent: 0,
+                    site: 0,
+                    calls: 0,
+                    back_edges: Vec::new(),
+                });
+                continue;
+            };
+            let routine = *routines.entry(callee.clone()).or_insert_with(|| {
+                log.routines.push(self.names.routine(callee));
+                log.routines.len() as u32 - 1
+            });
+            let (parent, calls) = (self.numbers[above] as u32, self.calls[number as usize]);
+            log.records.push(CallRecord { routine, parent, site: *site, calls, back_edges: Vec::new() });
+        }
+        let link =
+            |&(from, site, to): &(usize, u32, usize)| ContextLink { from: from as u32, site, to: to as u32 };
+        log.links = self.back.iter().map(link).collect();
+        log.tree()
+    }
+}
+
+impl Shadow {
+    /// Demands that a tree is the trace's.
+    ///
+    /// # Errors
+    /// If it is not.
+    pub fn is(&self, tree: &ContextTree) -> Result<(), String> {
+        tree.verify().map_err(|e| e.to_string())?;
+        match *tree == self.tree {
+            true => Ok(()),
+            false => Err(format!("by the trace: {:#?}\nfound: {tree:#?}", self.tree)),
+        }
+    }
+
+    /// The same where the stack was used up: the calls of frames that ended before they did anything may be missing, since
+    /// a trace also names functions that could not be entered.
+    ///
+    /// # Errors
+    /// If more is missing, or there is more.
+    pub fn allows(&self, tree: &ContextTree) -> Result<(), String> {
+        tree.verify().map_err(|e| e.to_string())?;
+        let missing = total(&self.tree).checked_sub(total(tree));
+        let more = self.tree.merged(tree).records.len() - self.tree.records.len();
+        match missing.is_some_and(|missing| missing <= self.ended_at_once) && more == 0 {
+            true => Ok(()),
+            false => {
+                Err(format!("{missing:?} calls missing, {} may be; {more} more contexts", self.ended_at_once))
+            }
+        }
+    }
+}
+
+fn total(tree: &ContextTree) -> u64 {
+    tree.records.iter().map(|record| record.calls).sum()
+}

@@ -1,0 +1,103 @@
+//! The calling context tree is what a shadow stack says that follows the trace of the same run.
+
+use std::path::Path;
+
+use wprof::{Collect, Config, Engine, Module, ProfilingConfig, Strategy, Tracing};
+use wprof_profiler::{Callee, ContextTree, Profile};
+use wprof_spec_tests::check::Summary;
+use wprof_spec_tests::programs::{Ended, Program, own};
+use wprof_spec_tests::shadow::{HostLog, fold};
+use wprof_spec_tests::sweep::{CONTEXTS, Check, DEEP_CONTEXTS, sweep};
+
+#[test]
+fn trees_of_generated_modules_are_those_of_a_shadow_stack() {
+    let summary = all(300, CONTEXTS);
+    assert!(summary.contexts > 5 * summary.modules, "{} records", summary.contexts);
+    assert!(summary.stopped > 0 && summary.host_calls > 0);
+}
+
+#[test]
+fn so_are_trees_of_modules_that_use_up_the_stack() {
+    let summary = all(30, DEEP_CONTEXTS);
+    assert!(summary.overflowed * 2 > summary.modules, "only {} overflow", summary.overflowed);
+}
+
+fn all(seeds: u64, check: Check) -> Summary {
+    let summary = sweep(0..seeds, check, |_| ());
+    let summary = summary.unwrap_or_else(|e| panic!("{}", e.report(Path::new(env!("CARGO_TARGET_TMPDIR")))));
+    println!("{summary:#?}");
+    summary
+}
+
+/// Where the stack ends depends on the code, so that two runs cannot be compared.
+const OVERFLOWS: &str = "crash-stack";
+
+#[test]
+fn trees_of_programs_are_those_of_a_shadow_stack() {
+    for program in own() {
+        check(&program).unwrap_or_else(|e| panic!("{}: {e}", program.name));
+    }
+}
+
+/// A traced run against its trace, and runs without a trace against that one, and against the profile of edges.
+fn check(program: &Program) -> Result<(), String> {
+    let wasm = std::fs::read(&program.file).map_err(|e| e.to_string())?;
+    let mut config = Config::new();
+    config.count_contexts(true).background_compilation(false).promote_after(20);
+    let tracing = engine(config.clone().trace(Tracing::Best))?;
+    let ended = run(program, &tracing, &wasm)?;
+    let module = Module::new(&tracing, &wasm).map_err(|e| e.to_string())?;
+    let shadow = fold(&module, ended.trace.as_ref().ok_or("not traced")?, HostLog::default())?;
+    let traced = profile(&ended)?.contexts.ok_or("no contexts")?;
+    if program.name == OVERFLOWS {
+        return shadow.allows(&traced);
+    }
+    shadow.is(&traced)?;
+    for strategy in [Strategy::Tiered, Strategy::Optimized] {
+        let tree = profile(&run(program, &engine_of(&config, strategy)?, &wasm)?)?.contexts;
+        if tree.as_ref() != Some(&traced) {
+            return Err(format!("the tree is another one without a trace, {strategy:?}"));
+        }
+    }
+    let exact = engine(config.profiling(ProfilingConfig::Exact(Collect::Edges)))?;
+    same_calls(&profile(&run(program, &exact, &wasm)?)?, &traced)
+}
+
+fn engine_of(config: &Config, strategy: Strategy) -> Result<Engine, String> {
+    engine(config.clone().strategy(strategy))
+}
+
+fn engine(config: &Config) -> Result<Engine, String> {
+    Engine::new(config).map_err(|e| e.to_string())
+}
+
+/// A run that ended as recorded.
+fn run(program: &Program, engine: &Engine, wasm: &[u8]) -> Result<Ended, String> {
+    let out = tempfile::tempdir().map_err(|e| e.to_string())?;
+    let ended = program.run(engine, wasm, out.path()).map_err(|e| e.to_string())?;
+    program.verify(&ended, out.path())?;
+    Ok(ended)
+}
+
+fn profile(ended: &Ended) -> Result<Profile, String> {
+    ended.instance.profile(&ended.store).map_err(|e| e.to_string())
+}
+
+/// The profile has the tree, and the calls of each function are those of its records.
+fn same_calls(profile: &Profile, tree: &ContextTree) -> Result<(), String> {
+    if profile.contexts.as_ref() != Some(tree) {
+        return Err("the tree is another one beside edges".into());
+    }
+    for function in &profile.functions {
+        let is_own = |record: u32| match tree.callee(record) {
+            Callee::Function { index, .. } => *index == function.index,
+            _ => false,
+        };
+        let own = tree.records.iter().zip(0..).filter(|(_, record)| is_own(*record));
+        let calls: u64 = own.map(|(record, _)| record.calls).sum();
+        if calls != function.calls() {
+            return Err(format!("{:?}: {calls} by contexts, {} by edges", function.name, function.calls()));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,286 @@
+//! The call records of a store, and what becomes of calls that machine code finds no record for.
+//!
+//! Machine code reads keys and slots, and counts calls (`abi::call_record`); the rest is ours. A slot holds the record of
+//! its last callee. Where a site has had several, all of them are in a list, the last one first.
+//! Source: Ammons, Ball & Larus 1997, section 4.2; algorithms.md section 6. Ours: slots without tags; the bound.
+//! Invariant: a record never moves, and lives as long as its store. The record of the host function that runs, or the
+//! root, is `current`; those of wasm frames are in the frames, so a trap restores them with these.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use hashbrown::HashMap;
+use wprof_jit::abi::call_record;
+use wprof_profiler::{CALLEE_SLOT_BYTES, CallRecord, ContextLink, ContextLog, ContextTree, Routine};
+
+/// Something that has call records.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Called {
+    /// Nothing: the root.
+    Root,
+    /// A function of an instance, by their indices.
+    Wasm(u32, u32),
+    /// A function of the host, by module and name if it has these.
+    Host(Option<(String, String)>),
+    /// Nothing: the parent of records beyond the bound.
+    Beyond,
+}
+
+/// A call record, and where it is in the tree.
+#[derive(Debug)]
+struct Record {
+    /// What machine code knows of it.
+    words: Box<[AtomicU64]>,
+    routine: u32,
+    parent: u32,
+    /// Which of the parent's slots it was first called through.
+    slot: u32,
+}
+
+impl Record {
+    /// Where machine code finds it.
+    fn address(&self) -> usize {
+        self.words.as_ptr().expose_provenance()
+    }
+
+    /// The word at a distance in bytes from the start.
+    fn word(&self, offset: u32) -> &AtomicU64 {
+        &self.words[offset as usize / 8]
+    }
+
+    fn slots(&self) -> u32 {
+        ((self.words.len() * 8) as u32 - call_record::slot(0)) / CALLEE_SLOT_BYTES as u32
+    }
+}
+
+/// All callees of a slot.
+#[derive(Debug)]
+struct Callees {
+    /// The record that the slot is of.
+    from: u32,
+    /// Its number there.
+    slot: u32,
+    /// The last one first.
+    records: Vec<u32>,
+}
+
+/// All call records of a store.
+#[derive(Debug)]
+pub struct CallRecords {
+    routines: Vec<Called>,
+    routine_of: HashMap<Called, u32>,
+    /// The root first.
+    records: Vec<Record>,
+    by_address: BTreeMap<usize, u32>,
+    /// By address of the slot, where it has had several callees.
+    lists: HashMap<usize, Callees>,
+    current: u32,
+    /// How many more bytes of records there may be.
+    room: usize,
+    /// Once a context has found no room: the parent of all records since.
+    beyond: Option<u32>,
+}
+
+/// About how many bytes we keep of a record besides those that machine code knows.
+const BOOKKEEPING: usize = 96;
+
+/// The number of the root.
+pub const ROOT: u32 = 0;
+
+impl CallRecords {
+    /// No calls yet. Records may take `room` bytes, and then one more for each function.
+    pub fn new(room: usize) -> CallRecords {
+        let mut all = CallRecords {
+            routines: Vec::new(),
+            routine_of: HashMap::new(),
+            records: Vec::new(),
+            by_address: BTreeMap::new(),
+            lists: HashMap::new(),
+            current: ROOT,
+            room,
+            beyond: None,
+        };
+        let root = all.routine(Called::Root);
+        all.add(root, ROOT, 0, 0, 1);
+        all
+    }
+
+    /// The number of something that can be called.
+    pub fn routine(&mut self, called: Called) -> u32 {
+        *self.routine_of.entry(called).or_insert_with_key(|called| {
+            self.routines.push(called.clone());
+            self.routines.len() as u32 - 1
+        })
+    }
+
+    /// The slot of whatever the host enters now.
+    pub fn entry_slot(&self) -> usize {
+        self.slot_address(self.current, 0)
+    }
+
+    /// Wasm calls the host function of a routine, through a slot. Gives the record to go back to.
+    pub fn enter_host(&mut self, slot: usize, routine: u32) -> u32 {
+        let record = self.count(slot, routine, 0, 1);
+        std::mem::replace(&mut self.current, record)
+    }
+
+    /// A host function has ended.
+    pub fn leave_host(&mut self, outer: u32) {
+        self.current = outer;
+    }
+
+    /// Counts a call that does not count itself; arguments and result as of `find`.
+    pub fn count(&mut self, slot: usize, routine: u32, key: u64, sites: u32) -> u32 {
+        let record = self.find(slot, routine, key, sites);
+        self.records[record as usize].word(call_record::CALLS as u32).fetch_add(1, Ordering::Relaxed);
+        record
+    }
+
+    /// The record of a routine that is called through a slot, which holds it then. A new one has a key, and so many slots.
+    pub fn find(&mut self, slot: usize, routine: u32, key: u64, sites: u32) -> u32 {
+        if let Some(found) = self.in_list(slot, routine) {
+            return found;
+        }
+        let (from, number) = self.place(slot);
+        let last = self.in_slot(from, number);
+        if let Some(last) = last.filter(|&last| self.records[last as usize].routine == routine) {
+            return last;
+        }
+        let above = self.on_the_way(from, routine);
+        let found = above.unwrap_or_else(|| self.make(routine, from, number, key, sites));
+        if let Some(last) = last {
+            let list = || Callees { from, slot: number, records: vec![last] };
+            self.lists.entry(slot).or_insert_with(list).records.insert(0, found);
+        }
+        self.set_slot(from, number, found);
+        found
+    }
+
+    /// The record of a routine in a slot's list. It moves to the list's front, and into the slot.
+    fn in_list(&mut self, slot: usize, routine: u32) -> Option<u32> {
+        let list = self.lists.get_mut(&slot)?;
+        let at = list.records.iter().position(|&record| self.records[record as usize].routine == routine)?;
+        list.records[..=at].rotate_right(1);
+        let (from, number, found) = (list.from, list.slot, list.records[0]);
+        self.set_slot(from, number, found);
+        Some(found)
+    }
+
+    fn set_slot(&self, record: u32, slot: u32, callee: u32) {
+        let address = self.records[callee as usize].address() as u64;
+        self.records[record as usize].word(call_record::slot(slot)).store(address, Ordering::Relaxed);
+    }
+
+    /// The record of a routine on the way from `from` up: then the call is recursive.
+    fn on_the_way(&self, from: u32, routine: u32) -> Option<u32> {
+        let mut at = from;
+        while at != ROOT {
+            if self.records[at as usize].routine == routine {
+                return Some(at);
+            }
+            at = self.records[at as usize].parent;
+        }
+        None
+    }
+
+    /// A new record. Where there is no room for one, that which all calls of the routine share from now on.
+    fn make(&mut self, routine: u32, from: u32, slot: u32, key: u64, sites: u32) -> u32 {
+        let bytes = call_record::slot(sites) as usize + BOOKKEEPING;
+        if self.beyond.is_none() && bytes <= self.room {
+            self.room -= bytes;
+            return self.add(routine, from, slot, key, sites);
+        }
+        let beyond = self.beyond.unwrap_or_else(|| self.end_room());
+        let shared = self.slot_address(beyond, 0);
+        self.in_list(shared, routine).unwrap_or_else(|| {
+            let record = self.add(routine, beyond, 0, key, sites);
+            let list = || Callees { from: beyond, slot: 0, records: Vec::new() };
+            self.lists.entry(shared).or_insert_with(list).records.insert(0, record);
+            record
+        })
+    }
+
+    /// From now on no context is new.
+    fn end_room(&mut self) -> u32 {
+        let routine = self.routine(Called::Beyond);
+        let beyond = self.add(routine, ROOT, 0, 0, 1);
+        self.beyond = Some(beyond);
+        beyond
+    }
+
+    fn add(&mut self, routine: u32, parent: u32, slot: u32, key: u64, sites: u32) -> u32 {
+        let words = call_record::slot(sites) as usize / 8;
+        let words: Box<[AtomicU64]> = (0..words).map(|_| AtomicU64::new(0)).collect();
+        let record = Record { words, routine, parent, slot };
+        let root = self.records.first().unwrap_or(&record).address();
+        record.word(call_record::KEY as u32).store(key, Ordering::Relaxed);
+        for slot in 0..sites {
+            record.word(call_record::slot(slot)).store(root as u64, Ordering::Relaxed);
+        }
+        let number = u32::try_from(self.records.len()).expect("records take memory");
+        self.by_address.insert(record.address(), number);
+        self.records.push(record);
+        number
+    }
+
+    fn slot_address(&self, record: u32, slot: u32) -> usize {
+        self.records[record as usize].address() + call_record::slot(slot) as usize
+    }
+
+    /// The record that a slot is of, and its number there.
+    fn place(&self, slot: usize) -> (u32, u32) {
+        let (start, &record) = self.by_address.range(..=slot).next_back().expect("a slot of this store's");
+        let number = (slot - start - call_record::slot(0) as usize) / CALLEE_SLOT_BYTES as usize;
+        assert!((number as u32) < self.records[record as usize].slots(), "a slot of this store's");
+        (record, number as u32)
+    }
+
+    /// The record in a slot; `None` if nothing was called through it yet.
+    fn in_slot(&self, record: u32, slot: u32) -> Option<u32> {
+        let address = self.records[record as usize].word(call_record::slot(slot)).load(Ordering::Relaxed);
+        let found = self.by_address[&(address as usize)];
+        (found != ROOT).then_some(found)
+    }
+
+    /// The tree, given what each routine is to its readers.
+    pub fn tree(&self, routine: impl FnMut(&Called) -> Routine) -> ContextTree {
+        let routines: Vec<Routine> = self.routines.iter().map(routine).collect();
+        let site = |record: u32, slot: u32| {
+            let sites = &routines[self.records[record as usize].routine as usize].sites;
+            sites.get(slot as usize).copied().unwrap_or(0)
+        };
+        let record = |record: &Record| CallRecord {
+            routine: record.routine,
+            parent: record.parent,
+            site: site(record.parent, record.slot),
+            calls: record.word(call_record::CALLS as u32).load(Ordering::Relaxed),
+            back_edges: Vec::new(),
+        };
+        let records = self.records.iter().map(record).collect();
+        let links =
+            self.recursive_calls().map(|(from, slot, to)| ContextLink { from, site: site(from, slot), to });
+        let links = links.collect();
+        ContextLog { routines, records, links }.tree()
+    }
+
+    /// The calls that led up: from a slot of a record to another record.
+    fn recursive_calls(&self) -> impl Iterator<Item = (u32, u32, u32)> {
+        let slots = (0..)
+            .zip(&self.records)
+            .flat_map(|(from, record)| (0..record.slots()).map(move |slot| (from, slot)));
+        let calls = slots
+            .flat_map(|(from, slot)| self.callees(from, slot).into_iter().map(move |to| (from, slot, to)));
+        calls.filter(|&(from, slot, to)| {
+            let Record { parent, slot: first, .. } = self.records[to as usize];
+            (parent, first) != (from, slot) && Some(parent) != self.beyond
+        })
+    }
+
+    /// All that was called through a slot.
+    fn callees(&self, record: u32, slot: u32) -> Vec<u32> {
+        match self.lists.get(&self.slot_address(record, slot)) {
+            Some(list) => list.records.clone(),
+            None => self.in_slot(record, slot).into_iter().collect(),
+        }
+    }
+}

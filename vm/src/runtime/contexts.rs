@@ -1,0 +1,96 @@
+//! Calling contexts of a store: where the host comes in, and what the tree is to its readers.
+//!
+//! Invariant: whatever the host enters is called through a slot of the host function that runs, or of the root.
+
+use wprof_profiler::{Callee, ContextTree, Routine};
+
+use super::activation::TrapRecord;
+use super::call_records::{Called, ROOT};
+use super::frames;
+use super::store::StoreOpaque;
+
+impl StoreOpaque {
+    /// The host is going to enter a function.
+    pub fn pass_entry_slot(&mut self) {
+        if let Some(contexts) = &self.contexts {
+            let slot = contexts.entry_slot();
+            self.set_callee_slot(slot);
+        }
+    }
+
+    /// A host function begins, which has this routine if contexts are counted. Gives the record to go back to.
+    pub fn enter_host_context(&mut self, routine: u32) -> u32 {
+        let slot = self.callee_slot();
+        self.contexts.as_mut().map_or(ROOT, |contexts| contexts.enter_host(slot, routine))
+    }
+
+    /// It has ended.
+    pub fn leave_host_context(&mut self, outer: u32) {
+        if let Some(contexts) = &mut self.contexts {
+            contexts.leave_host(outer);
+        }
+    }
+
+    /// The number of a host function of this name among what has call records; 0 if contexts are not counted.
+    pub fn host_routine(&mut self, name: Option<&(String, String)>) -> u32 {
+        self.contexts.as_mut().map_or(0, |contexts| contexts.routine(Called::Host(name.cloned())))
+    }
+
+    /// Counts a call whose frame did not fit on the stack, so that it did not count itself.
+    pub fn count_unborn_context(&mut self, record: &TrapRecord) {
+        if self.contexts.is_none() || !frames::is_unborn(record) {
+            return;
+        }
+        // A version that resumes in the middle of a function begins elsewhere: it is no call.
+        let Some(frame) = frames::of_fault(record.top.pc).filter(|frame| frame.origin.block == 0) else {
+            return;
+        };
+        let Some(instance) = self.instance_of_trap(&frame, record) else { return };
+        let func = frame.origin.func;
+        let plan = frame.module.any_plan_of(func);
+        let sites = plan.and_then(|plan| Some(plan.contexts.as_ref()?.sites.len())).unwrap_or(0);
+        let key = (self.instances[instance as usize].vmctx.head().addr().get() + func as usize) as u64;
+        let slot = self.callee_slot();
+        if let Some(contexts) = &mut self.contexts {
+            let routine = contexts.routine(Called::Wasm(instance, func));
+            contexts.count(slot, routine, key, sites as u32);
+        }
+    }
+
+    /// The calling contexts as instance `index` sees them; `None` if they are not counted.
+    pub fn context_tree(&self, index: u32) -> Option<ContextTree> {
+        let routine = |called: &Called| match called {
+            Called::Root => Routine { callee: Callee::Root, sites: Vec::new() },
+            Called::Beyond => Routine { callee: Callee::Beyond, sites: Vec::new() },
+            Called::Host(name) => {
+                let (module, name) = name.clone().unwrap_or_default();
+                Routine { callee: Callee::Host { module, name }, sites: Vec::new() }
+            }
+            &Called::Wasm(instance, func) => self.wasm_routine(index, instance, func),
+        };
+        Some(self.contexts.as_ref()?.tree(routine))
+    }
+
+    fn wasm_routine(&self, seen_from: u32, instance: u32, index: u32) -> Routine {
+        let module = &self.instances[instance as usize].module;
+        let name = module.func_name(index).map(str::to_string);
+        let plan = module.inner().any_plan_of(index);
+        let contexts = plan.as_ref().and_then(|plan| plan.contexts.as_ref());
+        let sites = contexts.map(|contexts| contexts.sites.iter().map(|site| site.offset).collect());
+        let callee = match instance == seen_from {
+            true => Callee::Function { index, name },
+            false => Callee::Elsewhere { instance, index, name },
+        };
+        Routine { callee, sites: sites.unwrap_or_default() }
+    }
+
+    fn callee_slot(&self) -> usize {
+        // SAFETY: the context lives as long as the store; machine code does not run now.
+        unsafe { (*self.context().as_ptr()).callee_slot }
+    }
+
+    fn set_callee_slot(&mut self, slot: usize) {
+        // SAFETY: as above.
+        unsafe { (*self.context().as_ptr()).callee_slot = slot };
+    }
+}
