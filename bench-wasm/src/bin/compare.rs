@@ -34,6 +34,8 @@ enum What {
     Steady,
     /// As steady, counting instructions, beside Wasmtime's fuel.
     Events,
+    /// As steady, what each kind of profile costs over plain code.
+    Profiles,
     /// The whole process, from a cold start.
     Cold,
 }
@@ -61,7 +63,7 @@ fn compare(options: &Options, scratch: &Path) -> Result<()> {
     programs.retain(|p| p.name.contains(&options.only));
     let engines = engines(options.what)?;
     let figure = match options.what {
-        What::Steady | What::Events => |m: &Measured| m.run,
+        What::Steady | What::Events | What::Profiles => |m: &Measured| m.run,
         What::Cold => |m: &Measured| m.whole,
     };
     print_head(&engines);
@@ -101,6 +103,13 @@ fn engines(what: What) -> Result<Vec<Engine>> {
             ours("exact", &["--eager", "--profile", "exact"]),
             theirs("Wasmtime", &["--precompiled"]),
             theirs("Wasmtime, fuel", &["--precompiled", "--fuel"]),
+        ],
+        What::Profiles => vec![
+            ours("off", &["--eager"]),
+            ours("edges", &["--eager", "--profile", "exact"]),
+            ours("paths", &["--eager", "--profile", "paths"]),
+            ours("contexts", &["--eager", "--contexts"]),
+            ours("paths and contexts", &["--eager", "--profile", "paths", "--contexts"]),
         ],
         What::Cold => vec![
             theirs("Wasmtime", &[]),

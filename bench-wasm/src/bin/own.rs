@@ -21,6 +21,9 @@ struct Run {
     /// What is counted.
     #[arg(long, value_enum, default_value_t = Profile::Off)]
     profile: Profile,
+    /// Count calls by calling context.
+    #[arg(long)]
+    contexts: bool,
     /// Built-in kinds of events to count, with commas between them; their totals go to standard error.
     #[arg(long, value_name = "KINDS", value_delimiter = ',')]
     events: Vec<String>,
@@ -60,6 +63,8 @@ enum Profile {
     Blocks,
     /// A counter on every edge.
     Edges,
+    /// Paths.
+    Paths,
 }
 
 impl Profile {
@@ -69,6 +74,7 @@ impl Profile {
             Profile::Exact => ProfilingConfig::Exact(Collect::Edges),
             Profile::Blocks => ProfilingConfig::Exact(Collect::AllBlocks),
             Profile::Edges => ProfilingConfig::Exact(Collect::AllEdges),
+            Profile::Paths => ProfilingConfig::Exact(Collect::Paths),
         }
     }
 }
@@ -86,7 +92,7 @@ fn main() -> Result<ExitCode> {
 fn run(options: &Run) -> Result<ExitCode> {
     let begin = Instant::now();
     let mut config = Config::new();
-    config.profiling(options.profile.config());
+    config.profiling(options.profile.config()).count_contexts(options.contexts);
     config.count_events(options.events.iter().filter_map(|name| EventModel::built_in(name)));
     if options.per_block {
         config.event_counting(Counting::PerBlock);
