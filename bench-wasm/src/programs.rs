@@ -27,23 +27,39 @@ pub fn home() -> &'static Path {
 }
 
 /// Our own programs that have arguments for benches.
-///
-/// # Errors
-/// If the table cannot be read.
-pub fn own() -> Result<Vec<Program>> {
+fn own() -> Result<Vec<Program>> {
     let folder = home().join("programs");
     read(&folder.join("manifest.tsv"), &folder, &[])
 }
 
 /// The downloaded programs that are there, writing to `out`.
-///
-/// # Errors
-/// If the table cannot be read.
-pub fn real(out: &Path) -> Result<Vec<Program>> {
+fn real(out: &Path) -> Result<Vec<Program>> {
     let inputs = home().join("inputs");
     let dirs = [(inputs.clone(), "/in".to_string()), (out.to_path_buf(), "/out".to_string())];
     let mut programs = read(&inputs.join("real.tsv"), &home().join("downloads"), &dirs)?;
     programs.retain(|p| p.file.exists());
+    Ok(programs)
+}
+
+/// Gives `measure` the programs whose names contain `only`, the downloaded ones too if they are `real`, and a folder that
+/// is there for as long.
+///
+/// # Errors
+/// If a table cannot be read or the folder made, or those of `measure`.
+pub fn with(real: bool, only: &str, measure: impl FnOnce(&[Program], &Path) -> Result<()>) -> Result<()> {
+    let scratch = std::env::temp_dir().join(format!("wprof-bench-{}", std::process::id()));
+    std::fs::create_dir_all(&scratch).context("cannot make a scratch folder")?;
+    let result = chosen(real, only, &scratch).and_then(|programs| measure(&programs, &scratch));
+    std::fs::remove_dir_all(&scratch).context("cannot remove the scratch folder")?;
+    result
+}
+
+fn chosen(with_real: bool, only: &str, out: &Path) -> Result<Vec<Program>> {
+    let mut programs = own()?;
+    if with_real {
+        programs.extend(real(out)?);
+    }
+    programs.retain(|program| program.name.contains(only));
     Ok(programs)
 }
 

@@ -102,6 +102,11 @@ impl Loops {
         self.innermost(vertex).filter(|&id| self.get(id).header == vertex)
     }
 
+    /// Whether no loop is nested in this one.
+    pub fn is_innermost(&self, id: LoopId) -> bool {
+        self.get(id).end.index() == id.index() + 1
+    }
+
     /// Whether a vertex is in a loop or in one of the loops inside it.
     pub fn contains(&self, id: LoopId, vertex: BlockId) -> bool {
         self.innermost(vertex).is_some_and(|inner| id <= inner && inner < self.get(id).end)
@@ -172,6 +177,8 @@ impl Loops {
     /// If an invariant is broken, which is a bug in this crate.
     pub fn verify(&self, cfg: &Cfg) {
         for (id, found) in self.iter() {
+            let is_parent = self.iter().any(|(_, other)| other.parent == Some(id));
+            assert_eq!(self.is_innermost(id), !is_parent);
             assert!(id < found.end && self.headed_by(found.header) == Some(id));
             assert_eq!(self.blocks(id).first(), Some(&found.header));
             assert!(self.blocks(id).iter().all(|&block| self.contains(id, block)));

@@ -70,6 +70,7 @@ fn paths_of_programs_are_those_of_a_trace_of_the_same_run() {
         compared = compared.plus(paths);
     }
     println!("{compared:#?}");
+    assert!(compared.paths > 1_000 && compared.finished > 100_000 && compared.unfinished > 0, "{compared:?}");
 }
 
 /// Tiered, so that frames take their paths from one version to another.

@@ -335,25 +335,8 @@ impl Config {
         self.speculative_compilation && self.background_compilation && self.strategy == Strategy::Tiered
     }
 
-    pub(crate) fn compiler_options(&self) -> CompilerOptions {
-        let is_profiled = self.profiles();
-        let traced = self.tracing.is_some();
-        let polls = self.polls || is_profiled || traced;
-        let precise = is_profiled || !self.events.is_empty() || traced || self.contexts;
-        let metered = self.metered();
-        let pinned = metered.or((!self.events.is_empty()).then_some(0)).filter(|_| !traced);
-        CompilerOptions {
-            polls,
-            precise,
-            capture_state: self.counting == Counting::PerInstruction,
-            frames_hold_vmctx: is_profiled || self.contexts,
-            metered,
-            pinned,
-            traced,
-            references: traced && self.references,
-            contexts: self.contexts,
-            ..self.compiler.clone()
-        }
+    pub(crate) fn compiler_options(&self, collection: &Collection) -> CompilerOptions {
+        CompilerOptions { polls: self.polls, ..self.compiler.clone() }.collecting(collection)
     }
 
     /// What is collected of all functions.

@@ -50,7 +50,7 @@ impl Engine {
     pub fn new(config: &Config) -> Result<Engine> {
         signals::install();
         let collection = config.collection()?;
-        let compiler = Compiler::new(config.compiler_options())?;
+        let compiler = Compiler::new(config.compiler_options(&collection))?;
         let space = Arc::new(CodeSpace::default());
         let trampolines = CodeArena::new(space.clone());
         let raise = trampolines.place(arch::raise(), None).map_err(no_code_memory)?;

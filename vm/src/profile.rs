@@ -131,8 +131,8 @@ fn counters(instance: &InstanceData, version: &FunctionPlan) -> Vec<u64> {
 /// How many increments optimised code makes for these counts: one in several rounds for the latch of an unrolled loop.
 fn cost(version: &FunctionPlan, counts: &[u64]) -> CounterCost {
     let mut increments: Vec<u64> = counts.to_vec();
-    for found in &version.loops {
-        for probe in version.owed(found.blocks[0]) {
+    for (found, round) in version.loops.iter().zip(version.rounds()) {
+        for probe in round {
             if let Probe::Count { counter, .. } = probe {
                 let latch = &mut increments[(counter - version.first_counter) as usize];
                 *latch = latch.div_ceil(found.copies.into());

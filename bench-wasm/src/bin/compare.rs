@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::{Parser, ValueEnum};
 use wprof_bench::programs::{self, Program};
 use wprof_bench::runner::{Engine, Measured, beside_this_program};
@@ -48,19 +48,10 @@ struct Column {
 
 fn main() -> Result<()> {
     let options = Options::parse();
-    let scratch = std::env::temp_dir().join(format!("wprof-compare-{}", std::process::id()));
-    std::fs::create_dir_all(&scratch).context("cannot make a scratch folder")?;
-    let result = compare(&options, &scratch);
-    std::fs::remove_dir_all(&scratch).context("cannot remove the scratch folder")?;
-    result
+    programs::with(options.real, &options.only, |programs, scratch| compare(&options, programs, scratch))
 }
 
-fn compare(options: &Options, scratch: &Path) -> Result<()> {
-    let mut programs = programs::own()?;
-    if options.real {
-        programs.extend(programs::real(scratch)?);
-    }
-    programs.retain(|p| p.name.contains(&options.only));
+fn compare(options: &Options, programs: &[Program], scratch: &Path) -> Result<()> {
     let engines = engines(options.what)?;
     let figure = match options.what {
         What::Steady | What::Events | What::Profiles => |m: &Measured| m.run,
@@ -68,7 +59,7 @@ fn compare(options: &Options, scratch: &Path) -> Result<()> {
     };
     print_head(&engines);
     let mut ratios: Vec<Vec<f64>> = vec![Vec::new(); engines.len()];
-    for program in &programs {
+    for program in programs {
         let columns = measure(options, program, &engines, scratch)?;
         let medians = print_row(program, &columns, figure);
         for (all, ratio) in ratios.iter_mut().zip(medians) {

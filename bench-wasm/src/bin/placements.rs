@@ -3,9 +3,7 @@
 //! Source: Ball & Larus 1994, section 6.1: redundant counters, vertex and edge counters, under a static, an exact and
 //! the worst weighting. The figures follow from one exact profile of each program; nothing is timed.
 
-use std::path::Path;
-
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Parser;
 use wprof::profiler::{CounterCost, PlacementCosts, WeightedCosts};
 use wprof::wasi::{self, OutputPipe, WasiCtx, WasiCtxBuilder};
@@ -28,21 +26,12 @@ struct Options {
 
 fn main() -> Result<()> {
     let options = Options::parse();
-    let scratch = std::env::temp_dir().join(format!("wprof-placements-{}", std::process::id()));
-    std::fs::create_dir_all(&scratch).context("cannot make a scratch folder")?;
-    let result = print(&options, &scratch);
-    std::fs::remove_dir_all(&scratch).context("cannot remove the scratch folder")?;
-    result
+    programs::with(options.real, &options.only, |programs, _| print(&options, programs))
 }
 
-fn print(options: &Options, scratch: &Path) -> Result<()> {
-    let mut all = programs::own()?;
-    if options.real {
-        all.extend(programs::real(scratch)?);
-    }
-    all.retain(|program| program.name.contains(&options.only));
+fn print(options: &Options, programs: &[Program]) -> Result<()> {
     let mut found = Vec::new();
-    for program in &all {
+    for program in programs {
         eprintln!("{}", program.name);
         found.push((program.name.as_str(), costs(program, options.bench)?));
     }

@@ -8,7 +8,7 @@ use std::io::BufReader;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Parser;
 use wprof::profiler::{TraceMethod, TraceReader, TraceStats};
 use wprof::wasi::{self, OutputPipe, WasiCtx, WasiCtxBuilder};
@@ -61,25 +61,16 @@ struct Row {
 
 fn main() -> Result<()> {
     let options = Options::parse();
-    let scratch = std::env::temp_dir().join(format!("wprof-traces-{}", std::process::id()));
-    std::fs::create_dir_all(&scratch).context("cannot make a scratch folder")?;
-    let result = print(&options, &scratch);
-    std::fs::remove_dir_all(&scratch).context("cannot remove the scratch folder")?;
-    result
+    programs::with(options.real, &options.only, |programs, scratch| print(&options, programs, scratch))
 }
 
-fn print(options: &Options, scratch: &Path) -> Result<()> {
-    let mut all = programs::own()?;
-    if options.real {
-        all.extend(programs::real(scratch)?);
-    }
-    all.retain(|program| program.name.contains(&options.only));
+fn print(options: &Options, programs: &[Program], scratch: &Path) -> Result<()> {
     println!(
         "| program | method | bits/predicate | bytes/1000 blocks | compressed | time over off | CPU over off | replay, M blocks/s |"
     );
     println!("|---|---|---:|---:|---:|---:|---:|---:|");
     let mut walls = METHODS.map(|_| Vec::new());
-    for program in &all {
+    for program in programs {
         for ((row, wall), (name, _)) in
             measure(options, program, scratch)?.iter().zip(&mut walls).zip(METHODS)
         {

@@ -6,8 +6,7 @@ use anyhow::{Result, ensure};
 use clap::{Args, ValueEnum};
 use wprof::Module;
 use wprof_jit::abi::VmLayout;
-use wprof_jit::compile::{Compiler, CompilerOptions, ModuleEnv};
-use wprof_jit::graph::BlockGraph;
+use wprof_jit::compile::{Compiler, CompilerOptions, ModuleEnv, Tier};
 use wprof_jit::plan::{Collection, FunctionPlan};
 
 use super::run::collect::Budget;
@@ -94,24 +93,16 @@ pub fn execute(args: &ExplainArgs) -> Result<()> {
     let text = match args.stage {
         Stage::Cfg => plan.cfg.to_string(),
         Stage::Plan => plan::text(&plan, &collection, &function.shown()),
-        Stage::Graph => graph(&plan, &collection).to_string(),
+        Stage::Graph => compiler(&collection)?.version(&plan, Tier::Optimized).to_string(),
         Stage::Clif | Stage::Asm => code(&module, &plan, &collection, args.stage)?,
     };
     output::print(&text)
 }
 
-/// What `wprof run` compiles.
-fn graph(plan: &FunctionPlan, collection: &Collection) -> BlockGraph {
-    let mut graph = plan.graph();
-    if !collection.is_off() {
-        graph.add_polls(&plan.cfg);
-    }
-    if let (Some(kind), Some(events)) = (collection.metered, &plan.events)
-        && let Some(calls) = events.checked_calls()
-    {
-        graph.add_budget(&plan.cfg, kind, calls);
-    }
-    graph.unrolled(&plan.cfg, &plan.loops).dispatched(&plan.cfg)
+/// A compiler with the options of `wprof run`, which can be interrupted wherever anything is collected.
+fn compiler(collection: &Collection) -> Result<Compiler> {
+    let options = CompilerOptions { polls: !collection.is_off(), ..CompilerOptions::default() };
+    Ok(Compiler::new(options.collecting(collection))?)
 }
 
 fn code(module: &Module, plan: &FunctionPlan, collection: &Collection, stage: Stage) -> Result<String> {
@@ -119,17 +110,8 @@ fn code(module: &Module, plan: &FunctionPlan, collection: &Collection, stage: St
     let layout = VmLayout::new(info);
     let type_ids: Vec<u32> = (0..info.types.len() as u32).collect();
     let env = ModuleEnv { info, layout: &layout, type_ids: &type_ids, events, slots: 0 };
-    let options = CompilerOptions {
-        precise: !collection.is_off(),
-        pinned: collection.metered.or((!events.is_empty()).then_some(0)),
-        metered: collection.metered,
-        traced: collection.tracing.is_some(),
-        references: collection.references,
-        contexts: collection.contexts,
-        ..CompilerOptions::default()
-    };
-    let compiler = Compiler::new(options)?;
-    let graph = graph(plan, collection);
+    let compiler = compiler(collection)?;
+    let graph = compiler.version(plan, Tier::Optimized);
     Ok(match stage {
         Stage::Clif => compiler.clif(&env, &plan.cfg, &graph)?,
         _ => compiler.disassemble(&env, &plan.cfg, &graph)?,

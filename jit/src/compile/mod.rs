@@ -19,7 +19,7 @@ use crate::cfg::Cfg;
 use crate::events::EventModel;
 use crate::graph::BlockGraph;
 use crate::module::ModuleInfo;
-use crate::plan::FunctionPlan;
+use crate::plan::{Collection, Counting, FunctionPlan, Instrumentation};
 pub use machine_code::{CallSite, MachineCode, Origin, Reloc, TrapSite};
 pub(crate) use machine_code::{PATH_SLOT, VMCTX_SLOT};
 pub(crate) use origins::Origins;
@@ -104,6 +104,26 @@ impl Default for CompilerOptions {
 }
 
 impl CompilerOptions {
+    /// The same for code that collects. Where more than totals is collected, the embedder can always interrupt.
+    #[must_use]
+    pub fn collecting(self, collection: &Collection) -> CompilerOptions {
+        let is_profiled = collection.counters != Instrumentation::Off;
+        let traced = collection.tracing.is_some();
+        let first = (!collection.events.is_empty()).then_some(0);
+        CompilerOptions {
+            polls: self.polls || is_profiled || traced,
+            precise: !collection.is_off(),
+            capture_state: collection.counting == Counting::PerInstruction,
+            frames_hold_vmctx: is_profiled || collection.contexts,
+            metered: collection.metered,
+            pinned: collection.metered.or(first).filter(|_| !traced),
+            traced,
+            references: traced && collection.references,
+            contexts: collection.contexts,
+            ..self
+        }
+    }
+
     /// The offset in the store's context of what is kept in the pinned register while wasm code runs.
     pub fn pinned_cell(&self) -> Option<i32> {
         match (self.traced, self.pinned) {
@@ -205,12 +225,7 @@ impl Compiler {
         plan: &FunctionPlan,
         tier: Tier,
     ) -> Result<MachineCode, CompileError> {
-        let mut graph = self.version(plan);
-        match tier {
-            Tier::Baseline => graph.add_heat(&plan.cfg, plan.heat_counter()),
-            Tier::Optimized => graph = graph.unrolled(&plan.cfg, &plan.loops).dispatched(&plan.cfg),
-        }
-        self.graph(env, &plan.cfg, &graph, tier)
+        self.graph(env, &plan.cfg, &self.version(plan, tier), tier)
     }
 
     /// Compiles an optimised version that resumes at `block`, a loop header, with its state from the transfer buffer.
@@ -223,12 +238,24 @@ impl Compiler {
         plan: &FunctionPlan,
         block: u32,
     ) -> Result<MachineCode, CompileError> {
-        let graph =
-            self.version(plan).resumed_at(block).unrolled(&plan.cfg, &plan.loops).dispatched(&plan.cfg);
+        let graph = optimized(self.probed(plan).resumed_at(block), plan);
         self.graph(env, &plan.cfg, &graph, Tier::Optimized)
     }
 
-    fn version(&self, plan: &FunctionPlan) -> BlockGraph {
+    /// The block graph that is compiled of a function.
+    pub fn version(&self, plan: &FunctionPlan, tier: Tier) -> BlockGraph {
+        let mut graph = self.probed(plan);
+        match tier {
+            Tier::Baseline => {
+                graph.add_heat(&plan.cfg, plan.heat_counter());
+                graph
+            }
+            Tier::Optimized => optimized(graph, plan),
+        }
+    }
+
+    /// Each block once, with everything that it does besides the wasm code.
+    fn probed(&self, plan: &FunctionPlan) -> BlockGraph {
         let mut graph = plan.graph();
         if let Some(events) = &plan.events {
             events.add_steps(&mut graph);
@@ -313,4 +340,9 @@ impl Compiler {
     pub fn wasm_to_host(&self, ty: &FuncType) -> Result<MachineCode, CompileError> {
         trampoline::wasm_to_host(&*self.fast, &self.options, ty)
     }
+}
+
+/// The graph with what is copied for speed.
+fn optimized(graph: BlockGraph, plan: &FunctionPlan) -> BlockGraph {
+    graph.unrolled(&plan.cfg, &plan.loops).dispatched(&plan.cfg)
 }

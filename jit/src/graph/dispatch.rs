@@ -24,36 +24,42 @@ impl BlockGraph {
     pub fn dispatched(mut self, cfg: &Cfg) -> BlockGraph {
         let switches: Vec<u32> =
             (0..self.nodes.len() as u32).filter(|&node| self.is_dispatch(cfg, node)).collect();
+        if switches.is_empty() {
+            return self;
+        }
+        let mut copies = vec![0_u32; cfg.blocks.len()];
+        self.nodes.iter().for_each(|node| copies[node.block as usize] += 1);
+        let sources = self.sources();
         for switch in switches {
-            self.copy_dispatch(cfg, switch);
+            if copies[self.nodes[switch as usize].block as usize] == 1 {
+                self.copy_dispatch(cfg, switch, &sources);
+            }
         }
         debug_assert_eq!(self.verify(cfg), Ok(()));
         self
     }
 
-    /// Whether a node is a loop header that ends with a switch, and the only copy of its block.
+    /// Whether a node is a loop header that ends with a switch.
     fn is_dispatch(&self, cfg: &Cfg, node: u32) -> bool {
-        let index = self.nodes[node as usize].block;
-        let block = &cfg.blocks[index as usize];
-        block.is_loop_header
-            && matches!(block.how, End::Switch(_))
-            && block.edges.len() >= LEAST_WAYS
-            && self.nodes.iter().filter(|other| other.block == index).count() == 1
+        let block = &cfg.blocks[self.nodes[node as usize].block as usize];
+        block.is_loop_header && matches!(block.how, End::Switch(_)) && block.edges.len() >= LEAST_WAYS
     }
 
-    fn copy_dispatch(&mut self, cfg: &Cfg, switch: u32) {
+    /// Copies a switch, given the nodes from which wires lead to each. Copies of other switches keep the original.
+    fn copy_dispatch(&mut self, cfg: &Cfg, switch: u32, sources: &[Vec<u32>]) {
         let block_of = |graph: &BlockGraph, node: u32| graph.nodes[node as usize].block;
         let header = block_of(self, switch);
         let is_back = |graph: &BlockGraph, from: u32| block_of(graph, from) >= header;
         // Where the ways back meet, if they do.
-        let into: Vec<u32> = self.sources(switch).into_iter().filter(|&from| is_back(self, from)).collect();
+        let into: Vec<u32> =
+            sources[switch as usize].iter().copied().filter(|&from| is_back(self, from)).collect();
         let join = match into[..] {
             [join] if self.nodes[join as usize].wires.len() == 1 && join != switch => Some(join),
             _ => None,
         };
         let ops = |node: u32| cfg.blocks[self.nodes[node as usize].block as usize].ops;
-        let ways = self.sources(join.unwrap_or(switch));
-        let ways: Vec<u32> = ways.into_iter().filter(|&from| is_back(self, from)).collect();
+        let ways = sources[join.unwrap_or(switch) as usize].iter().copied();
+        let ways: Vec<u32> = ways.filter(|&from| is_back(self, from)).collect();
         let wires = ways.len() * self.nodes[switch as usize].wires.len();
         if wires > MOST_WIRES || ops(switch) + join.map_or(0, ops) > MOST_INSTRUCTIONS {
             return;
@@ -78,9 +84,17 @@ impl BlockGraph {
         }
     }
 
-    /// The nodes from which a wire leads to `node`.
-    fn sources(&self, node: u32) -> Vec<u32> {
-        let leads = |from: &u32| self.nodes[*from as usize].wires.iter().any(|wire| wire.to == Some(node));
-        (0..self.nodes.len() as u32).filter(leads).collect()
+    /// By node, the nodes from which a wire leads there, each once.
+    fn sources(&self) -> Vec<Vec<u32>> {
+        let mut sources: Vec<Vec<u32>> = vec![Vec::new(); self.nodes.len()];
+        for (node, from) in self.nodes.iter().zip(0..) {
+            for to in node.wires.iter().filter_map(|wire| wire.to) {
+                let of = &mut sources[to as usize];
+                if of.last() != Some(&from) {
+                    of.push(from);
+                }
+            }
+        }
+        sources
     }
 }

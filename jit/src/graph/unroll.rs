@@ -17,7 +17,7 @@
 use wasmparser::BinaryReaderError;
 use wprof_profiler::{DepthFirst, EdgeId, Loop, LoopId, Loops};
 
-use super::{BlockGraph, Guard, Node, Probe, Wire};
+use super::{BlockGraph, Guard, Node, Probe, Probes, Wire};
 use crate::cfg::{Cfg, Operators, Target, is_call};
 use crate::events::{EventModel, executed, is_dynamic};
 use crate::module::ModuleInfo;
@@ -58,8 +58,7 @@ impl SmallLoop {
         }
         let shape = cfg.shape();
         let loops = Loops::new(&shape, &DepthFirst::new(&shape));
-        let has_inner = |id: LoopId| loops.iter().any(|(_, inner)| inner.parent == Some(id));
-        let innermost = loops.iter().filter(|(id, found)| !found.irreducible && !has_inner(*id));
+        let innermost = loops.iter().filter(|(id, found)| !found.irreducible && loops.is_innermost(*id));
         let mut small = Vec::new();
         for mut found in innermost.filter_map(|(id, found)| SmallLoop::new(cfg, &shape, &loops, id, found)) {
             if found.is_left(info, cfg)? {
@@ -165,7 +164,7 @@ impl BlockGraph {
         if loops.is_empty() {
             return self;
         }
-        let mut unrolling = Unrolling::new(&self, cfg, &loops);
+        let mut unrolling = Unrolling::new(&self, &node_of, &loops);
         for (node, index) in self.nodes.iter().zip(0..) {
             unrolling.copy_rounds(index, node);
         }
@@ -180,6 +179,8 @@ struct Copies<'a> {
     found: &'a SmallLoop,
     /// Old indices of its nodes, ascending.
     nodes: Vec<u32>,
+    /// What its latch adds in each round.
+    latch: &'a Probes,
     /// New index of the first node of its second copy. The copies lie one behind the other, each in the old order; the
     /// plain one, if there is one, is the last.
     second: u32,
@@ -214,17 +215,16 @@ struct Unrolling<'a> {
 
 impl<'a> Unrolling<'a> {
     /// Finds out where all copies will be: behind the last node of their loop, so that its header is sealed soon.
-    fn new(old: &'a BlockGraph, cfg: &Cfg, loops: &[&'a SmallLoop]) -> Unrolling<'a> {
-        let mut loop_of_block = vec![None; cfg.blocks.len()];
-        for (found, index) in loops.iter().zip(0..) {
-            for &block in &found.blocks {
-                loop_of_block[block as usize] = Some(index);
-            }
+    fn new(old: &'a BlockGraph, node_of: &[Option<u32>], loops: &[&'a SmallLoop]) -> Unrolling<'a> {
+        let node_of = |block: u32| node_of[block as usize].expect("the loop is in the graph");
+        let mut loop_of = vec![None; old.nodes.len()];
+        let mut all: Vec<Copies<'a>> = Vec::with_capacity(loops.len());
+        for (&found, index) in loops.iter().zip(0..) {
+            found.blocks.iter().for_each(|&block| loop_of[node_of(block) as usize] = Some(index));
+            let (block, edge) = found.latch;
+            let latch = &old.nodes[node_of(block) as usize].wires[edge as usize].probes;
+            all.push(Copies { found, nodes: Vec::new(), latch, second: 0 });
         }
-        let loop_of: Vec<Option<usize>> =
-            old.nodes.iter().map(|node| loop_of_block[node.block as usize]).collect();
-        let mut all: Vec<Copies<'a>> =
-            loops.iter().map(|found| Copies { found, nodes: Vec::new(), second: 0 }).collect();
         let (mut first, mut next) = (Vec::with_capacity(old.nodes.len()), 0);
         for (found, index) in loop_of.iter().zip(0..) {
             first.push(next);
@@ -282,7 +282,7 @@ impl<'a> Unrolling<'a> {
         for (wire, edge) in node.wires.iter_mut().zip(0..) {
             let is_latch = small.latch == (node.block, edge);
             if let Copy::Round(round) = copy {
-                self.put_off(small, wire, round, is_latch);
+                self.put_off(found, wire, round, is_latch);
             }
             let Some(to) = &mut wire.to else { continue };
             let next = match copy {
@@ -298,23 +298,18 @@ impl<'a> Unrolling<'a> {
     }
 
     /// Moves what the latch adds from the wire of a node in round `round` to the wires where it is added for several.
-    fn put_off(&self, small: &SmallLoop, wire: &mut Wire, round: u32, is_latch: bool) {
-        let leaves = wire.to.is_none_or(|to| !small.blocks.contains(&self.old.nodes[to as usize].block));
+    fn put_off(&self, found: usize, wire: &mut Wire, round: u32, is_latch: bool) {
+        let Copies { found: small, latch, .. } = self.loops[found];
+        let leaves = wire.to.is_none_or(|to| self.loop_of[to as usize] != Some(found));
         let rounds = round + u32::from(is_latch);
         if is_latch {
             wire.probes.clear();
         }
         if rounds > 0 && (leaves || is_latch && rounds == small.copies) {
-            for probe in &self.latch(small).probes {
+            for probe in latch {
                 probe.times(rounds).merge_into(&mut wire.probes);
             }
         }
-    }
-
-    fn latch(&self, small: &SmallLoop) -> &'a Wire {
-        let (block, edge) = small.latch;
-        let node = self.old.nodes.iter().find(|node| node.block == block).expect("the loop is in the graph");
-        &node.wires[edge as usize]
     }
 
     /// The new index of a copy of an old node.

@@ -210,13 +210,20 @@ impl FunctionPlan {
         graph
     }
 
+    /// What a round of each of its `loops` adds to counters.
+    pub fn rounds(&self) -> Vec<Probes> {
+        if self.loops.is_empty() {
+            return Vec::new();
+        }
+        let nodes = self.graph().nodes;
+        let latch = |(block, edge): (u32, u32)| nodes[block as usize].wires[edge as usize].probes.clone();
+        self.loops.iter().map(|found| latch(found.latch)).collect()
+    }
+
     /// What each round that a frame in `block` owes adds to counters: see [`BlockGraph::unrolled`].
     pub fn owed(&self, block: u32) -> Probes {
-        let Some(around) = self.loops.iter().find(|found| found.blocks.contains(&block)) else {
-            return Probes::new();
-        };
-        let (latch, edge) = around.latch;
-        self.graph().nodes.swap_remove(latch as usize).wires.swap_remove(edge as usize).probes
+        let around = self.loops.iter().position(|found| found.blocks.contains(&block));
+        around.map_or_else(Probes::new, |around| self.rounds().swap_remove(around))
     }
 
     /// How many counters it takes from `first_counter` on: the plan's, and one for heat.

@@ -5,7 +5,7 @@
 //! the call can trap, and before the callee runs.
 
 use wasmparser::BinaryReaderError;
-use wprof_profiler::{self as profiler, EdgeCounts, EdgeId};
+use wprof_profiler::{self as profiler, BlockId, EdgeCounts, EdgeId};
 
 use crate::cfg::{Cfg, Operators, Target, is_call};
 use crate::module::ModuleInfo;
@@ -87,9 +87,11 @@ impl SplitCfg {
     /// # Panics
     /// If the block has no such edge.
     pub fn edge_of(&self, (block, edge): (u32, u32)) -> EdgeId {
-        let place = Place::Edge { block, edge };
-        let found = self.places.iter().position(|&other| other == place);
-        EdgeId(found.expect("each edge of each block has a place") as u32)
+        // They leave the block's last part.
+        let behind = self.first_part.get(block as usize + 1).copied().unwrap_or(self.parts.len() as u32);
+        let found = self.shape.out_edges(BlockId(behind - 1))[edge as usize];
+        debug_assert_eq!(self.places[found.index()], Place::Edge { block, edge });
+        found
     }
 
     /// The calls: block and byte offset of each.

@@ -30,6 +30,17 @@ fn loops_that_could_go_on_forever() {
 }
 
 #[test]
+fn many_small_loops_one_after_another() {
+    runs(&func(&"loop i32.const 0 br_if 0 end ".repeat(4_000)));
+}
+
+#[test]
+fn many_loops_around_switches() {
+    let switch = "loop block block block block i32.const 3 br_table 0 1 2 3 4 end end end end end ";
+    runs(&func(&switch.repeat(2_000)));
+}
+
+#[test]
 fn nested_blocks_with_a_thousand_results_each() {
     let types = "i32 ".repeat(1000);
     let blocks = format!("block (result {types})").repeat(2_000);
