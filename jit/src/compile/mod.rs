@@ -238,7 +238,7 @@ impl Compiler {
         plan: &FunctionPlan,
         block: u32,
     ) -> Result<MachineCode, CompileError> {
-        let graph = optimized(self.probed(plan).resumed_at(block), plan);
+        let graph = self.version(plan, Tier::Optimized).resumed_at(&plan.cfg, block);
         self.graph(env, &plan.cfg, &graph, Tier::Optimized)
     }
 

@@ -6,6 +6,7 @@
 
 mod dispatch;
 mod dump;
+mod resume;
 mod unroll;
 
 use smallvec::SmallVec;
@@ -290,33 +291,6 @@ impl BlockGraph {
                 node.probes.insert(0, Probe::Heat(counter));
             }
         }
-    }
-
-    /// The same graph, which has no guards yet, entered at `node`, with what can be reached from there.
-    pub fn resumed_at(&self, node: u32) -> BlockGraph {
-        let mut order = vec![node];
-        let mut new_index = vec![u32::MAX; self.nodes.len()];
-        new_index[node as usize] = 0;
-        let mut next = 0;
-        while let Some(&from) = order.get(next) {
-            next += 1;
-            for to in self.nodes[from as usize].wires.iter().filter_map(|w| w.to) {
-                if new_index[to as usize] == u32::MAX {
-                    new_index[to as usize] = 0;
-                    order.push(to);
-                }
-            }
-        }
-        // In bytecode order, so that loops are sealed as early as they can be.
-        order[1..].sort_unstable();
-        for (new, &old) in order.iter().enumerate() {
-            new_index[old as usize] = new as u32;
-        }
-        let mut nodes: Vec<Node> = order.iter().map(|&old| self.nodes[old as usize].clone()).collect();
-        for to in nodes.iter_mut().flat_map(|n| &mut n.wires).filter_map(|w| w.to.as_mut()) {
-            *to = new_index[*to as usize];
-        }
-        BlockGraph { nodes, resumes: true, path_register: self.path_register }
     }
 
     /// Checks the invariant, and that each node has its block's wires.

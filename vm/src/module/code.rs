@@ -22,10 +22,6 @@ use crate::runtime::code::CodeArena;
 use crate::runtime::vmctx;
 use crate::{Collect, Engine, Error, ErrorKind, ProfilingConfig, Result, Strategy};
 
-/// How often a loop asks for promotion before it gets a version that resumes right there. Until then it gets one that
-/// resumes at the outermost loop around it: better code, if the program comes there.
-const PATIENCE: u32 = 16;
-
 /// The code of one module.
 #[derive(Debug)]
 pub struct ModuleCode {
@@ -54,8 +50,6 @@ pub(super) struct Compiled {
     pub requested: HashSet<Promotion>,
     /// Whether its callers have a better version.
     pub promoted: bool,
-    /// How often frames in loops asked for promotion since then.
-    pub requests: u32,
 }
 
 impl Compiled {
@@ -70,22 +64,17 @@ impl Compiled {
             resumed: HashMap::new(),
             requested: HashSet::new(),
             promoted: false,
-            requests: 0,
         }
     }
 
     /// What a frame wants that is hot at the loop header `block`, if that is one. It wants nothing of its own before there
     /// is a better version for callers: most hot loops end soon and come again by a call, and versions for frames would
     /// take most of the compiler thread's time while a large program starts.
-    fn wanted_at(&mut self, block: u32) -> Option<Promotion> {
+    fn wanted_at(&self, block: u32) -> Option<Promotion> {
         if block == 0 || !self.promoted || self.resumed.contains_key(&block) {
             return None;
         }
-        self.requests = self.requests.saturating_add(1);
-        Some(match self.requests < PATIENCE {
-            true => Promotion::ResumeOutermost(block),
-            false => Promotion::Resume(block),
-        })
+        Some(Promotion::Resume(block))
     }
 }
 
@@ -96,8 +85,6 @@ pub enum Promotion {
     Entry,
     /// For a frame at this loop header.
     Resume(u32),
-    /// For a frame in the loop of this header, resuming at the outermost loop around it.
-    ResumeOutermost(u32),
 }
 
 impl ModuleCode {
@@ -241,7 +228,6 @@ impl ModuleInner {
                 return Ok(());
             }
             Promotion::Resume(block) => block,
-            Promotion::ResumeOutermost(block) => plan.cfg.outermost_loop(block),
         };
         let address = self.place(func, compiler.resumed(&self.env(), &plan, header)?)?;
         self.code.update(func, |compiled| compiled.resumed.insert(header, address));
