@@ -37,6 +37,9 @@ pub enum Probe {
     Budget(u32),
     /// Let the host interrupt.
     Poll,
+    /// Count down, and perhaps go on in another version. Stands first among a node's probes: that version does what the
+    /// others do.
+    Check,
     /// Add one to a counter of the instance and, when it is high enough, ask for a better version; at a loop header,
     /// go on in it. Stands first among a node's probes: the better version repeats the others.
     Heat(u32),
@@ -183,6 +186,9 @@ pub struct BlockGraph {
     /// What the path register is when the function is called, if there is one. A graph that resumes finds it in the
     /// store's context.
     pub path_register: Option<i64>,
+    /// Whether it is code for bursts: it calls others of that kind, counts the checks of the burst, and has a path register
+    /// of its own wherever it is entered.
+    pub in_bursts: bool,
 }
 
 impl BlockGraph {
@@ -207,6 +213,7 @@ impl BlockGraph {
             nodes: cfg.blocks.iter().zip(0..).map(node).collect(),
             resumes: false,
             path_register: None,
+            in_bursts: false,
         }
     }
 

@@ -11,7 +11,7 @@
 use hashbrown::HashMap;
 use wprof_profiler::{BlockId, DepthFirst, LoopId, Loops};
 
-use super::{BlockGraph, Node};
+use super::{BlockGraph, Node, Probe};
 use crate::cfg::Cfg;
 
 /// How many loops one inside the other are kept apart, the inner ones first; more would only cost time.
@@ -36,9 +36,22 @@ impl BlockGraph {
             node
         };
         let nodes = order.iter().map(node).collect();
-        let graph = BlockGraph { nodes, resumes: true, ..*self };
+        let graph = BlockGraph { nodes, resumes: true, path_register: self.register_at(block), ..*self };
         debug_assert_eq!(graph.verify(cfg), Ok(()));
         graph
+    }
+
+    /// The path register of a frame that is resumed at `block`: in a burst a path begins there, as behind a back edge.
+    fn register_at(&self, block: u32) -> Option<i64> {
+        let wires = self.nodes.iter().flat_map(|node| &node.wires);
+        let mut into = wires.filter(|wire| wire.to.is_some_and(|to| self.nodes[to as usize].block == block));
+        let begun = into.find_map(|wire| {
+            wire.probes.iter().find_map(|probe| match probe {
+                Probe::PathStart(first) => Some(*first),
+                _ => None,
+            })
+        });
+        begun.filter(|_| self.in_bursts).or(self.path_register)
     }
 
     /// All places that are reached, the first one first, the others by level and in the old order, so that loops are sealed

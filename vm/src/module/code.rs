@@ -12,9 +12,10 @@ use hashbrown::{HashMap, HashSet};
 use wprof_jit::CompileError;
 use wprof_jit::compile::{MachineCode, ModuleEnv, Origin, Tier};
 use wprof_jit::graph::Probe;
-use wprof_jit::plan::FunctionPlan;
+use wprof_jit::plan::{Checks, EntryChecks, FunctionPlan};
 
 use super::ModuleInner;
+use super::burst_code::BurstCode;
 use super::first::{Claim, FirstCompilations};
 use crate::background::{Job, Task};
 use crate::engine::no_code_memory;
@@ -50,6 +51,10 @@ pub(super) struct Compiled {
     pub requested: HashSet<Promotion>,
     /// Whether its callers have a better version.
     pub promoted: bool,
+    /// Whether its code comes from the code cache.
+    pub restored: bool,
+    /// Its code for bursts.
+    pub bursts: BurstCode,
 }
 
 impl Compiled {
@@ -64,6 +69,8 @@ impl Compiled {
             resumed: HashMap::new(),
             requested: HashSet::new(),
             promoted: false,
+            restored: false,
+            bursts: BurstCode::default(),
         }
     }
 
@@ -85,6 +92,8 @@ pub enum Promotion {
     Entry,
     /// For a frame at this loop header.
     Resume(u32),
+    /// For bursts, entered at this loop header, or at 0 by callers in bursts.
+    Burst(u32),
 }
 
 impl ModuleCode {
@@ -114,7 +123,7 @@ impl ModuleCode {
         functions.get(&func).map(|c| c.address)
     }
 
-    fn update<R>(&self, func: u32, change: impl FnOnce(&mut Compiled) -> R) -> Option<R> {
+    pub(super) fn update<R>(&self, func: u32, change: impl FnOnce(&mut Compiled) -> R) -> Option<R> {
         let mut functions = self.functions.write().unwrap_or_else(PoisonError::into_inner);
         functions.get_mut(&func).map(change)
     }
@@ -130,6 +139,11 @@ impl ModuleInner {
             Strategy::Optimized => Tier::Optimized,
             Strategy::Baseline | Strategy::Tiered => Tier::Baseline,
         };
+        if self.engine.has_bursts()
+            && let Some(entry) = self.code.address(func)
+        {
+            return Ok(self.called_in_burst(func, entry));
+        }
         self.compile(func, tier)
     }
 
@@ -152,7 +166,7 @@ impl ModuleInner {
         };
         let address = compiled.address;
         self.code.functions.write().unwrap_or_else(PoisonError::into_inner).insert(func, compiled);
-        self.slots.publish(func, address);
+        self.publish(func, address);
         self.code.changes.fetch_add(1, Ordering::Relaxed);
         Ok(address)
     }
@@ -165,6 +179,9 @@ impl ModuleInner {
         is_called: bool,
     ) -> Result<Compiled> {
         let func = claim.func();
+        if tier == Tier::Optimized {
+            self.find_entry_checks()?;
+        }
         let mut plan = FunctionPlan::new(&self.info, func, self.engine.collection(), 0)?;
         let counters = plan.counters();
         plan.first_counter = self.counters(claim, counters, is_called)?;
@@ -193,7 +210,7 @@ impl ModuleInner {
         self.code.update(func, |compiled| compiled.resumed.get(&block).copied()).flatten()
     }
 
-    fn order_promotion(self: &Arc<Self>, func: u32, promotion: Promotion) {
+    pub(super) fn order_promotion(self: &Arc<Self>, func: u32, promotion: Promotion) {
         if self.code.update(func, |compiled| compiled.requested.insert(promotion)) != Some(true) {
             return;
         }
@@ -217,17 +234,21 @@ impl ModuleInner {
     /// # Errors
     /// As [`ModuleInner::code_of`]; the function then stays as it is.
     pub(crate) fn promote(self: &Arc<Self>, func: u32, promotion: Promotion) -> Result<()> {
+        self.find_entry_checks()?;
+        if let Promotion::Burst(block) = promotion {
+            return self.compile_for_bursts(func, block);
+        }
         let Some(plan) = self.plan_of(func) else { return Ok(()) };
         let compiler = self.engine.compiler();
         let header = match promotion {
             Promotion::Entry => {
                 let address = self.place(func, compiler.function(&self.env(), &plan, Tier::Optimized)?)?;
                 self.code.update(func, |compiled| (compiled.address, compiled.promoted) = (address, true));
-                self.slots.publish(func, address);
+                self.publish(func, address);
                 self.code.changes.fetch_add(1, Ordering::Relaxed);
                 return Ok(());
             }
-            Promotion::Resume(block) => block,
+            Promotion::Resume(block) | Promotion::Burst(block) => block,
         };
         let address = self.place(func, compiler.resumed(&self.env(), &plan, header)?)?;
         self.code.update(func, |compiled| compiled.resumed.insert(header, address));
@@ -300,7 +321,7 @@ impl ModuleInner {
         match self.engine.config().profiling {
             ProfilingConfig::Off => heat,
             // Each function may have many, most of which are never touched.
-            ProfilingConfig::Exact(Collect::Paths) => {
+            ProfilingConfig::Exact(Collect::Paths) | ProfilingConfig::Adaptive(_) => {
                 vmctx::counter_capacity(&self.layout, u64::from(u32::MAX))
             }
             ProfilingConfig::Exact(_) => {
@@ -321,11 +342,11 @@ impl ModuleInner {
         })
     }
 
-    fn place(self: &Arc<Self>, func: u32, code: MachineCode) -> Result<usize> {
+    pub(super) fn place(self: &Arc<Self>, func: u32, code: MachineCode) -> Result<usize> {
         self.code.arena.place(code, Some((Arc::downgrade(self), func))).map_err(no_code_memory)
     }
 
-    fn env(&self) -> ModuleEnv<'_> {
+    pub(super) fn env(&self) -> ModuleEnv<'_> {
         let slots = self.slots.address() as u64;
         let events = &self.engine.collection().events;
         ModuleEnv { info: &self.info, layout: &self.layout, type_ids: &self.type_ids, events, slots }
@@ -334,12 +355,27 @@ impl ModuleInner {
     /// The first of `count` counters for the claimed function. Half of all there may be are for functions that are called.
     fn counters(&self, claim: &Claim<'_>, count: u32, is_called: bool) -> Result<u32> {
         let limit = self.counter_capacity() / if is_called { 1 } else { 2 };
-        claim.counters(count, limit).ok_or_else(|| {
-            let func = claim.func();
-            let what =
-                "the module needs more counters than fit: profile it with Collect::Edges or not at all"
-                    .into();
-            CompileError::TooLarge { func, what }.into()
-        })
+        claim.counters(count, limit).ok_or_else(|| too_many_counters(claim.func()))
     }
+
+    /// The first of `count` further counters, which `func` is to have.
+    pub(super) fn more_counters(&self, func: u32, count: u32) -> Result<u32> {
+        let first = self.code.first.more_counters(count, self.counter_capacity());
+        first.ok_or_else(|| too_many_counters(func))
+    }
+
+    /// Finds out once where code is checked at entries, if there are checks that depend on it.
+    fn find_entry_checks(&self) -> Result<()> {
+        match self.engine.collection().checks {
+            Some(Checks { entries: EntryChecks::Needed, .. }) => {
+                Ok(self.info.find_entry_checks().map_err(CompileError::from)?)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn too_many_counters(func: u32) -> Error {
+    let what = "the module needs more counters than fit: profile it with Collect::Edges or not at all".into();
+    CompileError::TooLarge { func, what }.into()
 }
