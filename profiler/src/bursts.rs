@@ -6,6 +6,8 @@
 //! down, and asks when it falls below zero.
 //! Source: Hirzel & Chilimbi, *Bursty Tracing*, FDDO 2001, section 2.1. Oracle: that machine, in `tests/it/bursts.rs`.
 
+use std::str::FromStr;
+
 use crate::Rate;
 
 /// How long the phases are.
@@ -18,8 +20,24 @@ pub struct BurstLengths {
 }
 
 impl BurstLengths {
-    /// A burst that does not end.
+    /// A burst that does not end, or a time without any.
     pub const FOREVER: u32 = u32::MAX;
+}
+
+/// `CHECKING:INSTRUMENTED`, of which each may be `inf`.
+impl FromStr for BurstLengths {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<BurstLengths, String> {
+        let length = |text: &str| match text {
+            "inf" => Some(Self::FOREVER),
+            _ => text.replace('_', "").parse().ok().filter(|&length| length > 0),
+        };
+        let lengths = text.split_once(':').and_then(|(checking, instrumented)| {
+            Some(BurstLengths { checking: length(checking)?, instrumented: length(instrumented)? })
+        });
+        lengths.ok_or_else(|| "give CHECKS:CHECKS such as 10000:100, or inf for one of them".to_owned())
+    }
 }
 
 impl Default for BurstLengths {

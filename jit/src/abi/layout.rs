@@ -80,10 +80,8 @@ pub mod store_context {
     pub const TRANSFER_VALUES: u32 = 4096;
 }
 
-/// What becomes of a check, besides going on in another version.
+/// What may be in [`store_context::GO_ON`] besides an address.
 pub mod check {
-    /// Stay.
-    pub const STAY: i64 = 0;
     /// Trap, for the reason that the host has left.
     pub const TRAP: i64 = 1;
 }

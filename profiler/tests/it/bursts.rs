@@ -89,3 +89,13 @@ fn a_lost_burst_is_tried_again_after_as_many_checks() {
     }
     assert_eq!((fired, bursts.begun, bursts.lost), (3, 0, 3));
 }
+
+#[test]
+fn lengths_are_two_numbers() {
+    let lengths = |checking, instrumented| Ok(BurstLengths { checking, instrumented });
+    assert_eq!("1_000:50".parse(), lengths(1000, 50));
+    assert_eq!("1:inf".parse(), lengths(1, BurstLengths::FOREVER));
+    for text in ["", "5", "0:1", "1:0", "1:-1", "1:2:3", "4294967296:1", "x:1"] {
+        assert!(text.parse::<BurstLengths>().is_err(), "{text}");
+    }
+}

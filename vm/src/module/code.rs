@@ -157,13 +157,14 @@ impl ModuleInner {
             Tier::Baseline => claim.take_ahead(),
             Tier::Optimized => None,
         };
-        let compiled = match ahead {
+        let mut compiled = match ahead {
             Some(compiled) => {
                 self.order_ahead(&compiled.likely_callees, true);
                 compiled
             }
             None => self.first_version(&claim, tier, true)?,
         };
+        compiled.promoted = tier == Tier::Optimized;
         let address = compiled.address;
         self.code.functions.write().unwrap_or_else(PoisonError::into_inner).insert(func, compiled);
         self.publish(func, address);
