@@ -5,6 +5,7 @@ mod explain;
 mod export;
 mod merge;
 mod report;
+mod residual;
 mod run;
 mod trace;
 
@@ -30,6 +31,8 @@ pub enum Command {
     Explain(explain::ExplainArgs),
     /// Add up profiles of one module
     Merge(merge::MergeArgs),
+    /// Show the paths that ran and that no test ran
+    Residual(residual::ResidualArgs),
     /// Write a profile in a format that other tools read
     Export(export::ExportArgs),
     /// Record everything that a program executes, in order, and look at it
@@ -38,10 +41,11 @@ pub enum Command {
 }
 
 impl Command {
-    /// Does it. The exit code is 0 but for `run` and `trace record`, where it is the program's.
+    /// Does it. The exit code is 0 but for `run` and `trace record`, where it is the program's, and `residual`.
     pub fn execute(self, color: ColorChoice) -> Result<ExitCode> {
         match self {
             Command::Run(args) => return run::execute(args, color),
+            Command::Residual(args) => return residual::execute(&args, color),
             Command::Trace(command) => return command.execute(color),
             Command::Report(args) => report::execute(&args, color)?,
             Command::Annotate(args) => annotate::execute(&args, color)?,

@@ -14,6 +14,7 @@ mod interrupt;
 mod invoke;
 mod merge;
 mod report;
+mod residual;
 mod run;
 mod trace;
 mod trap;

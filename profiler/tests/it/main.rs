@@ -25,6 +25,7 @@ mod path_profile;
 mod placement_costs;
 mod profile;
 mod random_cfg;
+mod residual;
 mod rng;
 mod spanning_tree;
 mod trace;
