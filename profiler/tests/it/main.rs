@@ -23,6 +23,8 @@ mod path_numbering;
 mod path_plan;
 mod path_profile;
 mod placement_costs;
+mod preferential_numbering;
+mod preferential_plan;
 mod profile;
 mod random_cfg;
 mod residual;
