@@ -11,7 +11,9 @@ use wprof_spec_tests::mode::Mode;
 use wprof_spec_tests::oracle::references::{Log, logging};
 use wprof_spec_tests::oracle::{Compared, ComparedPaths, Detail, Oracle, What, compare, compare_paths};
 use wprof_spec_tests::programs::{Ended, Program, own};
-use wprof_spec_tests::sweep::{Check, DEEP_PATHS, ORACLE, OVERFLOW, PATHS, REFERENCES, sweep};
+use wprof_spec_tests::sweep::{
+    Check, DEEP_PATHS, DEEP_PREFERENTIAL, ORACLE, OVERFLOW, PATHS, PREFERENTIAL, REFERENCES, sweep,
+};
 
 #[test]
 fn profiles_of_generated_modules_are_what_the_modules_count_of_themselves() {
@@ -60,6 +62,17 @@ fn paths_of_generated_modules_are_those_of_a_trace_of_the_same_run() {
 #[test]
 fn so_are_paths_of_modules_that_use_up_the_stack() {
     assert!(all(50, DEEP_PATHS).paths.unfinished > 10_000);
+}
+
+#[test]
+fn interesting_paths_of_generated_modules_are_told_from_others() {
+    let summary = all(200, PREFERENTIAL);
+    assert!(summary.paths.unfinished > 0 && summary.paths.finished > summary.paths.paths, "loops and traps");
+}
+
+#[test]
+fn so_are_those_of_modules_that_use_up_the_stack() {
+    assert!(all(30, DEEP_PREFERENTIAL).paths.unfinished > 10_000);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use wprof_jit::abi::store_context::EVENT_KINDS;
 use wprof_jit::compile::{CompilerOptions, MemoryStyle};
 use wprof_jit::events::EventModel;
-use wprof_jit::plan::{Collection, Counting, Instrumentation, Tracing};
+use wprof_jit::plan::{Collection, Counting, Instrumentation, Interesting, Tracing};
 use wprof_profiler::Profile;
 
 use crate::{Error, ErrorKind, Result, StoreLimits};
@@ -87,6 +87,7 @@ pub struct Config {
     pub(crate) counting: Counting,
     pub(crate) budget: Option<String>,
     pub(crate) weights: Option<Arc<Profile>>,
+    pub(crate) interesting: Option<Interesting>,
     pub(crate) tracing: Option<Tracing>,
     pub(crate) references: bool,
     pub(crate) trace_buffer: usize,
@@ -120,6 +121,7 @@ impl Config {
             counting: Counting::default(),
             budget: None,
             weights: None,
+            interesting: None,
             tracing: None,
             references: false,
             trace_buffer: 1 << 20,
@@ -159,6 +161,15 @@ impl Config {
     /// is of. Code is then not cached.
     pub fn weights(&mut self, profile: Arc<Profile>) -> &mut Self {
         self.weights = Some(profile);
+        self
+    }
+
+    /// Paths that are interesting (default: none), of an engine that counts paths. In functions that have too many paths
+    /// for a counter each, interesting paths are counted without the table that the others need; or, if they are not to be
+    /// counted, profiles have the others alone. All modules must be the one that the interesting paths are of. Code is then
+    /// not cached.
+    pub fn interesting_paths(&mut self, interesting: Interesting) -> &mut Self {
+        self.interesting = Some(interesting);
         self
     }
 
@@ -359,10 +370,32 @@ impl Config {
             return wrong(format!("the budget is of `{budget}`, which is not counted: add it to the events"));
         }
         let counters = self.profiling.instrumentation();
+        if let Some(interesting) = &self.interesting {
+            if counters != Instrumentation::Paths {
+                return wrong(
+                    "there are interesting paths, but paths are not counted: collect paths".to_owned(),
+                );
+            }
+            if !interesting.profile.has_paths() {
+                let message =
+                    "the profile of interesting paths says nothing about paths: take it with Collect::Paths";
+                return wrong(message.to_owned());
+            }
+        }
         let (events, counting, metered) = (self.events.clone(), self.counting, self.metered());
         let (weights, tracing, references) = (self.weights.clone(), self.tracing, self.references);
-        let contexts = self.contexts;
-        Ok(Collection { counters, events, counting, metered, weights, tracing, references, contexts })
+        let (contexts, interesting) = (self.contexts, self.interesting.clone());
+        Ok(Collection {
+            counters,
+            events,
+            counting,
+            metered,
+            interesting,
+            weights,
+            tracing,
+            references,
+            contexts,
+        })
     }
 
     fn metered(&self) -> Option<u32> {

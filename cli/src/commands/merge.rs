@@ -1,6 +1,6 @@
 //! `wprof merge`: the sum of several runs.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::Args;
@@ -26,17 +26,17 @@ pub struct MergeArgs {
 }
 
 pub fn execute(args: &MergeArgs) -> Result<()> {
-    super::write_profile(&sum(&args.profiles)?, &args.output)
+    super::write_profile(&sum(&args.profiles, super::read_profile)?, &args.output)
 }
 
 /// The sum of the profiles in some files.
 ///
 /// # Errors
 /// If one cannot be read, or is of another module.
-pub fn sum(paths: &[PathBuf]) -> Result<Profile> {
+pub fn sum(paths: &[PathBuf], read: fn(&Path) -> Result<Profile>) -> Result<Profile> {
     let mut sum: Option<Profile> = None;
     for path in paths {
-        let next = super::read_profile(path)?;
+        let next = read(path)?;
         match &mut sum {
             None => sum = Some(next),
             Some(sum) => sum.merge(&next).with_context(|| path.display().to_string())?,

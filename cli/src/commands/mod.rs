@@ -12,7 +12,7 @@ mod trace;
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, ensure};
 use clap::Subcommand;
 use wprof_profiler::{FileError, Profile};
 
@@ -64,6 +64,17 @@ fn read_profile(path: &Path) -> Result<Profile> {
         FileError::Io { .. } => anyhow!("{error}"),
         _ => anyhow!("{}: {error}", path.display()),
     })
+}
+
+/// Reads a profile with paths; errors name the file.
+fn read_paths(path: &Path) -> Result<Profile> {
+    let profile = read_profile(path)?;
+    let shown = path.display();
+    ensure!(
+        profile.has_paths(),
+        "{shown} says nothing about paths: take it with `wprof run --collect paths`"
+    );
+    Ok(profile)
 }
 
 /// Writes a profile; errors name the file.

@@ -4,10 +4,11 @@ use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::Args;
-use wprof::{Collect, Config, Engine, Module, ProfilingConfig};
+use wprof::{Collect, Config, Engine, Interesting, Module, ProfilingConfig};
 use wprof_profiler::{Ending, Profile, Residual};
 
 use super::merge;
@@ -45,7 +46,7 @@ Examples:
   wprof run --collect paths -o a.wprof json.wasm 20 2    a test
   wprof residual --tested a.wprof json.wasm 300 1
   wprof residual --tested a.wprof --tested b.wprof --run field.wprof --json
-  wprof residual --tested a.wprof -o new.wprof json.wasm 300 1
+  wprof residual --tested a.wprof --field -o new.wprof json.wasm 300 1
   wprof merge a.wprof new.wprof -o a.wprof               now it counts as tested"
 )]
 pub struct ResidualArgs {
@@ -58,6 +59,9 @@ pub struct ResidualArgs {
     /// Write a profile of the untested paths alone
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Count untested paths only, which is faster and tells no totals: for use in the field
+    #[arg(long, conflicts_with = "run")]
+    field: bool,
     /// How many paths are shown
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
     top: usize,
@@ -72,24 +76,11 @@ pub struct ResidualArgs {
 }
 
 pub fn execute(args: &ResidualArgs, color: ColorChoice) -> Result<ExitCode> {
-    let tests = tests(&args.tested)?;
+    let tests = merge::sum(&args.tested, super::read_paths)?;
     match &args.run {
         Some(path) => of_profile(args, &tests, path, color),
-        None => of_program(args, &tests, color),
+        None => of_program(args, Arc::new(tests), color),
     }
-}
-
-/// What the tests ran, all together.
-fn tests(paths: &[PathBuf]) -> Result<Profile> {
-    for path in paths {
-        let tests = super::read_profile(path)?;
-        ensure!(
-            tests.has_paths(),
-            "{} says nothing about paths: take it with `wprof run --collect paths`",
-            path.display()
-        );
-    }
-    merge::sum(paths)
 }
 
 fn of_profile(args: &ResidualArgs, tests: &Profile, path: &Path, color: ColorChoice) -> Result<ExitCode> {
@@ -105,8 +96,10 @@ fn of_profile(args: &ResidualArgs, tests: &Profile, path: &Path, color: ColorCho
     keep(args, &profile, &residual)
 }
 
-fn of_program(args: &ResidualArgs, tests: &Profile, color: ColorChoice) -> Result<ExitCode> {
-    let counted = Counted { profiling: ProfilingConfig::Exact(Collect::Paths), ..Counted::default() };
+fn of_program(args: &ResidualArgs, tests: Arc<Profile>, color: ColorChoice) -> Result<ExitCode> {
+    let interesting = args.field.then(|| Interesting::uncounted(tests.clone()));
+    let profiling = ProfilingConfig::Exact(Collect::Paths);
+    let counted = Counted { profiling, interesting, ..Counted::default() };
     let engine = Engine::new(&config(&args.program, &counted)).map_err(modules::failure)?;
     let module = modules::load(&engine, args.program.module())?;
     ensure!(
@@ -115,7 +108,7 @@ fn of_program(args: &ResidualArgs, tests: &Profile, color: ColorChoice) -> Resul
         args.program.module().display()
     );
     let (outcome, profile) = run(&args.program, &module, &counted)?;
-    let residual = profile.residual(tests)?;
+    let residual = profile.residual(&tests)?;
     let text = report(args, &View::new(&profile, Some(&module)), &residual, io::stderr(), color)?;
     // Nobody is there to be told if standard error is gone.
     let _ = io::stderr().write_all(text.as_bytes());
