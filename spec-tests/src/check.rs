@@ -109,15 +109,15 @@ fn every_second_path(profile: &Profile, seed: u64) -> Profile {
     part
 }
 
-/// Demands that both have the same paths in the same functions.
+/// Demands that both have the same functions with the same paths.
 fn same_paths(found: &Profile, expected: &Profile) -> Result<(), String> {
-    let indices = |profile: &Profile| profile.functions.iter().map(|f| f.index).collect::<Vec<_>>();
-    if indices(found) != indices(expected) {
-        return Err(format!("functions {:?}, expected {:?}", indices(found), indices(expected)));
+    let paths = |profile: &Profile| -> Vec<_> {
+        profile.functions.iter().map(|function| (function.index, function.paths.clone())).collect()
+    };
+    if found.functions == expected.functions {
+        return Ok(());
     }
-    let pairs = found.functions.iter().zip(&expected.functions);
-    let mut different = pairs.filter(|(found, expected)| found != expected);
-    different.next().map_or(Ok(()), |(found, expected)| Err(format!("{found:?}, expected {expected:?}")))
+    Err(format!("{:?}, expected {:?}", paths(found), paths(expected)))
 }
 
 /// What has been run.
@@ -347,16 +347,18 @@ impl Engines {
         let strategy = STRATEGIES[(case.seed / 4 % 3) as usize];
         let counted = Interesting { beyond: 0, ..Interesting::new(tests.clone()) };
         let ran = ours::run(&preferential(strategy, counted), &case.wasm, &case.drive)?;
-        let (Some(found), Some(trace)) = (ran.profile(), &ran.trace) else { return Ok(summary) };
+        let (Some(all), Some(trace)) = (ran.profile(), &ran.trace) else { return Ok(summary) };
+        let all = all.map_err(|e| e.to_string())?;
         let info = parse(Arc::from(&*case.wasm)).map_err(|e| e.to_string())?;
-        let paths = compare_paths(&info, &found.map_err(|e| e.to_string())?, trace)?;
-        if !ran.outcome.overflowed() && !plain.outcome.overflowed() {
-            let uncounted = Interesting { beyond: 0, ..Interesting::uncounted(tests.clone()) };
-            let others = ours::run(&preferential(strategy, uncounted), &case.wasm, &case.drive)?;
-            let others = others.profile().ok_or("not instantiated")?.map_err(|e| e.to_string())?;
-            others.verify().map_err(|e| e.to_string())?;
-            let expected = profile.only(&profile.residual(&tests).map_err(|e| e.to_string())?);
-            same_paths(&others, &expected)?;
+        let paths = compare_paths(&info, &all, trace)?;
+        let uncounted = Interesting { beyond: 0, ..Interesting::uncounted(tests.clone()) };
+        let others = ours::run(&preferential(strategy, uncounted), &case.wasm, &case.drive)?;
+        // Else the stack may have ended elsewhere.
+        if !ran.outcome.overflowed() && !others.outcome.overflowed() {
+            let found = others.profile().ok_or("not instantiated")?.map_err(|e| e.to_string())?;
+            found.verify().map_err(|e| e.to_string())?;
+            let expected = all.only(&all.residual(&tests).map_err(|e| e.to_string())?);
+            same_paths(&found, &expected)?;
         }
         Ok(Summary { paths, ..summary })
     }

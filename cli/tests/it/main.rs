@@ -13,6 +13,7 @@ mod export;
 mod interrupt;
 mod invoke;
 mod merge;
+mod paths;
 mod report;
 mod residual;
 mod run;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use wprof_profiler::{Cfg, EdgeWeights, PathNumbering, PathPlan, PreferentialPlan, Profile};
+use wprof_profiler::{Cfg, EdgeWeights, FunctionProfile, PathNumbering, PathPlan, PreferentialPlan, Profile};
 
 use super::Plan;
 use crate::limits::MAX_DENSE_PATHS;
@@ -33,10 +33,7 @@ impl Interesting {
     /// The numbers of those of function `func`, most frequent first; none if the function is another in the profile.
     fn paths(&self, func: u32, shape: &Cfg) -> Vec<u64> {
         let function = self.profile.function(func).filter(|f| f.fingerprint == shape.fingerprint());
-        let Some(paths) = function.and_then(|function| function.paths.as_ref()) else { return Vec::new() };
-        let mut finished = paths.finished.clone();
-        finished.sort_by_key(|path| std::cmp::Reverse(path.count));
-        finished.iter().map(|path| path.id).collect()
+        function.map_or(Vec::new(), FunctionProfile::paths_by_count)
     }
 }
 
