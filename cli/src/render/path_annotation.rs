@@ -104,32 +104,34 @@ fn write_head(page: &mut Page, annotated: &AnnotatedPath<'_>) {
         span(view.name(function.index), Ink::Name),
         plain(format!("  (function {}), path {id}", function.index)),
     ]);
-    for line in [figures(annotated), ends(annotated), rarest(annotated), own_edges(annotated)] {
+    for line in
+        [times(annotated), instructions(annotated), ends(annotated), rarest(annotated), own_edges(annotated)]
+    {
         if !line.is_empty() {
             page.line(&[plain("  "), plain(line)]);
         }
     }
 }
 
-/// How often it ran, and how much that is.
-fn figures(annotated: &AnnotatedPath<'_>) -> String {
-    let AnnotatedPath { function, path, id, .. } = annotated;
+/// How often it ran.
+fn times(annotated: &AnnotatedPath<'_>) -> String {
+    let AnnotatedPath { function, id, .. } = annotated;
     let finished = function.paths.as_ref().map_or(&[][..], |paths| &paths.finished);
-    let count = function.path_count(*id);
     let all = finished.iter().map(|path| path.count).fold(0, u64::saturating_add);
+    match function.path_count(*id) {
+        0 => "it did not run".to_owned(),
+        count => format!("{}, {} of the function's paths", count_of(count, "time"), percent(count, all)),
+    }
+}
+
+/// How much it executed.
+fn instructions(annotated: &AnnotatedPath<'_>) -> String {
+    let AnnotatedPath { function, path, id, .. } = annotated;
     let blocks = blocks(function, path, PathEnd::Finished(*id));
     let ops: u64 = blocks.iter().map(|block| u64::from(function.blocks[block.index()].ops)).sum();
-    if count == 0 {
-        return format!("it did not run; {}", count_of(ops, "instruction"));
-    }
-    format!(
-        "{}, {} of the function's; {}, {} in all, {} of the function's",
-        count_of(count, "time"),
-        percent(count, all),
-        count_of(ops, "instruction"),
-        grouped(ops.saturating_mul(count)),
-        percent(ops.saturating_mul(count), function.ops()),
-    )
+    let all = ops.saturating_mul(function.path_count(*id));
+    let share = percent(all, function.ops());
+    format!("{}, {} in all, {share} of the function's", count_of(ops, "instruction"), grouped(all))
 }
 
 /// Where it begins and ends.
