@@ -6,8 +6,8 @@ use std::sync::Arc;
 use wprof_jit::abi::store_context::EVENT_KINDS;
 use wprof_jit::compile::{CompilerOptions, MemoryStyle};
 use wprof_jit::events::EventModel;
-use wprof_jit::plan::{Collection, Counting, Instrumentation, Interesting, Tracing};
-use wprof_profiler::Profile;
+use wprof_jit::plan::{Checks, Collection, Counting, Instrumentation, Interesting, Tracing};
+use wprof_profiler::{BurstLengths, Profile};
 
 use crate::{Error, ErrorKind, Result, StoreLimits};
 
@@ -39,13 +39,24 @@ pub enum ProfilingConfig {
     Off,
     /// Everything is counted, always.
     Exact(Collect),
+    /// Paths are counted in short bursts, at hardly any cost (Hirzel & Chilimbi 2001).
+    Adaptive(Adaptive),
+}
+
+/// How a program is sampled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Adaptive {
+    /// How long bursts are, and the time between them, in checks.
+    pub lengths: BurstLengths,
+    /// Where code checks whether a burst begins.
+    pub checks: Checks,
 }
 
 impl ProfilingConfig {
     /// What this is to the compiler.
     pub fn instrumentation(self) -> Instrumentation {
         match self {
-            ProfilingConfig::Off => Instrumentation::Off,
+            ProfilingConfig::Off | ProfilingConfig::Adaptive(_) => Instrumentation::Off,
             ProfilingConfig::Exact(Collect::Edges) => Instrumentation::Chords,
             ProfilingConfig::Exact(Collect::AllEdges) => Instrumentation::Edges,
             ProfilingConfig::Exact(Collect::Paths) => Instrumentation::Paths,
@@ -369,22 +380,16 @@ impl Config {
         {
             return wrong(format!("the budget is of `{budget}`, which is not counted: add it to the events"));
         }
-        let counters = self.profiling.instrumentation();
-        if let Some(interesting) = &self.interesting {
-            if counters != Instrumentation::Paths {
-                return wrong(
-                    "there are interesting paths, but paths are not counted: collect paths".to_owned(),
-                );
-            }
-            if !interesting.profile.has_paths() {
-                let message =
-                    "the profile of interesting paths says nothing about paths: take it with Collect::Paths";
-                return wrong(message.to_owned());
-            }
+        let others = !self.events.is_empty() || self.tracing.is_some() || self.contexts;
+        if self.checks().is_some() && others {
+            return wrong("events, traces and contexts are not sampled: profile exactly instead".into());
         }
+        let counters = self.profiling.instrumentation();
+        self.check_interesting()?;
         let (events, counting, metered) = (self.events.clone(), self.counting, self.metered());
         let (weights, tracing, references) = (self.weights.clone(), self.tracing, self.references);
         let (contexts, interesting) = (self.contexts, self.interesting.clone());
+        let (checks, in_bursts) = (self.checks(), false);
         Ok(Collection {
             counters,
             events,
@@ -395,7 +400,39 @@ impl Config {
             tracing,
             references,
             contexts,
+            checks,
+            in_bursts,
         })
+    }
+
+    /// Interesting paths are of an engine that counts paths, and are paths.
+    fn check_interesting(&self) -> Result<()> {
+        let Some(interesting) = &self.interesting else { return Ok(()) };
+        let wrong = |message: &str| Err(Error::new(ErrorKind::Limit, message));
+        if self.profiling != ProfilingConfig::Exact(Collect::Paths) {
+            return wrong("there are interesting paths, but paths are not counted: collect paths");
+        }
+        if !interesting.profile.has_paths() {
+            return wrong(
+                "the profile of interesting paths says nothing about paths: take it with Collect::Paths",
+            );
+        }
+        Ok(())
+    }
+
+    /// What is collected of all functions in bursts, if there are any.
+    pub(crate) fn burst_collection(&self) -> Option<Collection> {
+        let (counters, weights) = (Instrumentation::Paths, self.weights.clone());
+        let checks = Some(self.checks()?);
+        Some(Collection { counters, weights, checks, in_bursts: true, ..Collection::default() })
+    }
+
+    /// Where code is checked, if there are to be bursts.
+    fn checks(&self) -> Option<Checks> {
+        match self.profiling {
+            ProfilingConfig::Adaptive(adaptive) => Some(adaptive.checks),
+            ProfilingConfig::Off | ProfilingConfig::Exact(_) => None,
+        }
     }
 
     fn metered(&self) -> Option<u32> {

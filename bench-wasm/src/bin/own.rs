@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::{Args, Parser, ValueEnum};
+use wprof::profiler::BurstLengths;
 use wprof::wasi::{self, WasiCtx, WasiCtxBuilder};
 use wprof::{
-    Collect, Config, Counting, Engine, EventModel, Interesting, Linker, Module, ProfilingConfig, Result,
-    Store,
+    Adaptive, Checks, Collect, Config, Counting, Engine, EventModel, Interesting, Linker, Module,
+    ProfilingConfig, Result, Store,
 };
 use wprof_bench::runner::print_times;
 
@@ -31,6 +32,12 @@ struct Run {
     /// The same, but interesting paths are not counted.
     #[arg(long, conflicts_with = "interesting")]
     residual: bool,
+    /// Count paths in bursts: so many checks without, so many with.
+    #[arg(long, value_name = "N:M")]
+    burst: Option<BurstLengths>,
+    /// Where bursts can begin and end.
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    checks: Checks,
     /// Count calls by calling context.
     #[arg(long)]
     contexts: bool,
@@ -106,7 +113,9 @@ fn run(options: &Run) -> Result<ExitCode> {
     if let Some(interesting) = interesting {
         config.interesting_paths(interesting);
     }
-    config.profiling(options.profile.config()).count_contexts(options.contexts);
+    let adaptive = |lengths| ProfilingConfig::Adaptive(Adaptive { lengths, checks: options.checks });
+    let profiling = options.burst.map_or_else(|| options.profile.config(), adaptive);
+    config.profiling(profiling).count_contexts(options.contexts);
     config.count_events(options.events.iter().filter_map(|name| EventModel::built_in(name)));
     if options.per_block {
         config.event_counting(Counting::PerBlock);

@@ -82,6 +82,8 @@ pub struct MachineCode {
     pub vmctx_slot: Option<u32>,
     /// The same for the copy of its path register, if paths are counted.
     pub path_slot: Option<u32>,
+    /// Whether it is code for bursts.
+    pub in_bursts: bool,
 }
 
 fn write_name<S: Serializer>(target: &LibCall, to: S) -> Result<S::Ok, S::Error> {
@@ -139,6 +141,7 @@ pub(super) fn generate(
         entry,
         vmctx_slot: slot(VMCTX_SLOT),
         path_slot: slot(PATH_SLOT),
+        in_bursts: false,
     })
 }
 

@@ -9,6 +9,7 @@
 
 mod bulk;
 mod call;
+mod check;
 mod context;
 mod flow;
 mod global;
@@ -84,7 +85,6 @@ struct Translator<'a> {
     /// Incoming wires of each node that are not translated yet.
     pending: Vec<u32>,
     vmctx: Value,
-    caller_vmctx: Value,
     locals: Vec<Variable>,
     /// The frame's call record, where calling contexts are counted.
     record: Option<Variable>,
@@ -119,7 +119,7 @@ impl<'a> Translator<'a> {
         builder.switch_to_block(entry);
         builder.seal_block(entry);
         let params = builder.block_params(entry);
-        let (vmctx, caller_vmctx) = (params[0], params[1]);
+        let vmctx = params[0];
         Translator {
             env,
             options,
@@ -131,7 +131,6 @@ impl<'a> Translator<'a> {
             blocks,
             pending,
             vmctx,
-            caller_vmctx,
             locals: Vec::with_capacity(cfg.locals.len()),
             record: None,
             stack: OperandStack::default(),

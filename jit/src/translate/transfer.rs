@@ -42,12 +42,10 @@ impl Translator<'_> {
     /// Whether a frame in the block being translated can go on in another version: at a loop header, with a state
     /// that fits into the buffer.
     fn can_transfer(&self) -> bool {
-        let state = self.cfg.locals.len() + self.stack.height() as usize;
-        self.cfg.blocks[self.block as usize].is_loop_header
-            && state <= store_context::TRANSFER_VALUES as usize
+        self.cfg.can_resume(self.block)
     }
 
-    fn transfer_to(&mut self, version: Value) {
+    pub(super) fn transfer_to(&mut self, version: Value) {
         self.store_state();
         if self.options.contexts {
             self.pass_record();
@@ -55,7 +53,7 @@ impl Translator<'_> {
         self.transfer_path();
         let ty = self.env.info.func_type(self.cfg.func);
         let signature = self.builder.import_signature(resume_signature(ty));
-        self.builder.ins().return_call_indirect(signature, version, &[self.vmctx, self.caller_vmctx]);
+        self.builder.ins().return_call_indirect(signature, version, &[self.vmctx, self.vmctx]);
         self.stack.enter(self.cfg.blocks[self.block as usize].stack, &self.cfg.stacks);
     }
 
