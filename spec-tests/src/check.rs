@@ -99,7 +99,7 @@ fn preferential(strategy: Strategy, interesting: Interesting) -> Engine {
 }
 
 /// Of each function every second path that ran to its end, the even or the odd ones.
-fn every_second_path(profile: &Profile, seed: u64) -> Profile {
+pub fn every_second_path(profile: &Profile, seed: u64) -> Profile {
     let mut part = profile.clone();
     for paths in part.functions.iter_mut().filter_map(|function| function.paths.as_mut()) {
         let mut keep = (0..).map(|index: u64| index % 2 == seed % 2);

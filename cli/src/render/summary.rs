@@ -1,6 +1,6 @@
 //! What `wprof run` says when the program has ended.
 
-use wprof_profiler::Profile;
+use wprof_profiler::{FigureKind, Profile};
 
 use super::functions::{self, Order};
 use super::numbers::{count_of, grouped};
@@ -62,6 +62,9 @@ pub fn write_totals(page: &mut Page, view: &View<'_>) {
     }
     page.gap();
     page.line(&[span(format!("  {}", grouped(view.ops)), Ink::Strong), plain(totals(view.profile))]);
+    if view.profile.functions.iter().any(|function| function.kind == FigureKind::Selected) {
+        write_detail(page, "of paths that no test ran; nothing else was counted");
+    }
 }
 
 fn totals(profile: &Profile) -> String {
