@@ -11,6 +11,7 @@ mod function;
 mod hot;
 mod merge;
 mod paths;
+mod residual;
 mod run;
 mod verify;
 
@@ -22,6 +23,7 @@ pub use function::{BlockProfile, CodeRange, EdgeKind, EdgeProfile, FunctionProfi
 pub use hot::{HotBlock, HotLoop, LoopProfile};
 pub use merge::MergeError;
 pub use paths::{HotPath, PathCount, PathProfile, UnfinishedPath};
+pub use residual::{PathEnd, Residual, ResidualError, UntestedPath};
 pub use run::{Ending, Run};
 pub use verify::InvalidProfile;
 
@@ -109,7 +111,7 @@ impl Profile {
     pub fn sampled(&self) -> Option<Rate> {
         self.functions.iter().find_map(|function| match function.kind {
             FigureKind::Sampled { rate } => Some(rate),
-            FigureKind::Exact | FigureKind::Derived => None,
+            _ => None,
         })
     }
 

@@ -62,6 +62,9 @@ pub fn write_totals(page: &mut Page, view: &View<'_>) {
     }
     page.gap();
     page.line(&[span(format!("  {}", grouped(view.ops)), Ink::Strong), plain(totals(view.profile))]);
+    if view.profile.functions.iter().any(|function| function.kind == FigureKind::Selected) {
+        write_detail(page, "of paths that no test ran; nothing else was counted");
+    }
 }
 
 fn totals(profile: &Profile) -> String {
@@ -70,7 +73,7 @@ fn totals(profile: &Profile) -> String {
         let functions = count_of(functions, "function");
         return format!(" instructions of {functions} seen in bursts: a sample of {share:.3}% of all checks");
     }
-    if profile.functions.iter().any(|function| function.kind != FigureKind::Exact) {
+    if profile.functions.iter().any(|function| function.kind == FigureKind::Derived) {
         return " instructions, added up from runs that were counted in different ways".to_owned();
     }
     let ran = profile.functions.iter().filter(|function| function.calls() > 0).count() as u64;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail, ensure};
 use clap::{Args, ValueEnum};
-use wprof::{Adaptive, Checks, Collect, Config, Counting, EventModel, ProfilingConfig};
+use wprof::{Adaptive, Checks, Collect, Config, Counting, EventModel, Interesting, ProfilingConfig};
 use wprof_jit::plan::Collection;
 use wprof_profiler::{BurstLengths, FunctionProfile, Profile};
 
@@ -54,6 +54,9 @@ pub struct ProfileArgs {
     /// How much memory call records of `cct` may take; beyond that new contexts are counted by function only
     #[arg(long, value_name = "SIZE", value_parser = sizes::parse, default_value = "256M")]
     max_context_memory: u64,
+    /// Count the paths of this earlier profile of the module without a table; with `--collect paths`
+    #[arg(long, value_name = "PROFILE")]
+    interesting: Option<PathBuf>,
     /// Place counters where this earlier profile of the module, one with edges, saw control seldom come
     #[arg(long, value_name = "PROFILE")]
     weights: Option<PathBuf>,
@@ -149,6 +152,8 @@ pub struct Counted {
     pub events: Vec<EventModel>,
     /// The budget of one of them.
     pub budget: Option<Budget>,
+    /// Which paths are interesting.
+    pub interesting: Option<Interesting>,
     /// What decides where counters are.
     pub weights: Option<Arc<Profile>>,
     /// The instruction to stop at, which is the budget then.
@@ -181,7 +186,12 @@ impl ProfileArgs {
         let budget = last.as_ref().or(budget).map(|budget| resolve(budget, &mut events)).transpose()?;
         let (profiling, weights, context_memory) =
             (self.profiling()?, self.weights()?, self.context_memory());
-        Ok(Counted { profiling, events, budget, weights, until, context_memory })
+        let interesting = self.interesting()?;
+        ensure!(
+            interesting.is_none() || profiling == ProfilingConfig::Exact(Collect::Paths),
+            "there are interesting paths, but paths are not counted: add --collect paths"
+        );
+        Ok(Counted { profiling, events, budget, interesting, weights, until, context_memory })
     }
 
     fn wanted(&self) -> impl Iterator<Item = &What> {
@@ -211,6 +221,11 @@ impl ProfileArgs {
 
     fn adaptive(&self) -> Adaptive {
         Adaptive { lengths: self.burst.unwrap_or_default(), checks: self.checks.unwrap_or_default() }
+    }
+
+    fn interesting(&self) -> Result<Option<Interesting>> {
+        let profile = self.interesting.as_deref().map(crate::commands::read_paths).transpose()?;
+        Ok(profile.map(|profile| Interesting::new(Arc::new(profile))))
     }
 
     fn profiling(&self) -> Result<ProfilingConfig> {
@@ -272,6 +287,9 @@ impl Counted {
         config.profiling(self.profiling).count_events(self.events.clone());
         // Ctrl-C stops at a poll, where events are counted exactly.
         config.interruptible(self.is_on());
+        if let Some(interesting) = &self.interesting {
+            config.interesting_paths(interesting.clone());
+        }
         if let Some(weights) = &self.weights {
             config.weights(weights.clone());
         }
@@ -290,6 +308,7 @@ impl Counted {
     pub fn collection(&self) -> Collection {
         let counters = self.profiling.instrumentation();
         let (events, weights) = (self.events.clone(), self.weights.clone());
+        let interesting = self.interesting.clone();
         let metered = self.budget.as_ref().and_then(|budget| {
             let found = events.iter().position(|kind| kind.name == budget.kind);
             found.map(|index| index as u32)
@@ -299,7 +318,16 @@ impl Counted {
             ProfilingConfig::Adaptive(adaptive) => Some(adaptive.checks),
             _ => None,
         };
-        Collection { counters, events, weights, metered, contexts, checks, ..Collection::default() }
+        Collection {
+            counters,
+            events,
+            interesting,
+            weights,
+            metered,
+            contexts,
+            checks,
+            ..Collection::default()
+        }
     }
 }
 
@@ -314,6 +342,7 @@ mod tests {
             checks: None,
             collect: Vec::new(),
             max_context_memory: 0,
+            interesting: None,
             weights: None,
         }
     }
