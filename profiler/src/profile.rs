@@ -107,6 +107,14 @@ impl Profile {
         found.ok().map(|position| &self.functions[position])
     }
 
+    /// The share that was counted, if figures of functions are sampled.
+    pub fn sampled(&self) -> Option<Rate> {
+        self.functions.iter().find_map(|function| match function.kind {
+            FigureKind::Sampled { rate } => Some(rate),
+            FigureKind::Exact | FigureKind::Derived => None,
+        })
+    }
+
     /// Calls of all functions of the module; saturates.
     pub fn calls(&self) -> u64 {
         self.functions.iter().map(FunctionProfile::calls).fold(0, u64::saturating_add)

@@ -9,6 +9,7 @@
 mod build;
 mod callees;
 mod dump;
+mod liveness;
 mod ops;
 mod stack;
 
@@ -18,6 +19,7 @@ use wasmparser::ValType;
 use wprof_profiler as profiler;
 
 pub use build::{build, operand_types};
+pub use liveness::Liveness;
 pub(crate) use ops::{Operators, is_call};
 pub use ops::{is_structure, ops_executed};
 pub use stack::{StackId, TypeStacks};

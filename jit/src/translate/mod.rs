@@ -33,7 +33,7 @@ use wasmparser::{Operator, ValType};
 
 use crate::CompileError;
 use crate::abi::{Builtin, TrapCode, clif_type, resume_signature, vmctx, wasm_signature};
-use crate::cfg::{Cfg, Operators};
+use crate::cfg::{Cfg, Liveness, Operators};
 use crate::compile::{CompilerOptions, ModuleEnv, Origin, Origins};
 use crate::graph::BlockGraph;
 use path::PathRegister;
@@ -61,6 +61,7 @@ pub(crate) fn translate(
         translator.enter_visibly();
     }
     translator.begin_path();
+    translator.find_live_locals()?;
     match graph.resumes {
         true => translator.resume(),
         false => translator.enter_function(),
@@ -90,6 +91,8 @@ struct Translator<'a> {
     record: Option<Variable>,
     stack: OperandStack,
     path: Option<PathRegister>,
+    /// Which locals versions take over from each other; all, if it is not known.
+    liveness: Option<Liveness>,
     origins: Origins,
     /// The block being translated, and the byte of the instruction.
     block: u32,
@@ -135,6 +138,7 @@ impl<'a> Translator<'a> {
             record: None,
             stack: OperandStack::default(),
             path: None,
+            liveness: None,
             origins: Origins::default(),
             block: 0,
             offset: 0,

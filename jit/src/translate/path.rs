@@ -105,7 +105,11 @@ impl Translator<'_> {
         let region = self.regions.get(Region::Counters, self.builder.func);
         let flags = MemFlagsData::trusted().with_alias_region(Some(region));
         let old = self.builder.ins().load(types::I64, flags, address, offset);
-        let new = self.builder.ins().iadd_imm_s(old, 1);
+        let one = match self.graph.in_bursts {
+            true => self.counted_in_burst(),
+            false => self.builder.ins().iconst(types::I64, 1),
+        };
+        let new = self.builder.ins().iadd(old, one);
         self.builder.ins().store(flags, new, address, offset);
     }
 

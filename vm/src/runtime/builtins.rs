@@ -89,7 +89,9 @@ pub unsafe extern "C" fn table_grow(vmctx: *const VmContext, table: u32, delta: 
 pub unsafe extern "C" fn count_path(vmctx: *const VmContext, func: u32, number: u64) -> u32 {
     // SAFETY: machine code passes its own vmctx.
     let (store, instance) = unsafe { caller(vmctx) };
-    store.instances[instance as usize].paths.count(func, number);
+    if store.counts_in_burst() {
+        store.instances[instance as usize].paths.count(func, number);
+    }
     0
 }
 

@@ -138,6 +138,7 @@ impl StoreOpaque {
             path: 0,
             checks: 0,
             burst: 0,
+            counts: 1,
             check: arch::check as *const () as usize,
             go_on: 0,
             pinned: engine.compiler().options().pinned_cell().map_or(NOTHING, |cell| cell as usize),

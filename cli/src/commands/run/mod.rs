@@ -119,6 +119,10 @@ fn summarize(page: &mut Page, args: &RunArgs, module: &Module, outcome: &Outcome
         let (functions, bytes) = module.compiled();
         let (functions, bytes) = (count_of(functions as u64, "function"), count_of(bytes as u64, "byte"));
         summary::write_detail(page, &format!("{functions} compiled to {bytes}"));
+        if let Some(bursts) = &outcome.bursts {
+            let (begun, lost) = (count_of(bursts.begun, "burst"), grouped(bursts.lost));
+            summary::write_detail(page, &format!("{begun}, {lost} more without code for them"));
+        }
         let (used, unused) = module.compiled_ahead();
         if used + unused > 0 {
             let (used, unused) = (grouped(used as u64), grouped(unused as u64));
