@@ -349,9 +349,10 @@ mod tests {
 
     #[test]
     fn bursts_are_of_adaptive_profiles_only() {
-        let burst = Some(BurstLengths { checking: 7, instrumented: 2 });
+        let lengths = BurstLengths { checking: 7, instrumented: 2 };
+        let burst = Some(lengths);
         let adaptive = ProfileArgs { mode: Mode::Adaptive, burst, ..none() };
-        let expected = Adaptive { lengths: burst.unwrap(), ..Adaptive::default() };
+        let expected = Adaptive { lengths, ..Adaptive::default() };
         let found = adaptive.counted(None, None).unwrap();
         assert_eq!(found.profiling, ProfilingConfig::Adaptive(expected));
         assert!(ProfileArgs { burst, ..none() }.counted(None, None).is_err());
