@@ -219,13 +219,13 @@ impl ProfileArgs {
         self.weights.as_deref().map(weights).transpose()
     }
 
-    fn adaptive(&self) -> Adaptive {
-        Adaptive { lengths: self.burst.unwrap_or_default(), checks: self.checks.unwrap_or_default() }
-    }
-
     fn interesting(&self) -> Result<Option<Interesting>> {
         let profile = self.interesting.as_deref().map(crate::commands::read_paths).transpose()?;
         Ok(profile.map(|profile| Interesting::new(Arc::new(profile))))
+    }
+
+    fn adaptive(&self) -> Adaptive {
+        Adaptive { lengths: self.burst.unwrap_or_default(), checks: self.checks.unwrap_or_default() }
     }
 
     fn profiling(&self) -> Result<ProfilingConfig> {
@@ -349,9 +349,10 @@ mod tests {
 
     #[test]
     fn bursts_are_of_adaptive_profiles_only() {
-        let burst = Some(BurstLengths { checking: 7, instrumented: 2 });
+        let lengths = BurstLengths { checking: 7, instrumented: 2 };
+        let burst = Some(lengths);
         let adaptive = ProfileArgs { mode: Mode::Adaptive, burst, ..none() };
-        let expected = Adaptive { lengths: burst.unwrap(), ..Adaptive::default() };
+        let expected = Adaptive { lengths, ..Adaptive::default() };
         let found = adaptive.counted(None, None).unwrap();
         assert_eq!(found.profiling, ProfilingConfig::Adaptive(expected));
         assert!(ProfileArgs { burst, ..none() }.counted(None, None).is_err());
