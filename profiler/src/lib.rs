@@ -33,6 +33,8 @@ mod dominators;
 mod edge_plan;
 mod edge_weights;
 mod event_plan;
+#[cfg(feature = "exporters")]
+pub mod export;
 mod file;
 mod fnv;
 mod forest;

@@ -71,7 +71,7 @@ pub use interrupt::InterruptHandle;
 pub use limits::StoreLimits;
 pub use linker::Linker;
 pub use memory::{Memory, MemoryAccessError};
-pub use module::{FrameSymbol, Module, demangle};
+pub use module::{FrameSymbol, Module, SourceRow, demangle};
 pub use store::{AsContext, AsContextMut, Store, StoreContext, StoreContextMut};
 pub use table::Table;
 pub use trace::TraceSummary;

@@ -14,6 +14,8 @@ mod edge_profile;
 mod edge_weights;
 mod event_plan;
 mod event_walk;
+#[cfg(feature = "exporters")]
+mod export;
 mod file;
 mod json;
 mod linear;
