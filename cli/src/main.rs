@@ -14,6 +14,7 @@ mod progress;
 mod render;
 mod sizes;
 mod sources;
+mod threshold;
 
 use std::process::ExitCode;
 

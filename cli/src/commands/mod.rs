@@ -1,9 +1,11 @@
 //! The subcommands, one file each.
 
 mod annotate;
+mod diff;
 mod explain;
 mod export;
 mod merge;
+mod overlap;
 mod report;
 mod run;
 mod trace;
@@ -30,6 +32,10 @@ pub enum Command {
     Explain(explain::ExplainArgs),
     /// Add up profiles of one module
     Merge(merge::MergeArgs),
+    /// Show what changed from one profile to another
+    Diff(diff::DiffArgs),
+    /// Tell how much two profiles say the same
+    Overlap(overlap::OverlapArgs),
     /// Write a profile in a format that other tools read
     Export(export::ExportArgs),
     /// Record everything that a program executes, in order, and look at it
@@ -38,11 +44,13 @@ pub enum Command {
 }
 
 impl Command {
-    /// Does it. The exit code is 0 but for `run` and `trace record`, where it is the program's.
+    /// Does it. The exit code is 0 but for `run` and `trace record`, where it is the program's, and `diff`.
     pub fn execute(self, color: ColorChoice) -> Result<ExitCode> {
         match self {
             Command::Run(args) => return run::execute(args, color),
             Command::Trace(command) => return command.execute(color),
+            Command::Diff(args) => return diff::execute(&args, color),
+            Command::Overlap(args) => overlap::execute(&args, color)?,
             Command::Report(args) => report::execute(&args, color)?,
             Command::Annotate(args) => annotate::execute(&args, color)?,
             Command::Explain(args) => explain::execute(&args)?,

@@ -7,6 +7,7 @@ mod annotate;
 mod bad_input;
 mod collect;
 mod command_line;
+mod comparison;
 mod contexts;
 mod explain;
 mod export;

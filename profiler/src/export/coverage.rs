@@ -8,8 +8,8 @@
 
 use std::collections::BTreeMap;
 
-use super::frame::function_name;
 use super::{CodeMap, SourceLine, executions};
+use crate::contexts::function_name;
 use crate::{BlockId, FunctionProfile, Profile};
 
 /// Coverage of all files.
@@ -101,7 +101,7 @@ impl Ways {
 
 fn add_function(files: &mut BTreeMap<u32, FileCoverage>, function: &FunctionProfile, code: &CodeMap) {
     if let Some(first) = code.line_of(function) {
-        let place = (first.line, function_name(function.index, function.name.as_deref()));
+        let place = (first.line, function_name(function.index, function.name.as_deref()).into_owned());
         add(files.entry(first.file).or_default().functions.entry(place).or_default(), function.calls());
     }
     for (line, count) in line_counts(function, code) {

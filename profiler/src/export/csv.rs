@@ -4,8 +4,8 @@
 
 use std::io::{self, Write};
 
-use super::frame::function_name;
 use super::{CodeMap, Frame};
+use crate::contexts::function_name;
 use crate::{FunctionProfile, Profile};
 
 /// Writes a profile's functions, by index, then those of the host.

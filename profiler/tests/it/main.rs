@@ -7,6 +7,7 @@
 
 mod block_counters;
 mod cfg;
+mod comparison;
 mod contexts;
 mod depth_first;
 mod dominators;
