@@ -4,6 +4,7 @@ mod annotate;
 mod diff;
 mod explain;
 mod export;
+mod hints;
 mod merge;
 mod overlap;
 mod report;
@@ -36,6 +37,8 @@ pub enum Command {
     Diff(diff::DiffArgs),
     /// Tell how much two profiles say the same
     Overlap(overlap::OverlapArgs),
+    /// Write what a profile says into its module, as hints to compilers
+    Hints(hints::HintsArgs),
     /// Write a profile in a format that other tools read
     Export(export::ExportArgs),
     /// Record everything that a program executes, in order, and look at it
@@ -56,6 +59,7 @@ impl Command {
             Command::Explain(args) => explain::execute(&args)?,
             Command::Merge(args) => merge::execute(&args)?,
             Command::Export(args) => export::execute(&args)?,
+            Command::Hints(args) => hints::execute(&args)?,
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -11,6 +11,7 @@ mod comparison;
 mod contexts;
 mod explain;
 mod export;
+mod hints;
 mod interrupt;
 mod invoke;
 mod merge;
