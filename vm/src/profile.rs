@@ -41,18 +41,23 @@ impl Instance {
         let index = store.index(self.0);
         let instance = &store.instances[index as usize];
         let module = &instance.module;
-        if store.engine().collection().is_off() {
+        let rate = store.burst_rate();
+        if store.engine().collection().is_off() && rate.is_none() {
             return Err(not_profiled());
         }
-        let exits = exits_by_func(store, index);
-        let versions = module.inner().plans();
+        let kind = rate.map_or(FigureKind::Exact, |rate| FigureKind::Sampled { rate });
+        let (versions, exits) = match kind {
+            FigureKind::Exact => (module.inner().plans(), exits_by_func(store, index)),
+            // Frames that stop are in no burst as a rule, and know nothing of their paths.
+            _ => (module.inner().burst_plans(), HashMap::new()),
+        };
         let functions = versions
             .iter()
-            .map(|(func, version)| function(instance, *func, version, exits.get(func)))
+            .map(|(func, version)| function(instance, *func, version, exits.get(func), kind))
             .filter_map(Result::transpose)
             .collect::<Result<Vec<_>>>()?;
         let counters = versions.iter().map(|(_, version)| placed(version)).sum();
-        let compiled = versions.len() as u64;
+        let compiled = module.compiled().0 as u64;
         let code = CodeStats { functions: module.info().defined_funcs().into(), compiled, counters };
         let program = module.name().unwrap_or_default().to_string();
         let module_hash = module.hash();
@@ -219,10 +224,11 @@ impl Counts {
         counts.map(Some).map_err(|e| context(e.into()))
     }
 
-    fn entries(&self) -> u64 {
+    /// Whether the function ran. Of one that is in a loop all the time no call may have been counted in bursts.
+    fn any(&self) -> bool {
         match self {
-            Counts::Edges(counts) | Counts::Paths(counts, _) => counts.entries,
-            Counts::Blocks(counts) => counts.entries,
+            Counts::Edges(counts) | Counts::Paths(counts, _) => counts.blocks.iter().any(|&count| count > 0),
+            Counts::Blocks(counts) => counts.entries > 0,
         }
     }
 
@@ -257,8 +263,9 @@ fn function(
     func: u32,
     version: &FunctionPlan,
     exits: Option<&Exits>,
+    kind: FigureKind,
 ) -> Result<Option<FunctionProfile>> {
-    let counts = Counts::read(instance, func, version, exits)?.filter(|counts| counts.entries() > 0);
+    let counts = Counts::read(instance, func, version, exits)?.filter(Counts::any);
     let Some(counts) = counts else { return Ok(None) };
     let (cfg, info) = (&version.cfg, instance.module.info());
     let exits = exits.iter().flat_map(|e| &e.frames);
@@ -268,6 +275,7 @@ fn function(
     let (edges, only_blocks, paths) = counts.split(idle.edges.len());
     let edges = idle.edges.into_iter().zip(edges).map(|(edge, count)| EdgeProfile { count, ..edge });
     Ok(Some(FunctionProfile {
+kind,
         edges: edges.collect(),
         exits: exits.collect::<Result<_>>()?,
         cost,

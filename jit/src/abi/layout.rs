@@ -66,10 +66,26 @@ pub mod store_context {
     pub const FIND_RECORD: i32 = CALLEE_SLOT + 8;
     /// `u64`: the path register of a frame that goes on in another version of its function.
     pub const PATH: i32 = FIND_RECORD + 8;
+    /// `i64`: how many checks are passed before one fires.
+    pub const CHECKS: i32 = PATH + 8;
+    /// `i64`: how many checks the burst that runs still has; 0 if none does.
+    pub const BURST: i32 = CHECKS + 8;
+    /// Address of the code with [`super::super::check_signature`].
+    pub const CHECK: i32 = BURST + 8;
+    /// What that has decided: the address of the version to go on in, or one of [`super::check`].
+    pub const GO_ON: i32 = CHECK + 8;
     /// Size.
-    pub const SIZE: u32 = PATH as u32 + 8;
+    pub const SIZE: u32 = GO_ON as u32 + 8;
     /// Frames with more locals and operands than this stay in the version they are in.
     pub const TRANSFER_VALUES: u32 = 4096;
+}
+
+/// What becomes of a check, besides going on in another version.
+pub mod check {
+    /// Stay.
+    pub const STAY: i64 = 0;
+    /// Trap, for the reason that the host has left.
+    pub const TRAP: i64 = 1;
 }
 
 /// A word of the trace: a one, and below it up to 63 bits, the first one highest. So appending is a shift and a test of

@@ -62,6 +62,19 @@ pub fn host_call_signature(conv: CallConv) -> Signature {
     sig
 }
 
+/// What machine code calls where a check fires: `(vmctx, function index, block, whether it is code for bursts)`. The block
+/// is [`NO_TRANSFER`] if the frame cannot go on in another version. `store_context::CHECKS` holds the count of checks
+/// before and after it; what is to be done is in `store_context::GO_ON`. It changes no register, and the caller has
+/// made sure that there is stack for the host.
+pub fn check_signature() -> Signature {
+    let mut sig = Signature::new(CallConv::PreserveAll);
+    sig.params.extend([types::I64, types::I32, types::I32, types::I32].map(AbiParam::new));
+    sig
+}
+
+/// See [`check_signature`].
+pub const NO_TRANSFER: u32 = u32::MAX;
+
 /// What machine code calls where a callee slot does not hold the record of the function that is entered: `(vmctx, function
 /// index, its call sites, callee slot)`. Afterwards the slot does. The caller has made sure that there is stack for the
 /// host. It changes no register, so that code that has to call it only seldom is none the worse.

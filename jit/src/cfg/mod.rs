@@ -116,19 +116,6 @@ impl Cfg {
         profiler::Cfg::from_pairs(exit, &edges.collect::<Vec<_>>()).expect("edges lead to blocks or the exit")
     }
 
-    /// The header of the outermost loop around loop header `block`; `block` itself if there is none.
-    pub fn outermost_loop(&self, block: u32) -> u32 {
-        let shape = self.shape();
-        let loops = profiler::Loops::new(&shape, &profiler::DepthFirst::new(&shape));
-        let mut outermost = block;
-        let mut around = loops.headed_by(profiler::BlockId(block));
-        while let Some(id) = around {
-            outermost = loops.get(id).header.0;
-            around = loops.get(id).parent;
-        }
-        outermost
-    }
-
     /// The block that holds byte `offset` of the module; `None` for dead code.
     pub fn block_at(&self, offset: u32) -> Option<u32> {
         let i = self.blocks.partition_point(|b| b.limit <= offset);

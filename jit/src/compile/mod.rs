@@ -72,6 +72,8 @@ pub struct CompilerOptions {
     pub traced: bool,
     /// Write the data references of traces.
     pub references: bool,
+    /// Code checks whether to go on in another version. The count of checks takes the pinned register.
+    pub checked: bool,
     /// Calling contexts are counted, and what callers pass for that takes the pinned register if nothing else does.
     pub contexts: bool,
     /// Make every NaN that arithmetic yields the canonical one.
@@ -95,6 +97,7 @@ impl Default for CompilerOptions {
             pinned: None,
             traced: false,
             references: false,
+            checked: false,
             contexts: false,
             canonical_nans: false,
             verify: cfg!(debug_assertions),
@@ -111,7 +114,9 @@ impl CompilerOptions {
         let traced = collection.tracing.is_some();
         let first = (!collection.events.is_empty()).then_some(0);
         CompilerOptions {
-            polls: self.polls || is_profiled || traced,
+            // A check can be made to fire.
+            polls: (self.polls || is_profiled || traced) && collection.checks.is_none(),
+            checked: collection.checks.is_some(),
             precise: !collection.is_off(),
             capture_state: collection.counting == Counting::PerInstruction,
             frames_hold_vmctx: is_profiled || collection.contexts,
@@ -129,6 +134,7 @@ impl CompilerOptions {
         match (self.traced, self.pinned) {
             (true, _) => Some(store_context::TRACE_WORD),
             (false, Some(kind)) => Some(store_context::event(kind)),
+            (false, None) if self.checked => Some(store_context::CHECKS),
             (false, None) => self.contexts.then_some(store_context::CALLEE_SLOT),
         }
     }
@@ -238,7 +244,7 @@ impl Compiler {
         plan: &FunctionPlan,
         block: u32,
     ) -> Result<MachineCode, CompileError> {
-        let graph = optimized(self.probed(plan).resumed_at(block), plan);
+        let graph = self.version(plan, Tier::Optimized).resumed_at(&plan.cfg, block);
         self.graph(env, &plan.cfg, &graph, Tier::Optimized)
     }
 
@@ -265,6 +271,9 @@ impl Compiler {
         }
         if self.options.polls {
             graph.add_polls(&plan.cfg);
+        }
+        if let Some(checks) = &plan.checks {
+            checks.add_probes(&mut graph);
         }
         graph
     }

@@ -3,6 +3,7 @@
 //! Input: a function and a [`Collection`], what its engine collects. Output: a [`FunctionPlan`], which all versions of
 //! the function share: each turns it into probes of its block graph, and whoever reads counters reads them by it.
 
+mod checks;
 mod contexts;
 mod events;
 mod references;
@@ -15,6 +16,7 @@ use wprof_profiler::{
     BlockPlan, BlockWeights, EdgeCounts, EdgeId, EdgePlan, EdgeWeights, PathPlan, Profile, VertexPlan,
 };
 
+pub use checks::{Checks, EntryChecks, FunctionChecks};
 pub use contexts::{ContextSite, FunctionContexts};
 pub use events::FunctionEvents;
 pub use split::{Part, Place, Position, SplitCfg};
@@ -47,13 +49,18 @@ pub struct Collection {
     pub references: bool,
     /// Whether calling contexts are counted.
     pub contexts: bool,
+    /// Where code checks whether to go on in another version, if there are two.
+    pub checks: Option<Checks>,
+    /// Whether this is of code that runs in bursts only.
+    pub in_bursts: bool,
 }
 
 impl Collection {
     /// The loops of a function that are unrolled: none if every round is told of, or counts a path of its own.
     fn loops(&self, info: &ModuleInfo, cfg: &Cfg) -> Result<Vec<SmallLoop>, CompileError> {
         let is_told = self.tracing.is_some() || self.counters == Instrumentation::Paths;
-        if self.is_off() || is_told || self.counting == Counting::PerInstruction {
+        let is_plain = self.is_off() && !self.checks.is_some_and(|checks| checks.unroll);
+        if is_plain || is_told || self.counting == Counting::PerInstruction {
             return Ok(Vec::new());
         }
         let metered = self.metered.map(|kind| (kind, &self.events[kind as usize]));
@@ -164,6 +171,10 @@ pub struct FunctionPlan {
     pub loops: Vec<SmallLoop>,
     /// Its calls, if calling contexts are counted.
     pub contexts: Option<FunctionContexts>,
+    /// Where it is checked, if there are two versions.
+    pub checks: Option<FunctionChecks>,
+    /// Whether this is of its code for bursts.
+    pub in_bursts: bool,
 }
 
 impl FunctionPlan {
@@ -192,7 +203,9 @@ impl FunctionPlan {
             |tracing| FunctionTrace::new(info, &cfg, tracing, collection.references, measured.as_ref());
         let trace = collection.tracing.map(trace).transpose()?;
         let contexts = collection.contexts.then(|| FunctionContexts::new(info, &cfg)).transpose()?;
-        Ok(FunctionPlan { cfg, plan, first_counter, events, trace, loops, contexts })
+        let checks = collection.checks.map(|checks| FunctionChecks::new(info, &cfg, checks)).transpose()?;
+        let in_bursts = collection.in_bursts;
+        Ok(FunctionPlan { cfg, plan, first_counter, events, trace, loops, contexts, checks, in_bursts })
     }
 
     /// The graph that has each block once, with the probes of the plan.
@@ -207,6 +220,7 @@ impl FunctionPlan {
         if let Some(contexts) = &self.contexts {
             contexts.add_probes(&mut graph);
         }
+        graph.in_bursts = self.in_bursts;
         graph
     }
 

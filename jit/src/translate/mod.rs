@@ -9,6 +9,7 @@
 
 mod bulk;
 mod call;
+mod check;
 mod context;
 mod flow;
 mod global;

@@ -41,13 +41,13 @@ impl Translator<'_> {
 
     /// Whether a frame in the block being translated can go on in another version: at a loop header, with a state
     /// that fits into the buffer.
-    fn can_transfer(&self) -> bool {
+    pub(super) fn can_transfer(&self) -> bool {
         let state = self.cfg.locals.len() + self.stack.height() as usize;
         self.cfg.blocks[self.block as usize].is_loop_header
             && state <= store_context::TRANSFER_VALUES as usize
     }
 
-    fn transfer_to(&mut self, version: Value) {
+    pub(super) fn transfer_to(&mut self, version: Value) {
         self.store_state();
         if self.options.contexts {
             self.pass_record();

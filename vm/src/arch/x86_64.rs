@@ -149,9 +149,13 @@ guarded! {
     count_path = builtins::count_path, 1;
 }
 
-/// See `abi::find_record_signature`.
+/// Builtins that change no register: wasm code calls them where it hardly ever has to.
+macro_rules! preserving {
+    ($($(#[$about:meta])* $name:ident = $target:path;)*) => {
+$(
+$(#[$about])*
 #[unsafe(naked)]
-pub extern "C" fn find_record() {
+pub extern "C" fn $name() {
     naked_asm!(
         "push rbp",
         "mov rbp, rsp",
@@ -181,7 +185,7 @@ pub extern "C" fn find_record() {
         "movups [rsp + 208], xmm13",
         "movups [rsp + 224], xmm14",
         "movups [rsp + 240], xmm15",
-        "call {find_record}",
+        "call {target}",
         "movups xmm0, [rsp]",
         "movups xmm1, [rsp + 16]",
         "movups xmm2, [rsp + 32]",
@@ -210,8 +214,18 @@ pub extern "C" fn find_record() {
         "pop rax",
         "pop rbp",
         "ret",
-        find_record = sym builtins::find_record,
+        target = sym $target,
     )
+}
+)*
+    };
+}
+
+preserving! {
+    /// See `abi::find_record_signature`.
+    find_record = builtins::find_record;
+    /// See `abi::check_signature`.
+    check = builtins::check;
 }
 
 /// Marks data segment `esi` of the instance `rdi` as dropped. Cannot fail, so it must not need stack.

@@ -101,6 +101,14 @@ pub struct VmStoreContext {
     pub find_record: usize,
     /// The path register of a frame that goes on in another version of its function.
     pub path: u64,
+    /// How many checks are passed before one fires.
+    pub checks: i64,
+    /// How many checks the burst that runs still has; 0 if none does.
+    pub burst: i64,
+    /// Code with `abi::check_signature`.
+    pub check: usize,
+    /// What it has decided: see `abi::check`.
+    pub go_on: i64,
     /// The store, as the innermost code that holds it exclusively lent it to wasm. Not read by machine code.
     pub store: *mut StoreOpaque,
     /// Offset of the field, of 8 bytes, that machine code keeps in the pinned register; [`NOTHING`] if there is none.
@@ -202,6 +210,10 @@ mod tests {
             callee_slot = abi::store_context::CALLEE_SLOT,
             find_record = abi::store_context::FIND_RECORD,
             path = abi::store_context::PATH,
+            checks = abi::store_context::CHECKS,
+            burst = abi::store_context::BURST,
+            check = abi::store_context::CHECK,
+            go_on = abi::store_context::GO_ON,
             store = abi::store_context::SIZE,
         });
         check!(VmActivation {

@@ -5,6 +5,7 @@
 
 use super::abi::VmContext;
 use super::bulk;
+use super::bursts::Check;
 use super::call_records::Called;
 use super::store::{Pending, StoreOpaque};
 use crate::Trap;
@@ -107,6 +108,18 @@ pub unsafe extern "C" fn promote(vmctx: *const VmContext, func: u32, block: u32)
     }
     instance.cool_down(func);
     0
+}
+
+/// `abi::check_signature`; called by `arch::check`, which keeps all registers.
+///
+/// # Safety
+/// For machine code only, which passes its own vmctx.
+pub unsafe extern "C" fn check(vmctx: *const VmContext, func: u32, block: u32, in_bursts: u32) {
+    // SAFETY: machine code passes its own vmctx.
+    let (store, instance) = unsafe { caller(vmctx) };
+    let decision = store.check_fired(Check { instance, func, block, in_bursts: in_bursts != 0 });
+    // SAFETY: the context lives as long as the store.
+    unsafe { (*store.context().as_ptr()).go_on = decision };
 }
 
 /// `abi::find_record_signature`; called by `arch::find_record`, which keeps all registers.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use wprof_jit::abi::trace_word;
+use wprof_profiler::Bursts;
 
 use super::abi::{NOTHING, VmFuncRef, VmMemory, VmStoreContext, VmTable, VmValue};
 use super::call_records::CallRecords;
@@ -97,6 +98,8 @@ pub struct StoreOpaque {
     pub trace: Option<Trace>,
     /// The calling contexts, if they are counted.
     pub contexts: Option<CallRecords>,
+    /// The bursts, if there are any.
+    pub bursts: Option<Bursts>,
 }
 
 // SAFETY: all pointers lead to memory that the store owns, and machine code runs on the thread that has the store
@@ -132,6 +135,10 @@ impl StoreOpaque {
             callee_slot: 0,
             find_record: arch::find_record as *const () as usize,
             path: 0,
+            checks: 0,
+            burst: 0,
+            check: arch::check as *const () as usize,
+            go_on: 0,
             pinned: engine.compiler().options().pinned_cell().map_or(NOTHING, |cell| cell as usize),
             store: ptr::null_mut(),
             raise: engine.raise(),
@@ -155,9 +162,11 @@ impl StoreOpaque {
             depth: 0,
             events: Events::default(),
             trace,
+            bursts: None,
             contexts: engine.collection().contexts.then(|| CallRecords::new(engine.config().context_memory)),
         };
         store.start_metering();
+        store.start_bursts();
         Ok(store)
     }
 
