@@ -5,10 +5,9 @@ use std::sync::Arc;
 
 use wasmparser::{BinaryReader, BranchHintSectionReader, Operator};
 use wprof_jit::cfg::{self, Cfg};
-use wprof_jit::hints::{
-    BranchHints, HintAccuracy, Thresholds, branch_hints, compilation_hints, with_sections,
-};
+use wprof_jit::hints::{HintAccuracy, Thresholds, branch_hints, compilation_hints, with_sections};
 use wprof_jit::module::{ModuleInfo, parse};
+use wprof_jit::plan::{Collection, Expected, FunctionPlan, Instrumentation, Plan, SplitCfg, likely_edges};
 use wprof_profiler::{
     BlockId, BlockProfile, CallRecord, Callee, CodeRange, ContextLog, EdgeKind, EdgeProfile, FunctionProfile,
     Profile, Routine,
@@ -206,7 +205,7 @@ fn hints_that_others_wrote_are_read() {
       (block (@metadata.code.branch_hint "\01") (br_if 0 (local.get 0)))
       (if (local.get 0) (then))))"#;
     let info = module(&wat::parse_str(text).unwrap());
-    let hints = BranchHints::read(&info);
+    let hints = &info.branch_hints;
     let cfg: Cfg = cfg::build(&info, 0).unwrap();
     let ifs = offsets(&info, 0, |op| matches!(op, Operator::If { .. } | Operator::BrIf { .. }));
     let found: Vec<_> = ifs.iter().map(|&at| hints.at(0, at)).collect();
@@ -214,13 +213,13 @@ fn hints_that_others_wrote_are_read() {
     let shape = cfg.shape();
     let block = |at: u32| BlockId(cfg.blocks.iter().position(|block| block.end == at).unwrap() as u32);
     let expected = [shape.out_edges(block(ifs[0]))[1], shape.out_edges(block(ifs[1]))[0]];
-    assert_eq!(hints.likely_edges(&cfg), expected);
+    assert_eq!(likely_edges(&info, &cfg), expected);
 }
 
 #[test]
 fn damaged_hints_are_no_error() {
     let text = r#"(module (func) (@custom "metadata.code.branch_hint" (before code) "\02\00\01\ff"))"#;
-    assert!(BranchHints::read(&module(&wat::parse_str(text).unwrap())).is_empty());
+    assert!(!module(&wat::parse_str(text).unwrap()).branch_hints.has(0));
 }
 
 #[test]
@@ -231,4 +230,37 @@ fn accuracy_is_the_share_of_executions_that_went_as_hinted() {
     let hinted = module(&with_sections(&info, &[section]));
     let found = HintAccuracy::new(&hinted, &profile).unwrap();
     assert_eq!(found, HintAccuracy { hinted: 1, reached: 20, as_hinted: 19, all_reached: 30 });
+}
+
+#[test]
+fn hints_decide_where_counters_are() {
+    let choice = |hint: &str| {
+        format!(r#"(@metadata.code.branch_hint "{hint}") (if (local.get 0) (then (call $f)) (else nop))"#)
+    };
+    let collection = Collection { counters: Instrumentation::Chords, ..Collection::default() };
+    let increments = |hint: &str| {
+        let text = format!("(module (func $f) (func (param i32) {} {}))", choice(hint), choice(hint));
+        let info = module(&wat::parse_str(text).unwrap());
+        let plan = FunctionPlan::new(&info, 1, &collection, 0).unwrap();
+        let Plan::Chords(chords) = &plan.plan else { panic!("chords") };
+        // The edges where both conditions hold.
+        chords.counted.iter().filter(|edge| edge.0 % 2 == 0).count()
+    };
+    assert_eq!((increments("\\01"), increments("\\00")), (1, 2));
+}
+
+#[test]
+fn hints_are_of_the_graph_split_at_calls_too() {
+    let text = r#"(module (func $f) (func (param i32) (call $f) (call $f)
+      (@metadata.code.branch_hint "\00") (if (local.get 0) (then (call $f)) (else nop))))"#;
+    let info = module(&wat::parse_str(text).unwrap());
+    let cfg = cfg::build(&info, 1).unwrap();
+    let split = SplitCfg::new(&info, &cfg).unwrap();
+    let expected = Expected::new(&info, &Collection::default(), &cfg).split(&split);
+    let Expected::Estimated { likely } = expected else { panic!("nothing was measured") };
+    let ends = split.shape.edge(likely[0]);
+    assert_eq!(
+        (likely.len(), split.parts[ends.from.index()].block, split.parts[ends.to.index()].block),
+        (1, 0, 2)
+    );
 }

@@ -68,7 +68,7 @@ pub use contexts::*;
 pub use depth_first::DepthFirst;
 pub use dominators::Dominators;
 pub use edge_plan::EdgePlan;
-pub use edge_weights::{EdgeWeights, LOOP_MULTIPLIER};
+pub use edge_weights::{EdgeWeights, LIKELY_SHARE, LOOP_MULTIPLIER};
 pub use event_plan::{EventPlan, EventTree, longest_acyclic};
 pub use file::FileError;
 pub use id::{BlockId, EdgeId, LoopId};

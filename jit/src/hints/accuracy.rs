@@ -3,7 +3,7 @@
 use wprof_profiler::Profile;
 
 use super::branches::ways;
-use super::{BranchHints, profiled};
+use super::profiled;
 use crate::CompileError;
 use crate::module::ModuleInfo;
 
@@ -26,12 +26,12 @@ impl HintAccuracy {
     /// # Errors
     /// If a function exceeds a limit of the compiler.
     pub fn new(info: &ModuleInfo, profile: &Profile) -> Result<HintAccuracy, CompileError> {
-        let (hints, mut found) = (BranchHints::read(info), HintAccuracy::default());
+        let mut found = HintAccuracy::default();
         for function in profiled(info, profile)?.iter().filter(|function| function.profile.has_edge_counts())
         {
             for (block, index) in function.cfg.blocks.iter().zip(0..) {
                 if let Some(ways) = ways(function, index) {
-                    found.add(ways, hints.at(function.profile.index, block.end));
+                    found.add(ways, info.branch_hints.at(function.profile.index, block.end));
                 }
             }
         }

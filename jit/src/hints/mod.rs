@@ -19,7 +19,6 @@ mod targets;
 use wprof_profiler::{FunctionProfile, Profile};
 
 pub use accuracy::HintAccuracy;
-pub use branches::BranchHints;
 pub use section::MetadataSection;
 pub use splice::with_sections;
 

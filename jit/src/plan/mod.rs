@@ -6,19 +6,19 @@
 mod checks;
 mod contexts;
 mod events;
+mod expected;
 mod references;
 mod split;
 mod trace;
 
 use std::sync::Arc;
 
-use wprof_profiler::{
-    BlockPlan, BlockWeights, EdgeCounts, EdgeId, EdgePlan, EdgeWeights, PathPlan, Profile, VertexPlan,
-};
+use wprof_profiler::{BlockPlan, EdgeId, EdgePlan, EdgeWeights, PathPlan, Profile, VertexPlan};
 
 pub use checks::{Checks, EntryChecks, FunctionChecks};
 pub use contexts::{ContextSite, FunctionContexts};
 pub use events::FunctionEvents;
+pub use expected::{Expected, likely_edges};
 pub use split::{Part, Place, Position, SplitCfg};
 pub use trace::{FunctionTrace, Moment, Tracing};
 
@@ -41,7 +41,7 @@ pub struct Collection {
     /// The kind, an index into `events`, of which there is a budget: it is checked at entries and loop headers.
     pub metered: Option<u32>,
     /// A profile of the module, by whose counts counters and increments are placed; without it, or in functions that it
-    /// does not know, by the static estimate.
+    /// does not know, by the static estimate, and the module's branch hints.
     pub weights: Option<Arc<Profile>>,
     /// How everything that runs is traced, if it is.
     pub tracing: Option<Tracing>,
@@ -71,13 +71,6 @@ impl Collection {
     pub fn is_off(&self) -> bool {
         let counts = self.counters != Instrumentation::Off || !self.events.is_empty() || self.contexts;
         !counts && self.tracing.is_none()
-    }
-
-    /// The measured counts of function `func`, if there are any and they are of this graph.
-    pub fn measured(&self, func: u32, shape: &wprof_profiler::Cfg) -> Option<EdgeCounts> {
-        let function = self.weights.as_ref()?.function(func)?;
-        let fits = function.fingerprint == shape.fingerprint() && function.edges.len() == shape.edge_count();
-        function.edge_counts().filter(|_| fits)
     }
 }
 
@@ -189,18 +182,14 @@ impl FunctionPlan {
         first_counter: u32,
     ) -> Result<FunctionPlan, CompileError> {
         let cfg = Arc::new(crate::cfg::build(info, func)?);
-        let measured = match &collection.weights {
-            Some(_) => collection.measured(func, &cfg.shape()),
-            None => None,
-        };
+        let expected = Expected::new(info, collection, &cfg);
         let loops = collection.loops(info, &cfg)?;
-        let plan = plan(&cfg, collection.counters, measured.as_ref(), &loops);
+        let plan = plan(&cfg, collection.counters, &expected, &loops);
         let events = match collection.events.is_empty() {
             true => None,
-            false => Some(FunctionEvents::new(info, &cfg, collection, measured.as_ref(), &loops)?),
+            false => Some(FunctionEvents::new(info, &cfg, collection, &expected, &loops)?),
         };
-        let trace =
-            |tracing| FunctionTrace::new(info, &cfg, tracing, collection.references, measured.as_ref());
+        let trace = |tracing| FunctionTrace::new(info, &cfg, tracing, collection.references, &expected);
         let trace = collection.tracing.map(trace).transpose()?;
         let contexts = collection.contexts.then(|| FunctionContexts::new(info, &cfg)).transpose()?;
         let checks = collection.checks.map(|checks| FunctionChecks::new(info, &cfg, checks)).transpose()?;
@@ -251,13 +240,8 @@ impl FunctionPlan {
     }
 }
 
-/// The plan of a function's counters under `instrumentation`, with measured weights if there are any.
-fn plan(
-    cfg: &Cfg,
-    instrumentation: Instrumentation,
-    measured: Option<&EdgeCounts>,
-    loops: &[SmallLoop],
-) -> Plan {
+/// The plan of a function's counters under `instrumentation`, by what is expected.
+fn plan(cfg: &Cfg, instrumentation: Instrumentation, expected: &Expected, loops: &[SmallLoop]) -> Plan {
     match instrumentation {
         Instrumentation::Off => return Plan::Off,
         Instrumentation::Blocks => return Plan::Blocks,
@@ -266,13 +250,9 @@ fn plan(
     }
     let shape = cfg.shape();
     if instrumentation == Instrumentation::BlockCounters {
-        let weights = match measured {
-            Some(counts) => BlockWeights::measured(&shape, counts),
-            None => BlockWeights::estimate(&shape),
-        };
-        return Plan::BlockCounters(BlockPlan::cheapest(&shape, &weights));
+        return Plan::BlockCounters(BlockPlan::cheapest(&shape, &expected.block_weights(&shape)));
     }
-    let weights = edge_weights(&shape, measured, loops);
+    let weights = edge_weights(&shape, expected, loops);
     match instrumentation {
         Instrumentation::Paths => Plan::Paths(Box::new(PathPlan::new(&shape, &weights))),
         Instrumentation::Vertex => Plan::Vertex(VertexPlan::unmarked(&shape, &weights)),
@@ -281,25 +261,17 @@ fn plan(
 }
 
 /// The weights by which counters are placed: how often an edge is expected to do what stands on it.
-pub fn edge_weights(
-    shape: &wprof_profiler::Cfg,
-    measured: Option<&EdgeCounts>,
-    loops: &[SmallLoop],
-) -> EdgeWeights {
-    unrolled_weights(shape, measured, loops.iter().map(|found| (found.latch_id, found.copies)))
+pub fn edge_weights(shape: &wprof_profiler::Cfg, expected: &Expected, loops: &[SmallLoop]) -> EdgeWeights {
+    unrolled_weights(shape, expected, loops.iter().map(|found| (found.latch_id, found.copies)))
 }
 
 /// The same, given the latches and how often their loops are copied.
 fn unrolled_weights(
     shape: &wprof_profiler::Cfg,
-    measured: Option<&EdgeCounts>,
+    expected: &Expected,
     latches: impl Iterator<Item = (EdgeId, u32)>,
 ) -> EdgeWeights {
-    let weights = match measured {
-        Some(counts) => EdgeWeights::measured(shape, counts),
-        None => EdgeWeights::estimate(shape),
-    };
-    let mut weights = weights.as_slice().to_vec();
+    let mut weights = expected.edge_weights(shape).as_slice().to_vec();
     for (latch, copies) in latches {
         weights[latch.index()] /= f64::from(copies);
     }
