@@ -275,7 +275,7 @@ fn function(
     let (edges, only_blocks, paths) = counts.split(idle.edges.len());
     let edges = idle.edges.into_iter().zip(edges).map(|(edge, count)| EdgeProfile { count, ..edge });
     Ok(Some(FunctionProfile {
-kind,
+        kind,
         edges: edges.collect(),
         exits: exits.collect::<Result<_>>()?,
         cost,

@@ -15,6 +15,7 @@ mod hints;
 mod interrupt;
 mod invoke;
 mod merge;
+mod perf;
 mod report;
 mod run;
 mod trace;
