@@ -16,7 +16,7 @@ mod overlap;
 
 use serde::Serialize;
 
-pub use contexts::{CallTargetChange, ContextChange};
+pub use contexts::{CallTargetChange, ContextChange, ContextChanges};
 pub use matching::Pair;
 pub use overlap::{hot_coverage, overlap};
 
@@ -151,7 +151,7 @@ impl<'a> Comparison<'a> {
     }
 
     /// The calling contexts, those whose calls changed most first; none unless both have counted them.
-    pub fn contexts(&self) -> Vec<ContextChange> {
+    pub fn contexts(&self) -> ContextChanges {
         let trees = self.before.contexts.as_ref().zip(self.after.contexts.as_ref());
         let changes = trees.map(|trees| contexts::changes(trees, self.is_of_one_module()));
         changes.unwrap_or_default()

@@ -1,7 +1,7 @@
 //! Two profiles side by side, largest changes first.
 
 use wprof_profiler::{
-    Callee, Change, Comparison, ContextChange, FunctionChange, PathChange, Profile, hot_coverage, overlap,
+    Callee, Change, Comparison, FunctionChange, PathChange, Profile, hot_coverage, overlap,
 };
 
 use super::contexts;
@@ -42,8 +42,11 @@ pub fn write_changes(page: &mut Page, comparison: &Comparison<'_>, before: &Prof
     changed.take(top).for_each(|path| paths.row(row(path.ops, plain(path_name(&path, before)))));
     section(page, "Paths by change of instructions", &paths);
     let mut stacks = table("calls in context");
-    let changed = comparison.contexts().into_iter().filter(|context| context.calls.delta() != 0);
-    changed.take(top).for_each(|context| stacks.row(row(context.calls, plain(stack(&context)))));
+    let found = comparison.contexts();
+    let changed = found.changes.iter().filter(|change| change.calls.delta() != 0);
+    changed
+        .take(top)
+        .for_each(|change| stacks.row(row(change.calls, plain(stack(&found.stack(change.context))))));
     section(page, "Calling contexts by change of calls", &stacks);
 }
 
@@ -117,9 +120,9 @@ fn path_name(change: &PathChange, before: &Profile) -> String {
     format!("{name}: {}", blocks.unwrap_or_default())
 }
 
-fn stack(change: &ContextChange) -> String {
-    let hidden = change.stack.len().saturating_sub(FRAMES);
-    let names: Vec<String> = change.stack[hidden..].iter().map(contexts::shown).collect();
+fn stack(frames: &[&Callee]) -> String {
+    let hidden = frames.len().saturating_sub(FRAMES);
+    let names: Vec<String> = frames[hidden..].iter().map(|callee| contexts::shown(callee)).collect();
     let more = if hidden > 0 { "… > " } else { "" };
     format!("{more}{}", names.join(" > "))
 }
@@ -156,7 +159,10 @@ fn kinds(comparison: &Comparison<'_>) -> [(&'static str, Vec<Change>); 6] {
         ("functions, by calls", functions.iter().map(|function| function.calls).collect()),
         ("edges, by count", comparison.edges()),
         ("paths, by instructions", comparison.paths().iter().map(|path| path.ops).collect()),
-        ("calling contexts, by calls", comparison.contexts().iter().map(|context| context.calls).collect()),
+        (
+            "calling contexts, by calls",
+            comparison.contexts().changes.iter().map(|change| change.calls).collect(),
+        ),
         ("call targets, by calls", targets.map(|target| target.calls).collect()),
     ]
 }

@@ -8,13 +8,46 @@ use std::collections::{BTreeMap, HashMap};
 use super::Change;
 use crate::{Callee, ContextTree};
 
+/// The calling contexts of both trees, those whose calls changed most first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ContextChanges {
+    /// What changed.
+    pub changes: Vec<ContextChange>,
+    nodes: Vec<Node>,
+}
+
 /// A calling context of one tree at least.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContextChange {
-    /// What is on the stack, outermost first.
-    pub stack: Vec<Callee>,
+    /// Which one: see [`ContextChanges::stack`].
+    pub context: usize,
     /// Calls in this very context.
     pub calls: Change,
+}
+
+impl ContextChanges {
+    /// What is on the stack in a context, outermost first.
+    ///
+    /// # Panics
+    /// If there is no such context.
+    pub fn stack(&self, context: usize) -> Vec<&Callee> {
+        let mut stack = Vec::new();
+        let mut at = Some(context);
+        while let Some(node) = at {
+            stack.push(&self.nodes[node].callee);
+            at = self.nodes[node].parent;
+        }
+        stack.reverse();
+        stack
+    }
+}
+
+/// A function in the tree of both.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Node {
+    parent: Option<usize>,
+    callee: Callee,
+    calls: Change,
 }
 
 /// What was called from one place.
@@ -33,56 +66,37 @@ pub struct CallTargetChange {
 /// The tree of both, by function.
 #[derive(Default)]
 struct Union {
-    /// Parent, what was called, calls.
-    nodes: Vec<(Option<usize>, Callee, Change)>,
+    nodes: Vec<Node>,
     known: HashMap<(Option<usize>, Callee), usize>,
 }
 
-pub(super) fn changes(trees: (&ContextTree, &ContextTree), is_one_module: bool) -> Vec<ContextChange> {
+pub(super) fn changes(trees: (&ContextTree, &ContextTree), is_one_module: bool) -> ContextChanges {
     let mut union = Union::default();
     union.add(trees.0, is_one_module, |change, calls| change.before = change.before.saturating_add(calls));
     union.add(trees.1, is_one_module, |change, calls| change.after = change.after.saturating_add(calls));
     let nodes = union.nodes.iter().enumerate();
-    let change = |(node, (_, _, calls)): (usize, &(_, _, Change))| ContextChange {
-        stack: union.stack(node),
-        calls: *calls,
-    };
-    let mut changes: Vec<ContextChange> = nodes.map(change).collect();
+    let mut changes: Vec<ContextChange> =
+        nodes.map(|(context, node)| ContextChange { context, calls: node.calls }).collect();
     changes.sort_by_key(|change| change.calls.rank());
-    changes
+    ContextChanges { changes, nodes: union.nodes }
 }
 
 impl Union {
     fn add(&mut self, tree: &ContextTree, is_one_module: bool, add: impl Fn(&mut Change, u64)) {
-        let mut node_of: Vec<Option<usize>> = Vec::with_capacity(tree.records.len());
-        for (record, index) in tree.records.iter().zip(0..) {
-            if index == ContextTree::ROOT {
-                node_of.push(None);
-                continue;
-            }
+        let mut node_of: Vec<Option<usize>> = vec![None; tree.records.len()];
+        for (record, index) in tree.records.iter().zip(0..).skip(1) {
             let parent = node_of[record.parent as usize];
             let node = self.node(parent, label(tree.callee(index), is_one_module));
-            add(&mut self.nodes[node].2, record.calls);
-            node_of.push(Some(node));
+            add(&mut self.nodes[node].calls, record.calls);
+            node_of[index as usize] = Some(node);
         }
     }
 
     fn node(&mut self, parent: Option<usize>, callee: Callee) -> usize {
         *self.known.entry((parent, callee)).or_insert_with_key(|(parent, callee)| {
-            self.nodes.push((*parent, callee.clone(), Change::default()));
+            self.nodes.push(Node { parent: *parent, callee: callee.clone(), calls: Change::default() });
             self.nodes.len() - 1
         })
-    }
-
-    fn stack(&self, node: usize) -> Vec<Callee> {
-        let mut stack = Vec::new();
-        let mut at = Some(node);
-        while let Some(node) = at {
-            stack.push(self.nodes[node].1.clone());
-            at = self.nodes[node].0;
-        }
-        stack.reverse();
-        stack
     }
 }
 

@@ -13,19 +13,20 @@
 
 use std::io::{self, Write};
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
-use super::{Change, Comparison, ContextChange, FunctionChange, PathChange, TotalChange};
+use super::{Change, Comparison, ContextChange, ContextChanges, FunctionChange, PathChange, TotalChange};
 use crate::Callee;
 
 #[derive(Serialize)]
-struct Shape {
+struct Shape<'a> {
     format: &'static str,
     same_module: bool,
     totals: Vec<TotalChange>,
     functions: Vec<FunctionChange>,
     paths: Vec<PathChange>,
-    contexts: Vec<ContextShape>,
+    #[serde(serialize_with = "one_by_one")]
+    contexts: &'a ContextChanges,
 }
 
 #[derive(Serialize)]
@@ -34,23 +35,28 @@ struct ContextShape {
     calls: Change,
 }
 
+/// Names the functions on a stack only when its turn comes.
+fn one_by_one<S: Serializer>(contexts: &ContextChanges, serializer: S) -> Result<S::Ok, S::Error> {
+    let shape = |change: &ContextChange| ContextShape {
+        stack: contexts.stack(change.context).into_iter().map(Callee::to_string).collect(),
+        calls: change.calls,
+    };
+    serializer.collect_seq(contexts.changes.iter().map(shape))
+}
+
 impl Comparison<'_> {
     /// Writes all changes as one line of JSON.
     ///
     /// # Errors
     /// If `out` refuses.
     pub fn write_json(&self, out: impl Write) -> io::Result<()> {
-        let context = |ContextChange { stack, calls }| ContextShape {
-            stack: stack.iter().map(Callee::to_string).collect(),
-            calls,
-        };
         let shape = Shape {
             format: "wprof-comparison-1",
             same_module: self.is_of_one_module(),
             totals: self.totals(),
             functions: self.functions(),
             paths: self.paths(),
-            contexts: self.contexts().into_iter().map(context).collect(),
+            contexts: &self.contexts(),
         };
         Ok(serde_json::to_writer(out, &shape)?)
     }
