@@ -20,7 +20,7 @@ pub use contexts::{CallTargetChange, ContextChange, ContextChanges};
 pub use matching::Pair;
 pub use overlap::{hot_coverage, overlap};
 
-use crate::Profile;
+use crate::{FigureKind, Profile};
 
 /// A figure in both profiles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -101,6 +101,12 @@ impl<'a> Comparison<'a> {
     /// Whether both are of one module, byte for byte.
     pub fn is_of_one_module(&self) -> bool {
         self.before.module_hash == self.after.module_hash
+    }
+
+    /// Whether all counts of both are exact.
+    pub fn is_exact(&self) -> bool {
+        let mut functions = self.before.functions.iter().chain(&self.after.functions);
+        functions.all(|function| function.kind == FigureKind::Exact)
     }
 
     /// The totals that both have.

@@ -21,8 +21,9 @@
 //! `FUNC` (functions), `HOST` (host calls). Version 1.1 adds, if there is anything to be in them: `EVNT` (totals
 //! of events), `BLCK` (the functions of which only blocks were counted, each with its counts; a reader of version
 //! 1.0 must not see them, since it would take the missing counts of their edges for zeros). Version 1.2 adds `CNTX`
-//! (calling contexts) and `PATH` (the paths of those functions whose paths were counted, by index). A change to what a
-//! section holds takes a new tag.
+//! (calling contexts) and `PATH` (the paths of those functions whose paths were counted, by index). Version 1.3 adds `SLCT`
+//! (the functions of which only chosen paths were counted, each with these; an older reader must not take what is there
+//! for all that ran). A change to what a section holds takes a new tag.
 
 mod replace;
 mod section;
@@ -33,11 +34,13 @@ use std::path::{Path, PathBuf};
 use section::{Reader, Tag, Writer};
 
 use crate::limits::MAX_FILE_BYTES;
-use crate::{BlockCounts, CodeStats, FunctionProfile, HostCalls, InvalidProfile, PathProfile, Profile, Run};
+use crate::{
+    BlockCounts, CodeStats, FigureKind, FunctionProfile, HostCalls, InvalidProfile, PathProfile, Profile, Run,
+};
 
 const MAGIC: [u8; 8] = *b"wprof\r\n\x1a";
 const MAJOR: u16 = 1;
-const MINOR: u16 = 2;
+const MINOR: u16 = 3;
 
 const HEAD: Tag = Tag(*b"HEAD");
 const FUNC: Tag = Tag(*b"FUNC");
@@ -46,6 +49,7 @@ const EVNT: Tag = Tag(*b"EVNT");
 const BLCK: Tag = Tag(*b"BLCK");
 const CNTX: Tag = Tag(*b"CNTX");
 const PATH: Tag = Tag(*b"PATH");
+const SLCT: Tag = Tag(*b"SLCT");
 
 /// Why a profile could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -128,7 +132,9 @@ impl Profile {
         };
         let mut writer = Writer::new(header(MAJOR, MINOR));
         writer.section(HEAD, &head)?;
-        let by_edges = self.functions.iter().filter(|function| function.has_edge_counts());
+        let (selected, whole): (Vec<_>, Vec<_>) =
+            self.functions.iter().partition(|function| function.kind == FigureKind::Selected);
+        let by_edges = whole.iter().filter(|function| function.has_edge_counts());
         writer.section(FUNC, &by_edges.collect::<Vec<_>>())?;
         writer.section(HOST, &self.host_calls)?;
         if !self.events.is_empty() {
@@ -143,11 +149,15 @@ impl Profile {
         if let Some(contexts) = &self.contexts {
             writer.section(CNTX, contexts)?;
         }
-        let paths =
-            self.functions.iter().filter_map(|function| Some((function.index, function.paths.as_ref()?)));
+        let paths = whole.iter().filter_map(|function| Some((function.index, function.paths.as_ref()?)));
         let paths: Vec<(u32, &PathProfile)> = paths.collect();
         if !paths.is_empty() {
             writer.section(PATH, &paths)?;
+        }
+        let selected = selected.iter().filter_map(|&function| Some((function, function.paths.as_ref()?)));
+        let selected: Vec<(&FunctionProfile, &PathProfile)> = selected.collect();
+        if !selected.is_empty() {
+            writer.section(SLCT, &selected)?;
         }
         writer.finish()
     }
@@ -169,6 +179,10 @@ impl Profile {
             by_blocks
                 .into_iter()
                 .map(|(function, counts)| FunctionProfile { only_blocks: Some(counts), ..function }),
+        );
+        let selected: Vec<(FunctionProfile, PathProfile)> = reader.take_if_there(SLCT)?.unwrap_or_default();
+        functions.extend(
+            selected.into_iter().map(|(function, paths)| FunctionProfile { paths: Some(paths), ..function }),
         );
         functions.sort_by_key(|function| function.index);
         add_paths(&mut functions, reader.take_if_there(PATH)?.unwrap_or_default())?;

@@ -11,6 +11,7 @@ mod function;
 mod hot;
 mod merge;
 mod paths;
+mod residual;
 mod run;
 mod verify;
 
@@ -22,6 +23,7 @@ pub use function::{BlockProfile, CodeRange, EdgeKind, EdgeProfile, FunctionProfi
 pub use hot::{HotBlock, HotLoop, LoopProfile};
 pub use merge::MergeError;
 pub use paths::{HotPath, PathCount, PathProfile, UnfinishedPath};
+pub use residual::{PathEnd, Residual, ResidualError, UntestedPath};
 pub use run::{Ending, Run};
 pub use verify::InvalidProfile;
 
@@ -103,6 +105,14 @@ impl Profile {
     pub fn function(&self, index: u32) -> Option<&FunctionProfile> {
         let found = self.functions.binary_search_by_key(&index, |function| function.index);
         found.ok().map(|position| &self.functions[position])
+    }
+
+    /// The share that was counted, if figures of functions are sampled.
+    pub fn sampled(&self) -> Option<Rate> {
+        self.functions.iter().find_map(|function| match function.kind {
+            FigureKind::Sampled { rate } => Some(rate),
+            _ => None,
+        })
     }
 
     /// Calls of all functions of the module; saturates.

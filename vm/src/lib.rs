@@ -83,5 +83,5 @@ pub use types::{
 };
 pub use values::{Ref, Val};
 pub use wprof_jit::events::{BUILT_IN as BUILT_IN_EVENTS, EventModel};
-pub use wprof_jit::plan::{Checks, Counting, EntryChecks, Tracing};
+pub use wprof_jit::plan::{Checks, Counting, EntryChecks, Interesting, Tracing};
 pub use wprof_profiler as profiler;

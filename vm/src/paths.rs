@@ -5,7 +5,7 @@
 //! Invariant: exact, or an error if the table was full.
 //! Source: algorithms.md, section 5.
 
-use wprof_jit::plan::{FunctionPlan, is_dense};
+use wprof_jit::plan::{FunctionPlan, Plan, PreferentialPaths, is_dense};
 use wprof_profiler::{BlockId, EdgeCounts, PathCount, PathPlan, PathProfile, UnfinishedPath};
 
 use crate::profile::{Exits, unfinished_exit};
@@ -22,13 +22,18 @@ pub fn read(
     counters: &[u64],
     exits: Option<&Exits>,
 ) -> Result<(EdgeCounts, PathProfile)> {
-    let finished = match is_dense(plan) {
-        true => (0..).zip(counters.iter().copied()).filter(|(_, count)| *count > 0).collect(),
-        false => of_table(instance, func)?,
+    let finished = match &version.plan {
+        Plan::Preferential(paths) => [of_cells(paths, counters), of_table(instance, func)?].concat(),
+        _ if is_dense(plan) => (0..).zip(counters.iter().copied()).filter(|(_, count)| *count > 0).collect(),
+        _ => of_table(instance, func)?,
     };
     let unfinished = exits.iter().flat_map(|exits| &exits.frames).map(|(stop, &count)| {
         let exit = unfinished_exit(instance.module.info(), &version.cfg, stop.origin, count)?;
-        let prefix = plan.prefix_sum(BlockId(stop.origin.block), stop.path);
+        let block = BlockId(stop.origin.block);
+        let prefix = match &version.plan {
+            Plan::Preferential(paths) => paths.plan.prefix_sum(block, stop.path),
+            _ => plan.prefix_sum(block, stop.path),
+        };
         Ok(UnfinishedPath { exit, prefix })
     });
     let paths = PathProfile {
@@ -38,6 +43,12 @@ pub fn read(
     };
     let counts = paths.edge_counts(&version.cfg.shape(), &plan.numbering)?;
     Ok((counts, paths))
+}
+
+/// The interesting paths that ran.
+fn of_cells(paths: &PreferentialPaths, counters: &[u64]) -> Vec<(u64, u64)> {
+    let cells = paths.plan.cells.iter().zip(counters);
+    cells.filter(|(_, count)| **count > 0).map(|(&id, &count)| (id.into(), count)).collect()
 }
 
 fn of_table(instance: &InstanceData, func: u32) -> Result<Vec<(u64, u64)>> {

@@ -155,3 +155,34 @@ fn what_is_counted_otherwise_is_not_sampled() {
     let error = Engine::new(&config).expect_err("contexts are not sampled");
     assert!(error.to_string().contains("profile exactly"), "{error}");
 }
+
+/// Code that only checks, for ever.
+const FOREVER: &str = r#"(module
+    (func (export "loop") (local $i i64)
+        (loop $again (local.set $i (i64.add (local.get $i) (i64.const 1))) (br $again)))
+    (func $even (export "calls") (return_call $odd))
+    (func $odd (return_call $even)))"#;
+
+#[test]
+fn checks_notice_interrupts_though_none_fires_of_itself() -> Outcome {
+    for lengths in [(BurstLengths::FOREVER, 1), (1, BurstLengths::FOREVER), (10_000, 100)] {
+        let engine = engine(adaptive(lengths.0, lengths.1, "default"), Strategy::Tiered)?;
+        let module = Module::new(&engine, FOREVER)?;
+        for name in ["loop", "calls"] {
+            let mut store = Store::new(&engine, ());
+            let instance = Linker::new(&engine).instantiate(&mut store, &module)?;
+            let func = instance.get_typed_func::<(), ()>(&mut store, name)?;
+            for round in 0..50 {
+                let handle = store.interrupt_handle();
+                let interrupter = std::thread::spawn(move || {
+                    std::thread::sleep(std::time::Duration::from_micros(37 * round));
+                    handle.interrupt();
+                });
+                let error = func.call(&mut store, ()).expect_err("it does not end by itself");
+                assert_eq!(error.trap(), Some(Trap::Interrupt), "{name} {lengths:?}: {error}");
+                interrupter.join().expect("it does not panic");
+            }
+        }
+    }
+    Ok(())
+}

@@ -25,8 +25,8 @@ paths are compared where blocks and edges are the same, contexts by the function
 stack.
 
 --fail-on makes it a check for CI. Totals are `instructions`, `calls`, `host calls`, and the
-kinds of events that both profiles have. Counts are exact: the same program with the same
-input has the same ones each time.
+kinds of events that both profiles have. Exact counts are the same each time that the same
+program has the same input; those of sampled profiles are not.
 
 Exit codes: 0; 3 if --fail-on found something; 1 if something went wrong.
 

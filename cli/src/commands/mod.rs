@@ -8,13 +8,14 @@ mod hints;
 mod merge;
 mod overlap;
 mod report;
+mod residual;
 mod run;
 mod trace;
 
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, ensure};
 use clap::Subcommand;
 use wprof_profiler::{FileError, Profile};
 
@@ -39,6 +40,8 @@ pub enum Command {
     Overlap(overlap::OverlapArgs),
     /// Write what a profile says into its module, as hints to compilers
     Hints(hints::HintsArgs),
+    /// Show the paths that ran and that no test ran
+    Residual(residual::ResidualArgs),
     /// Write a profile in a format that other tools read
     Export(export::ExportArgs),
     /// Record everything that a program executes, in order, and look at it
@@ -47,10 +50,11 @@ pub enum Command {
 }
 
 impl Command {
-    /// Does it. The exit code is 0 but for `run` and `trace record`, where it is the program's, and `diff`.
+    /// Does it. The exit code is 0 but for `run` and `trace record`, where it is the program's, `residual` and `diff`.
     pub fn execute(self, color: ColorChoice) -> Result<ExitCode> {
         match self {
             Command::Run(args) => return run::execute(args, color),
+            Command::Residual(args) => return residual::execute(&args, color),
             Command::Trace(command) => return command.execute(color),
             Command::Diff(args) => return diff::execute(&args, color),
             Command::Overlap(args) => overlap::execute(&args, color)?,
@@ -72,6 +76,17 @@ fn read_profile(path: &Path) -> Result<Profile> {
         FileError::Io { .. } => anyhow!("{error}"),
         _ => anyhow!("{}: {error}", path.display()),
     })
+}
+
+/// Reads a profile with paths; errors name the file.
+fn read_paths(path: &Path) -> Result<Profile> {
+    let profile = read_profile(path)?;
+    let shown = path.display();
+    ensure!(
+        profile.has_paths(),
+        "{shown} says nothing about paths: take it with `wprof run --collect paths`"
+    );
+    Ok(profile)
 }
 
 /// Writes a profile; errors name the file.

@@ -22,6 +22,9 @@ pub fn write_changes(page: &mut Page, comparison: &Comparison<'_>, before: &Prof
     if !comparison.is_of_one_module() {
         page.line(&[plain("  of two modules: functions are matched by name and shape")]);
     }
+    if !comparison.is_exact() {
+        page.line(&[plain("  of figures that are not exact: small changes may be chance")]);
+    }
     let mut totals = table("in all");
     for found in comparison.totals() {
         totals.row(row(found.total, span(found.name, Ink::Strong)));

@@ -1,6 +1,6 @@
 //! The whole of a profile on one page.
 
-use wprof_profiler::{ContextTree, HostCalls};
+use wprof_profiler::{ContextTree, HostCalls, Profile};
 
 use super::functions::{self, Order};
 use super::numbers::grouped;
@@ -8,7 +8,7 @@ use super::page::{Ink, Page, plain, span};
 use super::paths::Paths;
 use super::table::{Side, Table};
 use super::view::View;
-use super::{blocks, branches, contexts, counters, events, loops, runs, summary};
+use super::{blocks, branches, contexts, counters, events, interesting, loops, runs, summary};
 use crate::names;
 
 /// The report, `top` rows in each table; functions in the order given, or else in both.
@@ -42,6 +42,12 @@ pub fn write_contexts(page: &mut Page, view: &View<'_>, tree: &ContextTree, call
         None => section(page, "Calling contexts by calls", &contexts::tree(view, tree, share)),
     }
     section(page, "The tree", &contexts::stats(tree));
+}
+
+/// Which paths are interesting.
+pub fn write_interesting(page: &mut Page, view: &View<'_>, interesting: &Profile, top: usize) {
+    section(page, "Interesting paths", &interesting::functions(view, interesting, top));
+    section(page, "Hottest paths, interesting or not", &interesting::paths(view, interesting, top));
 }
 
 fn title(order: Order) -> &'static str {

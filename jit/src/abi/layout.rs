@@ -70,8 +70,10 @@ pub mod store_context {
     pub const CHECKS: i32 = PATH + 8;
     /// `i64`: how many checks the burst that runs still has; 0 if none does.
     pub const BURST: i32 = CHECKS + 8;
+    /// `i64`: what code for bursts adds to a counter: 1 in a burst, 0 where it runs although there is none.
+    pub const COUNTS: i32 = BURST + 8;
     /// Address of the code with [`super::super::check_signature`].
-    pub const CHECK: i32 = BURST + 8;
+    pub const CHECK: i32 = COUNTS + 8;
     /// What that has decided: the address of the version to go on in, or one of [`super::check`].
     pub const GO_ON: i32 = CHECK + 8;
     /// Size.
@@ -80,10 +82,8 @@ pub mod store_context {
     pub const TRANSFER_VALUES: u32 = 4096;
 }
 
-/// What becomes of a check, besides going on in another version.
+/// What may be in [`store_context::GO_ON`] besides an address.
 pub mod check {
-    /// Stay.
-    pub const STAY: i64 = 0;
     /// Trap, for the reason that the host has left.
     pub const TRAP: i64 = 1;
 }

@@ -25,7 +25,7 @@ pub use layout::{
     memory, reference, store_context, table, trace_word, value, vmctx,
 };
 pub use signature::{
-    NO_TRANSFER, array_call_signature, check_signature, clif_type, find_record_signature,
-    host_call_signature, resume_signature, returns_in_memory, wasm_signature,
+    array_call_signature, check_signature, clif_type, find_record_signature, host_call_signature,
+    resume_signature, returns_in_memory, wasm_signature,
 };
 pub use trap::TrapCode;

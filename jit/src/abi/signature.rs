@@ -62,18 +62,15 @@ pub fn host_call_signature(conv: CallConv) -> Signature {
     sig
 }
 
-/// What machine code calls where a check fires: `(vmctx, function index, block, whether it is code for bursts)`. The block
-/// is [`NO_TRANSFER`] if the frame cannot go on in another version. `store_context::CHECKS` holds the count of checks
-/// before and after it; what is to be done is in `store_context::GO_ON`. It changes no register, and the caller has
-/// made sure that there is stack for the host.
+/// What machine code calls where a check fires: `(store context)`. The place of the call says which check it is. Afterwards
+/// the pinned register holds the count of checks, or something negative: then the frame goes on in the version of which
+/// `store_context::GO_ON` has the address, with the count that `store_context::CHECKS` has. It changes no other
+/// register, and does nothing if too little stack is left for the host.
 pub fn check_signature() -> Signature {
     let mut sig = Signature::new(CallConv::PreserveAll);
-    sig.params.extend([types::I64, types::I32, types::I32, types::I32].map(AbiParam::new));
+    sig.params.push(AbiParam::new(types::I64));
     sig
 }
-
-/// See [`check_signature`].
-pub const NO_TRANSFER: u32 = u32::MAX;
 
 /// What machine code calls where a callee slot does not hold the record of the function that is entered: `(vmctx, function
 /// index, its call sites, callee slot)`. Afterwards the slot does. The caller has made sure that there is stack for the

@@ -9,14 +9,17 @@
 mod build;
 mod callees;
 mod dump;
+mod liveness;
 mod ops;
 mod stack;
 
+use crate::abi::store_context;
 use smallvec::SmallVec;
 use wasmparser::ValType;
 use wprof_profiler as profiler;
 
 pub use build::{build, operand_types};
+pub use liveness::Liveness;
 pub(crate) use ops::{Operators, is_call};
 pub use ops::{instruction_offsets, is_structure, ops_executed};
 pub use stack::{StackId, TypeStacks};
@@ -114,6 +117,14 @@ impl Cfg {
             })
         });
         profiler::Cfg::from_pairs(exit, &edges.collect::<Vec<_>>()).expect("edges lead to blocks or the exit")
+    }
+
+    /// Whether a frame can go on in another version at `block`: at a loop header, with a state that fits into the transfer
+    /// buffer.
+    pub fn can_resume(&self, block: u32) -> bool {
+        let block = &self.blocks[block as usize];
+        let state = self.locals.len() + self.stacks.height(block.stack) as usize;
+        block.is_loop_header && state <= store_context::TRANSFER_VALUES as usize
     }
 
     /// The block that holds byte `offset` of the module; `None` for dead code.

@@ -85,6 +85,8 @@ pub struct MachineCode {
     /// From which byte of the code on it comes from which byte of the module; ascending, and only if asked for.
     #[serde(skip)]
     pub positions: Vec<(u32, u32)>,
+    /// Whether it is code for bursts.
+    pub in_bursts: bool,
 }
 
 fn write_name<S: Serializer>(target: &LibCall, to: S) -> Result<S::Ok, S::Error> {
@@ -144,6 +146,7 @@ pub(super) fn generate(
         vmctx_slot: slot(VMCTX_SLOT),
         path_slot: slot(PATH_SLOT),
         positions: if with_positions { positions(locations, origins) } else { Vec::new() },
+        in_bursts: false,
     })
 }
 

@@ -300,8 +300,9 @@ impl Compiler {
         let Scratch { context, builder } = &mut *scratch;
         let origins =
             crate::translate::translate(env, &self.options, isa, cfg, graph, &mut context.func, builder)?;
-        let code = machine_code::generate(cfg.func, context, isa, &origins, self.options.positions);
+        let mut code = machine_code::generate(cfg.func, context, isa, &origins, self.options.positions);
         context.clear();
+        code.iter_mut().for_each(|code| code.in_bursts = graph.in_bursts);
         if let Ok(mut all) = self.scratch.lock() {
             all.push(scratch);
         }

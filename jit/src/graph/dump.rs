@@ -18,6 +18,12 @@ fn probes(f: &mut fmt::Formatter<'_>, probes: &Probes) -> fmt::Result {
             Probe::PathAdd(amount) => write!(f, " path{amount:+}")?,
             Probe::PathEnd { amount, counters: Some(first) } => write!(f, " count[{first}+path{amount:+}]")?,
             Probe::PathEnd { amount, counters: None } => write!(f, " count path{amount:+}")?,
+            Probe::PreferentialEnd { amount, counters: Some(first) } => {
+                write!(f, " count[{first}+cell(path{amount:+})]")?;
+            }
+            Probe::PreferentialEnd { amount, counters: None } => {
+                write!(f, " count path{amount:+} without cell")?
+            }
             Probe::Emit { value, bits } => write!(f, " emit[{value:#x}:{bits}]")?,
             Probe::FindRecord { sites } => write!(f, " record[{sites}]")?,
             Probe::PassSlot(slot) => write!(f, " slot[{slot}]")?,

@@ -1,7 +1,7 @@
 //! Checks: where code looks whether it is to go on in another version.
 //!
 //! Input: a function, and which checks are wanted. Output: at its entry or not, and at which loop headers.
-//! Invariant: with the default checks only a bounded number of instructions is executed without one, but in boring loops.
+//! Invariant: with the default checks only a bounded number of instructions is executed without one, but in boring loops and those with thousands of locals.
 //! Source: Hirzel & Chilimbi, *Bursty Tracing*, FDDO 2001, sections 3.1 and 3.2; the set C is `CallGraph::entry_checks`.
 
 use std::str::FromStr;
@@ -82,7 +82,7 @@ impl FromStr for Checks {
 pub struct FunctionChecks {
     /// At its entry.
     pub entry: bool,
-    /// At these loop headers, by block, ascending.
+    /// At these loop headers, by block, ascending; where frames can go on in another version.
     pub headers: Vec<u32>,
 }
 
@@ -102,8 +102,8 @@ impl FunctionChecks {
                 None => !is_leaf(info, cfg)?,
             },
         };
-        let headers = (0..cfg.blocks.len() as u32).filter(|&block| cfg.blocks[block as usize].is_loop_header);
-        let mut headers: Vec<u32> = headers.collect();
+        let mut headers: Vec<u32> =
+            (0..cfg.blocks.len() as u32).filter(|&block| cfg.can_resume(block)).collect();
         if let (Some(most), false) = (checks.boring, headers.is_empty()) {
             headers = interesting(info, cfg, headers, most)?;
         }

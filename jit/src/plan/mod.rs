@@ -7,6 +7,7 @@ mod checks;
 mod contexts;
 mod events;
 mod expected;
+mod interesting;
 mod references;
 mod split;
 mod trace;
@@ -19,6 +20,7 @@ pub use checks::{Checks, EntryChecks, FunctionChecks};
 pub use contexts::{ContextSite, FunctionContexts};
 pub use events::FunctionEvents;
 pub use expected::{Expected, likely_edges};
+pub use interesting::{Interesting, PreferentialPaths};
 pub use split::{Part, Place, Position, SplitCfg};
 pub use trace::{FunctionTrace, Moment, Tracing};
 
@@ -28,6 +30,7 @@ use crate::events::EventModel;
 use crate::graph::{BlockGraph, Probes, SmallLoop};
 use crate::limits::MAX_DENSE_PATHS;
 use crate::module::ModuleInfo;
+use interesting::plan_paths;
 
 /// What an engine collects of all functions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,6 +43,8 @@ pub struct Collection {
     pub counting: Counting,
     /// The kind, an index into `events`, of which there is a budget: it is checked at entries and loop headers.
     pub metered: Option<u32>,
+    /// Which paths are interesting, if any, where paths are counted.
+    pub interesting: Option<Interesting>,
     /// A profile of the module, by whose counts counters and increments are placed; without it, or in functions that it
     /// does not know, by the static estimate, and the module's branch hints.
     pub weights: Option<Arc<Profile>>,
@@ -118,6 +123,8 @@ pub enum Plan {
     Vertex(VertexPlan),
     /// Counter k of the function counts path k of the plan, if it [`is_dense`]; else the instance has a table.
     Paths(Box<PathPlan>),
+    /// Counter k of the function counts the interesting path of cell k of the plan; others are in the instance's table.
+    Preferential(Box<PreferentialPaths>),
     /// Counter k of the function counts block k of the plan, where EXIT stands for the calls.
     BlockCounters(BlockPlan),
     /// Counter k of the function counts block k of the CFG.
@@ -135,9 +142,19 @@ impl Plan {
             Plan::Vertex(plan) => plan.counted.len() as u32,
             Plan::Paths(plan) if is_dense(plan) => plan.numbering.paths() as u32,
             Plan::Paths(_) => 0,
+            Plan::Preferential(paths) => paths.counters(),
             Plan::BlockCounters(plan) => plan.counted.len() as u32,
             Plan::Blocks => cfg.blocks.len() as u32,
             Plan::Edges => cfg.blocks.iter().map(|b| b.edges.len() as u32).sum(),
+        }
+    }
+
+    /// What each edge does to the path register, if paths are counted.
+    pub fn paths(&self) -> Option<&PathPlan> {
+        match self {
+            Plan::Paths(plan) => Some(plan),
+            Plan::Preferential(paths) => Some(&paths.plan.paths),
+            _ => None,
         }
     }
 }
@@ -184,7 +201,7 @@ impl FunctionPlan {
         let cfg = Arc::new(crate::cfg::build(info, func)?);
         let expected = Expected::new(info, collection, &cfg);
         let loops = collection.loops(info, &cfg)?;
-        let plan = plan(&cfg, collection.counters, &expected, &loops);
+        let plan = plan(&cfg, collection, &expected, &loops);
         let events = match collection.events.is_empty() {
             true => None,
             false => Some(FunctionEvents::new(info, &cfg, collection, &expected, &loops)?),
@@ -240,8 +257,9 @@ impl FunctionPlan {
     }
 }
 
-/// The plan of a function's counters under `instrumentation`, by what is expected.
-fn plan(cfg: &Cfg, instrumentation: Instrumentation, expected: &Expected, loops: &[SmallLoop]) -> Plan {
+/// The plan of a function's counters, by what is expected.
+fn plan(cfg: &Cfg, collection: &Collection, expected: &Expected, loops: &[SmallLoop]) -> Plan {
+    let instrumentation = collection.counters;
     match instrumentation {
         Instrumentation::Off => return Plan::Off,
         Instrumentation::Blocks => return Plan::Blocks,
@@ -254,7 +272,7 @@ fn plan(cfg: &Cfg, instrumentation: Instrumentation, expected: &Expected, loops:
     }
     let weights = edge_weights(&shape, expected, loops);
     match instrumentation {
-        Instrumentation::Paths => Plan::Paths(Box::new(PathPlan::new(&shape, &weights))),
+        Instrumentation::Paths => plan_paths(&shape, &weights, collection.interesting.as_ref(), cfg.func),
         Instrumentation::Vertex => Plan::Vertex(VertexPlan::unmarked(&shape, &weights)),
         _ => Plan::Chords(EdgePlan::new(&shape, &weights)),
     }

@@ -10,7 +10,7 @@ use cranelift_codegen::ir::{Block, InstBuilder, MemFlagsData, Value, types};
 
 use super::Translator;
 use super::region::Region;
-use crate::abi::{NO_TRANSFER, TrapCode, check, check_signature, store_context, vmctx, wasm_signature};
+use crate::abi::{TrapCode, check, check_signature, store_context, vmctx, wasm_signature};
 
 impl Translator<'_> {
     /// Counts a check; when it fires, goes on in the version that the runtime says.
@@ -43,67 +43,50 @@ impl Translator<'_> {
         self.builder.ins().icmp_imm_s(IntCC::SignedLessThan, new, 1)
     }
 
-    /// Asks the runtime, unless there is no stack for it: then the check stays due.
+    /// What is added to a counter: 1, or 0 if no burst runs.
+    pub(super) fn counted_in_burst(&mut self) -> Value {
+        let (flags, store) = (self.burst_flags(), self.store_context());
+        self.builder.ins().load(types::I64, flags, store, store_context::COUNTS)
+    }
+
+    /// Asks the runtime. Nothing here may be moved out of a loop around, where it would cost registers.
     fn ask(&mut self, go_on: Block) {
         let trusted = MemFlagsData::trusted();
-        let store = self.store_context();
-        let limit = self.builder.ins().load(types::I64, trusted, store, store_context::STACK_LIMIT);
-        let stack_pointer = self.builder.ins().get_stack_pointer(types::I64);
-        let is_low = self.builder.ins().icmp(IntCC::UnsignedLessThan, stack_pointer, limit);
-        let call = self.cold_block();
-        self.builder.ins().brif(is_low, go_on, &[], call, &[]);
-        self.enter_cold(call);
-        let decision = self.decision(store);
-        self.follow(decision, go_on);
+        let store = self.builder.ins().load(types::I64, trusted, self.vmctx, vmctx::STORE);
+        let code = self.builder.ins().load(types::I64, trusted, store, store_context::CHECK);
+        let signature = self.builder.import_signature(check_signature());
+        self.builder.ins().call_indirect(signature, code, &[store]);
+        let count = self.builder.ins().get_pinned_reg(types::I64);
+        let leaves = self.builder.ins().icmp_imm_s(IntCC::SignedLessThan, count, 0);
+        let leave = self.cold_block();
+        self.builder.ins().brif(leaves, leave, &[], go_on, &[]);
+        self.enter_cold(leave);
+        self.leave();
     }
 
-    fn decision(&mut self, store: Value) -> Value {
+    fn leave(&mut self) {
         let flags = self.burst_flags();
-        let count = self.builder.ins().get_pinned_reg(types::I64);
-        self.builder.ins().store(flags, count, store, store_context::CHECKS);
-        let code = self.builder.ins().load(types::I64, MemFlagsData::trusted(), store, store_context::CHECK);
-        let signature = self.builder.import_signature(check_signature());
-        let block = if self.can_leave() { self.block } else { NO_TRANSFER };
-        let [func, block, in_bursts] = [self.cfg.func, block, self.graph.in_bursts.into()]
-            .map(|number| self.builder.ins().iconst(types::I32, i64::from(number)));
-        self.builder.ins().call_indirect(signature, code, &[self.vmctx, func, block, in_bursts]);
+        let store = self.builder.ins().load(types::I64, MemFlagsData::trusted(), self.vmctx, vmctx::STORE);
         let count = self.builder.ins().load(types::I64, flags, store, store_context::CHECKS);
         self.builder.ins().set_pinned_reg(count);
-        self.builder.ins().load(types::I64, flags, store, store_context::GO_ON)
-    }
-
-    fn follow(&mut self, decision: Value, go_on: Block) {
-        let is_trap = self.builder.ins().icmp_imm_s(IntCC::Equal, decision, check::TRAP);
+        let version = self.builder.ins().load(types::I64, flags, store, store_context::GO_ON);
+        let is_trap = self.builder.ins().icmp_imm_s(IntCC::Equal, version, check::TRAP);
         self.builder.ins().trapnz(is_trap, TrapCode::Host.to_clif());
-        if !self.can_leave() {
-            self.builder.ins().jump(go_on, &[]);
-            return;
-        }
-        let leave = self.cold_block();
-        self.builder.ins().brif(decision, leave, &[], go_on, &[]);
-        self.enter_cold(leave);
-        match self.is_entry() {
-            true => self.call_instead(decision),
-            false => self.transfer_to(decision),
+        match self.block {
+            0 => self.call_instead(version),
+            _ => self.transfer_to(version),
         }
     }
 
-    /// At the entry the state of the frame is its parameters: another version is simply called.
+    /// At the entry the state of the frame is its parameters: another version is simply called. Only
+    /// the host looks at who the caller is.
     fn call_instead(&mut self, version: Value) {
         let params = self.locals[..self.cfg.params as usize].to_vec();
         let params = params.into_iter().map(|local| self.builder.use_var(local)).collect::<Vec<_>>();
-        let args: Vec<Value> = [self.vmctx, self.caller_vmctx].into_iter().chain(params).collect();
+        let args: Vec<Value> = [self.vmctx, self.vmctx].into_iter().chain(params).collect();
         let signature = wasm_signature(self.env.info.func_type(self.cfg.func));
         let signature = self.builder.import_signature(signature);
         self.builder.ins().return_call_indirect(signature, version, &args);
-    }
-
-    fn is_entry(&self) -> bool {
-        self.block == 0
-    }
-
-    fn can_leave(&self) -> bool {
-        self.is_entry() || self.can_transfer()
     }
 
     fn cold_block(&mut self) -> Block {

@@ -14,6 +14,7 @@ mod context;
 mod flow;
 mod global;
 mod heap;
+mod interesting;
 mod memory;
 mod numeric;
 mod path;
@@ -32,7 +33,7 @@ use wasmparser::{Operator, ValType};
 
 use crate::CompileError;
 use crate::abi::{Builtin, TrapCode, clif_type, resume_signature, vmctx, wasm_signature};
-use crate::cfg::{Cfg, Operators};
+use crate::cfg::{Cfg, Liveness, Operators};
 use crate::compile::{CompilerOptions, ModuleEnv, Origin, Origins};
 use crate::graph::BlockGraph;
 use path::PathRegister;
@@ -60,6 +61,7 @@ pub(crate) fn translate(
         translator.enter_visibly();
     }
     translator.begin_path();
+    translator.find_live_locals()?;
     match graph.resumes {
         true => translator.resume(),
         false => translator.enter_function(),
@@ -84,12 +86,13 @@ struct Translator<'a> {
     /// Incoming wires of each node that are not translated yet.
     pending: Vec<u32>,
     vmctx: Value,
-    caller_vmctx: Value,
     locals: Vec<Variable>,
     /// The frame's call record, where calling contexts are counted.
     record: Option<Variable>,
     stack: OperandStack,
     path: Option<PathRegister>,
+    /// Which locals versions take over from each other; all, if it is not known.
+    liveness: Option<Liveness>,
     origins: Origins,
     /// The block being translated, and the byte of the instruction.
     block: u32,
@@ -119,7 +122,7 @@ impl<'a> Translator<'a> {
         builder.switch_to_block(entry);
         builder.seal_block(entry);
         let params = builder.block_params(entry);
-        let (vmctx, caller_vmctx) = (params[0], params[1]);
+        let vmctx = params[0];
         Translator {
             env,
             options,
@@ -131,11 +134,11 @@ impl<'a> Translator<'a> {
             blocks,
             pending,
             vmctx,
-            caller_vmctx,
             locals: Vec::with_capacity(cfg.locals.len()),
             record: None,
             stack: OperandStack::default(),
             path: None,
+            liveness: None,
             origins: Origins::default(),
             block: 0,
             offset: 0,

@@ -47,7 +47,7 @@ impl Translator<'_> {
         self.path.expect("graphs with probes of paths have a path register")
     }
 
-    fn path_value(&mut self) -> Value {
+    pub(super) fn path_value(&mut self) -> Value {
         let register = self.path_register();
         self.builder.use_var(register.variable)
     }
@@ -77,16 +77,20 @@ impl Translator<'_> {
         match first {
             Some(first) => self.count_dense_path(path, amount, first),
             None => {
-                let func = self.builder.ins().iconst(types::I32, i64::from(self.cfg.func));
                 let id = self.builder.ins().iadd_imm_s(path, amount);
-                let status = self.builtin(Builtin::CountPath, &[func, id]);
-                self.builder.ins().trapnz(status, TrapCode::Host.to_clif());
+                self.count_path_in_table(id);
             }
         }
     }
 
+    pub(super) fn count_path_in_table(&mut self, id: Value) {
+        let func = self.builder.ins().iconst(types::I32, i64::from(self.cfg.func));
+        let status = self.builtin(Builtin::CountPath, &[func, id]);
+        self.builder.ins().trapnz(status, TrapCode::Host.to_clif());
+    }
+
     /// One add to memory: the amount is part of the displacement, if that has room for it.
-    fn count_dense_path(&mut self, path: Value, amount: i64, first: u32) {
+    pub(super) fn count_dense_path(&mut self, path: Value, amount: i64, first: u32) {
         let first = self.env.layout.counter(first).cast_signed();
         let merged = amount.checked_mul(8).and_then(|bytes| i32::try_from(first.checked_add(bytes)?).ok());
         let (index, offset) = match merged {
@@ -101,7 +105,11 @@ impl Translator<'_> {
         let region = self.regions.get(Region::Counters, self.builder.func);
         let flags = MemFlagsData::trusted().with_alias_region(Some(region));
         let old = self.builder.ins().load(types::I64, flags, address, offset);
-        let new = self.builder.ins().iadd_imm_s(old, 1);
+        let one = match self.graph.in_bursts {
+            true => self.counted_in_burst(),
+            false => self.builder.ins().iconst(types::I64, 1),
+        };
+        let new = self.builder.ins().iadd(old, one);
         self.builder.ins().store(flags, new, address, offset);
     }
 

@@ -35,6 +35,7 @@ impl Translator<'_> {
             Probe::PathStart(first) => self.start_path(first),
             Probe::PathAdd(amount) => self.add_to_path(amount),
             Probe::PathEnd { amount, counters } => self.end_path(amount, counters),
+            Probe::PreferentialEnd { amount, counters } => self.end_preferential_path(amount, counters),
             Probe::Emit { value, bits } => self.emit(Bits::Constant { value, bits }, self.offset),
             Probe::FindRecord { sites } => self.find_record(sites),
             Probe::PassSlot(slot) => self.pass_slot(slot),

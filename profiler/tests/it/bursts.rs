@@ -89,3 +89,34 @@ fn a_lost_burst_is_tried_again_after_as_many_checks() {
     }
     assert_eq!((fired, bursts.begun, bursts.lost), (3, 0, 3));
 }
+
+#[test]
+fn lengths_are_two_numbers() {
+    let lengths = |checking, instrumented| Ok(BurstLengths { checking, instrumented });
+    assert_eq!("1_000:50".parse(), lengths(1000, 50));
+    assert_eq!("1:inf".parse(), lengths(1, BurstLengths::FOREVER));
+    for text in ["", "5", "0:1", "1:0", "1:-1", "1:2:3", "4294967296:1", "x:1"] {
+        assert!(text.parse::<BurstLengths>().is_err(), "{text}");
+    }
+}
+
+#[test]
+fn a_frame_that_cannot_leave_waits_without_counting() {
+    let mut bursts = Bursts::new(BurstLengths { checking: 5000, instrumented: 3 });
+    while check(&mut bursts, Version::Checking) == Version::Checking {}
+    assert!(bursts.counts());
+    while check(&mut bursts, Version::Instrumented) == Version::Instrumented {}
+    for _ in 0..2 {
+        bursts.wait();
+        assert!(!bursts.counts());
+        let mut waited = 1;
+        while check(&mut bursts, Version::Instrumented) == Version::Instrumented {
+            waited += 1;
+        }
+        assert_eq!(waited, 1000);
+    }
+    // Meanwhile the next burst comes nearer in checking code.
+    bursts.wait();
+    while check(&mut bursts, Version::Checking) == Version::Checking {}
+    assert!(bursts.counts() && bursts.begun == 2);
+}

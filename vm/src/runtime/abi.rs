@@ -105,6 +105,8 @@ pub struct VmStoreContext {
     pub checks: i64,
     /// How many checks the burst that runs still has; 0 if none does.
     pub burst: i64,
+    /// What code for bursts adds to a counter.
+    pub counts: i64,
     /// Code with `abi::check_signature`.
     pub check: usize,
     /// What it has decided: see `abi::check`.
@@ -212,6 +214,7 @@ mod tests {
             path = abi::store_context::PATH,
             checks = abi::store_context::CHECKS,
             burst = abi::store_context::BURST,
+            counts = abi::store_context::COUNTS,
             check = abi::store_context::CHECK,
             go_on = abi::store_context::GO_ON,
             store = abi::store_context::SIZE,

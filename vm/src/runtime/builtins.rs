@@ -3,9 +3,8 @@
 //! Reached through `arch`, which checks first that enough stack is left. A status of 1 makes the caller trap, with
 //! the reason that is left in the store.
 
-use super::abi::VmContext;
+use super::abi::{VmContext, VmStoreContext};
 use super::bulk;
-use super::bursts::Check;
 use super::call_records::Called;
 use super::store::{Pending, StoreOpaque};
 use crate::Trap;
@@ -90,7 +89,9 @@ pub unsafe extern "C" fn table_grow(vmctx: *const VmContext, table: u32, delta: 
 pub unsafe extern "C" fn count_path(vmctx: *const VmContext, func: u32, number: u64) -> u32 {
     // SAFETY: machine code passes its own vmctx.
     let (store, instance) = unsafe { caller(vmctx) };
-    store.instances[instance as usize].paths.count(func, number);
+    if store.counts_in_burst() {
+        store.instances[instance as usize].paths.count(func, number);
+    }
     0
 }
 
@@ -110,16 +111,17 @@ pub unsafe extern "C" fn promote(vmctx: *const VmContext, func: u32, block: u32)
     0
 }
 
-/// `abi::check_signature`; called by `arch::check`, which keeps all registers.
+/// `abi::check_signature`; called by `arch::check`, which keeps all registers, with the address that the call returns to and
+/// the pinned register. Gives that register.
 ///
 /// # Safety
-/// For machine code only, which passes its own vmctx.
-pub unsafe extern "C" fn check(vmctx: *const VmContext, func: u32, block: u32, in_bursts: u32) {
-    // SAFETY: machine code passes its own vmctx.
-    let (store, instance) = unsafe { caller(vmctx) };
-    let decision = store.check_fired(Check { instance, func, block, in_bursts: in_bursts != 0 });
-    // SAFETY: the context lives as long as the store.
-    unsafe { (*store.context().as_ptr()).go_on = decision };
+/// For machine code only, which passes its store's context.
+pub unsafe extern "C" fn check(context: *mut VmStoreContext, return_pc: usize, count: i64) -> i64 {
+    // SAFETY: machine code passes its store's context, and has the store on loan.
+    unsafe {
+        (*context).checks = count;
+        (*(*context).store).check_fired(return_pc)
+    }
 }
 
 /// `abi::find_record_signature`; called by `arch::find_record`, which keeps all registers.

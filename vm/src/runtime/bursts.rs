@@ -3,24 +3,38 @@
 //! Invariant: `VmStoreContext` has the counts while machine code runs, and is changed here only while it waits for us.
 //! Source: algorithms.md, section 10; the decisions are `wprof_profiler::Bursts`.
 
-use wprof_jit::abi::{NO_TRANSFER, check};
+use std::sync::Arc;
+
+use wprof_jit::abi::check;
 use wprof_profiler::{Bursts, Rate, Version};
 
+use super::code::registry;
 use super::store::{Pending, StoreOpaque};
+use crate::module::ModuleInner;
 use crate::{ProfilingConfig, Trap};
 
-/// A frame that has come to a check.
-#[derive(Clone, Copy, Debug)]
-pub struct Check {
-    /// The instance, by index.
-    pub instance: u32,
-    /// The function.
-    pub func: u32,
-    /// Its entry, or a loop header; or [`NO_TRANSFER`].
-    pub block: u32,
+/// Where a frame is that has come to a check.
+struct Place {
+    module: Arc<ModuleInner>,
+    func: u32,
+    /// Its entry, 0, or a loop header.
+    block: u32,
     /// Whether it is in code for bursts.
-    pub in_bursts: bool,
+    in_bursts: bool,
 }
+
+impl Place {
+    /// The check whose call returns to `pc`.
+    fn of(pc: usize) -> Option<Place> {
+        let object = registry::find_return(pc)?;
+        let (module, func) = object.function.as_ref()?;
+        let block = object.origin_of_return(pc)?.block;
+        Some(Place { module: module.upgrade()?, func: *func, block, in_bursts: object.code.in_bursts })
+    }
+}
+
+/// What the stub is to leave in the pinned register if the frame goes on in another version.
+const LEAVE: i64 = -1;
 
 impl StoreOpaque {
     /// The first phase, if there are to be bursts.
@@ -36,31 +50,43 @@ impl StoreOpaque {
         self.bursts.as_ref().map(Bursts::rate)
     }
 
-    /// Decides where a frame goes on whose check has fired: see `abi::check_signature`.
-    pub fn check_fired(&mut self, at: Check) -> i64 {
+    /// Whether what code for bursts counts is to be counted; always without bursts.
+    pub fn counts_in_burst(&self) -> bool {
+        self.bursts.as_ref().is_none_or(Bursts::counts)
+    }
+
+    /// Decides where the frame goes on whose check has fired, by a call that returns to `pc`. Gives the pinned register: see
+    /// `abi::check_signature`.
+    pub fn check_fired(&mut self, pc: usize) -> i64 {
         if self.interrupt().take() {
             self.pending = Some(Pending::Error(Trap::Interrupt.into()));
-            return check::TRAP;
+            return self.leave_for(check::TRAP);
         }
+        let at = Place::of(pc).expect("checks are in functions of live modules");
         self.read_bursts(at.in_bursts);
-        let version = self.decide(at);
+        let version = self.decide(&at);
         if version.is_some() {
             self.forgive_check(!at.in_bursts);
         }
-        self.write_bursts();
-        version.map_or(check::STAY, |address| address as i64)
+        let stay = self.write_bursts();
+        version.map_or(stay, |address| self.leave_for(address as i64))
+    }
+
+    fn leave_for(&mut self, go_on: i64) -> i64 {
+        // SAFETY: the context lives as long as the store, and machine code waits for us.
+        unsafe { (*self.context().as_ptr()).go_on = go_on };
+        LEAVE
     }
 
     /// The version in which the frame goes on, unless it stays.
-    fn decide(&mut self, at: Check) -> Option<usize> {
-        let module = self.instances[at.instance as usize].module.inner().clone();
+    fn decide(&mut self, at: &Place) -> Option<usize> {
         let bursts = self.bursts.as_mut()?;
         let begun = bursts.begun;
         let version = if at.in_bursts { bursts.check_in_burst() } else { bursts.fired() };
         match (at.in_bursts, version) {
             (false, Version::Checking) | (true, Version::Instrumented) => None,
             (false, Version::Instrumented) => {
-                let code = (at.block != NO_TRANSFER).then(|| module.burst_code(at.func, at.block)).flatten();
+                let code = at.module.burst_code(at.func, at.block);
                 // In a burst that goes on the next check asks again.
                 if code.is_none() && bursts.begun > begun {
                     bursts.lose();
@@ -68,10 +94,9 @@ impl StoreOpaque {
                 code
             }
             (true, Version::Checking) => {
-                let code =
-                    (at.block != NO_TRANSFER).then(|| module.checking_code(at.func, at.block)).flatten();
+                let code = at.module.checking_code(at.func, at.block);
                 if code.is_none() {
-                    bursts.extend();
+                    bursts.wait();
                 }
                 code
             }
@@ -96,10 +121,15 @@ impl StoreOpaque {
         }
     }
 
-    fn write_bursts(&mut self) {
+    /// Gives the counts to machine code; that of checks, which is never negative, also to the caller.
+    fn write_bursts(&mut self) -> i64 {
         let context = self.context().as_ptr();
-        let Some(bursts) = &self.bursts else { return };
+        let Some(bursts) = &self.bursts else { return 0 };
         // SAFETY: as above.
-        unsafe { ((*context).checks, (*context).burst) = (bursts.checking, bursts.instrumented) };
+        unsafe {
+            ((*context).checks, (*context).burst) = (bursts.checking, bursts.instrumented);
+            (*context).counts = bursts.counts().into();
+        }
+        bursts.checking
     }
 }

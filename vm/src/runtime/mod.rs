@@ -23,6 +23,7 @@ pub mod contexts;
 pub mod enter;
 pub mod events;
 pub mod externs;
+pub mod fire;
 pub mod frames;
 pub mod host;
 pub mod instance;

@@ -20,6 +20,7 @@ use super::table::TableData;
 use super::trace::Trace;
 use super::transfer::TransferBuffer;
 use super::types::FuncTypeEntry;
+use crate::interrupt::InterruptHandle;
 use crate::limits::check_count;
 use crate::{Engine, Error, GlobalType, MemoryType, RefType, Result, StoreLimits, TableType, ValType, arch};
 
@@ -137,6 +138,7 @@ impl StoreOpaque {
             path: 0,
             checks: 0,
             burst: 0,
+            counts: 1,
             check: arch::check as *const () as usize,
             go_on: 0,
             pinned: engine.compiler().options().pinned_cell().map_or(NOTHING, |cell| cell as usize),
@@ -183,6 +185,15 @@ impl StoreOpaque {
     /// The page by which it is stopped.
     pub fn interrupt(&self) -> &Arc<InterruptPage> {
         &self.interrupt
+    }
+
+    /// A handle with which others can stop its code.
+    pub fn interrupt_handle(&self) -> InterruptHandle {
+        if self.bursts.is_some() {
+            // Without a thread for it, a request is seen when a check fires of itself.
+            let _ = self.interrupt.insist();
+        }
+        InterruptHandle::new(self.interrupt.clone())
     }
 
     /// A handle for thing number `index` of its kind.

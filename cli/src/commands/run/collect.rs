@@ -5,16 +5,20 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail, ensure};
 use clap::{Args, ValueEnum};
-use wprof::{Collect, Config, Counting, EventModel, ProfilingConfig};
+use wprof::{Adaptive, Checks, Collect, Config, Counting, EventModel, Interesting, ProfilingConfig};
 use wprof_jit::plan::Collection;
-use wprof_profiler::{FunctionProfile, Profile};
+use wprof_profiler::{BurstLengths, FunctionProfile, Profile};
 
 use crate::{cost_model, sizes};
 
 /// How to profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Mode {
+    /// Count everything
     Exact,
+    /// Count paths in short bursts, at hardly any cost
+    Adaptive,
+    /// Run plain code
     Off,
 }
 
@@ -33,9 +37,16 @@ struct Wanted(Vec<What>);
 /// What is counted, and how.
 #[derive(Clone, Debug, Args)]
 pub struct ProfileArgs {
-    /// Count everything, or run plain code
+    /// How to profile
     #[arg(long = "profile", value_enum, value_name = "MODE", default_value = "exact")]
     mode: Mode,
+    /// With `--profile adaptive`: how many checks lie between two bursts, and how many in one [default: 10000:100]
+    #[arg(long, value_name = "N:M")]
+    burst: Option<BurstLengths>,
+    /// With `--profile adaptive`: where bursts can begin and end, as a name of Hirzel & Chilimbi's table: orig, EL, EC, EN,
+    /// L4, L10, LN, EC+L4, or default
+    #[arg(long, value_name = "NAME")]
+    checks: Option<Checks>,
     /// What to count: `edges`, `paths`, `blocks`, `cct`, or `events=KIND,…`; all can be had together, as in `edges,cct`,
     /// but only one of the first three [default: edges]
     #[arg(long, value_name = "WHAT", value_parser = wanted)]
@@ -43,6 +54,9 @@ pub struct ProfileArgs {
     /// How much memory call records of `cct` may take; beyond that new contexts are counted by function only
     #[arg(long, value_name = "SIZE", value_parser = sizes::parse, default_value = "256M")]
     max_context_memory: u64,
+    /// Count the paths of this earlier profile of the module without a table; with `--collect paths`
+    #[arg(long, value_name = "PROFILE")]
+    interesting: Option<PathBuf>,
     /// Place counters where this earlier profile of the module, one with edges, saw control seldom come
     #[arg(long, value_name = "PROFILE")]
     weights: Option<PathBuf>,
@@ -138,6 +152,8 @@ pub struct Counted {
     pub events: Vec<EventModel>,
     /// The budget of one of them.
     pub budget: Option<Budget>,
+    /// Which paths are interesting.
+    pub interesting: Option<Interesting>,
     /// What decides where counters are.
     pub weights: Option<Arc<Profile>>,
     /// The instruction to stop at, which is the budget then.
@@ -153,15 +169,29 @@ impl ProfileArgs {
     /// If the options contradict each other.
     pub fn counted(&self, budget: Option<&Budget>, until: Option<u64>) -> Result<Counted> {
         ensure!(
-            self.mode == Mode::Exact || self.collect.is_empty(),
+            self.mode != Mode::Off || self.collect.is_empty(),
             "--profile off counts nothing: leave out --collect, or --profile off"
+        );
+        let is_adaptive = self.mode == Mode::Adaptive;
+        ensure!(
+            is_adaptive || self.burst.is_none() && self.checks.is_none(),
+            "--burst and --checks are of bursts: add --profile adaptive"
+        );
+        ensure!(
+            !is_adaptive || self.collect.is_empty() && budget.is_none() && until.is_none(),
+            "--profile adaptive counts paths in bursts, and nothing else: leave it out, or --collect, --budget and --until"
         );
         let mut events = self.events()?;
         let last = until.map(|until| Budget { kind: "instructions".to_owned(), limit: until - 1 });
         let budget = last.as_ref().or(budget).map(|budget| resolve(budget, &mut events)).transpose()?;
         let (profiling, weights, context_memory) =
             (self.profiling()?, self.weights()?, self.context_memory());
-        Ok(Counted { profiling, events, budget, weights, until, context_memory })
+        let interesting = self.interesting()?;
+        ensure!(
+            interesting.is_none() || profiling == ProfilingConfig::Exact(Collect::Paths),
+            "there are interesting paths, but paths are not counted: add --collect paths"
+        );
+        Ok(Counted { profiling, events, budget, interesting, weights, until, context_memory })
     }
 
     fn wanted(&self) -> impl Iterator<Item = &What> {
@@ -189,6 +219,15 @@ impl ProfileArgs {
         self.weights.as_deref().map(weights).transpose()
     }
 
+    fn adaptive(&self) -> Adaptive {
+        Adaptive { lengths: self.burst.unwrap_or_default(), checks: self.checks.unwrap_or_default() }
+    }
+
+    fn interesting(&self) -> Result<Option<Interesting>> {
+        let profile = self.interesting.as_deref().map(crate::commands::read_paths).transpose()?;
+        Ok(profile.map(|profile| Interesting::new(Arc::new(profile))))
+    }
+
     fn profiling(&self) -> Result<ProfilingConfig> {
         let code = self.wanted().filter_map(|what| match what {
             What::Code(collect) => Some(*collect),
@@ -196,6 +235,7 @@ impl ProfileArgs {
         });
         match code.collect::<Vec<_>>()[..] {
             _ if self.mode == Mode::Off => Ok(ProfilingConfig::Off),
+            _ if self.mode == Mode::Adaptive => Ok(ProfilingConfig::Adaptive(self.adaptive())),
             [] if self.collect.is_empty() => Ok(ProfilingConfig::Exact(Collect::Edges)),
             [] => Ok(ProfilingConfig::Off),
             [only] => Ok(ProfilingConfig::Exact(only)),
@@ -247,6 +287,9 @@ impl Counted {
         config.profiling(self.profiling).count_events(self.events.clone());
         // Ctrl-C stops at a poll, where events are counted exactly.
         config.interruptible(self.is_on());
+        if let Some(interesting) = &self.interesting {
+            config.interesting_paths(interesting.clone());
+        }
         if let Some(weights) = &self.weights {
             config.weights(weights.clone());
         }
@@ -265,12 +308,26 @@ impl Counted {
     pub fn collection(&self) -> Collection {
         let counters = self.profiling.instrumentation();
         let (events, weights) = (self.events.clone(), self.weights.clone());
+        let interesting = self.interesting.clone();
         let metered = self.budget.as_ref().and_then(|budget| {
             let found = events.iter().position(|kind| kind.name == budget.kind);
             found.map(|index| index as u32)
         });
         let contexts = self.context_memory.is_some();
-        Collection { counters, events, weights, metered, contexts, ..Collection::default() }
+        let checks = match self.profiling {
+            ProfilingConfig::Adaptive(adaptive) => Some(adaptive.checks),
+            _ => None,
+        };
+        Collection {
+            counters,
+            events,
+            interesting,
+            weights,
+            metered,
+            contexts,
+            checks,
+            ..Collection::default()
+        }
     }
 }
 
@@ -278,9 +335,34 @@ impl Counted {
 mod tests {
     use super::*;
 
+    fn none() -> ProfileArgs {
+        ProfileArgs {
+            mode: Mode::Exact,
+            burst: None,
+            checks: None,
+            collect: Vec::new(),
+            max_context_memory: 0,
+            interesting: None,
+            weights: None,
+        }
+    }
+
+    #[test]
+    fn bursts_are_of_adaptive_profiles_only() {
+        let lengths = BurstLengths { checking: 7, instrumented: 2 };
+        let burst = Some(lengths);
+        let adaptive = ProfileArgs { mode: Mode::Adaptive, burst, ..none() };
+        let expected = Adaptive { lengths, ..Adaptive::default() };
+        let found = adaptive.counted(None, None).unwrap();
+        assert_eq!(found.profiling, ProfilingConfig::Adaptive(expected));
+        assert!(ProfileArgs { burst, ..none() }.counted(None, None).is_err());
+        let collect = vec![Wanted(vec![What::Code(Collect::Edges)])];
+        assert!(ProfileArgs { mode: Mode::Adaptive, collect, ..none() }.counted(None, None).is_err());
+    }
+
     fn counted(collect: &[&str], budget: Option<&str>) -> Result<Counted> {
         let collect = collect.iter().map(|text| wanted(text).unwrap()).collect();
-        let args = ProfileArgs { mode: Mode::Exact, collect, weights: None, max_context_memory: 7 };
+        let args = ProfileArgs { mode: Mode::Exact, collect, max_context_memory: 7, ..none() };
         args.counted(budget.map(|text| Budget::parse(text).unwrap()).as_ref(), None)
     }
 
@@ -332,7 +414,7 @@ mod tests {
             assert!(wanted(text).is_err(), "{text}");
         }
         let collect = vec![Wanted(vec![What::Code(Collect::Edges)])];
-        let off = ProfileArgs { mode: Mode::Off, collect, weights: None, max_context_memory: 0 };
+        let off = ProfileArgs { mode: Mode::Off, collect, ..none() };
         assert!(off.counted(None, None).is_err());
     }
 }
