@@ -3,6 +3,7 @@
 //! Invariant: only this crate knows of terminals, colours, progress and file names; `anyhow` stops here.
 #![forbid(unsafe_code)]
 
+mod code_map;
 mod commands;
 mod cost_model;
 mod disassembly;
@@ -13,6 +14,7 @@ mod progress;
 mod render;
 mod sizes;
 mod sources;
+mod threshold;
 
 use std::process::ExitCode;
 

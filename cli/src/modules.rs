@@ -37,6 +37,17 @@ pub fn of_profile(profile: &Profile, path: &Path) -> Result<Module> {
     of_hash(profile.module_hash, path)
 }
 
+/// The module of a profile, if it was given or can be found without asking.
+///
+/// # Errors
+/// If it was given and is not the one.
+pub fn at_hand(profile: &Profile, given: Option<&Path>, profile_path: &Path) -> Result<Option<Module>> {
+    match given {
+        Some(path) => of_profile(profile, path).map(Some),
+        None => Ok(of_profile(profile, &locate(profile, profile_path)).ok()),
+    }
+}
+
 /// The module with a hash, which is at `path`.
 ///
 /// # Errors

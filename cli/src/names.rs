@@ -4,7 +4,7 @@
 
 use anyhow::{Result, bail};
 use wprof::Module;
-use wprof_profiler::Profile;
+use wprof_profiler::{Callee, Profile};
 
 /// How many candidates an error lists.
 const CANDIDATES: usize = 12;
@@ -43,6 +43,23 @@ pub fn shown(index: u32, raw: Option<&str>) -> String {
     match raw {
         Some(name) => harmless(&wprof::demangle(name)),
         None => format!("<function {index}>"),
+    }
+}
+
+/// Gives everything in a profile the name that it is shown by, for formats that are written from the profile alone.
+pub fn show_all(profile: &mut Profile) {
+    let show = |index: u32, name: &mut Option<String>| *name = Some(shown(index, name.as_deref()));
+    profile.program = harmless(&profile.program);
+    profile.functions.iter_mut().for_each(|function| show(function.index, &mut function.name));
+    for routine in profile.contexts.iter_mut().flat_map(|tree| &mut tree.routines) {
+        match &mut routine.callee {
+            Callee::Function { index, name } | Callee::Elsewhere { index, name, .. } => show(*index, name),
+            Callee::Host { module, name } => (*module, *name) = (harmless(module), harmless(name)),
+            Callee::Root | Callee::Beyond => {}
+        }
+    }
+    for calls in &mut profile.host_calls {
+        (calls.module, calls.name) = (harmless(&calls.module), harmless(&calls.name));
     }
 }
 

@@ -19,6 +19,7 @@ pub mod compile;
 mod error;
 pub mod events;
 pub mod graph;
+pub mod hints;
 pub mod limits;
 pub mod module;
 pub mod plan;

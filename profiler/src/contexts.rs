@@ -24,6 +24,9 @@ mod stats;
 mod verify;
 mod walk;
 
+use std::borrow::Cow;
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 pub use build::{ContextLink, ContextLog};
@@ -82,6 +85,29 @@ pub enum Callee {
     },
     /// Nothing: the parent of the records of calls in contexts that there was no memory for, one a function.
     Beyond,
+}
+
+/// What it is called, as its name is stored; without a name, what it is in angle brackets.
+impl fmt::Display for Callee {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Root => f.write_str("<the host>"),
+            Self::Function { index, name } => f.write_str(&function_name(*index, name.as_deref())),
+            Self::Elsewhere { instance, index, name } => {
+                write!(f, "{} of instance {instance}", function_name(*index, name.as_deref()))
+            }
+            Self::Host { module, name } if module.is_empty() && name.is_empty() => {
+                f.write_str("<host function>")
+            }
+            Self::Host { module, name } => write!(f, "{module}::{name}"),
+            Self::Beyond => f.write_str("<contexts without memory>"),
+        }
+    }
+}
+
+/// The name of a function, or its index in brackets.
+pub(crate) fn function_name(index: u32, name: Option<&str>) -> Cow<'_, str> {
+    name.map_or_else(|| format!("<function {index}>").into(), Cow::from)
 }
 
 /// What is known of one function in one context.

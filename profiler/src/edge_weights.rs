@@ -5,7 +5,7 @@
 //! block, back edges aside, wherever the loop exits of a block do not outweigh the block.
 //! Source: Ball & Larus 1994, section 5: a loop runs [`LOOP_MULTIPLIER`] times, the successors of a
 //! predicate are equally likely, an edge out of several loops is fixed by the outermost ("the first rule
-//! that applies"). Ours: where the fixed loop exits claim all of a block's weight, its other edges get a
+//! that applies"). Ours: hinted edges; where the fixed loop exits claim all of a block's weight, its other edges get a
 //! small share instead of none or less, so that what follows stays ordered; weights are capped, so that
 //! deep nests stay finite.
 //! Oracle: the rules restated slowly in `tests/it/edge_weights.rs`.
@@ -23,6 +23,9 @@ const HEAVIEST: f64 = 1e100;
 /// The share of a block's weight that remains for its other edges when loop exits claim all of it.
 const STARVED_SHARE: f64 = 1.0 / 1024.0;
 
+/// What a hinted edge gets of what its block shares out: about what it takes for a hint to be given.
+pub const LIKELY_SHARE: f64 = 0.9;
+
 /// A weight for each edge, the closing edge last.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EdgeWeights(Vec<f64>);
@@ -30,16 +33,17 @@ pub struct EdgeWeights(Vec<f64>);
 impl EdgeWeights {
     /// The static weighting, for when no profile is known.
     pub fn estimate(cfg: &Cfg) -> Self {
-        let search = DepthFirst::new(cfg);
-        let loops = Loops::new(cfg, &search);
-        Self::estimate_with(cfg, &search, &loops)
+        Self::hinted(cfg, &[])
     }
 
-    /// [`estimate`](Self::estimate) for a caller that has the analyses already.
-    pub fn estimate_with(cfg: &Cfg, search: &DepthFirst, loops: &Loops) -> Self {
-        let mut walk = Estimate::new(cfg, loops);
+    /// The static weighting of a graph some of whose edges are known to be likely, given ascending: they get [`LIKELY_SHARE`] of what their
+    /// block shares out. Loop exits keep their weight, which is of the loop.
+    pub fn hinted(cfg: &Cfg, likely: &[EdgeId]) -> Self {
+        let search = DepthFirst::new(cfg);
+        let loops = Loops::new(cfg, &search);
+        let mut walk = Estimate::new(cfg, &loops, likely);
         for &block in search.reverse_postorder() {
-            walk.visit(block, search);
+            walk.visit(block, &search);
         }
         Self(walk.edges)
     }
@@ -83,6 +87,8 @@ impl EdgeWeights {
 struct Estimate<'a> {
     cfg: &'a Cfg,
     loops: &'a Loops,
+    /// Hinted edges, ascending.
+    likely: &'a [EdgeId],
     exit_counts: Vec<u32>,
     edges: Vec<f64>,
     /// By loop: the weight with which it is entered.
@@ -90,10 +96,17 @@ struct Estimate<'a> {
 }
 
 impl<'a> Estimate<'a> {
-    fn new(cfg: &'a Cfg, loops: &'a Loops) -> Self {
+    fn new(cfg: &'a Cfg, loops: &'a Loops, likely: &'a [EdgeId]) -> Self {
         let mut edges = vec![0.0; cfg.edge_count() + 1];
         edges[cfg.closing_edge().index()] = 1.0;
-        Self { cfg, loops, exit_counts: loops.exit_counts(cfg), edges, entered: vec![0.0; loops.len()] }
+        Self {
+            cfg,
+            loops,
+            likely,
+            exit_counts: loops.exit_counts(cfg),
+            edges,
+            entered: vec![0.0; loops.len()],
+        }
     }
 
     fn visit(&mut self, block: BlockId, search: &DepthFirst) {
@@ -115,7 +128,7 @@ impl<'a> Estimate<'a> {
 
     /// Shares a block's weight among the edges that leave it.
     fn leave(&mut self, block: BlockId, weight: f64) {
-        let (mut fixed, mut others) = (0.0, 0.0);
+        let (mut fixed, mut others) = (0.0, Vec::new());
         for &edge in self.cfg.out_edges(block) {
             match self.loops.outermost_exited(self.cfg, edge) {
                 Some(id) => {
@@ -123,14 +136,23 @@ impl<'a> Estimate<'a> {
                     self.edges[edge.index()] = share;
                     fixed += share;
                 }
-                None => others += 1.0,
+                None => others.push(edge),
             }
         }
-        let rest = (weight - fixed).max(weight * STARVED_SHARE);
-        for &edge in self.cfg.out_edges(block) {
-            if self.loops.outermost_exited(self.cfg, edge).is_none() {
-                self.edges[edge.index()] = rest / others;
-            }
+        self.share_out(&others, (weight - fixed).max(weight * STARVED_SHARE));
+    }
+
+    /// Shares a weight evenly, but for hints that tell some edges from others.
+    fn share_out(&mut self, edges: &[EdgeId], weight: f64) {
+        let (likely, rest): (Vec<EdgeId>, Vec<EdgeId>) =
+            edges.iter().partition(|edge| self.likely.binary_search(edge).is_ok());
+        let all = match (likely.is_empty(), rest.is_empty()) {
+            (false, false) => [(likely, weight * LIKELY_SHARE), (rest, weight * (1.0 - LIKELY_SHARE))],
+            _ => [(likely, weight), (rest, weight)],
+        };
+        for (edges, weight) in all {
+            let share = weight / edges.len() as f64;
+            edges.iter().for_each(|edge| self.edges[edge.index()] = share);
         }
     }
 

@@ -9,7 +9,7 @@ use wprof_jit::events::EventModel;
 use wprof_jit::plan::{Checks, Collection, Counting, Instrumentation, Interesting, Tracing};
 use wprof_profiler::{BurstLengths, Profile};
 
-use crate::{Error, ErrorKind, Result, StoreLimits};
+use crate::{Error, ErrorKind, PerfFormat, Result, StoreLimits};
 
 /// What is collected by an exact profile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -104,6 +104,7 @@ pub struct Config {
     pub(crate) trace_buffer: usize,
     pub(crate) contexts: bool,
     pub(crate) context_memory: usize,
+    pub(crate) perf: Option<PerfFormat>,
 }
 
 impl Default for Config {
@@ -138,6 +139,7 @@ impl Config {
             trace_buffer: 1 << 20,
             contexts: false,
             context_memory: 256 << 20,
+            perf: None,
         }
     }
 
@@ -216,6 +218,14 @@ impl Config {
     /// [`Callee::Beyond`](wprof_profiler::Callee::Beyond).
     pub fn context_memory(&mut self, bytes: usize) -> &mut Self {
         self.context_memory = bytes;
+        self
+    }
+
+    /// Tells Linux perf where the code of which function is, in a file of the process (default: no). Code from the code
+    /// cache would have no lines, so there is no cache then. Of several engines in a process only one can do so.
+    pub fn perf(&mut self, format: PerfFormat) -> &mut Self {
+        self.perf = Some(format);
+        self.compiler.positions = format == PerfFormat::Jitdump;
         self
     }
 
@@ -355,6 +365,11 @@ impl Config {
     /// Whether functions are compiled ahead.
     pub(crate) fn speculates(&self) -> bool {
         self.speculative_compilation && self.background_compilation && self.strategy == Strategy::Tiered
+    }
+
+    /// Whether code is kept for other runs.
+    pub(crate) fn caches(&self) -> bool {
+        self.weights.is_none() && self.interesting.is_none() && self.perf.is_none()
     }
 
     pub(crate) fn compiler_options(&self, collection: &Collection) -> CompilerOptions {

@@ -8,10 +8,11 @@ use wprof_jit::plan::Collection;
 use crate::arch;
 use crate::background::Background;
 use crate::code_cache::CodeCache;
+use crate::perf::PerfFile;
 use crate::runtime::code::{CodeArena, CodeSpace, Stubs};
 use crate::runtime::signals;
 use crate::runtime::types::{FuncTypeEntry, TypeRegistry};
-use crate::{Config, Error, ProfilingConfig, Result};
+use crate::{Config, Error, PerfFormat, ProfilingConfig, Result};
 
 /// A wasm engine. Cheap to clone; all clones are the same engine. Modules and stores work together if they are of
 /// one engine.
@@ -31,6 +32,7 @@ struct Inner {
     raise: usize,
     background: Option<Background>,
     code_cache: Option<CodeCache>,
+    perf: Option<PerfFile>,
 }
 
 impl Default for Engine {
@@ -52,17 +54,21 @@ impl Engine {
         signals::install();
         let collection = config.collection()?;
         let compiler = Compiler::new(config.compiler_options(&collection))?;
-        let space = Arc::new(CodeSpace::default());
+        let space = match config.perf {
+            Some(PerfFormat::Map) => CodeSpace::anonymous(),
+            _ => CodeSpace::default(),
+        };
+        let space = Arc::new(space);
         let trampolines = CodeArena::new(space.clone());
         let raise = trampolines.place(arch::raise(), None).map_err(no_code_memory)?;
         let stubs = Stubs::new(space.clone());
         let types = TypeRegistry::default();
         let background = config.background_compilation.then(Background::default);
-        let caches = config.weights.is_none() && config.interesting.is_none();
-        let code_cache = config.code_cache.as_ref().filter(|_| caches).and_then(|folder| {
+        let code_cache = config.code_cache.as_ref().filter(|_| config.caches()).and_then(|folder| {
             let how = format!("{} {collection:?} {:?}", compiler.fingerprint(), config.strategy);
             CodeCache::open(folder, &how)
         });
+        let perf = config.perf.map(PerfFile::create).transpose().map_err(no_perf_file)?;
         Ok(Engine(Arc::new(Inner {
             config: config.clone(),
             collection,
@@ -75,6 +81,7 @@ impl Engine {
             raise,
             background,
             code_cache,
+            perf,
         })))
     }
 
@@ -130,6 +137,11 @@ impl Engine {
         self.0.code_cache.as_ref()
     }
 
+    /// Where perf is told of code.
+    pub(crate) fn perf(&self) -> Option<&PerfFile> {
+        self.0.perf.as_ref()
+    }
+
     pub(crate) fn code_space(&self) -> &Arc<CodeSpace> {
         &self.0.space
     }
@@ -179,6 +191,10 @@ impl Engine {
     fn place_trampoline(&self, code: MachineCode) -> Result<usize> {
         self.0.trampolines.place(code, None).map_err(no_code_memory)
     }
+}
+
+fn no_perf_file(e: std::io::Error) -> Error {
+    Error::system("cannot create the file for perf", e)
 }
 
 pub(crate) fn no_code_memory(e: std::io::Error) -> Error {

@@ -25,7 +25,7 @@ use crate::paths;
 use crate::runtime::instance::InstanceData;
 use crate::runtime::store::StoreOpaque;
 use crate::runtime::unfinished::Stop;
-use crate::{AsContext, Error, ErrorKind, Instance, Result};
+use crate::{AsContext, Error, ErrorKind, Instance, Module, Result};
 
 impl Instance {
     /// What its functions have executed so far. Host calls, totals of events and calling contexts are those of the whole
@@ -271,25 +271,52 @@ fn function(
     let counts = Counts::read(instance, func, version, exits)?.filter(Counts::any);
     let Some(counts) = counts else { return Ok(None) };
     let (cfg, info) = (&version.cfg, instance.module.info());
-    let body = info.body(func);
     let exits = exits.iter().flat_map(|e| &e.frames);
     let exits = exits.map(|(stop, &count)| unfinished_exit(info, cfg, stop.origin, count));
-    let shape = cfg.shape();
     let cost = counts.cost(version, &counters(instance, version));
-    let (edges, only_blocks, paths) = counts.split(shape.edge_count());
+    let idle = idle(&instance.module, cfg);
+    let (edges, only_blocks, paths) = counts.split(idle.edges.len());
+    let edges = idle.edges.into_iter().zip(edges).map(|(edge, count)| EdgeProfile { count, ..edge });
     Ok(Some(FunctionProfile {
-        index: func,
-        name: instance.module.func_name(func).map(str::to_string),
-        code: CodeRange { start: body.start as u32, end: body.end as u32 },
-        fingerprint: shape.fingerprint(),
         kind,
-        blocks: cfg.blocks.iter().map(block_profile).collect(),
-        edges: edge_profiles(cfg, &edges),
+        edges: edges.collect(),
         exits: exits.collect::<Result<_>>()?,
         cost,
         only_blocks,
         paths,
+        ..idle
     }))
+}
+
+impl Module {
+    /// The profile of a function that did not run: its blocks and edges, with all counts 0.
+    ///
+    /// # Errors
+    /// If the function exceeds a limit of the compiler.
+    ///
+    /// # Panics
+    /// If it has no body here.
+    pub fn idle_function(&self, func: u32) -> Result<FunctionProfile> {
+        Ok(idle(self, &wprof_jit::cfg::build(self.info(), func)?))
+    }
+}
+
+/// The profile of a function before it runs.
+fn idle(module: &Module, cfg: &Cfg) -> FunctionProfile {
+    let (body, shape) = (module.info().body(cfg.func), cfg.shape());
+    FunctionProfile {
+        index: cfg.func,
+        name: module.func_name(cfg.func).map(str::to_string),
+        code: CodeRange { start: body.start as u32, end: body.end as u32 },
+        fingerprint: shape.fingerprint(),
+        kind: FigureKind::Exact,
+        blocks: cfg.blocks.iter().map(block_profile).collect(),
+        edges: edge_profiles(cfg, &shape),
+        exits: Vec::new(),
+        cost: CounterCost::default(),
+        only_blocks: None,
+        paths: None,
+    }
 }
 
 /// Frames that stopped at an instruction.
@@ -305,15 +332,13 @@ fn block_profile(block: &Block) -> BlockProfile {
     BlockProfile { code: CodeRange { start: block.start, end: block.limit }, ops: block.ops }
 }
 
-fn edge_profiles(cfg: &Cfg, counts: &[u64]) -> Vec<EdgeProfile> {
-    let shape = cfg.shape();
+fn edge_profiles(cfg: &Cfg, shape: &wprof_profiler::Cfg) -> Vec<EdgeProfile> {
     let kinds = cfg.blocks.iter().flat_map(|block| (0..block.edges.len()).map(|edge| edge_kind(block, edge)));
-    let edges = (0..).map(EdgeId).map(|e| shape.edge(e));
-    kinds
-        .zip(edges)
-        .zip(counts)
-        .map(|((kind, edge), &count)| EdgeProfile { from: edge.from, to: edge.to, kind, count })
-        .collect()
+    let edge = |(kind, edge)| {
+        let wprof_profiler::Edge { from, to } = shape.edge(edge);
+        EdgeProfile { from, to, kind, count: 0 }
+    };
+    kinds.zip((0..).map(EdgeId)).map(edge).collect()
 }
 
 fn edge_kind(block: &Block, edge: usize) -> EdgeKind {

@@ -95,7 +95,7 @@ pub fn execute(args: &ExplainArgs) -> Result<()> {
     let plan = FunctionPlan::new(module.info(), function.index, &collection, 0)?;
     let text = match args.stage {
         Stage::Cfg => plan.cfg.to_string(),
-        Stage::Plan => plan::text(&plan, &collection, &function.shown()),
+        Stage::Plan => plan::text(module.info(), &plan, &collection, &function.shown()),
         Stage::Graph => compiler(&collection)?.version(&plan, Tier::Optimized).to_string(),
         Stage::Clif | Stage::Asm => code(&module, &plan, &collection, args.stage)?,
     };

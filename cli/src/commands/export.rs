@@ -4,30 +4,72 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, ValueEnum};
+use wprof::Module;
 use wprof_profiler::Profile;
+use wprof_profiler::export::{self, CodeMap, Coverage, Metric, Samples};
 
-use crate::output;
+use crate::{code_map, modules, names, output};
 
 /// Formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
+    Folded,
+    Flamegraph,
+    Speedscope,
+    Pprof,
+    Firefox,
+    Chrome,
+    Callgrind,
+    Lcov,
+    Cobertura,
+    Csv,
     Json,
+}
+
+impl Format {
+    /// Whether it is about source lines, those of functions that did not run included.
+    fn is_of_lines(self) -> bool {
+        matches!(self, Self::Lcov | Self::Cobertura)
+    }
+
+    /// Whether it has room for one metric only.
+    fn is_of_one_metric(self) -> bool {
+        matches!(self, Self::Folded | Self::Flamegraph)
+    }
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Formats:
-  json  everything the profile holds and what follows from it, in one object
+  folded      a line for each stack, for flamegraph.pl, inferno and their like
+  flamegraph  a flame graph, an SVG image for any browser
+  speedscope  for https://www.speedscope.app
+  pprof       for `go tool pprof`, and what else reads it (gzipped)
+  firefox     for https://profiler.firefox.com
+  chrome      trace events, for chrome://tracing and https://ui.perfetto.dev
+  callgrind   for callgrind_annotate and KCachegrind: by instruction and line
+  lcov        coverage of lines, functions and branches, for genhtml
+  cobertura   the same for what reads Cobertura's XML
+  csv         a table of functions
+  json        everything the profile holds and what follows from it, in one object
+
+Stacks are calling contexts if the profile has them (`--collect cct`); what is known by
+function only has stacks of one function. lcov and cobertura need the module, with debug
+information. docs/exports.md tells what each format keeps and loses.
 
 Examples:
-  wprof export --to json f.wprof > f.json
-  wprof export --to json f.wprof | jq '.functions[] | [.name, .ops]'
-  wprof export --to json -o f.json f.wprof")]
+  wprof run --collect edges,cct -o f.wprof json.wasm 20 2
+  wprof export --to flamegraph -o f.svg f.wprof
+  wprof export --to folded --weight instructions f.wprof | sort -k2 -n
+  wprof export --to pprof -o f.pb.gz f.wprof && go tool pprof -top f.pb.gz
+  wprof export --to callgrind -o callgrind.out f.wprof && callgrind_annotate callgrind.out
+  wprof export --to lcov -o f.info f.wprof && genhtml -o html f.info
+  wprof export --to json f.wprof | jq '.functions[] | [.name, .ops]'")]
 pub struct ExportArgs {
     /// Format
-    #[arg(long, value_enum, value_name = "FORMAT")]
+    #[arg(long, value_enum, value_name = "FORMAT", hide_possible_values = true)]
     to: Format,
     /// The profile
     #[arg(value_name = "PROFILE")]
@@ -35,26 +77,128 @@ pub struct ExportArgs {
     /// Where to write it; `-` is standard output
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     output: PathBuf,
+    /// What stacks weigh in formats that show one thing: calls, instructions, or a kind of event [default: what is
+    /// known by context, else instructions]
+    #[arg(short, long, value_name = "METRIC")]
+    weight: Option<String>,
+    /// The module, for source lines [default: where it ran, or beside the profile]
+    #[arg(short, long, value_name = "MODULE")]
+    module: Option<PathBuf>,
 }
 
 pub fn execute(args: &ExportArgs) -> Result<()> {
     let profile = super::read_profile(&args.profile)?;
-    if args.output == Path::new("-") {
-        return output::print_with(|out| write(&profile, args.to, out));
+    if args.to == Format::Json {
+        return write_to(&args.output, |out| write_json(&profile, out));
     }
-    write_file(&profile, args).with_context(|| format!("cannot write {}", args.output.display()))
+    ensure!(
+        args.weight.is_none() || args.to.is_of_one_metric(),
+        "this format has all metrics: leave out --weight"
+    );
+    let exported = Exported::new(profile, args)?;
+    write_to(&args.output, |out| exported.write(args.to, out))
 }
 
-fn write_file(profile: &Profile, args: &ExportArgs) -> io::Result<()> {
-    let mut out = BufWriter::new(File::create(&args.output)?);
-    write(profile, args.to, &mut out)?;
-    out.flush()
-}
-
-/// Writes a profile in a format.
-pub fn write(profile: &Profile, format: Format, mut out: impl Write) -> io::Result<()> {
-    match format {
-        Format::Json => profile.write_json(&mut out)?,
-    }
+/// Writes a profile as JSON.
+pub fn write_json(profile: &Profile, mut out: impl Write) -> io::Result<()> {
+    profile.write_json(&mut out)?;
     out.write_all(b"\n")
+}
+
+fn write_to(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+    if path == Path::new("-") {
+        return output::print_with(write);
+    }
+    let write_file = || {
+        let mut out = BufWriter::new(File::create(path)?);
+        write(&mut out)?;
+        out.flush()
+    };
+    write_file().with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// A profile with readable names, and what its module tells.
+struct Exported {
+    profile: Profile,
+    code: CodeMap,
+    /// The metric to be shown, in formats that show one.
+    metric: Option<String>,
+}
+
+impl Exported {
+    /// # Errors
+    /// If the format needs a module that is not there, or figures that the profile does not have.
+    fn new(mut profile: Profile, args: &ExportArgs) -> Result<Self> {
+        let code = code(&profile, args)?;
+        names::show_all(&mut profile);
+        let exported = Self { profile, code, metric: args.weight.clone() };
+        if args.to.is_of_one_metric() {
+            exported.check_metric()?;
+        }
+        Ok(exported)
+    }
+
+    fn check_metric(&self) -> Result<()> {
+        let samples = self.samples();
+        if samples.metric(self.metric.as_deref()).is_some() {
+            return Ok(());
+        }
+        let known: Vec<&str> = samples.metrics.iter().map(|metric| metric.name.as_str()).collect();
+        match &self.metric {
+            Some(asked) => bail!("the profile has no weight `{asked}`: give one of {}", known.join(", ")),
+            None => bail!("the profile is empty"),
+        }
+    }
+
+    fn samples(&self) -> Samples {
+        Samples::new(&self.profile, &self.code)
+    }
+
+    fn write(&self, format: Format, mut out: impl Write) -> io::Result<()> {
+        let Self { profile, code, .. } = self;
+        let started = profile.runs.iter().map(|run| run.started).min().unwrap_or(0);
+        match format {
+            Format::Folded => self.write_metric(out, export::write_folded),
+            Format::Flamegraph => self.write_metric(out, export::write_flamegraph),
+            Format::Speedscope => export::write_speedscope(&self.samples(), &profile.program, out),
+            Format::Pprof => export::write_pprof(&self.samples(), profile, out),
+            Format::Firefox => export::write_firefox(&self.samples(), started, out),
+            Format::Chrome => export::write_chrome(&self.samples(), out),
+            Format::Callgrind => export::write_callgrind(profile, code, &mut out),
+            Format::Lcov => export::write_lcov(&Coverage::new(profile, code), out),
+            Format::Cobertura => export::write_cobertura(&Coverage::new(profile, code), started, out),
+            Format::Csv => export::write_csv(profile, code, out),
+            Format::Json => write_json(profile, out),
+        }
+    }
+
+    fn write_metric<W: Write>(
+        &self,
+        out: W,
+        write: impl FnOnce(&Samples, &Metric, W) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let samples = self.samples();
+        samples.metric(self.metric.as_deref()).map_or(Ok(()), |metric| write(&samples, metric, out))
+    }
+}
+
+/// What the module tells; nothing if it is not at hand and the format does not need it.
+fn code(profile: &Profile, args: &ExportArgs) -> Result<CodeMap> {
+    if !args.to.is_of_lines() {
+        let code = |module: &Module| code_map::of_functions_that_ran(module, profile);
+        let module = modules::at_hand(profile, args.module.as_deref(), &args.profile)?;
+        return module.as_ref().map_or_else(|| Ok(CodeMap::default()), code);
+    }
+    ensure!(
+        !profile.functions.is_empty(),
+        "the profile does not say which code ran: take one by `wprof run --collect edges`"
+    );
+    let path = args.module.clone().unwrap_or_else(|| modules::locate(profile, &args.profile));
+    let code = code_map::of_all_functions(&modules::of_profile(profile, &path)?, profile)?;
+    ensure!(
+        !code.lines.is_empty(),
+        "{} has no source lines: build it with debug information",
+        path.display()
+    );
+    Ok(code)
 }

@@ -1,9 +1,12 @@
 //! The subcommands, one file each.
 
 mod annotate;
+mod diff;
 mod explain;
 mod export;
+mod hints;
 mod merge;
+mod overlap;
 mod report;
 mod residual;
 mod run;
@@ -31,6 +34,12 @@ pub enum Command {
     Explain(explain::ExplainArgs),
     /// Add up profiles of one module
     Merge(merge::MergeArgs),
+    /// Show what changed from one profile to another
+    Diff(diff::DiffArgs),
+    /// Tell how much two profiles say the same
+    Overlap(overlap::OverlapArgs),
+    /// Write what a profile says into its module, as hints to compilers
+    Hints(hints::HintsArgs),
     /// Show the paths that ran and that no test ran
     Residual(residual::ResidualArgs),
     /// Write a profile in a format that other tools read
@@ -41,17 +50,20 @@ pub enum Command {
 }
 
 impl Command {
-    /// Does it. The exit code is 0 but for `run` and `trace record`, where it is the program's, and `residual`.
+    /// Does it. The exit code is 0 but for `run` and `trace record`, where it is the program's, `residual` and `diff`.
     pub fn execute(self, color: ColorChoice) -> Result<ExitCode> {
         match self {
             Command::Run(args) => return run::execute(args, color),
             Command::Residual(args) => return residual::execute(&args, color),
             Command::Trace(command) => return command.execute(color),
+            Command::Diff(args) => return diff::execute(&args, color),
+            Command::Overlap(args) => overlap::execute(&args, color)?,
             Command::Report(args) => report::execute(&args, color)?,
             Command::Annotate(args) => annotate::execute(&args, color)?,
             Command::Explain(args) => explain::execute(&args)?,
             Command::Merge(args) => merge::execute(&args)?,
             Command::Export(args) => export::execute(&args)?,
+            Command::Hints(args) => hints::execute(&args)?,
         }
         Ok(ExitCode::SUCCESS)
     }

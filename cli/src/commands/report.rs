@@ -5,10 +5,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
-use wprof::Module;
 use wprof_profiler::Profile;
 
-use super::export::{self, Format};
+use super::export;
 use crate::render::functions::Order;
 use crate::render::page::Page;
 use crate::render::screen::{ColorChoice, Screen};
@@ -65,9 +64,9 @@ pub struct ReportArgs {
 pub fn execute(args: &ReportArgs, color: ColorChoice) -> Result<()> {
     let profile = super::read_profile(&args.profile)?;
     if args.json {
-        return output::print_with(|out| export::write(&profile, Format::Json, out));
+        return output::print_with(|out| export::write_json(&profile, out));
     }
-    let module = module(&profile, args)?;
+    let module = modules::at_hand(&profile, args.module.as_deref(), &args.profile)?;
     let mut page = Page::new(Screen::of(io::stdout(), color));
     let view = View::new(&profile, module.as_ref());
     if let Some(path) = &args.interesting {
@@ -99,12 +98,4 @@ fn interesting(profile: &Profile, path: &Path) -> Result<Profile> {
 fn percent(text: &str) -> Result<f64, String> {
     let percent = text.trim_end_matches('%').parse().ok().filter(|percent| (0.0..=100.0).contains(percent));
     percent.ok_or_else(|| "give a number from 0 to 100".to_owned())
-}
-
-/// The module, if it was given or can be found without asking.
-fn module(profile: &Profile, args: &ReportArgs) -> Result<Option<Module>> {
-    match &args.module {
-        Some(path) => modules::of_profile(profile, path).map(Some),
-        None => Ok(modules::of_profile(profile, &modules::locate(profile, &args.profile)).ok()),
-    }
 }

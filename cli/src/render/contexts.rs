@@ -130,17 +130,17 @@ fn name(callee: &Callee, depth: u32, mark: &str) -> Span {
     span(format!("{}{}{mark}", INDENT.repeat(depth as usize), shown(callee)), ink)
 }
 
-fn shown(callee: &Callee) -> String {
-    match callee {
-        Callee::Root => "<the host>".to_owned(),
-        Callee::Function { index, name } => names::shown(*index, name.as_deref()),
+/// What is called, demangled.
+pub fn shown(callee: &Callee) -> String {
+    let demangled = |name: &Option<String>| name.as_deref().map(wprof::demangle);
+    let named = match callee {
+        Callee::Function { index, name } => Callee::Function { index: *index, name: demangled(name) },
         Callee::Elsewhere { instance, index, name } => {
-            format!("{} of instance {instance}", names::shown(*index, name.as_deref()))
+            Callee::Elsewhere { instance: *instance, index: *index, name: demangled(name) }
         }
-        Callee::Host { module, name } if module.is_empty() && name.is_empty() => "<host function>".to_owned(),
-        Callee::Host { module, name } => names::harmless(&format!("{module}::{name}")),
-        Callee::Beyond => "<contexts without memory>".to_owned(),
-    }
+        other => other.clone(),
+    };
+    names::harmless(&named.to_string())
 }
 
 /// Where a caller makes a call; nothing if the caller is not of the module.

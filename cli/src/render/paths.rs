@@ -94,7 +94,7 @@ struct Shown {
 }
 
 /// The list, without its middle if it is long.
-fn shortened(names: &[String]) -> String {
+pub(super) fn shortened(names: &[String]) -> String {
     match names.len() {
         len if len > FIRST + LAST + 1 => {
             let hidden = len - FIRST - LAST;

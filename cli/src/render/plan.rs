@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use wprof_jit::cfg::{Block, Cfg, End, Target};
-use wprof_jit::plan::{Collection, FunctionPlan, Plan, edge_weights};
+use wprof_jit::module::ModuleInfo;
+use wprof_jit::plan::{Collection, Expected, FunctionPlan, Plan, edge_weights};
 use wprof_profiler::{BlockId, EdgeId, EdgeWeights, SpanningTree};
 
 use super::event_plan::EventNotes;
@@ -12,9 +13,9 @@ use super::path_plan::PathNotes;
 use super::trace_plan::TraceNotes;
 
 /// The blocks with their edges: which are in the tree, which have counters, and the weights that decided.
-pub fn text(plan: &FunctionPlan, collection: &Collection, name: &str) -> String {
+pub fn text(info: &ModuleInfo, plan: &FunctionPlan, collection: &Collection, name: &str) -> String {
     let cfg = &plan.cfg;
-    let placement = Placement::new(plan, collection);
+    let placement = Placement::new(info, plan, collection);
     let notes = EventNotes::new(plan, collection);
     let paths = PathNotes::new(plan);
     let trace = TraceNotes::new(plan);
@@ -102,18 +103,23 @@ struct Placement<'a> {
     plan: &'a Plan,
     shape: wprof_profiler::Cfg,
     weights: EdgeWeights,
-    are_measured: bool,
+    /// Where the weights are from.
+    source: &'static str,
     tree: SpanningTree,
 }
 
 impl<'a> Placement<'a> {
-    fn new(plan: &'a FunctionPlan, collection: &Collection) -> Self {
+    fn new(info: &ModuleInfo, plan: &'a FunctionPlan, collection: &Collection) -> Self {
         let shape = plan.cfg.shape();
-        let measured = collection.measured(plan.cfg.func, &shape);
-        let weights = edge_weights(&shape, measured.as_ref(), &plan.loops);
+        let expected = Expected::new(info, collection, &plan.cfg);
+        let weights = edge_weights(&shape, &expected, &plan.loops);
         let tree = SpanningTree::maximum(&shape, &weights);
-        let are_measured = measured.is_some();
-        Self { cfg: &plan.cfg, plan: &plan.plan, shape, weights, are_measured, tree }
+        let source = match &expected {
+            Expected::Measured(_) => "counts of an earlier run",
+            Expected::Estimated { likely } if likely.is_empty() => "an estimate",
+            Expected::Estimated { .. } => "an estimate, by the module's branch hints",
+        };
+        Self { cfg: &plan.cfg, plan: &plan.plan, shape, weights, source, tree }
     }
 
     fn of_block(&self, block: usize) -> String {
@@ -163,7 +169,7 @@ fn head(placement: &Placement<'_>, name: &str) -> String {
         Plan::Blocks => "one in each block",
         Plan::Edges => "one on each edge",
     };
-    let weights = if placement.are_measured { "counts of an earlier run" } else { "an estimate" };
+    let weights = placement.source;
     format!("{name}: {blocks}, {edges}, {counters}\n{remark}\nweights: {weights}\n")
 }
 

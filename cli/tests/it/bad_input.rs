@@ -74,9 +74,16 @@ fn damaged_and_foreign_profiles_are_told_apart() {
     ];
     for (name, bytes, what) in cases {
         let path = folder.file(name, bytes);
-        for args in
-            [&["report", &path][..], &["annotate", &path, "count"], &["export", "--to", "json", &path]]
-        {
+        let (good, module) = (folder.path("count.wprof"), folder.path("count.wat"));
+        for args in [
+            &["report", &path][..],
+            &["annotate", &path, "count"],
+            &["export", "--to", "json", &path],
+            &["export", "--to", "pprof", &path],
+            &["diff", &good, &path],
+            &["overlap", &path, &good],
+            &["hints", &module, &path, "-o", "/dev/null"],
+        ] {
             let said = wprof(args).failed();
             assert!(said.contains(what) && said.contains(name), "{said}");
         }

@@ -1,6 +1,49 @@
-//! Exports hold what the profile holds.
+//! Exports hold what the profile holds. Where readers that others wrote are installed, they look at them.
 
-use super::{Folder, function, json, wprof};
+use std::process::{Command, Output};
+
+use super::{Folder, function, json, program, wprof};
+
+/// All formats but JSON.
+const FORMATS: [&str; 10] = [
+    "folded",
+    "flamegraph",
+    "speedscope",
+    "pprof",
+    "firefox",
+    "chrome",
+    "callgrind",
+    "lcov",
+    "cobertura",
+    "csv",
+];
+
+/// What a program that may not be installed makes of a file; a note that the test was skipped if it is not.
+fn foreign(command: &mut Command) -> Option<Output> {
+    match command.output() {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            eprintln!("skipped: {} is not installed", command.get_program().display());
+            None
+        }
+        output => Some(output.expect("it starts")),
+    }
+}
+
+/// What it says if it accepts the file.
+fn accepted(output: Output) -> String {
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The profile of a program with debug information, and its exports in `formats`.
+fn json_exports(folder: &Folder, formats: &[&str]) -> String {
+    let profile = folder.path("f.wprof");
+    wprof(&["run", "-q", "--collect", "edges,cct", "-o", &profile, &program("json"), "5", "1"]).succeeded();
+    for format in formats {
+        wprof(&["export", "--to", format, "-o", &folder.path(format), &profile]).succeeded();
+    }
+    profile
+}
 
 #[test]
 fn json_has_exact_counts() {
@@ -22,4 +65,94 @@ fn reports_files_and_standard_output_agree() {
     wprof(&["export", "--to", "json", "-o", &file, &profile]).succeeded();
     assert_eq!(std::fs::read_to_string(file).unwrap(), out);
     assert_eq!(wprof(&["report", "--json", &profile]).succeeded(), out);
+}
+
+#[test]
+fn each_format_is_written_to_files_and_pipes_alike() {
+    let folder = Folder::new();
+    let profile = json_exports(&folder, &FORMATS);
+    for format in FORMATS.into_iter().filter(|&format| format != "pprof") {
+        let piped = wprof(&["export", "--to", format, &profile]).succeeded();
+        assert!(!piped.is_empty());
+        assert_eq!(std::fs::read_to_string(folder.path(format)).unwrap(), piped, "{format}");
+    }
+}
+
+#[test]
+fn weights_are_chosen_by_name() {
+    let folder = Folder::new();
+    let profile = folder.count_profile();
+    let folded = |weight: &str| wprof(&["export", "--to", "folded", "--weight", weight, &profile]);
+    assert_eq!(folded("instructions").succeeded(), "is_odd 30\ncount 101\n");
+    assert_eq!(folded("calls").succeeded(), "is_odd 10\ncount 1\n");
+    let said = folded("cycles").failed();
+    assert!(said.contains("no weight `cycles`") && said.contains("instructions, calls"), "{said}");
+    let said = wprof(&["export", "--to", "pprof", "--weight", "calls", &profile]).failed();
+    assert!(said.contains("leave out --weight"), "{said}");
+}
+
+#[test]
+fn coverage_without_source_lines_is_refused() {
+    let folder = Folder::new();
+    let said = wprof(&["export", "--to", "lcov", &folder.count_profile()]).failed();
+    assert!(said.contains("no source lines"), "{said}");
+}
+
+#[test]
+fn a_full_disk_is_an_error_in_every_format() {
+    let folder = Folder::new();
+    let profile = json_exports(&folder, &[]);
+    for format in FORMATS {
+        let said = wprof(&["export", "--to", format, "-o", "/dev/full", &profile]).failed();
+        assert!(said.contains("No space left"), "{format}: {said}");
+    }
+}
+
+#[test]
+fn callgrind_annotate_finds_all_instructions() {
+    let folder = Folder::new();
+    let profile = json_exports(&folder, &["callgrind"]);
+    let Some(output) = foreign(Command::new("callgrind_annotate").arg(folder.path("callgrind"))) else {
+        return;
+    };
+    let said = accepted(output).replace(',', "");
+    let profile = json(&profile);
+    assert!(said.contains(&format!("{} (100.0%)", profile["ops"])), "{said}");
+    let parse_value = function(&profile, "parse_value")["ops"].to_string();
+    assert!(said.lines().any(|line| line.contains(&parse_value) && line.ends_with(":parse_value")), "{said}");
+}
+
+#[test]
+fn genhtml_accepts_line_coverage() {
+    let folder = Folder::new();
+    json_exports(&folder, &["lcov"]);
+    let mut command = Command::new("genhtml");
+    command.args(["--branch-coverage", "--ignore-errors", "source", "-o", &folder.path("html")]);
+    let Some(output) = foreign(command.arg(folder.path("lcov"))) else { return };
+    let said = accepted(output);
+    let lcov = std::fs::read_to_string(folder.path("lcov")).unwrap();
+    let sum = |key: &str| -> u64 {
+        lcov.lines().filter_map(|line| line.strip_prefix(key)).map(|n| n.parse::<u64>().unwrap()).sum()
+    };
+    for (hit, found, what) in
+        [("LH:", "LF:", "lines"), ("FNH:", "FNF:", "functions"), ("BRH:", "BRF:", "branches")]
+    {
+        let expected = format!("({} of {} {what})", sum(hit), sum(found));
+        assert!(said.contains(&expected), "{expected}: {said}");
+    }
+}
+
+#[test]
+fn python_reads_gzip_xml_and_json() {
+    let folder = Folder::new();
+    json_exports(&folder, &FORMATS);
+    let script = "
+import gzip, json, sys, xml.dom.minidom
+folder = sys.argv[1] + '/'
+assert gzip.open(folder + 'pprof').read()
+for name in 'flamegraph', 'cobertura': xml.dom.minidom.parse(folder + name)
+for name in 'speedscope', 'firefox', 'chrome': json.load(open(folder + name))";
+    if let Some(output) = foreign(Command::new("python3").args(["-c", script, &folder.path("")])) {
+        accepted(output);
+    }
 }

@@ -48,6 +48,11 @@ fn a_closed_pipe_is_no_error() {
         &["annotate", &profile, "count"],
         &["explain", &module, "count"],
         &["export", "--to", "json", &profile],
+        &["export", "--to", "pprof", &profile],
+        &["export", "--to", "folded", &profile],
+        &["diff", &profile, &profile],
+        &["diff", "--json", &profile, &profile],
+        &["overlap", &profile, &profile],
     ];
     for args in commands {
         let (reader, writer) = std::io::pipe().unwrap();

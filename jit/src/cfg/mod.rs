@@ -21,7 +21,7 @@ use wprof_profiler as profiler;
 pub use build::{build, operand_types};
 pub use liveness::Liveness;
 pub(crate) use ops::{Operators, is_call};
-pub use ops::{is_structure, ops_executed};
+pub use ops::{instruction_offsets, is_structure, ops_executed};
 pub use stack::{StackId, TypeStacks};
 
 /// Where an edge leads.

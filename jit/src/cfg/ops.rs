@@ -50,6 +50,23 @@ impl<'a> Operators<'a> {
     }
 }
 
+/// The byte offset in the module of each instruction of a function that is executed, dead code not included; ascending.
+///
+/// # Errors
+/// If the bytes are not those that were validated.
+pub fn instruction_offsets(info: &ModuleInfo, cfg: &Cfg) -> Result<Vec<u32>, BinaryReaderError> {
+    let mut offsets = Vec::new();
+    for block in &cfg.blocks {
+        let mut operators = Operators::new(info, block.start, block.limit);
+        while let Some((op, at)) = operators.next()? {
+            if !is_structure(&op) {
+                offsets.push(at);
+            }
+        }
+    }
+    Ok(offsets)
+}
+
 const ELSE: u8 = 0x05;
 const END: u8 = 0x0b;
 

@@ -82,6 +82,9 @@ pub struct MachineCode {
     pub vmctx_slot: Option<u32>,
     /// The same for the copy of its path register, if paths are counted.
     pub path_slot: Option<u32>,
+    /// From which byte of the code on it comes from which byte of the module; ascending, and only if asked for.
+    #[serde(skip)]
+    pub positions: Vec<(u32, u32)>,
     /// Whether it is code for bursts.
     pub in_bursts: bool,
 }
@@ -95,12 +98,13 @@ fn read_name<'de, D: Deserializer<'de>>(from: D) -> Result<LibCall, D::Error> {
     name.parse().map_err(|()| serde::de::Error::custom(format_args!("no runtime routine is called {name}")))
 }
 
-/// Compiles `context.func`. Source locations in it are of `origins`.
+/// Compiles `context.func`. Source locations in it are of `origins`, and kept if `with_positions`.
 pub(super) fn generate(
     func: u32,
     context: &mut Context,
     isa: &dyn TargetIsa,
     origins: &Origins,
+    with_positions: bool,
 ) -> Result<MachineCode, CompileError> {
     let code = context
         .compile(isa, &mut ControlPlane::default())
@@ -141,6 +145,7 @@ pub(super) fn generate(
         entry,
         vmctx_slot: slot(VMCTX_SLOT),
         path_slot: slot(PATH_SLOT),
+        positions: if with_positions { positions(locations, origins) } else { Vec::new() },
         in_bursts: false,
     })
 }
@@ -156,6 +161,16 @@ pub(super) fn disassemble(
         .compile(isa, &mut ControlPlane::default())
         .map_err(|e| CompileError::Codegen { func, message: format!("{:?}", e.inner) })?;
     Ok(code.vcode.clone().unwrap_or_default())
+}
+
+/// Where code begins that comes from another instruction than the code before.
+fn positions(locations: &[MachSrcLoc<cranelift_codegen::Final>], origins: &Origins) -> Vec<(u32, u32)> {
+    let known = locations.iter().filter(|location| !location.loc.is_default());
+    let mut positions: Vec<(u32, u32)> = known
+        .filter_map(|location| Some((location.start, origins.of_code(location.loc.bits())?.offset)))
+        .collect();
+    positions.dedup_by_key(|&mut (_, offset)| offset);
+    positions
 }
 
 fn location_at(locations: &[MachSrcLoc<cranelift_codegen::Final>], pc: u32) -> Option<u32> {

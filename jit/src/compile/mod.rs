@@ -76,6 +76,8 @@ pub struct CompilerOptions {
     pub checked: bool,
     /// Calling contexts are counted, and what callers pass for that takes the pinned register if nothing else does.
     pub contexts: bool,
+    /// Keep of all code which instruction it comes from: [`MachineCode::positions`].
+    pub positions: bool,
     /// Make every NaN that arithmetic yields the canonical one.
     pub canonical_nans: bool,
     /// Run Cranelift's verifier on everything (slow; tests do).
@@ -99,6 +101,7 @@ impl Default for CompilerOptions {
             references: false,
             checked: false,
             contexts: false,
+            positions: false,
             canonical_nans: false,
             verify: cfg!(debug_assertions),
             hot: 1000,
@@ -297,7 +300,7 @@ impl Compiler {
         let Scratch { context, builder } = &mut *scratch;
         let origins =
             crate::translate::translate(env, &self.options, isa, cfg, graph, &mut context.func, builder)?;
-        let mut code = machine_code::generate(cfg.func, context, isa, &origins);
+        let mut code = machine_code::generate(cfg.func, context, isa, &origins, self.options.positions);
         context.clear();
         code.iter_mut().for_each(|code| code.in_bursts = graph.in_bursts);
         if let Ok(mut all) = self.scratch.lock() {

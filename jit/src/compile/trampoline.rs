@@ -36,7 +36,7 @@ fn compile(
     build(&mut builder, params);
     builder.seal_all_blocks();
     builder.finalize(isa.frontend_config());
-    machine_code::generate(0, &mut context, isa, &Origins::default())
+    machine_code::generate(0, &mut context, isa, &Origins::default(), false)
 }
 
 fn load_values(builder: &mut FunctionBuilder<'_>, types: &[ValType], from: Value) -> Vec<Value> {

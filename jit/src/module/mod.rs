@@ -2,6 +2,7 @@
 //!
 //! Index spaces are wasm's: imports first. `imported_*` says how many of each are imports.
 
+mod branch_hints;
 mod const_expr;
 mod parse;
 
@@ -14,6 +15,7 @@ use wasmparser::{
     ValidatorResources, WasmFeatures,
 };
 
+pub use branch_hints::BranchHints;
 pub use const_expr::{ConstArith, ConstExpr, ConstOp};
 pub use parse::{ModuleError, features, parse};
 
@@ -133,6 +135,8 @@ pub struct ModuleInfo {
     pub escaped_funcs: Vec<u32>,
     /// Custom sections: name and byte range of the contents.
     pub custom_sections: Vec<(String, Range<usize>)>,
+    /// Which way branches likely go, if the module tells.
+    pub branch_hints: BranchHints,
     /// Byte range of the code section's contents; DWARF addresses are relative to its start.
     pub code_section: Range<usize>,
     /// Whether each function needs a check at its entry, once that is known.

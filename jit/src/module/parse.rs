@@ -14,7 +14,8 @@ use wasmparser::{
 };
 
 use super::{
-    ConstExpr, DataSegment, ElementItems, ElementSegment, Entity, Global, Import, ModuleInfo, SegmentMode,
+    BranchHints, ConstExpr, DataSegment, ElementItems, ElementSegment, Entity, Global, Import, ModuleInfo,
+    SegmentMode,
 };
 use crate::limits::MAX_OPERANDS;
 
@@ -69,6 +70,7 @@ pub fn parse(bytes: Arc<[u8]>) -> Result<ModuleInfo> {
         info.add(payload)?;
     }
     validate_bodies(bodies)?;
+    info.branch_hints = BranchHints::read(&info);
     info.escaped_funcs = info.find_escaped();
     info.export_index = info.exports.iter().cloned().collect();
     Ok(info)
@@ -163,6 +165,7 @@ impl ModuleInfo {
             data: Vec::new(),
             escaped_funcs: Vec::new(),
             custom_sections: Vec::new(),
+            branch_hints: BranchHints::default(),
             code_section: 0..0,
             entry_checks: Default::default(),
             resources: None,

@@ -4,10 +4,10 @@
 //! [`EventPlan`]s of the function's [`SplitCfg`].
 
 use wasmparser::BinaryReaderError;
-use wprof_profiler::{BlockId, EdgeCounts, EdgeId, EdgeWeights, EventPlan, EventTree};
+use wprof_profiler::{BlockId, EdgeId, EdgeWeights, EventPlan, EventTree};
 
 use super::split::{Part, Place, SplitCfg};
-use super::{Collection, Counting, unrolled_weights};
+use super::{Collection, Counting, Expected, unrolled_weights};
 use crate::cfg::{Cfg, Operators, is_structure};
 use crate::events::{EventModel, sum};
 use crate::graph::{BlockGraph, Probe, SmallLoop};
@@ -27,8 +27,7 @@ pub struct FunctionEvents {
 }
 
 impl FunctionEvents {
-    /// Plans the kinds of events of `collection`, with measured weights if there are any, of a function whose `loops`
-    /// are unrolled.
+    /// Plans the kinds of events of `collection`, by what is `expected`, of a function whose `loops` are unrolled.
     ///
     /// # Errors
     /// If the bytes are not those that were validated.
@@ -36,7 +35,7 @@ impl FunctionEvents {
         info: &ModuleInfo,
         cfg: &Cfg,
         collection: &Collection,
-        measured: Option<&EdgeCounts>,
+        expected: &Expected,
         loops: &[SmallLoop],
     ) -> Result<FunctionEvents, BinaryReaderError> {
         let split = SplitCfg::new(info, cfg)?;
@@ -52,9 +51,8 @@ impl FunctionEvents {
             Counting::PerBlock => events.iter().map(|e| EventPlan::per_block(&split.shape, e)).collect(),
             Counting::PerInstruction => events.iter().map(|e| EventPlan::per_edge(&split.shape, e)).collect(),
             Counting::Chords => {
-                let measured = measured.map(|counts| split.counts(counts));
                 let latches = loops.iter().map(|found| (split.edge_of(found.latch), found.copies));
-                let weights = unrolled_weights(&split.shape, measured.as_ref(), latches);
+                let weights = unrolled_weights(&split.shape, &expected.split(&split), latches);
                 let tree = tree(cfg, &split, &weights, collection.metered.is_some());
                 events.iter().map(|e| tree.plan(e)).collect()
             }

@@ -6,6 +6,7 @@
 mod checks;
 mod contexts;
 mod events;
+mod expected;
 mod interesting;
 mod references;
 mod split;
@@ -13,13 +14,12 @@ mod trace;
 
 use std::sync::Arc;
 
-use wprof_profiler::{
-    BlockPlan, BlockWeights, EdgeCounts, EdgeId, EdgePlan, EdgeWeights, PathPlan, Profile, VertexPlan,
-};
+use wprof_profiler::{BlockPlan, EdgeId, EdgePlan, EdgeWeights, PathPlan, Profile, VertexPlan};
 
 pub use checks::{Checks, EntryChecks, FunctionChecks};
 pub use contexts::{ContextSite, FunctionContexts};
 pub use events::FunctionEvents;
+pub use expected::{Expected, likely_edges};
 pub use interesting::{Interesting, PreferentialPaths};
 pub use split::{Part, Place, Position, SplitCfg};
 pub use trace::{FunctionTrace, Moment, Tracing};
@@ -46,7 +46,7 @@ pub struct Collection {
     /// Which paths are interesting, if any, where paths are counted.
     pub interesting: Option<Interesting>,
     /// A profile of the module, by whose counts counters and increments are placed; without it, or in functions that it
-    /// does not know, by the static estimate.
+    /// does not know, by the static estimate, and the module's branch hints.
     pub weights: Option<Arc<Profile>>,
     /// How everything that runs is traced, if it is.
     pub tracing: Option<Tracing>,
@@ -76,13 +76,6 @@ impl Collection {
     pub fn is_off(&self) -> bool {
         let counts = self.counters != Instrumentation::Off || !self.events.is_empty() || self.contexts;
         !counts && self.tracing.is_none()
-    }
-
-    /// The measured counts of function `func`, if there are any and they are of this graph.
-    pub fn measured(&self, func: u32, shape: &wprof_profiler::Cfg) -> Option<EdgeCounts> {
-        let function = self.weights.as_ref()?.function(func)?;
-        let fits = function.fingerprint == shape.fingerprint() && function.edges.len() == shape.edge_count();
-        function.edge_counts().filter(|_| fits)
     }
 }
 
@@ -206,18 +199,14 @@ impl FunctionPlan {
         first_counter: u32,
     ) -> Result<FunctionPlan, CompileError> {
         let cfg = Arc::new(crate::cfg::build(info, func)?);
-        let measured = match &collection.weights {
-            Some(_) => collection.measured(func, &cfg.shape()),
-            None => None,
-        };
+        let expected = Expected::new(info, collection, &cfg);
         let loops = collection.loops(info, &cfg)?;
-        let plan = plan(&cfg, collection, measured.as_ref(), &loops);
+        let plan = plan(&cfg, collection, &expected, &loops);
         let events = match collection.events.is_empty() {
             true => None,
-            false => Some(FunctionEvents::new(info, &cfg, collection, measured.as_ref(), &loops)?),
+            false => Some(FunctionEvents::new(info, &cfg, collection, &expected, &loops)?),
         };
-        let trace =
-            |tracing| FunctionTrace::new(info, &cfg, tracing, collection.references, measured.as_ref());
+        let trace = |tracing| FunctionTrace::new(info, &cfg, tracing, collection.references, &expected);
         let trace = collection.tracing.map(trace).transpose()?;
         let contexts = collection.contexts.then(|| FunctionContexts::new(info, &cfg)).transpose()?;
         let checks = collection.checks.map(|checks| FunctionChecks::new(info, &cfg, checks)).transpose()?;
@@ -268,8 +257,8 @@ impl FunctionPlan {
     }
 }
 
-/// The plan of a function's counters, with measured weights if there are any.
-fn plan(cfg: &Cfg, collection: &Collection, measured: Option<&EdgeCounts>, loops: &[SmallLoop]) -> Plan {
+/// The plan of a function's counters, by what is expected.
+fn plan(cfg: &Cfg, collection: &Collection, expected: &Expected, loops: &[SmallLoop]) -> Plan {
     let instrumentation = collection.counters;
     match instrumentation {
         Instrumentation::Off => return Plan::Off,
@@ -279,13 +268,9 @@ fn plan(cfg: &Cfg, collection: &Collection, measured: Option<&EdgeCounts>, loops
     }
     let shape = cfg.shape();
     if instrumentation == Instrumentation::BlockCounters {
-        let weights = match measured {
-            Some(counts) => BlockWeights::measured(&shape, counts),
-            None => BlockWeights::estimate(&shape),
-        };
-        return Plan::BlockCounters(BlockPlan::cheapest(&shape, &weights));
+        return Plan::BlockCounters(BlockPlan::cheapest(&shape, &expected.block_weights(&shape)));
     }
-    let weights = edge_weights(&shape, measured, loops);
+    let weights = edge_weights(&shape, expected, loops);
     match instrumentation {
         Instrumentation::Paths => plan_paths(&shape, &weights, collection.interesting.as_ref(), cfg.func),
         Instrumentation::Vertex => Plan::Vertex(VertexPlan::unmarked(&shape, &weights)),
@@ -294,25 +279,17 @@ fn plan(cfg: &Cfg, collection: &Collection, measured: Option<&EdgeCounts>, loops
 }
 
 /// The weights by which counters are placed: how often an edge is expected to do what stands on it.
-pub fn edge_weights(
-    shape: &wprof_profiler::Cfg,
-    measured: Option<&EdgeCounts>,
-    loops: &[SmallLoop],
-) -> EdgeWeights {
-    unrolled_weights(shape, measured, loops.iter().map(|found| (found.latch_id, found.copies)))
+pub fn edge_weights(shape: &wprof_profiler::Cfg, expected: &Expected, loops: &[SmallLoop]) -> EdgeWeights {
+    unrolled_weights(shape, expected, loops.iter().map(|found| (found.latch_id, found.copies)))
 }
 
 /// The same, given the latches and how often their loops are copied.
 fn unrolled_weights(
     shape: &wprof_profiler::Cfg,
-    measured: Option<&EdgeCounts>,
+    expected: &Expected,
     latches: impl Iterator<Item = (EdgeId, u32)>,
 ) -> EdgeWeights {
-    let weights = match measured {
-        Some(counts) => EdgeWeights::measured(shape, counts),
-        None => EdgeWeights::estimate(shape),
-    };
-    let mut weights = weights.as_slice().to_vec();
+    let mut weights = expected.edge_weights(shape).as_slice().to_vec();
     for (latch, copies) in latches {
         weights[latch.index()] /= f64::from(copies);
     }

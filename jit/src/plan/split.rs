@@ -94,6 +94,17 @@ impl SplitCfg {
         found
     }
 
+    /// The edges that are these edges of the CFG, both ascending.
+    pub fn edges_of(&self, edges: &[EdgeId]) -> Vec<EdgeId> {
+        if edges.is_empty() {
+            return Vec::new();
+        }
+        let own = self.places.iter().zip((0..).map(EdgeId));
+        let of_blocks: Vec<EdgeId> =
+            own.filter(|(place, _)| matches!(place, Place::Edge { .. })).map(|(_, edge)| edge).collect();
+        edges.iter().map(|edge| of_blocks[edge.index()]).collect()
+    }
+
     /// The calls: block and byte offset of each.
     pub fn calls(&self) -> impl Iterator<Item = (u32, u32)> {
         self.parts.iter().filter_map(|part| Some((part.block, part.call?)))

@@ -4,11 +4,9 @@
 //! what the trace calls a block, and its call, if it has one, is its last act.
 
 use wasmparser::{BinaryReaderError, Operator};
-use wprof_profiler::{
-    Access, BlockId, Call, EdgeCounts, Frame, FunctionTable, Stage, TraceMethod, TracePlan,
-};
+use wprof_profiler::{Access, BlockId, Call, Frame, FunctionTable, Stage, TraceMethod, TracePlan};
 
-use super::edge_weights;
+use super::Expected;
 use super::references::{accesses, count_before};
 use super::split::{Part, Place, SplitCfg};
 use crate::cfg::{Cfg, End, Operators};
@@ -52,7 +50,7 @@ pub enum Moment {
 }
 
 impl FunctionTrace {
-    /// Plans one function, with measured weights if there are any.
+    /// Plans one function, by what is `expected`.
     ///
     /// # Errors
     /// If the bytes are not those that were validated.
@@ -61,12 +59,11 @@ impl FunctionTrace {
         cfg: &Cfg,
         tracing: Tracing,
         references: bool,
-        measured: Option<&EdgeCounts>,
+        expected: &Expected,
     ) -> Result<FunctionTrace, BinaryReaderError> {
         let split = SplitCfg::new(info, cfg)?;
         let calls = calls(info, cfg, &split)?;
-        let measured = measured.map(|counts| split.counts(counts));
-        let weights = edge_weights(&split.shape, measured.as_ref(), &[]);
+        let weights = expected.split(&split).edge_weights(&split.shape);
         let plan = match tracing {
             Tracing::Best => TracePlan::choose(&split.shape, &weights, &calls).0,
             Tracing::Only(method) => TracePlan::new(method, &split.shape, &weights, &calls),

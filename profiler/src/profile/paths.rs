@@ -163,7 +163,7 @@ impl FunctionProfile {
     }
 
     /// Its paths that ran to their end, by number.
-    fn path_costs(&self) -> Vec<HotPath> {
+    pub(crate) fn path_costs(&self) -> Vec<HotPath> {
         let (Some(paths), Some(numbering), Ok(cfg)) = (&self.paths, self.path_numbering(), self.cfg()) else {
             return Vec::new();
         };

@@ -12,7 +12,7 @@ use wprof_profiler::{
 const FUNCTIONS: u32 = 5;
 
 /// A frame: its function and the call site in its caller.
-type Frame = (u32, u32);
+pub type Frame = (u32, u32);
 
 /// Calls by context, and recursive calls: the caller's context, and who was called where.
 type Found = (BTreeMap<Vec<Frame>, u64>, Vec<(Vec<Frame>, Frame)>);
@@ -27,7 +27,7 @@ fn record(routine: u32, parent: u32, site: u32, calls: u64) -> CallRecord {
 }
 
 /// The stacks of a made-up run, one for each call, outermost frame first.
-fn stacks(u: &mut Unstructured<'_>) -> Result<Vec<Vec<Frame>>> {
+pub fn stacks(u: &mut Unstructured<'_>) -> Result<Vec<Vec<Frame>>> {
     let (mut stack, mut all): (Vec<Frame>, Vec<Vec<Frame>>) = Default::default();
     for _ in 0..u.int_in_range(0..=60)? {
         stack.truncate(u.int_in_range(0..=stack.len())?);
@@ -98,7 +98,7 @@ fn read(tree: &ContextTree) -> Found {
 }
 
 /// The records that a run leaves behind, in the order of the first call in each context.
-fn log(stacks: &[Vec<Frame>]) -> ContextLog {
+pub fn log(stacks: &[Vec<Frame>]) -> ContextLog {
     let mut log = ContextLog { routines: (0..FUNCTIONS).map(function).collect(), ..ContextLog::default() };
     log.records.push(record(0, 0, 0, 0));
     let mut known: BTreeMap<Vec<Frame>, u32> = BTreeMap::from([(Vec::new(), 0)]);

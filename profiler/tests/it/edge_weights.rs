@@ -47,6 +47,25 @@ fn estimates_follow_the_rules() {
 }
 
 #[test]
+fn hinted_ways_get_most_of_what_is_shared_out() {
+    // 0 branches to 1 and 2, which join in 3, a loop of itself with an exit.
+    let cfg = Cfg::from_pairs(4, &[(0, 1), (0, 2), (1, 3), (2, 3), (3, 3), (3, 4)]).unwrap();
+    let weights = |likely: &[u32]| {
+        let likely: Vec<EdgeId> = likely.iter().copied().map(EdgeId).collect();
+        EdgeWeights::hinted(&cfg, &likely).as_slice().to_vec()
+    };
+    let even = EdgeWeights::estimate(&cfg).as_slice().to_vec();
+    assert_eq!(weights(&[]), even);
+    let hinted = weights(&[1]);
+    for (found, expected) in hinted.iter().zip([0.1, 0.9, 0.1, 0.9, 9.0, 1.0, 1.0]) {
+        assert!((found - expected).abs() < 1e-9, "{hinted:?}");
+    }
+    // What is said of both ways, or of the exit of a loop, says nothing.
+    assert_eq!(weights(&[0, 1]), even);
+    assert_eq!(weights(&[5]), even);
+}
+
+#[test]
 fn estimates_obey_the_flow_law_but_for_back_edges() {
     for_structured_cfgs(|cfg, _| {
         let (search, weights) = (DepthFirst::new(cfg), EdgeWeights::estimate(cfg));

@@ -9,6 +9,7 @@ mod block_counters;
 mod bursts;
 mod call_graph;
 mod cfg;
+mod comparison;
 mod contexts;
 mod depth_first;
 mod dominators;
@@ -16,6 +17,8 @@ mod edge_profile;
 mod edge_weights;
 mod event_plan;
 mod event_walk;
+#[cfg(feature = "exporters")]
+mod export;
 mod file;
 mod json;
 mod linear;

@@ -14,11 +14,12 @@ use wprof_jit::compile::{MachineCode, ModuleEnv, Origin, Tier};
 use wprof_jit::graph::Probe;
 use wprof_jit::plan::{Checks, EntryChecks, FunctionPlan};
 
-use super::ModuleInner;
 use super::burst_code::BurstCode;
 use super::first::{Claim, FirstCompilations};
+use super::{ModuleInner, demangle};
 use crate::background::{Job, Task};
 use crate::engine::no_code_memory;
+use crate::perf::Placed;
 use crate::runtime::code::CodeArena;
 use crate::runtime::vmctx;
 use crate::{Collect, Engine, Error, ErrorKind, ProfilingConfig, Result, Strategy};
@@ -344,8 +345,28 @@ impl ModuleInner {
         })
     }
 
-    pub(super) fn place(self: &Arc<Self>, func: u32, code: MachineCode) -> Result<usize> {
-        self.code.arena.place(code, Some((Arc::downgrade(self), func))).map_err(no_code_memory)
+    pub(super) fn place(self: &Arc<Self>, func: u32, mut code: MachineCode) -> Result<usize> {
+        let positions = std::mem::take(&mut code.positions);
+        let bytes = self.engine.perf().map(|_| code.bytes.clone());
+        let owner = Some((Arc::downgrade(self), func));
+        let address = self.code.arena.place(code, owner).map_err(no_code_memory)?;
+        if let Some((perf, bytes)) = self.engine.perf().zip(bytes) {
+            let lines = if perf.has_lines() { self.lines(&positions) } else { Vec::new() };
+            let name = self.names().func(func).map_or_else(|| format!("<function {func}>"), demangle);
+            perf.add(&Placed { address: address as u64, bytes: &bytes, name: &name, lines });
+        }
+        Ok(address)
+    }
+
+    /// The source lines of code, given what it comes from; a line holds until the next.
+    fn lines(&self, positions: &[(u32, u32)]) -> Vec<(u32, String, u32)> {
+        let line = |&(at, offset): &(u32, u32)| {
+            let symbol = self.symbols().at(&self.info, offset).into_iter().next()?;
+            Some((at, symbol.file()?.to_owned(), symbol.line().filter(|&line| line > 0)?))
+        };
+        let mut lines: Vec<_> = positions.iter().filter_map(line).collect();
+        lines.dedup_by(|next, kept| (&next.1, next.2) == (&kept.1, kept.2));
+        lines
     }
 
     pub(super) fn env(&self) -> ModuleEnv<'_> {

@@ -18,7 +18,7 @@ use wprof_jit::module::{Entity, ModuleInfo};
 
 pub(crate) use code::Promotion;
 pub use names::demangle;
-pub use symbols::FrameSymbol;
+pub use symbols::{FrameSymbol, SourceRow};
 
 use crate::code_cache::CachedModule;
 use crate::engine::no_code_memory;
@@ -117,6 +117,12 @@ impl Module {
     /// function first; nothing without debug information.
     pub fn symbols_at(&self, offset: u32) -> Vec<FrameSymbol> {
         self.0.symbols().at(&self.0.info, offset)
+    }
+
+    /// The source lines of all its code, ascending by offset; a row holds up to the next. Nothing without debug
+    /// information.
+    pub fn source_rows(&self) -> Vec<SourceRow> {
+        self.0.symbols().rows(&self.0.info)
     }
 
     /// What it imports, in order.

@@ -7,6 +7,7 @@
 use std::sync::{Arc, Mutex};
 
 use gimli::{EndianArcSlice, LittleEndian};
+use hashbrown::HashSet;
 use wprof_jit::module::ModuleInfo;
 
 type Reader = EndianArcSlice<LittleEndian>;
@@ -43,6 +44,15 @@ impl FrameSymbol {
     }
 }
 
+/// From where on code comes from which source line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceRow {
+    /// Byte offset in the module.
+    pub offset: u32,
+    /// The file as the debug information has it, and the line; nothing where code comes from no line.
+    pub line: Option<(Arc<str>, u32)>,
+}
+
 /// The debug information of one module.
 pub struct Symbols(Option<Mutex<Known>>);
 
@@ -76,7 +86,30 @@ impl Symbols {
     }
 }
 
+impl Symbols {
+    /// The line table of the functions that exist: see [`Module::source_rows`](crate::Module::source_rows).
+    pub fn rows(&self, info: &ModuleInfo) -> Vec<SourceRow> {
+        let known = self.0.as_ref().and_then(|known| known.lock().ok());
+        known.map_or_else(Vec::new, |known| known.rows(info))
+    }
+}
+
 impl Known {
+    fn rows(&self, info: &ModuleInfo) -> Vec<SourceRow> {
+        let mut rows =
+            Rows { start: info.code_section.start as u64, rows: Vec::new(), files: HashSet::new() };
+        for &(begin, end) in &self.live {
+            let Ok(ranges) = self.context.find_location_range(begin, end) else { continue };
+            for (address, _, location) in ranges {
+                // Line 0 is the compiler's way of saying that code comes from nowhere.
+                let line = location.line.filter(|&line| line > 0);
+                rows.push(address.max(begin), location.file.zip(line));
+            }
+            rows.push(end, None);
+        }
+        rows.rows
+    }
+
     fn at(&self, address: u64) -> Option<Vec<FrameSymbol>> {
         let i = self.live.partition_point(|&(start, _)| start <= address).checked_sub(1)?;
         if address >= self.live[i].1 {
@@ -95,6 +128,29 @@ impl Known {
             });
         }
         Some(symbols)
+    }
+}
+
+/// A line table under construction.
+struct Rows {
+    /// What addresses are relative to.
+    start: u64,
+    rows: Vec<SourceRow>,
+    files: HashSet<Arc<str>>,
+}
+
+impl Rows {
+    /// Adds a row; of several at one address the last holds, and one that says what the one before says is left out.
+    fn push(&mut self, address: u64, line: Option<(&str, u32)>) {
+        let Ok(offset) = u32::try_from(address + self.start) else { return };
+        let line = line
+            .map(|(file, line)| (self.files.get_or_insert_with(file, |file| Arc::from(file)).clone(), line));
+        if self.rows.last().is_some_and(|last| last.offset >= offset) {
+            self.rows.pop();
+        }
+        if self.rows.last().is_none_or(|last| last.line != line) {
+            self.rows.push(SourceRow { offset, line });
+        }
     }
 }
 

@@ -32,6 +32,7 @@ pub mod interrupt;
 pub mod lazy;
 pub mod memory;
 pub mod paths;
+pub(crate) mod perf;
 pub mod signals;
 pub mod stack;
 pub mod store;

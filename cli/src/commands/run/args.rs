@@ -2,11 +2,27 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::Args;
-use wprof::{Config, StoreLimits};
+use clap::{Args, ValueEnum};
+use wprof::{Config, PerfFormat, StoreLimits};
 
 use super::collect::{Budget, COLLECT_HELP, ProfileArgs};
 use crate::sizes;
+
+/// The form of a file for perf.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Perf {
+    Map,
+    Jitdump,
+}
+
+impl From<Perf> for PerfFormat {
+    fn from(form: Perf) -> Self {
+        match form {
+            Perf::Map => Self::Map,
+            Perf::Jitdump => Self::Jitdump,
+        }
+    }
+}
 
 /// A folder of the host that the program may use.
 #[derive(Clone, Debug)]
@@ -47,7 +63,10 @@ Examples:
   wprof run --dir . --dir data::/data tool.wasm /data/in.txt
   wprof run --env LANG=C --env HOME tool.wasm
   wprof run --invoke fib fib.wat 30     call an exported function
-  wprof run --profile off -q tool.wasm  just run"))]
+  wprof run --profile off -q tool.wasm  just run
+  perf record -g wprof run -q --profile off --perf map json.wasm 2000 5
+  perf record -k mono wprof run -q --perf jitdump json.wasm 2000 5
+  perf inject --jit -i perf.data -o jit.data && perf annotate -i jit.data"))]
 pub struct RunArgs {
     #[command(flatten)]
     pub profile: ProfileArgs,
@@ -69,6 +88,10 @@ pub struct RunArgs {
     /// Compile anew: neither use nor keep machine code of other runs
     #[arg(long)]
     pub no_code_cache: bool,
+    /// Tell Linux perf where the code of which function is: `map` writes /tmp/perf-PID.map, `jitdump` writes
+    /// jit-PID.dump here, with code and source lines
+    #[arg(long, value_enum, value_name = "FORM")]
+    pub perf: Option<Perf>,
     #[command(flatten)]
     pub program: ProgramArgs,
 }

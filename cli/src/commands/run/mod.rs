@@ -84,6 +84,9 @@ fn config(args: &RunArgs, counted: &Counted) -> Config {
     if let Some(folder) = Config::default_code_cache().filter(|_| !args.no_code_cache) {
         config.code_cache(folder);
     }
+    if let Some(form) = args.perf {
+        config.perf(form.into());
+    }
     config
 }
 

@@ -28,16 +28,24 @@ pub type Owner = (Weak<ModuleInner>, u32);
 /// All code address space of an engine.
 #[derive(Debug, Default)]
 pub struct CodeSpace {
+    /// Whether it must have no file.
+    is_anonymous: bool,
     reservations: Mutex<Vec<Arc<Reservation>>>,
 }
 
 impl CodeSpace {
+    /// An empty one, in which perf knows code by its map.
+    pub fn anonymous() -> CodeSpace {
+        CodeSpace { is_anonymous: true, reservations: Mutex::default() }
+    }
+
     fn allocate(&self, size: usize) -> std::io::Result<(Arc<Reservation>, usize)> {
         let mut all = self.reservations.lock().expect("no panic while it is held");
         if let Some(found) = all.iter().find_map(|r| Some((r.clone(), r.allocate(size)?))) {
             return Ok(found);
         }
-        let fresh = Arc::new(Reservation::new(RESERVATION.max(size))?);
+        let new = if self.is_anonymous { Reservation::anonymous } else { Reservation::new };
+        let fresh = Arc::new(new(RESERVATION.max(size))?);
         let address = fresh.allocate(size).expect("it fits by construction");
         all.push(fresh.clone());
         Ok((fresh, address))

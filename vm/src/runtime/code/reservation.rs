@@ -2,6 +2,8 @@
 //!
 //! Invariant: no mapping is ever writable. Code is written to the file, by a system call, which costs no change of
 //! mappings and so disturbs no other thread.
+//! Perf believes its map only of memory without a file: for it the mapping is anonymous, and the file that code is written
+//! to is the memory of our own process.
 //! Invariant: a page belongs to at most one extent; extents are given out by [`Reservation::allocate`] and come back
 //! through [`Reservation::free`], which also gives the memory back to the system.
 
@@ -11,7 +13,7 @@ use std::ptr;
 use std::sync::Mutex;
 
 use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, ftruncate, memfd_create};
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
 
 /// Granularity of extents.
 pub const PAGE: usize = 4096;
@@ -20,6 +22,8 @@ pub const PAGE: usize = 4096;
 #[derive(Debug)]
 pub struct Reservation {
     file: File,
+    /// The address of the file's first byte.
+    origin: usize,
     base: usize,
     size: usize,
     /// Free extents as (offset, length), ascending, no two of them adjacent.
@@ -38,8 +42,25 @@ impl Reservation {
         let base = unsafe {
             mmap(ptr::null_mut(), size, ProtFlags::READ | ProtFlags::EXEC, MapFlags::SHARED, &file, 0)?
         };
-        super::registry::add_range(base as usize, size);
-        Ok(Reservation { file, base: base as usize, size, free: Mutex::new(vec![(0, size)]) })
+        Ok(Reservation::mapped(file, base as usize, base as usize, size))
+    }
+
+    /// The same without a file of its own, for perf.
+    ///
+    /// # Errors
+    /// As [`Reservation::new`], or if the system lets nobody write the memory of processes.
+    pub fn anonymous(size: usize) -> std::io::Result<Reservation> {
+        let file = File::options().write(true).open("/proc/self/mem")?;
+        let (protection, flags) =
+            (ProtFlags::READ | ProtFlags::EXEC, MapFlags::PRIVATE | MapFlags::NORESERVE);
+        // SAFETY: a fresh mapping at an address of the kernel's choice disturbs nothing.
+        let base = unsafe { mmap_anonymous(ptr::null_mut(), size, protection, flags)? };
+        Ok(Reservation::mapped(file, 0, base as usize, size))
+    }
+
+    fn mapped(file: File, origin: usize, base: usize, size: usize) -> Reservation {
+        super::registry::add_range(base, size);
+        Reservation { file, origin, base, size, free: Mutex::new(vec![(0, size)]) }
     }
 
     /// Takes an extent of `size` bytes (a multiple of [`PAGE`]) and returns its address, or `None` if no free extent
@@ -60,7 +81,7 @@ impl Reservation {
     /// Gives an extent back. Nothing may run its code any more.
     pub fn free(&self, address: usize, size: usize) {
         let offset = address - self.base;
-        // Failure only means that the memory stays in use until the extent is reused.
+        // Failure, as without a file, only means that the memory stays in use until the extent is reused.
         let punch = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         let _ = fallocate(&self.file, punch, offset as u64, size as u64);
         let mut free = self.free.lock().expect("no panic while it is held");
@@ -79,9 +100,8 @@ impl Reservation {
     /// # Errors
     /// If the system has no memory for it.
     pub fn write(&self, address: usize, bytes: &[u8]) -> std::io::Result<()> {
-        let offset = address - self.base;
-        assert!(offset + bytes.len() <= self.size);
-        self.file.write_all_at(bytes, offset as u64)?;
+        assert!(address >= self.base && address - self.base + bytes.len() <= self.size);
+        self.file.write_all_at(bytes, (address - self.origin) as u64)?;
         flush(address, bytes.len())
     }
 }
@@ -125,10 +145,12 @@ mod tests {
 
     #[test]
     fn written_bytes_are_readable_through_the_executable_mapping() {
-        let r = Reservation::new(4 * PAGE).expect("reserved");
-        let a = r.allocate(2 * PAGE).expect("free") + PAGE - 2;
-        r.write(a, &[1, 2, 3, 4]).expect("written");
-        // SAFETY: four bytes just written, inside the mapping.
-        assert_eq!(unsafe { *(a as *const [u8; 4]) }, [1, 2, 3, 4]);
+        for r in [Reservation::new(4 * PAGE), Reservation::anonymous(4 * PAGE)] {
+            let r = r.expect("reserved");
+            let a = r.allocate(2 * PAGE).expect("free") + PAGE - 2;
+            r.write(a, &[1, 2, 3, 4]).expect("written");
+            // SAFETY: four bytes just written, inside the mapping.
+            assert_eq!(unsafe { *(a as *const [u8; 4]) }, [1, 2, 3, 4]);
+        }
     }
 }

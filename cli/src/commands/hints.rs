@@ -1,0 +1,141 @@
+//! `wprof hints`: what a profile says, as hints to compilers in the module itself.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+use wprof::Module;
+use wprof_jit::hints::{self, HintAccuracy, MetadataSection, Thresholds};
+use wprof_profiler::Profile;
+
+use crate::render::numbers::{count_of, percent};
+use crate::{modules, names};
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Hints are custom sections; the code and all other sections stay as they are, byte for byte.
+  metadata.code.branch_hint            which way `if` and `br_if` likely go; always written
+  metadata.code.instr_freq             how often calls are executed; with --all
+  metadata.code.call_targets           what indirect calls call; with --all, needs contexts
+  metadata.code.compilation_priority   hot functions first; with --all
+
+Printed is how often branches went as hinted: in the profile that the hints are from, or with
+--check in a run of the hinted module, with another input perhaps.
+
+Examples:
+  wprof run -q --collect edges,cct -o f.wprof in.wasm
+  wprof hints in.wasm f.wprof -o out.wasm
+  wprof hints in.wasm f.wprof --all --likely 80 -o out.wasm
+  wprof run -q -o g.wprof out.wasm && wprof hints --check out.wasm g.wprof
+  wprof hints in.wasm f.wprof --order functions.txt")]
+pub struct HintsArgs {
+    /// The module that ran
+    #[arg(value_name = "MODULE")]
+    module: PathBuf,
+    /// A profile of it
+    #[arg(value_name = "PROFILE")]
+    profile: PathBuf,
+    /// Where to write the module with hints
+    #[arg(short, long, value_name = "FILE", required_unless_present_any = ["check", "order"])]
+    output: Option<PathBuf>,
+    /// Write all kinds of hints, not only branch hints
+    #[arg(long, requires = "output")]
+    all: bool,
+    /// From which percentage on a way is likely
+    #[arg(long, value_name = "PERCENT", default_value_t = 90.0, value_parser = likely)]
+    likely: f64,
+    /// How often a branch must have been reached
+    #[arg(long, value_name = "TIMES", default_value_t = 10)]
+    reached: u64,
+    /// Write the names of the functions that ran, one a line, those with most instructions first
+    #[arg(long, value_name = "FILE")]
+    order: Option<PathBuf>,
+    /// Only tell how often branches went as the module's own hints say
+    #[arg(long, conflicts_with_all = ["output", "order"])]
+    check: bool,
+}
+
+pub fn execute(args: &HintsArgs) -> Result<()> {
+    let profile = super::read_profile(&args.profile)?;
+    let module = modules::of_profile(&profile, &args.module)?;
+    if args.check {
+        return check(&module, &profile);
+    }
+    if let Some(path) = &args.order {
+        write(path, order(&profile).as_bytes())?;
+    }
+    args.output.as_ref().map_or(Ok(()), |path| write_hinted(args, &module, &profile, path))
+}
+
+fn check(module: &Module, profile: &Profile) -> Result<()> {
+    ensure!(
+        module.info().custom_section("metadata.code.branch_hint").is_some(),
+        "the module has no branch hints: write some by `wprof hints`"
+    );
+    ensure_edges(profile)?;
+    report(HintAccuracy::new(module.info(), profile)?);
+    Ok(())
+}
+
+fn ensure_edges(profile: &Profile) -> Result<()> {
+    ensure!(
+        profile.functions.iter().any(|function| function.has_edge_counts()),
+        "the profile does not say which ways branches went: take one by `wprof run --collect edges`"
+    );
+    Ok(())
+}
+
+fn write_hinted(args: &HintsArgs, module: &Module, profile: &Profile, path: &Path) -> Result<()> {
+    ensure_edges(profile)?;
+    let thresholds = Thresholds { likely: args.likely / 100.0, reached: args.reached };
+    let mut sections = vec![hints::branch_hints(module.info(), profile, thresholds)?];
+    if args.all {
+        sections.extend(hints::compilation_hints(module.info(), profile)?);
+    }
+    let bytes = hints::with_sections(module.info(), &sections);
+    let hinted = Module::new(module.engine(), &bytes).map_err(modules::failure)?;
+    write(path, &bytes)?;
+    sections.iter().for_each(tell);
+    report(HintAccuracy::new(hinted.info(), profile)?);
+    Ok(())
+}
+
+fn tell(section: &MetadataSection) {
+    let items = count_of(section.len() as u64, "hint");
+    eprintln!("{}: {items} in {}", section.name(), count_of(section.function_count() as u64, "function"));
+}
+
+fn report(found: HintAccuracy) {
+    let HintAccuracy { hinted, reached, as_hinted, all_reached } = found;
+    eprintln!(
+        "{} in functions that ran; {} of {} went as hinted, which are {} of all branches executed",
+        count_of(hinted, "branch hint"),
+        percent(as_hinted, reached),
+        count_of(reached, "execution"),
+        percent(reached, all_reached),
+    );
+}
+
+/// Names as they are in the module, which is what linkers and other tools know them by.
+fn order(profile: &Profile) -> String {
+    let mut text = String::new();
+    for (function, _) in profile.functions_by_ops() {
+        let name =
+            function.name.as_deref().map_or_else(|| names::shown(function.index, None), names::harmless);
+        writeln!(text, "{name}").expect("strings take all text");
+    }
+    text
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+    fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn likely(text: &str) -> Result<f64, String> {
+    let percent = text.trim_end_matches('%').parse().ok();
+    percent
+        .filter(|percent| *percent > 50.0 && *percent <= 100.0)
+        .ok_or_else(|| "give a percentage above 50, up to 100".to_owned())
+}

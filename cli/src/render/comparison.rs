@@ -1,0 +1,171 @@
+//! Two profiles side by side, largest changes first.
+
+use wprof_profiler::{
+    Callee, Change, Comparison, FunctionChange, PathChange, Profile, hot_coverage, overlap,
+};
+
+use super::contexts;
+use super::numbers::{grouped, share};
+use super::page::{Ink, Page, Span, plain, span};
+use super::paths::shortened;
+use super::table::{Side, Table};
+use crate::names;
+
+/// So many of the hottest items are looked for among the hottest of the other profile.
+const TOPS: [usize; 3] = [1, 10, 100];
+
+/// So many frames of a stack are shown, the innermost ones.
+const FRAMES: usize = 6;
+
+/// What changed, `top` rows in each table.
+pub fn write_changes(page: &mut Page, comparison: &Comparison<'_>, before: &Profile, top: usize) {
+    if !comparison.is_of_one_module() {
+        page.line(&[plain("  of two modules: functions are matched by name and shape")]);
+    }
+    if !comparison.is_exact() {
+        page.line(&[plain("  of figures that are not exact: small changes may be chance")]);
+    }
+    let mut totals = table("in all");
+    for found in comparison.totals() {
+        totals.row(row(found.total, span(found.name, Ink::Strong)));
+    }
+    section(page, "Totals", &totals);
+    let functions = comparison.functions();
+    let ops = |change: &&FunctionChange| change.ops.delta() != 0;
+    let mut by_ops = table("instructions of");
+    functions.iter().filter(ops).take(top).for_each(|f| by_ops.row(row(f.ops, function(f))));
+    section(page, "Functions by change of instructions", &by_ops);
+    let mut by_calls = table("calls of");
+    let mut called: Vec<&FunctionChange> = functions.iter().filter(|f| f.calls.delta() != 0).collect();
+    called.sort_by_key(|f| std::cmp::Reverse(f.calls.delta().unsigned_abs()));
+    called.into_iter().take(top).for_each(|f| by_calls.row(row(f.calls, function(f))));
+    section(page, "Functions by change of calls", &by_calls);
+    let mut paths = table("instructions of path");
+    let changed = comparison.paths().into_iter().filter(|path| path.ops.delta() != 0);
+    changed.take(top).for_each(|path| paths.row(row(path.ops, plain(path_name(&path, before)))));
+    section(page, "Paths by change of instructions", &paths);
+    let mut stacks = table("calls in context");
+    let found = comparison.contexts();
+    let changed = found.changes.iter().filter(|change| change.calls.delta() != 0);
+    changed
+        .take(top)
+        .for_each(|change| stacks.row(row(change.calls, plain(stack(&found.stack(change.context))))));
+    section(page, "Calling contexts by change of calls", &stacks);
+}
+
+fn section(page: &mut Page, title: &str, table: &Table) {
+    if !table.is_empty() {
+        page.heading(title);
+        page.table(table);
+    }
+}
+
+fn table(what: &'static str) -> Table {
+    let sides = [("before", Side::Right), ("after", Side::Right), ("change", Side::Right), ("", Side::Right)];
+    let titles: Vec<_> = sides.into_iter().chain([(what, Side::Left)]).collect();
+    Table::new(&titles)
+}
+
+fn row(change: Change, what: Span) -> Vec<Span> {
+    let Change { before, after } = change;
+    vec![
+        plain(grouped(before)),
+        plain(grouped(after)),
+        plain(delta(change)),
+        span(growth(change), ink(change)),
+        what,
+    ]
+}
+
+/// More is worse.
+fn ink(change: Change) -> Ink {
+    match change.delta() {
+        ..=0 => Ink::Faint,
+        _ if change.delta() as f64 > 0.01 * change.before as f64 => Ink::Hot,
+        _ => Ink::Warm,
+    }
+}
+
+fn delta(change: Change) -> String {
+    let sign = match change.delta() {
+        0 => "",
+        1.. => "+",
+        _ => "-",
+    };
+    format!("{sign}{}", grouped(change.after.abs_diff(change.before)))
+}
+
+/// The change as a share of what was before.
+fn growth(change: Change) -> String {
+    match change {
+        Change { before: 0, after: 0 } => String::new(),
+        Change { before: 0, .. } => "new".to_owned(),
+        Change { after: 0, .. } => "gone".to_owned(),
+        Change { before, after } if before == after => "0%".to_owned(),
+        Change { before, .. } => format!("{:+.2}%", 100.0 * change.delta() as f64 / before as f64),
+    }
+}
+
+fn function(change: &FunctionChange) -> Span {
+    let index = change.index_before.or(change.index_after).unwrap_or(0);
+    let mark = if change.was_reshaped { ", changed" } else { "" };
+    span(format!("{}{mark}", names::shown(index, change.name.as_deref())), Ink::Name)
+}
+
+fn path_name(change: &PathChange, before: &Profile) -> String {
+    let function = before.function(change.index_before);
+    let name = names::shown(change.index_before, function.and_then(|function| function.name.as_deref()));
+    let blocks = function.and_then(|function| {
+        let path = function.path_numbering()?.path(change.id)?;
+        let blocks = path.blocks(&function.cfg().ok()?);
+        Some(shortened(&blocks.iter().map(ToString::to_string).collect::<Vec<_>>()))
+    });
+    format!("{name}: {}", blocks.unwrap_or_default())
+}
+
+fn stack(frames: &[&Callee]) -> String {
+    let hidden = frames.len().saturating_sub(FRAMES);
+    let names: Vec<String> = frames[hidden..].iter().map(|callee| contexts::shown(callee)).collect();
+    let more = if hidden > 0 { "… > " } else { "" };
+    format!("{more}{}", names.join(" > "))
+}
+
+/// How much of each kind of figure is the same, and how many of the hottest are.
+pub fn write_overlap(page: &mut Page, comparison: &Comparison<'_>) {
+    let mut table = Table::new(&[
+        ("overlap", Side::Right),
+        ("top 1", Side::Right),
+        ("top 10", Side::Right),
+        ("top 100", Side::Right),
+        ("of", Side::Left),
+    ]);
+    for (what, items) in kinds(comparison) {
+        let Some(found) = overlap(&items) else { continue };
+        let tops = TOPS.map(|top| plain(hot_coverage(&items, top).map_or(String::new(), share)));
+        let cells = [span(share(found), Ink::Strong)].into_iter().chain(tops);
+        table.row(cells.chain([plain(what)]).collect());
+    }
+    page.table(&table);
+}
+
+/// Whether both have any figures of one kind.
+pub fn can_overlap(comparison: &Comparison<'_>) -> bool {
+    kinds(comparison).iter().any(|(_, items)| overlap(items).is_some())
+}
+
+fn kinds(comparison: &Comparison<'_>) -> [(&'static str, Vec<Change>); 6] {
+    let functions = comparison.functions();
+    let is_of_code = |callee: &Callee| !matches!(callee, Callee::Root | Callee::Beyond);
+    let targets = comparison.call_targets().into_iter().filter(|target| is_of_code(&target.caller));
+    [
+        ("functions, by instructions", functions.iter().map(|function| function.ops).collect()),
+        ("functions, by calls", functions.iter().map(|function| function.calls).collect()),
+        ("edges, by count", comparison.edges()),
+        ("paths, by instructions", comparison.paths().iter().map(|path| path.ops).collect()),
+        (
+            "calling contexts, by calls",
+            comparison.contexts().changes.iter().map(|change| change.calls).collect(),
+        ),
+        ("call targets, by calls", targets.map(|target| target.calls).collect()),
+    ]
+}

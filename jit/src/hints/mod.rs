@@ -1,0 +1,86 @@
+//! Hints to compilers: what a profile says of a module, in custom sections of the module.
+//!
+//! Input: a module, a profile of it, and [`Thresholds`]. Output: [`MetadataSection`]s, and the module with them.
+//! Invariant: the code section and all other sections stay as they are, byte for byte. Functions that the profile does not
+//! know, or whose graph is another, get no hints.
+//! Source: the "WebAssembly Code Metadata" specification for the sections' common form and for branch hints, the
+//! compilation-hints proposal for the others.
+//! Oracle: `tests/hints.rs`, which reads branch hints with wasmparser's reader and compares all with counts looked up one
+//! by one.
+
+mod accuracy;
+mod branches;
+mod frequencies;
+mod priorities;
+mod section;
+mod splice;
+mod targets;
+
+use wprof_profiler::{FunctionProfile, Profile};
+
+pub use accuracy::HintAccuracy;
+pub use section::MetadataSection;
+pub use splice::with_sections;
+
+use crate::CompileError;
+use crate::cfg::{self, Cfg};
+use crate::module::ModuleInfo;
+
+/// From when on there is a hint.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Thresholds {
+    /// The share of the times that a branch went one way, from which on that way is likely; above 0.5.
+    pub likely: f64,
+    /// How often it must have been reached.
+    pub reached: u64,
+}
+
+/// The section of branch hints.
+///
+/// # Errors
+/// If a function exceeds a limit of the compiler.
+pub fn branch_hints(
+    info: &ModuleInfo,
+    profile: &Profile,
+    thresholds: Thresholds,
+) -> Result<MetadataSection, CompileError> {
+    let mut section = MetadataSection::new("metadata.code.branch_hint");
+    for function in profiled(info, profile)? {
+        branches::add(&mut section, &function, thresholds);
+    }
+    Ok(section)
+}
+
+/// The sections of the compilation-hints proposal: how often calls are executed, what indirect calls call, and which
+/// functions matter. Call targets need calling contexts.
+///
+/// # Errors
+/// If a function exceeds a limit of the compiler.
+pub fn compilation_hints(info: &ModuleInfo, profile: &Profile) -> Result<Vec<MetadataSection>, CompileError> {
+    let functions = profiled(info, profile)?;
+    let mut frequencies = MetadataSection::new("metadata.code.instr_freq");
+    for function in &functions {
+        frequencies::add(&mut frequencies, info, function)?;
+    }
+    let targets = targets::section(info, profile, &functions)?;
+    Ok(vec![frequencies, targets, priorities::section(&functions)])
+}
+
+/// A function that ran, and its blocks.
+struct Profiled<'a> {
+    profile: &'a FunctionProfile,
+    cfg: Cfg,
+    /// What offsets of hints are relative to: where its locals are declared.
+    start: u32,
+}
+
+fn profiled<'a>(info: &ModuleInfo, profile: &'a Profile) -> Result<Vec<Profiled<'a>>, CompileError> {
+    let defined = info.imported_funcs..info.imported_funcs + info.defined_funcs();
+    let of_module = profile.functions.iter().filter(|function| defined.contains(&function.index));
+    let function = |profile: &'a FunctionProfile| {
+        let (cfg, start) = (cfg::build(info, profile.index)?, info.body(profile.index).start as u32);
+        let fits = cfg.shape().fingerprint() == profile.fingerprint;
+        Ok(fits.then_some(Profiled { profile, cfg, start }))
+    };
+    of_module.map(function).filter_map(Result::transpose).collect()
+}

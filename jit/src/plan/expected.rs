@@ -1,0 +1,76 @@
+//! How often edges are expected to be taken: by this, counters and increments are placed.
+//!
+//! Input: an earlier profile, or else the branch hints that the module brings along. Output: weights of the CFG and of what
+//! it is split into.
+
+use wprof_profiler::{self as profiler, BlockWeights, EdgeCounts, EdgeId, EdgeWeights};
+
+use super::{Collection, SplitCfg};
+use crate::cfg::{Cfg, End};
+use crate::module::ModuleInfo;
+
+/// What is known before a function runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Expected {
+    /// The counts of an earlier run.
+    Measured(EdgeCounts),
+    /// Nothing but the graph, and which ways are likely.
+    Estimated {
+        /// Hinted edges.
+        likely: Vec<EdgeId>,
+    },
+}
+
+impl Expected {
+    /// What is known of a function: the counts of the collection's weights, if there are any and they are of this graph.
+    pub fn new(info: &ModuleInfo, collection: &Collection, cfg: &Cfg) -> Expected {
+        let measured = collection.weights.as_ref().and_then(|profile| {
+            let (function, shape) = (profile.function(cfg.func)?, cfg.shape());
+            let fits =
+                function.fingerprint == shape.fingerprint() && function.edges.len() == shape.edge_count();
+            function.edge_counts().filter(|_| fits)
+        });
+        measured.map_or_else(|| Expected::Estimated { likely: likely_edges(info, cfg) }, Expected::Measured)
+    }
+
+    /// What is known of the graph split at calls.
+    pub fn split(&self, split: &SplitCfg) -> Expected {
+        match self {
+            Expected::Measured(counts) => Expected::Measured(split.counts(counts)),
+            Expected::Estimated { likely } => Expected::Estimated { likely: split.edges_of(likely) },
+        }
+    }
+
+    /// The weights of edges.
+    pub fn edge_weights(&self, shape: &profiler::Cfg) -> EdgeWeights {
+        match self {
+            Expected::Measured(counts) => EdgeWeights::measured(shape, counts),
+            Expected::Estimated { likely } => EdgeWeights::hinted(shape, likely),
+        }
+    }
+
+    /// The weights of blocks.
+    pub fn block_weights(&self, shape: &profiler::Cfg) -> BlockWeights {
+        match self {
+            Expected::Measured(counts) => BlockWeights::measured(shape, counts),
+            Expected::Estimated { .. } => BlockWeights::of_edges(shape, &self.edge_weights(shape)),
+        }
+    }
+}
+
+/// The edges that the hinted branches of a function likely take, ascending.
+pub fn likely_edges(info: &ModuleInfo, cfg: &Cfg) -> Vec<EdgeId> {
+    let mut likely = Vec::new();
+    if !info.branch_hints.has(cfg.func) {
+        return likely;
+    }
+    let mut first = 0;
+    for block in &cfg.blocks {
+        let is_branch = matches!(block.how, End::Branch);
+        if let Some(holds) = info.branch_hints.at(cfg.func, block.end).filter(|_| is_branch) {
+            likely.push(EdgeId(first + u32::from(!holds)));
+        }
+        first += block.edges.len() as u32;
+    }
+    likely
+}

@@ -1,0 +1,142 @@
+//! Which function of one profile is which of the other.
+//!
+//! Invariant: each function is in one pair. A key that several functions of one profile have matches none of them.
+
+use std::collections::{BTreeMap, HashMap};
+use std::hash::Hash;
+
+use super::{Change, FunctionChange, PathChange};
+use crate::{FunctionProfile, HotPath, Profile};
+
+/// A function that ran in both profiles, or in one.
+#[derive(Clone, Copy, Debug)]
+pub struct Pair<'a> {
+    /// In the first profile.
+    pub before: Option<&'a FunctionProfile>,
+    /// In the second.
+    pub after: Option<&'a FunctionProfile>,
+}
+
+/// All functions of both, those of the first profile in its order, then those that are only in the second.
+pub(super) fn pairs<'a>(before: &'a Profile, after: &'a Profile) -> Vec<Pair<'a>> {
+    let (partner, is_taken) = (vec![None; before.functions.len()], vec![false; after.functions.len()]);
+    let mut matching = Matching { before, after, partner, is_taken };
+    if before.module_hash == after.module_hash {
+        matching.add_by(|function| Some(function.index));
+    } else {
+        matching.add_by(|function| Some((function.name.as_ref()?, function.fingerprint)));
+        matching.add_by(|function| function.name.as_ref());
+        matching.add_by(|function| function.name.is_none().then_some(function.fingerprint));
+    }
+    matching.pairs()
+}
+
+struct Matching<'a> {
+    before: &'a Profile,
+    after: &'a Profile,
+    /// By position in the first profile's list: the position in the second's.
+    partner: Vec<Option<usize>>,
+    /// By position in the second profile's list: whether it is a partner.
+    is_taken: Vec<bool>,
+}
+
+impl<'a> Matching<'a> {
+    /// Matches functions without a partner by what `key` gives, if it is one function's on both sides.
+    fn add_by<K: Hash + Eq>(&mut self, key: impl Fn(&'a FunctionProfile) -> Option<K>) {
+        let befores = unique(&self.before.functions, &key, |at| self.partner[at].is_some());
+        let afters = unique(&self.after.functions, &key, |at| self.is_taken[at]);
+        for (key, before) in befores {
+            if let Some(&after) = afters.get(&key) {
+                self.partner[before] = Some(after);
+                self.is_taken[after] = true;
+            }
+        }
+    }
+
+    fn pairs(&self) -> Vec<Pair<'a>> {
+        let pair = |(before, partner): (&'a FunctionProfile, &Option<usize>)| Pair {
+            before: Some(before),
+            after: partner.map(|after| &self.after.functions[after]),
+        };
+        let rest = self.after.functions.iter().zip(&self.is_taken).filter(|(_, is_taken)| !**is_taken);
+        let rest = rest.map(|(after, _)| Pair { before: None, after: Some(after) });
+        self.before.functions.iter().zip(&self.partner).map(pair).chain(rest).collect()
+    }
+}
+
+/// The positions of functions without a partner, by keys that only one of them has.
+fn unique<'a, K: Hash + Eq>(
+    functions: &'a [FunctionProfile],
+    key: impl Fn(&'a FunctionProfile) -> Option<K>,
+    has_partner: impl Fn(usize) -> bool,
+) -> HashMap<K, usize> {
+    let mut found: HashMap<K, Option<usize>> = HashMap::new();
+    for (at, function) in functions.iter().enumerate().filter(|&(at, _)| !has_partner(at)) {
+        if let Some(key) = key(function) {
+            found.entry(key).and_modify(|only| *only = None).or_insert(Some(at));
+        }
+    }
+    found.into_iter().filter_map(|(key, only)| Some((key, only?))).collect()
+}
+
+impl Pair<'_> {
+    /// Whether edges and paths of one can be told in the other.
+    fn has_one_shape(&self) -> bool {
+        let edges = |function: &FunctionProfile| {
+            function.edges.iter().map(|edge| (edge.from, edge.to)).collect::<Vec<_>>()
+        };
+        let same = |(a, b): (&FunctionProfile, &FunctionProfile)| {
+            a.fingerprint == b.fingerprint && edges(a) == edges(b)
+        };
+        self.before.zip(self.after).is_some_and(same)
+    }
+
+    fn figure(&self, figure: impl Fn(&FunctionProfile) -> u64) -> Change {
+        let [before, after] = [self.before, self.after].map(|function| function.map_or(0, &figure));
+        Change { before, after }
+    }
+
+    pub(super) fn change(&self) -> FunctionChange {
+        let [before, after] = [self.before, self.after];
+        FunctionChange {
+            index_before: before.map(|function| function.index),
+            index_after: after.map(|function| function.index),
+            name: before.or(after).and_then(|function| function.name.clone()),
+            was_reshaped: before.is_some() && after.is_some() && !self.has_one_shape(),
+            ops: self.figure(FunctionProfile::ops),
+            calls: self.figure(FunctionProfile::calls),
+        }
+    }
+
+    pub(super) fn edges(&self) -> Vec<Change> {
+        let counts = |function: Option<&FunctionProfile>| -> Vec<u64> {
+            function.map_or_else(Vec::new, |function| function.edges.iter().map(|edge| edge.count).collect())
+        };
+        let (before, after) = (counts(self.before), counts(self.after));
+        if self.has_one_shape() {
+            return before.into_iter().zip(after).map(|(before, after)| Change { before, after }).collect();
+        }
+        let gone = before.into_iter().map(|before| Change { before, after: 0 });
+        gone.chain(after.into_iter().map(|after| Change { before: 0, after })).collect()
+    }
+
+    pub(super) fn paths(&self) -> Vec<PathChange> {
+        let both = self.before.zip(self.after).filter(|_| self.has_one_shape());
+        let Some((before, after)) = both else { return Vec::new() };
+        let (mut changes, indices) = (BTreeMap::new(), (before.index, after.index));
+        let mut add = |path: HotPath, set: fn(&mut Change, u64)| {
+            let change = changes.entry(path.id).or_insert_with(|| PathChange {
+                index_before: indices.0,
+                index_after: indices.1,
+                id: path.id,
+                count: Change::default(),
+                ops: Change::default(),
+            });
+            set(&mut change.count, path.count);
+            set(&mut change.ops, path.ops);
+        };
+        before.path_costs().into_iter().for_each(|path| add(path, |change, figure| change.before = figure));
+        after.path_costs().into_iter().for_each(|path| add(path, |change, figure| change.after = figure));
+        changes.into_values().collect()
+    }
+}

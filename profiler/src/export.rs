@@ -1,0 +1,49 @@
+//! Profiles in the formats of other tools.
+//!
+//! Input: a [`Profile`](crate::Profile), and a [`CodeMap`]: what the module itself tells of its code. Output: text or
+//! bytes, written as they are made.
+//! Between them stand three forms, so that each format is a short file: [`Samples`] (weights by stack),
+//! [`executions`] (counts by instruction) and [`Coverage`] (counts by source line).
+//! Invariant: the weights of a metric add up to the profile's total of it, in every format that shows stacks or
+//! instructions. What a format cannot say is left out, never made up; `docs/exports.md` lists it.
+//! Names are written as the profile has them: who wants them demangled does that first.
+//! Oracle: `tests/it/export.rs`, which reads each format back.
+
+mod callgrind;
+mod chrome;
+mod cobertura;
+mod code_map;
+mod coverage;
+mod csv;
+mod executions;
+mod firefox;
+mod flamegraph;
+mod folded;
+mod frame;
+mod gzip;
+mod lcov;
+mod pprof;
+mod protobuf;
+mod samples;
+mod spans;
+mod speedscope;
+mod xml;
+
+pub use callgrind::write_callgrind;
+pub use chrome::write_chrome;
+pub use cobertura::write_cobertura;
+pub use code_map::{CodeMap, LineRow, SourceLine};
+pub use coverage::{BranchCoverage, Coverage, FileCoverage, Ways};
+pub use csv::write_csv;
+pub use executions::{Execution, executions};
+pub use firefox::write_firefox;
+pub use flamegraph::write_flamegraph;
+pub use folded::write_folded;
+pub use frame::Frame;
+pub use lcov::write_lcov;
+pub use pprof::write_pprof;
+pub use samples::{Metric, Samples, StackNode};
+pub use speedscope::write_speedscope;
+
+/// What files say that they were written by.
+const TOOL: &str = concat!("wprof ", env!("CARGO_PKG_VERSION"));

@@ -1,0 +1,131 @@
+//! Callgrind's format, which `callgrind_annotate` and KCachegrind read: instructions and calls by function, instruction
+//! and source line.
+//!
+//! Source: the manual of Valgrind, "Callgrind Format Specification". Positions are offsets in the module and lines.
+//! A function's calls are at its first instruction. With calling contexts each call site has a line for each callee; its
+//! inclusive cost is calls only, since instructions are not known by context. How often each recursive call was made is
+//! not known either: it has no line.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::{self, Write};
+
+use super::{CodeMap, Frame, SourceLine, TOOL, executions};
+use crate::{Callee, ContextTree, FunctionProfile, Profile};
+
+/// Writes a profile.
+///
+/// # Errors
+/// If `out` refuses.
+pub fn write_callgrind(profile: &Profile, code: &CodeMap, mut out: impl Write) -> io::Result<()> {
+    let command = profile.runs.first().map_or(String::new(), |run| run.args.join(" "));
+    writeln!(out, "# callgrind format\nversion: 1\ncreator: {TOOL}\ncmd: {}", line(&command))?;
+    writeln!(out, "positions: instr line\nevents: Instructions Calls")?;
+    writeln!(out, "summary: {} {}\n", profile.ops(), profile.calls())?;
+    let calls =
+        profile.contexts.as_ref().map(|tree| calls_by_caller(profile, code, tree)).unwrap_or_default();
+    let mut names = Names::default();
+    for function in &profile.functions {
+        write_function(function, code, &mut names, &mut out)?;
+        for call in calls.get(&function.index).into_iter().flatten() {
+            write_call(call, code, &mut names, &mut out)?;
+        }
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+/// Names are written in full once, then as numbers.
+#[derive(Default)]
+struct Names(HashMap<String, usize>);
+
+impl Names {
+    fn shown(&mut self, name: &str) -> String {
+        let next = self.0.len() + 1;
+        match self.0.get(name) {
+            Some(number) => format!("({number})"),
+            None => {
+                self.0.insert(name.to_owned(), next);
+                format!("({next}) {}", line(name))
+            }
+        }
+    }
+}
+
+/// Text on one line.
+fn line(text: &str) -> String {
+    text.replace(['\n', '\r'], " ")
+}
+
+/// Functions of one name in one file would be one to readers; the name of a file may be that of a function.
+fn of_function(frame: &Frame, names: &mut Names) -> (String, String) {
+    let file = frame.place.as_ref().map_or("???", |(file, _)| file.as_str());
+    (names.shown(file), names.shown(&frame.name))
+}
+
+fn write_function(
+    function: &FunctionProfile,
+    code: &CodeMap,
+    names: &mut Names,
+    mut out: impl Write,
+) -> io::Result<()> {
+    let own = code.line_of(function);
+    let (file, name) = of_function(&Frame::of_function(function, code), names);
+    writeln!(out, "fl={file}\nfn={name}")?;
+    let (start, first_line) = (function.code.start, own.map_or(0, |own| own.line));
+    writeln!(out, "{start:#x} {first_line} 0 {}", function.calls())?;
+    let mut file = own.map(|own| own.file);
+    for row in executions(function, code).into_iter().filter(|row| row.ops > 0) {
+        let line = code.line_at(row.offset);
+        if let Some(line) = line.filter(|line| Some(line.file) != file) {
+            writeln!(out, "fi={}", names.shown(code.file(line)))?;
+            file = Some(line.file);
+        }
+        writeln!(out, "{:#x} {} {}", row.offset, line.map_or(0, |line| line.line), row.ops)?;
+    }
+    if file != own.map(|own| own.file) {
+        writeln!(out, "fe={}", names.shown(own.map_or("???", |own| code.file(own))))?;
+    }
+    Ok(())
+}
+
+/// The calls from one site to one callee.
+struct Call {
+    site: u32,
+    callee: Frame,
+    target: (u32, u32),
+    calls: u64,
+    inclusive: u64,
+}
+
+/// By function: its calls, ascending by site.
+fn calls_by_caller(profile: &Profile, code: &CodeMap, tree: &ContextTree) -> BTreeMap<u32, Vec<Call>> {
+    let inclusive = tree.inclusive(&tree.calls());
+    let mut sums: BTreeMap<(u32, u32, u32), (u64, u64)> = BTreeMap::new();
+    for (record, inclusive) in tree.records.iter().zip(inclusive).skip(1) {
+        let Callee::Function { index, .. } = tree.callee(record.parent) else { continue };
+        let (calls, below) = sums.entry((*index, record.site, record.routine)).or_default();
+        *calls = calls.saturating_add(record.calls);
+        *below = below.saturating_add(inclusive);
+    }
+    let mut by_caller: BTreeMap<u32, Vec<Call>> = BTreeMap::new();
+    for ((caller, site, routine), (calls, inclusive)) in sums {
+        let callee = &tree.routines[routine as usize].callee;
+        let frame = Frame::of_callee(callee, profile, code);
+        let target = (start_of(callee, profile), frame.place.as_ref().map_or(0, |&(_, line)| line));
+        by_caller.entry(caller).or_default().push(Call { site, callee: frame, target, calls, inclusive });
+    }
+    by_caller
+}
+
+fn start_of(callee: &Callee, profile: &Profile) -> u32 {
+    let Callee::Function { index, .. } = callee else { return 0 };
+    profile.function(*index).map_or(0, |function| function.code.start)
+}
+
+fn write_call(call: &Call, code: &CodeMap, names: &mut Names, mut out: impl Write) -> io::Result<()> {
+    let (file, name) = of_function(&call.callee, names);
+    let (start, first_line) = call.target;
+    let line = code.line_at(call.site).map_or(0, |SourceLine { line, .. }| line);
+    writeln!(out, "cfi={file}\ncfn={name}\ncalls={} {start:#x} {first_line}", call.calls)?;
+    writeln!(out, "{:#x} {line} 0 {}", call.site, call.inclusive)
+}

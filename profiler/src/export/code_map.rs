@@ -1,0 +1,65 @@
+//! What a module tells of its code besides its profile: source lines and instructions.
+//!
+//! Invariant: `lines` and `instructions` ascend by offset. All of it may be empty, when the module is not at hand or
+//! has no debug information.
+
+use crate::FunctionProfile;
+
+/// Source lines and instructions of a module.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CodeMap {
+    /// Source files.
+    pub files: Vec<String>,
+    /// From where on code comes from which line; a row holds up to the next.
+    pub lines: Vec<LineRow>,
+    /// Offset of each instruction that counts as one, in the functions that ran or are idle.
+    pub instructions: Vec<u32>,
+    /// The functions that did not run, all counts 0, for those who want to know what did not; ascending by index.
+    pub idle: Vec<FunctionProfile>,
+}
+
+/// Code from `offset` on comes from a line, or from none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LineRow {
+    /// Code offset.
+    pub offset: u32,
+    /// The line.
+    pub line: Option<SourceLine>,
+}
+
+/// A line of source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SourceLine {
+    /// Position in the list of files.
+    pub file: u32,
+    /// From 1.
+    pub line: u32,
+}
+
+impl CodeMap {
+    /// The line that the code at `offset` comes from.
+    pub fn line_at(&self, offset: u32) -> Option<SourceLine> {
+        let next = self.lines.partition_point(|row| row.offset <= offset);
+        self.lines[..next].last()?.line
+    }
+
+    /// The first line that a function's code comes from: compilers give some instructions none.
+    pub fn line_of(&self, function: &FunctionProfile) -> Option<SourceLine> {
+        let code = function.code;
+        self.line_at(code.start).or_else(|| {
+            let first = self.lines.partition_point(|row| row.offset < code.start);
+            self.lines[first..].iter().take_while(|row| row.offset < code.end).find_map(|row| row.line)
+        })
+    }
+
+    /// The path of a file; empty if there is no such file.
+    pub fn file(&self, line: SourceLine) -> &str {
+        self.files.get(line.file as usize).map_or("", String::as_str)
+    }
+
+    /// The instructions from `start` to `end`, which is excluded.
+    pub(super) fn instructions_in(&self, start: u32, end: u32) -> &[u32] {
+        let position = |offset: u32| self.instructions.partition_point(|&found| found < offset);
+        &self.instructions[position(start)..position(end).max(position(start))]
+    }
+}

@@ -1,0 +1,145 @@
+//! What ran and what did not, by source line: lines, functions, and ways of branches.
+//!
+//! Input: a profile, and the code's lines with the functions that did not run. Output: files, ascending by path.
+//! Invariant: code without a line is left out. A function is in the file of its first line; its calls are added up with
+//! those of functions of that name at that line. A line of code that was inlined belongs to the file that it is of.
+//! Source: the count of a line is that of its most frequent instruction in a function, summed over functions: copies
+//! of a line in one function, by inlining or unrolling, count as one.
+
+use std::collections::BTreeMap;
+
+use super::{CodeMap, SourceLine, executions};
+use crate::contexts::function_name;
+use crate::{BlockId, FunctionProfile, Profile};
+
+/// Coverage of all files.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Coverage {
+    /// Files with code, ascending by path.
+    pub files: Vec<FileCoverage>,
+}
+
+/// Coverage of one file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FileCoverage {
+    /// Path, as the debug information has it.
+    pub path: String,
+    /// Calls by first line and name.
+    pub functions: BTreeMap<(u32, String), u64>,
+    /// Executions by line.
+    pub lines: BTreeMap<u32, u64>,
+    /// Branches by line, in the order of the code.
+    pub branches: BTreeMap<u32, Vec<BranchCoverage>>,
+}
+
+/// One branch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BranchCoverage {
+    /// How often each way was taken.
+    pub ways: Vec<u64>,
+}
+
+impl BranchCoverage {
+    /// Whether control came to the branch and went on.
+    pub fn was_reached(&self) -> bool {
+        self.ways.iter().any(|&count| count > 0)
+    }
+
+    /// Its ways.
+    pub fn tally(&self) -> Ways {
+        Ways { taken: self.ways.iter().filter(|&&count| count > 0).count(), all: self.ways.len() }
+    }
+}
+
+impl Coverage {
+    /// The coverage of all functions, those that did not run included.
+    pub fn new(profile: &Profile, code: &CodeMap) -> Self {
+        let mut files: BTreeMap<u32, FileCoverage> = BTreeMap::new();
+        for function in profile.functions.iter().chain(&code.idle) {
+            add_function(&mut files, function, code);
+        }
+        let mut files: Vec<FileCoverage> = files
+            .into_iter()
+            .map(|(file, found)| FileCoverage { path: code.files[file as usize].clone(), ..found })
+            .collect();
+        files.sort_by(|a, b| a.path.cmp(&b.path));
+        Self { files }
+    }
+}
+
+impl FileCoverage {
+    /// Lines that ran.
+    pub fn lines_hit(&self) -> usize {
+        self.lines.values().filter(|&&count| count > 0).count()
+    }
+
+    /// Functions that were called.
+    pub fn functions_hit(&self) -> usize {
+        self.functions.values().filter(|&&calls| calls > 0).count()
+    }
+
+    /// Ways of branches, and how many of them were taken.
+    pub fn ways(&self) -> Ways {
+        self.branches.values().flatten().fold(Ways::default(), |sum, branch| sum.plus(branch.tally()))
+    }
+}
+
+/// A number of ways of branches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ways {
+    /// Those that were taken.
+    pub taken: usize,
+    /// All.
+    pub all: usize,
+}
+
+impl Ways {
+    pub(super) fn plus(self, other: Self) -> Self {
+        Self { taken: self.taken + other.taken, all: self.all + other.all }
+    }
+}
+
+fn add_function(files: &mut BTreeMap<u32, FileCoverage>, function: &FunctionProfile, code: &CodeMap) {
+    if let Some(first) = code.line_of(function) {
+        let place = (first.line, function_name(function.index, function.name.as_deref()).into_owned());
+        add(files.entry(first.file).or_default().functions.entry(place).or_default(), function.calls());
+    }
+    for (line, count) in line_counts(function, code) {
+        add(files.entry(line.file).or_default().lines.entry(line.line).or_default(), count);
+    }
+    if function.has_edge_counts() {
+        add_branches(files, function, code);
+    }
+}
+
+fn add(sum: &mut u64, count: u64) {
+    *sum = sum.saturating_add(count);
+}
+
+/// By line: the count of its most frequent instruction.
+fn line_counts(function: &FunctionProfile, code: &CodeMap) -> BTreeMap<SourceLine, u64> {
+    let mut counts = BTreeMap::new();
+    for row in executions(function, code) {
+        if let Some(line) = code.line_at(row.offset) {
+            let most: &mut u64 = counts.entry(line).or_default();
+            *most = row.count.max(*most);
+        }
+    }
+    counts
+}
+
+fn add_branches(files: &mut BTreeMap<u32, FileCoverage>, function: &FunctionProfile, code: &CodeMap) {
+    let mut ways: Vec<Vec<u64>> = vec![Vec::new(); function.blocks.len()];
+    for edge in &function.edges {
+        if let Some(ways) = ways.get_mut(edge.from.index()) {
+            ways.push(edge.count);
+        }
+    }
+    for (block, ways) in (0..).map(BlockId).zip(ways).filter(|(_, ways)| ways.len() > 1) {
+        let found = function.blocks[block.index()].code;
+        let Some(&branch) = code.instructions_in(found.start, found.end).last() else { continue };
+        let Some(line) = code.line_at(branch) else { continue };
+        let branches = files.entry(line.file).or_default().branches.entry(line.line).or_default();
+        branches.push(BranchCoverage { ways });
+    }
+}

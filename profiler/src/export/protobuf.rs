@@ -1,0 +1,69 @@
+//! A message of protocol buffers, field by field.
+//!
+//! Source: the encoding of proto3: a key (field number and wire type), then the value. Fields that are 0 or empty are
+//! left out, as they may be.
+
+const VARINT: u64 = 0;
+const BYTES: u64 = 2;
+
+/// A message under construction.
+#[derive(Debug, Default)]
+pub(super) struct Message(Vec<u8>);
+
+impl Message {
+    /// No fields.
+    pub(super) const fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// A number, or a boolean as 0 or 1; negative ones are given as two's complement.
+    pub(super) fn number(&mut self, field: u64, value: u64) -> &mut Self {
+        if value != 0 {
+            self.key(field, VARINT).varint(value);
+        }
+        self
+    }
+
+    /// One element of repeated messages, or a message.
+    pub(super) fn message(&mut self, field: u64, value: &Message) -> &mut Self {
+        self.key(field, BYTES).bytes(&value.0)
+    }
+
+    /// One element of repeated strings, also if it is empty.
+    pub(super) fn string(&mut self, field: u64, value: &str) -> &mut Self {
+        self.key(field, BYTES).bytes(value.as_bytes())
+    }
+
+    /// Repeated numbers, packed.
+    pub(super) fn numbers(&mut self, field: u64, values: impl IntoIterator<Item = u64>) -> &mut Self {
+        let mut packed = Message::new();
+        for value in values {
+            packed.varint(value);
+        }
+        if packed.0.is_empty() { self } else { self.message(field, &packed) }
+    }
+
+    /// The encoded message.
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    fn key(&mut self, field: u64, wire: u64) -> &mut Self {
+        self.varint(field << 3 | wire)
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
+        self.varint(bytes.len() as u64);
+        self.0.extend_from_slice(bytes);
+        self
+    }
+
+    fn varint(&mut self, mut value: u64) -> &mut Self {
+        while value >= 0x80 {
+            self.0.push(value as u8 | 0x80);
+            value >>= 7;
+        }
+        self.0.push(value as u8);
+        self
+    }
+}

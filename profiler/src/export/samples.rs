@@ -1,0 +1,166 @@
+//! Weights by stack, one tree of stacks for each metric.
+//!
+//! Input: a profile. Output: the metrics that it has, those known by calling context first.
+//! Invariant: the weights of a metric add up to the profile's total; nodes come after their callers.
+//! What is known by function only has stacks of one frame, and what is known of the program only has one stack: nothing
+//! is shared out among contexts by guess.
+//!
+//! | metric | stacks | there if the profile has |
+//! |---|---|---|
+//! | calls | contexts, or functions | contexts, or functions |
+//! | instructions | functions | functions |
+//! | a kind of event | the program | totals of events |
+
+use std::collections::BTreeMap;
+
+use super::{CodeMap, Frame};
+use crate::{ContextTree, FunctionProfile, Profile};
+
+/// The frames of all stacks, and the metrics.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Samples {
+    /// Frames, each once.
+    pub frames: Vec<Frame>,
+    /// Metrics, the one to be shown first first.
+    pub metrics: Vec<Metric>,
+}
+
+/// One kind of weight.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Metric {
+    /// What it is called, which is also its unit.
+    pub name: String,
+    /// The tree of stacks, each node after its caller.
+    pub nodes: Vec<StackNode>,
+}
+
+/// A stack: a frame and the stack that called it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StackNode {
+    /// The caller's node.
+    pub caller: Option<u32>,
+    /// Position in the list of frames.
+    pub frame: u32,
+    /// Weight of this very stack, longer ones not included.
+    pub weight: u64,
+}
+
+impl Metric {
+    /// The sum of all weights; saturates.
+    pub fn total(&self) -> u64 {
+        self.nodes.iter().map(|node| node.weight).fold(0, u64::saturating_add)
+    }
+
+    /// The frames of a stack, outermost first.
+    pub(super) fn stack(&self, node: usize) -> Vec<u32> {
+        let mut frames = vec![self.nodes[node].frame];
+        let mut at = self.nodes[node].caller;
+        while let Some(caller) = at {
+            let caller = &self.nodes[caller as usize];
+            frames.push(caller.frame);
+            at = caller.caller;
+        }
+        frames.reverse();
+        frames
+    }
+
+    /// The stacks that have weight.
+    pub(super) fn weighted(&self) -> impl Iterator<Item = (usize, &StackNode)> {
+        self.nodes.iter().enumerate().filter(|(_, node)| node.weight > 0)
+    }
+}
+
+impl Samples {
+    /// All metrics of a profile.
+    pub fn new(profile: &Profile, code: &CodeMap) -> Self {
+        let mut samples = Builder { profile, code, frames: BTreeMap::new(), metrics: Vec::new() };
+        if let Some(tree) = &profile.contexts {
+            samples.add_contexts(tree);
+        }
+        if !profile.functions.is_empty() {
+            samples.add_flat("instructions", FunctionProfile::ops);
+            if profile.contexts.is_none() {
+                samples.add_flat("calls", FunctionProfile::calls);
+                samples.add_host_calls();
+            }
+        }
+        samples.add_events();
+        samples.finish()
+    }
+
+    /// The metric with a name, or the first.
+    pub fn metric(&self, name: Option<&str>) -> Option<&Metric> {
+        match name {
+            Some(name) => self.metrics.iter().find(|metric| metric.name == name),
+            None => self.metrics.first(),
+        }
+    }
+}
+
+struct Builder<'a> {
+    profile: &'a Profile,
+    code: &'a CodeMap,
+    /// Frames and their numbers.
+    frames: BTreeMap<Frame, u32>,
+    metrics: Vec<Metric>,
+}
+
+impl Builder<'_> {
+    fn number(&mut self, frame: Frame) -> u32 {
+        let next = self.frames.len() as u32;
+        *self.frames.entry(frame).or_insert(next)
+    }
+
+    fn add(&mut self, name: &str, nodes: Vec<StackNode>) {
+        self.metrics.push(Metric { name: name.to_owned(), nodes });
+    }
+
+    fn add_contexts(&mut self, tree: &ContextTree) {
+        let frame = |callee| Frame::of_callee(callee, self.profile, self.code);
+        let frames: Vec<Frame> = tree.routines.iter().map(|routine| frame(&routine.callee)).collect();
+        let frames: Vec<u32> = frames.into_iter().map(|frame| self.number(frame)).collect();
+        // The root is nothing that runs.
+        let nodes = tree.records.iter().skip(1).map(|record| StackNode {
+            caller: record.parent.checked_sub(1),
+            frame: frames[record.routine as usize],
+            weight: record.calls,
+        });
+        self.add("calls", nodes.collect());
+    }
+
+    /// A metric that is known by function.
+    fn add_flat(&mut self, name: &str, weight: impl Fn(&FunctionProfile) -> u64) {
+        let profile = self.profile;
+        let node = |function: &FunctionProfile| {
+            let frame = self.number(Frame::of_function(function, self.code));
+            StackNode { caller: None, frame, weight: weight(function) }
+        };
+        let nodes = profile.functions.iter().map(node).collect();
+        self.add(name, nodes);
+    }
+
+    /// Adds calls of the host to the last metric.
+    fn add_host_calls(&mut self) {
+        for calls in &self.profile.host_calls {
+            let frame = self.number(Frame::of_host(calls));
+            let node = StackNode { caller: None, frame, weight: calls.count };
+            self.metrics.last_mut().expect("calls were added").nodes.push(node);
+        }
+    }
+
+    /// The totals of events, but of those that are known more closely.
+    fn add_events(&mut self) {
+        let known: Vec<String> = self.metrics.iter().map(|metric| metric.name.clone()).collect();
+        for total in self.profile.events.iter().filter(|total| !known.contains(&total.name)) {
+            let frame = self.number(Frame::of_program(self.profile));
+            self.add(&total.name, vec![StackNode { caller: None, frame, weight: total.count }]);
+        }
+    }
+
+    fn finish(self) -> Samples {
+        let mut frames: Vec<(u32, Frame)> =
+            self.frames.into_iter().map(|(frame, number)| (number, frame)).collect();
+        frames.sort_unstable_by_key(|&(number, _)| number);
+        Samples { frames: frames.into_iter().map(|(_, frame)| frame).collect(), metrics: self.metrics }
+    }
+}

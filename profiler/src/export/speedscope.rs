@@ -1,0 +1,86 @@
+//! Speedscope's own format: one sampled profile for each metric.
+//!
+//! Source: its JSON schema, `file-format-schema.json`. A stack is a list of frames, outermost first. Loses nothing of
+//! [`Samples`], but readers hold weights in doubles, which are exact to 2^53.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use super::{Frame, Metric, Samples, TOOL};
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct File<'a> {
+    #[serde(rename = "$schema")]
+    schema: &'static str,
+    name: &'a str,
+    exporter: &'static str,
+    active_profile_index: u32,
+    shared: Shared<'a>,
+    profiles: Vec<SampledProfile<'a>>,
+}
+
+#[derive(Serialize)]
+struct Shared<'a> {
+    frames: Vec<FrameShape<'a>>,
+}
+
+#[derive(Serialize)]
+struct FrameShape<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<u32>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct SampledProfile<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    name: &'a str,
+    unit: &'static str,
+    start_value: u64,
+    end_value: u64,
+    samples: Vec<Vec<u32>>,
+    weights: Vec<u64>,
+}
+
+/// Writes all metrics; `program` is what they are of.
+///
+/// # Errors
+/// If `out` refuses.
+pub fn write_speedscope(samples: &Samples, program: &str, out: impl Write) -> io::Result<()> {
+    let file = File {
+        schema: "https://www.speedscope.app/file-format-schema.json",
+        name: program,
+        exporter: TOOL,
+        active_profile_index: 0,
+        shared: Shared { frames: samples.frames.iter().map(frame).collect() },
+        profiles: samples.metrics.iter().map(profile).collect(),
+    };
+    Ok(serde_json::to_writer(out, &file)?)
+}
+
+fn frame(frame: &Frame) -> FrameShape<'_> {
+    let place = frame.place.as_ref();
+    FrameShape {
+        name: &frame.name,
+        file: place.map(|(file, _)| file.as_str()),
+        line: place.map(|&(_, line)| line),
+    }
+}
+
+fn profile(metric: &Metric) -> SampledProfile<'_> {
+    SampledProfile {
+        kind: "sampled",
+        name: &metric.name,
+        unit: "none",
+        start_value: 0,
+        end_value: metric.total(),
+        samples: metric.weighted().map(|(node, _)| metric.stack(node)).collect(),
+        weights: metric.weighted().map(|(_, node)| node.weight).collect(),
+    }
+}

@@ -1,0 +1,248 @@
+//! Exports against the profile that they are of: golden files of a small one, and totals, read back, of random ones.
+//!
+//! `UPDATE_EXPECT=1 cargo test` blesses the golden files. Readers that others wrote look at exports of real programs in
+//! `cli/tests/it/export.rs`.
+
+mod read_back;
+
+use arbtest::arbitrary::Unstructured;
+use expect_test::expect_file;
+use wprof_profiler::export::{
+    CodeMap, Coverage, LineRow, Samples, SourceLine, executions, write_callgrind, write_chrome,
+    write_cobertura, write_csv, write_firefox, write_flamegraph, write_folded, write_lcov, write_pprof,
+    write_speedscope,
+};
+use wprof_profiler::{BlockId, Callee, CodeRange, EdgeProfile, FunctionProfile, Profile};
+
+use crate::contexts;
+use crate::profile::{example_with_trap, profile_of, without_edges};
+use crate::rng::Rng;
+use crate::walk::{random_program, run};
+
+/// Every instruction of the profile's functions at its own byte, from the start of its block on; four bytes a line, in
+/// two files by turns.
+fn code_map(profile: &Profile) -> CodeMap {
+    let blocks = profile.functions.iter().flat_map(|function| &function.blocks);
+    let instructions = blocks.flat_map(|block| block.code.start..block.code.start + block.ops);
+    let end = profile.functions.iter().map(|function| function.code.end).max().unwrap_or(0);
+    let row =
+        |offset| LineRow { offset, line: Some(SourceLine { file: offset / 16 % 2, line: offset / 4 + 1 }) };
+    CodeMap {
+        files: vec!["src/a.c".to_owned(), "b \"&\" c.h".to_owned()],
+        lines: (0..end).step_by(4).map(row).collect(),
+        instructions: instructions.collect(),
+        idle: Vec::new(),
+    }
+}
+
+/// The example, a function that did not run, and names that formats must escape.
+fn example() -> (Profile, CodeMap) {
+    let mut profile = example_with_trap();
+    let mut code = code_map(&profile);
+    let edges = profile.functions[0].edges.iter().map(|edge| EdgeProfile { count: 0, ..*edge });
+    let idle = FunctionProfile {
+        index: 3,
+        name: None,
+        edges: edges.collect(),
+        exits: Vec::new(),
+        ..profile.functions[0].clone()
+    };
+    code.idle.push(idle);
+    profile.functions[0].name = Some("operator<(a, \"b\"; c)".to_owned());
+    (profile, code)
+}
+
+fn text(write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> String {
+    let mut out = Vec::new();
+    write(&mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+/// JSON, indented so that it can be read.
+fn indented(write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> String {
+    let value: serde_json::Value = serde_json::from_str(&text(write)).unwrap();
+    serde_json::to_string_pretty(&value).unwrap()
+}
+
+#[test]
+fn formats_of_stacks_are_as_they_were() {
+    let (profile, code) = example();
+    let samples = Samples::new(&profile, &code);
+    let metric = samples.metric(None).unwrap();
+    expect_file!["export/example.folded"].assert_eq(&text(|out| write_folded(&samples, metric, out)));
+    expect_file!["export/example.svg"].assert_eq(&text(|out| write_flamegraph(&samples, metric, out)));
+    let speedscope = indented(|out| write_speedscope(&samples, &profile.program, out));
+    expect_file!["export/example.speedscope.json"].assert_eq(&speedscope);
+    expect_file!["export/example.chrome.json"].assert_eq(&indented(|out| write_chrome(&samples, out)));
+    expect_file!["export/example.firefox.json"].assert_eq(&indented(|out| write_firefox(&samples, 5, out)));
+    let mut pprof = Vec::new();
+    write_pprof(&samples, &profile, &mut pprof).unwrap();
+    expect_file!["export/example.pprof.txt"].assert_eq(&read_back::pprof(&pprof).to_text());
+}
+
+#[test]
+fn formats_of_code_are_as_they_were() {
+    let (profile, code) = example();
+    let coverage = Coverage::new(&profile, &code);
+    expect_file!["export/example.callgrind"].assert_eq(&text(|out| write_callgrind(&profile, &code, out)));
+    expect_file!["export/example.lcov"].assert_eq(&text(|out| write_lcov(&coverage, out)));
+    expect_file!["export/example.cobertura.xml"].assert_eq(&text(|out| write_cobertura(&coverage, 5, out)));
+    expect_file!["export/example.csv"].assert_eq(&text(|out| write_csv(&profile, &code, out)));
+}
+
+/// Blocks where no two functions overlap.
+fn spread_out(profile: &mut Profile) {
+    for function in &mut profile.functions {
+        let start = 1000 * function.index;
+        function.code = CodeRange { start, end: start + 10 * function.blocks.len() as u32 };
+        for (block, start) in function.blocks.iter_mut().zip((start..).step_by(10)) {
+            block.code = CodeRange { start, end: start + 10 };
+        }
+    }
+}
+
+fn for_random_profiles(property: impl Fn(&Profile, &CodeMap)) {
+    arbtest::arbtest(|u: &mut Unstructured<'_>| {
+        let size = u.int_in_range(1..=15)?;
+        let mut rng = Rng::new(u.arbitrary()?);
+        let program = random_program(&mut rng, size);
+        let run = run(&program, &mut rng, 400);
+        let mut profile = profile_of(&program, &run);
+        spread_out(&mut profile);
+        if u.arbitrary()? {
+            profile = without_edges(&profile);
+        }
+        if u.arbitrary()? {
+            profile.contexts = Some(contexts::log(&contexts::stacks(u)?).tree());
+        }
+        let code = if u.arbitrary()? { code_map(&profile) } else { CodeMap::default() };
+        property(&profile, &code);
+        Ok(())
+    })
+    .budget_ms(1500);
+}
+
+/// The total of a metric by the profile's own account.
+fn total(profile: &Profile, metric: &str) -> u64 {
+    let host: u64 = profile.host_calls.iter().map(|calls| calls.count).sum();
+    match (metric, &profile.contexts) {
+        ("calls", Some(tree)) => tree.calls().iter().sum(),
+        ("calls", None) => profile.calls() + host,
+        ("instructions", _) => profile.ops(),
+        _ => profile.events.iter().find(|total| total.name == metric).unwrap().count,
+    }
+}
+
+#[test]
+fn totals_of_stacks_are_the_profiles() {
+    for_random_profiles(|profile, code| {
+        let samples = Samples::new(profile, code);
+        let mut pprof = Vec::new();
+        write_pprof(&samples, profile, &mut pprof).unwrap();
+        let pprof = read_back::pprof(&pprof).totals();
+        let speedscope = text(|out| write_speedscope(&samples, "p", out));
+        let chrome = text(|out| write_chrome(&samples, out));
+        let firefox = text(|out| write_firefox(&samples, 0, out));
+        let expected = |name: &str| (name.to_owned(), total(profile, name));
+        let expected: Vec<_> = samples.metrics.iter().map(|metric| expected(&metric.name)).collect();
+        assert_eq!(pprof, expected);
+        assert_eq!(read_back::speedscope(&speedscope), expected);
+        assert_eq!(read_back::chrome(&chrome), expected);
+        assert_eq!(read_back::firefox(&firefox), expected);
+        for (metric, (_, expected)) in samples.metrics.iter().zip(&expected) {
+            let folded = text(|out| write_folded(&samples, metric, out));
+            assert_eq!(read_back::folded(&folded), *expected);
+        }
+    });
+}
+
+#[test]
+fn contexts_are_whole_stacks() {
+    for_random_profiles(|profile, code| {
+        let Some(tree) = &profile.contexts else { return };
+        let samples = Samples::new(profile, code);
+        let folded = text(|out| write_folded(&samples, samples.metric(Some("calls")).unwrap(), out));
+        let mut expected = Vec::new();
+        for (record, index) in tree.records.iter().zip(0..).skip(1).filter(|(record, _)| record.calls > 0) {
+            let (mut stack, mut at): (Vec<String>, u32) = (Vec::new(), index);
+            while at != 0 {
+                let routine = tree.records[at as usize].routine;
+                let Callee::Function { index, .. } = tree.routines[routine as usize].callee else {
+                    panic!("only functions call here");
+                };
+                stack.insert(0, format!("f{index}"));
+                at = tree.records[at as usize].parent;
+            }
+            expected.push(format!("{} {}", stack.join(";"), record.calls));
+        }
+        assert_eq!(folded.lines().collect::<Vec<_>>(), expected);
+    });
+}
+
+#[test]
+fn instructions_add_up_to_their_blocks() {
+    for_random_profiles(|profile, code| {
+        for function in &profile.functions {
+            let rows = executions(function, code);
+            let (counts, ops) = (function.block_counts(), function.block_ops());
+            for (block, (count, ops)) in function.blocks.iter().zip(counts.into_iter().zip(ops)) {
+                let in_block =
+                    || rows.iter().filter(|row| (block.code.start..block.code.end).contains(&row.offset));
+                assert_eq!(in_block().map(|row| row.ops).sum::<u64>(), ops);
+                let mut counted = in_block().map(|row| row.count);
+                assert!(counted.clone().is_sorted_by(|a, b| a >= b) && counted.all(|found| found <= count));
+            }
+        }
+        let callgrind = text(|out| write_callgrind(profile, code, out));
+        assert_eq!(read_back::callgrind(&callgrind), [profile.ops(), profile.calls()]);
+        let csv = text(|out| write_csv(profile, code, out));
+        let host: u64 = profile.host_calls.iter().map(|calls| calls.count).sum();
+        assert_eq!(read_back::csv(&csv), [profile.calls() + host, profile.ops()]);
+    });
+}
+
+#[test]
+fn coverage_has_all_calls_and_ways() {
+    for_random_profiles(|profile, code| {
+        let coverage = Coverage::new(profile, code);
+        if code.lines.is_empty() {
+            return assert_eq!(coverage, Coverage::default());
+        }
+        let calls = coverage.files.iter().flat_map(|file| file.functions.values());
+        assert_eq!(calls.sum::<u64>(), profile.calls());
+        let ran = |function: &FunctionProfile| {
+            executions(function, code)
+                .into_iter()
+                .filter(|row| row.count > 0)
+                .map(|row| code.line_at(row.offset))
+        };
+        let ran: std::collections::BTreeSet<_> = profile.functions.iter().flat_map(ran).collect();
+        assert_eq!(coverage.files.iter().map(|file| file.lines_hit()).sum::<usize>(), ran.len());
+        let lcov = text(|out| write_lcov(&coverage, out));
+        let has_ways = profile.functions.iter().all(FunctionProfile::has_edge_counts);
+        assert_eq!(read_back::lcov_branches(&lcov), if has_ways { branch_counts(profile) } else { 0 });
+    });
+}
+
+/// How often control left blocks that have instructions and several ways out.
+fn branch_counts(profile: &Profile) -> u64 {
+    let of = |function: &FunctionProfile| -> u64 {
+        let is_branch =
+            |from: BlockId| function.out_edges(from).count() > 1 && function.blocks[from.index()].ops > 0;
+        function.edges.iter().filter(|edge| is_branch(edge.from)).map(|edge| edge.count).sum()
+    };
+    profile.functions.iter().map(of).sum()
+}
+
+#[test]
+fn a_writer_that_refuses_is_an_error() {
+    let (profile, code) = example();
+    let samples = Samples::new(&profile, &code);
+    let coverage = Coverage::new(&profile, &code);
+    let mut none: [u8; 0] = [];
+    assert!(write_folded(&samples, &samples.metrics[0], &mut none[..]).is_err());
+    assert!(write_pprof(&samples, &profile, &mut none[..]).is_err());
+    assert!(write_firefox(&samples, 0, &mut none[..]).is_err());
+    assert!(write_lcov(&coverage, &mut none[..]).is_err());
+    assert!(write_callgrind(&profile, &code, &mut none[..]).is_err());
+}

@@ -1,0 +1,262 @@
+//! Slow readers of what exporters write: the total of each metric.
+
+use serde_json::Value;
+
+fn list(value: &Value) -> &Vec<Value> {
+    value.as_array().unwrap()
+}
+
+fn sum(values: &Value) -> u64 {
+    list(values).iter().map(|value| value.as_u64().unwrap()).sum()
+}
+
+fn name(value: &Value) -> String {
+    value.as_str().unwrap().to_owned()
+}
+
+pub fn folded(text: &str) -> u64 {
+    text.lines().map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()).sum()
+}
+
+pub fn speedscope(text: &str) -> Vec<(String, u64)> {
+    let file: Value = serde_json::from_str(text).unwrap();
+    let frames = list(&file["shared"]["frames"]).len() as u64;
+    let profile = |profile: &Value| {
+        let samples = list(&profile["samples"]);
+        assert_eq!(samples.len(), list(&profile["weights"]).len());
+        assert!(samples.iter().flat_map(list).all(|frame| frame.as_u64().unwrap() < frames));
+        assert_eq!(profile["endValue"].as_u64().unwrap(), sum(&profile["weights"]));
+        (name(&profile["name"]), sum(&profile["weights"]))
+    };
+    list(&file["profiles"]).iter().map(profile).collect()
+}
+
+/// The outermost events of each process; those within must lie in one that is there.
+pub fn chrome(text: &str) -> Vec<(String, u64)> {
+    let file: Value = serde_json::from_str(text).unwrap();
+    let mut totals: Vec<(String, u64)> = Vec::new();
+    let mut open: Vec<u64> = Vec::new();
+    for event in list(&file["traceEvents"]) {
+        if event["ph"] == "M" {
+            totals.push((name(&event["args"]["name"]), 0));
+            open.clear();
+            continue;
+        }
+        let (start, width) = (event["ts"].as_u64().unwrap(), event["dur"].as_u64().unwrap());
+        while open.last().is_some_and(|&end| end <= start) {
+            open.pop();
+        }
+        match open.last() {
+            Some(&end) => assert!(start + width <= end),
+            None => totals.last_mut().unwrap().1 += width,
+        }
+        open.push(start + width);
+    }
+    totals
+}
+
+pub fn firefox(text: &str) -> Vec<(String, u64)> {
+    let file: Value = serde_json::from_str(text).unwrap();
+    let thread = |thread: &Value| {
+        for table in ["samples", "markers", "stackTable", "frameTable", "funcTable", "resourceTable"] {
+            let table = thread[table].as_object().unwrap();
+            let columns = table.values().filter_map(Value::as_array);
+            assert!(columns.into_iter().all(|column| table["length"] == column.len()));
+        }
+        let below = |column: &Value, length: &Value| {
+            let numbers = list(column).iter().filter_map(Value::as_u64);
+            assert!(numbers.into_iter().all(|number| number < length.as_u64().unwrap()));
+        };
+        below(&thread["samples"]["stack"], &thread["stackTable"]["length"]);
+        below(&thread["stackTable"]["prefix"], &thread["stackTable"]["length"]);
+        below(&thread["stackTable"]["frame"], &thread["frameTable"]["length"]);
+        below(&thread["frameTable"]["func"], &thread["funcTable"]["length"]);
+        let strings = Value::from(list(&thread["stringArray"]).len());
+        below(&thread["funcTable"]["name"], &strings);
+        below(&thread["funcTable"]["fileName"], &strings);
+        (name(&thread["name"]), sum(&thread["samples"]["weight"]))
+    };
+    list(&file["threads"]).iter().map(thread).collect()
+}
+
+/// The self costs, which must be those of the summary.
+pub fn callgrind(text: &str) -> [u64; 2] {
+    let (mut sums, mut summary) = ([0; 2], [0; 2]);
+    let mut is_call = false;
+    let numbers =
+        |text: &str| -> Vec<u64> { text.split(' ').map(|number| number.parse().unwrap()).collect() };
+    for line in text.lines() {
+        if let Some(rest) = line.strip_prefix("summary: ") {
+            summary = numbers(rest).try_into().unwrap();
+        } else if let Some(rest) = line.strip_prefix("0x") {
+            let (_, figures) = rest.split_once(' ').unwrap();
+            // The line, then costs.
+            let costs = numbers(figures).into_iter().skip(1).zip(&mut sums);
+            if !is_call {
+                costs.for_each(|(cost, sum)| *sum += cost);
+            }
+        }
+        is_call = line.starts_with("calls=");
+    }
+    assert_eq!(sums, summary);
+    sums
+}
+
+/// Calls and instructions.
+pub fn csv(text: &str) -> [u64; 2] {
+    let column = |line: &str, at: usize| line.split(',').nth(at).unwrap().parse::<u64>().unwrap_or(0);
+    let sum = |at: usize| text.lines().skip(1).map(|line| column(line, at)).sum();
+    [sum(2), sum(3)]
+}
+
+pub fn lcov_branches(text: &str) -> u64 {
+    let ways = text.lines().filter_map(|line| line.strip_prefix("BRDA:"));
+    ways.map(|way| way.rsplit_once(',').unwrap().1.parse::<u64>().unwrap_or(0)).sum()
+}
+
+/// What a file of pprof says.
+pub struct Pprof {
+    fields: Vec<(u64, Field)>,
+    strings: Vec<String>,
+}
+
+/// A field of a message.
+#[derive(Clone, Debug, PartialEq)]
+enum Field {
+    Number(u64),
+    Bytes(Vec<u8>),
+}
+
+impl Field {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Field::Bytes(bytes) => bytes,
+            Field::Number(_) => panic!("a number where bytes belong"),
+        }
+    }
+
+    fn number(&self) -> u64 {
+        match self {
+            Field::Number(number) => *number,
+            Field::Bytes(_) => panic!("bytes where a number belongs"),
+        }
+    }
+}
+
+fn varint(bytes: &mut &[u8]) -> u64 {
+    let mut value = 0;
+    for shift in (0..).step_by(7) {
+        let (&byte, rest) = bytes.split_first().unwrap();
+        *bytes = rest;
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            break;
+        }
+    }
+    value
+}
+
+fn varints(mut bytes: &[u8]) -> Vec<u64> {
+    let mut values = Vec::new();
+    while !bytes.is_empty() {
+        values.push(varint(&mut bytes));
+    }
+    values
+}
+
+fn message(mut bytes: &[u8]) -> Vec<(u64, Field)> {
+    let mut fields = Vec::new();
+    while !bytes.is_empty() {
+        let key = varint(&mut bytes);
+        let field = match key & 7 {
+            0 => Field::Number(varint(&mut bytes)),
+            2 => {
+                let length = varint(&mut bytes) as usize;
+                let (content, rest) = bytes.split_at(length);
+                bytes = rest;
+                Field::Bytes(content.to_vec())
+            }
+            wire => panic!("wire type {wire}"),
+        };
+        fields.push((key >> 3, field));
+    }
+    fields
+}
+
+/// The fields of a message with one number.
+fn all(fields: &[(u64, Field)], number: u64) -> impl Iterator<Item = &Field> {
+    fields.iter().filter(move |(found, _)| *found == number).map(|(_, field)| field)
+}
+
+/// The content of stored blocks.
+fn gunzip(file: &[u8]) -> Vec<u8> {
+    assert_eq!(file[..3], [0x1f, 0x8b, 8]);
+    let (mut content, mut at) = (Vec::new(), 10);
+    loop {
+        let is_last = file[at] == 1;
+        let length = usize::from(u16::from_le_bytes([file[at + 1], file[at + 2]]));
+        content.extend_from_slice(&file[at + 5..at + 5 + length]);
+        at += 5 + length;
+        if is_last {
+            assert_eq!(file[at + 4..], (content.len() as u32).to_le_bytes());
+            return content;
+        }
+    }
+}
+
+pub fn pprof(file: &[u8]) -> Pprof {
+    let fields = message(&gunzip(file));
+    let strings = all(&fields, 6).map(|text| String::from_utf8(text.bytes().to_vec()).unwrap()).collect();
+    Pprof { fields, strings }
+}
+
+impl Pprof {
+    fn string(&self, fields: &[(u64, Field)], number: u64) -> &str {
+        &self.strings[all(fields, number).next().map_or(0, Field::number) as usize]
+    }
+
+    fn metrics(&self) -> Vec<String> {
+        all(&self.fields, 1).map(|kind| self.string(&message(kind.bytes()), 1).to_owned()).collect()
+    }
+
+    /// Locations, leaf first, and values of each sample.
+    fn samples(&self) -> Vec<(Vec<u64>, Vec<u64>)> {
+        let numbers = |sample: &[(u64, Field)], number| varints(all(sample, number).next().unwrap().bytes());
+        let sample = |sample: &Field| {
+            let sample = message(sample.bytes());
+            (numbers(&sample, 1), numbers(&sample, 2))
+        };
+        all(&self.fields, 2).map(sample).collect()
+    }
+
+    /// By location: the function's name, file and line.
+    fn locations(&self) -> Vec<String> {
+        let functions: Vec<_> = all(&self.fields, 5).map(|function| message(function.bytes())).collect();
+        let one = |fields: &[(u64, Field)], number| all(fields, number).next().map_or(0, Field::number);
+        let shown = |(position, location): (usize, &Field)| {
+            let location = message(location.bytes());
+            assert_eq!(one(&location, 1), position as u64 + 1);
+            let line = message(all(&location, 4).next().unwrap().bytes());
+            let function = functions.iter().find(|function| one(function, 1) == one(&line, 1)).unwrap();
+            format!("{} {}:{}", self.string(function, 2), self.string(function, 4), one(&line, 2))
+        };
+        all(&self.fields, 4).enumerate().map(shown).collect()
+    }
+
+    pub fn totals(&self) -> Vec<(String, u64)> {
+        let samples = self.samples();
+        let total = |at: usize| samples.iter().map(|(_, values)| values[at]).sum();
+        self.metrics().into_iter().enumerate().map(|(at, name)| (name, total(at))).collect()
+    }
+
+    pub fn to_text(&self) -> String {
+        let locations = self.locations();
+        let mut text = format!("{}\n", self.metrics().join(" "));
+        for (stack, values) in self.samples() {
+            let values: Vec<String> = values.iter().map(u64::to_string).collect();
+            let stack: Vec<&str> = stack.iter().map(|&at| locations[at as usize - 1].as_str()).collect();
+            text += &format!("{}: {}\n", values.join(" "), stack.join(" < "));
+        }
+        text + self.string(&self.fields, 14) + "\n"
+    }
+}
