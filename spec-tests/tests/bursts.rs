@@ -1,0 +1,53 @@
+//! Samples of programs: what they say is what exact profiles say.
+
+use wprof::{Collect, Engine, ProfilingConfig, Strategy};
+use wprof_profiler::{BurstLengths, Change, Comparison, PathCount, Profile, overlap};
+use wprof_spec_tests::mode::{Mode, bursts};
+use wprof_spec_tests::programs::{Program, own};
+
+fn profile(program: &Program, strategy: Strategy, profiling: ProfilingConfig) -> Profile {
+    let mut config = Mode::Tiered.config();
+    let engine = Engine::new(config.strategy(strategy).profiling(profiling)).expect("an engine");
+    let wasm = std::fs::read(&program.file).expect("a module");
+    let out = tempfile::tempdir().expect("a folder");
+    let ended = program.run(&engine, &wasm, out.path()).unwrap_or_else(|e| panic!("{}: {e}", program.name));
+    program.verify(&ended, out.path()).unwrap_or_else(|e| panic!("{}: {e}", program.name));
+    ended.instance.profile(&ended.store).unwrap_or_else(|e| panic!("{}: {e}", program.name))
+}
+
+fn exact(program: &Program) -> Profile {
+    profile(program, Strategy::Optimized, ProfilingConfig::Exact(Collect::Paths))
+}
+
+/// By function, the paths that ran to their end.
+fn finished(profile: &Profile) -> Vec<(u32, &[PathCount])> {
+    let functions = profile.functions.iter();
+    let paths = functions.filter_map(|f| Some((f.index, f.paths.as_ref()?.finished.as_slice())));
+    paths.filter(|(_, paths)| !paths.is_empty()).collect()
+}
+
+#[test]
+fn a_burst_without_end_counts_every_path_of_a_program() {
+    let forever = bursts(1, BurstLengths::FOREVER, "orig");
+    for program in own() {
+        let (expected, found) = (exact(&program), profile(&program, Strategy::Optimized, forever));
+        assert_eq!(finished(&found), finished(&expected), "{}", program.name);
+    }
+}
+
+/// Programs with these small inputs come to a million checks or less, so that there must be many short bursts.
+#[test]
+fn the_paths_of_samples_overlap_with_all_paths() {
+    let mut overlaps = Vec::new();
+    for program in own() {
+        let (expected, found) =
+            (exact(&program), profile(&program, Strategy::Optimized, bursts(37, 10, "default")));
+        let counts: Vec<Change> =
+            Comparison::new(&expected, &found).paths().into_iter().map(|path| path.count).collect();
+        let overlap = overlap(&counts).unwrap_or(0.0);
+        println!("{:<12} {overlap:.3} of {} paths", program.name, counts.len());
+        overlaps.push((overlap, program.name));
+    }
+    let mean = overlaps.iter().map(|(overlap, _)| overlap).sum::<f64>() / overlaps.len() as f64;
+    assert!(mean > 0.9, "{overlaps:?}");
+}
