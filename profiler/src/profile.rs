@@ -111,7 +111,7 @@ impl Profile {
     pub fn sampled(&self) -> Option<Rate> {
         self.functions.iter().find_map(|function| match function.kind {
             FigureKind::Sampled { rate } => Some(rate),
-            _ => None,
+            FigureKind::Exact | FigureKind::Derived | FigureKind::Selected => None,
         })
     }
 

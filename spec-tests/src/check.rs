@@ -10,11 +10,11 @@ use std::sync::Arc;
 
 use wprof::{Collect, Config, Engine, Interesting, Module, ProfilingConfig, Strategy, Tracing};
 use wprof_jit::module::parse;
-use wprof_profiler::{ContextTree, CounterCost, FunctionProfile, Profile};
+use wprof_profiler::{BurstLengths, ContextTree, CounterCost, FunctionProfile, Profile};
 
 use crate::engines::{ours, reference};
 use crate::generate::Case;
-use crate::mode::Mode;
+use crate::mode::{Mode, bursts};
 use crate::oracle::references::{Log, logging};
 use crate::oracle::{Compared, ComparedPaths, Detail, Oracle, What, compare, compare_paths};
 use crate::outcome::Outcome;
@@ -31,6 +31,9 @@ pub struct Engines {
     paths: Engine,
     traced_paths: [Engine; 3],
     metered: Engine,
+    /// Different lengths of bursts, and a burst that does not end.
+    bursts: [Engine; 5],
+    burst: Engine,
     traced: Engine,
     /// Every way of recording data references.
     referenced: Vec<Engine>,
@@ -59,6 +62,14 @@ impl Default for Engines {
             paths: tracing_paths(Strategy::Tiered, None),
             traced_paths: STRATEGIES.map(|strategy| tracing_paths(strategy, Some(Tracing::Best))),
             metered: Mode::Metered.engine(),
+            bursts: [
+                Mode::Bursts.engine(),
+                bursty(Strategy::Optimized, bursts(1, 1, "orig")),
+                bursty(Strategy::Tiered, bursts(1, 1, "default")),
+                bursty(Strategy::Optimized, bursts(7, 2, "default")),
+                bursty(Strategy::Tiered, bursts(1000, 50, "EC+L4")),
+            ],
+            burst: bursty(Strategy::Optimized, bursts(1, BurstLengths::FOREVER, "orig")),
             traced: engine(Config::new().trace(Tracing::Best)),
             referenced: referenced(),
             contexts: engine(tiered().count_contexts(true)),
@@ -77,6 +88,11 @@ fn tiered() -> Config {
 
 fn engine(config: &Config) -> Engine {
     Engine::new(config).expect("an engine for this machine")
+}
+
+/// An engine that counts paths in bursts.
+fn bursty(strategy: Strategy, profiling: ProfilingConfig) -> Engine {
+    engine(tiered().strategy(strategy).profiling(profiling))
 }
 
 /// An engine that counts paths, and perhaps traces.
@@ -198,7 +214,9 @@ impl Engines {
         ];
         let (name, engine) = more[(case.seed / 4 % 7) as usize];
         let mut summary = Summary::of(&expected);
-        for (name, engine) in [("off", &self.off), ("exact", &self.exact), (name, engine)] {
+        let bursts = &self.bursts[(case.seed / 4 % 5) as usize];
+        let others = [("off", &self.off), ("exact", &self.exact), ("bursts", bursts), (name, engine)];
+        for (name, engine) in others {
             let ran = ours::run(engine, &case.wasm, &case.drive).map_err(|e| format!("{name}: {e}"))?;
             if ran.outcome.overflowed() || expected.overflowed() {
                 summary.overflowed = 1;
@@ -265,6 +283,7 @@ impl Engines {
         host_calls(&profile, &counted.outcome)?;
         self.every_edge(case, &profile)?;
         self.edges_of_paths(case, &profile)?;
+        self.paths_in_a_burst(case)?;
         self.every_block(case, &oracle, &counted.counters)?;
         if (case.seed / 4).is_multiple_of(4) {
             self.same_run(case)?;
@@ -319,6 +338,25 @@ impl Engines {
         let ran = ours::run(&self.every_edge, &case.wasm, &case.drive)?;
         let simple = ran.profile().ok_or("not instantiated")?.map_err(|e| e.to_string())?;
         same_counts(&simple, profile).map_err(|e| format!("a counter on every edge first: {e}"))
+    }
+
+    /// Demands that a burst that does not end counts every path that ran to its end.
+    fn paths_in_a_burst(&self, case: &Case) -> Result<(), String> {
+        let finished = |engine: &Engine| {
+            let ran = ours::run(engine, &case.wasm, &case.drive)?;
+            let profile = ran.profile().ok_or("not instantiated")?.map_err(|e| e.to_string())?;
+            let of = |function: &FunctionProfile| {
+                let paths = function.paths.as_ref().filter(|paths| !paths.finished.is_empty())?;
+                Some((function.index, paths.finished.clone()))
+            };
+            let functions = profile.functions.iter().filter_map(of).collect::<Vec<_>>();
+            Ok::<_, String>((functions, ran.outcome.overflowed()))
+        };
+        let ((expected, overflowed), (found, also)) = (finished(&self.paths)?, finished(&self.burst)?);
+        if found == expected || overflowed || also {
+            return Ok(());
+        }
+        Err(format!("in a burst {found:?}, exactly {expected:?}"))
     }
 
     /// Paths say of edges what counters on edges say.

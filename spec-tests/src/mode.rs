@@ -1,6 +1,9 @@
 //! The settings under which every test of the suite runs.
 
-use wprof::{BUILT_IN_EVENTS, Collect, Config, Engine, EventModel, ProfilingConfig, Strategy};
+use wprof::profiler::BurstLengths;
+use wprof::{
+    Adaptive, BUILT_IN_EVENTS, Checks, Collect, Config, Engine, EventModel, ProfilingConfig, Strategy,
+};
 
 /// A way to set up the engine that changes what code is generated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -16,6 +19,8 @@ pub enum Mode {
     /// Both with counts of all kinds of events, and a budget of instructions that never ends. (One of fuel can be used up
     /// by a single 64-bit length.)
     Metered,
+    /// The first two with checks everywhere, and so many bursts that programs are in and out of them all the time.
+    Bursts,
     /// Optimised code in which every memory access is compared with the size, and every growth moves the memory.
     Checked,
     /// Like `Checked`, without Spectre guards: a failed comparison branches to the trap.
@@ -24,8 +29,16 @@ pub enum Mode {
 
 impl Mode {
     /// All modes.
-    pub const ALL: [Mode; 7] =
-        [Mode::Off, Mode::Baseline, Mode::Tiered, Mode::Exact, Mode::Metered, Mode::Checked, Mode::Unguarded];
+    pub const ALL: [Mode; 8] = [
+        Mode::Off,
+        Mode::Baseline,
+        Mode::Tiered,
+        Mode::Exact,
+        Mode::Metered,
+        Mode::Bursts,
+        Mode::Checked,
+        Mode::Unguarded,
+    ];
 
     /// Its name in test names and in reports.
     pub fn name(self) -> &'static str {
@@ -35,6 +48,7 @@ impl Mode {
             Mode::Tiered => "tiered",
             Mode::Exact => "exact",
             Mode::Metered => "metered",
+            Mode::Bursts => "bursts",
             Mode::Checked => "checked",
             Mode::Unguarded => "unguarded",
         }
@@ -57,6 +71,7 @@ impl Mode {
                     .count_contexts(true)
             }
             Mode::Metered => config.strategy(Strategy::Tiered).count_events(kinds()).budget("instructions"),
+            Mode::Bursts => config.strategy(Strategy::Tiered).profiling(bursts(2, 3, "orig")),
             Mode::Checked => config.memory_reservation(0).memory_guard_size(0),
             Mode::Unguarded => config.memory_reservation(0).memory_guard_size(0).spectre_guards(false),
         };
@@ -70,6 +85,15 @@ impl Mode {
     pub fn engine(self) -> Engine {
         Engine::new(&self.config()).expect("an engine for this machine")
     }
+}
+
+/// A profile by bursts.
+///
+/// # Panics
+/// If there are no checks of this name.
+pub fn bursts(checking: u32, instrumented: u32, checks: &str) -> ProfilingConfig {
+    let checks: Checks = checks.parse().expect("a name");
+    ProfilingConfig::Adaptive(Adaptive { lengths: BurstLengths { checking, instrumented }, checks })
 }
 
 /// All kinds of events that are built in.

@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use wprof::profiler::BurstLengths;
 use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
@@ -160,5 +161,25 @@ fn code_that_cannot_be_stored_is_an_error() -> Outcome {
     assert!(run(&module, 7)?.0.is_ok());
     fs::remove_dir(folder.path().join("code"))?;
     assert!(module.update_code_cache().is_err());
+    Ok(())
+}
+
+#[test]
+fn code_from_the_cache_is_sampled_as_any() -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let lengths = BurstLengths { checking: 10, instrumented: 5 };
+    let mut config = Config::new();
+    config.profiling(ProfilingConfig::Adaptive(Adaptive { lengths, ..Adaptive::default() }));
+    config.promote_after(100).background_compilation(false).code_cache(folder.path().join("code"));
+    for kept in [false, true] {
+        let module = load(&config)?;
+        assert_eq!(module.compiled().0 > 0, kept);
+        let (result, profile) = run(&module, 7)?;
+        assert!(result.is_ok());
+        let profile = profile.ok_or("no profile")?;
+        profile.verify()?;
+        assert!(profile.functions.iter().any(|function| function.ops() > 0), "kept: {kept}");
+        module.update_code_cache()?;
+    }
     Ok(())
 }

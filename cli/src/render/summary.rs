@@ -62,9 +62,6 @@ pub fn write_totals(page: &mut Page, view: &View<'_>) {
     }
     page.gap();
     page.line(&[span(format!("  {}", grouped(view.ops)), Ink::Strong), plain(totals(view.profile))]);
-    if view.profile.functions.iter().any(|function| function.kind == FigureKind::Selected) {
-        write_detail(page, "of paths that no test ran; nothing else was counted");
-    }
 }
 
 fn totals(profile: &Profile) -> String {
@@ -73,7 +70,11 @@ fn totals(profile: &Profile) -> String {
         let functions = count_of(functions, "function");
         return format!(" instructions of {functions} seen in bursts: a sample of {share:.3}% of all checks");
     }
-    if profile.functions.iter().any(|function| function.kind == FigureKind::Derived) {
+    let are_all = |kind| profile.functions.iter().all(|function| function.kind == kind);
+    if !profile.functions.is_empty() && are_all(FigureKind::Selected) {
+        return " instructions on paths that no test ran; nothing else is in this profile".to_owned();
+    }
+    if !are_all(FigureKind::Exact) {
         return " instructions, added up from runs that were counted in different ways".to_owned();
     }
     let ran = profile.functions.iter().filter(|function| function.calls() > 0).count() as u64;

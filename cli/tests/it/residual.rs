@@ -86,7 +86,7 @@ fn saved_profiles_are_compared_and_what_is_new_is_kept_alone() {
     assert_eq!(kept["functions"][0]["paths"]["finished"].as_array().map(Vec::len), Some(1));
     assert_eq!(wprof(&["residual", "--tested", &tested, "--run", &new]).code, Some(3));
     let report = wprof(&["report", &new]).succeeded();
-    assert!(report.contains("1 of 1 function ran\n  of paths that no test ran; nothing"), "{report}");
+    assert!(report.contains("instructions on paths that no test ran"), "{report}");
     let sum = folder.path("sum.wprof");
     wprof(&["merge", &tested, &new, "-o", &sum]).succeeded();
     assert_eq!(wprof(&["residual", "--tested", &sum, "--run", &field]).code, Some(0), "now it is tested");

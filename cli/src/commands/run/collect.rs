@@ -219,13 +219,13 @@ impl ProfileArgs {
         self.weights.as_deref().map(weights).transpose()
     }
 
-    fn adaptive(&self) -> Adaptive {
-        Adaptive { lengths: self.burst.unwrap_or_default(), checks: self.checks.unwrap_or_default() }
-    }
-
     fn interesting(&self) -> Result<Option<Interesting>> {
         let profile = self.interesting.as_deref().map(crate::commands::read_paths).transpose()?;
         Ok(profile.map(|profile| Interesting::new(Arc::new(profile))))
+    }
+
+    fn adaptive(&self) -> Adaptive {
+        Adaptive { lengths: self.burst.unwrap_or_default(), checks: self.checks.unwrap_or_default() }
     }
 
     fn profiling(&self) -> Result<ProfilingConfig> {
