@@ -92,17 +92,6 @@ fn the_same_rounds_overlap() {
 }
 
 #[test]
-fn changes_of_sampled_profiles_are_marked() {
-    let folder = Folder::new();
-    let sampled = folder.path("sampled.wprof");
-    wprof(&["run", "-q", "--profile", "adaptive", "-o", &sampled, &super::program("json"), "200", "5"])
-        .succeeded();
-    assert!(wprof(&["diff", &sampled, &sampled]).succeeded().contains("small changes may be chance"));
-    let exact = profile(&folder, "ten", COUNT, "10");
-    assert!(!wprof(&["diff", &exact, &exact]).succeeded().contains("chance"));
-}
-
-#[test]
 fn profiles_without_a_common_figure_do_not_overlap() {
     let folder = Folder::new();
     let module = folder.file("count.wat", COUNT);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use wprof_profiler::{Change, Comparison, Profile, hot_coverage, overlap};
+use wprof_profiler::{Change, Comparison, FigureKind, Profile, Rate, hot_coverage, overlap};
 
 use crate::contexts;
 use crate::profile::{example, profile_of};
@@ -120,6 +120,14 @@ fn functions_of_another_build_are_matched_by_name_then_shape() {
     let mut expected = [&alone[..], &matched].concat();
     expected.sort_unstable();
     assert_eq!(pairs, expected);
+}
+
+#[test]
+fn one_sampled_function_makes_a_comparison_inexact() {
+    let (exact, mut sampled) = (example(), example());
+    sampled.functions[0].kind = FigureKind::Sampled { rate: Rate { counted: 1, of: 20 } };
+    assert!(Comparison::new(&exact, &exact).is_exact());
+    assert!(!Comparison::new(&exact, &sampled).is_exact());
 }
 
 #[test]
