@@ -21,8 +21,9 @@
 //! `FUNC` (functions), `HOST` (host calls). Version 1.1 adds, if there is anything to be in them: `EVNT` (totals
 //! of events), `BLCK` (the functions of which only blocks were counted, each with its counts; a reader of version
 //! 1.0 must not see them, since it would take the missing counts of their edges for zeros). Version 1.2 adds `CNTX`
-//! (calling contexts) and `PATH` (the paths of those functions whose paths were counted, by index). A change to what a
-//! section holds takes a new tag.
+//! (calling contexts) and `PATH` (the paths of those functions whose paths were counted, by index). Version 1.3 adds
+//! `METR` (metrics, and for each function in `PATH` the figures of each of its paths). A change to what a section holds
+//! takes a new tag.
 
 mod replace;
 mod section;
@@ -33,11 +34,13 @@ use std::path::{Path, PathBuf};
 use section::{Reader, Tag, Writer};
 
 use crate::limits::MAX_FILE_BYTES;
-use crate::{BlockCounts, CodeStats, FunctionProfile, HostCalls, InvalidProfile, PathProfile, Profile, Run};
+use crate::{
+    BlockCounts, CodeStats, FunctionProfile, HostCalls, InvalidProfile, Metric, PathProfile, Profile, Run,
+};
 
 const MAGIC: [u8; 8] = *b"wprof\r\n\x1a";
 const MAJOR: u16 = 1;
-const MINOR: u16 = 2;
+const MINOR: u16 = 3;
 
 const HEAD: Tag = Tag(*b"HEAD");
 const FUNC: Tag = Tag(*b"FUNC");
@@ -46,6 +49,7 @@ const EVNT: Tag = Tag(*b"EVNT");
 const BLCK: Tag = Tag(*b"BLCK");
 const CNTX: Tag = Tag(*b"CNTX");
 const PATH: Tag = Tag(*b"PATH");
+const METR: Tag = Tag(*b"METR");
 
 /// Why a profile could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -149,6 +153,10 @@ impl Profile {
         if !paths.is_empty() {
             writer.section(PATH, &paths)?;
         }
+        if !self.metrics.is_empty() {
+            let figures = paths.iter().map(|(_, paths)| paths.figures().collect());
+            writer.section(METR, &(&self.metrics, figures.collect::<Vec<Vec<&Vec<u64>>>>()))?;
+        }
         writer.finish()
     }
 
@@ -172,9 +180,13 @@ impl Profile {
         );
         functions.sort_by_key(|function| function.index);
         add_paths(&mut functions, reader.take_if_there(PATH)?.unwrap_or_default())?;
+        let (metrics, figures): (Vec<Metric>, Vec<Vec<Vec<u64>>>) =
+            reader.take_if_there(METR)?.unwrap_or_default();
+        add_figures(&mut functions, figures)?;
         reader.finish(minor > MINOR)?;
         let Head { program, module_hash, runs, code } = head;
-        let profile = Self { program, module_hash, runs, code, functions, host_calls, events, contexts };
+        let profile =
+            Self { program, module_hash, runs, code, functions, host_calls, events, metrics, contexts };
         profile.verify()?;
         Ok(profile)
     }
@@ -217,6 +229,22 @@ fn add_paths(functions: &mut [FunctionProfile], paths: Vec<(u32, PathProfile)>) 
         function.ok_or_else(damaged)?.paths = Some(paths);
     }
     Ok(())
+}
+
+/// Gives the paths of functions, sorted by index, their figures.
+fn add_figures(functions: &mut [FunctionProfile], figures: Vec<Vec<Vec<u64>>>) -> Result<(), FileError> {
+    let mut figures = figures.into_iter();
+    for paths in functions.iter_mut().filter_map(|function| function.paths.as_mut()) {
+        let Some(of_paths) = figures.next() else { continue };
+        if of_paths.len() != paths.figures().count() {
+            return Err(FileError::Damaged { part: "the figures of paths".to_owned() });
+        }
+        paths.figures_mut().zip(of_paths).for_each(|(figures, read)| *figures = read);
+    }
+    match figures.next() {
+        None => Ok(()),
+        Some(_) => Err(FileError::Damaged { part: "the figures of paths".to_owned() }),
+    }
 }
 
 fn header(major: u16, minor: u16) -> Vec<u8> {

@@ -7,13 +7,14 @@
 
 use std::sync::Arc;
 
-use wprof::{Collect, Config, Engine, Module, ProfilingConfig, Strategy, Tracing};
+use wprof::{Collect, Config, Engine, Metric, Module, ProfilingConfig, Strategy, Tracing};
 use wprof_jit::module::parse;
 use wprof_profiler::{ContextTree, CounterCost, FunctionProfile, Profile};
 
 use crate::engines::{ours, reference};
 use crate::generate::Case;
 use crate::mode::Mode;
+use crate::oracle::cache::small_cache;
 use crate::oracle::references::{Log, logging};
 use crate::oracle::{Compared, ComparedPaths, Detail, Oracle, What, compare, compare_paths};
 use crate::outcome::Outcome;
@@ -84,7 +85,8 @@ fn tracing_paths(strategy: Strategy, tracing: Option<Tracing>) -> Engine {
     let mut config = tiered();
     config.strategy(strategy).profiling(ProfilingConfig::Exact(Collect::Paths));
     if let Some(tracing) = tracing {
-        config.trace(tracing);
+        config.trace(tracing).trace_references(true);
+        config.measure([Metric::Cycles, Metric::CacheMisses(small_cache())]);
     }
     engine(&config)
 }

@@ -8,6 +8,7 @@
 //! which instructions are executed is not. A block boundary too few or an edge too many shows as counts that differ.
 //! Source: algorithms.md, section 12.
 
+pub mod cache;
 mod compare;
 mod count;
 mod paths;

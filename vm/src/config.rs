@@ -6,7 +6,7 @@ use std::sync::Arc;
 use wprof_jit::abi::store_context::EVENT_KINDS;
 use wprof_jit::compile::{CompilerOptions, MemoryStyle};
 use wprof_jit::events::EventModel;
-use wprof_jit::plan::{Collection, Counting, Instrumentation, Tracing};
+use wprof_jit::plan::{Collection, Counting, Instrumentation, Metric, Tracing};
 use wprof_profiler::Profile;
 
 use crate::{Error, ErrorKind, Result, StoreLimits};
@@ -92,6 +92,7 @@ pub struct Config {
     pub(crate) trace_buffer: usize,
     pub(crate) contexts: bool,
     pub(crate) context_memory: usize,
+    pub(crate) metrics: Vec<Metric>,
 }
 
 impl Default for Config {
@@ -125,6 +126,7 @@ impl Config {
             trace_buffer: 1 << 20,
             contexts: false,
             context_memory: 256 << 20,
+            metrics: Vec::new(),
         }
     }
 
@@ -194,6 +196,15 @@ impl Config {
     /// [`Callee::Beyond`](wprof_profiler::Callee::Beyond).
     pub fn context_memory(&mut self, bytes: usize) -> &mut Self {
         self.context_memory = bytes;
+        self
+    }
+
+    /// What is measured along paths (default: nothing), if paths are counted, and what of it calls to other functions cost is
+    /// left out: see [`PathCount::metrics`](wprof_profiler::PathCount::metrics). Of events that are counted too, the
+    /// totals along paths follow.
+    pub fn measure(&mut self, metrics: impl IntoIterator<Item = Metric>) -> &mut Self {
+        self.metrics = metrics.into_iter().collect();
+        self.metrics.sort();
         self
     }
 
@@ -362,7 +373,36 @@ impl Config {
         let (events, counting, metered) = (self.events.clone(), self.counting, self.metered());
         let (weights, tracing, references) = (self.weights.clone(), self.tracing, self.references);
         let contexts = self.contexts;
-        Ok(Collection { counters, events, counting, metered, weights, tracing, references, contexts })
+        let metrics = self.metrics()?;
+        Ok(Collection {
+            counters,
+            events,
+            counting,
+            metered,
+            weights,
+            tracing,
+            references,
+            contexts,
+            metrics,
+        })
+    }
+
+    /// What is measured.
+    ///
+    /// # Errors
+    /// If there is nothing to measure it of, or two have one name.
+    fn metrics(&self) -> Result<Vec<Metric>> {
+        let wrong = |message: String| Err(Error::new(ErrorKind::Limit, message));
+        if !self.metrics.is_empty() && self.profiling != ProfilingConfig::Exact(Collect::Paths) {
+            return wrong("metrics are measured along paths: collect these".to_owned());
+        }
+        let names: Vec<&str> = self.metrics.iter().map(Metric::name).collect();
+        let events = self.events.iter().map(|model| model.name.as_str());
+        let all: Vec<&str> = names.iter().copied().chain(events).collect();
+        if let Some(i) = (1..all.len()).find(|&i| all[..i].contains(&all[i])) {
+            return wrong(format!("two metrics or kinds of events are called `{}`", all[i]));
+        }
+        Ok(self.metrics.clone())
     }
 
     fn metered(&self) -> Option<u32> {

@@ -43,6 +43,7 @@ mod interrupt;
 mod limits;
 mod linker;
 mod memory;
+mod metrics;
 mod module;
 mod paths;
 mod profile;
@@ -81,5 +82,5 @@ pub use types::{
 };
 pub use values::{Ref, Val};
 pub use wprof_jit::events::{BUILT_IN as BUILT_IN_EVENTS, EventModel};
-pub use wprof_jit::plan::{Counting, Tracing};
+pub use wprof_jit::plan::{Counting, Metric, Tracing};
 pub use wprof_profiler as profiler;

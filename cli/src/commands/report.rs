@@ -23,7 +23,8 @@ a function itself, not in those that it calls. `trips` is how often a loop goes 
 each time it is entered. Source lines are shown if the module is at hand and has debug \
 information; otherwise offsets in the module. `with callees` are the calls of a function \
 in a context and of all that it called there; a recursive call counts where its function \
-was first called.
+was first called. A hot path is dense if it has more of the metric for each instruction than \
+the program on average, otherwise sparse.
 
 Examples:
   wprof report f.wprof
@@ -50,7 +51,7 @@ pub struct ReportArgs {
     /// Show who called a function, who called those, …
     #[arg(long, value_name = "FUNC", conflicts_with_all = ["cct", "sort"])]
     callers: Option<String>,
-    /// Leave out contexts with less than so many percent of the calls
+    /// Leave out contexts with less than so many percent of the calls, and paths with less of a metric: the others are hot
     #[arg(long, value_name = "PERCENT", default_value_t = 1.0, value_parser = percent)]
     least: f64,
     /// Print the profile as JSON instead, as `wprof export --to json`
@@ -73,7 +74,7 @@ pub fn execute(args: &ReportArgs, color: ColorChoice) -> Result<()> {
         let callee = args.callers.as_ref().map(|asked| contexts::find(tree, asked)).transpose()?;
         report::write_contexts(&mut page, &view, tree, callee, args.least / 100.0);
     } else {
-        report::write(&mut page, &view, args.top, args.sort);
+        report::write(&mut page, &view, args.top, args.sort, args.least / 100.0);
     }
     output::print(&page.into_text())
 }

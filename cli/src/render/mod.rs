@@ -12,6 +12,7 @@ pub mod event_plan;
 pub mod events;
 pub mod functions;
 pub mod loops;
+pub mod metrics;
 pub mod numbers;
 pub mod page;
 pub mod path_plan;

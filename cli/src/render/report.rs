@@ -3,6 +3,7 @@
 use wprof_profiler::{ContextTree, HostCalls};
 
 use super::functions::{self, Order};
+use super::metrics::Metered;
 use super::numbers::grouped;
 use super::page::{Ink, Page, plain, span};
 use super::paths::Paths;
@@ -11,8 +12,9 @@ use super::view::View;
 use super::{blocks, branches, contexts, counters, events, loops, runs, summary};
 use crate::names;
 
-/// The report, `top` rows in each table; functions in the order given, or else in both.
-pub fn write(page: &mut Page, view: &View<'_>, top: usize, order: Option<Order>) {
+/// The report, `top` rows in each table; functions in the order given, or else in both. Hot is what has at least this share
+/// of a metric.
+pub fn write(page: &mut Page, view: &View<'_>, top: usize, order: Option<Order>, share: f64) {
     let screen = page.screen();
     runs::write(page, view);
     summary::write_totals(page, view);
@@ -23,6 +25,7 @@ pub fn write(page: &mut Page, view: &View<'_>, top: usize, order: Option<Order>)
     }
     section(page, "Hottest loops", &loops::table(view, top, screen));
     write_paths(page, view, top);
+    write_metrics(page, view, top, share);
     section(page, "Hottest blocks", &blocks::table(view, top));
     section(page, "Most frequent branches", &branches::table(view, top));
     section(page, "Calls to the host", &host_calls(&view.profile.host_calls, top));
@@ -64,6 +67,15 @@ fn write_paths(page: &mut Page, view: &View<'_>, top: usize) {
     if !table.is_empty() {
         section(page, "Hottest paths", &table);
         paths.write_coverage(page);
+    }
+}
+
+fn write_metrics(page: &mut Page, view: &View<'_>, top: usize, share: f64) {
+    for metered in Metered::all(view, share) {
+        let name = metered.name();
+        section(page, &format!("Hot paths by {name}, per 1000 instructions"), &metered.hot_paths(top));
+        metered.write_total(page);
+        section(page, &format!("Who has the {name}"), &metered.spread());
     }
 }
 

@@ -13,6 +13,7 @@ mod export;
 mod interrupt;
 mod invoke;
 mod merge;
+mod metrics;
 mod report;
 mod run;
 mod trace;

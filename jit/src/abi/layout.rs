@@ -66,8 +66,29 @@ pub mod store_context {
     pub const FIND_RECORD: i32 = CALLEE_SLOT + 8;
     /// `u64`: the path register of a frame that goes on in another version of its function.
     pub const PATH: i32 = FIND_RECORD + 8;
+    /// The readings of metrics, `u64` each, by number: see [`super::super::read_metrics_signature`].
+    pub const METRICS: i32 = PATH + 8;
+    /// How many metrics there can be.
+    pub const METRIC_KINDS: u32 = 6;
+    /// The reading of one metric.
+    pub const fn metric(number: u32) -> i32 {
+        METRICS + 8 * number as i32
+    }
+    /// What a frame has measured, `i64` each, by number of the metric: for the version in which it goes on, or for the
+    /// table of paths.
+    pub const MEASURED: i32 = metric(METRIC_KINDS);
+    /// What was measured of one metric.
+    pub const fn measured(number: u32) -> i32 {
+        MEASURED + 8 * number as i32
+    }
+    /// Address of the code with [`super::super::read_metrics_signature`].
+    pub const READ_METRICS: i32 = measured(METRIC_KINDS);
+    /// Address of the code with [`super::super::touch_lines_signature`].
+    pub const TOUCH_LINES: i32 = READ_METRICS + 8;
+    /// Address in the host of the line of memory that was touched last.
+    pub const LAST_LINE: i32 = TOUCH_LINES + 8;
     /// Size.
-    pub const SIZE: u32 = PATH as u32 + 8;
+    pub const SIZE: u32 = LAST_LINE as u32 + 8;
     /// Frames with more locals and operands than this stay in the version they are in.
     pub const TRANSFER_VALUES: u32 = 4096;
 }

@@ -25,7 +25,7 @@ pub use layout::{
     reference, store_context, table, trace_word, value, vmctx,
 };
 pub use signature::{
-    array_call_signature, clif_type, find_record_signature, host_call_signature, resume_signature,
-    returns_in_memory, wasm_signature,
+    array_call_signature, clif_type, find_record_signature, host_call_signature, read_metrics_signature,
+    resume_signature, returns_in_memory, touch_lines_signature, wasm_signature,
 };
 pub use trap::TrapCode;

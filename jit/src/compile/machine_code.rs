@@ -9,13 +9,16 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::origins::Origins;
 use crate::CompileError;
-use crate::abi::TrapCode;
+use crate::abi::{TrapCode, store_context};
 
 /// The key of the stack slot that holds a frame's vmctx.
 pub(crate) const VMCTX_SLOT: u64 = 1;
 
 /// The key of the stack slot that holds a copy of a frame's path register.
 pub(crate) const PATH_SLOT: u64 = 2;
+
+/// The key, plus their number, of the stack slot that holds a frame's sums of metrics.
+pub(crate) const METRICS_SLOT: u64 = 3;
 
 /// Where in the wasm code a piece of machine code comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -82,6 +85,8 @@ pub struct MachineCode {
     pub vmctx_slot: Option<u32>,
     /// The same for the copy of its path register, if paths are counted.
     pub path_slot: Option<u32>,
+    /// The same for its sums of metrics, and how many there are, if anything is measured.
+    pub metrics_slot: Option<(u32, u32)>,
 }
 
 fn write_name<S: Serializer>(target: &LibCall, to: S) -> Result<S::Ok, S::Error> {
@@ -139,6 +144,8 @@ pub(super) fn generate(
         entry,
         vmctx_slot: slot(VMCTX_SLOT),
         path_slot: slot(PATH_SLOT),
+        metrics_slot: (1..=store_context::METRIC_KINDS)
+            .find_map(|metrics| Some((slot(METRICS_SLOT + u64::from(metrics))?, metrics))),
     })
 }
 

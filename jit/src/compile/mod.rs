@@ -12,6 +12,7 @@ use cranelift_codegen::Context;
 use cranelift_codegen::isa::OwnedTargetIsa;
 use cranelift_frontend::FunctionBuilderContext;
 use wasmparser::FuncType;
+use wprof_profiler::CacheShape;
 
 use crate::CompileError;
 use crate::abi::{VmLayout, store_context};
@@ -19,9 +20,9 @@ use crate::cfg::Cfg;
 use crate::events::EventModel;
 use crate::graph::BlockGraph;
 use crate::module::ModuleInfo;
-use crate::plan::{Collection, Counting, FunctionPlan, Instrumentation};
+use crate::plan::{Collection, Counting, FunctionPlan, Instrumentation, Metric};
 pub use machine_code::{CallSite, MachineCode, Origin, Reloc, TrapSite};
-pub(crate) use machine_code::{PATH_SLOT, VMCTX_SLOT};
+pub(crate) use machine_code::{METRICS_SLOT, PATH_SLOT, VMCTX_SLOT};
 pub(crate) use origins::Origins;
 
 /// How linear memories are laid out; every memory of an engine is laid out so, and code relies on it.
@@ -74,6 +75,12 @@ pub struct CompilerOptions {
     pub references: bool,
     /// Calling contexts are counted, and what callers pass for that takes the pinned register if nothing else does.
     pub contexts: bool,
+    /// How many metrics are measured.
+    pub metrics: u32,
+    /// Whether their readings must be asked for.
+    pub reads_metrics: bool,
+    /// The simulated cache that sees all loads and stores.
+    pub cache: Option<CacheShape>,
     /// Make every NaN that arithmetic yields the canonical one.
     pub canonical_nans: bool,
     /// Run Cranelift's verifier on everything (slow; tests do).
@@ -96,6 +103,9 @@ impl Default for CompilerOptions {
             traced: false,
             references: false,
             contexts: false,
+            metrics: 0,
+            reads_metrics: false,
+            cache: None,
             canonical_nans: false,
             verify: cfg!(debug_assertions),
             hot: 1000,
@@ -120,6 +130,9 @@ impl CompilerOptions {
             traced,
             references: traced && collection.references,
             contexts: collection.contexts,
+            metrics: collection.metrics.len() as u32,
+            reads_metrics: collection.metrics.iter().any(Metric::is_read),
+            cache: collection.metrics.iter().find_map(Metric::cache),
             ..self
         }
     }

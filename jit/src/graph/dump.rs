@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{BlockGraph, Probe, Probes};
+use super::{BlockGraph, PathCells, Probe, Probes};
 
 fn probes(f: &mut fmt::Formatter<'_>, probes: &Probes) -> fmt::Result {
     for probe in probes {
@@ -15,8 +15,12 @@ fn probes(f: &mut fmt::Formatter<'_>, probes: &Probes) -> fmt::Result {
             Probe::Heat(counter) => write!(f, " heat[{counter}]")?,
             Probe::PathStart(first) => write!(f, " path={first}")?,
             Probe::PathAdd(amount) => write!(f, " path{amount:+}")?,
-            Probe::PathEnd { amount, counters: Some(first) } => write!(f, " count[{first}+path{amount:+}]")?,
-            Probe::PathEnd { amount, counters: None } => write!(f, " count path{amount:+}")?,
+            Probe::PathEnd { amount, cells: PathCells::Instance { first, .. } } => {
+                write!(f, " count[{first}+path{amount:+}]")?;
+            }
+            Probe::PathEnd { amount, cells: PathCells::Table } => write!(f, " count path{amount:+}")?,
+            Probe::StartMetrics => f.write_str(" start")?,
+            Probe::StopMetrics => f.write_str(" stop")?,
             Probe::Emit { value, bits } => write!(f, " emit[{value:#x}:{bits}]")?,
             Probe::FindRecord { sites } => write!(f, " record[{sites}]")?,
             Probe::PassSlot(slot) => write!(f, " slot[{slot}]")?,

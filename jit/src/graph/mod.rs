@@ -43,13 +43,17 @@ pub enum Probe {
     PathStart(i64),
     /// Add to the path register, modulo 2^64.
     PathAdd(i64),
-    /// Count the path that ends.
+    /// Count the path that ends, and what was measured along it.
     PathEnd {
         /// What to add to the path register to have its number.
         amount: i64,
-        /// The counter of path 0, which those of the others follow; `None` for the instance's table of paths.
-        counters: Option<u32>,
+        /// Where it is counted.
+        cells: PathCells,
     },
+    /// Begin to measure, or go on with it after a call.
+    StartMetrics,
+    /// Keep what was measured until a call has returned: callees are not measured.
+    StopMetrics,
     /// Append bits to the trace, the lowest first.
     Emit {
         /// They are its low bits.
@@ -64,6 +68,20 @@ pub enum Probe {
     },
     /// Pass a callee slot, by its number, to the function that is called next.
     PassSlot(u32),
+}
+
+/// Where the paths of a function are counted, and what was measured along them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathCells {
+    /// In counters of the instance: one a path, then for each metric one a path.
+    Instance {
+        /// That of path 0.
+        first: u32,
+        /// How many paths there are.
+        paths: u32,
+    },
+    /// In the instance's table of paths.
+    Table,
 }
 
 impl Probe {
@@ -226,7 +244,7 @@ impl BlockGraph {
             }
             Plan::Chords(plan) => graph.count_edges(&plan.counted, first),
             Plan::Vertex(plan) => graph.count_edges(&plan.counted, first),
-            Plan::Paths(plan) => graph.count_paths(plan, plan::is_dense(plan).then_some(first)),
+            Plan::Paths(plan) => graph.count_paths(plan, path_cells(plan, first)),
             Plan::BlockCounters(plan) => {
                 for (block, counter) in plan.counted.iter().zip(first..) {
                     // EXIT stands for the calls, and so for the entry, which nothing else leads to.
@@ -238,14 +256,14 @@ impl BlockGraph {
         graph
     }
 
-    fn count_paths(&mut self, plan: &PathPlan, counters: Option<u32>) {
+    fn count_paths(&mut self, plan: &PathPlan, cells: PathCells) {
         self.path_register = Some(plan.entry);
         for (wire, step) in self.nodes.iter_mut().flat_map(|n| &mut n.wires).zip(&plan.steps) {
             match *step {
                 PathStep::Stay => {}
                 PathStep::Add(amount) => wire.probes.push(Probe::PathAdd(amount)),
                 PathStep::Finish { add, restart } => {
-                    wire.probes.push(Probe::PathEnd { amount: add, counters });
+                    wire.probes.push(Probe::PathEnd { amount: add, cells });
                     wire.probes.extend(restart.map(Probe::PathStart));
                 }
             }
@@ -363,5 +381,13 @@ impl BlockGraph {
             return Err(format!("node {} is unreachable", index + 1));
         }
         Ok(())
+    }
+}
+
+/// Where the paths of a plan are counted, whose counters begin at `first`, if they have any.
+fn path_cells(plan: &PathPlan, first: u32) -> PathCells {
+    match plan::is_dense(plan) {
+        true => PathCells::Instance { first, paths: plan.numbering.paths() as u32 },
+        false => PathCells::Table,
     }
 }

@@ -5,6 +5,7 @@
 
 mod contexts;
 mod events;
+mod metrics;
 mod references;
 mod split;
 mod trace;
@@ -17,6 +18,7 @@ use wprof_profiler::{
 
 pub use contexts::{ContextSite, FunctionContexts};
 pub use events::FunctionEvents;
+pub use metrics::{FunctionMetrics, Metric};
 pub use split::{Part, Place, Position, SplitCfg};
 pub use trace::{FunctionTrace, Moment, Tracing};
 
@@ -47,6 +49,8 @@ pub struct Collection {
     pub references: bool,
     /// Whether calling contexts are counted.
     pub contexts: bool,
+    /// What is measured along paths, ascending.
+    pub metrics: Vec<Metric>,
 }
 
 impl Collection {
@@ -164,6 +168,10 @@ pub struct FunctionPlan {
     pub loops: Vec<SmallLoop>,
     /// Its calls, if calling contexts are counted.
     pub contexts: Option<FunctionContexts>,
+    /// Where it stops to measure, if anything is measured.
+    pub metrics: Option<FunctionMetrics>,
+    /// How many counters each path of its own has, if paths have any: one, and one for each metric.
+    pub counters_of_path: u32,
 }
 
 impl FunctionPlan {
@@ -192,7 +200,20 @@ impl FunctionPlan {
             |tracing| FunctionTrace::new(info, &cfg, tracing, collection.references, measured.as_ref());
         let trace = collection.tracing.map(trace).transpose()?;
         let contexts = collection.contexts.then(|| FunctionContexts::new(info, &cfg)).transpose()?;
-        Ok(FunctionPlan { cfg, plan, first_counter, events, trace, loops, contexts })
+        let is_measured = !collection.metrics.is_empty();
+        let metrics = is_measured.then(|| FunctionMetrics::new(info, &cfg)).transpose()?;
+        let counters_of_path = 1 + collection.metrics.len() as u32;
+        Ok(FunctionPlan {
+            cfg,
+            plan,
+            first_counter,
+            events,
+            trace,
+            loops,
+            contexts,
+            metrics,
+            counters_of_path,
+        })
     }
 
     /// The graph that has each block once, with the probes of the plan.
@@ -206,6 +227,9 @@ impl FunctionPlan {
         }
         if let Some(contexts) = &self.contexts {
             contexts.add_probes(&mut graph);
+        }
+        if let Some(metrics) = &self.metrics {
+            metrics.add_probes(&mut graph);
         }
         graph
     }
@@ -226,14 +250,20 @@ impl FunctionPlan {
         around.map_or_else(Probes::new, |around| self.rounds().swap_remove(around))
     }
 
-    /// How many counters it takes from `first_counter` on: the plan's, and one for heat.
+    /// How many counters it takes from `first_counter` on: those of what it counts and measures, and one for heat.
     pub fn counters(&self) -> u32 {
-        self.plan.counters(&self.cfg) + 1
+        self.own_counters() + 1
+    }
+
+    /// How many counters it has for what it counts, and behind these for what it measures along paths.
+    pub fn own_counters(&self) -> u32 {
+        let counters = self.plan.counters(&self.cfg);
+        if let Plan::Paths(_) = self.plan { counters * self.counters_of_path } else { counters }
     }
 
     /// Index of the counter of its heat.
     pub(crate) fn heat_counter(&self) -> u32 {
-        self.first_counter + self.plan.counters(&self.cfg)
+        self.first_counter + self.own_counters()
     }
 }
 

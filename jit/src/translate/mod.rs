@@ -14,6 +14,7 @@ mod flow;
 mod global;
 mod heap;
 mod memory;
+mod metric;
 mod numeric;
 mod path;
 mod probe;
@@ -59,6 +60,7 @@ pub(crate) fn translate(
         translator.enter_visibly();
     }
     translator.begin_path();
+    translator.begin_metrics();
     match graph.resumes {
         true => translator.resume(),
         false => translator.enter_function(),
@@ -89,6 +91,8 @@ struct Translator<'a> {
     record: Option<Variable>,
     stack: OperandStack,
     path: Option<PathRegister>,
+    /// What the frame has measured, by metric.
+    sums: Option<ir::StackSlot>,
     origins: Origins,
     /// The block being translated, and the byte of the instruction.
     block: u32,
@@ -135,6 +139,7 @@ impl<'a> Translator<'a> {
             record: None,
             stack: OperandStack::default(),
             path: None,
+            sums: None,
             origins: Origins::default(),
             block: 0,
             offset: 0,

@@ -13,6 +13,7 @@ use super::Translator;
 use super::region::Region;
 use crate::abi::{Builtin, TrapCode, store_context, vmctx};
 use crate::compile::PATH_SLOT;
+use crate::graph::PathCells;
 
 /// Where the number of the current path is made up.
 #[derive(Clone, Copy)]
@@ -55,9 +56,11 @@ impl Translator<'_> {
         self.builder.ins().stack_store(types::I64, value, slot, 0);
     }
 
+    /// A path begins where another has ended.
     pub(super) fn start_path(&mut self, first: i64) {
         let first = self.builder.ins().iconst(types::I64, first);
         self.set_path(first);
+        self.restart_metrics();
     }
 
     pub(super) fn add_to_path(&mut self, amount: i64) {
@@ -66,12 +69,20 @@ impl Translator<'_> {
         self.set_path(new);
     }
 
-    /// Counts the path whose number is the register plus `amount`: in the counters from `first` on, or in the table.
-    pub(super) fn end_path(&mut self, amount: i64, first: Option<u32>) {
+    /// Counts the path whose number is the register plus `amount`, and what was measured along it.
+    pub(super) fn end_path(&mut self, amount: i64, cells: PathCells) {
+        let measured = self.measured();
         let path = self.path_value();
-        match first {
-            Some(first) => self.count_dense_path(path, amount, first),
-            None => {
+        match cells {
+            PathCells::Instance { first, paths } => {
+                let one = self.builder.ins().iconst(types::I64, 1);
+                let firsts = (first..).step_by(paths as usize);
+                for (first, value) in firsts.zip([one].into_iter().chain(measured)) {
+                    self.add_to_cell(path, amount, first, value);
+                }
+            }
+            PathCells::Table => {
+                self.pass_measured(&measured);
                 let func = self.builder.ins().iconst(types::I32, i64::from(self.cfg.func));
                 let id = self.builder.ins().iadd_imm_s(path, amount);
                 let status = self.builtin(Builtin::CountPath, &[func, id]);
@@ -80,8 +91,9 @@ impl Translator<'_> {
         }
     }
 
-    /// One add to memory: the amount is part of the displacement, if that has room for it.
-    fn count_dense_path(&mut self, path: Value, amount: i64, first: u32) {
+    /// Adds to the counter that lies as far behind counter `first` as the path's number says. One instruction: the amount
+    /// is part of the displacement, if that has room for it.
+    fn add_to_cell(&mut self, path: Value, amount: i64, first: u32, value: Value) {
         let first = self.env.layout.counter(first).cast_signed();
         let merged = amount.checked_mul(8).and_then(|bytes| i32::try_from(first.checked_add(bytes)?).ok());
         let (index, offset) = match merged {
@@ -96,7 +108,7 @@ impl Translator<'_> {
         let region = self.regions.get(Region::Counters, self.builder.func);
         let flags = MemFlagsData::trusted().with_alias_region(Some(region));
         let old = self.builder.ins().load(types::I64, flags, address, offset);
-        let new = self.builder.ins().iadd_imm_s(old, 1);
+        let new = self.builder.ins().iadd(old, value);
         self.builder.ins().store(flags, new, address, offset);
     }
 

@@ -6,7 +6,7 @@
 //! counts; on an error the receiver is unchanged.
 //! Oracle: the laws, and the profile of the concatenated logs, in `tests/it/merge.rs`.
 
-use super::{CodeStats, FunctionProfile, Profile, event_total};
+use super::{CodeStats, FunctionProfile, Metric, Profile, event_total, metric};
 use crate::BlockCounts;
 
 /// Why two profiles have no sum.
@@ -33,7 +33,7 @@ fn hex4(hash: &[u8; 32]) -> String {
 }
 
 impl Profile {
-    /// Adds another profile of the same module. Of events only the kinds that both have counted are kept, and calling
+    /// Adds another profile of the same module. Of events and metrics only the kinds that both have are kept, and calling
     /// contexts only if both have counted them.
     ///
     /// # Errors
@@ -42,7 +42,10 @@ impl Profile {
         if self.module_hash != other.module_hash {
             return Err(MergeError::OtherModule(self.module_hash, other.module_hash));
         }
-        self.functions = merge_functions(&self.functions, &other.functions)?;
+        let metrics = metric::merged(&self.metrics, &other.metrics);
+        let [ours, theirs] = [&self, other].map(|profile| profile.with_metrics(&metrics));
+        self.functions = merge_functions(&ours, &theirs)?;
+        self.metrics = metrics;
         self.program = first_name(&self.program, &other.program).to_owned();
         self.runs.extend_from_slice(&other.runs);
         self.host_calls.extend_from_slice(&other.host_calls);
@@ -54,6 +57,15 @@ impl Profile {
         self.code = self.code.merged(other.code);
         self.normalize();
         Ok(())
+    }
+
+    /// The functions with only some of the metrics.
+    fn with_metrics(&self, kept: &[Metric]) -> Vec<FunctionProfile> {
+        let columns = metric::columns(&self.metrics, kept);
+        let mut functions = self.functions.clone();
+        let paths = functions.iter_mut().filter_map(|function| function.paths.as_mut());
+        paths.for_each(|paths| paths.keep_columns(&columns));
+        functions
     }
 }
 

@@ -61,6 +61,12 @@ pub enum InvalidProfile {
         /// Index of the function.
         index: u32,
     },
+    /// A path has not one figure for each metric.
+    #[error("function {index} has a path without one figure for each metric")]
+    WrongFigures {
+        /// Index of the function.
+        index: u32,
+    },
     /// Not as much left a block as entered it.
     #[error("function {index} has counts that contradict each other at {block}")]
     Imbalance {
@@ -87,10 +93,12 @@ impl Profile {
         sorted("functions", self.functions.is_sorted_by(|a, b| a.index < b.index))?;
         sorted("host calls", self.host_calls.is_sorted_by(|a, b| a.key() < b.key()))?;
         sorted("events", self.events.is_sorted_by(|a, b| a.name < b.name))?;
+        sorted("metrics", self.metrics.is_sorted_by(|a, b| a.name < b.name))?;
         for function in &self.functions {
             sorted("unfinished exits", function.is_normal())?;
             sorted("paths", function.paths.as_ref().is_none_or(PathProfile::is_normal))?;
             function.verify()?;
+            function.verify_figures(self.metrics.len())?;
         }
         self.contexts.as_ref().map_or(Ok(()), ContextTree::verify)?;
         Ok(())
@@ -115,6 +123,14 @@ impl FunctionProfile {
             Some(counts) => self.verify_blocks(counts)?,
         }
         self.paths.as_ref().map_or(Ok(()), |paths| self.verify_paths(&cfg, paths))
+    }
+
+    fn verify_figures(&self, metrics: usize) -> Result<(), InvalidProfile> {
+        let mut figures = self.paths.iter().flat_map(PathProfile::figures);
+        match figures.any(|figures| figures.len() != metrics) {
+            true => Err(InvalidProfile::WrongFigures { index: self.index }),
+            false => Ok(()),
+        }
     }
 
     /// Paths are the graph's, and exact ones say exactly what edges and exits say, unless counts have saturated.

@@ -8,6 +8,8 @@
 mod block_counters;
 mod cfg;
 mod contexts;
+mod data_cache;
+mod density;
 mod depth_first;
 mod dominators;
 mod edge_profile;

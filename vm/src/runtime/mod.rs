@@ -29,6 +29,7 @@ pub mod instantiate;
 pub mod interrupt;
 pub mod lazy;
 pub mod memory;
+pub mod metrics;
 pub mod paths;
 pub mod signals;
 pub mod stack;

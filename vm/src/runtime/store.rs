@@ -15,6 +15,7 @@ use super::host::AnyHostContext;
 use super::instance::InstanceData;
 use super::interrupt::InterruptPage;
 use super::memory::LinearMemory;
+use super::metrics::Metrics;
 use super::table::TableData;
 use super::trace::Trace;
 use super::transfer::TransferBuffer;
@@ -97,6 +98,8 @@ pub struct StoreOpaque {
     pub trace: Option<Trace>,
     /// The calling contexts, if they are counted.
     pub contexts: Option<CallRecords>,
+    /// What metrics need besides their readings.
+    pub metrics: Metrics,
 }
 
 // SAFETY: all pointers lead to memory that the store owns, and machine code runs on the thread that has the store
@@ -121,6 +124,7 @@ impl StoreOpaque {
             .map(|_| Trace::new(engine.config().trace_buffer / 8, engine.config().references))
             .transpose()
             .map_err(no_memory)?;
+        let metrics = Metrics::new(&engine.collection().metrics);
         let context = VmStoreContext {
             stack_limit: 0,
             exit_fp: 0,
@@ -132,11 +136,18 @@ impl StoreOpaque {
             callee_slot: 0,
             find_record: arch::find_record as *const () as usize,
             path: 0,
+            metrics: metrics.first_readings(),
+            measured: Default::default(),
+            read_metrics: arch::read_cycles as *const () as usize,
+            touch_lines: arch::touch_lines as *const () as usize,
+            last_line: usize::MAX,
             pinned: engine.compiler().options().pinned_cell().map_or(NOTHING, |cell| cell as usize),
             store: ptr::null_mut(),
             raise: engine.raise(),
             failed_callee: ptr::null_mut(),
             failed_index: 0,
+            own_stack: metrics.own_stack(),
+            saved: Default::default(),
         };
         let mut store = StoreOpaque {
             id: StoreId(NEXT.fetch_add(1, Ordering::Relaxed)),
@@ -156,6 +167,7 @@ impl StoreOpaque {
             events: Events::default(),
             trace,
             contexts: engine.collection().contexts.then(|| CallRecords::new(engine.config().context_memory)),
+            metrics,
         };
         store.start_metering();
         Ok(store)

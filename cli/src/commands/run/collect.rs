@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail, ensure};
 use clap::{Args, ValueEnum};
-use wprof::{Collect, Config, Counting, EventModel, ProfilingConfig};
+use wprof::{Collect, Config, Counting, EventModel, Metric, ProfilingConfig};
 use wprof_jit::plan::Collection;
-use wprof_profiler::{FunctionProfile, Profile};
+use wprof_profiler::{CacheShape, FunctionProfile, Profile};
 
 use crate::{cost_model, sizes};
 
@@ -24,6 +24,8 @@ enum What {
     Code(Collect),
     Events(Vec<EventModel>),
     Contexts,
+    Cycles,
+    Cache,
 }
 
 /// What one `--collect` asks for.
@@ -37,9 +39,12 @@ pub struct ProfileArgs {
     #[arg(long = "profile", value_enum, value_name = "MODE", default_value = "exact")]
     mode: Mode,
     /// What to count: `edges`, `paths`, `blocks`, `cct`, or `events=KIND,…`; all can be had together, as in `edges,cct`,
-    /// but only one of the first three [default: edges]
+    /// but only one of the first three; with `paths` also `cycles` and `cache` [default: edges]
     #[arg(long, value_name = "WHAT", value_parser = wanted)]
     collect: Vec<Wanted>,
+    /// The data cache that `cache` simulates: its size, ways, and bytes of a line
+    #[arg(long, value_name = "SIZE,WAYS,LINE", value_parser = cache_shape, default_value = "32K,8,64")]
+    cache: CacheShape,
     /// How much memory call records of `cct` may take; beyond that new contexts are counted by function only
     #[arg(long, value_name = "SIZE", value_parser = sizes::parse, default_value = "256M")]
     max_context_memory: u64,
@@ -58,7 +63,11 @@ What to collect:
                are not known
   cct          how often each function was called in each calling context: by whom, who
                was called by whom, … Alone, it is all that is counted
-  events=…     totals only: no counters in the code but one running sum for each kind.
+  cycles       with paths: ticks of the time-stamp counter along each, those of callees not
+               included; what reading it costs is measured and taken off
+  cache        with paths: lines that the loads and stores of each miss in a simulated data
+               cache, see --cache; the same on any machine
+  events=…     with paths: also along each. Otherwise totals only: no counters in the code but one running sum for each kind.
                Kinds: instructions, loads, stores, calls, indirect_calls, branches, float_ops,
                memory_bytes, back_edges_and_calls, fuel (as Wasmtime counts it), or a file
                such as costs.toml that says what each instruction costs:
@@ -90,6 +99,8 @@ fn what(text: &str) -> Result<What, String> {
     }
     Ok(What::Code(match text {
         "cct" => return Ok(What::Contexts),
+        "cycles" => return Ok(What::Cycles),
+        "cache" => return Ok(What::Cache),
         "edges" => Collect::Edges,
         "paths" => Collect::Paths,
         "blocks" => Collect::Blocks,
@@ -97,8 +108,10 @@ fn what(text: &str) -> Result<What, String> {
         "all-blocks" => Collect::AllBlocks,
         "block-counters" => Collect::BlockCounters,
         _ => {
-            return Err("give edges, paths, blocks, cct, or events=KIND,… such as events=instructions,fuel"
-                .to_owned());
+            return Err(
+                "give edges, paths, blocks, cct, cycles, cache, or events=KIND,… such as events=instructions,fuel"
+                    .to_owned(),
+            );
         }
     }))
 }
@@ -144,6 +157,8 @@ pub struct Counted {
     pub until: Option<u64>,
     /// How much memory call records may take, if calling contexts are counted.
     pub context_memory: Option<u64>,
+    /// What is measured along paths.
+    pub metrics: Vec<Metric>,
 }
 
 impl ProfileArgs {
@@ -161,7 +176,24 @@ impl ProfileArgs {
         let budget = last.as_ref().or(budget).map(|budget| resolve(budget, &mut events)).transpose()?;
         let (profiling, weights, context_memory) =
             (self.profiling()?, self.weights()?, self.context_memory());
-        Ok(Counted { profiling, events, budget, weights, until, context_memory })
+        let metrics = self.metrics();
+        ensure!(
+            metrics.is_empty() || profiling == ProfilingConfig::Exact(Collect::Paths),
+            "cycles and cache misses are measured along paths: add `paths` to --collect"
+        );
+        Ok(Counted { profiling, events, budget, weights, until, context_memory, metrics })
+    }
+
+    fn metrics(&self) -> Vec<Metric> {
+        let metric = |what: &What| match what {
+            What::Cycles => Some(Metric::Cycles),
+            What::Cache => Some(Metric::CacheMisses(self.cache)),
+            What::Code(_) | What::Events(_) | What::Contexts => None,
+        };
+        let mut metrics: Vec<Metric> = self.wanted().filter_map(metric).collect();
+        metrics.sort();
+        metrics.dedup();
+        metrics
     }
 
     fn wanted(&self) -> impl Iterator<Item = &What> {
@@ -192,7 +224,7 @@ impl ProfileArgs {
     fn profiling(&self) -> Result<ProfilingConfig> {
         let code = self.wanted().filter_map(|what| match what {
             What::Code(collect) => Some(*collect),
-            What::Events(_) | What::Contexts => None,
+            What::Events(_) | What::Contexts | What::Cycles | What::Cache => None,
         });
         match code.collect::<Vec<_>>()[..] {
             _ if self.mode == Mode::Off => Ok(ProfilingConfig::Off),
@@ -205,6 +237,16 @@ impl ProfileArgs {
                 )
             }
         }
+    }
+}
+
+/// `SIZE,WAYS,LINE`.
+fn cache_shape(text: &str) -> Result<CacheShape, String> {
+    let figures: Vec<u64> = text.split(',').map(sizes::parse).collect::<Result<_, _>>()?;
+    let figures: Vec<u32> = figures.into_iter().filter_map(|figure| u32::try_from(figure).ok()).collect();
+    match figures[..] {
+        [bytes, ways, line] => CacheShape::new(bytes, ways, line).map_err(|error| error.to_string()),
+        _ => Err("give SIZE,WAYS,LINE such as 32K,8,64".to_owned()),
     }
 }
 
@@ -244,7 +286,7 @@ impl Counted {
 
     /// Tells the engine.
     pub fn configure(&self, config: &mut Config) {
-        config.profiling(self.profiling).count_events(self.events.clone());
+        config.profiling(self.profiling).count_events(self.events.clone()).measure(self.metrics.clone());
         // Ctrl-C stops at a poll, where events are counted exactly.
         config.interruptible(self.is_on());
         if let Some(weights) = &self.weights {
@@ -270,7 +312,8 @@ impl Counted {
             found.map(|index| index as u32)
         });
         let contexts = self.context_memory.is_some();
-        Collection { counters, events, weights, metered, contexts, ..Collection::default() }
+        let metrics = self.metrics.clone();
+        Collection { counters, events, weights, metered, contexts, metrics, ..Collection::default() }
     }
 }
 
@@ -280,7 +323,13 @@ mod tests {
 
     fn counted(collect: &[&str], budget: Option<&str>) -> Result<Counted> {
         let collect = collect.iter().map(|text| wanted(text).unwrap()).collect();
-        let args = ProfileArgs { mode: Mode::Exact, collect, weights: None, max_context_memory: 7 };
+        let args = ProfileArgs {
+            mode: Mode::Exact,
+            collect,
+            weights: None,
+            cache: CacheShape::USUAL,
+            max_context_memory: 7,
+        };
         args.counted(budget.map(|text| Budget::parse(text).unwrap()).as_ref(), None)
     }
 
@@ -300,6 +349,19 @@ mod tests {
         assert_eq!(both.profiling, ProfilingConfig::Exact(Collect::Edges));
         assert_eq!((both.context_memory, both.events.len()), (Some(7), 2));
         assert_eq!(counted(&["edges"], None).unwrap().context_memory, None);
+    }
+
+    #[test]
+    fn metrics_are_measured_along_paths() {
+        let metrics = |collect: &[&str]| counted(collect, None).map(|counted| counted.metrics).ok();
+        let both = vec![Metric::Cycles, Metric::CacheMisses(CacheShape::USUAL)];
+        assert_eq!(metrics(&["paths,cache,cycles", "cycles"]), Some(both));
+        assert_eq!(metrics(&["paths"]), Some(Vec::new()));
+        assert_eq!(metrics(&["cycles"]).or(metrics(&["edges,cache"])), None);
+        assert_eq!(cache_shape("32k,8,64"), Ok(CacheShape::USUAL));
+        for text in ["32k", "32k,8", "32k,8,64,1", "30k,8,64", "99999999999,8,64", "32k,8,x"] {
+            assert!(cache_shape(text).is_err(), "{text}");
+        }
     }
 
     #[test]
@@ -332,7 +394,13 @@ mod tests {
             assert!(wanted(text).is_err(), "{text}");
         }
         let collect = vec![Wanted(vec![What::Code(Collect::Edges)])];
-        let off = ProfileArgs { mode: Mode::Off, collect, weights: None, max_context_memory: 0 };
+        let off = ProfileArgs {
+            mode: Mode::Off,
+            collect,
+            weights: None,
+            cache: CacheShape::USUAL,
+            max_context_memory: 0,
+        };
         assert!(off.counted(None, None).is_err());
     }
 }

@@ -1,0 +1,54 @@
+//! Metrics along paths from the run to the report.
+
+use super::{Folder, function, json, program, wprof};
+
+/// Round i of the loop loads from the start of line i; each goes through an arm or past it.
+const STRIDES: &str = r#"(module (memory 4)
+  (func $walk (export "walk") (param $n i32) (local $i i32)
+    (loop $again
+      (if (i32.and (local.get $i) (i32.const 1)) (then (nop)))
+      (drop (i32.load (i32.mul (local.get $i) (i32.const 64))))
+      (br_if $again (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (local.get $n))))))"#;
+
+#[test]
+fn paths_have_figures_in_reports_and_in_json() {
+    let folder = Folder::new();
+    let (module, profile) = (folder.file("strides.wat", STRIDES), folder.path("m.wprof"));
+    let what = "paths,cycles,cache,events=loads,instructions";
+    let run =
+        ["run", "-o", &profile, "--collect", what, "--cache", "4k,4,64", "--invoke", "walk", &module, "100"];
+    let ran = wprof(&run);
+    assert!(ran.err.contains("100 cache-misses; 3 hot paths (at least 1.0% each) have 99.0%"), "{}", ran.err);
+    let report = wprof(&["report", &profile]).succeeded();
+    let table = report.split("\n\n").find(|part| part.starts_with("Hot paths by cache-misses"));
+    assert!(table.is_some_and(|table| table.lines().count() == 5 && table.contains("dense")), "{report}");
+    assert!(report.contains("came from measuring") && report.contains("Who has the cycles"), "{report}");
+    let json = json(&profile);
+    let names: Vec<_> = json["metrics"].as_array().unwrap().iter().map(|metric| &metric["name"]).collect();
+    assert_eq!(names, ["cache-misses", "cycles", "instructions", "loads"]);
+    let paths = function(&json, "walk")["paths"]["finished"].as_array().unwrap();
+    let sum = |column: usize| paths.iter().map(|path| path["metrics"][column].as_u64().unwrap()).sum::<u64>();
+    assert_eq!([0, 2, 3].map(sum), [100, json["ops"].as_u64().unwrap(), 100]);
+}
+
+#[test]
+fn metrics_of_a_real_program_are_the_same_in_each_run_but_for_time() {
+    let folder = Folder::new();
+    let misses = |name: &str, what: &str| {
+        let profile = folder.path(name);
+        wprof(&["run", "-q", "-o", &profile, "--collect", what, &program("sort"), "500", "1"]).succeeded();
+        let report = wprof(&["report", &profile]).succeeded();
+        let total = report.lines().find(|line| line.ends_with("cache-misses along all paths"));
+        total.unwrap_or_else(|| panic!("{report}")).to_owned()
+    };
+    assert_eq!(misses("a.wprof", "paths,cache"), misses("b.wprof", "paths,cycles,cache"));
+}
+
+#[test]
+fn what_cannot_be_measured_is_said() {
+    let said = |args: &[&str]| wprof(&[args, &[program("sort").as_str()]].concat());
+    let message = said(&["run", "--collect", "edges,cycles"]).failed();
+    assert!(message.contains("measured along paths: add `paths` to --collect"), "{message}");
+    let message = said(&["run", "--collect", "paths,cache", "--cache", "32k,3,64"]);
+    assert!(message.err.contains("powers of two") && message.code == Some(2), "{message:?}");
+}

@@ -1,0 +1,80 @@
+//! Metrics: what is measured while a function's own code runs, and where the measuring stops and goes on.
+//!
+//! Each metric has a reading that only grows. A frame keeps a sum for each: starting to measure takes the reading off, and
+//! stopping adds it, so that in the end the sum is what was measured. Readings are above all sums, so the sum of a frame
+//! that is measuring is negative, and of one that is not it is not.
+//! Source: Ammons, Ball & Larus 1997, section 3.1; like theirs, paths do not pay for what their function calls. There the
+//! callee keeps the counter of its caller; here the caller does, since callees may be the host.
+
+use wasmparser::BinaryReaderError;
+use wprof_profiler::CacheShape;
+
+use super::split::SplitCfg;
+use crate::cfg::Cfg;
+use crate::graph::{BlockGraph, Probe};
+use crate::module::ModuleInfo;
+
+/// Something that has a reading. Metrics of a collection are ascending, so that cycles are the first.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Metric {
+    /// Ticks of the host's time-stamp counter.
+    Cycles,
+    /// Lines that loads and stores miss in a simulated data cache.
+    CacheMisses(CacheShape),
+}
+
+impl Metric {
+    /// What it is called.
+    pub fn name(&self) -> &str {
+        match self {
+            Metric::Cycles => "cycles",
+            Metric::CacheMisses(_) => "cache-misses",
+        }
+    }
+
+    /// Whether code must ask for its reading; otherwise that is always up to date.
+    pub(crate) fn is_read(&self) -> bool {
+        !matches!(self, Metric::CacheMisses(_))
+    }
+
+    /// The cache that it simulates.
+    pub fn cache(&self) -> Option<CacheShape> {
+        match self {
+            Metric::CacheMisses(shape) => Some(*shape),
+            Metric::Cycles => None,
+        }
+    }
+}
+
+/// Where a function stops to measure.
+#[derive(Clone, Debug)]
+pub struct FunctionMetrics {
+    /// Its calls but for tail calls: block and byte offset of each.
+    pub calls: Vec<(u32, u32)>,
+}
+
+impl FunctionMetrics {
+    /// Finds the calls of a function.
+    ///
+    /// # Errors
+    /// If the bytes are not those that were validated.
+    pub fn new(info: &ModuleInfo, cfg: &Cfg) -> Result<FunctionMetrics, BinaryReaderError> {
+        Ok(FunctionMetrics { calls: SplitCfg::new(info, cfg)?.calls().collect() })
+    }
+
+    /// How many calls a block makes.
+    pub fn calls_in(&self, block: u32) -> u64 {
+        self.calls.iter().filter(|(of, _)| *of == block).count() as u64
+    }
+
+    /// Lets a graph that has each block once measure. Last of all that stands at a place, so that other probes there are not
+    /// measured where that can be.
+    pub fn add_probes(&self, graph: &mut BlockGraph) {
+        graph.nodes[0].probes.push(Probe::StartMetrics);
+        for &(block, call) in &self.calls {
+            let inner = graph.nodes[block as usize].inner_at(call);
+            inner.before.push(Probe::StopMetrics);
+            inner.after.push(Probe::StartMetrics);
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Metrics along paths, of runs that are small enough to say what they must be.
+
+use wprof::profiler::{CacheShape, FunctionProfile, Profile};
+use wprof::*;
+
+type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
+
+const STRATEGIES: [Strategy; 3] = [Strategy::Baseline, Strategy::Optimized, Strategy::Tiered];
+
+/// Everything that can be measured along paths, with a cache of 1 KiB, 2 ways, lines of 64 bytes.
+fn engine(strategy: Strategy) -> Result<Engine> {
+    let mut config = Config::new();
+    config.profiling(ProfilingConfig::Exact(Collect::Paths)).strategy(strategy);
+    config.promote_after(20).background_compilation(false);
+    config.measure([Metric::CacheMisses(CacheShape::new(1024, 2, 64).expect("a cache")), Metric::Cycles]);
+    let kinds = ["instructions", "loads", "back_edges_and_calls"];
+    config.count_events(kinds.into_iter().filter_map(EventModel::built_in));
+    Engine::new(&config)
+}
+
+fn instance(engine: &Engine, wat: &str) -> Result<(Store<()>, Instance)> {
+    let mut linker = Linker::new(engine);
+    linker.func_wrap("host", "f", || ())?;
+    linker.func_wrap("host", "back", |mut caller: Caller<'_, ()>| -> Result<()> {
+        let func = caller.get_export("touch").and_then(Extern::into_func).expect("exported");
+        func.typed::<i32, ()>(&caller)?.call(&mut caller, 4096)
+    })?;
+    let mut store = Store::new(engine, ());
+    let instance = linker.instantiate(&mut store, &Module::new(engine, wat)?)?;
+    Ok((store, instance))
+}
+
+/// The sums of a metric over all paths of a function: those that ran to their end, and those that did not.
+fn sums(profile: &Profile, function: &FunctionProfile, metric: &str) -> [u64; 2] {
+    let column = profile.metrics.iter().position(|known| known.name == metric).expect("measured");
+    let paths = function.paths.as_ref().expect("paths");
+    let finished = paths.finished.iter().map(|path| path.metrics[column]);
+    [finished.sum(), paths.unfinished.iter().map(|path| path.metrics[column]).sum()]
+}
+
+fn function<'a>(profile: &'a Profile, name: &str) -> &'a FunctionProfile {
+    profile.functions.iter().find(|function| function.name.as_deref() == Some(name)).expect("it ran")
+}
+
+const WAT: &str = r#"(module
+    (import "host" "f" (func $f)) (import "host" "back" (func $back))
+    (memory (export "memory") 2)
+    (func $touch (export "touch") (param i32) (drop (i64.load (local.get 0))))
+    (func $run (export "run") (param $n i32) (local $i i32)
+        (loop $again
+            (i32.store8 offset=1 (i32.mul (local.get $i) (i32.const 64)) (i32.const 1))
+            (call $touch (i32.const 65536))
+            (call $f)
+            (br_if $again (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (local.get $n)))))
+    (func $reenter (export "reenter") (param $at i32)
+        (call $back)
+        (drop (i32.load (local.get $at)))
+        (call $back)
+        (drop (i32.load (i32.const 70000)))
+        (if (local.get $at) (then (unreachable)))))"#;
+
+#[test]
+fn paths_pay_for_their_own_misses_only() -> Outcome {
+    for strategy in STRATEGIES {
+        let (mut store, instance) = instance(&engine(strategy)?, WAT)?;
+        instance.get_typed_func::<i32, ()>(&mut store, "run")?.call(&mut store, 100)?;
+        let profile = instance.profile(&store)?;
+        profile.verify()?;
+        // Each round touches a new line, which never hits; the callee's is kept by its set of two ways all the time.
+        assert_eq!(sums(&profile, function(&profile, "run"), "cache-misses"), [100, 0], "{strategy:?}");
+        assert_eq!(sums(&profile, function(&profile, "touch"), "cache-misses"), [1, 0], "{strategy:?}");
+        assert_eq!(Profile::from_bytes(&profile.to_bytes()?)?, profile);
+    }
+    Ok(())
+}
+
+#[test]
+fn a_frame_that_ends_early_pays_until_it_ends() -> Outcome {
+    for strategy in STRATEGIES {
+        let (mut store, instance) = instance(&engine(strategy)?, WAT)?;
+        let reenter = instance.get_typed_func::<i32, ()>(&mut store, "reenter")?;
+        reenter.call(&mut store, 0)?;
+        reenter.call(&mut store, 1 << 20).expect_err("out of bounds");
+        reenter.call(&mut store, 8192).expect_err("unreachable");
+        let profile = instance.profile(&store)?;
+        profile.verify()?;
+        // Lines 0, 70000 and then 2^20, which traps, and 8192; 4096 stays.
+        assert_eq!(sums(&profile, function(&profile, "reenter"), "cache-misses"), [2, 2], "{strategy:?}");
+        let touch = sums(&profile, function(&profile, "touch"), "cache-misses");
+        assert_eq!((touch[1], touch[0] >= 1), (0, true), "{strategy:?}");
+    }
+    Ok(())
+}
+
+#[test]
+fn events_along_paths_add_up_to_the_totals() -> Outcome {
+    for strategy in STRATEGIES {
+        let (mut store, instance) = instance(&engine(strategy)?, WAT)?;
+        instance.get_typed_func::<i32, ()>(&mut store, "run")?.call(&mut store, 100)?;
+        let reenter = instance.get_typed_func::<i32, ()>(&mut store, "reenter")?;
+        reenter.call(&mut store, 1 << 20).expect_err("out of bounds");
+        let profile = instance.profile(&store)?;
+        for total in &profile.events {
+            let of_function = |function| sums(&profile, function, &total.name).iter().sum::<u64>();
+            let along_paths: u64 = profile.functions.iter().map(of_function).sum();
+            assert_eq!(along_paths, total.count, "{}, {strategy:?}", total.name);
+        }
+        assert_eq!(profile.events.len(), 3);
+    }
+    Ok(())
+}
+
+#[test]
+fn cycles_along_paths_are_fewer_than_those_of_the_run() -> Outcome {
+    for strategy in STRATEGIES {
+        let (mut store, instance) = instance(&engine(strategy)?, WAT)?;
+        let run = instance.get_typed_func::<i32, ()>(&mut store, "run")?;
+        run.call(&mut store, 1)?;
+        let clock = std::time::Instant::now();
+        for _ in 0..100 {
+            run.call(&mut store, 1000)?;
+        }
+        // No processor has more than 10 ticks a nanosecond.
+        let most = clock.elapsed().as_nanos() as u64 * 10;
+        let profile = instance.profile(&store)?;
+        let all: u64 = profile.functions.iter().flat_map(|f| sums(&profile, f, "cycles")).sum();
+        assert!(0 < all && all < most, "{all} of {most}, {strategy:?}");
+        assert!(profile.metrics.iter().any(|metric| metric.name == "cycles" && metric.taken_off > 0));
+    }
+    Ok(())
+}
+
+#[test]
+fn there_must_be_something_to_measure() {
+    let refused =
+        |config: &mut Config| Engine::new(config.measure([Metric::Cycles])).err().map(|e| e.to_string());
+    assert!(refused(&mut Config::new()).is_some_and(|message| message.contains("paths")));
+    let mut config = Config::new();
+    config.profiling(ProfilingConfig::Exact(Collect::Paths));
+    assert_eq!(refused(&mut config), None);
+}
