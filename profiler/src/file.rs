@@ -22,8 +22,8 @@
 //! of events), `BLCK` (the functions of which only blocks were counted, each with its counts; a reader of version
 //! 1.0 must not see them, since it would take the missing counts of their edges for zeros). Version 1.2 adds `CNTX`
 //! (calling contexts) and `PATH` (the paths of those functions whose paths were counted, by index). Version 1.3 adds
-//! `METR` (metrics, and for each function in `PATH` the figures of each of its paths). A change to what a section holds
-//! takes a new tag.
+//! `METR` (metrics, and for each function in `PATH` the figures of each of its paths) and `CMET` (metrics of calling
+//! contexts, and the figures of each record in `CNTX`). A change to what a section holds takes a new tag.
 
 mod replace;
 mod section;
@@ -35,7 +35,8 @@ use section::{Reader, Tag, Writer};
 
 use crate::limits::MAX_FILE_BYTES;
 use crate::{
-    BlockCounts, CodeStats, FunctionProfile, HostCalls, InvalidProfile, Metric, PathProfile, Profile, Run,
+    BlockCounts, CodeStats, ContextTree, FunctionProfile, HostCalls, InvalidProfile, Metric, PathProfile,
+    Profile, Run,
 };
 
 const MAGIC: [u8; 8] = *b"wprof\r\n\x1a";
@@ -50,6 +51,7 @@ const BLCK: Tag = Tag(*b"BLCK");
 const CNTX: Tag = Tag(*b"CNTX");
 const PATH: Tag = Tag(*b"PATH");
 const METR: Tag = Tag(*b"METR");
+const CMET: Tag = Tag(*b"CMET");
 
 /// Why a profile could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -146,6 +148,10 @@ impl Profile {
         }
         if let Some(contexts) = &self.contexts {
             writer.section(CNTX, contexts)?;
+            if !contexts.metrics.is_empty() {
+                let figures: Vec<&Vec<u64>> = contexts.records.iter().map(|record| &record.metrics).collect();
+                writer.section(CMET, &(&contexts.metrics, figures))?;
+            }
         }
         let paths =
             self.functions.iter().filter_map(|function| Some((function.index, function.paths.as_ref()?)));
@@ -172,7 +178,10 @@ impl Profile {
         let host_calls: Vec<HostCalls> = reader.take(HOST)?;
         let events = reader.take_if_there(EVNT)?.unwrap_or_default();
         let by_blocks: Vec<(FunctionProfile, BlockCounts)> = reader.take_if_there(BLCK)?.unwrap_or_default();
-        let contexts = reader.take_if_there(CNTX)?;
+        let mut contexts: Option<ContextTree> = reader.take_if_there(CNTX)?;
+        if let Some((metrics, figures)) = reader.take_if_there(CMET)? {
+            add_context_figures(contexts.as_mut(), metrics, figures)?;
+        }
         functions.extend(
             by_blocks
                 .into_iter()
@@ -245,6 +254,20 @@ fn add_figures(functions: &mut [FunctionProfile], figures: Vec<Vec<Vec<u64>>>) -
         None => Ok(()),
         Some(_) => Err(FileError::Damaged { part: "the figures of paths".to_owned() }),
     }
+}
+
+/// Gives a tree its metrics and its records their figures.
+fn add_context_figures(
+    contexts: Option<&mut ContextTree>,
+    metrics: Vec<Metric>,
+    figures: Vec<Vec<u64>>,
+) -> Result<(), FileError> {
+    let contexts = contexts.filter(|contexts| contexts.records.len() == figures.len());
+    let damaged = || FileError::Damaged { part: "the figures of calling contexts".to_owned() };
+    let contexts = contexts.ok_or_else(damaged)?;
+    contexts.metrics = metrics;
+    contexts.records.iter_mut().zip(figures).for_each(|(record, figures)| record.metrics = figures);
+    Ok(())
 }
 
 fn header(major: u16, minor: u16) -> Vec<u8> {

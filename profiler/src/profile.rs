@@ -11,7 +11,7 @@ mod figure_kind;
 mod function;
 mod hot;
 mod merge;
-mod metric;
+pub(crate) mod metric;
 mod paths;
 mod run;
 mod verify;

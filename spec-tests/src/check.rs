@@ -64,7 +64,9 @@ impl Default for Engines {
             referenced: referenced(),
             contexts: engine(tiered().count_contexts(true)),
             contexts_traced: [Strategy::Tiered, Strategy::Baseline, Strategy::Optimized].map(|strategy| {
-                engine(tiered().strategy(strategy).trace(Tracing::Best).count_contexts(true))
+                let mut config = tiered();
+                config.strategy(strategy).trace(Tracing::Best).trace_references(true).count_contexts(true);
+                engine(config.measure([Metric::CacheMisses(small_cache())]))
             }),
             checked: Mode::Checked.engine(),
             unguarded: Mode::Unguarded.engine(),
@@ -112,6 +114,8 @@ pub struct Summary {
     pub compared: Compared,
     /// Call records that have been compared.
     pub contexts: u64,
+    /// Lines missed in these contexts.
+    pub misses_in_contexts: u64,
     /// Paths that have been compared with a trace.
     pub paths: ComparedPaths,
 }
@@ -128,6 +132,7 @@ impl Summary {
             references: 0,
             compared: Compared::default(),
             contexts: 0,
+            misses_in_contexts: 0,
             paths: ComparedPaths::default(),
         }
     }
@@ -145,6 +150,7 @@ impl Summary {
             references: self.references + other.references,
             compared: self.compared.plus(other.compared),
             contexts: self.contexts + other.contexts,
+            misses_in_contexts: self.misses_in_contexts + other.misses_in_contexts,
             paths: self.paths.plus(other.paths),
         }
     }
@@ -199,6 +205,8 @@ impl Engines {
             return shadow.allows(&tree).map(|()| summary);
         }
         shadow.is(&tree)?;
+        summary.misses_in_contexts = tree.amounts(0).iter().sum();
+        let tree = shadow::without_metrics(&tree);
         for (name, engine) in [("alone", &self.contexts), ("with all", &self.exact)] {
             let ran = ours::run(engine, &case.wasm, &case.drive)?;
             if !ran.outcome.overflowed() && contexts_of(&ran)?.as_ref() != Some(&tree) {

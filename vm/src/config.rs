@@ -199,9 +199,10 @@ impl Config {
         self
     }
 
-    /// What is measured along paths (default: nothing), if paths are counted, and what of it calls to other functions cost is
-    /// left out: see [`PathCount::metrics`](wprof_profiler::PathCount::metrics). Of events that are counted too, the
-    /// totals along paths follow.
+    /// What is measured (default: nothing), along paths and in calling contexts, whichever are counted. What callees cost
+    /// is left out: see [`PathCount::metrics`](wprof_profiler::PathCount::metrics) and
+    /// [`CallRecord::metrics`](wprof_profiler::CallRecord::metrics). Of events that are counted too, the totals along paths
+    /// follow.
     pub fn measure(&mut self, metrics: impl IntoIterator<Item = Metric>) -> &mut Self {
         self.metrics = metrics.into_iter().collect();
         self.metrics.sort();
@@ -393,8 +394,11 @@ impl Config {
     /// If there is nothing to measure it of, or two have one name.
     fn metrics(&self) -> Result<Vec<Metric>> {
         let wrong = |message: String| Err(Error::new(ErrorKind::Limit, message));
-        if !self.metrics.is_empty() && self.profiling != ProfilingConfig::Exact(Collect::Paths) {
-            return wrong("metrics are measured along paths: collect these".to_owned());
+        let has_place = self.contexts || self.profiling == ProfilingConfig::Exact(Collect::Paths);
+        if !self.metrics.is_empty() && !has_place {
+            return wrong(
+                "metrics are measured along paths and in calling contexts: collect these".to_owned(),
+            );
         }
         let names: Vec<&str> = self.metrics.iter().map(Metric::name).collect();
         let events = self.events.iter().map(|model| model.name.as_str());

@@ -27,6 +27,17 @@ struct Column<'a> {
     taken_off: u64,
 }
 
+impl Column<'_> {
+    /// What was measured, without what starting so often has added; nothing if it is not measured.
+    fn of_starts(&mut self, measured: &[u64], starts: u64) -> u64 {
+        let Source::Measured(number, cost) = self.source else { return 0 };
+        let all = measured[number];
+        let taken_off = all.min(cost.saturating_mul(starts));
+        self.taken_off = self.taken_off.saturating_add(taken_off);
+        all - taken_off
+    }
+}
+
 /// The columns that paths of one store have, ascending by name.
 pub struct Columns<'a>(Vec<Column<'a>>);
 
@@ -45,21 +56,34 @@ pub struct Way<'a> {
 impl<'a> Columns<'a> {
     /// Those of a store.
     pub fn new(store: &'a StoreOpaque) -> Columns<'a> {
+        if !store.counts_paths() {
+            return Columns(Vec::new());
+        }
+        let Columns(mut columns) = Columns::measured(store);
+        // What a bulk operation counts depends on its length, which paths do not tell.
+        let kinds = store.engine().collection().events.iter().filter(|model| !model.charges_lengths());
+        let events =
+            kinds.map(|model| Column { name: &model.name, source: Source::Events(model), taken_off: 0 });
+        columns.extend(events);
+        columns.sort_by_key(|column| column.name);
+        Columns(columns)
+    }
+
+    /// Those of a store's calling contexts: what is measured.
+    pub fn measured(store: &'a StoreOpaque) -> Columns<'a> {
         let metrics = store.metrics.all().iter().enumerate();
         let measured = metrics.map(|(number, metric)| {
             let source = Source::Measured(number, store.cost_of_start(metric));
             Column { name: metric.name(), source, taken_off: 0 }
         });
-        // What a bulk operation counts depends on its length, which paths do not tell.
-        let kinds = store.engine().collection().events.iter().filter(|model| !model.charges_lengths());
-        let events =
-            kinds.map(|model| Column { name: &model.name, source: Source::Events(model), taken_off: 0 });
-        let mut columns: Vec<Column<'_>> = measured.chain(events).collect();
-        if !store.counts_paths() {
-            columns.clear();
-        }
+        let mut columns: Vec<Column<'_>> = measured.collect();
         columns.sort_by_key(|column| column.name);
         Columns(columns)
+    }
+
+    /// The figures of what started to be measured so often.
+    pub fn of_starts(&mut self, measured: &[u64], starts: u64) -> Vec<u64> {
+        self.0.iter_mut().map(|column| column.of_starts(measured, starts)).collect()
     }
 
     /// The figures of a path of a function.
@@ -74,24 +98,19 @@ impl<'a> Columns<'a> {
         measured: &[u64],
     ) -> Result<Vec<u64>> {
         let figure = |column: &mut Column<'_>| match column.source {
-            Source::Measured(number, cost) => {
-                let all = measured[number];
-                let taken_off = all.min(cost.saturating_mul(starts(version, way)));
-                column.taken_off = column.taken_off.saturating_add(taken_off);
-                Ok(all - taken_off)
-            }
+            Source::Measured(..) => Ok(column.of_starts(measured, starts(version, way))),
             Source::Events(model) => events(info, &version.cfg, model, way),
         };
         self.0.iter_mut().map(figure).collect()
     }
 
     /// What the columns are, when all figures are made.
-    pub fn metrics(self) -> Vec<wprof_profiler::Metric> {
-        let metric = |column: Column<'_>| {
-            let Column { name, taken_off, .. } = column;
+    pub fn metrics(&self) -> Vec<wprof_profiler::Metric> {
+        let metric = |column: &Column<'_>| {
+            let Column { name, taken_off, .. } = *column;
             wprof_profiler::Metric { name: name.to_owned(), taken_off }
         };
-        self.0.into_iter().map(metric).collect()
+        self.0.iter().map(metric).collect()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Metrics along paths, of runs that are small enough to say what they must be.
 
-use wprof::profiler::{CacheShape, FunctionProfile, Profile};
+use wprof::profiler::{CacheShape, Callee, FunctionProfile, Profile};
 use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
@@ -135,7 +135,118 @@ fn there_must_be_something_to_measure() {
     let refused =
         |config: &mut Config| Engine::new(config.measure([Metric::Cycles])).err().map(|e| e.to_string());
     assert!(refused(&mut Config::new()).is_some_and(|message| message.contains("paths")));
+    assert_eq!(refused(Config::new().count_contexts(true)), None);
     let mut config = Config::new();
     config.profiling(ProfilingConfig::Exact(Collect::Paths));
     assert_eq!(refused(&mut config), None);
+}
+
+/// The tree of a run by name, calls, and the figures of one metric: of a record itself, and with all below it.
+fn records(profile: &Profile, metric: &str) -> Vec<(String, u64, u64, u64)> {
+    let tree = profile.contexts.as_ref().expect("contexts");
+    let column = tree.metrics.iter().position(|known| known.name == metric).expect("measured");
+    let amounts = tree.amounts(column);
+    let inclusive = tree.inclusive(&amounts);
+    let name = |record: u32| match tree.callee(record) {
+        Callee::Function { name, .. } => name.clone().expect("a name"),
+        Callee::Host { name, .. } => name.clone(),
+        _ => String::new(),
+    };
+    let row = |(record, (own, all)): (u32, (&u64, u64))| {
+        (name(record), tree.records[record as usize].calls, *own, all)
+    };
+    (0..).zip(amounts.iter().zip(inclusive)).map(row).collect()
+}
+
+/// Engines that measure in contexts, alone and beside paths and a trace.
+fn contexts(strategy: Strategy) -> impl Iterator<Item = Engine> {
+    ["", "paths", "trace"].into_iter().map(move |other| {
+        let mut config = Config::new();
+        config.strategy(strategy).promote_after(20).background_compilation(false).count_contexts(true);
+        config.measure([Metric::CacheMisses(CacheShape::new(1024, 2, 64).expect("a cache")), Metric::Cycles]);
+        match other {
+            "paths" => config.profiling(ProfilingConfig::Exact(Collect::Paths)),
+            "trace" => config.trace(Tracing::Best),
+            _ => &mut config,
+        };
+        Engine::new(&config).expect("this machine")
+    })
+}
+
+#[test]
+fn contexts_pay_for_their_own_and_include_their_callees() -> Outcome {
+    for engine in STRATEGIES.into_iter().flat_map(contexts) {
+        let (mut store, instance) = instance(&engine, WAT)?;
+        instance.get_typed_func::<i32, ()>(&mut store, "run")?.call(&mut store, 100)?;
+        let reenter = instance.get_typed_func::<i32, ()>(&mut store, "reenter")?;
+        reenter.call(&mut store, 1 << 20).expect_err("out of bounds");
+        let profile = instance.profile(&store)?;
+        profile.verify()?;
+        assert_eq!(Profile::from_bytes(&profile.to_bytes()?)?, profile);
+        let row = |name: &str, calls, own, all| (name.to_string(), calls, own, all);
+        let expected = [
+            row("", 0, 0, 103),
+            row("run", 1, 100, 101),
+            row("touch", 100, 1, 1),
+            row("f", 100, 0, 0),
+            row("reenter", 1, 1, 2),
+            row("back", 1, 0, 1),
+            row("touch", 1, 1, 1),
+        ];
+        let mut found = records(&profile, "cache-misses");
+        found.sort();
+        let mut expected = expected.to_vec();
+        expected.sort();
+        assert_eq!(found, expected, "{:?}", engine.config());
+        let cycles = records(&profile, "cycles");
+        let own: u64 = cycles.iter().map(|(_, _, own, _)| own).sum();
+        assert!(own > 0 && cycles[0].3 == own, "what the root includes is all there is");
+    }
+    Ok(())
+}
+
+/// Recursion, also by a tail call, that ends in a trap: each frame is charged for what it did until then.
+#[test]
+fn frames_that_a_trap_ends_are_charged() -> Outcome {
+    let wat = r#"(module (memory 16)
+        (func $down (export "down") (param $n i32)
+            (drop (i32.load (i32.mul (local.get $n) (i32.const 64))))
+            (if (i32.eqz (local.get $n)) (then (unreachable)))
+            (if (i32.and (local.get $n) (i32.const 1)) (then (return_call $other (local.get $n))))
+            (call $down (i32.sub (local.get $n) (i32.const 1)))
+            (drop (i32.load (i32.const 0))))
+        (func $other (param $n i32)
+            (drop (i32.load offset=65536 (i32.mul (local.get $n) (i32.const 64))))
+            (call $down (i32.sub (local.get $n) (i32.const 1)))))"#;
+    for engine in STRATEGIES.into_iter().flat_map(contexts) {
+        let (mut store, instance) = instance(&engine, wat)?;
+        let down = instance.get_typed_func::<i32, ()>(&mut store, "down")?;
+        down.call(&mut store, 100).expect_err("unreachable");
+        let profile = instance.profile(&store)?;
+        profile.verify()?;
+        let row = |name: &str, calls, own, all| (name.to_string(), calls, own, all);
+        let expected = [row("", 0, 0, 151), row("down", 101, 101, 151), row("other", 50, 50, 50)];
+        assert_eq!(records(&profile, "cache-misses"), expected, "{:?}", engine.config());
+    }
+    Ok(())
+}
+
+/// The profile that a host function takes has what the frames on the stack have measured so far.
+#[test]
+fn frames_on_the_stack_are_charged() -> Outcome {
+    for engine in STRATEGIES.into_iter().flat_map(contexts) {
+        let module = Module::new(&engine, WAT)?;
+        let mut linker = Linker::new(&engine);
+        linker.func_wrap("host", "back", || ())?;
+        linker.func_wrap("host", "f", |mut caller: Caller<'_, Vec<u64>>| {
+            let profile = caller.instance().expect("wasm").profile(&caller).expect("consistent");
+            let misses = records(&profile, "cache-misses")[0].3;
+            caller.data_mut().push(misses);
+        })?;
+        let mut store = Store::new(&engine, Vec::new());
+        let instance = linker.instantiate(&mut store, &module)?;
+        instance.get_typed_func::<i32, ()>(&mut store, "run")?.call(&mut store, 50)?;
+        assert_eq!(*store.data(), (2..=51).collect::<Vec<u64>>(), "{:?}", engine.config());
+    }
+    Ok(())
 }

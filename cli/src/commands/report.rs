@@ -9,6 +9,7 @@ use wprof::Module;
 use wprof_profiler::Profile;
 
 use super::export::{self, Format};
+use crate::render::contexts::Weights;
 use crate::render::functions::Order;
 use crate::render::page::Page;
 use crate::render::screen::{ColorChoice, Screen};
@@ -31,6 +32,7 @@ Examples:
   wprof report f.wprof --top 30 --sort calls
   wprof report f.wprof --cct --least 5
   wprof report f.wprof --callers malloc
+  wprof report f.wprof --cct --by cycles
   wprof report f.wprof --json | jq .ops")]
 pub struct ReportArgs {
     /// The profile, a file that `wprof run -o` wrote
@@ -51,6 +53,9 @@ pub struct ReportArgs {
     /// Show who called a function, who called those, …
     #[arg(long, value_name = "FUNC", conflicts_with_all = ["cct", "sort"])]
     callers: Option<String>,
+    /// Weigh calling contexts by a metric that was measured in them, such as `cycles` [default: calls]
+    #[arg(long, value_name = "METRIC")]
+    by: Option<String>,
     /// Leave out contexts with less than so many percent of the calls, and paths with less of a metric: the others are hot
     #[arg(long, value_name = "PERCENT", default_value_t = 1.0, value_parser = percent)]
     least: f64,
@@ -72,7 +77,9 @@ pub fn execute(args: &ReportArgs, color: ColorChoice) -> Result<()> {
         let tree =
             tree.context("the profile has no calling contexts: take one by `wprof run --collect cct`")?;
         let callee = args.callers.as_ref().map(|asked| contexts::find(tree, asked)).transpose()?;
-        report::write_contexts(&mut page, &view, tree, callee, args.least / 100.0);
+        let weights = args.by.as_deref().map(|name| Weights::named(tree, name)).transpose()?;
+        let weights = weights.unwrap_or_else(|| Weights::calls(tree));
+        report::write_contexts(&mut page, &view, tree, &weights, (callee, args.least / 100.0));
     } else {
         report::write(&mut page, &view, args.top, args.sort, args.least / 100.0);
     }

@@ -2,6 +2,7 @@
 
 use wprof_profiler::{Density, Group, Metric, MetricView};
 
+use super::contexts::from_measuring;
 use super::numbers::{average, count_of, grouped, percent};
 use super::page::{Ink, Page, plain, span};
 use super::paths::Paths;
@@ -104,15 +105,7 @@ impl<'a> Metered<'a> {
     pub fn write_total(&self, page: &mut Page) {
         let (amount, taken_off) = (self.found.amount(), self.metric.taken_off);
         let all = format!("  {} {} along all paths", grouped(amount), self.name());
-        let perturbation = match taken_off {
-            0 => String::new(),
-            _ => {
-                let measured = amount.saturating_add(taken_off);
-                let share = percent(taken_off, measured);
-                format!("; {} more ({share} of what was measured) came from measuring", grouped(taken_off))
-            }
-        };
-        page.line(&[span(all + &perturbation, Ink::Faint)]);
+        page.line(&[span(all + &from_measuring(amount, taken_off), Ink::Faint)]);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use wprof_profiler::{ContextTree, HostCalls};
 
+use super::contexts::Weights;
 use super::functions::{self, Order};
 use super::metrics::Metered;
 use super::numbers::grouped;
@@ -37,12 +38,23 @@ pub fn write(page: &mut Page, view: &View<'_>, top: usize, order: Option<Order>,
 }
 
 /// The calling contexts from the top down or, from `callee` up, those of one function: what has at least this share of the
-/// calls.
-pub fn write_contexts(page: &mut Page, view: &View<'_>, tree: &ContextTree, callee: Option<u32>, share: f64) {
+/// weight.
+pub fn write_contexts(
+    page: &mut Page,
+    view: &View<'_>,
+    tree: &ContextTree,
+    weights: &Weights,
+    (callee, share): (Option<u32>, f64),
+) {
     contexts::write_brief(page, tree);
     match callee {
-        Some(routine) => section(page, "Callers", &contexts::callers(view, tree, routine, share)),
-        None => section(page, "Calling contexts by calls", &contexts::tree(view, tree, share)),
+        Some(routine) => {
+            section(page, "Callers", &contexts::callers(view, tree, weights, routine, share));
+        }
+        None => {
+            let title = format!("Calling contexts by {}", weights.name());
+            section(page, &title, &contexts::tree(view, tree, weights, share));
+        }
     }
     section(page, "The tree", &contexts::stats(tree));
 }

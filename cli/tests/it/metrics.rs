@@ -18,10 +18,12 @@ fn paths_have_figures_in_reports_and_in_json() {
     let run =
         ["run", "-o", &profile, "--collect", what, "--cache", "4k,4,64", "--invoke", "walk", &module, "100"];
     let ran = wprof(&run);
-    assert!(ran.err.contains("100 cache-misses; 3 hot paths (at least 1.0% each) have 99.0%"), "{}", ran.err);
+    assert!(ran.err.contains("100 cache-misses; 4 hot paths (at least 1.0% each) have 100%"), "{}", ran.err);
     let report = wprof(&["report", &profile]).succeeded();
     let table = report.split("\n\n").find(|part| part.starts_with("Hot paths by cache-misses"));
-    assert!(table.is_some_and(|table| table.lines().count() == 5 && table.contains("dense")), "{report}");
+    let is_right =
+        |table: &str| table.contains("dense") && table.contains("sparse") && table.lines().count() == 7;
+    assert!(table.is_some_and(is_right), "{report}");
     assert!(report.contains("came from measuring") && report.contains("Who has the cycles"), "{report}");
     let json = json(&profile);
     let names: Vec<_> = json["metrics"].as_array().unwrap().iter().map(|metric| &metric["name"]).collect();
@@ -45,10 +47,36 @@ fn metrics_of_a_real_program_are_the_same_in_each_run_but_for_time() {
 }
 
 #[test]
+fn contexts_are_weighed_by_what_was_measured_in_them() {
+    let folder = Folder::new();
+    let (module, profile) = (folder.file("strides.wat", STRIDES), folder.path("m.wprof"));
+    let run = ["run", "-o", &profile, "--collect", "cct,cycles,cache", "--invoke", "walk", &module, "100"];
+    let ran = wprof(&run);
+    assert!(ran.err.contains("  100 cache-misses in them\n"), "{}", ran.err);
+    assert!(ran.err.contains(" cycles in them; "), "{}", ran.err);
+    let tree = wprof(&["report", &profile, "--cct", "--by", "cache-misses"]).succeeded();
+    let expected = "\
+Calling contexts by cache-misses
+  with callees  share  itself  calls  context
+           100   100%     100      1  walk
+";
+    assert!(tree.contains(expected), "{tree}");
+    let callers = wprof(&["report", &profile, "--callers", "walk", "--by", "cache-misses"]).succeeded();
+    assert!(
+        callers.contains("     100   100%            walk\n") || callers.contains("     100   100%  walk\n"),
+        "{callers}"
+    );
+    let message = wprof(&["report", &profile, "--cct", "--by", "loads"]).failed();
+    assert!(message.contains("no `loads`, only calls, cache-misses, cycles"), "{message}");
+    let record = &json(&profile)["contexts"]["records"][1];
+    assert_eq!(record["metrics"][0], 100);
+}
+
+#[test]
 fn what_cannot_be_measured_is_said() {
     let said = |args: &[&str]| wprof(&[args, &[program("sort").as_str()]].concat());
     let message = said(&["run", "--collect", "edges,cycles"]).failed();
-    assert!(message.contains("measured along paths: add `paths` to --collect"), "{message}");
+    assert!(message.contains("add `paths` or `cct` to --collect"), "{message}");
     let message = said(&["run", "--collect", "paths,cache", "--cache", "32k,3,64"]);
     assert!(message.err.contains("powers of two") && message.code == Some(2), "{message:?}");
 }

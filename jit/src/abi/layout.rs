@@ -120,6 +120,16 @@ pub mod call_record {
     pub const KEY: i32 = 0;
     /// `u64`: the number of calls.
     pub const CALLS: i32 = 8;
+    /// `u64`, before the record: how often the function has started to measure, if anything is measured.
+    pub const STARTS: i32 = -8;
+    /// `u64`, before the record: what was measured of one metric.
+    pub const fn metric(number: u32) -> i32 {
+        STARTS - 8 - 8 * number as i32
+    }
+    /// How many words there are before a record if so many metrics are measured.
+    pub const fn words_before(metrics: u32) -> u32 {
+        if metrics == 0 { 0 } else { metrics + 1 }
+    }
     /// The callee slot of call number `site`.
     pub const fn slot(site: u32) -> u32 {
         RECORD_HEAD_BYTES as u32 + CALLEE_SLOT_BYTES as u32 * site

@@ -20,6 +20,9 @@ pub(crate) const PATH_SLOT: u64 = 2;
 /// The key, plus their number, of the stack slot that holds a frame's sums of metrics.
 pub(crate) const METRICS_SLOT: u64 = 3;
 
+/// The key of the stack slot that holds the address of a frame's call record; above those of sums of metrics.
+pub(crate) const RECORD_SLOT: u64 = METRICS_SLOT + store_context::METRIC_KINDS as u64 + 1;
+
 /// Where in the wasm code a piece of machine code comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Origin {
@@ -87,6 +90,8 @@ pub struct MachineCode {
     pub path_slot: Option<u32>,
     /// The same for its sums of metrics, and how many there are, if anything is measured.
     pub metrics_slot: Option<(u32, u32)>,
+    /// The same for its call record, if it has one and anything is measured.
+    pub record_slot: Option<u32>,
 }
 
 fn write_name<S: Serializer>(target: &LibCall, to: S) -> Result<S::Ok, S::Error> {
@@ -144,6 +149,7 @@ pub(super) fn generate(
         entry,
         vmctx_slot: slot(VMCTX_SLOT),
         path_slot: slot(PATH_SLOT),
+        record_slot: slot(RECORD_SLOT),
         metrics_slot: (1..=store_context::METRIC_KINDS)
             .find_map(|metrics| Some((slot(METRICS_SLOT + u64::from(metrics))?, metrics))),
     })

@@ -22,7 +22,7 @@ use crate::graph::BlockGraph;
 use crate::module::ModuleInfo;
 use crate::plan::{Collection, Counting, FunctionPlan, Instrumentation, Metric};
 pub use machine_code::{CallSite, MachineCode, Origin, Reloc, TrapSite};
-pub(crate) use machine_code::{METRICS_SLOT, PATH_SLOT, VMCTX_SLOT};
+pub(crate) use machine_code::{METRICS_SLOT, PATH_SLOT, RECORD_SLOT, VMCTX_SLOT};
 pub(crate) use origins::Origins;
 
 /// How linear memories are laid out; every memory of an engine is laid out so, and code relies on it.

@@ -21,6 +21,8 @@ fn probes(f: &mut fmt::Formatter<'_>, probes: &Probes) -> fmt::Result {
             Probe::PathEnd { amount, cells: PathCells::Table } => write!(f, " count path{amount:+}")?,
             Probe::StartMetrics => f.write_str(" start")?,
             Probe::StopMetrics => f.write_str(" stop")?,
+            Probe::ChargeRecord { goes_on: true } => f.write_str(" charge start")?,
+            Probe::ChargeRecord { goes_on: false } => f.write_str(" charge")?,
             Probe::Emit { value, bits } => write!(f, " emit[{value:#x}:{bits}]")?,
             Probe::FindRecord { sites } => write!(f, " record[{sites}]")?,
             Probe::PassSlot(slot) => write!(f, " slot[{slot}]")?,

@@ -54,6 +54,11 @@ pub enum Probe {
     StartMetrics,
     /// Keep what was measured until a call has returned: callees are not measured.
     StopMetrics,
+    /// Charge the call record with what was measured.
+    ChargeRecord {
+        /// Whether to measure anew then, as the function goes on.
+        goes_on: bool,
+    },
     /// Append bits to the trace, the lowest first.
     Emit {
         /// They are its low bits.

@@ -144,7 +144,7 @@ impl SmallLoop {
                     Probe::PathStart(_) | Probe::PathAdd(_) | Probe::PathEnd { .. } => false,
                     Probe::Heat(_) | Probe::Emit { .. } => false,
                     Probe::FindRecord { .. } | Probe::PassSlot(_) => false,
-                    Probe::StartMetrics | Probe::StopMetrics => false,
+                    Probe::StartMetrics | Probe::StopMetrics | Probe::ChargeRecord { .. } => false,
                 };
                 let probes = node.wires.iter().map(|wire| &wire.probes).chain([&node.probes]);
                 node.inner.is_empty() && probes.flatten().all(can_wait)

@@ -10,7 +10,7 @@ use wasmparser::BinaryReaderError;
 use wprof_profiler::CacheShape;
 
 use super::split::SplitCfg;
-use crate::cfg::Cfg;
+use crate::cfg::{Cfg, Target};
 use crate::graph::{BlockGraph, Probe};
 use crate::module::ModuleInfo;
 
@@ -51,6 +51,9 @@ impl Metric {
 pub struct FunctionMetrics {
     /// Its calls but for tail calls: block and byte offset of each.
     pub calls: Vec<(u32, u32)>,
+    /// Where it charges its call record, if paths do not: back edges and ways out, by block and edge, and whether the
+    /// function goes on there.
+    charges: Vec<(u32, u32, bool)>,
 }
 
 impl FunctionMetrics {
@@ -58,8 +61,10 @@ impl FunctionMetrics {
     ///
     /// # Errors
     /// If the bytes are not those that were validated.
-    pub fn new(info: &ModuleInfo, cfg: &Cfg) -> Result<FunctionMetrics, BinaryReaderError> {
-        Ok(FunctionMetrics { calls: SplitCfg::new(info, cfg)?.calls().collect() })
+    pub fn new(info: &ModuleInfo, cfg: &Cfg, has_paths: bool) -> Result<FunctionMetrics, BinaryReaderError> {
+        let calls = SplitCfg::new(info, cfg)?.calls().collect();
+        let charges = if has_paths { Vec::new() } else { charges(cfg) };
+        Ok(FunctionMetrics { calls, charges })
     }
 
     /// How many calls a block makes.
@@ -76,5 +81,23 @@ impl FunctionMetrics {
             inner.before.push(Probe::StopMetrics);
             inner.after.push(Probe::StartMetrics);
         }
+        for &(block, edge, goes_on) in &self.charges {
+            let wire = &mut graph.nodes[block as usize].wires[edge as usize];
+            wire.probes.push(Probe::ChargeRecord { goes_on });
+        }
     }
+}
+
+/// The edges that end what is charged as one: where paths would end. So long loops are charged while they run.
+fn charges(cfg: &Cfg) -> Vec<(u32, u32, bool)> {
+    let edges = (0..).zip(&cfg.blocks).flat_map(|(block, found)| {
+        let edges = (0..).zip(&found.edges);
+        edges.filter_map(move |(edge, found)| match found.target {
+            Target::Exit => Some((block, edge, false)),
+            // Blocks are in bytecode order.
+            Target::Block(to) if to <= block => Some((block, edge, true)),
+            Target::Block(_) => None,
+        })
+    });
+    edges.collect()
 }

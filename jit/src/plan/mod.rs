@@ -49,14 +49,15 @@ pub struct Collection {
     pub references: bool,
     /// Whether calling contexts are counted.
     pub contexts: bool,
-    /// What is measured along paths, ascending.
+    /// What is measured along paths and in calling contexts, ascending.
     pub metrics: Vec<Metric>,
 }
 
 impl Collection {
     /// The loops of a function that are unrolled: none if every round is told of, or counts a path of its own.
     fn loops(&self, info: &ModuleInfo, cfg: &Cfg) -> Result<Vec<SmallLoop>, CompileError> {
-        let is_told = self.tracing.is_some() || self.counters == Instrumentation::Paths;
+        let is_told =
+            self.tracing.is_some() || self.counters == Instrumentation::Paths || !self.metrics.is_empty();
         if self.is_off() || is_told || self.counting == Counting::PerInstruction {
             return Ok(Vec::new());
         }
@@ -201,7 +202,8 @@ impl FunctionPlan {
         let trace = collection.tracing.map(trace).transpose()?;
         let contexts = collection.contexts.then(|| FunctionContexts::new(info, &cfg)).transpose()?;
         let is_measured = !collection.metrics.is_empty();
-        let metrics = is_measured.then(|| FunctionMetrics::new(info, &cfg)).transpose()?;
+        let has_paths = collection.counters == Instrumentation::Paths;
+        let metrics = is_measured.then(|| FunctionMetrics::new(info, &cfg, has_paths)).transpose()?;
         let counters_of_path = 1 + collection.metrics.len() as u32;
         Ok(FunctionPlan {
             cfg,

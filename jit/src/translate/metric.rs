@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 use super::Translator;
 use super::region::Region;
-use crate::abi::{read_metrics_signature, store_context, touch_lines_signature, vmctx};
+use crate::abi::{call_record, read_metrics_signature, store_context, touch_lines_signature, vmctx};
 use crate::compile::METRICS_SLOT;
 
 /// What was measured, by metric.
@@ -37,6 +37,7 @@ impl Translator<'_> {
 
     /// Begins to measure, or goes on with it.
     pub(super) fn start_metrics(&mut self) {
+        self.count_start();
         self.read_metrics();
         for metric in self.metrics() {
             let (sum, reading) = (self.sum(metric), self.reading(metric));
@@ -64,10 +65,37 @@ impl Translator<'_> {
 
     /// Measures anew from the last reading on: what ends a path is part of the next one, and costs it no further reading.
     pub(super) fn restart_metrics(&mut self) {
+        self.count_start();
         for metric in self.metrics() {
             let reading = self.reading(metric);
             let sum = self.builder.ins().ineg(reading);
             self.set_sum(metric, sum);
+        }
+    }
+
+    /// Charges the call record with what was measured.
+    pub(super) fn end_measuring(&mut self, goes_on: bool) {
+        let measured = self.measured();
+        self.charge_record(&measured);
+        if goes_on {
+            self.restart_metrics();
+        }
+    }
+
+    /// The same, if calling contexts are counted.
+    pub(super) fn charge_record(&mut self, measured: &[Value]) {
+        if self.options.contexts {
+            for (metric, &value) in (0..).zip(measured) {
+                self.add_to_record(call_record::metric(metric), value);
+            }
+        }
+    }
+
+    /// A function has started to measure.
+    fn count_start(&mut self) {
+        if self.options.contexts && self.options.metrics > 0 {
+            let one = self.builder.ins().iconst(types::I64, 1);
+            self.add_to_record(call_record::STARTS, one);
         }
     }
 

@@ -72,6 +72,7 @@ impl Translator<'_> {
     /// Counts the path whose number is the register plus `amount`, and what was measured along it.
     pub(super) fn end_path(&mut self, amount: i64, cells: PathCells) {
         let measured = self.measured();
+        self.charge_record(&measured);
         let path = self.path_value();
         match cells {
             PathCells::Instance { first, paths } => {

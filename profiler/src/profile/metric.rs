@@ -17,7 +17,7 @@ pub struct Metric {
 }
 
 /// The metrics that are in both sorted lists, with the sums of what was taken off, which saturate.
-pub(super) fn merged(a: &[Metric], b: &[Metric]) -> Vec<Metric> {
+pub(crate) fn merged(a: &[Metric], b: &[Metric]) -> Vec<Metric> {
     let in_both = |ours: &Metric| {
         let theirs = &b[b.binary_search_by(|theirs| theirs.name.cmp(&ours.name)).ok()?];
         let taken_off = ours.taken_off.saturating_add(theirs.taken_off);
@@ -27,12 +27,12 @@ pub(super) fn merged(a: &[Metric], b: &[Metric]) -> Vec<Metric> {
 }
 
 /// The positions in `all` of those that are `kept`; both are sorted.
-pub(super) fn columns(all: &[Metric], kept: &[Metric]) -> Vec<usize> {
+pub(crate) fn columns(all: &[Metric], kept: &[Metric]) -> Vec<usize> {
     let is_kept = |metric: &Metric| kept.binary_search_by(|other| other.name.cmp(&metric.name)).is_ok();
     (0..all.len()).filter(|&column| is_kept(&all[column])).collect()
 }
 
 /// Adds figures column by column; saturates.
-pub(super) fn add(sums: &mut [u64], figures: &[u64]) {
+pub(crate) fn add(sums: &mut [u64], figures: &[u64]) {
     sums.iter_mut().zip(figures).for_each(|(sum, figure)| *sum = sum.saturating_add(*figure));
 }

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use wprof_profiler::CacheShape;
+use wprof_profiler::{CacheShape, DataReference, TraceEvent};
 
 /// Small, so that programs miss often: 2 KiB, 2 ways, lines of 32 bytes.
 const WAYS: usize = 2;
@@ -42,5 +42,42 @@ impl StupidCache {
             }
         }
         misses
+    }
+}
+
+/// The references of a trace on their way through the cache.
+#[derive(Debug, Default)]
+pub struct Accesses {
+    cache: StupidCache,
+    /// A bulk operation's, of which it is not known yet whether it traps, and so touches nothing.
+    open: Vec<DataReference>,
+    /// Whether that has never become known of some operation.
+    pub is_unsure: bool,
+}
+
+impl Accesses {
+    /// A reference of the innermost frame. Gives what that has missed meanwhile.
+    pub fn reference(&mut self, reference: &DataReference) -> u64 {
+        let is_next = self.open.last().is_some_and(|open| open.access.site != reference.access.site);
+        let missed = if is_next { self.touch_open() } else { 0 };
+        self.open.push(*reference);
+        missed + if reference.access.bytes.is_some() { self.touch_open() } else { 0 }
+    }
+
+    /// Something else is going to happen. Gives what the innermost frame has missed before that.
+    pub fn before(&mut self, event: TraceEvent) -> u64 {
+        if let TraceEvent::Unwound { .. } = event {
+            self.is_unsure |= !self.open.is_empty();
+            self.open.clear();
+        }
+        self.touch_open()
+    }
+
+    fn touch_open(&mut self) -> u64 {
+        let open = std::mem::take(&mut self.open);
+        let touch = |DataReference { access, address, bytes, .. }: DataReference| {
+            self.cache.touch(access.memory, address, bytes)
+        };
+        open.into_iter().map(touch).sum()
     }
 }

@@ -17,7 +17,7 @@ use wprof_profiler::{
     TraceStep,
 };
 
-use super::cache::StupidCache;
+use super::cache::Accesses;
 
 /// A path by its blocks.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -178,11 +178,7 @@ struct Log<'a> {
     /// The path that each live frame is on, and the lines that it has missed.
     frames: Vec<(u32, Vec<u32>, u64)>,
     ways: Ways,
-    cache: StupidCache,
-    /// Bulk operations of which it is not known yet whether they trap, and so touch nothing.
-    open: Vec<DataReference>,
-    /// Whether that has never become known.
-    is_unsure: bool,
+    accesses: Accesses,
 }
 
 impl<'a> Log<'a> {
@@ -199,43 +195,33 @@ impl<'a> Log<'a> {
             splits: BTreeMap::new(),
             frames: Vec::new(),
             ways: Ways::new(),
-            cache: StupidCache::default(),
-            open: Vec::new(),
-            is_unsure: false,
+            accesses: Accesses::default(),
         }
     }
 
     /// The column of the figures of paths that can be compared, if there is one.
     fn misses_column(&self, profile: &Profile) -> Option<usize> {
         let column = profile.metrics.iter().position(|metric| metric.name == "cache-misses");
-        column.filter(|_| !self.is_unsure)
+        column.filter(|_| !self.accesses.is_unsure)
     }
 
     fn reference(&mut self, reference: &DataReference) -> Result<(), String> {
-        let is_next = self.open.last().is_some_and(|open| open.access.site != reference.access.site);
-        if is_next {
-            self.touch_open()?;
-        }
-        self.open.push(*reference);
-        if reference.access.bytes.is_some() { self.touch_open() } else { Ok(()) }
+        let missed = self.accesses.reference(reference);
+        self.charge(missed)
     }
 
-    fn touch_open(&mut self) -> Result<(), String> {
-        for reference in std::mem::take(&mut self.open) {
-            let (.., misses) = self.frames.last_mut().ok_or("a reference of no frame")?;
-            *misses += self.cache.touch(reference.access.memory, reference.address, reference.bytes);
+    fn charge(&mut self, missed: u64) -> Result<(), String> {
+        match self.frames.last_mut() {
+            Some((.., misses)) => *misses += missed,
+            None if missed == 0 => {}
+            None => return Err("a reference of no frame".into()),
         }
         Ok(())
     }
 
     fn event(&mut self, event: TraceEvent) -> Result<(), String> {
-        match event {
-            TraceEvent::Unwound { .. } => {
-                self.is_unsure |= !self.open.is_empty();
-                self.open.clear();
-            }
-            _ => self.touch_open()?,
-        }
+        let missed = self.accesses.before(event);
+        self.charge(missed)?;
         match event {
             TraceEvent::Enter(func) => self.frames.push((func, Vec::new(), 0)),
             TraceEvent::Block(func, part) => {

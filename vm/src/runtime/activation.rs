@@ -36,6 +36,8 @@ pub struct RawFrame {
     pub path: Option<u64>,
     /// Its sums of metrics.
     pub sums: Sums,
+    /// The address of its call record, if it has one and anything is measured; it is valid if any sum is not zero.
+    pub record: Option<u64>,
 }
 
 /// One entry.

@@ -9,6 +9,8 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::metrics::Measured;
+use crate::metrics::Columns;
 use hashbrown::HashMap;
 use wprof_jit::abi::call_record;
 use wprof_profiler::{CALLEE_SLOT_BYTES, CallRecord, ContextLink, ContextLog, ContextTree, Routine};
@@ -29,8 +31,10 @@ pub enum Called {
 /// A call record, and where it is in the tree.
 #[derive(Debug)]
 struct Record {
-    /// What machine code knows of it.
+    /// What machine code knows of it. The record begins behind what was measured.
     words: Box<[AtomicU64]>,
+    /// How many words that is.
+    before: u32,
     routine: u32,
     parent: u32,
     /// Which of the parent's slots it was first called through.
@@ -40,16 +44,21 @@ struct Record {
 impl Record {
     /// Where machine code finds it.
     fn address(&self) -> usize {
-        self.words.as_ptr().expose_provenance()
+        self.words[self.before as usize..].as_ptr().expose_provenance()
     }
 
     /// The word at a distance in bytes from the start.
     fn word(&self, offset: u32) -> &AtomicU64 {
-        &self.words[offset as usize / 8]
+        &self.words[self.before as usize + offset as usize / 8]
+    }
+
+    /// The word that is so far before the start.
+    fn word_before(&self, offset: i32) -> &AtomicU64 {
+        &self.words[self.before as usize - offset.unsigned_abs() as usize / 8]
     }
 
     fn slots(&self) -> u32 {
-        ((self.words.len() * 8) as u32 - call_record::slot(0)) / CALLEE_SLOT_BYTES as u32
+        ((self.words.len() as u32 - self.before) * 8 - call_record::slot(0)) / CALLEE_SLOT_BYTES as u32
     }
 }
 
@@ -79,6 +88,8 @@ pub struct CallRecords {
     room: usize,
     /// Once a context has found no room: the parent of all records since.
     beyond: Option<u32>,
+    /// How many metrics are measured.
+    metrics: u32,
 }
 
 /// About how many bytes we keep of a record besides those that machine code knows.
@@ -88,8 +99,8 @@ const BOOKKEEPING: usize = 96;
 pub const ROOT: u32 = 0;
 
 impl CallRecords {
-    /// No calls yet. Records may take `room` bytes, and then one more for each function.
-    pub fn new(room: usize) -> CallRecords {
+    /// No calls yet. Records may take `room` bytes, and then one more for each function; they have room for so many metrics.
+    pub fn new(room: usize, metrics: u32) -> CallRecords {
         let mut all = CallRecords {
             routines: Vec::new(),
             routine_of: HashMap::new(),
@@ -99,6 +110,7 @@ impl CallRecords {
             current: ROOT,
             room,
             beyond: None,
+            metrics,
         };
         let root = all.routine(Called::Root);
         all.add(root, ROOT, 0, 0, 1);
@@ -185,7 +197,8 @@ impl CallRecords {
 
     /// A new record. Where there is no room for one, that which all calls of the routine share from now on.
     fn make(&mut self, routine: u32, from: u32, slot: u32, key: u64, sites: u32) -> u32 {
-        let bytes = call_record::slot(sites) as usize + BOOKKEEPING;
+        let before = call_record::words_before(self.metrics) as usize * 8;
+        let bytes = before + call_record::slot(sites) as usize + BOOKKEEPING;
         if self.beyond.is_none() && bytes <= self.room {
             self.room -= bytes;
             return self.add(routine, from, slot, key, sites);
@@ -209,9 +222,10 @@ impl CallRecords {
     }
 
     fn add(&mut self, routine: u32, parent: u32, slot: u32, key: u64, sites: u32) -> u32 {
-        let words = call_record::slot(sites) as usize / 8;
+        let before = call_record::words_before(self.metrics);
+        let words = before as usize + call_record::slot(sites) as usize / 8;
         let words: Box<[AtomicU64]> = (0..words).map(|_| AtomicU64::new(0)).collect();
-        let record = Record { words, routine, parent, slot };
+        let record = Record { words, before, routine, parent, slot };
         let root = self.records.first().unwrap_or(&record).address();
         record.word(call_record::KEY as u32).store(key, Ordering::Relaxed);
         for slot in 0..sites {
@@ -242,25 +256,61 @@ impl CallRecords {
         (found != ROOT).then_some(found)
     }
 
-    /// The tree, given what each routine is to its readers.
-    pub fn tree(&self, routine: impl FnMut(&Called) -> Routine) -> ContextTree {
+    /// Charges the record at an address with what was measured.
+    pub fn charge(&self, address: u64, measured: &Measured) {
+        let Some(&record) = self.by_address.get(&(address as usize)) else { return };
+        let record = &self.records[record as usize];
+        for (metric, &more) in (0..self.metrics).zip(measured) {
+            record.word_before(call_record::metric(metric)).fetch_add(more, Ordering::Relaxed);
+        }
+    }
+
+    /// What each record was charged with, and how often it started to measure.
+    fn charged(&self) -> Vec<(Measured, u64)> {
+        let of = |record: &Record| {
+            let word = |offset: i32| record.word_before(offset).load(Ordering::Relaxed);
+            let mut measured = Measured::default();
+            let metrics = 0..self.metrics;
+            metrics.for_each(|metric| measured[metric as usize] = word(call_record::metric(metric)));
+            (measured, if self.metrics > 0 { word(call_record::STARTS) } else { 0 })
+        };
+        self.records.iter().map(of).collect()
+    }
+
+    /// The tree, given what each routine is to its readers, and what live frames have measured that is not charged yet.
+    pub fn tree(
+        &self,
+        columns: &mut Columns<'_>,
+        live: &[(u64, Measured)],
+        routine: impl FnMut(&Called) -> Routine,
+    ) -> ContextTree {
+        let mut charged = self.charged();
+        for (address, measured) in live {
+            if let Some(&record) = self.by_address.get(&(*address as usize)) {
+                let sums = &mut charged[record as usize].0;
+                sums.iter_mut().zip(measured).for_each(|(sum, more)| *sum = sum.wrapping_add(*more));
+            }
+        }
+        let mut figures: Vec<Vec<u64>> =
+            charged.iter().map(|(measured, starts)| columns.of_starts(measured, *starts)).collect();
         let routines: Vec<Routine> = self.routines.iter().map(routine).collect();
         let site = |record: u32, slot: u32| {
             let sites = &routines[self.records[record as usize].routine as usize].sites;
             sites.get(slot as usize).copied().unwrap_or(0)
         };
-        let record = |record: &Record| CallRecord {
+        let record = |(number, record): (usize, &Record)| CallRecord {
             routine: record.routine,
             parent: record.parent,
             site: site(record.parent, record.slot),
             calls: record.word(call_record::CALLS as u32).load(Ordering::Relaxed),
             back_edges: Vec::new(),
+            metrics: std::mem::take(&mut figures[number]),
         };
-        let records = self.records.iter().map(record).collect();
+        let records = self.records.iter().enumerate().map(record).collect();
         let links =
             self.recursive_calls().map(|(from, slot, to)| ContextLink { from, site: site(from, slot), to });
         let links = links.collect();
-        ContextLog { routines, records, links }.tree()
+        ContextLog { routines, records, links, metrics: columns.metrics() }.tree()
     }
 
     /// The calls that led up: from a slot of a record to another record.

@@ -7,7 +7,10 @@ use wprof_profiler::{Callee, ContextTree, Routine};
 use super::activation::TrapRecord;
 use super::call_records::{Called, ROOT};
 use super::frames;
+use super::metrics::Measured;
 use super::store::StoreOpaque;
+use super::walk;
+use crate::metrics::Columns;
 
 impl StoreOpaque {
     /// The host is going to enter a function.
@@ -57,6 +60,33 @@ impl StoreOpaque {
         }
     }
 
+    /// Charges the records of frames that a trap has ended with what they had measured.
+    pub fn charge_ended(&mut self, record: &TrapRecord) {
+        let top = (record.top.record, self.measured_at_trap(record));
+        let callers = record.callers.iter().map(|frame| (frame.record, frame.sums.map(i64::cast_unsigned)));
+        let Some(contexts) = &self.contexts else { return };
+        for (address, measured) in [top].into_iter().chain(callers) {
+            if let Some(address) = address.filter(|_| measured != Measured::default()) {
+                contexts.charge(address, &measured);
+            }
+        }
+    }
+
+    /// What frames of this store that are live have measured and not charged yet, with the addresses of their records.
+    fn live_measured(&self) -> Vec<(u64, Measured)> {
+        let mut all = Vec::new();
+        // SAFETY: a reference to a store is only held by host code.
+        unsafe {
+            walk::live(usize::MAX, |frame, context| {
+                if std::ptr::eq(context, self.context().as_ptr()) {
+                    all.extend(frame.record.map(|address| (address, frame.sums.map(i64::cast_unsigned))));
+                }
+            });
+        }
+        all.retain(|(_, measured)| *measured != Measured::default());
+        all
+    }
+
     /// The calling contexts as instance `index` sees them; `None` if they are not counted.
     pub fn context_tree(&self, index: u32) -> Option<ContextTree> {
         let routine = |called: &Called| match called {
@@ -68,7 +98,8 @@ impl StoreOpaque {
             }
             &Called::Wasm(instance, func) => self.wasm_routine(index, instance, func),
         };
-        Some(self.contexts.as_ref()?.tree(routine))
+        let contexts = self.contexts.as_ref()?;
+        Some(contexts.tree(&mut Columns::measured(self), &self.live_measured(), routine))
     }
 
     fn wasm_routine(&self, seen_from: u32, instance: u32, index: u32) -> Routine {

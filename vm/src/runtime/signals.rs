@@ -195,7 +195,7 @@ unsafe fn record(
     let overflowed = matches!(code, None | Some(TrapCode::StackOverflow));
     let is_complete = pc != object.start && !(overflowed && object.is_entry(pc));
     let cycles = arch::cycles();
-    let mut top = RawFrame { pc, vmctx: ptr::null(), path: None, sums: Sums::default() };
+    let mut top = RawFrame { pc, vmctx: ptr::null(), path: None, sums: Sums::default(), record: None };
     let mut callers = Vec::new();
     // SAFETY: the frame pointer is a wasm frame's of this activation: this frame's or, at the first instruction, which
     // would have made it, the caller's; there the return address is on top of the stack.

@@ -166,7 +166,10 @@ impl StoreOpaque {
             depth: 0,
             events: Events::default(),
             trace,
-            contexts: engine.collection().contexts.then(|| CallRecords::new(engine.config().context_memory)),
+            contexts: engine
+                .collection()
+                .contexts
+                .then(|| CallRecords::new(engine.config().context_memory, metrics.all().len() as u32)),
             metrics,
         };
         store.start_metering();

@@ -47,7 +47,8 @@ pub unsafe fn frame(pc: usize, code: Option<&CodeObject>, fp: usize) -> RawFrame
         // SAFETY: as above.
         (0..metrics as usize).for_each(|metric| sums[metric] = unsafe { *first.add(metric) });
     }
-    RawFrame { pc, vmctx: vmctx.map_or(ptr::null(), |vmctx| vmctx as *const VmContext), path, sums }
+    let record = code.and_then(|object| read(object.code.record_slot));
+    RawFrame { pc, vmctx: vmctx.map_or(ptr::null(), |vmctx| vmctx as *const VmContext), path, sums, record }
 }
 
 /// The callers among this thread's live wasm frames, innermost first, up to `limit`; not those of the newest

@@ -39,7 +39,7 @@ pub struct ProfileArgs {
     #[arg(long = "profile", value_enum, value_name = "MODE", default_value = "exact")]
     mode: Mode,
     /// What to count: `edges`, `paths`, `blocks`, `cct`, or `events=KIND,…`; all can be had together, as in `edges,cct`,
-    /// but only one of the first three; with `paths` also `cycles` and `cache` [default: edges]
+    /// but only one of the first three; with `paths` or `cct` also `cycles` and `cache` [default: edges]
     #[arg(long, value_name = "WHAT", value_parser = wanted)]
     collect: Vec<Wanted>,
     /// The data cache that `cache` simulates: its size, ways, and bytes of a line
@@ -63,9 +63,9 @@ What to collect:
                are not known
   cct          how often each function was called in each calling context: by whom, who
                was called by whom, … Alone, it is all that is counted
-  cycles       with paths: ticks of the time-stamp counter along each, those of callees not
-               included; what reading it costs is measured and taken off
-  cache        with paths: lines that the loads and stores of each miss in a simulated data
+  cycles       with paths or cct: ticks of the time-stamp counter along each path and in each
+               context, those of callees not included; what reading it costs is taken off
+  cache        with paths or cct: lines that the loads and stores miss in a simulated data
                cache, see --cache; the same on any machine
   events=…     with paths: also along each. Otherwise totals only: no counters in the code but one running sum for each kind.
                Kinds: instructions, loads, stores, calls, indirect_calls, branches, float_ops,
@@ -178,8 +178,10 @@ impl ProfileArgs {
             (self.profiling()?, self.weights()?, self.context_memory());
         let metrics = self.metrics();
         ensure!(
-            metrics.is_empty() || profiling == ProfilingConfig::Exact(Collect::Paths),
-            "cycles and cache misses are measured along paths: add `paths` to --collect"
+            metrics.is_empty()
+                || context_memory.is_some()
+                || profiling == ProfilingConfig::Exact(Collect::Paths),
+            "cycles and cache misses are measured along paths and in calling contexts: add `paths` or `cct` to --collect"
         );
         Ok(Counted { profiling, events, budget, weights, until, context_memory, metrics })
     }
@@ -357,6 +359,7 @@ mod tests {
         let both = vec![Metric::Cycles, Metric::CacheMisses(CacheShape::USUAL)];
         assert_eq!(metrics(&["paths,cache,cycles", "cycles"]), Some(both));
         assert_eq!(metrics(&["paths"]), Some(Vec::new()));
+        assert_eq!(metrics(&["cct,cycles"]), Some(vec![Metric::Cycles]));
         assert_eq!(metrics(&["cycles"]).or(metrics(&["edges,cache"])), None);
         assert_eq!(cache_shape("32k,8,64"), Ok(CacheShape::USUAL));
         for text in ["32k", "32k,8", "32k,8,64,1", "30k,8,64", "99999999999,8,64", "32k,8,x"] {
