@@ -108,7 +108,7 @@ fn what_a_round_does_by_its_own_choice_is_done_in_each_copy() {
 #[test]
 fn a_resumed_graph_is_entered_at_the_first_copy() {
     let plan = plan(&format!("(loop {STEP})"));
-    let graph = plan.graph().resumed_at(1).unrolled(&plan.cfg, &plan.loops);
+    let graph = plan.graph().unrolled(&plan.cfg, &plan.loops).resumed_at(&plan.cfg, 1);
     expect![[r#"
         resumes at node0
         node0 = block1

@@ -25,6 +25,8 @@
 mod block_counters;
 mod block_plan;
 mod block_weights;
+mod bursts;
+mod call_graph;
 mod cfg;
 mod contexts;
 mod csr;
@@ -56,6 +58,8 @@ mod vertex_plan;
 pub use block_counters::propagate_block_counters;
 pub use block_plan::{BlockPlan, CounterCost, CounterCosts};
 pub use block_weights::BlockWeights;
+pub use bursts::{BurstLengths, Bursts, Version};
+pub use call_graph::CallGraph;
 pub use cfg::{Cfg, CfgError, Edge};
 pub use contexts::*;
 pub use data_cache::{BadCacheShape, CacheShape, DataCache};

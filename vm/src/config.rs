@@ -6,8 +6,8 @@ use std::sync::Arc;
 use wprof_jit::abi::store_context::EVENT_KINDS;
 use wprof_jit::compile::{CompilerOptions, MemoryStyle};
 use wprof_jit::events::EventModel;
-use wprof_jit::plan::{Collection, Counting, Instrumentation, Metric, Tracing};
-use wprof_profiler::Profile;
+use wprof_jit::plan::{Checks, Collection, Counting, Instrumentation, Metric, Tracing};
+use wprof_profiler::{BurstLengths, Profile};
 
 use crate::{Error, ErrorKind, Result, StoreLimits};
 
@@ -39,13 +39,24 @@ pub enum ProfilingConfig {
     Off,
     /// Everything is counted, always.
     Exact(Collect),
+    /// Paths are counted in short bursts, at hardly any cost (Hirzel & Chilimbi 2001).
+    Adaptive(Adaptive),
+}
+
+/// How a program is sampled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Adaptive {
+    /// How long bursts are, and the time between them, in checks.
+    pub lengths: BurstLengths,
+    /// Where code checks whether a burst begins.
+    pub checks: Checks,
 }
 
 impl ProfilingConfig {
     /// What this is to the compiler.
     pub fn instrumentation(self) -> Instrumentation {
         match self {
-            ProfilingConfig::Off => Instrumentation::Off,
+            ProfilingConfig::Off | ProfilingConfig::Adaptive(_) => Instrumentation::Off,
             ProfilingConfig::Exact(Collect::Edges) => Instrumentation::Chords,
             ProfilingConfig::Exact(Collect::AllEdges) => Instrumentation::Edges,
             ProfilingConfig::Exact(Collect::Paths) => Instrumentation::Paths,
@@ -370,11 +381,16 @@ impl Config {
         {
             return wrong(format!("the budget is of `{budget}`, which is not counted: add it to the events"));
         }
+        let others = !self.events.is_empty() || self.tracing.is_some() || self.contexts;
+        if self.checks().is_some() && others {
+            return wrong("events, traces and contexts are not sampled: profile exactly instead".into());
+        }
         let counters = self.profiling.instrumentation();
         let (events, counting, metered) = (self.events.clone(), self.counting, self.metered());
         let (weights, tracing, references) = (self.weights.clone(), self.tracing, self.references);
         let contexts = self.contexts;
         let metrics = self.metrics()?;
+        let (checks, in_bursts) = (self.checks(), false);
         Ok(Collection {
             counters,
             events,
@@ -385,6 +401,8 @@ impl Config {
             references,
             contexts,
             metrics,
+            checks,
+            in_bursts,
         })
     }
 
@@ -394,7 +412,10 @@ impl Config {
     /// If there is nothing to measure it of, or two have one name.
     fn metrics(&self) -> Result<Vec<Metric>> {
         let wrong = |message: String| Err(Error::new(ErrorKind::Limit, message));
-        let has_place = self.contexts || self.profiling == ProfilingConfig::Exact(Collect::Paths);
+        let has_place = match self.profiling {
+            ProfilingConfig::Off | ProfilingConfig::Exact(_) if self.contexts => true,
+            profiling => profiling == ProfilingConfig::Exact(Collect::Paths),
+        };
         if !self.metrics.is_empty() && !has_place {
             return wrong(
                 "metrics are measured along paths and in calling contexts: collect these".to_owned(),
@@ -407,6 +428,21 @@ impl Config {
             return wrong(format!("two metrics or kinds of events are called `{}`", all[i]));
         }
         Ok(self.metrics.clone())
+    }
+
+    /// What is collected of all functions in bursts, if there are any.
+    pub(crate) fn burst_collection(&self) -> Option<Collection> {
+        let (counters, weights) = (Instrumentation::Paths, self.weights.clone());
+        let checks = Some(self.checks()?);
+        Some(Collection { counters, weights, checks, in_bursts: true, ..Collection::default() })
+    }
+
+    /// Where code is checked, if there are to be bursts.
+    fn checks(&self) -> Option<Checks> {
+        match self.profiling {
+            ProfilingConfig::Adaptive(adaptive) => Some(adaptive.checks),
+            ProfilingConfig::Off | ProfilingConfig::Exact(_) => None,
+        }
     }
 
     fn metered(&self) -> Option<u32> {

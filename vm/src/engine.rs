@@ -22,6 +22,7 @@ pub struct Engine(Arc<Inner>);
 struct Inner {
     config: Config,
     collection: Collection,
+    bursts: Option<Collection>,
     compiler: Compiler,
     space: Arc<CodeSpace>,
     stubs: Stubs,
@@ -64,6 +65,7 @@ impl Engine {
         Ok(Engine(Arc::new(Inner {
             config: config.clone(),
             collection,
+            bursts: config.burst_collection(),
             compiler,
             space,
             stubs,
@@ -96,6 +98,16 @@ impl Engine {
     /// What is collected of all functions.
     pub(crate) fn collection(&self) -> &Collection {
         &self.0.collection
+    }
+
+    /// What is collected of all functions in bursts, if there are any.
+    pub(crate) fn burst_collection(&self) -> Option<&Collection> {
+        self.0.bursts.as_ref()
+    }
+
+    /// Whether there are bursts.
+    pub(crate) fn has_bursts(&self) -> bool {
+        self.0.bursts.is_some()
     }
 
     pub(crate) fn compiler(&self) -> &Compiler {

@@ -59,7 +59,7 @@ pub mod wasi;
 
 pub use backtrace::{FrameInfo, WasmBacktrace};
 pub use caller::Caller;
-pub use config::{Collect, Config, ProfilingConfig, Strategy};
+pub use config::{Adaptive, Collect, Config, ProfilingConfig, Strategy};
 pub use engine::Engine;
 pub use error::{Error, ErrorKind, Exit, Result};
 pub use events::{OutOfBudget, Stop, StoppedValue, event_count, event_counts};
@@ -82,5 +82,5 @@ pub use types::{
 };
 pub use values::{Ref, Val};
 pub use wprof_jit::events::{BUILT_IN as BUILT_IN_EVENTS, EventModel};
-pub use wprof_jit::plan::{Counting, Metric, Tracing};
+pub use wprof_jit::plan::{Checks, Counting, EntryChecks, Metric, Tracing};
 pub use wprof_profiler as profiler;

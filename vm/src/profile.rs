@@ -42,19 +42,26 @@ impl Instance {
         let index = store.index(self.0);
         let instance = &store.instances[index as usize];
         let module = &instance.module;
-        if store.engine().collection().is_off() {
+        let rate = store.burst_rate();
+        if store.engine().collection().is_off() && rate.is_none() {
             return Err(not_profiled());
         }
-        let exits = exits_by_func(store, index);
-        let versions = module.inner().plans();
+        let kind = rate.map_or(FigureKind::Exact, |rate| FigureKind::Sampled { rate });
+        let (versions, exits) = match kind {
+            FigureKind::Exact => (module.inner().plans(), exits_by_func(store, index)),
+            // Frames that stop are in no burst as a rule, and know nothing of their paths.
+            _ => (module.inner().burst_plans(), HashMap::new()),
+        };
         let mut columns = Columns::new(store);
         let functions = versions
             .iter()
-            .map(|(func, version)| function(instance, (*func, version), exits.get(func), &mut columns))
+            .map(|(func, version)| {
+                function(instance, (*func, version), exits.get(func), (kind, &mut columns))
+            })
             .filter_map(Result::transpose)
             .collect::<Result<Vec<_>>>()?;
         let counters = versions.iter().map(|(_, version)| placed(version)).sum();
-        let compiled = versions.len() as u64;
+        let compiled = module.compiled().0 as u64;
         let code = CodeStats { functions: module.info().defined_funcs().into(), compiled, counters };
         let program = module.name().unwrap_or_default().to_string();
         let module_hash = module.hash();
@@ -225,10 +232,11 @@ impl Counts {
         counts.map(Some).map_err(|e| context(e.into()))
     }
 
-    fn entries(&self) -> u64 {
+    /// Whether the function ran. Of one that is in a loop all the time no call may have been counted in bursts.
+    fn any(&self) -> bool {
         match self {
-            Counts::Edges(counts) | Counts::Paths(counts, _) => counts.entries,
-            Counts::Blocks(counts) => counts.entries,
+            Counts::Edges(counts) | Counts::Paths(counts, _) => counts.blocks.iter().any(|&count| count > 0),
+            Counts::Blocks(counts) => counts.entries > 0,
         }
     }
 
@@ -262,10 +270,9 @@ fn function(
     instance: &InstanceData,
     (func, version): (u32, &FunctionPlan),
     exits: Option<&Exits>,
-    columns: &mut Columns<'_>,
+    (kind, columns): (FigureKind, &mut Columns<'_>),
 ) -> Result<Option<FunctionProfile>> {
-    let counts = Counts::read(instance, (func, version), exits, columns)?;
-    let counts = counts.filter(|counts| counts.entries() > 0);
+    let counts = Counts::read(instance, (func, version), exits, columns)?.filter(Counts::any);
     let Some(counts) = counts else { return Ok(None) };
     let (cfg, info) = (&version.cfg, instance.module.info());
     let body = info.body(func);
@@ -279,7 +286,7 @@ fn function(
         name: instance.module.func_name(func).map(str::to_string),
         code: CodeRange { start: body.start as u32, end: body.end as u32 },
         fingerprint: shape.fingerprint(),
-        kind: FigureKind::Exact,
+        kind,
         blocks: cfg.blocks.iter().map(block_profile).collect(),
         edges: edge_profiles(cfg, &edges),
         exits: exits.collect::<Result<_>>()?,

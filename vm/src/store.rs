@@ -1,7 +1,5 @@
 //! Stores: what instances and everything in them live in, together with data of the embedder's.
 
-use std::sync::Arc;
-
 use crate::caller::Caller;
 use crate::interrupt::InterruptHandle;
 use crate::runtime::store::StoreOpaque;
@@ -79,7 +77,7 @@ impl<T: 'static> Store<T> {
 
     /// A handle with which other threads, and signal handlers, can stop wasm code of this store.
     pub fn interrupt_handle(&self) -> InterruptHandle {
-        InterruptHandle::new(self.inner.opaque.interrupt().clone())
+        self.inner.opaque.interrupt_handle()
     }
 
     /// Frees externrefs that no table or global refers to. Happens by itself from time to time.
@@ -143,7 +141,7 @@ impl<T: 'static> StoreContextMut<'_, T> {
 
     /// A handle with which others can stop wasm code of this store.
     pub fn interrupt_handle(&self) -> InterruptHandle {
-        InterruptHandle::new(Arc::clone(self.0.opaque.interrupt()))
+        self.0.opaque.interrupt_handle()
     }
 }
 

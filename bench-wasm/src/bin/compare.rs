@@ -36,6 +36,8 @@ enum What {
     Events,
     /// As steady, what each kind of profile costs over plain code.
     Profiles,
+    /// As steady, what checks cost over plain code, with the paper's choices of where they are, and bursts.
+    Bursts,
     /// The whole process, from a cold start.
     Cold,
 }
@@ -54,7 +56,7 @@ fn main() -> Result<()> {
 fn compare(options: &Options, programs: &[Program], scratch: &Path) -> Result<()> {
     let engines = engines(options.what)?;
     let figure = match options.what {
-        What::Steady | What::Events | What::Profiles => |m: &Measured| m.run,
+        What::Steady | What::Events | What::Profiles | What::Bursts => |m: &Measured| m.run,
         What::Cold => |m: &Measured| m.whole,
     };
     print_head(&engines);
@@ -101,6 +103,20 @@ fn engines(what: What) -> Result<Vec<Engine>> {
             ours("paths", &["--eager", "--profile", "paths"]),
             ours("contexts", &["--eager", "--contexts"]),
             ours("paths and contexts", &["--eager", "--profile", "paths", "--contexts"]),
+        ],
+        What::Bursts => vec![
+            ours("off", &["--eager"]),
+            ours("orig", &["--eager", "--burst", "inf:1", "--checks", "orig"]),
+            ours("EL", &["--eager", "--burst", "inf:1", "--checks", "EL"]),
+            ours("EC", &["--eager", "--burst", "inf:1", "--checks", "EC"]),
+            ours("EN", &["--eager", "--burst", "inf:1", "--checks", "EN"]),
+            ours("L4", &["--eager", "--burst", "inf:1", "--checks", "L4"]),
+            ours("L10", &["--eager", "--burst", "inf:1", "--checks", "L10"]),
+            ours("LN", &["--eager", "--burst", "inf:1", "--checks", "LN"]),
+            ours("EC+L4", &["--eager", "--burst", "inf:1", "--checks", "EC+L4"]),
+            ours("default", &["--eager", "--burst", "inf:1"]),
+            ours("10000:100", &["--eager", "--burst", "10000:100"]),
+            ours("1000:50", &["--eager", "--burst", "1000:50"]),
         ],
         What::Cold => vec![
             theirs("Wasmtime", &[]),

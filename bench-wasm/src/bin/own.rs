@@ -5,8 +5,12 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::{Args, Parser, ValueEnum};
+use wprof::profiler::BurstLengths;
 use wprof::wasi::{self, WasiCtx, WasiCtxBuilder};
-use wprof::{Collect, Config, Counting, Engine, EventModel, Linker, Module, ProfilingConfig, Result, Store};
+use wprof::{
+    Adaptive, Checks, Collect, Config, Counting, Engine, EventModel, Linker, Module, ProfilingConfig, Result,
+    Store,
+};
 use wprof_bench::runner::print_times;
 
 #[derive(Parser)]
@@ -21,6 +25,12 @@ struct Run {
     /// What is counted.
     #[arg(long, value_enum, default_value_t = Profile::Off)]
     profile: Profile,
+    /// Count paths in bursts: so many checks without, so many with.
+    #[arg(long, value_name = "N:M")]
+    burst: Option<BurstLengths>,
+    /// Where bursts can begin and end.
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    checks: Checks,
     /// Count calls by calling context.
     #[arg(long)]
     contexts: bool,
@@ -92,7 +102,9 @@ fn main() -> Result<ExitCode> {
 fn run(options: &Run) -> Result<ExitCode> {
     let begin = Instant::now();
     let mut config = Config::new();
-    config.profiling(options.profile.config()).count_contexts(options.contexts);
+    let adaptive = |lengths| ProfilingConfig::Adaptive(Adaptive { lengths, checks: options.checks });
+    let profiling = options.burst.map_or_else(|| options.profile.config(), adaptive);
+    config.profiling(profiling).count_contexts(options.contexts);
     config.count_events(options.events.iter().filter_map(|name| EventModel::built_in(name)));
     if options.per_block {
         config.event_counting(Counting::PerBlock);

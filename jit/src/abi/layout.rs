@@ -87,10 +87,24 @@ pub mod store_context {
     pub const TOUCH_LINES: i32 = READ_METRICS + 8;
     /// Address in the host of the line of memory that was touched last.
     pub const LAST_LINE: i32 = TOUCH_LINES + 8;
+    /// `i64`: how many checks are passed before one fires.
+    pub const CHECKS: i32 = LAST_LINE + 8;
+    /// `i64`: how many checks the burst that runs still has; 0 if none does.
+    pub const BURST: i32 = CHECKS + 8;
+    /// Address of the code with [`super::super::check_signature`].
+    pub const CHECK: i32 = BURST + 8;
+    /// What that has decided: the address of the version to go on in, or one of [`super::check`].
+    pub const GO_ON: i32 = CHECK + 8;
     /// Size.
-    pub const SIZE: u32 = LAST_LINE as u32 + 8;
+    pub const SIZE: u32 = GO_ON as u32 + 8;
     /// Frames with more locals and operands than this stay in the version they are in.
     pub const TRANSFER_VALUES: u32 = 4096;
+}
+
+/// What may be in [`store_context::GO_ON`] besides an address.
+pub mod check {
+    /// Trap, for the reason that the host has left.
+    pub const TRAP: i64 = 1;
 }
 
 /// A word of the trace: a one, and below it up to 63 bits, the first one highest. So appending is a shift and a test of

@@ -21,11 +21,11 @@ mod trap;
 
 pub use builtin::Builtin;
 pub use layout::{
-    VmLayout, activation, call_record, code_slots, func_import, func_ref, global, host_context, memory,
-    reference, store_context, table, trace_word, value, vmctx,
+    VmLayout, activation, call_record, check, code_slots, func_import, func_ref, global, host_context,
+    memory, reference, store_context, table, trace_word, value, vmctx,
 };
 pub use signature::{
-    array_call_signature, clif_type, find_record_signature, host_call_signature, read_metrics_signature,
-    resume_signature, returns_in_memory, touch_lines_signature, wasm_signature,
+    array_call_signature, check_signature, clif_type, find_record_signature, host_call_signature,
+    read_metrics_signature, resume_signature, returns_in_memory, touch_lines_signature, wasm_signature,
 };
 pub use trap::TrapCode;

@@ -62,6 +62,16 @@ pub fn host_call_signature(conv: CallConv) -> Signature {
     sig
 }
 
+/// What machine code calls where a check fires: `(store context)`. The place of the call says which check it is. Afterwards
+/// the pinned register holds the count of checks, or something negative: then the frame goes on in the version of which
+/// `store_context::GO_ON` has the address, with the count that `store_context::CHECKS` has. It changes no other
+/// register, and does nothing if too little stack is left for the host.
+pub fn check_signature() -> Signature {
+    let mut sig = Signature::new(CallConv::PreserveAll);
+    sig.params.push(AbiParam::new(types::I64));
+    sig
+}
+
 /// What machine code calls where a callee slot does not hold the record of the function that is entered: `(vmctx, function
 /// index, its call sites, callee slot)`. Afterwards the slot does. The caller has made sure that there is stack for the
 /// host. It changes no register, so that code that has to call it only seldom is none the worse.

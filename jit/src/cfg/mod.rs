@@ -9,14 +9,17 @@
 mod build;
 mod callees;
 mod dump;
+mod liveness;
 mod ops;
 mod stack;
 
+use crate::abi::store_context;
 use smallvec::SmallVec;
 use wasmparser::ValType;
 use wprof_profiler as profiler;
 
 pub use build::{build, operand_types};
+pub use liveness::Liveness;
 pub(crate) use ops::{Operators, is_call};
 pub use ops::{is_structure, ops_executed};
 pub use stack::{StackId, TypeStacks};
@@ -116,17 +119,12 @@ impl Cfg {
         profiler::Cfg::from_pairs(exit, &edges.collect::<Vec<_>>()).expect("edges lead to blocks or the exit")
     }
 
-    /// The header of the outermost loop around loop header `block`; `block` itself if there is none.
-    pub fn outermost_loop(&self, block: u32) -> u32 {
-        let shape = self.shape();
-        let loops = profiler::Loops::new(&shape, &profiler::DepthFirst::new(&shape));
-        let mut outermost = block;
-        let mut around = loops.headed_by(profiler::BlockId(block));
-        while let Some(id) = around {
-            outermost = loops.get(id).header.0;
-            around = loops.get(id).parent;
-        }
-        outermost
+    /// Whether a frame can go on in another version at `block`: at a loop header, with a state that fits into the transfer
+    /// buffer.
+    pub fn can_resume(&self, block: u32) -> bool {
+        let block = &self.blocks[block as usize];
+        let state = self.locals.len() + self.stacks.height(block.stack) as usize;
+        block.is_loop_header && state <= store_context::TRANSFER_VALUES as usize
     }
 
     /// The block that holds byte `offset` of the module; `None` for dead code.

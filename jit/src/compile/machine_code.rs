@@ -92,6 +92,8 @@ pub struct MachineCode {
     pub metrics_slot: Option<(u32, u32)>,
     /// The same for its call record, if it has one and anything is measured.
     pub record_slot: Option<u32>,
+    /// Whether it is code for bursts.
+    pub in_bursts: bool,
 }
 
 fn write_name<S: Serializer>(target: &LibCall, to: S) -> Result<S::Ok, S::Error> {
@@ -152,6 +154,7 @@ pub(super) fn generate(
         record_slot: slot(RECORD_SLOT),
         metrics_slot: (1..=store_context::METRIC_KINDS)
             .find_map(|metrics| Some((slot(METRICS_SLOT + u64::from(metrics))?, metrics))),
+        in_bursts: false,
     })
 }
 

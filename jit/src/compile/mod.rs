@@ -73,6 +73,8 @@ pub struct CompilerOptions {
     pub traced: bool,
     /// Write the data references of traces.
     pub references: bool,
+    /// Code checks whether to go on in another version. The count of checks takes the pinned register.
+    pub checked: bool,
     /// Calling contexts are counted, and what callers pass for that takes the pinned register if nothing else does.
     pub contexts: bool,
     /// How many metrics are measured.
@@ -102,6 +104,7 @@ impl Default for CompilerOptions {
             pinned: None,
             traced: false,
             references: false,
+            checked: false,
             contexts: false,
             metrics: 0,
             reads_metrics: false,
@@ -121,7 +124,9 @@ impl CompilerOptions {
         let traced = collection.tracing.is_some();
         let first = (!collection.events.is_empty()).then_some(0);
         CompilerOptions {
-            polls: self.polls || is_profiled || traced,
+            // A check can be made to fire.
+            polls: (self.polls || is_profiled || traced) && collection.checks.is_none(),
+            checked: collection.checks.is_some(),
             precise: !collection.is_off(),
             capture_state: collection.counting == Counting::PerInstruction,
             frames_hold_vmctx: is_profiled || collection.contexts,
@@ -142,6 +147,7 @@ impl CompilerOptions {
         match (self.traced, self.pinned) {
             (true, _) => Some(store_context::TRACE_WORD),
             (false, Some(kind)) => Some(store_context::event(kind)),
+            (false, None) if self.checked => Some(store_context::CHECKS),
             (false, None) => self.contexts.then_some(store_context::CALLEE_SLOT),
         }
     }
@@ -251,7 +257,7 @@ impl Compiler {
         plan: &FunctionPlan,
         block: u32,
     ) -> Result<MachineCode, CompileError> {
-        let graph = optimized(self.probed(plan).resumed_at(block), plan);
+        let graph = self.version(plan, Tier::Optimized).resumed_at(&plan.cfg, block);
         self.graph(env, &plan.cfg, &graph, Tier::Optimized)
     }
 
@@ -279,6 +285,9 @@ impl Compiler {
         if self.options.polls {
             graph.add_polls(&plan.cfg);
         }
+        if let Some(checks) = &plan.checks {
+            checks.add_probes(&mut graph);
+        }
         graph
     }
 
@@ -301,8 +310,9 @@ impl Compiler {
         let Scratch { context, builder } = &mut *scratch;
         let origins =
             crate::translate::translate(env, &self.options, isa, cfg, graph, &mut context.func, builder)?;
-        let code = machine_code::generate(cfg.func, context, isa, &origins);
+        let mut code = machine_code::generate(cfg.func, context, isa, &origins);
         context.clear();
+        code.iter_mut().for_each(|code| code.in_bursts = graph.in_bursts);
         if let Ok(mut all) = self.scratch.lock() {
             all.push(scratch);
         }

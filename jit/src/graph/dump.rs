@@ -12,6 +12,7 @@ fn probes(f: &mut fmt::Formatter<'_>, probes: &Probes) -> fmt::Result {
             Probe::Event { kind, amount } => write!(f, " events[{kind}]{amount:+}")?,
             Probe::Budget(kind) => write!(f, " budget[{kind}]")?,
             Probe::Poll => f.write_str(" poll")?,
+            Probe::Check => f.write_str(" check")?,
             Probe::Heat(counter) => write!(f, " heat[{counter}]")?,
             Probe::PathStart(first) => write!(f, " path={first}")?,
             Probe::PathAdd(amount) => write!(f, " path{amount:+}")?,

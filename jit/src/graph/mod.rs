@@ -6,6 +6,7 @@
 
 mod dispatch;
 mod dump;
+mod resume;
 mod unroll;
 
 use smallvec::SmallVec;
@@ -36,6 +37,9 @@ pub enum Probe {
     Budget(u32),
     /// Let the host interrupt.
     Poll,
+    /// Count down, and perhaps go on in another version. Stands first among a node's probes: that version does what the
+    /// others do.
+    Check,
     /// Add one to a counter of the instance and, when it is high enough, ask for a better version; at a loop header,
     /// go on in it. Stands first among a node's probes: the better version repeats the others.
     Heat(u32),
@@ -205,6 +209,9 @@ pub struct BlockGraph {
     /// What the path register is when the function is called, if there is one. A graph that resumes finds it in the
     /// store's context.
     pub path_register: Option<i64>,
+    /// Whether it is code for bursts: it calls others of that kind, counts the checks of the burst, and has a path register
+    /// of its own wherever it is entered.
+    pub in_bursts: bool,
 }
 
 impl BlockGraph {
@@ -229,6 +236,7 @@ impl BlockGraph {
             nodes: cfg.blocks.iter().zip(0..).map(node).collect(),
             resumes: false,
             path_register: None,
+            in_bursts: false,
         }
     }
 
@@ -313,33 +321,6 @@ impl BlockGraph {
                 node.probes.insert(0, Probe::Heat(counter));
             }
         }
-    }
-
-    /// The same graph, which has no guards yet, entered at `node`, with what can be reached from there.
-    pub fn resumed_at(&self, node: u32) -> BlockGraph {
-        let mut order = vec![node];
-        let mut new_index = vec![u32::MAX; self.nodes.len()];
-        new_index[node as usize] = 0;
-        let mut next = 0;
-        while let Some(&from) = order.get(next) {
-            next += 1;
-            for to in self.nodes[from as usize].wires.iter().filter_map(|w| w.to) {
-                if new_index[to as usize] == u32::MAX {
-                    new_index[to as usize] = 0;
-                    order.push(to);
-                }
-            }
-        }
-        // In bytecode order, so that loops are sealed as early as they can be.
-        order[1..].sort_unstable();
-        for (new, &old) in order.iter().enumerate() {
-            new_index[old as usize] = new as u32;
-        }
-        let mut nodes: Vec<Node> = order.iter().map(|&old| self.nodes[old as usize].clone()).collect();
-        for to in nodes.iter_mut().flat_map(|n| &mut n.wires).filter_map(|w| w.to.as_mut()) {
-            *to = new_index[*to as usize];
-        }
-        BlockGraph { nodes, resumes: true, path_register: self.path_register }
     }
 
     /// Checks the invariant, and that each node has its block's wires.

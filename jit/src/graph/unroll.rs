@@ -138,7 +138,7 @@ impl SmallLoop {
             let node = node_of[block as usize].map(|node| &graph.nodes[node as usize]);
             node.is_some_and(|node| {
                 let can_wait = |probe: &Probe| match probe {
-                    Probe::Count { .. } | Probe::Event { .. } | Probe::Poll => true,
+                    Probe::Count { .. } | Probe::Event { .. } | Probe::Poll | Probe::Check => true,
                     Probe::Budget(kind) => self.metered.is_some_and(|(metered, _)| metered == *kind),
                     // What the path register counts is another path in each round.
                     Probe::PathStart(_) | Probe::PathAdd(_) | Probe::PathEnd { .. } => false,
@@ -269,7 +269,7 @@ impl<'a> Unrolling<'a> {
             node.rounds = round;
             node.probes.retain(|probe| match probe {
                 Probe::Budget(_) => false,
-                Probe::Poll => round == 0,
+                Probe::Poll | Probe::Check => round == 0,
                 _ => true,
             });
             if node.block == small.blocks[0] && round == 0 {

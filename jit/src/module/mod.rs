@@ -6,7 +6,7 @@ mod const_expr;
 mod parse;
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use hashbrown::HashMap;
 use wasmparser::{
@@ -135,6 +135,8 @@ pub struct ModuleInfo {
     pub custom_sections: Vec<(String, Range<usize>)>,
     /// Byte range of the code section's contents; DWARF addresses are relative to its start.
     pub code_section: Range<usize>,
+    /// Whether each function needs a check at its entry, once that is known.
+    pub(crate) entry_checks: OnceLock<Vec<bool>>,
     pub(crate) resources: Option<ValidatorResources>,
     pub(crate) features: WasmFeatures,
     /// The module's bytes.
@@ -164,6 +166,13 @@ impl ModuleInfo {
     /// The bytes of a defined function's body.
     pub fn body(&self, func: u32) -> Range<usize> {
         self.bodies[(func - self.imported_funcs) as usize].clone()
+    }
+
+    /// A defined function's body.
+    pub(crate) fn function_body(&self, func: u32) -> FunctionBody<'_> {
+        let range = self.body(func);
+        let bytes = &self.bytes[range.clone()];
+        FunctionBody::new(BinaryReader::new_features(bytes, range.start as u64, self.features))
     }
 
     /// How many locals a defined function has, parameters included.

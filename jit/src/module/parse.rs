@@ -164,6 +164,7 @@ impl ModuleInfo {
             escaped_funcs: Vec::new(),
             custom_sections: Vec::new(),
             code_section: 0..0,
+            entry_checks: Default::default(),
             resources: None,
             features: features(),
             bytes,

@@ -3,6 +3,7 @@
 //! Input: a function and a [`Collection`], what its engine collects. Output: a [`FunctionPlan`], which all versions of
 //! the function share: each turns it into probes of its block graph, and whoever reads counters reads them by it.
 
+mod checks;
 mod contexts;
 mod events;
 mod metrics;
@@ -16,6 +17,7 @@ use wprof_profiler::{
     BlockPlan, BlockWeights, EdgeCounts, EdgeId, EdgePlan, EdgeWeights, PathPlan, Profile, VertexPlan,
 };
 
+pub use checks::{Checks, EntryChecks, FunctionChecks};
 pub use contexts::{ContextSite, FunctionContexts};
 pub use events::FunctionEvents;
 pub use metrics::{FunctionMetrics, Metric};
@@ -51,6 +53,10 @@ pub struct Collection {
     pub contexts: bool,
     /// What is measured along paths and in calling contexts, ascending.
     pub metrics: Vec<Metric>,
+    /// Where code checks whether to go on in another version, if there are two.
+    pub checks: Option<Checks>,
+    /// Whether this is of code that runs in bursts only.
+    pub in_bursts: bool,
 }
 
 impl Collection {
@@ -58,7 +64,8 @@ impl Collection {
     fn loops(&self, info: &ModuleInfo, cfg: &Cfg) -> Result<Vec<SmallLoop>, CompileError> {
         let is_told =
             self.tracing.is_some() || self.counters == Instrumentation::Paths || !self.metrics.is_empty();
-        if self.is_off() || is_told || self.counting == Counting::PerInstruction {
+        let is_plain = self.is_off() && !self.checks.is_some_and(|checks| checks.unroll);
+        if is_plain || is_told || self.counting == Counting::PerInstruction {
             return Ok(Vec::new());
         }
         let metered = self.metered.map(|kind| (kind, &self.events[kind as usize]));
@@ -173,6 +180,10 @@ pub struct FunctionPlan {
     pub metrics: Option<FunctionMetrics>,
     /// How many counters each path of its own has, if paths have any: one, and one for each metric.
     pub counters_of_path: u32,
+    /// Where it is checked, if there are two versions.
+    pub checks: Option<FunctionChecks>,
+    /// Whether this is of its code for bursts.
+    pub in_bursts: bool,
 }
 
 impl FunctionPlan {
@@ -201,6 +212,8 @@ impl FunctionPlan {
             |tracing| FunctionTrace::new(info, &cfg, tracing, collection.references, measured.as_ref());
         let trace = collection.tracing.map(trace).transpose()?;
         let contexts = collection.contexts.then(|| FunctionContexts::new(info, &cfg)).transpose()?;
+        let checks = collection.checks.map(|checks| FunctionChecks::new(info, &cfg, checks)).transpose()?;
+        let in_bursts = collection.in_bursts;
         let is_measured = !collection.metrics.is_empty();
         let has_paths = collection.counters == Instrumentation::Paths;
         let metrics = is_measured.then(|| FunctionMetrics::new(info, &cfg, has_paths)).transpose()?;
@@ -215,6 +228,8 @@ impl FunctionPlan {
             contexts,
             metrics,
             counters_of_path,
+            checks,
+            in_bursts,
         })
     }
 
@@ -233,6 +248,7 @@ impl FunctionPlan {
         if let Some(metrics) = &self.metrics {
             metrics.add_probes(&mut graph);
         }
+        graph.in_bursts = self.in_bursts;
         graph
     }
 

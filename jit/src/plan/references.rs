@@ -64,6 +64,11 @@ fn fixed(op: &Operator<'_>) -> Option<Access> {
 }
 
 /// How many bytes an instruction loads.
+/// Whether `op` accesses memory at one place.
+pub(super) fn is_access(op: &Operator<'_>) -> bool {
+    loaded(op).or_else(|| stored(op)).is_some()
+}
+
 fn loaded(op: &Operator<'_>) -> Option<(u8, MemArg)> {
     use Operator as O;
     Some(match *op {

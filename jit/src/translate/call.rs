@@ -156,7 +156,11 @@ impl Translator<'_> {
         let args = [vmctx, self.vmctx].into_iter().chain(operands).collect();
         let signature = self.builder.import_signature(wasm_signature(ty));
         let flags = self.definition_flags(Region::Code);
-        let code = self.builder.ins().load(types::I64, flags, slots, code_slots::ENTRY);
+        let entry = match self.graph.in_bursts {
+            true => code_slots::INSTRUMENTED_ENTRY,
+            false => code_slots::ENTRY,
+        };
+        let code = self.builder.ins().load(types::I64, flags, slots, entry);
         Callee { signature, code, args, token }
     }
 }

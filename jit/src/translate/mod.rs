@@ -9,6 +9,7 @@
 
 mod bulk;
 mod call;
+mod check;
 mod context;
 mod flow;
 mod global;
@@ -32,7 +33,7 @@ use wasmparser::{Operator, ValType};
 
 use crate::CompileError;
 use crate::abi::{Builtin, TrapCode, clif_type, resume_signature, vmctx, wasm_signature};
-use crate::cfg::{Cfg, Operators};
+use crate::cfg::{Cfg, Liveness, Operators};
 use crate::compile::{CompilerOptions, ModuleEnv, Origin, Origins};
 use crate::graph::BlockGraph;
 use path::PathRegister;
@@ -61,6 +62,7 @@ pub(crate) fn translate(
     }
     translator.begin_path();
     translator.begin_metrics();
+    translator.find_live_locals()?;
     match graph.resumes {
         true => translator.resume(),
         false => translator.enter_function(),
@@ -85,7 +87,6 @@ struct Translator<'a> {
     /// Incoming wires of each node that are not translated yet.
     pending: Vec<u32>,
     vmctx: Value,
-    caller_vmctx: Value,
     locals: Vec<Variable>,
     /// The frame's call record, where calling contexts are counted.
     record: Option<Variable>,
@@ -93,6 +94,8 @@ struct Translator<'a> {
     path: Option<PathRegister>,
     /// What the frame has measured, by metric.
     sums: Option<ir::StackSlot>,
+    /// Which locals versions take over from each other; all, if it is not known.
+    liveness: Option<Liveness>,
     origins: Origins,
     /// The block being translated, and the byte of the instruction.
     block: u32,
@@ -122,7 +125,7 @@ impl<'a> Translator<'a> {
         builder.switch_to_block(entry);
         builder.seal_block(entry);
         let params = builder.block_params(entry);
-        let (vmctx, caller_vmctx) = (params[0], params[1]);
+        let vmctx = params[0];
         Translator {
             env,
             options,
@@ -134,12 +137,12 @@ impl<'a> Translator<'a> {
             blocks,
             pending,
             vmctx,
-            caller_vmctx,
             locals: Vec::with_capacity(cfg.locals.len()),
             record: None,
             stack: OperandStack::default(),
             path: None,
             sums: None,
+            liveness: None,
             origins: Origins::default(),
             block: 0,
             offset: 0,

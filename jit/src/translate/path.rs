@@ -19,19 +19,22 @@ use crate::graph::PathCells;
 #[derive(Clone, Copy)]
 pub(super) struct PathRegister {
     variable: Variable,
-    slot: StackSlot,
+    /// The copy, where anybody looks at it.
+    slot: Option<StackSlot>,
 }
 
 impl Translator<'_> {
     /// Gives the function a path register, if its graph has one: with a first value, or that of the frame that goes on.
     pub(super) fn begin_path(&mut self) {
         let Some(entry) = self.graph.path_register else { return };
-        let key = StackSlotKey::new(PATH_SLOT);
-        let slot = StackSlotData::new_with_key(StackSlotKind::ExplicitSlot, 8, 3, key);
-        let slot = self.builder.create_sized_stack_slot(slot);
+        let slot = self.options.precise.then(|| {
+            let key = StackSlotKey::new(PATH_SLOT);
+            let slot = StackSlotData::new_with_key(StackSlotKind::ExplicitSlot, 8, 3, key);
+            self.builder.create_sized_stack_slot(slot)
+        });
         let variable = self.builder.declare_var(types::I64);
         self.path = Some(PathRegister { variable, slot });
-        let first = match self.graph.resumes {
+        let first = match self.graph.resumes && !self.graph.in_bursts {
             true => {
                 let context = self.load_constant(types::I64, self.vmctx, vmctx::STORE);
                 self.builder.ins().load(types::I64, MemFlagsData::trusted(), context, store_context::PATH)
@@ -53,7 +56,9 @@ impl Translator<'_> {
     fn set_path(&mut self, value: Value) {
         let PathRegister { variable, slot } = self.path_register();
         self.builder.def_var(variable, value);
-        self.builder.ins().stack_store(types::I64, value, slot, 0);
+        if let Some(slot) = slot {
+            self.builder.ins().stack_store(types::I64, value, slot, 0);
+        }
     }
 
     /// A path begins where another has ended.

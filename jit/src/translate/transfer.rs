@@ -7,8 +7,9 @@
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Type, Value, types};
 
-use super::Translator;
+use super::{Result, Translator};
 use crate::abi::{Builtin, clif_type, resume_signature, store_context, value, vmctx};
+use crate::cfg::Liveness;
 
 impl Translator<'_> {
     /// Counts heat; asks for a better version when there is enough of it, and goes on in it if it is ready.
@@ -52,13 +53,11 @@ impl Translator<'_> {
     /// Whether a frame in the block being translated can go on in another version: at a loop header, with a state
     /// that fits into the buffer.
     fn can_transfer(&self) -> bool {
-        let state = self.cfg.locals.len() + self.stack.height() as usize;
-        self.cfg.blocks[self.block as usize].is_loop_header
-            && state <= store_context::TRANSFER_VALUES as usize
+        self.cfg.can_resume(self.block)
     }
 
-    fn transfer_to(&mut self, version: Value) {
-        self.store_state();
+    pub(super) fn transfer_to(&mut self, version: Value) {
+        self.store_live_state();
         if self.options.contexts {
             self.pass_record();
         }
@@ -66,26 +65,52 @@ impl Translator<'_> {
         self.transfer_metrics();
         let ty = self.env.info.func_type(self.cfg.func);
         let signature = self.builder.import_signature(resume_signature(ty));
-        self.builder.ins().return_call_indirect(signature, version, &[self.vmctx, self.caller_vmctx]);
+        self.builder.ins().return_call_indirect(signature, version, &[self.vmctx, self.vmctx]);
         self.stack.enter(self.cfg.blocks[self.block as usize].stack, &self.cfg.stacks);
+    }
+
+    /// Finds out which locals a frame has to take along, in code from which it may go where registers matter.
+    pub(super) fn find_live_locals(&mut self) -> Result<()> {
+        if self.options.checked && !self.cfg.locals.is_empty() {
+            self.liveness = Some(Liveness::new(self.env.info, self.cfg)?);
+        }
+        Ok(())
+    }
+
+    fn is_live(&self, block: u32, local: usize) -> bool {
+        self.liveness.as_ref().is_none_or(|liveness| liveness.is_live(block, local))
     }
 
     /// Stores locals, then operands, into the transfer buffer, as many as fit.
     pub(super) fn store_state(&mut self) {
+        self.store_where(|_, _| true);
+    }
+
+    /// The same without locals that are not read any more.
+    fn store_live_state(&mut self) {
+        self.store_where(|translator, local| translator.is_live(translator.block, local));
+    }
+
+    fn store_where(&mut self, is_wanted: impl Fn(&Self, usize) -> bool) {
         let buffer = self.transfer_buffer();
-        let locals = self.locals.clone();
-        let mut state: Vec<Value> = locals.into_iter().map(|local| self.builder.use_var(local)).collect();
+        let locals = (0..self.locals.len()).filter(|&local| is_wanted(self, local)).collect::<Vec<_>>();
+        let mut state: Vec<(usize, Value)> =
+            locals.into_iter().map(|local| (local, self.builder.use_var(self.locals[local]))).collect();
         let operands = self.stack.height() as usize;
-        state.extend(self.top(operands));
-        let places = (0..store_context::TRANSFER_VALUES as i32).map(|place| place * value::SIZE as i32);
-        for (&value, offset) in state.iter().zip(places) {
-            self.builder.ins().store(MemFlagsData::trusted(), value, buffer, offset);
+        state.extend((self.locals.len()..).zip(self.top(operands)));
+        for (place, value) in state {
+            if place < store_context::TRANSFER_VALUES as usize {
+                let offset = place as i32 * value::SIZE as i32;
+                self.builder.ins().store(MemFlagsData::trusted(), value, buffer, offset);
+            }
         }
     }
 
     fn transfer_buffer(&mut self) -> Value {
-        let store = self.load_constant(types::I64, self.vmctx, vmctx::STORE);
-        self.load_constant(types::I64, store, store_context::TRANSFER)
+        // Not as constants: they would be moved out of the loop around, where they cost registers.
+        let trusted = MemFlagsData::trusted();
+        let store = self.builder.ins().load(types::I64, trusted, self.vmctx, vmctx::STORE);
+        self.builder.ins().load(types::I64, trusted, store, store_context::TRANSFER)
     }
 
     /// The entry of a version that resumes: loads locals and operands, and goes to node 0.
@@ -102,6 +127,7 @@ impl Translator<'_> {
             loaded
         };
         for &ty in &self.cfg.locals {
+            // What is not read any more was not stored; the code generator drops the load.
             let value = load(&mut self.builder, clif_type(ty));
             let variable = self.builder.declare_var(clif_type(ty));
             self.builder.def_var(variable, value);

@@ -6,6 +6,8 @@
 //! names the behaviour. Before you keep it, break the code it tests and see it fail.
 
 mod block_counters;
+mod bursts;
+mod call_graph;
 mod cfg;
 mod contexts;
 mod data_cache;

@@ -149,90 +149,88 @@ guarded! {
     count_path = builtins::count_path, 1;
 }
 
-/// Calls a builtin and changes no register, first doing `$enter` and last `$leave`, which are of stack pointers; `$room` is for
-/// vectors, so that the stack is aligned.
+/// A builtin that changes no register but what it is to change, for wasm code that hardly ever has to call it. `$before`
+/// comes first; with all registers saved `$call` calls it, and `$result` takes what it gives; `$after` stands behind.
 macro_rules! preserving {
-    ($(#[$doc:meta])* $name:ident = $target:path, $enter:expr, $leave:expr, $room:literal $(, $operand:ident)*) => {
-        $(#[$doc])*
-        #[unsafe(naked)]
-        pub extern "C" fn $name() {
-            naked_asm!(
-                $enter,
-                "push rbp",
-                "mov rbp, rsp",
-                "push rax",
-                "push rcx",
-                "push rdx",
-                "push rsi",
-                "push rdi",
-                "push r8",
-                "push r9",
-                "push r10",
-                "push r11",
-                concat!("sub rsp, ", $room),
-                "movups [rsp], xmm0",
-                "movups [rsp + 16], xmm1",
-                "movups [rsp + 32], xmm2",
-                "movups [rsp + 48], xmm3",
-                "movups [rsp + 64], xmm4",
-                "movups [rsp + 80], xmm5",
-                "movups [rsp + 96], xmm6",
-                "movups [rsp + 112], xmm7",
-                "movups [rsp + 128], xmm8",
-                "movups [rsp + 144], xmm9",
-                "movups [rsp + 160], xmm10",
-                "movups [rsp + 176], xmm11",
-                "movups [rsp + 192], xmm12",
-                "movups [rsp + 208], xmm13",
-                "movups [rsp + 224], xmm14",
-                "movups [rsp + 240], xmm15",
-                "call {target}",
-                "movups xmm0, [rsp]",
-                "movups xmm1, [rsp + 16]",
-                "movups xmm2, [rsp + 32]",
-                "movups xmm3, [rsp + 48]",
-                "movups xmm4, [rsp + 64]",
-                "movups xmm5, [rsp + 80]",
-                "movups xmm6, [rsp + 96]",
-                "movups xmm7, [rsp + 112]",
-                "movups xmm8, [rsp + 128]",
-                "movups xmm9, [rsp + 144]",
-                "movups xmm10, [rsp + 160]",
-                "movups xmm11, [rsp + 176]",
-                "movups xmm12, [rsp + 192]",
-                "movups xmm13, [rsp + 208]",
-                "movups xmm14, [rsp + 224]",
-                "movups xmm15, [rsp + 240]",
-                concat!("add rsp, ", $room),
-                "pop r11",
-                "pop r10",
-                "pop r9",
-                "pop r8",
-                "pop rdi",
-                "pop rsi",
-                "pop rdx",
-                "pop rcx",
-                "pop rax",
-                "pop rbp",
-                $leave,
-                "ret",
-                target = sym $target,
-                $($operand = const offset_of!(VmStoreContext, $operand),)*
-            )
-        }
+    ($before:expr, $call:expr, $result:expr, $after:expr, $($operands:tt)*) => {
+        naked_asm!(
+            $before,
+            "push rbp",
+            "mov rbp, rsp",
+            "push rax",
+            "push rcx",
+            "push rdx",
+            "push rsi",
+            "push rdi",
+            "push r8",
+            "push r9",
+            "push r10",
+            "push r11",
+            "sub rsp, 264",
+            "movups [rsp], xmm0",
+            "movups [rsp + 16], xmm1",
+            "movups [rsp + 32], xmm2",
+            "movups [rsp + 48], xmm3",
+            "movups [rsp + 64], xmm4",
+            "movups [rsp + 80], xmm5",
+            "movups [rsp + 96], xmm6",
+            "movups [rsp + 112], xmm7",
+            "movups [rsp + 128], xmm8",
+            "movups [rsp + 144], xmm9",
+            "movups [rsp + 160], xmm10",
+            "movups [rsp + 176], xmm11",
+            "movups [rsp + 192], xmm12",
+            "movups [rsp + 208], xmm13",
+            "movups [rsp + 224], xmm14",
+            "movups [rsp + 240], xmm15",
+            $call,
+            $result,
+            "movups xmm0, [rsp]",
+            "movups xmm1, [rsp + 16]",
+            "movups xmm2, [rsp + 32]",
+            "movups xmm3, [rsp + 48]",
+            "movups xmm4, [rsp + 64]",
+            "movups xmm5, [rsp + 80]",
+            "movups xmm6, [rsp + 96]",
+            "movups xmm7, [rsp + 112]",
+            "movups xmm8, [rsp + 128]",
+            "movups xmm9, [rsp + 144]",
+            "movups xmm10, [rsp + 160]",
+            "movups xmm11, [rsp + 176]",
+            "movups xmm12, [rsp + 192]",
+            "movups xmm13, [rsp + 208]",
+            "movups xmm14, [rsp + 224]",
+            "movups xmm15, [rsp + 240]",
+            "add rsp, 264",
+            "pop r11",
+            "pop r10",
+            "pop r9",
+            "pop r8",
+            "pop rdi",
+            "pop rsi",
+            "pop rdx",
+            "pop rcx",
+            "pop rax",
+            "pop rbp",
+            "ret",
+            $after,
+            $($operands)*
+        )
     };
 }
 
-preserving! {
-    /// See `abi::find_record_signature`.
-    find_record = builtins::find_record, "", "", 264
-}
-
-preserving! {
-    /// See `abi::touch_lines_signature`. The stack may have ended, so it runs on another one.
-    touch_lines = builtins::touch_lines,
-    "mov [rdi + {saved}], rsp; mov rsp, [rdi + {own_stack}]", "mov rsp, [rdi + {saved}]",
-    256, saved, own_stack
+/// See `abi::touch_lines_signature`. The stack may have ended, so it runs on another one.
+#[unsafe(naked)]
+pub extern "C" fn touch_lines() {
+    preserving!(
+        "mov [rdi + {saved}], rsp\nmov rsp, [rdi + {own_stack}]\ncall 3f\nmov rsp, [rdi + {saved}]\nret\n3:",
+        "call {target}",
+        "",
+        "",
+        target = sym builtins::touch_lines,
+        saved = const offset_of!(VmStoreContext, saved),
+        own_stack = const offset_of!(VmStoreContext, own_stack),
+    )
 }
 
 /// See `abi::read_metrics_signature`: brings cycles up to date, which are the first metric.
@@ -250,6 +248,25 @@ pub extern "C" fn read_cycles() {
         "ret",
         saved = const offset_of!(VmStoreContext, saved),
         metrics = const offset_of!(VmStoreContext, metrics),
+    )
+}
+
+/// See `abi::find_record_signature`.
+#[unsafe(naked)]
+pub extern "C" fn find_record() {
+    preserving!("", "call {target}", "", "", target = sym builtins::find_record,)
+}
+
+/// See `abi::check_signature`. The builtin is told the place of the call and the pinned register.
+#[unsafe(naked)]
+pub extern "C" fn check() {
+    preserving!(
+        "cmp rsp, [rdi + {limit}]\njb 2f",
+        "mov rsi, [rbp + 8]\nmov rdx, r15\ncall {target}",
+        "mov r15, rax",
+        "2:\nxor r15d, r15d\nret",
+        target = sym builtins::check,
+        limit = const offset_of!(VmStoreContext, stack_limit),
     )
 }
 

@@ -105,7 +105,8 @@ impl ModuleInner {
         let addresses = self.code.arena.place_all(pieces).map_err(no_code_memory)?;
         let mut functions = self.code.functions.write().unwrap_or_else(PoisonError::into_inner);
         for ((func, first_counter, counters), address) in known.into_iter().zip(addresses) {
-            let compiled = Compiled::new(address, first_counter, counters);
+            let mut compiled = Compiled::new(address, first_counter, counters);
+            compiled.restored = true;
             functions.insert(func, compiled);
             self.slots.publish(func, address);
         }

@@ -12,19 +12,16 @@ use hashbrown::{HashMap, HashSet};
 use wprof_jit::CompileError;
 use wprof_jit::compile::{MachineCode, ModuleEnv, Origin, Tier};
 use wprof_jit::graph::Probe;
-use wprof_jit::plan::FunctionPlan;
+use wprof_jit::plan::{Checks, EntryChecks, FunctionPlan};
 
 use super::ModuleInner;
+use super::burst_code::BurstCode;
 use super::first::{Claim, FirstCompilations};
 use crate::background::{Job, Task};
 use crate::engine::no_code_memory;
 use crate::runtime::code::CodeArena;
 use crate::runtime::vmctx;
 use crate::{Collect, Engine, Error, ErrorKind, ProfilingConfig, Result, Strategy};
-
-/// How often a loop asks for promotion before it gets a version that resumes right there. Until then it gets one that
-/// resumes at the outermost loop around it: better code, if the program comes there.
-const PATIENCE: u32 = 16;
 
 /// The code of one module.
 #[derive(Debug)]
@@ -54,8 +51,10 @@ pub(super) struct Compiled {
     pub requested: HashSet<Promotion>,
     /// Whether its callers have a better version.
     pub promoted: bool,
-    /// How often frames in loops asked for promotion since then.
-    pub requests: u32,
+    /// Whether its code comes from the code cache.
+    pub restored: bool,
+    /// Its code for bursts.
+    pub bursts: BurstCode,
 }
 
 impl Compiled {
@@ -70,22 +69,19 @@ impl Compiled {
             resumed: HashMap::new(),
             requested: HashSet::new(),
             promoted: false,
-            requests: 0,
+            restored: false,
+            bursts: BurstCode::default(),
         }
     }
 
     /// What a frame wants that is hot at the loop header `block`, if that is one. It wants nothing of its own before there
     /// is a better version for callers: most hot loops end soon and come again by a call, and versions for frames would
     /// take most of the compiler thread's time while a large program starts.
-    fn wanted_at(&mut self, block: u32) -> Option<Promotion> {
+    fn wanted_at(&self, block: u32) -> Option<Promotion> {
         if block == 0 || !self.promoted || self.resumed.contains_key(&block) {
             return None;
         }
-        self.requests = self.requests.saturating_add(1);
-        Some(match self.requests < PATIENCE {
-            true => Promotion::ResumeOutermost(block),
-            false => Promotion::Resume(block),
-        })
+        Some(Promotion::Resume(block))
     }
 }
 
@@ -96,8 +92,8 @@ pub enum Promotion {
     Entry,
     /// For a frame at this loop header.
     Resume(u32),
-    /// For a frame in the loop of this header, resuming at the outermost loop around it.
-    ResumeOutermost(u32),
+    /// For bursts, entered at this loop header, or at 0 by callers in bursts.
+    Burst(u32),
 }
 
 impl ModuleCode {
@@ -127,7 +123,7 @@ impl ModuleCode {
         functions.get(&func).map(|c| c.address)
     }
 
-    fn update<R>(&self, func: u32, change: impl FnOnce(&mut Compiled) -> R) -> Option<R> {
+    pub(super) fn update<R>(&self, func: u32, change: impl FnOnce(&mut Compiled) -> R) -> Option<R> {
         let mut functions = self.functions.write().unwrap_or_else(PoisonError::into_inner);
         functions.get_mut(&func).map(change)
     }
@@ -143,6 +139,11 @@ impl ModuleInner {
             Strategy::Optimized => Tier::Optimized,
             Strategy::Baseline | Strategy::Tiered => Tier::Baseline,
         };
+        if self.engine.has_bursts()
+            && let Some(entry) = self.code.address(func)
+        {
+            return Ok(self.called_in_burst(func, entry));
+        }
         self.compile(func, tier)
     }
 
@@ -156,16 +157,17 @@ impl ModuleInner {
             Tier::Baseline => claim.take_ahead(),
             Tier::Optimized => None,
         };
-        let compiled = match ahead {
+        let mut compiled = match ahead {
             Some(compiled) => {
                 self.order_ahead(&compiled.likely_callees, true);
                 compiled
             }
             None => self.first_version(&claim, tier, true)?,
         };
+        compiled.promoted = tier == Tier::Optimized;
         let address = compiled.address;
         self.code.functions.write().unwrap_or_else(PoisonError::into_inner).insert(func, compiled);
-        self.slots.publish(func, address);
+        self.publish(func, address);
         self.code.changes.fetch_add(1, Ordering::Relaxed);
         Ok(address)
     }
@@ -178,6 +180,9 @@ impl ModuleInner {
         is_called: bool,
     ) -> Result<Compiled> {
         let func = claim.func();
+        if tier == Tier::Optimized {
+            self.find_entry_checks()?;
+        }
         let mut plan = FunctionPlan::new(&self.info, func, self.engine.collection(), 0)?;
         let counters = plan.counters();
         plan.first_counter = self.counters(claim, counters, is_called)?;
@@ -206,7 +211,7 @@ impl ModuleInner {
         self.code.update(func, |compiled| compiled.resumed.get(&block).copied()).flatten()
     }
 
-    fn order_promotion(self: &Arc<Self>, func: u32, promotion: Promotion) {
+    pub(super) fn order_promotion(self: &Arc<Self>, func: u32, promotion: Promotion) {
         if self.code.update(func, |compiled| compiled.requested.insert(promotion)) != Some(true) {
             return;
         }
@@ -230,18 +235,21 @@ impl ModuleInner {
     /// # Errors
     /// As [`ModuleInner::code_of`]; the function then stays as it is.
     pub(crate) fn promote(self: &Arc<Self>, func: u32, promotion: Promotion) -> Result<()> {
+        self.find_entry_checks()?;
+        if let Promotion::Burst(block) = promotion {
+            return self.compile_for_bursts(func, block);
+        }
         let Some(plan) = self.plan_of(func) else { return Ok(()) };
         let compiler = self.engine.compiler();
         let header = match promotion {
             Promotion::Entry => {
                 let address = self.place(func, compiler.function(&self.env(), &plan, Tier::Optimized)?)?;
                 self.code.update(func, |compiled| (compiled.address, compiled.promoted) = (address, true));
-                self.slots.publish(func, address);
+                self.publish(func, address);
                 self.code.changes.fetch_add(1, Ordering::Relaxed);
                 return Ok(());
             }
-            Promotion::Resume(block) => block,
-            Promotion::ResumeOutermost(block) => plan.cfg.outermost_loop(block),
+            Promotion::Resume(block) | Promotion::Burst(block) => block,
         };
         let address = self.place(func, compiler.resumed(&self.env(), &plan, header)?)?;
         self.code.update(func, |compiled| compiled.resumed.insert(header, address));
@@ -314,7 +322,7 @@ impl ModuleInner {
         match self.engine.config().profiling {
             ProfilingConfig::Off => heat,
             // Each function may have many, most of which are never touched.
-            ProfilingConfig::Exact(Collect::Paths) => {
+            ProfilingConfig::Exact(Collect::Paths) | ProfilingConfig::Adaptive(_) => {
                 vmctx::counter_capacity(&self.layout, u64::from(u32::MAX))
             }
             ProfilingConfig::Exact(_) => {
@@ -335,11 +343,11 @@ impl ModuleInner {
         })
     }
 
-    fn place(self: &Arc<Self>, func: u32, code: MachineCode) -> Result<usize> {
+    pub(super) fn place(self: &Arc<Self>, func: u32, code: MachineCode) -> Result<usize> {
         self.code.arena.place(code, Some((Arc::downgrade(self), func))).map_err(no_code_memory)
     }
 
-    fn env(&self) -> ModuleEnv<'_> {
+    pub(super) fn env(&self) -> ModuleEnv<'_> {
         let slots = self.slots.address() as u64;
         let events = &self.engine.collection().events;
         ModuleEnv { info: &self.info, layout: &self.layout, type_ids: &self.type_ids, events, slots }
@@ -348,12 +356,27 @@ impl ModuleInner {
     /// The first of `count` counters for the claimed function. Half of all there may be are for functions that are called.
     fn counters(&self, claim: &Claim<'_>, count: u32, is_called: bool) -> Result<u32> {
         let limit = self.counter_capacity() / if is_called { 1 } else { 2 };
-        claim.counters(count, limit).ok_or_else(|| {
-            let func = claim.func();
-            let what =
-                "the module needs more counters than fit: profile it with Collect::Edges or not at all"
-                    .into();
-            CompileError::TooLarge { func, what }.into()
-        })
+        claim.counters(count, limit).ok_or_else(|| too_many_counters(claim.func()))
     }
+
+    /// The first of `count` further counters, which `func` is to have.
+    pub(super) fn more_counters(&self, func: u32, count: u32) -> Result<u32> {
+        let first = self.code.first.more_counters(count, self.counter_capacity());
+        first.ok_or_else(|| too_many_counters(func))
+    }
+
+    /// Finds out once where code is checked at entries, if there are checks that depend on it.
+    fn find_entry_checks(&self) -> Result<()> {
+        match self.engine.collection().checks {
+            Some(Checks { entries: EntryChecks::Needed, .. }) => {
+                Ok(self.info.find_entry_checks().map_err(CompileError::from)?)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn too_many_counters(func: u32) -> Error {
+    let what = "the module needs more counters than fit: profile it with Collect::Edges or not at all".into();
+    CompileError::TooLarge { func, what }.into()
 }

@@ -39,6 +39,18 @@ pub struct State {
     used: usize,
 }
 
+impl State {
+    fn take_counters(&mut self, count: u32, limit: u64) -> Option<u32> {
+        let first = self.next_counter;
+        let next = u64::from(first) + u64::from(count);
+        if next > limit {
+            return None;
+        }
+        self.next_counter = next as u32;
+        Some(first)
+    }
+}
+
 /// The right and the duty to compile a function for the first time, until it is dropped.
 #[derive(Debug)]
 pub struct Claim<'a> {
@@ -83,6 +95,11 @@ impl FirstCompilations {
         Some(Claim { of: self, func })
     }
 
+    /// Index of the first of `count` counters besides those of first compilations; `None` likewise.
+    pub fn more_counters(&self, count: u32, limit: u64) -> Option<u32> {
+        self.lock().take_counters(count, limit)
+    }
+
     /// How many functions that were compiled ahead have been called since, and how many have not.
     pub fn ahead(&self) -> (usize, usize) {
         let state = self.lock();
@@ -115,12 +132,7 @@ impl Claim<'_> {
         if let Some(&first) = state.first_counters.get(&self.func) {
             return Some(first);
         }
-        let first = state.next_counter;
-        let next = u64::from(first) + u64::from(count);
-        if next > limit {
-            return None;
-        }
-        state.next_counter = next as u32;
+        let first = state.take_counters(count, limit)?;
         state.first_counters.insert(self.func, first);
         Some(first)
     }

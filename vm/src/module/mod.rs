@@ -1,6 +1,7 @@
 //! Modules: validated at load, compiled function by function on first call.
 
 mod ahead;
+mod burst_code;
 mod cached;
 mod code;
 mod first;
@@ -228,10 +229,8 @@ fn lazy_slots(engine: &Engine, info: &ModuleInfo, at: Option<usize>) -> std::io:
     let in_memory: Vec<bool> = info.types.iter().map(returns_in_memory).collect();
     let usual = engine.stubs().up_to(count, false)?;
     let special = engine.stubs().up_to(if in_memory.contains(&true) { count } else { 0 }, true)?;
-    let stub = |func: u32| match in_memory[info.funcs[func as usize] as usize] {
-        false => usual(func),
-        true => special(func),
-    };
+    let funcs: Vec<bool> = info.funcs.iter().map(|&ty| in_memory[ty as usize]).collect();
+    let stub = move |func: u32| if funcs[func as usize] { special(func) } else { usual(func) };
     CodeSlots::new(count as usize, stub, at)
 }
 

@@ -111,6 +111,14 @@ pub struct VmStoreContext {
     pub touch_lines: usize,
     /// Where the line of memory begins that was touched last.
     pub last_line: usize,
+    /// How many checks are passed before one fires.
+    pub checks: i64,
+    /// How many checks the burst that runs still has; 0 if none does.
+    pub burst: i64,
+    /// Code with `abi::check_signature`.
+    pub check: usize,
+    /// What it has decided: see `abi::check`.
+    pub go_on: i64,
     /// The store, as the innermost code that holds it exclusively lent it to wasm. Not read by machine code.
     pub store: *mut StoreOpaque,
     /// Offset of the field, of 8 bytes, that machine code keeps in the pinned register; [`NOTHING`] if there is none.
@@ -221,6 +229,10 @@ mod tests {
             read_metrics = abi::store_context::READ_METRICS,
             touch_lines = abi::store_context::TOUCH_LINES,
             last_line = abi::store_context::LAST_LINE,
+            checks = abi::store_context::CHECKS,
+            burst = abi::store_context::BURST,
+            check = abi::store_context::CHECK,
+            go_on = abi::store_context::GO_ON,
             store = abi::store_context::SIZE,
         });
         check!(VmActivation {

@@ -8,11 +8,19 @@
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::thread;
+use std::time::Duration;
+
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
 
-use super::wake;
+use super::{fire, wake};
 
 const SIZE: usize = 4096;
+
+/// How long after a vain attempt to make a check fire the next one is made.
+const AGAIN: Duration = Duration::from_micros(200);
 
 /// One store's page.
 #[derive(Debug)]
@@ -21,6 +29,10 @@ pub struct InterruptPage {
     requested: AtomicBool,
     /// The thread that runs the store's wasm code, or host functions for it; 0 if none does.
     thread: AtomicI32,
+    /// Where code has checks instead of polls: who makes them fire.
+    insisting: OnceLock<Arc<OwnedFd>>,
+    /// Held while that is set up.
+    starting: Mutex<()>,
 }
 
 // SAFETY: the page is only ever read by machine code; changing its protection is thread-safe.
@@ -37,7 +49,8 @@ impl InterruptPage {
         // SAFETY: a fresh mapping at an address of the kernel's choice disturbs nothing.
         let page = unsafe { mmap_anonymous(ptr::null_mut(), SIZE, ProtFlags::READ, MapFlags::PRIVATE)? };
         let page = NonNull::new(page.cast()).expect("the kernel does not map page 0");
-        Ok(InterruptPage { page, requested: AtomicBool::new(false), thread: AtomicI32::new(0) })
+        let (requested, thread) = (AtomicBool::new(false), AtomicI32::new(0));
+        Ok(InterruptPage { page, requested, thread, insisting: OnceLock::new(), starting: Mutex::new(()) })
     }
 
     /// What polls read.
@@ -49,6 +62,34 @@ impl InterruptPage {
     pub fn request(&self) {
         self.requested.store(true, Ordering::SeqCst);
         self.protect(MprotectFlags::empty());
+        if let Some(event) = self.insisting.get() {
+            signal_event(event);
+        }
+    }
+
+    /// From now on a request makes the next check of the store's code fire. A thread waits for requests, and insists, as an
+    /// attempt may be in vain.
+    ///
+    /// # Errors
+    /// If the system has no thread or event for it.
+    pub fn insist(self: &Arc<Self>) -> std::io::Result<()> {
+        let _starting = self.starting.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.insisting.get().is_some() {
+            return Ok(());
+        }
+        fire::signal();
+        // SAFETY: makes a new descriptor, which nobody else has.
+        let event = unsafe {
+            match libc::eventfd(0, libc::EFD_CLOEXEC) {
+                -1 => return Err(std::io::Error::last_os_error()),
+                event => Arc::new(OwnedFd::from_raw_fd(event)),
+            }
+        };
+        let (page, seen) = (Arc::downgrade(self), event.clone());
+        let work = move || while wait_for_event(&seen) && fire_until_taken(&page) {};
+        thread::Builder::new().name("wprof-interrupt".into()).spawn(work)?;
+        let _ = self.insisting.set(event);
+        Ok(())
     }
 
     /// Makes the system call fail in which a host function of the store waits, if one does right now. See
@@ -90,8 +131,43 @@ impl InterruptPage {
     }
 }
 
+/// Makes checks fire until the request is taken; whether the page is still there.
+fn fire_until_taken(page: &Weak<InterruptPage>) -> bool {
+    while let Some(page) = page.upgrade() {
+        if !page.is_requested() {
+            return true;
+        }
+        fire::send(page.thread.load(Ordering::Relaxed));
+        drop(page);
+        thread::sleep(AGAIN);
+    }
+    false
+}
+
+/// Async-signal-safe.
+fn signal_event(event: &OwnedFd) {
+    let one = 1_u64.to_ne_bytes();
+    // SAFETY: the buffer has the eight bytes that an event takes.
+    unsafe { libc::write(event.as_raw_fd(), one.as_ptr().cast(), one.len()) };
+}
+
+/// Whether there was one.
+fn wait_for_event(event: &OwnedFd) -> bool {
+    let mut count = [0_u8; 8];
+    loop {
+        // SAFETY: the buffer has the eight bytes that an event gives.
+        let read = unsafe { libc::read(event.as_raw_fd(), count.as_mut_ptr().cast(), count.len()) };
+        if read >= 0 || std::io::Error::last_os_error().kind() != std::io::ErrorKind::Interrupted {
+            return read == 8;
+        }
+    }
+}
+
 impl Drop for InterruptPage {
     fn drop(&mut self) {
+        if let Some(event) = self.insisting.get() {
+            signal_event(event);
+        }
         // SAFETY: mapped by `new`; machine code reads it only while the store, which holds this, lives.
         let _ = unsafe { munmap(self.page.as_ptr().cast(), SIZE) };
     }

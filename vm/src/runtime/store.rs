@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use wprof_jit::abi::trace_word;
+use wprof_profiler::Bursts;
 
 use super::abi::{NOTHING, VmFuncRef, VmMemory, VmStoreContext, VmTable, VmValue};
 use super::call_records::CallRecords;
@@ -20,6 +21,7 @@ use super::table::TableData;
 use super::trace::Trace;
 use super::transfer::TransferBuffer;
 use super::types::FuncTypeEntry;
+use crate::interrupt::InterruptHandle;
 use crate::limits::check_count;
 use crate::{Engine, Error, GlobalType, MemoryType, RefType, Result, StoreLimits, TableType, ValType, arch};
 
@@ -100,6 +102,8 @@ pub struct StoreOpaque {
     pub contexts: Option<CallRecords>,
     /// What metrics need besides their readings.
     pub metrics: Metrics,
+    /// The bursts, if there are any.
+    pub bursts: Option<Bursts>,
 }
 
 // SAFETY: all pointers lead to memory that the store owns, and machine code runs on the thread that has the store
@@ -141,6 +145,10 @@ impl StoreOpaque {
             read_metrics: arch::read_cycles as *const () as usize,
             touch_lines: arch::touch_lines as *const () as usize,
             last_line: usize::MAX,
+            checks: 0,
+            burst: 0,
+            check: arch::check as *const () as usize,
+            go_on: 0,
             pinned: engine.compiler().options().pinned_cell().map_or(NOTHING, |cell| cell as usize),
             store: ptr::null_mut(),
             raise: engine.raise(),
@@ -171,8 +179,10 @@ impl StoreOpaque {
                 .contexts
                 .then(|| CallRecords::new(engine.config().context_memory, metrics.all().len() as u32)),
             metrics,
+            bursts: None,
         };
         store.start_metering();
+        store.start_bursts();
         Ok(store)
     }
 
@@ -189,6 +199,15 @@ impl StoreOpaque {
     /// The page by which it is stopped.
     pub fn interrupt(&self) -> &Arc<InterruptPage> {
         &self.interrupt
+    }
+
+    /// A handle with which others can stop its code.
+    pub fn interrupt_handle(&self) -> InterruptHandle {
+        if self.bursts.is_some() {
+            // Without a thread for it, a request is seen when a check fires of itself.
+            let _ = self.interrupt.insist();
+        }
+        InterruptHandle::new(self.interrupt.clone())
     }
 
     /// A handle for thing number `index` of its kind.

@@ -46,7 +46,7 @@ pub type Unfinished = HashMap<Stop, Stopped>;
 impl StoreOpaque {
     /// Counts the frames that a trap has ended.
     pub fn count_unfinished(&mut self, record: &TrapRecord) {
-        if self.engine().config().profiling == ProfilingConfig::Off {
+        if !matches!(self.engine().config().profiling, ProfilingConfig::Exact(_)) {
             return;
         }
         if let Some(frame) = frames::of_fault(record.top.pc) {

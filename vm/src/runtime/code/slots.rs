@@ -11,10 +11,19 @@ use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use crate::runtime::abi::VmCodeSlots;
 
 /// The slots of one module.
-#[derive(Debug)]
 pub struct CodeSlots {
     base: *mut VmCodeSlots,
     rows: usize,
+    stub: Box<Stub>,
+}
+
+/// The lazy stub of each function.
+type Stub = dyn Fn(u32) -> usize + Send + Sync;
+
+impl std::fmt::Debug for CodeSlots {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CodeSlots").field("base", &self.base).field("rows", &self.rows).finish()
+    }
 }
 
 // SAFETY: the rows are atomics; the table itself is immutable.
@@ -28,11 +37,15 @@ impl CodeSlots {
     ///
     /// # Errors
     /// If the system has no memory for it, or not there.
-    pub fn new(rows: usize, stub: impl Fn(u32) -> usize, at: Option<usize>) -> std::io::Result<CodeSlots> {
+    pub fn new(
+        rows: usize,
+        stub: impl Fn(u32) -> usize + Send + Sync + 'static,
+        at: Option<usize>,
+    ) -> std::io::Result<CodeSlots> {
         let base = at.map_or_else(|| map(bytes(rows)), |address| map_at(address, bytes(rows)))?;
-        let slots = CodeSlots { base: base.cast(), rows };
+        let slots = CodeSlots { base: base.cast(), rows, stub: Box::new(stub) };
         for func in 0..rows as u32 {
-            slots.publish(func, stub(func));
+            slots.publish(func, slots.stub(func));
         }
         Ok(slots)
     }
@@ -49,11 +62,25 @@ impl CodeSlots {
         unsafe { &*self.base.add(func as usize) }
     }
 
+    /// What a row held at first.
+    pub fn stub(&self, func: u32) -> usize {
+        (self.stub)(func)
+    }
+
     /// Makes `code` what callers of `func` reach from now on. It is already in place and in the registry.
     pub fn publish(&self, func: u32, code: usize) {
-        let row = self.row(func);
-        row.instrumented_entry.store(code, Ordering::Release);
-        row.entry.store(code, Ordering::Release);
+        self.publish_both(func, code, code);
+    }
+
+    /// The same, with other code for calls in bursts.
+    pub fn publish_both(&self, func: u32, code: usize, in_bursts: usize) {
+        self.publish_for_bursts(func, in_bursts);
+        self.row(func).entry.store(code, Ordering::Release);
+    }
+
+    /// The same for calls in bursts only.
+    pub fn publish_for_bursts(&self, func: u32, code: usize) {
+        self.row(func).instrumented_entry.store(code, Ordering::Release);
     }
 }
 

@@ -1,0 +1,109 @@
+//! Resuming: a graph that is entered at a loop header, by a frame that goes on there.
+//!
+//! Input: a graph of a whole function. Output: a graph whose node 0 is the header. If it were the same graph entered
+//! there, the loops around would be entered in their middle, and no longer be loops that a code generator knows. So what
+//! runs until the header of the next loop around is reached is a copy of its own, and so for each loop further out: every
+//! loop is entered at its header only, and its code is that of a version that was called.
+//!
+//! Example: `a -> b; b -> c; c -> c | d; d -> b | e`, resumed in the inner loop `c`, becomes
+//! `c' -> c' | d'; d' -> b | e; b -> c; c -> c | d; d -> b | e`.
+
+use hashbrown::HashMap;
+use wprof_profiler::{BlockId, DepthFirst, LoopId, Loops};
+
+use super::{BlockGraph, Node, Probe};
+use crate::cfg::Cfg;
+
+/// How many loops one inside the other are kept apart, the inner ones first; more would only cost time.
+const MOST_LEVELS: usize = 4;
+
+impl BlockGraph {
+    /// The same graph, entered at the loop header `block`, with what can be reached from there.
+    #[must_use]
+    pub fn resumed_at(&self, cfg: &Cfg, block: u32) -> BlockGraph {
+        let start = self.nodes.iter().zip(0..).find(|(node, _)| node.block == block);
+        let start = start.map_or(0, |(_, index)| index);
+        let shape = cfg.shape();
+        let loops = Loops::new(&shape, &DepthFirst::new(&shape));
+        let levels = Levels::around(&loops, block);
+        let order = self.reached(&levels, start);
+        let index_of: HashMap<Place, u32> = order.iter().copied().zip(0..).collect();
+        let node = |&(level, old): &Place| -> Node {
+            let mut node = self.nodes[old as usize].clone();
+            let index = |to: u32| index_of[&levels.of(self.nodes[to as usize].block, to, level)];
+            node.wires.iter_mut().filter_map(|wire| wire.to.as_mut()).for_each(|to| *to = index(*to));
+            node.guard.iter_mut().for_each(|guard| guard.to = index(guard.to));
+            node
+        };
+        let nodes = order.iter().map(node).collect();
+        let graph = BlockGraph { nodes, resumes: true, path_register: self.register_at(block), ..*self };
+        debug_assert_eq!(graph.verify(cfg), Ok(()));
+        graph
+    }
+
+    /// The path register of a frame that is resumed at `block`: in a burst a path begins there, as behind a back edge.
+    fn register_at(&self, block: u32) -> Option<i64> {
+        let wires = self.nodes.iter().flat_map(|node| &node.wires);
+        let mut into = wires.filter(|wire| wire.to.is_some_and(|to| self.nodes[to as usize].block == block));
+        let begun = into.find_map(|wire| {
+            wire.probes.iter().find_map(|probe| match probe {
+                Probe::PathStart(first) => Some(*first),
+                _ => None,
+            })
+        });
+        begun.filter(|_| self.in_bursts).or(self.path_register)
+    }
+
+    /// All places that are reached, the first one first, the others by level and in the old order, so that loops are sealed
+    /// as early as they can be.
+    fn reached(&self, levels: &Levels<'_>, start: u32) -> Vec<Place> {
+        let first = (0, start);
+        let mut order = vec![first];
+        let mut seen: HashMap<Place, ()> = [(first, ())].into();
+        let mut next = 0;
+        while let Some(&(level, old)) = order.get(next) {
+            next += 1;
+            let node = &self.nodes[old as usize];
+            let guard = node.guard.map(|guard| guard.to);
+            for to in node.wires.iter().filter_map(|wire| wire.to).chain(guard) {
+                let place = levels.of(self.nodes[to as usize].block, to, level);
+                if seen.insert(place, ()).is_none() {
+                    order.push(place);
+                }
+            }
+        }
+        order[1..].sort_unstable();
+        order
+    }
+}
+
+/// A copy of an old node: its level, and the old index.
+type Place = (usize, u32);
+
+/// Loops one inside the other; the level of a copy is the number of the loop to whose header it was entered, from the
+/// innermost, 0, on. What is in none of them has one copy, in the last level.
+struct Levels<'a> {
+    loops: &'a Loops,
+    around: Vec<LoopId>,
+}
+
+impl<'a> Levels<'a> {
+    /// The loop that `block` heads, and those around it.
+    fn around(loops: &'a Loops, block: u32) -> Levels<'a> {
+        let outward = std::iter::successors(loops.headed_by(BlockId(block)), |&id| loops.get(id).parent);
+        Levels { loops, around: outward.take(MOST_LEVELS).collect() }
+    }
+
+    /// The copy of node `to`, of the given block, to which a wire leads that comes from `level`.
+    fn of(&self, block: u32, to: u32, level: usize) -> Place {
+        let block = BlockId(block);
+        let outside = self.around.len();
+        let is_inside = self.around.last().is_some_and(|&id| self.loops.contains(id, block));
+        if !is_inside {
+            return (outside, to);
+        }
+        let entered = self.around.iter().position(|&id| self.loops.get(id).header == block);
+        let level = level.min(outside - 1);
+        (entered.map_or(level, |entered| level.max(entered)), to)
+    }
+}

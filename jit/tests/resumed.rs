@@ -1,0 +1,67 @@
+//! Graphs that resume in the middle of a function: every loop is entered at its header only.
+
+use expect_test::expect;
+use wprof_jit::graph::BlockGraph;
+use wprof_jit::module;
+use wprof_jit::plan::{Collection, FunctionPlan};
+
+fn graph(body: &str) -> (FunctionPlan, BlockGraph) {
+    let bytes = wat::parse_str(format!("(module (func (param $n i32) {body}))")).expect("good text");
+    let info = module::parse(bytes.into()).expect("a module");
+    let plan = FunctionPlan::new(&info, 0, &Collection::default(), 0).expect("a function");
+    let graph = plan.graph();
+    (plan, graph)
+}
+
+#[test]
+fn the_loop_around_has_a_copy_of_its_own() {
+    let inner = "(loop $c (br_if $c (local.get $n)))";
+    let (plan, graph) = graph(&format!("(loop $b {inner} (br_if $b (local.get $n)))"));
+    expect![[r#"
+        resumes at node0
+        node0 = block2
+            edge 0 -> node0
+            edge 1 -> node1
+        node1 = block3
+            edge 0 -> node2
+            edge 1 -> node5
+        node2 = block1
+            edge 0 -> node3
+        node3 = block2
+            edge 0 -> node3
+            edge 1 -> node4
+        node4 = block3
+            edge 0 -> node2
+            edge 1 -> node5
+        node5 = block4
+            edge 0 -> exit
+    "#]]
+    .assert_eq(&graph.resumed_at(&plan.cfg, 2).to_string());
+    expect![[r#"
+        resumes at node0
+        node0 = block1
+            edge 0 -> node1
+        node1 = block2
+            edge 0 -> node1
+            edge 1 -> node2
+        node2 = block3
+            edge 0 -> node0
+            edge 1 -> node3
+        node3 = block4
+            edge 0 -> exit
+    "#]]
+    .assert_eq(&graph.resumed_at(&plan.cfg, 1).to_string());
+}
+
+#[test]
+fn deep_nests_do_not_grow_without_bound() {
+    let depth = 300;
+    let (plan, graph) =
+        graph(&format!("{}{}", "loop ".repeat(depth), "local.get $n br_if 0 end ".repeat(depth)));
+    let size = graph.nodes.len();
+    for block in [1, depth as u32 / 2, depth as u32] {
+        let resumed = graph.resumed_at(&plan.cfg, block);
+        assert_eq!(resumed.verify(&plan.cfg), Ok(()));
+        assert!(resumed.nodes.len() <= 5 * size, "{} of {size}", resumed.nodes.len());
+    }
+}

@@ -1,0 +1,155 @@
+//! Bursty tracing: when to run checking code, and when instrumented code.
+//!
+//! Input: the checks that a program comes to. Output: the version in which it goes on after each. Every so many checks
+//! a *burst* of so many checks runs in instrumented code; with one check a burst this is Arnold & Ryder's sampling.
+//! Invariant: the same sequence as the paper's machine, which counts at every check; here checking code only counts
+//! down, and asks when it falls below zero.
+//! Source: Hirzel & Chilimbi, *Bursty Tracing*, FDDO 2001, section 2.1. Oracle: that machine, in `tests/it/bursts.rs`.
+
+use std::str::FromStr;
+
+use crate::Rate;
+
+/// How long the phases are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct BurstLengths {
+    /// Checks from the end of a burst until the next one begins: nCheck0.
+    pub checking: u32,
+    /// Checks in a burst: nInstr0. With [`BurstLengths::FOREVER`] the first one does not end.
+    pub instrumented: u32,
+}
+
+impl BurstLengths {
+    /// A burst that does not end, or a time without any.
+    pub const FOREVER: u32 = u32::MAX;
+}
+
+/// `CHECKING:INSTRUMENTED`, of which each may be `inf`.
+impl FromStr for BurstLengths {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<BurstLengths, String> {
+        let length = |text: &str| match text {
+            "inf" => Some(Self::FOREVER),
+            _ => text.replace('_', "").parse().ok().filter(|&length| length > 0),
+        };
+        let lengths = text.split_once(':').and_then(|(checking, instrumented)| {
+            Some(BurstLengths { checking: length(checking)?, instrumented: length(instrumented)? })
+        });
+        lengths.ok_or_else(|| "give CHECKS:CHECKS such as 10000:100, or inf for one of them".to_owned())
+    }
+}
+
+impl Default for BurstLengths {
+    fn default() -> Self {
+        BurstLengths { checking: 10_000, instrumented: 100 }
+    }
+}
+
+/// A version of each function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Version {
+    /// Only comes to checks.
+    Checking,
+    /// Counts.
+    Instrumented,
+}
+
+/// Where in its phases a program is. Machine code has the two numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bursts {
+    lengths: BurstLengths,
+    /// How many more checks checking code passes before it asks: nCheck less one.
+    pub checking: i64,
+    /// How many more checks the burst has, with the next; 0 if none runs: nInstr.
+    pub instrumented: i64,
+    /// How many bursts have begun.
+    pub begun: u64,
+    /// How many could not, since there was no instrumented code.
+    pub lost: u64,
+}
+
+impl Bursts {
+    /// A program that has come to no check yet.
+    pub fn new(lengths: BurstLengths) -> Bursts {
+        let mut bursts = Bursts { lengths, checking: 0, instrumented: 0, begun: 0, lost: 0 };
+        bursts.rest();
+        bursts
+    }
+
+    /// How long the phases are.
+    pub fn lengths(&self) -> BurstLengths {
+        self.lengths
+    }
+
+    /// A check in checking code has counted below zero: the version to go on in.
+    pub fn fired(&mut self) -> Version {
+        match self.instrumented {
+            0 => self.begin(),
+            _ => {
+                self.checking = 0;
+                self.step()
+            }
+        }
+    }
+
+    /// A check in instrumented code: the version to go on in.
+    pub fn check_in_burst(&mut self) -> Version {
+        if self.instrumented > 0 {
+            return self.step();
+        }
+        // The burst ended in a callee. The check counts as any other.
+        self.checking -= 1;
+        if self.checking < 0 { self.begin() } else { Version::Checking }
+    }
+
+    /// The burst that was to begin, or has begun, cannot: there is no instrumented code where the program is.
+    pub fn lose(&mut self) {
+        self.rest();
+        self.begun -= 1;
+        self.lost += 1;
+    }
+
+    /// The burst that has ended goes on: there is no checking code where the program is.
+    pub fn extend(&mut self) {
+        (self.checking, self.instrumented) = (0, self.length());
+    }
+
+    fn begin(&mut self) -> Version {
+        self.begun += 1;
+        self.extend();
+        Version::Instrumented
+    }
+
+    fn step(&mut self) -> Version {
+        if self.lengths.instrumented != BurstLengths::FOREVER {
+            self.instrumented -= 1;
+        }
+        if self.instrumented > 0 {
+            return Version::Instrumented;
+        }
+        self.rest();
+        Version::Checking
+    }
+
+    fn rest(&mut self) {
+        (self.checking, self.instrumented) = (i64::from(self.lengths.checking.max(1)) - 1, 0);
+    }
+
+    fn length(&self) -> i64 {
+        match self.lengths.instrumented {
+            BurstLengths::FOREVER => i64::MAX,
+            checks => i64::from(checks.max(1)),
+        }
+    }
+
+    /// The share of checks that were in bursts, those that were lost counted as others.
+    pub fn rate(&self) -> Rate {
+        let counted = self.begun.saturating_mul(u64::from(self.lengths.instrumented));
+        let between = (self.begun + self.lost).saturating_mul(u64::from(self.lengths.checking));
+        match self.lengths.instrumented {
+            BurstLengths::FOREVER => Rate { counted: self.begun, of: self.begun + self.lost },
+            _ => Rate { counted, of: counted.saturating_add(between) },
+        }
+    }
+}

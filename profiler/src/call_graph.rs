@@ -1,0 +1,174 @@
+//! The call graph of a program, and at the entries of which functions there must be a check.
+//!
+//! Input: the direct calls of each function, the functions that may be called otherwise. Output: a set of functions, such
+//! that only a bounded number of calls is made without a check at an entry.
+//! Invariant: every cycle of calls has a function of the set, as has every entry from outside but of leaves. Linear time.
+//! Source: Hirzel & Chilimbi, *Bursty Tracing*, FDDO 2001, section 3.1: the set C. Oracle: all cycles of small graphs, in
+//! `tests/it/call_graph.rs`.
+
+/// Which functions call which.
+#[derive(Clone, Debug, Default)]
+pub struct CallGraph {
+    /// Callees of function f: `callees[starts[f]..starts[f + 1]]`.
+    starts: Vec<u32>,
+    callees: Vec<u32>,
+}
+
+/// Not reached from a root.
+const FAR: u32 = u32::MAX;
+
+impl CallGraph {
+    /// An empty graph, to which functions are added by ascending index.
+    pub fn new() -> CallGraph {
+        CallGraph { starts: vec![0], callees: Vec::new() }
+    }
+
+    /// Adds the next function, which calls these directly; they may be added later.
+    pub fn add(&mut self, callees: impl IntoIterator<Item = u32>) {
+        self.callees.extend(callees);
+        self.starts.push(self.callees.len() as u32);
+    }
+
+    /// Number of functions.
+    pub fn len(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    /// Whether it has no functions.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Functions that `func` calls directly.
+    pub fn callees(&self, func: u32) -> &[u32] {
+        &self.callees[self.starts[func as usize] as usize..self.starts[func as usize + 1] as usize]
+    }
+
+    /// Whether each function has a check at its entry: it is no leaf, and a root, or taken by address, or called from below
+    /// in a recursion: by one of its strongly connected component that is no closer to the roots. `roots` are the
+    /// functions that are called from outside, or by address.
+    ///
+    /// # Panics
+    /// If a root or callee is no function of the graph.
+    pub fn entry_checks(&self, roots: &[u32], is_leaf: impl Fn(u32) -> bool) -> Vec<bool> {
+        let (distances, components) = (self.distances(roots), self.components());
+        let mut checked = vec![false; self.len()];
+        roots.iter().for_each(|&root| checked[root as usize] = true);
+        for caller in 0..self.len() as u32 {
+            for &callee in self.callees(caller) {
+                let together = components[caller as usize] == components[callee as usize];
+                if together && distances[caller as usize] >= distances[callee as usize] {
+                    checked[callee as usize] = true;
+                }
+            }
+        }
+        (0..).zip(&mut checked).for_each(|(func, checked)| *checked &= !is_leaf(func));
+        checked
+    }
+
+    /// The least number of calls from a root to each function.
+    fn distances(&self, roots: &[u32]) -> Vec<u32> {
+        let mut distances = vec![FAR; self.len()];
+        let mut queue: Vec<u32> = Vec::new();
+        for &root in roots {
+            if std::mem::replace(&mut distances[root as usize], 0) == FAR {
+                queue.push(root);
+            }
+        }
+        let mut next = 0;
+        while let Some(&caller) = queue.get(next) {
+            next += 1;
+            for &callee in self.callees(caller) {
+                if distances[callee as usize] == FAR {
+                    distances[callee as usize] = distances[caller as usize] + 1;
+                    queue.push(callee);
+                }
+            }
+        }
+        distances
+    }
+
+    /// The number of each function's strongly connected component (Tarjan, SIAM J. Comput. 1972), without recursion.
+    fn components(&self) -> Vec<u32> {
+        let mut search = Components {
+            graph: self,
+            order: vec![0; self.len()],
+            lowest: vec![0; self.len()],
+            component: vec![FAR; self.len()],
+            open: Vec::new(),
+            found: 0,
+            components: 0,
+        };
+        (0..self.len() as u32).for_each(|func| search.visit(func));
+        search.component
+    }
+}
+
+/// A search for components in progress.
+struct Components<'a> {
+    graph: &'a CallGraph,
+    /// When each function was found, from 1 on; 0 if it was not.
+    order: Vec<u32>,
+    /// The earliest function that each is known to reach in its component.
+    lowest: Vec<u32>,
+    component: Vec<u32>,
+    /// Functions that are in no finished component.
+    open: Vec<u32>,
+    found: u32,
+    components: u32,
+}
+
+impl Components<'_> {
+    fn visit(&mut self, root: u32) {
+        if self.order[root as usize] != 0 {
+            return;
+        }
+        // Each function with how many of its callees have been looked at.
+        let mut path = vec![(root, 0)];
+        self.find(root);
+        while let Some((func, next)) = path.last_mut() {
+            let func = *func;
+            let Some(&callee) = self.graph.callees(func).get(*next) else {
+                path.pop();
+                self.finish(func);
+                if let Some(&(caller, _)) = path.last()
+                    && self.component[func as usize] == FAR
+                {
+                    self.lower(caller, self.lowest[func as usize]);
+                }
+                continue;
+            };
+            *next += 1;
+            if self.order[callee as usize] == 0 {
+                self.find(callee);
+                path.push((callee, 0));
+            } else if self.component[callee as usize] == FAR {
+                self.lower(func, self.order[callee as usize]);
+            }
+        }
+    }
+
+    fn find(&mut self, func: u32) {
+        self.found += 1;
+        (self.order[func as usize], self.lowest[func as usize]) = (self.found, self.found);
+        self.open.push(func);
+    }
+
+    fn lower(&mut self, func: u32, to: u32) {
+        let lowest = &mut self.lowest[func as usize];
+        *lowest = (*lowest).min(to);
+    }
+
+    fn finish(&mut self, func: u32) {
+        if self.lowest[func as usize] != self.order[func as usize] {
+            return;
+        }
+        while let Some(member) = self.open.pop() {
+            self.component[member as usize] = self.components;
+            if member == func {
+                break;
+            }
+        }
+        self.components += 1;
+    }
+}

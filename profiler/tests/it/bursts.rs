@@ -1,0 +1,101 @@
+//! Bursts against the machine of the paper, which counts at every check.
+
+use wprof_profiler::{BurstLengths, Bursts, Version};
+
+use crate::rng::Rng;
+
+/// Hirzel & Chilimbi, figure 3: one piece of code for all checks.
+struct Machine {
+    lengths: BurstLengths,
+    check: u64,
+    instr: u64,
+}
+
+impl Machine {
+    fn check(&mut self) -> Version {
+        self.check -= 1;
+        if self.check != 0 {
+            return Version::Checking;
+        }
+        self.check = 1;
+        if self.instr == 0 {
+            self.instr = u64::from(self.lengths.instrumented);
+            return Version::Instrumented;
+        }
+        self.instr -= 1;
+        if self.instr != 0 {
+            return Version::Instrumented;
+        }
+        self.check = u64::from(self.lengths.checking);
+        Version::Checking
+    }
+}
+
+/// What machine code does at a check of a frame in this version.
+fn check(bursts: &mut Bursts, version: Version) -> Version {
+    match version {
+        Version::Checking => {
+            bursts.checking -= 1;
+            if bursts.checking >= 0 { Version::Checking } else { bursts.fired() }
+        }
+        Version::Instrumented => bursts.check_in_burst(),
+    }
+}
+
+/// Frames on a stack, so that a burst ends in callees, and callers are left in any version.
+#[test]
+fn every_check_decides_as_the_machine_does() {
+    let mut rng = Rng::new(3);
+    for round in 0..500 {
+        let lengths =
+            BurstLengths { checking: 1 + rng.below(7) as u32, instrumented: 1 + rng.below(7) as u32 };
+        let mut bursts = Bursts::new(lengths);
+        let mut machine = Machine { lengths, check: u64::from(lengths.checking), instr: 0 };
+        let mut frames = vec![Version::Checking];
+        for _ in 0..400 {
+            let top = frames.len() - 1;
+            match rng.below(3) {
+                0 => frames.push(frames[top]),
+                1 if top > 0 => _ = frames.pop(),
+                _ => {
+                    frames[top] = check(&mut bursts, frames[top]);
+                    assert_eq!(frames[top], machine.check(), "{round}: {lengths:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_burst_without_end_does_not_end() {
+    let mut bursts = Bursts::new(BurstLengths { checking: 1, instrumented: BurstLengths::FOREVER });
+    let mut version = Version::Checking;
+    for _ in 0..1000 {
+        version = check(&mut bursts, version);
+        assert_eq!(version, Version::Instrumented);
+    }
+    assert_eq!((bursts.begun, bursts.rate().as_f64()), (1, 1.0));
+}
+
+#[test]
+fn a_lost_burst_is_tried_again_after_as_many_checks() {
+    let mut bursts = Bursts::new(BurstLengths { checking: 3, instrumented: 2 });
+    let mut fired = 0;
+    for _ in 0..9 {
+        if check(&mut bursts, Version::Checking) == Version::Instrumented {
+            fired += 1;
+            bursts.lose();
+        }
+    }
+    assert_eq!((fired, bursts.begun, bursts.lost), (3, 0, 3));
+}
+
+#[test]
+fn lengths_are_two_numbers() {
+    let lengths = |checking, instrumented| Ok(BurstLengths { checking, instrumented });
+    assert_eq!("1_000:50".parse(), lengths(1000, 50));
+    assert_eq!("1:inf".parse(), lengths(1, BurstLengths::FOREVER));
+    for text in ["", "5", "0:1", "1:0", "1:-1", "1:2:3", "4294967296:1", "x:1"] {
+        assert!(text.parse::<BurstLengths>().is_err(), "{text}");
+    }
+}

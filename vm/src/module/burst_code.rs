@@ -1,0 +1,117 @@
+//! Code for bursts, and for going back from it; both are compiled when a burst first needs them.
+//!
+//! Invariant: calls from code for bursts go through slots of their own, which hold ordinary code until there is code for
+//! bursts: so a function without a check at its entry is counted too when it is called in a burst.
+
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use wprof_jit::compile::Tier;
+use wprof_jit::plan::FunctionPlan;
+
+use super::ModuleInner;
+use super::code::{Compiled, Promotion};
+use crate::{Result, Strategy};
+
+/// The code of one function for bursts.
+#[derive(Debug, Default)]
+pub struct BurstCode {
+    /// What it counts.
+    pub plan: Option<Arc<FunctionPlan>>,
+    /// Versions by the block where they are entered, 0 for a call.
+    pub versions: HashMap<u32, usize>,
+}
+
+impl ModuleInner {
+    /// Code of `func` for bursts, entered at `block`, a loop header or 0 for its entry; `None` if there is none, yet.
+    pub(crate) fn burst_code(self: &Arc<Self>, func: u32, block: u32) -> Option<usize> {
+        let known = |compiled: &mut Compiled| compiled.bursts.versions.get(&block).copied();
+        let found = self.code.update(func, known)?;
+        if found.is_some() || !self.is_worth_bursts(func) {
+            return found;
+        }
+        self.order_promotion(func, Promotion::Burst(block));
+        self.code.update(func, known)?
+    }
+
+    /// Code of `func` for the time between bursts, entered likewise.
+    pub(crate) fn checking_code(self: &Arc<Self>, func: u32, block: u32) -> Option<usize> {
+        let known = |compiled: &mut Compiled| match block {
+            0 => Some(compiled.address),
+            _ => compiled.resumed.get(&block).copied(),
+        };
+        let found = self.code.update(func, known)?;
+        if found.is_some() {
+            return found;
+        }
+        self.order_promotion(func, Promotion::Resume(block));
+        self.code.update(func, known)?
+    }
+
+    /// Called through the slot for bursts, which holds a stub: where the call goes. From now on it goes there at once.
+    pub(super) fn called_in_burst(self: &Arc<Self>, func: u32, entry: usize) -> usize {
+        let code = self.burst_code(func, 0).unwrap_or(entry);
+        self.slots.publish_for_bursts(func, code);
+        code
+    }
+
+    /// Makes `code` what callers of `func` reach, of which there was no code or worse. Calls in bursts ask for code of their
+    /// own if it is worth it.
+    pub(super) fn publish(&self, func: u32, code: usize) {
+        if !self.engine.has_bursts() {
+            return self.slots.publish(func, code);
+        }
+        let known = self.code.update(func, |compiled| compiled.bursts.versions.get(&0).copied()).flatten();
+        let in_bursts = match self.is_worth_bursts(func) {
+            true => known.unwrap_or_else(|| self.slots.stub(func)),
+            false => code,
+        };
+        self.slots.publish_both(func, code, in_bursts);
+    }
+
+    /// Whether a function has run so often that it is worth the time to compile it twice.
+    fn is_worth_bursts(&self, func: u32) -> bool {
+        let is_tiered = self.engine.config().strategy == Strategy::Tiered;
+        let is_hot = |compiled: &mut Compiled| compiled.promoted || compiled.restored;
+        !is_tiered || self.code.update(func, is_hot) == Some(true)
+    }
+
+    /// Compiles code of `func` for bursts, and publishes it if it is entered by calls.
+    pub(super) fn compile_for_bursts(self: &Arc<Self>, func: u32, block: u32) -> Result<()> {
+        let Some(plan) = self.burst_plan(func)? else { return Ok(()) };
+        let (compiler, env) = (self.engine.compiler(), self.env());
+        let code = match block {
+            0 => compiler.function(&env, &plan, Tier::Optimized)?,
+            _ => compiler.resumed(&env, &plan, block)?,
+        };
+        let address = self.place(func, code)?;
+        self.code.update(func, |compiled| compiled.bursts.versions.insert(block, address));
+        if block == 0 {
+            self.slots.publish_for_bursts(func, address);
+        }
+        Ok(())
+    }
+
+    /// What code of `func` for bursts counts.
+    fn burst_plan(self: &Arc<Self>, func: u32) -> Result<Option<Arc<FunctionPlan>>> {
+        let Some(collection) = self.engine.burst_collection() else { return Ok(None) };
+        if let Some(plan) = self.code.update(func, |compiled| compiled.bursts.plan.clone()).flatten() {
+            return Ok(Some(plan));
+        }
+        let mut plan = FunctionPlan::new(&self.info, func, collection, 0)?;
+        plan.first_counter = self.more_counters(func, plan.counters())?;
+        let plan = Arc::new(plan);
+        // Another thread may have been faster.
+        Ok(self.code.update(func, |compiled| compiled.bursts.plan.get_or_insert(plan).clone()))
+    }
+
+    /// How to read the counters of each function that has code for bursts, by ascending function index.
+    pub(crate) fn burst_plans(&self) -> Vec<(u32, Arc<FunctionPlan>)> {
+        let functions = self.code.functions.read().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let plans =
+            functions.iter().filter_map(|(&func, compiled)| Some((func, compiled.bursts.plan.clone()?)));
+        let mut plans: Vec<_> = plans.collect();
+        plans.sort_unstable_by_key(|(func, _)| *func);
+        plans
+    }
+}

@@ -1,0 +1,71 @@
+//! Making the next check of running code fire, from another thread, without code that polls.
+//!
+//! A signal finds the thread in code of a function, and sets the count of checks to nothing in its saved registers. If it
+//! finds it anywhere else (in the host, in a trampoline, between the load and the store of a count) it may be in vain: so
+//! who must be sure sends again until a check has fired.
+//! Invariant: the pinned register is changed only in code of functions, where it always is the count of checks.
+//! Source: design.md, section 5.
+
+use std::mem::MaybeUninit;
+use std::ptr;
+use std::sync::OnceLock;
+
+use libc::{c_int, c_void, siginfo_t, ucontext_t};
+use wprof_jit::abi::store_context;
+
+use super::activation;
+use super::code::registry;
+use crate::arch;
+
+/// Sends the signal to a thread of this process; 0 is none.
+pub fn send(thread: i32) {
+    if let (Some(signal), true) = (signal(), thread != 0) {
+        // SAFETY: at worst there is no such thread any more, which is an error that does not matter.
+        unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, signal) };
+    }
+}
+
+/// The signal, a real-time one that the process does not use, once its handler is installed; `None` if all are taken.
+pub fn signal() -> Option<c_int> {
+    static SIGNAL: OnceLock<Option<c_int>> = OnceLock::new();
+    *SIGNAL.get_or_init(|| (libc::SIGRTMIN() + 1..=libc::SIGRTMAX()).find(|&signal| install(signal)))
+}
+
+/// Installs the handler, unless there is one. Interrupted system calls go on.
+fn install(signal: c_int) -> bool {
+    // SAFETY: the handler has the signature that the flags ask for.
+    unsafe {
+        let mut present = MaybeUninit::<libc::sigaction>::zeroed().assume_init();
+        if libc::sigaction(signal, ptr::null(), &mut present) != 0 || present.sa_sigaction != libc::SIG_DFL {
+            return false;
+        }
+        let mut action = MaybeUninit::<libc::sigaction>::zeroed().assume_init();
+        action.sa_sigaction = handler as *const () as usize;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
+        libc::sigemptyset(&mut action.sa_mask);
+        libc::sigaction(signal, &action, ptr::null_mut()) == 0
+    }
+}
+
+unsafe extern "C" fn handler(_: c_int, _: *mut siginfo_t, context: *mut c_void) {
+    // SAFETY: the kernel passes the interrupted context, which nothing else refers to.
+    unsafe { fire(&mut *context.cast::<ucontext_t>()) };
+}
+
+/// Makes the next check of the interrupted code fire; `None` if it is not code of a function with checks.
+unsafe fn fire(context: &mut ucontext_t) -> Option<()> {
+    let pc = arch::registers(context).pc;
+    // A thread in machine code holds no lock of ours, so that the registry may be asked.
+    registry::find(pc)?.function.as_ref()?;
+    // SAFETY: the chain holds live activations only.
+    let activation = unsafe { activation::newest().as_ref() }?;
+    let store = activation.context.cast_mut();
+    // SAFETY: the context lives as long as the store whose code runs, and nothing refers to it meanwhile.
+    unsafe {
+        if (*store).pinned == store_context::CHECKS as usize {
+            *arch::pinned(context) = 0;
+            (*store).burst = (*store).burst.min(1);
+        }
+    }
+    Some(())
+}

@@ -1,0 +1,188 @@
+//! Bursts: what programs do is the same in all versions, and what is counted in bursts is what ran in them.
+
+use wprof::profiler::{BurstLengths, FigureKind, PathProfile, Profile};
+use wprof::*;
+
+type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
+
+/// Nested loops with operands on the stack, vectors and references in locals, recursion, calls through a table, a switch.
+const WAT: &str = r#"(module
+    (type $unary (func (param i64) (result i64)))
+    (table 2 funcref) (elem (i32.const 0) $fib $collatz)
+    (memory 1)
+    (func $fib (export "fib") (param $n i64) (result i64)
+        (if (result i64) (i64.lt_u (local.get $n) (i64.const 2))
+            (then (local.get $n))
+            (else (i64.add
+                (call $fib (i64.sub (local.get $n) (i64.const 1)))
+                (call $fib (i64.sub (local.get $n) (i64.const 2)))))))
+    (func $collatz (export "collatz") (param $n i64) (result i64) (local $steps i64)
+        (block $done
+            (loop $again
+                (br_if $done (i64.le_u (local.get $n) (i64.const 1)))
+                (local.set $steps (i64.add (local.get $steps) (i64.const 1)))
+                (if (i64.eqz (i64.and (local.get $n) (i64.const 1)))
+                    (then (local.set $n (i64.shr_u (local.get $n) (i64.const 1))))
+                    (else (local.set $n (i64.add (i64.mul (local.get $n) (i64.const 3)) (i64.const 1)))))
+                (br $again)))
+        (local.get $steps))
+    (func (export "nest") (param $n i64) (result i64) (local $i i64) (local $j i64) (local $v v128) (local $r funcref)
+        (local.set $r (ref.func $fib))
+        (i64.const 1000)
+        (loop $outer (param i64) (result i64)
+            (local.set $j (i64.const 0))
+            (i64.const 7)
+            (loop $inner (param i64 i64) (result i64 i64)
+                (local.set $v (i64x2.add (local.get $v) (i64x2.splat (local.get $j))))
+                (i64.add (i64.rem_u (local.get $j) (i64.const 3)))
+                (local.set $j (i64.add (local.get $j) (i64.const 1)))
+                (br_if $inner (i64.lt_u (local.get $j) (local.get $i))))
+            i64.add
+            (local.set $i (i64.add (local.get $i) (i64.const 1)))
+            (br_if $outer (i64.lt_u (local.get $i) (local.get $n))))
+        (i64.add (i64x2.extract_lane 1 (local.get $v)))
+        (i64.add (i64.extend_i32_u (ref.is_null (local.get $r)))))
+    (func (export "mixed") (param $n i64) (result i64) (local $i i64) (local $sum i64)
+        (loop $again
+            (local.set $sum (i64.add (local.get $sum)
+                (call_indirect (type $unary) (i64.add (i64.const 3) (i64.rem_u (local.get $i) (i64.const 9)))
+                    (i32.and (i32.wrap_i64 (local.get $i)) (i32.const 1)))))
+            (block $c (block $b (block $a
+                (br_table $a $b $c (i32.wrap_i64 (i64.rem_u (local.get $i) (i64.const 3)))))
+                (local.set $sum (i64.add (local.get $sum) (i64.const 1))) (br $c))
+                (local.set $sum (i64.xor (local.get $sum) (i64.const 5))))
+            (br_if $again (i64.lt_u (local.tee $i (i64.add (local.get $i) (i64.const 1))) (local.get $n))))
+        (local.get $sum))
+    (func (export "trap") (param $n i64) (result i64)
+        (loop $again
+            (i64.store (i32.wrap_i64 (local.get $n)) (local.get $n))
+            (local.set $n (i64.add (local.get $n) (i64.const 8)))
+            (br $again))
+        unreachable)
+)"#;
+
+const CALLS: [(&str, i64); 5] = [("fib", 12), ("collatz", 97), ("nest", 40), ("mixed", 200), ("trap", 8)];
+
+/// What all calls return, and the paths that were counted, by function.
+fn run(engine: &Engine) -> Result<(Vec<Option<i64>>, Option<Profile>)> {
+    let mut store = Store::new(engine, ());
+    let instance = Linker::new(engine).instantiate(&mut store, &Module::new(engine, WAT)?)?;
+    let mut results = Vec::new();
+    for (name, argument) in CALLS {
+        let func = instance.get_typed_func::<i64, i64>(&mut store, name)?;
+        match func.call(&mut store, argument) {
+            Ok(result) => results.push(Some(result)),
+            Err(error) if error.trap() == Some(Trap::MemoryOutOfBounds) => results.push(None),
+            Err(error) => return Err(error),
+        }
+    }
+    let profile = engine.config().profiles().then(|| instance.profile(&store)).transpose()?;
+    Ok((results, profile))
+}
+
+fn adaptive(checking: u32, instrumented: u32, checks: &str) -> ProfilingConfig {
+    let lengths = BurstLengths { checking, instrumented };
+    ProfilingConfig::Adaptive(Adaptive { lengths, checks: checks.parse().expect("a known name") })
+}
+
+fn engine(profiling: ProfilingConfig, strategy: Strategy) -> Result<Engine> {
+    let mut config = Config::new();
+    config.profiling(profiling).strategy(strategy).background_compilation(false).promote_after(3);
+    Engine::new(&config)
+}
+
+fn paths(profile: &Profile) -> Vec<(u32, Option<&PathProfile>)> {
+    profile.functions.iter().map(|function| (function.index, function.paths.as_ref())).collect()
+}
+
+#[test]
+fn results_are_the_same_at_every_ratio_with_all_checks_in_all_tiers() -> Outcome {
+    let (expected, _) = run(&engine(ProfilingConfig::Off, Strategy::Optimized)?)?;
+    for strategy in [Strategy::Baseline, Strategy::Tiered, Strategy::Optimized] {
+        for checks in Checks::names() {
+            for (checking, instrumented) in
+                [(1, 1), (2, 3), (1, 7), (10, 1), (1000, 50), (1, BurstLengths::FOREVER)]
+            {
+                let how = format!("{strategy:?} {checks} {checking}:{instrumented}");
+                let (results, profile) = run(&engine(adaptive(checking, instrumented, checks), strategy)?)?;
+                assert_eq!(results, expected, "{how}");
+                profile.expect("it profiles").verify().map_err(|error| format!("{how}: {error}"))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Of what traps, the last path is not finished, and sampled code does not know it.
+#[test]
+fn a_burst_without_end_counts_every_path() -> Outcome {
+    let exact =
+        run(&engine(ProfilingConfig::Exact(Collect::Paths), Strategy::Optimized)?)?.1.expect("a profile");
+    let all =
+        run(&engine(adaptive(1, BurstLengths::FOREVER, "orig"), Strategy::Optimized)?)?.1.expect("a profile");
+    let finished = |profile: &Profile| -> Vec<_> {
+        paths(profile)
+            .into_iter()
+            .map(|(func, paths)| (func, paths.map(|paths| paths.finished.clone())))
+            .collect()
+    };
+    assert_eq!(finished(&all), finished(&exact));
+    assert!(all.functions.iter().all(|function| matches!(function.kind, FigureKind::Sampled { .. })));
+    Ok(())
+}
+
+#[test]
+fn seldom_bursts_count_a_share_of_all_paths() -> Outcome {
+    let count = |profile: &Profile| -> u64 {
+        paths(profile)
+            .iter()
+            .flat_map(|(_, paths)| &paths.expect("paths").finished)
+            .map(|path| path.count)
+            .sum()
+    };
+    let exact =
+        run(&engine(ProfilingConfig::Exact(Collect::Paths), Strategy::Optimized)?)?.1.expect("a profile");
+    let some = run(&engine(adaptive(90, 10, "orig"), Strategy::Optimized)?)?.1.expect("a profile");
+    let share = count(&some) as f64 / count(&exact) as f64;
+    assert!((0.08..0.13).contains(&share), "{share}");
+    Ok(())
+}
+
+#[test]
+fn what_is_counted_otherwise_is_not_sampled() {
+    let mut config = Config::new();
+    config.profiling(adaptive(10, 1, "default")).count_contexts(true);
+    let error = Engine::new(&config).expect_err("contexts are not sampled");
+    assert!(error.to_string().contains("profile exactly"), "{error}");
+}
+
+/// Code that only checks, for ever.
+const FOREVER: &str = r#"(module
+    (func (export "loop") (local $i i64)
+        (loop $again (local.set $i (i64.add (local.get $i) (i64.const 1))) (br $again)))
+    (func $even (export "calls") (return_call $odd))
+    (func $odd (return_call $even)))"#;
+
+#[test]
+fn checks_notice_interrupts_though_none_fires_of_itself() -> Outcome {
+    for lengths in [(BurstLengths::FOREVER, 1), (1, BurstLengths::FOREVER), (10_000, 100)] {
+        let engine = engine(adaptive(lengths.0, lengths.1, "default"), Strategy::Tiered)?;
+        let module = Module::new(&engine, FOREVER)?;
+        for name in ["loop", "calls"] {
+            let mut store = Store::new(&engine, ());
+            let instance = Linker::new(&engine).instantiate(&mut store, &module)?;
+            let func = instance.get_typed_func::<(), ()>(&mut store, name)?;
+            for round in 0..50 {
+                let handle = store.interrupt_handle();
+                let interrupter = std::thread::spawn(move || {
+                    std::thread::sleep(std::time::Duration::from_micros(37 * round));
+                    handle.interrupt();
+                });
+                let error = func.call(&mut store, ()).expect_err("it does not end by itself");
+                assert_eq!(error.trap(), Some(Trap::Interrupt), "{name} {lengths:?}: {error}");
+                interrupter.join().expect("it does not panic");
+            }
+        }
+    }
+    Ok(())
+}
