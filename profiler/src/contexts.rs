@@ -26,8 +26,8 @@ mod walk;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Metric;
 use crate::profile::metric;
+use crate::{Metric, PathCount};
 pub use build::{ContextLink, ContextLog};
 pub use callers::CallerRow;
 pub use stats::{CALLEE_SLOT_BYTES, ContextStats, RECORD_HEAD_BYTES};
@@ -44,6 +44,9 @@ pub struct ContextTree {
     /// What was measured, ascending by name: what the columns of the records' figures are. Stored apart.
     #[serde(skip)]
     pub metrics: Vec<Metric>,
+    /// Whether paths were counted in each context of their own.
+    #[serde(skip)]
+    pub has_paths: bool,
 }
 
 /// Something that can be called.
@@ -105,6 +108,10 @@ pub struct CallRecord {
     /// What was measured in the function itself, callees not included, by metric of the tree. Stored apart.
     #[serde(skip)]
     pub metrics: Vec<u64>,
+    /// The paths that ran to their end in this context, ascending by number, if these were counted; their figures are by
+    /// metric of the profile. Stored apart.
+    #[serde(skip)]
+    pub paths: Vec<PathCount>,
 }
 
 /// A recursive call.
@@ -148,6 +155,7 @@ impl ContextTree {
     pub fn merged(&self, other: &Self) -> Self {
         let mut log =
             ContextLog { metrics: metric::merged(&self.metrics, &other.metrics), ..ContextLog::default() };
+        log.has_paths = self.has_paths && other.has_paths;
         log.add_tree(self);
         log.add_tree(other);
         log.tree()

@@ -22,8 +22,8 @@
 //! of events), `BLCK` (the functions of which only blocks were counted, each with its counts; a reader of version
 //! 1.0 must not see them, since it would take the missing counts of their edges for zeros). Version 1.2 adds `CNTX`
 //! (calling contexts) and `PATH` (the paths of those functions whose paths were counted, by index). Version 1.3 adds
-//! `METR` (metrics, and for each function in `PATH` the figures of each of its paths) and `CMET` (metrics of calling
-//! contexts, and the figures of each record in `CNTX`). A change to what a section holds takes a new tag.
+//! `METR` (metrics, and for each function in `PATH` the figures of each of its paths) `CMET` (metrics of calling
+//! contexts, and the figures of each record in `CNTX`) and `FLOW` (the paths of each record). A change to what a section holds takes a new tag.
 
 mod replace;
 mod section;
@@ -35,8 +35,8 @@ use section::{Reader, Tag, Writer};
 
 use crate::limits::MAX_FILE_BYTES;
 use crate::{
-    BlockCounts, CodeStats, ContextTree, FunctionProfile, HostCalls, InvalidProfile, Metric, PathProfile,
-    Profile, Run,
+    BlockCounts, CodeStats, ContextTree, FunctionProfile, HostCalls, InvalidProfile, Metric, PathCount,
+    PathProfile, Profile, Run,
 };
 
 const MAGIC: [u8; 8] = *b"wprof\r\n\x1a";
@@ -52,6 +52,7 @@ const CNTX: Tag = Tag(*b"CNTX");
 const PATH: Tag = Tag(*b"PATH");
 const METR: Tag = Tag(*b"METR");
 const CMET: Tag = Tag(*b"CMET");
+const FLOW: Tag = Tag(*b"FLOW");
 
 /// Why a profile could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -152,6 +153,13 @@ impl Profile {
                 let figures: Vec<&Vec<u64>> = contexts.records.iter().map(|record| &record.metrics).collect();
                 writer.section(CMET, &(&contexts.metrics, figures))?;
             }
+            if contexts.has_paths {
+                let paths = contexts.records.iter().map(|record| &record.paths);
+                let rows = |paths: &Vec<PathCount>| -> Vec<PathRow> {
+                    paths.iter().map(|path| (path.id, path.count, path.metrics.clone())).collect()
+                };
+                writer.section(FLOW, &paths.map(rows).collect::<Vec<_>>())?;
+            }
         }
         let paths =
             self.functions.iter().filter_map(|function| Some((function.index, function.paths.as_ref()?)));
@@ -181,6 +189,9 @@ impl Profile {
         let mut contexts: Option<ContextTree> = reader.take_if_there(CNTX)?;
         if let Some((metrics, figures)) = reader.take_if_there(CMET)? {
             add_context_figures(contexts.as_mut(), metrics, figures)?;
+        }
+        if let Some(paths) = reader.take_if_there(FLOW)? {
+            add_context_paths(contexts.as_mut(), paths)?;
         }
         functions.extend(
             by_blocks
@@ -267,6 +278,22 @@ fn add_context_figures(
     let contexts = contexts.ok_or_else(damaged)?;
     contexts.metrics = metrics;
     contexts.records.iter_mut().zip(figures).for_each(|(record, figures)| record.metrics = figures);
+    Ok(())
+}
+
+/// A path of a call record: number, count and figures.
+type PathRow = (u64, u64, Vec<u64>);
+
+/// Gives the records of a tree their paths.
+fn add_context_paths(contexts: Option<&mut ContextTree>, paths: Vec<Vec<PathRow>>) -> Result<(), FileError> {
+    let contexts = contexts.filter(|contexts| contexts.records.len() == paths.len());
+    let damaged = || FileError::Damaged { part: "the paths of calling contexts".to_owned() };
+    let contexts = contexts.ok_or_else(damaged)?;
+    contexts.has_paths = true;
+    for (record, rows) in contexts.records.iter_mut().zip(paths) {
+        record.paths =
+            rows.into_iter().map(|(id, count, metrics)| PathCount { id, count, metrics }).collect();
+    }
     Ok(())
 }
 

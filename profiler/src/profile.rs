@@ -8,6 +8,7 @@
 mod density;
 mod event_total;
 mod figure_kind;
+mod flow;
 mod function;
 mod hot;
 mod merge;
@@ -25,6 +26,7 @@ pub use function::{BlockProfile, CodeRange, EdgeKind, EdgeProfile, FunctionProfi
 pub use hot::{HotBlock, HotLoop, LoopProfile};
 pub use merge::MergeError;
 pub use metric::Metric;
+pub(crate) use paths::normalize_paths;
 pub use paths::{HotPath, PathCount, PathProfile, UnfinishedPath};
 pub use run::{Ending, Run};
 pub use verify::InvalidProfile;

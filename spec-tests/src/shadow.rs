@@ -42,7 +42,7 @@ pub struct Shadow {
 }
 
 /// A context: the callers and the function itself, each with the call site in the one before it.
-type Chain = Vec<(Callee, u32)>;
+pub(crate) type Chain = Vec<(Callee, u32)>;
 
 /// An activation.
 struct Active {
@@ -61,20 +61,7 @@ struct Active {
 /// If the trace is damaged, or contradicts the module or the host's log.
 pub fn fold(module: &Module, trace: &[u8], host: HostLog) -> Result<Shadow, String> {
     let mut reader = TraceReader::open(Cursor::new(trace)).map_err(|e| e.to_string())?;
-    let mut folding = Folding {
-        names: Names::new(module),
-        host,
-        chains: vec![Vec::new()],
-        numbers: BTreeMap::from([(Vec::new(), 0)]),
-        callees: HashMap::new(),
-        calls: vec![0],
-        back: BTreeSet::new(),
-        stack: Vec::new(),
-        tail: None,
-        ended_at_once: 0,
-        accesses: Accesses::default(),
-        misses: vec![0],
-    };
+    let mut folding = Folding::new(module, host);
     for step in reader.steps_from(0) {
         match step.map_err(|e| e.to_string())? {
             TraceStep::Event(event) => {
@@ -96,7 +83,8 @@ pub fn fold(module: &Module, trace: &[u8], host: HostLog) -> Result<Shadow, Stri
     Ok(Shadow { tree: folding.tree(), ended_at_once, knows_misses })
 }
 
-struct Folding {
+/// A shadow stack, and the contexts that it has been in.
+pub(crate) struct Folding {
     names: Names,
     host: HostLog,
     chains: Vec<Chain>,
@@ -117,12 +105,36 @@ struct Folding {
 }
 
 impl Folding {
+    /// Nothing has run.
+    pub(crate) fn new(module: &Module, host: HostLog) -> Folding {
+        Folding {
+            names: Names::new(module),
+            host,
+            chains: vec![Vec::new()],
+            numbers: BTreeMap::from([(Vec::new(), 0)]),
+            callees: HashMap::new(),
+            calls: vec![0],
+            back: BTreeSet::new(),
+            stack: Vec::new(),
+            tail: None,
+            ended_at_once: 0,
+            accesses: Accesses::default(),
+            misses: vec![0],
+        }
+    }
+
+    /// The context of the innermost wasm frame.
+    pub(crate) fn wasm_chain(&self) -> Option<&Chain> {
+        let frame = self.stack.iter().rev().find(|active| active.part.is_some())?;
+        Some(&self.chains[frame.context])
+    }
+
     fn charge(&mut self, missed: u64) {
         let context = self.stack.last().map_or(0, |top| top.context);
         self.misses[context] += missed;
     }
 
-    fn event(&mut self, event: TraceEvent) -> Result<(), String> {
+    pub(crate) fn event(&mut self, event: TraceEvent) -> Result<(), String> {
         match event {
             TraceEvent::Enter(func) => {
                 let (from, site) = self.caller()?;
@@ -245,6 +257,7 @@ impl Folding {
                     calls: 0,
                     back_edges: Vec::new(),
                     metrics: vec![0],
+                    paths: Vec::new(),
                 });
                 continue;
             };
@@ -254,7 +267,15 @@ impl Folding {
             });
             let (parent, calls) = (self.numbers[above] as u32, self.calls[number as usize]);
             let (back_edges, metrics) = (Vec::new(), vec![self.misses[number as usize]]);
-            log.records.push(CallRecord { routine, parent, site: *site, calls, back_edges, metrics });
+            log.records.push(CallRecord {
+                routine,
+                parent,
+                site: *site,
+                calls,
+                back_edges,
+                metrics,
+                paths: Vec::new(),
+            });
         }
         let link =
             |&(from, site, to): &(usize, u32, usize)| ContextLink { from: from as u32, site, to: to as u32 };

@@ -8,7 +8,7 @@ use wprof_spec_tests::check::Summary;
 use wprof_spec_tests::oracle::cache::small_cache;
 use wprof_spec_tests::programs::{Ended, Program, own};
 use wprof_spec_tests::shadow::{HostLog, fold, without_metrics};
-use wprof_spec_tests::sweep::{CONTEXTS, Check, DEEP_CONTEXTS, sweep};
+use wprof_spec_tests::sweep::{CONTEXTS, Check, DEEP_CONTEXTS, FLOW, sweep};
 
 #[test]
 fn trees_of_generated_modules_are_those_of_a_shadow_stack() {
@@ -16,6 +16,12 @@ fn trees_of_generated_modules_are_those_of_a_shadow_stack() {
     assert!(summary.contexts > 5 * summary.modules, "{} records", summary.contexts);
     assert!(summary.stopped > 0 && summary.host_calls > 0);
     assert!(summary.misses_in_contexts > 500, "{}", summary.misses_in_contexts);
+}
+
+#[test]
+fn paths_in_contexts_are_those_of_a_trace_of_the_same_run() {
+    let summary = all(200, FLOW);
+    assert!(summary.flow > 2_000 && summary.stopped > 0, "{} paths in contexts", summary.flow);
 }
 
 #[test]

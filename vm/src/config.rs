@@ -104,6 +104,7 @@ pub struct Config {
     pub(crate) contexts: bool,
     pub(crate) context_memory: usize,
     pub(crate) metrics: Vec<Metric>,
+    pub(crate) flow_contexts: bool,
 }
 
 impl Default for Config {
@@ -138,6 +139,7 @@ impl Config {
             contexts: false,
             context_memory: 256 << 20,
             metrics: Vec::new(),
+            flow_contexts: false,
         }
     }
 
@@ -217,6 +219,13 @@ impl Config {
     pub fn measure(&mut self, metrics: impl IntoIterator<Item = Metric>) -> &mut Self {
         self.metrics = metrics.into_iter().collect();
         self.metrics.sort();
+        self
+    }
+
+    /// Whether paths are counted in each calling context of their own (default: no): see
+    /// [`CallRecord::paths`](wprof_profiler::CallRecord::paths). Paths and contexts must be counted.
+    pub fn flow_contexts(&mut self, enable: bool) -> &mut Self {
+        self.flow_contexts = enable;
         self
     }
 
@@ -389,7 +398,10 @@ impl Config {
         let (events, counting, metered) = (self.events.clone(), self.counting, self.metered());
         let (weights, tracing, references) = (self.weights.clone(), self.tracing, self.references);
         let contexts = self.contexts;
-        let metrics = self.metrics()?;
+        let (metrics, flow_contexts) = (self.metrics()?, self.flow_contexts);
+        if flow_contexts && !(contexts && self.profiling == ProfilingConfig::Exact(Collect::Paths)) {
+            return wrong("paths in contexts: count both paths and contexts".to_owned());
+        }
         let (checks, in_bursts) = (self.checks(), false);
         Ok(Collection {
             counters,
@@ -401,6 +413,7 @@ impl Config {
             references,
             contexts,
             metrics,
+            flow_contexts,
             checks,
             in_bursts,
         })

@@ -5,6 +5,9 @@
 //! Invariant: exact, or an error if the table was full.
 //! Source: algorithms.md, section 5.
 
+use std::collections::BTreeMap;
+
+use hashbrown::HashMap;
 use wprof_jit::plan::{FunctionPlan, is_dense};
 use wprof_profiler::{BlockId, EdgeCounts, PathCount, PathPlan, PathProfile, PropagateError, UnfinishedPath};
 
@@ -14,19 +17,20 @@ use crate::runtime::instance::InstanceData;
 use crate::runtime::unfinished::{Stop, Stopped};
 use crate::{Error, ErrorKind, Result};
 
-/// The paths of function `func`, of which `counters` are the counters, if it has any.
+/// The paths of function `func`, of which `counters` are the counters, if it has any, or that were counted in contexts.
 ///
 /// # Errors
 /// If there were more paths than the instance's table has room for, or the counts contradict the graph.
 pub fn read(
     instance: &InstanceData,
     (func, version, plan): (u32, &FunctionPlan, &PathPlan),
-    counters: &[u64],
+    (counters, in_contexts): (&[u64], &[(u32, Vec<Counted>)]),
     exits: Option<&Exits>,
     columns: &mut Columns<'_>,
 ) -> Result<(EdgeCounts, PathProfile)> {
     let mut paths = Paths { instance, version, plan, shape: version.cfg.shape(), columns };
     let finished = match is_dense(plan) {
+        _ if version.flow_contexts => summed(in_contexts),
         true => of_counters(counters, version),
         false => of_table(instance, func)?,
     };
@@ -41,19 +45,59 @@ pub fn read(
 }
 
 /// A path by its number, how often it ran, and what was measured along it.
-type Counted = (u64, Vec<u64>);
+pub type Counted = (u64, Vec<u64>);
+
+/// By function: its call records, by number, with the paths of each.
+pub type InContexts = HashMap<u32, Vec<(u32, Vec<Counted>)>>;
 
 /// The paths of a function that has for each path a counter, and then, for each metric, one for each path.
-fn of_counters(counters: &[u64], version: &FunctionPlan) -> Vec<Counted> {
+pub fn of_counters(counters: &[u64], version: &FunctionPlan) -> Vec<Counted> {
     let paths = counters.len() / version.counters_of_path as usize;
     let ran = (0..paths).filter(|&path| counters[path] > 0);
     ran.map(|path| (path as u64, counters[path..].iter().step_by(paths).copied().collect())).collect()
 }
 
+/// The paths of each call record of function `func`, with the figures of their columns.
+///
+/// # Errors
+/// As [`read`].
+pub fn of_records(
+    instance: &InstanceData,
+    (version, plan): (&FunctionPlan, &PathPlan),
+    in_contexts: &[(u32, Vec<Counted>)],
+    columns: &mut Columns<'_>,
+) -> Result<Vec<(u32, Vec<PathCount>)>> {
+    if instance.paths.is_full() {
+        return Err(table_is_full());
+    }
+    let mut paths = Paths { instance, version, plan, shape: version.cfg.shape(), columns };
+    let record = |(record, counted): &(u32, Vec<Counted>)| {
+        let finished = counted.iter().map(|(id, figures)| paths.finished(*id, figures));
+        let mut finished: Vec<PathCount> = finished.collect::<Result<_>>()?;
+        finished.sort();
+        Ok((*record, finished))
+    };
+    in_contexts.iter().map(record).collect()
+}
+
+/// The paths of all contexts together.
+fn summed(in_contexts: &[(u32, Vec<Counted>)]) -> Vec<Counted> {
+    let mut sums: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
+    for (id, figures) in in_contexts.iter().flat_map(|(_, paths)| paths) {
+        let sum = sums.entry(*id).or_insert_with(|| vec![0; figures.len()]);
+        sum.iter_mut().zip(figures).for_each(|(sum, more)| *sum = sum.wrapping_add(*more));
+    }
+    sums.into_iter().collect()
+}
+
+fn table_is_full() -> Error {
+    let message = "more different paths ran than can be counted: collect edges instead";
+    Error::new(ErrorKind::Limit, message)
+}
+
 fn of_table(instance: &InstanceData, func: u32) -> Result<Vec<Counted>> {
     if instance.paths.is_full() {
-        let message = "more different paths ran than can be counted: collect edges instead";
-        return Err(Error::new(ErrorKind::Limit, message));
+        return Err(table_is_full());
     }
     Ok(instance.paths.of(func).map(|(number, figures)| (number, figures.to_vec())).collect())
 }

@@ -17,12 +17,12 @@ use wprof_jit::module::ModuleInfo;
 use wprof_jit::plan::{FunctionPlan, Plan};
 use wprof_profiler::{
     BlockCounts, BlockId, BlockProfile, CodeRange, CodeStats, CounterCost, EdgeCounts, EdgeId, EdgeKind,
-    EdgePlan, EdgeProfile, EventTotal, FigureKind, FunctionProfile, HostCalls, PathProfile, Profile,
-    UnfinishedExit, propagate, propagate_block_counters, propagate_blocks,
+    EdgePlan, EdgeProfile, EventTotal, FigureKind, FunctionProfile, HostCalls, PathCount, PathProfile,
+    Profile, UnfinishedExit, propagate, propagate_block_counters, propagate_blocks,
 };
 
 use crate::metrics::Columns;
-use crate::paths;
+use crate::paths::{self, InContexts};
 use crate::runtime::instance::InstanceData;
 use crate::runtime::store::StoreOpaque;
 use crate::runtime::unfinished::{Stop, Stopped};
@@ -52,11 +52,12 @@ impl Instance {
             // Frames that stop are in no burst as a rule, and know nothing of their paths.
             _ => (module.inner().burst_plans(), HashMap::new()),
         };
+        let in_contexts = store.paths_in_contexts(index, &versions);
         let mut columns = Columns::new(store);
         let functions = versions
             .iter()
             .map(|(func, version)| {
-                function(instance, (*func, version), exits.get(func), (kind, &mut columns))
+                function(instance, (*func, version), (exits.get(func), &in_contexts), (kind, &mut columns))
             })
             .filter_map(Result::transpose)
             .collect::<Result<Vec<_>>>()?;
@@ -67,7 +68,8 @@ impl Instance {
         let module_hash = module.hash();
         let host_calls = host_calls(store);
         let events = event_totals(store)?;
-        let (runs, contexts) = (Vec::new(), store.context_tree(index));
+        let paths = paths_of_records(store, instance, &versions, &in_contexts)?;
+        let (runs, contexts) = (Vec::new(), store.context_tree(index, paths));
         let metrics = columns.metrics();
         let mut profile =
             Profile { program, module_hash, runs, code, functions, host_calls, events, metrics, contexts };
@@ -84,9 +86,10 @@ impl Instance {
         let index = store.index(self.0);
         let instance = &store.instances[index as usize];
         let exits = exits_by_func(store, index);
+        let in_contexts = store.paths_in_contexts(index, &instance.module.inner().plans());
         let counts = |(func, version): (u32, Arc<FunctionPlan>)| {
-            let counts =
-                Counts::read(instance, (func, &version), exits.get(&func), &mut Columns::new(store))?;
+            let stopped = (exits.get(&func), &in_contexts);
+            let counts = Counts::read(instance, (func, &version), stopped, &mut Columns::new(store))?;
             Ok((func, counts.ok_or_else(not_profiled)?.blocks()))
         };
         instance.module.inner().plans().into_iter().map(counts).collect()
@@ -201,7 +204,7 @@ impl Counts {
     fn read(
         instance: &InstanceData,
         (func, version): (u32, &FunctionPlan),
-        exits: Option<&Exits>,
+        (exits, in_contexts): (Option<&Exits>, &InContexts),
         columns: &mut Columns<'_>,
     ) -> Result<Option<Counts>> {
         let (shape, mut counters) = (version.cfg.shape(), counters(instance, version));
@@ -209,8 +212,9 @@ impl Counts {
         add_owed(exits, version, &mut counters);
         let context = |e: Error| e.context(format_args!("profile of function {func}"));
         if let Plan::Paths(plan) = &version.plan {
-            let read =
-                paths::read(instance, (func, version, plan), &counters, exits, columns).map_err(context);
+            let in_contexts = in_contexts.get(&func).map_or(&[][..], Vec::as_slice);
+            let counted = (&counters[..], in_contexts);
+            let read = paths::read(instance, (func, version, plan), counted, exits, columns).map_err(context);
             return read.map(|(counts, paths)| Some(Counts::Paths(counts, paths)));
         }
         let frames = exits.iter().flat_map(|e| &e.frames);
@@ -265,14 +269,32 @@ impl Counts {
     }
 }
 
+/// By call record, its paths.
+fn paths_of_records(
+    store: &StoreOpaque,
+    instance: &InstanceData,
+    versions: &[(u32, Arc<FunctionPlan>)],
+    in_contexts: &InContexts,
+) -> Result<HashMap<u32, Vec<PathCount>>> {
+    let mut all = HashMap::new();
+    // What is taken off is said once, where functions have their paths.
+    let mut columns = Columns::new(store);
+    for (func, version) in versions {
+        if let (Plan::Paths(plan), Some(in_contexts)) = (&version.plan, in_contexts.get(func)) {
+            all.extend(paths::of_records(instance, (version, plan), in_contexts, &mut columns)?);
+        }
+    }
+    Ok(all)
+}
+
 /// The profile of one function; `None` if it did not run, or is not counted.
 fn function(
     instance: &InstanceData,
     (func, version): (u32, &FunctionPlan),
-    exits: Option<&Exits>,
+    (exits, in_contexts): (Option<&Exits>, &InContexts),
     (kind, columns): (FigureKind, &mut Columns<'_>),
 ) -> Result<Option<FunctionProfile>> {
-    let counts = Counts::read(instance, (func, version), exits, columns)?.filter(Counts::any);
+    let counts = Counts::read(instance, (func, version), (exits, in_contexts), columns)?.filter(Counts::any);
     let Some(counts) = counts else { return Ok(None) };
     let (cfg, info) = (&version.cfg, instance.module.info());
     let body = info.body(func);

@@ -191,7 +191,8 @@ fn name(callee: &Callee, depth: u32, mark: &str) -> Span {
     span(format!("{}{}{mark}", INDENT.repeat(depth as usize), shown(callee)), ink)
 }
 
-fn shown(callee: &Callee) -> String {
+/// What something that can be called is called.
+pub fn shown(callee: &Callee) -> String {
     match callee {
         Callee::Root => "<the host>".to_owned(),
         Callee::Function { index, name } => names::shown(*index, name.as_deref()),

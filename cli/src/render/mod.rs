@@ -10,6 +10,7 @@ pub mod contexts;
 pub mod counters;
 pub mod event_plan;
 pub mod events;
+pub mod flow;
 pub mod functions;
 pub mod loops;
 pub mod metrics;

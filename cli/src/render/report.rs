@@ -10,7 +10,7 @@ use super::page::{Ink, Page, plain, span};
 use super::paths::Paths;
 use super::table::{Side, Table};
 use super::view::View;
-use super::{blocks, branches, contexts, counters, events, loops, runs, summary};
+use super::{blocks, branches, contexts, counters, events, flow, loops, runs, summary};
 use crate::names;
 
 /// The report, `top` rows in each table; functions in the order given, or else in both. Hot is what has at least this share
@@ -26,6 +26,7 @@ pub fn write(page: &mut Page, view: &View<'_>, top: usize, order: Option<Order>,
     }
     section(page, "Hottest loops", &loops::table(view, top, screen));
     write_paths(page, view, top);
+    section(page, "Hottest paths in calling contexts", &flow::table(view, top));
     write_metrics(page, view, top, share);
     section(page, "Hottest blocks", &blocks::table(view, top));
     section(page, "Most frequent branches", &branches::table(view, top));

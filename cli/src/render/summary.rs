@@ -7,7 +7,7 @@ use super::numbers::{count_of, grouped};
 use super::page::{Ink, Page, plain, span};
 use super::paths::Paths;
 use super::view::View;
-use super::{blocks, contexts, counters, events, loops, metrics};
+use super::{blocks, contexts, counters, events, flow, loops, metrics};
 
 /// How many functions are listed.
 const FUNCTIONS: usize = 8;
@@ -38,6 +38,7 @@ pub fn write(page: &mut Page, view: &View<'_>, title: &str) {
             false => blocks::table(view, LOOPS),
         },
         paths.table(PATHS),
+        flow::table(view, PATHS),
         counters::table(view.profile),
         events::table(&view.profile.events),
     ] {

@@ -72,6 +72,44 @@ Calling contexts by cache-misses
     assert_eq!(record["metrics"][0], 100);
 }
 
+/// `leaf` goes one way when `odd` calls it, and the other when `even` does.
+const FLOW: &str = r#"(module
+  (func $leaf (param i32) (if (i32.and (local.get 0) (i32.const 1)) (then (nop) (nop))))
+  (func $odd (param i32) (call $leaf (i32.or (local.get 0) (i32.const 1))))
+  (func $even (param i32) (call $leaf (i32.shl (local.get 0) (i32.const 1))))
+  (func (export "run") (param $n i32)
+    (loop $again
+      (call $odd (local.get $n))
+      (call $even (local.get $n))
+      (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))))"#;
+
+#[test]
+fn paths_in_contexts_tell_who_goes_which_way() {
+    let folder = Folder::new();
+    let (module, profile) = (folder.file("flow.wat", FLOW), folder.path("f.wprof"));
+    wprof(&["run", "-q", "-o", &profile, "--collect", "flow,cache", "--invoke", "run", &module, "50"])
+        .succeeded();
+    let report = wprof(&["report", &profile]).succeeded();
+    let table = report.split("\n\n").find(|part| part.starts_with("Hottest paths in calling contexts"));
+    let leaf = table.map(|table| table.lines().filter(|line| line.contains(" leaf ")).collect::<Vec<_>>());
+    let is_right = |leaf: &Vec<&str>| {
+        leaf.len() == 2
+            && leaf[0].contains("odd < ")
+            && leaf[1].contains("even < ")
+            && leaf[0].contains("b0 b1 b2")
+    };
+    assert!(leaf.as_ref().is_some_and(is_right), "{report}");
+    let json = json(&profile);
+    let records = json["contexts"]["records"].as_array().unwrap();
+    assert!(
+        records.iter().skip(1).all(|record| record["paths"][0]["metrics"] == serde_json::json!([0])),
+        "{json}"
+    );
+    let sum = folder.path("sum.wprof");
+    wprof(&["merge", &profile, &profile, "-o", &sum]).succeeded();
+    assert!(wprof(&["report", &sum]).succeeded().contains("Hottest paths in calling contexts"));
+}
+
 #[test]
 fn what_cannot_be_measured_is_said() {
     let said = |args: &[&str]| wprof(&[args, &[program("sort").as_str()]].concat());

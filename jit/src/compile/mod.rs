@@ -83,6 +83,8 @@ pub struct CompilerOptions {
     pub reads_metrics: bool,
     /// The simulated cache that sees all loads and stores.
     pub cache: Option<CacheShape>,
+    /// Paths are counted in each calling context of their own.
+    pub flow_contexts: bool,
     /// Make every NaN that arithmetic yields the canonical one.
     pub canonical_nans: bool,
     /// Run Cranelift's verifier on everything (slow; tests do).
@@ -109,6 +111,7 @@ impl Default for CompilerOptions {
             metrics: 0,
             reads_metrics: false,
             cache: None,
+            flow_contexts: false,
             canonical_nans: false,
             verify: cfg!(debug_assertions),
             hot: 1000,
@@ -137,6 +140,7 @@ impl CompilerOptions {
             contexts: collection.contexts,
             metrics: collection.metrics.len() as u32,
             reads_metrics: collection.metrics.iter().any(Metric::is_read),
+            flow_contexts: collection.flow_contexts,
             cache: collection.metrics.iter().find_map(Metric::cache),
             ..self
         }

@@ -19,6 +19,9 @@ fn probes(f: &mut fmt::Formatter<'_>, probes: &Probes) -> fmt::Result {
             Probe::PathEnd { amount, cells: PathCells::Instance { first, .. } } => {
                 write!(f, " count[{first}+path{amount:+}]")?;
             }
+            Probe::PathEnd { amount, cells: PathCells::Record { .. } } => {
+                write!(f, " count record[path{amount:+}]")?;
+            }
             Probe::PathEnd { amount, cells: PathCells::Table } => write!(f, " count path{amount:+}")?,
             Probe::StartMetrics => f.write_str(" start")?,
             Probe::StopMetrics => f.write_str(" stop")?,

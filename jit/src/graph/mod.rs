@@ -89,6 +89,13 @@ pub enum PathCells {
         /// How many paths there are.
         paths: u32,
     },
+    /// Likewise, but behind the callee slots of the frame's call record.
+    Record {
+        /// Bytes from the record's start to the cell of path 0.
+        first: u32,
+        /// How many paths there are.
+        paths: u32,
+    },
     /// In the instance's table of paths.
     Table,
 }
@@ -279,6 +286,15 @@ impl BlockGraph {
                     wire.probes.push(Probe::PathEnd { amount: add, cells });
                     wire.probes.extend(restart.map(Probe::PathStart));
                 }
+            }
+        }
+    }
+
+    /// Counts paths elsewhere.
+    pub fn set_path_cells(&mut self, elsewhere: PathCells) {
+        for probe in self.nodes.iter_mut().flat_map(|n| &mut n.wires).flat_map(|w| &mut w.probes) {
+            if let Probe::PathEnd { cells, .. } = probe {
+                *cells = elsewhere;
             }
         }
     }

@@ -25,10 +25,11 @@ pub use split::{Part, Place, Position, SplitCfg};
 pub use trace::{FunctionTrace, Moment, Tracing};
 
 use crate::CompileError;
+use crate::abi::call_record;
 use crate::cfg::Cfg;
 use crate::events::EventModel;
-use crate::graph::{BlockGraph, Probes, SmallLoop};
-use crate::limits::MAX_DENSE_PATHS;
+use crate::graph::{BlockGraph, PathCells, Probes, SmallLoop};
+use crate::limits::{MAX_DENSE_PATHS, MAX_RECORD_PATHS};
 use crate::module::ModuleInfo;
 
 /// What an engine collects of all functions.
@@ -51,6 +52,8 @@ pub struct Collection {
     pub references: bool,
     /// Whether calling contexts are counted.
     pub contexts: bool,
+    /// Whether paths, if they are counted, are so in each calling context of their own.
+    pub flow_contexts: bool,
     /// What is measured along paths and in calling contexts, ascending.
     pub metrics: Vec<Metric>,
     /// Where code checks whether to go on in another version, if there are two.
@@ -180,6 +183,8 @@ pub struct FunctionPlan {
     pub metrics: Option<FunctionMetrics>,
     /// How many counters each path of its own has, if paths have any: one, and one for each metric.
     pub counters_of_path: u32,
+    /// Whether its paths are counted in each calling context of their own.
+    pub flow_contexts: bool,
     /// Where it is checked, if there are two versions.
     pub checks: Option<FunctionChecks>,
     /// Whether this is of its code for bursts.
@@ -228,6 +233,7 @@ impl FunctionPlan {
             contexts,
             metrics,
             counters_of_path,
+            flow_contexts: collection.flow_contexts,
             checks,
             in_bursts,
         })
@@ -244,6 +250,9 @@ impl FunctionPlan {
         }
         if let Some(contexts) = &self.contexts {
             contexts.add_probes(&mut graph);
+        }
+        if self.flow_contexts {
+            graph.set_path_cells(self.record_path_cells());
         }
         if let Some(metrics) = &self.metrics {
             metrics.add_probes(&mut graph);
@@ -276,7 +285,33 @@ impl FunctionPlan {
     /// How many counters it has for what it counts, and behind these for what it measures along paths.
     pub fn own_counters(&self) -> u32 {
         let counters = self.plan.counters(&self.cfg);
-        if let Plan::Paths(_) = self.plan { counters * self.counters_of_path } else { counters }
+        match self.plan {
+            Plan::Paths(_) if self.flow_contexts => 0,
+            Plan::Paths(_) => counters * self.counters_of_path,
+            _ => counters,
+        }
+    }
+
+    /// How many cells for paths each of its call records has, behind the callee slots: one a path, then for each metric one
+    /// a path.
+    pub fn record_cells(&self) -> u32 {
+        self.record_paths().map_or(0, |paths| paths * self.counters_of_path)
+    }
+
+    /// How many paths it has, if its call records have cells for them.
+    fn record_paths(&self) -> Option<u32> {
+        let Plan::Paths(plan) = &self.plan else { return None };
+        let paths = plan.numbering.paths();
+        (self.flow_contexts && paths <= MAX_RECORD_PATHS).then_some(paths as u32)
+    }
+
+    /// Where its paths are counted, if in each calling context of their own.
+    fn record_path_cells(&self) -> PathCells {
+        let sites = self.contexts.as_ref().map_or(0, |contexts| contexts.sites.len() as u32);
+        match self.record_paths() {
+            Some(paths) => PathCells::Record { first: call_record::slot(sites), paths },
+            None => PathCells::Table,
+        }
     }
 
     /// Index of the counter of its heat.

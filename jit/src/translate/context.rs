@@ -102,7 +102,7 @@ impl Translator<'_> {
         self.builder.ins().stack_store(types::I64, record, slot, 0);
     }
 
-    fn own_record(&mut self) -> Value {
+    pub(super) fn own_record(&mut self) -> Value {
         self.builder.use_var(self.record.expect("found or taken at the entry"))
     }
 

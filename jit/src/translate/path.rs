@@ -10,6 +10,7 @@ use cranelift_codegen::ir::{
 use cranelift_frontend::Variable;
 
 use super::Translator;
+use super::metric::Measured;
 use super::region::Region;
 use crate::abi::{Builtin, TrapCode, store_context, vmctx};
 use crate::compile::PATH_SLOT;
@@ -81,26 +82,46 @@ impl Translator<'_> {
         let path = self.path_value();
         match cells {
             PathCells::Instance { first, paths } => {
-                let one = self.builder.ins().iconst(types::I64, 1);
-                let firsts = (first..).step_by(paths as usize);
-                for (first, value) in firsts.zip([one].into_iter().chain(measured)) {
-                    self.add_to_cell(path, amount, first, value);
-                }
+                let first = self.env.layout.counter(first).cast_signed();
+                self.add_to_cells(self.vmctx, (path, amount), (first, paths), measured);
+            }
+            PathCells::Record { first, paths } => {
+                let record = self.own_record();
+                self.add_to_cells(record, (path, amount), (first.into(), paths), measured);
             }
             PathCells::Table => {
                 self.pass_measured(&measured);
                 let func = self.builder.ins().iconst(types::I32, i64::from(self.cfg.func));
                 let id = self.builder.ins().iadd_imm_s(path, amount);
-                let status = self.builtin(Builtin::CountPath, &[func, id]);
+                let record = match self.options.flow_contexts {
+                    true => self.own_record(),
+                    false => self.builder.ins().iconst(types::I64, 0),
+                };
+                let status = self.builtin(Builtin::CountPath, &[func, id, record]);
                 self.builder.ins().trapnz(status, TrapCode::Host.to_clif());
             }
         }
     }
 
-    /// Adds to the counter that lies as far behind counter `first` as the path's number says. One instruction: the amount
-    /// is part of the displacement, if that has room for it.
-    fn add_to_cell(&mut self, path: Value, amount: i64, first: u32, value: Value) {
-        let first = self.env.layout.counter(first).cast_signed();
+    /// Counts a path, and what was measured along it, in the cells behind `base`, the first of which lies so many bytes
+    /// behind it: one for each path, then for each metric one for each path.
+    fn add_to_cells(
+        &mut self,
+        base: Value,
+        path: (Value, i64),
+        (first, paths): (i64, u32),
+        measured: Measured,
+    ) {
+        let one = self.builder.ins().iconst(types::I64, 1);
+        let firsts = (first..).step_by(8 * paths as usize);
+        for (first, value) in firsts.zip([one].into_iter().chain(measured)) {
+            self.add_to_cell(base, path, first, value);
+        }
+    }
+
+    /// Adds to the cell that lies as far behind the first one as the path's number says. One instruction: the amount is
+    /// part of the displacement, if that has room for it.
+    fn add_to_cell(&mut self, base: Value, (path, amount): (Value, i64), first: i64, value: Value) {
         let merged = amount.checked_mul(8).and_then(|bytes| i32::try_from(first.checked_add(bytes)?).ok());
         let (index, offset) = match merged {
             Some(offset) => (path, offset),
@@ -110,7 +131,7 @@ impl Translator<'_> {
             }
         };
         let scaled = self.builder.ins().ishl_imm_u(index, 3);
-        let address = self.builder.ins().iadd(self.vmctx, scaled);
+        let address = self.builder.ins().iadd(base, scaled);
         let region = self.regions.get(Region::Counters, self.builder.func);
         let flags = MemFlagsData::trusted().with_alias_region(Some(region));
         let old = self.builder.ins().load(types::I64, flags, address, offset);

@@ -26,8 +26,8 @@ pub enum InvalidContexts {
     /// A recursive call leads to a record that is not on the way.
     #[error("a recursive call of call record {0} leads elsewhere than up")]
     BackEdge(u32),
-    /// The metrics are not ascending, or a record has not one figure for each.
-    #[error("the calling contexts have not one figure for each of their metrics")]
+    /// The metrics are not ascending, a record has not one figure for each, or its paths are out of order.
+    #[error("the calling contexts have not one figure for each of their metrics, or paths out of order")]
     Figures,
 }
 
@@ -56,7 +56,11 @@ impl ContextTree {
 
     fn verify_figures(&self) -> Result<(), InvalidContexts> {
         let is_sorted = self.metrics.is_sorted_by(|a, b| a.name < b.name);
-        let are_all = self.records.iter().all(|record| record.metrics.len() == self.metrics.len());
+        let is_normal = |record: &CallRecord| record.paths.is_sorted_by(|a, b| a.id < b.id);
+        let have_paths = self.has_paths || self.records.iter().all(|record| record.paths.is_empty());
+        let are_all = have_paths
+            && self.records.iter().all(is_normal)
+            && self.records.iter().all(|record| record.metrics.len() == self.metrics.len());
         if is_sorted && are_all { Ok(()) } else { Err(InvalidContexts::Figures) }
     }
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::{BackEdge, CallRecord, Callee, ContextTree, Metric, Routine};
+use crate::{BackEdge, CallRecord, Callee, ContextTree, Metric, PathCount, Routine};
 
 #[derive(Serialize)]
 pub(super) struct ContextsShape<'a> {
@@ -71,12 +71,28 @@ struct RecordShape<'a> {
     back_edges: &'a [BackEdge],
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     metrics: &'a [u64],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    paths: Vec<PathShape<'a>>,
+}
+
+#[derive(Serialize)]
+struct PathShape<'a> {
+    id: u64,
+    count: u64,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    metrics: &'a [u64],
 }
 
 impl<'a> RecordShape<'a> {
     fn new(record: &'a CallRecord, inclusive_calls: u64) -> Self {
-        let CallRecord { routine, parent, site, calls, back_edges, metrics } = record;
+        let CallRecord { routine, parent, site, calls, back_edges, metrics, paths } = record;
+        let paths = paths.iter().map(|PathCount { id, count, metrics }| PathShape {
+            id: *id,
+            count: *count,
+            metrics,
+        });
+        let paths = paths.collect();
         let (routine, parent, site, calls) = (*routine, *parent, *site, *calls);
-        Self { routine, parent, site, calls, inclusive_calls, back_edges, metrics }
+        Self { routine, parent, site, calls, inclusive_calls, back_edges, metrics, paths }
     }
 }

@@ -74,15 +74,7 @@ pub struct HotPath {
 impl PathProfile {
     /// Brings the lists into their order, and adds up what is the same.
     pub(super) fn normalize(&mut self) {
-        self.finished.sort_unstable();
-        self.finished.dedup_by(|next, kept| {
-            let same = next.id == kept.id;
-            if same {
-                kept.count = kept.count.saturating_add(next.count);
-                metric::add(&mut kept.metrics, &next.metrics);
-            }
-            same
-        });
+        normalize_paths(&mut self.finished);
         self.unfinished.sort_unstable_by_key(UnfinishedPath::place);
         self.unfinished.dedup_by(|next, kept| {
             let same = next.place() == kept.place();
@@ -168,6 +160,19 @@ impl PathProfile {
         let entries = returned.chain(ended).fold(0, u64::saturating_add);
         Ok(EdgeCounts { blocks: sum_blocks(cfg, &edges, entries)?, edges, entries })
     }
+}
+
+/// Sorts paths by number and adds up what is the same.
+pub(crate) fn normalize_paths(paths: &mut Vec<PathCount>) {
+    paths.sort_unstable();
+    paths.dedup_by(|next, kept| {
+        let same = next.id == kept.id;
+        if same {
+            kept.count = kept.count.saturating_add(next.count);
+            metric::add(&mut kept.metrics, &next.metrics);
+        }
+        same
+    });
 }
 
 impl FunctionProfile {

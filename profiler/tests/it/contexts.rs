@@ -23,7 +23,15 @@ fn function(index: u32) -> Routine {
 }
 
 fn record(routine: u32, parent: u32, site: u32, calls: u64) -> CallRecord {
-    CallRecord { routine, parent, site, calls, back_edges: Vec::new(), metrics: Vec::new() }
+    CallRecord {
+        routine,
+        parent,
+        site,
+        calls,
+        back_edges: Vec::new(),
+        metrics: Vec::new(),
+        paths: Vec::new(),
+    }
 }
 
 /// The stacks of a made-up run, one for each call, outermost frame first.

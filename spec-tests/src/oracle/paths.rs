@@ -9,15 +9,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Cursor;
 
+use wprof::Module;
 use wprof_jit::cfg;
 use wprof_jit::module::ModuleInfo;
 use wprof_jit::plan::SplitCfg;
 use wprof_profiler::{
-    BlockId, DataReference, EdgeId, FunctionProfile, Path, PathCount, Profile, TraceEvent, TraceReader,
-    TraceStep,
+    BlockId, Callee, DataReference, EdgeId, FunctionProfile, Path, PathCount, PathProfile, Profile,
+    TraceEvent, TraceReader, TraceStep,
 };
 
 use super::cache::Accesses;
+use crate::shadow::{Chain, Folding, HostLog};
 
 /// A path by its blocks.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -178,6 +180,8 @@ struct Log<'a> {
     /// The path that each live frame is on, and the lines that it has missed.
     frames: Vec<(u32, Vec<u32>, u64)>,
     ways: Ways,
+    /// The path that the last event has ended.
+    ended: Option<Way>,
     accesses: Accesses,
 }
 
@@ -195,6 +199,7 @@ impl<'a> Log<'a> {
             splits: BTreeMap::new(),
             frames: Vec::new(),
             ways: Ways::new(),
+            ended: None,
             accesses: Accesses::default(),
         }
     }
@@ -255,6 +260,7 @@ impl<'a> Log<'a> {
         {
             let blocks = std::mem::take(path);
             let way = Way { func: *func, blocks, end: End::Next(block) };
+            self.ended = Some(way.clone());
             self.ways.entry(way).or_default().add(1, std::mem::take(misses));
         }
         path.push(block);
@@ -263,7 +269,9 @@ impl<'a> Log<'a> {
 
     fn pop(&mut self, end: End) -> Result<(), String> {
         let (func, blocks, misses) = self.frames.pop().ok_or("no frame ends")?;
-        self.ways.entry(Way { func, blocks, end }).or_default().add(1, misses);
+        let way = Way { func, blocks, end };
+        self.ended = Some(way.clone());
+        self.ways.entry(way).or_default().add(1, misses);
         Ok(())
     }
 
@@ -272,4 +280,59 @@ impl<'a> Log<'a> {
         while self.pop(End::Stopped).is_ok() {}
         self.ways
     }
+}
+
+/// Demands that the paths in the calling contexts of `profile` are those of `trace`, both of one run of the module, during
+/// which the host saw what `host` says. Gives how many different ones there are.
+///
+/// # Errors
+/// The first difference.
+pub fn compare_flow(
+    module: &Module,
+    profile: &Profile,
+    trace: &[u8],
+    host: HostLog,
+) -> Result<usize, String> {
+    let mut reader = TraceReader::open(Cursor::new(trace)).map_err(|e| e.to_string())?;
+    let mut folding = Folding::new(module, host);
+    let mut log = Log::new(module.info(), profile);
+    let mut traced: BTreeMap<(Chain, Way), u64> = BTreeMap::new();
+    for event in reader.events_from(0) {
+        let event = event.map_err(|e| e.to_string())?;
+        let chain = folding.wasm_chain().cloned();
+        log.event(event)?;
+        if let (Some(way), Some(chain)) = (log.ended.take().filter(|way| way.end != End::Stopped), chain) {
+            *traced.entry((chain, way)).or_default() += 1;
+        }
+        folding.event(event)?;
+    }
+    let found = flow_of(profile)?;
+    if let Some((place, count)) = traced.iter().find(|(place, count)| found.get(place) != Some(count)) {
+        return Err(format!("{place:?}: {count} by the trace, {:?} by the profile", found.get(place)));
+    }
+    match found.keys().find(|place| !traced.contains_key(place)) {
+        Some(place) => Err(format!("{place:?} by the profile only")),
+        None => Ok(found.len()),
+    }
+}
+
+/// The paths of a profile's call records.
+fn flow_of(profile: &Profile) -> Result<BTreeMap<(Chain, Way), u64>, String> {
+    let tree = profile.contexts.as_ref().filter(|tree| tree.has_paths).ok_or("no paths in contexts")?;
+    let mut chains: Vec<Chain> = vec![Vec::new()];
+    let mut flow = BTreeMap::new();
+    for (record, number) in tree.records.iter().zip(0..).skip(1) {
+        let mut chain = chains[record.parent as usize].clone();
+        chain.push((tree.callee(number).clone(), record.site));
+        if let Callee::Function { index, .. } = tree.callee(number) {
+            let function = profile.function(*index).ok_or("a function without paths")?;
+            let paths = PathProfile { finished: record.paths.clone(), ..PathProfile::default() };
+            let mut ways = Ways::new();
+            let of_record = FunctionProfile { paths: Some(paths), ..function.clone() };
+            add_ways(&of_record, None, &mut ways, &mut Ways::new())?;
+            flow.extend(ways.into_iter().map(|(way, cost)| ((chain.clone(), way), cost.count)));
+        }
+        chains.push(chain);
+    }
+    Ok(flow)
 }

@@ -5,7 +5,7 @@
 
 use super::abi::{VmContext, VmStoreContext};
 use super::bulk;
-use super::call_records::Called;
+use super::call_records::{Called, Extent};
 use super::store::{Pending, StoreOpaque};
 use crate::Trap;
 
@@ -100,11 +100,11 @@ pub unsafe extern "C" fn table_grow(vmctx: *const VmContext, table: u32, delta: 
 ///
 /// # Safety
 /// For machine code only, which passes its own vmctx.
-pub unsafe extern "C" fn count_path(vmctx: *const VmContext, func: u32, number: u64) -> u32 {
+pub unsafe extern "C" fn count_path(vmctx: *const VmContext, func: u32, number: u64, record: u64) -> u32 {
     // SAFETY: machine code passes its own vmctx.
     let (store, instance) = unsafe { caller(vmctx) };
     let (metrics, measured) = (store.metrics.all().len(), store.measured());
-    store.instances[instance as usize].paths.count(func, number, &measured[..metrics]);
+    store.instances[instance as usize].paths.count((func, record), number, &measured[..metrics]);
     0
 }
 
@@ -144,9 +144,10 @@ pub unsafe extern "C" fn check(context: *mut VmStoreContext, return_pc: usize, c
 pub unsafe extern "C" fn find_record(vmctx: *const VmContext, func: u32, sites: u32, slot: usize) {
     // SAFETY: machine code passes its own vmctx.
     let (store, instance) = unsafe { caller(vmctx) };
+    let cells = store.record_cells(instance, func);
     if let Some(contexts) = &mut store.contexts {
         let routine = contexts.routine(Called::Wasm(instance, func));
-        contexts.find(slot, routine, (vmctx.addr() + func as usize) as u64, sites);
+        contexts.find(slot, routine, (vmctx.addr() + func as usize) as u64, Extent { sites, cells });
     }
 }
 

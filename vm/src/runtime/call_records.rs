@@ -13,7 +13,9 @@ use super::metrics::Measured;
 use crate::metrics::Columns;
 use hashbrown::HashMap;
 use wprof_jit::abi::call_record;
-use wprof_profiler::{CALLEE_SLOT_BYTES, CallRecord, ContextLink, ContextLog, ContextTree, Routine};
+use wprof_profiler::{
+    CALLEE_SLOT_BYTES, CallRecord, ContextLink, ContextLog, ContextTree, PathCount, Routine,
+};
 
 /// Something that has call records.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -35,6 +37,8 @@ struct Record {
     words: Box<[AtomicU64]>,
     /// How many words that is.
     before: u32,
+    /// How many words there are behind the callee slots.
+    cells: u32,
     routine: u32,
     parent: u32,
     /// Which of the parent's slots it was first called through.
@@ -58,7 +62,27 @@ impl Record {
     }
 
     fn slots(&self) -> u32 {
-        ((self.words.len() as u32 - self.before) * 8 - call_record::slot(0)) / CALLEE_SLOT_BYTES as u32
+        ((self.words.len() as u32 - self.before - self.cells) * 8 - call_record::slot(0))
+            / CALLEE_SLOT_BYTES as u32
+    }
+}
+
+/// How large a record is.
+#[derive(Clone, Copy, Debug)]
+pub struct Extent {
+    /// How many callee slots it has.
+    pub sites: u32,
+    /// How many cells for paths behind them.
+    pub cells: u32,
+}
+
+impl Extent {
+    /// One callee slot and nothing else, as the root has.
+    const ONE: Extent = Extent { sites: 1, cells: 0 };
+
+    /// In bytes, what comes before the record not included.
+    fn bytes(self) -> usize {
+        call_record::slot(self.sites) as usize + 8 * self.cells as usize
     }
 }
 
@@ -90,6 +114,8 @@ pub struct CallRecords {
     beyond: Option<u32>,
     /// How many metrics are measured.
     metrics: u32,
+    /// Whether records have paths.
+    has_paths: bool,
 }
 
 /// About how many bytes we keep of a record besides those that machine code knows.
@@ -100,7 +126,7 @@ pub const ROOT: u32 = 0;
 
 impl CallRecords {
     /// No calls yet. Records may take `room` bytes, and then one more for each function; they have room for so many metrics.
-    pub fn new(room: usize, metrics: u32) -> CallRecords {
+    pub fn new(room: usize, metrics: u32, has_paths: bool) -> CallRecords {
         let mut all = CallRecords {
             routines: Vec::new(),
             routine_of: HashMap::new(),
@@ -111,9 +137,10 @@ impl CallRecords {
             room,
             beyond: None,
             metrics,
+            has_paths,
         };
         let root = all.routine(Called::Root);
-        all.add(root, ROOT, 0, 0, 1);
+        all.add(root, ROOT, 0, 0, Extent::ONE);
         all
     }
 
@@ -132,7 +159,7 @@ impl CallRecords {
 
     /// Wasm calls the host function of a routine, through a slot. Gives the record to go back to.
     pub fn enter_host(&mut self, slot: usize, routine: u32) -> u32 {
-        let record = self.count(slot, routine, 0, 1);
+        let record = self.count(slot, routine, 0, Extent::ONE);
         std::mem::replace(&mut self.current, record)
     }
 
@@ -142,14 +169,14 @@ impl CallRecords {
     }
 
     /// Counts a call that does not count itself; arguments and result as of `find`.
-    pub fn count(&mut self, slot: usize, routine: u32, key: u64, sites: u32) -> u32 {
-        let record = self.find(slot, routine, key, sites);
+    pub fn count(&mut self, slot: usize, routine: u32, key: u64, extent: Extent) -> u32 {
+        let record = self.find(slot, routine, key, extent);
         self.records[record as usize].word(call_record::CALLS as u32).fetch_add(1, Ordering::Relaxed);
         record
     }
 
-    /// The record of a routine that is called through a slot, which holds it then. A new one has a key, and so many slots.
-    pub fn find(&mut self, slot: usize, routine: u32, key: u64, sites: u32) -> u32 {
+    /// The record of a routine that is called through a slot, which holds it then. A new one has a key, and is so large.
+    pub fn find(&mut self, slot: usize, routine: u32, key: u64, extent: Extent) -> u32 {
         if let Some(found) = self.in_list(slot, routine) {
             return found;
         }
@@ -159,7 +186,7 @@ impl CallRecords {
             return last;
         }
         let above = self.on_the_way(from, routine);
-        let found = above.unwrap_or_else(|| self.make(routine, from, number, key, sites));
+        let found = above.unwrap_or_else(|| self.make(routine, from, number, key, extent));
         if let Some(last) = last {
             let list = || Callees { from, slot: number, records: vec![last] };
             self.lists.entry(slot).or_insert_with(list).records.insert(0, found);
@@ -196,17 +223,17 @@ impl CallRecords {
     }
 
     /// A new record. Where there is no room for one, that which all calls of the routine share from now on.
-    fn make(&mut self, routine: u32, from: u32, slot: u32, key: u64, sites: u32) -> u32 {
+    fn make(&mut self, routine: u32, from: u32, slot: u32, key: u64, extent: Extent) -> u32 {
         let before = call_record::words_before(self.metrics) as usize * 8;
-        let bytes = before + call_record::slot(sites) as usize + BOOKKEEPING;
+        let bytes = before + extent.bytes() + BOOKKEEPING;
         if self.beyond.is_none() && bytes <= self.room {
             self.room -= bytes;
-            return self.add(routine, from, slot, key, sites);
+            return self.add(routine, from, slot, key, extent);
         }
         let beyond = self.beyond.unwrap_or_else(|| self.end_room());
         let shared = self.slot_address(beyond, 0);
         self.in_list(shared, routine).unwrap_or_else(|| {
-            let record = self.add(routine, beyond, 0, key, sites);
+            let record = self.add(routine, beyond, 0, key, extent);
             let list = || Callees { from: beyond, slot: 0, records: Vec::new() };
             self.lists.entry(shared).or_insert_with(list).records.insert(0, record);
             record
@@ -216,19 +243,19 @@ impl CallRecords {
     /// From now on no context is new.
     fn end_room(&mut self) -> u32 {
         let routine = self.routine(Called::Beyond);
-        let beyond = self.add(routine, ROOT, 0, 0, 1);
+        let beyond = self.add(routine, ROOT, 0, 0, Extent::ONE);
         self.beyond = Some(beyond);
         beyond
     }
 
-    fn add(&mut self, routine: u32, parent: u32, slot: u32, key: u64, sites: u32) -> u32 {
+    fn add(&mut self, routine: u32, parent: u32, slot: u32, key: u64, extent: Extent) -> u32 {
         let before = call_record::words_before(self.metrics);
-        let words = before as usize + call_record::slot(sites) as usize / 8;
+        let words = before as usize + extent.bytes() / 8;
         let words: Box<[AtomicU64]> = (0..words).map(|_| AtomicU64::new(0)).collect();
-        let record = Record { words, before, routine, parent, slot };
+        let record = Record { words, before, cells: extent.cells, routine, parent, slot };
         let root = self.records.first().unwrap_or(&record).address();
         record.word(call_record::KEY as u32).store(key, Ordering::Relaxed);
-        for slot in 0..sites {
+        for slot in 0..extent.sites {
             record.word(call_record::slot(slot)).store(root as u64, Ordering::Relaxed);
         }
         let number = u32::try_from(self.records.len()).expect("records take memory");
@@ -265,6 +292,16 @@ impl CallRecords {
         }
     }
 
+    /// The records of an instance's functions: number, function, address, and the cells for paths.
+    pub fn cells_of(&self, instance: u32) -> impl Iterator<Item = (u32, u32, u64, Vec<u64>)> {
+        (0..).zip(&self.records).filter_map(move |(number, record)| {
+            let Called::Wasm(of, func) = self.routines[record.routine as usize] else { return None };
+            let cells = &record.words[record.words.len() - record.cells as usize..];
+            let cells = cells.iter().map(|cell| cell.load(Ordering::Relaxed)).collect();
+            (of == instance).then(|| (number, func, record.address() as u64, cells))
+        })
+    }
+
     /// What each record was charged with, and how often it started to measure.
     fn charged(&self) -> Vec<(Measured, u64)> {
         let of = |record: &Record| {
@@ -281,7 +318,7 @@ impl CallRecords {
     pub fn tree(
         &self,
         columns: &mut Columns<'_>,
-        live: &[(u64, Measured)],
+        (live, mut paths): (&[(u64, Measured)], HashMap<u32, Vec<PathCount>>),
         routine: impl FnMut(&Called) -> Routine,
     ) -> ContextTree {
         let mut charged = self.charged();
@@ -305,12 +342,13 @@ impl CallRecords {
             calls: record.word(call_record::CALLS as u32).load(Ordering::Relaxed),
             back_edges: Vec::new(),
             metrics: std::mem::take(&mut figures[number]),
+            paths: paths.remove(&(number as u32)).unwrap_or_default(),
         };
         let records = self.records.iter().enumerate().map(record).collect();
         let links =
             self.recursive_calls().map(|(from, slot, to)| ContextLink { from, site: site(from, slot), to });
         let links = links.collect();
-        ContextLog { routines, records, links, metrics: columns.metrics() }.tree()
+        ContextLog { routines, records, links, metrics: columns.metrics(), has_paths: self.has_paths }.tree()
     }
 
     /// The calls that led up: from a slot of a record to another record.

@@ -14,21 +14,21 @@ pub type Figures = SmallVec<[u64; 2]>;
 /// The paths of one instance that have run.
 #[derive(Debug, Default)]
 pub struct PathTable {
-    /// By function, by number.
-    paths: HashMap<u32, HashMap<u64, Figures>>,
+    /// By function and the address of its call record, or 0, by number.
+    paths: HashMap<(u32, u64), HashMap<u64, Figures>>,
     /// How many there are in all.
     rows: usize,
     is_full: bool,
 }
 
 impl PathTable {
-    /// Counts a path of function `func`, along which so much was measured.
-    pub fn count(&mut self, func: u32, number: u64, measured: &[u64]) {
-        self.count_within(func, number, measured, MAX_ROWS);
+    /// Counts a path of a function, in a call record if that is not 0, along which so much was measured.
+    pub fn count(&mut self, place: (u32, u64), number: u64, measured: &[u64]) {
+        self.count_within(place, number, measured, MAX_ROWS);
     }
 
-    fn count_within(&mut self, func: u32, number: u64, measured: &[u64], most: usize) {
-        let paths = self.paths.entry(func).or_default();
+    fn count_within(&mut self, place: (u32, u64), number: u64, measured: &[u64], most: usize) {
+        let paths = self.paths.entry(place).or_default();
         let added = [1].iter().chain(measured);
         if let Some(figures) = paths.get_mut(&number) {
             figures.iter_mut().zip(added).for_each(|(sum, more)| *sum = sum.wrapping_add(*more));
@@ -45,9 +45,18 @@ impl PathTable {
         self.is_full
     }
 
-    /// The paths of function `func`, in no order.
+    /// The paths of function `func`, in no order, if call records do not matter.
     pub fn of(&self, func: u32) -> impl Iterator<Item = (u64, &[u64])> {
-        self.paths.get(&func).into_iter().flatten().map(|(&number, figures)| (number, figures.as_slice()))
+        self.of_record(func, 0)
+    }
+
+    /// Those in the call record at an address.
+    pub fn of_record(&self, func: u32, record: u64) -> impl Iterator<Item = (u64, &[u64])> {
+        self.paths
+            .get(&(func, record))
+            .into_iter()
+            .flatten()
+            .map(|(&number, figures)| (number, figures.as_slice()))
     }
 }
 
@@ -59,7 +68,7 @@ mod tests {
     fn a_full_table_goes_on_counting_what_it_knows_and_says_that_it_is_full() {
         let mut table = PathTable::default();
         for (func, number, measured) in [(1, 7, 5), (1, 8, 0), (1, 7, 2), (2, 7, 1)] {
-            table.count_within(func, number, &[measured], 2);
+            table.count_within((func, 0), number, &[measured], 2);
         }
         let mut found: Vec<_> = table.of(1).collect();
         found.sort_unstable();

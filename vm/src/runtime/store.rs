@@ -174,10 +174,10 @@ impl StoreOpaque {
             depth: 0,
             events: Events::default(),
             trace,
-            contexts: engine
-                .collection()
-                .contexts
-                .then(|| CallRecords::new(engine.config().context_memory, metrics.all().len() as u32)),
+            contexts: engine.collection().contexts.then(|| {
+                let has_paths = engine.collection().flow_contexts;
+                CallRecords::new(engine.config().context_memory, metrics.all().len() as u32, has_paths)
+            }),
             metrics,
             bursts: None,
         };

@@ -24,6 +24,7 @@ enum What {
     Code(Collect),
     Events(Vec<EventModel>),
     Contexts,
+    Flow,
     Cycles,
     Cache,
 }
@@ -63,9 +64,11 @@ What to collect:
                are not known
   cct          how often each function was called in each calling context: by whom, who
                was called by whom, … Alone, it is all that is counted
-  cycles       with paths or cct: ticks of the time-stamp counter along each path and in each
+  flow         paths and cct, and paths in each calling context of their own: the hot ways
+               through several functions
+  cycles       with paths, cct or flow: ticks of the time-stamp counter along each path and in each
                context, those of callees not included; what reading it costs is taken off
-  cache        with paths or cct: lines that the loads and stores miss in a simulated data
+  cache        likewise: lines that the loads and stores miss in a simulated data
                cache, see --cache; the same on any machine
   events=…     with paths: also along each. Otherwise totals only: no counters in the code but one running sum for each kind.
                Kinds: instructions, loads, stores, calls, indirect_calls, branches, float_ops,
@@ -99,6 +102,7 @@ fn what(text: &str) -> Result<What, String> {
     }
     Ok(What::Code(match text {
         "cct" => return Ok(What::Contexts),
+        "flow" => return Ok(What::Flow),
         "cycles" => return Ok(What::Cycles),
         "cache" => return Ok(What::Cache),
         "edges" => Collect::Edges,
@@ -109,7 +113,7 @@ fn what(text: &str) -> Result<What, String> {
         "block-counters" => Collect::BlockCounters,
         _ => {
             return Err(
-                "give edges, paths, blocks, cct, cycles, cache, or events=KIND,… such as events=instructions,fuel"
+                "give edges, paths, blocks, cct, flow, cycles, cache, or events=KIND,… such as events=instructions,fuel"
                     .to_owned(),
             );
         }
@@ -157,8 +161,10 @@ pub struct Counted {
     pub until: Option<u64>,
     /// How much memory call records may take, if calling contexts are counted.
     pub context_memory: Option<u64>,
-    /// What is measured along paths.
+    /// What is measured along paths and in calling contexts.
     pub metrics: Vec<Metric>,
+    /// Whether paths are counted in each calling context of their own.
+    pub flow: bool,
 }
 
 impl ProfileArgs {
@@ -183,14 +189,23 @@ impl ProfileArgs {
                 || profiling == ProfilingConfig::Exact(Collect::Paths),
             "cycles and cache misses are measured along paths and in calling contexts: add `paths` or `cct` to --collect"
         );
-        Ok(Counted { profiling, events, budget, weights, until, context_memory, metrics })
+        Ok(Counted {
+            profiling,
+            events,
+            budget,
+            weights,
+            until,
+            context_memory,
+            metrics,
+            flow: self.has_flow(),
+        })
     }
 
     fn metrics(&self) -> Vec<Metric> {
         let metric = |what: &What| match what {
             What::Cycles => Some(Metric::Cycles),
             What::Cache => Some(Metric::CacheMisses(self.cache)),
-            What::Code(_) | What::Events(_) | What::Contexts => None,
+            What::Code(_) | What::Events(_) | What::Contexts | What::Flow => None,
         };
         let mut metrics: Vec<Metric> = self.wanted().filter_map(metric).collect();
         metrics.sort();
@@ -202,8 +217,13 @@ impl ProfileArgs {
         self.collect.iter().flat_map(|wanted| &wanted.0)
     }
 
+    fn has_flow(&self) -> bool {
+        self.wanted().any(|what| matches!(what, What::Flow))
+    }
+
     fn context_memory(&self) -> Option<u64> {
-        self.wanted().any(|what| matches!(what, What::Contexts)).then_some(self.max_context_memory)
+        let counts_contexts = |what: &What| matches!(what, What::Contexts | What::Flow);
+        self.wanted().any(counts_contexts).then_some(self.max_context_memory)
     }
 
     fn events(&self) -> Result<Vec<EventModel>> {
@@ -226,9 +246,14 @@ impl ProfileArgs {
     fn profiling(&self) -> Result<ProfilingConfig> {
         let code = self.wanted().filter_map(|what| match what {
             What::Code(collect) => Some(*collect),
+            What::Flow => Some(Collect::Paths),
             What::Events(_) | What::Contexts | What::Cycles | What::Cache => None,
         });
-        match code.collect::<Vec<_>>()[..] {
+        let mut code: Vec<Collect> = code.collect();
+        if self.has_flow() {
+            code.dedup();
+        }
+        match code[..] {
             _ if self.mode == Mode::Off => Ok(ProfilingConfig::Off),
             [] if self.collect.is_empty() => Ok(ProfilingConfig::Exact(Collect::Edges)),
             [] => Ok(ProfilingConfig::Off),
@@ -289,6 +314,7 @@ impl Counted {
     /// Tells the engine.
     pub fn configure(&self, config: &mut Config) {
         config.profiling(self.profiling).count_events(self.events.clone()).measure(self.metrics.clone());
+        config.flow_contexts(self.flow);
         // Ctrl-C stops at a poll, where events are counted exactly.
         config.interruptible(self.is_on());
         if let Some(weights) = &self.weights {
@@ -315,7 +341,17 @@ impl Counted {
         });
         let contexts = self.context_memory.is_some();
         let metrics = self.metrics.clone();
-        Collection { counters, events, weights, metered, contexts, metrics, ..Collection::default() }
+        let flow_contexts = self.flow;
+        Collection {
+            counters,
+            events,
+            weights,
+            metered,
+            contexts,
+            metrics,
+            flow_contexts,
+            ..Collection::default()
+        }
     }
 }
 
@@ -360,6 +396,9 @@ mod tests {
         assert_eq!(metrics(&["paths,cache,cycles", "cycles"]), Some(both));
         assert_eq!(metrics(&["paths"]), Some(Vec::new()));
         assert_eq!(metrics(&["cct,cycles"]), Some(vec![Metric::Cycles]));
+        let flow = counted(&["paths,cct,flow,cycles"], None).unwrap();
+        assert!(flow.flow && flow.context_memory.is_some());
+        assert_eq!(flow.profiling, ProfilingConfig::Exact(Collect::Paths));
         assert_eq!(metrics(&["cycles"]).or(metrics(&["edges,cache"])), None);
         assert_eq!(cache_shape("32k,8,64"), Ok(CacheShape::USUAL));
         for text in ["32k", "32k,8", "32k,8,64,1", "30k,8,64", "99999999999,8,64", "32k,8,x"] {
