@@ -47,6 +47,9 @@ pub fn read(
 /// A path by its number, how often it ran, and what was measured along it.
 pub type Counted = (u64, Vec<u64>);
 
+/// By call record, by number, its paths with all their figures.
+pub type PathsOfRecords = HashMap<u32, Vec<PathCount>>;
+
 /// By function: its call records, by number, with the paths of each.
 pub type InContexts = HashMap<u32, Vec<(u32, Vec<Counted>)>>;
 

@@ -17,12 +17,12 @@ use wprof_jit::module::ModuleInfo;
 use wprof_jit::plan::{FunctionPlan, Plan};
 use wprof_profiler::{
     BlockCounts, BlockId, BlockProfile, CodeRange, CodeStats, CounterCost, EdgeCounts, EdgeId, EdgeKind,
-    EdgePlan, EdgeProfile, EventTotal, FigureKind, FunctionProfile, HostCalls, PathCount, PathProfile,
-    Profile, UnfinishedExit, propagate, propagate_block_counters, propagate_blocks,
+    EdgePlan, EdgeProfile, EventTotal, FigureKind, FunctionProfile, HostCalls, PathProfile, Profile,
+    UnfinishedExit, propagate, propagate_block_counters, propagate_blocks,
 };
 
 use crate::metrics::Columns;
-use crate::paths::{self, InContexts};
+use crate::paths::{self, InContexts, PathsOfRecords};
 use crate::runtime::instance::InstanceData;
 use crate::runtime::store::StoreOpaque;
 use crate::runtime::unfinished::{Stop, Stopped};
@@ -275,8 +275,8 @@ fn paths_of_records(
     instance: &InstanceData,
     versions: &[(u32, Arc<FunctionPlan>)],
     in_contexts: &InContexts,
-) -> Result<HashMap<u32, Vec<PathCount>>> {
-    let mut all = HashMap::new();
+) -> Result<PathsOfRecords> {
+    let mut all = PathsOfRecords::new();
     // What is taken off is said once, where functions have their paths.
     let mut columns = Columns::new(store);
     for (func, version) in versions {

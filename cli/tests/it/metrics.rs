@@ -111,6 +111,25 @@ fn paths_in_contexts_tell_who_goes_which_way() {
 }
 
 #[test]
+fn what_the_system_counts_is_measured() {
+    let folder = Folder::new();
+    let profile = folder.path("p.wprof");
+    let sort = program("sort");
+    let run =
+        ["run", "-q", "-o", &profile, "--collect", "paths,cct", "--events", "page-faults,task-clock", &sort];
+    wprof(&[&run[..], &["200", "1"]].concat()).succeeded();
+    let report = wprof(&["report", &profile]).succeeded();
+    assert!(
+        report.contains("Hot paths by perf-task-clock") && report.contains(" perf-page-faults along"),
+        "{report}"
+    );
+    let tree = wprof(&["report", &profile, "--cct", "--by", "perf-task-clock"]).succeeded();
+    assert!(tree.contains("Calling contexts by perf-task-clock") && tree.contains("main"), "{tree}");
+    let message = wprof(&["run", "--collect", "paths", "--events", "loads", &sort]);
+    assert!(message.err.contains("give some of cpu-cycles") && message.code == Some(2), "{message:?}");
+}
+
+#[test]
 fn what_cannot_be_measured_is_said() {
     let said = |args: &[&str]| wprof(&[args, &[program("sort").as_str()]].concat());
     let message = said(&["run", "--collect", "edges,cycles"]).failed();

@@ -10,6 +10,7 @@ use wasmparser::BinaryReaderError;
 use wprof_profiler::CacheShape;
 
 use super::split::SplitCfg;
+use super::system_event::SystemEvent;
 use crate::cfg::{Cfg, Target};
 use crate::graph::{BlockGraph, Probe};
 use crate::module::ModuleInfo;
@@ -21,6 +22,8 @@ pub enum Metric {
     Cycles,
     /// Lines that loads and stores miss in a simulated data cache.
     CacheMisses(CacheShape),
+    /// What the operating system counts of the thread that made the store, its own work not included.
+    System(SystemEvent),
 }
 
 impl Metric {
@@ -29,6 +32,7 @@ impl Metric {
         match self {
             Metric::Cycles => "cycles",
             Metric::CacheMisses(_) => "cache-misses",
+            Metric::System(event) => event.metric(),
         }
     }
 
@@ -41,7 +45,7 @@ impl Metric {
     pub fn cache(&self) -> Option<CacheShape> {
         match self {
             Metric::CacheMisses(shape) => Some(*shape),
-            Metric::Cycles => None,
+            Metric::Cycles | Metric::System(_) => None,
         }
     }
 }

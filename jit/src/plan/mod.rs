@@ -9,6 +9,7 @@ mod events;
 mod metrics;
 mod references;
 mod split;
+mod system_event;
 mod trace;
 
 use std::sync::Arc;
@@ -22,6 +23,7 @@ pub use contexts::{ContextSite, FunctionContexts};
 pub use events::FunctionEvents;
 pub use metrics::{FunctionMetrics, Metric};
 pub use split::{Part, Place, Position, SplitCfg};
+pub use system_event::SystemEvent;
 pub use trace::{FunctionTrace, Moment, Tracing};
 
 use crate::CompileError;

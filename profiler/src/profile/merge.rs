@@ -43,8 +43,8 @@ impl Profile {
             return Err(MergeError::OtherModule(self.module_hash, other.module_hash));
         }
         let metrics = metric::merged(&self.metrics, &other.metrics);
-        let [ours, theirs] = [&self, other].map(|profile| profile.with_metrics(&metrics));
-        let [contexts, others] = [&self, other].map(|profile| profile.contexts_with(&metrics));
+        let [ours, theirs] = [&*self, other].map(|profile| profile.with_metrics(&metrics));
+        let [contexts, others] = [&*self, other].map(|profile| profile.contexts_with(&metrics));
         self.functions = merge_functions(&ours, &theirs)?;
         self.metrics = metrics;
         self.program = first_name(&self.program, &other.program).to_owned();

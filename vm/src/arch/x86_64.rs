@@ -233,6 +233,20 @@ pub extern "C" fn touch_lines() {
     )
 }
 
+/// See `abi::read_metrics_signature`: brings all readings up to date, likewise.
+#[unsafe(naked)]
+pub extern "C" fn read_metrics() {
+    preserving!(
+        "mov [rdi + {saved}], rsp\nmov rsp, [rdi + {own_stack}]\ncall 3f\nmov rsp, [rdi + {saved}]\nret\n3:",
+        "call {target}",
+        "",
+        "",
+        target = sym builtins::read_metrics,
+        saved = const offset_of!(VmStoreContext, saved),
+        own_stack = const offset_of!(VmStoreContext, own_stack),
+    )
+}
+
 /// See `abi::read_metrics_signature`: brings cycles up to date, which are the first metric.
 #[unsafe(naked)]
 pub extern "C" fn read_cycles() {

@@ -160,3 +160,13 @@ pub unsafe extern "C" fn touch_lines(context: *mut VmStoreContext, start: u64, a
     let store = unsafe { &mut *(*context).store };
     store.touch_lines(start, address, bytes);
 }
+
+/// `abi::read_metrics_signature`; called by `arch::read_metrics`, which keeps all registers.
+///
+/// # Safety
+/// For machine code only, which passes its store's context.
+pub unsafe extern "C" fn read_metrics(context: *mut VmStoreContext) {
+    // SAFETY: the store is lent to wasm, which waits for us.
+    let store = unsafe { &mut *(*context).store };
+    store.read_metrics();
+}

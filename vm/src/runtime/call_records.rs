@@ -11,11 +11,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::metrics::Measured;
 use crate::metrics::Columns;
+use crate::paths::PathsOfRecords;
 use hashbrown::HashMap;
 use wprof_jit::abi::call_record;
-use wprof_profiler::{
-    CALLEE_SLOT_BYTES, CallRecord, ContextLink, ContextLog, ContextTree, PathCount, Routine,
-};
+use wprof_profiler::{CALLEE_SLOT_BYTES, CallRecord, ContextLink, ContextLog, ContextTree, Routine};
 
 /// Something that has call records.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -318,7 +317,7 @@ impl CallRecords {
     pub fn tree(
         &self,
         columns: &mut Columns<'_>,
-        (live, mut paths): (&[(u64, Measured)], HashMap<u32, Vec<PathCount>>),
+        (live, mut paths): (&[(u64, Measured)], PathsOfRecords),
         routine: impl FnMut(&Called) -> Routine,
     ) -> ContextTree {
         let mut charged = self.charged();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use wprof_jit::plan::FunctionPlan;
-use wprof_profiler::{Callee, ContextTree, PathCount, Routine};
+use wprof_profiler::{Callee, ContextTree, Routine};
 
 use super::activation::TrapRecord;
 use super::call_records::{Called, Extent, ROOT};
@@ -15,7 +15,7 @@ use super::metrics::Measured;
 use super::store::StoreOpaque;
 use super::walk;
 use crate::metrics::Columns;
-use crate::paths::{Counted, InContexts, of_counters};
+use crate::paths::{Counted, InContexts, PathsOfRecords, of_counters};
 
 impl StoreOpaque {
     /// The host is going to enter a function.
@@ -123,7 +123,7 @@ impl StoreOpaque {
     }
 
     /// The calling contexts as instance `index` sees them, with the paths of these records; `None` if they are not counted.
-    pub fn context_tree(&self, index: u32, paths: HashMap<u32, Vec<PathCount>>) -> Option<ContextTree> {
+    pub fn context_tree(&self, index: u32, paths: PathsOfRecords) -> Option<ContextTree> {
         let routine = |called: &Called| match called {
             Called::Root => Routine { callee: Callee::Root, sites: Vec::new() },
             Called::Beyond => Routine { callee: Callee::Beyond, sites: Vec::new() },

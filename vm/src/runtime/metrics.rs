@@ -10,7 +10,8 @@ use wprof_profiler::DataCache;
 
 use super::activation::TrapRecord;
 use super::store::StoreOpaque;
-use crate::{Collect, ProfilingConfig, arch};
+use super::system_counter::SystemCounter;
+use crate::{Collect, Error, ProfilingConfig, Result, arch};
 
 /// One figure for each metric; 0 for those that there are not.
 pub type Measured = [u64; METRIC_KINDS as usize];
@@ -32,16 +33,23 @@ const TRIES: u32 = 1000;
 pub struct Metrics {
     metrics: Vec<Metric>,
     cache: Option<DataCache>,
-    /// The stack that the simulation runs on.
+    /// By metric, the system's counter of it.
+    counters: Vec<Option<SystemCounter>>,
+    /// The stack that what machine code calls runs on.
     own_stack: Box<[u128]>,
 }
 
 impl Metrics {
     /// Of a store that measures these.
-    pub fn new(metrics: &[Metric]) -> Metrics {
+    ///
+    /// # Errors
+    /// If the system does not count one of them.
+    pub fn new(metrics: &[Metric]) -> Result<Metrics> {
         let cache = metrics.iter().find_map(Metric::cache).map(DataCache::new);
-        let room = if cache.is_some() { OWN_STACK / size_of::<u128>() } else { 0 };
-        Metrics { metrics: metrics.to_vec(), cache, own_stack: vec![0; room].into() }
+        let counters: Vec<Option<SystemCounter>> = metrics.iter().map(counter).collect::<Result<_>>()?;
+        let calls_us = cache.is_some() || counters.iter().any(Option::is_some);
+        let room = if calls_us { OWN_STACK / size_of::<u128>() } else { 0 };
+        Ok(Metrics { metrics: metrics.to_vec(), cache, counters, own_stack: vec![0; room].into() })
     }
 
     /// What is measured, in the order of the readings.
@@ -52,6 +60,23 @@ impl Metrics {
     /// The readings when nothing has run.
     pub fn first_readings(&self) -> Measured {
         [FIRST; METRIC_KINDS as usize]
+    }
+
+    /// The code that brings readings up to date.
+    pub fn reader(&self) -> usize {
+        match self.counters.iter().any(Option::is_some) {
+            true => arch::read_metrics as *const () as usize,
+            false => arch::read_cycles as *const () as usize,
+        }
+    }
+
+    /// The reading of a metric that code must ask for; `None` if it is always up to date.
+    fn read(&self, metric: usize) -> Option<u64> {
+        match (&self.metrics[metric], &self.counters[metric]) {
+            (Metric::Cycles, _) => Some(arch::cycles()),
+            (_, Some(counter)) => Some(FIRST + counter.read()),
+            (_, None) => None,
+        }
     }
 
     /// Where the runtime's own stack begins, which grows down.
@@ -76,8 +101,11 @@ impl StoreOpaque {
     pub fn measured_at_trap(&self, record: &TrapRecord) -> Measured {
         // SAFETY: as above.
         let mut readings = unsafe { ptr::read(&raw const (*self.context().as_ptr()).metrics) };
-        if let Some(cycles) = self.metrics.position(|metric| *metric == Metric::Cycles) {
-            readings[cycles] = record.cycles;
+        for ((number, metric), reading) in self.metrics.all().iter().enumerate().zip(&mut readings) {
+            *reading = match metric {
+                Metric::Cycles => record.cycles,
+                _ => self.metrics.read(number).unwrap_or(*reading),
+            };
         }
         let mut measured = record.top.sums.map(i64::cast_unsigned);
         for ((measured, sum), reading) in measured.iter_mut().zip(record.top.sums).zip(readings) {
@@ -98,7 +126,29 @@ impl StoreOpaque {
         match metric {
             Metric::Cycles => self.cycles_of_reading(),
             Metric::CacheMisses(_) => 0,
+            Metric::System(_) => self.cost_of_reading(metric),
         }
+    }
+
+    /// Brings the readings up to date that code must ask for.
+    pub fn read_metrics(&mut self) {
+        for metric in 0..self.metrics.all().len() {
+            if let Some(reading) = self.metrics.read(metric) {
+                // SAFETY: as above.
+                unsafe { (*self.context().as_ptr()).metrics[metric] = reading };
+            }
+        }
+    }
+
+    /// What the system counts between two readings of a metric at once: the least of many tries.
+    fn cost_of_reading(&self, metric: &Metric) -> u64 {
+        let at = self.metrics.position(|known| known == metric);
+        let read = || at.and_then(|at| self.metrics.read(at)).unwrap_or(0);
+        let between = || {
+            let first = read();
+            read().saturating_sub(first)
+        };
+        (0..TRIES).map(|_| between()).min().unwrap_or(0)
     }
 
     /// The least of many tries, as anything else that happens only adds to it.
@@ -140,4 +190,17 @@ impl StoreOpaque {
         let start = self.memory(memory).data().as_ptr().addr() as u64;
         self.touch_lines(start, address, bytes);
     }
+}
+
+/// The system's counter of a metric, if it is one of the system's.
+fn counter(metric: &Metric) -> Result<Option<SystemCounter>> {
+    let Metric::System(event) = metric else { return Ok(None) };
+    let refused = |error| {
+        let name = event.name();
+        let message = format!(
+            "this machine does not count {name} for us; page-faults, task-clock and context-switches are counted everywhere"
+        );
+        Error::system(&message, error)
+    };
+    SystemCounter::open(*event).map(Some).map_err(refused)
 }

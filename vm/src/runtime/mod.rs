@@ -36,6 +36,7 @@ pub mod paths;
 pub mod signals;
 pub mod stack;
 pub mod store;
+pub mod system_counter;
 pub mod table;
 pub mod trace;
 pub mod transfer;

@@ -128,7 +128,7 @@ impl StoreOpaque {
             .map(|_| Trace::new(engine.config().trace_buffer / 8, engine.config().references))
             .transpose()
             .map_err(no_memory)?;
-        let metrics = Metrics::new(&engine.collection().metrics);
+        let metrics = Metrics::new(&engine.collection().metrics)?;
         let context = VmStoreContext {
             stack_limit: 0,
             exit_fp: 0,
@@ -142,7 +142,7 @@ impl StoreOpaque {
             path: 0,
             metrics: metrics.first_readings(),
             measured: Default::default(),
-            read_metrics: arch::read_cycles as *const () as usize,
+            read_metrics: metrics.reader(),
             touch_lines: arch::touch_lines as *const () as usize,
             last_line: usize::MAX,
             checks: 0,

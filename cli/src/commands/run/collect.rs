@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail, ensure};
 use clap::{Args, ValueEnum};
-use wprof::{Collect, Config, Counting, EventModel, Metric, ProfilingConfig};
+use wprof::{Collect, Config, Counting, EventModel, Metric, ProfilingConfig, SystemEvent};
 use wprof_jit::plan::Collection;
 use wprof_profiler::{CacheShape, FunctionProfile, Profile};
 
@@ -46,6 +46,10 @@ pub struct ProfileArgs {
     /// The data cache that `cache` simulates: its size, ways, and bytes of a line
     #[arg(long, value_name = "SIZE,WAYS,LINE", value_parser = cache_shape, default_value = "32K,8,64")]
     cache: CacheShape,
+    /// With paths or cct: also measure what the system counts along each path and in each context, in hardware or by itself:
+    /// `instructions`, `cache-misses`, `page-faults`, `task-clock`, …
+    #[arg(long, value_name = "EVENT,…", value_delimiter = ',', value_parser = system_event)]
+    events: Vec<SystemEvent>,
     /// How much memory call records of `cct` may take; beyond that new contexts are counted by function only
     #[arg(long, value_name = "SIZE", value_parser = sizes::parse, default_value = "256M")]
     max_context_memory: u64,
@@ -187,7 +191,7 @@ impl ProfileArgs {
             metrics.is_empty()
                 || context_memory.is_some()
                 || profiling == ProfilingConfig::Exact(Collect::Paths),
-            "cycles and cache misses are measured along paths and in calling contexts: add `paths` or `cct` to --collect"
+            "cycles, cache misses and events are measured along paths and in calling contexts: add `paths` or `cct` to --collect"
         );
         Ok(Counted {
             profiling,
@@ -207,7 +211,8 @@ impl ProfileArgs {
             What::Cache => Some(Metric::CacheMisses(self.cache)),
             What::Code(_) | What::Events(_) | What::Contexts | What::Flow => None,
         };
-        let mut metrics: Vec<Metric> = self.wanted().filter_map(metric).collect();
+        let of_system = self.events.iter().map(|event| Metric::System(*event));
+        let mut metrics: Vec<Metric> = self.wanted().filter_map(metric).chain(of_system).collect();
         metrics.sort();
         metrics.dedup();
         metrics
@@ -265,6 +270,11 @@ impl ProfileArgs {
             }
         }
     }
+}
+
+fn system_event(text: &str) -> Result<SystemEvent, String> {
+    let known = || SystemEvent::names().collect::<Vec<_>>().join(", ");
+    SystemEvent::named(text).ok_or_else(|| format!("give some of {}", known()))
 }
 
 /// `SIZE,WAYS,LINE`.
@@ -366,6 +376,7 @@ mod tests {
             collect,
             weights: None,
             cache: CacheShape::USUAL,
+            events: Vec::new(),
             max_context_memory: 7,
         };
         args.counted(budget.map(|text| Budget::parse(text).unwrap()).as_ref(), None)
@@ -441,6 +452,7 @@ mod tests {
             collect,
             weights: None,
             cache: CacheShape::USUAL,
+            events: Vec::new(),
             max_context_memory: 0,
         };
         assert!(off.counted(None, None).is_err());
