@@ -39,6 +39,7 @@ Examples:
   wprof run --collect events=instructions,fuel json.wasm
   wprof report f.wprof             hottest functions, loops, blocks, branches
   wprof annotate f.wprof parse     one function, instruction by instruction
+  wprof residual --tested f.wprof json.wasm   what ran that no test ran
   wprof explain json.wasm parse    how a function is compiled
   wprof trace record json.wasm     every block that runs, in order
   wprof help run                   more about one command";

@@ -46,6 +46,9 @@ impl Default for BurstLengths {
     }
 }
 
+/// How many checks a frame waits in code for bursts before it asks for checking code again.
+const WAIT: i64 = 1000;
+
 /// A version of each function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
@@ -63,6 +66,8 @@ pub struct Bursts {
     pub checking: i64,
     /// How many more checks the burst has, with the next; 0 if none runs: nInstr.
     pub instrumented: i64,
+    /// Whether that is no burst, but waiting for checking code.
+    waits: bool,
     /// How many bursts have begun.
     pub begun: u64,
     /// How many could not, since there was no instrumented code.
@@ -72,7 +77,7 @@ pub struct Bursts {
 impl Bursts {
     /// A program that has come to no check yet.
     pub fn new(lengths: BurstLengths) -> Bursts {
-        let mut bursts = Bursts { lengths, checking: 0, instrumented: 0, begun: 0, lost: 0 };
+        let mut bursts = Bursts { lengths, checking: 0, instrumented: 0, waits: false, begun: 0, lost: 0 };
         bursts.rest();
         bursts
     }
@@ -84,19 +89,22 @@ impl Bursts {
 
     /// A check in checking code has counted below zero: the version to go on in.
     pub fn fired(&mut self) -> Version {
-        match self.instrumented {
-            0 => self.begin(),
-            _ => {
-                self.checking = 0;
-                self.step()
-            }
+        if self.counts() {
+            self.checking = 0;
+            self.step()
+        } else {
+            self.begin()
         }
     }
 
     /// A check in instrumented code: the version to go on in.
     pub fn check_in_burst(&mut self) -> Version {
-        if self.instrumented > 0 {
+        if self.counts() {
             return self.step();
+        }
+        self.instrumented = (self.instrumented - 1).max(0);
+        if self.instrumented > 0 {
+            return Version::Instrumented;
         }
         // The burst ended in a callee. The check counts as any other.
         self.checking -= 1;
@@ -110,14 +118,20 @@ impl Bursts {
         self.lost += 1;
     }
 
-    /// The burst that has ended goes on: there is no checking code where the program is.
-    pub fn extend(&mut self) {
-        (self.checking, self.instrumented) = (0, self.length());
+    /// The burst has ended, but the frame cannot leave its code, as there is no checking code where it is. After some checks
+    /// it tries again; what it counts meanwhile is none of the profile's.
+    pub fn wait(&mut self) {
+        (self.instrumented, self.waits) = (WAIT, true);
+    }
+
+    /// Whether a burst runs.
+    pub fn counts(&self) -> bool {
+        self.instrumented > 0 && !self.waits
     }
 
     fn begin(&mut self) -> Version {
         self.begun += 1;
-        self.extend();
+        (self.checking, self.instrumented, self.waits) = (0, self.length(), false);
         Version::Instrumented
     }
 

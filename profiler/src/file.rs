@@ -21,9 +21,11 @@
 //! `FUNC` (functions), `HOST` (host calls). Version 1.1 adds, if there is anything to be in them: `EVNT` (totals
 //! of events), `BLCK` (the functions of which only blocks were counted, each with its counts; a reader of version
 //! 1.0 must not see them, since it would take the missing counts of their edges for zeros). Version 1.2 adds `CNTX`
-//! (calling contexts) and `PATH` (the paths of those functions whose paths were counted, by index). Version 1.3 adds
-//! `METR` (metrics, and for each function in `PATH` the figures of each of its paths) `CMET` (metrics of calling
-//! contexts, and the figures of each record in `CNTX`) and `FLOW` (the paths of each record). A change to what a section holds takes a new tag.
+//! (calling contexts) and `PATH` (the paths of those functions whose paths were counted, by index). Version 1.3 adds `SLCT`
+//! (the functions of which only chosen paths were counted, each with these; an older reader must not take what is there
+//! for all that ran), `METR` (metrics, and for each function with paths, by index, the figures of each of its paths),
+//! `CMET` (metrics of calling contexts, and the figures of each record in `CNTX`) and `FLOW` (the paths of each record). A
+//! change to what a section holds takes a new tag.
 
 mod replace;
 mod section;
@@ -35,8 +37,8 @@ use section::{Reader, Tag, Writer};
 
 use crate::limits::MAX_FILE_BYTES;
 use crate::{
-    BlockCounts, CodeStats, ContextTree, FunctionProfile, HostCalls, InvalidProfile, Metric, PathCount,
-    PathProfile, Profile, Run,
+    BlockCounts, CodeStats, ContextTree, FigureKind, FunctionProfile, HostCalls, InvalidProfile, Metric,
+    PathCount, PathProfile, Profile, Run,
 };
 
 const MAGIC: [u8; 8] = *b"wprof\r\n\x1a";
@@ -53,6 +55,7 @@ const PATH: Tag = Tag(*b"PATH");
 const METR: Tag = Tag(*b"METR");
 const CMET: Tag = Tag(*b"CMET");
 const FLOW: Tag = Tag(*b"FLOW");
+const SLCT: Tag = Tag(*b"SLCT");
 
 /// Why a profile could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -135,7 +138,9 @@ impl Profile {
         };
         let mut writer = Writer::new(header(MAJOR, MINOR));
         writer.section(HEAD, &head)?;
-        let by_edges = self.functions.iter().filter(|function| function.has_edge_counts());
+        let (selected, whole): (Vec<_>, Vec<_>) =
+            self.functions.iter().partition(|function| function.kind == FigureKind::Selected);
+        let by_edges = whole.iter().filter(|function| function.has_edge_counts());
         writer.section(FUNC, &by_edges.collect::<Vec<_>>())?;
         writer.section(HOST, &self.host_calls)?;
         if !self.events.is_empty() {
@@ -161,14 +166,19 @@ impl Profile {
                 writer.section(FLOW, &paths.map(rows).collect::<Vec<_>>())?;
             }
         }
-        let paths =
-            self.functions.iter().filter_map(|function| Some((function.index, function.paths.as_ref()?)));
+        let paths = whole.iter().filter_map(|function| Some((function.index, function.paths.as_ref()?)));
         let paths: Vec<(u32, &PathProfile)> = paths.collect();
         if !paths.is_empty() {
             writer.section(PATH, &paths)?;
         }
+        let selected = selected.iter().filter_map(|&function| Some((function, function.paths.as_ref()?)));
+        let selected: Vec<(&FunctionProfile, &PathProfile)> = selected.collect();
+        if !selected.is_empty() {
+            writer.section(SLCT, &selected)?;
+        }
         if !self.metrics.is_empty() {
-            let figures = paths.iter().map(|(_, paths)| paths.figures().collect());
+            let paths = self.functions.iter().filter_map(|function| function.paths.as_ref());
+            let figures = paths.map(|paths| paths.figures().collect());
             writer.section(METR, &(&self.metrics, figures.collect::<Vec<Vec<&Vec<u64>>>>()))?;
         }
         writer.finish()
@@ -197,6 +207,10 @@ impl Profile {
             by_blocks
                 .into_iter()
                 .map(|(function, counts)| FunctionProfile { only_blocks: Some(counts), ..function }),
+        );
+        let selected: Vec<(FunctionProfile, PathProfile)> = reader.take_if_there(SLCT)?.unwrap_or_default();
+        functions.extend(
+            selected.into_iter().map(|(function, paths)| FunctionProfile { paths: Some(paths), ..function }),
         );
         functions.sort_by_key(|function| function.index);
         add_paths(&mut functions, reader.take_if_there(PATH)?.unwrap_or_default())?;

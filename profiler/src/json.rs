@@ -34,20 +34,32 @@
 //!                "unfinished": [{ "blocks": [block], "offset", "ops_executed", "count", "metrics"?: FIGURES }] } }] }
 //! ENDING = {"how": "running"|"interrupted"|"out-of-budget"}, {"how": "exited", "code"}
 //!          or {"how": "trapped", "message"}
-//! KIND  = {"how": "exact"|"derived"} or {"how": "sampled", "counted", "of"}
+//! KIND  = {"how": "exact"|"derived"|"selected"} or {"how": "sampled", "counted", "of"}
 //! COSTS = { "chords": COST of what was counted with, "per_block": COST, "per_edge": COST }
 //! FIGURES = one integer for each of "metrics"
 //! COST  = { "counters", "increments" }
 //! ```
+//!
+//! What no test ran ([`Residual`]), paths most frequent first:
+//!
+//! ```text
+//! { "format": "wprof-residual-1", "program": str, "module_hash": hex, "ran": different paths|null if unknown,
+//!   "untested": paths, "beyond_edges": of them in functions without an untested edge, "functions": with untested paths,
+//!   "paths": [{ "function": index, "name": str|null, "id": int|null if unfinished, "blocks": [block],
+//!     "to": block|null for the exit, or if unfinished, "offset"?: where it ended unfinished, "count", "ops",
+//!     "new_edges": [{ "from", "to": block|null for the exit, "kind", "case"? as above }] }] }
+//! ```
 
 mod contexts;
+mod residual;
 mod shape;
 
 use std::io::{self, Write};
 
+use residual::ResidualShape;
 use shape::Shape;
 
-use crate::Profile;
+use crate::{Profile, Residual};
 
 impl Profile {
     /// Writes the profile, derived figures included, as one line of JSON.
@@ -56,6 +68,14 @@ impl Profile {
     /// If `out` refuses.
     pub fn write_json(&self, out: impl Write) -> io::Result<()> {
         Ok(serde_json::to_writer(out, &Shape::new(self))?)
+    }
+
+    /// Writes what of this profile no test ran, as one line of JSON.
+    ///
+    /// # Errors
+    /// If `out` refuses.
+    pub fn write_residual_json(&self, residual: &Residual, out: impl Write) -> io::Result<()> {
+        Ok(serde_json::to_writer(out, &ResidualShape::new(self, residual))?)
     }
 
     /// The text of [`write_json`](Self::write_json), indented for people.

@@ -25,6 +25,8 @@
 //! branch, 0 and 1 for the two ends of b3, 4 for the start at b2. `0 1 2 3` is path 0 or 1, `0 2 3` is 2 or 3, and
 //! `2 3`, begun by the back edge, 4 or 5.
 
+use std::ops::Range;
+
 use crate::{BlockId, Cfg, DepthFirst, EdgeId};
 
 /// A function has at most this many paths; beyond it edges are cut.
@@ -123,6 +125,19 @@ impl PathNumbering {
     /// The beginning of a path that ends in a block and has this sum; `None` if there is none.
     pub fn prefix(&self, block: BlockId, sum: u64) -> Option<Path> {
         self.walk(sum, block).filter(|_| block != self.view.exit())
+    }
+
+    /// The numbers of the paths that begin with the prefix that ends in `block` and has this sum.
+    pub fn ids_from(&self, block: BlockId, sum: u64) -> Range<u64> {
+        let (mut at, mut last) = (block, sum);
+        // Of ENTRY's edges those that stand for starts elsewhere are no ways on.
+        let goes_on =
+            |edge: &&EdgeId| edge.index() < self.real || self.view.edge(**edge).to == self.view.exit();
+        while let Some(edge) = self.view.out_edges(at).iter().rfind(goes_on) {
+            last += self.values[edge.index()];
+            at = self.view.edge(*edge).to;
+        }
+        sum..last + 1
     }
 
     fn walk(&self, mut rest: u64, stop: BlockId) -> Option<Path> {

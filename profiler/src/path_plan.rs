@@ -52,13 +52,25 @@ impl PathPlan {
 
     /// [`PathPlan::new`] with the paths of the same graph numbered already.
     pub fn of_numbering(cfg: &Cfg, weights: &EdgeWeights, numbering: PathNumbering) -> Self {
+        let values = numbering.values().to_vec();
+        Self::of_values(cfg, weights, numbering, &values)
+    }
+
+    /// The plan with other values than the numbering's: by edge of the view, the closing edge last, modulo 2^64. Where a
+    /// path ends the register tells their sum along it.
+    pub(crate) fn of_values(
+        cfg: &Cfg,
+        weights: &EdgeWeights,
+        numbering: PathNumbering,
+        values: &[u64],
+    ) -> Self {
         let view = numbering.view();
         let weigh = |edge| match edge < cfg.closing_edge() && !numbering.ends_path(edge) {
             true => weights.get(edge),
             false => 0.0,
         };
         let weights = EdgeWeights::from_vec(view.closed_edges().map(weigh).collect());
-        let plan = EventTree::new(view, &weights, &[]).plan(numbering.values());
+        let plan = EventTree::new(view, &weights, &[]).plan(values);
         let mut amounts = vec![0_i64; view.edge_count() + 1];
         plan.increments.iter().for_each(|&(edge, amount)| amounts[edge.index()] = amount);
         let entry = amounts[view.closing_edge().index()];

@@ -14,6 +14,7 @@ mod hot;
 mod merge;
 pub(crate) mod metric;
 mod paths;
+mod residual;
 mod run;
 mod verify;
 
@@ -28,6 +29,7 @@ pub use merge::MergeError;
 pub use metric::Metric;
 pub(crate) use paths::normalize_paths;
 pub use paths::{HotPath, PathCount, PathProfile, UnfinishedPath};
+pub use residual::{PathEnd, Residual, ResidualError, UntestedPath};
 pub use run::{Ending, Run};
 pub use verify::InvalidProfile;
 
@@ -111,6 +113,14 @@ impl Profile {
     pub fn function(&self, index: u32) -> Option<&FunctionProfile> {
         let found = self.functions.binary_search_by_key(&index, |function| function.index);
         found.ok().map(|position| &self.functions[position])
+    }
+
+    /// The share that was counted, if figures of functions are sampled.
+    pub fn sampled(&self) -> Option<Rate> {
+        self.functions.iter().find_map(|function| match function.kind {
+            FigureKind::Sampled { rate } => Some(rate),
+            _ => None,
+        })
     }
 
     /// Calls of all functions of the module; saturates.

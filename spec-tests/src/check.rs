@@ -3,11 +3,12 @@
 //! * [`Engines::differential`]: in every mode our engine leaves behind what the reference interpreter does.
 //! * [`Engines::contexts`]: the calling context tree is that of a shadow stack.
 //! * [`Engines::paths`]: the paths of the profile are those of a trace of the same run.
+//! * [`Engines::preferential`]: with a part of the paths interesting, counted or not, they are the same.
 //! * [`Engines::oracle`]: the profile is exactly what the module counts of itself, in the interpreter.
 
 use std::sync::Arc;
 
-use wprof::{Collect, Config, Engine, Metric, Module, ProfilingConfig, Strategy, Tracing};
+use wprof::{Collect, Config, Engine, Interesting, Metric, Module, ProfilingConfig, Strategy, Tracing};
 use wprof_jit::module::parse;
 use wprof_profiler::{ContextTree, CounterCost, FunctionProfile, Profile};
 
@@ -58,8 +59,7 @@ impl Default for Engines {
             every_edge: profiling(Collect::AllEdges),
             every_block: profiling(Collect::AllBlocks),
             paths: tracing_paths(Strategy::Tiered, None),
-            traced_paths: [Strategy::Baseline, Strategy::Optimized, Strategy::Tiered]
-                .map(|strategy| tracing_paths(strategy, Some(Tracing::Best))),
+            traced_paths: STRATEGIES.map(|strategy| tracing_paths(strategy, Some(Tracing::Best))),
             metered: Mode::Metered.engine(),
             traced: engine(Config::new().trace(Tracing::Best)),
             referenced: referenced(),
@@ -97,6 +97,37 @@ fn tracing_paths(strategy: Strategy, tracing: Option<Tracing>) -> Engine {
         config.measure([Metric::Cycles, Metric::CacheMisses(small_cache())]);
     }
     engine(&config)
+}
+
+const STRATEGIES: [Strategy; 3] = [Strategy::Baseline, Strategy::Optimized, Strategy::Tiered];
+
+/// An engine that tells interesting paths from others, and traces.
+fn preferential(strategy: Strategy, interesting: Interesting) -> Engine {
+    let mut config = tiered();
+    config.strategy(strategy).profiling(ProfilingConfig::Exact(Collect::Paths));
+    engine(config.interesting_paths(interesting).trace(Tracing::Best))
+}
+
+/// Of each function every second path that ran to its end, the even or the odd ones.
+pub fn every_second_path(profile: &Profile, seed: u64) -> Profile {
+    let mut part = profile.clone();
+    for paths in part.functions.iter_mut().filter_map(|function| function.paths.as_mut()) {
+        let mut keep = (0..).map(|index: u64| index % 2 == seed % 2);
+        paths.finished.retain(|_| keep.next() == Some(true));
+        paths.unfinished.clear();
+    }
+    part
+}
+
+/// Demands that both have the same functions with the same paths.
+fn same_paths(found: &Profile, expected: &Profile) -> Result<(), String> {
+    let paths = |profile: &Profile| -> Vec<_> {
+        profile.functions.iter().map(|function| (function.index, function.paths.clone())).collect()
+    };
+    if found.functions == expected.functions {
+        return Ok(());
+    }
+    Err(format!("{:?}, expected {:?}", paths(found), paths(expected)))
 }
 
 /// What has been run.
@@ -317,6 +348,39 @@ impl Engines {
         paths.verify().map_err(|e| e.to_string())?;
         paths.functions.iter_mut().for_each(|function| function.paths = None);
         same_counts(&paths, profile).map_err(|e| format!("edges that follow from paths first: {e}"))
+    }
+
+    /// Demands that every second path can be interesting: if these are counted too, paths are those of a trace of the same
+    /// run; if not, they are the others alone. All functions are taken to have too many paths for counters.
+    ///
+    /// # Errors
+    /// The first difference.
+    pub fn preferential(&self, case: &Case) -> Result<Summary, String> {
+        let plain = ours::run(&self.paths, &case.wasm, &case.drive)?;
+        let summary = Summary::of(&plain.outcome);
+        let Some(profile) = plain.profile() else { return Ok(summary) };
+        let profile = profile.map_err(|e| e.to_string())?;
+        let tests = Arc::new(every_second_path(&profile, case.seed));
+        if !tests.has_paths() {
+            return Ok(summary);
+        }
+        let strategy = STRATEGIES[(case.seed / 4 % 3) as usize];
+        let counted = Interesting { beyond: 0, ..Interesting::new(tests.clone()) };
+        let ran = ours::run(&preferential(strategy, counted), &case.wasm, &case.drive)?;
+        let (Some(all), Some(trace)) = (ran.profile(), &ran.trace) else { return Ok(summary) };
+        let all = all.map_err(|e| e.to_string())?;
+        let info = parse(Arc::from(&*case.wasm)).map_err(|e| e.to_string())?;
+        let paths = compare_paths(&info, &all, trace)?;
+        let uncounted = Interesting { beyond: 0, ..Interesting::uncounted(tests.clone()) };
+        let others = ours::run(&preferential(strategy, uncounted), &case.wasm, &case.drive)?;
+        // Else the stack may have ended elsewhere.
+        if !ran.outcome.overflowed() && !others.outcome.overflowed() {
+            let found = others.profile().ok_or("not instantiated")?.map_err(|e| e.to_string())?;
+            found.verify().map_err(|e| e.to_string())?;
+            let expected = all.only(&all.residual(&tests).map_err(|e| e.to_string())?);
+            same_paths(&found, &expected)?;
+        }
+        Ok(Summary { paths, ..summary })
     }
 
     /// Demands that the paths that were counted are those of a trace of the same run, wherever it ends, in the tier that

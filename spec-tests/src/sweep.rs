@@ -52,6 +52,12 @@ pub const DEEP_PATHS: Check = Check { case: deep_case, check: Engines::paths, st
 
 /// See [`Engines::flow`].
 pub const FLOW: Check = Check { case, check: Engines::flow, stack: LARGE_STACK };
+/// See [`Engines::preferential`].
+pub const PREFERENTIAL: Check = Check { case, check: Engines::preferential, stack: LARGE_STACK };
+
+/// The same for modules that use up the stack.
+pub const DEEP_PREFERENTIAL: Check =
+    Check { case: deep_case, check: Engines::preferential, stack: SMALL_STACK };
 
 /// A case that failed.
 #[derive(Debug)]

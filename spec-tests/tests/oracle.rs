@@ -3,16 +3,18 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use wprof::{Collect, Config, Engine, Metric, ProfilingConfig, Tracing};
+use wprof::{Collect, Config, Engine, Interesting, Metric, ProfilingConfig, Tracing};
 use wprof_jit::module::parse;
 use wprof_profiler::Profile;
-use wprof_spec_tests::check::{Summary, same_counts};
+use wprof_spec_tests::check::{Summary, every_second_path, same_counts};
 use wprof_spec_tests::mode::Mode;
 use wprof_spec_tests::oracle::cache::small_cache;
 use wprof_spec_tests::oracle::references::{Log, logging};
 use wprof_spec_tests::oracle::{Compared, ComparedPaths, Detail, Oracle, What, compare, compare_paths};
 use wprof_spec_tests::programs::{Ended, Program, own};
-use wprof_spec_tests::sweep::{Check, DEEP_PATHS, ORACLE, OVERFLOW, PATHS, REFERENCES, sweep};
+use wprof_spec_tests::sweep::{
+    Check, DEEP_PATHS, DEEP_PREFERENTIAL, ORACLE, OVERFLOW, PATHS, PREFERENTIAL, REFERENCES, sweep,
+};
 
 #[test]
 fn profiles_of_generated_modules_are_what_the_modules_count_of_themselves() {
@@ -65,6 +67,17 @@ fn so_are_paths_of_modules_that_use_up_the_stack() {
 }
 
 #[test]
+fn interesting_paths_of_generated_modules_are_told_from_others() {
+    let summary = all(200, PREFERENTIAL);
+    assert!(summary.paths.unfinished > 0 && summary.paths.finished > summary.paths.paths, "loops and traps");
+}
+
+#[test]
+fn so_are_those_of_modules_that_use_up_the_stack() {
+    assert!(all(30, DEEP_PREFERENTIAL).paths.unfinished > 10_000);
+}
+
+#[test]
 fn paths_of_programs_are_those_of_a_trace_of_the_same_run() {
     let mut compared = ComparedPaths::default();
     for program in own() {
@@ -76,9 +89,17 @@ fn paths_of_programs_are_those_of_a_trace_of_the_same_run() {
     assert!(compared.misses > 10_000, "{compared:?}");
 }
 
-/// Tiered, so that frames take their paths from one version to another.
 fn check_paths(program: &Program) -> Result<ComparedPaths, String> {
     let wasm = std::fs::read(&program.file).map_err(|e| e.to_string())?;
+    traced_paths(program, &wasm, None)
+}
+
+/// Tiered, so that frames take their paths from one version to another.
+fn traced_paths(
+    program: &Program,
+    wasm: &[u8],
+    interesting: Option<Interesting>,
+) -> Result<ComparedPaths, String> {
     let mut config = Config::new();
     config
         .profiling(ProfilingConfig::Exact(Collect::Paths))
@@ -86,11 +107,32 @@ fn check_paths(program: &Program) -> Result<ComparedPaths, String> {
         .trace_references(true)
         .measure([Metric::CacheMisses(small_cache())])
         .background_compilation(false);
+    if let Some(interesting) = interesting {
+        config.interesting_paths(interesting);
+    }
     let engine = Engine::new(&config).map_err(|e| e.to_string())?;
-    let ended = run(program, &engine, &wasm)?;
-    let info = parse(Arc::from(&*wasm)).map_err(|e| e.to_string())?;
+    let ended = run(program, &engine, wasm)?;
+    let info = parse(Arc::from(wasm)).map_err(|e| e.to_string())?;
     let trace = ended.0.trace.as_ref().ok_or("no trace")?;
     compare_paths(&info, &ended.profile()?, trace)
+}
+
+#[test]
+fn so_are_those_of_programs_with_interesting_paths() {
+    let mut compared = ComparedPaths::default();
+    for program in own() {
+        let paths = check_interesting(&program).unwrap_or_else(|e| panic!("{}: {e}", program.name));
+        compared = compared.plus(paths);
+    }
+    assert!(compared.paths > 1_000 && compared.finished > 100_000 && compared.unfinished > 0, "{compared:?}");
+}
+
+/// Every second path of an earlier run is interesting, in all functions.
+fn check_interesting(program: &Program) -> Result<ComparedPaths, String> {
+    let wasm = std::fs::read(&program.file).map_err(|e| e.to_string())?;
+    let profile = run(program, &profiling(Collect::Paths), &wasm)?.profile()?;
+    let interesting = Interesting::new(Arc::new(every_second_path(&profile, 0)));
+    traced_paths(program, &wasm, Some(Interesting { beyond: 0, ..interesting }))
 }
 
 fn all(seeds: u64, check: Check) -> Summary {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use wprof_jit::abi::store_context::EVENT_KINDS;
 use wprof_jit::compile::{CompilerOptions, MemoryStyle};
 use wprof_jit::events::EventModel;
-use wprof_jit::plan::{Checks, Collection, Counting, Instrumentation, Metric, Tracing};
+use wprof_jit::plan::{Checks, Collection, Counting, Instrumentation, Interesting, Metric, Tracing};
 use wprof_profiler::{BurstLengths, Profile};
 
 use crate::{Error, ErrorKind, Result, StoreLimits};
@@ -98,6 +98,7 @@ pub struct Config {
     pub(crate) counting: Counting,
     pub(crate) budget: Option<String>,
     pub(crate) weights: Option<Arc<Profile>>,
+    pub(crate) interesting: Option<Interesting>,
     pub(crate) tracing: Option<Tracing>,
     pub(crate) references: bool,
     pub(crate) trace_buffer: usize,
@@ -133,6 +134,7 @@ impl Config {
             counting: Counting::default(),
             budget: None,
             weights: None,
+            interesting: None,
             tracing: None,
             references: false,
             trace_buffer: 1 << 20,
@@ -174,6 +176,15 @@ impl Config {
     /// is of. Code is then not cached.
     pub fn weights(&mut self, profile: Arc<Profile>) -> &mut Self {
         self.weights = Some(profile);
+        self
+    }
+
+    /// Paths that are interesting (default: none), of an engine that counts paths. In functions that have too many paths
+    /// for a counter each, interesting paths are counted without the table that the others need; or, if they are not to be
+    /// counted, profiles have the others alone. All modules must be the one that the interesting paths are of. Code is then
+    /// not cached.
+    pub fn interesting_paths(&mut self, interesting: Interesting) -> &mut Self {
+        self.interesting = Some(interesting);
         self
     }
 
@@ -395,9 +406,10 @@ impl Config {
             return wrong("events, traces and contexts are not sampled: profile exactly instead".into());
         }
         let counters = self.profiling.instrumentation();
+        self.check_interesting()?;
         let (events, counting, metered) = (self.events.clone(), self.counting, self.metered());
         let (weights, tracing, references) = (self.weights.clone(), self.tracing, self.references);
-        let contexts = self.contexts;
+        let (contexts, interesting) = (self.contexts, self.interesting.clone());
         let (metrics, flow_contexts) = (self.metrics()?, self.flow_contexts);
         if flow_contexts && !(contexts && self.profiling == ProfilingConfig::Exact(Collect::Paths)) {
             return wrong("paths in contexts: count both paths and contexts".to_owned());
@@ -408,6 +420,7 @@ impl Config {
             events,
             counting,
             metered,
+            interesting,
             weights,
             tracing,
             references,
@@ -434,6 +447,11 @@ impl Config {
                 "metrics are measured along paths and in calling contexts: collect these".to_owned(),
             );
         }
+        if (!self.metrics.is_empty() || self.flow_contexts) && self.interesting.is_some() {
+            return wrong(
+                "metrics, and paths in contexts, are of all paths, not of interesting ones".to_owned(),
+            );
+        }
         let names: Vec<&str> = self.metrics.iter().map(Metric::name).collect();
         let events = self.events.iter().map(|model| model.name.as_str());
         let all: Vec<&str> = names.iter().copied().chain(events).collect();
@@ -441,6 +459,21 @@ impl Config {
             return wrong(format!("two metrics or kinds of events are called `{}`", all[i]));
         }
         Ok(self.metrics.clone())
+    }
+
+    /// Interesting paths are of an engine that counts paths, and are paths.
+    fn check_interesting(&self) -> Result<()> {
+        let Some(interesting) = &self.interesting else { return Ok(()) };
+        let wrong = |message: &str| Err(Error::new(ErrorKind::Limit, message));
+        if self.profiling != ProfilingConfig::Exact(Collect::Paths) {
+            return wrong("there are interesting paths, but paths are not counted: collect paths");
+        }
+        if !interesting.profile.has_paths() {
+            return wrong(
+                "the profile of interesting paths says nothing about paths: take it with Collect::Paths",
+            );
+        }
+        Ok(())
     }
 
     /// What is collected of all functions in bursts, if there are any.

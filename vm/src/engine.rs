@@ -58,7 +58,8 @@ impl Engine {
         let stubs = Stubs::new(space.clone());
         let types = TypeRegistry::default();
         let background = config.background_compilation.then(Background::default);
-        let code_cache = config.code_cache.as_ref().filter(|_| config.weights.is_none()).and_then(|folder| {
+        let caches = config.weights.is_none() && config.interesting.is_none();
+        let code_cache = config.code_cache.as_ref().filter(|_| caches).and_then(|folder| {
             let how = format!("{} {collection:?} {:?}", compiler.fingerprint(), config.strategy);
             CodeCache::open(folder, &how)
         });

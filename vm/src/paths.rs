@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use hashbrown::HashMap;
-use wprof_jit::plan::{FunctionPlan, is_dense};
+use wprof_jit::plan::{FunctionPlan, Plan, PreferentialPaths, is_dense};
 use wprof_profiler::{BlockId, EdgeCounts, PathCount, PathPlan, PathProfile, PropagateError, UnfinishedPath};
 
 use crate::metrics::{Columns, Way};
@@ -29,10 +29,11 @@ pub fn read(
     columns: &mut Columns<'_>,
 ) -> Result<(EdgeCounts, PathProfile)> {
     let mut paths = Paths { instance, version, plan, shape: version.cfg.shape(), columns };
-    let finished = match is_dense(plan) {
+    let finished = match &version.plan {
+        Plan::Preferential(paths) => [of_cells(paths, counters), of_table(instance, func)?].concat(),
         _ if version.flow_contexts => summed(in_contexts),
-        true => of_counters(counters, version),
-        false => of_table(instance, func)?,
+        _ if is_dense(plan) => of_counters(counters, version),
+        _ => of_table(instance, func)?,
     };
     let finished = finished.iter().map(|(id, figures)| paths.finished(*id, figures));
     let finished = finished.collect::<Result<_>>()?;
@@ -58,6 +59,12 @@ pub fn of_counters(counters: &[u64], version: &FunctionPlan) -> Vec<Counted> {
     let paths = counters.len() / version.counters_of_path as usize;
     let ran = (0..paths).filter(|&path| counters[path] > 0);
     ran.map(|path| (path as u64, counters[path..].iter().step_by(paths).copied().collect())).collect()
+}
+
+/// The interesting paths that ran.
+fn of_cells(paths: &PreferentialPaths, counters: &[u64]) -> Vec<Counted> {
+    let cells = paths.plan.cells.iter().zip(counters);
+    cells.filter(|(_, count)| **count > 0).map(|(&id, &count)| (id.into(), vec![count])).collect()
 }
 
 /// The paths of each call record of function `func`, with the figures of their columns.
@@ -128,7 +135,10 @@ impl Paths<'_, '_> {
         let (info, origin) = (self.instance.module.info(), stop.origin);
         let exit = unfinished_exit(info, &self.version.cfg, origin, stopped.count)?;
         let block = BlockId(origin.block);
-        let prefix = self.plan.prefix_sum(block, stop.path);
+        let prefix = match &self.version.plan {
+            Plan::Preferential(paths) => paths.plan.prefix_sum(block, stop.path),
+            _ => self.plan.prefix_sum(block, stop.path),
+        };
         let unknown = PropagateError::UnknownPrefix { block, prefix };
         let path = self.plan.numbering.prefix(block, prefix).ok_or(unknown)?;
         let blocks = path.blocks_of_prefix(&self.shape);

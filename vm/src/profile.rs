@@ -14,11 +14,11 @@ use wprof_jit::compile::Origin;
 use wprof_jit::events::EventModel;
 use wprof_jit::graph::Probe;
 use wprof_jit::module::ModuleInfo;
-use wprof_jit::plan::{FunctionPlan, Plan};
+use wprof_jit::plan::{FunctionPlan, Interesting, Plan};
 use wprof_profiler::{
     BlockCounts, BlockId, BlockProfile, CodeRange, CodeStats, CounterCost, EdgeCounts, EdgeId, EdgeKind,
-    EdgePlan, EdgeProfile, EventTotal, FigureKind, FunctionProfile, HostCalls, PathProfile, Profile,
-    UnfinishedExit, propagate, propagate_block_counters, propagate_blocks,
+    EdgePlan, EdgeProfile, EventTotal, FigureKind, FunctionProfile, HostCalls, PathPlan, PathProfile,
+    Profile, UnfinishedExit, propagate, propagate_block_counters, propagate_blocks,
 };
 
 use crate::metrics::Columns;
@@ -74,7 +74,13 @@ impl Instance {
         let mut profile =
             Profile { program, module_hash, runs, code, functions, host_calls, events, metrics, contexts };
         profile.normalize();
-        Ok(profile)
+        match &store.engine().collection().interesting {
+            Some(Interesting { profile: tests, counted: false, .. }) => {
+                let untested = profile.residual(tests).map_err(Error::msg)?;
+                Ok(profile.only(&untested))
+            }
+            _ => Ok(profile),
+        }
     }
 
     /// How often each block of each compiled function began, by function index.
@@ -159,10 +165,7 @@ fn cost(version: &FunctionPlan, counts: &[u64]) -> CounterCost {
 
 /// In how many places a function counts.
 fn placed(version: &FunctionPlan) -> u64 {
-    match &version.plan {
-        Plan::Paths(plan) => plan.places(),
-        plan => plan.counters(&version.cfg).into(),
-    }
+    version.plan.paths().map_or_else(|| version.plan.counters(&version.cfg).into(), PathPlan::places)
 }
 
 /// Adds to counters at the function's entry the calls that did not come to them, but ended in the entry.
@@ -211,7 +214,7 @@ impl Counts {
         add_overflowed(instance, func, version, &mut counters);
         add_owed(exits, version, &mut counters);
         let context = |e: Error| e.context(format_args!("profile of function {func}"));
-        if let Plan::Paths(plan) = &version.plan {
+        if let Some(plan) = version.plan.paths() {
             let in_contexts = in_contexts.get(&func).map_or(&[][..], Vec::as_slice);
             let counted = (&counters[..], in_contexts);
             let read = paths::read(instance, (func, version, plan), counted, exits, columns).map_err(context);
@@ -221,7 +224,7 @@ impl Counts {
         let exits: Vec<(BlockId, u64)> =
             frames.map(|(stop, stopped)| (BlockId(stop.origin.block), stopped.count)).collect();
         let counts = match &version.plan {
-            Plan::Off | Plan::Paths(_) => return Ok(None),
+            Plan::Off | Plan::Paths(_) | Plan::Preferential(_) => return Ok(None),
             Plan::Chords(plan) => propagate(&shape, plan, &counters, &exits).map(Counts::Edges),
             Plan::Edges => {
                 propagate(&shape, &EdgePlan::every_edge(&shape), &counters, &exits).map(Counts::Edges)
@@ -262,8 +265,8 @@ impl Counts {
 
     /// What it cost to count them.
     fn cost(&self, version: &FunctionPlan, counters: &[u64]) -> CounterCost {
-        match (self, &version.plan) {
-            (Counts::Paths(counts, _), Plan::Paths(plan)) => plan.cost(counts),
+        match (self, version.plan.paths()) {
+            (Counts::Paths(counts, _), Some(plan)) => plan.cost(counts),
             _ => cost(version, counters),
         }
     }

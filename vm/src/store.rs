@@ -1,5 +1,7 @@
 //! Stores: what instances and everything in them live in, together with data of the embedder's.
 
+use wprof_profiler::Bursts;
+
 use crate::caller::Caller;
 use crate::interrupt::InterruptHandle;
 use crate::runtime::store::StoreOpaque;
@@ -73,6 +75,11 @@ impl<T: 'static> Store<T> {
     /// The limits.
     pub fn limits(&self) -> StoreLimits {
         self.inner.opaque.limits
+    }
+
+    /// How the bursts go in which an adaptive profile is taken: how many began, where the next one is; `None` without.
+    pub fn bursts(&self) -> Option<Bursts> {
+        self.inner.opaque.bursts
     }
 
     /// A handle with which other threads, and signal handlers, can stop wasm code of this store.

@@ -101,6 +101,8 @@ fn engines(what: What) -> Result<Vec<Engine>> {
             ours("off", &["--eager"]),
             ours("edges", &["--eager", "--profile", "exact"]),
             ours("paths", &["--eager", "--profile", "paths"]),
+            ours("interesting paths", &["--eager", "--profile", "paths", "--interesting"]),
+            ours("untested paths", &["--eager", "--profile", "paths", "--residual"]),
             ours("contexts", &["--eager", "--contexts"]),
             ours("paths and contexts", &["--eager", "--profile", "paths", "--contexts"]),
         ],

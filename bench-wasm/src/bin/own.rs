@@ -2,14 +2,15 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::{Args, Parser, ValueEnum};
 use wprof::profiler::BurstLengths;
 use wprof::wasi::{self, WasiCtx, WasiCtxBuilder};
 use wprof::{
-    Adaptive, Checks, Collect, Config, Counting, Engine, EventModel, Linker, Module, ProfilingConfig, Result,
-    Store,
+    Adaptive, Checks, Collect, Config, Counting, Engine, EventModel, Interesting, Linker, Module,
+    ProfilingConfig, Result, Store,
 };
 use wprof_bench::runner::print_times;
 
@@ -25,6 +26,12 @@ struct Run {
     /// What is counted.
     #[arg(long, value_enum, default_value_t = Profile::Off)]
     profile: Profile,
+    /// Take the paths of an earlier run, which is not measured, for interesting: they are counted without a table.
+    #[arg(long)]
+    interesting: bool,
+    /// The same, but interesting paths are not counted.
+    #[arg(long, conflicts_with = "interesting")]
+    residual: bool,
     /// Count paths in bursts: so many checks without, so many with.
     #[arg(long, value_name = "N:M")]
     burst: Option<BurstLengths>,
@@ -100,8 +107,12 @@ fn main() -> Result<ExitCode> {
 }
 
 fn run(options: &Run) -> Result<ExitCode> {
+    let interesting = interesting(options)?;
     let begin = Instant::now();
     let mut config = Config::new();
+    if let Some(interesting) = interesting {
+        config.interesting_paths(interesting);
+    }
     let adaptive = |lengths| ProfilingConfig::Adaptive(Adaptive { lengths, checks: options.checks });
     let profiling = options.burst.map_or_else(|| options.profile.config(), adaptive);
     config.profiling(profiling).count_contexts(options.contexts);
@@ -125,7 +136,9 @@ fn run(options: &Run) -> Result<ExitCode> {
     let begin = Instant::now();
     let mut linker: Linker<WasiCtx> = Linker::new(&engine);
     wasi::add_to_linker(&mut linker, |context| context)?;
-    let mut store = Store::new(&engine, context(options)?);
+    let mut builder = WasiCtxBuilder::new();
+    builder.inherit_stdio();
+    let mut store = Store::new(&engine, context(options, builder)?);
     let instance = linker.instantiate(&mut store, &module)?;
     let start = instance.get_typed_func::<(), ()>(&mut store, "_start")?;
     let instantiate = begin.elapsed();
@@ -152,10 +165,27 @@ fn run(options: &Run) -> Result<ExitCode> {
     })
 }
 
-fn context(options: &Run) -> Result<WasiCtx> {
-    let mut builder = WasiCtxBuilder::new();
+/// The paths of a run that nobody sees, if they are asked for.
+fn interesting(options: &Run) -> Result<Option<Interesting>> {
+    if !options.interesting && !options.residual {
+        return Ok(None);
+    }
+    let engine = Engine::with_profiling(ProfilingConfig::Exact(Collect::Paths))?;
+    let module = Module::from_file(&engine, &options.command[0])?;
+    let mut linker: Linker<WasiCtx> = Linker::new(&engine);
+    wasi::add_to_linker(&mut linker, |context| context)?;
+    let mut store = Store::new(&engine, context(options, WasiCtxBuilder::new())?);
+    let instance = linker.instantiate(&mut store, &module)?;
+    let start = instance.get_typed_func::<(), ()>(&mut store, "_start")?;
+    // However it ends, these are its paths.
+    let _ = start.call(&mut store, ());
+    let profile = Arc::new(instance.profile(&store)?);
+    Ok(Some(if options.residual { Interesting::uncounted(profile) } else { Interesting::new(profile) }))
+}
+
+fn context(options: &Run, mut builder: WasiCtxBuilder) -> Result<WasiCtx> {
     let name = PathBuf::from(&options.command[0]);
-    builder.inherit_stdio().arg(&name.file_name().unwrap_or_default().to_string_lossy())?;
+    builder.arg(&name.file_name().unwrap_or_default().to_string_lossy())?;
     builder.args(&options.command[1..])?;
     for variable in &options.env {
         let (key, value) = variable.split_once('=').unwrap_or((variable, ""));

@@ -5,9 +5,11 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::Args;
+use wprof_profiler::{FunctionProfile, Path};
 
 use crate::render::annotation::{self, Annotated};
 use crate::render::page::Page;
+use crate::render::path_annotation::{self, AnnotatedPath};
 use crate::render::screen::{ColorChoice, Screen};
 use crate::render::view::View;
 use crate::sources::Sources;
@@ -24,7 +26,8 @@ Examples:
   wprof annotate f.wprof parse_value   a name, as written in the source
   wprof annotate f.wprof pars          a part that only one name has
   wprof annotate f.wprof 17            an index
-  wprof annotate f.wprof main -m old/json.wasm")]
+  wprof annotate f.wprof main -m old/json.wasm
+  wprof annotate f.wprof main --path 697722    a number that `wprof residual` or JSON tells")]
 pub struct AnnotateArgs {
     /// The profile, a file that `wprof run -o` wrote
     #[arg(value_name = "PROFILE")]
@@ -32,6 +35,9 @@ pub struct AnnotateArgs {
     /// Name, part of a name, or index of a function that ran
     #[arg(value_name = "FUNC")]
     function: String,
+    /// Show only the way of the path with this number
+    #[arg(long, value_name = "ID")]
+    path: Option<u64>,
     /// The module that ran [default: where it ran, or beside the profile]
     #[arg(short, long, value_name = "MODULE")]
     module: Option<PathBuf>,
@@ -43,13 +49,25 @@ pub fn execute(args: &AnnotateArgs, color: ColorChoice) -> Result<()> {
     let function = profile.function(found.index).context("the function did not run")?;
     let path = args.module.clone().unwrap_or_else(|| modules::locate(&profile, &args.profile));
     let module = modules::of_profile(&profile, &path)?;
-    let annotated = Annotated {
-        view: View::new(&profile, Some(&module)),
-        function,
-        code: disassembly::of_function(&module, found.index)?,
-        sources: Sources::new(&path),
-    };
+    let view = View::new(&profile, Some(&module));
+    let (code, sources) = (disassembly::of_function(&module, found.index)?, Sources::new(&path));
     let mut page = Page::new(Screen::of(io::stdout(), color));
-    annotation::write(&mut page, annotated);
+    match args.path {
+        Some(id) => {
+            let path = numbered_path(function, id)?;
+            path_annotation::write(&mut page, AnnotatedPath { view, function, id, path, code, sources });
+        }
+        None => annotation::write(&mut page, Annotated { view, function, code, sources }),
+    }
     output::print(&page.into_text())
+}
+
+fn numbered_path(function: &FunctionProfile, id: u64) -> Result<Path> {
+    let numbering = function
+        .path_numbering()
+        .context("the profile has no paths: take one by `wprof run --collect paths`")?;
+    let paths = numbering.paths();
+    numbering
+        .path(id)
+        .with_context(|| format!("there is no path {id}: numbers are below {paths}, and some are of no path"))
 }

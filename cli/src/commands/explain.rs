@@ -78,10 +78,13 @@ pub fn execute(args: &ExplainArgs) -> Result<()> {
     let module = modules::load(&modules::plain_engine()?, &args.module)?;
     let function = names::find(&names::of_module(&module), &args.function)?;
     let counted = args.profile.counted(args.budget.as_ref(), None)?;
-    ensure!(
-        counted.weights.as_ref().is_none_or(|profile| profile.module_hash == module.hash()),
-        "the weights are a profile of another module, or of another build of it: take one of this module"
-    );
+    let interesting = counted.interesting.as_ref().map(|interesting| &interesting.profile);
+    for (profile, what) in [(counted.weights.as_ref(), "weights"), (interesting, "interesting paths")] {
+        ensure!(
+            profile.is_none_or(|profile| profile.module_hash == module.hash()),
+            "the {what} are a profile of another module, or of another build of it: take one of this module"
+        );
+    }
     let collection = match args.trace {
         Some(method) => {
             let (tracing, weights) = (Some(method.into()), counted.weights.clone());

@@ -1,6 +1,6 @@
 //! `wprof merge`: the sum of several runs.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::Args;
@@ -26,14 +26,21 @@ pub struct MergeArgs {
 }
 
 pub fn execute(args: &MergeArgs) -> Result<()> {
+    super::write_profile(&sum(&args.profiles, super::read_profile)?, &args.output)
+}
+
+/// The sum of the profiles in some files.
+///
+/// # Errors
+/// If one cannot be read, or is of another module.
+pub fn sum(paths: &[PathBuf], read: fn(&Path) -> Result<Profile>) -> Result<Profile> {
     let mut sum: Option<Profile> = None;
-    for path in &args.profiles {
-        let next = super::read_profile(path)?;
+    for path in paths {
+        let next = read(path)?;
         match &mut sum {
             None => sum = Some(next),
             Some(sum) => sum.merge(&next).with_context(|| path.display().to_string())?,
         }
     }
-    let sum = sum.context("give at least two profiles")?;
-    super::write_profile(&sum, &args.output)
+    sum.context("give a profile")
 }

@@ -5,13 +5,14 @@ mod explain;
 mod export;
 mod merge;
 mod report;
+mod residual;
 mod run;
 mod trace;
 
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, ensure};
 use clap::Subcommand;
 use wprof_profiler::{FileError, Profile};
 
@@ -30,6 +31,8 @@ pub enum Command {
     Explain(explain::ExplainArgs),
     /// Add up profiles of one module
     Merge(merge::MergeArgs),
+    /// Show the paths that ran and that no test ran
+    Residual(residual::ResidualArgs),
     /// Write a profile in a format that other tools read
     Export(export::ExportArgs),
     /// Record everything that a program executes, in order, and look at it
@@ -38,10 +41,11 @@ pub enum Command {
 }
 
 impl Command {
-    /// Does it. The exit code is 0 but for `run` and `trace record`, where it is the program's.
+    /// Does it. The exit code is 0 but for `run` and `trace record`, where it is the program's, and `residual`.
     pub fn execute(self, color: ColorChoice) -> Result<ExitCode> {
         match self {
             Command::Run(args) => return run::execute(args, color),
+            Command::Residual(args) => return residual::execute(&args, color),
             Command::Trace(command) => return command.execute(color),
             Command::Report(args) => report::execute(&args, color)?,
             Command::Annotate(args) => annotate::execute(&args, color)?,
@@ -60,6 +64,17 @@ fn read_profile(path: &Path) -> Result<Profile> {
         FileError::Io { .. } => anyhow!("{error}"),
         _ => anyhow!("{}: {error}", path.display()),
     })
+}
+
+/// Reads a profile with paths; errors name the file.
+fn read_paths(path: &Path) -> Result<Profile> {
+    let profile = read_profile(path)?;
+    let shown = path.display();
+    ensure!(
+        profile.has_paths(),
+        "{shown} says nothing about paths: take it with `wprof run --collect paths`"
+    );
+    Ok(profile)
 }
 
 /// Writes a profile; errors name the file.

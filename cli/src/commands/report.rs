@@ -1,9 +1,9 @@
 //! `wprof report`: where the instructions went.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
 use wprof::Module;
 use wprof_profiler::Profile;
@@ -33,6 +33,7 @@ Examples:
   wprof report f.wprof --cct --least 5
   wprof report f.wprof --callers malloc
   wprof report f.wprof --cct --by cycles
+  wprof report f.wprof --interesting suite.wprof
   wprof report f.wprof --json | jq .ops")]
 pub struct ReportArgs {
     /// The profile, a file that `wprof run -o` wrote
@@ -56,6 +57,9 @@ pub struct ReportArgs {
     /// Weigh calling contexts by a metric that was measured in them, such as `cycles` [default: calls]
     #[arg(long, value_name = "METRIC")]
     by: Option<String>,
+    /// Show which paths are interesting, as they ran in this profile, and how compactly they are numbered
+    #[arg(long, value_name = "PROFILE", conflicts_with_all = ["cct", "callers", "sort"])]
+    interesting: Option<PathBuf>,
     /// Leave out contexts with less than so many percent of the calls, and paths with less of a metric: the others are hot
     #[arg(long, value_name = "PERCENT", default_value_t = 1.0, value_parser = percent)]
     least: f64,
@@ -72,6 +76,11 @@ pub fn execute(args: &ReportArgs, color: ColorChoice) -> Result<()> {
     let module = module(&profile, args)?;
     let mut page = Page::new(Screen::of(io::stdout(), color));
     let view = View::new(&profile, module.as_ref());
+    if let Some(path) = &args.interesting {
+        let interesting = interesting(&profile, path)?;
+        report::write_interesting(&mut page, &view, &interesting, args.top);
+        return output::print(&page.into_text());
+    }
     if args.cct || args.callers.is_some() {
         let tree = profile.contexts.as_ref();
         let tree =
@@ -84,6 +93,15 @@ pub fn execute(args: &ReportArgs, color: ColorChoice) -> Result<()> {
         report::write(&mut page, &view, args.top, args.sort, args.least / 100.0);
     }
     output::print(&page.into_text())
+}
+
+/// A profile whose paths are interesting in `profile`.
+fn interesting(profile: &Profile, path: &Path) -> Result<Profile> {
+    ensure!(profile.has_paths(), "the profile has no paths: take one by `wprof run --collect paths`");
+    let interesting = super::read_paths(path)?;
+    // The residual is not shown, but asking for it tells whether they fit.
+    profile.residual(&interesting).with_context(|| path.display().to_string())?;
+    Ok(interesting)
 }
 
 fn percent(text: &str) -> Result<f64, String> {

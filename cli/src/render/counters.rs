@@ -6,7 +6,8 @@ use super::numbers::grouped;
 use super::page::{Ink, plain, span};
 use super::table::{Side, Table};
 
-/// The counters placed and the increments executed; nothing if no function ran, or only events were counted.
+/// The counters placed and the increments executed; nothing if no function ran, or only events were counted, or only in
+/// bursts.
 pub fn table(profile: &Profile) -> Table {
     let costs = profile.counter_costs();
     let mut table = Table::new(&[
@@ -15,7 +16,7 @@ pub fn table(profile: &Profile) -> Table {
         ("increments", Side::Right),
         ("", Side::Left),
     ]);
-    if profile.functions.is_empty() {
+    if profile.functions.is_empty() || profile.sampled().is_some() {
         return table;
     }
     let mut row = |name: &str, cost: CounterCost, remark: String| {

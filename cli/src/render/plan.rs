@@ -141,7 +141,9 @@ impl<'a> Placement<'a> {
             Plan::Chords(chords) => chord(chords.counter_of(edge)),
             Plan::Vertex(vertex) => chord(vertex.counter_of(edge)),
             Plan::Edges => format!("counter {}", edge.index()),
-            Plan::Off | Plan::Paths(_) | Plan::Blocks | Plan::BlockCounters(_) => String::new(),
+            Plan::Off | Plan::Paths(_) | Plan::Preferential(_) | Plan::Blocks | Plan::BlockCounters(_) => {
+                String::new()
+            }
         }
     }
 }
@@ -156,6 +158,7 @@ fn head(placement: &Placement<'_>, name: &str) -> String {
         Plan::Chords(_) => "on the chords of a maximum spanning tree; what is in the tree follows from them",
         Plan::Vertex(_) => "on those chords of a maximum spanning tree that the counts of blocks need",
         Plan::Paths(_) => "one for each path; a register makes up its number on the way",
+        Plan::Preferential(_) => "one for each interesting path; a register makes up two numbers on the way",
         Plan::BlockCounters(_) => "in the blocks from which all others follow",
         Plan::Blocks => "one in each block",
         Plan::Edges => "one on each edge",

@@ -1,6 +1,6 @@
 //! The whole of a profile on one page.
 
-use wprof_profiler::{ContextTree, HostCalls};
+use wprof_profiler::{ContextTree, HostCalls, Profile};
 
 use super::contexts::Weights;
 use super::functions::{self, Order};
@@ -10,7 +10,7 @@ use super::page::{Ink, Page, plain, span};
 use super::paths::Paths;
 use super::table::{Side, Table};
 use super::view::View;
-use super::{blocks, branches, contexts, counters, events, flow, loops, runs, summary};
+use super::{blocks, branches, contexts, counters, events, flow, interesting, loops, runs, summary};
 use crate::names;
 
 /// The report, `top` rows in each table; functions in the order given, or else in both. Hot is what has at least this share
@@ -58,6 +58,12 @@ pub fn write_contexts(
         }
     }
     section(page, "The tree", &contexts::stats(tree));
+}
+
+/// Which paths are interesting.
+pub fn write_interesting(page: &mut Page, view: &View<'_>, interesting: &Profile, top: usize) {
+    section(page, "Interesting paths", &interesting::functions(view, interesting, top));
+    section(page, "Hottest paths, interesting or not", &interesting::paths(view, interesting, top));
 }
 
 fn title(order: Order) -> &'static str {

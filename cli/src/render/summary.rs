@@ -1,6 +1,6 @@
 //! What `wprof run` says when the program has ended.
 
-use wprof_profiler::Profile;
+use wprof_profiler::{FigureKind, Profile};
 
 use super::functions::{self, Order};
 use super::numbers::{count_of, grouped};
@@ -67,9 +67,20 @@ pub fn write_totals(page: &mut Page, view: &View<'_>) {
     }
     page.gap();
     page.line(&[span(format!("  {}", grouped(view.ops)), Ink::Strong), plain(totals(view.profile))]);
+    if view.profile.functions.iter().any(|function| function.kind == FigureKind::Selected) {
+        write_detail(page, "of paths that no test ran; nothing else was counted");
+    }
 }
 
 fn totals(profile: &Profile) -> String {
+    if let Some(rate) = profile.sampled() {
+        let (share, functions) = (rate.as_f64() * 100.0, profile.functions.len() as u64);
+        let functions = count_of(functions, "function");
+        return format!(" instructions of {functions} seen in bursts: a sample of {share:.3}% of all checks");
+    }
+    if profile.functions.iter().any(|function| function.kind == FigureKind::Derived) {
+        return " instructions, added up from runs that were counted in different ways".to_owned();
+    }
     let ran = profile.functions.iter().filter(|function| function.calls() > 0).count() as u64;
     let calls = count_of(profile.calls(), "call");
     let functions = count_of(profile.code.functions, "function");

@@ -91,8 +91,10 @@ pub mod store_context {
     pub const CHECKS: i32 = LAST_LINE + 8;
     /// `i64`: how many checks the burst that runs still has; 0 if none does.
     pub const BURST: i32 = CHECKS + 8;
+    /// `i64`: what code for bursts adds to a counter: 1 in a burst, 0 where it runs although there is none.
+    pub const COUNTS: i32 = BURST + 8;
     /// Address of the code with [`super::super::check_signature`].
-    pub const CHECK: i32 = BURST + 8;
+    pub const CHECK: i32 = COUNTS + 8;
     /// What that has decided: the address of the version to go on in, or one of [`super::check`].
     pub const GO_ON: i32 = CHECK + 8;
     /// Size.

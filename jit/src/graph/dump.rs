@@ -27,6 +27,12 @@ fn probes(f: &mut fmt::Formatter<'_>, probes: &Probes) -> fmt::Result {
             Probe::StopMetrics => f.write_str(" stop")?,
             Probe::ChargeRecord { goes_on: true } => f.write_str(" charge start")?,
             Probe::ChargeRecord { goes_on: false } => f.write_str(" charge")?,
+            Probe::PreferentialEnd { amount, counters: Some(first) } => {
+                write!(f, " count[{first}+cell(path{amount:+})]")?;
+            }
+            Probe::PreferentialEnd { amount, counters: None } => {
+                write!(f, " count path{amount:+} without cell")?
+            }
             Probe::Emit { value, bits } => write!(f, " emit[{value:#x}:{bits}]")?,
             Probe::FindRecord { sites } => write!(f, " record[{sites}]")?,
             Probe::PassSlot(slot) => write!(f, " slot[{slot}]")?,

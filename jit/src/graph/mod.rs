@@ -9,6 +9,8 @@ mod dump;
 mod resume;
 mod unroll;
 
+use std::sync::Arc;
+
 use smallvec::SmallVec;
 use wprof_profiler::{EdgeId, PathPlan, PathStep};
 
@@ -62,6 +64,14 @@ pub enum Probe {
     ChargeRecord {
         /// Whether to measure anew then, as the function goes on.
         goes_on: bool,
+    },
+    /// Count the path that ends in the counter of its cell of [`BlockGraph::cells`], if it is that cell's path; else in
+    /// the instance's table of paths.
+    PreferentialEnd {
+        /// What to add to the path register to have both its numbers.
+        amount: i64,
+        /// The counter of cell 0, which those of the others follow; `None` if paths with cells are not counted.
+        counters: Option<u32>,
     },
     /// Append bits to the trace, the lowest first.
     Emit {
@@ -216,6 +226,10 @@ pub struct BlockGraph {
     /// What the path register is when the function is called, if there is one. A graph that resumes finds it in the
     /// store's context.
     pub path_register: Option<i64>,
+    /// The Ball-Larus numbers of interesting paths, if they are told from others: see
+    /// [`wprof_profiler::PreferentialPlan::cells`]. Their address is a constant in the code, so whoever keeps the code
+    /// keeps them.
+    pub cells: Option<Arc<[u32]>>,
     /// Whether it is code for bursts: it calls others of that kind, counts the checks of the burst, and has a path register
     /// of its own wherever it is entered.
     pub in_bursts: bool,
@@ -243,6 +257,7 @@ impl BlockGraph {
             nodes: cfg.blocks.iter().zip(0..).map(node).collect(),
             resumes: false,
             path_register: None,
+            cells: None,
             in_bursts: false,
         }
     }
@@ -264,7 +279,15 @@ impl BlockGraph {
             }
             Plan::Chords(plan) => graph.count_edges(&plan.counted, first),
             Plan::Vertex(plan) => graph.count_edges(&plan.counted, first),
-            Plan::Paths(plan) => graph.count_paths(plan, path_cells(plan, first)),
+            Plan::Paths(plan) => {
+                let cells = path_cells(plan, first);
+                graph.count_paths(plan, |amount| Probe::PathEnd { amount, cells });
+            }
+            Plan::Preferential(paths) => {
+                let counters = paths.counted.then_some(first);
+                graph.cells = Some(paths.plan.cells.clone());
+                graph.count_paths(&paths.plan.paths, |amount| Probe::PreferentialEnd { amount, counters });
+            }
             Plan::BlockCounters(plan) => {
                 for (block, counter) in plan.counted.iter().zip(first..) {
                     // EXIT stands for the calls, and so for the entry, which nothing else leads to.
@@ -276,14 +299,15 @@ impl BlockGraph {
         graph
     }
 
-    fn count_paths(&mut self, plan: &PathPlan, cells: PathCells) {
+    /// Has the path register made up; `end` is what is done with it where a path ends, given what is missing in it.
+    fn count_paths(&mut self, plan: &PathPlan, end: impl Fn(i64) -> Probe) {
         self.path_register = Some(plan.entry);
         for (wire, step) in self.nodes.iter_mut().flat_map(|n| &mut n.wires).zip(&plan.steps) {
             match *step {
                 PathStep::Stay => {}
                 PathStep::Add(amount) => wire.probes.push(Probe::PathAdd(amount)),
                 PathStep::Finish { add, restart } => {
-                    wire.probes.push(Probe::PathEnd { amount: add, cells });
+                    wire.probes.push(end(add));
                     wire.probes.extend(restart.map(Probe::PathStart));
                 }
             }

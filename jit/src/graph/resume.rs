@@ -36,7 +36,8 @@ impl BlockGraph {
             node
         };
         let nodes = order.iter().map(node).collect();
-        let graph = BlockGraph { nodes, resumes: true, path_register: self.register_at(block), ..*self };
+        let (path_register, cells) = (self.register_at(block), self.cells.clone());
+        let graph = BlockGraph { nodes, resumes: true, path_register, cells, ..*self };
         debug_assert_eq!(graph.verify(cfg), Ok(()));
         graph
     }

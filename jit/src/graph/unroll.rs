@@ -141,7 +141,10 @@ impl SmallLoop {
                     Probe::Count { .. } | Probe::Event { .. } | Probe::Poll | Probe::Check => true,
                     Probe::Budget(kind) => self.metered.is_some_and(|(metered, _)| metered == *kind),
                     // What the path register counts is another path in each round.
-                    Probe::PathStart(_) | Probe::PathAdd(_) | Probe::PathEnd { .. } => false,
+                    Probe::PathStart(_)
+                    | Probe::PathAdd(_)
+                    | Probe::PathEnd { .. }
+                    | Probe::PreferentialEnd { .. } => false,
                     Probe::Heat(_) | Probe::Emit { .. } => false,
                     Probe::FindRecord { .. } | Probe::PassSlot(_) => false,
                     Probe::StartMetrics | Probe::StopMetrics | Probe::ChargeRecord { .. } => false,

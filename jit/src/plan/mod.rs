@@ -6,6 +6,7 @@
 mod checks;
 mod contexts;
 mod events;
+mod interesting;
 mod metrics;
 mod references;
 mod split;
@@ -21,6 +22,7 @@ use wprof_profiler::{
 pub use checks::{Checks, EntryChecks, FunctionChecks};
 pub use contexts::{ContextSite, FunctionContexts};
 pub use events::FunctionEvents;
+pub use interesting::{Interesting, PreferentialPaths};
 pub use metrics::{FunctionMetrics, Metric};
 pub use split::{Part, Place, Position, SplitCfg};
 pub use system_event::SystemEvent;
@@ -33,6 +35,7 @@ use crate::events::EventModel;
 use crate::graph::{BlockGraph, PathCells, Probes, SmallLoop};
 use crate::limits::{MAX_DENSE_PATHS, MAX_RECORD_PATHS};
 use crate::module::ModuleInfo;
+use interesting::plan_paths;
 
 /// What an engine collects of all functions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -45,6 +48,8 @@ pub struct Collection {
     pub counting: Counting,
     /// The kind, an index into `events`, of which there is a budget: it is checked at entries and loop headers.
     pub metered: Option<u32>,
+    /// Which paths are interesting, if any, where paths are counted.
+    pub interesting: Option<Interesting>,
     /// A profile of the module, by whose counts counters and increments are placed; without it, or in functions that it
     /// does not know, by the static estimate.
     pub weights: Option<Arc<Profile>>,
@@ -135,6 +140,8 @@ pub enum Plan {
     Vertex(VertexPlan),
     /// Counter k of the function counts path k of the plan, if it [`is_dense`]; else the instance has a table.
     Paths(Box<PathPlan>),
+    /// Counter k of the function counts the interesting path of cell k of the plan; others are in the instance's table.
+    Preferential(Box<PreferentialPaths>),
     /// Counter k of the function counts block k of the plan, where EXIT stands for the calls.
     BlockCounters(BlockPlan),
     /// Counter k of the function counts block k of the CFG.
@@ -152,9 +159,19 @@ impl Plan {
             Plan::Vertex(plan) => plan.counted.len() as u32,
             Plan::Paths(plan) if is_dense(plan) => plan.numbering.paths() as u32,
             Plan::Paths(_) => 0,
+            Plan::Preferential(paths) => paths.counters(),
             Plan::BlockCounters(plan) => plan.counted.len() as u32,
             Plan::Blocks => cfg.blocks.len() as u32,
             Plan::Edges => cfg.blocks.iter().map(|b| b.edges.len() as u32).sum(),
+        }
+    }
+
+    /// What each edge does to the path register, if paths are counted.
+    pub fn paths(&self) -> Option<&PathPlan> {
+        match self {
+            Plan::Paths(plan) => Some(plan),
+            Plan::Preferential(paths) => Some(&paths.plan.paths),
+            _ => None,
         }
     }
 }
@@ -210,7 +227,7 @@ impl FunctionPlan {
             None => None,
         };
         let loops = collection.loops(info, &cfg)?;
-        let plan = plan(&cfg, collection.counters, measured.as_ref(), &loops);
+        let plan = plan(&cfg, collection, measured.as_ref(), &loops);
         let events = match collection.events.is_empty() {
             true => None,
             false => Some(FunctionEvents::new(info, &cfg, collection, measured.as_ref(), &loops)?),
@@ -322,13 +339,9 @@ impl FunctionPlan {
     }
 }
 
-/// The plan of a function's counters under `instrumentation`, with measured weights if there are any.
-fn plan(
-    cfg: &Cfg,
-    instrumentation: Instrumentation,
-    measured: Option<&EdgeCounts>,
-    loops: &[SmallLoop],
-) -> Plan {
+/// The plan of a function's counters, with measured weights if there are any.
+fn plan(cfg: &Cfg, collection: &Collection, measured: Option<&EdgeCounts>, loops: &[SmallLoop]) -> Plan {
+    let instrumentation = collection.counters;
     match instrumentation {
         Instrumentation::Off => return Plan::Off,
         Instrumentation::Blocks => return Plan::Blocks,
@@ -345,7 +358,7 @@ fn plan(
     }
     let weights = edge_weights(&shape, measured, loops);
     match instrumentation {
-        Instrumentation::Paths => Plan::Paths(Box::new(PathPlan::new(&shape, &weights))),
+        Instrumentation::Paths => plan_paths(&shape, &weights, collection.interesting.as_ref(), cfg.func),
         Instrumentation::Vertex => Plan::Vertex(VertexPlan::unmarked(&shape, &weights)),
         _ => Plan::Chords(EdgePlan::new(&shape, &weights)),
     }

@@ -43,6 +43,12 @@ impl Translator<'_> {
         self.builder.ins().icmp_imm_s(IntCC::SignedLessThan, new, 1)
     }
 
+    /// What is added to a counter: 1, or 0 if no burst runs.
+    pub(super) fn counted_in_burst(&mut self) -> Value {
+        let (flags, store) = (self.burst_flags(), self.store_context());
+        self.builder.ins().load(types::I64, flags, store, store_context::COUNTS)
+    }
+
     /// Asks the runtime. Nothing here may be moved out of a loop around, where it would cost registers.
     fn ask(&mut self, go_on: Block) {
         let trusted = MemFlagsData::trusted();

@@ -14,6 +14,7 @@ mod context;
 mod flow;
 mod global;
 mod heap;
+mod interesting;
 mod memory;
 mod metric;
 mod numeric;

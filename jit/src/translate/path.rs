@@ -49,7 +49,7 @@ impl Translator<'_> {
         self.path.expect("graphs with probes of paths have a path register")
     }
 
-    fn path_value(&mut self) -> Value {
+    pub(super) fn path_value(&mut self) -> Value {
         let register = self.path_register();
         self.builder.use_var(register.variable)
     }
@@ -91,16 +91,26 @@ impl Translator<'_> {
             }
             PathCells::Table => {
                 self.pass_measured(&measured);
-                let func = self.builder.ins().iconst(types::I32, i64::from(self.cfg.func));
                 let id = self.builder.ins().iadd_imm_s(path, amount);
-                let record = match self.options.flow_contexts {
-                    true => self.own_record(),
-                    false => self.builder.ins().iconst(types::I64, 0),
-                };
-                let status = self.builtin(Builtin::CountPath, &[func, id, record]);
-                self.builder.ins().trapnz(status, TrapCode::Host.to_clif());
+                self.count_path_in_table(id);
             }
         }
+    }
+
+    pub(super) fn count_path_in_table(&mut self, id: Value) {
+        let func = self.builder.ins().iconst(types::I32, i64::from(self.cfg.func));
+        let record = match self.options.flow_contexts {
+            true => self.own_record(),
+            false => self.builder.ins().iconst(types::I64, 0),
+        };
+        let status = self.builtin(Builtin::CountPath, &[func, id, record]);
+        self.builder.ins().trapnz(status, TrapCode::Host.to_clif());
+    }
+
+    /// Counts the path in the counters from `first` on.
+    pub(super) fn count_dense_path(&mut self, path: Value, amount: i64, first: u32) {
+        let first = self.env.layout.counter(first).cast_signed();
+        self.add_to_cells(self.vmctx, (path, amount), (first, 1), Measured::new());
     }
 
     /// Counts a path, and what was measured along it, in the cells behind `base`, the first of which lies so many bytes
@@ -112,7 +122,10 @@ impl Translator<'_> {
         (first, paths): (i64, u32),
         measured: Measured,
     ) {
-        let one = self.builder.ins().iconst(types::I64, 1);
+        let one = match self.graph.in_bursts {
+            true => self.counted_in_burst(),
+            false => self.builder.ins().iconst(types::I64, 1),
+        };
         let firsts = (first..).step_by(8 * paths as usize);
         for (first, value) in firsts.zip([one].into_iter().chain(measured)) {
             self.add_to_cell(base, path, first, value);

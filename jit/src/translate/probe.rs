@@ -38,6 +38,7 @@ impl Translator<'_> {
             Probe::StartMetrics => self.start_metrics(),
             Probe::StopMetrics => self.stop_metrics(),
             Probe::ChargeRecord { goes_on } => self.end_measuring(goes_on),
+            Probe::PreferentialEnd { amount, counters } => self.end_preferential_path(amount, counters),
             Probe::Emit { value, bits } => self.emit(Bits::Constant { value, bits }, self.offset),
             Probe::FindRecord { sites } => self.find_record(sites),
             Probe::PassSlot(slot) => self.pass_slot(slot),

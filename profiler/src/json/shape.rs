@@ -102,6 +102,7 @@ enum KindShape {
     Exact,
     Sampled { counted: u64, of: u64 },
     Derived,
+    Selected,
 }
 
 impl KindShape {
@@ -110,6 +111,7 @@ impl KindShape {
             FigureKind::Exact => Self::Exact,
             FigureKind::Sampled { rate } => Self::Sampled { counted: rate.counted, of: rate.of },
             FigureKind::Derived => Self::Derived,
+            FigureKind::Selected => Self::Selected,
         }
     }
 }
@@ -214,18 +216,23 @@ struct EdgeShape {
 
 impl EdgeShape {
     fn new(function: &FunctionProfile, edge: &EdgeProfile, probability: Option<f64>) -> Self {
-        let (kind, case) = match edge.kind {
-            EdgeKind::Jump => ("jump", None),
-            EdgeKind::Taken => ("taken", None),
-            EdgeKind::NotTaken => ("not-taken", None),
-            EdgeKind::Case(case) => ("case", Some(case)),
-            EdgeKind::Default => ("default", None),
-            EdgeKind::Return => ("return", None),
-            EdgeKind::TailCall => ("tail-call", None),
-        };
+        let (kind, case) = kind_name(edge.kind);
         let to = (edge.to != function.exit()).then_some(edge.to);
         let count = function.has_edge_counts().then_some(edge.count);
         Self { from: edge.from, to, kind, case, count, probability }
+    }
+}
+
+/// What an edge stands for, and which case of a switch.
+pub(super) fn kind_name(kind: EdgeKind) -> (&'static str, Option<u32>) {
+    match kind {
+        EdgeKind::Jump => ("jump", None),
+        EdgeKind::Taken => ("taken", None),
+        EdgeKind::NotTaken => ("not-taken", None),
+        EdgeKind::Case(case) => ("case", Some(case)),
+        EdgeKind::Default => ("default", None),
+        EdgeKind::Return => ("return", None),
+        EdgeKind::TailCall => ("tail-call", None),
     }
 }
 

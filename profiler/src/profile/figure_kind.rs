@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Whether a figure was counted, sampled or computed.
+/// Whether a figure was counted, sampled or computed, or is of a part only.
 ///
 /// Stored by position: append only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,6 +19,8 @@ pub enum FigureKind {
     },
     /// Computed from figures of several kinds.
     Derived,
+    /// Only chosen paths were counted, such as those that no test took, and what follows from them.
+    Selected,
 }
 
 impl FigureKind {

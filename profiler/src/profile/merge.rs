@@ -127,7 +127,7 @@ impl FunctionProfile {
     }
 
     /// Whether both describe the same blocks and edges.
-    fn has_shape_of(&self, other: &Self) -> bool {
+    pub(super) fn has_shape_of(&self, other: &Self) -> bool {
         let edge = |edge: &super::EdgeProfile| (edge.from, edge.to, edge.kind);
         self.fingerprint == other.fingerprint
             && self.code == other.code

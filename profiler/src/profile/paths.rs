@@ -192,6 +192,20 @@ impl FunctionProfile {
         Some(through)
     }
 
+    /// How often the path with this number ran to its end; 0 also if paths were not counted.
+    pub fn path_count(&self, id: u64) -> u64 {
+        let finished = self.paths.as_ref().map_or(&[][..], |paths| &paths.finished);
+        let found = finished.binary_search_by_key(&id, |path| path.id);
+        found.map_or(0, |position| finished[position].count)
+    }
+
+    /// The numbers of its paths that ran to their end, most frequent first.
+    pub fn paths_by_count(&self) -> Vec<u64> {
+        let mut finished = self.paths.as_ref().map_or(Vec::new(), |paths| paths.finished.clone());
+        finished.sort_by_key(|path| std::cmp::Reverse(path.count));
+        finished.iter().map(|path| path.id).collect()
+    }
+
     /// Its paths that ran to their end, by number.
     fn path_costs(&self) -> Vec<HotPath> {
         let (Some(paths), Some(numbering), Ok(cfg)) = (&self.paths, self.path_numbering(), self.cfg()) else {

@@ -166,7 +166,11 @@ impl FunctionProfile {
             None => self.verify_flow()?,
             Some(counts) => self.verify_blocks(counts)?,
         }
-        self.paths.as_ref().map_or(Ok(()), |paths| self.verify_paths(&cfg, paths))
+        match &self.paths {
+            Some(paths) => self.verify_paths(&cfg, paths),
+            None if self.kind == FigureKind::Selected => Err(InvalidProfile::WrongPaths { index }),
+            None => Ok(()),
+        }
     }
 
     fn verify_figures(&self, metrics: usize) -> Result<(), InvalidProfile> {
@@ -186,8 +190,8 @@ impl FunctionProfile {
         let saturated = paths.is_saturated() || counts.edges.contains(&u64::MAX);
         let same_edges = counts.edges.iter().eq(self.edges.iter().map(|edge| &edge.count));
         let agrees = same_edges && paths.exits() == self.exits;
-        let exact = self.kind == FigureKind::Exact && !saturated;
-        let fits = paths.possible == numbering.paths() && self.has_edge_counts() && (agrees || !exact);
+        let counted = [FigureKind::Exact, FigureKind::Selected].contains(&self.kind) && !saturated;
+        let fits = paths.possible == numbering.paths() && self.has_edge_counts() && (agrees || !counted);
         if fits { Ok(()) } else { Err(InvalidProfile::WrongPaths { index }) }
     }
 

@@ -99,3 +99,24 @@ fn lengths_are_two_numbers() {
         assert!(text.parse::<BurstLengths>().is_err(), "{text}");
     }
 }
+
+#[test]
+fn a_frame_that_cannot_leave_waits_without_counting() {
+    let mut bursts = Bursts::new(BurstLengths { checking: 5000, instrumented: 3 });
+    while check(&mut bursts, Version::Checking) == Version::Checking {}
+    assert!(bursts.counts());
+    while check(&mut bursts, Version::Instrumented) == Version::Instrumented {}
+    for _ in 0..2 {
+        bursts.wait();
+        assert!(!bursts.counts());
+        let mut waited = 1;
+        while check(&mut bursts, Version::Instrumented) == Version::Instrumented {
+            waited += 1;
+        }
+        assert_eq!(waited, 1000);
+    }
+    // Meanwhile the next burst comes nearer in checking code.
+    bursts.wait();
+    while check(&mut bursts, Version::Checking) == Version::Checking {}
+    assert!(bursts.counts() && bursts.begun == 2);
+}

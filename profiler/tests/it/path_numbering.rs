@@ -63,6 +63,11 @@ fn check(cfg: &Cfg, numbering: &PathNumbering) -> bool {
         let sum = sum(numbering, prefix);
         assert!(sums.entry(*block).or_default().insert(sum), "two prefixes have one sum");
         assert_eq!(numbering.prefix(*block, sum).as_ref(), Some(prefix));
+        let begins = |path: &Path| path.start == prefix.start && path.edges.starts_with(&prefix.edges);
+        let ids = numbering.ids_from(*block, sum);
+        for (id, path) in (0..).zip(&found) {
+            assert!(path.as_ref().is_none_or(|path| ids.contains(&id) == begins(path)));
+        }
     }
     for block in cfg.blocks() {
         let known = sums.get(&block);

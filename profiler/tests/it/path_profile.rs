@@ -37,7 +37,8 @@ pub fn paths_of(cfg: &Cfg, plan: &PathPlan, walks: &[Walk]) -> PathProfile {
     }
 }
 
-fn profile_of(cfg: &Cfg, walks: &[Walk]) -> Profile {
+/// The profile of one function that was called so.
+pub fn profile_of(cfg: &Cfg, walks: &[Walk]) -> Profile {
     let plan = PathPlan::new(cfg, &EdgeWeights::estimate(cfg));
     let paths = paths_of(cfg, &plan, walks);
     let counts = paths.edge_counts(cfg, &plan.numbering).unwrap();
@@ -68,7 +69,7 @@ fn profile_of(cfg: &Cfg, walks: &[Walk]) -> Profile {
     profile
 }
 
-fn for_random_profiles(property: impl Fn(&Cfg, [&[Walk]; 2], [Profile; 2])) {
+pub fn for_random_profiles(property: impl Fn(&Cfg, [&[Walk]; 2], [Profile; 2])) {
     for_random_cfgs(|cfg, rng| {
         let walks = |rng: &mut Rng| (0..8).map(|_| walk(cfg, rng)).collect::<Vec<_>>();
         let (a, b) = (walks(rng), walks(rng));

@@ -43,7 +43,8 @@ pub(super) struct Compiled {
     pub counters: u32,
     /// What to compile ahead when it is called.
     pub likely_callees: Vec<u32>,
-    /// `None` when not profiling, and for code from the cache: it is made again faster than it is worth keeping.
+    /// `None` when not profiling, and for code from the cache: it is made again faster than it is worth keeping. Code of
+    /// which interesting paths are told from others reads the plan's cells, so that it stays here as long as the code.
     pub plan: Option<Arc<FunctionPlan>>,
     /// Versions that resume at a loop header, by its block.
     pub resumed: HashMap<u32, usize>,

@@ -53,10 +53,10 @@ impl Module {
     ///
     /// # Errors
     /// If it is malformed, invalid, larger than the configuration allows, or another than the one that
-    /// [`Config::weights`](crate::Config::weights) are of.
+    /// [`Config::weights`](crate::Config::weights) or [`Config::interesting_paths`](crate::Config::interesting_paths) are of.
     pub fn new(engine: &Engine, bytes: impl AsRef<[u8]>) -> Result<Module> {
         let info = parse(engine, bytes.as_ref())?;
-        check_weights(engine, &info)?;
+        check_profiles(engine, &info)?;
         let layout = VmLayout::new(&info);
         let type_ids: Vec<u32> = info.types.iter().map(|ty| engine.types().entry(ty).id).collect();
         let hash = OnceLock::new();
@@ -277,14 +277,19 @@ fn check_limits(engine: &Engine, info: &ModuleInfo) -> Result<()> {
     Ok(())
 }
 
-fn check_weights(engine: &Engine, info: &ModuleInfo) -> Result<()> {
-    let Some(profile) = &engine.config().weights else { return Ok(()) };
-    if profile.module_hash == *Sha256::digest(&info.bytes) {
-        return Ok(());
+/// Profiles that the engine was given must be of this module.
+fn check_profiles(engine: &Engine, info: &ModuleInfo) -> Result<()> {
+    let config = engine.config();
+    let interesting = config.interesting.as_ref().map(|interesting| &interesting.profile);
+    for (profile, what) in [(config.weights.as_ref(), "weights"), (interesting, "interesting paths")] {
+        if profile.is_some_and(|profile| profile.module_hash != *Sha256::digest(&info.bytes)) {
+            let message = format!(
+                "the {what} are a profile of another module, or of another build of it: take one of this module"
+            );
+            return Err(Error::new(ErrorKind::Module, message));
+        }
     }
-    let message =
-        "the weights are a profile of another module, or of another build of it: take one of this module";
-    Err(Error::new(ErrorKind::Module, message))
+    Ok(())
 }
 
 /// Text becomes binary. A binary module starts with a zero byte, which no text does.

@@ -115,6 +115,8 @@ pub struct VmStoreContext {
     pub checks: i64,
     /// How many checks the burst that runs still has; 0 if none does.
     pub burst: i64,
+    /// What code for bursts adds to a counter.
+    pub counts: i64,
     /// Code with `abi::check_signature`.
     pub check: usize,
     /// What it has decided: see `abi::check`.
@@ -231,6 +233,7 @@ mod tests {
             last_line = abi::store_context::LAST_LINE,
             checks = abi::store_context::CHECKS,
             burst = abi::store_context::BURST,
+            counts = abi::store_context::COUNTS,
             check = abi::store_context::CHECK,
             go_on = abi::store_context::GO_ON,
             store = abi::store_context::SIZE,

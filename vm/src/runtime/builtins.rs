@@ -103,8 +103,10 @@ pub unsafe extern "C" fn table_grow(vmctx: *const VmContext, table: u32, delta: 
 pub unsafe extern "C" fn count_path(vmctx: *const VmContext, func: u32, number: u64, record: u64) -> u32 {
     // SAFETY: machine code passes its own vmctx.
     let (store, instance) = unsafe { caller(vmctx) };
-    let (metrics, measured) = (store.metrics.all().len(), store.measured());
-    store.instances[instance as usize].paths.count((func, record), number, &measured[..metrics]);
+    if store.counts_in_burst() {
+        let (metrics, measured) = (store.metrics.all().len(), store.measured());
+        store.instances[instance as usize].paths.count((func, record), number, &measured[..metrics]);
+    }
     0
 }
 

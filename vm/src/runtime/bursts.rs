@@ -50,6 +50,11 @@ impl StoreOpaque {
         self.bursts.as_ref().map(Bursts::rate)
     }
 
+    /// Whether what code for bursts counts is to be counted; always without bursts.
+    pub fn counts_in_burst(&self) -> bool {
+        self.bursts.as_ref().is_none_or(Bursts::counts)
+    }
+
     /// Decides where the frame goes on whose check has fired, by a call that returns to `pc`. Gives the pinned register: see
     /// `abi::check_signature`.
     pub fn check_fired(&mut self, pc: usize) -> i64 {
@@ -91,7 +96,7 @@ impl StoreOpaque {
             (true, Version::Checking) => {
                 let code = at.module.checking_code(at.func, at.block);
                 if code.is_none() {
-                    bursts.extend();
+                    bursts.wait();
                 }
                 code
             }
@@ -121,7 +126,10 @@ impl StoreOpaque {
         let context = self.context().as_ptr();
         let Some(bursts) = &self.bursts else { return 0 };
         // SAFETY: as above.
-        unsafe { ((*context).checks, (*context).burst) = (bursts.checking, bursts.instrumented) };
+        unsafe {
+            ((*context).checks, (*context).burst) = (bursts.checking, bursts.instrumented);
+            (*context).counts = bursts.counts().into();
+        }
         bursts.checking
     }
 }

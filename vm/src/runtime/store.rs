@@ -147,6 +147,7 @@ impl StoreOpaque {
             last_line: usize::MAX,
             checks: 0,
             burst: 0,
+            counts: 1,
             check: arch::check as *const () as usize,
             go_on: 0,
             pinned: engine.compiler().options().pinned_cell().map_or(NOTHING, |cell| cell as usize),

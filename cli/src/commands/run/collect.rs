@@ -5,16 +5,23 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail, ensure};
 use clap::{Args, ValueEnum};
-use wprof::{Collect, Config, Counting, EventModel, Metric, ProfilingConfig, SystemEvent};
+use wprof::{
+    Adaptive, Checks, Collect, Config, Counting, EventModel, Interesting, Metric, ProfilingConfig,
+    SystemEvent,
+};
 use wprof_jit::plan::Collection;
-use wprof_profiler::{CacheShape, FunctionProfile, Profile};
+use wprof_profiler::{BurstLengths, CacheShape, FunctionProfile, Profile};
 
 use crate::{cost_model, sizes};
 
 /// How to profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Mode {
+    /// Count everything
     Exact,
+    /// Count paths in short bursts, at hardly any cost
+    Adaptive,
+    /// Run plain code
     Off,
 }
 
@@ -36,9 +43,16 @@ struct Wanted(Vec<What>);
 /// What is counted, and how.
 #[derive(Clone, Debug, Args)]
 pub struct ProfileArgs {
-    /// Count everything, or run plain code
+    /// How to profile
     #[arg(long = "profile", value_enum, value_name = "MODE", default_value = "exact")]
     mode: Mode,
+    /// With `--profile adaptive`: how many checks lie between two bursts, and how many in one [default: 10000:100]
+    #[arg(long, value_name = "N:M")]
+    burst: Option<BurstLengths>,
+    /// With `--profile adaptive`: where bursts can begin and end, as a name of Hirzel & Chilimbi's table: orig, EL, EC, EN,
+    /// L4, L10, LN, EC+L4, or default
+    #[arg(long, value_name = "NAME")]
+    checks: Option<Checks>,
     /// What to count: `edges`, `paths`, `blocks`, `cct`, or `events=KIND,…`; all can be had together, as in `edges,cct`,
     /// but only one of the first three; with `paths` or `cct` also `cycles` and `cache` [default: edges]
     #[arg(long, value_name = "WHAT", value_parser = wanted)]
@@ -53,6 +67,9 @@ pub struct ProfileArgs {
     /// How much memory call records of `cct` may take; beyond that new contexts are counted by function only
     #[arg(long, value_name = "SIZE", value_parser = sizes::parse, default_value = "256M")]
     max_context_memory: u64,
+    /// Count the paths of this earlier profile of the module without a table; with `--collect paths`
+    #[arg(long, value_name = "PROFILE")]
+    interesting: Option<PathBuf>,
     /// Place counters where this earlier profile of the module, one with edges, saw control seldom come
     #[arg(long, value_name = "PROFILE")]
     weights: Option<PathBuf>,
@@ -159,6 +176,8 @@ pub struct Counted {
     pub events: Vec<EventModel>,
     /// The budget of one of them.
     pub budget: Option<Budget>,
+    /// Which paths are interesting.
+    pub interesting: Option<Interesting>,
     /// What decides where counters are.
     pub weights: Option<Arc<Profile>>,
     /// The instruction to stop at, which is the budget then.
@@ -178,14 +197,28 @@ impl ProfileArgs {
     /// If the options contradict each other.
     pub fn counted(&self, budget: Option<&Budget>, until: Option<u64>) -> Result<Counted> {
         ensure!(
-            self.mode == Mode::Exact || self.collect.is_empty(),
+            self.mode != Mode::Off || self.collect.is_empty(),
             "--profile off counts nothing: leave out --collect, or --profile off"
+        );
+        let is_adaptive = self.mode == Mode::Adaptive;
+        ensure!(
+            is_adaptive || self.burst.is_none() && self.checks.is_none(),
+            "--burst and --checks are of bursts: add --profile adaptive"
+        );
+        ensure!(
+            !is_adaptive || self.collect.is_empty() && budget.is_none() && until.is_none(),
+            "--profile adaptive counts paths in bursts, and nothing else: leave it out, or --collect, --budget and --until"
         );
         let mut events = self.events()?;
         let last = until.map(|until| Budget { kind: "instructions".to_owned(), limit: until - 1 });
         let budget = last.as_ref().or(budget).map(|budget| resolve(budget, &mut events)).transpose()?;
         let (profiling, weights, context_memory) =
             (self.profiling()?, self.weights()?, self.context_memory());
+        let interesting = self.interesting()?;
+        ensure!(
+            interesting.is_none() || profiling == ProfilingConfig::Exact(Collect::Paths),
+            "there are interesting paths, but paths are not counted: add --collect paths"
+        );
         let metrics = self.metrics();
         ensure!(
             metrics.is_empty()
@@ -197,6 +230,7 @@ impl ProfileArgs {
             profiling,
             events,
             budget,
+            interesting,
             weights,
             until,
             context_memory,
@@ -248,6 +282,15 @@ impl ProfileArgs {
         self.weights.as_deref().map(weights).transpose()
     }
 
+    fn adaptive(&self) -> Adaptive {
+        Adaptive { lengths: self.burst.unwrap_or_default(), checks: self.checks.unwrap_or_default() }
+    }
+
+    fn interesting(&self) -> Result<Option<Interesting>> {
+        let profile = self.interesting.as_deref().map(crate::commands::read_paths).transpose()?;
+        Ok(profile.map(|profile| Interesting::new(Arc::new(profile))))
+    }
+
     fn profiling(&self) -> Result<ProfilingConfig> {
         let code = self.wanted().filter_map(|what| match what {
             What::Code(collect) => Some(*collect),
@@ -260,6 +303,7 @@ impl ProfileArgs {
         }
         match code[..] {
             _ if self.mode == Mode::Off => Ok(ProfilingConfig::Off),
+            _ if self.mode == Mode::Adaptive => Ok(ProfilingConfig::Adaptive(self.adaptive())),
             [] if self.collect.is_empty() => Ok(ProfilingConfig::Exact(Collect::Edges)),
             [] => Ok(ProfilingConfig::Off),
             [only] => Ok(ProfilingConfig::Exact(only)),
@@ -327,6 +371,9 @@ impl Counted {
         config.flow_contexts(self.flow);
         // Ctrl-C stops at a poll, where events are counted exactly.
         config.interruptible(self.is_on());
+        if let Some(interesting) = &self.interesting {
+            config.interesting_paths(interesting.clone());
+        }
         if let Some(weights) = &self.weights {
             config.weights(weights.clone());
         }
@@ -345,6 +392,7 @@ impl Counted {
     pub fn collection(&self) -> Collection {
         let counters = self.profiling.instrumentation();
         let (events, weights) = (self.events.clone(), self.weights.clone());
+        let interesting = self.interesting.clone();
         let metered = self.budget.as_ref().and_then(|budget| {
             let found = events.iter().position(|kind| kind.name == budget.kind);
             found.map(|index| index as u32)
@@ -352,12 +400,18 @@ impl Counted {
         let contexts = self.context_memory.is_some();
         let metrics = self.metrics.clone();
         let flow_contexts = self.flow;
+        let checks = match self.profiling {
+            ProfilingConfig::Adaptive(adaptive) => Some(adaptive.checks),
+            _ => None,
+        };
         Collection {
             counters,
             events,
+            interesting,
             weights,
             metered,
             contexts,
+            checks,
             metrics,
             flow_contexts,
             ..Collection::default()
@@ -369,16 +423,36 @@ impl Counted {
 mod tests {
     use super::*;
 
-    fn counted(collect: &[&str], budget: Option<&str>) -> Result<Counted> {
-        let collect = collect.iter().map(|text| wanted(text).unwrap()).collect();
-        let args = ProfileArgs {
+    fn none() -> ProfileArgs {
+        ProfileArgs {
             mode: Mode::Exact,
-            collect,
-            weights: None,
+            burst: None,
+            checks: None,
+            collect: Vec::new(),
             cache: CacheShape::USUAL,
             events: Vec::new(),
-            max_context_memory: 7,
-        };
+            max_context_memory: 0,
+            interesting: None,
+            weights: None,
+        }
+    }
+
+    #[test]
+    fn bursts_are_of_adaptive_profiles_only() {
+        let lengths = BurstLengths { checking: 7, instrumented: 2 };
+        let burst = Some(lengths);
+        let adaptive = ProfileArgs { mode: Mode::Adaptive, burst, ..none() };
+        let expected = Adaptive { lengths, ..Adaptive::default() };
+        let found = adaptive.counted(None, None).unwrap();
+        assert_eq!(found.profiling, ProfilingConfig::Adaptive(expected));
+        assert!(ProfileArgs { burst, ..none() }.counted(None, None).is_err());
+        let collect = vec![Wanted(vec![What::Code(Collect::Edges)])];
+        assert!(ProfileArgs { mode: Mode::Adaptive, collect, ..none() }.counted(None, None).is_err());
+    }
+
+    fn counted(collect: &[&str], budget: Option<&str>) -> Result<Counted> {
+        let collect = collect.iter().map(|text| wanted(text).unwrap()).collect();
+        let args = ProfileArgs { mode: Mode::Exact, collect, max_context_memory: 7, ..none() };
         args.counted(budget.map(|text| Budget::parse(text).unwrap()).as_ref(), None)
     }
 
@@ -447,14 +521,7 @@ mod tests {
             assert!(wanted(text).is_err(), "{text}");
         }
         let collect = vec![Wanted(vec![What::Code(Collect::Edges)])];
-        let off = ProfileArgs {
-            mode: Mode::Off,
-            collect,
-            weights: None,
-            cache: CacheShape::USUAL,
-            events: Vec::new(),
-            max_context_memory: 0,
-        };
+        let off = ProfileArgs { mode: Mode::Off, collect, ..none() };
         assert!(off.counted(None, None).is_err());
     }
 }

@@ -49,7 +49,7 @@ pub fn exit_code(outcome: &Outcome) -> ExitCode {
 }
 
 /// Whether it was not the program that failed.
-fn is_ours(error: &Error) -> bool {
+pub fn is_ours(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Compile | ErrorKind::Limit | ErrorKind::System)
 }
 

@@ -42,7 +42,7 @@ pub fn execute(args: RunArgs, color: ColorChoice) -> Result<ExitCode> {
     ending::report(&outcome, &counted);
     let mut profile = outcome.profile.take();
     if let Some(profile) = &mut profile {
-        complete(profile, &args, &outcome);
+        complete(profile, &args.program, &outcome);
     }
     if !args.quiet {
         let mut page = Page::new(Screen::of(io::stderr(), color));
@@ -88,13 +88,13 @@ fn config(args: &RunArgs, counted: &Counted) -> Config {
 }
 
 /// Adds to a profile what only we know.
-fn complete(profile: &mut Profile, args: &RunArgs, outcome: &Outcome) {
-    profile.program = args.program.module().display().to_string();
+pub fn complete(profile: &mut Profile, args: &ProgramArgs, outcome: &Outcome) {
+    profile.program = args.module().display().to_string();
     profile.runs = vec![Run {
         started: outcome.started.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
         tool: concat!("wprof ", env!("CARGO_PKG_VERSION")).to_owned(),
         machine: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
-        args: args.program.program_args(),
+        args: args.program_args(),
         ending: outcome.ending.clone(),
         wall_ns: Some(nanoseconds(outcome.wall)),
     }];
@@ -119,6 +119,10 @@ fn summarize(page: &mut Page, args: &RunArgs, module: &Module, outcome: &Outcome
         let (functions, bytes) = module.compiled();
         let (functions, bytes) = (count_of(functions as u64, "function"), count_of(bytes as u64, "byte"));
         summary::write_detail(page, &format!("{functions} compiled to {bytes}"));
+        if let Some(bursts) = &outcome.bursts {
+            let (begun, lost) = (count_of(bursts.begun, "burst"), grouped(bursts.lost));
+            summary::write_detail(page, &format!("{begun}, {lost} more without code for them"));
+        }
         let (used, unused) = module.compiled_ahead();
         if used + unused > 0 {
             let (used, unused) = (grouped(used as u64), grouped(unused as u64));

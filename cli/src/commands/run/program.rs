@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::{Context, Result};
 use wprof::wasi::WasiCtx;
 use wprof::{Error, ErrorKind, Instance, Module, Stop, Store, TraceSummary};
-use wprof_profiler::{Ending, Profile};
+use wprof_profiler::{Bursts, Ending, Profile};
 
 use super::args::ProgramArgs;
 use super::collect::Counted;
@@ -39,6 +39,8 @@ pub struct Outcome {
     pub profile: Option<Profile>,
     /// What became of the trace.
     pub trace: Option<Result<TraceSummary, Error>>,
+    /// The bursts, if there were any.
+    pub bursts: Option<Bursts>,
 }
 
 /// What is kept of a run.
@@ -103,12 +105,12 @@ fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> 
     let trace = is_traced.then(|| store.finish_trace());
     let spent = counted.budget.as_ref().map(|budget| store.event_count(&budget.kind));
     let spent = spent.transpose().map_err(failure)?;
-    let stop = store.stop().map_err(failure)?;
+    let (stop, bursts) = (store.stop().map_err(failure)?, store.bursts());
     let instance = instance.filter(|_| was_counted);
     let profile = instance.map(|instance| instance.profile(&store)).transpose().map_err(failure)?;
     let ending = ending::of(&ended, signal);
     let error = ended.err();
-    Ok(Outcome { started, wall, ending, error, signal, spent, stop, was_counted, profile, trace })
+    Ok(Outcome { started, wall, ending, error, signal, spent, stop, was_counted, profile, trace, bursts })
 }
 
 /// Whether the program's own code ended it, which it can do while it is instantiated.

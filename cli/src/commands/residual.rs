@@ -1,0 +1,166 @@
+//! `wprof residual`: what ran that no test ran.
+
+use std::io::{self, IsTerminal, Write};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use clap::Args;
+use wprof::{Collect, Config, Engine, Interesting, Module, ProfilingConfig};
+use wprof_profiler::{Ending, Profile, Residual};
+
+use super::merge;
+use super::run::{Counted, Kept, Outcome, ProgramArgs, complete, ending, program};
+use crate::render::page::Page;
+use crate::render::residual;
+use crate::render::screen::{ColorChoice, Screen};
+use crate::render::view::View;
+use crate::{modules, output};
+
+/// Something ran that no test ran.
+const UNTESTED: u8 = 3;
+
+#[derive(Debug, Args)]
+#[command(
+    mut_arg("command", |arg| arg.required(false).required_unless_present("run")),
+    after_help = "\
+A path is a way through a function from its entry or a loop header to the next loop round \
+or exit. Shown are the paths that ran, and that ran in none of the tests, most frequent \
+first: where they are, which branches they take, and which of their edges no test crossed. \
+If there are none of these, only the combination is new: coverage of lines, blocks or \
+edges would not have shown it.
+
+A call that ended in the middle of a path, by a trap, an exit or an interrupt, left the \
+beginning of one. It is tested if a test went that way as far, whatever it did then.
+
+The profiles of the tests are added up; all must be of the module that runs, and by \
+`wprof run --collect paths`. The report follows the program's output on standard error, \
+and goes to standard output with --run; so does the one line of --json.
+
+Exit codes: 0 if all that ran was tested; 3 if something was not; 130 after Ctrl-C; 1 if \
+something went wrong. The program's own exit code is not passed on.
+
+Examples:
+  wprof run --collect paths -o a.wprof json.wasm 20 2    a test
+  wprof residual --tested a.wprof json.wasm 300 1
+  wprof residual --tested a.wprof --tested b.wprof --run field.wprof --json
+  wprof residual --tested a.wprof --field -o new.wprof json.wasm 300 1
+  wprof merge a.wprof new.wprof -o a.wprof               now it counts as tested"
+)]
+pub struct ResidualArgs {
+    /// A profile of tests; may be repeated
+    #[arg(long, value_name = "PROFILE", required = true)]
+    tested: Vec<PathBuf>,
+    /// A profile of the run, instead of a program to run now
+    #[arg(long, value_name = "PROFILE", conflicts_with = "command")]
+    run: Option<PathBuf>,
+    /// Write a profile of the untested paths alone
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Count untested paths only, which is faster and tells no totals: for use in the field
+    #[arg(long, conflicts_with = "run")]
+    field: bool,
+    /// How many paths are shown
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
+    top: usize,
+    /// Print all of them as one line of JSON instead
+    #[arg(long)]
+    json: bool,
+    /// The module of --run, for source lines [default: where it ran, or beside the profile]
+    #[arg(short, long, value_name = "MODULE", requires = "run")]
+    module: Option<PathBuf>,
+    #[command(flatten)]
+    program: ProgramArgs,
+}
+
+pub fn execute(args: &ResidualArgs, color: ColorChoice) -> Result<ExitCode> {
+    let tests = merge::sum(&args.tested, super::read_paths)?;
+    match &args.run {
+        Some(path) => of_profile(args, &tests, path, color),
+        None => of_program(args, Arc::new(tests), color),
+    }
+}
+
+fn of_profile(args: &ResidualArgs, tests: &Profile, path: &Path, color: ColorChoice) -> Result<ExitCode> {
+    let profile = super::read_profile(path)?;
+    let residual = profile.residual(tests).with_context(|| path.display().to_string())?;
+    let found = modules::locate(&profile, path);
+    let module = match &args.module {
+        Some(path) => Some(modules::of_profile(&profile, path)?),
+        None => modules::of_profile(&profile, &found).ok(),
+    };
+    let text = report(args, &View::new(&profile, module.as_ref()), &residual, io::stdout(), color)?;
+    output::print(&text)?;
+    keep(args, &profile, &residual)
+}
+
+fn of_program(args: &ResidualArgs, tests: Arc<Profile>, color: ColorChoice) -> Result<ExitCode> {
+    let interesting = args.field.then(|| Interesting::uncounted(tests.clone()));
+    let profiling = ProfilingConfig::Exact(Collect::Paths);
+    let counted = Counted { profiling, interesting, ..Counted::default() };
+    let engine = Engine::new(&config(&args.program, &counted)).map_err(modules::failure)?;
+    let module = modules::load(&engine, args.program.module())?;
+    ensure!(
+        module.hash() == tests.module_hash,
+        "the tests ran another module than {}, or another build of it: give profiles of this one",
+        args.program.module().display()
+    );
+    let (outcome, profile) = run(&args.program, &module, &counted)?;
+    let residual = profile.residual(&tests)?;
+    let text = report(args, &View::new(&profile, Some(&module)), &residual, io::stderr(), color)?;
+    // Nobody is there to be told if standard error is gone.
+    let _ = io::stderr().write_all(text.as_bytes());
+    let code = keep(args, &profile, &residual)?;
+    match (&outcome.ending, &outcome.error) {
+        (Ending::Interrupted, _) => Ok(ending::exit_code(&outcome)),
+        (_, Some(error)) if ending::is_ours(error) => bail!("{error}"),
+        _ => Ok(code),
+    }
+}
+
+fn config(program: &ProgramArgs, counted: &Counted) -> Config {
+    let mut config = Config::new();
+    counted.configure(program.configure(&mut config));
+    if let Some(folder) = Config::default_code_cache() {
+        config.code_cache(folder);
+    }
+    config
+}
+
+fn run(args: &ProgramArgs, module: &Module, counted: &Counted) -> Result<(Outcome, Profile)> {
+    let mut outcome = program::run(args, module, Kept { counted, trace: None })?;
+    ending::report(&outcome, counted);
+    let profile = outcome.profile.take();
+    let mut profile = profile.ok_or_else(|| anyhow!("there is no profile: the program ended too early"))?;
+    complete(&mut profile, args, &outcome);
+    Ok((outcome, profile))
+}
+
+/// What is said, for people or for programs.
+fn report(
+    args: &ResidualArgs,
+    view: &View<'_>,
+    residual: &Residual,
+    stream: impl AsFd + IsTerminal,
+    color: ColorChoice,
+) -> Result<String> {
+    if args.json {
+        let mut line = Vec::new();
+        view.profile.write_residual_json(residual, &mut line)?;
+        line.push(b'\n');
+        return Ok(String::from_utf8(line)?);
+    }
+    let mut page = Page::new(Screen::of(stream, color));
+    residual::write(&mut page, view, residual, args.top);
+    Ok(page.into_text())
+}
+
+/// Writes the untested paths if that is wanted; what there are of them is the exit code.
+fn keep(args: &ResidualArgs, profile: &Profile, residual: &Residual) -> Result<ExitCode> {
+    if let Some(path) = &args.output {
+        super::write_profile(&profile.only(residual), path)?;
+    }
+    Ok(if residual.paths.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(UNTESTED) })
+}

@@ -1,0 +1,62 @@
+//! Ends of paths where interesting ones are told from others: one load and one comparison.
+//!
+//! Invariant: a path is counted once, in the counter of its cell or in the table of paths.
+//! Source: Vaswani, *Efficient Online Path Profiling*, 2007, section 3.2.3; the plan is a `wprof_profiler::PreferentialPlan`,
+//! which says why the low bits of the preferential number will do.
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
+
+use super::Translator;
+
+impl Translator<'_> {
+    /// Counts the path whose numbers are the register plus `amount`: in the counter of its cell, the first of which is
+    /// `first`, if the cell is its own, and interesting paths are counted; else in the table.
+    pub(super) fn end_preferential_path(&mut self, amount: i64, first: Option<u32>) {
+        let register = self.path_value();
+        let both = self.builder.ins().iadd_imm_s(register, amount);
+        let id = self.builder.ins().ireduce(types::I32, both);
+        let cell = self.cell(both);
+        let there = self.load_cell(cell);
+        let (other, done) = (self.builder.create_block(), self.builder.create_block());
+        let own = first.map_or(done, |_| self.builder.create_block());
+        // The rare way first: see `translate`'s notes on the order of branches.
+        let is_other = self.builder.ins().icmp(IntCC::NotEqual, there, id);
+        self.builder.ins().brif(is_other, other, &[], own, &[]);
+        self.builder.seal_block(other);
+        self.builder.set_cold_block(other);
+        self.builder.switch_to_block(other);
+        let id = self.builder.ins().uextend(types::I64, id);
+        self.count_path_in_table(id);
+        self.builder.ins().jump(done, &[]);
+        if let Some(first) = first {
+            self.builder.seal_block(own);
+            self.builder.switch_to_block(own);
+            self.count_dense_path(cell, 0, first);
+            self.builder.ins().jump(done, &[]);
+        }
+        self.builder.seal_block(done);
+        self.builder.switch_to_block(done);
+    }
+
+    /// The index of the cell that the upper half of the word chooses.
+    fn cell(&mut self, both: Value) -> Value {
+        let mask = self.cells().len() as u64 - 1;
+        let number = self.builder.ins().ushr_imm_u(both, 32);
+        self.builder.ins().band_imm_u(number, mask.cast_signed())
+    }
+
+    /// What stands in a cell: they lie where the plan has them, which lives as long as the code.
+    fn load_cell(&mut self, cell: Value) -> Value {
+        let address = self.cells().as_ptr().addr() as u64;
+        let cells = self.builder.ins().iconst(types::I64, address.cast_signed());
+        let scaled = self.builder.ins().ishl_imm_u(cell, 2);
+        let address = self.builder.ins().iadd(cells, scaled);
+        let flags = MemFlagsData::trusted().with_readonly();
+        self.builder.ins().load(types::I32, flags, address, 0)
+    }
+
+    fn cells(&self) -> &[u32] {
+        self.graph.cells.as_ref().expect("graphs with probes of interesting paths have cells")
+    }
+}

@@ -1,0 +1,122 @@
+//! Interesting paths: the profile is that of plain paths if they are counted, and that of the others if they are not.
+
+use std::sync::Arc;
+
+use wprof::profiler::{FigureKind, Profile};
+use wprof::*;
+
+type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
+
+/// 15 bits of a number decide as many ifs in each round: too many paths for counters.
+fn bits() -> String {
+    let decide = |bit: u32| {
+        format!(
+            "(if (i32.and (local.get $x) (i32.const {})) (then (local.set $s (i32.add (local.get $s) (i32.const {bit})))))",
+            1 << bit
+        )
+    };
+    let all: String = (0..15).map(decide).collect();
+    format!(
+        r#"(module (import "host" "f" (func $f (param i32)))
+            (func $bits (export "bits") (param $n i32) (result i32) (local $x i32) (local $s i32)
+                (loop $again
+                    (local.set $x (i32.mul (i32.rem_u (local.get $n) (i32.const 50)) (i32.const 0x9e3779b1)))
+                    {all}
+                    (call $f (local.get $n))
+                    (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
+                (local.get $s)))"#
+    )
+}
+
+fn config(strategy: Strategy) -> Config {
+    let mut config = Config::new();
+    config.profiling(ProfilingConfig::Exact(Collect::Paths)).strategy(strategy);
+    config.promote_after(20).background_compilation(false);
+    config
+}
+
+/// The profile of so many rounds, what they computed, and the profiles that the host took meanwhile.
+fn run(config: &Config, rounds: i32) -> std::result::Result<(Profile, i32, Vec<Profile>), Error> {
+    let engine = Engine::new(config)?;
+    let module = Module::new(&engine, bits())?;
+    let mut linker = Linker::new(&engine);
+    linker.func_wrap("host", "f", |mut caller: Caller<'_, Vec<Profile>>, n: i32| {
+        if n % 30 == 0 {
+            let profile = caller.instance().expect("wasm").profile(&caller).expect("consistent");
+            caller.data_mut().push(profile);
+        }
+    })?;
+    let mut store = Store::new(&engine, Vec::new());
+    let instance = linker.instantiate(&mut store, &module)?;
+    let result = instance.get_typed_func::<i32, i32>(&mut store, "bits")?.call(&mut store, rounds)?;
+    let profile = instance.profile(&store)?;
+    profile.verify().map_err(Error::msg)?;
+    Ok((profile, result, store.data().clone()))
+}
+
+const STRATEGIES: [Strategy; 3] = [Strategy::Baseline, Strategy::Optimized, Strategy::Tiered];
+
+/// What twenty rounds took is interesting; all but the last of fifty ways are in three hundred rounds.
+fn interesting() -> std::result::Result<Arc<Profile>, Error> {
+    Ok(Arc::new(run(&config(Strategy::Optimized), 20)?.0))
+}
+
+/// Paths and all that follows; what counting cost may differ.
+fn counts(profile: &Profile) -> Profile {
+    let mut profile = profile.clone();
+    profile.code = Default::default();
+    profile.functions.iter_mut().for_each(|function| function.cost = Default::default());
+    profile
+}
+
+#[test]
+fn counted_they_are_paths_as_all_others() -> Outcome {
+    let interesting = interesting()?;
+    for strategy in STRATEGIES {
+        let (plain, expected, meanwhile) = run(&config(strategy), 300)?;
+        let mut config = config(strategy);
+        let (profile, result, taken) =
+            run(config.interesting_paths(Interesting::new(interesting.clone())), 300)?;
+        assert_eq!(counts(&profile), counts(&plain), "{strategy:?}");
+        assert_eq!(result, expected);
+        assert!(meanwhile.len() == 10 && taken.iter().map(counts).eq(meanwhile.iter().map(counts)));
+    }
+    Ok(())
+}
+
+#[test]
+fn not_counted_they_leave_the_others() -> Outcome {
+    let interesting = interesting()?;
+    for strategy in STRATEGIES {
+        let (plain, _, meanwhile) = run(&config(strategy), 300)?;
+        let mut config = config(strategy);
+        let (profile, _, taken) =
+            run(config.interesting_paths(Interesting::uncounted(interesting.clone())), 300)?;
+        let untested = |plain: &Profile| plain.residual(&interesting).expect("of one module");
+        let others = |plain: &Profile| plain.only(&untested(plain)).functions;
+        assert_eq!(profile.functions, others(&plain), "{strategy:?}");
+        let paths = |profile: &Profile| profile.functions[0].paths.as_ref().map(|paths| paths.finished.len());
+        assert!(paths(&profile) < paths(&plain), "some are interesting");
+        assert_eq!(profile.functions[0].kind, FigureKind::Selected);
+        assert!(taken.iter().zip(&meanwhile).all(|(taken, plain)| taken.functions == others(plain)));
+        let (nothing, ..) = run(&config, 20)?;
+        assert_eq!(nothing.functions, [], "all of it was interesting");
+    }
+    Ok(())
+}
+
+#[test]
+fn interesting_paths_of_something_else_are_refused() -> Outcome {
+    let interesting = interesting()?;
+    let mut config = config(Strategy::Optimized);
+    config.interesting_paths(Interesting::new(interesting.clone()));
+    let other = Module::new(&Engine::new(&config)?, "(module)").expect_err("another module").to_string();
+    assert!(other.contains("the interesting paths are a profile of another module"), "{other}");
+    let mut edges = config.clone();
+    let refused = Engine::new(edges.profiling(ProfilingConfig::Exact(Collect::Edges)));
+    assert!(refused.expect_err("edges").to_string().contains("paths are not counted"));
+    let nothing = Interesting::new(Arc::new(Profile::default()));
+    let refused = Engine::new(config.interesting_paths(nothing)).expect_err("no paths").to_string();
+    assert!(refused.contains("says nothing about paths"), "{refused}");
+    Ok(())
+}
