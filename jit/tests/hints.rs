@@ -81,8 +81,15 @@ fn contexts(info: &ModuleInfo) -> wprof_profiler::ContextTree {
     let host = Callee::Host { module: "m".to_owned(), name: "h".to_owned() };
     let callees = [Callee::Root, callee(0), callee(1), callee(2), host];
     let routines = callees.map(|callee| Routine { callee, sites: sites.clone() });
-    let record =
-        |routine, parent, site, calls| CallRecord { routine, parent, site, calls, back_edges: Vec::new() };
+    let record = |routine, parent, site, calls| CallRecord {
+        routine,
+        parent,
+        site,
+        calls,
+        back_edges: Vec::new(),
+        metrics: Vec::new(),
+        paths: Vec::new(),
+    };
     let records = vec![
         record(0, 0, 0, 0),
         record(3, 0, 0, 10),
@@ -91,7 +98,7 @@ fn contexts(info: &ModuleInfo) -> wprof_profiler::ContextTree {
         record(2, 1, sites[1], 2),
         record(4, 1, sites[1], 1),
     ];
-    ContextLog { routines: routines.into(), records, links: Vec::new() }.tree()
+    ContextLog { routines: routines.into(), records, ..ContextLog::default() }.tree()
 }
 
 /// The offsets of instructions in a function, as wasmparser's own reader has them.

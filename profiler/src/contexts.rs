@@ -29,6 +29,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::profile::metric;
+use crate::{Metric, PathCount};
 pub use build::{ContextLink, ContextLog};
 pub use callers::CallerRow;
 pub use stats::{CALLEE_SLOT_BYTES, ContextStats, RECORD_HEAD_BYTES};
@@ -42,6 +44,12 @@ pub struct ContextTree {
     pub routines: Vec<Routine>,
     /// The root, then the others in depth-first order, those of one caller by call site and routine.
     pub records: Vec<CallRecord>,
+    /// What was measured, ascending by name: what the columns of the records' figures are. Stored apart.
+    #[serde(skip)]
+    pub metrics: Vec<Metric>,
+    /// Whether paths were counted in each context of their own.
+    #[serde(skip)]
+    pub has_paths: bool,
 }
 
 /// Something that can be called.
@@ -123,6 +131,13 @@ pub struct CallRecord {
     pub calls: u64,
     /// Calls of functions that are on the way to this record, ascending.
     pub back_edges: Vec<BackEdge>,
+    /// What was measured in the function itself, callees not included, by metric of the tree. Stored apart.
+    #[serde(skip)]
+    pub metrics: Vec<u64>,
+    /// The paths that ran to their end in this context, ascending by number, if these were counted; their figures are by
+    /// metric of the profile. Stored apart.
+    #[serde(skip)]
+    pub paths: Vec<PathCount>,
 }
 
 /// A recursive call.
@@ -151,15 +166,22 @@ impl ContextTree {
         self.records.iter().map(|record| record.calls).collect()
     }
 
+    /// By record: the figures of one metric.
+    pub fn amounts(&self, column: usize) -> Vec<u64> {
+        self.records.iter().map(|record| record.metrics.get(column).copied().unwrap_or(0)).collect()
+    }
+
     /// Whether there was no memory for some contexts: those calls are known by function only.
     pub fn is_cut(&self) -> bool {
         self.routines.iter().any(|routine| routine.callee == Callee::Beyond)
     }
 
-    /// The sum of two trees of one module; counts saturate.
+    /// The sum of two trees of one module, with the metrics that both have; counts saturate.
     #[must_use]
     pub fn merged(&self, other: &Self) -> Self {
-        let mut log = ContextLog::default();
+        let mut log =
+            ContextLog { metrics: metric::merged(&self.metrics, &other.metrics), ..ContextLog::default() };
+        log.has_paths = self.has_paths && other.has_paths;
         log.add_tree(self);
         log.add_tree(other);
         log.tree()

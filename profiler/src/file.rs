@@ -23,7 +23,9 @@
 //! 1.0 must not see them, since it would take the missing counts of their edges for zeros). Version 1.2 adds `CNTX`
 //! (calling contexts) and `PATH` (the paths of those functions whose paths were counted, by index). Version 1.3 adds `SLCT`
 //! (the functions of which only chosen paths were counted, each with these; an older reader must not take what is there
-//! for all that ran). A change to what a section holds takes a new tag.
+//! for all that ran), `METR` (metrics, and for each function with paths, by index, the figures of each of its paths),
+//! `CMET` (metrics of calling contexts, and the figures of each record in `CNTX`) and `FLOW` (the paths of each record). A
+//! change to what a section holds takes a new tag.
 
 mod replace;
 mod section;
@@ -35,7 +37,8 @@ use section::{Reader, Tag, Writer};
 
 use crate::limits::MAX_FILE_BYTES;
 use crate::{
-    BlockCounts, CodeStats, FigureKind, FunctionProfile, HostCalls, InvalidProfile, PathProfile, Profile, Run,
+    BlockCounts, CodeStats, ContextTree, FigureKind, FunctionProfile, HostCalls, InvalidProfile, Metric,
+    PathCount, PathProfile, Profile, Run,
 };
 
 const MAGIC: [u8; 8] = *b"wprof\r\n\x1a";
@@ -49,6 +52,9 @@ const EVNT: Tag = Tag(*b"EVNT");
 const BLCK: Tag = Tag(*b"BLCK");
 const CNTX: Tag = Tag(*b"CNTX");
 const PATH: Tag = Tag(*b"PATH");
+const METR: Tag = Tag(*b"METR");
+const CMET: Tag = Tag(*b"CMET");
+const FLOW: Tag = Tag(*b"FLOW");
 const SLCT: Tag = Tag(*b"SLCT");
 
 /// Why a profile could not be read or written.
@@ -148,6 +154,17 @@ impl Profile {
         }
         if let Some(contexts) = &self.contexts {
             writer.section(CNTX, contexts)?;
+            if !contexts.metrics.is_empty() {
+                let figures: Vec<&Vec<u64>> = contexts.records.iter().map(|record| &record.metrics).collect();
+                writer.section(CMET, &(&contexts.metrics, figures))?;
+            }
+            if contexts.has_paths {
+                let paths = contexts.records.iter().map(|record| &record.paths);
+                let rows = |paths: &Vec<PathCount>| -> Vec<PathRow> {
+                    paths.iter().map(|path| (path.id, path.count, path.metrics.clone())).collect()
+                };
+                writer.section(FLOW, &paths.map(rows).collect::<Vec<_>>())?;
+            }
         }
         let paths = whole.iter().filter_map(|function| Some((function.index, function.paths.as_ref()?)));
         let paths: Vec<(u32, &PathProfile)> = paths.collect();
@@ -158,6 +175,11 @@ impl Profile {
         let selected: Vec<(&FunctionProfile, &PathProfile)> = selected.collect();
         if !selected.is_empty() {
             writer.section(SLCT, &selected)?;
+        }
+        if !self.metrics.is_empty() {
+            let paths = self.functions.iter().filter_map(|function| function.paths.as_ref());
+            let figures = paths.map(|paths| paths.figures().collect());
+            writer.section(METR, &(&self.metrics, figures.collect::<Vec<Vec<&Vec<u64>>>>()))?;
         }
         writer.finish()
     }
@@ -174,7 +196,13 @@ impl Profile {
         let host_calls: Vec<HostCalls> = reader.take(HOST)?;
         let events = reader.take_if_there(EVNT)?.unwrap_or_default();
         let by_blocks: Vec<(FunctionProfile, BlockCounts)> = reader.take_if_there(BLCK)?.unwrap_or_default();
-        let contexts = reader.take_if_there(CNTX)?;
+        let mut contexts: Option<ContextTree> = reader.take_if_there(CNTX)?;
+        if let Some((metrics, figures)) = reader.take_if_there(CMET)? {
+            add_context_figures(contexts.as_mut(), metrics, figures)?;
+        }
+        if let Some(paths) = reader.take_if_there(FLOW)? {
+            add_context_paths(contexts.as_mut(), paths)?;
+        }
         functions.extend(
             by_blocks
                 .into_iter()
@@ -186,9 +214,13 @@ impl Profile {
         );
         functions.sort_by_key(|function| function.index);
         add_paths(&mut functions, reader.take_if_there(PATH)?.unwrap_or_default())?;
+        let (metrics, figures): (Vec<Metric>, Vec<Vec<Vec<u64>>>) =
+            reader.take_if_there(METR)?.unwrap_or_default();
+        add_figures(&mut functions, figures)?;
         reader.finish(minor > MINOR)?;
         let Head { program, module_hash, runs, code } = head;
-        let profile = Self { program, module_hash, runs, code, functions, host_calls, events, contexts };
+        let profile =
+            Self { program, module_hash, runs, code, functions, host_calls, events, metrics, contexts };
         profile.verify()?;
         Ok(profile)
     }
@@ -229,6 +261,52 @@ fn add_paths(functions: &mut [FunctionProfile], paths: Vec<(u32, PathProfile)>) 
             found.map(|position| &mut functions[position]).filter(|function| function.paths.is_none());
         let damaged = || FileError::Damaged { part: "the paths of functions".to_owned() };
         function.ok_or_else(damaged)?.paths = Some(paths);
+    }
+    Ok(())
+}
+
+/// Gives the paths of functions, sorted by index, their figures.
+fn add_figures(functions: &mut [FunctionProfile], figures: Vec<Vec<Vec<u64>>>) -> Result<(), FileError> {
+    let mut figures = figures.into_iter();
+    for paths in functions.iter_mut().filter_map(|function| function.paths.as_mut()) {
+        let Some(of_paths) = figures.next() else { continue };
+        if of_paths.len() != paths.figures().count() {
+            return Err(FileError::Damaged { part: "the figures of paths".to_owned() });
+        }
+        paths.figures_mut().zip(of_paths).for_each(|(figures, read)| *figures = read);
+    }
+    match figures.next() {
+        None => Ok(()),
+        Some(_) => Err(FileError::Damaged { part: "the figures of paths".to_owned() }),
+    }
+}
+
+/// Gives a tree its metrics and its records their figures.
+fn add_context_figures(
+    contexts: Option<&mut ContextTree>,
+    metrics: Vec<Metric>,
+    figures: Vec<Vec<u64>>,
+) -> Result<(), FileError> {
+    let contexts = contexts.filter(|contexts| contexts.records.len() == figures.len());
+    let damaged = || FileError::Damaged { part: "the figures of calling contexts".to_owned() };
+    let contexts = contexts.ok_or_else(damaged)?;
+    contexts.metrics = metrics;
+    contexts.records.iter_mut().zip(figures).for_each(|(record, figures)| record.metrics = figures);
+    Ok(())
+}
+
+/// A path of a call record: number, count and figures.
+type PathRow = (u64, u64, Vec<u64>);
+
+/// Gives the records of a tree their paths.
+fn add_context_paths(contexts: Option<&mut ContextTree>, paths: Vec<Vec<PathRow>>) -> Result<(), FileError> {
+    let contexts = contexts.filter(|contexts| contexts.records.len() == paths.len());
+    let damaged = || FileError::Damaged { part: "the paths of calling contexts".to_owned() };
+    let contexts = contexts.ok_or_else(damaged)?;
+    contexts.has_paths = true;
+    for (record, rows) in contexts.records.iter_mut().zip(paths) {
+        record.paths =
+            rows.into_iter().map(|(id, count, metrics)| PathCount { id, count, metrics }).collect();
     }
     Ok(())
 }

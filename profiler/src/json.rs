@@ -14,10 +14,13 @@
 //!   "calls": int, "ops": int, "cost": COSTS,
 //!   "host_calls": [{ "module", "name", "count", "kind": KIND }],
 //!   "events": [{ "name", "count", "kind": KIND }],
+//!   "metrics"?: [{ "name", "taken_off": what measuring itself had added, which is in no figure }],
 //!   "contexts"?: { "routines": [{ "what": "root"|"function"|"elsewhere"|"host"|"beyond", "index"?, "name"?: str|null,
 //!       "instance"?, "module"?: str, "sites": [offset] }],
 //!     "records": [{ "routine", "parent": record, "site": offset, "calls", "inclusive_calls",
-//!       "back_edges": [{ "site": offset, "to": record }] }] },
+//!       "back_edges": [{ "site": offset, "to": record }], "metrics"?: FIGURES of the function itself,
+//!       "paths"?: [{ "id": that of one of the function's paths, "count", "metrics"?: FIGURES }] }],
+//!     "metrics"?: as above },
 //!   "functions": [{ "index", "name": str|null, "start", "end", "fingerprint": hex, "kind": KIND,
 //!     "calls", "ops", "cost": COSTS,
 //!     "blocks": [{ "start", "end", "size": instructions in it, "count", "ops": instructions executed }],
@@ -26,12 +29,14 @@
 //!     "unfinished": [{ "block", "offset", "ops_executed", "count" }],
 //!     "loops": [{ "header", "depth", "blocks": [block], "entries": int|null, "iterations", "average_trips": float|null,
 //!                 "ops" }],
-//!     "paths"?: { "possible", "finished": [{ "id", "blocks": [block], "to": block|null for the exit, "count" }],
-//!                "unfinished": [{ "blocks": [block], "offset", "ops_executed", "count" }] } }] }
+//!     "paths"?: { "possible", "finished": [{ "id", "blocks": [block], "to": block|null for the exit, "count",
+//!                  "metrics"?: FIGURES }],
+//!                "unfinished": [{ "blocks": [block], "offset", "ops_executed", "count", "metrics"?: FIGURES }] } }] }
 //! ENDING = {"how": "running"|"interrupted"|"out-of-budget"}, {"how": "exited", "code"}
 //!          or {"how": "trapped", "message"}
 //! KIND  = {"how": "exact"|"derived"|"selected"} or {"how": "sampled", "counted", "of"}
 //! COSTS = { "chords": COST of what was counted with, "per_block": COST, "per_edge": COST }
+//! FIGURES = one integer for each of "metrics"
 //! COST  = { "counters", "increments" }
 //! ```
 //!

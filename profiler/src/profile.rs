@@ -5,11 +5,14 @@
 //! It knows its module by hash, so that it is never applied to another.
 //! Source: design.md, section 8. Oracle: `tests/it/profile.rs`, which counts logged walks.
 
+mod density;
 mod event_total;
 mod figure_kind;
+mod flow;
 mod function;
 mod hot;
 mod merge;
+pub(crate) mod metric;
 mod paths;
 mod residual;
 mod run;
@@ -17,11 +20,14 @@ mod verify;
 
 use serde::{Deserialize, Serialize};
 
+pub use density::{Density, Group, MetricView, Spread};
 pub use event_total::EventTotal;
 pub use figure_kind::{FigureKind, Rate};
 pub use function::{BlockProfile, CodeRange, EdgeKind, EdgeProfile, FunctionProfile, UnfinishedExit};
 pub use hot::{HotBlock, HotLoop, LoopProfile};
 pub use merge::MergeError;
+pub use metric::Metric;
+pub(crate) use paths::normalize_paths;
 pub use paths::{HotPath, PathCount, PathProfile, UnfinishedPath};
 pub use residual::{PathEnd, Residual, ResidualError, UntestedPath};
 pub use run::{Ending, Run};
@@ -46,6 +52,8 @@ pub struct Profile {
     pub host_calls: Vec<HostCalls>,
     /// Totals of the kinds of events that were counted, ascending by name.
     pub events: Vec<EventTotal>,
+    /// What was measured along paths, or follows from them, ascending by name: what the columns of their figures are.
+    pub metrics: Vec<Metric>,
     /// The calling contexts, if they were counted; those of the whole store.
     pub contexts: Option<ContextTree>,
 }

@@ -8,15 +8,16 @@
 
 use std::sync::Arc;
 
-use wprof::{Collect, Config, Engine, Interesting, Module, ProfilingConfig, Strategy, Tracing};
+use wprof::{Collect, Config, Engine, Interesting, Metric, Module, ProfilingConfig, Strategy, Tracing};
 use wprof_jit::module::parse;
 use wprof_profiler::{BurstLengths, ContextTree, CounterCost, FunctionProfile, Profile};
 
 use crate::engines::{ours, reference};
 use crate::generate::Case;
 use crate::mode::{Mode, bursts};
+use crate::oracle::cache::small_cache;
 use crate::oracle::references::{Log, logging};
-use crate::oracle::{Compared, ComparedPaths, Detail, Oracle, What, compare, compare_paths};
+use crate::oracle::{Compared, ComparedPaths, Detail, Oracle, What, compare, compare_flow, compare_paths};
 use crate::outcome::Outcome;
 use crate::shadow;
 
@@ -39,6 +40,7 @@ pub struct Engines {
     referenced: Vec<Engine>,
     contexts: Engine,
     contexts_traced: [Engine; 3],
+    flow_traced: [Engine; 3],
     checked: Engine,
     unguarded: Engine,
 }
@@ -74,7 +76,14 @@ impl Default for Engines {
             referenced: referenced(),
             contexts: engine(tiered().count_contexts(true)),
             contexts_traced: [Strategy::Tiered, Strategy::Baseline, Strategy::Optimized].map(|strategy| {
-                engine(tiered().strategy(strategy).trace(Tracing::Best).count_contexts(true))
+                let mut config = tiered();
+                config.strategy(strategy).trace(Tracing::Best).trace_references(true).count_contexts(true);
+                engine(config.measure([Metric::CacheMisses(small_cache())]))
+            }),
+            flow_traced: [Strategy::Tiered, Strategy::Baseline, Strategy::Optimized].map(|strategy| {
+                let mut config = tiered();
+                config.strategy(strategy).trace(Tracing::Best).count_contexts(true).flow_contexts(true);
+                engine(config.profiling(ProfilingConfig::Exact(Collect::Paths)).measure([Metric::Cycles]))
             }),
             checked: Mode::Checked.engine(),
             unguarded: Mode::Unguarded.engine(),
@@ -100,7 +109,8 @@ fn tracing_paths(strategy: Strategy, tracing: Option<Tracing>) -> Engine {
     let mut config = tiered();
     config.strategy(strategy).profiling(ProfilingConfig::Exact(Collect::Paths));
     if let Some(tracing) = tracing {
-        config.trace(tracing);
+        config.trace(tracing).trace_references(true);
+        config.measure([Metric::Cycles, Metric::CacheMisses(small_cache())]);
     }
     engine(&config)
 }
@@ -157,6 +167,10 @@ pub struct Summary {
     pub compared: Compared,
     /// Call records that have been compared.
     pub contexts: u64,
+    /// Lines missed in these contexts.
+    pub misses_in_contexts: u64,
+    /// Paths in contexts that have been.
+    pub flow: u64,
     /// Paths that have been compared with a trace.
     pub paths: ComparedPaths,
 }
@@ -173,6 +187,8 @@ impl Summary {
             references: 0,
             compared: Compared::default(),
             contexts: 0,
+            misses_in_contexts: 0,
+            flow: 0,
             paths: ComparedPaths::default(),
         }
     }
@@ -190,6 +206,8 @@ impl Summary {
             references: self.references + other.references,
             compared: self.compared.plus(other.compared),
             contexts: self.contexts + other.contexts,
+            misses_in_contexts: self.misses_in_contexts + other.misses_in_contexts,
+            flow: self.flow + other.flow,
             paths: self.paths.plus(other.paths),
         }
     }
@@ -246,6 +264,8 @@ impl Engines {
             return shadow.allows(&tree).map(|()| summary);
         }
         shadow.is(&tree)?;
+        summary.misses_in_contexts = tree.amounts(0).iter().sum();
+        let tree = shadow::without_metrics(&tree);
         for (name, engine) in [("alone", &self.contexts), ("with all", &self.exact)] {
             let ran = ours::run(engine, &case.wasm, &case.drive)?;
             if !ran.outcome.overflowed() && contexts_of(&ran)?.as_ref() != Some(&tree) {
@@ -415,6 +435,23 @@ impl Engines {
         let info = parse(Arc::from(&*case.wasm)).map_err(|e| e.to_string())?;
         let paths = compare_paths(&info, &profile.map_err(|e| e.to_string())?, trace)?;
         Ok(Summary { paths, ..summary })
+    }
+
+    /// Demands that the paths in each calling context are those of a trace of the same run.
+    ///
+    /// # Errors
+    /// The first difference.
+    pub fn flow(&self, case: &Case) -> Result<Summary, String> {
+        let engine = &self.flow_traced[(case.seed / 4 % 3) as usize];
+        let module = Module::new(engine, &case.wasm).map_err(|e| e.to_string())?;
+        let ran = ours::run(engine, &case.wasm, &case.drive)?;
+        let mut summary = Summary::of(&ran.outcome);
+        let Some(profile) = ran.profile() else { return Ok(summary) };
+        let profile = profile.map_err(|e| e.to_string())?;
+        profile.verify().map_err(|e| e.to_string())?;
+        let trace = ran.trace.as_ref().ok_or("not traced")?;
+        summary.flow = compare_flow(&module, &profile, trace, ran.host_log())? as u64;
+        Ok(summary)
     }
 
     fn every_block(&self, case: &Case, oracle: &Oracle, counters: &[u64]) -> Result<(), String> {

@@ -8,6 +8,7 @@
 //! which instructions are executed is not. A block boundary too few or an edge too many shows as counts that differ.
 //! Source: algorithms.md, section 12.
 
+pub mod cache;
 mod compare;
 mod count;
 mod paths;
@@ -20,7 +21,7 @@ use wprof_jit::cfg::{Cfg, End, build};
 use wprof_jit::module::{ModuleInfo, parse};
 
 pub use compare::{Compared, compare};
-pub use paths::{ComparedPaths, compare_paths};
+pub use paths::{ComparedPaths, compare_flow, compare_paths};
 
 use crate::splice::{Located, Splice};
 

@@ -11,9 +11,11 @@ use std::io::Cursor;
 
 use wprof::Module;
 use wprof_profiler::{
-    BlockId, CallRecord, Callee, ContextLink, ContextLog, ContextTree, Routine, TraceEvent, TraceReader,
+    BlockId, CallRecord, Callee, ContextLink, ContextLog, ContextTree, Metric, Routine, TraceEvent,
+    TraceReader, TraceStep,
 };
 
+use crate::oracle::cache::Accesses;
 use names::{Kind, Names};
 
 /// Module and name of a host function.
@@ -35,10 +37,12 @@ pub struct Shadow {
     pub tree: ContextTree,
     /// How many ended before they did anything.
     ended_at_once: u64,
+    /// Whether the lines missed in each context are known.
+    knows_misses: bool,
 }
 
 /// A context: the callers and the function itself, each with the call site in the one before it.
-type Chain = Vec<(Callee, u32)>;
+pub(crate) type Chain = Vec<(Callee, u32)>;
 
 /// An activation.
 struct Active {
@@ -57,30 +61,30 @@ struct Active {
 /// If the trace is damaged, or contradicts the module or the host's log.
 pub fn fold(module: &Module, trace: &[u8], host: HostLog) -> Result<Shadow, String> {
     let mut reader = TraceReader::open(Cursor::new(trace)).map_err(|e| e.to_string())?;
-    let mut folding = Folding {
-        names: Names::new(module),
-        host,
-        chains: vec![Vec::new()],
-        numbers: BTreeMap::from([(Vec::new(), 0)]),
-        callees: HashMap::new(),
-        calls: vec![0],
-        back: BTreeSet::new(),
-        stack: Vec::new(),
-        tail: None,
-        ended_at_once: 0,
-    };
-    for event in reader.events_from(0) {
-        folding.event(event.map_err(|e| e.to_string())?)?;
+    let mut folding = Folding::new(module, host);
+    for step in reader.steps_from(0) {
+        match step.map_err(|e| e.to_string())? {
+            TraceStep::Event(event) => {
+                let missed = folding.accesses.before(event);
+                folding.charge(missed);
+                folding.event(event)?;
+            }
+            TraceStep::Reference(reference) => {
+                let missed = folding.accesses.reference(&reference);
+                folding.charge(missed);
+            }
+        }
     }
     for (module, name) in std::mem::take(&mut folding.host.from_host) {
         let context = folding.callee(0, 0, &Callee::Host { module, name });
         folding.calls[context] += 1;
     }
-    let ended_at_once = folding.ended_at_once;
-    Ok(Shadow { tree: folding.tree(), ended_at_once })
+    let (ended_at_once, knows_misses) = (folding.ended_at_once, !folding.accesses.is_unsure);
+    Ok(Shadow { tree: folding.tree(), ended_at_once, knows_misses })
 }
 
-struct Folding {
+/// A shadow stack, and the contexts that it has been in.
+pub(crate) struct Folding {
     names: Names,
     host: HostLog,
     chains: Vec<Chain>,
@@ -95,10 +99,42 @@ struct Folding {
     /// The context and call site of a tail call that is being made.
     tail: Option<(usize, u32)>,
     ended_at_once: u64,
+    accesses: Accesses,
+    /// By context: lines missed in the simulated cache.
+    misses: Vec<u64>,
 }
 
 impl Folding {
-    fn event(&mut self, event: TraceEvent) -> Result<(), String> {
+    /// Nothing has run.
+    pub(crate) fn new(module: &Module, host: HostLog) -> Folding {
+        Folding {
+            names: Names::new(module),
+            host,
+            chains: vec![Vec::new()],
+            numbers: BTreeMap::from([(Vec::new(), 0)]),
+            callees: HashMap::new(),
+            calls: vec![0],
+            back: BTreeSet::new(),
+            stack: Vec::new(),
+            tail: None,
+            ended_at_once: 0,
+            accesses: Accesses::default(),
+            misses: vec![0],
+        }
+    }
+
+    /// The context of the innermost wasm frame.
+    pub(crate) fn wasm_chain(&self) -> Option<&Chain> {
+        let frame = self.stack.iter().rev().find(|active| active.part.is_some())?;
+        Some(&self.chains[frame.context])
+    }
+
+    fn charge(&mut self, missed: u64) {
+        let context = self.stack.last().map_or(0, |top| top.context);
+        self.misses[context] += missed;
+    }
+
+    pub(crate) fn event(&mut self, event: TraceEvent) -> Result<(), String> {
         match event {
             TraceEvent::Enter(func) => {
                 let (from, site) = self.caller()?;
@@ -168,6 +204,7 @@ impl Folding {
         if context == next {
             self.chains.push(chain);
             self.calls.push(0);
+            self.misses.push(0);
         }
         if above.is_some() {
             self.back.insert((from, site, context));
@@ -207,7 +244,8 @@ impl Folding {
 
     /// Chains that were made later are never callers of earlier ones.
     fn tree(self) -> ContextTree {
-        let mut log = ContextLog::default();
+        let metrics = vec![Metric { name: "cache-misses".into(), taken_off: 0 }];
+        let mut log = ContextLog { metrics, ..ContextLog::default() };
         let mut routines: BTreeMap<Callee, u32> = BTreeMap::new();
         for (chain, number) in self.chains.iter().zip(0_u32..) {
             let Some(((callee, site), above)) = chain.split_last() else {
@@ -218,6 +256,8 @@ impl Folding {
                     site: 0,
                     calls: 0,
                     back_edges: Vec::new(),
+                    metrics: vec![0],
+                    paths: Vec::new(),
                 });
                 continue;
             };
@@ -226,7 +266,16 @@ impl Folding {
                 log.routines.len() as u32 - 1
             });
             let (parent, calls) = (self.numbers[above] as u32, self.calls[number as usize]);
-            log.records.push(CallRecord { routine, parent, site: *site, calls, back_edges: Vec::new() });
+            let (back_edges, metrics) = (Vec::new(), vec![self.misses[number as usize]]);
+            log.records.push(CallRecord {
+                routine,
+                parent,
+                site: *site,
+                calls,
+                back_edges,
+                metrics,
+                paths: Vec::new(),
+            });
         }
         let link =
             |&(from, site, to): &(usize, u32, usize)| ContextLink { from: from as u32, site, to: to as u32 };
@@ -242,7 +291,11 @@ impl Shadow {
     /// If it is not.
     pub fn is(&self, tree: &ContextTree) -> Result<(), String> {
         tree.verify().map_err(|e| e.to_string())?;
-        match *tree == self.tree {
+        let is_same = match tree.metrics == self.tree.metrics && self.knows_misses {
+            true => *tree == self.tree,
+            false => without_metrics(tree) == without_metrics(&self.tree),
+        };
+        match is_same {
             true => Ok(()),
             false => Err(format!("by the trace: {:#?}\nfound: {tree:#?}", self.tree)),
         }
@@ -264,6 +317,14 @@ impl Shadow {
             }
         }
     }
+}
+
+/// The tree without what was measured.
+pub fn without_metrics(tree: &ContextTree) -> ContextTree {
+    let mut tree = tree.clone();
+    tree.metrics.clear();
+    tree.records.iter_mut().for_each(|record| record.metrics.clear());
+    tree
 }
 
 fn total(tree: &ContextTree) -> u64 {

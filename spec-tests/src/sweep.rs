@@ -50,6 +50,8 @@ pub const PATHS: Check = Check { case, check: Engines::paths, stack: LARGE_STACK
 /// The same for modules that use up the stack.
 pub const DEEP_PATHS: Check = Check { case: deep_case, check: Engines::paths, stack: SMALL_STACK };
 
+/// See [`Engines::flow`].
+pub const FLOW: Check = Check { case, check: Engines::flow, stack: LARGE_STACK };
 /// See [`Engines::preferential`].
 pub const PREFERENTIAL: Check = Check { case, check: Engines::preferential, stack: LARGE_STACK };
 

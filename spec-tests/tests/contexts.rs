@@ -2,18 +2,26 @@
 
 use std::path::Path;
 
-use wprof::{Collect, Config, Engine, Module, ProfilingConfig, Strategy, Tracing};
+use wprof::{Collect, Config, Engine, Metric, Module, ProfilingConfig, Strategy, Tracing};
 use wprof_profiler::{Callee, ContextTree, Profile};
 use wprof_spec_tests::check::Summary;
+use wprof_spec_tests::oracle::cache::small_cache;
 use wprof_spec_tests::programs::{Ended, Program, own};
-use wprof_spec_tests::shadow::{HostLog, fold};
-use wprof_spec_tests::sweep::{CONTEXTS, Check, DEEP_CONTEXTS, sweep};
+use wprof_spec_tests::shadow::{HostLog, fold, without_metrics};
+use wprof_spec_tests::sweep::{CONTEXTS, Check, DEEP_CONTEXTS, FLOW, sweep};
 
 #[test]
 fn trees_of_generated_modules_are_those_of_a_shadow_stack() {
     let summary = all(300, CONTEXTS);
     assert!(summary.contexts > 5 * summary.modules, "{} records", summary.contexts);
     assert!(summary.stopped > 0 && summary.host_calls > 0);
+    assert!(summary.misses_in_contexts > 500, "{}", summary.misses_in_contexts);
+}
+
+#[test]
+fn paths_in_contexts_are_those_of_a_trace_of_the_same_run() {
+    let summary = all(200, FLOW);
+    assert!(summary.flow > 2_000 && summary.stopped > 0, "{} paths in contexts", summary.flow);
 }
 
 #[test]
@@ -44,7 +52,9 @@ fn check(program: &Program) -> Result<(), String> {
     let wasm = std::fs::read(&program.file).map_err(|e| e.to_string())?;
     let mut config = Config::new();
     config.count_contexts(true).background_compilation(false).promote_after(20);
-    let tracing = engine(config.clone().trace(Tracing::Best))?;
+    let mut measuring = config.clone();
+    measuring.trace(Tracing::Best).trace_references(true).measure([Metric::CacheMisses(small_cache())]);
+    let tracing = engine(&measuring)?;
     let ended = run(program, &tracing, &wasm)?;
     let module = Module::new(&tracing, &wasm).map_err(|e| e.to_string())?;
     let shadow = fold(&module, ended.trace.as_ref().ok_or("not traced")?, HostLog::default())?;
@@ -53,6 +63,8 @@ fn check(program: &Program) -> Result<(), String> {
         return shadow.allows(&traced);
     }
     shadow.is(&traced)?;
+    same_misses(program, &config, &wasm, &traced)?;
+    let traced = without_metrics(&traced);
     for strategy in [Strategy::Tiered, Strategy::Optimized] {
         let tree = profile(&run(program, &engine_of(&config, strategy)?, &wasm)?)?.contexts;
         if tree.as_ref() != Some(&traced) {
@@ -61,6 +73,33 @@ fn check(program: &Program) -> Result<(), String> {
     }
     let exact = engine(config.profiling(ProfilingConfig::Exact(Collect::Edges)))?;
     same_calls(&profile(&run(program, &exact, &wasm)?)?, &traced)
+}
+
+/// Contexts have the misses that they have when all else is measured too, and each function's are those of its paths.
+fn same_misses(program: &Program, config: &Config, wasm: &[u8], tree: &ContextTree) -> Result<(), String> {
+    let mut config = config.clone();
+    config.profiling(ProfilingConfig::Exact(Collect::Paths));
+    config.measure([Metric::CacheMisses(small_cache()), Metric::Cycles]);
+    let profile = profile(&run(program, &engine(&config)?, wasm)?)?;
+    let beside = profile.contexts.as_ref().ok_or("no contexts")?;
+    if beside.amounts(0) != tree.amounts(0) {
+        return Err("contexts have other misses beside paths".into());
+    }
+    let is_of = |record: u32, index: u32| matches!(beside.callee(record), Callee::Function { index: i, .. } if *i == index);
+    for function in &profile.functions {
+        let paths = function.paths.as_ref().ok_or("no paths")?;
+        let finished = paths.finished.iter().map(|path| path.metrics[0]);
+        let by_paths: u64 = finished.chain(paths.unfinished.iter().map(|path| path.metrics[0])).sum();
+        let own = (0..).zip(beside.amounts(0)).filter(|(record, _)| is_of(*record, function.index));
+        let by_contexts: u64 = own.map(|(_, misses)| misses).sum();
+        if by_paths != by_contexts {
+            return Err(format!(
+                "{:?}: {by_paths} misses by paths, {by_contexts} by contexts",
+                function.name
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn engine_of(config: &Config, strategy: Strategy) -> Result<Engine, String> {

@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use wprof::{Collect, Config, Engine, Interesting, ProfilingConfig, Tracing};
+use wprof::{Collect, Config, Engine, Interesting, Metric, ProfilingConfig, Tracing};
 use wprof_jit::module::parse;
 use wprof_profiler::Profile;
 use wprof_spec_tests::check::{Summary, every_second_path, same_counts};
 use wprof_spec_tests::mode::Mode;
+use wprof_spec_tests::oracle::cache::small_cache;
 use wprof_spec_tests::oracle::references::{Log, logging};
 use wprof_spec_tests::oracle::{Compared, ComparedPaths, Detail, Oracle, What, compare, compare_paths};
 use wprof_spec_tests::programs::{Ended, Program, own};
@@ -57,6 +58,7 @@ fn check_references(program: &Program, engine: &Engine) -> Result<Log, String> {
 fn paths_of_generated_modules_are_those_of_a_trace_of_the_same_run() {
     let summary = all(500, PATHS);
     assert!(summary.paths.unfinished > 0 && summary.paths.finished > summary.paths.paths, "loops and traps");
+    assert!(summary.paths.misses > 1_000, "{}", summary.paths.misses);
 }
 
 #[test]
@@ -84,6 +86,7 @@ fn paths_of_programs_are_those_of_a_trace_of_the_same_run() {
     }
     println!("{compared:#?}");
     assert!(compared.paths > 1_000 && compared.finished > 100_000 && compared.unfinished > 0, "{compared:?}");
+    assert!(compared.misses > 10_000, "{compared:?}");
 }
 
 fn check_paths(program: &Program) -> Result<ComparedPaths, String> {
@@ -101,6 +104,8 @@ fn traced_paths(
     config
         .profiling(ProfilingConfig::Exact(Collect::Paths))
         .trace(Tracing::Best)
+        .trace_references(true)
+        .measure([Metric::CacheMisses(small_cache())])
         .background_compilation(false);
     if let Some(interesting) = interesting {
         config.interesting_paths(interesting);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use wprof_jit::abi::store_context::EVENT_KINDS;
 use wprof_jit::compile::{CompilerOptions, MemoryStyle};
 use wprof_jit::events::EventModel;
-use wprof_jit::plan::{Checks, Collection, Counting, Instrumentation, Interesting, Tracing};
+use wprof_jit::plan::{Checks, Collection, Counting, Instrumentation, Interesting, Metric, Tracing};
 use wprof_profiler::{BurstLengths, Profile};
 
 use crate::{Error, ErrorKind, PerfFormat, Result, StoreLimits};
@@ -105,6 +105,8 @@ pub struct Config {
     pub(crate) contexts: bool,
     pub(crate) context_memory: usize,
     pub(crate) perf: Option<PerfFormat>,
+    pub(crate) metrics: Vec<Metric>,
+    pub(crate) flow_contexts: bool,
 }
 
 impl Default for Config {
@@ -140,6 +142,8 @@ impl Config {
             contexts: false,
             context_memory: 256 << 20,
             perf: None,
+            metrics: Vec::new(),
+            flow_contexts: false,
         }
     }
 
@@ -226,6 +230,23 @@ impl Config {
     pub fn perf(&mut self, format: PerfFormat) -> &mut Self {
         self.perf = Some(format);
         self.compiler.positions = format == PerfFormat::Jitdump;
+        self
+    }
+
+    /// What is measured (default: nothing), along paths and in calling contexts, whichever are counted. What callees cost
+    /// is left out: see [`PathCount::metrics`](wprof_profiler::PathCount::metrics) and
+    /// [`CallRecord::metrics`](wprof_profiler::CallRecord::metrics). Of events that are counted too, the totals along paths
+    /// follow.
+    pub fn measure(&mut self, metrics: impl IntoIterator<Item = Metric>) -> &mut Self {
+        self.metrics = metrics.into_iter().collect();
+        self.metrics.sort();
+        self
+    }
+
+    /// Whether paths are counted in each calling context of their own (default: no): see
+    /// [`CallRecord::paths`](wprof_profiler::CallRecord::paths). Paths and contexts must be counted.
+    pub fn flow_contexts(&mut self, enable: bool) -> &mut Self {
+        self.flow_contexts = enable;
         self
     }
 
@@ -404,6 +425,10 @@ impl Config {
         let (events, counting, metered) = (self.events.clone(), self.counting, self.metered());
         let (weights, tracing, references) = (self.weights.clone(), self.tracing, self.references);
         let (contexts, interesting) = (self.contexts, self.interesting.clone());
+        let (metrics, flow_contexts) = (self.metrics()?, self.flow_contexts);
+        if flow_contexts && !(contexts && self.profiling == ProfilingConfig::Exact(Collect::Paths)) {
+            return wrong("paths in contexts: count both paths and contexts".to_owned());
+        }
         let (checks, in_bursts) = (self.checks(), false);
         Ok(Collection {
             counters,
@@ -415,9 +440,40 @@ impl Config {
             tracing,
             references,
             contexts,
+            metrics,
+            flow_contexts,
             checks,
             in_bursts,
         })
+    }
+
+    /// What is measured.
+    ///
+    /// # Errors
+    /// If there is nothing to measure it of, or two have one name.
+    fn metrics(&self) -> Result<Vec<Metric>> {
+        let wrong = |message: String| Err(Error::new(ErrorKind::Limit, message));
+        let has_place = match self.profiling {
+            ProfilingConfig::Off | ProfilingConfig::Exact(_) if self.contexts => true,
+            profiling => profiling == ProfilingConfig::Exact(Collect::Paths),
+        };
+        if !self.metrics.is_empty() && !has_place {
+            return wrong(
+                "metrics are measured along paths and in calling contexts: collect these".to_owned(),
+            );
+        }
+        if (!self.metrics.is_empty() || self.flow_contexts) && self.interesting.is_some() {
+            return wrong(
+                "metrics, and paths in contexts, are of all paths, not of interesting ones".to_owned(),
+            );
+        }
+        let names: Vec<&str> = self.metrics.iter().map(Metric::name).collect();
+        let events = self.events.iter().map(|model| model.name.as_str());
+        let all: Vec<&str> = names.iter().copied().chain(events).collect();
+        if let Some(i) = (1..all.len()).find(|&i| all[..i].contains(&all[i])) {
+            return wrong(format!("two metrics or kinds of events are called `{}`", all[i]));
+        }
+        Ok(self.metrics.clone())
     }
 
     /// Interesting paths are of an engine that counts paths, and are paths.

@@ -43,6 +43,7 @@ mod interrupt;
 mod limits;
 mod linker;
 mod memory;
+mod metrics;
 mod module;
 mod paths;
 mod perf;
@@ -83,5 +84,5 @@ pub use types::{
 };
 pub use values::{Ref, Val};
 pub use wprof_jit::events::{BUILT_IN as BUILT_IN_EVENTS, EventModel};
-pub use wprof_jit::plan::{Checks, Counting, EntryChecks, Interesting, Tracing};
+pub use wprof_jit::plan::{Checks, Counting, EntryChecks, Interesting, Metric, SystemEvent, Tracing};
 pub use wprof_profiler as profiler;

@@ -1,60 +1,151 @@
 //! Paths of instances: raw counters and path registers become a [`PathProfile`].
 //!
 //! Input: the counters of a function whose paths are few, or the instance's table, and the frames that ended in mid-path.
-//! Output: its paths, and the counts of edges that follow.
+//! Output: its paths, with what was measured along them, and the counts of edges that follow.
 //! Invariant: exact, or an error if the table was full.
 //! Source: algorithms.md, section 5.
 
-use wprof_jit::plan::{FunctionPlan, Plan, PreferentialPaths, is_dense};
-use wprof_profiler::{BlockId, EdgeCounts, PathCount, PathPlan, PathProfile, UnfinishedPath};
+use std::collections::BTreeMap;
 
+use hashbrown::HashMap;
+use wprof_jit::plan::{FunctionPlan, Plan, PreferentialPaths, is_dense};
+use wprof_profiler::{BlockId, EdgeCounts, PathCount, PathPlan, PathProfile, PropagateError, UnfinishedPath};
+
+use crate::metrics::{Columns, Way};
 use crate::profile::{Exits, unfinished_exit};
 use crate::runtime::instance::InstanceData;
+use crate::runtime::unfinished::{Stop, Stopped};
 use crate::{Error, ErrorKind, Result};
 
-/// The paths of function `func`, of which `counters` are the counters, if it has any.
+/// The paths of function `func`, of which `counters` are the counters, if it has any, or that were counted in contexts.
 ///
 /// # Errors
 /// If there were more paths than the instance's table has room for, or the counts contradict the graph.
 pub fn read(
     instance: &InstanceData,
     (func, version, plan): (u32, &FunctionPlan, &PathPlan),
-    counters: &[u64],
+    (counters, in_contexts): (&[u64], &[(u32, Vec<Counted>)]),
     exits: Option<&Exits>,
+    columns: &mut Columns<'_>,
 ) -> Result<(EdgeCounts, PathProfile)> {
+    let mut paths = Paths { instance, version, plan, shape: version.cfg.shape(), columns };
     let finished = match &version.plan {
         Plan::Preferential(paths) => [of_cells(paths, counters), of_table(instance, func)?].concat(),
-        _ if is_dense(plan) => (0..).zip(counters.iter().copied()).filter(|(_, count)| *count > 0).collect(),
+        _ if version.flow_contexts => summed(in_contexts),
+        _ if is_dense(plan) => of_counters(counters, version),
         _ => of_table(instance, func)?,
     };
-    let unfinished = exits.iter().flat_map(|exits| &exits.frames).map(|(stop, &count)| {
-        let exit = unfinished_exit(instance.module.info(), &version.cfg, stop.origin, count)?;
-        let block = BlockId(stop.origin.block);
-        let prefix = match &version.plan {
-            Plan::Preferential(paths) => paths.plan.prefix_sum(block, stop.path),
-            _ => plan.prefix_sum(block, stop.path),
-        };
-        Ok(UnfinishedPath { exit, prefix })
-    });
-    let paths = PathProfile {
-        possible: plan.numbering.paths(),
-        finished: finished.into_iter().map(|(id, count)| PathCount { id, count }).collect(),
-        unfinished: unfinished.collect::<Result<_>>()?,
-    };
-    let counts = paths.edge_counts(&version.cfg.shape(), &plan.numbering)?;
-    Ok((counts, paths))
+    let finished = finished.iter().map(|(id, figures)| paths.finished(*id, figures));
+    let finished = finished.collect::<Result<_>>()?;
+    let stopped = exits.iter().flat_map(|exits| &exits.frames);
+    let unfinished = stopped.map(|(stop, stopped)| paths.unfinished(stop, stopped));
+    let unfinished = unfinished.collect::<Result<_>>()?;
+    let found = PathProfile { possible: plan.numbering.paths(), finished, unfinished };
+    let counts = found.edge_counts(&paths.shape, &plan.numbering)?;
+    Ok((counts, found))
+}
+
+/// A path by its number, how often it ran, and what was measured along it.
+pub type Counted = (u64, Vec<u64>);
+
+/// By call record, by number, its paths with all their figures.
+pub type PathsOfRecords = HashMap<u32, Vec<PathCount>>;
+
+/// By function: its call records, by number, with the paths of each.
+pub type InContexts = HashMap<u32, Vec<(u32, Vec<Counted>)>>;
+
+/// The paths of a function that has for each path a counter, and then, for each metric, one for each path.
+pub fn of_counters(counters: &[u64], version: &FunctionPlan) -> Vec<Counted> {
+    let paths = counters.len() / version.counters_of_path as usize;
+    let ran = (0..paths).filter(|&path| counters[path] > 0);
+    ran.map(|path| (path as u64, counters[path..].iter().step_by(paths).copied().collect())).collect()
 }
 
 /// The interesting paths that ran.
-fn of_cells(paths: &PreferentialPaths, counters: &[u64]) -> Vec<(u64, u64)> {
+fn of_cells(paths: &PreferentialPaths, counters: &[u64]) -> Vec<Counted> {
     let cells = paths.plan.cells.iter().zip(counters);
-    cells.filter(|(_, count)| **count > 0).map(|(&id, &count)| (id.into(), count)).collect()
+    cells.filter(|(_, count)| **count > 0).map(|(&id, &count)| (id.into(), vec![count])).collect()
 }
 
-fn of_table(instance: &InstanceData, func: u32) -> Result<Vec<(u64, u64)>> {
+/// The paths of each call record of function `func`, with the figures of their columns.
+///
+/// # Errors
+/// As [`read`].
+pub fn of_records(
+    instance: &InstanceData,
+    (version, plan): (&FunctionPlan, &PathPlan),
+    in_contexts: &[(u32, Vec<Counted>)],
+    columns: &mut Columns<'_>,
+) -> Result<Vec<(u32, Vec<PathCount>)>> {
     if instance.paths.is_full() {
-        let message = "more different paths ran than can be counted: collect edges instead";
-        return Err(Error::new(ErrorKind::Limit, message));
+        return Err(table_is_full());
     }
-    Ok(instance.paths.of(func).collect())
+    let mut paths = Paths { instance, version, plan, shape: version.cfg.shape(), columns };
+    let record = |(record, counted): &(u32, Vec<Counted>)| {
+        let finished = counted.iter().map(|(id, figures)| paths.finished(*id, figures));
+        let mut finished: Vec<PathCount> = finished.collect::<Result<_>>()?;
+        finished.sort();
+        Ok((*record, finished))
+    };
+    in_contexts.iter().map(record).collect()
+}
+
+/// The paths of all contexts together.
+fn summed(in_contexts: &[(u32, Vec<Counted>)]) -> Vec<Counted> {
+    let mut sums: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
+    for (id, figures) in in_contexts.iter().flat_map(|(_, paths)| paths) {
+        let sum = sums.entry(*id).or_insert_with(|| vec![0; figures.len()]);
+        sum.iter_mut().zip(figures).for_each(|(sum, more)| *sum = sum.wrapping_add(*more));
+    }
+    sums.into_iter().collect()
+}
+
+fn table_is_full() -> Error {
+    let message = "more different paths ran than can be counted: collect edges instead";
+    Error::new(ErrorKind::Limit, message)
+}
+
+fn of_table(instance: &InstanceData, func: u32) -> Result<Vec<Counted>> {
+    if instance.paths.is_full() {
+        return Err(table_is_full());
+    }
+    Ok(instance.paths.of(func).map(|(number, figures)| (number, figures.to_vec())).collect())
+}
+
+/// What is known of one function's paths.
+struct Paths<'a, 'b> {
+    instance: &'a InstanceData,
+    version: &'a FunctionPlan,
+    plan: &'a PathPlan,
+    shape: wprof_profiler::Cfg,
+    columns: &'a mut Columns<'b>,
+}
+
+impl Paths<'_, '_> {
+    fn finished(&mut self, id: u64, figures: &[u64]) -> Result<PathCount> {
+        let [count, measured @ ..] = figures else { unreachable!("a path has a count") };
+        let path = self.plan.numbering.path(id).ok_or(PropagateError::UnknownPath(id))?;
+        let whole = path.blocks(&self.shape);
+        let way = Way { path: &path, whole: &whole, stop: None, count: *count };
+        let metrics = self.columns.figures(self.instance.module.info(), self.version, &way, measured)?;
+        Ok(PathCount { id, count: *count, metrics })
+    }
+
+    fn unfinished(&mut self, stop: &Stop, stopped: &Stopped) -> Result<UnfinishedPath> {
+        let (info, origin) = (self.instance.module.info(), stop.origin);
+        let exit = unfinished_exit(info, &self.version.cfg, origin, stopped.count)?;
+        let block = BlockId(origin.block);
+        let prefix = match &self.version.plan {
+            Plan::Preferential(paths) => paths.plan.prefix_sum(block, stop.path),
+            _ => self.plan.prefix_sum(block, stop.path),
+        };
+        let unknown = PropagateError::UnknownPrefix { block, prefix };
+        let path = self.plan.numbering.prefix(block, prefix).ok_or(unknown)?;
+        let blocks = path.blocks_of_prefix(&self.shape);
+        let whole = &blocks[..blocks.len() - 1];
+        let stop = Some((origin.block, origin.offset, stop.path.is_some()));
+        let way = Way { path: &path, whole, stop, count: stopped.count };
+        let metrics = self.columns.figures(info, self.version, &way, &stopped.measured)?;
+        Ok(UnfinishedPath { exit, prefix, metrics })
+    }
 }

@@ -21,10 +21,11 @@ use wprof_profiler::{
     Profile, UnfinishedExit, propagate, propagate_block_counters, propagate_blocks,
 };
 
-use crate::paths;
+use crate::metrics::Columns;
+use crate::paths::{self, InContexts, PathsOfRecords};
 use crate::runtime::instance::InstanceData;
 use crate::runtime::store::StoreOpaque;
-use crate::runtime::unfinished::Stop;
+use crate::runtime::unfinished::{Stop, Stopped};
 use crate::{AsContext, Error, ErrorKind, Instance, Module, Result};
 
 impl Instance {
@@ -51,9 +52,13 @@ impl Instance {
             // Frames that stop are in no burst as a rule, and know nothing of their paths.
             _ => (module.inner().burst_plans(), HashMap::new()),
         };
+        let in_contexts = store.paths_in_contexts(index, &versions);
+        let mut columns = Columns::new(store);
         let functions = versions
             .iter()
-            .map(|(func, version)| function(instance, *func, version, exits.get(func), kind))
+            .map(|(func, version)| {
+                function(instance, (*func, version), (exits.get(func), &in_contexts), (kind, &mut columns))
+            })
             .filter_map(Result::transpose)
             .collect::<Result<Vec<_>>>()?;
         let counters = versions.iter().map(|(_, version)| placed(version)).sum();
@@ -63,9 +68,11 @@ impl Instance {
         let module_hash = module.hash();
         let host_calls = host_calls(store);
         let events = event_totals(store)?;
-        let (runs, contexts) = (Vec::new(), store.context_tree(index));
+        let paths = paths_of_records(store, instance, &versions, &in_contexts)?;
+        let (runs, contexts) = (Vec::new(), store.context_tree(index, paths));
+        let metrics = columns.metrics();
         let mut profile =
-            Profile { program, module_hash, runs, code, functions, host_calls, events, contexts };
+            Profile { program, module_hash, runs, code, functions, host_calls, events, metrics, contexts };
         profile.normalize();
         match &store.engine().collection().interesting {
             Some(Interesting { profile: tests, counted: false, .. }) => {
@@ -85,8 +92,10 @@ impl Instance {
         let index = store.index(self.0);
         let instance = &store.instances[index as usize];
         let exits = exits_by_func(store, index);
+        let in_contexts = store.paths_in_contexts(index, &instance.module.inner().plans());
         let counts = |(func, version): (u32, Arc<FunctionPlan>)| {
-            let counts = Counts::read(instance, func, &version, exits.get(&func))?;
+            let stopped = (exits.get(&func), &in_contexts);
+            let counts = Counts::read(instance, (func, &version), stopped, &mut Columns::new(store))?;
             Ok((func, counts.ok_or_else(not_profiled)?.blocks()))
         };
         instance.module.inner().plans().into_iter().map(counts).collect()
@@ -106,36 +115,36 @@ impl Instance {
 #[derive(Default)]
 pub struct Exits {
     /// How many, by place.
-    pub frames: HashMap<Stop, u64>,
+    pub frames: HashMap<Stop, Stopped>,
     /// By block, rounds of the loop around it that have not been counted.
     owed: Vec<(u32, u64)>,
 }
 
 impl Exits {
-    fn add(&mut self, Stop { origin, path }: Stop, count: u64) {
+    fn add(&mut self, Stop { origin, path }: Stop, stopped: Stopped) {
         let place = Stop { origin: Origin { rounds: 0, ..origin }, path };
-        *self.frames.entry(place).or_default() += count;
+        self.frames.entry(place).or_default().add(stopped);
         if origin.rounds > 0 {
-            self.owed.push((origin.block, count * u64::from(origin.rounds)));
+            self.owed.push((origin.block, stopped.count * u64::from(origin.rounds)));
         }
     }
 }
 
 fn exits_by_func(store: &StoreOpaque, index: u32) -> HashMap<u32, Exits> {
     let mut all = store.live_unfinished(index);
-    for (&stop, &count) in &store.instances[index as usize].unfinished {
-        *all.entry(stop).or_default() += count;
+    for (&stop, &stopped) in &store.instances[index as usize].unfinished {
+        all.entry(stop).or_default().add(stopped);
     }
     let mut by_func: HashMap<u32, Exits> = HashMap::new();
-    for (stop, count) in all {
-        by_func.entry(stop.origin.func).or_default().add(stop, count);
+    for (stop, stopped) in all {
+        by_func.entry(stop.origin.func).or_default().add(stop, stopped);
     }
     by_func
 }
 
 fn counters(instance: &InstanceData, version: &FunctionPlan) -> Vec<u64> {
     let layout = instance.module.inner().layout();
-    let range = version.first_counter..version.first_counter + version.plan.counters(&version.cfg);
+    let range = version.first_counter..version.first_counter + version.own_counters();
     range.map(|i| instance.vmctx.counter(layout.counter(i))).collect()
 }
 
@@ -197,20 +206,23 @@ impl Counts {
     /// `None` if nothing is counted.
     fn read(
         instance: &InstanceData,
-        func: u32,
-        version: &FunctionPlan,
-        exits: Option<&Exits>,
+        (func, version): (u32, &FunctionPlan),
+        (exits, in_contexts): (Option<&Exits>, &InContexts),
+        columns: &mut Columns<'_>,
     ) -> Result<Option<Counts>> {
         let (shape, mut counters) = (version.cfg.shape(), counters(instance, version));
         add_overflowed(instance, func, version, &mut counters);
         add_owed(exits, version, &mut counters);
         let context = |e: Error| e.context(format_args!("profile of function {func}"));
         if let Some(plan) = version.plan.paths() {
-            let read = paths::read(instance, (func, version, plan), &counters, exits).map_err(context);
+            let in_contexts = in_contexts.get(&func).map_or(&[][..], Vec::as_slice);
+            let counted = (&counters[..], in_contexts);
+            let read = paths::read(instance, (func, version, plan), counted, exits, columns).map_err(context);
             return read.map(|(counts, paths)| Some(Counts::Paths(counts, paths)));
         }
+        let frames = exits.iter().flat_map(|e| &e.frames);
         let exits: Vec<(BlockId, u64)> =
-            exits.iter().flat_map(|e| &e.frames).map(|(stop, &n)| (BlockId(stop.origin.block), n)).collect();
+            frames.map(|(stop, stopped)| (BlockId(stop.origin.block), stopped.count)).collect();
         let counts = match &version.plan {
             Plan::Off | Plan::Paths(_) | Plan::Preferential(_) => return Ok(None),
             Plan::Chords(plan) => propagate(&shape, plan, &counters, &exits).map(Counts::Edges),
@@ -260,19 +272,36 @@ impl Counts {
     }
 }
 
+/// By call record, its paths.
+fn paths_of_records(
+    store: &StoreOpaque,
+    instance: &InstanceData,
+    versions: &[(u32, Arc<FunctionPlan>)],
+    in_contexts: &InContexts,
+) -> Result<PathsOfRecords> {
+    let mut all = PathsOfRecords::new();
+    // What is taken off is said once, where functions have their paths.
+    let mut columns = Columns::new(store);
+    for (func, version) in versions {
+        if let (Plan::Paths(plan), Some(in_contexts)) = (&version.plan, in_contexts.get(func)) {
+            all.extend(paths::of_records(instance, (version, plan), in_contexts, &mut columns)?);
+        }
+    }
+    Ok(all)
+}
+
 /// The profile of one function; `None` if it did not run, or is not counted.
 fn function(
     instance: &InstanceData,
-    func: u32,
-    version: &FunctionPlan,
-    exits: Option<&Exits>,
-    kind: FigureKind,
+    (func, version): (u32, &FunctionPlan),
+    (exits, in_contexts): (Option<&Exits>, &InContexts),
+    (kind, columns): (FigureKind, &mut Columns<'_>),
 ) -> Result<Option<FunctionProfile>> {
-    let counts = Counts::read(instance, func, version, exits)?.filter(Counts::any);
+    let counts = Counts::read(instance, (func, version), (exits, in_contexts), columns)?.filter(Counts::any);
     let Some(counts) = counts else { return Ok(None) };
     let (cfg, info) = (&version.cfg, instance.module.info());
     let exits = exits.iter().flat_map(|e| &e.frames);
-    let exits = exits.map(|(stop, &count)| unfinished_exit(info, cfg, stop.origin, count));
+    let exits = exits.map(|(stop, stopped)| unfinished_exit(info, cfg, stop.origin, stopped.count));
     let cost = counts.cost(version, &counters(instance, version));
     let idle = idle(&instance.module, cfg);
     let (edges, only_blocks, paths) = counts.split(idle.edges.len());

@@ -8,6 +8,7 @@ use clap::Args;
 use wprof_profiler::Profile;
 
 use super::export;
+use crate::render::contexts::Weights;
 use crate::render::functions::Order;
 use crate::render::page::Page;
 use crate::render::screen::{ColorChoice, Screen};
@@ -22,13 +23,15 @@ a function itself, not in those that it calls. `trips` is how often a loop goes 
 each time it is entered. Source lines are shown if the module is at hand and has debug \
 information; otherwise offsets in the module. `with callees` are the calls of a function \
 in a context and of all that it called there; a recursive call counts where its function \
-was first called.
+was first called. A hot path is dense if it has more of the metric for each instruction than \
+the program on average, otherwise sparse.
 
 Examples:
   wprof report f.wprof
   wprof report f.wprof --top 30 --sort calls
   wprof report f.wprof --cct --least 5
   wprof report f.wprof --callers malloc
+  wprof report f.wprof --cct --by cycles
   wprof report f.wprof --interesting suite.wprof
   wprof report f.wprof --json | jq .ops")]
 pub struct ReportArgs {
@@ -50,10 +53,13 @@ pub struct ReportArgs {
     /// Show who called a function, who called those, …
     #[arg(long, value_name = "FUNC", conflicts_with_all = ["cct", "sort"])]
     callers: Option<String>,
+    /// Weigh calling contexts by a metric that was measured in them, such as `cycles` [default: calls]
+    #[arg(long, value_name = "METRIC")]
+    by: Option<String>,
     /// Show which paths are interesting, as they ran in this profile, and how compactly they are numbered
     #[arg(long, value_name = "PROFILE", conflicts_with_all = ["cct", "callers", "sort"])]
     interesting: Option<PathBuf>,
-    /// Leave out contexts with less than so many percent of the calls
+    /// Leave out contexts with less than so many percent of the calls, and paths with less of a metric: the others are hot
     #[arg(long, value_name = "PERCENT", default_value_t = 1.0, value_parser = percent)]
     least: f64,
     /// Print the profile as JSON instead, as `wprof export --to json`
@@ -79,9 +85,11 @@ pub fn execute(args: &ReportArgs, color: ColorChoice) -> Result<()> {
         let tree =
             tree.context("the profile has no calling contexts: take one by `wprof run --collect cct`")?;
         let callee = args.callers.as_ref().map(|asked| contexts::find(tree, asked)).transpose()?;
-        report::write_contexts(&mut page, &view, tree, callee, args.least / 100.0);
+        let weights = args.by.as_deref().map(|name| Weights::named(tree, name)).transpose()?;
+        let weights = weights.unwrap_or_else(|| Weights::calls(tree));
+        report::write_contexts(&mut page, &view, tree, &weights, (callee, args.least / 100.0));
     } else {
-        report::write(&mut page, &view, args.top, args.sort);
+        report::write(&mut page, &view, args.top, args.sort, args.least / 100.0);
     }
     output::print(&page.into_text())
 }

@@ -1,5 +1,6 @@
 //! Calling contexts: the tree from the top down, the callers of one function, and the figures of the tree.
 
+use anyhow::Context;
 use wprof_profiler::{Callee, ContextStats, ContextTree};
 
 use super::numbers::{average, count_of, grouped, percent};
@@ -11,24 +12,65 @@ use crate::names;
 /// What one level of the tree is indented by.
 const INDENT: &str = "  ";
 
-/// The tree from the root down: what accounts, with all that it calls, for at least this share of all calls.
-pub fn tree(view: &View<'_>, tree: &ContextTree, share: f64) -> Table {
-    let calls = tree.calls();
-    let all = tree.inclusive(&calls)[ContextTree::ROOT as usize];
+/// What contexts are weighed by.
+#[derive(Clone, Debug)]
+pub struct Weights {
+    /// What it is called.
+    name: String,
+    /// By record.
+    of_records: Vec<u64>,
+    /// Whether these are calls, which the tree shows anyway.
+    are_calls: bool,
+}
+
+impl Weights {
+    /// Calls.
+    pub fn calls(tree: &ContextTree) -> Self {
+        Self { name: "calls".to_owned(), of_records: tree.calls(), are_calls: true }
+    }
+
+    /// A metric of the tree's, or calls.
+    ///
+    /// # Errors
+    /// If there is no such metric.
+    pub fn named(tree: &ContextTree, name: &str) -> anyhow::Result<Self> {
+        if name == "calls" {
+            return Ok(Self::calls(tree));
+        }
+        let column = tree.metrics.iter().position(|metric| metric.name == name);
+        let known: Vec<&str> = tree.metrics.iter().map(|metric| metric.name.as_str()).collect();
+        let known = ["calls"].into_iter().chain(known).collect::<Vec<_>>().join(", ");
+        let column = column.with_context(|| format!("calling contexts have no `{name}`, only {known}"))?;
+        Ok(Self { name: names::harmless(name), of_records: tree.amounts(column), are_calls: false })
+    }
+
+    /// What it is called.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+/// The tree from the root down: what accounts, with all that it calls, for at least this share of the whole.
+pub fn tree(view: &View<'_>, tree: &ContextTree, weights: &Weights, share: f64) -> Table {
+    let own = &weights.of_records;
+    let all = tree.inclusive(own)[ContextTree::ROOT as usize];
     let mut table = Table::new(&[
         ("with callees", Side::Right),
         ("share", Side::Right),
+        ("itself", Side::Right),
         ("calls", Side::Right),
         ("called at", Side::Left),
         ("context", Side::Left),
     ]);
     let is_recursive = recursive(tree);
-    for row in tree.heaviest_first(&calls, least(all, share)) {
+    for row in tree.heaviest_first(own, least(all, share)) {
+        let itself = if weights.are_calls { String::new() } else { grouped(own[row.record as usize]) };
         let record = &tree.records[row.record as usize];
         let mark = if is_recursive[row.record as usize] { ", recursive" } else { "" };
         table.row(vec![
             plain(grouped(row.inclusive)),
             span(percent(row.inclusive, all), Ink::of_share(row.inclusive, all)),
+            plain(itself),
             plain(grouped(record.calls)),
             plain(place(view, tree.callee(record.parent), record.site)),
             name(tree.callee(row.record), row.depth, mark),
@@ -37,18 +79,18 @@ pub fn tree(view: &View<'_>, tree: &ContextTree, share: f64) -> Table {
     table
 }
 
-/// The callers of a routine, each below the one that it calls: those that account for at least this share of its calls.
-pub fn callers(view: &View<'_>, tree: &ContextTree, routine: u32, share: f64) -> Table {
-    let calls = tree.calls();
-    let of_routine = tree.records.iter().filter(|record| record.routine == routine);
-    let all = of_routine.map(|record| record.calls).fold(0, u64::saturating_add);
+/// The callers of a routine, each below the one that it calls: those that account for at least this share of its weight.
+pub fn callers(view: &View<'_>, tree: &ContextTree, weights: &Weights, routine: u32, share: f64) -> Table {
+    let own = &weights.of_records;
+    let of_routine = tree.records.iter().zip(own).filter(|(record, _)| record.routine == routine);
+    let all = of_routine.map(|(_, weight)| *weight).fold(0, u64::saturating_add);
     let mut table = Table::new(&[
-        ("calls", Side::Right),
+        (if weights.are_calls { "calls" } else { "amount" }, Side::Right),
         ("share", Side::Right),
         ("calls at", Side::Left),
         ("called by", Side::Left),
     ]);
-    for row in tree.callers(routine, &calls, least(all, share)) {
+    for row in tree.callers(routine, own, least(all, share)) {
         let callee = &tree.routines[row.routine as usize].callee;
         let at = if row.depth == 0 { String::new() } else { place(view, callee, row.site) };
         let share = span(percent(row.weight, all), Ink::of_share(row.weight, all));
@@ -89,6 +131,25 @@ pub fn write_brief(page: &mut Page, tree: &ContextTree) {
         span(calls, Ink::Strong),
         plain(format!(" in {contexts}, at most {} deep{cut}", grouped(height))),
     ]);
+    for (column, metric) in tree.metrics.iter().enumerate() {
+        let amount = tree.amounts(column).into_iter().fold(0, u64::saturating_add);
+        let name = names::harmless(&metric.name);
+        page.line(&[
+            span(format!("  {}", grouped(amount)), Ink::Strong),
+            plain(format!(" {name} in them{}", from_measuring(amount, metric.taken_off))),
+        ]);
+    }
+}
+
+/// How much of what was measured was the measuring.
+pub fn from_measuring(amount: u64, taken_off: u64) -> String {
+    match taken_off {
+        0 => String::new(),
+        _ => {
+            let share = percent(taken_off, amount.saturating_add(taken_off));
+            format!("; {} more ({share} of what was measured) came from measuring", grouped(taken_off))
+        }
+    }
 }
 
 /// The routine that `asked` means: a host function by its whole name, or a function as elsewhere.

@@ -36,7 +36,7 @@ pub fn write(page: &mut Page, mut annotated: AnnotatedPath<'_>) {
     write_head(page, &annotated);
     page.gap();
     let mut source = None;
-    let all = blocks(annotated.function, &annotated.path, PathEnd::Finished(annotated.id));
+    let all = blocks(annotated.function, &annotated.path, &PathEnd::Finished(annotated.id));
     for (block, edge) in all.into_iter().zip(annotated.path.edges.clone()) {
         let code = annotated.function.blocks[block.index()].code;
         let is_in = |line: &&Line| line.offset.is_some_and(|at| (code.start..code.end).contains(&at));
@@ -127,7 +127,7 @@ fn times(annotated: &AnnotatedPath<'_>) -> String {
 /// How much it executed.
 fn instructions(annotated: &AnnotatedPath<'_>) -> String {
     let AnnotatedPath { function, path, id, .. } = annotated;
-    let blocks = blocks(function, path, PathEnd::Finished(*id));
+    let blocks = blocks(function, path, &PathEnd::Finished(*id));
     let ops: u64 = blocks.iter().map(|block| u64::from(function.blocks[block.index()].ops)).sum();
     let all = ops.saturating_mul(function.path_count(*id));
     let share = percent(all, function.ops());

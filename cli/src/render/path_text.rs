@@ -18,7 +18,7 @@ pub struct PathText {
 
 impl PathText {
     /// A path of `function`.
-    pub fn new(view: &View<'_>, function: &FunctionProfile, path: &Path, end: PathEnd) -> Self {
+    pub fn new(view: &View<'_>, function: &FunctionProfile, path: &Path, end: &PathEnd) -> Self {
         let blocks = blocks(function, path, end);
         let names: Vec<String> = blocks.iter().map(ToString::to_string).collect();
         let last = path.edges.last().map_or(path.start, |last| function.edges[last.index()].to);
@@ -35,7 +35,7 @@ impl PathText {
 }
 
 /// The blocks of a path, in order.
-pub fn blocks(function: &FunctionProfile, path: &Path, end: PathEnd) -> Vec<BlockId> {
+pub fn blocks(function: &FunctionProfile, path: &Path, end: &PathEnd) -> Vec<BlockId> {
     let inner = match end {
         PathEnd::Finished(_) => &path.edges[..path.edges.len().saturating_sub(1)],
         PathEnd::Unfinished(_) => &path.edges,

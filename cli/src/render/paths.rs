@@ -3,7 +3,7 @@
 use wprof_profiler::{FunctionProfile, HotPath};
 
 use super::numbers::{count_of, grouped, percent};
-use super::page::{Ink, Page, plain, span};
+use super::page::{Ink, Page, Span, plain, span};
 use super::table::{Side, Table};
 use super::view::View;
 
@@ -41,20 +41,23 @@ impl<'a> Paths<'a> {
             ("places", Side::Left),
         ]);
         for hot in self.hottest.iter().take(limit) {
-            let Some(shown) = self.view.profile.function(hot.function).and_then(|f| self.shown(f, hot.id))
-            else {
-                continue;
-            };
-            table.row(vec![
+            let Some(description) = self.description(hot) else { continue };
+            let mut row = vec![
                 plain(grouped(hot.ops)),
                 span(percent(hot.ops, self.view.ops), Ink::of_share(hot.ops, self.view.ops)),
                 plain(grouped(hot.count)),
-                span(self.view.name(hot.function), Ink::Name),
-                plain(shown.blocks),
-                span(shown.places, Ink::Faint),
-            ]);
+            ];
+            row.extend(description);
+            table.row(row);
         }
         table
+    }
+
+    /// Its function, its blocks, and where in the source these are.
+    pub fn description(&self, hot: &HotPath) -> Option<[Span; 3]> {
+        let Shown { blocks, places } = self.shown(self.view.profile.function(hot.function)?, hot.id)?;
+        let name = span(self.view.name(hot.function), Ink::Name);
+        Some([name, plain(blocks), span(places, Ink::Faint)])
     }
 
     fn shown(&self, function: &FunctionProfile, id: u64) -> Option<Shown> {

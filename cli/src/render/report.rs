@@ -2,17 +2,20 @@
 
 use wprof_profiler::{ContextTree, HostCalls, Profile};
 
+use super::contexts::Weights;
 use super::functions::{self, Order};
+use super::metrics::Metered;
 use super::numbers::grouped;
 use super::page::{Ink, Page, plain, span};
 use super::paths::Paths;
 use super::table::{Side, Table};
 use super::view::View;
-use super::{blocks, branches, contexts, counters, events, interesting, loops, runs, summary};
+use super::{blocks, branches, contexts, counters, events, flow, interesting, loops, runs, summary};
 use crate::names;
 
-/// The report, `top` rows in each table; functions in the order given, or else in both.
-pub fn write(page: &mut Page, view: &View<'_>, top: usize, order: Option<Order>) {
+/// The report, `top` rows in each table; functions in the order given, or else in both. Hot is what has at least this share
+/// of a metric.
+pub fn write(page: &mut Page, view: &View<'_>, top: usize, order: Option<Order>, share: f64) {
     let screen = page.screen();
     runs::write(page, view);
     summary::write_totals(page, view);
@@ -23,6 +26,8 @@ pub fn write(page: &mut Page, view: &View<'_>, top: usize, order: Option<Order>)
     }
     section(page, "Hottest loops", &loops::table(view, top, screen));
     write_paths(page, view, top);
+    section(page, "Hottest paths in calling contexts", &flow::table(view, top));
+    write_metrics(page, view, top, share);
     section(page, "Hottest blocks", &blocks::table(view, top));
     section(page, "Most frequent branches", &branches::table(view, top));
     section(page, "Calls to the host", &host_calls(&view.profile.host_calls, top));
@@ -34,12 +39,23 @@ pub fn write(page: &mut Page, view: &View<'_>, top: usize, order: Option<Order>)
 }
 
 /// The calling contexts from the top down or, from `callee` up, those of one function: what has at least this share of the
-/// calls.
-pub fn write_contexts(page: &mut Page, view: &View<'_>, tree: &ContextTree, callee: Option<u32>, share: f64) {
+/// weight.
+pub fn write_contexts(
+    page: &mut Page,
+    view: &View<'_>,
+    tree: &ContextTree,
+    weights: &Weights,
+    (callee, share): (Option<u32>, f64),
+) {
     contexts::write_brief(page, tree);
     match callee {
-        Some(routine) => section(page, "Callers", &contexts::callers(view, tree, routine, share)),
-        None => section(page, "Calling contexts by calls", &contexts::tree(view, tree, share)),
+        Some(routine) => {
+            section(page, "Callers", &contexts::callers(view, tree, weights, routine, share));
+        }
+        None => {
+            let title = format!("Calling contexts by {}", weights.name());
+            section(page, &title, &contexts::tree(view, tree, weights, share));
+        }
     }
     section(page, "The tree", &contexts::stats(tree));
 }
@@ -70,6 +86,15 @@ fn write_paths(page: &mut Page, view: &View<'_>, top: usize) {
     if !table.is_empty() {
         section(page, "Hottest paths", &table);
         paths.write_coverage(page);
+    }
+}
+
+fn write_metrics(page: &mut Page, view: &View<'_>, top: usize, share: f64) {
+    for metered in Metered::all(view, share) {
+        let name = metered.name();
+        section(page, &format!("Hot paths by {name}, per 1000 instructions"), &metered.hot_paths(top));
+        metered.write_total(page);
+        section(page, &format!("Who has the {name}"), &metered.spread());
     }
 }
 

@@ -52,7 +52,7 @@ fn write_path(page: &mut Page, view: &View<'_>, function: &FunctionProfile, unte
     };
     let figures = format!(", {which}{}, {}", count_of(*count, "time"), count_of(*ops, "instruction"));
     page.line(&[plain("  "), span(view.name(function.index), Ink::Name), plain(figures)]);
-    let text = PathText::new(view, function, path, *end);
+    let text = PathText::new(view, function, path, end);
     let new = match new_edges[..] {
         [] => "all its edges were tested, in other paths".to_owned(),
         _ => new_edges.iter().map(|&edge| new_edge(function, edge)).collect::<Vec<_>>().join(", "),

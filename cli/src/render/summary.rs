@@ -7,13 +7,16 @@ use super::numbers::{count_of, grouped};
 use super::page::{Ink, Page, plain, span};
 use super::paths::Paths;
 use super::view::View;
-use super::{blocks, contexts, counters, events, loops};
+use super::{blocks, contexts, counters, events, flow, loops, metrics};
 
 /// How many functions are listed.
 const FUNCTIONS: usize = 8;
 
 /// How many loops are listed, or blocks where trips of loops are not known.
 const LOOPS: usize = 4;
+
+/// The share of a metric from which on a path is hot.
+const HOT: f64 = 0.01;
 
 /// How many paths are listed.
 const PATHS: usize = 4;
@@ -25,6 +28,7 @@ pub fn write(page: &mut Page, view: &View<'_>, title: &str) {
     if let Some(tree) = &view.profile.contexts {
         contexts::write_brief(page, tree);
     }
+    metrics::write_brief(page, view, HOT);
     let screen = page.screen();
     let paths = Paths::new(view);
     for table in [
@@ -34,6 +38,7 @@ pub fn write(page: &mut Page, view: &View<'_>, title: &str) {
             false => blocks::table(view, LOOPS),
         },
         paths.table(PATHS),
+        flow::table(view, PATHS),
         counters::table(view.profile),
         events::table(&view.profile.events),
     ] {

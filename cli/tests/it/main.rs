@@ -15,6 +15,7 @@ mod hints;
 mod interrupt;
 mod invoke;
 mod merge;
+mod metrics;
 mod paths;
 mod perf;
 mod report;

@@ -66,8 +66,29 @@ pub mod store_context {
     pub const FIND_RECORD: i32 = CALLEE_SLOT + 8;
     /// `u64`: the path register of a frame that goes on in another version of its function.
     pub const PATH: i32 = FIND_RECORD + 8;
+    /// The readings of metrics, `u64` each, by number: see [`super::super::read_metrics_signature`].
+    pub const METRICS: i32 = PATH + 8;
+    /// How many metrics there can be.
+    pub const METRIC_KINDS: u32 = 6;
+    /// The reading of one metric.
+    pub const fn metric(number: u32) -> i32 {
+        METRICS + 8 * number as i32
+    }
+    /// What a frame has measured, `i64` each, by number of the metric: for the version in which it goes on, or for the
+    /// table of paths.
+    pub const MEASURED: i32 = metric(METRIC_KINDS);
+    /// What was measured of one metric.
+    pub const fn measured(number: u32) -> i32 {
+        MEASURED + 8 * number as i32
+    }
+    /// Address of the code with [`super::super::read_metrics_signature`].
+    pub const READ_METRICS: i32 = measured(METRIC_KINDS);
+    /// Address of the code with [`super::super::touch_lines_signature`].
+    pub const TOUCH_LINES: i32 = READ_METRICS + 8;
+    /// Address in the host of the line of memory that was touched last.
+    pub const LAST_LINE: i32 = TOUCH_LINES + 8;
     /// `i64`: how many checks are passed before one fires.
-    pub const CHECKS: i32 = PATH + 8;
+    pub const CHECKS: i32 = LAST_LINE + 8;
     /// `i64`: how many checks the burst that runs still has; 0 if none does.
     pub const BURST: i32 = CHECKS + 8;
     /// `i64`: what code for bursts adds to a counter: 1 in a burst, 0 where it runs although there is none.
@@ -115,6 +136,16 @@ pub mod call_record {
     pub const KEY: i32 = 0;
     /// `u64`: the number of calls.
     pub const CALLS: i32 = 8;
+    /// `u64`, before the record: how often the function has started to measure, if anything is measured.
+    pub const STARTS: i32 = -8;
+    /// `u64`, before the record: what was measured of one metric.
+    pub const fn metric(number: u32) -> i32 {
+        STARTS - 8 - 8 * number as i32
+    }
+    /// How many words there are before a record if so many metrics are measured.
+    pub const fn words_before(metrics: u32) -> u32 {
+        if metrics == 0 { 0 } else { metrics + 1 }
+    }
     /// The callee slot of call number `site`.
     pub const fn slot(site: u32) -> u32 {
         RECORD_HEAD_BYTES as u32 + CALLEE_SLOT_BYTES as u32 * site

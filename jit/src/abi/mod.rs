@@ -26,6 +26,6 @@ pub use layout::{
 };
 pub use signature::{
     array_call_signature, check_signature, clif_type, find_record_signature, host_call_signature,
-    resume_signature, returns_in_memory, wasm_signature,
+    read_metrics_signature, resume_signature, returns_in_memory, touch_lines_signature, wasm_signature,
 };
 pub use trap::TrapCode;

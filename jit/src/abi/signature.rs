@@ -80,3 +80,19 @@ pub fn find_record_signature() -> Signature {
     sig.params.extend([types::I64, types::I32, types::I32, types::I64].map(AbiParam::new));
     sig
 }
+
+/// Brings the readings of metrics in the store's context up to date: `(store context)`. It changes no register and needs no
+/// stack but for the return address.
+pub fn read_metrics_signature() -> Signature {
+    let mut sig = Signature::new(CallConv::PreserveAll);
+    sig.params.push(AbiParam::new(types::I64));
+    sig
+}
+
+/// Lets the simulated cache see an access that is not all in the line that was touched last: `(store context, address in the
+/// host of the memory's byte 0, address in the memory, bytes)`. As above.
+pub fn touch_lines_signature() -> Signature {
+    let mut sig = Signature::new(CallConv::PreserveAll);
+    sig.params.extend([AbiParam::new(types::I64); 4]);
+    sig
+}

@@ -9,13 +9,19 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::origins::Origins;
 use crate::CompileError;
-use crate::abi::TrapCode;
+use crate::abi::{TrapCode, store_context};
 
 /// The key of the stack slot that holds a frame's vmctx.
 pub(crate) const VMCTX_SLOT: u64 = 1;
 
 /// The key of the stack slot that holds a copy of a frame's path register.
 pub(crate) const PATH_SLOT: u64 = 2;
+
+/// The key, plus their number, of the stack slot that holds a frame's sums of metrics.
+pub(crate) const METRICS_SLOT: u64 = 3;
+
+/// The key of the stack slot that holds the address of a frame's call record; above those of sums of metrics.
+pub(crate) const RECORD_SLOT: u64 = METRICS_SLOT + store_context::METRIC_KINDS as u64 + 1;
 
 /// Where in the wasm code a piece of machine code comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -85,6 +91,10 @@ pub struct MachineCode {
     /// From which byte of the code on it comes from which byte of the module; ascending, and only if asked for.
     #[serde(skip)]
     pub positions: Vec<(u32, u32)>,
+    /// The same for its sums of metrics, and how many there are, if anything is measured.
+    pub metrics_slot: Option<(u32, u32)>,
+    /// The same for its call record, if it has one and anything is measured.
+    pub record_slot: Option<u32>,
     /// Whether it is code for bursts.
     pub in_bursts: bool,
 }
@@ -146,6 +156,9 @@ pub(super) fn generate(
         vmctx_slot: slot(VMCTX_SLOT),
         path_slot: slot(PATH_SLOT),
         positions: if with_positions { positions(locations, origins) } else { Vec::new() },
+        record_slot: slot(RECORD_SLOT),
+        metrics_slot: (1..=store_context::METRIC_KINDS)
+            .find_map(|metrics| Some((slot(METRICS_SLOT + u64::from(metrics))?, metrics))),
         in_bursts: false,
     })
 }

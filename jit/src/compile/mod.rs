@@ -12,6 +12,7 @@ use cranelift_codegen::Context;
 use cranelift_codegen::isa::OwnedTargetIsa;
 use cranelift_frontend::FunctionBuilderContext;
 use wasmparser::FuncType;
+use wprof_profiler::CacheShape;
 
 use crate::CompileError;
 use crate::abi::{VmLayout, store_context};
@@ -19,9 +20,9 @@ use crate::cfg::Cfg;
 use crate::events::EventModel;
 use crate::graph::BlockGraph;
 use crate::module::ModuleInfo;
-use crate::plan::{Collection, Counting, FunctionPlan, Instrumentation};
+use crate::plan::{Collection, Counting, FunctionPlan, Instrumentation, Metric};
 pub use machine_code::{CallSite, MachineCode, Origin, Reloc, TrapSite};
-pub(crate) use machine_code::{PATH_SLOT, VMCTX_SLOT};
+pub(crate) use machine_code::{METRICS_SLOT, PATH_SLOT, RECORD_SLOT, VMCTX_SLOT};
 pub(crate) use origins::Origins;
 
 /// How linear memories are laid out; every memory of an engine is laid out so, and code relies on it.
@@ -78,6 +79,14 @@ pub struct CompilerOptions {
     pub contexts: bool,
     /// Keep of all code which instruction it comes from: [`MachineCode::positions`].
     pub positions: bool,
+    /// How many metrics are measured.
+    pub metrics: u32,
+    /// Whether their readings must be asked for.
+    pub reads_metrics: bool,
+    /// The simulated cache that sees all loads and stores.
+    pub cache: Option<CacheShape>,
+    /// Paths are counted in each calling context of their own.
+    pub flow_contexts: bool,
     /// Make every NaN that arithmetic yields the canonical one.
     pub canonical_nans: bool,
     /// Run Cranelift's verifier on everything (slow; tests do).
@@ -102,6 +111,10 @@ impl Default for CompilerOptions {
             checked: false,
             contexts: false,
             positions: false,
+            metrics: 0,
+            reads_metrics: false,
+            cache: None,
+            flow_contexts: false,
             canonical_nans: false,
             verify: cfg!(debug_assertions),
             hot: 1000,
@@ -128,6 +141,10 @@ impl CompilerOptions {
             traced,
             references: traced && collection.references,
             contexts: collection.contexts,
+            metrics: collection.metrics.len() as u32,
+            reads_metrics: collection.metrics.iter().any(Metric::is_read),
+            flow_contexts: collection.flow_contexts,
+            cache: collection.metrics.iter().find_map(Metric::cache),
             ..self
         }
     }

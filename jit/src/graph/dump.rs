@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{BlockGraph, Probe, Probes};
+use super::{BlockGraph, PathCells, Probe, Probes};
 
 fn probes(f: &mut fmt::Formatter<'_>, probes: &Probes) -> fmt::Result {
     for probe in probes {
@@ -16,8 +16,17 @@ fn probes(f: &mut fmt::Formatter<'_>, probes: &Probes) -> fmt::Result {
             Probe::Heat(counter) => write!(f, " heat[{counter}]")?,
             Probe::PathStart(first) => write!(f, " path={first}")?,
             Probe::PathAdd(amount) => write!(f, " path{amount:+}")?,
-            Probe::PathEnd { amount, counters: Some(first) } => write!(f, " count[{first}+path{amount:+}]")?,
-            Probe::PathEnd { amount, counters: None } => write!(f, " count path{amount:+}")?,
+            Probe::PathEnd { amount, cells: PathCells::Instance { first, .. } } => {
+                write!(f, " count[{first}+path{amount:+}]")?;
+            }
+            Probe::PathEnd { amount, cells: PathCells::Record { .. } } => {
+                write!(f, " count record[path{amount:+}]")?;
+            }
+            Probe::PathEnd { amount, cells: PathCells::Table } => write!(f, " count path{amount:+}")?,
+            Probe::StartMetrics => f.write_str(" start")?,
+            Probe::StopMetrics => f.write_str(" stop")?,
+            Probe::ChargeRecord { goes_on: true } => f.write_str(" charge start")?,
+            Probe::ChargeRecord { goes_on: false } => f.write_str(" charge")?,
             Probe::PreferentialEnd { amount, counters: Some(first) } => {
                 write!(f, " count[{first}+cell(path{amount:+})]")?;
             }

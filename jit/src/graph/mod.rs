@@ -49,12 +49,21 @@ pub enum Probe {
     PathStart(i64),
     /// Add to the path register, modulo 2^64.
     PathAdd(i64),
-    /// Count the path that ends.
+    /// Count the path that ends, and what was measured along it.
     PathEnd {
         /// What to add to the path register to have its number.
         amount: i64,
-        /// The counter of path 0, which those of the others follow; `None` for the instance's table of paths.
-        counters: Option<u32>,
+        /// Where it is counted.
+        cells: PathCells,
+    },
+    /// Begin to measure, or go on with it after a call.
+    StartMetrics,
+    /// Keep what was measured until a call has returned: callees are not measured.
+    StopMetrics,
+    /// Charge the call record with what was measured.
+    ChargeRecord {
+        /// Whether to measure anew then, as the function goes on.
+        goes_on: bool,
     },
     /// Count the path that ends in the counter of its cell of [`BlockGraph::cells`], if it is that cell's path; else in
     /// the instance's table of paths.
@@ -78,6 +87,27 @@ pub enum Probe {
     },
     /// Pass a callee slot, by its number, to the function that is called next.
     PassSlot(u32),
+}
+
+/// Where the paths of a function are counted, and what was measured along them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathCells {
+    /// In counters of the instance: one a path, then for each metric one a path.
+    Instance {
+        /// That of path 0.
+        first: u32,
+        /// How many paths there are.
+        paths: u32,
+    },
+    /// Likewise, but behind the callee slots of the frame's call record.
+    Record {
+        /// Bytes from the record's start to the cell of path 0.
+        first: u32,
+        /// How many paths there are.
+        paths: u32,
+    },
+    /// In the instance's table of paths.
+    Table,
 }
 
 impl Probe {
@@ -250,8 +280,8 @@ impl BlockGraph {
             Plan::Chords(plan) => graph.count_edges(&plan.counted, first),
             Plan::Vertex(plan) => graph.count_edges(&plan.counted, first),
             Plan::Paths(plan) => {
-                let counters = plan::is_dense(plan).then_some(first);
-                graph.count_paths(plan, |amount| Probe::PathEnd { amount, counters });
+                let cells = path_cells(plan, first);
+                graph.count_paths(plan, |amount| Probe::PathEnd { amount, cells });
             }
             Plan::Preferential(paths) => {
                 let counters = paths.counted.then_some(first);
@@ -280,6 +310,15 @@ impl BlockGraph {
                     wire.probes.push(end(add));
                     wire.probes.extend(restart.map(Probe::PathStart));
                 }
+            }
+        }
+    }
+
+    /// Counts paths elsewhere.
+    pub fn set_path_cells(&mut self, elsewhere: PathCells) {
+        for probe in self.nodes.iter_mut().flat_map(|n| &mut n.wires).flat_map(|w| &mut w.probes) {
+            if let Probe::PathEnd { cells, .. } = probe {
+                *cells = elsewhere;
             }
         }
     }
@@ -368,5 +407,13 @@ impl BlockGraph {
             return Err(format!("node {} is unreachable", index + 1));
         }
         Ok(())
+    }
+}
+
+/// Where the paths of a plan are counted, whose counters begin at `first`, if they have any.
+fn path_cells(plan: &PathPlan, first: u32) -> PathCells {
+    match plan::is_dense(plan) {
+        true => PathCells::Instance { first, paths: plan.numbering.paths() as u32 },
+        false => PathCells::Table,
     }
 }

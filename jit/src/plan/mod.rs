@@ -8,8 +8,10 @@ mod contexts;
 mod events;
 mod expected;
 mod interesting;
+mod metrics;
 mod references;
 mod split;
+mod system_event;
 mod trace;
 
 use std::sync::Arc;
@@ -21,14 +23,17 @@ pub use contexts::{ContextSite, FunctionContexts};
 pub use events::FunctionEvents;
 pub use expected::{Expected, likely_edges};
 pub use interesting::{Interesting, PreferentialPaths};
+pub use metrics::{FunctionMetrics, Metric};
 pub use split::{Part, Place, Position, SplitCfg};
+pub use system_event::SystemEvent;
 pub use trace::{FunctionTrace, Moment, Tracing};
 
 use crate::CompileError;
+use crate::abi::call_record;
 use crate::cfg::Cfg;
 use crate::events::EventModel;
-use crate::graph::{BlockGraph, Probes, SmallLoop};
-use crate::limits::MAX_DENSE_PATHS;
+use crate::graph::{BlockGraph, PathCells, Probes, SmallLoop};
+use crate::limits::{MAX_DENSE_PATHS, MAX_RECORD_PATHS};
 use crate::module::ModuleInfo;
 use interesting::plan_paths;
 
@@ -54,6 +59,10 @@ pub struct Collection {
     pub references: bool,
     /// Whether calling contexts are counted.
     pub contexts: bool,
+    /// Whether paths, if they are counted, are so in each calling context of their own.
+    pub flow_contexts: bool,
+    /// What is measured along paths and in calling contexts, ascending.
+    pub metrics: Vec<Metric>,
     /// Where code checks whether to go on in another version, if there are two.
     pub checks: Option<Checks>,
     /// Whether this is of code that runs in bursts only.
@@ -63,7 +72,8 @@ pub struct Collection {
 impl Collection {
     /// The loops of a function that are unrolled: none if every round is told of, or counts a path of its own.
     fn loops(&self, info: &ModuleInfo, cfg: &Cfg) -> Result<Vec<SmallLoop>, CompileError> {
-        let is_told = self.tracing.is_some() || self.counters == Instrumentation::Paths;
+        let is_told =
+            self.tracing.is_some() || self.counters == Instrumentation::Paths || !self.metrics.is_empty();
         let is_plain = self.is_off() && !self.checks.is_some_and(|checks| checks.unroll);
         if is_plain || is_told || self.counting == Counting::PerInstruction {
             return Ok(Vec::new());
@@ -181,6 +191,12 @@ pub struct FunctionPlan {
     pub loops: Vec<SmallLoop>,
     /// Its calls, if calling contexts are counted.
     pub contexts: Option<FunctionContexts>,
+    /// Where it stops to measure, if anything is measured.
+    pub metrics: Option<FunctionMetrics>,
+    /// How many counters each path of its own has, if paths have any: one, and one for each metric.
+    pub counters_of_path: u32,
+    /// Whether its paths are counted in each calling context of their own.
+    pub flow_contexts: bool,
     /// Where it is checked, if there are two versions.
     pub checks: Option<FunctionChecks>,
     /// Whether this is of its code for bursts.
@@ -211,7 +227,24 @@ impl FunctionPlan {
         let contexts = collection.contexts.then(|| FunctionContexts::new(info, &cfg)).transpose()?;
         let checks = collection.checks.map(|checks| FunctionChecks::new(info, &cfg, checks)).transpose()?;
         let in_bursts = collection.in_bursts;
-        Ok(FunctionPlan { cfg, plan, first_counter, events, trace, loops, contexts, checks, in_bursts })
+        let is_measured = !collection.metrics.is_empty();
+        let has_paths = collection.counters == Instrumentation::Paths;
+        let metrics = is_measured.then(|| FunctionMetrics::new(info, &cfg, has_paths)).transpose()?;
+        let counters_of_path = 1 + collection.metrics.len() as u32;
+        Ok(FunctionPlan {
+            cfg,
+            plan,
+            first_counter,
+            events,
+            trace,
+            loops,
+            contexts,
+            metrics,
+            counters_of_path,
+            flow_contexts: collection.flow_contexts,
+            checks,
+            in_bursts,
+        })
     }
 
     /// The graph that has each block once, with the probes of the plan.
@@ -225,6 +258,12 @@ impl FunctionPlan {
         }
         if let Some(contexts) = &self.contexts {
             contexts.add_probes(&mut graph);
+        }
+        if self.flow_contexts {
+            graph.set_path_cells(self.record_path_cells());
+        }
+        if let Some(metrics) = &self.metrics {
+            metrics.add_probes(&mut graph);
         }
         graph.in_bursts = self.in_bursts;
         graph
@@ -246,14 +285,46 @@ impl FunctionPlan {
         around.map_or_else(Probes::new, |around| self.rounds().swap_remove(around))
     }
 
-    /// How many counters it takes from `first_counter` on: the plan's, and one for heat.
+    /// How many counters it takes from `first_counter` on: those of what it counts and measures, and one for heat.
     pub fn counters(&self) -> u32 {
-        self.plan.counters(&self.cfg) + 1
+        self.own_counters() + 1
+    }
+
+    /// How many counters it has for what it counts, and behind these for what it measures along paths.
+    pub fn own_counters(&self) -> u32 {
+        let counters = self.plan.counters(&self.cfg);
+        match self.plan {
+            Plan::Paths(_) if self.flow_contexts => 0,
+            Plan::Paths(_) => counters * self.counters_of_path,
+            _ => counters,
+        }
+    }
+
+    /// How many cells for paths each of its call records has, behind the callee slots: one a path, then for each metric one
+    /// a path.
+    pub fn record_cells(&self) -> u32 {
+        self.record_paths().map_or(0, |paths| paths * self.counters_of_path)
+    }
+
+    /// How many paths it has, if its call records have cells for them.
+    fn record_paths(&self) -> Option<u32> {
+        let Plan::Paths(plan) = &self.plan else { return None };
+        let paths = plan.numbering.paths();
+        (self.flow_contexts && paths <= MAX_RECORD_PATHS).then_some(paths as u32)
+    }
+
+    /// Where its paths are counted, if in each calling context of their own.
+    fn record_path_cells(&self) -> PathCells {
+        let sites = self.contexts.as_ref().map_or(0, |contexts| contexts.sites.len() as u32);
+        match self.record_paths() {
+            Some(paths) => PathCells::Record { first: call_record::slot(sites), paths },
+            None => PathCells::Table,
+        }
     }
 
     /// Index of the counter of its heat.
     pub(crate) fn heat_counter(&self) -> u32 {
-        self.first_counter + self.plan.counters(&self.cfg)
+        self.first_counter + self.own_counters()
     }
 }
 

@@ -94,8 +94,10 @@ impl Translator<'_> {
     }
 
     fn call_and_return(&mut self, callee: &Callee, probes: &Probes) {
+        self.stop_metrics();
         let call = self.builder.ins().call_indirect(callee.signature, callee.code, &callee.args);
         let results = self.builder.inst_results(call).to_vec();
+        self.start_metrics();
         self.probes(probes);
         self.builder.ins().return_(&results);
     }

@@ -9,11 +9,14 @@
 //! A frame's record is a variable, so that nothing has to be restored after a call or a trap.
 
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
+use cranelift_codegen::ir::{
+    InstBuilder, MemFlagsData, StackSlotData, StackSlotKey, StackSlotKind, Value, types,
+};
 
 use super::Translator;
 use super::region::Region;
 use crate::abi::{TrapCode, call_record, find_record_signature, store_context, vmctx};
+use crate::compile::RECORD_SLOT;
 
 impl Translator<'_> {
     /// Finds the call record of the function that is entered, and counts the call.
@@ -36,7 +39,8 @@ impl Translator<'_> {
         self.builder.seal_block(found);
         self.builder.switch_to_block(found);
         self.define_record(record);
-        self.count_call(record);
+        let one = self.builder.ins().iconst(types::I64, 1);
+        self.add_to_record(call_record::CALLS, one);
     }
 
     /// Lets the runtime leave the record in the slot. A frame above which it cannot run does not fit on the stack.
@@ -54,12 +58,12 @@ impl Translator<'_> {
         self.builder.ins().call_indirect(signature, code, &[self.vmctx, func, sites, slot]);
     }
 
-    fn count_call(&mut self, record: Value) {
-        let flags = self.record_flags();
-        let old = self.builder.ins().load(types::I64, flags, record, call_record::CALLS);
-        let one = self.builder.ins().iconst(types::I64, 1);
-        let new = self.builder.ins().iadd(old, one);
-        self.builder.ins().store(flags, new, record, call_record::CALLS);
+    /// Adds to a word of the frame's record.
+    pub(super) fn add_to_record(&mut self, offset: i32, value: Value) {
+        let (flags, record) = (self.record_flags(), self.own_record());
+        let old = self.builder.ins().load(types::I64, flags, record, offset);
+        let new = self.builder.ins().iadd(old, value);
+        self.builder.ins().store(flags, new, record, offset);
     }
 
     /// Passes the slot of a call site to whatever is called there.
@@ -85,9 +89,20 @@ impl Translator<'_> {
         let variable = self.builder.declare_var(types::I64);
         self.builder.def_var(variable, value);
         self.record = Some(variable);
+        if self.options.metrics > 0 {
+            self.keep_record(value);
+        }
     }
 
-    fn own_record(&mut self) -> Value {
+    /// Leaves the record in the frame, so that whoever walks the stack charges it.
+    fn keep_record(&mut self, record: Value) {
+        let key = StackSlotKey::new(RECORD_SLOT);
+        let slot = StackSlotData::new_with_key(StackSlotKind::ExplicitSlot, 8, 3, key);
+        let slot = self.builder.create_sized_stack_slot(slot);
+        self.builder.ins().stack_store(types::I64, record, slot, 0);
+    }
+
+    pub(super) fn own_record(&mut self) -> Value {
         self.builder.use_var(self.record.expect("found or taken at the entry"))
     }
 

@@ -22,6 +22,7 @@ impl Translator<'_> {
         let ty = self.env.info.memories[memory_of(arg) as usize];
         let index = self.extend_index(index, ty.memory64);
         self.record_access(index, ty.memory64);
+        self.touch_access(arg, index, size);
         let (base, offset) = match self.is_covered_by_guard(&ty, arg.offset.saturating_add(size)) {
             true => {
                 let start = self.memory_base(memory_of(arg));
@@ -31,6 +32,17 @@ impl Translator<'_> {
             false => (self.checked_address(arg, &ty, index, size), 0),
         };
         Access { base, offset, flags: self.heap_flags(memory_of(arg)) }
+    }
+
+    /// Lets the simulated cache see an access, also one that will trap.
+    fn touch_access(&mut self, arg: &MemArg, index: Value, size: u64) {
+        if self.options.cache.is_none() {
+            return;
+        }
+        let start = self.memory_base(memory_of(arg));
+        let (address, rest) = self.fold_offset(index, arg.offset);
+        let address = self.offset_by(address, rest);
+        self.touch(start, address, size);
     }
 
     /// Zero-extends an index, size or length of a memory or table to 64 bits.

@@ -16,6 +16,7 @@ mod global;
 mod heap;
 mod interesting;
 mod memory;
+mod metric;
 mod numeric;
 mod path;
 mod probe;
@@ -61,6 +62,7 @@ pub(crate) fn translate(
         translator.enter_visibly();
     }
     translator.begin_path();
+    translator.begin_metrics();
     translator.find_live_locals()?;
     match graph.resumes {
         true => translator.resume(),
@@ -91,6 +93,8 @@ struct Translator<'a> {
     record: Option<Variable>,
     stack: OperandStack,
     path: Option<PathRegister>,
+    /// What the frame has measured, by metric.
+    sums: Option<ir::StackSlot>,
     /// Which locals versions take over from each other; all, if it is not known.
     liveness: Option<Liveness>,
     origins: Origins,
@@ -138,6 +142,7 @@ impl<'a> Translator<'a> {
             record: None,
             stack: OperandStack::default(),
             path: None,
+            sums: None,
             liveness: None,
             origins: Origins::default(),
             block: 0,

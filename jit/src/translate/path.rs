@@ -10,9 +10,11 @@ use cranelift_codegen::ir::{
 use cranelift_frontend::Variable;
 
 use super::Translator;
+use super::metric::Measured;
 use super::region::Region;
 use crate::abi::{Builtin, TrapCode, store_context, vmctx};
 use crate::compile::PATH_SLOT;
+use crate::graph::PathCells;
 
 /// Where the number of the current path is made up.
 #[derive(Clone, Copy)]
@@ -60,9 +62,11 @@ impl Translator<'_> {
         }
     }
 
+    /// A path begins where another has ended.
     pub(super) fn start_path(&mut self, first: i64) {
         let first = self.builder.ins().iconst(types::I64, first);
         self.set_path(first);
+        self.restart_metrics();
     }
 
     pub(super) fn add_to_path(&mut self, amount: i64) {
@@ -71,12 +75,22 @@ impl Translator<'_> {
         self.set_path(new);
     }
 
-    /// Counts the path whose number is the register plus `amount`: in the counters from `first` on, or in the table.
-    pub(super) fn end_path(&mut self, amount: i64, first: Option<u32>) {
+    /// Counts the path whose number is the register plus `amount`, and what was measured along it.
+    pub(super) fn end_path(&mut self, amount: i64, cells: PathCells) {
+        let measured = self.measured();
+        self.charge_record(&measured);
         let path = self.path_value();
-        match first {
-            Some(first) => self.count_dense_path(path, amount, first),
-            None => {
+        match cells {
+            PathCells::Instance { first, paths } => {
+                let first = self.env.layout.counter(first).cast_signed();
+                self.add_to_cells(self.vmctx, (path, amount), (first, paths), measured);
+            }
+            PathCells::Record { first, paths } => {
+                let record = self.own_record();
+                self.add_to_cells(record, (path, amount), (first.into(), paths), measured);
+            }
+            PathCells::Table => {
+                self.pass_measured(&measured);
                 let id = self.builder.ins().iadd_imm_s(path, amount);
                 self.count_path_in_table(id);
             }
@@ -85,13 +99,42 @@ impl Translator<'_> {
 
     pub(super) fn count_path_in_table(&mut self, id: Value) {
         let func = self.builder.ins().iconst(types::I32, i64::from(self.cfg.func));
-        let status = self.builtin(Builtin::CountPath, &[func, id]);
+        let record = match self.options.flow_contexts {
+            true => self.own_record(),
+            false => self.builder.ins().iconst(types::I64, 0),
+        };
+        let status = self.builtin(Builtin::CountPath, &[func, id, record]);
         self.builder.ins().trapnz(status, TrapCode::Host.to_clif());
     }
 
-    /// One add to memory: the amount is part of the displacement, if that has room for it.
+    /// Counts the path in the counters from `first` on.
     pub(super) fn count_dense_path(&mut self, path: Value, amount: i64, first: u32) {
         let first = self.env.layout.counter(first).cast_signed();
+        self.add_to_cells(self.vmctx, (path, amount), (first, 1), Measured::new());
+    }
+
+    /// Counts a path, and what was measured along it, in the cells behind `base`, the first of which lies so many bytes
+    /// behind it: one for each path, then for each metric one for each path.
+    fn add_to_cells(
+        &mut self,
+        base: Value,
+        path: (Value, i64),
+        (first, paths): (i64, u32),
+        measured: Measured,
+    ) {
+        let one = match self.graph.in_bursts {
+            true => self.counted_in_burst(),
+            false => self.builder.ins().iconst(types::I64, 1),
+        };
+        let firsts = (first..).step_by(8 * paths as usize);
+        for (first, value) in firsts.zip([one].into_iter().chain(measured)) {
+            self.add_to_cell(base, path, first, value);
+        }
+    }
+
+    /// Adds to the cell that lies as far behind the first one as the path's number says. One instruction: the amount is
+    /// part of the displacement, if that has room for it.
+    fn add_to_cell(&mut self, base: Value, (path, amount): (Value, i64), first: i64, value: Value) {
         let merged = amount.checked_mul(8).and_then(|bytes| i32::try_from(first.checked_add(bytes)?).ok());
         let (index, offset) = match merged {
             Some(offset) => (path, offset),
@@ -101,15 +144,11 @@ impl Translator<'_> {
             }
         };
         let scaled = self.builder.ins().ishl_imm_u(index, 3);
-        let address = self.builder.ins().iadd(self.vmctx, scaled);
+        let address = self.builder.ins().iadd(base, scaled);
         let region = self.regions.get(Region::Counters, self.builder.func);
         let flags = MemFlagsData::trusted().with_alias_region(Some(region));
         let old = self.builder.ins().load(types::I64, flags, address, offset);
-        let one = match self.graph.in_bursts {
-            true => self.counted_in_burst(),
-            false => self.builder.ins().iconst(types::I64, 1),
-        };
-        let new = self.builder.ins().iadd(old, one);
+        let new = self.builder.ins().iadd(old, value);
         self.builder.ins().store(flags, new, address, offset);
     }
 

@@ -23,19 +23,29 @@ impl Translator<'_> {
         self.builder.set_cold_block(promote);
 
         self.builder.switch_to_block(promote);
+        // Nothing is measured yet at the function's entry.
+        let is_measuring = self.block != 0;
+        if is_measuring {
+            self.stop_metrics();
+        }
         let func = self.builder.ins().iconst(types::I32, i64::from(self.cfg.func));
         let block = self.builder.ins().iconst(types::I32, i64::from(self.block));
         let version = self.builtin(Builtin::Promote, &[func, block]);
         if self.can_transfer() {
-            let leave = self.builder.create_block();
-            self.builder.ins().brif(version, leave, &[], go_on, &[]);
+            let (leave, stay) = (self.builder.create_block(), self.builder.create_block());
+            self.builder.ins().brif(version, leave, &[], stay, &[]);
             self.builder.seal_block(leave);
             self.builder.set_cold_block(leave);
             self.builder.switch_to_block(leave);
             self.transfer_to(version);
-        } else {
-            self.builder.ins().jump(go_on, &[]);
+            self.builder.seal_block(stay);
+            self.builder.set_cold_block(stay);
+            self.builder.switch_to_block(stay);
         }
+        if is_measuring {
+            self.start_metrics();
+        }
+        self.builder.ins().jump(go_on, &[]);
         self.builder.seal_block(go_on);
         self.builder.switch_to_block(go_on);
     }
@@ -52,6 +62,7 @@ impl Translator<'_> {
             self.pass_record();
         }
         self.transfer_path();
+        self.transfer_metrics();
         let ty = self.env.info.func_type(self.cfg.func);
         let signature = self.builder.import_signature(resume_signature(ty));
         self.builder.ins().return_call_indirect(signature, version, &[self.vmctx, self.vmctx]);
@@ -126,6 +137,7 @@ impl Translator<'_> {
             let value = load(&mut self.builder, clif_type(ty));
             self.define_operand(depth as u32, value);
         }
+        self.start_metrics();
         self.builder.ins().jump(self.blocks[0], &[]);
         self.arrived(0);
     }

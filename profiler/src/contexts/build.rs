@@ -6,6 +6,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::{BackEdge, CallRecord, Callee, ContextTree, Routine};
+use crate::Metric;
+use crate::profile::{metric, normalize_paths};
 
 /// Call records as they come. Numbers are positions in the lists.
 #[derive(Clone, Debug, Default)]
@@ -17,6 +19,10 @@ pub struct ContextLog {
     pub records: Vec<CallRecord>,
     /// Recursive calls.
     pub links: Vec<ContextLink>,
+    /// The metrics of the records' figures.
+    pub metrics: Vec<Metric>,
+    /// Whether the records have paths.
+    pub has_paths: bool,
 }
 
 /// A recursive call in a [`ContextLog`].
@@ -31,8 +37,9 @@ pub struct ContextLink {
 }
 
 impl ContextLog {
-    /// Appends all of a tree.
+    /// Appends all of a tree, which has the log's metrics, and perhaps others.
     pub fn add_tree(&mut self, tree: &ContextTree) {
+        let columns = metric::columns(&tree.metrics, &self.metrics);
         let [routines, records] = [self.routines.len(), self.records.len()].map(|len| len as u32);
         self.routines.extend_from_slice(&tree.routines);
         for (record, from) in tree.records.iter().zip(records..) {
@@ -46,6 +53,8 @@ impl ContextLog {
                 routine: record.routine + routines,
                 parent: record.parent + records,
                 back_edges: Vec::new(),
+                metrics: columns.iter().map(|&column| record.metrics[column]).collect(),
+                paths: if self.has_paths { record.paths.clone() } else { Vec::new() },
                 ..*record
             });
         }
@@ -62,6 +71,8 @@ impl ContextLog {
         let record = |&old: &usize| CallRecord {
             parent: new_number[nodes[old].parent as usize],
             back_edges: Vec::new(),
+            metrics: nodes[old].metrics.clone(),
+            paths: nodes[old].paths.clone(),
             ..nodes[old]
         };
         let mut records: Vec<CallRecord> = order.iter().map(record).collect();
@@ -74,7 +85,8 @@ impl ContextLog {
             record.back_edges.sort_unstable();
             record.back_edges.dedup();
         }
-        ContextTree { routines, records }
+        let (metrics, has_paths) = (self.metrics.clone(), self.has_paths);
+        ContextTree { routines, records, metrics, has_paths }
     }
 
     /// The root and the routines that have records, ascending, each once, and which one each became.
@@ -102,7 +114,10 @@ impl ContextLog {
 
     /// Records with the same context become one, with the sum of their calls. Also tells which one each became.
     fn nodes(&self, new_routine: &[u32]) -> (Vec<CallRecord>, Vec<usize>) {
-        let root = CallRecord { routine: 0, parent: 0, site: 0, calls: 0, back_edges: Vec::new() };
+        let no_figures = vec![0; self.metrics.len()];
+        let (metrics, paths) = (no_figures.clone(), Vec::new());
+        let root =
+            CallRecord { routine: 0, parent: 0, site: 0, calls: 0, back_edges: Vec::new(), metrics, paths };
         let (mut nodes, mut of_record) = (vec![root], Vec::with_capacity(self.records.len()));
         let mut known: HashMap<(u32, u32, u32), usize> = HashMap::new();
         for (record, index) in self.records.iter().zip(0..) {
@@ -113,10 +128,14 @@ impl ContextLog {
             let parent = of_record[record.parent as usize] as u32;
             let routine = new_routine[record.routine as usize];
             let node = *known.entry((parent, record.site, routine)).or_insert_with(|| {
-                nodes.push(CallRecord { routine, parent, calls: 0, back_edges: Vec::new(), ..*record });
+                let (back_edges, metrics, paths) = (Vec::new(), no_figures.clone(), Vec::new());
+                nodes.push(CallRecord { routine, parent, calls: 0, back_edges, metrics, paths, ..*record });
                 nodes.len() - 1
             });
             nodes[node].calls = nodes[node].calls.saturating_add(record.calls);
+            metric::add(&mut nodes[node].metrics, &record.metrics);
+            nodes[node].paths.extend_from_slice(&record.paths);
+            normalize_paths(&mut nodes[node].paths);
             of_record.push(node);
         }
         (nodes, of_record)

@@ -15,7 +15,7 @@ pub const CALLEE_SLOT_BYTES: u64 = 8;
 pub struct ContextStats {
     /// Call records, the root not included.
     pub records: u64,
-    /// Bytes that they take while the program runs.
+    /// Bytes that they take while the program runs, without what is measured in them and counted of paths.
     pub bytes: u64,
     /// Children of a record that has any, on average.
     pub out_degree: f64,

@@ -26,6 +26,9 @@ pub enum InvalidContexts {
     /// A recursive call leads to a record that is not on the way.
     #[error("a recursive call of call record {0} leads elsewhere than up")]
     BackEdge(u32),
+    /// The metrics are not ascending, a record has not one figure for each, or its paths are out of order.
+    #[error("the calling contexts have not one figure for each of their metrics, or paths out of order")]
+    Figures,
 }
 
 impl ContextTree {
@@ -35,6 +38,7 @@ impl ContextTree {
     /// The first thing found wrong.
     pub fn verify(&self) -> Result<(), InvalidContexts> {
         self.verify_routines()?;
+        self.verify_figures()?;
         let is_root = |root: &CallRecord| (root.routine, root.parent, root.site, root.calls) == (0, 0, 0, 0);
         if !self.records.first().is_some_and(is_root) || u32::try_from(self.records.len()).is_err() {
             return Err(InvalidContexts::Root);
@@ -48,6 +52,16 @@ impl ContextTree {
             self.verify_back_edges(&way, record, index)?;
         }
         Ok(())
+    }
+
+    fn verify_figures(&self) -> Result<(), InvalidContexts> {
+        let is_sorted = self.metrics.is_sorted_by(|a, b| a.name < b.name);
+        let is_normal = |record: &CallRecord| record.paths.is_sorted_by(|a, b| a.id < b.id);
+        let have_paths = self.has_paths || self.records.iter().all(|record| record.paths.is_empty());
+        let are_all = have_paths
+            && self.records.iter().all(is_normal)
+            && self.records.iter().all(|record| record.metrics.len() == self.metrics.len());
+        if is_sorted && are_all { Ok(()) } else { Err(InvalidContexts::Figures) }
     }
 
     fn verify_routines(&self) -> Result<(), InvalidContexts> {

@@ -2,12 +2,14 @@
 
 use serde::Serialize;
 
-use crate::{BackEdge, CallRecord, Callee, ContextTree, Routine};
+use crate::{BackEdge, CallRecord, Callee, ContextTree, Metric, PathCount, Routine};
 
 #[derive(Serialize)]
 pub(super) struct ContextsShape<'a> {
     routines: Vec<RoutineShape<'a>>,
     records: Vec<RecordShape<'a>>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    metrics: &'a [Metric],
 }
 
 impl<'a> ContextsShape<'a> {
@@ -17,6 +19,7 @@ impl<'a> ContextsShape<'a> {
         Self {
             routines: tree.routines.iter().map(RoutineShape::new).collect(),
             records: records.map(|(record, inclusive)| RecordShape::new(record, inclusive)).collect(),
+            metrics: &tree.metrics,
         }
     }
 }
@@ -66,11 +69,30 @@ struct RecordShape<'a> {
     calls: u64,
     inclusive_calls: u64,
     back_edges: &'a [BackEdge],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    metrics: &'a [u64],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    paths: Vec<PathShape<'a>>,
+}
+
+#[derive(Serialize)]
+struct PathShape<'a> {
+    id: u64,
+    count: u64,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    metrics: &'a [u64],
 }
 
 impl<'a> RecordShape<'a> {
     fn new(record: &'a CallRecord, inclusive_calls: u64) -> Self {
-        let CallRecord { routine, parent, site, calls, back_edges } = record;
-        Self { routine: *routine, parent: *parent, site: *site, calls: *calls, inclusive_calls, back_edges }
+        let CallRecord { routine, parent, site, calls, back_edges, metrics, paths } = record;
+        let paths = paths.iter().map(|PathCount { id, count, metrics }| PathShape {
+            id: *id,
+            count: *count,
+            metrics,
+        });
+        let paths = paths.collect();
+        let (routine, parent, site, calls) = (*routine, *parent, *site, *calls);
+        Self { routine, parent, site, calls, inclusive_calls, back_edges, metrics, paths }
     }
 }

@@ -52,8 +52,8 @@ impl<'a> PathShape<'a> {
     fn new(function: &'a FunctionProfile, untested: &UntestedPath) -> Self {
         let targets = untested.path.edges.iter().map(|edge| function.edges[edge.index()].to);
         let mut blocks: Vec<BlockId> = [untested.path.start].into_iter().chain(targets).collect();
-        let (id, to, offset) = match untested.end {
-            PathEnd::Finished(id) => (Some(id), blocks.pop().filter(|&to| to != function.exit()), None),
+        let (id, to, offset) = match &untested.end {
+            &PathEnd::Finished(id) => (Some(id), blocks.pop().filter(|&to| to != function.exit()), None),
             PathEnd::Unfinished(unfinished) => (None, None, Some(unfinished.exit.offset)),
         };
         Self {

@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 use super::contexts::ContextsShape;
 use crate::{
     BlockId, BlockProfile, CodeStats, CounterCosts, EdgeKind, EdgeProfile, Ending, EventTotal, FigureKind,
-    FunctionProfile, HostCalls, LoopProfile, PathCount, Profile, Run, UnfinishedExit, UnfinishedPath,
+    FunctionProfile, HostCalls, LoopProfile, Metric, PathCount, Profile, Run, UnfinishedExit, UnfinishedPath,
 };
 
 #[derive(Serialize)]
@@ -23,6 +23,8 @@ pub(super) struct Shape<'a> {
     cost: CounterCosts,
     host_calls: Vec<HostCallsShape<'a>>,
     events: Vec<EventShape<'a>>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    metrics: &'a [Metric],
     #[serde(skip_serializing_if = "Option::is_none")]
     contexts: Option<ContextsShape<'a>>,
     #[serde(serialize_with = "one_by_one")]
@@ -42,6 +44,7 @@ impl<'a> Shape<'a> {
             cost: profile.counter_costs(),
             host_calls: profile.host_calls.iter().map(HostCallsShape::new).collect(),
             events: profile.events.iter().map(EventShape::new).collect(),
+            metrics: &profile.metrics,
             contexts: profile.contexts.as_ref().map(ContextsShape::new),
             functions: &profile.functions,
         }
@@ -158,7 +161,7 @@ struct FunctionShape<'a> {
     unfinished: &'a [UnfinishedExit],
     loops: Vec<LoopShape>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    paths: Option<PathsShape>,
+    paths: Option<PathsShape<'a>>,
 }
 
 impl<'a> FunctionShape<'a> {
@@ -253,42 +256,48 @@ impl LoopShape {
 }
 
 #[derive(Serialize)]
-struct PathsShape {
+struct PathsShape<'a> {
     possible: u64,
-    finished: Vec<PathShape>,
-    unfinished: Vec<UnfinishedPathShape>,
+    finished: Vec<PathShape<'a>>,
+    unfinished: Vec<UnfinishedPathShape<'a>>,
 }
 
 #[derive(Serialize)]
-struct PathShape {
+struct PathShape<'a> {
     id: u64,
     blocks: Vec<BlockId>,
     to: Option<BlockId>,
     count: u64,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    metrics: &'a [u64],
 }
 
 #[derive(Serialize)]
-struct UnfinishedPathShape {
+struct UnfinishedPathShape<'a> {
     blocks: Vec<BlockId>,
     offset: u32,
     ops_executed: u32,
     count: u64,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    metrics: &'a [u64],
 }
 
-impl PathsShape {
+impl<'a> PathsShape<'a> {
     /// The paths of a function, if they were counted and are its own.
-    fn new(function: &FunctionProfile) -> Option<Self> {
+    fn new(function: &'a FunctionProfile) -> Option<Self> {
         let (paths, cfg, numbering) =
             (function.paths.as_ref()?, function.cfg().ok()?, function.path_numbering()?);
-        let finished = |&PathCount { id, count }: &PathCount| {
+        let finished = |PathCount { id, count, metrics }: &'a PathCount| {
+            let (id, count) = (*id, *count);
             let path = numbering.path(id)?;
             let to = cfg.edge(*path.edges.last()?).to;
-            Some(PathShape { id, blocks: path.blocks(&cfg), to: (to != cfg.exit()).then_some(to), count })
+            let to = (to != cfg.exit()).then_some(to);
+            Some(PathShape { id, blocks: path.blocks(&cfg), to, count, metrics })
         };
-        let unfinished = |&UnfinishedPath { exit, prefix }: &UnfinishedPath| {
-            let blocks = numbering.prefix(exit.block, prefix)?.blocks_of_prefix(&cfg);
-            let UnfinishedExit { offset, ops_executed, count, block: _ } = exit;
-            Some(UnfinishedPathShape { blocks, offset, ops_executed, count })
+        let unfinished = |UnfinishedPath { exit, prefix, metrics }: &'a UnfinishedPath| {
+            let blocks = numbering.prefix(exit.block, *prefix)?.blocks_of_prefix(&cfg);
+            let UnfinishedExit { offset, ops_executed, count, block: _ } = *exit;
+            Some(UnfinishedPathShape { blocks, offset, ops_executed, count, metrics })
         };
         Some(Self {
             possible: paths.possible,

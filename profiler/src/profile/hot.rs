@@ -45,6 +45,8 @@ pub struct HotBlock {
     pub count: u64,
     /// Instructions executed in it.
     pub ops: u64,
+    /// How many different paths that ran to their end go through it, if paths were counted.
+    pub paths: Option<u64>,
 }
 
 /// A loop and the function it is in.
@@ -106,6 +108,10 @@ impl Profile {
         let mut list: Vec<HotBlock> = self.functions.iter().flat_map(blocks_of).collect();
         list.sort_by_key(|hot| std::cmp::Reverse(hot.ops));
         list.truncate(limit);
+        for hot in &mut list {
+            let through = |function: &FunctionProfile| Some(function.paths_through()?[hot.block.index()]);
+            hot.paths = self.function(hot.function).and_then(through);
+        }
         list
     }
 
@@ -132,6 +138,7 @@ fn blocks_of(function: &FunctionProfile) -> impl Iterator<Item = HotBlock> {
         block: BlockId::new(block),
         count,
         ops,
+        paths: None,
     });
     all.filter(|hot| hot.count > 0)
 }

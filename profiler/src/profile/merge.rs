@@ -6,8 +6,8 @@
 //! counts; on an error the receiver is unchanged.
 //! Oracle: the laws, and the profile of the concatenated logs, in `tests/it/merge.rs`.
 
-use super::{CodeStats, FunctionProfile, Profile, event_total};
-use crate::BlockCounts;
+use super::{CodeStats, FunctionProfile, Metric, Profile, event_total, metric};
+use crate::{BlockCounts, ContextTree};
 
 /// Why two profiles have no sum.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -33,7 +33,7 @@ fn hex4(hash: &[u8; 32]) -> String {
 }
 
 impl Profile {
-    /// Adds another profile of the same module. Of events only the kinds that both have counted are kept, and calling
+    /// Adds another profile of the same module. Of events and metrics only the kinds that both have are kept, and calling
     /// contexts only if both have counted them.
     ///
     /// # Errors
@@ -42,18 +42,41 @@ impl Profile {
         if self.module_hash != other.module_hash {
             return Err(MergeError::OtherModule(self.module_hash, other.module_hash));
         }
-        self.functions = merge_functions(&self.functions, &other.functions)?;
+        let metrics = metric::merged(&self.metrics, &other.metrics);
+        let [ours, theirs] = [&*self, other].map(|profile| profile.with_metrics(&metrics));
+        let [contexts, others] = [&*self, other].map(|profile| profile.contexts_with(&metrics));
+        self.functions = merge_functions(&ours, &theirs)?;
+        self.metrics = metrics;
         self.program = first_name(&self.program, &other.program).to_owned();
         self.runs.extend_from_slice(&other.runs);
         self.host_calls.extend_from_slice(&other.host_calls);
         self.events = event_total::merged(&self.events, &other.events);
-        self.contexts = match (&self.contexts, &other.contexts) {
+        self.contexts = match (&contexts, &others) {
             (Some(contexts), Some(others)) => Some(contexts.merged(others)),
             _ => None,
         };
         self.code = self.code.merged(other.code);
         self.normalize();
         Ok(())
+    }
+
+    /// The calling contexts with only some of the metrics of paths.
+    fn contexts_with(&self, kept: &[Metric]) -> Option<ContextTree> {
+        let columns = metric::columns(&self.metrics, kept);
+        let mut contexts = self.contexts.clone()?;
+        for path in contexts.records.iter_mut().flat_map(|record| &mut record.paths) {
+            path.metrics = columns.iter().map(|&column| path.metrics[column]).collect();
+        }
+        Some(contexts)
+    }
+
+    /// The functions with only some of the metrics.
+    fn with_metrics(&self, kept: &[Metric]) -> Vec<FunctionProfile> {
+        let columns = metric::columns(&self.metrics, kept);
+        let mut functions = self.functions.clone();
+        let paths = functions.iter_mut().filter_map(|function| function.paths.as_mut());
+        paths.for_each(|paths| paths.keep_columns(&columns));
+        functions
     }
 }
 

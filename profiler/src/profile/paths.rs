@@ -8,7 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{FunctionProfile, Profile, UnfinishedExit};
+use super::{FunctionProfile, Profile, UnfinishedExit, metric};
 use crate::limits::MAX_PATH_STEPS;
 use crate::propagate::sum_blocks;
 use crate::{BlockId, Cfg, EdgeCounts, Path, PathNumbering, PropagateError};
@@ -25,21 +25,27 @@ pub struct PathProfile {
 }
 
 /// A path that ran to its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct PathCount {
     /// Its number.
     pub id: u64,
     /// How often.
     pub count: u64,
+    /// What was measured along it, by metric of the profile. Stored apart.
+    #[serde(skip)]
+    pub metrics: Vec<u64>,
 }
 
 /// Frames that ended in the middle of a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct UnfinishedPath {
     /// Where, and how many.
     pub exit: UnfinishedExit,
     /// The sum of the prefix that had led there.
     pub prefix: u64,
+    /// What was measured along it, by metric of the profile. Stored apart.
+    #[serde(skip)]
+    pub metrics: Vec<u64>,
 }
 
 impl UnfinishedPath {
@@ -61,24 +67,20 @@ pub struct HotPath {
     pub count: u64,
     /// Instructions that it executed then; saturates.
     pub ops: u64,
+    /// What was measured along it, by metric of the profile.
+    pub metrics: Vec<u64>,
 }
 
 impl PathProfile {
     /// Brings the lists into their order, and adds up what is the same.
     pub(super) fn normalize(&mut self) {
-        self.finished.sort_unstable();
-        self.finished.dedup_by(|next, kept| {
-            let same = next.id == kept.id;
-            if same {
-                kept.count = kept.count.saturating_add(next.count);
-            }
-            same
-        });
+        normalize_paths(&mut self.finished);
         self.unfinished.sort_unstable_by_key(UnfinishedPath::place);
         self.unfinished.dedup_by(|next, kept| {
             let same = next.place() == kept.place();
             if same {
                 kept.exit.count = kept.exit.count.saturating_add(next.exit.count);
+                metric::add(&mut kept.metrics, &next.metrics);
             }
             same
         });
@@ -88,6 +90,25 @@ impl PathProfile {
     pub(super) fn is_normal(&self) -> bool {
         self.finished.is_sorted_by(|a, b| a.id < b.id)
             && self.unfinished.is_sorted_by(|a, b| a.place() < b.place())
+    }
+
+    /// The figures of all paths, those that ran to their end first.
+    pub(crate) fn figures(&self) -> impl Iterator<Item = &Vec<u64>> {
+        let unfinished = self.unfinished.iter().map(|path| &path.metrics);
+        self.finished.iter().map(|path| &path.metrics).chain(unfinished)
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn figures_mut(&mut self) -> impl Iterator<Item = &mut Vec<u64>> {
+        let unfinished = self.unfinished.iter_mut().map(|path| &mut path.metrics);
+        self.finished.iter_mut().map(|path| &mut path.metrics).chain(unfinished)
+    }
+
+    /// Keeps only these columns of figures, which are in their order.
+    pub(super) fn keep_columns(&mut self, columns: &[usize]) {
+        for figures in self.figures_mut() {
+            *figures = columns.iter().map(|&column| figures[column]).collect();
+        }
     }
 
     /// Both together, of one function.
@@ -127,10 +148,10 @@ impl PathProfile {
             }
             if steps > MAX_PATH_STEPS { Err(PropagateError::TooManySteps) } else { Ok(()) }
         };
-        for &PathCount { id, count } in &self.finished {
+        for &PathCount { id, count, .. } in &self.finished {
             cross(numbering.path(id).ok_or(PropagateError::UnknownPath(id))?, count)?;
         }
-        for &UnfinishedPath { exit, prefix } in &self.unfinished {
+        for &UnfinishedPath { exit, prefix, .. } in &self.unfinished {
             let path = numbering.prefix(exit.block, prefix);
             cross(path.ok_or(PropagateError::UnknownPrefix { block: exit.block, prefix })?, exit.count)?;
         }
@@ -141,11 +162,34 @@ impl PathProfile {
     }
 }
 
+/// Sorts paths by number and adds up what is the same.
+pub(crate) fn normalize_paths(paths: &mut Vec<PathCount>) {
+    paths.sort_unstable();
+    paths.dedup_by(|next, kept| {
+        let same = next.id == kept.id;
+        if same {
+            kept.count = kept.count.saturating_add(next.count);
+            metric::add(&mut kept.metrics, &next.metrics);
+        }
+        same
+    });
+}
+
 impl FunctionProfile {
     /// How its paths are numbered, if paths were counted and it is a graph.
     pub fn path_numbering(&self) -> Option<PathNumbering> {
         self.paths.as_ref()?;
         Some(PathNumbering::new(&self.cfg().ok()?))
+    }
+
+    /// By block, how many different paths that ran to their end go through it; none if paths were not counted.
+    pub fn paths_through(&self) -> Option<Vec<u64>> {
+        let (cfg, numbering) = (self.cfg().ok()?, self.path_numbering()?);
+        let mut through = vec![0; cfg.block_count()];
+        for path in self.paths.iter().flat_map(|paths| &paths.finished).filter_map(|p| numbering.path(p.id)) {
+            path.blocks(&cfg).iter().for_each(|block| through[block.index()] += 1);
+        }
+        Some(through)
     }
 
     /// How often the path with this number ran to its end; 0 also if paths were not counted.
@@ -170,9 +214,10 @@ impl FunctionProfile {
         let ops = |path: Path| -> u64 {
             path.blocks(&cfg).iter().map(|block| u64::from(self.blocks[block.index()].ops)).sum()
         };
-        let hot = |&PathCount { id, count }: &PathCount| {
+        let hot = |PathCount { id, count, metrics }: &PathCount| {
+            let (id, count) = (*id, *count);
             let ops = numbering.path(id).map_or(0, ops).saturating_mul(count);
-            HotPath { function: self.index, id, count, ops }
+            HotPath { function: self.index, id, count, ops, metrics: metrics.clone() }
         };
         paths.finished.iter().map(hot).collect()
     }

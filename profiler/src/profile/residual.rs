@@ -38,7 +38,7 @@ pub enum ResidualError {
 }
 
 /// How a path ran.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PathEnd {
     /// To its end: its number.
     Finished(u64),
@@ -100,7 +100,8 @@ impl Profile {
             residual.add(function, tests.function(function.index))?;
         }
         residual.ran = (!only_untested).then(|| self.functions.iter().map(different_paths).sum());
-        residual.paths.sort_by_key(|path| (Reverse((path.count, path.ops)), path.function, path.end));
+        let order = |path: &UntestedPath| (Reverse((path.count, path.ops)), path.function);
+        residual.paths.sort_by(|a, b| order(a).cmp(&order(b)).then_with(|| a.end.cmp(&b.end)));
         Ok(residual)
     }
 
@@ -166,7 +167,7 @@ impl<'a> Comparison<'a> {
 
     fn untested(&self) -> Vec<UntestedPath> {
         let finished = self.paths.finished.iter().filter(|path| !self.is_tested(path.id));
-        let finished = finished.filter_map(|&PathCount { id, count }| {
+        let finished = finished.filter_map(|&PathCount { id, count, .. }| {
             let path = self.numbering.path(id)?;
             let ops = self.ops(&path.blocks(&self.cfg));
             Some(self.untested_path(PathEnd::Finished(id), path, count, ops))
@@ -177,7 +178,7 @@ impl<'a> Comparison<'a> {
             before.pop();
             let ops = self.ops(&before) + u64::from(unfinished.exit.ops_executed);
             let is_tested = self.is_prefix_tested(unfinished, path.edges.len());
-            let end = PathEnd::Unfinished(*unfinished);
+            let end = PathEnd::Unfinished(UnfinishedPath { metrics: Vec::new(), ..*unfinished });
             (!is_tested).then(|| self.untested_path(end, path, unfinished.exit.count, ops))
         });
         finished.chain(unfinished).collect()
@@ -217,9 +218,11 @@ impl FunctionProfile {
     fn only(&self, residual: &Residual) -> Option<Self> {
         let mut paths = PathProfile { possible: self.paths.as_ref()?.possible, ..PathProfile::default() };
         for path in residual.paths.iter().filter(|path| path.function == self.index) {
-            match path.end {
-                PathEnd::Finished(id) => paths.finished.push(PathCount { id, count: path.count }),
-                PathEnd::Unfinished(unfinished) => paths.unfinished.push(unfinished),
+            match &path.end {
+                &PathEnd::Finished(id) => {
+                    paths.finished.push(PathCount { id, count: path.count, metrics: Vec::new() });
+                }
+                PathEnd::Unfinished(unfinished) => paths.unfinished.push(unfinished.clone()),
             }
         }
         Some(self.of_paths(paths))

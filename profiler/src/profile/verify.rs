@@ -4,9 +4,11 @@
 //! Invariant: linear time, and bounded by a constant for paths; all that is checked here may be relied on everywhere else.
 //! Oracle: broken profiles, in `tests/it/profile.rs`.
 
+use std::collections::BTreeMap;
+
 use super::{FigureKind, FunctionProfile, Profile};
 use crate::{
-    BlockCounts, BlockId, Cfg, CfgError, ContextTree, InvalidContexts, PathNumbering, PathProfile,
+    BlockCounts, BlockId, Callee, Cfg, CfgError, ContextTree, InvalidContexts, PathNumbering, PathProfile,
     PropagateError,
 };
 
@@ -61,6 +63,18 @@ pub enum InvalidProfile {
         /// Index of the function.
         index: u32,
     },
+    /// A path has not one figure for each metric.
+    #[error("function {index} has a path without one figure for each metric")]
+    WrongFigures {
+        /// Index of the function.
+        index: u32,
+    },
+    /// The paths in calling contexts are not those of their functions.
+    #[error("function {index} has other paths in all its calling contexts together")]
+    OtherPathsInContexts {
+        /// Index of the function.
+        index: u32,
+    },
     /// Not as much left a block as entered it.
     #[error("function {index} has counts that contradict each other at {block}")]
     Imbalance {
@@ -87,13 +101,51 @@ impl Profile {
         sorted("functions", self.functions.is_sorted_by(|a, b| a.index < b.index))?;
         sorted("host calls", self.host_calls.is_sorted_by(|a, b| a.key() < b.key()))?;
         sorted("events", self.events.is_sorted_by(|a, b| a.name < b.name))?;
+        sorted("metrics", self.metrics.is_sorted_by(|a, b| a.name < b.name))?;
         for function in &self.functions {
             sorted("unfinished exits", function.is_normal())?;
             sorted("paths", function.paths.as_ref().is_none_or(PathProfile::is_normal))?;
             function.verify()?;
+            function.verify_figures(self.metrics.len())?;
         }
         self.contexts.as_ref().map_or(Ok(()), ContextTree::verify)?;
+        self.contexts.as_ref().map_or(Ok(()), |contexts| self.verify_paths_in(contexts))?;
         Ok(())
+    }
+}
+
+impl Profile {
+    /// Paths in contexts have the profile's metrics, and exact ones are together those of their functions, unless counts
+    /// have saturated.
+    fn verify_paths_in(&self, contexts: &ContextTree) -> Result<(), InvalidProfile> {
+        if !contexts.has_paths {
+            return Ok(());
+        }
+        let mut sums: BTreeMap<u32, BTreeMap<u64, u64>> = BTreeMap::new();
+        for (record, number) in contexts.records.iter().zip(0..) {
+            let &Callee::Function { index, .. } = contexts.callee(number) else { continue };
+            for path in &record.paths {
+                if path.metrics.len() != self.metrics.len() {
+                    return Err(InvalidProfile::WrongFigures { index });
+                }
+                let sum = sums.entry(index).or_default().entry(path.id).or_default();
+                *sum = sum.saturating_add(path.count);
+            }
+        }
+        for function in self.functions.iter().filter(|function| function.kind == FigureKind::Exact) {
+            let index = function.index;
+            let found = sums.remove(&index).unwrap_or_default();
+            let paths = function.paths.iter().flat_map(|paths| &paths.finished);
+            let expected: BTreeMap<u64, u64> = paths.map(|path| (path.id, path.count)).collect();
+            let is_saturated = expected.values().chain(found.values()).any(|&count| count == u64::MAX);
+            if found != expected && !is_saturated {
+                return Err(InvalidProfile::OtherPathsInContexts { index });
+            }
+        }
+        match sums.first_key_value() {
+            Some((&index, _)) => Err(InvalidProfile::OtherPathsInContexts { index }),
+            None => Ok(()),
+        }
     }
 }
 
@@ -118,6 +170,14 @@ impl FunctionProfile {
             Some(paths) => self.verify_paths(&cfg, paths),
             None if self.kind == FigureKind::Selected => Err(InvalidProfile::WrongPaths { index }),
             None => Ok(()),
+        }
+    }
+
+    fn verify_figures(&self, metrics: usize) -> Result<(), InvalidProfile> {
+        let mut figures = self.paths.iter().flat_map(PathProfile::figures);
+        match figures.any(|figures| figures.len() != metrics) {
+            true => Err(InvalidProfile::WrongFigures { index: self.index }),
+            false => Ok(()),
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use arbtest::arbitrary::{Result, Unstructured};
 use wprof_profiler::{
     BackEdge, CallRecord, Callee, CallerRow, ContextLink, ContextLog, ContextRow, ContextStats, ContextTree,
-    FileError, InvalidContexts, InvalidProfile, Profile, Routine,
+    FileError, InvalidContexts, InvalidProfile, Metric, Profile, Routine,
 };
 
 /// Functions of the programs that are made up here.
@@ -23,7 +23,15 @@ fn function(index: u32) -> Routine {
 }
 
 fn record(routine: u32, parent: u32, site: u32, calls: u64) -> CallRecord {
-    CallRecord { routine, parent, site, calls, back_edges: Vec::new() }
+    CallRecord {
+        routine,
+        parent,
+        site,
+        calls,
+        back_edges: Vec::new(),
+        metrics: Vec::new(),
+        paths: Vec::new(),
+    }
 }
 
 /// The stacks of a made-up run, one for each call, outermost frame first.
@@ -114,6 +122,8 @@ pub fn log(stacks: &[Vec<Frame>]) -> ContextLog {
             log.links.push(ContextLink { from, site, to });
         }
     }
+    log.records.iter_mut().for_each(|record| record.metrics = vec![5 * record.calls]);
+    log.metrics.push(Metric { name: "m".into(), taken_off: 0 });
     log
 }
 

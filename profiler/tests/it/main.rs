@@ -11,6 +11,8 @@ mod call_graph;
 mod cfg;
 mod comparison;
 mod contexts;
+mod data_cache;
+mod density;
 mod depth_first;
 mod dominators;
 mod edge_profile;

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 
 use wprof_profiler::{
     BlockId, BlockProfile, Cfg, CodeRange, CounterCost, EdgeKind, EdgeProfile, EdgeWeights, FigureKind,
-    FileError, FunctionProfile, InvalidProfile, PathCount, PathPlan, PathProfile, Profile, UnfinishedExit,
-    UnfinishedPath,
+    FileError, FunctionProfile, InvalidProfile, Metric, PathCount, PathPlan, PathProfile, Profile,
+    UnfinishedExit, UnfinishedPath,
 };
 
 use crate::path_plan::{Walk, drive, split, walk};
 use crate::random_cfg::for_random_cfgs;
 use crate::rng::Rng;
 
-/// The profile of some calls.
+/// The profile of some calls, with figures that grow with the counts.
 pub fn paths_of(cfg: &Cfg, plan: &PathPlan, walks: &[Walk]) -> PathProfile {
     let mut finished: BTreeMap<u64, u64> = BTreeMap::new();
     let mut unfinished: BTreeMap<(BlockId, u64), u64> = BTreeMap::new();
@@ -25,11 +25,14 @@ pub fn paths_of(cfg: &Cfg, plan: &PathPlan, walks: &[Walk]) -> PathProfile {
     }
     let unfinished = unfinished.into_iter().map(|((block, prefix), count)| {
         let exit = UnfinishedExit { block, offset: 10 * block.0 + 1, ops_executed: 1, count };
-        UnfinishedPath { exit, prefix }
+        UnfinishedPath { exit, prefix, metrics: vec![7 * count] }
     });
     PathProfile {
         possible: plan.numbering.paths(),
-        finished: finished.into_iter().map(|(id, count)| PathCount { id, count }).collect(),
+        finished: finished
+            .into_iter()
+            .map(|(id, count)| PathCount { id, count, metrics: vec![(id + 3) * count] })
+            .collect(),
         unfinished: unfinished.collect(),
     }
 }
@@ -60,7 +63,8 @@ pub fn profile_of(cfg: &Cfg, walks: &[Walk]) -> Profile {
         only_blocks: None,
         paths: Some(paths),
     };
-    let mut profile = Profile { functions: vec![function], ..Profile::default() };
+    let metrics = vec![Metric { name: "m".into(), taken_off: 1 }];
+    let mut profile = Profile { functions: vec![function], metrics, ..Profile::default() };
     profile.normalize();
     profile
 }
@@ -71,6 +75,43 @@ pub fn for_random_profiles(property: impl Fn(&Cfg, [&[Walk]; 2], [Profile; 2])) 
         let (a, b) = (walks(rng), walks(rng));
         let profiles = [&a, &b].map(|walks| profile_of(cfg, walks));
         property(cfg, [&a, &b], profiles);
+    });
+}
+
+/// The profile of calls of a function with two branches one after the other, along these edges, with so much of a metric along
+/// each path by number.
+pub fn measured_profile(calls: &[&[u32]], amounts: [u64; 4]) -> Profile {
+    let pairs = [(0, 1), (0, 2), (1, 3), (2, 3), (3, 4), (3, 5), (4, 6), (5, 6), (6, 7)];
+    let cfg = Cfg::from_pairs(7, &pairs).unwrap();
+    let edges = |call: &&[u32]| call.iter().copied().chain([8]).map(wprof_profiler::EdgeId).collect();
+    let walks: Vec<Walk> = calls.iter().map(|call| Walk { edges: edges(call), stopped: None }).collect();
+    let mut profile = profile_of(&cfg, &walks);
+    profile.metrics[0].taken_off = 0;
+    profile.functions[0].blocks.iter_mut().for_each(|block| block.ops = 3);
+    let paths = profile.functions[0].paths.as_mut().unwrap();
+    paths.finished.iter_mut().zip(amounts).for_each(|(path, amount)| path.metrics = vec![amount]);
+    profile
+}
+
+#[test]
+fn the_sum_has_the_metrics_that_both_have() {
+    for_random_profiles(|_, _, [first, second]| {
+        let mut more = second.clone();
+        more.metrics.insert(0, Metric { name: "a".into(), taken_off: 0 });
+        let paths = more.functions[0].paths.as_mut().unwrap();
+        paths.finished.iter_mut().for_each(|path| path.metrics.insert(0, 5));
+        paths.unfinished.iter_mut().for_each(|path| path.metrics.insert(0, 5));
+        more.verify().unwrap();
+        assert_eq!(Profile::from_bytes(&more.to_bytes().unwrap()).unwrap(), more);
+        let sums = [(&first, &more), (&more, &first), (&first, &second)].map(|(a, b)| {
+            let mut sum = a.clone();
+            sum.merge(b).unwrap();
+            sum
+        });
+        assert_eq!(sums[0].metrics, [Metric { name: "m".into(), taken_off: 2 }]);
+        assert!(sums[0] == sums[1] && sums[0] == sums[2]);
+        more.metrics.pop();
+        assert_eq!(more.verify(), Err(InvalidProfile::WrongFigures { index: 4 }));
     });
 }
 

@@ -22,6 +22,7 @@ pub fn profile_of(program: &[Function], run: &walk::Run) -> Profile {
         functions: functions.filter(|function| function.calls() > 0).collect(),
         host_calls: vec![host_calls("fd_write", 2), host_calls("clock", 1), host_calls("clock", 4)],
         events: vec![events("loads", run.log.len() as u64), events("fuel", 7)],
+        metrics: Vec::new(),
         contexts: None,
     };
     profile.normalize();
@@ -251,6 +252,7 @@ pub fn example() -> Profile {
         functions: vec![function],
         host_calls: vec![host_calls("fd_write", 3)],
         events: vec![events("fuel", 12), events("loads", 5)],
+        metrics: Vec::new(),
         contexts: None,
     }
 }

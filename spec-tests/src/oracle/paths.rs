@@ -3,15 +3,23 @@
 //! Input: a profile with paths, and the trace, which has each executed block. Output: whether the blocks, cut into paths,
 //! are the paths of the profile. Where paths end is found without the graph: blocks are in bytecode order, so a
 //! block that does not come later begins another round of a loop. Cuts are taken from the profile.
+//! The references of the trace go through a cache that is simulated in the simplest way, and each path pays for its own.
 //! Source: algorithms.md, section 12.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Cursor;
 
+use wprof::Module;
 use wprof_jit::cfg;
 use wprof_jit::module::ModuleInfo;
 use wprof_jit::plan::SplitCfg;
-use wprof_profiler::{BlockId, EdgeId, FunctionProfile, Path, PathCount, Profile, TraceEvent, TraceReader};
+use wprof_profiler::{
+    BlockId, Callee, DataReference, EdgeId, FunctionProfile, Path, PathCount, PathProfile, Profile,
+    TraceEvent, TraceReader, TraceStep,
+};
+
+use super::cache::Accesses;
+use crate::shadow::{Chain, Folding, HostLog};
 
 /// A path by its blocks.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,7 +40,22 @@ enum End {
     Stopped,
 }
 
-type Ways = BTreeMap<Way, u64>;
+/// What is known of a path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Cost {
+    count: u64,
+    /// Lines missed in the simulated cache, if there is one.
+    misses: u64,
+}
+
+impl Cost {
+    fn add(&mut self, count: u64, misses: u64) {
+        self.count += count;
+        self.misses += misses;
+    }
+}
+
+type Ways = BTreeMap<Way, Cost>;
 
 /// How much has been compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,6 +66,8 @@ pub struct ComparedPaths {
     pub finished: u64,
     /// Paths that did not.
     pub unfinished: u64,
+    /// Lines missed along them.
+    pub misses: u64,
 }
 
 impl ComparedPaths {
@@ -53,6 +78,7 @@ impl ComparedPaths {
             paths: self.paths + other.paths,
             finished: self.finished + other.finished,
             unfinished: self.unfinished + other.unfinished,
+            misses: self.misses + other.misses,
         }
     }
 }
@@ -65,42 +91,55 @@ pub fn compare_paths(info: &ModuleInfo, profile: &Profile, trace: &[u8]) -> Resu
     profile.verify().map_err(|e| e.to_string())?;
     let mut reader = TraceReader::open(Cursor::new(trace)).map_err(|e| e.to_string())?;
     let mut log = Log::new(info, profile);
-    for event in reader.events_from(0) {
-        log.event(event.map_err(|e| e.to_string())?)?;
+    for step in reader.steps_from(0) {
+        match step.map_err(|e| e.to_string())? {
+            TraceStep::Event(event) => log.event(event)?,
+            TraceStep::Reference(reference) => log.reference(&reference)?,
+        }
     }
+    let misses = log.misses_column(profile);
     let (mut traced, mut found) = (log.end(), Ways::new());
     let mut unborn = Ways::new();
     for function in &profile.functions {
-        add_ways(function, &mut found, &mut unborn)?;
+        add_ways(function, misses, &mut found, &mut unborn)?;
     }
     forgive_unborn(&mut traced, &found, &unborn);
-    if let Some((way, count)) = traced.iter().find(|(way, count)| found.get(way) != Some(count)) {
-        return Err(format!("{way:?} ran {count} times, {:?} by the profile", found.get(way)));
+    if misses.is_none() {
+        traced.values_mut().for_each(|cost| cost.misses = 0);
     }
-    if let Some((way, count)) = found.iter().find(|(way, _)| !traced.contains_key(way)) {
-        return Err(format!("{way:?} did not run, {count} times by the profile"));
+    if let Some((way, cost)) = traced.iter().find(|(way, cost)| found.get(way) != Some(cost)) {
+        return Err(format!("{way:?} by the trace: {cost:?}; by the profile: {:?}", found.get(way)));
+    }
+    if let Some((way, cost)) = found.iter().find(|(way, _)| !traced.contains_key(way)) {
+        return Err(format!("{way:?} did not run, by the profile: {cost:?}"));
     }
     let counts = |stopped: bool| found.iter().filter(move |(way, _)| (way.end == End::Stopped) == stopped);
     Ok(ComparedPaths {
         paths: counts(false).count() as u64,
-        finished: counts(false).map(|(_, count)| count).sum(),
-        unfinished: counts(true).map(|(_, count)| count).sum(),
+        finished: counts(false).map(|(_, cost)| cost.count).sum(),
+        unfinished: counts(true).map(|(_, cost)| cost.count).sum(),
+        misses: found.values().map(|cost| cost.misses).sum(),
     })
 }
 
 /// A trace may leave out calls that found no stack, all of which end in the entry.
 fn forgive_unborn(traced: &mut Ways, found: &Ways, unborn: &Ways) {
     for (way, most) in unborn {
-        let all = found[way];
-        let count = traced.entry(way.clone()).or_default();
-        if (all - most..=all).contains(count) {
+        let all = found[way].count;
+        let count = &mut traced.entry(way.clone()).or_default().count;
+        if (all - most.count..=all).contains(count) {
             *count = all;
         }
     }
 }
 
-/// The paths of a function's profile; among the stopped ones also those of calls that found no stack.
-fn add_ways(function: &FunctionProfile, ways: &mut Ways, unborn: &mut Ways) -> Result<(), String> {
+/// The paths of a function's profile, with this column of their figures; among the stopped ones also those of calls that found no stack.
+fn add_ways(
+    function: &FunctionProfile,
+    misses: Option<usize>,
+    ways: &mut Ways,
+    unborn: &mut Ways,
+) -> Result<(), String> {
     let func = function.index;
     let cfg = function.cfg().map_err(|e| e.to_string())?;
     let (Some(paths), Some(numbering)) = (&function.paths, function.path_numbering()) else {
@@ -113,20 +152,21 @@ fn add_ways(function: &FunctionProfile, ways: &mut Ways, unborn: &mut Ways) -> R
         };
         Way { func, blocks: blocks.iter().map(|block| block.0).collect(), end }
     };
-    for &PathCount { id, count } in &paths.finished {
-        let path = numbering.path(id).ok_or("a path that is none")?;
+    let missed = |figures: &[u64]| misses.map_or(0, |column| figures[column]);
+    for PathCount { id, count, metrics } in &paths.finished {
+        let path = numbering.path(*id).ok_or("a path that is none")?;
         let to = path.edges.last().map(|&last| cfg.edge(last).to);
         let end = to.filter(|&to| to != cfg.exit()).map_or(End::Exit, |to| End::Next(to.0));
         // Paths along parallel edges have the same blocks.
-        *ways.entry(way(path, end)).or_default() += count;
+        ways.entry(way(path, end)).or_default().add(*count, missed(metrics));
     }
     for stopped in &paths.unfinished {
         let prefix = numbering.prefix(stopped.exit.block, stopped.prefix).ok_or("a prefix that is none")?;
         let way = way(prefix, End::Stopped);
         if stopped.exit.block == BlockId::ENTRY && stopped.exit.offset < function.blocks[0].code.start {
-            *unborn.entry(way.clone()).or_default() += stopped.exit.count;
+            unborn.entry(way.clone()).or_default().add(stopped.exit.count, 0);
         }
-        *ways.entry(way).or_default() += stopped.exit.count;
+        ways.entry(way).or_default().add(stopped.exit.count, missed(&stopped.metrics));
     }
     Ok(())
 }
@@ -137,9 +177,12 @@ struct Log<'a> {
     /// By function: source and target of cut edges.
     cuts: BTreeSet<(u32, u32, u32)>,
     splits: BTreeMap<u32, SplitCfg>,
-    /// The path that each live frame is on.
-    frames: Vec<(u32, Vec<u32>)>,
+    /// The path that each live frame is on, and the lines that it has missed.
+    frames: Vec<(u32, Vec<u32>, u64)>,
     ways: Ways,
+    /// The path that the last event has ended.
+    ended: Option<Way>,
+    accesses: Accesses,
 }
 
 impl<'a> Log<'a> {
@@ -150,12 +193,42 @@ impl<'a> Log<'a> {
             let ends = |edge: EdgeId| &function.edges[edge.index()];
             cuts.extend(all.iter().map(|&edge| (function.index, ends(edge).from.0, ends(edge).to.0)));
         }
-        Log { info, cuts, splits: BTreeMap::new(), frames: Vec::new(), ways: Ways::new() }
+        Log {
+            info,
+            cuts,
+            splits: BTreeMap::new(),
+            frames: Vec::new(),
+            ways: Ways::new(),
+            ended: None,
+            accesses: Accesses::default(),
+        }
+    }
+
+    /// The column of the figures of paths that can be compared, if there is one.
+    fn misses_column(&self, profile: &Profile) -> Option<usize> {
+        let column = profile.metrics.iter().position(|metric| metric.name == "cache-misses");
+        column.filter(|_| !self.accesses.is_unsure)
+    }
+
+    fn reference(&mut self, reference: &DataReference) -> Result<(), String> {
+        let missed = self.accesses.reference(reference);
+        self.charge(missed)
+    }
+
+    fn charge(&mut self, missed: u64) -> Result<(), String> {
+        match self.frames.last_mut() {
+            Some((.., misses)) => *misses += missed,
+            None if missed == 0 => {}
+            None => return Err("a reference of no frame".into()),
+        }
+        Ok(())
     }
 
     fn event(&mut self, event: TraceEvent) -> Result<(), String> {
+        let missed = self.accesses.before(event);
+        self.charge(missed)?;
         match event {
-            TraceEvent::Enter(func) => self.frames.push((func, Vec::new())),
+            TraceEvent::Enter(func) => self.frames.push((func, Vec::new(), 0)),
             TraceEvent::Block(func, part) => {
                 if let Some(block) = self.block(func, part.0)? {
                     self.begin(block)?;
@@ -181,21 +254,24 @@ impl<'a> Log<'a> {
     }
 
     fn begin(&mut self, block: u32) -> Result<(), String> {
-        let (func, path) = self.frames.last_mut().ok_or("a block of no frame")?;
+        let (func, path, misses) = self.frames.last_mut().ok_or("a block of no frame")?;
         if let Some(&last) = path.last()
             && (block <= last || self.cuts.contains(&(*func, last, block)))
         {
             let blocks = std::mem::take(path);
             let way = Way { func: *func, blocks, end: End::Next(block) };
-            *self.ways.entry(way).or_default() += 1;
+            self.ended = Some(way.clone());
+            self.ways.entry(way).or_default().add(1, std::mem::take(misses));
         }
         path.push(block);
         Ok(())
     }
 
     fn pop(&mut self, end: End) -> Result<(), String> {
-        let (func, blocks) = self.frames.pop().ok_or("no frame ends")?;
-        *self.ways.entry(Way { func, blocks, end }).or_default() += 1;
+        let (func, blocks, misses) = self.frames.pop().ok_or("no frame ends")?;
+        let way = Way { func, blocks, end };
+        self.ended = Some(way.clone());
+        self.ways.entry(way).or_default().add(1, misses);
         Ok(())
     }
 
@@ -204,4 +280,59 @@ impl<'a> Log<'a> {
         while self.pop(End::Stopped).is_ok() {}
         self.ways
     }
+}
+
+/// Demands that the paths in the calling contexts of `profile` are those of `trace`, both of one run of the module, during
+/// which the host saw what `host` says. Gives how many different ones there are.
+///
+/// # Errors
+/// The first difference.
+pub fn compare_flow(
+    module: &Module,
+    profile: &Profile,
+    trace: &[u8],
+    host: HostLog,
+) -> Result<usize, String> {
+    let mut reader = TraceReader::open(Cursor::new(trace)).map_err(|e| e.to_string())?;
+    let mut folding = Folding::new(module, host);
+    let mut log = Log::new(module.info(), profile);
+    let mut traced: BTreeMap<(Chain, Way), u64> = BTreeMap::new();
+    for event in reader.events_from(0) {
+        let event = event.map_err(|e| e.to_string())?;
+        let chain = folding.wasm_chain().cloned();
+        log.event(event)?;
+        if let (Some(way), Some(chain)) = (log.ended.take().filter(|way| way.end != End::Stopped), chain) {
+            *traced.entry((chain, way)).or_default() += 1;
+        }
+        folding.event(event)?;
+    }
+    let found = flow_of(profile)?;
+    if let Some((place, count)) = traced.iter().find(|(place, count)| found.get(place) != Some(count)) {
+        return Err(format!("{place:?}: {count} by the trace, {:?} by the profile", found.get(place)));
+    }
+    match found.keys().find(|place| !traced.contains_key(place)) {
+        Some(place) => Err(format!("{place:?} by the profile only")),
+        None => Ok(found.len()),
+    }
+}
+
+/// The paths of a profile's call records.
+fn flow_of(profile: &Profile) -> Result<BTreeMap<(Chain, Way), u64>, String> {
+    let tree = profile.contexts.as_ref().filter(|tree| tree.has_paths).ok_or("no paths in contexts")?;
+    let mut chains: Vec<Chain> = vec![Vec::new()];
+    let mut flow = BTreeMap::new();
+    for (record, number) in tree.records.iter().zip(0..).skip(1) {
+        let mut chain = chains[record.parent as usize].clone();
+        chain.push((tree.callee(number).clone(), record.site));
+        if let Callee::Function { index, .. } = tree.callee(number) {
+            let function = profile.function(*index).ok_or("a function without paths")?;
+            let paths = PathProfile { finished: record.paths.clone(), ..PathProfile::default() };
+            let mut ways = Ways::new();
+            let of_record = FunctionProfile { paths: Some(paths), ..function.clone() };
+            add_ways(&of_record, None, &mut ways, &mut Ways::new())?;
+            flow.extend(ways.into_iter().map(|(way, cost)| ((chain.clone(), way), cost.count)));
+        }
+        chains.push(chain);
+    }
+    Ok(flow)
 }

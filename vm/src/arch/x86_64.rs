@@ -219,6 +219,52 @@ macro_rules! preserving {
     };
 }
 
+/// See `abi::touch_lines_signature`. The stack may have ended, so it runs on another one.
+#[unsafe(naked)]
+pub extern "C" fn touch_lines() {
+    preserving!(
+        "mov [rdi + {saved}], rsp\nmov rsp, [rdi + {own_stack}]\ncall 3f\nmov rsp, [rdi + {saved}]\nret\n3:",
+        "call {target}",
+        "",
+        "",
+        target = sym builtins::touch_lines,
+        saved = const offset_of!(VmStoreContext, saved),
+        own_stack = const offset_of!(VmStoreContext, own_stack),
+    )
+}
+
+/// See `abi::read_metrics_signature`: brings all readings up to date, likewise.
+#[unsafe(naked)]
+pub extern "C" fn read_metrics() {
+    preserving!(
+        "mov [rdi + {saved}], rsp\nmov rsp, [rdi + {own_stack}]\ncall 3f\nmov rsp, [rdi + {saved}]\nret\n3:",
+        "call {target}",
+        "",
+        "",
+        target = sym builtins::read_metrics,
+        saved = const offset_of!(VmStoreContext, saved),
+        own_stack = const offset_of!(VmStoreContext, own_stack),
+    )
+}
+
+/// See `abi::read_metrics_signature`: brings cycles up to date, which are the first metric.
+#[unsafe(naked)]
+pub extern "C" fn read_cycles() {
+    naked_asm!(
+        "mov [rdi + {saved}], rax",
+        "mov [rdi + {saved} + 8], rdx",
+        "rdtsc",
+        "shl rdx, 32",
+        "or rax, rdx",
+        "mov [rdi + {metrics}], rax",
+        "mov rdx, [rdi + {saved} + 8]",
+        "mov rax, [rdi + {saved}]",
+        "ret",
+        saved = const offset_of!(VmStoreContext, saved),
+        metrics = const offset_of!(VmStoreContext, metrics),
+    )
+}
+
 /// See `abi::find_record_signature`.
 #[unsafe(naked)]
 pub extern "C" fn find_record() {
@@ -236,6 +282,23 @@ pub extern "C" fn check() {
         target = sym builtins::check,
         limit = const offset_of!(VmStoreContext, stack_limit),
     )
+}
+
+/// Brings cycles up to date as machine code does.
+///
+/// # Safety
+/// The context is a store's.
+pub unsafe fn read_cycles_of(context: *mut VmStoreContext) {
+    // SAFETY: the code takes the context in rdi, and changes no register.
+    unsafe {
+        std::mem::transmute::<extern "C" fn(), extern "C" fn(*mut VmStoreContext)>(read_cycles)(context)
+    }
+}
+
+/// The time-stamp counter.
+pub fn cycles() -> u64 {
+    // SAFETY: every x86-64 processor has one.
+    unsafe { std::arch::x86_64::_rdtsc() }
 }
 
 /// Marks data segment `esi` of the instance `rdi` as dropped. Cannot fail, so it must not need stack.

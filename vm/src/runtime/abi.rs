@@ -101,6 +101,16 @@ pub struct VmStoreContext {
     pub find_record: usize,
     /// The path register of a frame that goes on in another version of its function.
     pub path: u64,
+    /// Readings of metrics.
+    pub metrics: [u64; abi::store_context::METRIC_KINDS as usize],
+    /// Sums of a frame that goes on in another version of its function, or what was measured along a path.
+    pub measured: [i64; abi::store_context::METRIC_KINDS as usize],
+    /// Code with `abi::read_metrics_signature`.
+    pub read_metrics: usize,
+    /// Code with `abi::touch_lines_signature`.
+    pub touch_lines: usize,
+    /// Where the line of memory begins that was touched last.
+    pub last_line: usize,
     /// How many checks are passed before one fires.
     pub checks: i64,
     /// How many checks the burst that runs still has; 0 if none does.
@@ -121,6 +131,10 @@ pub struct VmStoreContext {
     /// valid at a trap of the code in `raise`.
     pub failed_callee: *mut c_void,
     pub failed_index: u32,
+    /// The end of the stack on which code of the runtime's runs that wasm code calls where there may be none left.
+    pub own_stack: usize,
+    /// What that code cannot push: wasm's stack pointer, and registers.
+    pub saved: [u64; 2],
 }
 
 /// See [`VmStoreContext::pinned`].
@@ -212,6 +226,11 @@ mod tests {
             callee_slot = abi::store_context::CALLEE_SLOT,
             find_record = abi::store_context::FIND_RECORD,
             path = abi::store_context::PATH,
+            metrics = abi::store_context::METRICS,
+            measured = abi::store_context::MEASURED,
+            read_metrics = abi::store_context::READ_METRICS,
+            touch_lines = abi::store_context::TOUCH_LINES,
+            last_line = abi::store_context::LAST_LINE,
             checks = abi::store_context::CHECKS,
             burst = abi::store_context::BURST,
             counts = abi::store_context::COUNTS,

@@ -10,6 +10,7 @@ use wprof_jit::abi::TrapCode;
 
 use super::abi::{VmActivation, VmContext, VmStoreContext};
 use super::interrupt::InterruptPage;
+use super::metrics::Sums;
 
 /// What the signal handler found.
 #[derive(Debug)]
@@ -20,6 +21,8 @@ pub struct TrapRecord {
     pub top: RawFrame,
     /// All frames from there to the activation, innermost first, at their return addresses.
     pub callers: Vec<RawFrame>,
+    /// The time-stamp counter then.
+    pub cycles: u64,
 }
 
 /// A frame of wasm code.
@@ -31,6 +34,10 @@ pub struct RawFrame {
     pub vmctx: *const VmContext,
     /// Its path register, if it has come to have one.
     pub path: Option<u64>,
+    /// Its sums of metrics.
+    pub sums: Sums,
+    /// The address of its call record, if it has one and anything is measured; it is valid if any sum is not zero.
+    pub record: Option<u64>,
 }
 
 /// One entry.

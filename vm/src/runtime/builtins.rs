@@ -5,7 +5,7 @@
 
 use super::abi::{VmContext, VmStoreContext};
 use super::bulk;
-use super::call_records::Called;
+use super::call_records::{Called, Extent};
 use super::store::{Pending, StoreOpaque};
 use crate::Trap;
 
@@ -51,10 +51,24 @@ macro_rules! bulk_operations {
 }
 
 bulk_operations! {
-    memory_copy(to: u32, from: u32, dst: u64, src: u64, n: u64) = bulk::memory_copy;
+    memory_copy(to: u32, from: u32, dst: u64, src: u64, n: u64) = |store, i, to, from, dst, src, n| {
+        bulk::memory_copy(store, i, to, from, dst, src, n)?;
+        store.touch_memory(i, from, src, n);
+        store.touch_memory(i, to, dst, n);
+        Ok(())
+    };
     memory_fill(memory: u32, dst: u64, byte: u32, n: u64) =
-        |store, i, memory, dst, byte, n| bulk::memory_fill(store, i, memory, dst, byte as u8, n);
-    memory_init(memory: u32, segment: u32, dst: u64, src: u32, n: u32) = bulk::memory_init;
+        |store, i, memory, dst, byte, n| {
+            bulk::memory_fill(store, i, memory, dst, byte as u8, n)?;
+            store.touch_memory(i, memory, dst, n);
+            Ok(())
+        };
+    memory_init(memory: u32, segment: u32, dst: u64, src: u32, n: u32) =
+        |store, i, memory, segment, dst, src, n| {
+            bulk::memory_init(store, i, memory, segment, dst, src, n)?;
+            store.touch_memory(i, memory, dst, n.into());
+            Ok(())
+        };
     table_copy(to: u32, from: u32, dst: u64, src: u64, n: u64) = bulk::table_copy;
     table_fill(table: u32, dst: u64, value: u64, n: u64) = bulk::table_fill;
     table_init(table: u32, segment: u32, dst: u64, src: u32, n: u32) = bulk::table_init;
@@ -86,11 +100,12 @@ pub unsafe extern "C" fn table_grow(vmctx: *const VmContext, table: u32, delta: 
 ///
 /// # Safety
 /// For machine code only, which passes its own vmctx.
-pub unsafe extern "C" fn count_path(vmctx: *const VmContext, func: u32, number: u64) -> u32 {
+pub unsafe extern "C" fn count_path(vmctx: *const VmContext, func: u32, number: u64, record: u64) -> u32 {
     // SAFETY: machine code passes its own vmctx.
     let (store, instance) = unsafe { caller(vmctx) };
     if store.counts_in_burst() {
-        store.instances[instance as usize].paths.count(func, number);
+        let (metrics, measured) = (store.metrics.all().len(), store.measured());
+        store.instances[instance as usize].paths.count((func, record), number, &measured[..metrics]);
     }
     0
 }
@@ -131,8 +146,29 @@ pub unsafe extern "C" fn check(context: *mut VmStoreContext, return_pc: usize, c
 pub unsafe extern "C" fn find_record(vmctx: *const VmContext, func: u32, sites: u32, slot: usize) {
     // SAFETY: machine code passes its own vmctx.
     let (store, instance) = unsafe { caller(vmctx) };
+    let cells = store.record_cells(instance, func);
     if let Some(contexts) = &mut store.contexts {
         let routine = contexts.routine(Called::Wasm(instance, func));
-        contexts.find(slot, routine, (vmctx.addr() + func as usize) as u64, sites);
+        contexts.find(slot, routine, (vmctx.addr() + func as usize) as u64, Extent { sites, cells });
     }
+}
+
+/// `abi::touch_lines_signature`; called by `arch::touch_lines`, which keeps all registers.
+///
+/// # Safety
+/// For machine code only, which passes its store's context.
+pub unsafe extern "C" fn touch_lines(context: *mut VmStoreContext, start: u64, address: u64, bytes: u64) {
+    // SAFETY: the store is lent to wasm, which waits for us.
+    let store = unsafe { &mut *(*context).store };
+    store.touch_lines(start, address, bytes);
+}
+
+/// `abi::read_metrics_signature`; called by `arch::read_metrics`, which keeps all registers.
+///
+/// # Safety
+/// For machine code only, which passes its store's context.
+pub unsafe extern "C" fn read_metrics(context: *mut VmStoreContext) {
+    // SAFETY: the store is lent to wasm, which waits for us.
+    let store = unsafe { &mut *(*context).store };
+    store.read_metrics();
 }

@@ -9,6 +9,9 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::metrics::Measured;
+use crate::metrics::Columns;
+use crate::paths::PathsOfRecords;
 use hashbrown::HashMap;
 use wprof_jit::abi::call_record;
 use wprof_profiler::{CALLEE_SLOT_BYTES, CallRecord, ContextLink, ContextLog, ContextTree, Routine};
@@ -29,8 +32,12 @@ pub enum Called {
 /// A call record, and where it is in the tree.
 #[derive(Debug)]
 struct Record {
-    /// What machine code knows of it.
+    /// What machine code knows of it. The record begins behind what was measured.
     words: Box<[AtomicU64]>,
+    /// How many words that is.
+    before: u32,
+    /// How many words there are behind the callee slots.
+    cells: u32,
     routine: u32,
     parent: u32,
     /// Which of the parent's slots it was first called through.
@@ -40,16 +47,41 @@ struct Record {
 impl Record {
     /// Where machine code finds it.
     fn address(&self) -> usize {
-        self.words.as_ptr().expose_provenance()
+        self.words[self.before as usize..].as_ptr().expose_provenance()
     }
 
     /// The word at a distance in bytes from the start.
     fn word(&self, offset: u32) -> &AtomicU64 {
-        &self.words[offset as usize / 8]
+        &self.words[self.before as usize + offset as usize / 8]
+    }
+
+    /// The word that is so far before the start.
+    fn word_before(&self, offset: i32) -> &AtomicU64 {
+        &self.words[self.before as usize - offset.unsigned_abs() as usize / 8]
     }
 
     fn slots(&self) -> u32 {
-        ((self.words.len() * 8) as u32 - call_record::slot(0)) / CALLEE_SLOT_BYTES as u32
+        ((self.words.len() as u32 - self.before - self.cells) * 8 - call_record::slot(0))
+            / CALLEE_SLOT_BYTES as u32
+    }
+}
+
+/// How large a record is.
+#[derive(Clone, Copy, Debug)]
+pub struct Extent {
+    /// How many callee slots it has.
+    pub sites: u32,
+    /// How many cells for paths behind them.
+    pub cells: u32,
+}
+
+impl Extent {
+    /// One callee slot and nothing else, as the root has.
+    const ONE: Extent = Extent { sites: 1, cells: 0 };
+
+    /// In bytes, what comes before the record not included.
+    fn bytes(self) -> usize {
+        call_record::slot(self.sites) as usize + 8 * self.cells as usize
     }
 }
 
@@ -79,6 +111,10 @@ pub struct CallRecords {
     room: usize,
     /// Once a context has found no room: the parent of all records since.
     beyond: Option<u32>,
+    /// How many metrics are measured.
+    metrics: u32,
+    /// Whether records have paths.
+    has_paths: bool,
 }
 
 /// About how many bytes we keep of a record besides those that machine code knows.
@@ -88,8 +124,8 @@ const BOOKKEEPING: usize = 96;
 pub const ROOT: u32 = 0;
 
 impl CallRecords {
-    /// No calls yet. Records may take `room` bytes, and then one more for each function.
-    pub fn new(room: usize) -> CallRecords {
+    /// No calls yet. Records may take `room` bytes, and then one more for each function; they have room for so many metrics.
+    pub fn new(room: usize, metrics: u32, has_paths: bool) -> CallRecords {
         let mut all = CallRecords {
             routines: Vec::new(),
             routine_of: HashMap::new(),
@@ -99,9 +135,11 @@ impl CallRecords {
             current: ROOT,
             room,
             beyond: None,
+            metrics,
+            has_paths,
         };
         let root = all.routine(Called::Root);
-        all.add(root, ROOT, 0, 0, 1);
+        all.add(root, ROOT, 0, 0, Extent::ONE);
         all
     }
 
@@ -120,7 +158,7 @@ impl CallRecords {
 
     /// Wasm calls the host function of a routine, through a slot. Gives the record to go back to.
     pub fn enter_host(&mut self, slot: usize, routine: u32) -> u32 {
-        let record = self.count(slot, routine, 0, 1);
+        let record = self.count(slot, routine, 0, Extent::ONE);
         std::mem::replace(&mut self.current, record)
     }
 
@@ -130,14 +168,14 @@ impl CallRecords {
     }
 
     /// Counts a call that does not count itself; arguments and result as of `find`.
-    pub fn count(&mut self, slot: usize, routine: u32, key: u64, sites: u32) -> u32 {
-        let record = self.find(slot, routine, key, sites);
+    pub fn count(&mut self, slot: usize, routine: u32, key: u64, extent: Extent) -> u32 {
+        let record = self.find(slot, routine, key, extent);
         self.records[record as usize].word(call_record::CALLS as u32).fetch_add(1, Ordering::Relaxed);
         record
     }
 
-    /// The record of a routine that is called through a slot, which holds it then. A new one has a key, and so many slots.
-    pub fn find(&mut self, slot: usize, routine: u32, key: u64, sites: u32) -> u32 {
+    /// The record of a routine that is called through a slot, which holds it then. A new one has a key, and is so large.
+    pub fn find(&mut self, slot: usize, routine: u32, key: u64, extent: Extent) -> u32 {
         if let Some(found) = self.in_list(slot, routine) {
             return found;
         }
@@ -147,7 +185,7 @@ impl CallRecords {
             return last;
         }
         let above = self.on_the_way(from, routine);
-        let found = above.unwrap_or_else(|| self.make(routine, from, number, key, sites));
+        let found = above.unwrap_or_else(|| self.make(routine, from, number, key, extent));
         if let Some(last) = last {
             let list = || Callees { from, slot: number, records: vec![last] };
             self.lists.entry(slot).or_insert_with(list).records.insert(0, found);
@@ -184,16 +222,17 @@ impl CallRecords {
     }
 
     /// A new record. Where there is no room for one, that which all calls of the routine share from now on.
-    fn make(&mut self, routine: u32, from: u32, slot: u32, key: u64, sites: u32) -> u32 {
-        let bytes = call_record::slot(sites) as usize + BOOKKEEPING;
+    fn make(&mut self, routine: u32, from: u32, slot: u32, key: u64, extent: Extent) -> u32 {
+        let before = call_record::words_before(self.metrics) as usize * 8;
+        let bytes = before + extent.bytes() + BOOKKEEPING;
         if self.beyond.is_none() && bytes <= self.room {
             self.room -= bytes;
-            return self.add(routine, from, slot, key, sites);
+            return self.add(routine, from, slot, key, extent);
         }
         let beyond = self.beyond.unwrap_or_else(|| self.end_room());
         let shared = self.slot_address(beyond, 0);
         self.in_list(shared, routine).unwrap_or_else(|| {
-            let record = self.add(routine, beyond, 0, key, sites);
+            let record = self.add(routine, beyond, 0, key, extent);
             let list = || Callees { from: beyond, slot: 0, records: Vec::new() };
             self.lists.entry(shared).or_insert_with(list).records.insert(0, record);
             record
@@ -203,18 +242,19 @@ impl CallRecords {
     /// From now on no context is new.
     fn end_room(&mut self) -> u32 {
         let routine = self.routine(Called::Beyond);
-        let beyond = self.add(routine, ROOT, 0, 0, 1);
+        let beyond = self.add(routine, ROOT, 0, 0, Extent::ONE);
         self.beyond = Some(beyond);
         beyond
     }
 
-    fn add(&mut self, routine: u32, parent: u32, slot: u32, key: u64, sites: u32) -> u32 {
-        let words = call_record::slot(sites) as usize / 8;
+    fn add(&mut self, routine: u32, parent: u32, slot: u32, key: u64, extent: Extent) -> u32 {
+        let before = call_record::words_before(self.metrics);
+        let words = before as usize + extent.bytes() / 8;
         let words: Box<[AtomicU64]> = (0..words).map(|_| AtomicU64::new(0)).collect();
-        let record = Record { words, routine, parent, slot };
+        let record = Record { words, before, cells: extent.cells, routine, parent, slot };
         let root = self.records.first().unwrap_or(&record).address();
         record.word(call_record::KEY as u32).store(key, Ordering::Relaxed);
-        for slot in 0..sites {
+        for slot in 0..extent.sites {
             record.word(call_record::slot(slot)).store(root as u64, Ordering::Relaxed);
         }
         let number = u32::try_from(self.records.len()).expect("records take memory");
@@ -242,25 +282,72 @@ impl CallRecords {
         (found != ROOT).then_some(found)
     }
 
-    /// The tree, given what each routine is to its readers.
-    pub fn tree(&self, routine: impl FnMut(&Called) -> Routine) -> ContextTree {
+    /// Charges the record at an address with what was measured.
+    pub fn charge(&self, address: u64, measured: &Measured) {
+        let Some(&record) = self.by_address.get(&(address as usize)) else { return };
+        let record = &self.records[record as usize];
+        for (metric, &more) in (0..self.metrics).zip(measured) {
+            record.word_before(call_record::metric(metric)).fetch_add(more, Ordering::Relaxed);
+        }
+    }
+
+    /// The records of an instance's functions: number, function, address, and the cells for paths.
+    pub fn cells_of(&self, instance: u32) -> impl Iterator<Item = (u32, u32, u64, Vec<u64>)> {
+        (0..).zip(&self.records).filter_map(move |(number, record)| {
+            let Called::Wasm(of, func) = self.routines[record.routine as usize] else { return None };
+            let cells = &record.words[record.words.len() - record.cells as usize..];
+            let cells = cells.iter().map(|cell| cell.load(Ordering::Relaxed)).collect();
+            (of == instance).then(|| (number, func, record.address() as u64, cells))
+        })
+    }
+
+    /// What each record was charged with, and how often it started to measure.
+    fn charged(&self) -> Vec<(Measured, u64)> {
+        let of = |record: &Record| {
+            let word = |offset: i32| record.word_before(offset).load(Ordering::Relaxed);
+            let mut measured = Measured::default();
+            let metrics = 0..self.metrics;
+            metrics.for_each(|metric| measured[metric as usize] = word(call_record::metric(metric)));
+            (measured, if self.metrics > 0 { word(call_record::STARTS) } else { 0 })
+        };
+        self.records.iter().map(of).collect()
+    }
+
+    /// The tree, given what each routine is to its readers, and what live frames have measured that is not charged yet.
+    pub fn tree(
+        &self,
+        columns: &mut Columns<'_>,
+        (live, mut paths): (&[(u64, Measured)], PathsOfRecords),
+        routine: impl FnMut(&Called) -> Routine,
+    ) -> ContextTree {
+        let mut charged = self.charged();
+        for (address, measured) in live {
+            if let Some(&record) = self.by_address.get(&(*address as usize)) {
+                let sums = &mut charged[record as usize].0;
+                sums.iter_mut().zip(measured).for_each(|(sum, more)| *sum = sum.wrapping_add(*more));
+            }
+        }
+        let mut figures: Vec<Vec<u64>> =
+            charged.iter().map(|(measured, starts)| columns.of_starts(measured, *starts)).collect();
         let routines: Vec<Routine> = self.routines.iter().map(routine).collect();
         let site = |record: u32, slot: u32| {
             let sites = &routines[self.records[record as usize].routine as usize].sites;
             sites.get(slot as usize).copied().unwrap_or(0)
         };
-        let record = |record: &Record| CallRecord {
+        let record = |(number, record): (usize, &Record)| CallRecord {
             routine: record.routine,
             parent: record.parent,
             site: site(record.parent, record.slot),
             calls: record.word(call_record::CALLS as u32).load(Ordering::Relaxed),
             back_edges: Vec::new(),
+            metrics: std::mem::take(&mut figures[number]),
+            paths: paths.remove(&(number as u32)).unwrap_or_default(),
         };
-        let records = self.records.iter().map(record).collect();
+        let records = self.records.iter().enumerate().map(record).collect();
         let links =
             self.recursive_calls().map(|(from, slot, to)| ContextLink { from, site: site(from, slot), to });
         let links = links.collect();
-        ContextLog { routines, records, links }.tree()
+        ContextLog { routines, records, links, metrics: columns.metrics(), has_paths: self.has_paths }.tree()
     }
 
     /// The calls that led up: from a slot of a record to another record.

@@ -2,12 +2,20 @@
 //!
 //! Invariant: whatever the host enters is called through a slot of the host function that runs, or of the root.
 
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use wprof_jit::plan::FunctionPlan;
 use wprof_profiler::{Callee, ContextTree, Routine};
 
 use super::activation::TrapRecord;
-use super::call_records::{Called, ROOT};
+use super::call_records::{Called, Extent, ROOT};
 use super::frames;
+use super::metrics::Measured;
 use super::store::StoreOpaque;
+use super::walk;
+use crate::metrics::Columns;
+use crate::paths::{Counted, InContexts, PathsOfRecords, of_counters};
 
 impl StoreOpaque {
     /// The host is going to enter a function.
@@ -48,17 +56,74 @@ impl StoreOpaque {
         let Some(instance) = self.instance_of_trap(&frame, record) else { return };
         let func = frame.origin.func;
         let plan = frame.module.any_plan_of(func);
-        let sites = plan.and_then(|plan| Some(plan.contexts.as_ref()?.sites.len())).unwrap_or(0);
+        let sites = plan.and_then(|plan| Some(plan.contexts.as_ref()?.sites.len())).unwrap_or(0) as u32;
+        let cells = self.record_cells(instance, func);
         let key = (self.instances[instance as usize].vmctx.head().addr().get() + func as usize) as u64;
         let slot = self.callee_slot();
         if let Some(contexts) = &mut self.contexts {
             let routine = contexts.routine(Called::Wasm(instance, func));
-            contexts.count(slot, routine, key, sites as u32);
+            contexts.count(slot, routine, key, Extent { sites, cells });
         }
     }
 
-    /// The calling contexts as instance `index` sees them; `None` if they are not counted.
-    pub fn context_tree(&self, index: u32) -> Option<ContextTree> {
+    /// Charges the records of frames that a trap has ended with what they had measured.
+    pub fn charge_ended(&mut self, record: &TrapRecord) {
+        let top = (record.top.record, self.measured_at_trap(record));
+        let callers = record.callers.iter().map(|frame| (frame.record, frame.sums.map(i64::cast_unsigned)));
+        let Some(contexts) = &self.contexts else { return };
+        for (address, measured) in [top].into_iter().chain(callers) {
+            if let Some(address) = address.filter(|_| measured != Measured::default()) {
+                contexts.charge(address, &measured);
+            }
+        }
+    }
+
+    /// What frames of this store that are live have measured and not charged yet, with the addresses of their records.
+    fn live_measured(&self) -> Vec<(u64, Measured)> {
+        let mut all = Vec::new();
+        // SAFETY: a reference to a store is only held by host code.
+        unsafe {
+            walk::live(usize::MAX, |frame, context| {
+                if std::ptr::eq(context, self.context().as_ptr()) {
+                    all.extend(frame.record.map(|address| (address, frame.sums.map(i64::cast_unsigned))));
+                }
+            });
+        }
+        all.retain(|(_, measured)| *measured != Measured::default());
+        all
+    }
+
+    /// How many cells for paths a call record of a function has.
+    pub fn record_cells(&self, instance: u32, func: u32) -> u32 {
+        if !self.engine().collection().flow_contexts {
+            return 0;
+        }
+        let plan = self.instances[instance as usize].module.inner().any_plan_of(func);
+        plan.map_or(0, |plan| plan.record_cells())
+    }
+
+    /// The paths of the functions of an instance in each of their call records that has any, by function: those counted in
+    /// the record, or in the instance's table.
+    pub fn paths_in_contexts(&self, instance: u32, plans: &[(u32, Arc<FunctionPlan>)]) -> InContexts {
+        let mut all = InContexts::default();
+        let Some(contexts) = &self.contexts else { return all };
+        let plans: HashMap<u32, &FunctionPlan> = plans.iter().map(|(func, plan)| (*func, &**plan)).collect();
+        let table = &self.instances[instance as usize].paths;
+        for (record, func, address, cells) in contexts.cells_of(instance) {
+            let Some(version) = plans.get(&func).filter(|plan| plan.flow_contexts) else { continue };
+            let counted: Vec<Counted> = match cells.is_empty() {
+                true => table.of_record(func, address).map(|(id, figures)| (id, figures.to_vec())).collect(),
+                false => of_counters(&cells, version),
+            };
+            if !counted.is_empty() {
+                all.entry(func).or_default().push((record, counted));
+            }
+        }
+        all
+    }
+
+    /// The calling contexts as instance `index` sees them, with the paths of these records; `None` if they are not counted.
+    pub fn context_tree(&self, index: u32, paths: PathsOfRecords) -> Option<ContextTree> {
         let routine = |called: &Called| match called {
             Called::Root => Routine { callee: Callee::Root, sites: Vec::new() },
             Called::Beyond => Routine { callee: Callee::Beyond, sites: Vec::new() },
@@ -68,7 +133,8 @@ impl StoreOpaque {
             }
             &Called::Wasm(instance, func) => self.wasm_routine(index, instance, func),
         };
-        Some(self.contexts.as_ref()?.tree(routine))
+        let contexts = self.contexts.as_ref()?;
+        Some(contexts.tree(&mut Columns::measured(self), (&self.live_measured(), paths), routine))
     }
 
     fn wasm_routine(&self, seen_from: u32, instance: u32, index: u32) -> Routine {

@@ -155,6 +155,7 @@ unsafe fn call_wasm(
 fn trap_error(store: &mut StoreOpaque, record: TrapRecord) -> Error {
     store.count_unfinished(&record);
     store.count_unborn_context(&record);
+    store.charge_ended(&record);
     store.trace_unwind(&record);
     if let Err(error) = store.settle_events(&record) {
         return error;

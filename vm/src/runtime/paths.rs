@@ -3,33 +3,38 @@
 //! Invariant: exact, or it says that it is not: with more than [`MAX_ROWS`] different paths it takes no new ones.
 
 use hashbrown::HashMap;
+use smallvec::SmallVec;
 
 /// About a gigabyte.
 const MAX_ROWS: usize = 1 << 25;
 
+/// How often a path ran, then what was measured along it.
+pub type Figures = SmallVec<[u64; 2]>;
+
 /// The paths of one instance that have run.
 #[derive(Debug, Default)]
 pub struct PathTable {
-    /// By function, by number.
-    counts: HashMap<u32, HashMap<u64, u64>>,
+    /// By function and the address of its call record, or 0, by number.
+    paths: HashMap<(u32, u64), HashMap<u64, Figures>>,
     /// How many there are in all.
     rows: usize,
     is_full: bool,
 }
 
 impl PathTable {
-    /// Counts a path of function `func`.
-    pub fn count(&mut self, func: u32, number: u64) {
-        self.count_within(func, number, MAX_ROWS);
+    /// Counts a path of a function, in a call record if that is not 0, along which so much was measured.
+    pub fn count(&mut self, place: (u32, u64), number: u64, measured: &[u64]) {
+        self.count_within(place, number, measured, MAX_ROWS);
     }
 
-    fn count_within(&mut self, func: u32, number: u64, most: usize) {
-        let counts = self.counts.entry(func).or_default();
-        if let Some(count) = counts.get_mut(&number) {
-            *count += 1;
+    fn count_within(&mut self, place: (u32, u64), number: u64, measured: &[u64], most: usize) {
+        let paths = self.paths.entry(place).or_default();
+        let added = [1].iter().chain(measured);
+        if let Some(figures) = paths.get_mut(&number) {
+            figures.iter_mut().zip(added).for_each(|(sum, more)| *sum = sum.wrapping_add(*more));
         } else if self.rows < most {
             self.rows += 1;
-            counts.insert(number, 1);
+            paths.insert(number, added.copied().collect());
         } else {
             self.is_full = true;
         }
@@ -40,9 +45,18 @@ impl PathTable {
         self.is_full
     }
 
-    /// The paths of function `func`, in no order.
-    pub fn of(&self, func: u32) -> impl Iterator<Item = (u64, u64)> {
-        self.counts.get(&func).into_iter().flatten().map(|(&number, &count)| (number, count))
+    /// The paths of function `func`, in no order, if call records do not matter.
+    pub fn of(&self, func: u32) -> impl Iterator<Item = (u64, &[u64])> {
+        self.of_record(func, 0)
+    }
+
+    /// Those in the call record at an address.
+    pub fn of_record(&self, func: u32, record: u64) -> impl Iterator<Item = (u64, &[u64])> {
+        self.paths
+            .get(&(func, record))
+            .into_iter()
+            .flatten()
+            .map(|(&number, figures)| (number, figures.as_slice()))
     }
 }
 
@@ -53,12 +67,12 @@ mod tests {
     #[test]
     fn a_full_table_goes_on_counting_what_it_knows_and_says_that_it_is_full() {
         let mut table = PathTable::default();
-        for (func, number) in [(1, 7), (1, 8), (1, 7), (2, 7)] {
-            table.count_within(func, number, 2);
+        for (func, number, measured) in [(1, 7, 5), (1, 8, 0), (1, 7, 2), (2, 7, 1)] {
+            table.count_within((func, 0), number, &[measured], 2);
         }
         let mut found: Vec<_> = table.of(1).collect();
         found.sort_unstable();
-        assert_eq!(found, [(7, 2), (8, 1)]);
+        assert_eq!(found, [(7, &[2, 7][..]), (8, &[1, 0][..])]);
         assert!(table.is_full() && table.of(2).next().is_none());
     }
 }

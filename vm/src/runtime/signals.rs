@@ -19,6 +19,7 @@ use wprof_jit::abi::TrapCode;
 use super::abi::NOTHING;
 use super::activation::{self, Activation, RawFrame, TrapRecord};
 use super::code::registry::{self, CodeObject};
+use super::metrics::Sums;
 use super::store::Pending;
 use super::walk;
 use crate::arch::{self, Registers};
@@ -193,7 +194,8 @@ unsafe fn record(
     // A frame that does not fit on the stack has not left its vmctx there yet.
     let overflowed = matches!(code, None | Some(TrapCode::StackOverflow));
     let is_complete = pc != object.start && !(overflowed && object.is_entry(pc));
-    let mut top = RawFrame { pc, vmctx: ptr::null(), path: None };
+    let cycles = arch::cycles();
+    let mut top = RawFrame { pc, vmctx: ptr::null(), path: None, sums: Sums::default(), record: None };
     let mut callers = Vec::new();
     // SAFETY: the frame pointer is a wasm frame's of this activation: this frame's or, at the first instruction, which
     // would have made it, the caller's; there the return address is on top of the stack.
@@ -207,7 +209,7 @@ unsafe fn record(
         }
         callers.extend(walk::callers(fp, end));
     }
-    TrapRecord { code, top, callers }
+    TrapRecord { code, top, callers, cycles }
 }
 
 /// Does what the process would have done without us.

@@ -16,6 +16,7 @@ use super::host::AnyHostContext;
 use super::instance::InstanceData;
 use super::interrupt::InterruptPage;
 use super::memory::LinearMemory;
+use super::metrics::Metrics;
 use super::table::TableData;
 use super::trace::Trace;
 use super::transfer::TransferBuffer;
@@ -99,6 +100,8 @@ pub struct StoreOpaque {
     pub trace: Option<Trace>,
     /// The calling contexts, if they are counted.
     pub contexts: Option<CallRecords>,
+    /// What metrics need besides their readings.
+    pub metrics: Metrics,
     /// The bursts, if there are any.
     pub bursts: Option<Bursts>,
 }
@@ -125,6 +128,7 @@ impl StoreOpaque {
             .map(|_| Trace::new(engine.config().trace_buffer / 8, engine.config().references))
             .transpose()
             .map_err(no_memory)?;
+        let metrics = Metrics::new(&engine.collection().metrics)?;
         let context = VmStoreContext {
             stack_limit: 0,
             exit_fp: 0,
@@ -136,6 +140,11 @@ impl StoreOpaque {
             callee_slot: 0,
             find_record: arch::find_record as *const () as usize,
             path: 0,
+            metrics: metrics.first_readings(),
+            measured: Default::default(),
+            read_metrics: metrics.reader(),
+            touch_lines: arch::touch_lines as *const () as usize,
+            last_line: usize::MAX,
             checks: 0,
             burst: 0,
             counts: 1,
@@ -146,6 +155,8 @@ impl StoreOpaque {
             raise: engine.raise(),
             failed_callee: ptr::null_mut(),
             failed_index: 0,
+            own_stack: metrics.own_stack(),
+            saved: Default::default(),
         };
         let mut store = StoreOpaque {
             id: StoreId(NEXT.fetch_add(1, Ordering::Relaxed)),
@@ -164,8 +175,12 @@ impl StoreOpaque {
             depth: 0,
             events: Events::default(),
             trace,
+            contexts: engine.collection().contexts.then(|| {
+                let has_paths = engine.collection().flow_contexts;
+                CallRecords::new(engine.config().context_memory, metrics.all().len() as u32, has_paths)
+            }),
+            metrics,
             bursts: None,
-            contexts: engine.collection().contexts.then(|| CallRecords::new(engine.config().context_memory)),
         };
         store.start_metering();
         store.start_bursts();

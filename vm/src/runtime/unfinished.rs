@@ -9,6 +9,7 @@ use wprof_jit::compile::Origin;
 
 use super::activation::{RawFrame, TrapRecord};
 use super::frames::{self, Frame};
+use super::metrics::Measured;
 use super::store::StoreOpaque;
 use super::walk;
 use crate::ProfilingConfig;
@@ -22,8 +23,25 @@ pub struct Stop {
     pub path: Option<u64>,
 }
 
-/// How many frames ended in each way.
-pub type Unfinished = HashMap<Stop, u64>;
+/// The frames that ended in one way.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Stopped {
+    /// How many.
+    pub count: u64,
+    /// What they had measured along their paths, all together.
+    pub measured: Measured,
+}
+
+impl Stopped {
+    /// Adds others.
+    pub fn add(&mut self, other: Stopped) {
+        self.count += other.count;
+        self.measured.iter_mut().zip(other.measured).for_each(|(sum, more)| *sum = sum.wrapping_add(more));
+    }
+}
+
+/// The frames that ended in each way.
+pub type Unfinished = HashMap<Stop, Stopped>;
 
 impl StoreOpaque {
     /// Counts the frames that a trap has ended.
@@ -35,7 +53,9 @@ impl StoreOpaque {
             let index = self.instance_of_trap(&frame, record);
             let is_unborn = frames::is_unborn(record);
             let path = record.top.path.or_else(|| self.path_of_unborn(&frame).filter(|_| is_unborn));
-            self.add_unfinished(index, Stop { origin: frame.origin, path }, 1);
+            let measured = self.measured_at_trap(record);
+            let stopped = Stopped { count: 1, measured };
+            self.add_unfinished(index, Stop { origin: frame.origin, path }, stopped);
             if is_unborn {
                 self.add_overflowed(index, &frame);
             }
@@ -43,7 +63,7 @@ impl StoreOpaque {
         for (raw, count) in tally(record.callers.iter().copied()) {
             if let Some(frame) = frames::of_return(raw.pc) {
                 let stop = Stop { origin: frame.origin, path: raw.path };
-                self.add_unfinished(self.instance_of(&frame, raw), stop, count);
+                self.add_unfinished(self.instance_of(&frame, raw), stop, stopped(raw, count));
             }
         }
     }
@@ -58,15 +78,16 @@ impl StoreOpaque {
             if let Some(frame) = frames::of_return(raw.pc)
                 && self.instance_of(&frame, raw) == Some(index)
             {
-                *live.entry(Stop { origin: frame.origin, path: raw.path }).or_default() += count;
+                let stop = Stop { origin: frame.origin, path: raw.path };
+                live.entry(stop).or_default().add(stopped(raw, count));
             }
         }
         live
     }
 
-    fn add_unfinished(&mut self, index: Option<u32>, stop: Stop, count: u64) {
+    fn add_unfinished(&mut self, index: Option<u32>, stop: Stop, stopped: Stopped) {
         if let Some(index) = index {
-            *self.instances[index as usize].unfinished.entry(stop).or_default() += count;
+            self.instances[index as usize].unfinished.entry(stop).or_default().add(stopped);
         }
     }
 
@@ -116,4 +137,9 @@ fn tally(frames: impl Iterator<Item = RawFrame>) -> HashMap<RawFrame, u64> {
         *counts.entry(frame).or_default() += 1;
     }
     counts
+}
+
+/// So many frames that are in a call, and so do not measure.
+fn stopped(frame: RawFrame, count: u64) -> Stopped {
+    Stopped { count, measured: frame.sums.map(|sum| sum.cast_unsigned().wrapping_mul(count)) }
 }

@@ -9,6 +9,7 @@ use std::ptr;
 use super::abi::{VmContext, VmStoreContext};
 use super::activation::{self, Activation, RawFrame};
 use super::code::registry::{self, CodeObject};
+use super::metrics::Sums;
 
 /// The callers of the frame with frame pointer `fp` up to the entry trampoline whose frame pointer is `end`, innermost
 /// first; the trampoline itself is left out.
@@ -40,7 +41,14 @@ pub unsafe fn frame(pc: usize, code: Option<&CodeObject>, fp: usize) -> RawFrame
     // SAFETY: the code generator has laid the slots out there, and the entry of the code has filled them.
     let read = |slot: Option<u32>| slot.map(|below| unsafe { *at(below) });
     let (vmctx, path) = code.map_or((None, None), |o| (read(o.code.vmctx_slot), read(o.code.path_slot)));
-    RawFrame { pc, vmctx: vmctx.map_or(ptr::null(), |vmctx| vmctx as *const VmContext), path }
+    let mut sums = Sums::default();
+    if let Some((below, metrics)) = code.and_then(|object| object.code.metrics_slot) {
+        let first = at(below).cast::<i64>();
+        // SAFETY: as above.
+        (0..metrics as usize).for_each(|metric| sums[metric] = unsafe { *first.add(metric) });
+    }
+    let record = code.and_then(|object| read(object.code.record_slot));
+    RawFrame { pc, vmctx: vmctx.map_or(ptr::null(), |vmctx| vmctx as *const VmContext), path, sums, record }
 }
 
 /// The callers among this thread's live wasm frames, innermost first, up to `limit`; not those of the newest

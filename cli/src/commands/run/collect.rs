@@ -5,9 +5,12 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail, ensure};
 use clap::{Args, ValueEnum};
-use wprof::{Adaptive, Checks, Collect, Config, Counting, EventModel, Interesting, ProfilingConfig};
+use wprof::{
+    Adaptive, Checks, Collect, Config, Counting, EventModel, Interesting, Metric, ProfilingConfig,
+    SystemEvent,
+};
 use wprof_jit::plan::Collection;
-use wprof_profiler::{BurstLengths, FunctionProfile, Profile};
+use wprof_profiler::{BurstLengths, CacheShape, FunctionProfile, Profile};
 
 use crate::{cost_model, sizes};
 
@@ -28,6 +31,9 @@ enum What {
     Code(Collect),
     Events(Vec<EventModel>),
     Contexts,
+    Flow,
+    Cycles,
+    Cache,
 }
 
 /// What one `--collect` asks for.
@@ -48,9 +54,16 @@ pub struct ProfileArgs {
     #[arg(long, value_name = "NAME")]
     checks: Option<Checks>,
     /// What to count: `edges`, `paths`, `blocks`, `cct`, or `events=KIND,…`; all can be had together, as in `edges,cct`,
-    /// but only one of the first three [default: edges]
+    /// but only one of the first three; with `paths` or `cct` also `cycles` and `cache` [default: edges]
     #[arg(long, value_name = "WHAT", value_parser = wanted)]
     collect: Vec<Wanted>,
+    /// The data cache that `cache` simulates: its size, ways, and bytes of a line
+    #[arg(long, value_name = "SIZE,WAYS,LINE", value_parser = cache_shape, default_value = "32K,8,64")]
+    cache: CacheShape,
+    /// With paths or cct: also measure what the system counts along each path and in each context, in hardware or by itself:
+    /// `instructions`, `cache-misses`, `page-faults`, `task-clock`, …
+    #[arg(long, value_name = "EVENT,…", value_delimiter = ',', value_parser = system_event)]
+    events: Vec<SystemEvent>,
     /// How much memory call records of `cct` may take; beyond that new contexts are counted by function only
     #[arg(long, value_name = "SIZE", value_parser = sizes::parse, default_value = "256M")]
     max_context_memory: u64,
@@ -72,7 +85,13 @@ What to collect:
                are not known
   cct          how often each function was called in each calling context: by whom, who
                was called by whom, … Alone, it is all that is counted
-  events=…     totals only: no counters in the code but one running sum for each kind.
+  flow         paths and cct, and paths in each calling context of their own: the hot ways
+               through several functions
+  cycles       with paths, cct or flow: ticks of the time-stamp counter along each path and in each
+               context, those of callees not included; what reading it costs is taken off
+  cache        likewise: lines that the loads and stores miss in a simulated data
+               cache, see --cache; the same on any machine
+  events=…     with paths: also along each. Otherwise totals only: no counters in the code but one running sum for each kind.
                Kinds: instructions, loads, stores, calls, indirect_calls, branches, float_ops,
                memory_bytes, back_edges_and_calls, fuel (as Wasmtime counts it), or a file
                such as costs.toml that says what each instruction costs:
@@ -104,6 +123,9 @@ fn what(text: &str) -> Result<What, String> {
     }
     Ok(What::Code(match text {
         "cct" => return Ok(What::Contexts),
+        "flow" => return Ok(What::Flow),
+        "cycles" => return Ok(What::Cycles),
+        "cache" => return Ok(What::Cache),
         "edges" => Collect::Edges,
         "paths" => Collect::Paths,
         "blocks" => Collect::Blocks,
@@ -111,8 +133,10 @@ fn what(text: &str) -> Result<What, String> {
         "all-blocks" => Collect::AllBlocks,
         "block-counters" => Collect::BlockCounters,
         _ => {
-            return Err("give edges, paths, blocks, cct, or events=KIND,… such as events=instructions,fuel"
-                .to_owned());
+            return Err(
+                "give edges, paths, blocks, cct, flow, cycles, cache, or events=KIND,… such as events=instructions,fuel"
+                    .to_owned(),
+            );
         }
     }))
 }
@@ -160,6 +184,10 @@ pub struct Counted {
     pub until: Option<u64>,
     /// How much memory call records may take, if calling contexts are counted.
     pub context_memory: Option<u64>,
+    /// What is measured along paths and in calling contexts.
+    pub metrics: Vec<Metric>,
+    /// Whether paths are counted in each calling context of their own.
+    pub flow: bool,
 }
 
 impl ProfileArgs {
@@ -191,15 +219,50 @@ impl ProfileArgs {
             interesting.is_none() || profiling == ProfilingConfig::Exact(Collect::Paths),
             "there are interesting paths, but paths are not counted: add --collect paths"
         );
-        Ok(Counted { profiling, events, budget, interesting, weights, until, context_memory })
+        let metrics = self.metrics();
+        ensure!(
+            metrics.is_empty()
+                || context_memory.is_some()
+                || profiling == ProfilingConfig::Exact(Collect::Paths),
+            "cycles, cache misses and events are measured along paths and in calling contexts: add `paths` or `cct` to --collect"
+        );
+        Ok(Counted {
+            profiling,
+            events,
+            budget,
+            interesting,
+            weights,
+            until,
+            context_memory,
+            metrics,
+            flow: self.has_flow(),
+        })
+    }
+
+    fn metrics(&self) -> Vec<Metric> {
+        let metric = |what: &What| match what {
+            What::Cycles => Some(Metric::Cycles),
+            What::Cache => Some(Metric::CacheMisses(self.cache)),
+            What::Code(_) | What::Events(_) | What::Contexts | What::Flow => None,
+        };
+        let of_system = self.events.iter().map(|event| Metric::System(*event));
+        let mut metrics: Vec<Metric> = self.wanted().filter_map(metric).chain(of_system).collect();
+        metrics.sort();
+        metrics.dedup();
+        metrics
     }
 
     fn wanted(&self) -> impl Iterator<Item = &What> {
         self.collect.iter().flat_map(|wanted| &wanted.0)
     }
 
+    fn has_flow(&self) -> bool {
+        self.wanted().any(|what| matches!(what, What::Flow))
+    }
+
     fn context_memory(&self) -> Option<u64> {
-        self.wanted().any(|what| matches!(what, What::Contexts)).then_some(self.max_context_memory)
+        let counts_contexts = |what: &What| matches!(what, What::Contexts | What::Flow);
+        self.wanted().any(counts_contexts).then_some(self.max_context_memory)
     }
 
     fn events(&self) -> Result<Vec<EventModel>> {
@@ -231,9 +294,14 @@ impl ProfileArgs {
     fn profiling(&self) -> Result<ProfilingConfig> {
         let code = self.wanted().filter_map(|what| match what {
             What::Code(collect) => Some(*collect),
-            What::Events(_) | What::Contexts => None,
+            What::Flow => Some(Collect::Paths),
+            What::Events(_) | What::Contexts | What::Cycles | What::Cache => None,
         });
-        match code.collect::<Vec<_>>()[..] {
+        let mut code: Vec<Collect> = code.collect();
+        if self.has_flow() {
+            code.dedup();
+        }
+        match code[..] {
             _ if self.mode == Mode::Off => Ok(ProfilingConfig::Off),
             _ if self.mode == Mode::Adaptive => Ok(ProfilingConfig::Adaptive(self.adaptive())),
             [] if self.collect.is_empty() => Ok(ProfilingConfig::Exact(Collect::Edges)),
@@ -245,6 +313,21 @@ impl ProfileArgs {
                 )
             }
         }
+    }
+}
+
+fn system_event(text: &str) -> Result<SystemEvent, String> {
+    let known = || SystemEvent::names().collect::<Vec<_>>().join(", ");
+    SystemEvent::named(text).ok_or_else(|| format!("give some of {}", known()))
+}
+
+/// `SIZE,WAYS,LINE`.
+fn cache_shape(text: &str) -> Result<CacheShape, String> {
+    let figures: Vec<u64> = text.split(',').map(sizes::parse).collect::<Result<_, _>>()?;
+    let figures: Vec<u32> = figures.into_iter().filter_map(|figure| u32::try_from(figure).ok()).collect();
+    match figures[..] {
+        [bytes, ways, line] => CacheShape::new(bytes, ways, line).map_err(|error| error.to_string()),
+        _ => Err("give SIZE,WAYS,LINE such as 32K,8,64".to_owned()),
     }
 }
 
@@ -284,7 +367,8 @@ impl Counted {
 
     /// Tells the engine.
     pub fn configure(&self, config: &mut Config) {
-        config.profiling(self.profiling).count_events(self.events.clone());
+        config.profiling(self.profiling).count_events(self.events.clone()).measure(self.metrics.clone());
+        config.flow_contexts(self.flow);
         // Ctrl-C stops at a poll, where events are counted exactly.
         config.interruptible(self.is_on());
         if let Some(interesting) = &self.interesting {
@@ -314,6 +398,8 @@ impl Counted {
             found.map(|index| index as u32)
         });
         let contexts = self.context_memory.is_some();
+        let metrics = self.metrics.clone();
+        let flow_contexts = self.flow;
         let checks = match self.profiling {
             ProfilingConfig::Adaptive(adaptive) => Some(adaptive.checks),
             _ => None,
@@ -326,6 +412,8 @@ impl Counted {
             metered,
             contexts,
             checks,
+            metrics,
+            flow_contexts,
             ..Collection::default()
         }
     }
@@ -341,6 +429,8 @@ mod tests {
             burst: None,
             checks: None,
             collect: Vec::new(),
+            cache: CacheShape::USUAL,
+            events: Vec::new(),
             max_context_memory: 0,
             interesting: None,
             weights: None,
@@ -382,6 +472,23 @@ mod tests {
         assert_eq!(both.profiling, ProfilingConfig::Exact(Collect::Edges));
         assert_eq!((both.context_memory, both.events.len()), (Some(7), 2));
         assert_eq!(counted(&["edges"], None).unwrap().context_memory, None);
+    }
+
+    #[test]
+    fn metrics_are_measured_along_paths() {
+        let metrics = |collect: &[&str]| counted(collect, None).map(|counted| counted.metrics).ok();
+        let both = vec![Metric::Cycles, Metric::CacheMisses(CacheShape::USUAL)];
+        assert_eq!(metrics(&["paths,cache,cycles", "cycles"]), Some(both));
+        assert_eq!(metrics(&["paths"]), Some(Vec::new()));
+        assert_eq!(metrics(&["cct,cycles"]), Some(vec![Metric::Cycles]));
+        let flow = counted(&["paths,cct,flow,cycles"], None).unwrap();
+        assert!(flow.flow && flow.context_memory.is_some());
+        assert_eq!(flow.profiling, ProfilingConfig::Exact(Collect::Paths));
+        assert_eq!(metrics(&["cycles"]).or(metrics(&["edges,cache"])), None);
+        assert_eq!(cache_shape("32k,8,64"), Ok(CacheShape::USUAL));
+        for text in ["32k", "32k,8", "32k,8,64,1", "30k,8,64", "99999999999,8,64", "32k,8,x"] {
+            assert!(cache_shape(text).is_err(), "{text}");
+        }
     }
 
     #[test]

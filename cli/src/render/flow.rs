@@ -1,0 +1,53 @@
+//! Paths in calling contexts: the hot ways through several functions.
+
+use wprof_profiler::ContextTree;
+
+use super::contexts;
+use super::numbers::{grouped, percent};
+use super::page::{Ink, plain, span};
+use super::paths::Paths;
+use super::table::{Side, Table};
+use super::view::View;
+
+/// So many callers are shown, the nearest first.
+const CALLERS: usize = 4;
+
+/// The hottest `limit`; none if paths were not counted in contexts.
+pub fn table(view: &View<'_>, limit: usize) -> Table {
+    let mut table = Table::new(&[
+        ("instructions", Side::Right),
+        ("share", Side::Right),
+        ("times", Side::Right),
+        ("path in", Side::Left),
+        ("blocks", Side::Left),
+        ("called by", Side::Left),
+    ]);
+    let Some(tree) = &view.profile.contexts else { return table };
+    let paths = Paths::new(view);
+    for (record, hot) in view.profile.hottest_paths_in_contexts().into_iter().take(limit) {
+        let Some([name, blocks, _]) = paths.description(&hot) else { continue };
+        table.row(vec![
+            plain(grouped(hot.ops)),
+            span(percent(hot.ops, view.ops), Ink::of_share(hot.ops, view.ops)),
+            plain(grouped(hot.count)),
+            name,
+            blocks,
+            span(callers(tree, record), Ink::Faint),
+        ]);
+    }
+    table
+}
+
+/// Who called a record, who called that, …
+fn callers(tree: &ContextTree, record: u32) -> String {
+    let parent = |&record: &u32| Some(tree.records[record as usize].parent);
+    let above = std::iter::successors(Some(record), parent).skip(1);
+    let above = above.take_while(|&record| record != ContextTree::ROOT);
+    let mut names: Vec<String> = above.map(|record| contexts::shown(tree.callee(record))).collect();
+    let more = names.len().saturating_sub(CALLERS);
+    names.truncate(CALLERS);
+    if more > 0 {
+        names.push(format!("…{more} more"));
+    }
+    names.join(" < ")
+}

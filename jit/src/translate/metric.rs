@@ -1,0 +1,186 @@
+//! Metrics: the sums of the frame, and the accesses that the simulated cache sees.
+//!
+//! The sums stay in the frame, where the walk of a stack finds them; see `plan::metrics` for what they mean.
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{
+    InstBuilder, MemFlagsData, StackSlot, StackSlotData, StackSlotKey, StackSlotKind, Value, types,
+};
+use smallvec::SmallVec;
+
+use super::Translator;
+use super::region::Region;
+use crate::abi::{call_record, read_metrics_signature, store_context, touch_lines_signature, vmctx};
+use crate::compile::METRICS_SLOT;
+
+/// What was measured, by metric.
+pub(super) type Measured = SmallVec<[Value; 2]>;
+
+impl Translator<'_> {
+    /// Gives the function its sums, if anything is measured: zero, or those of the frame that goes on.
+    pub(super) fn begin_metrics(&mut self) {
+        if self.options.metrics == 0 {
+            return;
+        }
+        let key = StackSlotKey::new(METRICS_SLOT + u64::from(self.options.metrics));
+        let size = 8 * self.options.metrics;
+        let slot = StackSlotData::new_with_key(StackSlotKind::ExplicitSlot, size, 3, key);
+        self.sums = Some(self.builder.create_sized_stack_slot(slot));
+        for metric in self.metrics() {
+            let first = match self.graph.resumes {
+                true => self.load_metric_cell(store_context::measured(metric)),
+                false => self.builder.ins().iconst(types::I64, 0),
+            };
+            self.set_sum(metric, first);
+        }
+    }
+
+    /// Begins to measure, or goes on with it.
+    pub(super) fn start_metrics(&mut self) {
+        self.count_start();
+        self.read_metrics();
+        for metric in self.metrics() {
+            let (sum, reading) = (self.sum(metric), self.reading(metric));
+            let sum = self.builder.ins().isub(sum, reading);
+            self.set_sum(metric, sum);
+        }
+    }
+
+    /// Measures no more until that starts again.
+    pub(super) fn stop_metrics(&mut self) {
+        for (metric, sum) in self.measured().into_iter().enumerate() {
+            self.set_sum(metric as u32, sum);
+        }
+    }
+
+    /// What has been measured, at the end of a path. The sums are as they were.
+    pub(super) fn measured(&mut self) -> Measured {
+        self.read_metrics();
+        let measured = |translator: &mut Self, metric| {
+            let (sum, reading) = (translator.sum(metric), translator.reading(metric));
+            translator.builder.ins().iadd(sum, reading)
+        };
+        self.metrics().map(|metric| measured(self, metric)).collect()
+    }
+
+    /// Measures anew from the last reading on: what ends a path is part of the next one, and costs it no further reading.
+    pub(super) fn restart_metrics(&mut self) {
+        self.count_start();
+        for metric in self.metrics() {
+            let reading = self.reading(metric);
+            let sum = self.builder.ins().ineg(reading);
+            self.set_sum(metric, sum);
+        }
+    }
+
+    /// Charges the call record with what was measured.
+    pub(super) fn end_measuring(&mut self, goes_on: bool) {
+        let measured = self.measured();
+        self.charge_record(&measured);
+        if goes_on {
+            self.restart_metrics();
+        }
+    }
+
+    /// The same, if calling contexts are counted.
+    pub(super) fn charge_record(&mut self, measured: &[Value]) {
+        if self.options.contexts {
+            for (metric, &value) in (0..).zip(measured) {
+                self.add_to_record(call_record::metric(metric), value);
+            }
+        }
+    }
+
+    /// A function has started to measure.
+    fn count_start(&mut self) {
+        if self.options.contexts && self.options.metrics > 0 {
+            let one = self.builder.ins().iconst(types::I64, 1);
+            self.add_to_record(call_record::STARTS, one);
+        }
+    }
+
+    /// Leaves what was measured where another version of the function, or the table of paths, will find it.
+    pub(super) fn pass_measured(&mut self, measured: &[Value]) {
+        for (metric, &value) in (0..).zip(measured) {
+            self.store_metric_cell(store_context::measured(metric), value);
+        }
+    }
+
+    /// The sums as they are, for another version.
+    pub(super) fn transfer_metrics(&mut self) {
+        let sums: Measured = self.metrics().map(|metric| self.sum(metric)).collect();
+        self.pass_measured(&sums);
+    }
+
+    /// Lets the simulated cache, if there is one, see an access at this distance from the byte `start` of the host. Only if
+    /// it is not all in the line that was touched last, which is the one used last of its set anyway.
+    pub(super) fn touch(&mut self, start: Value, address: Value, bytes: u64) {
+        let Some(shape) = self.options.cache else { return };
+        let context = self.load_constant(types::I64, self.vmctx, vmctx::STORE);
+        let place = self.builder.ins().iadd(start, address);
+        let last = self.load_metric_cell(store_context::LAST_LINE);
+        let distance = self.builder.ins().isub(place, last);
+        let most = i64::from(shape.line()) - bytes as i64;
+        let is_other = self.builder.ins().icmp_imm_s(IntCC::UnsignedGreaterThan, distance, most);
+        let (other, go_on) = (self.builder.create_block(), self.builder.create_block());
+        self.builder.ins().brif(is_other, other, &[], go_on, &[]);
+        self.builder.seal_block(other);
+        self.builder.set_cold_block(other);
+        self.builder.switch_to_block(other);
+        let code = self.load_constant(types::I64, context, store_context::TOUCH_LINES);
+        let signature = self.builder.import_signature(touch_lines_signature());
+        let bytes = self.builder.ins().iconst(types::I64, bytes as i64);
+        self.builder.ins().call_indirect(signature, code, &[context, start, address, bytes]);
+        self.builder.ins().jump(go_on, &[]);
+        self.builder.seal_block(go_on);
+        self.builder.switch_to_block(go_on);
+    }
+
+    fn metrics(&self) -> std::ops::Range<u32> {
+        0..self.options.metrics
+    }
+
+    fn read_metrics(&mut self) {
+        if !self.options.reads_metrics {
+            return;
+        }
+        let context = self.load_constant(types::I64, self.vmctx, vmctx::STORE);
+        let code = self.load_constant(types::I64, context, store_context::READ_METRICS);
+        let signature = self.builder.import_signature(read_metrics_signature());
+        self.builder.ins().call_indirect(signature, code, &[context]);
+    }
+
+    fn reading(&mut self, metric: u32) -> Value {
+        self.load_metric_cell(store_context::metric(metric))
+    }
+
+    fn sums(&self) -> StackSlot {
+        self.sums.expect("made at the start where anything is measured")
+    }
+
+    fn sum(&mut self, metric: u32) -> Value {
+        let slot = self.sums();
+        self.builder.ins().stack_load(types::I64, types::I64, slot, 8 * metric as i32)
+    }
+
+    fn set_sum(&mut self, metric: u32, value: Value) {
+        let slot = self.sums();
+        self.builder.ins().stack_store(types::I64, value, slot, 8 * metric as i32);
+    }
+
+    fn load_metric_cell(&mut self, offset: i32) -> Value {
+        let (flags, context) = self.metric_cell();
+        self.builder.ins().load(types::I64, flags, context, offset)
+    }
+
+    fn store_metric_cell(&mut self, offset: i32, value: Value) {
+        let (flags, context) = self.metric_cell();
+        self.builder.ins().store(flags, value, context, offset);
+    }
+
+    fn metric_cell(&mut self) -> (MemFlagsData, Value) {
+        let region = self.regions.get(Region::Counters, self.builder.func);
+        let flags = MemFlagsData::trusted().with_alias_region(Some(region));
+        (flags, self.load_constant(types::I64, self.vmctx, vmctx::STORE))
+    }
+}

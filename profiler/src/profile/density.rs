@@ -1,0 +1,129 @@
+//! Where a metric comes from: hot paths and functions, dense and sparse ones.
+//!
+//! Input: a [`Profile`] with figures along paths. Output: what has at least a share of all of a metric, and how much of it
+//! all that together has.
+//! Source: Ammons, Ball & Larus 1997, section 6.4, tables 4 and 5: *hot* is what has at least a share; of the hot, *dense* has
+//! more of the metric for each instruction than the program has on average, *sparse* has not. The rest is *cold*.
+//! Oracle: `tests/it/density.rs`.
+
+use super::{FunctionProfile, HotPath, Profile};
+use crate::PathProfile;
+
+/// What something is to a metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Density {
+    /// Hot, with more than the average for each instruction.
+    Dense,
+    /// Hot, because it runs so often.
+    Sparse,
+    /// Not hot.
+    Cold,
+}
+
+/// Things of one density together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Group {
+    /// How many.
+    pub members: u64,
+    /// Different paths that ran to their end in them.
+    pub paths: u64,
+    /// Instructions executed in them.
+    pub ops: u64,
+    /// Their part of the metric.
+    pub amount: u64,
+}
+
+/// How a metric is spread over things of one sort.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spread {
+    /// The dense ones.
+    pub dense: Group,
+    /// The sparse ones.
+    pub sparse: Group,
+    /// The cold ones.
+    pub cold: Group,
+}
+
+impl Spread {
+    fn add(&mut self, density: Density, member: Group) {
+        let group = match density {
+            Density::Dense => &mut self.dense,
+            Density::Sparse => &mut self.sparse,
+            Density::Cold => &mut self.cold,
+        };
+        group.members += 1;
+        group.paths += member.paths;
+        group.ops = group.ops.saturating_add(member.ops);
+        group.amount = group.amount.saturating_add(member.amount);
+    }
+}
+
+/// One metric of a profile, and what counts as hot.
+#[derive(Clone, Copy, Debug)]
+pub struct MetricView<'a> {
+    profile: &'a Profile,
+    column: usize,
+    share: f64,
+    /// All of the metric, and all instructions; both saturate.
+    amount: u64,
+    ops: u64,
+}
+
+impl<'a> MetricView<'a> {
+    /// The metric in this column of figures; hot is what has at least `share` of it, from 0 to 1.
+    pub fn new(profile: &'a Profile, column: usize, share: f64) -> Self {
+        let amounts = profile.functions.iter().map(|function| amount_in(function, column));
+        let amount = amounts.fold(0, u64::saturating_add);
+        Self { profile, column, share, amount, ops: profile.ops() }
+    }
+
+    /// All of the metric.
+    pub fn amount(&self) -> u64 {
+        self.amount
+    }
+
+    /// What something is with so much of the metric and so many instructions.
+    pub fn density(&self, amount: u64, ops: u64) -> Density {
+        let is_hot = amount > 0 && amount as f64 >= self.amount as f64 * self.share;
+        let is_dense = u128::from(amount) * u128::from(self.ops) > u128::from(self.amount) * u128::from(ops);
+        match (is_hot, is_dense) {
+            (true, true) => Density::Dense,
+            (true, false) => Density::Sparse,
+            (false, _) => Density::Cold,
+        }
+    }
+
+    /// The paths that ran to their end, those with most of the metric first, and how much.
+    pub fn paths(&self) -> Vec<(HotPath, u64)> {
+        let paths = self.profile.hottest_paths().into_iter();
+        let mut paths: Vec<_> = paths.map(|path| (path.metrics[self.column], path)).collect();
+        paths.sort_by_key(|(amount, _)| std::cmp::Reverse(*amount));
+        paths.into_iter().map(|(amount, path)| (path, amount)).collect()
+    }
+
+    /// How it is spread over paths that ran to their end.
+    pub fn over_paths(&self) -> Spread {
+        let mut spread = Spread::default();
+        for (path, amount) in self.paths() {
+            let member = Group { members: 1, paths: 1, ops: path.ops, amount };
+            spread.add(self.density(amount, path.ops), member);
+        }
+        spread
+    }
+
+    /// How it is spread over functions.
+    pub fn over_functions(&self) -> Spread {
+        let mut spread = Spread::default();
+        for function in &self.profile.functions {
+            let (amount, ops) = (amount_in(function, self.column), function.ops());
+            let paths = function.paths.as_ref().map_or(0, |paths| paths.finished.len() as u64);
+            spread.add(self.density(amount, ops), Group { members: 1, paths, ops, amount });
+        }
+        spread
+    }
+}
+
+fn amount_in(function: &FunctionProfile, column: usize) -> u64 {
+    let figures = function.paths.iter().flat_map(PathProfile::figures);
+    figures.filter_map(|figures| figures.get(column)).fold(0, |sum, amount| sum.saturating_add(*amount))
+}

@@ -1,0 +1,278 @@
+//! Metrics along paths, of runs that are small enough to say what they must be.
+
+use wprof::profiler::{CacheShape, Callee, FunctionProfile, Profile};
+use wprof::*;
+
+type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
+
+const STRATEGIES: [Strategy; 3] = [Strategy::Baseline, Strategy::Optimized, Strategy::Tiered];
+
+/// Everything that can be measured along paths, with a cache of 1 KiB, 2 ways, lines of 64 bytes.
+fn engine(strategy: Strategy) -> Result<Engine> {
+    let mut config = Config::new();
+    config.profiling(ProfilingConfig::Exact(Collect::Paths)).strategy(strategy);
+    config.promote_after(20).background_compilation(false);
+    config.measure([Metric::CacheMisses(CacheShape::new(1024, 2, 64).expect("a cache")), Metric::Cycles]);
+    let kinds = ["instructions", "loads", "back_edges_and_calls"];
+    config.count_events(kinds.into_iter().filter_map(EventModel::built_in));
+    Engine::new(&config)
+}
+
+fn instance(engine: &Engine, wat: &str) -> Result<(Store<()>, Instance)> {
+    let mut linker = Linker::new(engine);
+    linker.func_wrap("host", "f", || ())?;
+    linker.func_wrap("host", "back", |mut caller: Caller<'_, ()>| -> Result<()> {
+        let func = caller.get_export("touch").and_then(Extern::into_func).expect("exported");
+        func.typed::<i32, ()>(&caller)?.call(&mut caller, 4096)
+    })?;
+    let mut store = Store::new(engine, ());
+    let instance = linker.instantiate(&mut store, &Module::new(engine, wat)?)?;
+    Ok((store, instance))
+}
+
+/// The sums of a metric over all paths of a function: those that ran to their end, and those that did not.
+fn sums(profile: &Profile, function: &FunctionProfile, metric: &str) -> [u64; 2] {
+    let column = profile.metrics.iter().position(|known| known.name == metric).expect("measured");
+    let paths = function.paths.as_ref().expect("paths");
+    let finished = paths.finished.iter().map(|path| path.metrics[column]);
+    [finished.sum(), paths.unfinished.iter().map(|path| path.metrics[column]).sum()]
+}
+
+fn function<'a>(profile: &'a Profile, name: &str) -> &'a FunctionProfile {
+    profile.functions.iter().find(|function| function.name.as_deref() == Some(name)).expect("it ran")
+}
+
+const WAT: &str = r#"(module
+    (import "host" "f" (func $f)) (import "host" "back" (func $back))
+    (memory (export "memory") 2)
+    (func $touch (export "touch") (param i32) (drop (i64.load (local.get 0))))
+    (func $run (export "run") (param $n i32) (local $i i32)
+        (loop $again
+            (i32.store8 offset=1 (i32.mul (local.get $i) (i32.const 64)) (i32.const 1))
+            (call $touch (i32.const 65536))
+            (call $f)
+            (br_if $again (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (local.get $n)))))
+    (func $reenter (export "reenter") (param $at i32)
+        (call $back)
+        (drop (i32.load (local.get $at)))
+        (call $back)
+        (drop (i32.load (i32.const 70000)))
+        (if (local.get $at) (then (unreachable)))))"#;
+
+#[test]
+fn paths_pay_for_their_own_misses_only() -> Outcome {
+    for strategy in STRATEGIES {
+        let (mut store, instance) = instance(&engine(strategy)?, WAT)?;
+        instance.get_typed_func::<i32, ()>(&mut store, "run")?.call(&mut store, 100)?;
+        let profile = instance.profile(&store)?;
+        profile.verify()?;
+        // Each round touches a new line, which never hits; the callee's is kept by its set of two ways all the time.
+        assert_eq!(sums(&profile, function(&profile, "run"), "cache-misses"), [100, 0], "{strategy:?}");
+        assert_eq!(sums(&profile, function(&profile, "touch"), "cache-misses"), [1, 0], "{strategy:?}");
+        assert_eq!(Profile::from_bytes(&profile.to_bytes()?)?, profile);
+    }
+    Ok(())
+}
+
+#[test]
+fn a_frame_that_ends_early_pays_until_it_ends() -> Outcome {
+    for strategy in STRATEGIES {
+        let (mut store, instance) = instance(&engine(strategy)?, WAT)?;
+        let reenter = instance.get_typed_func::<i32, ()>(&mut store, "reenter")?;
+        reenter.call(&mut store, 0)?;
+        reenter.call(&mut store, 1 << 20).expect_err("out of bounds");
+        reenter.call(&mut store, 8192).expect_err("unreachable");
+        let profile = instance.profile(&store)?;
+        profile.verify()?;
+        // Lines 0, 70000 and then 2^20, which traps, and 8192; 4096 stays.
+        assert_eq!(sums(&profile, function(&profile, "reenter"), "cache-misses"), [2, 2], "{strategy:?}");
+        let touch = sums(&profile, function(&profile, "touch"), "cache-misses");
+        assert_eq!((touch[1], touch[0] >= 1), (0, true), "{strategy:?}");
+    }
+    Ok(())
+}
+
+#[test]
+fn events_along_paths_add_up_to_the_totals() -> Outcome {
+    for strategy in STRATEGIES {
+        let (mut store, instance) = instance(&engine(strategy)?, WAT)?;
+        instance.get_typed_func::<i32, ()>(&mut store, "run")?.call(&mut store, 100)?;
+        let reenter = instance.get_typed_func::<i32, ()>(&mut store, "reenter")?;
+        reenter.call(&mut store, 1 << 20).expect_err("out of bounds");
+        let profile = instance.profile(&store)?;
+        for total in &profile.events {
+            let of_function = |function| sums(&profile, function, &total.name).iter().sum::<u64>();
+            let along_paths: u64 = profile.functions.iter().map(of_function).sum();
+            assert_eq!(along_paths, total.count, "{}, {strategy:?}", total.name);
+        }
+        assert_eq!(profile.events.len(), 3);
+    }
+    Ok(())
+}
+
+#[test]
+fn cycles_along_paths_are_fewer_than_those_of_the_run() -> Outcome {
+    for strategy in STRATEGIES {
+        let (mut store, instance) = instance(&engine(strategy)?, WAT)?;
+        let run = instance.get_typed_func::<i32, ()>(&mut store, "run")?;
+        run.call(&mut store, 1)?;
+        let clock = std::time::Instant::now();
+        for _ in 0..100 {
+            run.call(&mut store, 1000)?;
+        }
+        // No processor has more than 10 ticks a nanosecond.
+        let most = clock.elapsed().as_nanos() as u64 * 10;
+        let profile = instance.profile(&store)?;
+        let all: u64 = profile.functions.iter().flat_map(|f| sums(&profile, f, "cycles")).sum();
+        assert!(0 < all && all < most, "{all} of {most}, {strategy:?}");
+        assert!(profile.metrics.iter().any(|metric| metric.name == "cycles" && metric.taken_off > 0));
+    }
+    Ok(())
+}
+
+#[test]
+fn there_must_be_something_to_measure() {
+    let refused =
+        |config: &mut Config| Engine::new(config.measure([Metric::Cycles])).err().map(|e| e.to_string());
+    assert!(refused(&mut Config::new()).is_some_and(|message| message.contains("paths")));
+    assert_eq!(refused(Config::new().count_contexts(true)), None);
+    let mut config = Config::new();
+    config.profiling(ProfilingConfig::Exact(Collect::Paths));
+    assert_eq!(refused(&mut config), None);
+}
+
+/// The tree of a run by name, calls, and the figures of one metric: of a record itself, and with all below it.
+fn records(profile: &Profile, metric: &str) -> Vec<(String, u64, u64, u64)> {
+    let tree = profile.contexts.as_ref().expect("contexts");
+    let column = tree.metrics.iter().position(|known| known.name == metric).expect("measured");
+    let amounts = tree.amounts(column);
+    let inclusive = tree.inclusive(&amounts);
+    let name = |record: u32| match tree.callee(record) {
+        Callee::Function { name, .. } => name.clone().unwrap_or_default(),
+        Callee::Host { name, .. } => name.clone(),
+        _ => String::new(),
+    };
+    let row = |(record, (own, all)): (u32, (&u64, u64))| {
+        (name(record), tree.records[record as usize].calls, *own, all)
+    };
+    (0..).zip(amounts.iter().zip(inclusive)).map(row).collect()
+}
+
+/// Engines that measure in contexts, alone and beside paths and a trace.
+fn contexts(strategy: Strategy) -> impl Iterator<Item = Engine> {
+    ["", "paths", "trace"].into_iter().map(move |other| {
+        let mut config = Config::new();
+        config.strategy(strategy).promote_after(20).background_compilation(false).count_contexts(true);
+        config.measure([Metric::CacheMisses(CacheShape::new(1024, 2, 64).expect("a cache")), Metric::Cycles]);
+        match other {
+            "paths" => config.profiling(ProfilingConfig::Exact(Collect::Paths)),
+            "trace" => config.trace(Tracing::Best),
+            _ => &mut config,
+        };
+        Engine::new(&config).expect("this machine")
+    })
+}
+
+#[test]
+fn contexts_pay_for_their_own_and_include_their_callees() -> Outcome {
+    for engine in STRATEGIES.into_iter().flat_map(contexts) {
+        let (mut store, instance) = instance(&engine, WAT)?;
+        instance.get_typed_func::<i32, ()>(&mut store, "run")?.call(&mut store, 100)?;
+        let reenter = instance.get_typed_func::<i32, ()>(&mut store, "reenter")?;
+        reenter.call(&mut store, 1 << 20).expect_err("out of bounds");
+        let profile = instance.profile(&store)?;
+        profile.verify()?;
+        assert_eq!(Profile::from_bytes(&profile.to_bytes()?)?, profile);
+        let row = |name: &str, calls, own, all| (name.to_string(), calls, own, all);
+        let expected = [
+            row("", 0, 0, 103),
+            row("run", 1, 100, 101),
+            row("touch", 100, 1, 1),
+            row("f", 100, 0, 0),
+            row("reenter", 1, 1, 2),
+            row("back", 1, 0, 1),
+            row("touch", 1, 1, 1),
+        ];
+        let mut found = records(&profile, "cache-misses");
+        found.sort();
+        let mut expected = expected.to_vec();
+        expected.sort();
+        assert_eq!(found, expected, "{:?}", engine.config());
+        let cycles = records(&profile, "cycles");
+        let own: u64 = cycles.iter().map(|(_, _, own, _)| own).sum();
+        assert!(own > 0 && cycles[0].3 == own, "what the root includes is all there is");
+    }
+    Ok(())
+}
+
+/// Recursion, also by a tail call, that ends in a trap: each frame is charged for what it did until then.
+#[test]
+fn frames_that_a_trap_ends_are_charged() -> Outcome {
+    let wat = r#"(module (memory 16)
+        (func $down (export "down") (param $n i32)
+            (drop (i32.load (i32.mul (local.get $n) (i32.const 64))))
+            (if (i32.eqz (local.get $n)) (then (unreachable)))
+            (if (i32.and (local.get $n) (i32.const 1)) (then (return_call $other (local.get $n))))
+            (call $down (i32.sub (local.get $n) (i32.const 1)))
+            (drop (i32.load (i32.const 0))))
+        (func $other (param $n i32)
+            (drop (i32.load offset=65536 (i32.mul (local.get $n) (i32.const 64))))
+            (call $down (i32.sub (local.get $n) (i32.const 1)))))"#;
+    for engine in STRATEGIES.into_iter().flat_map(contexts) {
+        let (mut store, instance) = instance(&engine, wat)?;
+        let down = instance.get_typed_func::<i32, ()>(&mut store, "down")?;
+        down.call(&mut store, 100).expect_err("unreachable");
+        let profile = instance.profile(&store)?;
+        profile.verify()?;
+        let row = |name: &str, calls, own, all| (name.to_string(), calls, own, all);
+        let expected = [row("", 0, 0, 151), row("down", 101, 101, 151), row("other", 50, 50, 50)];
+        assert_eq!(records(&profile, "cache-misses"), expected, "{:?}", engine.config());
+    }
+    Ok(())
+}
+
+/// The profile that a host function takes has what the frames on the stack have measured so far.
+#[test]
+fn frames_on_the_stack_are_charged() -> Outcome {
+    for engine in STRATEGIES.into_iter().flat_map(contexts) {
+        let module = Module::new(&engine, WAT)?;
+        let mut linker = Linker::new(&engine);
+        linker.func_wrap("host", "back", || ())?;
+        linker.func_wrap("host", "f", |mut caller: Caller<'_, Vec<u64>>| {
+            let profile = caller.instance().expect("wasm").profile(&caller).expect("consistent");
+            let misses = records(&profile, "cache-misses")[0].3;
+            caller.data_mut().push(misses);
+        })?;
+        let mut store = Store::new(&engine, Vec::new());
+        let instance = linker.instantiate(&mut store, &module)?;
+        instance.get_typed_func::<i32, ()>(&mut store, "run")?.call(&mut store, 50)?;
+        assert_eq!(*store.data(), (2..=51).collect::<Vec<u64>>(), "{:?}", engine.config());
+    }
+    Ok(())
+}
+
+/// A counter of the system's that every machine has; a page is touched for the first time in each round.
+#[test]
+fn page_faults_are_those_of_the_paths_that_touch_pages() -> Outcome {
+    let wat = r#"(module (memory 64)
+        (func (export "touch") (param $n i32)
+            (loop $again
+                (local.set $n (i32.sub (local.get $n) (i32.const 1)))
+                (i32.store (i32.mul (local.get $n) (i32.const 4096)) (i32.const 1))
+                (br_if $again (local.get $n)))))"#;
+    for strategy in STRATEGIES {
+        let mut config = Config::new();
+        config.profiling(ProfilingConfig::Exact(Collect::Paths)).count_contexts(true).strategy(strategy);
+        let faults = SystemEvent::named("page-faults").expect("there is one");
+        config.background_compilation(false).measure([Metric::System(faults), Metric::Cycles]);
+        let engine = Engine::new(&config)?;
+        let (mut store, instance) = instance(&engine, wat)?;
+        instance.get_typed_func::<i32, ()>(&mut store, "touch")?.call(&mut store, 1000)?;
+        let profile = instance.profile(&store)?;
+        let [finished, _] = sums(&profile, &profile.functions[0], "perf-page-faults");
+        let in_contexts = records(&profile, "perf-page-faults")[0].3;
+        // Pages may come in larger pieces, and counters have pages of their own.
+        assert!(0 < finished && finished <= 1100 && in_contexts == finished, "{finished}, {in_contexts}");
+    }
+    Ok(())
+}
