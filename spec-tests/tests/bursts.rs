@@ -35,7 +35,7 @@ fn a_burst_without_end_counts_every_path_of_a_program() {
     }
 }
 
-/// Programs with these small inputs come to a million checks or less, so that there must be many short bursts.
+/// Of programs that run long enough to be sampled.
 #[test]
 fn the_paths_of_samples_overlap_with_all_paths() {
     let mut overlaps = Vec::new();
@@ -44,10 +44,13 @@ fn the_paths_of_samples_overlap_with_all_paths() {
             (exact(&program), profile(&program, Strategy::Optimized, bursts(37, 10, "default")));
         let counts: Vec<Change> =
             Comparison::new(&expected, &found).paths().into_iter().map(|path| path.count).collect();
+        if counts.iter().map(|count| count.before).sum::<u64>() < 50_000 {
+            continue;
+        }
         let overlap = overlap(&counts).unwrap_or(0.0);
         println!("{:<12} {overlap:.3} of {} paths", program.name, counts.len());
         overlaps.push((overlap, program.name));
     }
     let mean = overlaps.iter().map(|(overlap, _)| overlap).sum::<f64>() / overlaps.len() as f64;
-    assert!(mean > 0.9, "{overlaps:?}");
+    assert!(overlaps.len() >= 8 && mean > 0.9, "{overlaps:?}");
 }

@@ -105,11 +105,12 @@ fn traced_paths(
         .profiling(ProfilingConfig::Exact(Collect::Paths))
         .trace(Tracing::Best)
         .trace_references(true)
-        .measure([Metric::CacheMisses(small_cache())])
         .background_compilation(false);
-    if let Some(interesting) = interesting {
-        config.interesting_paths(interesting);
-    }
+    // Nothing is measured along interesting paths.
+    match interesting {
+        Some(interesting) => config.interesting_paths(interesting),
+        None => config.measure([Metric::CacheMisses(small_cache())]),
+    };
     let engine = Engine::new(&config).map_err(|e| e.to_string())?;
     let ended = run(program, &engine, wasm)?;
     let info = parse(Arc::from(wasm)).map_err(|e| e.to_string())?;

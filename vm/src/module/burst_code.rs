@@ -13,6 +13,10 @@ use super::ModuleInner;
 use super::code::{Compiled, Promotion};
 use crate::{Result, Strategy};
 
+/// How often bursts want a version of a function before it is compiled in the background. A place where few bursts begin
+/// is not worth the compiler's time.
+const PATIENCE: u32 = 3;
+
 /// The code of one function for bursts.
 #[derive(Debug, Default)]
 pub struct BurstCode {
@@ -20,6 +24,8 @@ pub struct BurstCode {
     pub plan: Option<Arc<FunctionPlan>>,
     /// Versions by the block where they are entered, 0 for a call.
     pub versions: HashMap<u32, usize>,
+    /// How often those were wanted that there are not.
+    wanted: HashMap<u32, u32>,
 }
 
 impl ModuleInner {
@@ -27,11 +33,22 @@ impl ModuleInner {
     pub(crate) fn burst_code(self: &Arc<Self>, func: u32, block: u32) -> Option<usize> {
         let known = |compiled: &mut Compiled| compiled.bursts.versions.get(&block).copied();
         let found = self.code.update(func, known)?;
-        if found.is_some() || !self.is_worth_bursts(func) {
+        if found.is_some() || !self.is_worth_bursts(func) || !self.is_wanted(func, block) {
             return found;
         }
         self.order_promotion(func, Promotion::Burst(block));
         self.code.update(func, known)?
+    }
+
+    /// Counts that a burst wants a version; whether it is to be compiled.
+    fn is_wanted(&self, func: u32, block: u32) -> bool {
+        let patience = if self.engine.background().is_some() { PATIENCE } else { 1 };
+        let count = |compiled: &mut Compiled| {
+            let wanted = compiled.bursts.wanted.entry(block).or_default();
+            *wanted = wanted.saturating_add(1);
+            *wanted >= patience
+        };
+        self.code.update(func, count) == Some(true)
     }
 
     /// Code of `func` for the time between bursts, entered likewise.
@@ -48,11 +65,20 @@ impl ModuleInner {
         self.code.update(func, known)?
     }
 
-    /// Called through the slot for bursts, which holds a stub: where the call goes. From now on it goes there at once.
+    /// Called through the slot for bursts, which holds a stub: where the call goes. Once it is ordered, calls go to ordinary
+    /// code until there is code for bursts.
     pub(super) fn called_in_burst(self: &Arc<Self>, func: u32, entry: usize) -> usize {
-        let code = self.burst_code(func, 0).unwrap_or(entry);
-        self.slots.publish_for_bursts(func, code);
-        code
+        let code = self.burst_code(func, 0);
+        let is_worth = self.is_worth_bursts(func);
+        self.code.update(func, |compiled| {
+            let is_ordered = compiled.requested.contains(&Promotion::Burst(0));
+            match compiled.bursts.versions.get(&0) {
+                Some(&code) => self.slots.publish_for_bursts(func, code),
+                None if is_ordered || !is_worth => self.slots.publish_for_bursts(func, entry),
+                None => {}
+            }
+        });
+        code.unwrap_or(entry)
     }
 
     /// Makes `code` what callers of `func` reach, of which there was no code or worse. Calls in bursts ask for code of their
@@ -76,8 +102,14 @@ impl ModuleInner {
         !is_tiered || self.code.update(func, is_hot) == Some(true)
     }
 
-    /// Compiles code of `func` for bursts, and publishes it if it is entered by calls.
+    /// Compiles code of `func` for bursts, and publishes it if it is entered by calls. Bursts that begin in a loop will also end
+    /// in it: the way back is there first.
     pub(super) fn compile_for_bursts(self: &Arc<Self>, func: u32, block: u32) -> Result<()> {
+        if block != 0
+            && self.code.update(func, |compiled| compiled.resumed.contains_key(&block)) == Some(false)
+        {
+            self.promote(func, Promotion::Resume(block))?;
+        }
         let Some(plan) = self.burst_plan(func)? else { return Ok(()) };
         let (compiler, env) = (self.engine.compiler(), self.env());
         let code = match block {
