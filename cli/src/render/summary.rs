@@ -70,6 +70,11 @@ pub fn write_totals(page: &mut Page, view: &View<'_>) {
 }
 
 fn totals(profile: &Profile) -> String {
+    // What is compiled is called, and then it is counted unless there are only bursts.
+    if profile.functions.is_empty() && profile.code.compiled > 0 {
+        return " instructions seen: the program ended before there was code for bursts; count all with --profile exact"
+            .to_owned();
+    }
     if let Some(rate) = profile.sampled() {
         let (share, functions) = (rate.as_f64() * 100.0, profile.functions.len() as u64);
         let functions = count_of(functions, "function");

@@ -53,6 +53,9 @@ pub struct ProfileArgs {
     /// L4, L10, LN, EC+L4, or default
     #[arg(long, value_name = "NAME")]
     checks: Option<Checks>,
+    /// Compile when it is needed, and keep no code: so the same program with the same input gives the same sample
+    #[arg(long)]
+    deterministic: bool,
     /// What to count: `edges`, `paths`, `blocks`, `cct`, or `events=KIND,…`; all can be had together, as in `edges,cct`,
     /// but only one of the first three; with `paths` or `cct` also `cycles` and `cache` [default: edges]
     #[arg(long, value_name = "WHAT", value_parser = wanted)]
@@ -178,6 +181,8 @@ pub struct Counted {
     pub budget: Option<Budget>,
     /// Which paths are interesting.
     pub interesting: Option<Interesting>,
+    /// Whether all that depends on time is left out.
+    pub deterministic: bool,
     /// What decides where counters are.
     pub weights: Option<Arc<Profile>>,
     /// The instruction to stop at, which is the budget then.
@@ -236,6 +241,7 @@ impl ProfileArgs {
             context_memory,
             metrics,
             flow: self.has_flow(),
+            deterministic: self.deterministic,
         })
     }
 
@@ -368,7 +374,7 @@ impl Counted {
     /// Tells the engine.
     pub fn configure(&self, config: &mut Config) {
         config.profiling(self.profiling).count_events(self.events.clone()).measure(self.metrics.clone());
-        config.flow_contexts(self.flow);
+        config.flow_contexts(self.flow).background_compilation(!self.deterministic);
         // Ctrl-C stops at a poll, where events are counted exactly.
         config.interruptible(self.is_on());
         if let Some(interesting) = &self.interesting {
@@ -428,6 +434,7 @@ mod tests {
             mode: Mode::Exact,
             burst: None,
             checks: None,
+            deterministic: false,
             collect: Vec::new(),
             cache: CacheShape::USUAL,
             events: Vec::new(),

@@ -81,7 +81,9 @@ fn check_output(path: &Path, counted: &Counted) -> Result<()> {
 fn config(args: &RunArgs, counted: &Counted) -> Config {
     let mut config = Config::new();
     counted.configure(args.program.configure(&mut config));
-    if let Some(folder) = Config::default_code_cache().filter(|_| !args.no_code_cache) {
+    if let Some(folder) =
+        Config::default_code_cache().filter(|_| !args.no_code_cache && !counted.deterministic)
+    {
         config.code_cache(folder);
     }
     if let Some(form) = args.perf {
