@@ -86,22 +86,36 @@ impl<'a> Columns<'a> {
         self.0.iter_mut().map(|column| column.of_starts(measured, starts)).collect()
     }
 
+    /// What the blocks of a function add to the figures of the paths that run them.
+    ///
+    /// # Errors
+    /// If the bytes are not those that were validated.
+    pub fn of_blocks<'f>(&self, info: &'f ModuleInfo, version: &'f FunctionPlan) -> Result<Blocks<'f>> {
+        let all = 0..version.cfg.blocks.len() as u32;
+        let events = |column: &Column<'_>| match column.source {
+            Source::Measured(..) => Ok(Vec::new()),
+            Source::Events(model) => {
+                all.clone().map(|block| executed_in(info, &version.cfg, (block, u32::MAX), model)).collect()
+            }
+        };
+        let mut starts = vec![0; if version.metrics.is_some() { all.len() } else { 0 }];
+        for &(block, _) in version.metrics.iter().flat_map(|metrics| &metrics.calls) {
+            starts[block as usize] += 1;
+        }
+        let events = self.0.iter().map(events).collect::<Result<_>>()?;
+        Ok(Blocks { info, version, shape: version.cfg.shape(), starts, events })
+    }
+
     /// The figures of a path of a function.
     ///
     /// # Errors
     /// If the bytes are not those that were validated.
-    pub fn figures(
-        &mut self,
-        info: &ModuleInfo,
-        version: &FunctionPlan,
-        way: &Way<'_>,
-        measured: &[u64],
-    ) -> Result<Vec<u64>> {
-        let figure = |column: &mut Column<'_>| match column.source {
-            Source::Measured(..) => Ok(column.of_starts(measured, starts(version, way))),
-            Source::Events(model) => events(info, &version.cfg, model, way),
+    pub fn figures(&mut self, blocks: &Blocks<'_>, way: &Way<'_>, measured: &[u64]) -> Result<Vec<u64>> {
+        let figure = |(column, events): (&mut Column<'_>, &Vec<u64>)| match column.source {
+            Source::Measured(..) => Ok(column.of_starts(measured, blocks.starts(way))),
+            Source::Events(model) => blocks.events(model, events, way),
         };
-        self.0.iter_mut().map(figure).collect()
+        self.0.iter_mut().zip(&blocks.events).map(figure).collect()
     }
 
     /// What the columns are, when all figures are made.
@@ -114,34 +128,47 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// How often measuring started along a path: at its beginning, and behind each call.
-fn starts(version: &FunctionPlan, way: &Way<'_>) -> u64 {
-    let Some(metrics) = &version.metrics else { return 0 };
-    let whole: u64 = way.whole.iter().map(|block| metrics.calls_in(block.0)).sum();
-    let last = way.stop.map_or(0, |(block, offset, _)| {
-        let before = |&&(of, call): &&(u32, u32)| of == block && call < offset;
-        metrics.calls.iter().filter(before).count() as u64
-    });
-    (1 + whole + last).saturating_mul(way.count)
+/// What the blocks of a function do, so that it is found out once for all paths.
+pub struct Blocks<'a> {
+    info: &'a ModuleInfo,
+    version: &'a FunctionPlan,
+    /// The function's graph.
+    pub shape: wprof_profiler::Cfg,
+    /// By block, how often measuring starts in it: behind each call. Nothing if it is not measured.
+    starts: Vec<u64>,
+    /// By column, by block, its events; nothing for columns of other figures.
+    events: Vec<Vec<u64>>,
 }
 
-/// Events of one kind along a path.
-fn events(info: &ModuleInfo, cfg: &Cfg, model: &EventModel, way: &Way<'_>) -> Result<u64> {
-    let of_block = |block: u32, last: u32| -> Result<u64> {
-        Ok(executed(info, cfg, block, last, std::slice::from_ref(model))?[0])
-    };
-    let mut sum = 0;
-    for block in way.whole {
-        sum += of_block(block.0, u32::MAX)?;
+impl Blocks<'_> {
+    /// How often measuring started along a path: at its beginning, and behind each call.
+    fn starts(&self, way: &Way<'_>) -> u64 {
+        let Some(metrics) = &self.version.metrics else { return 0 };
+        let whole: u64 = way.whole.iter().map(|block| self.starts[block.index()]).sum();
+        let last = way.stop.map_or(0, |(block, offset, _)| {
+            let before = |&&(of, call): &&(u32, u32)| of == block && call < offset;
+            metrics.calls.iter().filter(before).count() as u64
+        });
+        (1 + whole + last).saturating_mul(way.count)
     }
-    if let Some((block, offset, _)) = way.stop {
-        sum += of_block(block, offset)?;
+
+    /// Events of one kind along a path, given those of each block.
+    fn events(&self, model: &EventModel, of_block: &[u64], way: &Way<'_>) -> Result<u64> {
+        let whole: u64 = way.whole.iter().map(|block| of_block[block.index()]).sum();
+        let last = way
+            .stop
+            .map(|(block, offset, _)| executed_in(self.info, &self.version.cfg, (block, offset), model));
+        let is_entered = way.path.start == BlockId::ENTRY && way.stop.is_none_or(|(.., entered)| entered);
+        // Blocks are in bytecode order.
+        let is_back = |edge: &_| self.shape.edge(*edge).to <= self.shape.edge(*edge).from;
+        let backs = way.path.edges.iter().filter(|edge| is_back(edge)).count() as u64;
+        let entry = if is_entered { model.entry } else { 0 };
+        let each = whole + last.transpose()?.unwrap_or(0) + entry + backs * model.back_edge;
+        Ok(each.saturating_mul(way.count))
     }
-    let is_entered = way.path.start == BlockId::ENTRY && way.stop.is_none_or(|(.., entered)| entered);
-    let shape = cfg.shape();
-    // Blocks are in bytecode order.
-    let is_back = |edge: &_| shape.edge(*edge).to <= shape.edge(*edge).from;
-    let backs = way.path.edges.iter().filter(|edge| is_back(edge)).count() as u64;
-    let each = sum + if is_entered { model.entry } else { 0 } + backs * model.back_edge;
-    Ok(each.saturating_mul(way.count))
+}
+
+/// Events of one kind in a block, up to a byte of the module.
+fn executed_in(info: &ModuleInfo, cfg: &Cfg, (block, last): (u32, u32), model: &EventModel) -> Result<u64> {
+    Ok(executed(info, cfg, block, last, std::slice::from_ref(model))?[0])
 }

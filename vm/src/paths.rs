@@ -11,7 +11,7 @@ use hashbrown::HashMap;
 use wprof_jit::plan::{FunctionPlan, Plan, PreferentialPaths, is_dense};
 use wprof_profiler::{BlockId, EdgeCounts, PathCount, PathPlan, PathProfile, PropagateError, UnfinishedPath};
 
-use crate::metrics::{Columns, Way};
+use crate::metrics::{Blocks, Columns, Way};
 use crate::profile::{Exits, unfinished_exit};
 use crate::runtime::instance::InstanceData;
 use crate::runtime::unfinished::{Stop, Stopped};
@@ -28,7 +28,8 @@ pub fn read(
     exits: Option<&Exits>,
     columns: &mut Columns<'_>,
 ) -> Result<(EdgeCounts, PathProfile)> {
-    let mut paths = Paths { instance, version, plan, shape: version.cfg.shape(), columns };
+    let blocks = columns.of_blocks(instance.module.info(), version)?;
+    let mut paths = Paths { instance, version, plan, blocks, columns };
     let finished = match &version.plan {
         Plan::Preferential(paths) => [of_cells(paths, counters), of_table(instance, func)?].concat(),
         _ if version.flow_contexts => summed(in_contexts),
@@ -41,7 +42,7 @@ pub fn read(
     let unfinished = stopped.map(|(stop, stopped)| paths.unfinished(stop, stopped));
     let unfinished = unfinished.collect::<Result<_>>()?;
     let found = PathProfile { possible: plan.numbering.paths(), finished, unfinished };
-    let counts = found.edge_counts(&paths.shape, &plan.numbering)?;
+    let counts = found.edge_counts(&paths.blocks.shape, &plan.numbering)?;
     Ok((counts, found))
 }
 
@@ -80,7 +81,8 @@ pub fn of_records(
     if instance.paths.is_full() {
         return Err(table_is_full());
     }
-    let mut paths = Paths { instance, version, plan, shape: version.cfg.shape(), columns };
+    let blocks = columns.of_blocks(instance.module.info(), version)?;
+    let mut paths = Paths { instance, version, plan, blocks, columns };
     let record = |(record, counted): &(u32, Vec<Counted>)| {
         let finished = counted.iter().map(|(id, figures)| paths.finished(*id, figures));
         let mut finished: Vec<PathCount> = finished.collect::<Result<_>>()?;
@@ -117,7 +119,7 @@ struct Paths<'a, 'b> {
     instance: &'a InstanceData,
     version: &'a FunctionPlan,
     plan: &'a PathPlan,
-    shape: wprof_profiler::Cfg,
+    blocks: Blocks<'a>,
     columns: &'a mut Columns<'b>,
 }
 
@@ -125,9 +127,9 @@ impl Paths<'_, '_> {
     fn finished(&mut self, id: u64, figures: &[u64]) -> Result<PathCount> {
         let [count, measured @ ..] = figures else { unreachable!("a path has a count") };
         let path = self.plan.numbering.path(id).ok_or(PropagateError::UnknownPath(id))?;
-        let whole = path.blocks(&self.shape);
+        let whole = path.blocks(&self.blocks.shape);
         let way = Way { path: &path, whole: &whole, stop: None, count: *count };
-        let metrics = self.columns.figures(self.instance.module.info(), self.version, &way, measured)?;
+        let metrics = self.columns.figures(&self.blocks, &way, measured)?;
         Ok(PathCount { id, count: *count, metrics })
     }
 
@@ -141,11 +143,11 @@ impl Paths<'_, '_> {
         };
         let unknown = PropagateError::UnknownPrefix { block, prefix };
         let path = self.plan.numbering.prefix(block, prefix).ok_or(unknown)?;
-        let blocks = path.blocks_of_prefix(&self.shape);
+        let blocks = path.blocks_of_prefix(&self.blocks.shape);
         let whole = &blocks[..blocks.len() - 1];
         let stop = Some((origin.block, origin.offset, stop.path.is_some()));
         let way = Way { path: &path, whole, stop, count: stopped.count };
-        let metrics = self.columns.figures(info, self.version, &way, &stopped.measured)?;
+        let metrics = self.columns.figures(&self.blocks, &way, &stopped.measured)?;
         Ok(UnfinishedPath { exit, prefix, metrics })
     }
 }

@@ -3,8 +3,7 @@
 use wprof_profiler::ContextTree;
 
 use super::contexts;
-use super::numbers::{grouped, percent};
-use super::page::{Ink, plain, span};
+use super::page::{Ink, span};
 use super::paths::Paths;
 use super::table::{Side, Table};
 use super::view::View;
@@ -26,14 +25,8 @@ pub fn table(view: &View<'_>, limit: usize) -> Table {
     let paths = Paths::new(view);
     for (record, hot) in view.profile.hottest_paths_in_contexts().into_iter().take(limit) {
         let Some([name, blocks, _]) = paths.description(&hot) else { continue };
-        table.row(vec![
-            plain(grouped(hot.ops)),
-            span(percent(hot.ops, view.ops), Ink::of_share(hot.ops, view.ops)),
-            plain(grouped(hot.count)),
-            name,
-            blocks,
-            span(callers(tree, record), Ink::Faint),
-        ]);
+        let way = [name, blocks, span(callers(tree, record), Ink::Faint)];
+        table.row(paths.figures(&hot).into_iter().chain(way).collect());
     }
     table
 }

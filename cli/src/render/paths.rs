@@ -42,15 +42,15 @@ impl<'a> Paths<'a> {
         ]);
         for hot in self.hottest.iter().take(limit) {
             let Some(description) = self.description(hot) else { continue };
-            let mut row = vec![
-                plain(grouped(hot.ops)),
-                span(percent(hot.ops, self.view.ops), Ink::of_share(hot.ops, self.view.ops)),
-                plain(grouped(hot.count)),
-            ];
-            row.extend(description);
-            table.row(row);
+            table.row(self.figures(hot).into_iter().chain(description).collect());
         }
         table
+    }
+
+    /// How many instructions it executed, which share of all that is, and how often it ran.
+    pub fn figures(&self, hot: &HotPath) -> [Span; 3] {
+        let share = span(percent(hot.ops, self.view.ops), Ink::of_share(hot.ops, self.view.ops));
+        [plain(grouped(hot.ops)), share, plain(grouped(hot.count))]
     }
 
     /// Its function, its blocks, and where in the source these are.

@@ -67,32 +67,31 @@ pub fn host_call_signature(conv: CallConv) -> Signature {
 /// `store_context::GO_ON` has the address, with the count that `store_context::CHECKS` has. It changes no other
 /// register, and does nothing if too little stack is left for the host.
 pub fn check_signature() -> Signature {
-    let mut sig = Signature::new(CallConv::PreserveAll);
-    sig.params.push(AbiParam::new(types::I64));
-    sig
+    preserving(&[types::I64])
 }
 
 /// What machine code calls where a callee slot does not hold the record of the function that is entered: `(vmctx, function
 /// index, its call sites, callee slot)`. Afterwards the slot does. The caller has made sure that there is stack for the
 /// host. It changes no register, so that code that has to call it only seldom is none the worse.
 pub fn find_record_signature() -> Signature {
-    let mut sig = Signature::new(CallConv::PreserveAll);
-    sig.params.extend([types::I64, types::I32, types::I32, types::I64].map(AbiParam::new));
-    sig
+    preserving(&[types::I64, types::I32, types::I32, types::I64])
 }
 
 /// Brings the readings of metrics in the store's context up to date: `(store context)`. It changes no register and needs no
 /// stack but for the return address.
 pub fn read_metrics_signature() -> Signature {
-    let mut sig = Signature::new(CallConv::PreserveAll);
-    sig.params.push(AbiParam::new(types::I64));
-    sig
+    preserving(&[types::I64])
 }
 
 /// Lets the simulated cache see an access that is not all in the line that was touched last: `(store context, address in the
 /// host of the memory's byte 0, address in the memory, bytes)`. As above.
 pub fn touch_lines_signature() -> Signature {
+    preserving(&[types::I64; 4])
+}
+
+/// Code that changes no register and has no results.
+fn preserving(params: &[Type]) -> Signature {
     let mut sig = Signature::new(CallConv::PreserveAll);
-    sig.params.extend([AbiParam::new(types::I64); 4]);
+    sig.params.extend(params.iter().copied().map(AbiParam::new));
     sig
 }

@@ -9,7 +9,7 @@ use wasmparser::{
     ValidatorResources,
 };
 
-use super::{Block, Cfg, DirectCall, Edge, End, StackId, Target, TypeStacks, is_structure};
+use super::{Block, Call, Cfg, DirectCall, Edge, End, StackId, Target, TypeStacks, is_structure};
 use crate::module::ModuleInfo;
 use crate::{CompileError, limits};
 
@@ -116,6 +116,7 @@ struct Builder<'a> {
     stack: StackId,
     blocks: Vec<Block>,
     calls: Vec<DirectCall>,
+    is_leaf: bool,
     /// Label of each edge of each finished block, to be resolved at the end.
     edge_labels: Vec<SmallVec<[usize; 2]>>,
     labels: Vec<Label>,
@@ -139,6 +140,7 @@ impl<'a> Builder<'a> {
             stack: TypeStacks::EMPTY,
             blocks: Vec::new(),
             calls: Vec::new(),
+            is_leaf: true,
             edge_labels: Vec::new(),
             labels: Vec::new(),
             frames: Vec::new(),
@@ -177,8 +179,10 @@ impl<'a> Builder<'a> {
     fn operator(&mut self, op: &Operator<'_>, at: u32, next: u32) -> Result<()> {
         if let Some(open) = &mut self.open {
             open.ops += u32::from(!is_structure(op));
-            if let Operator::Call { function_index } | Operator::ReturnCall { function_index } = *op {
-                self.calls.push(DirectCall { block: self.blocks.len() as u32, callee: function_index });
+            let call = Call::of(op);
+            self.is_leaf &= call.is_none();
+            if let Some(Call::Direct(callee)) = call {
+                self.calls.push(DirectCall { block: self.blocks.len() as u32, callee });
             }
         }
         match op {
@@ -424,6 +428,7 @@ impl<'a> Builder<'a> {
             params: self.params,
             blocks: self.blocks,
             calls: self.calls,
+            is_leaf: self.is_leaf,
             stacks: self.stacks,
         };
         debug_assert_eq!(cfg.verify(), Ok(()));

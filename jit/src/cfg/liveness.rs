@@ -12,6 +12,10 @@ use crate::module::ModuleInfo;
 /// Words of all sets together; a function that is larger is taken to need all its locals.
 const MOST_WORDS: usize = 1 << 22;
 
+/// Each sweep follows one more back edge on a way. A function that needs more is nested as no program is, and taken to need
+/// all its locals.
+const MOST_SWEEPS: usize = 32;
+
 /// The live locals of a function, at the entry of each block.
 #[derive(Clone, Debug)]
 pub struct Liveness {
@@ -38,7 +42,10 @@ impl Liveness {
             scan(info, cfg, block, &mut live[range.clone()], &mut written[range])?;
         }
         let mut liveness = Liveness { words, live };
-        while liveness.sweep(cfg, &written) {}
+        let is_done = (0..MOST_SWEEPS).any(|_| !liveness.sweep(cfg, &written));
+        if !is_done {
+            liveness.live.clear();
+        }
         Ok(liveness)
     }
 

@@ -13,14 +13,15 @@ mod liveness;
 mod ops;
 mod stack;
 
-use crate::abi::store_context;
 use smallvec::SmallVec;
 use wasmparser::ValType;
 use wprof_profiler as profiler;
 
+use crate::abi::store_context;
+
 pub use build::{build, operand_types};
 pub use liveness::Liveness;
-pub(crate) use ops::{Operators, is_call};
+pub(crate) use ops::{Call, Operators, is_call};
 pub use ops::{instruction_offsets, is_structure, ops_executed};
 pub use stack::{StackId, TypeStacks};
 
@@ -102,6 +103,8 @@ pub struct Cfg {
     pub blocks: Vec<Block>,
     /// The direct calls, in bytecode order.
     pub calls: Vec<DirectCall>,
+    /// Whether it calls nothing, through tables neither.
+    pub is_leaf: bool,
     /// Operand stack types that blocks refer to.
     pub stacks: TypeStacks,
 }

@@ -10,6 +10,27 @@ pub fn is_structure(op: &Operator<'_>) -> bool {
     matches!(op, Operator::Block { .. } | Operator::Loop { .. } | Operator::Else | Operator::End)
 }
 
+/// What an instruction calls, also without coming back.
+pub(crate) enum Call {
+    /// The function of this index.
+    Direct(u32),
+    /// One that a table holds.
+    Indirect,
+}
+
+impl Call {
+    /// The call that `op` is, if it is one.
+    pub(crate) fn of(op: &Operator<'_>) -> Option<Call> {
+        match *op {
+            Operator::Call { function_index } | Operator::ReturnCall { function_index } => {
+                Some(Call::Direct(function_index))
+            }
+            Operator::CallIndirect { .. } | Operator::ReturnCallIndirect { .. } => Some(Call::Indirect),
+            _ => None,
+        }
+    }
+}
+
 /// Whether `op` calls a function and comes back.
 pub(crate) fn is_call(op: &Operator<'_>) -> bool {
     matches!(op, Operator::Call { .. } | Operator::CallIndirect { .. })

@@ -8,7 +8,7 @@
 //! Example: `a -> b; b -> c; c -> c | d; d -> b | e`, resumed in the inner loop `c`, becomes
 //! `c' -> c' | d'; d' -> b | e; b -> c; c -> c | d; d -> b | e`.
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use wprof_profiler::{BlockId, DepthFirst, LoopId, Loops};
 
 use super::{BlockGraph, Node, Probe};
@@ -44,6 +44,9 @@ impl BlockGraph {
 
     /// The path register of a frame that is resumed at `block`: in a burst a path begins there, as behind a back edge.
     fn register_at(&self, block: u32) -> Option<i64> {
+        if !self.in_bursts {
+            return self.path_register;
+        }
         let wires = self.nodes.iter().flat_map(|node| &node.wires);
         let mut into = wires.filter(|wire| wire.to.is_some_and(|to| self.nodes[to as usize].block == block));
         let begun = into.find_map(|wire| {
@@ -52,7 +55,7 @@ impl BlockGraph {
                 _ => None,
             })
         });
-        begun.filter(|_| self.in_bursts).or(self.path_register)
+        begun.or(self.path_register)
     }
 
     /// All places that are reached, the first one first, the others by level and in the old order, so that loops are sealed
@@ -60,7 +63,7 @@ impl BlockGraph {
     fn reached(&self, levels: &Levels<'_>, start: u32) -> Vec<Place> {
         let first = (0, start);
         let mut order = vec![first];
-        let mut seen: HashMap<Place, ()> = [(first, ())].into();
+        let mut seen: HashSet<Place> = [first].into();
         let mut next = 0;
         while let Some(&(level, old)) = order.get(next) {
             next += 1;
@@ -68,7 +71,7 @@ impl BlockGraph {
             let guard = node.guard.map(|guard| guard.to);
             for to in node.wires.iter().filter_map(|wire| wire.to).chain(guard) {
                 let place = levels.of(self.nodes[to as usize].block, to, level);
-                if seen.insert(place, ()).is_none() {
+                if seen.insert(place) {
                     order.push(place);
                 }
             }

@@ -1,16 +1,17 @@
 //! Checks: where code looks whether it is to go on in another version.
 //!
 //! Input: a function, and which checks are wanted. Output: at its entry or not, and at which loop headers.
-//! Invariant: with the default checks only a bounded number of instructions is executed without one, but in boring loops and those with thousands of locals.
+//! Invariant: with the default checks only a bounded number of instructions is executed without one, but in boring loops
+//! and in those with thousands of locals.
 //! Source: Hirzel & Chilimbi, *Bursty Tracing*, FDDO 2001, sections 3.1 and 3.2; the set C is `CallGraph::entry_checks`.
 
 use std::str::FromStr;
 
-use wasmparser::{BinaryReaderError, Operator};
+use wasmparser::BinaryReaderError;
 use wprof_profiler::{BlockId, CallGraph, DepthFirst, LoopId, Loops};
 
 use super::references::is_access;
-use crate::cfg::{Cfg, Operators, is_call};
+use crate::cfg::{Call, Cfg, Operators, is_call};
 use crate::graph::{BlockGraph, Probe};
 use crate::module::ModuleInfo;
 
@@ -95,11 +96,11 @@ impl FunctionChecks {
         let entry = match checks.entries {
             EntryChecks::All => true,
             EntryChecks::None => false,
-            EntryChecks::NotLeaves => !is_leaf(info, cfg)?,
+            EntryChecks::NotLeaves => !cfg.is_leaf,
             // Before it is known, any that may be.
             EntryChecks::Needed => match info.entry_checks.get() {
                 Some(needed) => needed[cfg.func as usize],
-                None => !is_leaf(info, cfg)?,
+                None => !cfg.is_leaf,
             },
         };
         let mut headers: Vec<u32> =
@@ -158,36 +159,6 @@ fn is_boring(
     Ok(true)
 }
 
-fn is_leaf(info: &ModuleInfo, cfg: &Cfg) -> Result<bool, BinaryReaderError> {
-    let Calls { callees, indirect } = Calls::of(info, cfg.func)?;
-    Ok(callees.is_empty() && !indirect)
-}
-
-/// What a function calls.
-struct Calls {
-    /// Directly, imports too.
-    callees: Vec<u32>,
-    /// Whether it also calls through tables.
-    indirect: bool,
-}
-
-impl Calls {
-    fn of(info: &ModuleInfo, func: u32) -> Result<Calls, BinaryReaderError> {
-        let (mut callees, mut indirect) = (Vec::new(), false);
-        let mut operators = info.function_body(func).get_operators_reader()?;
-        while !operators.eof() {
-            match operators.read()? {
-                Operator::Call { function_index } | Operator::ReturnCall { function_index } => {
-                    callees.push(function_index);
-                }
-                Operator::CallIndirect { .. } | Operator::ReturnCallIndirect { .. } => indirect = true,
-                _ => {}
-            }
-        }
-        Ok(Calls { callees, indirect })
-    }
-}
-
 impl ModuleInfo {
     /// Finds out which functions need a check at their entry, unless that is known. Reads the whole module.
     ///
@@ -200,8 +171,15 @@ impl ModuleInfo {
         let (mut graph, mut is_leaf) = (CallGraph::new(), vec![true; self.funcs.len()]);
         (0..self.imported_funcs).for_each(|_| graph.add([]));
         for func in self.imported_funcs..self.funcs.len() as u32 {
-            let Calls { callees, indirect } = Calls::of(self, func)?;
-            is_leaf[func as usize] = callees.is_empty() && !indirect;
+            let mut callees = Vec::new();
+            let mut operators = self.function_body(func).get_operators_reader()?;
+            while !operators.eof() {
+                let Some(call) = Call::of(&operators.read()?) else { continue };
+                is_leaf[func as usize] = false;
+                if let Call::Direct(callee) = call {
+                    callees.push(callee);
+                }
+            }
             graph.add(callees);
         }
         let roots: Vec<u32> = self.escaped_funcs.iter().copied().chain(self.start).collect();

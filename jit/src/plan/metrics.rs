@@ -70,12 +70,6 @@ impl FunctionMetrics {
         let charges = if has_paths { Vec::new() } else { charges(cfg) };
         Ok(FunctionMetrics { calls, charges })
     }
-
-    /// How many calls a block makes.
-    pub fn calls_in(&self, block: u32) -> u64 {
-        self.calls.iter().filter(|(of, _)| *of == block).count() as u64
-    }
-
     /// Lets a graph that has each block once measure. Last of all that stands at a place, so that other probes there are not
     /// measured where that can be.
     pub fn add_probes(&self, graph: &mut BlockGraph) {

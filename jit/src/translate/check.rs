@@ -9,7 +9,6 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, MemFlagsData, Value, types};
 
 use super::Translator;
-use super::region::Region;
 use crate::abi::{TrapCode, check, check_signature, store_context, vmctx, wasm_signature};
 
 impl Translator<'_> {
@@ -36,7 +35,7 @@ impl Translator<'_> {
 
     /// One check less of the burst; it fires at the last one, and when no burst runs.
     fn count_in_burst(&mut self) -> Value {
-        let (flags, store) = (self.burst_flags(), self.store_context());
+        let (flags, store) = (self.counter_flags(), self.store_context());
         let old = self.builder.ins().load(types::I64, flags, store, store_context::BURST);
         let new = self.builder.ins().iadd_imm_s(old, -1);
         self.builder.ins().store(flags, new, store, store_context::BURST);
@@ -45,7 +44,7 @@ impl Translator<'_> {
 
     /// What is added to a counter: 1, or 0 if no burst runs.
     pub(super) fn counted_in_burst(&mut self) -> Value {
-        let (flags, store) = (self.burst_flags(), self.store_context());
+        let (flags, store) = (self.counter_flags(), self.store_context());
         self.builder.ins().load(types::I64, flags, store, store_context::COUNTS)
     }
 
@@ -65,7 +64,7 @@ impl Translator<'_> {
     }
 
     fn leave(&mut self) {
-        let flags = self.burst_flags();
+        let flags = self.counter_flags();
         let store = self.builder.ins().load(types::I64, MemFlagsData::trusted(), self.vmctx, vmctx::STORE);
         let count = self.builder.ins().load(types::I64, flags, store, store_context::CHECKS);
         self.builder.ins().set_pinned_reg(count);
@@ -78,8 +77,8 @@ impl Translator<'_> {
         }
     }
 
-    /// At the entry the state of the frame is its parameters: another version is simply called. Only
-    /// the host looks at who the caller is.
+    /// At the entry the state of the frame is its parameters: another version is simply called. Only the host
+    /// looks at who the caller is.
     fn call_instead(&mut self, version: Value) {
         let params = self.locals[..self.cfg.params as usize].to_vec();
         let params = params.into_iter().map(|local| self.builder.use_var(local)).collect::<Vec<_>>();
@@ -98,14 +97,5 @@ impl Translator<'_> {
     fn enter_cold(&mut self, block: Block) {
         self.builder.seal_block(block);
         self.builder.switch_to_block(block);
-    }
-
-    fn store_context(&mut self) -> Value {
-        self.load_constant(types::I64, self.vmctx, vmctx::STORE)
-    }
-
-    fn burst_flags(&mut self) -> MemFlagsData {
-        let region = self.regions.get(Region::Counters, self.builder.func);
-        MemFlagsData::trusted().with_alias_region(Some(region))
     }
 }

@@ -14,14 +14,13 @@ use cranelift_codegen::ir::{
 };
 
 use super::Translator;
-use super::region::Region;
 use crate::abi::{TrapCode, call_record, find_record_signature, store_context, vmctx};
 use crate::compile::RECORD_SLOT;
 
 impl Translator<'_> {
     /// Finds the call record of the function that is entered, and counts the call.
     pub(super) fn find_record(&mut self, sites: u32) {
-        let flags = self.record_flags();
+        let flags = self.counter_flags();
         let slot = self.passed();
         let last = self.builder.ins().load(types::I64, flags, slot, 0);
         let key = self.builder.ins().iadd_imm_s(self.vmctx, i64::from(self.cfg.func));
@@ -60,7 +59,7 @@ impl Translator<'_> {
 
     /// Adds to a word of the frame's record.
     pub(super) fn add_to_record(&mut self, offset: i32, value: Value) {
-        let (flags, record) = (self.record_flags(), self.own_record());
+        let (flags, record) = (self.counter_flags(), self.own_record());
         let old = self.builder.ins().load(types::I64, flags, record, offset);
         let new = self.builder.ins().iadd(old, value);
         self.builder.ins().store(flags, new, record, offset);
@@ -111,8 +110,7 @@ impl Translator<'_> {
             self.builder.ins().set_pinned_reg(value);
             return;
         }
-        let (flags, context) =
-            (self.record_flags(), self.load_constant(types::I64, self.vmctx, vmctx::STORE));
+        let (flags, context) = (self.counter_flags(), self.store_context());
         self.builder.ins().store(flags, value, context, store_context::CALLEE_SLOT);
     }
 
@@ -120,13 +118,7 @@ impl Translator<'_> {
         if self.options.pins_callee_slot() {
             return self.builder.ins().get_pinned_reg(types::I64);
         }
-        let (flags, context) =
-            (self.record_flags(), self.load_constant(types::I64, self.vmctx, vmctx::STORE));
+        let (flags, context) = (self.counter_flags(), self.store_context());
         self.builder.ins().load(types::I64, flags, context, store_context::CALLEE_SLOT)
-    }
-
-    fn record_flags(&mut self) -> MemFlagsData {
-        let region = self.regions.get(Region::Counters, self.builder.func);
-        MemFlagsData::trusted().with_alias_region(Some(region))
     }
 }

@@ -9,8 +9,7 @@ use cranelift_codegen::ir::{
 use smallvec::SmallVec;
 
 use super::Translator;
-use super::region::Region;
-use crate::abi::{call_record, read_metrics_signature, store_context, touch_lines_signature, vmctx};
+use crate::abi::{call_record, read_metrics_signature, store_context, touch_lines_signature};
 use crate::compile::METRICS_SLOT;
 
 /// What was measured, by metric.
@@ -116,7 +115,7 @@ impl Translator<'_> {
     /// it is not all in the line that was touched last, which is the one used last of its set anyway.
     pub(super) fn touch(&mut self, start: Value, address: Value, bytes: u64) {
         let Some(shape) = self.options.cache else { return };
-        let context = self.load_constant(types::I64, self.vmctx, vmctx::STORE);
+        let context = self.store_context();
         let place = self.builder.ins().iadd(start, address);
         let last = self.load_metric_cell(store_context::LAST_LINE);
         let distance = self.builder.ins().isub(place, last);
@@ -144,7 +143,7 @@ impl Translator<'_> {
         if !self.options.reads_metrics {
             return;
         }
-        let context = self.load_constant(types::I64, self.vmctx, vmctx::STORE);
+        let context = self.store_context();
         let code = self.load_constant(types::I64, context, store_context::READ_METRICS);
         let signature = self.builder.import_signature(read_metrics_signature());
         self.builder.ins().call_indirect(signature, code, &[context]);
@@ -179,8 +178,6 @@ impl Translator<'_> {
     }
 
     fn metric_cell(&mut self) -> (MemFlagsData, Value) {
-        let region = self.regions.get(Region::Counters, self.builder.func);
-        let flags = MemFlagsData::trusted().with_alias_region(Some(region));
-        (flags, self.load_constant(types::I64, self.vmctx, vmctx::STORE))
+        (self.counter_flags(), self.store_context())
     }
 }

@@ -38,7 +38,7 @@ use crate::cfg::{Cfg, Liveness, Operators};
 use crate::compile::{CompilerOptions, ModuleEnv, Origin, Origins};
 use crate::graph::BlockGraph;
 use path::PathRegister;
-use region::Regions;
+use region::{Region, Regions};
 use stack::OperandStack;
 
 type Result<T> = std::result::Result<T, CompileError>;
@@ -311,6 +311,17 @@ impl<'a> Translator<'a> {
         let args: Vec<Value> = std::iter::once(self.vmctx).chain(args.iter().copied()).collect();
         let call = self.builder.ins().call_indirect(signature, address, &args);
         self.builder.inst_results(call)[0]
+    }
+
+    /// The context of the store that the instance is in.
+    fn store_context(&mut self) -> Value {
+        self.load_constant(types::I64, self.vmctx, vmctx::STORE)
+    }
+
+    /// Of accesses to what only probes touch: counters, call records, cells of the store's context.
+    fn counter_flags(&mut self) -> MemFlagsData {
+        let region = self.regions.get(Region::Counters, self.builder.func);
+        MemFlagsData::trusted().with_alias_region(Some(region))
     }
 
     /// Loads what never changes while the instance lives.

@@ -11,7 +11,6 @@ use cranelift_frontend::Variable;
 
 use super::Translator;
 use super::metric::Measured;
-use super::region::Region;
 use crate::abi::{Builtin, TrapCode, store_context, vmctx};
 use crate::compile::PATH_SLOT;
 use crate::graph::PathCells;
@@ -145,8 +144,7 @@ impl Translator<'_> {
         };
         let scaled = self.builder.ins().ishl_imm_u(index, 3);
         let address = self.builder.ins().iadd(base, scaled);
-        let region = self.regions.get(Region::Counters, self.builder.func);
-        let flags = MemFlagsData::trusted().with_alias_region(Some(region));
+        let flags = self.counter_flags();
         let old = self.builder.ins().load(types::I64, flags, address, offset);
         let new = self.builder.ins().iadd(old, value);
         self.builder.ins().store(flags, new, address, offset);

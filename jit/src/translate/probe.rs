@@ -8,7 +8,6 @@ use cranelift_codegen::ir::{
 use wasmparser::Operator;
 
 use super::Translator;
-use super::region::Region;
 use crate::abi::{TrapCode, store_context, vmctx};
 use crate::compile::VMCTX_SLOT;
 use crate::compile::trace::{self, Bits};
@@ -60,8 +59,7 @@ impl Translator<'_> {
     pub(super) fn count(&mut self, counter: u32, by: u32) -> Value {
         let offset =
             i32::try_from(self.env.layout.counter(counter)).expect("the runtime bounds the counters");
-        let region = self.regions.get(Region::Counters, self.builder.func);
-        let flags = MemFlagsData::trusted().with_alias_region(Some(region));
+        let flags = self.counter_flags();
         let old = self.builder.ins().load(types::I64, flags, self.vmctx, offset);
         let new = self.builder.ins().iadd_imm_s(old, i64::from(by));
         self.builder.ins().store(flags, new, self.vmctx, offset);
@@ -88,10 +86,7 @@ impl Translator<'_> {
     }
 
     fn event_counter(&mut self, kind: u32) -> (MemFlagsData, Value, i32) {
-        let region = self.regions.get(Region::Counters, self.builder.func);
-        let flags = MemFlagsData::trusted().with_alias_region(Some(region));
-        let context = self.load_constant(types::I64, self.vmctx, vmctx::STORE);
-        (flags, context, store_context::event(kind))
+        (self.counter_flags(), self.store_context(), store_context::event(kind))
     }
 
     fn load_events(&mut self, kind: u32) -> Value {

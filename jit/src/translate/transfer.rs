@@ -10,6 +10,7 @@ use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Type, Value, types};
 use super::{Result, Translator};
 use crate::abi::{Builtin, clif_type, resume_signature, store_context, value, vmctx};
 use crate::cfg::Liveness;
+use crate::graph::Probe;
 
 impl Translator<'_> {
     /// Counts heat; asks for a better version when there is enough of it, and goes on in it if it is ready.
@@ -69,9 +70,12 @@ impl Translator<'_> {
         self.stack.enter(self.cfg.blocks[self.block as usize].stack, &self.cfg.stacks);
     }
 
-    /// Finds out which locals a frame has to take along, in code from which it may go where registers matter.
+    /// Finds out which locals a frame has to take along at a check, where registers matter: not in code that is left for good
+    /// when it is hot.
     pub(super) fn find_live_locals(&mut self) -> Result<()> {
-        if self.options.checked && !self.cfg.locals.is_empty() {
+        let probes = || self.graph.nodes.iter().flat_map(|node| &node.probes);
+        let is_checked = probes().any(|probe| *probe == Probe::Check);
+        if is_checked && !probes().any(|probe| matches!(probe, Probe::Heat(_))) {
             self.liveness = Some(Liveness::new(self.env.info, self.cfg)?);
         }
         Ok(())

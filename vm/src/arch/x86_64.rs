@@ -219,32 +219,31 @@ macro_rules! preserving {
     };
 }
 
-/// See `abi::touch_lines_signature`. The stack may have ended, so it runs on another one.
-#[unsafe(naked)]
-pub extern "C" fn touch_lines() {
-    preserving!(
-        "mov [rdi + {saved}], rsp\nmov rsp, [rdi + {own_stack}]\ncall 3f\nmov rsp, [rdi + {saved}]\nret\n3:",
-        "call {target}",
-        "",
-        "",
-        target = sym builtins::touch_lines,
-        saved = const offset_of!(VmStoreContext, saved),
-        own_stack = const offset_of!(VmStoreContext, own_stack),
-    )
+/// The same on the runtime's own stack, as the stack may have ended: nothing but the return address is left on that.
+macro_rules! preserving_on_own_stack {
+    ($target:path) => {
+        preserving!(
+            "mov [rdi + {saved}], rsp\nmov rsp, [rdi + {own_stack}]\ncall 3f\nmov rsp, [rdi + {saved}]\nret\n3:",
+            "call {target}",
+            "",
+            "",
+            target = sym $target,
+            saved = const offset_of!(VmStoreContext, saved),
+            own_stack = const offset_of!(VmStoreContext, own_stack),
+        )
+    };
 }
 
-/// See `abi::read_metrics_signature`: brings all readings up to date, likewise.
+/// See `abi::touch_lines_signature`.
+#[unsafe(naked)]
+pub extern "C" fn touch_lines() {
+    preserving_on_own_stack!(builtins::touch_lines)
+}
+
+/// See `abi::read_metrics_signature`: brings all readings up to date.
 #[unsafe(naked)]
 pub extern "C" fn read_metrics() {
-    preserving!(
-        "mov [rdi + {saved}], rsp\nmov rsp, [rdi + {own_stack}]\ncall 3f\nmov rsp, [rdi + {saved}]\nret\n3:",
-        "call {target}",
-        "",
-        "",
-        target = sym builtins::read_metrics,
-        saved = const offset_of!(VmStoreContext, saved),
-        own_stack = const offset_of!(VmStoreContext, own_stack),
-    )
+    preserving_on_own_stack!(builtins::read_metrics)
 }
 
 /// See `abi::read_metrics_signature`: brings cycles up to date, which are the first metric.

@@ -31,13 +31,13 @@ pub struct BurstCode {
 impl ModuleInner {
     /// Code of `func` for bursts, entered at `block`, a loop header or 0 for its entry; `None` if there is none, yet.
     pub(crate) fn burst_code(self: &Arc<Self>, func: u32, block: u32) -> Option<usize> {
-        let known = |compiled: &mut Compiled| compiled.bursts.versions.get(&block).copied();
-        let found = self.code.update(func, known)?;
+        let known = |compiled: &Compiled| compiled.bursts.versions.get(&block).copied();
+        let found = self.code.look(func, known)?;
         if found.is_some() || !self.is_worth_bursts(func) || !self.is_wanted(func, block) {
             return found;
         }
         self.order_promotion(func, Promotion::Burst(block));
-        self.code.update(func, known)?
+        self.code.look(func, known)?
     }
 
     /// Counts that a burst wants a version; whether it is to be compiled.
@@ -53,16 +53,16 @@ impl ModuleInner {
 
     /// Code of `func` for the time between bursts, entered likewise.
     pub(crate) fn checking_code(self: &Arc<Self>, func: u32, block: u32) -> Option<usize> {
-        let known = |compiled: &mut Compiled| match block {
+        let known = |compiled: &Compiled| match block {
             0 => Some(compiled.address),
             _ => compiled.resumed.get(&block).copied(),
         };
-        let found = self.code.update(func, known)?;
+        let found = self.code.look(func, known)?;
         if found.is_some() {
             return found;
         }
         self.order_promotion(func, Promotion::Resume(block));
-        self.code.update(func, known)?
+        self.code.look(func, known)?
     }
 
     /// Called through the slot for bursts, which holds a stub: where the call goes. Once it is ordered, calls go to ordinary
@@ -87,7 +87,7 @@ impl ModuleInner {
         if !self.engine.has_bursts() {
             return self.slots.publish(func, code);
         }
-        let known = self.code.update(func, |compiled| compiled.bursts.versions.get(&0).copied()).flatten();
+        let known = self.code.look(func, |compiled| compiled.bursts.versions.get(&0).copied()).flatten();
         let in_bursts = match self.is_worth_bursts(func) {
             true => known.unwrap_or_else(|| self.slots.stub(func)),
             false => code,
@@ -98,15 +98,14 @@ impl ModuleInner {
     /// Whether a function has run so often that it is worth the time to compile it twice.
     fn is_worth_bursts(&self, func: u32) -> bool {
         let is_tiered = self.engine.config().strategy == Strategy::Tiered;
-        let is_hot = |compiled: &mut Compiled| compiled.promoted || compiled.restored;
-        !is_tiered || self.code.update(func, is_hot) == Some(true)
+        let is_hot = |compiled: &Compiled| compiled.promoted || compiled.restored;
+        !is_tiered || self.code.look(func, is_hot) == Some(true)
     }
 
     /// Compiles code of `func` for bursts, and publishes it if it is entered by calls. Bursts that begin in a loop will also end
     /// in it: the way back is there first.
     pub(super) fn compile_for_bursts(self: &Arc<Self>, func: u32, block: u32) -> Result<()> {
-        if block != 0
-            && self.code.update(func, |compiled| compiled.resumed.contains_key(&block)) == Some(false)
+        if block != 0 && self.code.look(func, |compiled| compiled.resumed.contains_key(&block)) == Some(false)
         {
             self.promote(func, Promotion::Resume(block))?;
         }
@@ -127,7 +126,7 @@ impl ModuleInner {
     /// What code of `func` for bursts counts.
     fn burst_plan(self: &Arc<Self>, func: u32) -> Result<Option<Arc<FunctionPlan>>> {
         let Some(collection) = self.engine.burst_collection() else { return Ok(None) };
-        if let Some(plan) = self.code.update(func, |compiled| compiled.bursts.plan.clone()).flatten() {
+        if let Some(plan) = self.code.look(func, |compiled| compiled.bursts.plan.clone()).flatten() {
             return Ok(Some(plan));
         }
         let mut plan = FunctionPlan::new(&self.info, func, collection, 0)?;

@@ -125,6 +125,12 @@ impl ModuleCode {
         functions.get(&func).map(|c| c.address)
     }
 
+    /// What there is of a function that has been called.
+    pub(super) fn look<R>(&self, func: u32, at: impl FnOnce(&Compiled) -> R) -> Option<R> {
+        let functions = self.functions.read().unwrap_or_else(PoisonError::into_inner);
+        functions.get(&func).map(at)
+    }
+
     pub(super) fn update<R>(&self, func: u32, change: impl FnOnce(&mut Compiled) -> R) -> Option<R> {
         let mut functions = self.functions.write().unwrap_or_else(PoisonError::into_inner);
         functions.get_mut(&func).map(change)
@@ -207,10 +213,10 @@ impl ModuleInner {
             return None;
         }
         self.order_promotion(func, Promotion::Entry);
-        if let Some(resume) = self.code.update(func, |compiled| compiled.wanted_at(block))? {
+        if let Some(resume) = self.code.look(func, |compiled| compiled.wanted_at(block))? {
             self.order_promotion(func, resume);
         }
-        self.code.update(func, |compiled| compiled.resumed.get(&block).copied()).flatten()
+        self.code.look(func, |compiled| compiled.resumed.get(&block).copied()).flatten()
     }
 
     pub(super) fn order_promotion(self: &Arc<Self>, func: u32, promotion: Promotion) {
