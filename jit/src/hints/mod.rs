@@ -16,6 +16,7 @@ mod section;
 mod splice;
 mod targets;
 
+pub(crate) use targets::calls_by_site;
 use wprof_profiler::{FunctionProfile, Profile};
 
 pub use accuracy::HintAccuracy;

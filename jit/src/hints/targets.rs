@@ -39,10 +39,10 @@ pub(super) fn section(
 }
 
 /// Calls by callee; `None` for what is no function of the module.
-type Targets = BTreeMap<Option<u32>, u64>;
+pub(crate) type Targets = BTreeMap<Option<u32>, u64>;
 
 /// By caller and call site.
-fn calls_by_site(tree: &ContextTree) -> BTreeMap<(u32, u32), Targets> {
+pub(crate) fn calls_by_site(tree: &ContextTree) -> BTreeMap<(u32, u32), Targets> {
     let mut sites: BTreeMap<(u32, u32), Targets> = BTreeMap::new();
     for (record, index) in tree.records.iter().zip(0..).skip(1) {
         let Callee::Function { index: caller, .. } = tree.callee(record.parent) else { continue };
