@@ -25,6 +25,7 @@ mod region;
 mod simd;
 mod stack;
 mod table;
+mod target;
 mod transfer;
 
 use cranelift_codegen::ir::{self, Function, InstBuilder, MemFlagsData, Value, types};
@@ -91,6 +92,8 @@ struct Translator<'a> {
     locals: Vec<Variable>,
     /// The frame's call record, where calling contexts are counted.
     record: Option<Variable>,
+    /// Where the callee of the indirect call that comes next is counted.
+    target_cell: Option<u32>,
     stack: OperandStack,
     path: Option<PathRegister>,
     /// What the frame has measured, by metric.
@@ -140,6 +143,7 @@ impl<'a> Translator<'a> {
             vmctx,
             locals: Vec::with_capacity(cfg.locals.len()),
             record: None,
+            target_cell: None,
             stack: OperandStack::default(),
             path: None,
             sums: None,
