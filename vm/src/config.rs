@@ -449,7 +449,7 @@ impl Config {
         if flow_contexts && !(contexts && self.profiling == ProfilingConfig::Exact(Collect::Paths)) {
             return wrong("paths in contexts: count both paths and contexts".to_owned());
         }
-        let (checks, in_bursts) = (self.checks(), false);
+        let (checks, call_targets, in_bursts) = (self.checks(), false, false);
         Ok(Collection {
             counters,
             events,
@@ -462,6 +462,7 @@ impl Config {
             contexts,
             metrics,
             flow_contexts,
+            call_targets,
             checks,
             in_bursts,
         })
@@ -515,7 +516,8 @@ impl Config {
     pub(crate) fn burst_collection(&self) -> Option<Collection> {
         let (counters, weights) = (Instrumentation::Paths, self.weights.clone());
         let checks = Some(self.checks()?);
-        Some(Collection { counters, weights, checks, in_bursts: true, ..Collection::default() })
+        let (call_targets, in_bursts) = (true, true);
+        Some(Collection { counters, weights, checks, call_targets, in_bursts, ..Collection::default() })
     }
 
     /// Where code is checked, if there are to be bursts.

@@ -16,9 +16,9 @@ use wprof_jit::graph::Probe;
 use wprof_jit::module::ModuleInfo;
 use wprof_jit::plan::{FunctionPlan, Interesting, Plan};
 use wprof_profiler::{
-    BlockCounts, BlockId, BlockProfile, CodeRange, CodeStats, CounterCost, EdgeCounts, EdgeId, EdgeKind,
-    EdgePlan, EdgeProfile, EventTotal, FigureKind, FunctionProfile, HostCalls, PathPlan, PathProfile,
-    Profile, UnfinishedExit, propagate, propagate_block_counters, propagate_blocks,
+    BlockCounts, BlockId, BlockProfile, CallTarget, CodeRange, CodeStats, CounterCost, EdgeCounts, EdgeId,
+    EdgeKind, EdgePlan, EdgeProfile, EventTotal, FigureKind, FunctionProfile, HostCalls, PathPlan,
+    PathProfile, Profile, UnfinishedExit, propagate, propagate_block_counters, propagate_blocks,
 };
 
 use crate::metrics::Columns;
@@ -41,6 +41,17 @@ impl Instance {
     pub fn profile(&self, store: impl AsContext) -> Result<Profile> {
         let store = &store.as_context().0.opaque;
         of_instance(store, store.index(self.0))
+    }
+
+    /// What its functions' indirect calls have called so far, by caller and call site, as far as that is counted: in bursts.
+    /// The same is in its [`profile`](Self::profile), in order, which takes longer.
+    pub fn call_targets(&self, store: impl AsContext) -> Vec<CallTarget> {
+        let store = &store.as_context().0.opaque;
+        let index = store.index(self.0);
+        let Some(rate) = store.burst_rate() else { return Vec::new() };
+        let plans = store.instances[index as usize].module.inner().burst_plans();
+        let kind = FigureKind::Sampled { rate };
+        plans.iter().flat_map(|(_, plan)| store.call_targets(index, plan, kind)).collect()
     }
 
     /// How often each block of each compiled function began, by function index.
@@ -94,6 +105,8 @@ fn of_instance(store: &StoreOpaque, index: u32) -> Result<Profile> {
         })
         .filter_map(Result::transpose)
         .collect::<Result<Vec<_>>>()?;
+    let call_targets =
+        versions.iter().flat_map(|(_, version)| store.call_targets(index, version, kind)).collect();
     let counters = versions.iter().map(|(_, version)| placed(version)).sum();
     let compiled = module.compiled().0 as u64;
     let code = CodeStats { functions: module.info().defined_funcs().into(), compiled, counters };
@@ -104,8 +117,18 @@ fn of_instance(store: &StoreOpaque, index: u32) -> Result<Profile> {
     let paths = paths_of_records(store, instance, &versions, &in_contexts)?;
     let (runs, contexts) = (Vec::new(), store.context_tree(index, paths));
     let metrics = columns.metrics();
-    let mut profile =
-        Profile { program, module_hash, runs, code, functions, host_calls, events, metrics, contexts };
+    let mut profile = Profile {
+        program,
+        module_hash,
+        runs,
+        code,
+        functions,
+        host_calls,
+        events,
+        metrics,
+        contexts,
+        call_targets,
+    };
     profile.normalize();
     match &store.engine().collection().interesting {
         Some(Interesting { profile: tests, counted: false, .. }) => {

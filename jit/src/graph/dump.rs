@@ -36,6 +36,7 @@ fn probes(f: &mut fmt::Formatter<'_>, probes: &Probes) -> fmt::Result {
             Probe::Emit { value, bits } => write!(f, " emit[{value:#x}:{bits}]")?,
             Probe::FindRecord { sites } => write!(f, " record[{sites}]")?,
             Probe::PassSlot(slot) => write!(f, " slot[{slot}]")?,
+            Probe::CountTarget(cell) => write!(f, " target[{cell}]")?,
         }
     }
     Ok(())

@@ -92,6 +92,8 @@ pub enum Probe {
     },
     /// Pass a callee slot, by its number, to the function that is called next.
     PassSlot(u32),
+    /// Count the callee of the indirect call that comes next, in the counters from this one on: see `plan::FunctionTargets`.
+    CountTarget(u32),
 }
 
 /// Where the paths of a function are counted, and what was measured along them.

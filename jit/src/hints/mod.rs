@@ -53,7 +53,7 @@ pub fn branch_hints(
 }
 
 /// The sections of the compilation-hints proposal: how often calls are executed, what indirect calls call, and which
-/// functions matter. Call targets need calling contexts.
+/// functions matter. Call targets need calling contexts, or bursts.
 ///
 /// # Errors
 /// If a function exceeds a limit of the compiler.

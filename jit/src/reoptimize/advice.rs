@@ -54,8 +54,7 @@ impl Advice {
         let functions = profile.functions.iter().filter_map(|f| Some((f.index, FunctionAdvice::new(f)?)));
         let mut advice = Advice { functions: functions.collect(), ops: 0 };
         advice.ops = advice.functions.values().map(|f| f.ops).fold(0, u64::saturating_add);
-        let sites = profile.contexts.as_ref().map(calls_by_site).unwrap_or_default();
-        for ((func, site), targets) in sites {
+        for ((func, site), targets) in calls_by_site(profile) {
             if let Some(function) = advice.functions.get_mut(&func) {
                 function.targets.insert(site, Targets::of(targets));
             }

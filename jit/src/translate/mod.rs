@@ -26,6 +26,7 @@ mod region;
 mod simd;
 mod stack;
 mod table;
+mod target;
 mod transfer;
 
 use cranelift_codegen::ir::{self, Function, InstBuilder, MemFlagsData, Value, types};
@@ -102,6 +103,8 @@ struct Translator<'a> {
     around_calls: AroundCalls,
     /// The frame's call record, where calling contexts are counted.
     record: Option<Variable>,
+    /// Where the callee of the indirect call that comes next is counted.
+    target_cell: Option<u32>,
     stack: OperandStack,
     path: Option<PathRegister>,
     /// What the frame has measured, by metric.
@@ -154,6 +157,7 @@ impl<'a> Translator<'a> {
             frame: 0,
             around_calls: AroundCalls::default(),
             record: None,
+            target_cell: None,
             stack: OperandStack::default(),
             path: None,
             sums: None,
