@@ -28,9 +28,9 @@ use crate::{Collect, Engine, Error, ErrorKind, ProfilingConfig, Result, Strategy
 
 /// How many better versions a function may have, whatever its size. Each loop wants several, and a hostile function of a
 /// megabyte has a hundred thousand loops.
-const MOST_VERSIONS: usize = 8;
+const MOST_VERSIONS: usize = 3;
 /// A function may have so many that their bytes of wasm code together are no more than this.
-const MOST_BYTES: usize = 4 << 20;
+const MOST_BYTES: usize = 1 << 20;
 
 /// The code of one module.
 #[derive(Debug)]
@@ -249,9 +249,8 @@ impl ModuleInner {
 
     pub(super) fn order_promotion(self: &Arc<Self>, func: u32, promotion: Promotion) {
         let most = MOST_VERSIONS.max(MOST_BYTES / self.info.body(func).len().max(1));
-        let is_new = |compiled: &mut Compiled| {
-            compiled.requested.len() < most && compiled.requested.insert(promotion)
-        };
+        let is_new =
+            |compiled: &mut Compiled| compiled.requested.len() < most && compiled.requested.insert(promotion);
         if self.code.update(func, is_new) != Some(true) {
             return;
         }
