@@ -227,8 +227,18 @@ impl ModuleInner {
             Tier::Optimized => Vec::new(),
         };
         self.order_ahead(&likely_callees, is_called);
-        let code = self.engine.compiler().function(&self.env(), &plan, tier)?;
+        let advice = self.advice().filter(|_| tier == Tier::Optimized);
+        let (code, decisions) = match &advice {
+            Some(advice) => {
+                let (graph, decisions) = self.best_graph(&plan, Some(advice))?;
+                (self.optimized(&plan, &graph)?, decisions)
+            }
+            None => (self.engine.compiler().function(&self.env(), &plan, tier)?, None),
+        };
+        let bytes = (0, code.bytes.len());
         let mut compiled = Compiled::new(self.place(func, code)?, plan.first_counter, counters);
+        compiled.advice = advice.filter(|_| decisions.is_some());
+        self.tell(func, bytes, decisions);
         compiled.plan = (!self.engine.collection().is_off()).then(|| Arc::new(plan));
         compiled.likely_callees = likely_callees;
         Ok(compiled)
