@@ -20,6 +20,7 @@ mod metrics;
 mod paths;
 mod perf;
 mod report;
+mod reoptimized;
 mod residual;
 mod run;
 mod trace;
