@@ -16,11 +16,11 @@ mod overlap;
 
 use serde::Serialize;
 
-pub use contexts::{CallTargetChange, ContextChange, ContextChanges};
+pub use contexts::{CallTargetChange, CommonStacks, ContextChange, ContextChanges};
 pub use matching::Pair;
 pub use overlap::{hot_coverage, overlap};
 
-use crate::{FigureKind, Profile};
+use crate::{ContextTree, FigureKind, Profile};
 
 /// A figure in both profiles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -158,16 +158,23 @@ impl<'a> Comparison<'a> {
 
     /// The calling contexts, those whose calls changed most first; none unless both have counted them.
     pub fn contexts(&self) -> ContextChanges {
-        let trees = self.before.contexts.as_ref().zip(self.after.contexts.as_ref());
-        let changes = trees.map(|trees| contexts::changes(trees, self.is_of_one_module()));
+        let changes = self.trees().map(|trees| contexts::changes(trees, self.is_of_one_module()));
         changes.unwrap_or_default()
     }
 
     /// What was called from where, the largest change first; only within one module, as call sites move.
     pub fn call_targets(&self) -> Vec<CallTargetChange> {
-        let trees = self.before.contexts.as_ref().zip(self.after.contexts.as_ref());
-        let trees = trees.filter(|_| self.is_of_one_module());
+        let trees = self.trees().filter(|_| self.is_of_one_module());
         trees.map(contexts::call_targets).unwrap_or_default()
+    }
+
+    /// The calling contexts of both by what is on the stack; none unless both have counted them.
+    pub fn stacks(&self) -> Option<CommonStacks> {
+        self.trees().map(|trees| contexts::common_stacks(trees, self.is_of_one_module()))
+    }
+
+    fn trees(&self) -> Option<(&'a ContextTree, &'a ContextTree)> {
+        self.before.contexts.as_ref().zip(self.after.contexts.as_ref())
     }
 }
 
