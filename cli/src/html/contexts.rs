@@ -66,7 +66,8 @@ impl Contexts {
         let kept = heaviest(&weights, stacks.stacks.len());
         weights.iter_mut().for_each(|weights| weights.keep(&kept));
         let new_number: HashMap<u32, i64> = kept.iter().copied().zip(0..).collect();
-        let caller = |stack: &u32| stacks.stacks[*stack as usize].caller.map_or(-1, |caller| new_number[&caller]);
+        let caller =
+            |stack: &u32| stacks.stacks[*stack as usize].caller.map_or(-1, |caller| new_number[&caller]);
         Some(Self {
             callees: callees(&common, tree),
             caller: kept.iter().map(caller).collect(),

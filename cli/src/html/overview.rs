@@ -1,7 +1,9 @@
 //! What the whole run was, for the first view of a page.
 
 use serde::Serialize;
-use wprof_profiler::{Comparison, Ending, EventTotal, FigureKind, HotLoop, HotPath, Profile, Run, TotalChange};
+use wprof_profiler::{
+    Comparison, Ending, EventTotal, FigureKind, HotLoop, HotPath, Profile, Run, TotalChange,
+};
 
 use crate::names;
 use crate::render::runs;

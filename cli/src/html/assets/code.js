@@ -12,7 +12,7 @@ class Code {
     this.instructions = new Map();
     this.sources = new Map();
     this.firstOfBlock = new Map();
-    this.most = Math.max(...this.lines.map((count) => count ?? 0), 1);
+    this.most = largest(this.lines.map((count) => count ?? 0)) || 1;
     this.element = element("div", { class: "code" }, this.sourcePanel(), this.instructionPanel());
   }
 

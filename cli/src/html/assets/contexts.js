@@ -95,24 +95,31 @@ class FlameGraph {
     if (index !== null) openFunction(index);
   }
 
-  // The frames that can be seen, row by row.
+  // The frames that can be seen, row by row. Those that are too narrow are one frame together, without a stack.
   visible() {
     const { stacks, zoomed } = this;
     const start = zoomed < 0 ? 0 : stacks.start[zoomed];
-    const width = zoomed < 0 ? stacks.total : stacks.widths[zoomed];
-    const scale = this.width / (width || 1);
+    const scale = this.width / ((zoomed < 0 ? stacks.total : stacks.widths[zoomed]) || 1);
     const rows = [];
-    const add = (stack, x, w) => (rows[stacks.depth[stack]] ??= []).push({ stack, x, w });
+    const add = (depth, frame) => (rows[depth] ??= []).push({ depth, ...frame });
     const above = zoomed < 0 ? [] : stacks.frames(zoomed).slice(0, -1);
-    above.forEach((stack) => add(stack, 0, this.width));
-    const pending = zoomed < 0 ? [...stacks.top].reverse() : [zoomed];
+    above.forEach((stack, depth) => add(depth, { stack, x: 0, w: this.width }));
+    const pending = [[zoomed < 0 ? stacks.top : [zoomed], above.length]];
     while (pending.length > 0) {
-      const stack = pending.pop();
-      const w = stacks.widths[stack] * scale;
-      // The callees after the first that is too narrow are narrower.
-      if (w < NARROWEST || stacks.depth[stack] >= DEEPEST_FRAME) continue;
-      add(stack, (stacks.start[stack] - start) * scale, w);
-      for (let at = stacks.below[stack].length - 1; at >= 0; at -= 1) pending.push(stacks.below[stack][at]);
+      const [siblings, depth] = pending.pop();
+      if (depth >= DEEPEST_FRAME) continue;
+      // The heaviest comes first, so the first that is too narrow is followed by such only.
+      for (const [at, stack] of siblings.entries()) {
+        const x = (stacks.start[stack] - start) * scale;
+        const w = stacks.widths[stack] * scale;
+        if (w < NARROWEST) {
+          const all = sum(siblings.slice(at).map((narrow) => stacks.widths[narrow])) * scale;
+          if (all >= NARROWEST) add(depth, { stack: -1, x, w: all, rest: siblings.length - at });
+          break;
+        }
+        add(depth, { stack, x, w });
+        pending.push([stacks.below[stack], depth + 1]);
+      }
     }
     return rows;
   }
@@ -132,25 +139,22 @@ class FlameGraph {
     paint.textBaseline = "middle";
     const style = getComputedStyle(this.canvas);
     const ink = (name) => style.getPropertyValue(name).trim();
-    const inks = { text: ink("--frame-text"), faint: ink("--frame-faint"), match: ink("--match"), focus: ink("--accent"),
+    const inks = { text: ink("--frame-text"), rest: ink("--line"), match: ink("--match"), focus: ink("--accent"),
       isDark: matchMedia("(prefers-color-scheme: dark)").matches };
     this.rows.forEach((row) => row?.forEach((frame) => this.drawFrame(paint, frame, inks)));
     this.unzoom.disabled = this.zoomed < 0;
   }
 
-  y(stack) {
-    const row = this.stacks.depth[stack];
-    return (this.isIcicle ? row : this.rows.length - 1 - row) * FRAME_HEIGHT;
-  }
-
-  drawFrame(paint, { stack, x, w }, inks) {
-    const y = this.y(stack);
+  drawFrame(paint, { stack, x, w, depth, rest }, inks) {
+    const y = (this.isIcicle ? depth : this.rows.length - 1 - depth) * FRAME_HEIGHT;
     const isMatch = this.matches?.[this.stacks.calleeOf[stack]];
-    paint.fillStyle = isMatch ? inks.match : this.color(stack, inks.isDark);
-    paint.globalAlpha = this.zoomed >= 0 && this.stacks.depth[stack] < this.stacks.depth[this.zoomed] ? 0.45 : this.matches && !isMatch ? 0.5 : 1;
+    const isAbove = this.zoomed >= 0 && depth < this.stacks.depth[this.zoomed];
+    paint.fillStyle = rest ? inks.rest : isMatch ? inks.match : this.color(stack, inks.isDark);
+    paint.globalAlpha = isAbove ? 0.45 : this.matches && !isMatch ? 0.5 : 1;
     paint.fillRect(x, y, Math.max(w - (w > 3 ? 1 : 0), NARROWEST), FRAME_HEIGHT - 1);
     paint.globalAlpha = 1;
-    if (w > 24) this.drawName(paint, this.stacks.name(stack), x, y, w, inks);
+    if (w > 24) this.drawName(paint, rest ? `${grouped(rest)} more` : this.stacks.name(stack), x, y, w, inks);
+    if (rest) return;
     if (stack === this.hovered || (stack === this.selected && document.activeElement === this.canvas)) {
       paint.strokeStyle = inks.focus;
       paint.lineWidth = 2;

@@ -21,6 +21,11 @@ function sum(numbers) {
   return numbers.reduce((all, one) => all + one, 0);
 }
 
+// Of a list that may be too long for Math.max.
+function largest(numbers) {
+  return numbers.reduce((most, one) => Math.max(most, one), 0);
+}
+
 // The details of the function in a row, or null if there is no room for them in the file.
 function detailsOf(row) {
   return functions.details[row] === null ? null : readDetails(functions.details[row]);

@@ -21,7 +21,7 @@ function columnsOfFunctions() {
     if (found.with_callees) numbers(`${found.name} with callees`, found.with_callees);
     if (found.before) {
       columns.push({ title: `change of ${found.name}`, text: (row) => change(found.before[row], found.own[row]),
-        key: (row) => found.own[row] - found.before[row], kind: "number wide",
+        key: (row) => found.own[row] - found.before[row], kind: "number",
         class: (row) => changeClass({ before: found.before[row], after: found.own[row] }).class });
     }
   });
@@ -132,7 +132,11 @@ class FunctionTable {
   }
 }
 
-function widthOf({ kind }) {
-  // Fixed, since each row is laid out by itself.
-  return { number: "9em", "number wide": "13em", share: "6.5em", place: "minmax(12em,1fr)", name: "minmax(16em,30em)" }[kind];
+// Fixed, since each row is laid out by itself. No figure is cut, titles and names may be.
+function widthOf({ kind, title, text }) {
+  if (kind === "name") return "minmax(16em,30em)";
+  if (kind === "place") return "minmax(12em,1fr)";
+  let longest = Math.min(title.length + 2, 16);
+  for (let row = 0; row < ROWS; row += 1) longest = Math.max(longest, text(row).length);
+  return `${longest * 0.6 + 1.4}em`;
 }

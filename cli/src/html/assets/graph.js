@@ -1,7 +1,9 @@
 // A function's graph: blocks as large and as warm as they are hot, edges as thick as they are frequent.
 
-// Which blocks are shown: all, those that ran, or those with at least this share of the function's instructions.
+// Which blocks are shown: all, those that ran, or those with at least this share of the function's instructions, and those on
+// paths with at least that share.
 const HOT_BLOCK = 0.005;
+const HOT_PATH = 0.01;
 const FEW_BLOCKS = 70;
 const MANY_BLOCKS = 350;
 
@@ -10,9 +12,14 @@ class Graph {
     Object.assign(this, { details, place, onblock });
     const { blocks } = details;
     this.ops = sum(blocks.ops);
+    this.most = largest(details.edges.count ?? []);
+    this.chords = new Set(details.chords ?? []);
     const ran = blocks.count.filter((count) => count > 0).length;
     this.shown = blocks.count.length <= FEW_BLOCKS ? "all" : ran <= MANY_BLOCKS ? "ran" : "hot";
     this.zoomBy = 1;
+    // How many edges leave each block.
+    this.ways = new Map();
+    details.edges.from.forEach((from) => this.ways.set(from, (this.ways.get(from) ?? 0) + 1));
     this.canvas = element("div", { class: "graph", tabindex: 0, role: "group", "aria-label": "Control-flow graph",
       onpointerdown: (event) => this.drag(event), onwheel: (event) => this.wheel(event) });
     this.note = element("span", { class: "faint" });
@@ -37,7 +44,10 @@ class Graph {
   visible() {
     const { blocks } = this.details;
     const all = blocks.count.map((_, block) => block);
-    const isShown = { all: () => true, ran: (block) => blocks.count[block] > 0, hot: (block) => blocks.ops[block] >= HOT_BLOCK * this.ops };
+    const hotPaths = this.details.paths.filter((path) => path.ops >= HOT_PATH * this.ops);
+    const onHotPath = new Set(hotPaths.flatMap((path) => blocksOf(path, this.details.edges)));
+    const isShown = { all: () => true, ran: (block) => blocks.count[block] > 0,
+      hot: (block) => blocks.ops[block] >= HOT_BLOCK * this.ops || onHotPath.has(block) };
     return all.filter((block) => block === 0 || isShown[this.shown](block));
   }
 
@@ -90,14 +100,13 @@ class Graph {
   edgeElement({ edge, from, to, points: corners, isBack }, nodes) {
     const { count, way } = this.details.edges;
     const times = count ? count[edge] : null;
-    const most = count ? Math.max(...count, 1) : 1;
     const line = corners.length ? curve(corners) : selfLoop(nodes[from]);
     const end = corners.length ? corners[corners.length - 1] : { x: nodes[to].x + nodes[to].w / 2, y: nodes[to].y - nodes[to].h / 4 };
     const tip = corners.length ? (isBack ? "-4,7 4,7" : "-4,-7 4,-7") : "7,-4 7,4";
     const label = corners.length ? labelPlace(corners) : { x: end.x + 34, y: nodes[to].y };
-    const isChoice = this.details.edges.from.filter((other) => other === this.details.edges.from[edge]).length > 1;
-    return svg("g", { class: `edge${times === 0 ? " cold" : ""}${this.details.chords?.includes(edge) ? " chord" : ""}`,
-      style: `--width:${times ? 1 + 2.5 * Math.sqrt(times / most) : 1}` },
+    const isChoice = this.ways.get(this.details.edges.from[edge]) > 1;
+    return svg("g", { class: `edge${times === 0 ? " cold" : ""}${this.chords.has(edge) ? " chord" : ""}`,
+      style: `--width:${times ? 1 + 2.5 * Math.sqrt(times / this.most) : 1}` },
     svg("title", {}, `b${this.details.edges.from[edge]} ${way[edge]}${times === null ? "" : `: ${grouped(times)} ×`}`),
     svg("path", { d: line }), svg("polygon", { points: `0,0 ${tip}`, transform: `translate(${end.x},${end.y})` }),
     svg("rect", { class: "counter", x: label.x - 4, y: label.y - 18, width: 8, height: 8, rx: 1 }),

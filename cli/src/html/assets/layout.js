@@ -22,7 +22,7 @@ function layOut(nodes, edges) {
   const height = placeDown(layers);
   vertices.slice(0, nodes.length).forEach((vertex) => Object.assign(vertex.node, { x: vertex.x, y: vertex.y }));
   edges.forEach((edge, at) => { edge.points = points(chains[at], back.has(at)); edge.isBack = back.has(at); });
-  const right = Math.max(...vertices.map((vertex) => vertex.x + vertex.w / 2));
+  const right = largest(vertices.map((vertex) => vertex.x + vertex.w / 2));
   return { width: right + GAP, height };
 }
 
@@ -123,7 +123,7 @@ function sortLayer(layer, side) {
 // Crossings between a layer and the next: inversions, counted in a Fenwick tree.
 function crossingsBelow(layer) {
   const ends = layer.flatMap((vertex) => vertex.down.map((other) => other.order).sort((a, b) => a - b));
-  const tree = new Int32Array(Math.max(0, ...ends) + 2);
+  const tree = new Int32Array(largest(ends) + 2);
   let crossings = 0;
   ends.forEach((end, seen) => {
     let notAfter = 0;
@@ -144,7 +144,7 @@ function placeAcross(layers) {
     for (const layer of [...layers].reverse()) placeNear(layer, near(["down"]));
   }
   for (const layer of layers) placeNear(layer, near(["up", "down"]));
-  const left = Math.min(...layers.flat().map((vertex) => vertex.x - vertex.w / 2)) - GAP;
+  const left = layers.flat().reduce((least, vertex) => Math.min(least, vertex.x - vertex.w / 2), Infinity) - GAP;
   for (const layer of layers) layer.forEach((vertex) => { vertex.x -= left; });
 }
 
@@ -176,7 +176,7 @@ const mid = (pool) => pool.sum / pool.weight;
 function placeDown(layers) {
   let y = GAP;
   for (const layer of layers) {
-    const height = Math.max(...layer.map((vertex) => vertex.h));
+    const height = largest(layer.map((vertex) => vertex.h));
     layer.forEach((vertex) => { vertex.y = y + height / 2; });
     y += height + LAYER_GAP;
   }
