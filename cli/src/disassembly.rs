@@ -45,13 +45,14 @@ pub fn of_functions(module: &Module, funcs: &[u32]) -> Result<HashMap<u32, Vec<L
     let info = module.info();
     let mut bodies: Vec<Body> = funcs.iter().map(|&func| Body { func, code: info.body(func) }).collect();
     bodies.sort_by_key(|body| body.code.start);
-    let mut extract = Extract { bodies: &bodies, inside: false, found: HashMap::new() };
+    let mut extract = Extract { bodies: &bodies, inside: false, lines: Vec::new(), found: HashMap::new() };
     let printed = wasmprinter::Config::new().indent_text(" ").print(&info.bytes, &mut extract);
     // Otherwise it was stopped.
     if !extract.bodies.is_empty() {
         printed.context("cannot disassemble the module")?;
+        extract.end();
     }
-    Ok(extract.found.into_iter().map(|(func, lines)| (func, outdented(lines))).collect())
+    Ok(extract.found)
 }
 
 /// Where the code of a function is.
@@ -64,37 +65,39 @@ struct Body {
 struct Extract<'a> {
     /// Those that are not at an end, in the order of the text.
     bodies: &'a [Body],
-    /// Whether the first of them has begun.
+    /// Whether the text is in the first of them.
     inside: bool,
+    /// Its lines so far.
+    lines: Vec<Line>,
     found: HashMap<u32, Vec<Line>>,
 }
 
 impl Extract<'_> {
     /// Begins or ends functions where the text has come to `offset`.
     fn move_to(&mut self, offset: usize) {
-        while let [first, rest @ ..] = self.bodies
-            && offset >= first.code.end
-        {
-            (self.bodies, self.inside) = (rest, false);
+        while self.bodies.first().is_some_and(|body| body.code.end <= offset) {
+            self.end();
         }
-        let is_in = |body: &Body| body.code.contains(&offset);
-        self.inside = self.bodies.first().is_some_and(is_in);
+        self.inside = self.bodies.first().is_some_and(|body| body.code.contains(&offset));
     }
 
-    /// The lines of the function that the text is in.
-    fn lines(&mut self) -> Option<&mut Vec<Line>> {
-        let body = self.bodies.first().filter(|_| self.inside)?;
-        Some(self.found.entry(body.func).or_default())
+    /// Ends the first function.
+    fn end(&mut self) {
+        let [body, rest @ ..] = self.bodies else { return };
+        let lines = std::mem::take(&mut self.lines);
+        if !lines.is_empty() {
+            self.found.insert(body.func, outdented(lines));
+        }
+        self.bodies = rest;
     }
 }
 
 impl Print for Extract<'_> {
     fn write_str(&mut self, text: &str) -> io::Result<()> {
-        if self.bodies.is_empty() {
+        if self.inside {
+            self.lines.last_mut().expect("a line was started").text.push_str(text);
+        } else if self.bodies.is_empty() {
             return Err(io::Error::other("the rest is not needed"));
-        }
-        if let Some(line) = self.lines().and_then(|lines| lines.last_mut()) {
-            line.text.push_str(text);
         }
         Ok(())
     }
@@ -103,9 +106,9 @@ impl Print for Extract<'_> {
         if let Some(offset) = offset {
             self.move_to(offset as usize);
         }
-        let offset = offset.and_then(|offset| u32::try_from(offset).ok());
-        if let Some(lines) = self.lines() {
-            lines.push(Line { offset, text: String::new() });
+        if self.inside {
+            let offset = offset.and_then(|offset| u32::try_from(offset).ok());
+            self.lines.push(Line { offset, text: String::new() });
         }
     }
 }

@@ -47,6 +47,11 @@ class FunctionView {
     overview.is_of_code ? element("code", {}, `wprof annotate PROFILE ${this.index}`) : null);
   }
 
+  goTo(block) {
+    this.graph.reveal(block);
+    this.code?.show(block);
+  }
+
   highlight(path) {
     this.graph.highlight(path);
     this.code?.highlight(path);
@@ -74,6 +79,7 @@ class FunctionView {
       pinned = pinned === path ? null : path;
       items.forEach((other) => other.setAttribute("aria-pressed", other === item && pinned !== null));
       this.highlight(pinned);
+      if (pinned) this.graph.reveal(pinned.start);
     };
     const more = details.paths_in_all - details.paths.length;
     return element("div", { class: "panel" }, element("h2", {}, "Hottest paths"),
@@ -85,7 +91,7 @@ class FunctionView {
     if (details.loops.length === 0) return null;
     const all = sum(details.blocks.ops);
     const rows = details.loops.slice(0, 20).map((found) => [
-      element("button", { type: "button", class: "link", onclick: () => this.code?.show(found.header) }, `b${found.header}`),
+      element("button", { type: "button", class: "link", onclick: () => this.goTo(found.header) }, `b${found.header}`),
       String(found.depth), grouped(found.iterations), found.entries ? average(found.iterations / found.entries) : "",
       element("span", { class: "bar", style: `--share:${share(found.ops, all)}` }, percent(found.ops, all))]);
     return panel("Loops", smallTable(["at", "depth", "rounds", "trips", ""], "lrrrr", rows));

@@ -5,7 +5,7 @@
 const HOT_BLOCK = 0.005;
 const HOT_PATH = 0.01;
 const FEW_BLOCKS = 70;
-const MANY_BLOCKS = 350;
+const MANY_BLOCKS = 120;
 
 class Graph {
   constructor(details, place, onblock) {
@@ -58,7 +58,8 @@ class Graph {
     this.note.textContent = hidden ? `${countOf(hidden, "block")} not shown` : "";
     const exit = blocks.count.length;
     const nodes = visible.map((block) => this.node(block));
-    if (edges.to.includes(exit)) nodes.push({ block: exit, w: 44, h: 22 });
+    const seen = new Set(visible);
+    if (edges.to.some((to, edge) => to === exit && seen.has(edges.from[edge]))) nodes.push({ block: exit, w: 44, h: 22 });
     const at = new Map(nodes.map((node, position) => [node.block, position]));
     const shown = edges.from.map((_, edge) => edge).filter((edge) => at.has(edges.from[edge]) && at.has(edges.to[edge]));
     const wires = shown.map((edge) => ({ edge, from: at.get(edges.from[edge]), to: at.get(edges.to[edge]) }));
@@ -119,9 +120,17 @@ class Graph {
     this.zoomBy = factor ? this.zoomBy * factor : Math.max(0.6, Math.min(1, room / this.size.width || 1));
     this.drawing.setAttribute("width", this.size.width * this.zoomBy);
     this.drawing.setAttribute("height", this.size.height * this.zoomBy);
-    // The entry is in view.
-    const entry = this.blockElements.get(0)?.getBoundingClientRect();
-    if (!factor && entry) this.canvas.scrollLeft += entry.left - this.canvas.getBoundingClientRect().left - (room - entry.width) / 2;
+    if (!factor) this.reveal(0);
+  }
+
+  // Brings a block into view.
+  reveal(block) {
+    const found = this.blockElements.get(block)?.getBoundingClientRect();
+    if (!found) return;
+    const { canvas } = this;
+    const box = canvas.getBoundingClientRect();
+    canvas.scrollLeft += found.left - box.left - (box.width - found.width) / 2;
+    canvas.scrollTop += found.top - box.top - box.height / 4;
   }
 
   wheel(event) {

@@ -57,7 +57,7 @@ function comparison() {
   const rows = before.totals.map(({ name, total }) =>
     [name, grouped(total.before), grouped(total.after), element("span", changeClass(total), change(total.before, total.after))]);
   const note = before.is_of_one_module ? "" : ", another build: functions are matched by name and shape";
-  return element("div", {}, element("h2", {}, "Compared with an earlier profile"),
+  return element("div", { class: "panel comparison" }, element("h2", {}, "Compared with an earlier profile"),
     element("p", { class: "faint" }, `${before.program}, ${before.date}${note}`),
     smallTable(["", "before", "after", "change"], "lrrr", rows));
 }
