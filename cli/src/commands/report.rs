@@ -16,7 +16,7 @@ use crate::render::screen::{ColorChoice, Screen};
 use crate::render::view::View;
 use crate::render::{contexts, report};
 use crate::sources::Sources;
-use crate::{code_map, modules, output};
+use crate::{code_map, modules, output, progress};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -111,8 +111,10 @@ fn write_html(args: &ReportArgs, view: &View<'_>, file: &Path) -> Result<()> {
     let before = args.diff.as_deref().map(super::read_profile).transpose()?;
     let map = view.module.map(code_map::of_lines).unwrap_or_default();
     let at = args.module.clone().unwrap_or_else(|| modules::locate(view.profile, &args.profile));
-    let page = HtmlPage::new(*view, before.as_ref(), &map, Sources::new(&at))?;
-    export::write_to(file, |out| page.write(out))
+    progress::during("writing the report", || {
+        let page = HtmlPage::new(*view, before.as_ref(), &map, Sources::new(&at))?;
+        export::write_to(file, |out| page.write(out))
+    })
 }
 
 /// A profile whose paths are interesting in `profile`.

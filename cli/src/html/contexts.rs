@@ -32,10 +32,21 @@ pub struct Contexts {
 
 /// What is called.
 #[derive(Debug, Serialize)]
-struct Shown {
+pub struct Shown {
     name: String,
     /// The index of a function of the module.
     function: Option<u32>,
+}
+
+impl Shown {
+    /// As the profile has it.
+    pub fn new(callee: &Callee) -> Self {
+        let function = match callee {
+            Callee::Function { index, .. } => Some(*index),
+            _ => None,
+        };
+        Self { name: shown(callee), function }
+    }
 }
 
 /// A weight of each stack.

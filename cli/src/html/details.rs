@@ -3,16 +3,21 @@
 //! Invariant: positions in lists are the numbers that the profile gives: those of blocks, of edges and of paths.
 
 use serde::Serialize;
-use wprof_profiler::{EdgePlan, EdgeWeights, FunctionProfile, PathCount, PathNumbering, Profile};
+use wprof_profiler::{CallTarget, EdgePlan, EdgeWeights, FunctionProfile, PathCount, PathNumbering, Profile};
 
 use super::code::{Code, Listing};
+use super::contexts::Shown;
 use crate::render::branches::way;
+use crate::render::view::View;
 
 /// The functions with most instructions are shown in detail, until together they have so many bytes of code.
 const MOST_CODE: usize = 400 << 10;
 
 /// So many paths of a function are shown.
 const PATHS: usize = 60;
+
+/// So many callees of indirect calls are shown.
+const INDIRECT_CALLS: usize = 30;
 
 /// The function.
 #[derive(Debug, Serialize)]
@@ -28,6 +33,8 @@ pub struct Details<'a> {
     /// How many paths ran to their end; nothing if paths were not counted.
     paths_in_all: Option<usize>,
     paths: Vec<PathShape>,
+    /// What its indirect calls called most often, if that was counted.
+    indirect_calls: Vec<IndirectCall>,
     code: Option<&'a Listing>,
 }
 
@@ -86,6 +93,14 @@ struct PathShape {
     metrics: Vec<u64>,
 }
 
+#[derive(Debug, Serialize)]
+struct IndirectCall {
+    /// Where the call is, in the source or else in the module.
+    place: String,
+    callee: Shown,
+    count: u64,
+}
+
 /// The functions that are shown in detail, hottest first.
 pub fn shown(profile: &Profile) -> Vec<&FunctionProfile> {
     let mut code = 0;
@@ -100,8 +115,8 @@ pub fn shown(profile: &Profile) -> Vec<&FunctionProfile> {
 }
 
 impl<'a> Details<'a> {
-    /// A function that `code` knows, if its module is at hand.
-    pub fn new(function: &FunctionProfile, code: &'a Code) -> Self {
+    /// A function of the view's profile that `code` knows, if its module is at hand.
+    pub fn new(view: &View<'_>, function: &FunctionProfile, code: &'a Code) -> Self {
         let paths_in_all = function.paths.as_ref().map(|paths| paths.finished.len());
         Self {
             index: function.index,
@@ -112,6 +127,7 @@ impl<'a> Details<'a> {
             loops: loops(function),
             paths_in_all,
             paths: paths(function).unwrap_or_default(),
+            indirect_calls: indirect_calls(view, function),
             code: code.listing(function.index),
         }
     }
@@ -176,6 +192,21 @@ fn paths(function: &FunctionProfile) -> Option<Vec<PathShape>> {
     paths.sort_by_key(|path| std::cmp::Reverse(path.ops));
     paths.truncate(PATHS);
     Some(paths)
+}
+
+fn indirect_calls(view: &View<'_>, function: &FunctionProfile) -> Vec<IndirectCall> {
+    let targets = &view.profile.call_targets;
+    let from = targets.partition_point(|target| target.caller < function.index);
+    let own = targets[from..].iter().take_while(|target| target.caller == function.index);
+    let call = |target: &CallTarget| IndirectCall {
+        place: view.place(target.site),
+        callee: Shown::new(&target.callee),
+        count: target.count,
+    };
+    let mut calls: Vec<IndirectCall> = own.map(call).collect();
+    calls.sort_by_key(|call| std::cmp::Reverse(call.count));
+    calls.truncate(INDIRECT_CALLS);
+    calls
 }
 
 impl PathShape {

@@ -123,7 +123,7 @@ impl<'a> HtmlPage<'a> {
     }
 
     fn write_details(&self, mut out: impl Write) -> io::Result<()> {
-        let mut details = self.shown.iter().map(|function| Details::new(function, &self.code));
+        let mut details = self.shown.iter().map(|function| Details::new(&self.view, function, &self.code));
         details.try_for_each(|details| data::write_line(&details, &mut out))
     }
 

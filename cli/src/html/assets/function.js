@@ -16,7 +16,7 @@ class FunctionView {
     }
     this.code = details.code && new Code(details);
     this.graph = new Graph(details, (block) => this.code?.place(block) ?? "", (block) => this.code?.show(block));
-    view.append(element("div", { class: "with-side" }, this.graph.element, element("div", { class: "side" }, this.paths(details, path), this.loops(details))));
+    view.append(element("div", { class: "with-side" }, this.graph.element, element("div", { class: "side" }, this.paths(details, path), this.loops(details), this.indirectCalls(details), ...this.around())));
     view.append(this.code?.element ?? element("p", { class: "note" }, "The module was not at hand when the report was made, so there are no instructions here: give it with ",
       element("code", {}, "--module"), "."));
     this.graph.zoom(0);
@@ -85,6 +85,28 @@ class FunctionView {
     return element("div", { class: "panel" }, element("h2", {}, "Hottest paths"),
       element("p", { class: "faint" }, `${countOf(details.paths_in_all, "path")} ran to their end${more > 0 ? `; the first ${details.paths.length}` : ""}. Click to keep one shown.`),
       element("div", { class: "paths" }, items));
+  }
+
+  // Callers and callees, by calls.
+  around() {
+    const stacks = contexts && stacksOfProfile();
+    const calls = stacks?.weights.find(({ name }) => name === "calls");
+    const callee = stacks?.callees.findIndex((found) => found.function === this.index) ?? -1;
+    if (!calls || callee < 0) return [];
+    const tables = stacks.around(callee, calls.own).map((found) => found.filter(([, amount]) => amount > 0).slice(0, 12));
+    const row = ([other, amount]) => {
+      const { name, function: index } = stacks.callees[other] ?? { name: "<the host>", function: null };
+      return [grouped(amount), index === null ? name : functionLink(index)];
+    };
+    const titles = ["Called by", "Calls"];
+    return tables.map((rows, at) => (rows.length ? panel(titles[at], smallTable(["calls", "function"], "rl", rows.map(row))) : null));
+  }
+
+  indirectCalls({ indirect_calls: calls }) {
+    if (calls.length === 0) return null;
+    const rows = calls.map(({ place, callee: { name, function: index }, count }) =>
+      [grouped(count), place, index === null ? name : functionLink(index)]);
+    return panel("Indirect calls", smallTable(["calls", "at", "function"], "rll", rows));
   }
 
   loops(details) {

@@ -104,7 +104,7 @@ class Graph {
     const line = corners.length ? curve(corners) : selfLoop(nodes[from]);
     const end = corners.length ? corners[corners.length - 1] : { x: nodes[to].x + nodes[to].w / 2, y: nodes[to].y - nodes[to].h / 4 };
     const tip = corners.length ? (isBack ? "-4,7 4,7" : "-4,-7 4,-7") : "7,-4 7,4";
-    const label = corners.length ? labelPlace(corners) : { x: end.x + 34, y: nodes[to].y };
+    const label = corners.length ? labelPlace(corners) : { x: end.x + 6, y: end.y - 6 };
     const isChoice = this.ways.get(this.details.edges.from[edge]) > 1;
     return svg("g", { class: `edge${times === 0 ? " cold" : ""}${this.chords.has(edge) ? " chord" : ""}`,
       style: `--width:${times ? 1 + 2.5 * Math.sqrt(times / this.most) : 1}` },

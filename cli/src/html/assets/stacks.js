@@ -50,6 +50,19 @@ class Stacks {
     return frames.reverse();
   }
 
+  // Who calls a function (by position among the callees, -1 the host), and whom it calls: how much of a weight each has, most first.
+  // A recursive call counts where its function was first called.
+  around(callee, weight) {
+    const [callers, callees] = [new Map(), new Map()];
+    const add = (sums, key, amount) => sums.set(key, (sums.get(key) ?? 0) + amount);
+    const of = (stack) => (stack < 0 ? -1 : this.calleeOf[stack]);
+    this.callerOf.forEach((caller, stack) => {
+      if (of(stack) === callee) add(callers, of(caller), weight[stack]);
+      if (of(caller) === callee) add(callees, of(stack), weight[stack]);
+    });
+    return [callers, callees].map((sums) => [...sums].sort((a, b) => b[1] - a[1]));
+  }
+
   // How much has a frame on the stack whose callee `is` true of, each only once.
   weightOf(is) {
     const found = new Uint8Array(this.callerOf.length);
@@ -66,8 +79,15 @@ class Stacks {
   }
 }
 
-// Those of the profile; without calling contexts each function by itself.
+let knownStacks = null;
+
+// Those of the profile, made when they are first asked for.
 function stacksOfProfile() {
+  return (knownStacks ??= makeStacks());
+}
+
+// Without calling contexts each function by itself.
+function makeStacks() {
   if (contexts) return new Stacks(contexts.callees, contexts.caller, contexts.callee, contexts.weights);
   const rows = functions.index.map((_, row) => row).filter((row) => functions.index[row] !== null);
   const callees = rows.map((row) => ({ name: functions.name[row], function: functions.index[row] }));

@@ -76,6 +76,7 @@ function tryFunction(check, row) {
   check.is("blocks do not overlap", overlapping(graph), 0);
   const ops = details.code && sum(countLines(details).map((count) => count ?? 0));
   if (details.code) check.is("the counts of lines are those of the function", ops, figure("instructions").own[row]);
+  tryNeighbours(check, functions.index[row]);
   const path = byId("function").querySelector(".path");
   if (!path) return;
   path.dispatchEvent(new Event("mouseenter"));
@@ -86,6 +87,15 @@ function tryFunction(check, row) {
   path.click();
   check.is("a click keeps it", graph.drawing.querySelectorAll(".block.on-path").length, blocks);
   check.is("in the code too", !code || code.element.querySelectorAll(".on-path").length > 0);
+}
+
+// Who calls a function made all of its calls.
+function tryNeighbours(check, index) {
+  if (!contexts || contexts.left_out > 0 || overview.sampled !== null || !figure("calls")) return;
+  const stacks = stacksOfProfile();
+  const callee = stacks.callees.findIndex((found) => found.function === index);
+  const [callers] = stacks.around(callee, stacks.weights.find(({ name }) => name === "calls").own);
+  check.is("callers have all calls", sum(callers.map(([, calls]) => calls)), figure("calls").own[rowOf.get(index)]);
 }
 
 function overlapping(graph) {
