@@ -45,6 +45,7 @@ const SCRIPT: &str = concat!(
     include_str!("assets/overview.js"),
     include_str!("assets/functions.js"),
     include_str!("assets/stacks.js"),
+    include_str!("assets/frames.js"),
     include_str!("assets/contexts.js"),
     include_str!("assets/layout.js"),
     include_str!("assets/graph.js"),

@@ -3,7 +3,7 @@
 //! Input: trees, and what their callees are to be known by. Output: the stacks of all of them, each once; which of them a
 //! record is.
 //! Invariant: a stack comes after its caller's, so one pass from the end sums up what callees have.
-//! Oracle: `tests/it/comparison.rs`, where the calls of two trees add up in the stacks of both.
+//! Oracle: `tests/it/contexts.rs`, which counts the stacks of all calls.
 
 use std::collections::HashMap;
 

@@ -1,8 +1,6 @@
 // The flame graph: a canvas of frames, as wide as their weight. Zoomed by click or Enter, searched, walked by arrow keys.
 
 const FRAME_HEIGHT = 20;
-const DEEPEST_FRAME = 700;
-const NARROWEST = 0.35;
 
 class FlameGraph {
   constructor(view) {
@@ -95,39 +93,10 @@ class FlameGraph {
     if (index !== null) openFunction(index);
   }
 
-  // The frames that can be seen, row by row. Those that are too narrow are one frame together, without a stack.
-  visible() {
-    const { stacks, zoomed } = this;
-    const start = zoomed < 0 ? 0 : stacks.start[zoomed];
-    const scale = this.width / ((zoomed < 0 ? stacks.total : stacks.widths[zoomed]) || 1);
-    const rows = [];
-    const add = (depth, frame) => (rows[depth] ??= []).push({ depth, ...frame });
-    const above = zoomed < 0 ? [] : stacks.frames(zoomed).slice(0, -1);
-    above.forEach((stack, depth) => add(depth, { stack, x: 0, w: this.width }));
-    const pending = [[zoomed < 0 ? stacks.top : [zoomed], above.length]];
-    while (pending.length > 0) {
-      const [siblings, depth] = pending.pop();
-      if (depth >= DEEPEST_FRAME) continue;
-      // The heaviest comes first, so the first that is too narrow is followed by such only.
-      for (const [at, stack] of siblings.entries()) {
-        const x = (stacks.start[stack] - start) * scale;
-        const w = stacks.widths[stack] * scale;
-        if (w < NARROWEST) {
-          const all = sum(siblings.slice(at).map((narrow) => stacks.widths[narrow])) * scale;
-          if (all >= NARROWEST) add(depth, { stack: -1, x, w: all, rest: siblings.length - at });
-          break;
-        }
-        add(depth, { stack, x, w });
-        pending.push([stacks.below[stack], depth + 1]);
-      }
-    }
-    return rows;
-  }
-
   drawFrames() {
     this.width = this.frame.clientWidth;
     if (!this.width || !this.stacks.weight) return;
-    this.rows = this.visible();
+    this.rows = visibleFrames(this.stacks, this.zoomed, this.width);
     this.height = Math.max(1, this.rows.length) * FRAME_HEIGHT;
     const pixels = devicePixelRatio || 1;
     this.canvas.width = this.width * pixels;
@@ -149,9 +118,9 @@ class FlameGraph {
     const y = (this.isIcicle ? depth : this.rows.length - 1 - depth) * FRAME_HEIGHT;
     const isMatch = this.matches?.[this.stacks.calleeOf[stack]];
     const isAbove = this.zoomed >= 0 && depth < this.stacks.depth[this.zoomed];
-    paint.fillStyle = rest ? inks.rest : isMatch ? inks.match : this.color(stack, inks.isDark);
+    paint.fillStyle = rest ? inks.rest : isMatch ? inks.match : frameColor(this.stacks, stack, inks.isDark);
     paint.globalAlpha = isAbove ? 0.45 : this.matches && !isMatch ? 0.5 : 1;
-    paint.fillRect(x, y, Math.max(w - (w > 3 ? 1 : 0), NARROWEST), FRAME_HEIGHT - 1);
+    paint.fillRect(x, y, Math.max(w - (w > 3 ? 1 : 0), NARROWEST_FRAME), FRAME_HEIGHT - 1);
     paint.globalAlpha = 1;
     if (w > 24) this.drawName(paint, rest ? `${grouped(rest)} more` : this.stacks.name(stack), x, y, w, inks);
     if (rest) return;
@@ -171,18 +140,6 @@ class FlameGraph {
     paint.fillStyle = inks.text;
     paint.fillText(name.length > letters * 1.4 ? `${name.slice(0, Math.max(letters, 1))}…` : name, x + 4, y + FRAME_HEIGHT / 2);
     paint.restore();
-  }
-
-  // By name, so that a function has one colour everywhere; by change if there is an earlier profile.
-  color(stack, isDark) {
-    const { weight } = this.stacks;
-    if (weight.before) return changeColor(weight.before[stack], weight.with_callees[stack], isDark);
-    const name = this.stacks.name(stack);
-    let hash = 5381;
-    for (let at = 0; at < name.length; at += 1) hash = (Math.imul(hash, 33) ^ name.charCodeAt(at)) >>> 0;
-    // What is not a function of the module is grey.
-    if (this.stacks.function(stack) === null) return isDark ? "#47505c" : "#c3cad3";
-    return `hsl(${14 + hash % 34} ${isDark ? 46 : 82}% ${(isDark ? 33 : 70) + (hash >>> 8) % 9}%)`;
   }
 
   at(event) {
@@ -264,14 +221,4 @@ class FlameGraph {
     const all = caller < 0 ? stacks.top : stacks.below[caller];
     return all[all.indexOf(selected) + (where === "after" ? 1 : -1)] ?? selected;
   }
-}
-
-// Red for more, blue for less, stronger the more it changed.
-function changeColor(before, after, isDark) {
-  const all = Math.max(before, after) || 1;
-  const strength = Math.sqrt(Math.abs(after - before) / all);
-  const [near, far] = isDark ? [24, 42] : [93, 62];
-  const lightness = near + (far - near) * strength;
-  if (after === before) return `hsl(220 6% ${isDark ? 28 : 88}%)`;
-  return `hsl(${after > before ? 8 : 214} ${isDark ? 62 : 78}% ${lightness}%)`;
 }
