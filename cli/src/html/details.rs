@@ -3,7 +3,9 @@
 //! Invariant: positions in lists are the numbers that the profile gives: those of blocks, of edges and of paths.
 
 use serde::Serialize;
-use wprof_profiler::{CallTarget, EdgePlan, EdgeWeights, FunctionProfile, PathCount, PathNumbering, Profile};
+use wprof_profiler::{
+    CallTarget, EdgePlan, EdgeWeights, FunctionProfile, PathCount, PathNumbering, Profile, UnfinishedExit,
+};
 
 use super::code::{Code, Listing};
 use super::contexts::Shown;
@@ -65,6 +67,8 @@ struct Edges {
 #[derive(Debug, Serialize)]
 struct Unfinished {
     block: u32,
+    /// Of the instruction at which they ended.
+    offset: u32,
     /// Instructions of the block that had been executed.
     ops: u32,
     count: u64,
@@ -165,8 +169,13 @@ fn chords(function: &FunctionProfile) -> Option<Vec<u32>> {
 }
 
 fn unfinished(function: &FunctionProfile) -> Vec<Unfinished> {
-    let exits = function.exits.iter();
-    exits.map(|exit| Unfinished { block: exit.block.0, ops: exit.ops_executed, count: exit.count }).collect()
+    let shape = |exit: &UnfinishedExit| Unfinished {
+        block: exit.block.0,
+        offset: exit.offset,
+        ops: exit.ops_executed,
+        count: exit.count,
+    };
+    function.exits.iter().map(shape).collect()
 }
 
 fn loops(function: &FunctionProfile) -> Vec<Loop> {

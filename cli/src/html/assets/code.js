@@ -24,7 +24,7 @@ class Code {
   instructionPanel() {
     const { text, offset, block, file, line } = this.listing;
     let open = -1;
-    const rows = text.map((shown, at) => {
+    const rows = text.flatMap((shown, at) => {
       const begins = block[at] >= 0 && block[at] !== open;
       if (block[at] >= 0) open = block[at];
       const row = this.row(begins ? `b${block[at]}` : "", this.lines[at], shown,
@@ -32,9 +32,15 @@ class Code {
       if (begins && !this.firstOfBlock.has(block[at])) this.firstOfBlock.set(block[at], row);
       row.block = block[at];
       if (file[at] >= 0) this.link(row, `${file[at]}:${line[at]}`, this.instructions, this.sources);
-      return row;
+      return [row, this.ended(offset[at])].filter(Boolean);
     });
     return this.panel("Instructions", rows);
+  }
+
+  // The calls that ended, or stood, at an instruction; null if none did.
+  ended(offset) {
+    const count = sum(this.details.unfinished.filter((found) => found.offset === offset).map((found) => found.count));
+    return count > 0 ? this.row("✗", count, `${count === 1 ? "call" : "calls"} ended here`, { class: "bad" }) : null;
   }
 
   // The lines that the code comes from, and a few around them, file by file.

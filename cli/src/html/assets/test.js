@@ -75,7 +75,11 @@ function tryFunction(check, row) {
   check.is("all edges are drawn", graph.drawing.querySelectorAll(".edge").length, details.edges.from.length);
   check.is("blocks do not overlap", overlapping(graph), 0);
   const ops = details.code && sum(countLines(details).map((count) => count ?? 0));
-  if (details.code) check.is("the counts of lines are those of the function", ops, figure("instructions").own[row]);
+  if (details.code) {
+    check.is("the counts of lines are those of the function", ops, figure("instructions").own[row]);
+    const places = new Set(details.unfinished.map((found) => found.offset));
+    check.is("ended calls are marked", code.element.querySelectorAll(".line.bad").length, places.size);
+  }
   tryNeighbours(check, functions.index[row]);
   const path = byId("function").querySelector(".path");
   if (!path) return;
