@@ -131,8 +131,10 @@ class FlameGraph {
     }
   }
 
-  drawName(paint, name, x, y, w, inks) {
+  // Where there is little room, what it is called matters more than where it is from.
+  drawName(paint, whole, x, y, w, inks) {
     const letters = Math.floor((w - 8) / 6);
+    const name = whole.length > letters * 1.2 ? lastPart(whole) : whole;
     paint.save();
     paint.beginPath();
     paint.rect(x, y, w - 3, FRAME_HEIGHT);

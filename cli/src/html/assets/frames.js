@@ -51,3 +51,14 @@ function changeColor(before, after, isDark) {
   const [near, far] = isDark ? [24, 42] : [93, 62];
   return `hsl(${after > before ? 8 : 214} ${isDark ? 62 : 78}% ${near + (far - near) * strength}%)`;
 }
+
+// `fill` of `painter::<impl Pixmap>::fill`.
+function lastPart(name) {
+  let depth = 0;
+  for (let at = name.length - 1; at > 0; at -= 1) {
+    if (")>]}".includes(name[at])) depth += 1;
+    if ("(<[{".includes(name[at])) depth -= 1;
+    if (depth === 0 && name[at] === ":" && name[at - 1] === ":") return name.slice(at + 1);
+  }
+  return name;
+}

@@ -56,11 +56,12 @@ function tryContexts(check) {
   check.is("keys choose a frame", flame.selected, stacks.top[0]);
   flame.choose(stack);
   press(flame.canvas, "Enter");
-  check.is("Enter zooms", flame.rows[stacks.depth[stack]][0].w, flame.width);
+  check.is("Enter zooms", Math.round(flame.rows[stacks.depth[stack]][0].w), flame.width);
   press(flame.canvas, "Escape");
   flame.search.value = stacks.name(stack);
   flame.search.dispatchEvent(new Event("input"));
   check.is("a search finds frames", flame.matches[stacks.calleeOf[stack]]);
+  check.is("short names are last parts", ["a::<impl b::C>::d", "<x::Y as z::W>::v", "e"].map(lastPart).join(), "d,v,e");
   check.is("found weight is a part", stacks.weightOf(flame.matches) <= stacks.total);
 }
 
