@@ -111,9 +111,11 @@ fn rows(profile: &Profile, before: Option<&Profile>) -> Vec<Row> {
         changes.iter().map(|change| (change.index_after, change.index_before)).collect();
     let ran = profile.functions.iter().map(|function| function.index);
     let ran: BTreeSet<u32> = ran.chain(called(profile).map(|(index, _)| index)).collect();
+    // What is known from calling contexts alone is not matched between two builds.
+    let is_one_module = before.is_some_and(|before| before.module_hash == profile.module_hash);
     let row = |index| Row {
         index: Some(index),
-        index_before: partners.get(&Some(index)).copied().unwrap_or(before.map(|_| index)),
+        index_before: partners.get(&Some(index)).copied().unwrap_or(is_one_module.then_some(index)),
     };
     let is_gone = |change: &&FunctionChange| change.index_after.is_none();
     let gone = changes.iter().filter(is_gone).map(|change| change.index_before);

@@ -25,6 +25,8 @@ pub struct Overview {
     sampled: Option<f64>,
     /// Whether all figures are counts of everything.
     is_exact: bool,
+    /// Whether all are of paths that no test ran.
+    is_selected: bool,
     instructions: u64,
     calls: u64,
     /// Functions of the module that have a body, and those that ran.
@@ -107,6 +109,7 @@ impl Overview {
     pub fn new(view: &View<'_>, before: Option<&Profile>) -> Self {
         let profile = view.profile;
         let (paths, metrics) = (profile.hottest_paths(), &profile.metrics);
+        let are_all = |kind| profile.functions.iter().all(|function| function.kind == kind);
         Self {
             tool: concat!("wprof ", env!("CARGO_PKG_VERSION")),
             program: names::harmless(&profile.program),
@@ -114,7 +117,8 @@ impl Overview {
             runs: profile.runs.iter().map(RunShape::new).collect(),
             is_of_code: view.is_of_code(),
             sampled: profile.sampled().map(|rate| rate.as_f64()),
-            is_exact: profile.functions.iter().all(|function| function.kind == FigureKind::Exact),
+            is_exact: are_all(FigureKind::Exact),
+            is_selected: are_all(FigureKind::Selected),
             instructions: view.ops,
             calls: profile.calls(),
             functions: profile.code.functions,

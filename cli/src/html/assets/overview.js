@@ -27,7 +27,8 @@ function rate(found) {
 
 function kindOfFigures() {
   if (overview.sampled !== null) return `seen in bursts: a sample of ${rate(overview.sampled)} of all checks`;
-  return overview.is_exact ? "counted exactly" : "not all counted in the same way";
+  if (overview.is_exact) return "counted exactly";
+  return overview.is_selected ? "on paths that no test ran, nothing else" : "not all counted in the same way";
 }
 
 function cards() {
