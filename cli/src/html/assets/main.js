@@ -50,6 +50,15 @@ function showHead() {
   }
 }
 
+// `/` goes to the search of the view that is shown.
+function goToSearch(event) {
+  const search = document.querySelector("section:not([hidden]) input[type=search]");
+  if (event.key !== "/" || !search || event.target.matches("input, select")) return;
+  event.preventDefault();
+  search.focus();
+}
+
 showHead();
+addEventListener("keydown", goToSearch);
 addEventListener("hashchange", go);
 go();

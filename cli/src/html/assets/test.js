@@ -33,6 +33,8 @@ function tryTable(check) {
   check.is("a search finds no others", table.rows.every((row) => `${functions.name[row]} ${functions.place[row]}`.toLowerCase().includes(name.toLowerCase())));
   table.search.value = "";
   table.search.dispatchEvent(new Event("input"));
+  press(document.body, "/");
+  check.is("a slash goes to the search", document.activeElement, table.search);
   table.head.firstChild.firstChild.click();
   check.is("a click sorts", functions.name[table.rows[0]] <= functions.name[table.rows[ROWS - 1]]);
   press(table.grid, "End");
