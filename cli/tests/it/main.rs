@@ -13,6 +13,7 @@ mod contexts;
 mod explain;
 mod export;
 mod hints;
+mod html;
 mod interrupt;
 mod invoke;
 mod merge;
