@@ -1,8 +1,11 @@
-//! Standard output. A reader that has gone away is no error: `wprof report x | head` ends quietly.
+//! Standard output and files. A reader that has gone away is no error: `wprof report x | head` ends quietly. A file is
+//! replaced at once, or left as it was.
 
 use std::io::{self, BufWriter, ErrorKind, Write};
+use std::path::Path;
 
 use anyhow::{Context, Result};
+use wprof_profiler::replace_file;
 
 /// Writes text.
 pub fn print(text: &str) -> Result<()> {
@@ -16,4 +19,13 @@ pub fn print_with(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Resul
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         written => written.context("cannot write to standard output"),
     }
+}
+
+/// Replaces a file by what `write` writes; errors name it.
+pub fn write_file(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+    let buffered = |file: &mut _| {
+        let mut out = BufWriter::new(file);
+        write(&mut out).and_then(|()| out.flush())
+    };
+    replace_file(path, buffered).with_context(|| format!("cannot write {}", path.display()))
 }

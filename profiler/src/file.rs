@@ -33,6 +33,7 @@ mod section;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+pub use replace::replace_file;
 use section::{Reader, Tag, Writer};
 
 use crate::limits::MAX_FILE_BYTES;

@@ -1,17 +1,16 @@
 //! `wprof hints`: what a profile says, as hints to compilers in the module itself.
 
 use std::fmt::Write as _;
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use clap::Args;
 use wprof::Module;
 use wprof_jit::hints::{self, HintAccuracy, MetadataSection, Thresholds};
 use wprof_profiler::Profile;
 
 use crate::render::numbers::{count_of, percent};
-use crate::{modules, names};
+use crate::{modules, names, output};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -64,7 +63,7 @@ pub fn execute(args: &HintsArgs) -> Result<()> {
         return check(&module, &profile);
     }
     if let Some(path) = &args.order {
-        write(path, order(&profile).as_bytes())?;
+        output::write_file(path, |out| out.write_all(order(&profile).as_bytes()))?;
     }
     args.output.as_ref().map_or(Ok(()), |path| write_hinted(args, &module, &profile, path))
 }
@@ -96,7 +95,7 @@ fn write_hinted(args: &HintsArgs, module: &Module, profile: &Profile, path: &Pat
     }
     let bytes = hints::with_sections(module.info(), &sections);
     let hinted = Module::new(module.engine(), &bytes).map_err(modules::failure)?;
-    write(path, &bytes)?;
+    output::write_file(path, |out| out.write_all(&bytes))?;
     sections.iter().for_each(tell);
     report(HintAccuracy::new(hinted.info(), profile)?);
     Ok(())
@@ -127,10 +126,6 @@ fn order(profile: &Profile) -> String {
         writeln!(text, "{name}").expect("strings take all text");
     }
     text
-}
-
-fn write(path: &Path, bytes: &[u8]) -> Result<()> {
-    fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))
 }
 
 fn likely(text: &str) -> Result<f64, String> {
