@@ -24,8 +24,9 @@
 //! (calling contexts) and `PATH` (the paths of those functions whose paths were counted, by index). Version 1.3 adds `SLCT`
 //! (the functions of which only chosen paths were counted, each with these; an older reader must not take what is there
 //! for all that ran), `METR` (metrics, and for each function with paths, by index, the figures of each of its paths),
-//! `CMET` (metrics of calling contexts, and the figures of each record in `CNTX`) and `FLOW` (the paths of each record). A
-//! change to what a section holds takes a new tag.
+//! `CMET` (metrics of calling contexts, and the figures of each record in `CNTX`) and `FLOW` (the paths of each record).
+//! Version 1.4 adds `HTIM` (the time of each row in `HOST`) and `BRST` (how many bursts samples are from). A change to what
+//! a section holds takes a new tag.
 
 mod replace;
 mod section;
@@ -44,7 +45,7 @@ use crate::{
 
 const MAGIC: [u8; 8] = *b"wprof\r\n\x1a";
 const MAJOR: u16 = 1;
-const MINOR: u16 = 3;
+const MINOR: u16 = 4;
 
 const HEAD: Tag = Tag(*b"HEAD");
 const FUNC: Tag = Tag(*b"FUNC");
@@ -57,6 +58,8 @@ const METR: Tag = Tag(*b"METR");
 const CMET: Tag = Tag(*b"CMET");
 const FLOW: Tag = Tag(*b"FLOW");
 const SLCT: Tag = Tag(*b"SLCT");
+const HTIM: Tag = Tag(*b"HTIM");
+const BRST: Tag = Tag(*b"BRST");
 
 /// Why a profile could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -144,6 +147,13 @@ impl Profile {
         let by_edges = whole.iter().filter(|function| function.has_edge_counts());
         writer.section(FUNC, &by_edges.collect::<Vec<_>>())?;
         writer.section(HOST, &self.host_calls)?;
+        let times: Vec<Option<u64>> = self.host_calls.iter().map(|calls| calls.time_ns).collect();
+        if times.iter().any(Option::is_some) {
+            writer.section(HTIM, &times)?;
+        }
+        if let Some(bursts) = self.bursts {
+            writer.section(BRST, &bursts)?;
+        }
         if !self.events.is_empty() {
             writer.section(EVNT, &self.events)?;
         }
@@ -194,7 +204,11 @@ impl Profile {
         let mut reader = Reader::new(bytes, sections)?;
         let head: Head = reader.take(HEAD)?;
         let mut functions: Vec<FunctionProfile> = reader.take(FUNC)?;
-        let host_calls: Vec<HostCalls> = reader.take(HOST)?;
+        let mut host_calls: Vec<HostCalls> = reader.take(HOST)?;
+        if let Some(times) = reader.take_if_there(HTIM)? {
+            add_times(&mut host_calls, times)?;
+        }
+        let bursts = reader.take_if_there(BRST)?;
         let events = reader.take_if_there(EVNT)?.unwrap_or_default();
         let by_blocks: Vec<(FunctionProfile, BlockCounts)> = reader.take_if_there(BLCK)?.unwrap_or_default();
         let mut contexts: Option<ContextTree> = reader.take_if_there(CNTX)?;
@@ -220,8 +234,18 @@ impl Profile {
         add_figures(&mut functions, figures)?;
         reader.finish(minor > MINOR)?;
         let Head { program, module_hash, runs, code } = head;
-        let profile =
-            Self { program, module_hash, runs, code, functions, host_calls, events, metrics, contexts };
+        let profile = Self {
+            program,
+            module_hash,
+            runs,
+            code,
+            functions,
+            host_calls,
+            events,
+            metrics,
+            contexts,
+            bursts,
+        };
         profile.verify()?;
         Ok(profile)
     }
@@ -252,6 +276,15 @@ impl Profile {
             error,
         })
     }
+}
+
+/// Gives functions of the host their times.
+fn add_times(host_calls: &mut [HostCalls], times: Vec<Option<u64>>) -> Result<(), FileError> {
+    if host_calls.len() != times.len() {
+        return Err(FileError::Damaged { part: "the times of host calls".to_owned() });
+    }
+    host_calls.iter_mut().zip(times).for_each(|(calls, time)| calls.time_ns = time);
+    Ok(())
 }
 
 /// Gives functions, sorted by index, their paths.

@@ -56,6 +56,10 @@ impl Profile {
             _ => None,
         };
         self.code = self.code.merged(other.code);
+        self.bursts = match (self.bursts, other.bursts) {
+            (Some(ours), Some(theirs)) => Some(ours.saturating_add(theirs)),
+            (ours, theirs) => ours.or(theirs),
+        };
         self.normalize();
         Ok(())
     }

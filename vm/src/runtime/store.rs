@@ -13,6 +13,7 @@ use super::call_records::CallRecords;
 use super::events::Events;
 use super::externs::ExternArena;
 use super::host::AnyHostContext;
+use super::host_clock::{HostClock, Span};
 use super::instance::InstanceData;
 use super::interrupt::InterruptPage;
 use super::memory::LinearMemory;
@@ -104,6 +105,8 @@ pub struct StoreOpaque {
     pub metrics: Metrics,
     /// The bursts, if there are any.
     pub bursts: Option<Bursts>,
+    /// The clock that host functions are measured by, if they are.
+    pub host_clock: Option<HostClock>,
 }
 
 // SAFETY: all pointers lead to memory that the store owns, and machine code runs on the thread that has the store
@@ -181,10 +184,21 @@ impl StoreOpaque {
             }),
             metrics,
             bursts: None,
+            host_clock: engine.config().times_host_calls.then(HostClock::start),
         };
         store.start_metering();
         store.start_bursts();
         Ok(store)
+    }
+
+    /// A host function, or code that one has called, begins.
+    pub fn begin_span(&mut self) -> Option<Span> {
+        self.host_clock.as_mut().map(HostClock::begin)
+    }
+
+    /// It ends. Gives its own ticks, if they are measured.
+    pub fn end_span(&mut self, span: Option<Span>) -> u64 {
+        self.host_clock.as_mut().zip(span).map_or(0, |(clock, span)| clock.end(span))
     }
 
     /// Its engine.
