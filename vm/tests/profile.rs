@@ -353,7 +353,8 @@ fn host_functions_are_timed_without_what_they_call_back() -> Outcome {
         let began = std::time::Instant::now();
         instance.get_typed_func::<(), ()>(&mut store, "run")?.call(&mut store, ())?;
         let profile = instance.profile(&store)?;
-        let found: Vec<_> = profile.host_calls.iter().map(|c| (c.name.as_str(), c.count, c.time_ns)).collect();
+        let found: Vec<_> =
+            profile.host_calls.iter().map(|c| (c.name.as_str(), c.count, c.time_ns)).collect();
         let [("back", 1, back), ("wait", 2, wait)] = found[..] else { panic!("{found:?}") };
         assert_eq!((back.is_some(), wait.is_some()), (times, times));
         if let (Some(back), Some(wait)) = (back, wait) {

@@ -17,13 +17,16 @@ mod interrupt;
 mod invoke;
 mod merge;
 mod metrics;
+mod names;
 mod paths;
 mod perf;
+mod profile_files;
 mod report;
 mod residual;
 mod run;
 mod trace;
 mod trap;
+mod tutorial;
 mod write_failure;
 
 use std::ffi::OsStr;

@@ -1,9 +1,13 @@
-//! `wprof hints`: what a profile says, as hints to compilers in the module itself.
+//! `wprof hints`: what a profile says, as hints to compilers in the module itself, or in files beside it.
+
+mod sample_profile;
+mod split_profile;
 
 use std::fmt::Write as _;
+use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
 use wprof::Module;
 use wprof_jit::hints::{self, HintAccuracy, MetadataSection, Thresholds};
@@ -28,7 +32,9 @@ Examples:
   wprof hints in.wasm f.wprof -o out.wasm
   wprof hints in.wasm f.wprof --all --likely 80 -o out.wasm
   wprof run -q -o g.wprof out.wasm && wprof hints --check out.wasm g.wprof
-  wprof hints in.wasm f.wprof --order functions.txt")]
+  wprof hints in.wasm f.wprof --order functions.txt
+  wprof hints in.wasm f.wprof --autofdo f.prof && clang -fprofile-sample-use=f.prof …
+  wprof hints in.wasm f.wprof --split f.split && wasm-split in.wasm --profile=f.split …")]
 pub struct HintsArgs {
     /// The module that ran
     #[arg(value_name = "MODULE")]
@@ -37,7 +43,7 @@ pub struct HintsArgs {
     #[arg(value_name = "PROFILE")]
     profile: PathBuf,
     /// Where to write the module with hints
-    #[arg(short, long, value_name = "FILE", required_unless_present_any = ["check", "order"])]
+    #[arg(short, long, value_name = "FILE", required_unless_present_any = ["check", "order", "autofdo", "split"])]
     output: Option<PathBuf>,
     /// Write all kinds of hints, not only branch hints
     #[arg(long, requires = "output")]
@@ -51,8 +57,14 @@ pub struct HintsArgs {
     /// Write the names of the functions that ran, one a line, those with most instructions first
     #[arg(long, value_name = "FILE")]
     order: Option<PathBuf>,
+    /// Write how often each line ran, as LLVM's compilers read it: an AutoFDO profile; needs DWARF
+    #[arg(long, value_name = "FILE")]
+    autofdo: Option<PathBuf>,
+    /// Write which functions ran, as Binaryen's wasm-split reads it
+    #[arg(long, value_name = "FILE")]
+    split: Option<PathBuf>,
     /// Only tell how often branches went as the module's own hints say
-    #[arg(long, conflicts_with_all = ["output", "order"])]
+    #[arg(long, conflicts_with_all = ["output", "order", "autofdo", "split"])]
     check: bool,
 }
 
@@ -65,7 +77,24 @@ pub fn execute(args: &HintsArgs) -> Result<()> {
     if let Some(path) = &args.order {
         output::write_file(path, |out| out.write_all(order(&profile).as_bytes()))?;
     }
+    if let Some(path) = &args.autofdo {
+        let samples = sample_profile::of(&module, &profile)?;
+        output::write_file(path, |out| samples.write(out))?;
+    }
+    if let Some(path) = &args.split {
+        write_split(&args.module, &module, &profile, path)?;
+    }
     args.output.as_ref().map_or(Ok(()), |path| write_hinted(args, &module, &profile, path))
+}
+
+fn write_split(file: &Path, module: &Module, profile: &Profile, path: &Path) -> Result<()> {
+    ensure!(
+        !profile.functions.is_empty(),
+        "the profile does not say which functions ran: take one by `wprof run --collect edges`"
+    );
+    let (info, file) = (module.info(), fs::read(file).with_context(|| file.display().to_string())?);
+    let bytes = split_profile::bytes(&file, profile, info.imported_funcs, info.defined_funcs());
+    output::write_file(path, |out| out.write_all(&bytes))
 }
 
 fn check(module: &Module, profile: &Profile) -> Result<()> {
