@@ -28,8 +28,11 @@ pub fn write_brief(page: &mut Page, profile: &Profile) {
     let Some((longest, time)) = longest.zip(profile.host_time_ns()) else { return };
     let calls = profile.host_calls.iter().map(|calls| calls.count).fold(0, u64::saturating_add);
     let most = match profile.host_calls.len() {
-        1 => format!("all to {}", name(longest)),
-        _ => format!("{} of it in {}", duration(longest.time_ns.unwrap_or(0)), name(longest)),
+        1 => format!("all to {}", names::harmless(&longest.name)),
+        _ => {
+            let time = duration(longest.time_ns.unwrap_or(0));
+            format!("{time} of it in {}", names::harmless(&longest.name))
+        }
     };
     page.line(&[
         span(format!("  {}", duration(time)), Ink::Strong),

@@ -155,13 +155,13 @@ fn two_builds_of_a_c_program_are_matched() {
     let found = diff(&profiles[0], &profiles[1]);
     assert_eq!(found["same_module"], false);
     // The compiler has changed the program's functions, but not those of the library.
-    let (own, of_library) = (change(&found, "parse_value"), change(&found, "strlen"));
+    let (own, of_library) = (change(&found, "parse_value"), change(&found, "memcpy"));
     assert_eq!((&own["was_reshaped"], &of_library["was_reshaped"]), (&json!(true), &json!(false)));
     let functions = found["functions"].as_array().unwrap();
     let is_matched =
         |function: &&Value| !function["index_before"].is_null() && !function["index_after"].is_null();
     let matched: Vec<&Value> = functions.iter().filter(is_matched).collect();
-    assert!(matched.len() * 2 > functions.len(), "{} of {}", matched.len(), functions.len());
+    assert!(matched.len() * 3 > functions.len() * 2, "{} of {}", matched.len(), functions.len());
     let paths = found["paths"].as_array().unwrap();
     assert!(paths.iter().any(|path| path["index_before"] == of_library["index_before"]));
     let stacks = found["contexts"].as_array().unwrap();

@@ -45,8 +45,9 @@ fn names_are_demangled_everywhere() {
         &["export", "--to", "csv", &profile],
     ] {
         let said = wprof(args).succeeded();
-        // A name may stand in the disassembly of what calls it.
-        let shown: Vec<&str> = said.lines().filter(|line| !line.contains("call $")).collect();
+        // The disassembly is the module's own text.
+        let is_code = |line: &&str| line.contains("call $") || line.contains("(func $");
+        let shown: Vec<&str> = said.lines().filter(|line| !is_code(line)).collect();
         assert!(
             shown.iter().any(|line| line.contains("is_odd") || line.contains("count")),
             "{args:?}: {said}"
@@ -77,7 +78,7 @@ fn host_functions_are_named_with_their_time() {
     let profile = folder.path("h.wprof");
     let ran = wprof(&["run", "-o", &profile, &super::program("hello")]);
     let host = ran.err.lines().find(|line| line.contains(" to the host")).expect("it writes");
-    assert!(host.contains("s in ") && host.contains("wasi_snapshot_preview1::fd_write"), "{host}");
+    assert!(host.contains("s in ") && host.contains("s of it in fd_"), "{host}");
     let report = wprof(&["report", &profile]).succeeded();
     let row = report.lines().find(|line| line.ends_with("::fd_write")).unwrap();
     assert!(row.contains("s  ") && row.trim_start().starts_with(|c: char| c.is_ascii_digit()), "{row}");
