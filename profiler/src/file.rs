@@ -25,8 +25,8 @@
 //! (the functions of which only chosen paths were counted, each with these; an older reader must not take what is there
 //! for all that ran), `METR` (metrics, and for each function with paths, by index, the figures of each of its paths),
 //! `CMET` (metrics of calling contexts, and the figures of each record in `CNTX`) and `FLOW` (the paths of each record).
-//! Version 1.4 adds `HTIM` (the time of each row in `HOST`) and `BRST` (how many bursts samples are from). A change to what
-//! a section holds takes a new tag.
+//! Version 1.4 adds `TARG` (what indirect calls called), `HTIM` (the time of each row in `HOST`) and `BRST` (how many bursts
+//! samples are from). A change to what a section holds takes a new tag.
 
 mod replace;
 mod section;
@@ -60,6 +60,7 @@ const FLOW: Tag = Tag(*b"FLOW");
 const SLCT: Tag = Tag(*b"SLCT");
 const HTIM: Tag = Tag(*b"HTIM");
 const BRST: Tag = Tag(*b"BRST");
+const TARG: Tag = Tag(*b"TARG");
 
 /// Why a profile could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -157,6 +158,9 @@ impl Profile {
         if !self.events.is_empty() {
             writer.section(EVNT, &self.events)?;
         }
+        if !self.call_targets.is_empty() {
+            writer.section(TARG, &self.call_targets)?;
+        }
         let by_blocks =
             self.functions.iter().filter_map(|function| Some((function, function.only_blocks.as_ref()?)));
         let by_blocks: Vec<(&FunctionProfile, &BlockCounts)> = by_blocks.collect();
@@ -210,6 +214,7 @@ impl Profile {
         }
         let bursts = reader.take_if_there(BRST)?;
         let events = reader.take_if_there(EVNT)?.unwrap_or_default();
+        let call_targets = reader.take_if_there(TARG)?.unwrap_or_default();
         let by_blocks: Vec<(FunctionProfile, BlockCounts)> = reader.take_if_there(BLCK)?.unwrap_or_default();
         let mut contexts: Option<ContextTree> = reader.take_if_there(CNTX)?;
         if let Some((metrics, figures)) = reader.take_if_there(CMET)? {
@@ -245,6 +250,7 @@ impl Profile {
             metrics,
             contexts,
             bursts,
+            call_targets,
         };
         profile.verify()?;
         Ok(profile)

@@ -63,6 +63,8 @@ builtins! {
     Promote(I32, I32) -> I64;
     /// `(function, number, call record or 0) -> status`: counts a path in the instance's table.
     CountPath(I32, I64, I64) -> I32;
+    /// `(first cell of the call, function reference) -> status`: an indirect call calls another function than the last time.
+    CountTarget(I32, I64) -> I32;
 }
 
 impl Builtin {

@@ -25,6 +25,7 @@ pub fn profile_of(program: &[Function], run: &walk::Run) -> Profile {
         metrics: Vec::new(),
         contexts: None,
         bursts: None,
+        call_targets: Vec::new(),
     };
     profile.normalize();
     profile.verify().unwrap();
@@ -257,6 +258,7 @@ pub fn example() -> Profile {
         metrics: Vec::new(),
         contexts: None,
         bursts: None,
+        call_targets: Vec::new(),
     }
 }
 

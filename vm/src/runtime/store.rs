@@ -107,6 +107,8 @@ pub struct StoreOpaque {
     pub bursts: Option<Bursts>,
     /// The clock that host functions are measured by, if they are.
     pub host_clock: Option<HostClock>,
+    /// After how many bursts hot functions are looked for next.
+    pub next_round: u64,
 }
 
 // SAFETY: all pointers lead to memory that the store owns, and machine code runs on the thread that has the store
@@ -185,6 +187,7 @@ impl StoreOpaque {
             metrics,
             bursts: None,
             host_clock: engine.config().times_host_calls.then(HostClock::start),
+            next_round: 0,
         };
         store.start_metering();
         store.start_bursts();
