@@ -80,7 +80,7 @@ impl SourceMap {
         let next = self.mappings.partition_point(|mapping| mapping.offset <= offset);
         let place = self.mappings[..next].last()?.place?;
         let (file, line) = self.line(place)?;
-        let column = u32::try_from(place.column + 1).ok();
+        let column = u32::try_from(place.column.saturating_add(1)).ok();
         Some(FrameSymbol { name: None, file: Some(file.to_owned()), line: Some(line), column })
     }
 
@@ -119,15 +119,15 @@ fn mappings(text: &str) -> Vec<Mapping> {
         let Some(fields) = numbers(segment) else { break };
         let place = match fields[..] {
             [column] => {
-                offset += column;
+                offset = offset.saturating_add(column);
                 None
             }
             [column, file, line, source_column, ..] => {
-                offset += column;
+                offset = offset.saturating_add(column);
                 place = Place {
-                    file: place.file + file,
-                    line: place.line + line,
-                    column: place.column + source_column,
+                    file: place.file.saturating_add(file),
+                    line: place.line.saturating_add(line),
+                    column: place.column.saturating_add(source_column),
                 };
                 Some(place)
             }
@@ -197,6 +197,21 @@ mod tests {
         assert_eq!(mappings("UAAA,?,CAAA").len(), 1, "damage ends it");
         assert_eq!(mappings("UAAA;CAAA").len(), 1, "code is one line");
         assert_eq!(mappings(""), []);
+    }
+
+    #[test]
+    fn no_text_is_too_strange() {
+        let mut seed = 1_u32;
+        for length in 0..2000 {
+            let mut random = || {
+                seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                b"+/gDAZ9,,;!"[(seed >> 16) as usize % 11] as char
+            };
+            let text: String = (0..length % 60).map(|_| random()).collect();
+            let map = SourceMap { files: vec!["a".to_owned()], mappings: mappings(&text) };
+            let found = (0..40).filter_map(|offset| map.at(offset)).all(|symbol| symbol.line() > Some(0));
+            assert!(found && map.rows().len() <= map.mappings.len());
+        }
     }
 
     #[test]
