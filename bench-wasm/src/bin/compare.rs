@@ -38,6 +38,8 @@ enum What {
     Profiles,
     /// As steady, what checks cost over plain code, with the paper's choices of where they are, and bursts.
     Bursts,
+    /// As steady, hot functions made better by what bursts see, and what each part of that contributes.
+    Tiers,
     /// The whole process, from a cold start.
     Cold,
 }
@@ -56,7 +58,7 @@ fn main() -> Result<()> {
 fn compare(options: &Options, programs: &[Program], scratch: &Path) -> Result<()> {
     let engines = engines(options.what)?;
     let figure = match options.what {
-        What::Steady | What::Events | What::Profiles | What::Bursts => |m: &Measured| m.run,
+        What::Steady | What::Events | What::Profiles | What::Bursts | What::Tiers => |m: &Measured| m.run,
         What::Cold => |m: &Measured| m.whole,
     };
     print_head(&engines);
@@ -120,6 +122,18 @@ fn engines(what: What) -> Result<Vec<Engine>> {
             ours("10000:100", &["--eager", "--burst", "10000:100"]),
             ours("1000:50", &["--eager", "--burst", "1000:50"]),
         ],
+        What::Tiers => {
+            let adaptive = ["--eager", "--burst", "10000:100"];
+            let without = |name, what| ours(name, &[adaptive.as_slice(), &["--without", what]].concat());
+            vec![
+                theirs("Wasmtime", &["--precompiled"]),
+                ours("off", &["--eager"]),
+                ours("adaptive", &adaptive),
+                without("without superblocks", "superblocks"),
+                without("without inlining", "inlining"),
+                without("without both", "all"),
+            ]
+        }
         What::Cold => vec![
             theirs("Wasmtime", &[]),
             theirs("Wasmtime, warm cache", &["--cache"]),
