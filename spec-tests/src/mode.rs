@@ -2,8 +2,7 @@
 
 use wprof::profiler::BurstLengths;
 use wprof::{
-    Adaptive, BUILT_IN_EVENTS, Checks, Collect, Config, Engine, EventModel, Policy, ProfilingConfig,
-    Strategy,
+    Adaptive, BUILT_IN_EVENTS, Checks, Collect, Config, Engine, EventModel, Policy, ProfilingConfig, Strategy,
 };
 
 /// A way to set up the engine that changes what code is generated.

@@ -172,8 +172,7 @@ fn run(options: &Run) -> Result<ExitCode> {
 /// How hot functions are made better, if they are.
 fn policy(without: &[String]) -> Option<Policy> {
     let has = |what: &str| without.iter().all(|left_out| left_out != what);
-    let policy =
-        Policy { superblocks: has("superblocks"), inlining: has("inlining"), ..Policy::default() };
+    let policy = Policy { superblocks: has("superblocks"), inlining: has("inlining"), ..Policy::default() };
     has("all").then_some(policy)
 }
 

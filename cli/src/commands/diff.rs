@@ -83,5 +83,5 @@ pub fn execute(args: &DiffArgs, color: ColorChoice) -> Result<ExitCode> {
 fn tell(found: &TotalChange) {
     let Change { before, after } = found.total;
     let chance = if found.may_be_chance { ", which may be chance" } else { "" };
-    eprintln!("wprof: {} went from {before} to {after}{chance}", found.name);
+    output::tell_line(format_args!("wprof: {} went from {before} to {after}{chance}", found.name));
 }

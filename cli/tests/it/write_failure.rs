@@ -117,3 +117,24 @@ fn an_old_export_survives_a_new_one_that_cannot_be_written() {
         );
     }
 }
+
+#[test]
+fn nobody_has_to_listen_to_what_is_said() {
+    let folder = Folder::new();
+    let (profile, module) = (folder.count_profile(), folder.path("count.wat"));
+    let (kept, hinted) = (folder.path("kept.wprof"), folder.path("hinted.wasm"));
+    for (args, code) in [
+        (&["run", "-v", "-o", &kept, "--invoke", "count", &module, "10"][..], 0),
+        (&["run", &program("crash"), "divide", "3"], 134),
+        (&["hints", &module, &profile, "-o", &hinted], 0),
+        (&["diff", "--fail-on", "calls>-1", &profile, &profile], 3),
+        (&["report", "none.wprof"], 1),
+    ] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let ran = super::Ran::from(command(args).stderr(writer).output().unwrap());
+        assert_eq!(ran.code, Some(code), "{args:?}: {ran:?}");
+    }
+    let kept = [kept, hinted].map(|path| std::path::Path::new(&path).exists());
+    assert_eq!(kept, [true, true], "files are written all the same");
+}

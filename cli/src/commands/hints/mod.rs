@@ -132,18 +132,22 @@ fn write_hinted(args: &HintsArgs, module: &Module, profile: &Profile, path: &Pat
 
 fn tell(section: &MetadataSection) {
     let items = count_of(section.len() as u64, "hint");
-    eprintln!("{}: {items} in {}", section.name(), count_of(section.function_count() as u64, "function"));
+    output::tell_line(format_args!(
+        "{}: {items} in {}",
+        section.name(),
+        count_of(section.function_count() as u64, "function")
+    ));
 }
 
 fn report(found: HintAccuracy) {
     let HintAccuracy { hinted, reached, as_hinted, all_reached } = found;
-    eprintln!(
+    output::tell_line(format_args!(
         "{} in functions that ran; {} of {} went as hinted, which are {} of all branches executed",
         count_of(hinted, "branch hint"),
         percent(as_hinted, reached),
         count_of(reached, "execution"),
-        percent(reached, all_reached),
-    );
+        percent(reached, all_reached)
+    ));
 }
 
 /// Names as they are in the module, which is what linkers and other tools know them by.
