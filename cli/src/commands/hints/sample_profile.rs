@@ -18,11 +18,12 @@ pub fn of(module: &Module, profile: &Profile) -> Result<SampleProfile> {
     let mut samples = SampleProfile::default();
     for function in &profile.functions {
         let rows = export::executions(function, &code).into_iter();
-        let mut rows = rows.map(|row| (places(module, &lines, row.offset), row.count)).peekable();
-        if let Some(own) = rows.peek().and_then(|(places, _)| places.last()) {
+        let rows: Vec<_> = rows.map(|row| (places(module, &lines, row.offset), row.count)).collect();
+        // Compilers give some instructions no line.
+        if let Some(own) = rows.iter().find_map(|(places, _)| places.last()) {
             samples.add_calls(&own.function, function.calls());
         }
-        rows.for_each(|(places, count)| samples.add_instruction(&places, count));
+        rows.iter().for_each(|(places, count)| samples.add_instruction(places, *count));
     }
     ensure!(
         !samples.is_empty(),
