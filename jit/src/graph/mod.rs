@@ -20,7 +20,7 @@ use crate::cfg::{Cfg, Target};
 use crate::compile::Origin;
 use crate::plan::{self, Plan};
 pub use inline::Site;
-pub use superblock::HotPath;
+pub use superblock::{HotPath, Superblocks};
 pub use unroll::SmallLoop;
 
 /// Something that a version of a function does besides what the wasm code says.
@@ -431,10 +431,9 @@ impl BlockGraph {
         let mut reached = vec![false; self.nodes.len()];
         for (index, node) in self.nodes.iter().enumerate() {
             let wrong = |what: &str| Err(format!("node {index}: {what}"));
-            if let Some(guard) = &node.guard {
-                if self.nodes.get(guard.to as usize).map(|n| n.block) != Some(node.block) {
-                    return wrong("the guard leads to another block");
-                }
+            let block_of = |to: u32| self.nodes.get(to as usize).map(|to| to.block);
+            if node.guard.is_some_and(|guard| block_of(guard.to) != Some(node.block)) {
+                return wrong("the guard leads to another block");
             }
             let is_right = match node.call {
                 Some(call) => self.verify_call(node, call),

@@ -54,7 +54,7 @@ impl Default for Policy {
             first_round: 16,
             least_share: 0.002,
             least_seen: 2000,
-            seen_again: 32,
+            seen_again: 8,
             superblocks: true,
             least_path_share: 0.02,
             path_growth: 2,

@@ -28,9 +28,9 @@ use crate::{Collect, Engine, Error, ErrorKind, ProfilingConfig, Result, Strategy
 
 /// How many better versions a function may have, whatever its size. Each loop wants several, and a hostile function of a
 /// megabyte has a hundred thousand loops.
-const MOST_VERSIONS: usize = 8;
+const MOST_VERSIONS: usize = 3;
 /// A function may have so many that their bytes of wasm code together are no more than this.
-const MOST_BYTES: usize = 4 << 20;
+const MOST_BYTES: usize = 1 << 20;
 
 /// The code of one module.
 #[derive(Debug)]
