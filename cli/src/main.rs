@@ -53,7 +53,7 @@ fn main() -> ExitCode {
     match command.execute(color) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("error: {error:#}");
+            output::tell_line(format_args!("error: {error:#}"));
             ExitCode::FAILURE
         }
     }

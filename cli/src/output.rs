@@ -1,8 +1,12 @@
-//! Standard output. A reader that has gone away is no error: `wprof report x | head` ends quietly.
+//! Standard output, standard error and files. A reader that has gone away is no error: `wprof report x | head` ends quietly.
+//! A file is replaced at once, or left as it was.
 
+use std::fmt;
 use std::io::{self, BufWriter, ErrorKind, Write};
+use std::path::Path;
 
 use anyhow::{Context, Result};
+use wprof_profiler::replace_file;
 
 /// Writes text.
 pub fn print(text: &str) -> Result<()> {
@@ -16,4 +20,24 @@ pub fn print_with(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Resul
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         written => written.context("cannot write to standard output"),
     }
+}
+
+/// Says something on standard error, if anybody listens.
+pub fn tell(text: fmt::Arguments<'_>) {
+    // There is nowhere left to say so.
+    let _ = io::stderr().write_fmt(text);
+}
+
+/// The same, as a line.
+pub fn tell_line(text: fmt::Arguments<'_>) {
+    tell(format_args!("{text}\n"));
+}
+
+/// Replaces a file by what `write` writes; errors name it.
+pub fn write_file(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+    let buffered = |file: &mut _| {
+        let mut out = BufWriter::new(file);
+        write(&mut out).and_then(|()| out.flush())
+    };
+    replace_file(path, buffered).with_context(|| format!("cannot write {}", path.display()))
 }

@@ -41,19 +41,17 @@ impl FromStr for Threshold {
 }
 
 impl Threshold {
-    /// What is said of the total if it changed further than it may.
+    /// The total, if it changed further than it may.
     ///
     /// # Errors
     /// If there is no such total.
-    pub fn exceeded(&self, totals: &[TotalChange]) -> Result<Option<String>> {
+    pub fn exceeded<'a>(&self, totals: &'a [TotalChange]) -> Result<Option<&'a TotalChange>> {
         let found = totals.iter().find(|total| total.name == self.name);
         let known: Vec<&str> = totals.iter().map(|total| total.name.as_str()).collect();
         let found = found.with_context(|| {
             format!("the profiles do not both have `{}`: give one of {}", self.name, known.join(", "))
         })?;
-        let Change { before, after } = found.total;
-        let said = || format!("{} went from {before} to {after}", self.name);
-        Ok(self.is_exceeded(found.total).then(said))
+        Ok(self.is_exceeded(found.total).then_some(found))
     }
 
     fn is_exceeded(&self, change: Change) -> bool {

@@ -39,7 +39,9 @@ fn check(graph: &BlockGraph, expected: &Expect) {
 #[test]
 fn behind_a_join_a_hot_path_has_copies_of_its_blocks() {
     let hot = HotPath { start: 1, edges: vec![0, 0, 0], count: 70 };
-    check(&formed(&[hot], 100), &expect![[r#"
+    check(
+        &formed(&[hot], 100),
+        &expect![[r#"
         node0 = block0 ran 1
             edge 0 -> node1
         node1 = block1 ran 100
@@ -57,7 +59,8 @@ fn behind_a_join_a_hot_path_has_copies_of_its_blocks() {
             edge 1 -> node6
         node6 = block5 ran 1
             edge 0 -> exit
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -84,7 +87,9 @@ fn an_inlined_callee_lies_between_the_parts_of_its_callers_block() {
     let mut graph = caller.graph();
     graph.inline(&Site { node: 0, call, next: offsets[3], wrong: 0 }, &callee.cfg, callee.graph());
     graph.verify(&caller.cfg).expect("a block graph");
-    check(&graph, &expect![[r#"
+    check(
+        &graph,
+        &expect![[r#"
         call0 = function 0 inlined at 0x3a
         node0 = block0 until the call at 0x3a
             edge 0 -> node1
@@ -102,5 +107,6 @@ fn an_inlined_callee_lies_between_the_parts_of_its_callers_block() {
             edge 0 -> exit
         node6 = block0
             edge 0 -> exit
-    "#]]);
+    "#]],
+    );
 }

@@ -7,12 +7,15 @@
 //! In one module functions are matched by index. In another build of it they are matched by name and shape, then by name, and
 //! those without names by shape, where that is unambiguous; edges and paths are compared where the shape is the same,
 //! contexts by the names on the stack.
+//! Figures of samples are scaled up to the whole run, so that runs sampled at different rates can be compared; what changed
+//! less than samples of one program may differ is marked.
 //! Source: algorithms.md, section 9, for the overlap. Oracle: `tests/it/comparison.rs`.
 
 mod contexts;
 mod json;
 mod matching;
 mod overlap;
+mod significance;
 mod targets;
 
 use serde::Serialize;
@@ -22,7 +25,8 @@ pub use matching::Pair;
 pub use overlap::{hot_coverage, overlap};
 pub use targets::CallTargetChange;
 
-use crate::{ContextTree, FigureKind, Profile};
+use crate::{ContextTree, FigureKind, FunctionProfile, Profile};
+use significance::{Figure, Sample, Samples};
 
 /// A figure in both profiles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -52,6 +56,8 @@ pub struct TotalChange {
     pub name: String,
     /// The figure.
     pub total: Change,
+    /// Whether samples of one program may differ so much.
+    pub may_be_chance: bool,
 }
 
 /// A function that ran in one profile at least.
@@ -69,6 +75,10 @@ pub struct FunctionChange {
     pub ops: Change,
     /// Calls.
     pub calls: Change,
+    /// Whether the instructions of samples of one program may differ so much.
+    pub ops_may_be_chance: bool,
+    /// The same of its calls.
+    pub calls_may_be_chance: bool,
 }
 
 /// A path that ran to its end in one profile at least, of a function whose shape is the same in both.
@@ -84,6 +94,8 @@ pub struct PathChange {
     pub count: Change,
     /// Instructions executed on it.
     pub ops: Change,
+    /// Whether samples of one program may differ so much.
+    pub may_be_chance: bool,
 }
 
 /// Two profiles.
@@ -92,12 +104,14 @@ pub struct Comparison<'a> {
     before: &'a Profile,
     after: &'a Profile,
     functions: Vec<Pair<'a>>,
+    samples: Samples,
 }
 
 impl<'a> Comparison<'a> {
     /// Matches their functions.
     pub fn new(before: &'a Profile, after: &'a Profile) -> Self {
-        Self { before, after, functions: matching::pairs(before, after) }
+        let samples = Samples { before: Sample::of(before), after: Sample::of(after) };
+        Self { before, after, functions: matching::pairs(before, after), samples }
     }
 
     /// Whether both are of one module, byte for byte.
@@ -117,11 +131,12 @@ impl<'a> Comparison<'a> {
         let total = |name: &str, before: u64, after: u64| TotalChange {
             name: name.to_owned(),
             total: Change { before, after },
+            may_be_chance: false,
         };
         let mut totals = Vec::new();
         if has_code(before) && has_code(after) {
-            totals.push(total("instructions", before.ops(), after.ops()));
-            totals.push(total("calls", before.calls(), after.calls()));
+            totals.push(self.total("instructions", FunctionProfile::ops, Figure::of_ops));
+            totals.push(self.total("calls", FunctionProfile::calls, Figure::of_calls));
         }
         totals.push(total("host calls", host_calls(before), host_calls(after)));
         for event in &before.events {
@@ -134,9 +149,29 @@ impl<'a> Comparison<'a> {
         totals
     }
 
+    /// A total of figures of functions.
+    fn total(
+        &self,
+        name: &str,
+        count: fn(&FunctionProfile) -> u64,
+        figure: fn(&FunctionProfile) -> Figure,
+    ) -> TotalChange {
+        let sum = |profile: &Profile| {
+            let counts = profile.functions.iter().map(|function| function.kind.scaled_up(count(function)));
+            counts.fold(0, u64::saturating_add)
+        };
+        let sample =
+            |profile: &Profile| profile.functions.iter().map(figure).fold(Figure::default(), Figure::plus);
+        let may_be_chance =
+            !self.samples.are_exact() && self.samples.may_be_chance(sample(self.before), sample(self.after));
+        let total = Change { before: sum(self.before), after: sum(self.after) };
+        TotalChange { name: name.to_owned(), total, may_be_chance }
+    }
+
     /// The functions, those whose instructions changed most first.
     pub fn functions(&self) -> Vec<FunctionChange> {
-        let mut changes: Vec<FunctionChange> = self.functions.iter().map(Pair::change).collect();
+        let mut changes: Vec<FunctionChange> =
+            self.functions.iter().map(|pair| pair.change(&self.samples)).collect();
         changes.sort_by_key(|change| (change.ops.rank(), change.calls.rank()));
         changes
     }
@@ -153,7 +188,8 @@ impl<'a> Comparison<'a> {
 
     /// The paths, those whose instructions changed most first.
     pub fn paths(&self) -> Vec<PathChange> {
-        let mut changes: Vec<PathChange> = self.functions.iter().flat_map(Pair::paths).collect();
+        let mut changes: Vec<PathChange> =
+            self.functions.iter().flat_map(|pair| pair.paths(&self.samples)).collect();
         changes.sort_by_key(|change| change.ops.rank());
         changes
     }

@@ -9,6 +9,7 @@
 //! Names are written as the profile has them: who wants them demangled does that first.
 //! Oracle: `tests/it/export.rs`, which reads each format back.
 
+mod autofdo;
 mod callgrind;
 mod chrome;
 mod cobertura;
@@ -29,6 +30,7 @@ mod spans;
 mod speedscope;
 mod xml;
 
+pub use autofdo::{PlaceInFunction, SampleProfile};
 pub use callgrind::write_callgrind;
 pub use chrome::write_chrome;
 pub use cobertura::write_cobertura;

@@ -25,7 +25,8 @@
 //! (the functions of which only chosen paths were counted, each with these; an older reader must not take what is there
 //! for all that ran), `METR` (metrics, and for each function with paths, by index, the figures of each of its paths),
 //! `CMET` (metrics of calling contexts, and the figures of each record in `CNTX`) and `FLOW` (the paths of each record).
-//! Version 1.4 adds `TARG` (what indirect calls called). A change to what a section holds takes a new tag.
+//! Version 1.4 adds `TARG` (what indirect calls called), `HTIM` (the time of each row in `HOST`) and `BRST` (how many bursts
+//! samples are from). A change to what a section holds takes a new tag.
 
 mod replace;
 mod section;
@@ -33,6 +34,7 @@ mod section;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+pub use replace::replace_file;
 use section::{Reader, Tag, Writer};
 
 use crate::limits::MAX_FILE_BYTES;
@@ -56,6 +58,8 @@ const METR: Tag = Tag(*b"METR");
 const CMET: Tag = Tag(*b"CMET");
 const FLOW: Tag = Tag(*b"FLOW");
 const SLCT: Tag = Tag(*b"SLCT");
+const HTIM: Tag = Tag(*b"HTIM");
+const BRST: Tag = Tag(*b"BRST");
 const TARG: Tag = Tag(*b"TARG");
 
 /// Why a profile could not be read or written.
@@ -144,6 +148,13 @@ impl Profile {
         let by_edges = whole.iter().filter(|function| function.has_edge_counts());
         writer.section(FUNC, &by_edges.collect::<Vec<_>>())?;
         writer.section(HOST, &self.host_calls)?;
+        let times: Vec<Option<u64>> = self.host_calls.iter().map(|calls| calls.time_ns).collect();
+        if times.iter().any(Option::is_some) {
+            writer.section(HTIM, &times)?;
+        }
+        if let Some(bursts) = self.bursts {
+            writer.section(BRST, &bursts)?;
+        }
         if !self.events.is_empty() {
             writer.section(EVNT, &self.events)?;
         }
@@ -197,7 +208,11 @@ impl Profile {
         let mut reader = Reader::new(bytes, sections)?;
         let head: Head = reader.take(HEAD)?;
         let mut functions: Vec<FunctionProfile> = reader.take(FUNC)?;
-        let host_calls: Vec<HostCalls> = reader.take(HOST)?;
+        let mut host_calls: Vec<HostCalls> = reader.take(HOST)?;
+        if let Some(times) = reader.take_if_there(HTIM)? {
+            add_times(&mut host_calls, times)?;
+        }
+        let bursts = reader.take_if_there(BRST)?;
         let events = reader.take_if_there(EVNT)?.unwrap_or_default();
         let call_targets = reader.take_if_there(TARG)?.unwrap_or_default();
         let by_blocks: Vec<(FunctionProfile, BlockCounts)> = reader.take_if_there(BLCK)?.unwrap_or_default();
@@ -234,6 +249,7 @@ impl Profile {
             events,
             metrics,
             contexts,
+            bursts,
             call_targets,
         };
         profile.verify()?;
@@ -266,6 +282,15 @@ impl Profile {
             error,
         })
     }
+}
+
+/// Gives functions of the host their times.
+fn add_times(host_calls: &mut [HostCalls], times: Vec<Option<u64>>) -> Result<(), FileError> {
+    if host_calls.len() != times.len() {
+        return Err(FileError::Damaged { part: "the times of host calls".to_owned() });
+    }
+    host_calls.iter_mut().zip(times).for_each(|(calls, time)| calls.time_ns = time);
+    Ok(())
 }
 
 /// Gives functions, sorted by index, their paths.

@@ -74,7 +74,7 @@ pub use dominators::Dominators;
 pub use edge_plan::EdgePlan;
 pub use edge_weights::{EdgeWeights, LIKELY_SHARE, LOOP_MULTIPLIER};
 pub use event_plan::{EventPlan, EventTree, longest_acyclic};
-pub use file::FileError;
+pub use file::{FileError, replace_file};
 pub use id::{BlockId, EdgeId, LoopId};
 pub use loops::{Loop, Loops};
 pub use path_numbering::{MAX_PATHS, Path, PathNumbering};

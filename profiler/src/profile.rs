@@ -58,6 +58,8 @@ pub struct Profile {
     pub metrics: Vec<Metric>,
     /// The calling contexts, if they were counted; those of the whole store.
     pub contexts: Option<ContextTree>,
+    /// How many bursts sampled figures are from, if there are any: the independent samples of all of them.
+    pub bursts: Option<u64>,
     /// What indirect calls called, ascending by caller and call site, if that was counted by itself. It also follows from
     /// calling contexts.
     pub call_targets: Vec<CallTarget>,
@@ -85,12 +87,22 @@ pub struct HostCalls {
     pub count: u64,
     /// How the number was come by.
     pub kind: FigureKind,
+    /// Real time in the function itself, in nanoseconds, if it was measured: what it calls back is not included.
+    #[serde(skip)]
+    pub time_ns: Option<u64>,
 }
 
 impl HostCalls {
     /// What host calls are sorted by.
     fn key(&self) -> (&str, &str) {
         (&self.module, &self.name)
+    }
+
+    /// Adds calls of the same function; the time is known if both are.
+    fn add(&mut self, other: &Self) {
+        self.count = self.count.saturating_add(other.count);
+        self.kind = self.kind.merged(other.kind);
+        self.time_ns = self.time_ns.zip(other.time_ns).map(|(ours, theirs)| ours.saturating_add(theirs));
     }
 }
 
@@ -107,8 +119,7 @@ impl Profile {
         self.host_calls.dedup_by(|next, kept| {
             let same = next.key() == kept.key();
             if same {
-                kept.count = kept.count.saturating_add(next.count);
-                kept.kind = kept.kind.merged(next.kind);
+                kept.add(next);
             }
             same
         });
@@ -128,6 +139,12 @@ impl Profile {
             FigureKind::Sampled { rate } => Some(rate),
             FigureKind::Exact | FigureKind::Derived | FigureKind::Selected => None,
         })
+    }
+
+    /// The time in functions of the host, in nanoseconds, if that of all was measured; saturates.
+    pub fn host_time_ns(&self) -> Option<u64> {
+        let mut times = self.host_calls.iter().map(|calls| calls.time_ns);
+        times.try_fold(0_u64, |sum, time| Some(sum.saturating_add(time?)))
     }
 
     /// Calls of all functions of the module; saturates.

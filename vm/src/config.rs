@@ -110,6 +110,7 @@ pub struct Config {
     pub(crate) perf: Option<PerfFormat>,
     pub(crate) metrics: Vec<Metric>,
     pub(crate) flow_contexts: bool,
+    pub(crate) times_host_calls: bool,
 }
 
 impl Default for Config {
@@ -149,6 +150,7 @@ impl Config {
             perf: None,
             metrics: Vec::new(),
             flow_contexts: false,
+            times_host_calls: false,
         }
     }
 
@@ -266,6 +268,13 @@ impl Config {
     /// [`CallRecord::paths`](wprof_profiler::CallRecord::paths). Paths and contexts must be counted.
     pub fn flow_contexts(&mut self, enable: bool) -> &mut Self {
         self.flow_contexts = enable;
+        self
+    }
+
+    /// Whether profiles tell how long functions of the host run (default: no): see
+    /// [`HostCalls::time_ns`](wprof_profiler::HostCalls::time_ns). Takes two readings of the time-stamp counter a call.
+    pub fn time_host_calls(&mut self, enable: bool) -> &mut Self {
+        self.times_host_calls = enable;
         self
     }
 

@@ -24,6 +24,7 @@ use wprof_profiler::{
 use crate::metrics::Columns;
 use crate::module::ModuleInner;
 use crate::paths::{self, InContexts, PathsOfRecords};
+use crate::runtime::host::HostHead;
 use crate::runtime::instance::InstanceData;
 use crate::runtime::store::StoreOpaque;
 use crate::runtime::unfinished::{Stop, Stopped};
@@ -127,6 +128,7 @@ fn of_instance(store: &StoreOpaque, index: u32) -> Result<Profile> {
         events,
         metrics,
         contexts,
+        bursts: store.bursts.as_ref().map(|bursts| bursts.begun),
         call_targets,
     };
     profile.normalize();
@@ -420,11 +422,13 @@ fn edge_kind(block: &Block, edge: usize) -> EdgeKind {
 }
 
 fn host_calls(store: &StoreOpaque) -> Vec<HostCalls> {
-    let hosts = store.hosts.iter().map(|host| host.head());
-    let named =
-        hosts.filter(|head| head.calls() > 0).filter_map(|head| Some((head.name.clone()?, head.calls())));
-    let row = |((module, name), count)| HostCalls { module, name, count, kind: FigureKind::Exact };
-    named.map(row).collect()
+    let called = store.hosts.iter().map(|host| host.head()).filter(|head| head.calls() > 0);
+    let row = |head: &HostHead| {
+        let (module, name) = head.name.clone()?;
+        let time_ns = store.host_clock.as_ref().map(|clock| clock.nanoseconds(head.ticks()));
+        Some(HostCalls { module, name, count: head.calls(), kind: FigureKind::Exact, time_ns })
+    };
+    called.filter_map(row).collect()
 }
 
 fn event_totals(store: &StoreOpaque) -> Result<Vec<EventTotal>> {

@@ -329,3 +329,40 @@ fn frames_belong_to_the_instance_that_they_run_in() -> Outcome {
     }
     Ok(())
 }
+
+#[test]
+fn host_functions_are_timed_without_what_they_call_back() -> Outcome {
+    const WAT: &str = r#"(module
+        (import "host" "wait" (func $wait))
+        (import "host" "back" (func $back))
+        (func (export "run") (call $back) (call $wait))
+        (func (export "again") (call $wait)))"#;
+    const WAIT: std::time::Duration = std::time::Duration::from_millis(20);
+    for times in [true, false] {
+        let mut config = Config::new();
+        config.profiling(ProfilingConfig::Exact(Collect::Edges)).time_host_calls(times);
+        let engine = Engine::new(&config)?;
+        let mut linker = Linker::new(&engine);
+        linker.func_wrap("host", "wait", || std::thread::sleep(WAIT))?;
+        linker.func_wrap("host", "back", |mut caller: Caller<'_, ()>| -> Result<()> {
+            let again = caller.get_export("again").and_then(Extern::into_func).expect("exported");
+            again.typed::<(), ()>(&mut caller)?.call(&mut caller, ())
+        })?;
+        let mut store = Store::new(&engine, ());
+        let instance = linker.instantiate(&mut store, &Module::new(&engine, WAT)?)?;
+        let began = std::time::Instant::now();
+        instance.get_typed_func::<(), ()>(&mut store, "run")?.call(&mut store, ())?;
+        let profile = instance.profile(&store)?;
+        let found: Vec<_> =
+            profile.host_calls.iter().map(|c| (c.name.as_str(), c.count, c.time_ns)).collect();
+        let [("back", 1, back), ("wait", 2, wait)] = found[..] else { panic!("{found:?}") };
+        assert_eq!((back.is_some(), wait.is_some()), (times, times));
+        if let (Some(back), Some(wait)) = (back, wait) {
+            // The two clocks agree but for what reading them takes.
+            assert!(wait >= 2 * WAIT.as_nanos() as u64 * 99 / 100, "{wait}");
+            assert!(back < WAIT.as_nanos() as u64, "{back}");
+            assert!(u128::from(back + wait) * 99 / 100 <= began.elapsed().as_nanos());
+        }
+    }
+    Ok(())
+}

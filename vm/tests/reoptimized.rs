@@ -107,7 +107,8 @@ fn backtraces_show_inlined_frames() -> Outcome {
     let seen = better.seen.lock().expect("no panic").clone();
     assert_eq!(seen, *plain.seen.lock().expect("no panic"));
     assert_eq!(seen.len(), 3);
-    let traps = [&mut plain, &mut better].map(|program| program.call("run", (500, 0)).expect_err("it divides"));
+    let traps =
+        [&mut plain, &mut better].map(|program| program.call("run", (500, 0)).expect_err("it divides"));
     assert_eq!(traps[1].trap(), Some(Trap::IntegerDivisionByZero));
     let [expected, found] = traps.map(|error| error.backtrace().map(places));
     assert_eq!(found, expected);
@@ -122,8 +123,7 @@ fn a_wrong_guess_calls_what_the_table_holds() -> Outcome {
         assert_eq!(better.call("through", (300, which))?, plain.call("through", (300, which))?);
     }
     assert!(better.inlined().contains(&1), "{:?}", better.module.reoptimizations());
-    for (which, trap) in
-        [(2, Trap::IndirectCallToNull), (3, Trap::BadSignature), (4, Trap::TableOutOfBounds)]
+    for (which, trap) in [(2, Trap::IndirectCallToNull), (3, Trap::BadSignature), (4, Trap::TableOutOfBounds)]
     {
         assert_eq!(better.call("through", (10, which)).expect_err("traps").trap(), Some(trap));
     }

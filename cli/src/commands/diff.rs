@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
-use wprof_profiler::Comparison;
+use wprof_profiler::{Change, Comparison, TotalChange};
 
 use crate::output;
 use crate::render::comparison;
@@ -26,7 +26,10 @@ stack.
 
 --fail-on makes it a check for CI. Totals are `instructions`, `calls`, `host calls`, and the
 kinds of events that both profiles have. Exact counts are the same each time that the same
-program has the same input; those of sampled profiles are not.
+program has the same input; those of sampled profiles are not. Those are scaled up to the
+whole run, and a change that two samples of one program may well show (at 95%, a burst being
+one sample) is marked, and no failure unless --insignificant is given. docs/comparing.md
+tells how that is found out.
 
 Exit codes: 0; 3 if --fail-on found something; 1 if something went wrong.
 
@@ -47,6 +50,9 @@ pub struct DiffArgs {
     /// Fail if a total grew by more than so much; may be repeated
     #[arg(long, value_name = "TOTAL>CHANGE")]
     fail_on: Vec<Threshold>,
+    /// Fail also if that may be chance
+    #[arg(long, requires = "fail_on")]
+    insignificant: bool,
     /// Print all changes as JSON instead
     #[arg(long)]
     json: bool,
@@ -57,7 +63,7 @@ pub fn execute(args: &DiffArgs, color: ColorChoice) -> Result<ExitCode> {
     let comparison = Comparison::new(&before, &after);
     let totals = comparison.totals();
     let exceeded = args.fail_on.iter().map(|threshold| threshold.exceeded(&totals));
-    let exceeded: Vec<Option<String>> = exceeded.collect::<Result<_>>()?;
+    let exceeded: Vec<Option<&TotalChange>> = exceeded.collect::<Result<_>>()?;
     if args.json {
         output::print_with(|out| {
             comparison.write_json(&mut *out)?;
@@ -68,6 +74,14 @@ pub fn execute(args: &DiffArgs, color: ColorChoice) -> Result<ExitCode> {
         comparison::write_changes(&mut page, &comparison, &before, args.top);
         output::print(&page.into_text())?;
     }
-    exceeded.iter().flatten().for_each(|said| eprintln!("wprof: {said}"));
-    Ok(if exceeded.iter().any(Option::is_some) { EXCEEDED.into() } else { ExitCode::SUCCESS })
+    let fails = |found: &TotalChange| args.insignificant || !found.may_be_chance;
+    exceeded.iter().flatten().for_each(|found| tell(found));
+    let failed = exceeded.into_iter().flatten().any(fails);
+    Ok(if failed { EXCEEDED.into() } else { ExitCode::SUCCESS })
+}
+
+fn tell(found: &TotalChange) {
+    let Change { before, after } = found.total;
+    let chance = if found.may_be_chance { ", which may be chance" } else { "" };
+    output::tell_line(format_args!("wprof: {} went from {before} to {after}{chance}", found.name));
 }

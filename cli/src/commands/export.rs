@@ -1,10 +1,9 @@
 //! `wprof export`: a profile for other tools.
 
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 use clap::{Args, ValueEnum};
 use wprof::Module;
 use wprof_profiler::Profile;
@@ -110,12 +109,7 @@ pub fn write_to(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()
     if path == Path::new("-") {
         return output::print_with(write);
     }
-    let write_file = || {
-        let mut out = BufWriter::new(File::create(path)?);
-        write(&mut out)?;
-        out.flush()
-    };
-    write_file().with_context(|| format!("cannot write {}", path.display()))
+    output::write_file(path, write)
 }
 
 /// A profile with readable names, and what its module tells.

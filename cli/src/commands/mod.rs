@@ -1,10 +1,12 @@
 //! The subcommands, one file each.
 
 mod annotate;
+mod completions;
 mod diff;
 mod explain;
 mod export;
 mod hints;
+mod man;
 mod merge;
 mod overlap;
 mod report;
@@ -47,6 +49,10 @@ pub enum Command {
     /// Record everything that a program executes, in order, and look at it
     #[command(subcommand)]
     Trace(trace::TraceCommand),
+    /// Print what a shell needs to complete commands and options
+    Completions(completions::CompletionsArgs),
+    /// Write manual pages
+    Man(man::ManArgs),
 }
 
 impl Command {
@@ -64,6 +70,8 @@ impl Command {
             Command::Merge(args) => merge::execute(&args)?,
             Command::Export(args) => export::execute(&args)?,
             Command::Hints(args) => hints::execute(&args)?,
+            Command::Completions(args) => completions::execute(&args)?,
+            Command::Man(args) => man::execute(&args)?,
         }
         Ok(ExitCode::SUCCESS)
     }

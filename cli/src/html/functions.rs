@@ -150,6 +150,7 @@ fn name(row: &Row, names: &HashMap<u32, Option<&str>>, before: Option<&Profile>)
 
 fn place(function: &FunctionProfile, lines: &CodeMap) -> String {
     let line = lines.line_of(function);
-    let line = line.map(|line| SourceLine { file: lines.file(line).to_owned(), line: line.line });
+    let source = |file: &str, line| SourceLine { file: file.to_owned(), line, inlined: None };
+    let line = line.map(|line| source(lines.file(line), line.line));
     line.map_or_else(|| format!("{:#x}", function.code.start), |line| line.to_string())
 }

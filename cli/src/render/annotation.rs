@@ -226,7 +226,7 @@ impl<'a, 'p> Writer<'a, 'p> {
         let Some(line) = &self.source else { return };
         let text = self.sources.text(line).map(|text| names::harmless(&text.trim().replace('\t', " ")));
         let margin = " ".repeat(self.margin_width());
-        let place = span(format!("{margin}{line}"), Ink::Warm);
+        let place = span(format!("{margin}{}", line.with_function()), Ink::Warm);
         self.page.line(&[place, plain("  "), span(text.unwrap_or_default(), Ink::Strong)]);
     }
 }

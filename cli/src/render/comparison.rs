@@ -23,26 +23,36 @@ pub fn write_changes(page: &mut Page, comparison: &Comparison<'_>, before: &Prof
         page.line(&[plain("  of two modules: functions are matched by name and shape")]);
     }
     if !comparison.is_exact() {
-        page.line(&[plain("  of figures that are not exact: small changes may be chance")]);
+        page.line(&[plain(
+            "  of samples: figures are estimates of the whole runs, and what is marked may be chance",
+        )]);
     }
     let mut totals = table("in all");
     for found in comparison.totals() {
-        totals.row(row(found.total, span(found.name, Ink::Strong)));
+        totals.row(row(found.total, span(marked(found.name, found.may_be_chance), Ink::Strong)));
     }
     section(page, "Totals", &totals);
     let functions = comparison.functions();
     let ops = |change: &&FunctionChange| change.ops.delta() != 0;
     let mut by_ops = table("instructions of");
-    functions.iter().filter(ops).take(top).for_each(|f| by_ops.row(row(f.ops, function(f))));
+    functions
+        .iter()
+        .filter(ops)
+        .take(top)
+        .for_each(|f| by_ops.row(row(f.ops, function(f, f.ops_may_be_chance))));
     section(page, "Functions by change of instructions", &by_ops);
     let mut by_calls = table("calls of");
     let mut called: Vec<&FunctionChange> = functions.iter().filter(|f| f.calls.delta() != 0).collect();
     called.sort_by_key(|f| std::cmp::Reverse(f.calls.delta().unsigned_abs()));
-    called.into_iter().take(top).for_each(|f| by_calls.row(row(f.calls, function(f))));
+    let called = called.into_iter().take(top);
+    called.for_each(|f| by_calls.row(row(f.calls, function(f, f.calls_may_be_chance))));
     section(page, "Functions by change of calls", &by_calls);
     let mut paths = table("instructions of path");
     let changed = comparison.paths().into_iter().filter(|path| path.ops.delta() != 0);
-    changed.take(top).for_each(|path| paths.row(row(path.ops, plain(path_name(&path, before)))));
+    changed.take(top).for_each(|path| {
+        let name = marked(path_name(&path, before), path.may_be_chance);
+        paths.row(row(path.ops, plain(name)));
+    });
     section(page, "Paths by change of instructions", &paths);
     let mut stacks = table("calls in context");
     let found = comparison.contexts();
@@ -106,10 +116,15 @@ fn growth(change: Change) -> String {
     }
 }
 
-fn function(change: &FunctionChange) -> Span {
+fn function(change: &FunctionChange, may_be_chance: bool) -> Span {
     let index = change.index_before.or(change.index_after).unwrap_or(0);
     let mark = if change.was_reshaped { ", changed" } else { "" };
-    span(format!("{}{mark}", names::shown(index, change.name.as_deref())), Ink::Name)
+    let name = format!("{}{mark}", names::shown(index, change.name.as_deref()));
+    span(marked(name, may_be_chance), Ink::Name)
+}
+
+fn marked(name: String, may_be_chance: bool) -> String {
+    if may_be_chance { name + ", may be chance" } else { name }
 }
 
 fn path_name(change: &PathChange, before: &Profile) -> String {

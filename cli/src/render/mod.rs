@@ -13,6 +13,7 @@ pub mod event_plan;
 pub mod events;
 pub mod flow;
 pub mod functions;
+pub mod host_calls;
 pub mod interesting;
 pub mod loops;
 pub mod metrics;

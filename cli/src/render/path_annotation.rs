@@ -79,7 +79,7 @@ impl AnnotatedPath<'_> {
         let Some(found) = &found else { return };
         let text = self.sources.text(found).map(|text| names::harmless(&text.trim().replace('\t', " ")));
         let margin = " ".repeat(BLOCK_WIDTH);
-        let place = span(format!("{margin}{found}"), Ink::Warm);
+        let place = span(format!("{margin}{}", found.with_function()), Ink::Warm);
         page.line(&[place, plain("  "), span(text.unwrap_or_default(), Ink::Strong)]);
         *last = Some(found.clone());
     }

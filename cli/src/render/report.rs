@@ -1,17 +1,17 @@
 //! The whole of a profile on one page.
 
-use wprof_profiler::{ContextTree, HostCalls, Profile};
+use wprof_profiler::{ContextTree, Profile};
 
 use super::contexts::Weights;
 use super::functions::{self, Order};
 use super::metrics::Metered;
-use super::numbers::grouped;
-use super::page::{Ink, Page, plain, span};
+use super::page::Page;
 use super::paths::Paths;
-use super::table::{Side, Table};
+use super::table::Table;
 use super::view::View;
-use super::{blocks, branches, contexts, counters, events, flow, interesting, loops, runs, summary};
-use crate::names;
+use super::{
+    blocks, branches, contexts, counters, events, flow, host_calls, interesting, loops, runs, summary,
+};
 
 /// The report, `top` rows in each table; functions in the order given, or else in both. Hot is what has at least this share
 /// of a metric.
@@ -30,7 +30,7 @@ pub fn write(page: &mut Page, view: &View<'_>, top: usize, order: Option<Order>,
     write_metrics(page, view, top, share);
     section(page, "Hottest blocks", &blocks::table(view, top));
     section(page, "Most frequent branches", &branches::table(view, top));
-    section(page, "Calls to the host", &host_calls(&view.profile.host_calls, top));
+    section(page, "Calls to the host", &host_calls::table(&view.profile.host_calls, top));
     if let Some(tree) = &view.profile.contexts {
         section(page, "Calling contexts", &contexts::stats(tree));
     }
@@ -96,15 +96,4 @@ fn write_metrics(page: &mut Page, view: &View<'_>, top: usize, share: f64) {
         metered.write_total(page);
         section(page, &format!("Who has the {name}"), &metered.spread());
     }
-}
-
-fn host_calls(calls: &[HostCalls], top: usize) -> Table {
-    let mut sorted: Vec<&HostCalls> = calls.iter().collect();
-    sorted.sort_by_key(|call| std::cmp::Reverse(call.count));
-    let mut table = Table::new(&[("calls", Side::Right), ("function", Side::Left)]);
-    for call in sorted.into_iter().take(top) {
-        let name = names::harmless(&format!("{}::{}", call.module, call.name));
-        table.row(vec![plain(grouped(call.count)), span(name, Ink::Name)]);
-    }
-    table
 }

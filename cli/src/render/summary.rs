@@ -7,7 +7,7 @@ use super::numbers::{count_of, grouped};
 use super::page::{Ink, Page, plain, span};
 use super::paths::Paths;
 use super::view::View;
-use super::{blocks, contexts, counters, events, flow, loops, metrics};
+use super::{blocks, contexts, counters, events, flow, host_calls, loops, metrics};
 
 /// How many functions are listed.
 const FUNCTIONS: usize = 8;
@@ -29,6 +29,7 @@ pub fn write(page: &mut Page, view: &View<'_>, title: &str) {
         contexts::write_brief(page, tree);
     }
     metrics::write_brief(page, view, HOT);
+    host_calls::write_brief(page, view.profile);
     let screen = page.screen();
     let paths = Paths::new(view);
     for table in [

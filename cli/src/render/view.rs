@@ -68,7 +68,9 @@ impl<'a> View<'a> {
         let symbol = symbols.first()?;
         // Line 0 is the compiler's way of saying that code comes from nowhere.
         let line = symbol.line().filter(|&line| line > 0)?;
-        Some(SourceLine { file: symbol.file()?.to_owned(), line })
+        let name = symbol.name().filter(|_| symbols.len() > 1);
+        let inlined = name.map(|name| names::harmless(&wprof::demangle(name)));
+        Some(SourceLine { file: symbol.file()?.to_owned(), line, inlined })
     }
 }
 
@@ -79,6 +81,15 @@ pub struct SourceLine {
     pub file: String,
     /// From 1.
     pub line: u32,
+    /// The function that it is of, if that was inlined.
+    pub inlined: Option<String>,
+}
+
+impl SourceLine {
+    /// The line, and which inlined function it is of.
+    pub fn with_function(&self) -> String {
+        self.inlined.as_ref().map_or_else(|| self.to_string(), |name| format!("{self} in {name}, inlined"))
+    }
 }
 
 /// Without the folder.

@@ -1,16 +1,65 @@
 //! The command line teaches.
 
-use super::wprof;
+use std::process::Command;
+
+use super::export::{accepted, foreign};
+use super::{Folder, wprof};
+
+/// The names of the commands in a help text.
+fn commands(help: &str) -> Vec<String> {
+    let list = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let list = list.take_while(|line| !line.is_empty()).filter(|line| !line.starts_with("   "));
+    let names = list.filter_map(|line| line.split_whitespace().next());
+    names.filter(|&name| name != "help").map(str::to_owned).collect()
+}
+
+/// All commands, those of `trace` as `trace record` and so on.
+fn all_commands() -> Vec<String> {
+    let of_trace = commands(&wprof(&["trace", "--help"]).succeeded());
+    let mut all = commands(&wprof(&["--help"]).succeeded());
+    all.retain(|name| name != "trace");
+    all.extend(of_trace.iter().map(|name| format!("trace {name}")));
+    assert!(all.len() > 15, "{all:?}");
+    all
+}
 
 #[test]
 fn every_command_has_help_with_an_example() {
-    let commands = ["run", "report", "annotate", "explain", "merge", "export"];
-    let all = wprof(&["--help"]).succeeded();
-    for command in commands {
-        assert!(all.contains(&format!("  {command} ")), "{all}");
-        let help = wprof(&[command, "--help"]).succeeded();
+    for command in all_commands() {
+        let args: Vec<&str> = command.split(' ').chain(["--help"]).collect();
+        let help = wprof(&args).succeeded();
         assert!(help.contains(&format!("\n  wprof {command} ")), "{help}");
         assert!(help.lines().all(|line| line.chars().count() <= 100), "{help}");
+    }
+}
+
+#[test]
+fn every_command_has_a_manual_page() {
+    let folder = Folder::new();
+    wprof(&["man", &folder.path("man/man1")]).succeeded();
+    for command in all_commands() {
+        let name = format!("wprof-{}", command.replace(' ', "-"));
+        let page = std::fs::read_to_string(folder.path(&format!("man/man1/{name}.1"))).unwrap();
+        assert!(page.contains(".SH OPTIONS") && page.contains("Example"), "{page}");
+    }
+    let mut man = Command::new("man");
+    if let Some(output) = foreign(man.args(["--warnings", "-l", &folder.path("man/man1/wprof.1")])) {
+        assert!(accepted(output).contains("wprof"));
+    }
+}
+
+#[test]
+fn completions_know_every_command_and_shells_read_them() {
+    let folder = Folder::new();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = wprof(&["completions", shell]).succeeded();
+        for name in all_commands().iter().map(|command| command.rsplit(' ').next().unwrap()) {
+            assert!(script.contains(name), "{shell}: {name}");
+        }
+        if ["bash", "zsh", "fish"].contains(&shell) {
+            let file = folder.file(shell, script);
+            foreign(Command::new(shell).args(["-n", &file])).map(accepted);
+        }
     }
 }
 

@@ -1,8 +1,11 @@
 //! What changed between two profiles, and how much did not.
 
+use std::process::Command;
+
 use serde_json::{Value, json};
 
-use super::{COUNT, Folder, wprof};
+use super::export::{accepted, foreign};
+use super::{COUNT, Folder, program, wprof};
 
 /// The profile of a module with `n`.
 fn profile(folder: &Folder, name: &str, module: &str, n: &str) -> String {
@@ -100,4 +103,68 @@ fn profiles_without_a_common_figure_do_not_overlap() {
     wprof(&[&["run", "-q", "-o", &events][..], &collect, &[&module, "10"]].concat()).succeeded();
     let said = wprof(&["overlap", &folder.count_profile(), &events]).failed();
     assert!(said.contains("no figures of one kind"), "{said}");
+}
+
+/// A sample of `sort`, by bursts of such lengths.
+fn sampled(folder: &Folder, burst: &str, count: &str) -> String {
+    let profile = folder.path(&format!("{}-{count}.wprof", burst.replace(':', "-")));
+    let adaptive =
+        ["run", "-q", "--profile", "adaptive", "--deterministic", "--burst", burst, "-o", &profile];
+    wprof(&[&adaptive[..], &[&program("sort"), count, "3"]].concat()).succeeded();
+    profile
+}
+
+#[test]
+fn samples_of_one_run_do_not_fail_and_of_a_longer_one_do() {
+    let folder = Folder::new();
+    let (one, other) = (sampled(&folder, "300:20", "500"), sampled(&folder, "190:15", "500"));
+    let grew = |before: &str, after: &str| {
+        let total = diff(before, after)["totals"][0]["total"].clone();
+        total["after"].as_u64() > total["before"].as_u64()
+    };
+    let (before, after) = if grew(&one, &other) { (&one, &other) } else { (&other, &one) };
+    assert!(grew(before, after), "two samples are not the same");
+    let check = ["diff", "--fail-on", "instructions>0", before, after];
+    let ran = wprof(&check);
+    assert!(ran.code == Some(0) && ran.err.contains(", which may be chance"), "{ran:?}");
+    assert!(ran.out.contains("instructions, may be chance"), "{ran:?}");
+    assert_eq!(wprof(&[&check[..], &["--insignificant"]].concat()).code, Some(3));
+    let longer = sampled(&folder, "300:20", "3000");
+    let ran = wprof(&["diff", "--fail-on", "instructions>+100%", &one, &longer]);
+    assert!(ran.code == Some(3) && !ran.err.contains("chance"), "{ran:?}");
+    assert_eq!(diff(&one, &longer)["totals"][0]["may_be_chance"], false);
+}
+
+#[test]
+fn two_builds_of_a_c_program_are_matched() {
+    let folder = Folder::new();
+    let source = program("json").replace(".wasm", ".c");
+    let mut profiles = Vec::new();
+    for flag in ["-O1", "-O3"] {
+        let module = folder.path(&format!("json{flag}.wasm"));
+        // In two steps: in one it would have Binaryen strip names where it finds that.
+        let (target, object) = (["--target=wasm32-wasi", "--sysroot=/usr"], format!("{module}.o"));
+        for args in [[flag, "-c", &source, "-o", &object], ["-g", "-w", &object, "-o", &module]] {
+            let Some(output) = foreign(Command::new("clang-19").args(target).args(args)) else { return };
+            accepted(output);
+        }
+        let profile = folder.path(&format!("json{flag}.wprof"));
+        wprof(&["run", "-q", "--collect", "paths,cct", "-o", &profile, &module, "5", "1"]).succeeded();
+        profiles.push(profile);
+    }
+    let found = diff(&profiles[0], &profiles[1]);
+    assert_eq!(found["same_module"], false);
+    // The compiler has changed the program's functions, but not those of the library.
+    let (own, of_library) = (change(&found, "parse_value"), change(&found, "memcpy"));
+    assert_eq!((&own["was_reshaped"], &of_library["was_reshaped"]), (&json!(true), &json!(false)));
+    let functions = found["functions"].as_array().unwrap();
+    let is_matched =
+        |function: &&Value| !function["index_before"].is_null() && !function["index_after"].is_null();
+    let matched: Vec<&Value> = functions.iter().filter(is_matched).collect();
+    assert!(matched.len() * 3 > functions.len() * 2, "{} of {}", matched.len(), functions.len());
+    let paths = found["paths"].as_array().unwrap();
+    assert!(paths.iter().any(|path| path["index_before"] == of_library["index_before"]));
+    let stacks = found["contexts"].as_array().unwrap();
+    let in_both = |side: &str, stack: &Value| stack["calls"][side].as_u64() > Some(0);
+    assert!(stacks.iter().filter(|stack| in_both("before", stack) && in_both("after", stack)).count() > 10);
 }

@@ -19,7 +19,7 @@ const FORMATS: [&str; 10] = [
 ];
 
 /// What a program that may not be installed makes of a file; a note that the test was skipped if it is not.
-fn foreign(command: &mut Command) -> Option<Output> {
+pub fn foreign(command: &mut Command) -> Option<Output> {
     match command.output() {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             eprintln!("skipped: {} is not installed", command.get_program().display());
@@ -30,7 +30,7 @@ fn foreign(command: &mut Command) -> Option<Output> {
 }
 
 /// What it says if it accepts the file.
-fn accepted(output: Output) -> String {
+pub fn accepted(output: Output) -> String {
     assert!(output.status.success(), "{output:?}");
     String::from_utf8(output.stdout).unwrap()
 }
@@ -155,4 +155,48 @@ for name in 'speedscope', 'firefox', 'chrome': json.load(open(folder + name))";
     if let Some(output) = foreign(Command::new("python3").args(["-c", script, &folder.path("")])) {
         accepted(output);
     }
+}
+
+/// What others say that files must look like.
+const READERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/readers");
+
+#[test]
+fn speedscope_files_are_as_its_schema_wants_them() {
+    let folder = Folder::new();
+    json_exports(&folder, &["speedscope"]);
+    let script = "
+import json, sys
+try:
+    import jsonschema
+except ImportError:
+    sys.exit('skipped: python3-jsonschema is not installed')
+load = lambda path: json.load(open(path))
+file, schema = load(sys.argv[1]), load(sys.argv[2])
+jsonschema.validate(file, schema)
+for profile in file['profiles']: profile['weights'] = 'heavy'
+try:
+    jsonschema.validate(file, schema)
+except jsonschema.ValidationError:
+    print('only right ones are valid')";
+    let schema = format!("{READERS}/speedscope.schema.json");
+    let mut python = Command::new("python3");
+    let Some(output) = foreign(python.args(["-c", script, &folder.path("speedscope"), &schema])) else {
+        return;
+    };
+    let said = String::from_utf8_lossy(&output.stderr);
+    if said.starts_with("skipped: ") {
+        eprint!("{said}");
+        return;
+    }
+    assert_eq!(accepted(output), "only right ones are valid\n");
+}
+
+#[test]
+fn cobertura_files_are_as_their_document_type_wants_them() {
+    let folder = Folder::new();
+    json_exports(&folder, &["cobertura"]);
+    let document_type = format!("{READERS}/coverage-04.dtd");
+    let mut xmllint = Command::new("xmllint");
+    xmllint.args(["--noout", "--nonet", "--dtdvalid", &document_type, &folder.path("cobertura")]);
+    foreign(&mut xmllint).map(accepted);
 }

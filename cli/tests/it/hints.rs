@@ -1,6 +1,9 @@
 //! Hints in modules: the program stays the same, and hints can be checked by running it.
 
-use super::{Folder, program, wprof};
+use std::process::Command;
+
+use super::export::{accepted, foreign};
+use super::{Folder, function, json, program, wprof};
 
 fn profile(folder: &Folder, name: &str, module: &str, args: &[&str]) -> String {
     let profile = folder.path(name);
@@ -52,4 +55,47 @@ fn what_cannot_be_hinted_is_said() {
     assert!(said.contains("which ways branches went"), "{said}");
     assert_eq!(wprof(&["hints", &module, &profile]).code, Some(2));
     assert_eq!(wprof(&["hints", &module, &profile, "--likely", "50", "-o", "x"]).code, Some(2));
+}
+
+#[test]
+fn llvm_reads_how_often_lines_ran() {
+    let folder = Folder::new();
+    let (json_module, samples) = (program("json"), folder.path("f.prof"));
+    let profile = profile(&folder, "f.wprof", &json_module, &["5", "1"]);
+    wprof(&["hints", &json_module, &profile, "--autofdo", &samples]).succeeded();
+    let text = std::fs::read_to_string(&samples).unwrap();
+    let calls = function(&json(&profile), "parse_value")["calls"].to_string();
+    let head = text.lines().find(|line| line.starts_with("parse_value:")).expect("it ran");
+    assert!(head.ends_with(&format!(":{calls}")), "{head}");
+    assert!(text.lines().any(|line| line.starts_with("  ")), "functions were inlined");
+    let mut llvm = Command::new("llvm-profdata-19");
+    let Some(output) = foreign(llvm.args(["show", "--sample", &samples])) else { return };
+    let said = accepted(output);
+    assert!(
+        said.contains(&format!("Function: parse_value: {}, {calls}, ", head.split(':').nth(1).unwrap())),
+        "{said}"
+    );
+    let none = folder.count_profile();
+    let said = wprof(&["hints", &folder.path("count.wat"), &none, "--autofdo", &samples]).failed();
+    assert!(said.contains("with DWARF"), "{said}");
+}
+
+#[test]
+fn binaryen_reads_which_functions_ran() {
+    let folder = Folder::new();
+    let (module, split) = (program("sort"), folder.path("f.split"));
+    let profile = profile(&folder, "f.wprof", &module, &["20", "1"]);
+    wprof(&["hints", &module, &profile, "--split", &split]).succeeded();
+    let ran = json(&profile)["functions"].as_array().unwrap().len();
+    let bytes = std::fs::read(&split).unwrap();
+    assert_eq!(bytes[8..].chunks(4).filter(|number| *number == [1, 0, 0, 0]).count(), ran);
+    let (kept, moved) = (folder.path("kept.wasm"), folder.path("moved.wasm"));
+    let options = [format!("--profile={split}"), "-o1".to_owned(), kept, "-o2".to_owned(), moved];
+    let mut binaryen = Command::new("wasm-split");
+    let Some(output) = foreign(binaryen.args(["--verbose", "-g", &module]).args(&options)) else { return };
+    let said = accepted(output);
+    let names =
+        |what: &str| said.lines().find_map(|line| line.strip_prefix(what)).unwrap_or("").split(", ").count();
+    assert_eq!(names("Keeping functions: "), ran, "{said}");
+    assert_eq!(names("Splitting out functions: "), (bytes.len() - 8) / 4 - ran, "{said}");
 }

@@ -18,14 +18,17 @@ mod interrupt;
 mod invoke;
 mod merge;
 mod metrics;
+mod names;
 mod paths;
 mod perf;
-mod report;
+mod profile_files;
 mod reoptimized;
+mod report;
 mod residual;
 mod run;
 mod trace;
 mod trap;
+mod tutorial;
 mod write_failure;
 
 use std::ffi::OsStr;

@@ -38,10 +38,11 @@ fn a_profile_that_could_not_be_written_is_refused_before_the_run() {
 }
 
 #[test]
-fn a_closed_pipe_is_no_error() {
+fn a_closed_pipe_is_no_error_and_a_full_disk_is() {
     let folder = Folder::new();
     let profile = folder.count_profile();
-    let module = folder.path("count.wat");
+    let (module, trace) = (folder.path("count.wat"), folder.path("count.wtrace"));
+    wprof(&["trace", "record", "-o", &trace, "--invoke", "count", &module, "10"]).succeeded();
     let commands = [
         &["report", &profile][..],
         &["report", "--json", &profile],
@@ -54,11 +55,87 @@ fn a_closed_pipe_is_no_error() {
         &["diff", &profile, &profile],
         &["diff", "--json", &profile, &profile],
         &["overlap", &profile, &profile],
+        &["export", "--to", "speedscope", &profile],
+        &["explain", &module, "count", "--stage", "asm"],
+        &["trace", "replay", &trace],
+        &["trace", "stats", &trace],
+        &["trace", "cat", &trace],
+        &["completions", "bash"],
+        &["--help"],
     ];
     for args in commands {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
         let ran = super::Ran::from(command(args).stdout(writer).output().unwrap());
         assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{args:?}");
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let ran = super::Ran::from(command(args).stdout(full).output().unwrap());
+        assert!(args == ["--help"] || ran.failed().contains("No space left"), "{args:?}");
     }
+}
+
+#[test]
+fn every_file_that_is_written_is_missed_on_a_full_disk() {
+    let folder = Folder::new();
+    let (json, profile) = (program("json"), folder.path("f.wprof"));
+    wprof(&["run", "-q", "--collect", "paths", "-o", &profile, &json, "2", "1"]).succeeded();
+    for args in [
+        &["merge", &profile, &profile, "-o", "/dev/full"][..],
+        &["export", "--to", "json", &profile, "-o", "/dev/full"],
+        &["hints", &json, &profile, "-o", "/dev/full"],
+        &["hints", &json, &profile, "--order", "/dev/full"],
+        &["hints", &json, &profile, "--autofdo", "/dev/full"],
+        &["hints", &json, &profile, "--split", "/dev/full"],
+        &["residual", "--tested", &profile, "-o", "/dev/full", &json, "3", "1"],
+        &["trace", "record", "-o", "/dev/full", &json, "2", "1"],
+        &["man", "/dev/full"],
+    ] {
+        let ran = wprof(args);
+        assert!(ran.code != Some(0) && ran.err.contains("error: "), "{args:?}: {ran:?}");
+    }
+}
+
+#[test]
+fn an_old_export_survives_a_new_one_that_cannot_be_written() {
+    let folder = Folder::new();
+    let (profile, module) = (folder.count_profile(), folder.path("count.wat"));
+    let old = folder.file("old", "old");
+    let before = folder.names().len();
+    for args in [
+        &["export", "--to", "json", "-o", &old, &profile][..],
+        &["hints", &module, &profile, "-o", &old],
+        &["hints", &module, &profile, "--order", &old],
+        &["hints", &module, &profile, "--split", &old],
+    ] {
+        let script = "ulimit -f 0; trap '' XFSZ; exec \"$0\" \"$@\"";
+        let mut limited = Command::new("sh");
+        let output = limited.args(["-c", script, env!("CARGO_BIN_EXE_wprof")]).args(args).output().unwrap();
+        super::Ran::from(output).failed();
+        assert_eq!(
+            (std::fs::read(&old).unwrap(), folder.names().len()),
+            (b"old".to_vec(), before),
+            "{args:?}"
+        );
+    }
+}
+
+#[test]
+fn nobody_has_to_listen_to_what_is_said() {
+    let folder = Folder::new();
+    let (profile, module) = (folder.count_profile(), folder.path("count.wat"));
+    let (kept, hinted) = (folder.path("kept.wprof"), folder.path("hinted.wasm"));
+    for (args, code) in [
+        (&["run", "-v", "-o", &kept, "--invoke", "count", &module, "10"][..], 0),
+        (&["run", &program("crash"), "divide", "3"], 134),
+        (&["hints", &module, &profile, "-o", &hinted], 0),
+        (&["diff", "--fail-on", "calls>-1", &profile, &profile], 3),
+        (&["report", "none.wprof"], 1),
+    ] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let ran = super::Ran::from(command(args).stderr(writer).output().unwrap());
+        assert_eq!(ran.code, Some(code), "{args:?}: {ran:?}");
+    }
+    let kept = [kept, hinted].map(|path| std::path::Path::new(&path).exists());
+    assert_eq!(kept, [true, true], "files are written all the same");
 }

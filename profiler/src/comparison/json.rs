@@ -3,12 +3,12 @@
 //! Invariant: fields are only ever added; the object says its `format`.
 //!
 //! ```text
-//! { "format": "wprof-comparison-1", "same_module": bool, "totals": [{ "name", "total": CHANGE }],
+//! { "format": "wprof-comparison-1", "same_module": bool, "totals": [{ "name", "total": CHANGE, "may_be_chance": bool }],
 //!   "functions": [{ "index_before": int|null, "index_after": int|null, "name": str|null, "was_reshaped": bool,
-//!                   "ops": CHANGE, "calls": CHANGE }],
-//!   "paths": [{ "index_before", "index_after", "id", "count": CHANGE, "ops": CHANGE }],
+//!                   "ops": CHANGE, "calls": CHANGE, "ops_may_be_chance": bool, "calls_may_be_chance": bool }],
+//!   "paths": [{ "index_before", "index_after", "id", "count": CHANGE, "ops": CHANGE, "may_be_chance": bool }],
 //!   "contexts": [{ "stack": [str], "calls": CHANGE }] }
-//! CHANGE = { "before": int, "after": int }
+//! CHANGE = { "before": int, "after": int } of the whole runs, estimated where they were sampled
 //! ```
 
 use std::io::{self, Write};

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 
+use super::significance::{Figure, Samples};
 use super::{Change, FunctionChange, PathChange};
 use crate::{FunctionProfile, HotPath, Profile};
 
@@ -92,11 +93,18 @@ impl Pair<'_> {
     }
 
     fn figure(&self, figure: impl Fn(&FunctionProfile) -> u64) -> Change {
-        let [before, after] = [self.before, self.after].map(|function| function.map_or(0, &figure));
+        let whole = |function: &FunctionProfile| function.kind.scaled_up(figure(function));
+        let [before, after] = [self.before, self.after].map(|function| function.map_or(0, whole));
         Change { before, after }
     }
 
-    pub(super) fn change(&self) -> FunctionChange {
+    fn may_be_chance(&self, samples: &Samples, figure: impl Fn(&FunctionProfile) -> Figure) -> bool {
+        let [before, after] = [self.before, self.after]
+            .map(|function| function.filter(|_| !samples.are_exact()).map_or_else(Figure::default, &figure));
+        samples.may_be_chance(before, after)
+    }
+
+    pub(super) fn change(&self, samples: &Samples) -> FunctionChange {
         let [before, after] = [self.before, self.after];
         FunctionChange {
             index_before: before.map(|function| function.index),
@@ -105,6 +113,8 @@ impl Pair<'_> {
             was_reshaped: before.is_some() && after.is_some() && !self.has_one_shape(),
             ops: self.figure(FunctionProfile::ops),
             calls: self.figure(FunctionProfile::calls),
+            ops_may_be_chance: self.may_be_chance(samples, Figure::of_ops),
+            calls_may_be_chance: self.may_be_chance(samples, Figure::of_calls),
         }
     }
 
@@ -120,23 +130,35 @@ impl Pair<'_> {
         gone.chain(after.into_iter().map(|after| Change { before: 0, after })).collect()
     }
 
-    pub(super) fn paths(&self) -> Vec<PathChange> {
+    pub(super) fn paths(&self, samples: &Samples) -> Vec<PathChange> {
         let both = self.before.zip(self.after).filter(|_| self.has_one_shape());
         let Some((before, after)) = both else { return Vec::new() };
-        let (mut changes, indices) = (BTreeMap::new(), (before.index, after.index));
-        let mut add = |path: HotPath, set: fn(&mut Change, u64)| {
-            let change = changes.entry(path.id).or_insert_with(|| PathChange {
-                index_before: indices.0,
-                index_after: indices.1,
-                id: path.id,
-                count: Change::default(),
-                ops: Change::default(),
-            });
-            set(&mut change.count, path.count);
-            set(&mut change.ops, path.ops);
+        let mut costs: BTreeMap<u64, (Option<HotPath>, Option<HotPath>)> = BTreeMap::new();
+        for path in before.path_costs() {
+            let sides = costs.entry(path.id).or_default();
+            sides.0 = Some(path);
+        }
+        for path in after.path_costs() {
+            let sides = costs.entry(path.id).or_default();
+            sides.1 = Some(path);
+        }
+        let change = |(id, (was, is)): (u64, (Option<HotPath>, Option<HotPath>))| {
+            let both = |figure: fn(&HotPath) -> u64| Change {
+                before: was.as_ref().map_or(0, |path| before.kind.scaled_up(figure(path))),
+                after: is.as_ref().map_or(0, |path| after.kind.scaled_up(figure(path))),
+            };
+            let sample = |path: &Option<HotPath>, kind| {
+                path.as_ref().map_or_else(Figure::default, |path| Figure::of_path(path, kind))
+            };
+            PathChange {
+                index_before: before.index,
+                index_after: after.index,
+                id,
+                count: both(|path| path.count),
+                ops: both(|path| path.ops),
+                may_be_chance: samples.may_be_chance(sample(&was, before.kind), sample(&is, after.kind)),
+            }
         };
-        before.path_costs().into_iter().for_each(|path| add(path, |change, figure| change.before = figure));
-        after.path_costs().into_iter().for_each(|path| add(path, |change, figure| change.after = figure));
-        changes.into_values().collect()
+        costs.into_iter().map(change).collect()
     }
 }

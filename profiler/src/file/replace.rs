@@ -3,7 +3,8 @@
 //! Input: a path and its new content. Output: the file, on disk.
 //! Invariant: whoever reads the path sees the whole old content or the whole new one; if anything fails,
 //! the old one stays and no temporary file is left. What is no regular file (a device, a pipe) is written
-//! to and never replaced; a symbolic link stays, and what it leads to is replaced.
+//! to and never replaced, nor is what an open descriptor names (`/dev/stdout`); a symbolic link stays, and what it leads
+//! to is replaced.
 //! Oracle: a writer that fails half-way, in the tests below.
 
 use std::ffi::OsString;
@@ -12,18 +13,33 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+/// Where the system names open descriptors, which have readers or a position already.
+const DESCRIPTORS: [&str; 4] = ["/dev/stdout", "/dev/stderr", "/dev/fd", "/proc"];
+
 /// Replaces the content of `path`.
 pub(super) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    replace_with(path, |file| file.write_all(bytes))
+    replace_file(path, |file| file.write_all(bytes))
 }
 
-fn replace_with(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
+/// Replaces the content of a file by what `write` writes, at once: an old file is left as it was if anything fails. What is
+/// no regular file, such as a pipe, is written to.
+///
+/// # Errors
+/// If the system or `write` refuses.
+pub fn replace_file(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
+    if DESCRIPTORS.iter().any(|descriptors| path.starts_with(descriptors)) {
+        return append(path, write);
+    }
     // A path that leads nowhere yet is used as it stands.
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     match fs::metadata(&path) {
-        Ok(found) if !found.is_file() => write(&mut OpenOptions::new().write(true).open(&path)?),
+        Ok(found) if !found.is_file() => append(&path, write),
         _ => replace_regular(&path, write),
     }
+}
+
+fn append(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
+    write(&mut OpenOptions::new().append(true).open(path)?)
 }
 
 fn replace_regular(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
@@ -78,7 +94,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("p.wprof");
         replace(&path, b"old").unwrap();
-        let error = replace_with(&path, |file| {
+        let error = replace_file(&path, |file| {
             file.write_all(b"ne")?;
             Err(io::ErrorKind::StorageFull.into())
         });
@@ -92,7 +108,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("p.wprof");
         replace(&path, b"old").unwrap();
-        replace_with(&path, |file| {
+        replace_file(&path, |file| {
             file.write_all(b"new")?;
             assert_eq!(fs::read(&path)?, b"old");
             Ok(())
@@ -128,5 +144,17 @@ mod tests {
         assert_eq!(replace(Path::new("/dev/full"), b"x").unwrap_err().kind(), io::ErrorKind::StorageFull);
         replace(Path::new("/dev/null"), b"x").unwrap();
         assert!(!fs::metadata("/dev/null").unwrap().is_file());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_a_descriptor_names_is_written_to_where_it_is() {
+        use std::os::fd::AsRawFd;
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("log");
+        let mut open = File::create(&path).unwrap();
+        open.write_all(b"before ").unwrap();
+        replace(&Path::new("/proc/self/fd").join(open.as_raw_fd().to_string()), b"after").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"before after");
     }
 }

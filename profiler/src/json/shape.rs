@@ -22,6 +22,8 @@ pub(super) struct Shape<'a> {
     calls: u64,
     ops: u64,
     cost: CounterCosts,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bursts: Option<u64>,
     host_calls: Vec<HostCallsShape<'a>>,
     events: Vec<EventShape<'a>>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
@@ -45,6 +47,7 @@ impl<'a> Shape<'a> {
             calls: profile.calls(),
             ops: profile.ops(),
             cost: profile.counter_costs(),
+            bursts: profile.bursts,
             host_calls: profile.host_calls.iter().map(HostCallsShape::new).collect(),
             events: profile.events.iter().map(EventShape::new).collect(),
             metrics: &profile.metrics,
@@ -126,12 +129,14 @@ struct HostCallsShape<'a> {
     name: &'a str,
     count: u64,
     kind: KindShape,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    time_ns: Option<u64>,
 }
 
 impl<'a> HostCallsShape<'a> {
     fn new(calls: &'a HostCalls) -> Self {
-        let HostCalls { module, name, count, kind } = calls;
-        Self { module, name, count: *count, kind: KindShape::new(*kind) }
+        let HostCalls { module, name, count, kind, time_ns } = calls;
+        Self { module, name, count: *count, kind: KindShape::new(*kind), time_ns: *time_ns }
     }
 }
 

@@ -24,6 +24,14 @@ pub enum FigureKind {
 }
 
 impl FigureKind {
+    /// What a figure of this kind is of the whole run, if only a share was counted; otherwise the figure itself.
+    pub fn scaled_up(self, figure: u64) -> u64 {
+        match self {
+            Self::Sampled { rate } => rate.scaled_up(figure),
+            Self::Exact | Self::Derived | Self::Selected => figure,
+        }
+    }
+
     /// The kind of a sum of two figures.
     pub fn merged(self, other: Self) -> Self {
         if self == other { self } else { Self::Derived }
@@ -40,6 +48,14 @@ pub struct Rate {
 }
 
 impl Rate {
+    /// What a count of this share is of the whole: the count itself if nothing was counted; saturates.
+    pub fn scaled_up(self, count: u64) -> u64 {
+        match u128::from(count) * u128::from(self.of) {
+            _ if self.counted == 0 => count,
+            product => u64::try_from(product / u128::from(self.counted)).unwrap_or(u64::MAX),
+        }
+    }
+
     /// The share as a number from 0 to 1; 0 if it is of nothing.
     pub fn as_f64(self) -> f64 {
         if self.of == 0 { 0.0 } else { self.counted as f64 / self.of as f64 }

@@ -57,6 +57,10 @@ impl Profile {
         };
         self.call_targets.extend_from_slice(&other.call_targets);
         self.code = self.code.merged(other.code);
+        self.bursts = match (self.bursts, other.bursts) {
+            (Some(ours), Some(theirs)) => Some(ours.saturating_add(theirs)),
+            (ours, theirs) => ours.or(theirs),
+        };
         self.normalize();
         Ok(())
     }

@@ -8,9 +8,9 @@ mod read_back;
 use arbtest::arbitrary::Unstructured;
 use expect_test::expect_file;
 use wprof_profiler::export::{
-    CodeMap, Coverage, LineRow, Samples, SourceLine, executions, write_callgrind, write_chrome,
-    write_cobertura, write_csv, write_firefox, write_flamegraph, write_folded, write_lcov, write_pprof,
-    write_speedscope,
+    CodeMap, Coverage, LineRow, PlaceInFunction, SampleProfile, Samples, SourceLine, executions,
+    write_callgrind, write_chrome, write_cobertura, write_csv, write_firefox, write_flamegraph, write_folded,
+    write_lcov, write_pprof, write_speedscope,
 };
 use wprof_profiler::{BlockId, Callee, CodeRange, EdgeProfile, FunctionProfile, Profile};
 
@@ -245,4 +245,20 @@ fn a_writer_that_refuses_is_an_error() {
     assert!(write_firefox(&samples, 0, &mut none[..]).is_err());
     assert!(write_lcov(&coverage, &mut none[..]).is_err());
     assert!(write_callgrind(&profile, &code, &mut none[..]).is_err());
+}
+
+#[test]
+fn inlined_lines_stand_below_the_line_of_the_call() {
+    let place = |function: &str, line| PlaceInFunction { function: function.to_owned(), line };
+    let mut profile = SampleProfile::default();
+    assert!(profile.is_empty());
+    profile.add_calls("main", 1);
+    profile.add_instruction(&[place("main", 2)], 7);
+    profile.add_instruction(&[place("main", 2)], 9);
+    profile.add_instruction(&[place("leaf", 1), place("middle", 3), place("main", 4)], 20);
+    profile.add_instruction(&[place("middle", 5), place("main", 4)], 2);
+    profile.add_instruction(&[place("leaf", 0x1_0001)], 100);
+    profile.add_instruction(&[], 5);
+    let expected = "leaf:100:0\n 1: 100\nmain:31:1\n 2: 9\n 4: middle:22\n  5: 2\n  3: leaf:20\n   1: 20\n";
+    assert_eq!(text(|out| profile.write(out)), expected);
 }

@@ -13,7 +13,9 @@ fn what_was_written_is_read_back() {
     arbtest::arbtest(|u| {
         let mut rng = Rng::new(u.arbitrary()?);
         let program = random_program(&mut rng, 12);
-        let profile = profile_of(&program, &run(&program, &mut rng, 300));
+        let mut profile = profile_of(&program, &run(&program, &mut rng, 300));
+        profile.host_calls[0].time_ns = u.arbitrary()?;
+        profile.bursts = u.arbitrary()?;
         let bytes = profile.to_bytes().unwrap();
         assert_eq!(Profile::from_bytes(&bytes).unwrap(), profile);
         let blocks = without_edges(&profile);

@@ -36,6 +36,7 @@ mod profile;
 mod random_cfg;
 mod residual;
 mod rng;
+mod significance;
 mod spanning_tree;
 mod trace;
 mod trace_file;

@@ -135,3 +135,20 @@ fn profiles_of_another_module_or_division_are_refused_and_nothing_changes() {
     }
     assert_eq!(sum, example());
 }
+
+#[test]
+fn times_and_bursts_are_added_up_where_they_are_known() {
+    let with = |time_ns, bursts| {
+        let mut profile = example();
+        (profile.host_calls[0].time_ns, profile.bursts) = (time_ns, bursts);
+        profile
+    };
+    let sum = |a: Profile, b: Profile| {
+        let mut sum = a;
+        sum.merge(&b).unwrap();
+        (sum.host_time_ns(), sum.bursts)
+    };
+    assert_eq!(sum(with(Some(3), Some(7)), with(Some(4), Some(1))), (Some(7), Some(8)));
+    assert_eq!(sum(with(Some(u64::MAX), None), with(Some(4), Some(1))), (Some(u64::MAX), Some(1)));
+    assert_eq!(sum(with(None, Some(2)), with(Some(4), None)), (None, Some(2)));
+}

@@ -24,6 +24,7 @@ pub fn profile_of(program: &[Function], run: &walk::Run) -> Profile {
         events: vec![events("loads", run.log.len() as u64), events("fuel", 7)],
         metrics: Vec::new(),
         contexts: None,
+        bursts: None,
         call_targets: Vec::new(),
     };
     profile.normalize();
@@ -44,7 +45,8 @@ fn some_run() -> Run {
 }
 
 pub fn host_calls(name: &str, count: u64) -> HostCalls {
-    HostCalls { module: "wasi".to_owned(), name: name.to_owned(), count, kind: FigureKind::Exact }
+    let (module, name, kind) = ("wasi".to_owned(), name.to_owned(), FigureKind::Exact);
+    HostCalls { module, name, count, kind, time_ns: None }
 }
 
 pub fn events(name: &str, count: u64) -> EventTotal {
@@ -255,6 +257,7 @@ pub fn example() -> Profile {
         events: vec![events("fuel", 12), events("loads", 5)],
         metrics: Vec::new(),
         contexts: None,
+        bursts: None,
         call_targets: Vec::new(),
     }
 }

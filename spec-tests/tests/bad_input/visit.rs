@@ -75,6 +75,7 @@ fn look_at(module: &Module) {
     for offset in [0, info.code_section.start, info.code_section.end, usize::MAX] {
         let _ = module.symbols_at(offset as u32);
     }
+    let _ = (module.source_rows(), module.definition_lines());
 }
 
 /// Calls some exported functions with zeros. What they do does not matter, but the profile adds up.

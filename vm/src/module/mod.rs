@@ -9,7 +9,7 @@ mod names;
 mod reoptimized;
 mod symbols;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use sha2::{Digest, Sha256};
@@ -29,7 +29,7 @@ use crate::types::{ExportType, ImportType};
 use crate::{Engine, Error, ErrorKind, ExternType, FuncType, GlobalType, MemoryType, Result, TableType};
 use code::ModuleCode;
 use names::Names;
-use symbols::Symbols;
+use symbols::{DebugFile, Symbols};
 
 /// A module, ready to be instantiated. Cheap to clone; all clones share its code, and so do its instances, whichever
 /// store and thread they are in.
@@ -48,6 +48,9 @@ pub struct ModuleInner {
     hash: OnceLock<[u8; 32]>,
     names: OnceLock<Names>,
     symbols: OnceLock<Symbols>,
+    /// The file that it was read from, which others may lie beside.
+    file: Option<PathBuf>,
+    debug_file: OnceLock<Option<DebugFile>>,
 }
 
 impl Module {
@@ -57,7 +60,11 @@ impl Module {
     /// If it is malformed, invalid, larger than the configuration allows, or another than the one that
     /// [`Config::weights`](crate::Config::weights) or [`Config::interesting_paths`](crate::Config::interesting_paths) are of.
     pub fn new(engine: &Engine, bytes: impl AsRef<[u8]>) -> Result<Module> {
-        let info = parse(engine, bytes.as_ref())?;
+        Module::load(engine, bytes.as_ref(), None)
+    }
+
+    fn load(engine: &Engine, bytes: &[u8], file: Option<&Path>) -> Result<Module> {
+        let info = parse(engine, bytes)?;
         check_profiles(engine, &info)?;
         let layout = VmLayout::new(&info);
         let type_ids: Vec<u32> = info.types.iter().map(|ty| engine.types().entry(ty).id).collect();
@@ -68,15 +75,28 @@ impl Module {
         let code = ModuleCode::new(engine);
         let code = code.advised(engine.config().advice.as_deref());
         let (engine, names, symbols) = (engine.clone(), OnceLock::new(), OnceLock::new());
-        let inner =
-            Arc::new(ModuleInner { engine, info, layout, type_ids, slots, code, hash, names, symbols });
+        let (file, debug_file) = (file.map(Path::to_owned), OnceLock::new());
+        let inner = Arc::new(ModuleInner {
+            engine,
+            info,
+            layout,
+            type_ids,
+            slots,
+            code,
+            hash,
+            names,
+            symbols,
+            file,
+            debug_file,
+        });
         if let Some(cached) = cached {
             inner.restore(cached)?;
         }
         Ok(Module(inner))
     }
 
-    /// Loads a module from a file.
+    /// Loads a module from a file. If it names files with its debug information (`external_debug_info`,
+    /// `sourceMappingURL`), these are looked for beside it when somebody asks for names or lines.
     ///
     /// # Errors
     /// If it cannot be read, and as [`Module::new`].
@@ -84,7 +104,7 @@ impl Module {
         let path = path.as_ref();
         let bytes = std::fs::read(path)
             .map_err(|e| Error::with_source(ErrorKind::System, Box::new(e)).context(path.display()))?;
-        Module::new(engine, bytes).map_err(|e| e.context(path.display()))
+        Module::load(engine, &bytes, Some(path)).map_err(|e| e.context(path.display()))
     }
 
     /// Checks a binary module without keeping anything of it.
@@ -126,6 +146,12 @@ impl Module {
     /// information.
     pub fn source_rows(&self) -> Vec<SourceRow> {
         self.0.symbols().rows(&self.0.info)
+    }
+
+    /// The source line that each function is defined at, by its name in [`symbols_at`](Self::symbols_at); nothing without
+    /// DWARF.
+    pub fn definition_lines(&self) -> std::collections::HashMap<String, u32> {
+        self.0.symbols().definitions().into_iter().collect()
     }
 
     /// What it imports, in order.
@@ -210,11 +236,18 @@ impl ModuleInner {
     }
 
     pub(crate) fn names(&self) -> &Names {
-        self.names.get_or_init(|| Names::read(&self.info))
+        let of_debug_file = || self.debug_file()?.section("name");
+        self.names.get_or_init(|| Names::read(&self.info, of_debug_file))
     }
 
     pub(crate) fn symbols(&self) -> &Symbols {
-        self.symbols.get_or_init(|| Symbols::read(&self.info))
+        let file = self.file.as_deref();
+        self.symbols.get_or_init(|| Symbols::read(&self.info, file, self.debug_file()))
+    }
+
+    fn debug_file(&self) -> Option<&DebugFile> {
+        let find = || DebugFile::find(&self.info, self.file.as_deref()?);
+        self.debug_file.get_or_init(find).as_ref()
     }
 }
 

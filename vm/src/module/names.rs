@@ -1,6 +1,7 @@
 //! The names of a module and its functions, for people.
 //!
-//! From the "name" custom section as far as it can be read, or else from exports and imports. Bad data is ignored.
+//! From the "name" custom section as far as it can be read, the module's own or that of its debug file, or else from exports
+//! and imports. Bad data is ignored.
 
 use hashbrown::HashMap;
 use wasmparser::{BinaryReader, Name, NameSectionReader};
@@ -14,10 +15,10 @@ pub struct Names {
 }
 
 impl Names {
-    /// Collects the names of `info`.
-    pub fn read(info: &ModuleInfo) -> Names {
+    /// Collects the names of `info`. If it has no name section, `other` is asked for one.
+    pub fn read<'s>(info: &'s ModuleInfo, other: impl FnOnce() -> Option<&'s [u8]>) -> Names {
         let mut names = Names::default();
-        if let Some(section) = info.custom_section("name") {
+        if let Some(section) = info.custom_section("name").or_else(other) {
             names.add_section(section);
         }
         for (name, entity) in &info.exports {

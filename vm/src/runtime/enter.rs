@@ -107,6 +107,7 @@ unsafe fn call_wasm(
     values: *mut VmValue,
 ) -> Result<()> {
     alt_stack::ensure();
+    let span;
     // SAFETY: the store is exclusively ours until wasm code runs.
     let (context, interrupt) = unsafe {
         let store = &mut *store.as_ptr();
@@ -115,6 +116,7 @@ unsafe fn call_wasm(
         }
         store.trace_entry(func);
         store.depth += 1;
+        span = store.begin_span();
         (store.context().as_ptr(), std::sync::Arc::as_ptr(store.interrupt()))
     };
     let activation = Activation {
@@ -141,6 +143,7 @@ unsafe fn call_wasm(
         &mut *store.as_ptr()
     };
     store.depth -= 1;
+    store.end_span(span);
     if store.depth == 0 {
         store.interrupt().set_thread(0);
     }

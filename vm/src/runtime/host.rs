@@ -39,6 +39,8 @@ pub struct HostHead {
     pub name: Option<(String, String)>,
     /// How often it was called; counted only when profiling.
     calls: AtomicU64,
+    /// Its own time; measured only with a clock.
+    ticks: AtomicU64,
     counted: bool,
     /// Its number among what has call records.
     routine: u32,
@@ -69,6 +71,11 @@ impl HostHead {
     /// How often it was called so far, when profiling.
     pub fn calls(&self) -> u64 {
         self.calls.load(Ordering::Relaxed)
+    }
+
+    /// Its own time so far, in ticks of the store's clock; without the calls that still run.
+    pub fn ticks(&self) -> u64 {
+        self.ticks.load(Ordering::Relaxed)
     }
 }
 
@@ -103,8 +110,8 @@ pub fn add<T: 'static>(
     let counted = opaque.engine().config().profiling != crate::ProfilingConfig::Off;
     let vm = VmHostContext { magic: host_context::MAGIC, func: shim::<T>, slots, func_ref };
     let routine = opaque.host_routine(name.as_ref());
-    let (context, calls) = (opaque.context(), AtomicU64::new(0));
-    let head = HostHead { vm, context, entry, name, calls, counted, routine };
+    let (context, calls, ticks) = (opaque.context(), AtomicU64::new(0), AtomicU64::new(0));
+    let head = HostHead { vm, context, entry, name, calls, ticks, counted, routine };
     let pointer = NonNull::from(Box::leak(Box::new(HostContext { head, func: func.clone() })));
     let head: NonNull<HostHead> = pointer.cast();
     // SAFETY: freshly allocated; the funcref refers to the context that it lies in, which does not move.
@@ -151,8 +158,10 @@ unsafe extern "C" fn shim<T: 'static>(
         host.head.calls.fetch_add(1, Ordering::Relaxed);
     }
     let outer = store.opaque.enter_host_context(host.head.routine);
+    let span = store.opaque.begin_span();
     let result =
         catch_unwind(AssertUnwindSafe(|| (host.func.code)(Caller::new(&mut *store, instance), values)));
+    host.head.ticks.fetch_add(store.opaque.end_span(span), Ordering::Relaxed);
     store.opaque.leave_host_context(outer);
     let pending = match result {
         Ok(Ok(())) if !store.opaque.interrupt().is_requested() => return 0,

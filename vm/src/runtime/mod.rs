@@ -27,6 +27,7 @@ pub mod externs;
 pub mod fire;
 pub mod frames;
 pub mod host;
+pub mod host_clock;
 pub mod instance;
 pub mod instantiate;
 pub mod interrupt;

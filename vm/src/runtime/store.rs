@@ -13,6 +13,7 @@ use super::call_records::CallRecords;
 use super::events::Events;
 use super::externs::ExternArena;
 use super::host::AnyHostContext;
+use super::host_clock::{HostClock, Span};
 use super::instance::InstanceData;
 use super::interrupt::InterruptPage;
 use super::memory::LinearMemory;
@@ -104,6 +105,8 @@ pub struct StoreOpaque {
     pub metrics: Metrics,
     /// The bursts, if there are any.
     pub bursts: Option<Bursts>,
+    /// The clock that host functions are measured by, if they are.
+    pub host_clock: Option<HostClock>,
     /// After how many bursts hot functions are looked for next.
     pub next_round: u64,
 }
@@ -183,11 +186,22 @@ impl StoreOpaque {
             }),
             metrics,
             bursts: None,
+            host_clock: engine.config().times_host_calls.then(HostClock::start),
             next_round: 0,
         };
         store.start_metering();
         store.start_bursts();
         Ok(store)
+    }
+
+    /// A host function, or code that one has called, begins.
+    pub fn begin_span(&mut self) -> Option<Span> {
+        self.host_clock.as_mut().map(HostClock::begin)
+    }
+
+    /// It ends. Gives its own ticks, if they are measured.
+    pub fn end_span(&mut self, span: Option<Span>) -> u64 {
+        self.host_clock.as_mut().zip(span).map_or(0, |(clock, span)| clock.end(span))
     }
 
     /// Its engine.

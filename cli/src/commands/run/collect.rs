@@ -375,6 +375,8 @@ impl Counted {
     pub fn configure(&self, config: &mut Config) {
         config.profiling(self.profiling).count_events(self.events.clone()).measure(self.metrics.clone());
         config.flow_contexts(self.flow).background_compilation(!self.deterministic);
+        // No two runs take the same time.
+        config.time_host_calls(self.is_on() && !self.deterministic);
         // Ctrl-C stops at a poll, where events are counted exactly.
         config.interruptible(self.is_on());
         if let Some(interesting) = &self.interesting {

@@ -7,8 +7,8 @@ use wprof_profiler::Ending;
 
 use super::collect::{Budget, Counted};
 use super::program::Outcome;
-use crate::names;
 use crate::render::numbers::grouped;
+use crate::{names, output};
 
 /// What shells show for a process that aborted.
 const TRAPPED: u8 = 134;
@@ -56,12 +56,17 @@ pub fn is_ours(error: &Error) -> bool {
 /// Says why the program ended, unless it ended itself or the user ended it.
 pub fn report(outcome: &Outcome, counted: &Counted) {
     if let (Some(until), None) = (counted.until, &outcome.stop) {
-        eprintln!("wprof: the program ended before instruction {}", grouped(until));
+        output::tell_line(format_args!("wprof: the program ended before instruction {}", grouped(until)));
     }
     let Some(error) = &outcome.error else { return };
     let frames = error.backtrace().map(|backtrace| backtrace.frames()).unwrap_or_default();
     if let (Ending::OutOfBudget, Some(stop), Some(until)) = (&outcome.ending, &outcome.stop, counted.until) {
-        eprint!("wprof: stopped at instruction {}\n{}{}", grouped(until), backtrace(frames), values(stop));
+        output::tell(format_args!(
+            "wprof: stopped at instruction {}\n{}{}",
+            grouped(until),
+            backtrace(frames),
+            values(stop)
+        ));
         return;
     }
     let why = match (&outcome.ending, &counted.budget, outcome.spent) {
@@ -69,8 +74,8 @@ pub fn report(outcome: &Outcome, counted: &Counted) {
         (Ending::OutOfBudget, Some(budget), Some(spent)) => overdrawn(budget, spent),
         _ => return,
     };
-    eprintln!("error: {}", names::harmless(&why));
-    eprint!("{}", backtrace(frames));
+    output::tell_line(format_args!("error: {}", names::harmless(&why)));
+    output::tell(format_args!("{}", backtrace(frames)));
 }
 
 /// Locals and operands of the innermost frame.

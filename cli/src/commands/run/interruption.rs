@@ -11,6 +11,8 @@ use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 use wprof::InterruptHandle;
 
+use crate::output;
+
 /// How long the program may take to stop before we say what else can be done.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -70,7 +72,9 @@ fn insist(state: &State, handle: &InterruptHandle) {
         handle.wake();
         thread::sleep(WAKE_INTERVAL);
         if !is_told && begin.elapsed() >= PATIENCE && !state.ended.load(Ordering::SeqCst) {
-            eprintln!("wprof: the program does not stop waiting: interrupt again to kill it");
+            output::tell_line(format_args!(
+                "wprof: the program does not stop waiting: interrupt again to kill it"
+            ));
             is_told = true;
         }
     }

@@ -31,7 +31,7 @@ use crate::render::page::Page;
 use crate::render::screen::{ColorChoice, Screen};
 use crate::render::view::View;
 use crate::render::{runs, summary};
-use crate::{modules, names};
+use crate::{modules, names, output};
 
 pub fn execute(args: RunArgs, color: ColorChoice) -> Result<ExitCode> {
     let counted = args.profile.counted(args.budget.as_ref(), args.until)?;
@@ -49,17 +49,20 @@ pub fn execute(args: RunArgs, color: ColorChoice) -> Result<ExitCode> {
     if !args.quiet {
         let mut page = Page::new(Screen::of(io::stderr(), color));
         summarize(&mut page, &args, &module, &outcome, profile.as_ref());
-        eprint!("{}", page.into_text());
+        output::tell(format_args!("{}", page.into_text()));
     }
     match (&args.output, &profile) {
         (Some(path), Some(profile)) => super::write_profile(profile, path)?,
-        (Some(path), None) => eprintln!("wprof: nothing to write to {}: it ended too early", path.display()),
+        (Some(path), None) => output::tell_line(format_args!(
+            "wprof: nothing to write to {}: it ended too early",
+            path.display()
+        )),
         (None, _) => {}
     }
     if let Err(error) = module.update_code_cache()
         && args.verbose
     {
-        eprintln!("wprof: {error}");
+        output::tell_line(format_args!("wprof: {error}"));
     }
     Ok(ending::exit_code(&outcome))
 }

@@ -15,6 +15,7 @@ use anyhow::{Context, Result};
 use clap::Subcommand;
 use wprof_profiler::{TraceFileError, TraceReader};
 
+use crate::output;
 use crate::render::screen::ColorChoice;
 pub use record::Method;
 
@@ -60,6 +61,6 @@ fn of(path: &Path, error: &TraceFileError) -> anyhow::Error {
 /// Says what is missing from a trace.
 fn note_ending(reader: &Reader) {
     if let Some(notice) = reader.ending().notice() {
-        eprintln!("wprof: {notice}");
+        output::tell_line(format_args!("wprof: {notice}"));
     }
 }

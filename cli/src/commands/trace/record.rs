@@ -11,7 +11,7 @@ use wprof_profiler::TraceMethod;
 
 use super::super::run::{Counted, Kept, ProgramArgs, TraceTarget, collect, ending, program};
 use crate::render::numbers::count_of;
-use crate::{modules, sizes};
+use crate::{modules, output, sizes};
 
 /// How branches are recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -95,13 +95,15 @@ pub fn execute(args: &RecordArgs) -> Result<ExitCode> {
     let summary = outcome.trace.as_ref().expect("one was asked for").as_ref();
     let summary = summary.map_err(|error| anyhow!("{error}")).with_context(cannot)?;
     if summary.limit_reached {
-        eprintln!("wprof: the trace reached its size limit: it has the beginning of the run, see --max-size");
+        output::tell_line(format_args!(
+            "wprof: the trace reached its size limit: it has the beginning of the run, see --max-size"
+        ));
     }
     if !args.quiet {
-        eprintln!("wprof: {} in {}", count_of(summary.bytes, "byte"), path.display());
+        output::tell_line(format_args!("wprof: {} in {}", count_of(summary.bytes, "byte"), path.display()));
     }
     if let Err(error) = module.update_code_cache() {
-        eprintln!("wprof: {error}");
+        output::tell_line(format_args!("wprof: {error}"));
     }
     Ok(ending::exit_code(&outcome))
 }

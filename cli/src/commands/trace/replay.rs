@@ -49,7 +49,9 @@ pub fn execute(args: &ReplayArgs) -> Result<()> {
     let mut reader = super::open(&args.trace)?;
     let names = Names::new(reader.head(), &args.trace, args.module.as_deref())?;
     if !names.are_known() {
-        eprintln!("wprof: the module is not there: numbers are shown for names, see --module");
+        output::tell_line(format_args!(
+            "wprof: the module is not there: numbers are shown for names, see --module"
+        ));
     }
     let fail = |error| super::of(&args.trace, &error);
     let start = match reader.chunk_count() {

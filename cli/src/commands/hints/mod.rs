@@ -1,4 +1,7 @@
-//! `wprof hints`: what a profile says, as hints to compilers in the module itself.
+//! `wprof hints`: what a profile says, as hints to compilers in the module itself, or in files beside it.
+
+mod sample_profile;
+mod split_profile;
 
 use std::fmt::Write as _;
 use std::fs;
@@ -11,7 +14,7 @@ use wprof_jit::hints::{self, HintAccuracy, MetadataSection, Thresholds};
 use wprof_profiler::Profile;
 
 use crate::render::numbers::{count_of, percent};
-use crate::{modules, names};
+use crate::{modules, names, output};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -29,7 +32,9 @@ Examples:
   wprof hints in.wasm f.wprof -o out.wasm
   wprof hints in.wasm f.wprof --all --likely 80 -o out.wasm
   wprof run -q -o g.wprof out.wasm && wprof hints --check out.wasm g.wprof
-  wprof hints in.wasm f.wprof --order functions.txt")]
+  wprof hints in.wasm f.wprof --order functions.txt
+  wprof hints in.wasm f.wprof --autofdo f.prof && clang -fprofile-sample-use=f.prof …
+  wprof hints in.wasm f.wprof --split f.split && wasm-split in.wasm --profile=f.split …")]
 pub struct HintsArgs {
     /// The module that ran
     #[arg(value_name = "MODULE")]
@@ -38,7 +43,7 @@ pub struct HintsArgs {
     #[arg(value_name = "PROFILE")]
     profile: PathBuf,
     /// Where to write the module with hints
-    #[arg(short, long, value_name = "FILE", required_unless_present_any = ["check", "order"])]
+    #[arg(short, long, value_name = "FILE", required_unless_present_any = ["check", "order", "autofdo", "split"])]
     output: Option<PathBuf>,
     /// Write all kinds of hints, not only branch hints
     #[arg(long, requires = "output")]
@@ -52,8 +57,14 @@ pub struct HintsArgs {
     /// Write the names of the functions that ran, one a line, those with most instructions first
     #[arg(long, value_name = "FILE")]
     order: Option<PathBuf>,
+    /// Write how often each line ran, as LLVM's compilers read it: an AutoFDO profile; needs DWARF
+    #[arg(long, value_name = "FILE")]
+    autofdo: Option<PathBuf>,
+    /// Write which functions ran, as Binaryen's wasm-split reads it
+    #[arg(long, value_name = "FILE")]
+    split: Option<PathBuf>,
     /// Only tell how often branches went as the module's own hints say
-    #[arg(long, conflicts_with_all = ["output", "order"])]
+    #[arg(long, conflicts_with_all = ["output", "order", "autofdo", "split"])]
     check: bool,
 }
 
@@ -64,9 +75,26 @@ pub fn execute(args: &HintsArgs) -> Result<()> {
         return check(&module, &profile);
     }
     if let Some(path) = &args.order {
-        write(path, order(&profile).as_bytes())?;
+        output::write_file(path, |out| out.write_all(order(&profile).as_bytes()))?;
+    }
+    if let Some(path) = &args.autofdo {
+        let samples = sample_profile::of(&module, &profile)?;
+        output::write_file(path, |out| samples.write(out))?;
+    }
+    if let Some(path) = &args.split {
+        write_split(&args.module, &module, &profile, path)?;
     }
     args.output.as_ref().map_or(Ok(()), |path| write_hinted(args, &module, &profile, path))
+}
+
+fn write_split(file: &Path, module: &Module, profile: &Profile, path: &Path) -> Result<()> {
+    ensure!(
+        !profile.functions.is_empty(),
+        "the profile does not say which functions ran: take one by `wprof run --collect edges`"
+    );
+    let (info, file) = (module.info(), fs::read(file).with_context(|| file.display().to_string())?);
+    let bytes = split_profile::bytes(&file, profile, info.imported_funcs, info.defined_funcs());
+    output::write_file(path, |out| out.write_all(&bytes))
 }
 
 fn check(module: &Module, profile: &Profile) -> Result<()> {
@@ -96,7 +124,7 @@ fn write_hinted(args: &HintsArgs, module: &Module, profile: &Profile, path: &Pat
     }
     let bytes = hints::with_sections(module.info(), &sections);
     let hinted = Module::new(module.engine(), &bytes).map_err(modules::failure)?;
-    write(path, &bytes)?;
+    output::write_file(path, |out| out.write_all(&bytes))?;
     sections.iter().for_each(tell);
     report(HintAccuracy::new(hinted.info(), profile)?);
     Ok(())
@@ -104,18 +132,22 @@ fn write_hinted(args: &HintsArgs, module: &Module, profile: &Profile, path: &Pat
 
 fn tell(section: &MetadataSection) {
     let items = count_of(section.len() as u64, "hint");
-    eprintln!("{}: {items} in {}", section.name(), count_of(section.function_count() as u64, "function"));
+    output::tell_line(format_args!(
+        "{}: {items} in {}",
+        section.name(),
+        count_of(section.function_count() as u64, "function")
+    ));
 }
 
 fn report(found: HintAccuracy) {
     let HintAccuracy { hinted, reached, as_hinted, all_reached } = found;
-    eprintln!(
+    output::tell_line(format_args!(
         "{} in functions that ran; {} of {} went as hinted, which are {} of all branches executed",
         count_of(hinted, "branch hint"),
         percent(as_hinted, reached),
         count_of(reached, "execution"),
-        percent(reached, all_reached),
-    );
+        percent(reached, all_reached)
+    ));
 }
 
 /// Names as they are in the module, which is what linkers and other tools know them by.
@@ -127,10 +159,6 @@ fn order(profile: &Profile) -> String {
         writeln!(text, "{name}").expect("strings take all text");
     }
     text
-}
-
-fn write(path: &Path, bytes: &[u8]) -> Result<()> {
-    fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))
 }
 
 fn likely(text: &str) -> Result<f64, String> {

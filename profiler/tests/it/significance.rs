@@ -1,0 +1,105 @@
+//! Significance against samples drawn from programs that are known.
+
+use wprof_profiler::{
+    BlockId, BlockProfile, Cfg, CodeRange, Comparison, CounterCost, EdgeKind, EdgeProfile, FigureKind,
+    FunctionProfile, PathCount, PathProfile, Profile, Rate,
+};
+
+use crate::rng::Rng;
+
+/// Paths in a burst.
+const BURST: u64 = 50;
+
+/// A function of one block with so many instructions, which was called so often while it was looked at.
+fn function(index: u32, ops: u32, count: u64) -> FunctionProfile {
+    let cfg = Cfg::from_pairs(1, &[(0, 1)]).unwrap();
+    FunctionProfile {
+        index,
+        name: None,
+        code: CodeRange::default(),
+        fingerprint: cfg.fingerprint(),
+        kind: FigureKind::Sampled { rate: Rate { counted: 1, of: 100 } },
+        blocks: vec![BlockProfile { code: CodeRange::default(), ops }],
+        edges: vec![EdgeProfile { from: BlockId(0), to: BlockId(1), kind: EdgeKind::Return, count }],
+        exits: Vec::new(),
+        cost: CounterCost::default(),
+        only_blocks: None,
+        paths: Some(PathProfile {
+            possible: 1,
+            finished: vec![PathCount { id: 0, count, metrics: Vec::new() }],
+            unfinished: Vec::new(),
+        }),
+    }
+}
+
+/// A sample of a program with two functions: each burst sees only one of them, the first with a probability in percent.
+fn sample(rng: &mut Rng, percent: u64, bursts: u64) -> Profile {
+    let first = (0..bursts).filter(|_| rng.next() % 100 < percent).count() as u64;
+    let functions = vec![function(0, 3, first * BURST), function(1, 40, (bursts - first) * BURST)];
+    let functions = functions.into_iter().filter(|function| function.calls() > 0).collect();
+    Profile { functions, bursts: Some(bursts), ..Profile::default() }
+}
+
+/// How many of 1000 pairs of samples differ significantly in the instructions of the first function, and in all.
+fn significant(before: u64, after: u64, bursts: u64) -> (u32, u32) {
+    let mut rng = Rng::new(5);
+    let mut found = (0, 0);
+    for _ in 0..1000 {
+        let (before, after) = (sample(&mut rng, before, bursts), sample(&mut rng, after, bursts));
+        let comparison = Comparison::new(&before, &after);
+        let functions = comparison.functions();
+        // Of a few bursts none may have seen it.
+        let first = functions.iter().find(|function| function.index_before == Some(0));
+        let differs = |delta: i128, may_be_chance: bool| u32::from(delta != 0 && !may_be_chance);
+        found.0 += first.map_or(0, |first| differs(first.ops.delta(), first.ops_may_be_chance));
+        let all = &comparison.totals()[0];
+        found.1 += differs(all.total.delta(), all.may_be_chance);
+    }
+    found
+}
+
+#[test]
+fn samples_of_one_program_seldom_differ_significantly() {
+    for (percent, bursts) in [(50, 100), (20, 400), (90, 1000)] {
+        let (of_function, of_all) = significant(percent, percent, bursts);
+        // Five in a hundred are expected, and where bursts are all alike, hardly fewer.
+        assert!((10..80).contains(&of_function), "{percent}, {bursts}: {of_function}");
+        assert!((10..80).contains(&of_all), "{percent}, {bursts}: {of_all}");
+    }
+}
+
+#[test]
+fn large_changes_are_significant_if_there_are_enough_bursts() {
+    assert!(significant(20, 60, 400).0 > 990);
+    assert!(significant(20, 25, 20).0 < 200);
+}
+
+#[test]
+fn without_bursts_nothing_is_significant_and_exact_changes_always_are() {
+    let mut rng = Rng::new(1);
+    let (before, after) = (sample(&mut rng, 20, 400), sample(&mut rng, 60, 400));
+    let unknown = |profile: &Profile| Profile { bursts: None, ..profile.clone() };
+    let (before_unknown, after_unknown) = (unknown(&before), unknown(&after));
+    assert!(Comparison::new(&before_unknown, &after_unknown).totals()[0].may_be_chance);
+    let exact = |mut profile: Profile| {
+        profile.functions.iter_mut().for_each(|function| function.kind = FigureKind::Exact);
+        profile
+    };
+    let (before, after) = (exact(before), exact(after));
+    let comparison = Comparison::new(&before, &after);
+    assert!(comparison.totals().iter().all(|total| !total.may_be_chance));
+    assert!(comparison.functions().iter().all(|function| !function.ops_may_be_chance));
+}
+
+#[test]
+fn figures_are_scaled_up_to_the_whole_run() {
+    let (sampled, mut exact) = (sample(&mut Rng::new(2), 50, 100), Profile::default());
+    exact.functions = sampled.functions.clone();
+    for function in &mut exact.functions {
+        function.kind = FigureKind::Exact;
+        function.edges[0].count *= 100;
+    }
+    let comparison = Comparison::new(&sampled, &exact);
+    assert!(comparison.functions().iter().all(|function| function.ops.delta() == 0));
+    assert_eq!(comparison.totals()[0].total.before, exact.ops());
+}

@@ -1,0 +1,76 @@
+//! Files with debug information that a module names, such as `app.wasm.debug.wasm` or `app.wasm.map`.
+//!
+//! Invariant: only regular files of limited size in the module's folder or below are read, since whoever made the module
+//! chose the name. Of an address on the network the last part is looked for there. Bad data is ignored.
+
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use wasmparser::{BinaryReader, Parser, Payload};
+use wprof_jit::module::ModuleInfo;
+
+/// Larger files are not read.
+const MAX_BYTES: u64 = 4 << 30;
+
+/// The file that a section with a name in it leads to; nothing if there is no such section or file.
+pub fn read(info: &ModuleInfo, section: &str, module: &Path) -> Option<Vec<u8>> {
+    let name = BinaryReader::new(info.custom_section(section)?, 0).read_string().ok()?;
+    let path = module.parent()?.join(relative(name)?);
+    let found = fs::metadata(&path).ok()?;
+    if found.is_file() && found.len() <= MAX_BYTES { fs::read(path).ok() } else { None }
+}
+
+/// The name as a path that does not lead out of the folder.
+fn relative(name: &str) -> Option<PathBuf> {
+    let local = match name.split_once("://") {
+        Some((_, address)) => address.rsplit('/').next()?,
+        None => name,
+    };
+    let path = Path::new(local);
+    let stays = path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    stays.then(|| path.to_owned())
+}
+
+/// A module that holds another one's debug information: the file that a section `external_debug_info` names.
+#[derive(Debug)]
+pub struct DebugFile {
+    bytes: Vec<u8>,
+    sections: Vec<(String, std::ops::Range<usize>)>,
+}
+
+impl DebugFile {
+    /// Reads it, if there is one.
+    pub fn find(info: &ModuleInfo, module: &Path) -> Option<DebugFile> {
+        let bytes = read(info, "external_debug_info", module)?;
+        let mut sections = Vec::new();
+        for payload in Parser::new(0).parse_all(&bytes).map_while(Result::ok) {
+            if let Payload::CustomSection(section) = payload {
+                let range = section.data_offset() as usize..section.range().end as usize;
+                sections.push((section.name().to_owned(), range));
+            }
+        }
+        Some(DebugFile { bytes, sections })
+    }
+
+    /// The contents of its first custom section called `name`.
+    pub fn section(&self, name: &str) -> Option<&[u8]> {
+        let (_, range) = self.sections.iter().find(|(known, _)| known == name)?;
+        self.bytes.get(range.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_do_not_lead_out_of_the_folder() {
+        let path = |name| relative(name).map(|path| path.to_str().unwrap().to_owned());
+        assert_eq!(path("a.wasm.map").as_deref(), Some("a.wasm.map"));
+        assert_eq!(path("./debug/a.wasm").as_deref(), Some("./debug/a.wasm"));
+        assert_eq!(path("https://example.org/x/a.map").as_deref(), Some("a.map"));
+        for name in ["/etc/passwd", "../a.map", "debug/../../a.map", "file:///a/.."] {
+            assert_eq!(path(name), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Source functions and lines of code: from DWARF in the module or in a file of its own, or else from a source map.
+
+mod beside;
+mod dwarf;
+mod source_map;
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use hashbrown::{HashMap, HashSet};
+use wprof_jit::module::ModuleInfo;
+
+pub use beside::DebugFile;
+use dwarf::DebugInfo;
+use source_map::SourceMap;
+
+/// A place in the source.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FrameSymbol {
+    name: Option<String>,
+    file: Option<String>,
+    line: Option<u32>,
+    column: Option<u32>,
+}
+
+impl FrameSymbol {
+    /// Name of the function, mangled as it is in the debug information.
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    /// Source file.
+    pub fn file(&self) -> Option<&str> {
+        self.file.as_deref()
+    }
+
+    /// Line, from 1.
+    pub fn line(&self) -> Option<u32> {
+        self.line
+    }
+
+    /// Column, from 1.
+    pub fn column(&self) -> Option<u32> {
+        self.column
+    }
+}
+
+/// From where on code comes from which source line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceRow {
+    /// Byte offset in the module.
+    pub offset: u32,
+    /// The file as the debug information has it, and the line; nothing where code comes from no line.
+    pub line: Option<(Arc<str>, u32)>,
+}
+
+/// The debug information of one module.
+pub struct Symbols(Option<Mutex<Source>>);
+
+/// Where it is from.
+enum Source {
+    Dwarf(DebugInfo),
+    Map(SourceMap),
+}
+
+impl std::fmt::Debug for Symbols {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Symbols").field("present", &self.0.is_some()).finish()
+    }
+}
+
+impl Symbols {
+    /// Indexes the debug information of `info`, which was read from `file` if it was.
+    pub fn read(info: &ModuleInfo, file: Option<&Path>, debug_file: Option<&DebugFile>) -> Symbols {
+        let own = || DebugInfo::read(info, |name| info.custom_section(name));
+        let separate = || DebugInfo::read(info, |name| debug_file?.section(name));
+        let dwarf = own().or_else(separate).map(Source::Dwarf);
+        let source = dwarf.or_else(|| SourceMap::find(info, file?).map(Source::Map));
+        Symbols(source.map(Mutex::new))
+    }
+
+    /// The symbols at byte `offset` of the module, innermost inlined function first.
+    pub fn at(&self, info: &ModuleInfo, offset: u32) -> Vec<FrameSymbol> {
+        let found = self.ask(|source| match source {
+            Source::Dwarf(dwarf) => dwarf.at(info, offset),
+            Source::Map(map) => map.at(offset).map(|symbol| vec![symbol]),
+        });
+        found.flatten().unwrap_or_default()
+    }
+
+    /// The line table of the functions that exist: see [`Module::source_rows`](crate::Module::source_rows).
+    pub fn rows(&self, info: &ModuleInfo) -> Vec<SourceRow> {
+        let found = self.ask(|source| match source {
+            Source::Dwarf(dwarf) => dwarf.rows(info),
+            Source::Map(map) => map.rows(),
+        });
+        found.unwrap_or_default()
+    }
+
+    /// See [`Module::definition_lines`](crate::Module::definition_lines).
+    pub fn definitions(&self) -> HashMap<String, u32> {
+        let found = self.ask(|source| match source {
+            Source::Dwarf(dwarf) => dwarf.definitions(),
+            Source::Map(_) => HashMap::new(),
+        });
+        found.unwrap_or_default()
+    }
+
+    /// A panic on strange data poisons the lock; whoever comes next gets no symbols.
+    fn ask<A>(&self, question: impl FnOnce(&Source) -> A) -> Option<A> {
+        self.0.as_ref()?.lock().ok().map(|source| question(&source))
+    }
+}
+
+/// A line table under construction.
+#[derive(Default)]
+struct Rows {
+    rows: Vec<SourceRow>,
+    files: HashSet<Arc<str>>,
+}
+
+impl Rows {
+    /// Adds a row; of several at one address the last holds, and one that says what the one before says is left out.
+    fn push(&mut self, offset: u64, line: Option<(&str, u32)>) {
+        let Ok(offset) = u32::try_from(offset) else { return };
+        let line = line
+            .map(|(file, line)| (self.files.get_or_insert_with(file, |file| Arc::from(file)).clone(), line));
+        if self.rows.last().is_some_and(|last| last.offset >= offset) {
+            self.rows.pop();
+        }
+        if self.rows.last().is_none_or(|last| last.line != line) {
+            self.rows.push(SourceRow { offset, line });
+        }
+    }
+}

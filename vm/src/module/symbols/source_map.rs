@@ -1,0 +1,224 @@
+//! Source lines from a source map, the file that a section `sourceMappingURL` names.
+//!
+//! Source: ECMA-426, *Source map format specification*, section 9. Of WebAssembly a mapping's generated line is 0 and
+//! its column the byte offset in the module. Maps have no functions; maps of several parts and maps within the module's
+//! section are not read. Bad data is ignored: what was mapped before it holds.
+
+use std::path::Path;
+
+use serde::Deserialize;
+use wprof_jit::module::ModuleInfo;
+
+use super::{FrameSymbol, Rows, SourceRow, beside};
+
+/// The mappings of one module.
+#[derive(Debug, Default)]
+pub struct SourceMap {
+    files: Vec<String>,
+    /// Ascending by offset; each holds up to the next.
+    mappings: Vec<Mapping>,
+}
+
+/// Code from `offset` on comes from a place, or from none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Mapping {
+    offset: u32,
+    place: Option<Place>,
+}
+
+/// File, line and column, from 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Place {
+    file: i64,
+    line: i64,
+    column: i64,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct File {
+    version: u32,
+    source_root: Option<String>,
+    sources: Vec<Option<String>>,
+    mappings: String,
+}
+
+impl SourceMap {
+    /// Reads the map of a module, if there is one.
+    pub fn find(info: &ModuleInfo, module: &Path) -> Option<SourceMap> {
+        let text = beside::read(info, "sourceMappingURL", module)?;
+        let (files, mappings) = parse(&text)?;
+        let mut map = SourceMap { files, mappings: Vec::new() };
+        map.keep_code(info, mappings);
+        Some(map)
+    }
+
+    /// Keeps what is of function bodies; the last mapping of one does not hold beyond it.
+    fn keep_code(&mut self, info: &ModuleInfo, mut mappings: Vec<Mapping>) {
+        mappings.sort_by_key(|mapping| mapping.offset);
+        let mut body = 0..0;
+        for mapping in mappings {
+            let offset = mapping.offset as usize;
+            let Some(func) = info.func_at(offset) else { continue };
+            if !body.contains(&offset) {
+                self.end(&body);
+                body = info.body(func);
+            }
+            self.mappings.push(mapping);
+        }
+        self.end(&body);
+    }
+
+    fn end(&mut self, body: &std::ops::Range<usize>) {
+        if let (Ok(offset), false) = (u32::try_from(body.end), body.is_empty()) {
+            self.mappings.push(Mapping { offset, place: None });
+        }
+    }
+
+    /// Where the code at byte `offset` comes from.
+    pub fn at(&self, offset: u32) -> Option<FrameSymbol> {
+        let next = self.mappings.partition_point(|mapping| mapping.offset <= offset);
+        let place = self.mappings[..next].last()?.place?;
+        let (file, line) = self.line(place)?;
+        let column = u32::try_from(place.column.saturating_add(1)).ok();
+        Some(FrameSymbol { name: None, file: Some(file.to_owned()), line: Some(line), column })
+    }
+
+    /// All of it as a line table.
+    pub fn rows(&self) -> Vec<SourceRow> {
+        let mut rows = Rows::default();
+        for mapping in &self.mappings {
+            rows.push(mapping.offset.into(), mapping.place.and_then(|place| self.line(place)));
+        }
+        rows.rows
+    }
+
+    fn line(&self, place: Place) -> Option<(&str, u32)> {
+        let file = self.files.get(usize::try_from(place.file).ok()?)?;
+        Some((file, u32::try_from(place.line.checked_add(1)?).ok().filter(|&line| line > 0)?))
+    }
+}
+
+/// The files and mappings of a map's text.
+fn parse(text: &[u8]) -> Option<(Vec<String>, Vec<Mapping>)> {
+    // A first line that begins so keeps browsers from running it as a script.
+    let text = match text.starts_with(b")]}") {
+        true => text.splitn(2, |&byte| byte == b'\n').nth(1)?,
+        false => text,
+    };
+    let file: File = serde_json::from_slice(text).ok().filter(|file: &File| file.version == 3)?;
+    let root = file.source_root.unwrap_or_default();
+    let name = |source: Option<String>| format!("{root}{}", source.unwrap_or_default());
+    Some((file.sources.into_iter().map(name).collect(), mappings(&file.mappings)))
+}
+
+/// The mappings of the first line, up to what makes no sense.
+fn mappings(text: &str) -> Vec<Mapping> {
+    let (mut mappings, mut offset, mut place) = (Vec::new(), 0_i64, Place::default());
+    for segment in text.split(';').next().unwrap_or_default().split(',') {
+        let Some(fields) = numbers(segment) else { break };
+        let place = match fields[..] {
+            [column] => {
+                offset = offset.saturating_add(column);
+                None
+            }
+            [column, file, line, source_column, ..] => {
+                offset = offset.saturating_add(column);
+                place = Place {
+                    file: place.file.saturating_add(file),
+                    line: place.line.saturating_add(line),
+                    column: place.column.saturating_add(source_column),
+                };
+                Some(place)
+            }
+            _ => break,
+        };
+        let Ok(offset) = u32::try_from(offset) else { break };
+        mappings.push(Mapping { offset, place });
+    }
+    mappings
+}
+
+/// The numbers of a segment: base 64, five bits a digit, the least first, the sixth bit if more follow; the lowest bit of
+/// a number is its sign.
+fn numbers(segment: &str) -> Option<Vec<i64>> {
+    let (mut numbers, mut value, mut shift) = (Vec::new(), 0_i64, 0);
+    for digit in segment.bytes().map(digit) {
+        let digit = digit?;
+        // 32 bits are all that a number has.
+        value |= (digit & 31).checked_shl(shift).filter(|_| shift <= 30)?;
+        shift += 5;
+        if digit & 32 == 0 {
+            numbers.push(if value & 1 == 0 { value >> 1 } else { -(value >> 1) });
+            (value, shift) = (0, 0);
+        }
+    }
+    (shift == 0).then_some(numbers)
+}
+
+fn digit(byte: u8) -> Option<i64> {
+    let value = match byte {
+        b'A'..=b'Z' => byte - b'A',
+        b'a'..=b'z' => byte - b'a' + 26,
+        b'0'..=b'9' => byte - b'0' + 52,
+        b'+' => 62,
+        b'/' => 63,
+        _ => return None,
+    };
+    Some(value.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_read_as_the_specification_has_them() {
+        assert_eq!(numbers("AAAA"), Some(vec![0, 0, 0, 0]));
+        assert_eq!(numbers("CDgB"), Some(vec![1, -1, 16]));
+        assert_eq!(numbers("//////D"), Some(vec![-2_147_483_647]));
+        assert_eq!(numbers("g"), None, "more must follow");
+        assert_eq!(numbers("gggggggggg"), None, "too large");
+        assert_eq!(numbers("A?"), None);
+    }
+
+    #[test]
+    fn mappings_are_relative_to_those_before() {
+        let mapped =
+            |offset, file, line, column| Mapping { offset, place: Some(Place { file, line, column }) };
+        let unmapped = Mapping { offset: 14, place: None };
+        let expected = [mapped(10, 0, 1, 2), mapped(13, 0, 2, 1), unmapped, mapped(16, -1, 0, 1)];
+        assert_eq!(mappings("UACE,GACD,C,EDFA"), expected);
+        assert_eq!(mappings("UAAA,?,CAAA").len(), 1, "damage ends it");
+        assert_eq!(mappings("UAAA;CAAA").len(), 1, "code is one line");
+        assert_eq!(mappings(""), []);
+    }
+
+    #[test]
+    fn no_text_is_too_strange() {
+        let mut seed = 1_u32;
+        for length in 0..2000 {
+            let mut random = || {
+                seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                b"+/gDAZ9,,;!"[(seed >> 16) as usize % 11] as char
+            };
+            let text: String = (0..length % 60).map(|_| random()).collect();
+            let map = SourceMap { files: vec!["a".to_owned()], mappings: mappings(&text) };
+            let found = (0..40).filter_map(|offset| map.at(offset)).all(|symbol| symbol.line() > Some(0));
+            assert!(found && map.rows().len() <= map.mappings.len());
+        }
+    }
+
+    #[test]
+    fn only_maps_of_version_3_are_read() {
+        let map = |version| {
+            format!(
+                r#"{{"version":{version},"sourceRoot":"src/","sources":["a.ts",null],"mappings":"UAAA"}}"#
+            )
+        };
+        let (files, mappings) = parse(map(3).as_bytes()).unwrap();
+        assert_eq!((files[0].as_str(), mappings.len()), ("src/a.ts", 1));
+        assert_eq!(parse(format!(")]}}'\n{}", map(3)).as_bytes()).unwrap().0, files);
+        assert!(parse(map(2).as_bytes()).is_none() && parse(b"").is_none() && parse(b"{}").is_none());
+    }
+}

@@ -1,0 +1,127 @@
+//! Names and lines from files that modules name.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use wasmparser::{Parser, Payload};
+use wprof::*;
+
+type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
+
+/// A benchmark program with DWARF.
+fn json() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../bench-wasm/programs/json.wasm")
+}
+
+fn module(path: &Path) -> Result<Module> {
+    Module::from_file(&Engine::default(), path)
+}
+
+/// A custom section with a name in it.
+fn custom(section: &str, name: &str) -> Vec<u8> {
+    let string = |text: &str| [&[text.len() as u8], text.as_bytes()].concat();
+    let content = [string(section), string(name)].concat();
+    [&[0, content.len() as u8], &content[..]].concat()
+}
+
+/// The module without its own custom sections.
+fn stripped(bytes: &[u8]) -> Result<Vec<u8>, Box<dyn std::error::Error>> {
+    let mut kept = bytes[..8].to_vec();
+    for payload in Parser::new(0).parse_all(bytes) {
+        let payload = payload?;
+        if let (Some((id, range)), false) =
+            (payload.as_section(), matches!(payload, Payload::CustomSection(_)))
+        {
+            let (start, end) = (range.start as usize, range.end as usize);
+            kept.push(id);
+            let mut size = end - start;
+            while size > 127 {
+                kept.push(size as u8 | 128);
+                size >>= 7;
+            }
+            kept.push(size as u8);
+            kept.extend(&bytes[start..end]);
+        }
+    }
+    Ok(kept)
+}
+
+#[test]
+fn debug_information_may_lie_in_a_file_of_its_own() -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let whole = fs::read(json())?;
+    let mut main = stripped(&whole)?;
+    main.extend(custom("external_debug_info", "debug.wasm"));
+    let path = folder.path().join("main.wasm");
+    fs::write(&path, &main)?;
+    let alone = module(&path)?;
+    let (whole, start) = (module(&json())?, alone.info().imported_funcs);
+    let lines = |module: &Module, func: u32| module.symbols_at(module.info().body(func).end as u32 - 1);
+    assert_eq!((alone.func_name(start), lines(&alone, start)), (None, Vec::new()));
+    fs::copy(json(), folder.path().join("debug.wasm"))?;
+    let both = module(&path)?;
+    let mut found = 0;
+    for func in start..start + both.info().defined_funcs() {
+        assert_eq!(both.func_name(func), whole.func_name(func));
+        assert_eq!(lines(&both, func), lines(&whole, func));
+        found += lines(&both, func).len();
+    }
+    assert!(found > 0 && both.func_name(start).is_some());
+    assert_eq!(both.definition_lines(), whole.definition_lines());
+    assert!(both.definition_lines()["parse_value"] > 0);
+    Ok(())
+}
+
+/// A number as source maps have it.
+fn number(value: i64) -> String {
+    const DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let (mut rest, mut text) = ((value.unsigned_abs() << 1) | u64::from(value < 0), String::new());
+    loop {
+        let more = if rest > 31 { 32 } else { 0 };
+        text.push(DIGITS[(rest & 31 | more) as usize] as char);
+        rest >>= 5;
+        if rest == 0 {
+            return text;
+        }
+    }
+}
+
+#[test]
+fn source_maps_give_lines() -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("app.wasm");
+    let text = "(module (func $f nop nop) (func $g nop))";
+    let code = Module::new(&Engine::default(), text)?.info().bytes.clone();
+    fs::write(
+        &path,
+        [&code[..], &custom("sourceMappingURL", "http://localhost:8000/app.wasm.map")].concat(),
+    )?;
+    let (f, g) = {
+        let module = module(&path)?;
+        (module.info().body(0), module.info().body(1))
+    };
+    // The first instruction follows the number of groups of locals.
+    let (first, second, last) = (f.start as i64 + 1, f.start as i64 + 2, g.start as i64 + 1);
+    let segment = |numbers: &[i64]| numbers.iter().map(|&n| number(n)).collect::<String>();
+    let mappings = [segment(&[first, 1, 6, 4]), segment(&[1, -1, 2, -4]), segment(&[last - second, 0, 5, 0])];
+    let map = format!(
+        r#"{{"version": 3, "sources": ["a.ts", "b.ts"], "names": [], "mappings": "{}"}}"#,
+        mappings.join(",")
+    );
+    fs::write(folder.path().join("app.wasm.map"), map)?;
+    let module = module(&path)?;
+    let place = |offset: i64| {
+        let symbols = module.symbols_at(offset as u32);
+        symbols.first().map(|s| (s.file().unwrap().to_owned(), s.line().unwrap(), s.column().unwrap()))
+    };
+    assert_eq!(place(first - 1), None, "before the first");
+    assert_eq!(place(first), Some(("b.ts".to_owned(), 7, 5)));
+    assert_eq!(place(second), Some(("a.ts".to_owned(), 9, 1)));
+    assert_eq!(place(g.start as i64), None, "the other function has not begun");
+    assert_eq!(place(last), Some(("a.ts".to_owned(), 14, 1)));
+    let rows: Vec<_> = module.source_rows().into_iter().map(|row| row.line.map(|(_, line)| line)).collect();
+    assert_eq!(rows, [Some(7), Some(9), None, Some(14), None]);
+    fs::write(folder.path().join("app.wasm.map"), "{\"version\": 3, \"sources\": [], \"mappings\": \"AAAA")?;
+    assert!(self::module(&path)?.source_rows().is_empty(), "a damaged map is ignored");
+    Ok(())
+}
