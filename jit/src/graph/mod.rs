@@ -7,6 +7,7 @@
 mod dispatch;
 mod dump;
 mod resume;
+mod round_path;
 mod unroll;
 
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use wprof_profiler::{EdgeId, PathPlan, PathStep};
 
 use crate::cfg::{Cfg, Target};
 use crate::plan::{self, Plan};
+pub use round_path::RoundPath;
 pub use unroll::SmallLoop;
 
 /// Something that a version of a function does besides what the wasm code says.
@@ -105,6 +107,11 @@ pub enum PathCells {
         first: u32,
         /// How many paths there are.
         paths: u32,
+    },
+    /// In the rows of the instance's table that are among its counters: see [`crate::abi::path_row`].
+    Rows {
+        /// The first word of row 0.
+        first: u32,
     },
     /// In the instance's table of paths.
     Table,
@@ -414,6 +421,6 @@ impl BlockGraph {
 fn path_cells(plan: &PathPlan, first: u32) -> PathCells {
     match plan::is_dense(plan) {
         true => PathCells::Instance { first, paths: plan.numbering.paths() as u32 },
-        false => PathCells::Table,
+        false => PathCells::Rows { first },
     }
 }

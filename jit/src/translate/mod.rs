@@ -19,6 +19,7 @@ mod memory;
 mod metric;
 mod numeric;
 mod path;
+mod path_row;
 mod probe;
 mod reference;
 mod region;

@@ -88,6 +88,10 @@ impl Translator<'_> {
                 let record = self.own_record();
                 self.add_to_cells(record, (path, amount), (first.into(), paths), measured);
             }
+            PathCells::Rows { first } => {
+                let number = self.builder.ins().iadd_imm_s(path, amount);
+                self.count_path_in_row(number, first, measured);
+            }
             PathCells::Table => {
                 self.pass_measured(&measured);
                 let id = self.builder.ins().iadd_imm_s(path, amount);
@@ -112,6 +116,14 @@ impl Translator<'_> {
         self.add_to_cells(self.vmctx, (path, amount), (first, 1), Measured::new());
     }
 
+    /// What a path that ends adds to its count.
+    pub(super) fn path_count(&mut self) -> Value {
+        match self.graph.in_bursts {
+            true => self.counted_in_burst(),
+            false => self.builder.ins().iconst(types::I64, 1),
+        }
+    }
+
     /// Counts a path, and what was measured along it, in the cells behind `base`, the first of which lies so many bytes
     /// behind it: one for each path, then for each metric one for each path.
     fn add_to_cells(
@@ -121,10 +133,7 @@ impl Translator<'_> {
         (first, paths): (i64, u32),
         measured: Measured,
     ) {
-        let one = match self.graph.in_bursts {
-            true => self.counted_in_burst(),
-            false => self.builder.ins().iconst(types::I64, 1),
-        };
+        let one = self.path_count();
         let firsts = (first..).step_by(8 * paths as usize);
         for (first, value) in firsts.zip([one].into_iter().chain(measured)) {
             self.add_to_cell(base, path, first, value);
@@ -144,6 +153,10 @@ impl Translator<'_> {
         };
         let scaled = self.builder.ins().ishl_imm_u(index, 3);
         let address = self.builder.ins().iadd(base, scaled);
+        self.add_to_cell_at(address, offset, value);
+    }
+
+    pub(super) fn add_to_cell_at(&mut self, address: Value, offset: i32, value: Value) {
         let flags = self.counter_flags();
         let old = self.builder.ins().load(types::I64, flags, address, offset);
         let new = self.builder.ins().iadd(old, value);
