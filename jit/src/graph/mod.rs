@@ -6,6 +6,7 @@
 
 mod dispatch;
 mod dump;
+mod known_path;
 mod resume;
 mod round_path;
 mod unroll;

@@ -204,6 +204,7 @@ impl<'a> Translator<'a> {
             self.builder.switch_to_block(self.blocks[index]);
         }
         self.stack.enter(block.stack, &self.cfg.stacks);
+        self.place_path(index);
         // Before the first instruction: see `cfg::ops_executed`.
         self.at(block.start - 1);
         if let Some(guard) = &node.guard {
