@@ -51,8 +51,10 @@ pub fn show_all(profile: &mut Profile) {
     let show = |index: u32, name: &mut Option<String>| *name = Some(shown(index, name.as_deref()));
     profile.program = harmless(&profile.program);
     profile.functions.iter_mut().for_each(|function| show(function.index, &mut function.name));
-    for routine in profile.contexts.iter_mut().flat_map(|tree| &mut tree.routines) {
-        match &mut routine.callee {
+    let routines = profile.contexts.iter_mut().flat_map(|tree| &mut tree.routines);
+    let callees = routines.map(|routine| &mut routine.callee);
+    for callee in callees.chain(profile.call_targets.iter_mut().map(|target| &mut target.callee)) {
+        match callee {
             Callee::Function { index, name } | Callee::Elsewhere { index, name, .. } => show(*index, name),
             Callee::Host { module, name } => (*module, *name) = (harmless(module), harmless(name)),
             Callee::Root | Callee::Beyond => {}

@@ -23,6 +23,7 @@ pub mod hints;
 pub mod limits;
 pub mod module;
 pub mod plan;
+pub mod reoptimize;
 mod translate;
 
 pub use error::CompileError;

@@ -13,12 +13,14 @@ mod contexts;
 mod json;
 mod matching;
 mod overlap;
+mod targets;
 
 use serde::Serialize;
 
-pub use contexts::{CallTargetChange, ContextChange, ContextChanges};
+pub use contexts::{ContextChange, ContextChanges};
 pub use matching::Pair;
 pub use overlap::{hot_coverage, overlap};
+pub use targets::CallTargetChange;
 
 use crate::{FigureKind, Profile};
 
@@ -165,9 +167,10 @@ impl<'a> Comparison<'a> {
 
     /// What was called from where, the largest change first; only within one module, as call sites move.
     pub fn call_targets(&self) -> Vec<CallTargetChange> {
-        let trees = self.before.contexts.as_ref().zip(self.after.contexts.as_ref());
-        let trees = trees.filter(|_| self.is_of_one_module());
-        trees.map(contexts::call_targets).unwrap_or_default()
+        match self.is_of_one_module() {
+            true => targets::changes(self.before, self.after),
+            false => Vec::new(),
+        }
     }
 }
 

@@ -24,8 +24,8 @@
 //! (calling contexts) and `PATH` (the paths of those functions whose paths were counted, by index). Version 1.3 adds `SLCT`
 //! (the functions of which only chosen paths were counted, each with these; an older reader must not take what is there
 //! for all that ran), `METR` (metrics, and for each function with paths, by index, the figures of each of its paths),
-//! `CMET` (metrics of calling contexts, and the figures of each record in `CNTX`) and `FLOW` (the paths of each record). A
-//! change to what a section holds takes a new tag.
+//! `CMET` (metrics of calling contexts, and the figures of each record in `CNTX`) and `FLOW` (the paths of each record).
+//! Version 1.4 adds `TARG` (what indirect calls called). A change to what a section holds takes a new tag.
 
 mod replace;
 mod section;
@@ -43,7 +43,7 @@ use crate::{
 
 const MAGIC: [u8; 8] = *b"wprof\r\n\x1a";
 const MAJOR: u16 = 1;
-const MINOR: u16 = 3;
+const MINOR: u16 = 4;
 
 const HEAD: Tag = Tag(*b"HEAD");
 const FUNC: Tag = Tag(*b"FUNC");
@@ -56,6 +56,7 @@ const METR: Tag = Tag(*b"METR");
 const CMET: Tag = Tag(*b"CMET");
 const FLOW: Tag = Tag(*b"FLOW");
 const SLCT: Tag = Tag(*b"SLCT");
+const TARG: Tag = Tag(*b"TARG");
 
 /// Why a profile could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -146,6 +147,9 @@ impl Profile {
         if !self.events.is_empty() {
             writer.section(EVNT, &self.events)?;
         }
+        if !self.call_targets.is_empty() {
+            writer.section(TARG, &self.call_targets)?;
+        }
         let by_blocks =
             self.functions.iter().filter_map(|function| Some((function, function.only_blocks.as_ref()?)));
         let by_blocks: Vec<(&FunctionProfile, &BlockCounts)> = by_blocks.collect();
@@ -195,6 +199,7 @@ impl Profile {
         let mut functions: Vec<FunctionProfile> = reader.take(FUNC)?;
         let host_calls: Vec<HostCalls> = reader.take(HOST)?;
         let events = reader.take_if_there(EVNT)?.unwrap_or_default();
+        let call_targets = reader.take_if_there(TARG)?.unwrap_or_default();
         let by_blocks: Vec<(FunctionProfile, BlockCounts)> = reader.take_if_there(BLCK)?.unwrap_or_default();
         let mut contexts: Option<ContextTree> = reader.take_if_there(CNTX)?;
         if let Some((metrics, figures)) = reader.take_if_there(CMET)? {
@@ -219,8 +224,18 @@ impl Profile {
         add_figures(&mut functions, figures)?;
         reader.finish(minor > MINOR)?;
         let Head { program, module_hash, runs, code } = head;
-        let profile =
-            Self { program, module_hash, runs, code, functions, host_calls, events, metrics, contexts };
+        let profile = Self {
+            program,
+            module_hash,
+            runs,
+            code,
+            functions,
+            host_calls,
+            events,
+            metrics,
+            contexts,
+            call_targets,
+        };
         profile.verify()?;
         Ok(profile)
     }

@@ -21,6 +21,8 @@
 //!       "back_edges": [{ "site": offset, "to": record }], "metrics"?: FIGURES of the function itself,
 //!       "paths"?: [{ "id": that of one of the function's paths, "count", "metrics"?: FIGURES }] }],
 //!     "metrics"?: as above },
+//!   "call_targets"?: [{ "caller": index, "site": offset, "callee": { "what" and so on as of routines }, "count",
+//!       "kind": KIND }],
 //!   "functions": [{ "index", "name": str|null, "start", "end", "fingerprint": hex, "kind": KIND,
 //!     "calls", "ops", "cost": COSTS,
 //!     "blocks": [{ "start", "end", "size": instructions in it, "count", "ops": instructions executed }],

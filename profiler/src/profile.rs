@@ -5,6 +5,7 @@
 //! It knows its module by hash, so that it is never applied to another.
 //! Source: design.md, section 8. Oracle: `tests/it/profile.rs`, which counts logged walks.
 
+mod call_target;
 mod density;
 mod event_total;
 mod figure_kind;
@@ -20,6 +21,7 @@ mod verify;
 
 use serde::{Deserialize, Serialize};
 
+pub use call_target::CallTarget;
 pub use density::{Density, Group, MetricView, Spread};
 pub use event_total::EventTotal;
 pub use figure_kind::{FigureKind, Rate};
@@ -56,6 +58,9 @@ pub struct Profile {
     pub metrics: Vec<Metric>,
     /// The calling contexts, if they were counted; those of the whole store.
     pub contexts: Option<ContextTree>,
+    /// What indirect calls called, ascending by caller and call site, if that was counted by itself. It also follows from
+    /// calling contexts.
+    pub call_targets: Vec<CallTarget>,
 }
 
 /// Figures about the module's code, executed or not.
@@ -91,7 +96,7 @@ impl HostCalls {
 
 impl Profile {
     /// Brings all lists into the order that [`verify`](Self::verify) asks for, and adds up exits at one
-    /// place and calls of one host function. Functions with one index and events with one name are left for
+    /// place, calls of one host function and those of one call target. Functions with one index and events with one name are left for
     /// `verify` to refuse.
     pub fn normalize(&mut self) {
         self.runs.sort();
@@ -107,6 +112,8 @@ impl Profile {
             }
             same
         });
+        self.call_targets.sort_by(|a, b| a.key().cmp(&b.key()));
+        self.call_targets.dedup_by(CallTarget::merge_into);
     }
 
     /// The profile of the function with this index, if it ran.

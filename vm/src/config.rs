@@ -7,6 +7,7 @@ use wprof_jit::abi::store_context::EVENT_KINDS;
 use wprof_jit::compile::{CompilerOptions, MemoryStyle};
 use wprof_jit::events::EventModel;
 use wprof_jit::plan::{Checks, Collection, Counting, Instrumentation, Interesting, Metric, Tracing};
+use wprof_jit::reoptimize::Policy;
 use wprof_profiler::{BurstLengths, Profile};
 
 use crate::{Error, ErrorKind, PerfFormat, Result, StoreLimits};
@@ -98,6 +99,8 @@ pub struct Config {
     pub(crate) counting: Counting,
     pub(crate) budget: Option<String>,
     pub(crate) weights: Option<Arc<Profile>>,
+    pub(crate) reoptimization: Option<Policy>,
+    pub(crate) advice: Option<Arc<Profile>>,
     pub(crate) interesting: Option<Interesting>,
     pub(crate) tracing: Option<Tracing>,
     pub(crate) references: bool,
@@ -135,6 +138,8 @@ impl Config {
             counting: Counting::default(),
             budget: None,
             weights: None,
+            reoptimization: Some(Policy::default()),
+            advice: None,
             interesting: None,
             tracing: None,
             references: false,
@@ -178,6 +183,20 @@ impl Config {
     /// is of. Code is then not cached.
     pub fn weights(&mut self, profile: Arc<Profile>) -> &mut Self {
         self.weights = Some(profile);
+        self
+    }
+
+    /// How hot functions are made better by what is known of them: from bursts, or from [`Config::profile_use`] (default:
+    /// the reoptimizer's own policy). `None`: they are not. Code that counts everything is never reoptimized.
+    pub fn reoptimization(&mut self, policy: Option<Policy>) -> &mut Self {
+        self.reoptimization = policy;
+        self
+    }
+
+    /// An earlier profile, by which hot functions are made better as soon as they are optimised (default: none). All modules
+    /// must be the one that it is of. Code is then not cached.
+    pub fn profile_use(&mut self, profile: Arc<Profile>) -> &mut Self {
+        self.advice = Some(profile);
         self
     }
 
@@ -390,7 +409,8 @@ impl Config {
 
     /// Whether code is kept for other runs.
     pub(crate) fn caches(&self) -> bool {
-        self.weights.is_none() && self.interesting.is_none() && self.perf.is_none()
+        let has_profile = self.weights.is_some() || self.interesting.is_some() || self.advice.is_some();
+        !has_profile && self.perf.is_none()
     }
 
     pub(crate) fn compiler_options(&self, collection: &Collection) -> CompilerOptions {
@@ -429,7 +449,7 @@ impl Config {
         if flow_contexts && !(contexts && self.profiling == ProfilingConfig::Exact(Collect::Paths)) {
             return wrong("paths in contexts: count both paths and contexts".to_owned());
         }
-        let (checks, in_bursts) = (self.checks(), false);
+        let (checks, call_targets, in_bursts) = (self.checks(), false, false);
         Ok(Collection {
             counters,
             events,
@@ -442,6 +462,7 @@ impl Config {
             contexts,
             metrics,
             flow_contexts,
+            call_targets,
             checks,
             in_bursts,
         })
@@ -495,7 +516,8 @@ impl Config {
     pub(crate) fn burst_collection(&self) -> Option<Collection> {
         let (counters, weights) = (Instrumentation::Paths, self.weights.clone());
         let checks = Some(self.checks()?);
-        Some(Collection { counters, weights, checks, in_bursts: true, ..Collection::default() })
+        let (call_targets, in_bursts) = (true, true);
+        Some(Collection { counters, weights, checks, call_targets, in_bursts, ..Collection::default() })
     }
 
     /// Where code is checked, if there are to be bursts.

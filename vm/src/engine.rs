@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use wprof_jit::compile::{Compiler, MachineCode};
 use wprof_jit::plan::Collection;
+use wprof_jit::reoptimize::Policy;
 
 use crate::arch;
 use crate::background::Background;
@@ -65,7 +66,8 @@ impl Engine {
         let types = TypeRegistry::default();
         let background = config.background_compilation.then(Background::default);
         let code_cache = config.code_cache.as_ref().filter(|_| config.caches()).and_then(|folder| {
-            let how = format!("{} {collection:?} {:?}", compiler.fingerprint(), config.strategy);
+            let (strategy, better) = (config.strategy, &config.reoptimization);
+            let how = format!("{} {collection:?} {strategy:?} {better:?}", compiler.fingerprint());
             CodeCache::open(folder, &how)
         });
         let perf = config.perf.map(PerfFile::create).transpose().map_err(no_perf_file)?;
@@ -120,6 +122,12 @@ impl Engine {
 
     pub(crate) fn compiler(&self) -> &Compiler {
         &self.0.compiler
+    }
+
+    /// How hot functions are reoptimized, if they are.
+    pub(crate) fn reoptimization(&self) -> Option<&Policy> {
+        let config = self.config();
+        config.reoptimization.as_ref().filter(|_| !self.compiler().options().precise)
     }
 
     /// Where better versions are compiled; `None` if callers are to wait for them.

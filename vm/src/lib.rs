@@ -73,7 +73,7 @@ pub use interrupt::InterruptHandle;
 pub use limits::StoreLimits;
 pub use linker::Linker;
 pub use memory::{Memory, MemoryAccessError};
-pub use module::{FrameSymbol, Module, SourceRow, demangle};
+pub use module::{FrameSymbol, Module, Reoptimization, SourceRow, demangle};
 pub use perf::PerfFormat;
 pub use store::{AsContext, AsContextMut, Store, StoreContext, StoreContextMut};
 pub use table::Table;
@@ -85,4 +85,5 @@ pub use types::{
 pub use values::{Ref, Val};
 pub use wprof_jit::events::{BUILT_IN as BUILT_IN_EVENTS, EventModel};
 pub use wprof_jit::plan::{Checks, Counting, EntryChecks, Interesting, Metric, SystemEvent, Tracing};
+pub use wprof_jit::reoptimize::{Decision, Policy, Refusal, Verdict};
 pub use wprof_profiler as profiler;

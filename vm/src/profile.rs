@@ -16,12 +16,13 @@ use wprof_jit::graph::Probe;
 use wprof_jit::module::ModuleInfo;
 use wprof_jit::plan::{FunctionPlan, Interesting, Plan};
 use wprof_profiler::{
-    BlockCounts, BlockId, BlockProfile, CodeRange, CodeStats, CounterCost, EdgeCounts, EdgeId, EdgeKind,
-    EdgePlan, EdgeProfile, EventTotal, FigureKind, FunctionProfile, HostCalls, PathPlan, PathProfile,
-    Profile, UnfinishedExit, propagate, propagate_block_counters, propagate_blocks,
+    BlockCounts, BlockId, BlockProfile, CallTarget, CodeRange, CodeStats, CounterCost, EdgeCounts, EdgeId,
+    EdgeKind, EdgePlan, EdgeProfile, EventTotal, FigureKind, FunctionProfile, HostCalls, PathPlan,
+    PathProfile, Profile, UnfinishedExit, propagate, propagate_block_counters, propagate_blocks,
 };
 
 use crate::metrics::Columns;
+use crate::module::ModuleInner;
 use crate::paths::{self, InContexts, PathsOfRecords};
 use crate::runtime::instance::InstanceData;
 use crate::runtime::store::StoreOpaque;
@@ -39,48 +40,18 @@ impl Instance {
     /// If the engine neither profiles nor counts events.
     pub fn profile(&self, store: impl AsContext) -> Result<Profile> {
         let store = &store.as_context().0.opaque;
+        of_instance(store, store.index(self.0))
+    }
+
+    /// What its functions' indirect calls have called so far, by caller and call site, as far as that is counted: in bursts.
+    /// The same is in its [`profile`](Self::profile), in order, which takes longer.
+    pub fn call_targets(&self, store: impl AsContext) -> Vec<CallTarget> {
+        let store = &store.as_context().0.opaque;
         let index = store.index(self.0);
-        let instance = &store.instances[index as usize];
-        let module = &instance.module;
-        let rate = store.burst_rate();
-        if store.engine().collection().is_off() && rate.is_none() {
-            return Err(not_profiled());
-        }
-        let kind = rate.map_or(FigureKind::Exact, |rate| FigureKind::Sampled { rate });
-        let (versions, exits) = match kind {
-            FigureKind::Exact => (module.inner().plans(), exits_by_func(store, index)),
-            // Frames that stop are in no burst as a rule, and know nothing of their paths.
-            _ => (module.inner().burst_plans(), HashMap::new()),
-        };
-        let in_contexts = store.paths_in_contexts(index, &versions);
-        let mut columns = Columns::new(store);
-        let functions = versions
-            .iter()
-            .map(|(func, version)| {
-                function(instance, (*func, version), (exits.get(func), &in_contexts), (kind, &mut columns))
-            })
-            .filter_map(Result::transpose)
-            .collect::<Result<Vec<_>>>()?;
-        let counters = versions.iter().map(|(_, version)| placed(version)).sum();
-        let compiled = module.compiled().0 as u64;
-        let code = CodeStats { functions: module.info().defined_funcs().into(), compiled, counters };
-        let program = module.name().unwrap_or_default().to_string();
-        let module_hash = module.hash();
-        let host_calls = host_calls(store);
-        let events = event_totals(store)?;
-        let paths = paths_of_records(store, instance, &versions, &in_contexts)?;
-        let (runs, contexts) = (Vec::new(), store.context_tree(index, paths));
-        let metrics = columns.metrics();
-        let mut profile =
-            Profile { program, module_hash, runs, code, functions, host_calls, events, metrics, contexts };
-        profile.normalize();
-        match &store.engine().collection().interesting {
-            Some(Interesting { profile: tests, counted: false, .. }) => {
-                let untested = profile.residual(tests).map_err(Error::msg)?;
-                Ok(profile.only(&untested))
-            }
-            _ => Ok(profile),
-        }
+        let Some(rate) = store.burst_rate() else { return Vec::new() };
+        let plans = store.instances[index as usize].module.inner().burst_plans();
+        let kind = FigureKind::Sampled { rate };
+        plans.iter().flat_map(|(_, plan)| store.call_targets(index, plan, kind)).collect()
     }
 
     /// How often each block of each compiled function began, by function index.
@@ -109,6 +80,70 @@ impl Instance {
         let costs = versions.iter().map(|(_, version)| cost(version, &counters(instance, version)));
         costs.fold(CounterCost::default(), CounterCost::plus)
     }
+}
+
+/// The profile of instance number `index` of a store: see [`Instance::profile`].
+fn of_instance(store: &StoreOpaque, index: u32) -> Result<Profile> {
+    let instance = &store.instances[index as usize];
+    let module = &instance.module;
+    let rate = store.burst_rate();
+    if store.engine().collection().is_off() && rate.is_none() {
+        return Err(not_profiled());
+    }
+    let kind = rate.map_or(FigureKind::Exact, |rate| FigureKind::Sampled { rate });
+    let (versions, exits) = match kind {
+        FigureKind::Exact => (module.inner().plans(), exits_by_func(store, index)),
+        // Frames that stop are in no burst as a rule, and know nothing of their paths.
+        _ => (module.inner().burst_plans(), HashMap::new()),
+    };
+    let in_contexts = store.paths_in_contexts(index, &versions);
+    let mut columns = Columns::new(store);
+    let functions = versions
+        .iter()
+        .map(|(func, version)| {
+            function(instance, (*func, version), (exits.get(func), &in_contexts), (kind, &mut columns))
+        })
+        .filter_map(Result::transpose)
+        .collect::<Result<Vec<_>>>()?;
+    let call_targets =
+        versions.iter().flat_map(|(_, version)| store.call_targets(index, version, kind)).collect();
+    let counters = versions.iter().map(|(_, version)| placed(version)).sum();
+    let compiled = module.compiled().0 as u64;
+    let code = CodeStats { functions: module.info().defined_funcs().into(), compiled, counters };
+    let program = module.name().unwrap_or_default().to_string();
+    let module_hash = module.hash();
+    let host_calls = host_calls(store);
+    let events = event_totals(store)?;
+    let paths = paths_of_records(store, instance, &versions, &in_contexts)?;
+    let (runs, contexts) = (Vec::new(), store.context_tree(index, paths));
+    let metrics = columns.metrics();
+    let mut profile = Profile {
+        program,
+        module_hash,
+        runs,
+        code,
+        functions,
+        host_calls,
+        events,
+        metrics,
+        contexts,
+        call_targets,
+    };
+    profile.normalize();
+    match &store.engine().collection().interesting {
+        Some(Interesting { profile: tests, counted: false, .. }) => {
+            let untested = profile.residual(tests).map_err(Error::msg)?;
+            Ok(profile.only(&untested))
+        }
+        _ => Ok(profile),
+    }
+}
+
+/// What bursts have seen so far of the first instance of a module in a store; `None` if it cannot be said.
+pub fn sampled(store: &StoreOpaque, module: &Arc<ModuleInner>) -> Option<Profile> {
+    let is_of = |instance: &InstanceData| Arc::ptr_eq(instance.module.inner(), module);
+    let index = store.instances.iter().position(is_of)?;
+    of_instance(store, index as u32).ok()
 }
 
 /// The frames of a function that ended or stand in the middle of a block.
@@ -160,7 +195,7 @@ fn cost(version: &FunctionPlan, counts: &[u64]) -> CounterCost {
             }
         }
     }
-    let increments = increments.into_iter().fold(0, u64::saturating_add) - keys;
+    let increments = increments.into_iter().fold(0, u64::saturating_add).saturating_sub(keys);
     CounterCost { counters: counts.len() as u64, increments }
 }
 

@@ -7,10 +7,12 @@ use clap::{Args, ValueEnum};
 use wprof::Module;
 use wprof_jit::abi::VmLayout;
 use wprof_jit::compile::{Compiler, CompilerOptions, ModuleEnv, Tier};
+use wprof_jit::graph::BlockGraph;
 use wprof_jit::plan::{Collection, FunctionPlan};
+use wprof_jit::reoptimize::{Advice, Reoptimizer};
 
 use super::run::collect::Budget;
-use super::run::{COLLECT_HELP, ProfileArgs};
+use super::run::{COLLECT_HELP, ProfileArgs, ReoptimizeArgs};
 use super::trace::Method;
 use crate::render::plan;
 use crate::{modules, names, output};
@@ -72,6 +74,8 @@ pub struct ExplainArgs {
     budget: Option<Budget>,
     #[command(flatten)]
     profile: ProfileArgs,
+    #[command(flatten)]
+    reoptimize: ReoptimizeArgs,
 }
 
 pub fn execute(args: &ExplainArgs) -> Result<()> {
@@ -96,8 +100,11 @@ pub fn execute(args: &ExplainArgs) -> Result<()> {
     let text = match args.stage {
         Stage::Cfg => plan.cfg.to_string(),
         Stage::Plan => plan::text(module.info(), &plan, &collection, &function.shown()),
-        Stage::Graph => compiler(&collection)?.version(&plan, Tier::Optimized).to_string(),
-        Stage::Clif | Stage::Asm => code(&module, &plan, &collection, args.stage)?,
+        Stage::Graph => graph(&module, &plan, &collection, &args.reoptimize)?.to_string(),
+        Stage::Clif | Stage::Asm => {
+            let graph = graph(&module, &plan, &collection, &args.reoptimize)?;
+            code(&module, &plan, &collection, (&graph, args.stage))?
+        }
     };
     output::print(&text)
 }
@@ -108,15 +115,39 @@ fn compiler(collection: &Collection) -> Result<Compiler> {
     Ok(Compiler::new(options.collecting(collection))?)
 }
 
-fn code(module: &Module, plan: &FunctionPlan, collection: &Collection, stage: Stage) -> Result<String> {
+/// The graph of the best version there would be.
+fn graph(
+    module: &Module,
+    plan: &FunctionPlan,
+    collection: &Collection,
+    reoptimize: &ReoptimizeArgs,
+) -> Result<BlockGraph> {
+    let compiler = compiler(collection)?;
+    if let (Some(profile), Some(policy), true) =
+        (reoptimize.profile()?, reoptimize.policy(), collection.is_off())
+    {
+        let (info, advice) = (module.info(), Advice::new(&profile));
+        let by = Reoptimizer { info, advice: &advice, policy: &policy, collection };
+        if let Some(better) = compiler.reoptimized(plan, &by)? {
+            return Ok(better.graph);
+        }
+    }
+    Ok(compiler.version(plan, Tier::Optimized))
+}
+
+fn code(
+    module: &Module,
+    plan: &FunctionPlan,
+    collection: &Collection,
+    (graph, stage): (&BlockGraph, Stage),
+) -> Result<String> {
     let (info, events) = (module.info(), &collection.events);
     let layout = VmLayout::new(info);
     let type_ids: Vec<u32> = (0..info.types.len() as u32).collect();
     let env = ModuleEnv { info, layout: &layout, type_ids: &type_ids, events, slots: 0 };
     let compiler = compiler(collection)?;
-    let graph = compiler.version(plan, Tier::Optimized);
     Ok(match stage {
-        Stage::Clif => compiler.clif(&env, &plan.cfg, &graph)?,
-        _ => compiler.disassemble(&env, &plan.cfg, &graph)?,
+        Stage::Clif => compiler.clif(&env, &plan.cfg, graph)?,
+        _ => compiler.disassemble(&env, &plan.cfg, graph)?,
     })
 }

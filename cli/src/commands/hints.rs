@@ -18,7 +18,7 @@ use crate::{modules, names};
 Hints are custom sections; the code and all other sections stay as they are, byte for byte.
   metadata.code.branch_hint            which way `if` and `br_if` likely go; always written
   metadata.code.instr_freq             how often calls are executed; with --all
-  metadata.code.call_targets           what indirect calls call; with --all, needs contexts
+  metadata.code.call_targets           what indirect calls call; with --all, if contexts or bursts tell
   metadata.code.compilation_priority   hot functions first; with --all
 
 Printed is how often branches went as hinted: in the profile that the hints are from, or with

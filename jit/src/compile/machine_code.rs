@@ -28,6 +28,8 @@ pub(crate) const RECORD_SLOT: u64 = METRICS_SLOT + store_context::METRIC_KINDS a
 pub struct Origin {
     /// Function index.
     pub func: u32,
+    /// The frame that it belongs to: 0 is that of the code, k that of inlined call k - 1 of [`MachineCode::inlined`].
+    pub frame: u32,
     /// Block of that function's CFG.
     pub block: u32,
     /// How many rounds of the loop around it have been made that are not counted yet.
@@ -97,6 +99,16 @@ pub struct MachineCode {
     pub record_slot: Option<u32>,
     /// Whether it is code for bursts.
     pub in_bursts: bool,
+    /// Calls that are not made, since their callees are inlined: where each is; callers before callees.
+    pub inlined: Vec<Origin>,
+}
+
+impl MachineCode {
+    /// The frames that a place in the code is in, innermost first: itself, then the calls that are not made.
+    pub fn frames(&self, place: Origin) -> impl Iterator<Item = Origin> {
+        let caller = |of: &Origin| Some(self.inlined[of.frame.checked_sub(1)? as usize]);
+        std::iter::successors(Some(place), caller)
+    }
 }
 
 fn write_name<S: Serializer>(target: &LibCall, to: S) -> Result<S::Ok, S::Error> {
@@ -160,6 +172,7 @@ pub(super) fn generate(
         metrics_slot: (1..=store_context::METRIC_KINDS)
             .find_map(|metrics| Some((slot(METRICS_SLOT + u64::from(metrics))?, metrics))),
         in_bursts: false,
+        inlined: Vec::new(),
     })
 }
 

@@ -21,6 +21,7 @@ use crate::events::EventModel;
 use crate::graph::BlockGraph;
 use crate::module::ModuleInfo;
 use crate::plan::{Collection, Counting, FunctionPlan, Instrumentation, Metric};
+use crate::reoptimize::{Reoptimized, Reoptimizer};
 pub use machine_code::{CallSite, MachineCode, Origin, Reloc, TrapSite};
 pub(crate) use machine_code::{METRICS_SLOT, PATH_SLOT, RECORD_SLOT, VMCTX_SLOT};
 pub(crate) use origins::Origins;
@@ -268,6 +269,23 @@ impl Compiler {
         self.graph(env, &plan.cfg, &graph, Tier::Optimized)
     }
 
+    /// A better graph of a function, by what is known of it; `None` if nothing is.
+    ///
+    /// # Errors
+    /// If a callee exceeds a limit.
+    ///
+    /// # Panics
+    /// If more is planned in it than checks.
+    pub fn reoptimized(
+        &self,
+        plan: &FunctionPlan,
+        reoptimizer: &Reoptimizer<'_>,
+    ) -> Result<Option<Reoptimized>, CompileError> {
+        assert!(!self.options.precise, "what is counted in a function is not counted where it is inlined");
+        let better = reoptimizer.graph(plan, &|plan| self.probed(plan))?;
+        Ok(better.map(|better| Reoptimized { graph: optimized(better.graph, plan), ..better }))
+    }
+
     /// The block graph that is compiled of a function.
     pub fn version(&self, plan: &FunctionPlan, tier: Tier) -> BlockGraph {
         let mut graph = self.probed(plan);
@@ -319,7 +337,9 @@ impl Compiler {
             crate::translate::translate(env, &self.options, isa, cfg, graph, &mut context.func, builder)?;
         let mut code = machine_code::generate(cfg.func, context, isa, &origins, self.options.positions);
         context.clear();
-        code.iter_mut().for_each(|code| code.in_bursts = graph.in_bursts);
+        if let Ok(code) = &mut code {
+            (code.in_bursts, code.inlined) = (graph.in_bursts, graph.inlined_at(cfg));
+        }
         if let Ok(mut all) = self.scratch.lock() {
             all.push(scratch);
         }

@@ -9,7 +9,7 @@
 //! `b -> join' -> switch'; switch' -> a | b`.
 
 use super::BlockGraph;
-use crate::cfg::{Cfg, End};
+use crate::cfg::{Block, Cfg, End};
 
 /// A switch of fewer ways is predicted well enough.
 const LEAST_WAYS: usize = 4;
@@ -28,7 +28,8 @@ impl BlockGraph {
             return self;
         }
         let mut copies = vec![0_u32; cfg.blocks.len()];
-        self.nodes.iter().for_each(|node| copies[node.block as usize] += 1);
+        let own = self.nodes.iter().filter(|node| node.frame == 0);
+        own.for_each(|node| copies[node.block as usize] += 1);
         let sources = self.sources();
         for switch in switches {
             if copies[self.nodes[switch as usize].block as usize] == 1 {
@@ -41,20 +42,27 @@ impl BlockGraph {
 
     /// Whether a node is a loop header that ends with a switch.
     fn is_dispatch(&self, cfg: &Cfg, node: u32) -> bool {
-        let block = &cfg.blocks[self.nodes[node as usize].block as usize];
-        block.is_loop_header && matches!(block.how, End::Switch(_)) && block.edges.len() >= LEAST_WAYS
+        let node = &self.nodes[node as usize];
+        let switches = |block: &Block| matches!(block.how, End::Switch(_)) && block.edges.len() >= LEAST_WAYS;
+        let is_header = |block: &Block| block.is_loop_header && switches(block);
+        self.is_whole(cfg, node) && is_header(&cfg.blocks[node.block as usize])
+    }
+
+    /// Whether a node is a whole block of the function that leads to one other.
+    fn is_join(&self, cfg: &Cfg, node: u32) -> bool {
+        let node = &self.nodes[node as usize];
+        node.wires.len() == 1 && self.is_whole(cfg, node)
     }
 
     /// Copies a switch, given the nodes from which wires lead to each. Copies of other switches keep the original.
     fn copy_dispatch(&mut self, cfg: &Cfg, switch: u32, sources: &[Vec<u32>]) {
-        let block_of = |graph: &BlockGraph, node: u32| graph.nodes[node as usize].block;
-        let header = block_of(self, switch);
-        let is_back = |graph: &BlockGraph, from: u32| block_of(graph, from) >= header;
+        let header = self.own_block(switch);
+        let is_back = |graph: &BlockGraph, from: u32| graph.own_block(from) >= header;
         // Where the ways back meet, if they do.
         let into: Vec<u32> =
             sources[switch as usize].iter().copied().filter(|&from| is_back(self, from)).collect();
         let join = match into[..] {
-            [join] if self.nodes[join as usize].wires.len() == 1 && join != switch => Some(join),
+            [join] if self.is_join(cfg, join) && join != switch => Some(join),
             _ => None,
         };
         let ops = |node: u32| cfg.blocks[self.nodes[node as usize].block as usize].ops;

@@ -39,6 +39,7 @@ fn probes(f: &mut fmt::Formatter<'_>, probes: &Probes) -> fmt::Result {
             Probe::Emit { value, bits } => write!(f, " emit[{value:#x}:{bits}]")?,
             Probe::FindRecord { sites } => write!(f, " record[{sites}]")?,
             Probe::PassSlot(slot) => write!(f, " slot[{slot}]")?,
+            Probe::CountTarget(cell) => write!(f, " target[{cell}]")?,
         }
     }
     Ok(())
@@ -52,8 +53,17 @@ impl fmt::Display for BlockGraph {
         if let Some(first) = self.path_register.filter(|_| !self.resumes) {
             writeln!(f, "path={first}")?;
         }
+        for (index, call) in self.inlined.iter().enumerate() {
+            writeln!(f, "call{index} = function {} inlined at {:#x}", call.cfg.func, call.call)?;
+        }
         for (index, node) in self.nodes.iter().enumerate() {
             write!(f, "node{index} = block{}", node.block)?;
+            if node.frame > 0 {
+                write!(f, " of call{}", node.frame - 1)?;
+            }
+            if let Some(count) = node.count {
+                write!(f, " ran {count}")?;
+            }
             if node.rounds > 0 {
                 write!(f, " round {}", node.rounds)?;
             }

@@ -6,9 +6,11 @@
 
 mod dispatch;
 mod dump;
+mod inline;
 mod known_path;
 mod resume;
 mod round_path;
+mod superblock;
 mod unroll;
 
 use std::sync::Arc;
@@ -17,8 +19,11 @@ use smallvec::SmallVec;
 use wprof_profiler::{EdgeId, PathPlan, PathStep};
 
 use crate::cfg::{Cfg, Target};
+use crate::compile::Origin;
 use crate::plan::{self, Plan};
+pub use inline::Site;
 pub use round_path::RoundPath;
+pub use superblock::HotPath;
 pub use unroll::SmallLoop;
 
 /// Something that a version of a function does besides what the wasm code says.
@@ -90,6 +95,8 @@ pub enum Probe {
     },
     /// Pass a callee slot, by its number, to the function that is called next.
     PassSlot(u32),
+    /// Count the callee of the indirect call that comes next, in the counters from this one on: see `plan::FunctionTargets`.
+    CountTarget(u32),
 }
 
 /// Where the paths of a function are counted, and what was measured along them.
@@ -164,7 +171,7 @@ pub type Probes = SmallVec<[Probe; 1]>;
 /// The copy of an edge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wire {
-    /// The node it leads to; `None` if the edge leaves the function.
+    /// The node it leads to, from the end of an inlined function the one behind the call; `None` if it leaves the function.
     pub to: Option<u32>,
     /// What crossing it does.
     pub probes: Probes,
@@ -192,25 +199,70 @@ pub struct Guard {
     pub to: u32,
 }
 
-/// A copy of a block.
+/// A call whose callee's blocks are in the graph of its caller.
+#[derive(Clone, Debug)]
+pub struct Inlined {
+    /// The callee's blocks.
+    pub cfg: Arc<Cfg>,
+    /// The frame that calls: see [`Node::frame`].
+    pub caller: u32,
+    /// The block that the call is in.
+    pub block: u32,
+    /// Byte offset in the module of the call.
+    pub call: u32,
+}
+
+/// A call at which a node ends, as its callee is inlined: wire 0 leads to the callee's entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InlinedCall {
+    /// Byte offset in the module of the call.
+    pub at: u32,
+    /// Of a call through a table: the function that is inlined. If another is to be called, wire 1 leads to a copy of the
+    /// block's rest that does the call.
+    pub guess: Option<u32>,
+}
+
+/// A copy of a block, or of a part of it before or behind a call that is inlined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// The block it copies.
+    /// The frame that it belongs to: 0 is the function's own, k that of call k - 1 of [`BlockGraph::inlined`].
+    pub frame: u32,
+    /// The block it copies, of that frame's function.
     pub block: u32,
+    /// Byte offset in the module of its first instruction.
+    pub start: u32,
+    /// The call at which it ends; `None` if it ends with its block.
+    pub call: Option<InlinedCall>,
+    /// How often it ran, as far as a profile tells. The code of one that never did is put out of the way.
+    pub count: Option<u64>,
     /// How many rounds of the loop around it a frame has made here that are counted only when it goes on; see
     /// [`BlockGraph::unrolled`].
     pub rounds: u32,
     /// When to go on in another copy of the block instead.
     pub guard: Option<Guard>,
+    /// Of an inlined frame's node that is checked: where its caller goes on, if the frame leaves for another version.
+    pub behind: Option<u32>,
     /// What entering it does, before its first instruction.
     pub probes: Probes,
     /// What is done inside it, ascending.
     pub inner: Vec<Inner>,
-    /// Copies of the block's edges, in their order.
+    /// Copies of the block's edges, in their order; or those of its call.
     pub wires: SmallVec<[Wire; 2]>,
 }
 
 impl Node {
+    /// All nodes that it leads to, by its wires and otherwise.
+    pub fn targets(&self) -> impl Iterator<Item = u32> {
+        let others = self.guard.map(|guard| guard.to).into_iter().chain(self.behind);
+        self.wires.iter().filter_map(|wire| wire.to).chain(others)
+    }
+
+    /// The same, to be changed.
+    fn targets_mut(&mut self) -> impl Iterator<Item = &mut u32> {
+        let others = self.guard.as_mut().map(|guard| &mut guard.to).into_iter().chain(self.behind.as_mut());
+        self.wires.iter_mut().filter_map(|wire| wire.to.as_mut()).chain(others)
+    }
+
     /// The probes around the instruction at byte `offset` of the module, none at first.
     pub fn inner_at(&mut self, offset: u32) -> &mut Inner {
         let at = self.inner.partition_point(|inner| inner.offset < offset);
@@ -224,10 +276,12 @@ impl Node {
 /// A graph of copies of one function's blocks. Node 0 is where it is entered.
 ///
 /// **Invariant**: every node can be reached from node 0; only of a graph that resumes may node 0 have predecessors.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct BlockGraph {
     /// The nodes.
     pub nodes: Vec<Node>,
+    /// Calls that are not made, since the callee's blocks are here; callers before callees.
+    pub inlined: Vec<Inlined>,
     /// Whether it is entered in the middle of the function, with locals and operands from the transfer buffer (on-stack
     /// replacement), rather than by a call.
     pub resumes: bool,
@@ -247,9 +301,14 @@ impl BlockGraph {
     /// Each block once, without probes.
     pub fn plain(cfg: &Cfg) -> BlockGraph {
         let node = |(block, index): (&crate::cfg::Block, u32)| Node {
+            frame: 0,
             block: index,
+            start: block.start,
+            call: None,
+            count: None,
             rounds: 0,
             guard: None,
+            behind: None,
             probes: Probes::new(),
             inner: Vec::new(),
             wires: block
@@ -263,6 +322,7 @@ impl BlockGraph {
         };
         BlockGraph {
             nodes: cfg.blocks.iter().zip(0..).map(node).collect(),
+            inlined: Vec::new(),
             resumes: false,
             path_register: None,
             cells: None,
@@ -378,35 +438,18 @@ impl BlockGraph {
     pub fn verify(&self, cfg: &Cfg) -> Result<(), String> {
         let mut reached = vec![false; self.nodes.len()];
         for (index, node) in self.nodes.iter().enumerate() {
-            let block = &cfg.blocks[node.block as usize];
-            if node.wires.len() != block.edges.len() {
-                return Err(format!(
-                    "node {index}: {} wires for {} edges",
-                    node.wires.len(),
-                    block.edges.len()
-                ));
-            }
+            let wrong = |what: &str| Err(format!("node {index}: {what}"));
             if let Some(guard) = &node.guard {
                 if self.nodes.get(guard.to as usize).map(|n| n.block) != Some(node.block) {
-                    return Err(format!("node {index}: the guard leads to another block"));
-                }
-                reached[guard.to as usize] = true;
-            }
-            for (wire, edge) in node.wires.iter().zip(&block.edges) {
-                let target = match wire.to {
-                    None => Target::Exit,
-                    Some(to) => Target::Block(self.nodes.get(to as usize).map_or(u32::MAX, |n| n.block)),
-                };
-                if target != edge.target {
-                    return Err(format!(
-                        "node {index}: a wire leads to {target}, its edge to {}",
-                        edge.target
-                    ));
-                }
-                if let Some(to) = wire.to {
-                    reached[to as usize] = true;
+                    return wrong("the guard leads to another block");
                 }
             }
+            let is_right = match node.call {
+                Some(call) => self.verify_call(node, call),
+                None => self.verify_wires(cfg, node),
+            };
+            is_right.or_else(|what| wrong(&what))?;
+            node.targets().for_each(|to| reached[to as usize] = true);
         }
         if reached.first() == Some(&true) && !self.resumes {
             return Err("the entry has predecessors".into());
@@ -415,6 +458,83 @@ impl BlockGraph {
             return Err(format!("node {} is unreachable", index + 1));
         }
         Ok(())
+    }
+
+    /// Whether a node's wires are copies of its block's edges.
+    fn verify_wires(&self, cfg: &Cfg, node: &Node) -> Result<(), String> {
+        let block = &self.cfg_of(cfg, node.frame).blocks[node.block as usize];
+        if node.wires.len() != block.edges.len() {
+            return Err(format!("{} wires for {} edges", node.wires.len(), block.edges.len()));
+        }
+        for (wire, edge) in node.wires.iter().zip(&block.edges) {
+            let to =
+                wire.to.map(|to| self.nodes.get(to as usize).ok_or("a wire leads nowhere")).transpose()?;
+            let is_right = match (to, edge.target) {
+                (Some(to), Target::Block(block)) => {
+                    (to.frame, to.block) == (node.frame, block)
+                        && to.start == self.cfg_of(cfg, to.frame).blocks[block as usize].start
+                }
+                (None, Target::Exit) => node.frame == 0,
+                (None, Target::Block(_)) => false,
+                (Some(to), Target::Exit) => self.call_of(node.frame).is_some_and(|call| {
+                    (to.frame, to.block) == (call.caller, call.block) && to.start > call.call
+                }),
+            };
+            if !is_right {
+                return Err(format!("a wire leads to {to:?}, its edge to {}", edge.target));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a node's wires are those of its call.
+    fn verify_call(&self, node: &Node, call: InlinedCall) -> Result<(), String> {
+        if node.wires.len() != 1 + usize::from(call.guess.is_some()) {
+            return Err("not the wires of a call".into());
+        }
+        let to = |wire: usize| self.nodes.get(node.wires[wire].to? as usize);
+        let is_entry = |to: &Node| {
+            let inlined = self.call_of(to.frame);
+            to.block == 0 && inlined.is_some_and(|of| (of.caller, of.call) == (node.frame, call.at))
+        };
+        let does_call = |to: &Node| (to.frame, to.block, to.start) == (node.frame, node.block, call.at);
+        if !to(0).is_some_and(is_entry) || (call.guess.is_some() && !to(1).is_some_and(does_call)) {
+            return Err("a call leads elsewhere".into());
+        }
+        Ok(())
+    }
+
+    /// The graph that the nodes of a frame copy, given the function's own.
+    pub fn cfg_of<'a>(&'a self, own: &'a Cfg, frame: u32) -> &'a Cfg {
+        self.call_of(frame).map_or(own, |call| &call.cfg)
+    }
+
+    /// The inlined call that made a frame; `None` if it is the function's own.
+    pub fn call_of(&self, frame: u32) -> Option<&Inlined> {
+        self.inlined.get((frame as usize).checked_sub(1)?)
+    }
+
+    /// Where the inlined calls are.
+    pub(crate) fn inlined_at(&self, own: &Cfg) -> Vec<Origin> {
+        let origin = |call: &Inlined| {
+            let (frame, func) = (call.caller, self.cfg_of(own, call.caller).func);
+            Origin { func, frame, block: call.block, rounds: 0, offset: call.call }
+        };
+        self.inlined.iter().map(origin).collect()
+    }
+
+    /// The block of the function itself that a node is part of, perhaps in a call.
+    pub fn own_block(&self, node: u32) -> u32 {
+        let Node { mut frame, mut block, .. } = self.nodes[node as usize];
+        while let Some(call) = self.call_of(frame) {
+            (frame, block) = (call.caller, call.block);
+        }
+        block
+    }
+
+    /// Whether a node is a whole copy of a block of the function itself.
+    fn is_whole(&self, cfg: &Cfg, node: &Node) -> bool {
+        node.frame == 0 && node.call.is_none() && node.start == cfg.blocks[node.block as usize].start
     }
 }
 

@@ -21,7 +21,8 @@ impl BlockGraph {
     /// The same graph, entered at the loop header `block`, with what can be reached from there.
     #[must_use]
     pub fn resumed_at(&self, cfg: &Cfg, block: u32) -> BlockGraph {
-        let start = self.nodes.iter().zip(0..).find(|(node, _)| node.block == block);
+        let is_start = |node: &Node| (node.frame, node.block) == (0, block);
+        let start = self.nodes.iter().zip(0..).find(|(node, _)| is_start(node));
         let start = start.map_or(0, |(_, index)| index);
         let shape = cfg.shape();
         let loops = Loops::new(&shape, &DepthFirst::new(&shape));
@@ -30,14 +31,14 @@ impl BlockGraph {
         let index_of: HashMap<Place, u32> = order.iter().copied().zip(0..).collect();
         let node = |&(level, old): &Place| -> Node {
             let mut node = self.nodes[old as usize].clone();
-            let index = |to: u32| index_of[&levels.of(self.nodes[to as usize].block, to, level)];
-            node.wires.iter_mut().filter_map(|wire| wire.to.as_mut()).for_each(|to| *to = index(*to));
-            node.guard.iter_mut().for_each(|guard| guard.to = index(guard.to));
+            let index = |to: u32| index_of[&levels.of(self.own_block(to), to, level)];
+            node.targets_mut().for_each(|to| *to = index(*to));
             node
         };
         let nodes = order.iter().map(node).collect();
         let (path_register, cells) = (self.register_at(block), self.cells.clone());
-        let graph = BlockGraph { nodes, resumes: true, path_register, cells, ..*self };
+        let inlined = self.inlined.clone();
+        let graph = BlockGraph { nodes, inlined, resumes: true, path_register, cells, ..*self };
         debug_assert_eq!(graph.verify(cfg), Ok(()));
         graph
     }
@@ -68,9 +69,8 @@ impl BlockGraph {
         while let Some(&(level, old)) = order.get(next) {
             next += 1;
             let node = &self.nodes[old as usize];
-            let guard = node.guard.map(|guard| guard.to);
-            for to in node.wires.iter().filter_map(|wire| wire.to).chain(guard) {
-                let place = levels.of(self.nodes[to as usize].block, to, level);
+            for to in node.targets() {
+                let place = levels.of(self.own_block(to), to, level);
                 if seen.insert(place) {
                     order.push(place);
                 }

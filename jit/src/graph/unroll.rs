@@ -1,6 +1,6 @@
 //! Unrolling: small loops copied several times, so that what is done once a round is done once in several rounds.
 //!
-//! Input: a graph that has each block at most once, with its probes, and the [`SmallLoop`]s to unroll. Output: the
+//! Input: a graph that has the blocks to unroll at most once, with its probes, and the [`SmallLoop`]s to unroll. Output: the
 //! same graph with the loops' blocks copied; the last copy leads back to the first. Polls stay in the first copy. What
 //! the latch adds to counters is left to the last copy's latch, for all rounds, and to the wires out of the loop, for
 //! those that were made: there a round costs nothing. A frame that stops in copy k owes k rounds, a constant of the
@@ -156,7 +156,7 @@ impl SmallLoop {
                     | Probe::PathEnd { .. }
                     | Probe::PreferentialEnd { .. } => self.path.is_some(),
                     Probe::Heat(_) | Probe::Emit { .. } => false,
-                    Probe::FindRecord { .. } | Probe::PassSlot(_) => false,
+                    Probe::FindRecord { .. } | Probe::PassSlot(_) | Probe::CountTarget(_) => false,
                     Probe::StartMetrics | Probe::StopMetrics | Probe::ChargeRecord { .. } => false,
                 };
                 let probes = node.wires.iter().map(|wire| &wire.probes).chain([&node.probes]);
@@ -178,12 +178,15 @@ impl SmallLoop {
 }
 
 impl BlockGraph {
-    /// The same graph, which has each block at most once, with `loops` unrolled. `first` is the function's first counter.
+    /// The same graph with those of `loops` unrolled whose blocks it has once. `first` is the function's first counter.
     #[must_use]
     pub fn unrolled(self, cfg: &Cfg, loops: &[SmallLoop], first: u32) -> BlockGraph {
         let mut node_of = vec![None; cfg.blocks.len()];
-        for (node, index) in self.nodes.iter().zip(0..) {
-            node_of[node.block as usize] = Some(index);
+        let mut is_copied = vec![false; cfg.blocks.len()];
+        for (node, index) in self.nodes.iter().zip(0..).filter(|(node, _)| node.frame == 0) {
+            let block = node.block as usize;
+            is_copied[block] |= node_of[block].is_some() || !self.is_whole(cfg, node);
+            node_of[block] = Some(index).filter(|_| !is_copied[block]);
         }
         let loops: Vec<&SmallLoop> = loops.iter().filter(|found| found.fits(&self, &node_of)).collect();
         if loops.is_empty() {
@@ -295,9 +298,7 @@ impl<'a> Unrolling<'a> {
 
     fn copy_outside(&mut self, node: &Node) {
         let mut node = node.clone();
-        for to in node.wires.iter_mut().filter_map(|wire| wire.to.as_mut()) {
-            *to = self.first[*to as usize];
-        }
+        node.targets_mut().for_each(|to| *to = self.first[*to as usize]);
         self.nodes.push(node);
     }
 

@@ -16,6 +16,7 @@ mod section;
 mod splice;
 mod targets;
 
+pub(crate) use targets::calls_by_site;
 use wprof_profiler::{FunctionProfile, Profile};
 
 pub use accuracy::HintAccuracy;
@@ -52,7 +53,7 @@ pub fn branch_hints(
 }
 
 /// The sections of the compilation-hints proposal: how often calls are executed, what indirect calls call, and which
-/// functions matter. Call targets need calling contexts.
+/// functions matter. Call targets need calling contexts, or bursts.
 ///
 /// # Errors
 /// If a function exceeds a limit of the compiler.

@@ -2,7 +2,8 @@
 //!
 //! Source: compilation-hints, `call_targets`: pairs of a function and the percentage of the calls that it gets; what is
 //! lacking from 100 went elsewhere. Calls of the host or of other instances have no index in the module, so they are among
-//! what lacks. How often each recursive call was made is not known: sites with any get no hint.
+//! what lacks. Of calling contexts it is not known how often each recursive call was made: sites with any get no hint.
+//! Without contexts the profile's own call targets do, which bursts have.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,15 +16,15 @@ use crate::CompileError;
 use crate::cfg::Operators;
 use crate::module::ModuleInfo;
 
-/// The section; empty without calling contexts.
+/// The section; empty if no calls are known.
 pub(super) fn section(
     info: &ModuleInfo,
     profile: &Profile,
     functions: &[Profiled<'_>],
 ) -> Result<MetadataSection, CompileError> {
     let mut section = MetadataSection::new("metadata.code.call_targets");
-    let Some(tree) = &profile.contexts else { return Ok(section) };
-    let (calls, recursive) = (calls_by_site(tree), recursive_sites(tree));
+    let calls = calls_by_site(profile);
+    let recursive = profile.contexts.as_ref().map(recursive_sites).unwrap_or_default();
     for function in functions {
         for site in indirect_sites(info, function)? {
             let key = (function.profile.index, site);
@@ -39,10 +40,14 @@ pub(super) fn section(
 }
 
 /// Calls by callee; `None` for what is no function of the module.
-type Targets = BTreeMap<Option<u32>, u64>;
+pub(crate) type Targets = BTreeMap<Option<u32>, u64>;
 
 /// By caller and call site.
-fn calls_by_site(tree: &ContextTree) -> BTreeMap<(u32, u32), Targets> {
+pub(crate) fn calls_by_site(profile: &Profile) -> BTreeMap<(u32, u32), Targets> {
+    profile.contexts.as_ref().map_or_else(|| listed_calls(profile), calls_in_contexts)
+}
+
+fn calls_in_contexts(tree: &ContextTree) -> BTreeMap<(u32, u32), Targets> {
     let mut sites: BTreeMap<(u32, u32), Targets> = BTreeMap::new();
     for (record, index) in tree.records.iter().zip(0..).skip(1) {
         let Callee::Function { index: caller, .. } = tree.callee(record.parent) else { continue };
@@ -52,6 +57,19 @@ fn calls_by_site(tree: &ContextTree) -> BTreeMap<(u32, u32), Targets> {
         };
         let calls = sites.entry((*caller, record.site)).or_default().entry(callee).or_default();
         *calls = calls.saturating_add(record.calls);
+    }
+    sites
+}
+
+fn listed_calls(profile: &Profile) -> BTreeMap<(u32, u32), Targets> {
+    let mut sites: BTreeMap<(u32, u32), Targets> = BTreeMap::new();
+    for target in &profile.call_targets {
+        let callee = match target.callee {
+            Callee::Function { index, .. } => Some(index),
+            _ => None,
+        };
+        let calls = sites.entry((target.caller, target.site)).or_default().entry(callee).or_default();
+        *calls = calls.saturating_add(target.count);
     }
     sites
 }

@@ -2,9 +2,9 @@
 //!
 //! Source: Ammons, Ball & Larus 1997, section 4.2; algorithms.md section 6.
 
-use wasmparser::{BinaryReaderError, Operator};
+use wasmparser::BinaryReaderError;
 
-use crate::cfg::{Cfg, Operators, is_call};
+use crate::cfg::{Call, Cfg, Operators};
 use crate::graph::{BlockGraph, Probe};
 use crate::module::ModuleInfo;
 
@@ -30,16 +30,7 @@ impl FunctionContexts {
     /// # Errors
     /// If the bytes are not those that were validated.
     pub fn new(info: &ModuleInfo, cfg: &Cfg) -> Result<FunctionContexts, BinaryReaderError> {
-        let mut sites = Vec::new();
-        for (block, index) in cfg.blocks.iter().zip(0..) {
-            let mut operators = Operators::new(info, block.start, block.limit);
-            while let Some((op, offset)) = operators.next()? {
-                if is_call(&op) || is_tail_call(&op) {
-                    sites.push(ContextSite { block: index, offset });
-                }
-            }
-        }
-        Ok(FunctionContexts { sites })
+        Ok(FunctionContexts { sites: call_sites(info, cfg, |_| true)? })
     }
 
     /// Lets a graph that has each block once find its call record first of all, and pass a slot before each call. A tail
@@ -52,6 +43,23 @@ impl FunctionContexts {
     }
 }
 
-fn is_tail_call(op: &Operator<'_>) -> bool {
-    matches!(op, Operator::ReturnCall { .. } | Operator::ReturnCallIndirect { .. })
+/// The calls of a function that are wanted, tail calls too, in bytecode order.
+///
+/// # Errors
+/// If the bytes are not those that were validated.
+pub(super) fn call_sites(
+    info: &ModuleInfo,
+    cfg: &Cfg,
+    is_wanted: impl Fn(Call) -> bool,
+) -> Result<Vec<ContextSite>, BinaryReaderError> {
+    let mut sites = Vec::new();
+    for (block, index) in cfg.blocks.iter().zip(0..) {
+        let mut operators = Operators::new(info, block.start, block.limit);
+        while let Some((op, offset)) = operators.next()? {
+            if Call::of(&op).is_some_and(&is_wanted) {
+                sites.push(ContextSite { block: index, offset });
+            }
+        }
+    }
+    Ok(sites)
 }

@@ -12,6 +12,7 @@ mod metrics;
 mod references;
 mod split;
 mod system_event;
+mod targets;
 mod trace;
 
 use std::sync::Arc;
@@ -26,6 +27,7 @@ pub use interesting::{Interesting, PreferentialPaths};
 pub use metrics::{FunctionMetrics, Metric};
 pub use split::{Part, Place, Position, SplitCfg};
 pub use system_event::SystemEvent;
+pub use targets::{CELLS_PER_SITE, FunctionTargets};
 pub use trace::{FunctionTrace, Moment, Tracing};
 
 use crate::CompileError;
@@ -61,6 +63,8 @@ pub struct Collection {
     pub contexts: bool,
     /// Whether paths, if they are counted, are so in each calling context of their own.
     pub flow_contexts: bool,
+    /// Whether the callees of indirect calls are counted, by call site.
+    pub call_targets: bool,
     /// What is measured along paths and in calling contexts, ascending.
     pub metrics: Vec<Metric>,
     /// Where code checks whether to go on in another version, if there are two.
@@ -212,6 +216,8 @@ pub struct FunctionPlan {
     pub loops: Vec<SmallLoop>,
     /// Its calls, if calling contexts are counted.
     pub contexts: Option<FunctionContexts>,
+    /// Its indirect calls, if their callees are counted.
+    pub targets: Option<FunctionTargets>,
     /// Where it stops to measure, if anything is measured.
     pub metrics: Option<FunctionMetrics>,
     /// How many counters each path of its own has, if paths have any: one, and one for each metric.
@@ -247,6 +253,7 @@ impl FunctionPlan {
         let trace = |tracing| FunctionTrace::new(info, &cfg, tracing, collection.references, &expected);
         let trace = collection.tracing.map(trace).transpose()?;
         let contexts = collection.contexts.then(|| FunctionContexts::new(info, &cfg)).transpose()?;
+        let targets = collection.call_targets.then(|| FunctionTargets::new(info, &cfg)).transpose()?;
         let checks = collection.checks.map(|checks| FunctionChecks::new(info, &cfg, checks)).transpose()?;
         let in_bursts = collection.in_bursts;
         let is_measured = !collection.metrics.is_empty();
@@ -261,6 +268,7 @@ impl FunctionPlan {
             trace,
             loops,
             contexts,
+            targets,
             metrics,
             counters_of_path,
             flow_contexts: collection.flow_contexts,
@@ -280,6 +288,9 @@ impl FunctionPlan {
         }
         if let Some(contexts) = &self.contexts {
             contexts.add_probes(&mut graph);
+        }
+        if let Some(targets) = &self.targets {
+            targets.add_probes(&mut graph, self.first_target_cell());
         }
         if self.flow_contexts {
             graph.set_path_cells(self.record_path_cells());
@@ -308,9 +319,15 @@ impl FunctionPlan {
         around.map_or_else(Probes::new, |around| self.rounds().swap_remove(around))
     }
 
-    /// How many counters it takes from `first_counter` on: those of what it counts and measures, and one for heat.
+    /// How many counters it takes from `first_counter` on: those of what it counts and measures, the cells of its indirect
+    /// calls, and one for heat.
     pub fn counters(&self) -> u32 {
-        self.own_counters() + 1
+        self.heat_counter() - self.first_counter + 1
+    }
+
+    /// Index of the first cell of its indirect calls.
+    pub fn first_target_cell(&self) -> u32 {
+        self.first_counter + self.own_counters()
     }
 
     /// How many counters it has for what it counts, and behind these for what it measures along paths.
@@ -360,7 +377,7 @@ impl FunctionPlan {
 
     /// Index of the counter of its heat.
     pub(crate) fn heat_counter(&self) -> u32 {
-        self.first_counter + self.own_counters()
+        self.first_target_cell() + self.targets.as_ref().map_or(0, FunctionTargets::cells)
     }
 }
 

@@ -139,6 +139,7 @@ impl Translator<'_> {
         let expected = self.builder.ins().iconst(types::I32, expected);
         let differs = self.builder.ins().icmp(IntCC::NotEqual, ty, expected);
         self.builder.ins().trapnz(differs, TrapCode::BadSignature.to_clif());
+        self.count_target(reference);
         let flags = MemFlagsData::trusted().with_readonly();
         let slots = self.builder.ins().load(types::I64, flags, reference, func_ref::SLOTS);
         let vmctx = self.builder.ins().load(types::I64, flags, reference, func_ref::VMCTX);

@@ -80,12 +80,12 @@ impl Translator<'_> {
     /// At the entry the state of the frame is its parameters: another version is simply called. Only the host
     /// looks at who the caller is.
     fn call_instead(&mut self, version: Value) {
-        let params = self.locals[..self.cfg.params as usize].to_vec();
+        let params = self.frame_locals()[..self.cfg.params as usize].to_vec();
         let params = params.into_iter().map(|local| self.builder.use_var(local)).collect::<Vec<_>>();
         let args: Vec<Value> = [self.vmctx, self.vmctx].into_iter().chain(params).collect();
         let signature = wasm_signature(self.env.info.func_type(self.cfg.func));
         let signature = self.builder.import_signature(signature);
-        self.builder.ins().return_call_indirect(signature, version, &args);
+        self.leave_to(signature, version, &args);
     }
 
     fn cold_block(&mut self) -> Block {

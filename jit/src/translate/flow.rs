@@ -28,13 +28,13 @@ impl Translator<'_> {
                 let branch = self.landings(&block.edges, &node.wires);
                 let [taken, not_taken] = [branch.landings[0].block, branch.landings[1].block];
                 self.builder.ins().brif(condition, taken, &[], not_taken, &[]);
-                self.land(branch, index, &block.edges, &node.wires);
+                self.land(branch, &block.edges, &node.wires);
             }
             End::Switch(table) => {
                 let selector = self.pop();
                 let branch = self.landings(&block.edges, &node.wires);
                 self.switch(selector, table, &branch.landings);
-                self.land(branch, index, &block.edges, &node.wires);
+                self.land(branch, &block.edges, &node.wires);
             }
             End::TailCall => {
                 let last = last.expect("a tail call is an instruction");
@@ -95,14 +95,14 @@ impl Translator<'_> {
         self.builder.ins().br_table(selector, jump_table);
     }
 
-    /// Fills the blocks that edges of `node` have for themselves.
-    fn land(&mut self, branch: Branch, node: usize, edges: &[Edge], wires: &[Wire]) {
+    /// Fills the blocks that edges have for themselves.
+    fn land(&mut self, branch: Branch, edges: &[Edge], wires: &[Wire]) {
         let values = branch.values;
         for ((landing, edge), wire) in branch.landings.iter().zip(edges).zip(wires) {
             if landing.own {
                 self.builder.switch_to_block(landing.block);
                 self.builder.seal_block(landing.block);
-                self.place_path(node);
+                self.place_path();
                 self.cross(edge, wire, &values[values.len() - edge.arity as usize..]);
             } else if let Some(to) = wire.to {
                 self.arrived(to);

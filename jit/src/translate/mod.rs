@@ -14,6 +14,7 @@ mod context;
 mod flow;
 mod global;
 mod heap;
+mod inlined;
 mod interesting;
 mod memory;
 mod metric;
@@ -26,6 +27,7 @@ mod region;
 mod simd;
 mod stack;
 mod table;
+mod target;
 mod transfer;
 
 use cranelift_codegen::ir::{self, Function, InstBuilder, MemFlagsData, Value, types};
@@ -37,7 +39,8 @@ use crate::CompileError;
 use crate::abi::{Builtin, TrapCode, clif_type, resume_signature, vmctx, wasm_signature};
 use crate::cfg::{Cfg, Liveness, Operators};
 use crate::compile::{CompilerOptions, ModuleEnv, Origin, Origins};
-use crate::graph::BlockGraph;
+use crate::graph::{BlockGraph, Node};
+use inlined::AroundCalls;
 use path::PathRegister;
 use region::{Region, Regions};
 use stack::OperandStack;
@@ -80,24 +83,35 @@ struct Translator<'a> {
     env: &'a ModuleEnv<'a>,
     options: &'a CompilerOptions,
     isa: &'a dyn TargetIsa,
+    /// Of the function itself.
+    own: &'a Cfg,
     cfg: &'a Cfg,
     graph: &'a BlockGraph,
     builder: FunctionBuilder<'a>,
+    /// Index of the node being translated.
+    node: usize,
     regions: Regions,
     /// The CLIF block of each node.
     blocks: Vec<ir::Block>,
     /// Incoming wires of each node that are not translated yet.
     pending: Vec<u32>,
     vmctx: Value,
-    locals: Vec<Variable>,
+    /// Those of each frame; nothing of a frame that was not entered yet.
+    locals: Vec<Vec<Variable>>,
+    /// The frame of the node being translated, as in [`Node::frame`](crate::graph::Node::frame); `cfg` is its function's.
+    frame: u32,
+    /// The operand stacks around inlined calls.
+    around_calls: AroundCalls,
     /// The frame's call record, where calling contexts are counted.
     record: Option<Variable>,
+    /// Where the callee of the indirect call that comes next is counted.
+    target_cell: Option<u32>,
     stack: OperandStack,
     path: Option<PathRegister>,
     /// What the frame has measured, by metric.
     sums: Option<ir::StackSlot>,
-    /// Which locals versions take over from each other; all, if it is not known.
-    liveness: Option<Liveness>,
+    /// By frame, which locals versions take over from each other; all, if it is not known.
+    liveness: Vec<Option<Liveness>>,
     origins: Origins,
     /// The block being translated, and the byte of the instruction.
     block: u32,
@@ -117,8 +131,7 @@ impl<'a> Translator<'a> {
     ) -> Translator<'a> {
         let blocks: Vec<ir::Block> = graph.nodes.iter().map(|_| builder.create_block()).collect();
         let mut pending = vec![0; blocks.len()];
-        let guards = graph.nodes.iter().filter_map(|n| Some(n.guard?.to));
-        for to in graph.nodes.iter().flat_map(|n| &n.wires).filter_map(|w| w.to).chain(guards) {
+        for to in graph.nodes.iter().flat_map(Node::targets) {
             pending[to as usize] += 1;
         }
         let entry = if graph.resumes { builder.create_block() } else { blocks[0] };
@@ -132,19 +145,24 @@ impl<'a> Translator<'a> {
             env,
             options,
             isa,
+            own: cfg,
             cfg,
             graph,
             builder,
+            node: 0,
             regions: Regions::default(),
             blocks,
             pending,
             vmctx,
-            locals: Vec::with_capacity(cfg.locals.len()),
+            locals: vec![Vec::new(); graph.inlined.len() + 1],
+            frame: 0,
+            around_calls: AroundCalls::default(),
             record: None,
+            target_cell: None,
             stack: OperandStack::default(),
             path: None,
             sums: None,
-            liveness: None,
+            liveness: Vec::new(),
             origins: Origins::default(),
             block: 0,
             offset: 0,
@@ -180,8 +198,16 @@ impl<'a> Translator<'a> {
                 zero
             };
             self.builder.def_var(variable, value);
-            self.locals.push(variable);
+            self.locals[0].push(variable);
         }
+    }
+
+    fn frame_locals(&self) -> &[Variable] {
+        &self.locals[self.frame as usize]
+    }
+
+    fn local(&self, index: u32) -> Variable {
+        self.frame_locals()[index as usize]
     }
 
     fn zero(&mut self, ty: ValType) -> Value {
@@ -198,20 +224,15 @@ impl<'a> Translator<'a> {
 
     fn node(&mut self, index: usize) -> Result<()> {
         let node = &self.graph.nodes[index];
+        self.enter_node(index);
         let block = &self.cfg.blocks[node.block as usize];
-        (self.block, self.rounds) = (node.block, node.rounds);
-        if index > 0 || self.graph.resumes {
-            self.builder.switch_to_block(self.blocks[index]);
-        }
-        self.stack.enter(block.stack, &self.cfg.stacks);
-        self.place_path(index);
         // Before the first instruction: see `cfg::ops_executed`.
-        self.at(block.start - 1);
+        self.at(node.start - 1);
         if let Some(guard) = &node.guard {
             self.guard(guard);
         }
         self.probes(&node.probes);
-        let mut operators = Operators::new(self.env.info, block.start, block.limit);
+        let mut operators = Operators::new(self.env.info, node.start, block.limit);
         let mut last = None;
         let mut inner = node.inner.iter().peekable();
         while let Some((op, at)) = operators.next()? {
@@ -224,6 +245,10 @@ impl<'a> Translator<'a> {
                 last = Some(op);
                 break;
             }
+            if let Some(call) = node.call.filter(|call| call.at == at) {
+                self.inlined_call(call, &op, node);
+                return Ok(());
+            }
             self.operator(&op, at as usize)?;
             if let Some(inner) = inner {
                 self.probes(&inner.after);
@@ -234,6 +259,27 @@ impl<'a> Translator<'a> {
         Ok(())
     }
 
+    /// Begins a node: its frame, its CLIF block, its operand stack.
+    fn enter_node(&mut self, index: usize) {
+        let node = &self.graph.nodes[index];
+        self.node = index;
+        (self.frame, self.block, self.rounds) = (node.frame, node.block, node.rounds);
+        self.cfg = self.graph.cfg_of(self.own, node.frame);
+        self.place_path();
+        if index > 0 || self.graph.resumes {
+            self.builder.switch_to_block(self.blocks[index]);
+        }
+        if node.count == Some(0) {
+            self.builder.set_cold_block(self.blocks[index]);
+        }
+        let block = &self.cfg.blocks[node.block as usize];
+        self.stack.base = self.around_calls.base(node.frame);
+        match node.start == block.start {
+            true => self.stack.enter(block.stack, &self.cfg.stacks),
+            false => self.enter_around_call(node),
+        }
+    }
+
     /// What follows comes from the instruction at byte `offset` of the module.
     fn at(&mut self, offset: u32) {
         self.offset = offset;
@@ -242,7 +288,8 @@ impl<'a> Translator<'a> {
     }
 
     fn origin(&self, offset: u32) -> Origin {
-        Origin { func: self.cfg.func, block: self.block, rounds: self.rounds, offset }
+        let (func, frame) = (self.cfg.func, self.frame);
+        Origin { func, frame, block: self.block, rounds: self.rounds, offset }
     }
 
     /// The trap code of an access that is translated now. Where frames must be seen to stop at the right instruction it
@@ -283,16 +330,16 @@ impl<'a> Translator<'a> {
             Operator::Nop => {}
             Operator::Drop => self.drop(),
             Operator::LocalGet { local_index } => {
-                let value = self.builder.use_var(self.locals[local_index as usize]);
+                let value = self.builder.use_var(self.local(local_index));
                 self.push(value);
             }
             Operator::LocalSet { local_index } => {
                 let value = self.pop();
-                self.builder.def_var(self.locals[local_index as usize], value);
+                self.builder.def_var(self.local(local_index), value);
             }
             Operator::LocalTee { local_index } => {
                 let value = self.pop();
-                self.builder.def_var(self.locals[local_index as usize], value);
+                self.builder.def_var(self.local(local_index), value);
                 self.push(value);
             }
             Operator::Select | Operator::TypedSelect { .. } => {

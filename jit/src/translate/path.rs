@@ -49,8 +49,9 @@ impl Translator<'_> {
         }
     }
 
-    /// The place that is translated is the entry of a node, or one of the ways out of it.
-    pub(super) fn place_path(&mut self, node: usize) {
+    /// The place that is translated is the entry of the node, or one of the ways out of it.
+    pub(super) fn place_path(&mut self) {
+        let node = self.node;
         if let Some(path) = &mut self.path {
             path.here = path.known[node];
         }

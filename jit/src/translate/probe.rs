@@ -41,6 +41,7 @@ impl Translator<'_> {
             Probe::Emit { value, bits } => self.emit(Bits::Constant { value, bits }, self.offset),
             Probe::FindRecord { sites } => self.find_record(sites),
             Probe::PassSlot(slot) => self.pass_slot(slot),
+            Probe::CountTarget(cell) => self.target_cell = Some(cell),
         }
     }
 

@@ -12,6 +12,8 @@ use crate::cfg::{StackId, TypeStacks};
 
 /// The operand stack: what is left of the block's entry stack, and the values on top of it.
 pub(super) struct OperandStack {
+    /// How many operands of callers lie below those of an inlined function.
+    pub(super) base: u32,
     below: StackId,
     below_height: u32,
     values: Vec<Value>,
@@ -20,7 +22,13 @@ pub(super) struct OperandStack {
 
 impl Default for OperandStack {
     fn default() -> Self {
-        OperandStack { below: TypeStacks::EMPTY, below_height: 0, values: Vec::new(), variables: Vec::new() }
+        OperandStack {
+            base: 0,
+            below: TypeStacks::EMPTY,
+            below_height: 0,
+            values: Vec::new(),
+            variables: Vec::new(),
+        }
     }
 }
 
@@ -32,13 +40,23 @@ impl OperandStack {
         self.values.clear();
     }
 
+    /// What lies above what is left of the block's entry stack.
+    pub(super) fn values(&self) -> &[Value] {
+        &self.values
+    }
+
+    /// What is left of the block's entry stack.
+    pub(super) fn below(&self) -> StackId {
+        self.below
+    }
+
     pub(super) fn height(&self) -> u32 {
         self.below_height + self.values.len() as u32
     }
 
     /// The variable of the operand at `depth` (0 is the bottom) if it has type `ty`.
     fn variable(&mut self, depth: u32, ty: Type, builder: &mut FunctionBuilder<'_>) -> Variable {
-        let depth = depth as usize;
+        let depth = (self.base + depth) as usize;
         if self.variables.len() <= depth {
             self.variables.resize(depth + 1, [None; 5]);
         }
@@ -102,6 +120,12 @@ impl Translator<'_> {
             let value = self.stack.values[index];
             self.define_operand(from + index as u32, value);
         }
+    }
+
+    /// Reads the variable of the operand at `depth`.
+    pub(super) fn use_operand(&mut self, depth: u32, ty: Type) -> Value {
+        let variable = self.stack.variable(depth, ty, &mut self.builder);
+        self.builder.use_var(variable)
     }
 
     /// Puts `value` into the variable of the operand at `depth`.

@@ -125,7 +125,7 @@ impl Translator<'_> {
     }
 
     /// The function reference of function `index`.
-    fn func_ref(&mut self, index: u32) -> Value {
+    pub(super) fn func_ref(&mut self, index: u32) -> Value {
         if self.env.info.is_imported_func(index) {
             let at = self.env.layout.func_import(index) as i32 + func_import::FUNC_REF;
             return self.load_constant(types::I64, self.vmctx, at);

@@ -5,7 +5,7 @@
 //! enough.
 
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Type, Value, types};
+use cranelift_codegen::ir::{InstBuilder, MemFlagsData, SigRef, Type, Value, types};
 
 use super::{Result, Translator};
 use crate::abi::{Builtin, clif_type, resume_signature, store_context, value, vmctx};
@@ -66,23 +66,45 @@ impl Translator<'_> {
         self.transfer_metrics();
         let ty = self.env.info.func_type(self.cfg.func);
         let signature = self.builder.import_signature(resume_signature(ty));
-        self.builder.ins().return_call_indirect(signature, version, &[self.vmctx, self.vmctx]);
+        self.leave_to(signature, version, &[self.vmctx, self.vmctx]);
         self.stack.enter(self.cfg.blocks[self.block as usize].stack, &self.cfg.stacks);
+    }
+
+    /// Calls what the frame goes on in, which returns to its caller: to the machine frame's, or to where the frame is inlined.
+    pub(super) fn leave_to(&mut self, signature: SigRef, version: Value, args: &[Value]) {
+        let Some(behind) = self.graph.nodes[self.node].behind else {
+            self.builder.ins().return_call_indirect(signature, version, args);
+            return;
+        };
+        let call = self.builder.ins().call_indirect(signature, version, args);
+        let results = self.builder.inst_results(call).to_vec();
+        for (depth, value) in (0..).zip(results) {
+            self.define_operand(depth, value);
+        }
+        self.builder.ins().jump(self.blocks[behind as usize], &[]);
+        self.arrived(behind);
     }
 
     /// Finds out which locals a frame has to take along at a check, where registers matter: not in code that is left for good
     /// when it is hot.
     pub(super) fn find_live_locals(&mut self) -> Result<()> {
-        let probes = || self.graph.nodes.iter().flat_map(|node| &node.probes);
-        let is_checked = probes().any(|probe| *probe == Probe::Check);
-        if is_checked && !probes().any(|probe| matches!(probe, Probe::Heat(_))) {
-            self.liveness = Some(Liveness::new(self.env.info, self.cfg)?);
-        }
+        let graph = self.graph;
+        let probes = |frame| {
+            let nodes = graph.nodes.iter().filter(move |node| node.frame == frame);
+            nodes.flat_map(|node| &node.probes)
+        };
+        let is_heated = probes(0).any(|probe| matches!(probe, Probe::Heat(_)));
+        let frames = (0..=graph.inlined.len() as u32).map(|frame| {
+            let is_checked = !is_heated && probes(frame).any(|probe| *probe == Probe::Check);
+            let cfg = graph.cfg_of(self.own, frame);
+            is_checked.then(|| Liveness::new(self.env.info, cfg)).transpose()
+        });
+        self.liveness = frames.collect::<std::result::Result<_, _>>()?;
         Ok(())
     }
 
     fn is_live(&self, block: u32, local: usize) -> bool {
-        self.liveness.as_ref().is_none_or(|liveness| liveness.is_live(block, local))
+        self.liveness[self.frame as usize].as_ref().is_none_or(|liveness| liveness.is_live(block, local))
     }
 
     /// Stores locals, then operands, into the transfer buffer, as many as fit.
@@ -97,11 +119,12 @@ impl Translator<'_> {
 
     fn store_where(&mut self, is_wanted: impl Fn(&Self, usize) -> bool) {
         let buffer = self.transfer_buffer();
-        let locals = (0..self.locals.len()).filter(|&local| is_wanted(self, local)).collect::<Vec<_>>();
+        let locals =
+            (0..self.frame_locals().len()).filter(|&local| is_wanted(self, local)).collect::<Vec<_>>();
         let mut state: Vec<(usize, Value)> =
-            locals.into_iter().map(|local| (local, self.builder.use_var(self.locals[local]))).collect();
+            locals.into_iter().map(|local| (local, self.builder.use_var(self.local(local as u32)))).collect();
         let operands = self.stack.height() as usize;
-        state.extend((self.locals.len()..).zip(self.top(operands)));
+        state.extend((self.frame_locals().len()..).zip(self.top(operands)));
         for (place, value) in state {
             if place < store_context::TRANSFER_VALUES as usize {
                 let offset = place as i32 * value::SIZE as i32;
@@ -135,7 +158,7 @@ impl Translator<'_> {
             let value = load(&mut self.builder, clif_type(ty));
             let variable = self.builder.declare_var(clif_type(ty));
             self.builder.def_var(variable, value);
-            self.locals.push(variable);
+            self.locals[0].push(variable);
         }
         for (depth, &ty) in operands.iter().enumerate() {
             let value = load(&mut self.builder, clif_type(ty));

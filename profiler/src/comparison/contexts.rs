@@ -1,9 +1,9 @@
-//! Calling contexts and call targets side by side.
+//! Calling contexts side by side.
 //!
 //! Invariant: contexts are told apart by the functions on the stack, not by call sites, which move when a module is built
 //! anew; the calls of all of them add up to those of the trees.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use super::Change;
 use crate::{Callee, ContextTree};
@@ -48,19 +48,6 @@ struct Node {
     parent: Option<usize>,
     callee: Callee,
     calls: Change,
-}
-
-/// What was called from one place.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CallTargetChange {
-    /// The caller.
-    pub caller: Callee,
-    /// Byte offset of the call in the caller's module.
-    pub site: u32,
-    /// What was called.
-    pub callee: Callee,
-    /// How often.
-    pub calls: Change,
 }
 
 /// The tree of both, by function.
@@ -111,32 +98,4 @@ fn label(callee: &Callee, is_one_module: bool) -> Callee {
         }
         other => other.clone(),
     }
-}
-
-pub(super) fn call_targets(trees: (&ContextTree, &ContextTree)) -> Vec<CallTargetChange> {
-    let mut sums: BTreeMap<(&Callee, u32, &Callee), Change> = BTreeMap::new();
-    let (before, after) = trees;
-    for (key, calls) in calls(before) {
-        let sum = &mut sums.entry(key).or_default().before;
-        *sum = sum.saturating_add(calls);
-    }
-    for (key, calls) in calls(after) {
-        let sum = &mut sums.entry(key).or_default().after;
-        *sum = sum.saturating_add(calls);
-    }
-    let change = |((caller, site, callee), calls): ((&Callee, u32, &Callee), Change)| CallTargetChange {
-        caller: caller.clone(),
-        site,
-        callee: callee.clone(),
-        calls,
-    };
-    let mut changes: Vec<CallTargetChange> = sums.into_iter().map(change).collect();
-    changes.sort_by_key(|change| change.calls.rank());
-    changes
-}
-
-fn calls(tree: &ContextTree) -> impl Iterator<Item = ((&Callee, u32, &Callee), u64)> {
-    let records = tree.records.iter().zip(0..).skip(1);
-    records
-        .map(|(record, index)| ((tree.callee(record.parent), record.site, tree.callee(index)), record.calls))
 }

@@ -39,7 +39,7 @@ impl<'a> RoutineShape<'a> {
 
 #[derive(Serialize)]
 #[serde(tag = "what", rename_all = "kebab-case")]
-enum CalleeShape<'a> {
+pub(super) enum CalleeShape<'a> {
     Root,
     Function { index: u32, name: Option<&'a str> },
     Elsewhere { instance: u32, index: u32, name: Option<&'a str> },
@@ -48,7 +48,7 @@ enum CalleeShape<'a> {
 }
 
 impl<'a> CalleeShape<'a> {
-    fn new(callee: &'a Callee) -> Self {
+    pub(super) fn new(callee: &'a Callee) -> Self {
         match callee {
             Callee::Root => Self::Root,
             Callee::Function { index, name } => Self::Function { index: *index, name: name.as_deref() },

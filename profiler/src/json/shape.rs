@@ -5,10 +5,11 @@
 
 use serde::{Serialize, Serializer};
 
-use super::contexts::ContextsShape;
+use super::contexts::{CalleeShape, ContextsShape};
 use crate::{
-    BlockId, BlockProfile, CodeStats, CounterCosts, EdgeKind, EdgeProfile, Ending, EventTotal, FigureKind,
-    FunctionProfile, HostCalls, LoopProfile, Metric, PathCount, Profile, Run, UnfinishedExit, UnfinishedPath,
+    BlockId, BlockProfile, CallTarget, CodeStats, CounterCosts, EdgeKind, EdgeProfile, Ending, EventTotal,
+    FigureKind, FunctionProfile, HostCalls, LoopProfile, Metric, PathCount, Profile, Run, UnfinishedExit,
+    UnfinishedPath,
 };
 
 #[derive(Serialize)]
@@ -27,6 +28,8 @@ pub(super) struct Shape<'a> {
     metrics: &'a [Metric],
     #[serde(skip_serializing_if = "Option::is_none")]
     contexts: Option<ContextsShape<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    call_targets: Vec<CallTargetShape<'a>>,
     #[serde(serialize_with = "one_by_one")]
     functions: &'a [FunctionProfile],
 }
@@ -46,6 +49,7 @@ impl<'a> Shape<'a> {
             events: profile.events.iter().map(EventShape::new).collect(),
             metrics: &profile.metrics,
             contexts: profile.contexts.as_ref().map(ContextsShape::new),
+            call_targets: profile.call_targets.iter().map(CallTargetShape::new).collect(),
             functions: &profile.functions,
         }
     }
@@ -142,6 +146,23 @@ impl<'a> EventShape<'a> {
     fn new(total: &'a EventTotal) -> Self {
         let EventTotal { name, count, kind } = total;
         Self { name, count: *count, kind: KindShape::new(*kind) }
+    }
+}
+
+#[derive(Serialize)]
+struct CallTargetShape<'a> {
+    caller: u32,
+    site: u32,
+    callee: CalleeShape<'a>,
+    count: u64,
+    kind: KindShape,
+}
+
+impl<'a> CallTargetShape<'a> {
+    fn new(target: &'a CallTarget) -> Self {
+        let CallTarget { caller, site, callee, count, kind } = target;
+        let (callee, kind) = (CalleeShape::new(callee), KindShape::new(*kind));
+        Self { caller: *caller, site: *site, callee, count: *count, kind }
     }
 }
 

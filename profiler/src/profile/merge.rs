@@ -55,6 +55,7 @@ impl Profile {
             (Some(contexts), Some(others)) => Some(contexts.merged(others)),
             _ => None,
         };
+        self.call_targets.extend_from_slice(&other.call_targets);
         self.code = self.code.merged(other.code);
         self.normalize();
         Ok(())

@@ -102,6 +102,7 @@ impl Profile {
         sorted("host calls", self.host_calls.is_sorted_by(|a, b| a.key() < b.key()))?;
         sorted("events", self.events.is_sorted_by(|a, b| a.name < b.name))?;
         sorted("metrics", self.metrics.is_sorted_by(|a, b| a.name < b.name))?;
+        sorted("call targets", self.call_targets.is_sorted_by(|a, b| a.key() < b.key()))?;
         for function in &self.functions {
             sorted("unfinished exits", function.is_normal())?;
             sorted("paths", function.paths.as_ref().is_none_or(PathProfile::is_normal))?;

@@ -24,6 +24,7 @@ pub fn profile_of(program: &[Function], run: &walk::Run) -> Profile {
         events: vec![events("loads", run.log.len() as u64), events("fuel", 7)],
         metrics: Vec::new(),
         contexts: None,
+        call_targets: Vec::new(),
     };
     profile.normalize();
     profile.verify().unwrap();
@@ -254,6 +255,7 @@ pub fn example() -> Profile {
         events: vec![events("fuel", 12), events("loads", 5)],
         metrics: Vec::new(),
         contexts: None,
+        call_targets: Vec::new(),
     }
 }
 

@@ -31,7 +31,9 @@ impl Queue {
     /// Adds an order.
     pub fn push(&mut self, job: Job) {
         match job.task {
-            Task::Promote(Promotion::Entry | Promotion::Burst(_)) => self.better.push_back(job),
+            Task::Promote(Promotion::Entry | Promotion::Burst(_) | Promotion::Reoptimized) => {
+                self.better.push_back(job)
+            }
             Task::Promote(Promotion::Resume(_)) => self.resumed.push_front(job),
             Task::Ahead { near: true } => push_bounded(&mut self.near, job),
             Task::Ahead { near: false } => push_bounded(&mut self.far, job),

@@ -6,17 +6,19 @@
 //! published is what was called.
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use hashbrown::{HashMap, HashSet};
 use wprof_jit::CompileError;
 use wprof_jit::compile::{MachineCode, ModuleEnv, Origin, Tier};
 use wprof_jit::graph::Probe;
 use wprof_jit::plan::{Checks, EntryChecks, FunctionPlan};
+use wprof_jit::reoptimize::Advice;
+use wprof_profiler::Profile;
 
 use super::burst_code::BurstCode;
 use super::first::{Claim, FirstCompilations};
-use super::{ModuleInner, demangle};
+use super::{ModuleInner, Reoptimization, demangle};
 use crate::background::{Job, Task};
 use crate::engine::no_code_memory;
 use crate::perf::Placed;
@@ -31,6 +33,10 @@ pub struct ModuleCode {
     pub(super) first: FirstCompilations,
     /// The functions that have been called.
     pub(super) functions: RwLock<HashMap<u32, Compiled>>,
+    /// What is known of the functions.
+    pub(super) advice: RwLock<Option<Arc<Advice>>>,
+    /// What was made better by it.
+    pub(super) reoptimized: Mutex<Vec<Reoptimization>>,
     /// How many functions are new or better since the code was last stored or loaded.
     pub(super) changes: AtomicU32,
 }
@@ -53,6 +59,10 @@ pub(super) struct Compiled {
     pub requested: HashSet<Promotion>,
     /// Whether its callers have a better version.
     pub promoted: bool,
+    /// By what its optimised versions were made; `None` if by nothing but itself.
+    pub advice: Option<Arc<Advice>>,
+    /// How many instructions of it a profile had seen when it was last decided whether to make it better.
+    pub known: u64,
     /// Whether its code comes from the code cache.
     pub restored: bool,
     /// Its code for bursts.
@@ -71,6 +81,8 @@ impl Compiled {
             resumed: HashMap::new(),
             requested: HashSet::new(),
             promoted: false,
+            advice: None,
+            known: 0,
             restored: false,
             bursts: BurstCode::default(),
         }
@@ -96,6 +108,8 @@ pub enum Promotion {
     Resume(u32),
     /// For bursts, entered at this loop header, or at 0 by callers in bursts.
     Burst(u32),
+    /// For all, by what a profile tells.
+    Reoptimized,
 }
 
 impl ModuleCode {
@@ -106,8 +120,16 @@ impl ModuleCode {
             arena,
             first: FirstCompilations::default(),
             functions: RwLock::default(),
+            advice: RwLock::default(),
+            reoptimized: Mutex::default(),
             changes: AtomicU32::new(0),
         }
+    }
+
+    /// The same with what a profile tells, if there is one.
+    pub fn advised(mut self, profile: Option<&Profile>) -> ModuleCode {
+        self.advice = RwLock::new(profile.map(|profile| Arc::new(Advice::new(profile))));
+        self
     }
 
     /// Number of functions that have been called, and bytes of address space.
@@ -244,22 +266,37 @@ impl ModuleInner {
     /// As [`ModuleInner::code_of`]; the function then stays as it is.
     pub(crate) fn promote(self: &Arc<Self>, func: u32, promotion: Promotion) -> Result<()> {
         self.find_entry_checks()?;
-        if let Promotion::Burst(block) = promotion {
-            return self.compile_for_bursts(func, block);
+        match promotion {
+            Promotion::Burst(block) => self.compile_for_bursts(func, block),
+            Promotion::Reoptimized => self.reoptimize(func),
+            Promotion::Entry => self.compile_for_callers(func),
+            Promotion::Resume(block) => self.compile_for_frames(func, block),
         }
+    }
+
+    fn compile_for_callers(self: &Arc<Self>, func: u32) -> Result<()> {
         let Some(plan) = self.plan_of(func) else { return Ok(()) };
-        let compiler = self.engine.compiler();
-        let header = match promotion {
-            Promotion::Entry => {
-                let address = self.place(func, compiler.function(&self.env(), &plan, Tier::Optimized)?)?;
-                self.code.update(func, |compiled| (compiled.address, compiled.promoted) = (address, true));
-                self.publish(func, address);
-                self.code.changes.fetch_add(1, Ordering::Relaxed);
-                return Ok(());
-            }
-            Promotion::Resume(block) | Promotion::Burst(block) => block,
-        };
-        let address = self.place(func, compiler.resumed(&self.env(), &plan, header)?)?;
+        let advice = self.advice();
+        let (graph, decisions) = self.best_graph(&plan, advice.as_deref())?;
+        let code = self.optimized(&plan, &graph)?;
+        let bytes = (0, code.bytes.len());
+        let address = self.place(func, code)?;
+        self.code.update(func, |compiled| {
+            (compiled.address, compiled.promoted) = (address, true);
+            compiled.advice = advice.filter(|_| decisions.is_some());
+        });
+        self.publish(func, address);
+        self.code.changes.fetch_add(1, Ordering::Relaxed);
+        self.tell(func, bytes, decisions);
+        Ok(())
+    }
+
+    fn compile_for_frames(self: &Arc<Self>, func: u32, header: u32) -> Result<()> {
+        let Some(plan) = self.plan_of(func) else { return Ok(()) };
+        let advice = self.code.look(func, |compiled| compiled.advice.clone()).flatten();
+        let (graph, _) = self.best_graph(&plan, advice.as_deref())?;
+        let code = self.optimized(&plan, &graph.resumed_at(&plan.cfg, header))?;
+        let address = self.place(func, code)?;
         self.code.update(func, |compiled| compiled.resumed.insert(header, address));
         Ok(())
     }
@@ -309,7 +346,7 @@ impl ModuleInner {
         let block = cfg.block_at(offset).ok_or_else(|| {
             Error::new(ErrorKind::Type, format_args!("function {func} has no live code at byte {offset:#x}"))
         })?;
-        self.event_corrections(&Origin { func, block, rounds: 0, offset })
+        self.event_corrections(&Origin { func, frame: 0, block, rounds: 0, offset })
     }
 
     /// The functions that have been compiled.
@@ -340,7 +377,7 @@ impl ModuleInner {
     }
 
     /// The plan of a function that has been compiled.
-    fn plan_of(&self, func: u32) -> Option<Arc<FunctionPlan>> {
+    pub(super) fn plan_of(&self, func: u32) -> Option<Arc<FunctionPlan>> {
         let (plan, first_counter) = {
             let functions = self.code.functions.read().unwrap_or_else(PoisonError::into_inner);
             let compiled = functions.get(&func)?;

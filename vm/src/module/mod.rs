@@ -6,6 +6,7 @@ mod cached;
 mod code;
 mod first;
 mod names;
+mod reoptimized;
 mod symbols;
 
 use std::path::Path;
@@ -18,6 +19,7 @@ use wprof_jit::module::{Entity, ModuleInfo};
 
 pub(crate) use code::Promotion;
 pub use names::demangle;
+pub use reoptimized::Reoptimization;
 pub use symbols::{FrameSymbol, SourceRow};
 
 use crate::code_cache::CachedModule;
@@ -64,6 +66,7 @@ impl Module {
         let cached = cached.filter(|cached| cached.type_ids == type_ids);
         let (slots, cached) = slots(engine, &info, cached).map_err(no_code_memory)?;
         let code = ModuleCode::new(engine);
+        let code = code.advised(engine.config().advice.as_deref());
         let (engine, names, symbols) = (engine.clone(), OnceLock::new(), OnceLock::new());
         let inner =
             Arc::new(ModuleInner { engine, info, layout, type_ids, slots, code, hash, names, symbols });
@@ -287,7 +290,12 @@ fn check_limits(engine: &Engine, info: &ModuleInfo) -> Result<()> {
 fn check_profiles(engine: &Engine, info: &ModuleInfo) -> Result<()> {
     let config = engine.config();
     let interesting = config.interesting.as_ref().map(|interesting| &interesting.profile);
-    for (profile, what) in [(config.weights.as_ref(), "weights"), (interesting, "interesting paths")] {
+    let profiles = [
+        (config.weights.as_ref(), "weights"),
+        (interesting, "interesting paths"),
+        (config.advice.as_ref(), "hot paths"),
+    ];
+    for (profile, what) in profiles {
         if profile.is_some_and(|profile| profile.module_hash != *Sha256::digest(&info.bytes)) {
             let message = format!(
                 "the {what} are a profile of another module, or of another build of it: take one of this module"

@@ -127,6 +127,19 @@ pub unsafe extern "C" fn take_row(vmctx: *const VmContext, func: u32, row: *mut 
     0
 }
 
+/// `Builtin::CountTarget`.
+///
+/// # Safety
+/// For machine code only, which passes its own vmctx.
+pub unsafe extern "C" fn count_target(vmctx: *const VmContext, cell: u32, reference: u64) -> u32 {
+    // SAFETY: machine code passes its own vmctx.
+    let (store, instance) = unsafe { caller(vmctx) };
+    if store.counts_in_burst() {
+        store.instances[instance as usize].count_target(cell, reference);
+    }
+    0
+}
+
 /// `Builtin::Promote`.
 ///
 /// # Safety

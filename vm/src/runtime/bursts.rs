@@ -6,12 +6,13 @@
 use std::sync::Arc;
 
 use wprof_jit::abi::check;
+use wprof_jit::compile::Origin;
 use wprof_profiler::{Bursts, Rate, Version};
 
 use super::code::registry;
 use super::store::{Pending, StoreOpaque};
 use crate::module::ModuleInner;
-use crate::{ProfilingConfig, Trap};
+use crate::{ProfilingConfig, Trap, profile};
 
 /// Where a frame is that has come to a check.
 struct Place {
@@ -27,11 +28,14 @@ impl Place {
     /// The check whose call returns to `pc`.
     fn of(pc: usize) -> Option<Place> {
         let object = registry::find_return(pc)?;
-        let (module, func) = object.function.as_ref()?;
-        let block = object.origin_of_return(pc)?.block;
-        Some(Place { module: module.upgrade()?, func: *func, block, in_bursts: object.code.in_bursts })
+        let (module, _) = object.function.as_ref()?;
+        let Origin { func, block, .. } = object.origin_of_return(pc)?;
+        Some(Place { module: module.upgrade()?, func, block, in_bursts: object.code.in_bursts })
     }
 }
+
+/// After how many bursts the program's hot functions are looked for the first time.
+const FIRST_ROUND: u64 = 16;
 
 /// What the stub is to leave in the pinned register if the frame goes on in another version.
 const LEAVE: i64 = -1;
@@ -41,6 +45,7 @@ impl StoreOpaque {
     pub fn start_bursts(&mut self) {
         if let ProfilingConfig::Adaptive(adaptive) = self.engine().config().profiling {
             self.bursts = Some(Bursts::new(adaptive.lengths));
+            self.next_round = FIRST_ROUND;
             self.write_bursts();
         }
     }
@@ -65,6 +70,7 @@ impl StoreOpaque {
         let at = Place::of(pc).expect("checks are in functions of live modules");
         self.read_bursts(at.in_bursts);
         let version = self.decide(&at);
+        self.look_for_hot_code(&at);
         if version.is_some() {
             self.forgive_check(!at.in_bursts);
         }
@@ -76,6 +82,18 @@ impl StoreOpaque {
         // SAFETY: the context lives as long as the store, and machine code waits for us.
         unsafe { (*self.context().as_ptr()).go_on = go_on };
         LEAVE
+    }
+
+    /// After twice as many bursts each time, has functions reoptimized that they have shown to be hot.
+    fn look_for_hot_code(&mut self, at: &Place) {
+        let begun = self.bursts.as_ref().map_or(0, |bursts| bursts.begun);
+        if at.in_bursts || begun < self.next_round {
+            return;
+        }
+        self.next_round = begun.saturating_mul(2);
+        if let Some(profile) = profile::sampled(self, &at.module) {
+            at.module.advise(&profile);
+        }
     }
 
     /// The version in which the frame goes on, unless it stays.

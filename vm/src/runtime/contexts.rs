@@ -138,16 +138,19 @@ impl StoreOpaque {
     }
 
     fn wasm_routine(&self, seen_from: u32, instance: u32, index: u32) -> Routine {
-        let module = &self.instances[instance as usize].module;
-        let name = module.func_name(index).map(str::to_string);
-        let plan = module.inner().any_plan_of(index);
+        let plan = self.instances[instance as usize].module.inner().any_plan_of(index);
         let contexts = plan.as_ref().and_then(|plan| plan.contexts.as_ref());
         let sites = contexts.map(|contexts| contexts.sites.iter().map(|site| site.offset).collect());
-        let callee = match instance == seen_from {
+        Routine { callee: self.function_of(seen_from, instance, index), sites: sites.unwrap_or_default() }
+    }
+
+    /// What a function is called as seen from an instance.
+    pub fn function_of(&self, seen_from: u32, instance: u32, index: u32) -> Callee {
+        let name = self.instances[instance as usize].module.func_name(index).map(str::to_string);
+        match instance == seen_from {
             true => Callee::Function { index, name },
             false => Callee::Elsewhere { instance, index, name },
-        };
-        Routine { callee, sites: sites.unwrap_or_default() }
+        }
     }
 
     fn callee_slot(&self) -> usize {

@@ -6,7 +6,7 @@ use wprof_jit::abi::TrapCode;
 use wprof_jit::compile::Origin;
 
 use super::activation::TrapRecord;
-use super::code::registry;
+use super::code::registry::{self, CodeObject};
 use super::walk;
 use crate::module::ModuleInner;
 
@@ -46,20 +46,39 @@ pub fn is_unborn(record: &TrapRecord) -> bool {
 
 /// The frames of a trap and below, innermost first.
 pub fn of_trap(record: &TrapRecord) -> Vec<Frame> {
-    let callers = record.callers.iter().filter_map(|caller| of_return(caller.pc));
-    let mut frames: Vec<Frame> = of_fault(record.top.pc).into_iter().chain(callers).take(LIMIT).collect();
-    add_live(LIMIT - frames.len(), &mut frames);
+    let callers = record.callers.iter().flat_map(|caller| all_of_return(caller.pc));
+    let mut frames: Vec<Frame> = all_of_fault(record.top.pc).chain(callers).take(LIMIT).collect();
+    add_live(&mut frames);
     frames
 }
 
 /// The wasm frames of this thread that are live while it runs host code, innermost first.
 pub fn live() -> Vec<Frame> {
     let mut frames = Vec::new();
-    add_live(LIMIT, &mut frames);
+    add_live(&mut frames);
     frames
 }
 
-fn add_live(limit: usize, frames: &mut Vec<Frame>) {
+fn add_live(frames: &mut Vec<Frame>) {
     // SAFETY: this is host code.
-    unsafe { walk::live(limit, |frame, _| frames.extend(of_return(frame.pc))) };
+    unsafe { walk::live(LIMIT - frames.len(), |frame, _| frames.extend(all_of_return(frame.pc))) };
+    frames.truncate(LIMIT);
+}
+
+/// As [`of_return`], with the frames around it whose calls are not made, since their callees are inlined.
+fn all_of_return(pc: usize) -> impl Iterator<Item = Frame> {
+    with_callers(registry::find_return(pc), of_return(pc))
+}
+
+/// The same for [`of_fault`].
+fn all_of_fault(pc: usize) -> impl Iterator<Item = Frame> {
+    with_callers(registry::find(pc), of_fault(pc))
+}
+
+fn with_callers(object: Option<Arc<CodeObject>>, frame: Option<Frame>) -> impl Iterator<Item = Frame> {
+    let all = object.zip(frame).map(|(object, Frame { module, origin })| {
+        let frame = |origin| Frame { module: module.clone(), origin };
+        object.code.frames(origin).map(frame).collect::<Vec<_>>()
+    });
+    all.unwrap_or_default().into_iter()
 }

@@ -8,6 +8,7 @@ use wprof_jit::compile::Origin;
 use wprof_jit::module::Entity;
 
 use super::abi::{VmFuncImport, VmFuncRef};
+use super::call_targets::TargetTable;
 use super::paths::PathTable;
 use super::unfinished::Unfinished;
 use super::vmctx::VmCtx;
@@ -33,6 +34,8 @@ pub struct InstanceData {
     pub overflowed: HashMap<Origin, u64>,
     /// The paths of functions that have too many to count each by a counter.
     pub paths: PathTable,
+    /// The callees of indirect calls, but for the last ones.
+    pub targets: TargetTable,
 }
 
 impl InstanceData {

@@ -13,6 +13,7 @@ use wprof_jit::module::{ElementItems, Entity, SegmentMode};
 
 use super::abi::{VmContext, VmFuncImport, VmFuncRef, VmMemory, VmTable, VmValue};
 use super::bulk;
+use super::call_targets::TargetTable;
 use super::const_eval::eval;
 use super::instance::InstanceData;
 use super::paths::PathTable;
@@ -63,6 +64,7 @@ pub fn instantiate(store: &mut StoreOpaque, module: &Module, imports: Imports) -
         unfinished: Unfinished::default(),
         overflowed: HashMap::new(),
         paths: PathTable::default(),
+        targets: TargetTable::default(),
     };
     // From here on the store owns it, since things defined in its vmctx do so too.
     store.instances.push(instance);
@@ -73,7 +75,7 @@ pub fn instantiate(store: &mut StoreOpaque, module: &Module, imports: Imports) -
 }
 
 /// The builtin table that every vmctx points to, in the order of `Builtin::ALL`.
-static BUILTINS: [unsafe extern "C" fn(); 13] = [
+static BUILTINS: [unsafe extern "C" fn(); 14] = [
     arch::memory_grow,
     arch::memory_copy,
     arch::memory_fill,
@@ -87,6 +89,7 @@ static BUILTINS: [unsafe extern "C" fn(); 13] = [
     arch::promote,
     arch::count_path,
     arch::take_row,
+    arch::count_target,
 ];
 const _: () = assert!(BUILTINS.len() == Builtin::ALL.len());
 

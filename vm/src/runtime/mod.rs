@@ -17,6 +17,7 @@ pub mod builtins;
 pub mod bulk;
 pub mod bursts;
 pub mod call_records;
+pub mod call_targets;
 pub mod code;
 pub mod const_eval;
 pub mod contexts;

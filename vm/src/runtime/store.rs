@@ -104,6 +104,8 @@ pub struct StoreOpaque {
     pub metrics: Metrics,
     /// The bursts, if there are any.
     pub bursts: Option<Bursts>,
+    /// After how many bursts hot functions are looked for next.
+    pub next_round: u64,
 }
 
 // SAFETY: all pointers lead to memory that the store owns, and machine code runs on the thread that has the store
@@ -181,6 +183,7 @@ impl StoreOpaque {
             }),
             metrics,
             bursts: None,
+            next_round: 0,
         };
         store.start_metering();
         store.start_bursts();

@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use wprof::{Config, PerfFormat, StoreLimits};
 
 use super::collect::{Budget, COLLECT_HELP, ProfileArgs};
+use super::reoptimize::ReoptimizeArgs;
 use crate::sizes;
 
 /// The form of a file for perf.
@@ -70,6 +71,8 @@ Examples:
 pub struct RunArgs {
     #[command(flatten)]
     pub profile: ProfileArgs,
+    #[command(flatten)]
+    pub reoptimize: ReoptimizeArgs,
     /// Stop the program when it has had more than so many events of a kind
     #[arg(long, value_name = "KIND=N", value_parser = Budget::parse)]
     pub budget: Option<Budget>,

@@ -10,6 +10,7 @@ mod host;
 mod interruption;
 mod invoke;
 pub mod program;
+mod reoptimize;
 
 use std::io;
 use std::path::Path;
@@ -23,6 +24,7 @@ use wprof_profiler::{Profile, Run};
 pub use args::{ProgramArgs, RunArgs};
 pub use collect::{COLLECT_HELP, Counted, ProfileArgs};
 pub use program::{Kept, Outcome, TraceTarget};
+pub use reoptimize::{ReoptimizeArgs, decisions};
 
 use crate::render::numbers::{count_of, duration, grouped};
 use crate::render::page::Page;
@@ -36,7 +38,7 @@ pub fn execute(args: RunArgs, color: ColorChoice) -> Result<ExitCode> {
     if let Some(path) = &args.output {
         check_output(path, &counted)?;
     }
-    let engine = Engine::new(&config(&args, &counted)).map_err(modules::failure)?;
+    let engine = Engine::new(&config(&args, &counted)?).map_err(modules::failure)?;
     let module = modules::load(&engine, args.program.module())?;
     let mut outcome = program::run(&args.program, &module, Kept { counted: &counted, trace: None })?;
     ending::report(&outcome, &counted);
@@ -78,7 +80,7 @@ fn check_output(path: &Path, counted: &Counted) -> Result<()> {
     Ok(())
 }
 
-fn config(args: &RunArgs, counted: &Counted) -> Config {
+fn config(args: &RunArgs, counted: &Counted) -> Result<Config> {
     let mut config = Config::new();
     counted.configure(args.program.configure(&mut config));
     if let Some(folder) =
@@ -89,7 +91,8 @@ fn config(args: &RunArgs, counted: &Counted) -> Config {
     if let Some(form) = args.perf {
         config.perf(form.into());
     }
-    config
+    args.reoptimize.configure(&mut config)?;
+    Ok(config)
 }
 
 /// Adds to a profile what only we know.
@@ -128,6 +131,7 @@ fn summarize(page: &mut Page, args: &RunArgs, module: &Module, outcome: &Outcome
             let (begun, lost) = (count_of(bursts.begun, "burst"), grouped(bursts.lost));
             summary::write_detail(page, &format!("{begun}, {lost} more without code for them"));
         }
+        decisions(module).iter().for_each(|line| summary::write_detail(page, line));
         let (used, unused) = module.compiled_ahead();
         if used + unused > 0 {
             let (used, unused) = (grouped(used as u64), grouped(unused as u64));

@@ -1,0 +1,94 @@
+//! Whether and by what hot functions are made better: the options `--profile-use` and `--without`.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::{Result, ensure};
+use clap::{Args, ValueEnum};
+use wprof::{Config, Module, Policy, Reoptimization};
+use wprof_profiler::{FunctionProfile, Profile};
+
+use crate::names;
+use crate::render::numbers::count_of;
+
+/// Something that the reoptimizer does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Optimization {
+    /// Hot paths without joins
+    Superblocks,
+    /// Callees' blocks in their callers
+    Inlining,
+    /// All that the profile leads to
+    All,
+}
+
+/// How hot functions are made better.
+#[derive(Clone, Debug, Default, Args)]
+pub struct ReoptimizeArgs {
+    /// Make the functions that were hot in this earlier profile of the module better as soon as they are warm; with
+    /// `--profile adaptive` or `off`
+    #[arg(long, value_name = "PROFILE")]
+    profile_use: Option<PathBuf>,
+    /// Leave out what the profile of the run, or an earlier one, would lead to
+    #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',')]
+    without: Vec<Optimization>,
+}
+
+impl ReoptimizeArgs {
+    /// What is done, if anything is.
+    pub fn policy(&self) -> Option<Policy> {
+        let has = |what| !self.without.contains(&what);
+        let policy = Policy {
+            superblocks: has(Optimization::Superblocks),
+            inlining: has(Optimization::Inlining),
+            ..Policy::default()
+        };
+        has(Optimization::All).then_some(policy)
+    }
+
+    /// The earlier profile, if there is one.
+    ///
+    /// # Errors
+    /// If it cannot be read, or knows no edges.
+    pub fn profile(&self) -> Result<Option<Arc<Profile>>> {
+        let Some(path) = &self.profile_use else { return Ok(None) };
+        let profile = crate::commands::read_profile(path)?;
+        ensure!(
+            profile.functions.iter().any(FunctionProfile::has_edge_counts),
+            "{} says nothing about edges: give a profile of paths or edges",
+            path.display()
+        );
+        Ok(Some(Arc::new(profile)))
+    }
+
+    /// Tells the engine.
+    ///
+    /// # Errors
+    /// As [`ReoptimizeArgs::profile`].
+    pub fn configure(&self, config: &mut Config) -> Result<()> {
+        config.reoptimization(self.policy());
+        if let Some(profile) = self.profile()? {
+            config.profile_use(profile);
+        }
+        Ok(())
+    }
+}
+
+/// What was made better, a function a paragraph.
+pub fn decisions(module: &Module) -> Vec<String> {
+    module.reoptimizations().iter().flat_map(|done| lines(module, done)).collect()
+}
+
+fn lines(module: &Module, done: &Reoptimization) -> Vec<String> {
+    let name = |func| names::shown(func, module.func_name(func));
+    let (before, after) = done.bytes;
+    let growth =
+        if before > 0 { format!(", {} before", count_of(before as u64, "byte")) } else { String::new() };
+    let title = format!("{} reoptimized to {}{growth}", name(done.func), count_of(after as u64, "byte"));
+    let line = |decision: &wprof::Decision| {
+        let place =
+            if decision.func == done.func { String::new() } else { format!(" in {}", name(decision.func)) };
+        format!("  {:#x}{place}: {}", decision.offset, decision.verdict.named(name))
+    };
+    [title].into_iter().chain(done.decisions.iter().map(line)).collect()
+}

@@ -1,0 +1,84 @@
+//! Inlining: the blocks of a callee in the graph of its caller.
+//!
+//! Input: a graph, a call in one of its nodes, and the graph of the callee. Output: the node ends at the call, whose callee
+//! it enters; the callee's ways out lead to a node with the rest of the block. A call through a table whose callee is a
+//! guess has a copy of that rest, with the call in it, for all other callees: nothing joins before the block ends.
+//!
+//! Example: `a: x call f y -> b`, with `f: p -> q -> exit`, becomes `a: x -> p; p -> q; q -> a'; a': y -> b`.
+
+use std::sync::Arc;
+
+use super::{BlockGraph, Inlined, InlinedCall, Inner, Node, Probe, Probes, Wire};
+use crate::cfg::Cfg;
+
+/// A call that is to be inlined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Site {
+    /// The node that it is in.
+    pub node: u32,
+    /// The call.
+    pub call: InlinedCall,
+    /// Byte offset in the module of the next instruction.
+    pub next: u32,
+    /// Of a guess: how often it was wrong.
+    pub wrong: u64,
+}
+
+impl BlockGraph {
+    /// Inlines a function with this graph at `site`. Its nodes have no probes but checks and polls, and a way leads out of it. Gives the frame
+    /// and the node with the rest of the caller's block.
+    ///
+    /// # Panics
+    /// If there is another inlined call in the node.
+    pub fn inline(&mut self, site: &Site, cfg: &Arc<Cfg>, callee: BlockGraph) -> (u32, u32) {
+        let Node { frame: caller, block, .. } = self.nodes[site.node as usize];
+        let (frame, entry) = (self.inlined.len() as u32 + 1, self.nodes.len() as u32);
+        self.inlined.push(Inlined { cfg: cfg.clone(), caller, block, call: site.call.at });
+        let frame_of = |old: u32| if old == 0 { frame } else { frame + old };
+        let inner = callee.inlined.into_iter();
+        self.inlined.extend(inner.map(|call| Inlined { caller: frame_of(call.caller), ..call }));
+        let behind = entry + callee.nodes.len() as u32;
+        for mut node in callee.nodes {
+            node.frame = frame_of(node.frame);
+            node.targets_mut().for_each(|to| *to += entry);
+            let outward = node.wires.iter_mut().filter(|wire| wire.to.is_none());
+            outward.for_each(|wire| wire.to = Some(behind));
+            let is_checked = node.frame == frame && node.probes.contains(&Probe::Check);
+            node.behind = node.behind.or(is_checked.then_some(behind));
+            self.nodes.push(node);
+        }
+        self.split(site, entry);
+        (frame, behind)
+    }
+
+    /// Ends the node at the call, and adds what is done behind it and what does it otherwise.
+    fn split(&mut self, site: &Site, entry: u32) {
+        let node = &mut self.nodes[site.node as usize];
+        assert!(node.call.is_none(), "calls are inlined in their order");
+        node.call = Some(site.call);
+        let wires = std::mem::take(&mut node.wires);
+        node.wires.push(Wire { to: Some(entry), probes: Probes::new() });
+        let at = node.inner.partition_point(|inner| inner.offset < site.call.at);
+        let later = node.inner.split_off(at);
+        let behind = later.iter().filter(|inner| inner.offset >= site.next).cloned().collect();
+        let right = node.count.map(|count| count.saturating_sub(site.wrong));
+        let rest = |start: u32, inner: Vec<Inner>, count| Node {
+            start,
+            call: None,
+            count,
+            guard: None,
+            behind: None,
+            probes: Probes::new(),
+            inner,
+            wires: wires.clone(),
+            ..*node
+        };
+        let mut rests = vec![rest(site.next, behind, right)];
+        if site.call.guess.is_some() {
+            rests.push(rest(site.call.at, later, node.count.map(|_| site.wrong)));
+            let other = self.nodes.len() as u32 + 1;
+            self.nodes[site.node as usize].wires.push(Wire { to: Some(other), probes: Probes::new() });
+        }
+        self.nodes.extend(rests);
+    }
+}

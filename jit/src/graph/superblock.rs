@@ -1,0 +1,143 @@
+//! Superblocks: hot paths without joins.
+//!
+//! Input: a graph that has each block once, and the hot paths of its function. Output: the same graph in which the hot
+//! paths from one start are a tree: behind the first join each block on them is a copy that nothing else leads to, so that
+//! what is known on the way there is known in it. Ways that leave a hot path go on in the ordinary blocks (tail duplication:
+//! Hwu et al., *The Superblock*, J. Supercomputing 1993). Loops keep their one header, at which paths end.
+//!
+//! Example: `a -> b | c; b -> d; c -> d; d -> e | a` with the hot paths `a b d a` and `a c d a` becomes
+//! `a -> b | c; b -> d; c -> d'; d -> e | a; d' -> e | a`.
+
+use super::{BlockGraph, Node};
+use crate::cfg::Cfg;
+
+/// A path that ran often.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HotPath {
+    /// Its first block: the entry, or a loop header.
+    pub start: u32,
+    /// Which edge of each of its blocks it takes.
+    pub edges: Vec<u32>,
+    /// How often it ran.
+    pub count: u64,
+}
+
+impl BlockGraph {
+    /// The same graph with superblocks of `paths`, those first that come first, as long as copies have at most `room`
+    /// instructions together. `counts` says how often each block ran.
+    #[must_use]
+    pub fn with_superblocks(mut self, cfg: &Cfg, paths: &[HotPath], counts: &[u64], room: u32) -> BlockGraph {
+        for node in &mut self.nodes {
+            node.count = Some(counts[node.block as usize]);
+        }
+        let plain = self.nodes.clone();
+        let mut forming = Forming { cfg, ways_into: self.ways_into(), graph: self, plain, room };
+        paths.iter().for_each(|path| forming.add(path));
+        let graph = forming.graph.ordered();
+        debug_assert_eq!(graph.verify(cfg), Ok(()));
+        graph
+    }
+
+    /// By node, how many wires lead there.
+    fn ways_into(&self) -> Vec<u32> {
+        let mut ways = vec![0; self.nodes.len()];
+        self.nodes.iter().flat_map(Node::targets).for_each(|to| ways[to as usize] += 1);
+        ways
+    }
+
+    /// The same graph without nodes that cannot be reached, in the order of the function's own blocks, so that all copies
+    /// of a loop's blocks lie together and its header is sealed soon.
+    #[must_use]
+    pub(crate) fn ordered(mut self) -> BlockGraph {
+        let mut order: Vec<u32> = self.reachable();
+        order[1..].sort_by_key(|&node| (self.own_block(node), node));
+        let mut place = vec![u32::MAX; self.nodes.len()];
+        order.iter().zip(0..).for_each(|(&old, new)| place[old as usize] = new);
+        let mut nodes: Vec<Option<Node>> = self.nodes.drain(..).map(Some).collect();
+        for old in order {
+            let mut node = nodes[old as usize].take().expect("each once");
+            node.targets_mut().for_each(|to| *to = place[*to as usize]);
+            self.nodes.push(node);
+        }
+        self
+    }
+
+    /// The nodes that can be reached from node 0, which is the first.
+    fn reachable(&self) -> Vec<u32> {
+        let mut seen = vec![false; self.nodes.len()];
+        seen[0] = true;
+        let mut found = vec![0];
+        let mut next = 0;
+        while let Some(&node) = found.get(next) {
+            next += 1;
+            for to in self.nodes[node as usize].targets() {
+                if !std::mem::replace(&mut seen[to as usize], true) {
+                    found.push(to);
+                }
+            }
+        }
+        found
+    }
+}
+
+struct Forming<'a> {
+    cfg: &'a Cfg,
+    graph: BlockGraph,
+    /// The nodes of the old graph.
+    plain: Vec<Node>,
+    /// By node of the old graph, how many wires lead there.
+    ways_into: Vec<u32>,
+    /// How many instructions may still be copied.
+    room: u32,
+}
+
+impl Forming<'_> {
+    /// Adds one path to the tree of those from its start, as far as there is room.
+    fn add(&mut self, path: &HotPath) {
+        let mut node = path.start;
+        for &edge in &path.edges {
+            let wire = self.graph.nodes[node as usize].wires.get(edge as usize);
+            let Some(to) = wire.and_then(|wire| wire.to) else { return };
+            if self.cfg.blocks[self.graph.nodes[to as usize].block as usize].is_loop_header {
+                return;
+            }
+            let is_own = to as usize >= self.ways_into.len();
+            let is_only_way = !self.is_copy(node) && self.ways_into.get(to as usize) == Some(&1);
+            node = match is_own || is_only_way {
+                true => to,
+                false => match self.copy(node, edge, to) {
+                    Some(copy) => copy,
+                    None => return,
+                },
+            };
+            if self.is_copy(node) {
+                self.count(node, path.count);
+            }
+        }
+    }
+
+    fn is_copy(&self, node: u32) -> bool {
+        node as usize >= self.ways_into.len()
+    }
+
+    /// A copy of node `to` for a wire that leads there, if there is room.
+    fn copy(&mut self, from: u32, edge: u32, to: u32) -> Option<u32> {
+        let block = self.graph.nodes[to as usize].block;
+        self.room = self.room.checked_sub(self.cfg.blocks[block as usize].ops + 1)?;
+        let copy = self.graph.nodes.len() as u32;
+        let node = Node { count: Some(0), ..self.plain[to as usize].clone() };
+        self.graph.nodes.push(node);
+        self.graph.nodes[from as usize].wires[edge as usize].to = Some(copy);
+        Some(copy)
+    }
+
+    /// What ran in a copy did not in the ordinary block.
+    fn count(&mut self, copy: u32, count: u64) {
+        let block = self.graph.nodes[copy as usize].block;
+        let add = |node: &mut Node, change: &dyn Fn(u64, u64) -> u64| {
+            node.count = node.count.map(|before| change(before, count));
+        };
+        add(&mut self.graph.nodes[copy as usize], &u64::saturating_add);
+        add(&mut self.graph.nodes[block as usize], &u64::saturating_sub);
+    }
+}

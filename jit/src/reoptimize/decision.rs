@@ -1,0 +1,94 @@
+//! What the reoptimizer decided, and why.
+
+use std::fmt;
+
+/// A decision about one place in a function.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Decision {
+    /// Function index: that of the function that the place is in, which may be inlined.
+    pub func: u32,
+    /// Byte offset in the module of the place.
+    pub offset: u32,
+    /// What was decided.
+    pub verdict: Verdict,
+}
+
+/// What was decided.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Verdict {
+    /// A path from here has blocks of its own.
+    Superblock {
+        /// How many blocks it has.
+        blocks: u32,
+        /// Its share of the instructions that the function executes.
+        share: f64,
+    },
+    /// A call is inlined.
+    Inlined {
+        /// The function that is called.
+        callee: u32,
+        /// Calls for each 1000 instructions that the program executes.
+        calls: f64,
+        /// Of a call through a table: the share of its calls that go to that function.
+        guess: Option<f64>,
+    },
+    /// A call is not inlined.
+    Refused {
+        /// The function that would be, if it is known.
+        callee: Option<u32>,
+        /// Why not.
+        why: Refusal,
+    },
+}
+
+/// Why a call is not inlined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The callee is no function of the module.
+    Host,
+    /// No function gets most of the calls.
+    ManyCallees,
+    /// The callee executes so many instructions each time that the call itself does not matter.
+    Long(u64),
+    /// The callee ends in a tail call, or does not return.
+    NoReturn,
+    /// It is so large, for the calls that there are.
+    TooLarge(u32),
+    /// The recursion, or the chain of inlined calls, is deep enough.
+    TooDeep,
+    /// The function is large enough.
+    NoRoom,
+}
+
+impl Verdict {
+    /// In words, with functions called by `name`.
+    pub fn named(&self, name: impl Fn(u32) -> String) -> String {
+        match self {
+            Verdict::Superblock { blocks, share } => {
+                format!("superblock of {blocks} blocks, {:.1}% of the function", share * 100.0)
+            }
+            Verdict::Inlined { callee, calls, guess } => {
+                let share = guess.map_or_else(String::new, |share| format!("{:.1}% of ", share * 100.0));
+                format!("{} inlined, {share}{calls:.2} calls per 1000 instructions", name(*callee))
+            }
+            Verdict::Refused { callee: Some(callee), why } => format!("{} not inlined: {why}", name(*callee)),
+            Verdict::Refused { callee: None, why } => format!("call not inlined: {why}"),
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::Host => f.write_str("it belongs to the host"),
+            Refusal::ManyCallees => f.write_str("no function gets most of the calls"),
+            Refusal::Long(ops) => {
+                write!(f, "beside the {ops} instructions of each call the call itself is nothing")
+            }
+            Refusal::NoReturn => f.write_str("it does not return here"),
+            Refusal::TooLarge(ops) => write!(f, "its {ops} instructions are too many for so few calls"),
+            Refusal::TooDeep => f.write_str("it is nested deep enough"),
+            Refusal::NoRoom => f.write_str("the function is large enough"),
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! What is worth it: all thresholds of the reoptimizer.
+//!
+//! Counts are those of a profile, which may be sampled, so they are compared with each other only. Sizes are in wasm
+//! instructions, without those that only mark structure.
+
+/// When the reoptimizer does what.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Policy {
+    /// A function is reoptimized if it executes at least this share of all instructions. Below it, even twice the speed is
+    /// less than the noise of a measurement.
+    pub least_share: f64,
+    /// And if the profile has seen so many of its instructions: its paths are guesses before.
+    pub least_seen: u64,
+    /// It is reoptimized again when the profile has seen so many times more.
+    pub seen_again: u64,
+    /// Whether superblocks are formed.
+    pub superblocks: bool,
+    /// A path gets its own blocks if it executes at least this share of its function's instructions. Rarer ones would grow the
+    /// code more than they can gain.
+    pub least_path_share: f64,
+    /// Copies for superblocks may have so many times the instructions of their function, and [`Policy::room`] at most.
+    pub path_growth: u32,
+    /// Whether calls are inlined.
+    pub inlining: bool,
+    /// A call is inlined if a callee of up to this size is called there at all: the call itself is as large.
+    pub tiny_callee: u32,
+    /// Or if the callee has up to this size, and calls there are at least [`Policy::least_call_share`].
+    pub small_callee: u32,
+    /// Or this size, if they are [`Policy::hot_call_share`].
+    pub large_callee: u32,
+    /// Callees that execute more instructions than this each time are not inlined: the call is nothing beside them.
+    pub longest_call: u64,
+    /// Calls for each instruction of all that is executed, from which on a call takes time that counts.
+    pub least_call_share: f64,
+    /// The same for larger callees.
+    pub hot_call_share: f64,
+    /// A call through a table is inlined if at least this share of its calls goes to one function: a wrong guess costs as
+    /// much as a right one gains.
+    pub least_guess: f64,
+    /// How many calls may be inlined one in the other.
+    pub depth: u32,
+    /// How many times a function may be inlined in itself, around itself.
+    pub recursion: u32,
+    /// What is added to a function by inlining has at most so many instructions.
+    pub room: u32,
+}
+
+impl Default for Policy {
+    fn default() -> Policy {
+        Policy {
+            least_share: 0.002,
+            least_seen: 2000,
+            seen_again: 32,
+            superblocks: true,
+            least_path_share: 0.02,
+            path_growth: 2,
+            inlining: true,
+            tiny_callee: 12,
+            small_callee: 80,
+            large_callee: 300,
+            longest_call: 400,
+            least_call_share: 0.0005,
+            hot_call_share: 0.004,
+            least_guess: 0.75,
+            depth: 6,
+            recursion: 2,
+            room: 2000,
+        }
+    }
+}
+
+impl Policy {
+    /// Whether a function is to be reoptimized of which so many instructions were seen, and so many when it last was.
+    pub fn is_worth_another(&self, last: u64, seen: u64) -> bool {
+        seen >= self.least_seen && seen / self.seen_again >= last
+    }
+
+    /// The largest callee that is inlined at a call that is made so often, as a share of all executed instructions.
+    pub fn most_callee(&self, call_share: f64) -> u32 {
+        match call_share {
+            share if share >= self.hot_call_share => self.large_callee,
+            share if share >= self.least_call_share => self.small_callee,
+            share if share > 0.0 => self.tiny_callee,
+            _ => 0,
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Call targets side by side, within one module.
+//!
+//! Input: two profiles, each with calling contexts, from which all call targets follow, or with those of indirect calls
+//! alone. Output: what was called from where. If only one has contexts, only calls that the other has seen are compared.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Change;
+use crate::{CallTarget, Callee, ContextTree, Profile};
+
+/// What was called from one place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallTargetChange {
+    /// The caller.
+    pub caller: Callee,
+    /// Byte offset of the call in the caller's module.
+    pub site: u32,
+    /// What was called.
+    pub callee: Callee,
+    /// How often.
+    pub calls: Change,
+}
+
+/// Caller, call site and callee.
+type Key = (Callee, u32, Callee);
+
+/// What was called from where, the largest change first.
+pub(super) fn changes(before: &Profile, after: &Profile) -> Vec<CallTargetChange> {
+    let mut sums: BTreeMap<Key, Change> = BTreeMap::new();
+    for (key, calls) in calls(before) {
+        let sum = &mut sums.entry(key).or_default().before;
+        *sum = sum.saturating_add(calls);
+    }
+    for (key, calls) in calls(after) {
+        let sum = &mut sums.entry(key).or_default().after;
+        *sum = sum.saturating_add(calls);
+    }
+    if let Some(sites) = compared_sites(before, after) {
+        sums.retain(|(caller, site, _), _| sites.contains(&(caller.clone(), *site)));
+    }
+    let change =
+        |((caller, site, callee), calls): (Key, Change)| CallTargetChange { caller, site, callee, calls };
+    let mut changes: Vec<CallTargetChange> = sums.into_iter().map(change).collect();
+    changes.sort_by_key(|change| change.calls.rank());
+    changes
+}
+
+/// The calls that both know of; `None` if that is all.
+fn compared_sites(before: &Profile, after: &Profile) -> Option<BTreeSet<(Callee, u32)>> {
+    let narrow = [before, after].into_iter().filter(|profile| profile.contexts.is_none());
+    let sites = narrow.map(|profile| calls(profile).into_iter().map(|((caller, site, _), _)| (caller, site)));
+    sites.map(Iterator::collect).reduce(|all: BTreeSet<_>, more| &all | &more)
+}
+
+fn calls(profile: &Profile) -> Vec<(Key, u64)> {
+    match &profile.contexts {
+        Some(tree) => calls_in(tree),
+        None => profile.call_targets.iter().map(|target| listed(profile, target)).collect(),
+    }
+}
+
+fn calls_in(tree: &ContextTree) -> Vec<(Key, u64)> {
+    let records = tree.records.iter().zip(0..).skip(1);
+    let key = |parent: u32, site, index| (tree.callee(parent).clone(), site, tree.callee(index).clone());
+    records.map(|(record, index)| (key(record.parent, record.site, index), record.calls)).collect()
+}
+
+fn listed(profile: &Profile, target: &CallTarget) -> (Key, u64) {
+    let name = profile.function(target.caller).and_then(|function| function.name.clone());
+    let caller = Callee::Function { index: target.caller, name };
+    ((caller, target.site, target.callee.clone()), target.count)
+}

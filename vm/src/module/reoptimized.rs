@@ -1,0 +1,113 @@
+//! Better versions of hot functions, by what a profile tells: see `wprof_jit::reoptimize`.
+//!
+//! Profiles come from bursts, in rounds, or from an earlier run. A better version takes the place of the one for callers and of
+//! those for frames; frames come to it when the next burst ends in them.
+
+use std::sync::{Arc, PoisonError};
+
+use wprof_jit::compile::{MachineCode, Tier};
+use wprof_jit::graph::BlockGraph;
+use wprof_jit::plan::FunctionPlan;
+use wprof_jit::reoptimize::{Advice, Decision, Reoptimized, Reoptimizer};
+use wprof_profiler::Profile;
+
+use super::ModuleInner;
+use super::code::{Compiled, Promotion};
+use crate::{Module, Result};
+
+/// A function that the reoptimizer has made a better version of.
+#[derive(Clone, Debug)]
+pub struct Reoptimization {
+    /// Function index.
+    pub func: u32,
+    /// Bytes of machine code before and after, of the version that is called.
+    pub bytes: (usize, usize),
+    /// What was decided.
+    pub decisions: Vec<Decision>,
+}
+
+impl Module {
+    /// What the reoptimizer has done so far, in order.
+    pub fn reoptimizations(&self) -> Vec<Reoptimization> {
+        self.inner().code.reoptimized.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl ModuleInner {
+    /// Has hot functions reoptimized, as a profile advises.
+    pub(crate) fn advise(self: &Arc<Self>, profile: &Profile) {
+        let Some(policy) = self.engine.reoptimization() else { return };
+        let advice = Arc::new(Advice::new(profile));
+        let hot = advice.hot_functions(policy.least_share);
+        *self.code.advice.write().unwrap_or_else(PoisonError::into_inner) = Some(advice.clone());
+        for func in hot {
+            let seen = advice.ops_of(func);
+            let is_worth = |compiled: &mut Compiled| {
+                let is_hot = compiled.promoted || compiled.restored;
+                let is_worth = is_hot && policy.is_worth_another(compiled.known, seen);
+                compiled.known = if is_worth { seen } else { compiled.known };
+                is_worth
+            };
+            if self.code.update(func, is_worth) == Some(true) {
+                self.order_promotion(func, Promotion::Reoptimized);
+            }
+        }
+    }
+
+    /// What is known of the module's functions.
+    pub(super) fn advice(&self) -> Option<Arc<Advice>> {
+        self.code.advice.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The graph of the best version of a function by `advice`, and how it came about, if that tells anything.
+    pub(super) fn best_graph(
+        &self,
+        plan: &FunctionPlan,
+        advice: Option<&Advice>,
+    ) -> Result<(BlockGraph, Option<Vec<Decision>>)> {
+        let compiler = self.engine.compiler();
+        if let (Some(advice), Some(policy)) = (advice, self.engine.reoptimization()) {
+            let collection = self.engine.collection();
+            let by = Reoptimizer { info: &self.info, advice, policy, collection };
+            if let Some(Reoptimized { graph, decisions }) = compiler.reoptimized(plan, &by)? {
+                return Ok((graph, Some(decisions)));
+            }
+        }
+        Ok((compiler.version(plan, Tier::Optimized), None))
+    }
+
+    /// Compiles the best version of a function, for callers and for frames in the loops where there was one, and
+    /// publishes it.
+    pub(super) fn reoptimize(self: &Arc<Self>, func: u32) -> Result<()> {
+        self.code.update(func, |compiled| compiled.requested.remove(&Promotion::Reoptimized));
+        let (Some(plan), Some(advice)) = (self.plan_of(func), self.advice()) else { return Ok(()) };
+        let (graph, Some(decisions)) = self.best_graph(&plan, Some(&advice))? else { return Ok(()) };
+        let code = self.optimized(&plan, &graph)?;
+        let headers = self.code.look(func, |compiled| compiled.resumed.keys().copied().collect::<Vec<_>>());
+        let mut resumed = Vec::new();
+        for header in headers.unwrap_or_default() {
+            let code = self.optimized(&plan, &graph.resumed_at(&plan.cfg, header))?;
+            resumed.push((header, self.place(func, code)?));
+        }
+        let (after, address) = (code.bytes.len(), self.place(func, code)?);
+        let old = self.code.update(func, |compiled| {
+            compiled.resumed.extend(resumed);
+            compiled.advice = Some(advice);
+            std::mem::replace(&mut compiled.address, address)
+        });
+        self.publish(func, address);
+        let before = old.and_then(|old| self.code.arena.copy_of(old)).map_or(0, |code| code.bytes.len());
+        self.tell(func, (before, after), Some(decisions));
+        Ok(())
+    }
+
+    /// Keeps what was decided, if anything was.
+    pub(super) fn tell(&self, func: u32, bytes: (usize, usize), decisions: Option<Vec<Decision>>) {
+        let done = decisions.map(|decisions| Reoptimization { func, bytes, decisions });
+        self.code.reoptimized.lock().unwrap_or_else(PoisonError::into_inner).extend(done);
+    }
+
+    pub(super) fn optimized(&self, plan: &FunctionPlan, graph: &BlockGraph) -> Result<MachineCode> {
+        Ok(self.engine.compiler().graph(&self.env(), &plan.cfg, graph, Tier::Optimized)?)
+    }
+}
