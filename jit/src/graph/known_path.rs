@@ -62,3 +62,29 @@ impl Reached {
         if let Reached::With(value) = self { Some(value) } else { None }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use crate::module;
+    use crate::plan::{Collection, FunctionPlan, Instrumentation};
+
+    #[test]
+    fn it_is_known_behind_the_latch_of_a_loop_that_is_one_path_but_not_at_its_entry() {
+        let wat = "(module (func (param $n i32)
+            (loop (br_if 0 (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))))";
+        let bytes: Arc<[u8]> = wat::parse_str(wat).expect("valid text").into();
+        let info = module::parse(bytes).expect("valid module");
+        let collection = Collection { counters: Instrumentation::Paths, ..Collection::default() };
+        let plan = FunctionPlan::new(&info, 0, &collection, 0).expect("within limits");
+        // Path 2 begins at the loop header.
+        let once = plan.graph();
+        assert_eq!(once.known_paths(), [Some(0), None, None]);
+        let unrolled = once.unrolled(&plan.cfg, &plan.loops, plan.first_counter);
+        let of_header = |node: &usize| unrolled.nodes[*node].block == 1;
+        let known = unrolled.known_paths();
+        let headers: Vec<_> = (0..known.len()).filter(of_header).map(|node| known[node]).collect();
+        assert_eq!(headers, [Some(0), Some(2), Some(2), Some(2), Some(2)]);
+    }
+}
