@@ -1,6 +1,7 @@
 //! What is demanded of every generated module.
 //!
 //! * [`Engines::differential`]: in every mode our engine leaves behind what the reference interpreter does.
+//! * [`Engines::superblocks`]: so it does when it is reoptimized by any profile.
 //! * [`Engines::contexts`]: the calling context tree is that of a shadow stack.
 //! * [`Engines::paths`]: the paths of the profile are those of a trace of the same run.
 //! * [`Engines::preferential`]: with a part of the paths interesting, counted or not, they are the same.
@@ -8,13 +9,17 @@
 
 use std::sync::Arc;
 
-use wprof::{Collect, Config, Engine, Interesting, Metric, Module, ProfilingConfig, Strategy, Tracing};
+use wprof::{
+    Collect, Config, Engine, Interesting, Metric, Module, Policy, ProfilingConfig, Reoptimization, Strategy,
+    Tracing, Verdict,
+};
 use wprof_jit::module::parse;
 use wprof_profiler::{BurstLengths, ContextTree, CounterCost, FunctionProfile, PathProfile, Profile};
 
 use crate::engines::{ours, reference};
 use crate::generate::Case;
 use crate::mode::{Mode, bursts};
+use crate::nonsense;
 use crate::oracle::cache::small_cache;
 use crate::oracle::references::{Log, logging};
 use crate::oracle::{Compared, ComparedPaths, Detail, Oracle, What, compare, compare_flow, compare_paths};
@@ -183,6 +188,10 @@ pub struct Summary {
     pub misses_in_contexts: u64,
     /// Paths in contexts that have been.
     pub flow: u64,
+    /// Calls that were inlined.
+    pub inlined: u64,
+    /// Superblocks that were formed.
+    pub superblocks: u64,
     /// Paths that have been compared with a trace.
     pub paths: ComparedPaths,
 }
@@ -201,7 +210,19 @@ impl Summary {
             contexts: 0,
             misses_in_contexts: 0,
             flow: 0,
+            inlined: 0,
+            superblocks: 0,
             paths: ComparedPaths::default(),
+        }
+    }
+
+    fn add_decisions(&mut self, done: &[Reoptimization]) {
+        for decision in done.iter().flat_map(|done| &done.decisions) {
+            match decision.verdict {
+                Verdict::Inlined { .. } => self.inlined += 1,
+                Verdict::Superblock { .. } => self.superblocks += 1,
+                Verdict::Refused { .. } => {}
+            }
         }
     }
 
@@ -220,6 +241,8 @@ impl Summary {
             contexts: self.contexts + other.contexts,
             misses_in_contexts: self.misses_in_contexts + other.misses_in_contexts,
             flow: self.flow + other.flow,
+            inlined: self.inlined + other.inlined,
+            superblocks: self.superblocks + other.superblocks,
             paths: self.paths.plus(other.paths),
         }
     }
@@ -248,6 +271,37 @@ impl Engines {
         let others = [("off", &self.off), ("exact", &self.exact), ("bursts", bursts), (name, engine)];
         for (name, engine) in others {
             let ran = ours::run(engine, &case.wasm, &case.drive).map_err(|e| format!("{name}: {e}"))?;
+            if ran.outcome.overflowed() || expected.overflowed() {
+                summary.overflowed = 1;
+                continue;
+            }
+            expected.same_as(&ran.outcome).map_err(|e| format!("{name}, reference first: {e}"))?;
+        }
+        Ok(summary)
+    }
+
+    /// Demands that functions that are reoptimized by an invented profile, with and without checks and bursts, leave behind
+    /// what the interpreter does.
+    ///
+    /// # Errors
+    /// The first difference.
+    pub fn superblocks(&self, case: &Case) -> Result<Summary, String> {
+        let expected = reference::run(&self.reference, &case.wasm, &case.drive)?.outcome;
+        let mut summary = Summary::of(&expected);
+        let plain = Module::new(&self.off, &case.wasm).map_err(|e| e.to_string())?;
+        let profile = Arc::new(nonsense::profile(&plain, case.seed));
+        let ways = [
+            ("plain", Strategy::Optimized, ProfilingConfig::Off),
+            ("tiered", Strategy::Tiered, ProfilingConfig::Off),
+            ("in bursts", Strategy::Optimized, bursts(1, 1, "orig")),
+            ("in tiers and bursts", Strategy::Tiered, bursts(2, 3, "default")),
+        ];
+        for (name, strategy, profiling) in ways {
+            let mut config = tiered();
+            config.strategy(strategy).profiling(profiling).reoptimization(Some(Policy::eager()));
+            let engine = engine(config.profile_use(profile.clone()));
+            let ran = ours::run(&engine, &case.wasm, &case.drive).map_err(|e| format!("{name}: {e}"))?;
+            summary.add_decisions(&ran.reoptimizations());
             if ran.outcome.overflowed() || expected.overflowed() {
                 summary.overflowed = 1;
                 continue;

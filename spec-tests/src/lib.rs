@@ -4,6 +4,7 @@
 //!   [`skips`] says what is known not to pass.
 //! * [`generate`] makes modules from seeds and [`sweep`] checks many of them: [`check`] compares our engine with an
 //!   interpreter, and its profile with an [`oracle`].
+//! * [`nonsense`] invents profiles.
 //! * [`shadow`] is the oracle of calling context trees.
 //! * [`programs`] runs programs under WASI.
 #![forbid(unsafe_code)]
@@ -15,6 +16,7 @@ pub mod fuel;
 pub mod generate;
 pub mod host;
 pub mod mode;
+pub mod nonsense;
 pub mod oracle;
 pub mod outcome;
 pub mod programs;

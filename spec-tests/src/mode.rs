@@ -2,7 +2,7 @@
 
 use wprof::profiler::BurstLengths;
 use wprof::{
-    Adaptive, BUILT_IN_EVENTS, Checks, Collect, Config, Engine, EventModel, ProfilingConfig, Strategy,
+    Adaptive, BUILT_IN_EVENTS, Checks, Collect, Config, Engine, EventModel, Policy, ProfilingConfig, Strategy,
 };
 
 /// A way to set up the engine that changes what code is generated.
@@ -21,6 +21,8 @@ pub enum Mode {
     Metered,
     /// The first two with checks everywhere, and so many bursts that programs are in and out of them all the time.
     Bursts,
+    /// Likewise, and whatever bursts see is reoptimized at once.
+    Reoptimized,
     /// Optimised code in which every memory access is compared with the size, and every growth moves the memory.
     Checked,
     /// Like `Checked`, without Spectre guards: a failed comparison branches to the trap.
@@ -29,13 +31,14 @@ pub enum Mode {
 
 impl Mode {
     /// All modes.
-    pub const ALL: [Mode; 8] = [
+    pub const ALL: [Mode; 9] = [
         Mode::Off,
         Mode::Baseline,
         Mode::Tiered,
         Mode::Exact,
         Mode::Metered,
         Mode::Bursts,
+        Mode::Reoptimized,
         Mode::Checked,
         Mode::Unguarded,
     ];
@@ -49,6 +52,7 @@ impl Mode {
             Mode::Exact => "exact",
             Mode::Metered => "metered",
             Mode::Bursts => "bursts",
+            Mode::Reoptimized => "reoptimized",
             Mode::Checked => "checked",
             Mode::Unguarded => "unguarded",
         }
@@ -72,6 +76,10 @@ impl Mode {
             }
             Mode::Metered => config.strategy(Strategy::Tiered).count_events(kinds()).budget("instructions"),
             Mode::Bursts => config.strategy(Strategy::Tiered).profiling(bursts(2, 3, "orig")),
+            Mode::Reoptimized => {
+                let profiling = bursts(3, 5, "default");
+                config.strategy(Strategy::Tiered).profiling(profiling).reoptimization(Some(Policy::eager()))
+            }
             Mode::Checked => config.memory_reservation(0).memory_guard_size(0),
             Mode::Unguarded => config.memory_reservation(0).memory_guard_size(0).spectre_guards(false),
         };

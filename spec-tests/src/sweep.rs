@@ -29,6 +29,9 @@ const SMALL_STACK: usize = 4 << 20;
 /// See [`Engines::differential`].
 pub const DIFFERENTIAL: Check = Check { case, check: Engines::differential, stack: LARGE_STACK };
 
+/// See [`Engines::superblocks`].
+pub const SUPERBLOCKS: Check = Check { case, check: Engines::superblocks, stack: LARGE_STACK };
+
 /// See [`Engines::oracle`].
 pub const ORACLE: Check = Check { case, check: Engines::oracle, stack: LARGE_STACK };
 

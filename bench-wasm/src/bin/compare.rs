@@ -42,6 +42,8 @@ enum What {
     Placements,
     /// As steady, what checks cost over plain code, with the paper's choices of where they are, and bursts.
     Bursts,
+    /// As steady, hot functions made better by what bursts see, and what each part of that contributes.
+    Tiers,
     /// The whole process, from a cold start.
     Cold,
 }
@@ -141,6 +143,18 @@ fn engines(what: What) -> Result<Vec<Engine>> {
             ours("10000:100", &["--eager", "--burst", "10000:100"]),
             ours("1000:50", &["--eager", "--burst", "1000:50"]),
         ],
+        What::Tiers => {
+            let adaptive = ["--eager", "--burst", "10000:100"];
+            let without = |name, what| ours(name, &[adaptive.as_slice(), &["--without", what]].concat());
+            vec![
+                theirs("Wasmtime", &["--precompiled"]),
+                ours("off", &["--eager"]),
+                ours("adaptive", &adaptive),
+                without("without superblocks", "superblocks"),
+                without("without inlining", "inlining"),
+                without("without both", "all"),
+            ]
+        }
         What::Cold => vec![
             theirs("Wasmtime", &[]),
             theirs("Wasmtime, warm cache", &["--cache"]),

@@ -10,7 +10,7 @@ use wprof::profiler::BurstLengths;
 use wprof::wasi::{self, WasiCtx, WasiCtxBuilder};
 use wprof::{
     Adaptive, Checks, Collect, Config, Counting, Engine, EventModel, Interesting, Linker, Metric, Module,
-    ProfilingConfig, Result, Store,
+    Policy, ProfilingConfig, Result, Store,
 };
 use wprof_bench::runner::print_times;
 
@@ -38,6 +38,9 @@ struct Run {
     /// Where bursts can begin and end.
     #[arg(long, value_name = "NAME", default_value = "default")]
     checks: Checks,
+    /// Leave out parts of what makes hot functions better: superblocks, inlining, or all.
+    #[arg(long, value_name = "WHAT", value_delimiter = ',')]
+    without: Vec<String>,
     /// Count calls by calling context.
     #[arg(long)]
     contexts: bool,
@@ -129,6 +132,7 @@ fn run(options: &Run) -> Result<ExitCode> {
     let profiling = options.burst.map_or_else(|| options.profile.config(), adaptive);
     config.profiling(profiling).count_contexts(options.contexts).flow_contexts(options.flow);
     config.measure(options.cycles.then_some(Metric::Cycles));
+    config.reoptimization(policy(&options.without));
     config.count_events(options.events.iter().filter_map(|name| EventModel::built_in(name)));
     if options.per_block {
         config.event_counting(Counting::PerBlock);
@@ -176,6 +180,13 @@ fn run(options: &Run) -> Result<ExitCode> {
             }
         },
     })
+}
+
+/// How hot functions are made better, if they are.
+fn policy(without: &[String]) -> Option<Policy> {
+    let has = |what: &str| without.iter().all(|left_out| left_out != what);
+    let policy = Policy { superblocks: has("superblocks"), inlining: has("inlining"), ..Policy::default() };
+    has("all").then_some(policy)
 }
 
 /// The paths of a run that nobody sees, if they are asked for.

@@ -23,7 +23,7 @@ use crate::compile::Origin;
 use crate::plan::{self, Plan};
 pub use inline::Site;
 pub use round_path::RoundPath;
-pub use superblock::HotPath;
+pub use superblock::{HotPath, Superblocks};
 pub use unroll::SmallLoop;
 
 /// Something that a version of a function does besides what the wasm code says.

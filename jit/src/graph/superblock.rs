@@ -23,19 +23,13 @@ pub struct HotPath {
 }
 
 impl BlockGraph {
-    /// The same graph with superblocks of `paths`, those first that come first, as long as copies have at most `room`
-    /// instructions together. `counts` says how often each block ran.
-    #[must_use]
-    pub fn with_superblocks(mut self, cfg: &Cfg, paths: &[HotPath], counts: &[u64], room: u32) -> BlockGraph {
+    /// The same graph, to which superblocks can be added as long as copies have at most `room` instructions together.
+    /// `counts` says how often each block ran.
+    pub fn superblocks<'a>(mut self, cfg: &'a Cfg, counts: &[u64], room: u32) -> Superblocks<'a> {
         for node in &mut self.nodes {
             node.count = Some(counts[node.block as usize]);
         }
-        let plain = self.nodes.clone();
-        let mut forming = Forming { cfg, ways_into: self.ways_into(), graph: self, plain, room };
-        paths.iter().for_each(|path| forming.add(path));
-        let graph = forming.graph.ordered();
-        debug_assert_eq!(graph.verify(cfg), Ok(()));
-        graph
+        Superblocks { cfg, ways_into: self.ways_into(), plain: self.nodes.clone(), graph: self, room }
     }
 
     /// By node, how many wires lead there.
@@ -80,7 +74,9 @@ impl BlockGraph {
     }
 }
 
-struct Forming<'a> {
+/// A graph with superblocks in the making.
+#[derive(Debug)]
+pub struct Superblocks<'a> {
     cfg: &'a Cfg,
     graph: BlockGraph,
     /// The nodes of the old graph.
@@ -91,9 +87,22 @@ struct Forming<'a> {
     room: u32,
 }
 
-impl Forming<'_> {
-    /// Adds one path to the tree of those from its start, as far as there is room.
-    fn add(&mut self, path: &HotPath) {
+impl Superblocks<'_> {
+    /// Adds one path to the tree of those from its start, as far as there is room. Gives the number of blocks copied.
+    pub fn add(&mut self, path: &HotPath) -> u32 {
+        let before = self.graph.nodes.len();
+        self.follow(path);
+        (self.graph.nodes.len() - before) as u32
+    }
+
+    /// The graph.
+    pub fn finish(self) -> BlockGraph {
+        let graph = self.graph.ordered();
+        debug_assert_eq!(graph.verify(self.cfg), Ok(()));
+        graph
+    }
+
+    fn follow(&mut self, path: &HotPath) {
         let mut node = path.start;
         for &edge in &path.edges {
             let wire = self.graph.nodes[node as usize].wires.get(edge as usize);

@@ -20,6 +20,8 @@ pub enum Verdict {
     Superblock {
         /// How many blocks it has.
         blocks: u32,
+        /// How many of them are copies.
+        copies: u32,
         /// Its share of the instructions that the function executes.
         share: f64,
     },
@@ -64,8 +66,9 @@ impl Verdict {
     /// In words, with functions called by `name`.
     pub fn named(&self, name: impl Fn(u32) -> String) -> String {
         match self {
-            Verdict::Superblock { blocks, share } => {
-                format!("superblock of {blocks} blocks, {:.1}% of the function", share * 100.0)
+            Verdict::Superblock { blocks, copies, share } => {
+                let share = share * 100.0;
+                format!("superblock of {blocks} blocks, {copies} of them copied, {share:.1}% of the function")
             }
             Verdict::Inlined { callee, calls, guess } => {
                 let share = guess.map_or_else(String::new, |share| format!("{:.1}% of ", share * 100.0));

@@ -212,7 +212,7 @@ impl<'a> Inlining<'a> {
             // Whoever comes here has been checked.
             plain.nodes[0].probes.retain(|probe| *probe != Probe::Check);
         }
-        let graph = self.by.with_superblocks(&cfg, plain.clone(), &mut Vec::new()).unwrap_or(plain);
+        let graph = self.by.with_superblocks(&plan, plain.clone(), &mut Vec::new()).unwrap_or(plain);
         let (calls, ops_a_call) =
             self.advice(&cfg).map_or((0, 0), |advice| (advice.calls, advice.ops / advice.calls.max(1)));
         Ok(Callee {

@@ -10,14 +10,11 @@ mod inlining;
 mod policy;
 mod traces;
 
-use std::sync::Arc;
-
 pub use advice::{Advice, FunctionAdvice, Targets};
 pub use decision::{Decision, Refusal, Verdict};
 pub use policy::Policy;
 
 use crate::CompileError;
-use crate::cfg::Cfg;
 use crate::graph::{BlockGraph, HotPath};
 use crate::module::ModuleInfo;
 use crate::plan::{Collection, FunctionPlan};
@@ -58,7 +55,7 @@ impl Reoptimizer<'_> {
     ) -> Result<Option<Reoptimized>, CompileError> {
         let cfg = &plan.cfg;
         let mut decisions = Vec::new();
-        let Some(graph) = self.with_superblocks(cfg, probed(plan), &mut decisions) else { return Ok(None) };
+        let Some(graph) = self.with_superblocks(plan, probed(plan), &mut decisions) else { return Ok(None) };
         let is_checked = plan.checks.as_ref().is_some_and(|checks| checks.entry);
         let mut inlining = Inlining::new(self, (cfg, is_checked), graph, probed, decisions);
         if self.policy.inlining {
@@ -70,30 +67,42 @@ impl Reoptimizer<'_> {
         Ok(Some(Reoptimized { graph, decisions }))
     }
 
-    /// The graph with superblocks and counts; `None` if nothing is known of the function.
+    /// A function's graph with superblocks and counts; `None` if nothing is known of it.
     fn with_superblocks(
         &self,
-        cfg: &Arc<Cfg>,
+        plan: &FunctionPlan,
         graph: BlockGraph,
         decisions: &mut Vec<Decision>,
     ) -> Option<BlockGraph> {
+        let cfg = &plan.cfg;
         let advice = self.advice.function(cfg.func, cfg.shape().fingerprint())?;
         let ops: u32 = cfg.blocks.iter().map(|block| block.ops).sum();
-        let least = self.policy.least_path_share * advice.ops as f64;
-        let is_hot = |executed: u64| self.policy.superblocks && executed as f64 >= least;
-        let hot: Vec<&(HotPath, u64)> =
-            advice.paths.iter().filter(|(_, executed)| is_hot(*executed)).collect();
-        for (path, executed) in &hot {
-            let (blocks, share) = (path.edges.len() as u32, *executed as f64 / advice.ops as f64);
-            let offset = cfg.blocks[path.start as usize].start;
-            decisions.push(Decision {
-                func: cfg.func,
-                offset,
-                verdict: Verdict::Superblock { blocks, share },
-            });
-        }
-        let paths: Vec<HotPath> = hot.into_iter().map(|(path, _)| path.clone()).collect();
         let room = ops.saturating_mul(self.policy.path_growth).min(self.policy.room);
-        Some(graph.with_superblocks(cfg, &paths, &advice.counts, room))
+        let mut forming = graph.superblocks(cfg, &advice.counts, room);
+        for (path, executed) in self.hot_paths(plan, advice) {
+            let copies = forming.add(path);
+            if copies > 0 {
+                let (blocks, share) = (path.edges.len() as u32, *executed as f64 / advice.ops as f64);
+                let verdict = Verdict::Superblock { blocks, copies, share };
+                let offset = cfg.blocks[path.start as usize].start;
+                decisions.push(Decision { func: cfg.func, offset, verdict });
+            }
+        }
+        Some(forming.finish())
+    }
+
+    /// The paths that are to have blocks of their own: not those of small loops, for which unrolling does more.
+    fn hot_paths<'a>(
+        &self,
+        plan: &FunctionPlan,
+        advice: &'a FunctionAdvice,
+    ) -> impl Iterator<Item = &'a (HotPath, u64)> {
+        let least = self.policy.least_path_share * advice.ops as f64;
+        let has_superblocks = self.policy.superblocks;
+        let unrolled: Vec<u32> = plan.loops.iter().map(|small| small.blocks[0]).collect();
+        let is_hot = move |(path, executed): &&(HotPath, u64)| {
+            has_superblocks && *executed as f64 >= least && !unrolled.contains(&path.start)
+        };
+        advice.paths.iter().filter(is_hot)
     }
 }

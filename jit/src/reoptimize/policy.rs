@@ -6,6 +6,9 @@
 /// When the reoptimizer does what.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Policy {
+    /// After how many bursts hot functions are looked for the first time; then each time there were twice as many. Before,
+    /// the program still meets new functions.
+    pub first_round: u64,
     /// A function is reoptimized if it executes at least this share of all instructions. Below it, even twice the speed is
     /// less than the noise of a measurement.
     pub least_share: f64,
@@ -48,9 +51,10 @@ pub struct Policy {
 impl Default for Policy {
     fn default() -> Policy {
         Policy {
+            first_round: 16,
             least_share: 0.002,
             least_seen: 2000,
-            seen_again: 32,
+            seen_again: 8,
             superblocks: true,
             least_path_share: 0.02,
             path_growth: 2,
@@ -70,6 +74,22 @@ impl Default for Policy {
 }
 
 impl Policy {
+    /// Whatever can be done is done at once, for all that ran: for tests.
+    pub fn eager() -> Policy {
+        Policy {
+            first_round: 1,
+            least_share: 0.0,
+            least_seen: 1,
+            seen_again: 2,
+            least_path_share: 0.0,
+            tiny_callee: 300,
+            longest_call: u64::MAX,
+            least_guess: 0.3,
+            room: 600,
+            ..Policy::default()
+        }
+    }
+
     /// Whether a function is to be reoptimized of which so many instructions were seen, and so many when it last was.
     pub fn is_worth_another(&self, last: u64, seen: u64) -> bool {
         seen >= self.least_seen && seen / self.seen_again >= last

@@ -269,7 +269,8 @@ impl<'a> Translator<'a> {
         if index > 0 || self.graph.resumes {
             self.builder.switch_to_block(self.blocks[index]);
         }
-        if node.count == Some(0) {
+        // Cranelift would put the entry, too, behind the rest.
+        if index > 0 && node.count == Some(0) {
             self.builder.set_cold_block(self.blocks[index]);
         }
         let block = &self.cfg.blocks[node.block as usize];

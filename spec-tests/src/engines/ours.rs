@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use wprof::{
     AsContext, AsContextMut, Caller, Engine, Error, ErrorKind, Exit, Extern, ExternRef, ExternType, FuncType,
-    Global, Instance, Linker, Memory, Module, Ref, RefType, Store, Table, Val, ValType, event_count,
+    Global, Instance, Linker, Memory, Module, Ref, RefType, Reoptimization, Store, Table, Val, ValType,
+    event_count,
 };
 use wprof_profiler::Profile;
 
@@ -67,6 +68,11 @@ pub fn run(engine: &Engine, wasm: &[u8], drive: &Drive) -> Result<Ran, String> {
 pub type BlockCounts = Vec<(u32, Vec<u64>)>;
 
 impl Ran {
+    /// What the reoptimizer did.
+    pub fn reoptimizations(&self) -> Vec<Reoptimization> {
+        self.instance.map_or_else(Vec::new, |instance| instance.module(&self.store).reoptimizations())
+    }
+
     /// What was counted, if the engine counts and there is an instance.
     pub fn profile(&self) -> Option<Result<Profile, Error>> {
         let profile = self.instance?.profile(&self.store);

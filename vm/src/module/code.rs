@@ -26,6 +26,12 @@ use crate::runtime::code::CodeArena;
 use crate::runtime::vmctx;
 use crate::{Collect, Engine, Error, ErrorKind, ProfilingConfig, Result, Strategy};
 
+/// How many better versions a function may have, whatever its size. Each loop wants several, and a hostile function of a
+/// megabyte has a hundred thousand loops.
+const MOST_VERSIONS: usize = 8;
+/// A function may have so many that their bytes of wasm code together are no more than this.
+const MOST_BYTES: usize = 4 << 20;
+
 /// The code of one module.
 #[derive(Debug)]
 pub struct ModuleCode {
@@ -242,7 +248,10 @@ impl ModuleInner {
     }
 
     pub(super) fn order_promotion(self: &Arc<Self>, func: u32, promotion: Promotion) {
-        if self.code.update(func, |compiled| compiled.requested.insert(promotion)) != Some(true) {
+        let most = MOST_VERSIONS.max(MOST_BYTES / self.info.body(func).len().max(1));
+        let is_new =
+            |compiled: &mut Compiled| compiled.requested.len() < most && compiled.requested.insert(promotion);
+        if self.code.update(func, is_new) != Some(true) {
             return;
         }
         let job = Job { module: Arc::downgrade(self), func, task: Task::Promote(promotion) };

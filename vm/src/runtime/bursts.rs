@@ -34,9 +34,6 @@ impl Place {
     }
 }
 
-/// After how many bursts the program's hot functions are looked for the first time.
-const FIRST_ROUND: u64 = 16;
-
 /// What the stub is to leave in the pinned register if the frame goes on in another version.
 const LEAVE: i64 = -1;
 
@@ -45,7 +42,7 @@ impl StoreOpaque {
     pub fn start_bursts(&mut self) {
         if let ProfilingConfig::Adaptive(adaptive) = self.engine().config().profiling {
             self.bursts = Some(Bursts::new(adaptive.lengths));
-            self.next_round = FIRST_ROUND;
+            self.next_round = self.engine().reoptimization().map_or(u64::MAX, |policy| policy.first_round);
             self.write_bursts();
         }
     }

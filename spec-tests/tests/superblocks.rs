@@ -1,0 +1,18 @@
+//! Reoptimized code does what an independent interpreter does, whatever profile it was made by.
+
+use std::path::Path;
+
+use wprof_spec_tests::sweep::{SUPERBLOCKS, sweep};
+
+#[test]
+fn any_profile_leads_to_code_that_does_what_the_module_says() {
+    let seeds = std::env::var("WPROF_SEEDS").map_or(160, |count| count.parse().expect("a number of modules"));
+    match sweep(0..seeds, SUPERBLOCKS, |_| ()) {
+        Ok(summary) => {
+            println!("{summary:#?}");
+            assert!(summary.inlined > seeds, "too few calls are inlined: {summary:?}");
+            assert!(summary.superblocks > seeds, "too few superblocks are formed: {summary:?}");
+        }
+        Err(failure) => panic!("{}", failure.report(Path::new(env!("CARGO_TARGET_TMPDIR")))),
+    }
+}
