@@ -439,10 +439,10 @@ impl BlockGraph {
         let mut reached = vec![false; self.nodes.len()];
         for (index, node) in self.nodes.iter().enumerate() {
             let wrong = |what: &str| Err(format!("node {index}: {what}"));
-            if let Some(guard) = &node.guard {
-                if self.nodes.get(guard.to as usize).map(|n| n.block) != Some(node.block) {
-                    return wrong("the guard leads to another block");
-                }
+            if let Some(guard) = &node.guard
+                && self.nodes.get(guard.to as usize).map(|n| n.block) != Some(node.block)
+            {
+                return wrong("the guard leads to another block");
             }
             let is_right = match node.call {
                 Some(call) => self.verify_call(node, call),
