@@ -9,15 +9,20 @@ use wprof_profiler::{FunctionProfile, Profile};
 
 use crate::modules::failure;
 
+/// Source lines.
+pub fn of_lines(module: &Module) -> CodeMap {
+    let mut code = CodeMap::default();
+    add_lines(&mut code, module);
+    code
+}
+
 /// Source lines, and the instructions of the functions that ran.
 ///
 /// # Errors
 /// If a function exceeds a limit of the compiler.
 pub fn of_functions_that_ran(module: &Module, profile: &Profile) -> Result<CodeMap> {
-    let mut code = CodeMap::default();
-    add_lines(&mut code, module);
-    code.instructions = instructions(module, &profile.functions)?;
-    Ok(code)
+    let instructions = instructions(module, &profile.functions)?;
+    Ok(CodeMap { instructions, ..of_lines(module) })
 }
 
 /// Source lines, and all functions and their instructions.

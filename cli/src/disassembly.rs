@@ -1,9 +1,10 @@
 //! One function of a module as text, line by line with offsets.
 
+use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use wasmprinter::Print;
 use wprof::Module;
 
@@ -32,50 +33,80 @@ impl Line {
 /// # Errors
 /// If the printer fails.
 pub fn of_function(module: &Module, func: u32) -> Result<Vec<Line>> {
+    let found = of_functions(module, &[func])?.remove(&func);
+    found.with_context(|| format!("function {func} is missing from the disassembly"))
+}
+
+/// The text of several functions, by index.
+///
+/// # Errors
+/// As [`of_function`].
+pub fn of_functions(module: &Module, funcs: &[u32]) -> Result<HashMap<u32, Vec<Line>>> {
     let info = module.info();
-    let mut extract = Extract { body: info.body(func), lines: Vec::new(), state: State::Before };
+    let mut bodies: Vec<Body> = funcs.iter().map(|&func| Body { func, code: info.body(func) }).collect();
+    bodies.sort_by_key(|body| body.code.start);
+    let mut extract = Extract { bodies: &bodies, inside: false, lines: Vec::new(), found: HashMap::new() };
     let printed = wasmprinter::Config::new().indent_text(" ").print(&info.bytes, &mut extract);
-    if extract.state == State::Before {
+    // Otherwise it was stopped.
+    if !extract.bodies.is_empty() {
         printed.context("cannot disassemble the module")?;
-        bail!("function {func} is missing from the disassembly");
+        extract.end();
     }
-    Ok(outdented(extract.lines))
+    Ok(extract.found)
 }
 
-#[derive(PartialEq, Eq)]
-enum State {
-    Before,
-    Inside,
-    Behind,
+/// Where the code of a function is.
+struct Body {
+    func: u32,
+    code: Range<usize>,
 }
 
-/// Takes from the text of a module the lines of one function, and stops the printer after them.
-struct Extract {
-    body: Range<usize>,
+/// Takes from the text of a module the lines of some functions, and stops the printer after the last.
+struct Extract<'a> {
+    /// Those that are not at an end, in the order of the text.
+    bodies: &'a [Body],
+    /// Whether the text is in the first of them.
+    inside: bool,
+    /// Its lines so far.
     lines: Vec<Line>,
-    state: State,
+    found: HashMap<u32, Vec<Line>>,
 }
 
-impl Print for Extract {
+impl Extract<'_> {
+    /// Begins or ends functions where the text has come to `offset`.
+    fn move_to(&mut self, offset: usize) {
+        while self.bodies.first().is_some_and(|body| body.code.end <= offset) {
+            self.end();
+        }
+        self.inside = self.bodies.first().is_some_and(|body| body.code.contains(&offset));
+    }
+
+    /// Ends the first function.
+    fn end(&mut self) {
+        let [body, rest @ ..] = self.bodies else { return };
+        let lines = std::mem::take(&mut self.lines);
+        if !lines.is_empty() {
+            self.found.insert(body.func, outdented(lines));
+        }
+        self.bodies = rest;
+    }
+}
+
+impl Print for Extract<'_> {
     fn write_str(&mut self, text: &str) -> io::Result<()> {
-        match self.state {
-            State::Before => {}
-            State::Inside => self.lines.last_mut().expect("a line was started").text.push_str(text),
-            State::Behind => return Err(io::Error::other("the rest is not needed")),
+        if self.inside {
+            self.lines.last_mut().expect("a line was started").text.push_str(text);
+        } else if self.bodies.is_empty() {
+            return Err(io::Error::other("the rest is not needed"));
         }
         Ok(())
     }
 
     fn start_line(&mut self, offset: Option<u64>) {
-        let inside = offset.map(|offset| self.body.contains(&(offset as usize)));
-        self.state = match (&self.state, inside) {
-            (State::Before, Some(true)) => State::Inside,
-            (State::Inside, Some(false)) => State::Behind,
-            (State::Before, _) => State::Before,
-            (State::Inside, _) => State::Inside,
-            (State::Behind, _) => State::Behind,
-        };
-        if self.state == State::Inside {
+        if let Some(offset) = offset {
+            self.move_to(offset as usize);
+        }
+        if self.inside {
             let offset = offset.and_then(|offset| u32::try_from(offset).ok());
             self.lines.push(Line { offset, text: String::new() });
         }

@@ -7,6 +7,7 @@ mod code_map;
 mod commands;
 mod cost_model;
 mod disassembly;
+mod html;
 mod modules;
 mod names;
 mod output;
@@ -40,6 +41,7 @@ Examples:
   wprof run -o f.wprof json.wasm   keep the profile in a file
   wprof run --collect events=instructions,fuel json.wasm
   wprof report f.wprof             hottest functions, loops, blocks, branches
+  wprof report f.wprof --html f.html   the same and more, for a browser
   wprof annotate f.wprof parse     one function, instruction by instruction
   wprof residual --tested f.wprof json.wasm   what ran that no test ran
   wprof explain json.wasm parse    how a function is compiled

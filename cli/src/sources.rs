@@ -26,9 +26,13 @@ impl Sources {
 
     /// The text of a line, if the file is there.
     pub fn text(&mut self, line: &SourceLine) -> Option<&str> {
+        self.lines(&line.file)?.get(line.line as usize - 1).map(String::as_str)
+    }
+
+    /// The lines of a file, if it is there.
+    pub fn lines(&mut self, file: &str) -> Option<&[String]> {
         let beside = &self.beside;
-        let file = self.files.entry(line.file.clone()).or_insert_with(|| read(&line.file, beside));
-        file.as_ref()?.get(line.line as usize - 1).map(String::as_str)
+        self.files.entry(file.to_owned()).or_insert_with(|| read(file, beside)).as_deref()
     }
 }
 

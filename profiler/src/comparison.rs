@@ -17,12 +17,12 @@ mod targets;
 
 use serde::Serialize;
 
-pub use contexts::{ContextChange, ContextChanges};
+pub use contexts::{CommonStacks, ContextChange, ContextChanges};
 pub use matching::Pair;
 pub use overlap::{hot_coverage, overlap};
 pub use targets::CallTargetChange;
 
-use crate::{FigureKind, Profile};
+use crate::{ContextTree, FigureKind, Profile};
 
 /// A figure in both profiles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -160,8 +160,7 @@ impl<'a> Comparison<'a> {
 
     /// The calling contexts, those whose calls changed most first; none unless both have counted them.
     pub fn contexts(&self) -> ContextChanges {
-        let trees = self.before.contexts.as_ref().zip(self.after.contexts.as_ref());
-        let changes = trees.map(|trees| contexts::changes(trees, self.is_of_one_module()));
+        let changes = self.trees().map(|trees| contexts::changes(trees, self.is_of_one_module()));
         changes.unwrap_or_default()
     }
 
@@ -171,6 +170,15 @@ impl<'a> Comparison<'a> {
             true => targets::changes(self.before, self.after),
             false => Vec::new(),
         }
+    }
+
+    /// The calling contexts of both by what is on the stack; none unless both have counted them.
+    pub fn stacks(&self) -> Option<CommonStacks> {
+        self.trees().map(|trees| contexts::common_stacks(trees, self.is_of_one_module()))
+    }
+
+    fn trees(&self) -> Option<(&'a ContextTree, &'a ContextTree)> {
+        self.before.contexts.as_ref().zip(self.after.contexts.as_ref())
     }
 }
 

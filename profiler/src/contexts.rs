@@ -20,6 +20,7 @@
 
 mod build;
 mod callers;
+mod stacks;
 mod stats;
 mod verify;
 mod walk;
@@ -33,6 +34,7 @@ use crate::profile::metric;
 use crate::{Metric, PathCount};
 pub use build::{ContextLink, ContextLog};
 pub use callers::CallerRow;
+pub use stacks::{Stack, Stacks};
 pub use stats::{CALLEE_SLOT_BYTES, ContextStats, RECORD_HEAD_BYTES};
 pub use verify::InvalidContexts;
 pub use walk::ContextRow;

@@ -105,7 +105,8 @@ pub fn write_json(profile: &Profile, mut out: impl Write) -> io::Result<()> {
     out.write_all(b"\n")
 }
 
-fn write_to(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+/// Writes a file, or standard output if it is called `-`.
+pub fn write_to(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
     if path == Path::new("-") {
         return output::print_with(write);
     }

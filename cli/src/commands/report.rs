@@ -8,13 +8,15 @@ use clap::Args;
 use wprof_profiler::Profile;
 
 use super::export;
+use crate::html::HtmlPage;
 use crate::render::contexts::Weights;
 use crate::render::functions::Order;
 use crate::render::page::Page;
 use crate::render::screen::{ColorChoice, Screen};
 use crate::render::view::View;
 use crate::render::{contexts, report};
-use crate::{modules, output};
+use crate::sources::Sources;
+use crate::{code_map, modules, output, progress};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -33,6 +35,8 @@ Examples:
   wprof report f.wprof --callers malloc
   wprof report f.wprof --cct --by cycles
   wprof report f.wprof --interesting suite.wprof
+  wprof report f.wprof --html f.html
+  wprof report after.wprof --diff before.wprof --html changes.html
   wprof report f.wprof --json | jq .ops")]
 pub struct ReportArgs {
     /// The profile, a file that `wprof run -o` wrote
@@ -62,6 +66,12 @@ pub struct ReportArgs {
     /// Leave out contexts with less than so many percent of the calls, and paths with less of a metric: the others are hot
     #[arg(long, value_name = "PERCENT", default_value_t = 1.0, value_parser = percent)]
     least: f64,
+    /// Write one HTML file for a browser instead, with all that it needs; `-` is standard output
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["cct", "callers", "sort", "by", "interesting", "json"])]
+    html: Option<PathBuf>,
+    /// Show in the HTML file what changed since an earlier profile
+    #[arg(long, value_name = "PROFILE", requires = "html")]
+    diff: Option<PathBuf>,
     /// Print the profile as JSON instead, as `wprof export --to json`
     #[arg(long)]
     json: bool,
@@ -73,6 +83,9 @@ pub fn execute(args: &ReportArgs, color: ColorChoice) -> Result<()> {
         return output::print_with(|out| export::write_json(&profile, out));
     }
     let module = modules::at_hand(&profile, args.module.as_deref(), &args.profile)?;
+    if let Some(file) = &args.html {
+        return write_html(args, &View::new(&profile, module.as_ref()), file);
+    }
     let mut page = Page::new(Screen::of(io::stdout(), color));
     let view = View::new(&profile, module.as_ref());
     if let Some(path) = &args.interesting {
@@ -92,6 +105,16 @@ pub fn execute(args: &ReportArgs, color: ColorChoice) -> Result<()> {
         report::write(&mut page, &view, args.top, args.sort, args.least / 100.0);
     }
     output::print(&page.into_text())
+}
+
+fn write_html(args: &ReportArgs, view: &View<'_>, file: &Path) -> Result<()> {
+    let before = args.diff.as_deref().map(super::read_profile).transpose()?;
+    let map = view.module.map(code_map::of_lines).unwrap_or_default();
+    let at = args.module.clone().unwrap_or_else(|| modules::locate(view.profile, &args.profile));
+    progress::during("writing the report", || {
+        let page = HtmlPage::new(*view, before.as_ref(), &map, Sources::new(&at))?;
+        export::write_to(file, |out| page.write(out))
+    })
 }
 
 /// A profile whose paths are interesting in `profile`.

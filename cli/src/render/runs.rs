@@ -60,7 +60,7 @@ pub fn ending(ending: &Ending) -> String {
 /// Seconds since 1970 as a date and time in UTC.
 ///
 /// Source: Howard Hinnant, *chrono-Compatible Low-Level Date Algorithms*, `civil_from_days`.
-fn date(seconds: u64) -> String {
+pub fn date(seconds: u64) -> String {
     let (days, second) = (seconds / 86_400 + 719_468, seconds % 86_400);
     let (era, day_of_era) = (days / 146_097, days % 146_097);
     let year = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;

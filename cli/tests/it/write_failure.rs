@@ -50,6 +50,7 @@ fn a_closed_pipe_is_no_error() {
         &["export", "--to", "json", &profile],
         &["export", "--to", "pprof", &profile],
         &["export", "--to", "folded", &profile],
+        &["report", "--html", "-", &profile],
         &["diff", &profile, &profile],
         &["diff", "--json", &profile, &profile],
         &["overlap", &profile, &profile],

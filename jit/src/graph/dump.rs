@@ -61,6 +61,9 @@ impl fmt::Display for BlockGraph {
             if node.frame > 0 {
                 write!(f, " of call{}", node.frame - 1)?;
             }
+            if let Some(call) = &node.call {
+                write!(f, " until the call at {:#x}", call.at)?;
+            }
             if let Some(count) = node.count {
                 write!(f, " ran {count}")?;
             }

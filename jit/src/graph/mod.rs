@@ -439,9 +439,8 @@ impl BlockGraph {
         let mut reached = vec![false; self.nodes.len()];
         for (index, node) in self.nodes.iter().enumerate() {
             let wrong = |what: &str| Err(format!("node {index}: {what}"));
-            if let Some(guard) = &node.guard
-                && self.nodes.get(guard.to as usize).map(|n| n.block) != Some(node.block)
-            {
+            let block_of = |to: u32| self.nodes.get(to as usize).map(|to| to.block);
+            if node.guard.is_some_and(|guard| block_of(guard.to) != Some(node.block)) {
                 return wrong("the guard leads to another block");
             }
             let is_right = match node.call {

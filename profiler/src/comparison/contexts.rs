@@ -3,17 +3,15 @@
 //! Invariant: contexts are told apart by the functions on the stack, not by call sites, which move when a module is built
 //! anew; the calls of all of them add up to those of the trees.
 
-use std::collections::HashMap;
-
 use super::Change;
-use crate::{Callee, ContextTree};
+use crate::{Callee, ContextTree, Stacks};
 
 /// The calling contexts of both trees, those whose calls changed most first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ContextChanges {
     /// What changed.
     pub changes: Vec<ContextChange>,
-    nodes: Vec<Node>,
+    stacks: Stacks,
 }
 
 /// A calling context of one tree at least.
@@ -31,60 +29,37 @@ impl ContextChanges {
     /// # Panics
     /// If there is no such context.
     pub fn stack(&self, context: usize) -> Vec<&Callee> {
-        let mut stack = Vec::new();
-        let mut at = Some(context);
-        while let Some(node) = at {
-            stack.push(&self.nodes[node].callee);
-            at = self.nodes[node].parent;
-        }
-        stack.reverse();
-        stack
+        self.stacks.frames(context)
     }
 }
 
-/// A function in the tree of both.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Node {
-    parent: Option<usize>,
-    callee: Callee,
-    calls: Change,
+/// The stacks of both trees, and by record which it is.
+#[derive(Clone, Debug, Default)]
+pub struct CommonStacks {
+    /// The stacks of both.
+    pub stacks: Stacks,
+    /// By record of the first tree.
+    pub before: Vec<Option<u32>>,
+    /// By record of the second one.
+    pub after: Vec<Option<u32>>,
 }
 
-/// The tree of both, by function.
-#[derive(Default)]
-struct Union {
-    nodes: Vec<Node>,
-    known: HashMap<(Option<usize>, Callee), usize>,
+pub(super) fn common_stacks(trees: (&ContextTree, &ContextTree), is_one_module: bool) -> CommonStacks {
+    let mut stacks = Stacks::default();
+    let before = stacks.add(trees.0, |callee| label(callee, is_one_module));
+    let after = stacks.add(trees.1, |callee| label(callee, is_one_module));
+    CommonStacks { stacks, before, after }
 }
 
 pub(super) fn changes(trees: (&ContextTree, &ContextTree), is_one_module: bool) -> ContextChanges {
-    let mut union = Union::default();
-    union.add(trees.0, is_one_module, |change, calls| change.before = change.before.saturating_add(calls));
-    union.add(trees.1, is_one_module, |change, calls| change.after = change.after.saturating_add(calls));
-    let nodes = union.nodes.iter().enumerate();
+    let CommonStacks { stacks, before, after } = common_stacks(trees, is_one_module);
+    let before = stacks.sums(&before, &trees.0.calls());
+    let after = stacks.sums(&after, &trees.1.calls());
+    let calls = before.into_iter().zip(after).map(|(before, after)| Change { before, after });
     let mut changes: Vec<ContextChange> =
-        nodes.map(|(context, node)| ContextChange { context, calls: node.calls }).collect();
+        calls.enumerate().map(|(context, calls)| ContextChange { context, calls }).collect();
     changes.sort_by_key(|change| change.calls.rank());
-    ContextChanges { changes, nodes: union.nodes }
-}
-
-impl Union {
-    fn add(&mut self, tree: &ContextTree, is_one_module: bool, add: impl Fn(&mut Change, u64)) {
-        let mut node_of: Vec<Option<usize>> = vec![None; tree.records.len()];
-        for (record, index) in tree.records.iter().zip(0..).skip(1) {
-            let parent = node_of[record.parent as usize];
-            let node = self.node(parent, label(tree.callee(index), is_one_module));
-            add(&mut self.nodes[node].calls, record.calls);
-            node_of[index as usize] = Some(node);
-        }
-    }
-
-    fn node(&mut self, parent: Option<usize>, callee: Callee) -> usize {
-        *self.known.entry((parent, callee)).or_insert_with_key(|(parent, callee)| {
-            self.nodes.push(Node { parent: *parent, callee: callee.clone(), calls: Change::default() });
-            self.nodes.len() - 1
-        })
-    }
+    ContextChanges { changes, stacks }
 }
 
 /// What tells a function in both modules: its index, or in another build its name if it has one.

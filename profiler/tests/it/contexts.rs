@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use arbtest::arbitrary::{Result, Unstructured};
 use wprof_profiler::{
     BackEdge, CallRecord, Callee, CallerRow, ContextLink, ContextLog, ContextRow, ContextStats, ContextTree,
-    FileError, InvalidContexts, InvalidProfile, Metric, Profile, Routine,
+    FileError, InvalidContexts, InvalidProfile, Metric, Profile, Routine, Stacks,
 };
 
 /// Functions of the programs that are made up here.
@@ -161,6 +161,41 @@ pub fn example() -> ContextTree {
     let mut stacks = vec![call(&[0]), call(&[0, 1]), call(&[0, 1, 3]), call(&[0, 1, 3, 0])];
     stacks.extend([call(&[0, 2]), call(&[0, 2, 3]), call(&[0, 2, 3]), call(&[0, 2, 3])]);
     log(&stacks).tree()
+}
+
+#[test]
+fn stacks_are_contexts_without_their_call_sites() {
+    arbtest::arbtest(|u| {
+        let all = stacks(u)?;
+        // By the functions on the stack.
+        let mut calls: BTreeMap<Vec<u32>, u64> = BTreeMap::new();
+        for stack in &all {
+            let functions = folded(stack).iter().map(|(function, _)| *function).collect();
+            *calls.entry(functions).or_default() += 1;
+        }
+        let tree = log(&all).tree();
+        let mut found = Stacks::default();
+        let stack_of = found.add(&tree, Callee::clone);
+        let own = found.sums(&stack_of, &tree.calls());
+        let index = |callee: &Callee| match callee {
+            Callee::Function { index, .. } => *index,
+            other => panic!("{other}"),
+        };
+        let functions = |stack| found.frames(stack).into_iter().map(index).collect::<Vec<_>>();
+        assert_eq!(
+            own.iter()
+                .enumerate()
+                .map(|(stack, calls)| (functions(stack), *calls))
+                .collect::<BTreeMap<_, _>>(),
+            calls
+        );
+        for (stack, inclusive) in found.inclusive(&own).into_iter().enumerate() {
+            let prefix = functions(stack);
+            let below = calls.iter().filter(|(functions, _)| functions.starts_with(&prefix));
+            assert_eq!(inclusive, below.map(|(_, calls)| calls).sum::<u64>());
+        }
+        Ok(())
+    });
 }
 
 #[test]

@@ -28,9 +28,9 @@ use crate::{Collect, Engine, Error, ErrorKind, ProfilingConfig, Result, Strategy
 
 /// How many better versions a function may have, whatever its size. Each loop wants several, and a hostile function of a
 /// megabyte has a hundred thousand loops.
-const MOST_VERSIONS: usize = 8;
+const MOST_VERSIONS: usize = 3;
 /// A function may have so many that their bytes of wasm code together are no more than this.
-const MOST_BYTES: usize = 4 << 20;
+const MOST_BYTES: usize = 1 << 20;
 
 /// The code of one module.
 #[derive(Debug)]
@@ -227,8 +227,18 @@ impl ModuleInner {
             Tier::Optimized => Vec::new(),
         };
         self.order_ahead(&likely_callees, is_called);
-        let code = self.engine.compiler().function(&self.env(), &plan, tier)?;
+        let advice = self.advice().filter(|_| tier == Tier::Optimized);
+        let (code, decisions) = match &advice {
+            Some(advice) => {
+                let (graph, decisions) = self.best_graph(&plan, Some(advice))?;
+                (self.optimized(&plan, &graph)?, decisions)
+            }
+            None => (self.engine.compiler().function(&self.env(), &plan, tier)?, None),
+        };
+        let bytes = (0, code.bytes.len());
         let mut compiled = Compiled::new(self.place(func, code)?, plan.first_counter, counters);
+        compiled.advice = advice.filter(|_| decisions.is_some());
+        self.tell(func, bytes, decisions);
         compiled.plan = (!self.engine.collection().is_off()).then(|| Arc::new(plan));
         compiled.likely_callees = likely_callees;
         Ok(compiled)

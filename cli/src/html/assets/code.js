@@ -1,0 +1,146 @@
+// A function's instructions and source lines side by side, each with how often it ran.
+
+const CHUNK = 100;
+const MARGIN = 2;
+const STRUCTURE = /^\s*(block|loop|else|end|\)|\(func|\(local)/;
+
+class Code {
+  constructor(details) {
+    this.details = details;
+    this.listing = details.code;
+    this.lines = countLines(details);
+    this.instructions = new Map();
+    this.sources = new Map();
+    this.firstOfBlock = new Map();
+    this.most = largest(this.lines.map((count) => count ?? 0)) || 1;
+    this.element = element("div", { class: "code" }, this.sourcePanel(), this.instructionPanel());
+  }
+
+  place(block) {
+    const at = this.listing.block.findIndex((found, line) => found === block && this.listing.file[line] >= 0);
+    return at < 0 ? "" : `${baseName(sourceFile(this.listing.file[at]).path)}:${this.listing.line[at]}`;
+  }
+
+  instructionPanel() {
+    const { text, offset, block, file, line } = this.listing;
+    let open = -1;
+    const rows = text.flatMap((shown, at) => {
+      const begins = block[at] >= 0 && block[at] !== open;
+      if (block[at] >= 0) open = block[at];
+      const row = this.row(begins ? `b${block[at]}` : "", this.lines[at], shown,
+        { title: offset[at] === null ? null : `offset 0x${offset[at].toString(16)}`, class: block[at] < 0 ? "dead" : null });
+      if (begins && !this.firstOfBlock.has(block[at])) this.firstOfBlock.set(block[at], row);
+      row.block = block[at];
+      if (file[at] >= 0) this.link(row, `${file[at]}:${line[at]}`, this.instructions, this.sources);
+      return [row, this.ended(offset[at])].filter(Boolean);
+    });
+    return this.panel("Instructions", rows);
+  }
+
+  // The calls that ended, or stood, at an instruction; null if none did.
+  ended(offset) {
+    const count = sum(this.details.unfinished.filter((found) => found.offset === offset).map((found) => found.count));
+    return count > 0 ? this.row("✗", count, `${count === 1 ? "call" : "calls"} ended here`, { class: "bad" }) : null;
+  }
+
+  // The lines that the code comes from, and a few around them, file by file.
+  sourcePanel() {
+    const files = new Map();
+    this.listing.file.forEach((file, at) => {
+      if (file < 0) return;
+      if (!files.has(file)) files.set(file, new Map());
+      const counts = files.get(file);
+      const line = this.listing.line[at];
+      counts.set(line, Math.max(counts.get(line) ?? 0, this.lines[at] ?? 0));
+    });
+    if (files.size === 0) return null;
+    return this.panel("Source", [...files].flatMap(([file, counts]) => this.fileRows(file, counts)));
+  }
+
+  fileRows(file, counts) {
+    const { path, lines: text } = sourceFile(file);
+    const numbers = [...counts.keys()].sort((a, b) => a - b);
+    const rows = [element("div", { class: "file", title: path }, baseName(path), text ? null : " (not found when the report was made)")];
+    let next = 0;
+    for (const line of numbers) {
+      const from = text ? Math.max(1, line - MARGIN, next) : line;
+      if (next > 0 && from > next) rows.push(element("div", { class: "gap" }, "⋯"));
+      for (let shown = Math.max(from, next); shown < line; shown += 1) rows.push(this.row(shown, null, text[shown - 1]));
+      if (line >= next) rows.push(this.sourceRow(file, line, counts, text));
+      next = Math.max(next, line + 1);
+    }
+    return rows;
+  }
+
+  sourceRow(file, line, counts, text) {
+    const row = this.row(line, counts.get(line), text?.[line - 1] ?? "");
+    this.link(row, `${file}:${line}`, this.sources, this.instructions);
+    return row;
+  }
+
+  row(label, count, text, attributes = {}) {
+    const heat = count ? Math.sqrt(count / this.most) : 0;
+    return element("div", { ...attributes, class: `line ${attributes.class ?? ""} ${count === 0 ? "cold" : ""}`, style: count ? `--heat:${heat}` : null },
+      element("span", { class: "count" }, count === null ? "" : grouped(count)), element("span", { class: "label" }, String(label)),
+      element("span", { class: "text" }, text));
+  }
+
+  // A row of one side, and the rows of the other that have the same key.
+  link(row, key, side, other) {
+    if (!side.has(key)) side.set(key, []);
+    side.get(key).push(row);
+    const partners = () => other.get(key) ?? [];
+    const mark = (is) => [...side.get(key), ...partners()].forEach((found) => found.classList.toggle("linked", is));
+    row.addEventListener("mouseenter", () => mark(true));
+    row.addEventListener("mouseleave", () => mark(false));
+    row.addEventListener("click", () => partners()[0] && scrollTo(partners()[0]));
+  }
+
+  panel(title, rows) {
+    // What is out of sight costs little: the browser lays out a chunk when it comes near.
+    const chunks = [];
+    for (let at = 0; at < rows.length; at += CHUNK) {
+      const part = rows.slice(at, at + CHUNK);
+      chunks.push(element("div", { class: "chunk", style: `contain-intrinsic-size:auto ${part.length * 19}px` }, part));
+    }
+    return element("div", { class: "panel" }, element("h2", {}, title),
+      element("div", { class: "listing", tabindex: 0, role: "region", "aria-label": title }, chunks));
+  }
+
+  show(block) {
+    const row = this.firstOfBlock.get(block);
+    if (row) scrollTo(row);
+  }
+
+  highlight(path) {
+    const blocks = new Set(path ? blocksOf(path, this.details.edges) : []);
+    this.element.classList.toggle("path-shown", path !== null);
+    for (const row of this.element.querySelectorAll(".line")) row.classList.toggle("on-path", blocks.has(row.block));
+  }
+}
+
+// Within its own panel only.
+function scrollTo(row) {
+  const panel = row.closest(".listing");
+  const offset = row.getBoundingClientRect().top - panel.getBoundingClientRect().top;
+  panel.scrollTop += offset - panel.clientHeight / 3;
+  row.classList.add("flash");
+  setTimeout(() => row.classList.remove("flash"), 900);
+}
+
+// How often each line ran: as often as its block began, less the calls that ended before it. Null for what is only syntax.
+function countLines({ blocks, unfinished, code: { text, block } }) {
+  const position = new Map();
+  return text.map((shown, at) => {
+    const here = block[at];
+    if (here < 0 || STRUCTURE.test(shown)) return null;
+    const before = position.get(here) ?? 0;
+    position.set(here, before + 1);
+    const ended = unfinished.filter((found) => found.block === here && found.ops <= before);
+    return blocks.count[here] - sum(ended.map((found) => found.count));
+  });
+}
+
+function baseName(path) {
+  return path.split("/").pop();
+}

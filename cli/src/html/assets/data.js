@@ -1,0 +1,43 @@
+// What the profile says. The figures of all functions are read at once, a function's details when they are asked for.
+
+const { overview, functions, contexts } = JSON.parse(byId("data").textContent);
+const ROWS = functions.index.length;
+const rowOf = new Map();
+functions.index.forEach((index, row) => index !== null && rowOf.set(index, row));
+
+const lines = (id) => {
+  let found = null;
+  return (at) => JSON.parse((found ??= byId(id).textContent.trim().split("\n"))[at]);
+};
+const readDetails = lines("details");
+const readSource = lines("sources");
+const knownSources = new Map();
+
+const figure = (name) => functions.figures.find((found) => found.name === name);
+const MAIN = functions.figures[0] ?? { name: "calls", own: [], with_callees: null, before: null };
+const TOTALS = new Map(functions.figures.map((found) => [found.name, sum(found.own)]));
+
+function sum(numbers) {
+  return numbers.reduce((all, one) => all + one, 0);
+}
+
+// Of a list that may be too long for Math.max.
+function largest(numbers) {
+  return numbers.reduce((most, one) => Math.max(most, one), 0);
+}
+
+// The details of the function in a row, or null if there is no room for them in the file.
+function detailsOf(row) {
+  return functions.details[row] === null ? null : readDetails(functions.details[row]);
+}
+
+function sourceFile(file) {
+  if (!knownSources.has(file)) knownSources.set(file, readSource(file));
+  return knownSources.get(file);
+}
+
+const functionName = (index) => functions.name[rowOf.get(index)] ?? `<function ${index}>`;
+
+function functionLink(index, text = functionName(index)) {
+  return rowOf.has(index) ? element("a", { href: `#function=${index}`, class: "name" }, text) : text;
+}

@@ -1,0 +1,130 @@
+// One function: its figures, its graph, its loops and paths, its code.
+
+function openFunction(index) {
+  if (index !== null) location.hash = `function=${index}`;
+}
+
+class FunctionView {
+  constructor(view, index, path) {
+    this.row = rowOf.get(index);
+    this.index = index;
+    view.replaceChildren(this.head());
+    const details = detailsOf(this.row);
+    if (!details) {
+      view.append(this.withoutDetails());
+      return;
+    }
+    this.code = details.code && new Code(details);
+    this.graph = new Graph(details, (block) => this.code?.place(block) ?? "", (block) => this.code?.show(block));
+    view.append(element("div", { class: "with-side" }, this.graph.element, element("div", { class: "side" }, this.paths(details, path), this.loops(details), this.indirectCalls(details), ...this.around())));
+    view.append(this.code?.element ?? element("p", { class: "note" }, "The module was not at hand when the report was made, so there are no instructions here: give it with ",
+      element("code", {}, "--module"), "."));
+    this.graph.zoom(0);
+  }
+
+  head() {
+    const { row } = this;
+    const one = ({ name, own, with_callees: inclusive, before }) => {
+      const total = TOTALS.get(name);
+      const parts = [`${grouped(own[row])} ${name}`, `${percent(own[row], total)} of all`];
+      if (inclusive) parts.push(`${grouped(inclusive[row])} with callees`);
+      if (before) parts.push(change(before[row], own[row]));
+      return element("li", {}, element("b", {}, parts[0]), `, ${parts.slice(1).join(", ")}`);
+    };
+    const sampled = functions.sampled[row];
+    const marks = [
+      sampled === null ? null : element("span", { class: "badge" }, `a sample of ${rate(sampled)}`),
+      element("span", { class: "faint" }, `function ${this.index}, ${functions.place[row]}`),
+    ];
+    return element("div", { class: "function-head" }, element("h2", { class: "name" }, functions.name[row]), marks,
+      element("ul", {}, functions.figures.map(one)));
+  }
+
+  withoutDetails() {
+    return element("p", { class: "note" }, overview.is_of_code
+      ? "To keep this file small it has the details of the hottest functions only. The terminal shows all: "
+      : "The profile does not say what happened within functions: collect edges or paths. ",
+    overview.is_of_code ? element("code", {}, `wprof annotate PROFILE ${this.index}`) : null);
+  }
+
+  goTo(block) {
+    this.graph.reveal(block);
+    this.code?.show(block);
+  }
+
+  highlight(path) {
+    this.graph.highlight(path);
+    this.code?.highlight(path);
+  }
+
+  paths(details, asked) {
+    if (details.paths_in_all === null) {
+      return element("div", { class: "panel" }, element("h2", {}, "Paths"),
+        element("p", { class: "faint" }, "Not counted: ", element("code", {}, "--collect paths"), " does."));
+    }
+    const all = sum(details.blocks.ops);
+    let pinned = null;
+    const items = details.paths.map((path) => {
+      const metrics = path.metrics.map((amount, at) => `${grouped(amount)} ${overview.path_metrics[at]}`);
+      const lines = [element("span", { class: "bar", style: `--share:${share(path.ops, all)}` }, percent(path.ops, all)),
+        element("b", {}, `${grouped(path.count)} ×`), element("span", { class: "blocks" }, pathText(path, details.edges, details.blocks)),
+        metrics.length ? element("small", {}, metrics.join(", ")) : null];
+      const item = element("button", { type: "button", class: "path", "aria-pressed": false, title: `path ${path.id}`,
+        onmouseenter: () => this.highlight(path), onfocus: () => this.highlight(path),
+        onmouseleave: () => this.highlight(pinned), onblur: () => this.highlight(pinned), onclick: () => pin(path, item) }, lines);
+      if (path.id === asked) queueMicrotask(() => pin(path, item));
+      return item;
+    });
+    const pin = (path, item) => {
+      pinned = pinned === path ? null : path;
+      items.forEach((other) => other.setAttribute("aria-pressed", other === item && pinned !== null));
+      this.highlight(pinned);
+      if (pinned) this.graph.reveal(pinned.start);
+    };
+    const more = details.paths_in_all - details.paths.length;
+    return element("div", { class: "panel" }, element("h2", {}, "Hottest paths"),
+      element("p", { class: "faint" }, `${countOf(details.paths_in_all, "path")} ran to their end${more > 0 ? `; the first ${details.paths.length}` : ""}. Click to keep one shown.`),
+      element("div", { class: "paths" }, items));
+  }
+
+  // Callers and callees, by calls.
+  around() {
+    const stacks = contexts && stacksOfProfile();
+    const calls = stacks?.weights.find(({ name }) => name === "calls");
+    const callee = stacks?.callees.findIndex((found) => found.function === this.index) ?? -1;
+    if (!calls || callee < 0) return [];
+    const tables = stacks.around(callee, calls.own).map((found) => found.filter(([, amount]) => amount > 0).slice(0, 12));
+    const row = ([other, amount]) => {
+      const { name, function: index } = stacks.callees[other] ?? { name: "<the host>", function: null };
+      return [grouped(amount), index === null ? name : functionLink(index)];
+    };
+    const titles = ["Called by", "Calls"];
+    return tables.map((rows, at) => (rows.length ? panel(titles[at], smallTable(["calls", "function"], "rl", rows.map(row))) : null));
+  }
+
+  indirectCalls({ indirect_calls: calls }) {
+    if (calls.length === 0) return null;
+    const rows = calls.map(({ place, callee: { name, function: index }, count }) =>
+      [grouped(count), place, index === null ? name : functionLink(index)]);
+    return panel("Indirect calls", smallTable(["calls", "at", "function"], "rll", rows));
+  }
+
+  loops(details) {
+    if (details.loops.length === 0) return null;
+    const all = sum(details.blocks.ops);
+    const rows = details.loops.slice(0, 20).map((found) => [
+      element("button", { type: "button", class: "link", onclick: () => this.goTo(found.header) }, `b${found.header}`),
+      String(found.depth), grouped(found.iterations), found.entries ? average(found.iterations / found.entries) : "",
+      element("span", { class: "bar", style: `--share:${share(found.ops, all)}` }, percent(found.ops, all))]);
+    return panel("Loops", smallTable(["at", "depth", "rounds", "trips", ""], "lrrrr", rows));
+  }
+}
+
+// Its blocks and where it goes; a long path without its middle.
+function pathText(path, edges, blocks) {
+  const names = blocksOf(path, edges).map((block) => `b${block}`);
+  const last = edges.to[path.edges[path.edges.length - 1]];
+  const to = last === blocks.count.length ? "exit" : `b${last}`;
+  const shown = names.length > 14 ? [...names.slice(0, 9), `… ${names.length - 12} more …`, ...names.slice(-3)] : names;
+  return `${shown.join(" ")} → ${to}`;
+}

@@ -1,0 +1,142 @@
+// The table of all functions: sorted by any column, searched, and drawn only as far as it is seen.
+
+const ROW_HEIGHT = 30;
+const SPARE_ROWS = 8;
+
+// The columns: title, text of a row, what to sort by, whether small comes first, and how wide.
+function columnsOfFunctions() {
+  const columns = [];
+  const texts = (title, values, kind) =>
+    columns.push({ title, text: (row) => values[row], key: (row) => values[row], kind, isText: true });
+  const numbers = (title, values, text = grouped) =>
+    columns.push({ title, text: (row) => text(values[row]), key: (row) => values[row], kind: "number" });
+  texts("function", functions.name, "name");
+  functions.figures.forEach((found, at) => {
+    const total = TOTALS.get(found.name);
+    numbers(found.name, found.own);
+    if (at === 0 || found.with_callees) {
+      columns.push({ title: "share", of: found.name, text: (row) => percent(found.own[row], total), key: (row) => found.own[row],
+        kind: "share", share: (row) => share(found.own[row], total) });
+    }
+    if (found.with_callees) numbers(`${found.name} with callees`, found.with_callees);
+    if (found.before) {
+      columns.push({ title: `change of ${found.name}`, text: (row) => change(found.before[row], found.own[row]),
+        key: (row) => found.own[row] - found.before[row], kind: "number",
+        class: (row) => changeClass({ before: found.before[row], after: found.own[row] }).class });
+    }
+  });
+  if (functions.paths) numbers("paths", functions.paths);
+  if (overview.is_of_code) {
+    columns.push({ title: "blocks ran", text: (row) => `${functions.covered[row]} of ${functions.blocks[row]}`,
+      key: (row) => functions.covered[row] / functions.blocks[row] || 0, kind: "number" });
+  }
+  if (overview.sampled !== null) {
+    columns.push({ title: "sampled", text: (row) => functions.sampled[row] === null ? "" : rate(functions.sampled[row]),
+      key: (row) => functions.sampled[row] ?? 0, kind: "number" });
+  }
+  texts("place", functions.place, "place");
+  return columns;
+}
+
+class FunctionTable {
+  constructor(view) {
+    this.columns = columnsOfFunctions();
+    this.sorted = { column: this.columns.find((column) => !column.isText), down: true };
+    this.selected = 0;
+    this.rows = [];
+    this.draw = oncePerFrame(() => this.drawRows());
+    this.build(view);
+    this.arrange();
+  }
+
+  build(view) {
+    this.search = element("input", { type: "search", placeholder: "name or index", "aria-label": "Search functions",
+      oninput: () => this.arrange() });
+    this.status = element("span", { class: "faint", role: "status" });
+    this.head = element("div", { role: "row", class: "head" });
+    this.body = element("div", { role: "rowgroup", class: "rows" });
+    this.grid = element("div", { class: "grid", role: "grid", tabindex: 0, "aria-label": "Functions",
+      onscroll: this.draw, onkeydown: (event) => this.key(event) }, this.head, this.body);
+    this.grid.style.setProperty("--columns", this.columns.map(widthOf).join(" "));
+    view.replaceChildren(element("div", { class: "toolbar" }, this.search, this.status), this.grid);
+    new ResizeObserver(this.draw).observe(this.grid);
+  }
+
+  // Which rows there are, in which order.
+  arrange() {
+    const asked = this.search.value.trim().toLowerCase();
+    const all = Array.from({ length: ROWS }, (_, row) => row);
+    const fits = (row) => functions.name[row].toLowerCase().includes(asked) || String(functions.index[row]) === asked
+      || functions.place[row].toLowerCase().includes(asked);
+    this.rows = asked ? all.filter(fits) : all;
+    const { column: { key, isText }, down } = this.sorted;
+    const sign = down ? -1 : 1;
+    this.rows.sort(isText ? (a, b) => sign * (key(a) < key(b) ? -1 : key(a) > key(b) ? 1 : 0) : (a, b) => sign * (key(a) - key(b)));
+    this.selected = 0;
+    this.grid.scrollTop = 0;
+    this.status.textContent = asked ? `${grouped(this.rows.length)} of ${countOf(ROWS, "function")}` : countOf(ROWS, "function");
+    this.grid.setAttribute("aria-rowcount", this.rows.length + 1);
+    this.drawHead();
+    this.draw();
+  }
+
+  drawHead() {
+    this.head.replaceChildren(...this.columns.map((column) => {
+      const isSorted = column === this.sorted.column;
+      const arrow = isSorted ? (this.sorted.down ? " ▾" : " ▴") : "";
+      const order = isSorted ? (this.sorted.down ? "descending" : "ascending") : "none";
+      return element("span", { role: "columnheader", class: column.kind, "aria-sort": order, title: column.title },
+        element("button", { type: "button", onclick: () => this.sortBy(column) }, column.title + arrow));
+    }));
+  }
+
+  sortBy(column) {
+    const down = column === this.sorted.column ? !this.sorted.down : !column.isText;
+    this.sorted = { column, down };
+    this.arrange();
+    this.head.children[this.columns.indexOf(column)].firstChild.focus();
+  }
+
+  drawRows() {
+    const height = this.grid.clientHeight;
+    const first = Math.max(0, Math.floor(this.grid.scrollTop / ROW_HEIGHT) - SPARE_ROWS);
+    const last = Math.min(this.rows.length, first + Math.ceil(height / ROW_HEIGHT) + 2 * SPARE_ROWS);
+    this.body.style.height = `${this.rows.length * ROW_HEIGHT}px`;
+    this.body.replaceChildren(...this.rows.slice(first, last).map((row, at) => this.row(row, first + at)));
+  }
+
+  row(row, position) {
+    const cell = (column) => element("span", { role: "gridcell", class: `${column.kind} ${column.class?.(row) ?? ""}`,
+      title: column.isText ? column.text(row) : null, style: column.share ? `--share:${column.share(row)}` : null },
+    column.kind === "name" && functions.index[row] !== null ? functionLink(functions.index[row]) : column.text(row));
+    return element("div", { role: "row", "aria-rowindex": position + 2, "aria-selected": position === this.selected,
+      style: `top:${position * ROW_HEIGHT}px`, onclick: () => this.select(position) }, this.columns.map(cell));
+  }
+
+  select(position) {
+    this.selected = Math.max(0, Math.min(this.rows.length - 1, position));
+    const top = this.selected * ROW_HEIGHT;
+    const room = this.grid.clientHeight - this.head.offsetHeight - ROW_HEIGHT;
+    this.grid.scrollTop = Math.max(top - room, Math.min(top, this.grid.scrollTop));
+    this.draw();
+  }
+
+  key(event) {
+    const page = Math.floor(this.grid.clientHeight / ROW_HEIGHT) - 2;
+    const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -ROWS, End: ROWS };
+    if (event.target.closest("[role=columnheader]")) return;
+    if (event.key === "Enter" && !event.target.closest("a")) openFunction(functions.index[this.rows[this.selected]]);
+    if (!(event.key in steps)) return;
+    event.preventDefault();
+    this.select(this.selected + steps[event.key]);
+  }
+}
+
+// Fixed, since each row is laid out by itself. No figure is cut, titles and names may be.
+function widthOf({ kind, title, text }) {
+  if (kind === "name") return "minmax(16em,30em)";
+  if (kind === "place") return "minmax(12em,1fr)";
+  let longest = Math.min(title.length + 2, 16);
+  for (let row = 0; row < ROWS; row += 1) longest = Math.max(longest, text(row).length);
+  return `${longest * 0.6 + 1.4}em`;
+}

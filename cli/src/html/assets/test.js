@@ -1,0 +1,133 @@
+// The page tries itself if its address ends in `#test`, and says how that went in `data-test` of the whole document. All of it is
+// done before the document counts as loaded, so that whoever waits for that sees it.
+
+class Check {
+  constructor() {
+    this.passed = 0;
+  }
+
+  is(what, found, expected = true) {
+    if (found !== expected) throw new Error(`${what}: ${JSON.stringify(found)}, not ${JSON.stringify(expected)}`);
+    this.passed += 1;
+  }
+}
+
+function goTo(hash) {
+  history.replaceState(null, "", `#${hash}`);
+  go();
+}
+
+const press = (found, key) => found.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+
+function tryTable(check) {
+  goTo("functions");
+  const table = built.get("functions");
+  const drawn = () => byId("functions").querySelectorAll(".rows [role=row]");
+  check.is("rows are drawn", drawn().length > 0);
+  check.is("only what is seen is drawn", drawn().length < 120);
+  check.is("the hottest comes first", largest(MAIN.own), MAIN.own[table.rows[0]]);
+  const name = functions.name[table.rows[ROWS - 1]];
+  table.search.value = name;
+  table.search.dispatchEvent(new Event("input"));
+  check.is("a search finds a function", [...drawn()].some((row) => row.textContent.includes(name)));
+  check.is("a search finds no others", table.rows.every((row) => `${functions.name[row]} ${functions.place[row]}`.toLowerCase().includes(name.toLowerCase())));
+  table.search.value = "";
+  table.search.dispatchEvent(new Event("input"));
+  press(document.body, "/");
+  check.is("a slash goes to the search", document.activeElement, table.search);
+  table.head.firstChild.firstChild.click();
+  check.is("a click sorts", functions.name[table.rows[0]] <= functions.name[table.rows[ROWS - 1]]);
+  press(table.grid, "End");
+  check.is("keys move", table.selected, ROWS - 1);
+  check.is("what is selected is in view", drawn()[drawn().length - 1].getAttribute("aria-selected"), "true");
+}
+
+function tryContexts(check) {
+  goTo("contexts");
+  const flame = built.get("contexts");
+  const { stacks } = flame;
+  check.is("frames are drawn", flame.rows.length > 0);
+  const above = (stack) => (stacks.callerOf[stack] < 0 ? stacks.total : stacks.widths[stacks.callerOf[stack]]);
+  for (const weight of stacks.weights) {
+    flame.arrange(weight.name);
+    check.is(`${weight.name} fit in their callers`, stacks.callerOf.every((_, stack) => stacks.widths[stack] <= above(stack)));
+    check.is(`${weight.name} are all there`, contexts?.left_out > 0 || sum(weight.own) === stacks.total);
+  }
+  const stack = flame.rows.flat().filter((frame) => frame.stack >= 0).pop()?.stack ?? stacks.top[0];
+  press(flame.canvas, "ArrowDown");
+  check.is("keys choose a frame", flame.selected, stacks.top[0]);
+  flame.choose(stack);
+  press(flame.canvas, "Enter");
+  check.is("Enter zooms", Math.round(flame.rows[stacks.depth[stack]][0].w), flame.width);
+  press(flame.canvas, "Escape");
+  flame.search.value = stacks.name(stack);
+  flame.search.dispatchEvent(new Event("input"));
+  check.is("a search finds frames", flame.matches[stacks.calleeOf[stack]]);
+  check.is("short names are last parts", ["a::<impl b::C>::d", "<x::Y as z::W>::v", "e"].map(lastPart).join(), "d,v,e");
+  check.is("found weight is a part", stacks.weightOf(flame.matches) <= stacks.total);
+}
+
+function tryFunction(check, row) {
+  goTo(`function=${functions.index[row]}`);
+  const { graph, code } = built.get("function");
+  const details = detailsOf(row);
+  graph.shown = "all";
+  graph.build();
+  const exits = details.edges.to.includes(details.blocks.count.length) ? 1 : 0;
+  check.is("all blocks are drawn", graph.drawing.querySelectorAll(".block").length, details.blocks.count.length + exits);
+  check.is("all edges are drawn", graph.drawing.querySelectorAll(".edge").length, details.edges.from.length);
+  check.is("blocks do not overlap", overlapping(graph), 0);
+  const ops = details.code && sum(countLines(details).map((count) => count ?? 0));
+  if (details.code) {
+    check.is("the counts of lines are those of the function", ops, figure("instructions").own[row]);
+    const places = new Set(details.unfinished.map((found) => found.offset));
+    check.is("ended calls are marked", code.element.querySelectorAll(".line.bad").length, places.size);
+  }
+  tryNeighbours(check, functions.index[row]);
+  const path = byId("function").querySelector(".path");
+  if (!path) return;
+  path.dispatchEvent(new Event("mouseenter"));
+  const blocks = blocksOf(details.paths[0], details.edges).length;
+  check.is("a path is highlighted", graph.drawing.querySelectorAll(".block.on-path").length, blocks);
+  path.dispatchEvent(new Event("mouseleave"));
+  check.is("and no longer", graph.drawing.querySelectorAll(".on-path").length, 0);
+  path.click();
+  check.is("a click keeps it", graph.drawing.querySelectorAll(".block.on-path").length, blocks);
+  check.is("in the code too", !code || code.element.querySelectorAll(".on-path").length > 0);
+}
+
+// Who calls a function made all of its calls.
+function tryNeighbours(check, index) {
+  if (!contexts || contexts.left_out > 0 || overview.sampled !== null || !figure("calls")) return;
+  const stacks = stacksOfProfile();
+  const callee = stacks.callees.findIndex((found) => found.function === index);
+  const [callers] = stacks.around(callee, stacks.weights.find(({ name }) => name === "calls").own);
+  check.is("callers have all calls", sum(callers.map(([, calls]) => calls)), figure("calls").own[rowOf.get(index)]);
+}
+
+function overlapping(graph) {
+  const boxes = [...graph.drawing.querySelectorAll(".block > rect")].map((found) => found.getBoundingClientRect());
+  const meet = (a, b) => a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1;
+  return boxes.filter((box, at) => boxes.slice(at + 1, at + 300).some((other) => meet(box, other))).length;
+}
+
+function tryAll() {
+  const check = new Check();
+  try {
+    goTo("overview");
+    check.is("the overview has figures", byId("overview").querySelectorAll(".card, table").length > 0);
+    if (ROWS > 0) tryTable(check);
+    if (functions.figures.length > 0) tryContexts(check);
+    const detailed = MAIN.own.map((_, row) => row).filter((row) => functions.details[row] !== null && functions.details[row] < 5);
+    for (const row of detailed) tryFunction(check, row);
+    check.is("nothing went wrong", problems.length, 0);
+    return `passed ${check.passed} checks`;
+  } catch (error) {
+    return `failed ${error.message} ${problems.join(" ")}`;
+  }
+}
+
+if (IS_TEST) {
+  document.documentElement.dataset.ready = Math.round(performance.now());
+  document.documentElement.dataset.test = tryAll();
+}

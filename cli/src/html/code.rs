@@ -1,0 +1,118 @@
+//! The code of functions line by line, and the source files that it comes from.
+//!
+//! Input: a module, the functions to be shown, the module's line table. Output: a [`Listing`] of each function, and the files
+//! that these name.
+//! Invariant: files are numbered in the order of the module's; a line of code that comes from no line has none.
+
+use std::collections::{BTreeSet, HashMap};
+
+use anyhow::Result;
+use serde::Serialize;
+use wprof::Module;
+use wprof_profiler::FunctionProfile;
+use wprof_profiler::export::{CodeMap, SourceLine};
+
+use crate::disassembly::{self, Line};
+use crate::names;
+use crate::sources::Sources;
+
+/// Source files are shown until they have so many bytes together.
+const MOST_SOURCE: usize = 4 << 20;
+
+/// Code, and where it comes from.
+#[derive(Debug, Default)]
+pub struct Code {
+    listings: HashMap<u32, Listing>,
+    /// Paths of the source files.
+    files: Vec<String>,
+}
+
+/// The lines of a function, column by column.
+#[derive(Debug, Default, Serialize)]
+pub struct Listing {
+    text: Vec<String>,
+    /// Where in the module; nothing for lines that are only syntax.
+    offset: Vec<Option<u32>>,
+    /// The block; -1 for lines of none.
+    block: Vec<i64>,
+    /// The source file, and the line; -1 if none is known.
+    file: Vec<i64>,
+    line: Vec<u32>,
+}
+
+/// A source file.
+#[derive(Debug, Serialize)]
+pub struct File<'a> {
+    path: &'a str,
+    /// Its lines; nothing if it was not found, or is too much.
+    lines: Option<Vec<String>>,
+}
+
+impl Code {
+    /// The code of functions; nothing without a module.
+    ///
+    /// # Errors
+    /// If the printer fails.
+    pub fn new(module: Option<&Module>, functions: &[&FunctionProfile], map: &CodeMap) -> Result<Self> {
+        let Some(module) = module else { return Ok(Self::default()) };
+        let indices: Vec<u32> = functions.iter().map(|function| function.index).collect();
+        let lines = disassembly::of_functions(module, &indices)?;
+        let used = |line: &Line| source_of(line, map).map(|source| source.file);
+        let used: BTreeSet<u32> = lines.values().flatten().filter_map(used).collect();
+        let numbers: HashMap<u32, i64> = used.iter().copied().zip(0..).collect();
+        let files = used.iter().map(|&file| map.files[file as usize].clone()).collect();
+        let mut code = Self { listings: HashMap::new(), files };
+        for function in functions {
+            let Some(lines) = lines.get(&function.index) else { continue };
+            let mut listing = Listing::default();
+            lines.iter().for_each(|line| listing.push(line, function, source_of(line, map), &numbers));
+            code.listings.insert(function.index, listing);
+        }
+        Ok(code)
+    }
+
+    /// The code of one function.
+    pub fn listing(&self, function: u32) -> Option<&Listing> {
+        self.listings.get(&function)
+    }
+
+    /// The source files.
+    pub fn files<'a>(&'a self, sources: &'a mut Sources) -> impl Iterator<Item = File<'a>> {
+        let mut room = MOST_SOURCE;
+        self.files.iter().map(move |path| {
+            let lines = sources.lines(path).and_then(|lines| {
+                room = room.checked_sub(lines.iter().map(String::len).sum())?;
+                Some(lines.iter().map(|line| names::harmless(&line.replace('\t', "    "))).collect())
+            });
+            File { path, lines }
+        })
+    }
+}
+
+impl Listing {
+    fn push(
+        &mut self,
+        line: &Line,
+        function: &FunctionProfile,
+        source: Option<SourceLine>,
+        numbers: &HashMap<u32, i64>,
+    ) {
+        self.text.push(line.text.clone());
+        self.offset.push(line.offset);
+        let block = line.offset.and_then(|offset| block_at(function, offset));
+        self.block.push(block.map_or(-1, |block| block as i64));
+        self.file.push(source.map_or(-1, |source| numbers[&source.file]));
+        self.line.push(source.map_or(0, |source| source.line));
+    }
+}
+
+/// The block of the code at `offset`: the last that begins there or before, if it has not ended.
+fn block_at(function: &FunctionProfile, offset: u32) -> Option<usize> {
+    let behind = function.blocks.partition_point(|block| block.code.start <= offset);
+    let block = behind.checked_sub(1)?;
+    (function.blocks[block].code.end > offset).then_some(block)
+}
+
+fn source_of(line: &Line, map: &CodeMap) -> Option<SourceLine> {
+    map.line_at(line.offset.filter(|_| !line.is_structure())?)
+}

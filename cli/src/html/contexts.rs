@@ -1,0 +1,169 @@
+//! Calling contexts for the flame graph: stacks with their weights, of one profile or of two.
+//!
+//! Invariant: a stack comes after its caller's, and no stack is there without its caller's. What is left out are the
+//! lightest stacks; their weight is still in those of their callers.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+use wprof_profiler::{Callee, CommonStacks, Comparison, ContextTree, Profile, Stacks};
+
+use super::figures::{self, ContextWeights};
+use crate::render::contexts::shown;
+
+/// So many stacks are shown at most: more than there are pixels to see them.
+const MOST: usize = 50_000;
+
+/// The stacks.
+#[derive(Debug, Serialize)]
+pub struct Contexts {
+    /// What is called.
+    callees: Vec<Shown>,
+    /// By stack: the caller's, or -1.
+    caller: Vec<i64>,
+    /// By stack: what is called.
+    callee: Vec<u32>,
+    weights: Vec<Weights>,
+    /// How many stacks are not shown.
+    left_out: usize,
+    /// Whether memory was short while the program ran, so that some are known by function only.
+    cut: bool,
+}
+
+/// What is called.
+#[derive(Debug, Serialize)]
+pub struct Shown {
+    name: String,
+    /// The index of a function of the module.
+    function: Option<u32>,
+}
+
+impl Shown {
+    /// As the profile has it.
+    pub fn new(callee: &Callee) -> Self {
+        let function = match callee {
+            Callee::Function { index, .. } => Some(*index),
+            _ => None,
+        };
+        Self { name: shown(callee), function }
+    }
+}
+
+/// A weight of each stack.
+#[derive(Debug, Serialize)]
+struct Weights {
+    name: String,
+    own: Vec<u64>,
+    with_callees: Vec<u64>,
+    /// In the earlier profile, with callees.
+    before: Option<Vec<u64>>,
+}
+
+impl Contexts {
+    /// The contexts of a profile, if they were counted.
+    pub fn new(profile: &Profile, before: Option<&Profile>) -> Option<Self> {
+        let tree = profile.contexts.as_ref()?;
+        let comparison = before.map(|before| Comparison::new(before, profile));
+        let common = comparison.and_then(|comparison| comparison.stacks());
+        let weights_before = match (&common, before) {
+            (Some(_), Some(before)) => figures::of_contexts(before),
+            _ => Vec::new(),
+        };
+        let common = common.unwrap_or_else(|| alone(tree));
+        let stacks = &common.stacks;
+        let all = figures::of_contexts(profile).into_iter();
+        let mut weights: Vec<Weights> =
+            all.map(|weights| Weights::new(&common, &weights, &weights_before)).collect();
+        let kept = heaviest(&weights, stacks.stacks.len());
+        weights.iter_mut().for_each(|weights| weights.keep(&kept));
+        let new_number: HashMap<u32, i64> = kept.iter().copied().zip(0..).collect();
+        let caller =
+            |stack: &u32| stacks.stacks[*stack as usize].caller.map_or(-1, |caller| new_number[&caller]);
+        Some(Self {
+            callees: callees(&common, tree),
+            caller: kept.iter().map(caller).collect(),
+            callee: kept.iter().map(|&stack| stacks.stacks[stack as usize].callee).collect(),
+            weights,
+            left_out: stacks.stacks.len() - kept.len(),
+            cut: tree.is_cut(),
+        })
+    }
+}
+
+fn alone(tree: &ContextTree) -> CommonStacks {
+    let mut stacks = Stacks::default();
+    let after = stacks.add(tree, Callee::clone);
+    CommonStacks { stacks, before: Vec::new(), after }
+}
+
+impl Weights {
+    fn new(common: &CommonStacks, weights: &ContextWeights, all_before: &[ContextWeights]) -> Self {
+        let CommonStacks { stacks, before, after } = common;
+        let own = stacks.sums(after, &weights.own);
+        let earlier = all_before.iter().find(|earlier| earlier.name == weights.name);
+        let earlier = earlier.map(|earlier| stacks.inclusive(&stacks.sums(before, &earlier.own)));
+        let with_callees = stacks.inclusive(&own);
+        Self { name: weights.name.clone(), own, with_callees, before: earlier }
+    }
+
+    /// The columns by which a stack may be heavy, each with its largest weight.
+    fn columns(&self) -> impl Iterator<Item = (&Vec<u64>, f64)> {
+        let columns = [&self.with_callees].into_iter().chain(&self.before);
+        columns.map(|column| (column, column.iter().copied().max().unwrap_or(0).max(1) as f64))
+    }
+
+    fn keep(&mut self, kept: &[u32]) {
+        for column in [&mut self.own, &mut self.with_callees].into_iter().chain(&mut self.before) {
+            *column = kept.iter().map(|&stack| column[stack as usize]).collect();
+        }
+    }
+}
+
+/// The [`MOST`] stacks that have the largest shares of any weight, ascending. A caller has no less than what it calls, so
+/// it is among them if that is.
+fn heaviest(weights: &[Weights], stacks: usize) -> Vec<u32> {
+    let mut shares = vec![0.0_f64; stacks];
+    for (column, most) in weights.iter().flat_map(Weights::columns) {
+        for (share, weight) in shares.iter_mut().zip(column) {
+            *share = share.max(*weight as f64 / most);
+        }
+    }
+    let mut sorted = shares.clone();
+    let limit = match stacks > MOST {
+        true => *sorted.select_nth_unstable_by(stacks - MOST - 1, f64::total_cmp).1,
+        false => -1.0,
+    };
+    (0..stacks as u32).filter(|&stack| shares[stack as usize] > limit).collect()
+}
+
+fn callees(common: &CommonStacks, tree: &ContextTree) -> Vec<Shown> {
+    let mut functions = HashMap::new();
+    for (record, stack) in tree.records.iter().zip(&common.after) {
+        if let (Callee::Function { index, .. }, Some(stack)) =
+            (&tree.routines[record.routine as usize].callee, stack)
+        {
+            functions.insert(common.stacks.stacks[*stack as usize].callee, *index);
+        }
+    }
+    let callees = common.stacks.callees.iter().zip(0..);
+    callees
+        .map(|(callee, number)| Shown { name: shown(callee), function: functions.get(&number).copied() })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lightest_stacks_are_left_out_never_a_caller() {
+        let stacks = MOST + 3;
+        // One stack calls all others, two of which weigh more than the rest.
+        let mut own = vec![1; stacks];
+        own[stacks - 1] = 9;
+        own[7] = 5;
+        let with_callees = [vec![own.iter().sum()], own[1..].to_vec()].concat();
+        let kept = heaviest(&[Weights { name: String::new(), own, with_callees, before: None }], stacks);
+        assert_eq!(kept, [0, 7, stacks as u32 - 1]);
+    }
+}

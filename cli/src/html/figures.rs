@@ -1,0 +1,112 @@
+//! What there is to say of each function, in numbers.
+//!
+//! Input: a profile. Output: its figures, one column each, in the order in which they are offered: instructions, calls, then
+//! what was measured.
+//! Invariant: a function has a figure of its own, callees not included; with callees only where calling contexts tell, each
+//! call counted once also if functions recurse.
+
+use std::collections::BTreeMap;
+
+use wprof_profiler::{Callee, ContextTree, FunctionProfile, PathProfile, Profile};
+
+use crate::names;
+
+/// One figure, by index of the function.
+#[derive(Clone, Debug)]
+pub struct Figure {
+    /// What it is called.
+    pub name: String,
+    /// The function's own.
+    pub own: BTreeMap<u32, u64>,
+    /// With all that it called.
+    pub with_callees: Option<BTreeMap<u32, u64>>,
+}
+
+/// What calling contexts weigh: one weight for each call record, its own.
+#[derive(Clone, Debug)]
+pub struct ContextWeights {
+    /// What it is called.
+    pub name: String,
+    /// By record.
+    pub own: Vec<u64>,
+}
+
+/// All figures of a profile.
+pub fn of_functions(profile: &Profile) -> Vec<Figure> {
+    let mut figures = Vec::new();
+    if !profile.functions.is_empty() {
+        figures.push(counted(profile, "instructions", FunctionProfile::ops));
+        figures.push(counted(profile, "calls", FunctionProfile::calls));
+    }
+    for weights in of_contexts(profile) {
+        let tree = profile.contexts.as_ref().expect("it has weights");
+        let found = in_contexts(tree, &weights);
+        match figures.iter_mut().find(|figure| figure.name == found.name) {
+            // Calls are known; those of all that was called say little.
+            Some(figure) if figure.name != "calls" => figure.with_callees = found.with_callees,
+            Some(_) => {}
+            None => figures.push(found),
+        }
+    }
+    for (column, metric) in profile.metrics.iter().enumerate() {
+        let name = names::harmless(&metric.name);
+        if figures.iter().all(|figure| figure.name != name) {
+            figures.push(counted(profile, &name, |function| along_paths(function, column)));
+        }
+    }
+    figures
+}
+
+/// What is known by calling context: calls, what was measured there, and instructions if paths were counted there.
+pub fn of_contexts(profile: &Profile) -> Vec<ContextWeights> {
+    let Some(tree) = &profile.contexts else { return Vec::new() };
+    let metrics = tree.metrics.iter().enumerate();
+    let metrics = metrics.map(|(column, metric)| ContextWeights {
+        name: names::harmless(&metric.name),
+        own: tree.amounts(column),
+    });
+    let calls = ContextWeights { name: "calls".to_owned(), own: tree.calls() };
+    instructions(profile, tree).into_iter().chain(metrics).chain([calls]).collect()
+}
+
+/// Instructions on paths that ran to their end.
+fn instructions(profile: &Profile, tree: &ContextTree) -> Option<ContextWeights> {
+    tree.has_paths.then(|| {
+        let mut own = vec![0_u64; tree.records.len()];
+        for (record, path) in profile.hottest_paths_in_contexts() {
+            let sum = &mut own[record as usize];
+            *sum = sum.saturating_add(path.ops);
+        }
+        ContextWeights { name: "instructions".to_owned(), own }
+    })
+}
+
+fn counted(profile: &Profile, name: &str, figure: impl Fn(&FunctionProfile) -> u64) -> Figure {
+    let own = profile.functions.iter().map(|function| (function.index, figure(function))).collect();
+    Figure { name: name.to_owned(), own, with_callees: None }
+}
+
+fn in_contexts(tree: &ContextTree, weights: &ContextWeights) -> Figure {
+    let inclusive = tree.inclusive(&weights.own);
+    let (mut own, mut with_callees) = (BTreeMap::new(), BTreeMap::new());
+    for (record, number) in tree.records.iter().zip(0_u32..) {
+        // A function is on the way to a record once, so nothing is counted twice.
+        if let Callee::Function { index, .. } = tree.routines[record.routine as usize].callee {
+            add(own.entry(index).or_default(), weights.own[number as usize]);
+            add(with_callees.entry(index).or_default(), inclusive[number as usize]);
+        }
+    }
+    let with_callees = (weights.name != "calls").then_some(with_callees);
+    Figure { name: weights.name.clone(), own, with_callees }
+}
+
+fn along_paths(function: &FunctionProfile, column: usize) -> u64 {
+    let Some(PathProfile { finished, unfinished, .. }) = &function.paths else { return 0 };
+    let finished = finished.iter().map(|path| &path.metrics);
+    let all = finished.chain(unfinished.iter().map(|path| &path.metrics));
+    all.filter_map(|figures| figures.get(column)).fold(0, |sum, amount| sum.saturating_add(*amount))
+}
+
+fn add(sum: &mut u64, amount: u64) {
+    *sum = sum.saturating_add(amount);
+}

@@ -1,0 +1,155 @@
+//! The table of functions, column by column.
+//!
+//! Invariant: all columns are of the same length, one row for each function that ran, in the order of the module, then one
+//! for each that ran in the earlier profile only.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use serde::Serialize;
+use wprof_profiler::export::CodeMap;
+use wprof_profiler::{Callee, Comparison, FigureKind, FunctionChange, FunctionProfile, Profile};
+
+use super::figures::{self, Figure};
+use crate::names;
+use crate::render::view::{SourceLine, View};
+
+/// The table.
+#[derive(Debug, Default, Serialize)]
+pub struct Functions {
+    /// Index in the module; none if it ran in the earlier profile only.
+    index: Vec<Option<u32>>,
+    name: Vec<String>,
+    /// Where in the source it begins, or else in the module.
+    place: Vec<String>,
+    /// The share of its events that was counted, if that is a sample.
+    sampled: Vec<Option<f64>>,
+    /// How many blocks it has, and how many of them ran.
+    blocks: Vec<usize>,
+    covered: Vec<usize>,
+    /// How many different paths ran to their end; nothing if paths were not counted.
+    paths: Option<Vec<usize>>,
+    /// The line of its details.
+    details: Vec<Option<usize>>,
+    figures: Vec<Column>,
+}
+
+/// A figure of each function.
+#[derive(Debug, Serialize)]
+struct Column {
+    name: String,
+    own: Vec<u64>,
+    with_callees: Option<Vec<u64>>,
+    /// The function's own in the earlier profile, if there is one and it has the figure.
+    before: Option<Vec<u64>>,
+}
+
+/// A row in the making: a function in both profiles.
+#[derive(Clone, Copy)]
+struct Row {
+    index: Option<u32>,
+    index_before: Option<u32>,
+}
+
+impl Functions {
+    /// The functions of a profile; those that are `shown` in detail have a line each.
+    pub fn new(
+        view: &View<'_>,
+        before: Option<&Profile>,
+        lines: &CodeMap,
+        shown: &[&FunctionProfile],
+    ) -> Self {
+        let profile = view.profile;
+        let rows = rows(profile, before);
+        let details: HashMap<u32, usize> =
+            shown.iter().enumerate().map(|(line, function)| (function.index, line)).collect();
+        let names = names_of(profile);
+        let mut table = Self { paths: profile.has_paths().then(Vec::new), ..Self::default() };
+        for row in &rows {
+            let function = row.index.and_then(|index| profile.function(index));
+            table.add(row, function, lines);
+            table.name.push(name(row, &names, before));
+            table.details.push(row.index.and_then(|index| details.get(&index).copied()));
+        }
+        let figures_before = before.map(figures::of_functions).unwrap_or_default();
+        let column = |figure: Figure| Column::new(figure, &rows, &figures_before);
+        table.figures = figures::of_functions(profile).into_iter().map(column).collect();
+        table
+    }
+
+    fn add(&mut self, row: &Row, function: Option<&FunctionProfile>, lines: &CodeMap) {
+        self.index.push(row.index);
+        self.place.push(function.map_or_else(String::new, |function| place(function, lines)));
+        self.sampled.push(function.and_then(|function| match function.kind {
+            FigureKind::Sampled { rate } => Some(rate.as_f64()),
+            FigureKind::Exact | FigureKind::Derived | FigureKind::Selected => None,
+        }));
+        let counts = function.map_or_else(Vec::new, FunctionProfile::block_counts);
+        self.blocks.push(counts.len());
+        self.covered.push(counts.iter().filter(|&&count| count > 0).count());
+        if let Some(all) = &mut self.paths {
+            all.push(function.and_then(|found| found.paths.as_ref()).map_or(0, |paths| paths.finished.len()));
+        }
+    }
+}
+
+impl Column {
+    fn new(figure: Figure, rows: &[Row], figures_before: &[Figure]) -> Self {
+        let of = |figures: &BTreeMap<u32, u64>, index: Option<u32>| {
+            index.and_then(|index| figures.get(&index).copied()).unwrap_or(0)
+        };
+        let all = |figures: &BTreeMap<u32, u64>| rows.iter().map(|row| of(figures, row.index)).collect();
+        let before = figures_before.iter().find(|before| before.name == figure.name);
+        let before = before.map(|before| rows.iter().map(|row| of(&before.own, row.index_before)).collect());
+        let (own, with_callees) = (all(&figure.own), figure.with_callees.as_ref().map(all));
+        Self { name: figure.name, own, with_callees, before }
+    }
+}
+
+fn rows(profile: &Profile, before: Option<&Profile>) -> Vec<Row> {
+    let changes = before.map(|before| Comparison::new(before, profile).functions()).unwrap_or_default();
+    let partners: HashMap<Option<u32>, Option<u32>> =
+        changes.iter().map(|change| (change.index_after, change.index_before)).collect();
+    let ran = profile.functions.iter().map(|function| function.index);
+    let ran: BTreeSet<u32> = ran.chain(called(profile).map(|(index, _)| index)).collect();
+    // What is known from calling contexts alone is not matched between two builds.
+    let is_one_module = before.is_some_and(|before| before.module_hash == profile.module_hash);
+    let row = |index| Row {
+        index: Some(index),
+        index_before: partners.get(&Some(index)).copied().unwrap_or(is_one_module.then_some(index)),
+    };
+    let is_gone = |change: &&FunctionChange| change.index_after.is_none();
+    let gone = changes.iter().filter(is_gone).map(|change| change.index_before);
+    let gone = gone.map(|index_before| Row { index: None, index_before });
+    ran.into_iter().map(row).chain(gone).collect()
+}
+
+/// The functions in calling contexts.
+fn called(profile: &Profile) -> impl Iterator<Item = (u32, Option<&str>)> {
+    let routines = profile.contexts.iter().flat_map(|tree| &tree.routines);
+    routines.filter_map(|routine| match &routine.callee {
+        Callee::Function { index, name } => Some((*index, name.as_deref())),
+        _ => None,
+    })
+}
+
+fn names_of(profile: &Profile) -> HashMap<u32, Option<&str>> {
+    let ran = profile.functions.iter().map(|function| (function.index, function.name.as_deref()));
+    ran.chain(called(profile)).collect()
+}
+
+fn name(row: &Row, names: &HashMap<u32, Option<&str>>, before: Option<&Profile>) -> String {
+    match (row.index, row.index_before) {
+        (Some(index), _) => names::shown(index, names.get(&index).copied().flatten()),
+        (None, Some(index)) => {
+            let function = before.and_then(|before| before.function(index));
+            names::shown(index, function.and_then(|function| function.name.as_deref()))
+        }
+        (None, None) => String::new(),
+    }
+}
+
+fn place(function: &FunctionProfile, lines: &CodeMap) -> String {
+    let line = lines.line_of(function);
+    let line = line.map(|line| SourceLine { file: lines.file(line).to_owned(), line: line.line });
+    line.map_or_else(|| format!("{:#x}", function.code.start), |line| line.to_string())
+}

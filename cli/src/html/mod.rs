@@ -1,0 +1,142 @@
+//! A profile as one HTML file that needs nothing else: no network, no other file.
+//!
+//! Input: a [`View`] of a profile, what its module tells of the code, maybe an earlier profile. Output: a page, which holds
+//! the figures as JSON, and the program (`assets/`) that shows them.
+//! Invariant: what comes from the module or the profile is in the page only as data, in which no `<` stands, so that it
+//! can neither end the data nor begin an element; the program puts it on the screen only as text.
+//! Oracle: `cli/tests/it/html.rs`, which opens pages in a browser.
+
+mod code;
+mod contexts;
+mod data;
+mod details;
+mod figures;
+mod functions;
+mod overview;
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+use wprof_profiler::export::CodeMap;
+use wprof_profiler::{FunctionProfile, Profile};
+
+use crate::render::view::View;
+use crate::sources::Sources;
+use code::Code;
+use contexts::Contexts;
+use details::Details;
+use functions::Functions;
+use overview::Overview;
+
+/// The page, with a `{{name}}` for each part.
+const PAGE: &str = include_str!("assets/page.html");
+
+const STYLE: &str = concat!(
+    include_str!("assets/style.css"),
+    include_str!("assets/contexts.css"),
+    include_str!("assets/function.css"),
+);
+
+/// One module: each file may use what stands in those before it.
+const SCRIPT: &str = concat!(
+    include_str!("assets/dom.js"),
+    include_str!("assets/numbers.js"),
+    include_str!("assets/data.js"),
+    include_str!("assets/overview.js"),
+    include_str!("assets/functions.js"),
+    include_str!("assets/stacks.js"),
+    include_str!("assets/frames.js"),
+    include_str!("assets/contexts.js"),
+    include_str!("assets/layout.js"),
+    include_str!("assets/graph.js"),
+    include_str!("assets/code.js"),
+    include_str!("assets/function.js"),
+    include_str!("assets/main.js"),
+    include_str!("assets/test.js"),
+);
+
+/// What there is to see at once.
+#[derive(Debug, Serialize)]
+struct Data {
+    overview: Overview,
+    functions: Functions,
+    contexts: Option<Contexts>,
+}
+
+/// A page about to be written.
+#[derive(Debug)]
+pub struct HtmlPage<'a> {
+    view: View<'a>,
+    /// The earlier profile that it is compared with.
+    before: Option<&'a Profile>,
+    map: &'a CodeMap,
+    sources: Sources,
+    /// The functions that are shown in detail.
+    shown: Vec<&'a FunctionProfile>,
+    code: Code,
+}
+
+impl<'a> HtmlPage<'a> {
+    /// A page of a profile, beside an earlier one if there is one. `map` is what its module tells, if that is at hand, and
+    /// has the source lines at least.
+    ///
+    /// # Errors
+    /// If the module cannot be disassembled.
+    pub fn new(
+        view: View<'a>,
+        before: Option<&'a Profile>,
+        map: &'a CodeMap,
+        sources: Sources,
+    ) -> anyhow::Result<Self> {
+        let shown = details::shown(view.profile);
+        let code = Code::new(view.module, &shown, map)?;
+        Ok(Self { view, before, map, sources, shown, code })
+    }
+
+    /// Writes it.
+    ///
+    /// # Errors
+    /// If `out` refuses.
+    pub fn write(mut self, mut out: &mut dyn Write) -> io::Result<()> {
+        let mut rest = PAGE;
+        while let Some((text, name, behind)) = next_part(rest) {
+            out.write_all(text.as_bytes())?;
+            match name {
+                "style" => out.write_all(STYLE.as_bytes())?,
+                "script" => out.write_all(SCRIPT.as_bytes())?,
+                "data" => data::write_line(&self.data(), &mut out)?,
+                "details" => self.write_details(&mut out)?,
+                "sources" => self.write_sources(&mut out)?,
+                _ => unreachable!("the page has no other parts"),
+            }
+            rest = behind;
+        }
+        out.write_all(rest.as_bytes())
+    }
+
+    fn data(&self) -> Data {
+        let Self { view, before, map, shown, .. } = self;
+        Data {
+            overview: Overview::new(view, *before),
+            functions: Functions::new(view, *before, map, shown),
+            contexts: Contexts::new(view.profile, *before),
+        }
+    }
+
+    fn write_details(&self, mut out: impl Write) -> io::Result<()> {
+        let mut details = self.shown.iter().map(|function| Details::new(&self.view, function, &self.code));
+        details.try_for_each(|details| data::write_line(&details, &mut out))
+    }
+
+    fn write_sources(&mut self, mut out: impl Write) -> io::Result<()> {
+        let mut files = self.code.files(&mut self.sources);
+        files.try_for_each(|file| data::write_line(&file, &mut out))
+    }
+}
+
+/// The text up to the next `{{name}}`, the name, and what is behind.
+fn next_part(text: &str) -> Option<(&str, &str, &str)> {
+    let (before, rest) = text.split_once("{{")?;
+    let (name, behind) = rest.split_once("}}")?;
+    Some((before, name, behind))
+}

@@ -1,0 +1,216 @@
+//! What the whole run was, for the first view of a page.
+
+use serde::Serialize;
+use wprof_profiler::{
+    Comparison, Ending, EventTotal, FigureKind, HotLoop, HotPath, Profile, Run, TotalChange,
+};
+
+use crate::names;
+use crate::render::runs;
+use crate::render::view::View;
+
+/// So many of the hottest loops and paths are listed.
+const HOTTEST: usize = 12;
+
+/// The run, or runs.
+#[derive(Debug, Serialize)]
+pub struct Overview {
+    tool: &'static str,
+    program: String,
+    module_hash: String,
+    runs: Vec<RunShape>,
+    /// Whether the profile says what the code did.
+    is_of_code: bool,
+    /// The share of all checks that were seen, if figures are a sample.
+    sampled: Option<f64>,
+    /// Whether all figures are counts of everything.
+    is_exact: bool,
+    /// Whether all are of paths that no test ran.
+    is_selected: bool,
+    instructions: u64,
+    calls: u64,
+    /// Functions of the module that have a body, and those that ran.
+    functions: u64,
+    ran: usize,
+    contexts: Option<ContextsShape>,
+    host_calls: Vec<Total>,
+    events: Vec<Total>,
+    /// What was measured along paths.
+    path_metrics: Vec<String>,
+    loops: Vec<LoopShape>,
+    paths: Vec<PathShape>,
+    /// How many different paths ran to their end.
+    paths_in_all: usize,
+    costs: Vec<Cost>,
+    before: Option<Before>,
+}
+
+#[derive(Debug, Serialize)]
+struct RunShape {
+    ending: String,
+    /// What the trap says, if it trapped.
+    trap: Option<String>,
+    wall_ns: Option<u64>,
+    date: String,
+    args: String,
+    machine: String,
+}
+
+#[derive(Debug, Serialize)]
+struct ContextsShape {
+    records: u64,
+    height: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Total {
+    name: String,
+    count: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct LoopShape {
+    function: u32,
+    header: u32,
+    place: String,
+    entries: Option<u64>,
+    iterations: u64,
+    ops: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct PathShape {
+    function: u32,
+    id: u64,
+    count: u64,
+    ops: u64,
+}
+
+/// What a placement of counters costs.
+#[derive(Debug, Serialize)]
+struct Cost {
+    placement: &'static str,
+    counters: u64,
+    increments: u64,
+}
+
+/// The earlier profile.
+#[derive(Debug, Serialize)]
+struct Before {
+    program: String,
+    /// How the first of its runs ended, and when that was.
+    date: String,
+    is_of_one_module: bool,
+    totals: Vec<TotalChange>,
+}
+
+impl Overview {
+    /// Of a profile, beside an earlier one.
+    pub fn new(view: &View<'_>, before: Option<&Profile>) -> Self {
+        let profile = view.profile;
+        let (paths, metrics) = (profile.hottest_paths(), &profile.metrics);
+        let are_all = |kind| profile.functions.iter().all(|function| function.kind == kind);
+        Self {
+            tool: concat!("wprof ", env!("CARGO_PKG_VERSION")),
+            program: names::harmless(&profile.program),
+            module_hash: profile.module_hash.iter().map(|byte| format!("{byte:02x}")).collect(),
+            runs: profile.runs.iter().map(RunShape::new).collect(),
+            is_of_code: view.is_of_code(),
+            sampled: profile.sampled().map(|rate| rate.as_f64()),
+            is_exact: are_all(FigureKind::Exact),
+            is_selected: are_all(FigureKind::Selected),
+            instructions: view.ops,
+            calls: profile.calls(),
+            functions: profile.code.functions,
+            ran: profile.functions.len(),
+            contexts: profile.contexts.as_ref().map(|tree| {
+                let stats = tree.stats();
+                ContextsShape { records: stats.records, height: stats.height }
+            }),
+            host_calls: host_calls(profile),
+            events: profile.events.iter().map(Total::of_event).collect(),
+            path_metrics: metrics.iter().map(|metric| names::harmless(&metric.name)).collect(),
+            loops: profile.hottest_loops(HOTTEST).iter().map(|hot| LoopShape::new(view, hot)).collect(),
+            paths: paths.iter().take(HOTTEST).map(PathShape::new).collect(),
+            paths_in_all: paths.len(),
+            costs: costs(profile),
+            before: before.map(|before| Before::new(before, profile)),
+        }
+    }
+}
+
+impl RunShape {
+    fn new(run: &Run) -> Self {
+        let trap = match &run.ending {
+            Ending::Trapped { message } => Some(names::harmless(message)),
+            _ => None,
+        };
+        Self {
+            ending: runs::ending(&run.ending),
+            trap,
+            wall_ns: run.wall_ns,
+            date: runs::date(run.started),
+            args: names::harmless(&run.args.join(" ")),
+            machine: names::harmless(&format!("{} on {}", run.tool, run.machine)),
+        }
+    }
+}
+
+impl Total {
+    fn of_event(event: &EventTotal) -> Self {
+        Self { name: names::harmless(&event.name), count: event.count }
+    }
+}
+
+impl LoopShape {
+    fn new(view: &View<'_>, hot: &HotLoop) -> Self {
+        let HotLoop { function, found } = hot;
+        let header = view.profile.function(*function).map(|function| &function.blocks[found.header.index()]);
+        Self {
+            function: *function,
+            header: found.header.0,
+            place: view.place_of(header),
+            entries: found.entries,
+            iterations: found.iterations,
+            ops: found.ops,
+        }
+    }
+}
+
+impl PathShape {
+    fn new(hot: &HotPath) -> Self {
+        Self { function: hot.function, id: hot.id, count: hot.count, ops: hot.ops }
+    }
+}
+
+impl Before {
+    fn new(before: &Profile, profile: &Profile) -> Self {
+        let comparison = Comparison::new(before, profile);
+        Self {
+            program: names::harmless(&before.program),
+            date: before.runs.first().map_or_else(String::new, |run| runs::date(run.started)),
+            is_of_one_module: comparison.is_of_one_module(),
+            totals: comparison.totals(),
+        }
+    }
+}
+
+fn host_calls(profile: &Profile) -> Vec<Total> {
+    let total = |calls: &wprof_profiler::HostCalls| Total {
+        name: names::harmless(&format!("{}::{}", calls.module, calls.name)),
+        count: calls.count,
+    };
+    let mut calls: Vec<Total> = profile.host_calls.iter().map(total).collect();
+    calls.sort_by_key(|call| std::cmp::Reverse(call.count));
+    calls
+}
+
+fn costs(profile: &Profile) -> Vec<Cost> {
+    if profile.functions.is_empty() {
+        return Vec::new();
+    }
+    let costs = profile.counter_costs();
+    [("as here", costs.chords), ("one per block", costs.per_block), ("one per edge", costs.per_edge)]
+        .map(|(placement, cost)| Cost { placement, counters: cost.counters, increments: cost.increments })
+        .into()
+}

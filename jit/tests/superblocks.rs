@@ -1,0 +1,112 @@
+//! What superblocks and inlined calls make of a graph.
+
+use std::sync::Arc;
+
+use expect_test::{Expect, expect};
+use wprof_jit::graph::{BlockGraph, HotPath, InlinedCall, Site};
+use wprof_jit::module::{self, ModuleInfo};
+use wprof_jit::plan::{Collection, FunctionPlan};
+
+fn info(wat: &str) -> ModuleInfo {
+    let bytes: Arc<[u8]> = wat::parse_str(wat).expect("valid text").into();
+    module::parse(bytes).expect("valid module")
+}
+
+fn plan(info: &ModuleInfo, func: u32) -> FunctionPlan {
+    FunctionPlan::new(info, func, &Collection::default(), 0).expect("within limits")
+}
+
+/// A loop whose round is two branches, one behind the other: block 1 to 3, then block 4 to the back edge.
+const TWO_BRANCHES: &str = "(module (func (param $n i32) (loop $again
+    (if (i32.and (local.get $n) (i32.const 1)) (then (nop)) (else (local.set $n (i32.const 8))))
+    (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))))";
+
+fn formed(paths: &[HotPath], room: u32) -> BlockGraph {
+    let plan = plan(&info(TWO_BRANCHES), 0);
+    let mut superblocks = plan.graph().superblocks(&plan.cfg, &[1, 100, 70, 30, 100, 1], room);
+    for path in paths {
+        superblocks.add(path);
+    }
+    let graph = superblocks.finish();
+    graph.verify(&plan.cfg).expect("a block graph");
+    graph
+}
+
+fn check(graph: &BlockGraph, expected: &Expect) {
+    expected.assert_eq(&graph.to_string());
+}
+
+#[test]
+fn behind_a_join_a_hot_path_has_copies_of_its_blocks() {
+    let hot = HotPath { start: 1, edges: vec![0, 0, 0], count: 70 };
+    check(
+        &formed(&[hot], 100),
+        &expect![[r#"
+        node0 = block0 ran 1
+            edge 0 -> node1
+        node1 = block1 ran 100
+            edge 0 -> node2
+            edge 1 -> node3
+        node2 = block2 ran 70
+            edge 0 -> node5
+        node3 = block3 ran 30
+            edge 0 -> node4
+        node4 = block4 ran 30
+            edge 0 -> node1
+            edge 1 -> node6
+        node5 = block4 ran 70
+            edge 0 -> node1
+            edge 1 -> node6
+        node6 = block5 ran 1
+            edge 0 -> exit
+    "#]],
+    );
+}
+
+#[test]
+fn without_room_there_are_no_copies_and_nonsense_leads_nowhere() {
+    let hot = HotPath { start: 1, edges: vec![0, 0, 0], count: 70 };
+    let nonsense = HotPath { start: 1, edges: vec![7, 7], count: 70 };
+    let plain = formed(&[], 0).nodes;
+    assert_eq!(formed(&[hot], 0).nodes, plain);
+    assert_eq!(formed(&[nonsense], 100).nodes, plain);
+}
+
+#[test]
+fn an_inlined_callee_lies_between_the_parts_of_its_callers_block() {
+    let info = info(
+        "(module (table 1 funcref) (elem (i32.const 0) $f) (type $t (func (param i32) (result i32)))
+            (func $f (type $t) (if (result i32) (local.get 0) (then (i32.const 1)) (else (i32.const 2))))
+            (func (param i32) (result i32)
+                (i32.add (call_indirect (type $t) (local.get 0) (i32.const 0)) (i32.const 5))))",
+    );
+    let (caller, callee) = (plan(&info, 1), plan(&info, 0));
+    let offsets = wprof_jit::cfg::instruction_offsets(&info, &caller.cfg).expect("it was validated");
+    // local.get, i32.const, call_indirect
+    let call = InlinedCall { at: offsets[2], guess: Some(0) };
+    let mut graph = caller.graph();
+    graph.inline(&Site { node: 0, call, next: offsets[3], wrong: 0 }, &callee.cfg, callee.graph());
+    graph.verify(&caller.cfg).expect("a block graph");
+    check(
+        &graph,
+        &expect![[r#"
+        call0 = function 0 inlined at 0x3a
+        node0 = block0 until the call at 0x3a
+            edge 0 -> node1
+            edge 1 -> node6
+        node1 = block0 of call0
+            edge 0 -> node2
+            edge 1 -> node3
+        node2 = block1 of call0
+            edge 0 -> node4
+        node3 = block2 of call0
+            edge 0 -> node4
+        node4 = block3 of call0
+            edge 0 -> node5
+        node5 = block0
+            edge 0 -> exit
+        node6 = block0
+            edge 0 -> exit
+    "#]],
+    );
+}
