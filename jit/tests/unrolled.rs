@@ -8,10 +8,14 @@ use wprof_jit::module;
 use wprof_jit::plan::{Collection, FunctionPlan, Instrumentation};
 
 fn plan(body: &str) -> FunctionPlan {
+    plan_of(body, Instrumentation::Chords)
+}
+
+fn plan_of(body: &str, counters: Instrumentation) -> FunctionPlan {
     let wat = format!("(module (memory 1) (func $f (param $n i32) {body}))");
     let bytes: Arc<[u8]> = wat::parse_str(wat).expect("valid text").into();
     let info = module::parse(bytes).expect("valid module");
-    let collection = Collection { counters: Instrumentation::Chords, ..Collection::default() };
+    let collection = Collection { counters, ..Collection::default() };
     FunctionPlan::new(&info, 0, &collection, 7).expect("within limits")
 }
 
@@ -19,7 +23,7 @@ fn check(body: &str, expected: Expect) {
     let plan = plan(body);
     let mut graph = plan.graph();
     graph.add_polls(&plan.cfg);
-    let unrolled = graph.unrolled(&plan.cfg, &plan.loops);
+    let unrolled = graph.unrolled(&plan.cfg, &plan.loops, plan.first_counter);
     unrolled.verify(&plan.cfg).expect("a block graph");
     expected.assert_eq(&unrolled.to_string());
 }
@@ -108,7 +112,7 @@ fn what_a_round_does_by_its_own_choice_is_done_in_each_copy() {
 #[test]
 fn a_resumed_graph_is_entered_at_the_first_copy() {
     let plan = plan(&format!("(loop {STEP})"));
-    let graph = plan.graph().unrolled(&plan.cfg, &plan.loops).resumed_at(&plan.cfg, 1);
+    let graph = plan.graph().unrolled(&plan.cfg, &plan.loops, plan.first_counter).resumed_at(&plan.cfg, 1);
     expect![[r#"
         resumes at node0
         node0 = block1
@@ -142,4 +146,53 @@ fn only_small_innermost_loops_with_one_latch_and_no_calls_are_unrolled() {
         let expected: Vec<(u32, u32)> = (copies > 0).then_some((1, copies)).into_iter().collect();
         assert_eq!(small(&format!("(loop {nops} {STEP})")), expected, "{ops}");
     }
+}
+
+/// The first round of a frame ends another path than the others, so it has a copy of its own; behind it the path register is
+/// what it is at the header, and nothing changes it.
+#[test]
+fn where_paths_are_counted_rounds_that_are_one_path_count_as_an_edge_does() {
+    let plan = plan_of(&format!("(loop (br_if 1 (local.get $n)) {STEP})"), Instrumentation::Paths);
+    let graph = plan.graph().unrolled(&plan.cfg, &plan.loops, plan.first_counter);
+    graph.verify(&plan.cfg).expect("a block graph");
+    expect![[r#"
+        path=0
+        node0 = block0
+            edge 0 -> node1
+        node1 = block1
+            edge 0 -> exit count[7+path+0]
+            edge 1 -> node2
+        node2 = block2
+            edge 0 -> node3 count[7+path+1] path=3
+            edge 1 -> node11
+        node3 = block1
+            edge 0 -> exit count[7+path+0]
+            edge 1 -> node4
+        node4 = block2
+            edge 0 -> node5
+            edge 1 -> node11
+        node5 = block1 round 1
+            edge 0 -> exit count[7+path+0] count[11]
+            edge 1 -> node6
+        node6 = block2 round 1
+            edge 0 -> node7
+            edge 1 -> node11 count[11]
+        node7 = block1 round 2
+            edge 0 -> exit count[7+path+0] count[11]+2
+            edge 1 -> node8
+        node8 = block2 round 2
+            edge 0 -> node9
+            edge 1 -> node11 count[11]+2
+        node9 = block1 round 3
+            edge 0 -> exit count[7+path+0] count[11]+3
+            edge 1 -> node10
+        node10 = block2 round 3
+            edge 0 -> node3 count[11]+4
+            edge 1 -> node11 count[11]+3
+        node11 = block3
+            edge 0 -> exit count[7+path+2]
+    "#]]
+    .assert_eq(&graph.to_string());
+    let several = format!("(loop (if (local.get $n) (then (nop))) {STEP})");
+    assert_eq!(plan_of(&several, Instrumentation::Paths).loops, []);
 }

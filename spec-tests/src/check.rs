@@ -14,7 +14,7 @@ use wprof::{
     Tracing, Verdict,
 };
 use wprof_jit::module::parse;
-use wprof_profiler::{BurstLengths, ContextTree, CounterCost, FunctionProfile, Profile};
+use wprof_profiler::{BurstLengths, ContextTree, CounterCost, FunctionProfile, PathProfile, Profile};
 
 use crate::engines::{ours, reference};
 use crate::generate::Case;
@@ -122,11 +122,12 @@ fn tracing_paths(strategy: Strategy, tracing: Option<Tracing>) -> Engine {
 
 const STRATEGIES: [Strategy; 3] = [Strategy::Baseline, Strategy::Optimized, Strategy::Tiered];
 
-/// An engine that tells interesting paths from others, and traces.
-fn preferential(strategy: Strategy, interesting: Interesting) -> Engine {
+/// An engine that tells interesting paths from others.
+fn preferential(strategy: Strategy, interesting: Interesting) -> Config {
     let mut config = tiered();
     config.strategy(strategy).profiling(ProfilingConfig::Exact(Collect::Paths));
-    engine(config.interesting_paths(interesting).trace(Tracing::Best))
+    config.interesting_paths(interesting);
+    config
 }
 
 /// Of each function every second path that ran to its end, the even or the odd ones.
@@ -138,6 +139,17 @@ pub fn every_second_path(profile: &Profile, seed: u64) -> Profile {
         paths.unfinished.clear();
     }
     part
+}
+
+/// The paths of each function, without what was measured along them.
+fn plain_paths(profile: &Profile) -> Vec<(u32, PathProfile)> {
+    let of = |function: &FunctionProfile| {
+        let mut paths = function.paths.clone()?;
+        paths.finished.iter_mut().for_each(|path| path.metrics.clear());
+        paths.unfinished.iter_mut().for_each(|path| path.metrics.clear());
+        Some((function.index, paths))
+    };
+    profile.functions.iter().filter_map(of).collect()
 }
 
 /// Demands that both have the same functions with the same paths.
@@ -458,13 +470,15 @@ impl Engines {
         }
         let strategy = STRATEGIES[(case.seed / 4 % 3) as usize];
         let counted = Interesting { beyond: 0, ..Interesting::new(tests.clone()) };
-        let ran = ours::run(&preferential(strategy, counted), &case.wasm, &case.drive)?;
+        let traced = engine(preferential(strategy, counted).trace(Tracing::Best));
+        let ran = ours::run(&traced, &case.wasm, &case.drive)?;
         let (Some(all), Some(trace)) = (ran.profile(), &ran.trace) else { return Ok(summary) };
         let all = all.map_err(|e| e.to_string())?;
         let info = parse(Arc::from(&*case.wasm)).map_err(|e| e.to_string())?;
         let paths = compare_paths(&info, &all, trace)?;
         let uncounted = Interesting { beyond: 0, ..Interesting::uncounted(tests.clone()) };
-        let others = ours::run(&preferential(strategy, uncounted), &case.wasm, &case.drive)?;
+        // Untraced, so that loops are unrolled.
+        let others = ours::run(&engine(&preferential(strategy, uncounted)), &case.wasm, &case.drive)?;
         // Else the stack may have ended elsewhere.
         if !ran.outcome.overflowed() && !others.outcome.overflowed() {
             let found = others.profile().ok_or("not instantiated")?.map_err(|e| e.to_string())?;
@@ -487,8 +501,23 @@ impl Engines {
         let summary = Summary::of(&ran.outcome);
         let Some(profile) = ran.profile() else { return Ok(summary) };
         let info = parse(Arc::from(&*case.wasm)).map_err(|e| e.to_string())?;
-        let paths = compare_paths(&info, &profile.map_err(|e| e.to_string())?, trace)?;
+        let profile = profile.map_err(|e| e.to_string())?;
+        let paths = compare_paths(&info, &profile, trace)?;
+        if !ran.outcome.overflowed() {
+            self.paths_alone(case, &profile)?;
+        }
         Ok(Summary { paths, ..summary })
+    }
+
+    /// Demands the same paths where nothing but paths is recorded, so that loops are unrolled.
+    fn paths_alone(&self, case: &Case, profile: &Profile) -> Result<(), String> {
+        let ran = ours::run(&self.paths, &case.wasm, &case.drive)?;
+        let alone = ran.profile().ok_or("not instantiated")?.map_err(|e| e.to_string())?;
+        let (found, expected) = (plain_paths(&alone), plain_paths(profile));
+        if ran.outcome.overflowed() || found == expected {
+            return Ok(());
+        }
+        Err(format!("alone {found:?}, expected {expected:?}"))
     }
 
     /// Demands that the paths in each calling context are those of a trace of the same run.

@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 
 use hashbrown::HashMap;
+use wprof_jit::abi::path_row;
 use wprof_jit::plan::{FunctionPlan, Plan, PreferentialPaths, is_dense};
 use wprof_profiler::{BlockId, EdgeCounts, PathCount, PathPlan, PathProfile, PropagateError, UnfinishedPath};
 
@@ -31,10 +32,16 @@ pub fn read(
     let blocks = columns.of_blocks(instance.module.info(), version)?;
     let mut paths = Paths { instance, version, plan, blocks, columns };
     let finished = match &version.plan {
-        Plan::Preferential(paths) => [of_cells(paths, counters), of_table(instance, func)?].concat(),
-        _ if version.flow_contexts => summed(in_contexts),
-        _ if is_dense(plan) => of_counters(counters, version),
-        _ => of_table(instance, func)?,
+        _ if version.flow_contexts => summed(in_contexts.iter().flat_map(|(_, paths)| paths)),
+        Plan::Paths(plan) if is_dense(plan) => of_counters(counters, version),
+        Plan::Preferential(paths) => {
+            let cells = of_cells(paths, counters);
+            summed(cells.iter().chain(&of_rounds(version, counters)).chain(&of_table(instance, func)?))
+        }
+        _ => {
+            let rows = of_rows(version, counters);
+            summed(rows.iter().chain(&of_rounds(version, counters)).chain(&of_table(instance, func)?))
+        }
     };
     let finished = finished.iter().map(|(id, figures)| paths.finished(*id, figures));
     let finished = finished.collect::<Result<_>>()?;
@@ -62,8 +69,31 @@ pub fn of_counters(counters: &[u64], version: &FunctionPlan) -> Vec<Counted> {
     ran.map(|path| (path as u64, counters[path..].iter().step_by(paths).copied().collect())).collect()
 }
 
+/// The rows of the table among the counters of a function, if it has any: see `abi::path_row`.
+pub fn rows<'a>(version: &FunctionPlan, counters: &'a [u64]) -> impl Iterator<Item = &'a [u64]> + use<'a> {
+    let words = path_row::words(version.counters_of_path) as usize;
+    let count = if version.has_path_rows() { path_row::COUNT as usize } else { 0 };
+    counters.chunks_exact(words).take(count)
+}
+
+/// What is counted in rows of the table.
+fn of_rows(version: &FunctionPlan, counters: &[u64]) -> Vec<Counted> {
+    let rows = rows(version, counters);
+    rows.filter(|row| row[1] > 0).map(|row| (row[0] - 1, row[1..].to_vec())).collect()
+}
+
+/// The round paths that have a counter only for being that.
+fn of_rounds(version: &FunctionPlan, counters: &[u64]) -> Vec<Counted> {
+    let rounds = version.loops.iter().filter_map(|found| found.path);
+    let counted = rounds.map(|path| (path.id, vec![counters[path.counter as usize]]));
+    counted.filter(|(_, figures)| figures[0] > 0).collect()
+}
+
 /// The interesting paths that ran.
 fn of_cells(paths: &PreferentialPaths, counters: &[u64]) -> Vec<Counted> {
+    if !paths.counted {
+        return Vec::new();
+    }
     let cells = paths.plan.cells.iter().zip(counters);
     cells.filter(|(_, count)| **count > 0).map(|(&id, &count)| (id.into(), vec![count])).collect()
 }
@@ -92,10 +122,10 @@ pub fn of_records(
     in_contexts.iter().map(record).collect()
 }
 
-/// The paths of all contexts together.
-fn summed(in_contexts: &[(u32, Vec<Counted>)]) -> Vec<Counted> {
+/// The paths that are counted in several places, each once.
+fn summed<'a>(counted: impl Iterator<Item = &'a Counted>) -> Vec<Counted> {
     let mut sums: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
-    for (id, figures) in in_contexts.iter().flat_map(|(_, paths)| paths) {
+    for (id, figures) in counted {
         let sum = sums.entry(*id).or_insert_with(|| vec![0; figures.len()]);
         sum.iter_mut().zip(figures).for_each(|(sum, more)| *sum = sum.wrapping_add(*more));
     }

@@ -187,6 +187,7 @@ fn counters(instance: &InstanceData, version: &FunctionPlan) -> Vec<u64> {
 
 /// How many increments optimised code makes for these counts: one in several rounds for the latch of an unrolled loop.
 fn cost(version: &FunctionPlan, counts: &[u64]) -> CounterCost {
+    let keys: u64 = paths::rows(version, counts).map(|row| row[0]).fold(0, u64::saturating_add);
     let mut increments: Vec<u64> = counts.to_vec();
     for (found, round) in version.loops.iter().zip(version.rounds()) {
         for probe in round {
@@ -196,7 +197,7 @@ fn cost(version: &FunctionPlan, counts: &[u64]) -> CounterCost {
             }
         }
     }
-    let increments = increments.into_iter().fold(0, u64::saturating_add);
+    let increments = increments.into_iter().fold(0, u64::saturating_add).saturating_sub(keys);
     CounterCost { counters: counts.len() as u64, increments }
 }
 

@@ -68,7 +68,8 @@ fn run(engine: &Engine, name: &str, end: i32, round: i32) -> Result<(Option<i32>
 fn wherever_a_round_ends_the_counts_are_those_of_plain_loops() -> Outcome {
     let plain = Engine::new(&config(Strategy::Baseline, Collect::AllEdges))?;
     let unrolled = [Strategy::Optimized, Strategy::Tiered].into_iter().flat_map(|strategy| {
-        [Collect::Edges, Collect::AllEdges].map(|collect| Engine::new(&config(strategy, collect)))
+        [Collect::Edges, Collect::AllEdges, Collect::Paths]
+            .map(|collect| Engine::new(&config(strategy, collect)))
     });
     let unrolled: Vec<Engine> = unrolled.collect::<Result<_>>()?;
     for name in ["one_block", "branches"] {
@@ -83,8 +84,13 @@ fn wherever_a_round_ends_the_counts_are_those_of_plain_loops() -> Outcome {
 }
 
 /// What was left of the budget each time that it was used up and given again.
-fn stops(strategy: Strategy, name: &str, round: i32, budget: u64) -> Result<(Vec<i64>, u64, Figures)> {
-    let engine = Engine::new(config(strategy, Collect::Edges).budget("instructions"))?;
+fn stops(
+    (strategy, collect): (Strategy, Collect),
+    name: &str,
+    round: i32,
+    budget: u64,
+) -> Result<(Vec<i64>, u64, Figures)> {
+    let engine = Engine::new(config(strategy, collect).budget("instructions"))?;
     let mut store = Store::new(&engine, Vec::new());
     store.on_out_of_budget(move |stops: &mut Vec<i64>, left| {
         stops.push(left);
@@ -106,10 +112,14 @@ fn a_budget_is_used_up_in_the_round_in_which_a_plain_loop_uses_it_up() -> Outcom
     let mut all = 0;
     for (name, round) in [("one_block", 30), ("one_block", 7), ("branches", 30)] {
         for budget in 0..90 {
-            let expected = stops(Strategy::Baseline, name, round, budget)?;
+            let expected = stops((Strategy::Baseline, Collect::Edges), name, round, budget)?;
             all += expected.0.len();
-            for strategy in [Strategy::Optimized, Strategy::Tiered] {
-                assert_eq!(stops(strategy, name, round, budget)?, expected, "{name}, budget {budget}");
+            for how in [
+                (Strategy::Optimized, Collect::Edges),
+                (Strategy::Tiered, Collect::Edges),
+                (Strategy::Tiered, Collect::Paths),
+            ] {
+                assert_eq!(stops(how, name, round, budget)?, expected, "{name}, budget {budget}, {how:?}");
             }
         }
     }

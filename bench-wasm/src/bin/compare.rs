@@ -36,6 +36,10 @@ enum What {
     Events,
     /// As steady, what each kind of profile costs over plain code.
     Profiles,
+    /// As steady, what cycles, contexts, and paths in contexts cost over plain code (Ammons, Ball & Larus 1997, table 1).
+    Flow,
+    /// As steady, what each placement of counters costs over plain code (Ball & Larus 1994, section 6.1).
+    Placements,
     /// As steady, what checks cost over plain code, with the paper's choices of where they are, and bursts.
     Bursts,
     /// As steady, hot functions made better by what bursts see, and what each part of that contributes.
@@ -58,8 +62,8 @@ fn main() -> Result<()> {
 fn compare(options: &Options, programs: &[Program], scratch: &Path) -> Result<()> {
     let engines = engines(options.what)?;
     let figure = match options.what {
-        What::Steady | What::Events | What::Profiles | What::Bursts | What::Tiers => |m: &Measured| m.run,
         What::Cold => |m: &Measured| m.whole,
+        _ => |m: &Measured| m.run,
     };
     print_head(&engines);
     let mut ratios: Vec<Vec<f64>> = vec![Vec::new(); engines.len()];
@@ -78,7 +82,9 @@ fn compare(options: &Options, programs: &[Program], scratch: &Path) -> Result<()
 
 /// The reference first: the other columns are ratios to it.
 fn engines(what: What) -> Result<Vec<Engine>> {
-    let (peer, own) = (beside_this_program("peer")?, beside_this_program("own")?);
+    let own = beside_this_program("own")?;
+    let with_peer = matches!(what, What::Steady | What::Events | What::Cold);
+    let peer = if with_peer { beside_this_program("peer")? } else { PathBuf::new() };
     let theirs =
         |name, options: &[&'static str]| Engine { name, runner: peer.clone(), options: options.to_vec() };
     let ours =
@@ -107,6 +113,21 @@ fn engines(what: What) -> Result<Vec<Engine>> {
             ours("untested paths", &["--eager", "--profile", "paths", "--residual"]),
             ours("contexts", &["--eager", "--contexts"]),
             ours("paths and contexts", &["--eager", "--profile", "paths", "--contexts"]),
+        ],
+        What::Flow => vec![
+            ours("off", &["--eager"]),
+            ours("paths", &["--eager", "--profile", "paths"]),
+            ours("paths, cycles", &["--eager", "--profile", "paths", "--cycles"]),
+            ours("contexts, cycles", &["--eager", "--contexts", "--cycles"]),
+            ours("paths in contexts", &["--eager", "--profile", "paths", "--contexts", "--flow"]),
+        ],
+        What::Placements => vec![
+            ours("off", &["--eager"]),
+            ours("edges, on chords", &["--eager", "--profile", "exact"]),
+            ours("blocks, on chords", &["--eager", "--profile", "vertex"]),
+            ours("blocks, in blocks", &["--eager", "--profile", "knuth-stevenson"]),
+            ours("each block", &["--eager", "--profile", "blocks"]),
+            ours("each edge", &["--eager", "--profile", "edges"]),
         ],
         What::Bursts => vec![
             ours("off", &["--eager"]),

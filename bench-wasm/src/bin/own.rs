@@ -9,8 +9,8 @@ use clap::{Args, Parser, ValueEnum};
 use wprof::profiler::BurstLengths;
 use wprof::wasi::{self, WasiCtx, WasiCtxBuilder};
 use wprof::{
-    Adaptive, Checks, Collect, Config, Counting, Engine, EventModel, Interesting, Linker, Module, Policy,
-    ProfilingConfig, Result, Store,
+    Adaptive, Checks, Collect, Config, Counting, Engine, EventModel, Interesting, Linker, Metric, Module,
+    Policy, ProfilingConfig, Result, Store,
 };
 use wprof_bench::runner::print_times;
 
@@ -44,6 +44,12 @@ struct Run {
     /// Count calls by calling context.
     #[arg(long)]
     contexts: bool,
+    /// Count paths in each calling context of their own.
+    #[arg(long, requires = "contexts")]
+    flow: bool,
+    /// Measure cycles, along paths or in contexts.
+    #[arg(long)]
+    cycles: bool,
     /// Built-in kinds of events to count, with commas between them; their totals go to standard error.
     #[arg(long, value_name = "KINDS", value_delimiter = ',')]
     events: Vec<String>,
@@ -85,6 +91,10 @@ enum Profile {
     Edges,
     /// Paths.
     Paths,
+    /// Blocks, by counters on the fewest edges.
+    Vertex,
+    /// Blocks, by counters in the fewest blocks.
+    KnuthStevenson,
 }
 
 impl Profile {
@@ -95,6 +105,8 @@ impl Profile {
             Profile::Blocks => ProfilingConfig::Exact(Collect::AllBlocks),
             Profile::Edges => ProfilingConfig::Exact(Collect::AllEdges),
             Profile::Paths => ProfilingConfig::Exact(Collect::Paths),
+            Profile::Vertex => ProfilingConfig::Exact(Collect::Blocks),
+            Profile::KnuthStevenson => ProfilingConfig::Exact(Collect::BlockCounters),
         }
     }
 }
@@ -118,7 +130,8 @@ fn run(options: &Run) -> Result<ExitCode> {
     }
     let adaptive = |lengths| ProfilingConfig::Adaptive(Adaptive { lengths, checks: options.checks });
     let profiling = options.burst.map_or_else(|| options.profile.config(), adaptive);
-    config.profiling(profiling).count_contexts(options.contexts);
+    config.profiling(profiling).count_contexts(options.contexts).flow_contexts(options.flow);
+    config.measure(options.cycles.then_some(Metric::Cycles));
     config.reoptimization(policy(&options.without));
     config.count_events(options.events.iter().filter_map(|name| EventModel::built_in(name)));
     if options.per_block {

@@ -6,9 +6,9 @@
 use anyhow::Result;
 use clap::Parser;
 use wprof::profiler::{CounterCost, PlacementCosts, WeightedCosts};
-use wprof::wasi::{self, OutputPipe, WasiCtx, WasiCtxBuilder};
-use wprof::{Collect, Engine, Linker, Module, ProfilingConfig, Store};
+use wprof::{Collect, Config, ProfilingConfig};
 use wprof_bench::programs::{self, Program};
+use wprof_bench::session::Session;
 
 /// Counts what counters cost.
 #[derive(Parser)]
@@ -46,27 +46,9 @@ fn print(options: &Options, programs: &[Program]) -> Result<()> {
 }
 
 fn costs(program: &Program, bench: bool) -> Result<PlacementCosts> {
-    let engine = Engine::with_profiling(ProfilingConfig::Exact(Collect::Edges)).map_err(failure)?;
-    let module = Module::from_file(&engine, &program.file).map_err(failure)?;
-    let mut builder = WasiCtxBuilder::new();
-    let output = OutputPipe::new();
-    builder.stdout_pipe(&output).stderr_pipe(&output).arg(&program.name).map_err(failure)?;
-    builder.args(if bench { &program.args } else { &program.quick_args }).map_err(failure)?;
-    for (host, guest) in &program.dirs {
-        builder.preopened_dir(host, guest).map_err(failure)?;
-    }
-    let mut linker: Linker<WasiCtx> = Linker::new(&engine);
-    wasi::add_to_linker(&mut linker, |context| context).map_err(failure)?;
-    let mut store = Store::new(&engine, builder.build());
-    let instance = linker.instantiate(&mut store, &module).map_err(failure)?;
-    let start = instance.get_typed_func::<(), ()>(&mut store, "_start").map_err(failure)?;
-    let code = start.call(&mut store, ()).map_or_else(|error| error.i32_exit(), |()| Some(0));
-    anyhow::ensure!(code == Some(program.exit_code), "{} ended with {code:?}", program.name);
-    Ok(instance.profile(&store).map_err(failure)?.placement_costs()?)
-}
-
-fn failure(error: wprof::Error) -> anyhow::Error {
-    anyhow::anyhow!("{error:?}")
+    let mut config = Config::new();
+    config.profiling(ProfilingConfig::Exact(Collect::Edges));
+    Ok(Session::run(program, &config, bench)?.profile()?.placement_costs()?)
 }
 
 /// A row for each program: a counter in each block, on each edge, then four placements under three weightings.

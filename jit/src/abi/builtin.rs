@@ -63,6 +63,9 @@ builtins! {
     Promote(I32, I32) -> I64;
     /// `(function, number, call record or 0) -> status`: counts a path in the instance's table.
     CountPath(I32, I64, I64) -> I32;
+    /// `(function, address of a row, key) -> status`: makes a row of the table of paths that of another path, see
+    /// [`super::path_row`].
+    TakeRow(I32, I64, I64) -> I32;
     /// `(first cell of the call, function reference) -> status`: an indirect call calls another function than the last time.
     CountTarget(I32, I64) -> I32;
 }

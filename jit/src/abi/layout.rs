@@ -152,6 +152,28 @@ pub mod call_record {
     }
 }
 
+/// The rows among a function's counters in which its paths are counted if it has too many for a counter each. The number of
+/// a path chooses its row; the row is that of one path at a time, what others have counted in it is in the instance's table.
+pub mod path_row {
+    /// How many a function has.
+    pub const COUNT: u32 = 1 << 10;
+    /// `u64`: one more than the number of the path, 0 for none.
+    pub const KEY: i32 = 0;
+    /// `u64` each: how often the path ran, then what was measured along it.
+    pub const fn figure(number: u32) -> i32 {
+        8 + 8 * number as i32
+    }
+    /// How many words a row of so many figures has.
+    pub const fn words(figures: u32) -> u32 {
+        1 + figures
+    }
+    /// The high bits of the product with a path's number, an odd factor near 2^64 over the golden ratio, choose its row
+    /// (Knuth, The Art of Computer Programming 3, section 6.4).
+    pub const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+    /// How many bits of the product lie below them.
+    pub const SHIFT: u32 = 64 - COUNT.ilog2();
+}
+
 /// A data reference in its buffer: one word with the site, a byte offset in the module, and below it an index of 32 bits;
 /// or, with the highest bit set, the site and the number of words that follow: an index, and perhaps a length.
 pub mod reference {

@@ -22,6 +22,9 @@ fn probes(f: &mut fmt::Formatter<'_>, probes: &Probes) -> fmt::Result {
             Probe::PathEnd { amount, cells: PathCells::Record { .. } } => {
                 write!(f, " count record[path{amount:+}]")?;
             }
+            Probe::PathEnd { amount, cells: PathCells::Rows { first } } => {
+                write!(f, " count row[{first}+path{amount:+}]")?;
+            }
             Probe::PathEnd { amount, cells: PathCells::Table } => write!(f, " count path{amount:+}")?,
             Probe::StartMetrics => f.write_str(" start")?,
             Probe::StopMetrics => f.write_str(" stop")?,

@@ -7,7 +7,9 @@
 mod dispatch;
 mod dump;
 mod inline;
+mod known_path;
 mod resume;
+mod round_path;
 mod superblock;
 mod unroll;
 
@@ -20,6 +22,7 @@ use crate::cfg::{Cfg, Target};
 use crate::compile::Origin;
 use crate::plan::{self, Plan};
 pub use inline::Site;
+pub use round_path::RoundPath;
 pub use superblock::{HotPath, Superblocks};
 pub use unroll::SmallLoop;
 
@@ -112,6 +115,11 @@ pub enum PathCells {
         first: u32,
         /// How many paths there are.
         paths: u32,
+    },
+    /// In the rows of the instance's table that are among its counters: see [`crate::abi::path_row`].
+    Rows {
+        /// The first word of row 0.
+        first: u32,
     },
     /// In the instance's table of paths.
     Table,
@@ -533,6 +541,6 @@ impl BlockGraph {
 fn path_cells(plan: &PathPlan, first: u32) -> PathCells {
     match plan::is_dense(plan) {
         true => PathCells::Instance { first, paths: plan.numbering.paths() as u32 },
-        false => PathCells::Table,
+        false => PathCells::Rows { first },
     }
 }

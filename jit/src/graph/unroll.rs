@@ -5,6 +5,8 @@
 //! the latch adds to counters is left to the last copy's latch, for all rounds, and to the wires out of the loop, for
 //! those that were made: there a round costs nothing. A frame that stops in copy k owes k rounds, a constant of the
 //! place ([`Node::rounds`]), as with the queries of Ball, *Efficiently Counting Program Events*, TOPLAS 1994.
+//! Paths are put off likewise where all rounds are one path ([`RoundPath`]): a frame's first round, which begins with
+//! another path, is made in a copy of its own.
 //! A budget is checked in the first copy only, and ahead, for the rounds of all copies ([`Guard`]): where it might run
 //! out in them, the loop goes on in a plain copy, which checks in each round. So the program stops where it would stop
 //! in plain code.
@@ -17,7 +19,7 @@
 use wasmparser::BinaryReaderError;
 use wprof_profiler::{DepthFirst, EdgeId, Loop, LoopId, Loops};
 
-use super::{BlockGraph, Guard, Node, Probe, Probes, Wire};
+use super::{BlockGraph, Guard, Node, Probe, Probes, RoundPath, Wire};
 use crate::cfg::{Cfg, Operators, Target, is_call};
 use crate::events::{EventModel, executed, is_dynamic};
 use crate::module::ModuleInfo;
@@ -41,6 +43,8 @@ pub struct SmallLoop {
     pub copies: u32,
     /// The kind of events of which there is a budget, and how much of it all rounds but the first take at most.
     pub metered: Option<(u32, u64)>,
+    /// The path of its rounds, if paths are counted. Loops with several are not unrolled then.
+    pub path: Option<RoundPath>,
 }
 
 impl SmallLoop {
@@ -90,7 +94,14 @@ impl SmallLoop {
         }
         let from = shape.edge(latch_id).from;
         let first = shape.out_edges(from)[0];
-        Some(SmallLoop { blocks, latch: (from.0, latch_id.0 - first.0), latch_id, copies, metered: None })
+        Some(SmallLoop {
+            blocks,
+            latch: (from.0, latch_id.0 - first.0),
+            latch_id,
+            copies,
+            metered: None,
+            path: None,
+        })
     }
 
     /// Whether a round may leave the machine code of the loop, and so be seen from outside, or take long by itself.
@@ -140,11 +151,10 @@ impl SmallLoop {
                 let can_wait = |probe: &Probe| match probe {
                     Probe::Count { .. } | Probe::Event { .. } | Probe::Poll | Probe::Check => true,
                     Probe::Budget(kind) => self.metered.is_some_and(|(metered, _)| metered == *kind),
-                    // What the path register counts is another path in each round.
                     Probe::PathStart(_)
                     | Probe::PathAdd(_)
                     | Probe::PathEnd { .. }
-                    | Probe::PreferentialEnd { .. } => false,
+                    | Probe::PreferentialEnd { .. } => self.path.is_some(),
                     Probe::Heat(_) | Probe::Emit { .. } => false,
                     Probe::FindRecord { .. } | Probe::PassSlot(_) | Probe::CountTarget(_) => false,
                     Probe::StartMetrics | Probe::StopMetrics | Probe::ChargeRecord { .. } => false,
@@ -154,12 +164,23 @@ impl SmallLoop {
             })
         })
     }
+
+    /// The copy to which the loop is entered.
+    fn first_copy(&self) -> Copy {
+        if self.path.is_some() { Copy::Entered } else { Copy::Round(0) }
+    }
+
+    /// The other copies, in the order in which they lie.
+    fn other_copies(&self) -> impl Iterator<Item = Copy> {
+        let rounds = (0..self.copies).map(Copy::Round).filter(|copy| *copy != self.first_copy());
+        rounds.chain(self.metered.map(|_| Copy::Plain))
+    }
 }
 
 impl BlockGraph {
-    /// The same graph with those of `loops` unrolled whose blocks it has once.
+    /// The same graph with those of `loops` unrolled whose blocks it has once. `first` is the function's first counter.
     #[must_use]
-    pub fn unrolled(self, cfg: &Cfg, loops: &[SmallLoop]) -> BlockGraph {
+    pub fn unrolled(self, cfg: &Cfg, loops: &[SmallLoop], first: u32) -> BlockGraph {
         let mut node_of = vec![None; cfg.blocks.len()];
         let mut is_copied = vec![false; cfg.blocks.len()];
         for (node, index) in self.nodes.iter().zip(0..).filter(|(node, _)| node.frame == 0) {
@@ -171,7 +192,7 @@ impl BlockGraph {
         if loops.is_empty() {
             return self;
         }
-        let mut unrolling = Unrolling::new(&self, &node_of, &loops);
+        let mut unrolling = Unrolling::new(&self, &node_of, &loops, first);
         for (node, index) in self.nodes.iter().zip(0..) {
             unrolling.copy_rounds(index, node);
         }
@@ -186,23 +207,35 @@ struct Copies<'a> {
     found: &'a SmallLoop,
     /// Old indices of its nodes, ascending.
     nodes: Vec<u32>,
-    /// What its latch adds in each round.
-    latch: &'a Probes,
-    /// New index of the first node of its second copy. The copies lie one behind the other, each in the old order; the
-    /// plain one, if there is one, is the last.
+    /// What is to be added for each round.
+    added: Probes,
+    /// What its latch does to the path register in each round, as other wires change it.
+    restart: Option<Probe>,
+    /// New index of the first node of its second copy. The copies lie one behind the other, each in the old order.
     second: u32,
 }
 
-impl Copies<'_> {
-    /// How many copies there are besides the first one.
-    fn others(&self) -> u32 {
-        self.found.copies - 1 + u32::from(self.found.metered.is_some())
+impl<'a> Copies<'a> {
+    /// Those of a loop; not laid out yet. `first` is the function's first counter.
+    fn new(old: &BlockGraph, found: &'a SmallLoop, first: u32, node_of: impl Fn(u32) -> u32) -> Copies<'a> {
+        let wires = |block: u32| &old.nodes[node_of(block) as usize].wires;
+        let (block, edge) = found.latch;
+        let latch = &wires(block)[edge as usize].probes;
+        let is_inner = |to: u32| found.blocks.binary_search(&old.nodes[to as usize].block).is_ok();
+        let inner =
+            found.blocks.iter().flat_map(|&block| wires(block)).filter(|w| w.to.is_some_and(is_inner));
+        let is_changed = inner.flat_map(|wire| &wire.probes).any(|probe| matches!(probe, Probe::PathAdd(_)));
+        let restart = latch.iter().copied().find(|probe| is_changed && matches!(probe, Probe::PathStart(_)));
+        let added = found.added_by_round(latch, first);
+        Copies { found, nodes: Vec::new(), added, restart, second: 0 }
     }
 }
 
 /// Which copy of a loop.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Copy {
+    /// The one for the first round of a frame whose path is another one than that of the next rounds.
+    Entered,
     /// The one for a round, from 0 on.
     Round(u32),
     /// The one that does everything in each round.
@@ -222,15 +255,18 @@ struct Unrolling<'a> {
 
 impl<'a> Unrolling<'a> {
     /// Finds out where all copies will be: behind the last node of their loop, so that its header is sealed soon.
-    fn new(old: &'a BlockGraph, node_of: &[Option<u32>], loops: &[&'a SmallLoop]) -> Unrolling<'a> {
+    fn new(
+        old: &'a BlockGraph,
+        node_of: &[Option<u32>],
+        loops: &[&'a SmallLoop],
+        first_counter: u32,
+    ) -> Unrolling<'a> {
         let node_of = |block: u32| node_of[block as usize].expect("the loop is in the graph");
         let mut loop_of = vec![None; old.nodes.len()];
         let mut all: Vec<Copies<'a>> = Vec::with_capacity(loops.len());
         for (&found, index) in loops.iter().zip(0..) {
             found.blocks.iter().for_each(|&block| loop_of[node_of(block) as usize] = Some(index));
-            let (block, edge) = found.latch;
-            let latch = &old.nodes[node_of(block) as usize].wires[edge as usize].probes;
-            all.push(Copies { found, nodes: Vec::new(), latch, second: 0 });
+            all.push(Copies::new(old, found, first_counter, node_of));
         }
         let (mut first, mut next) = (Vec::with_capacity(old.nodes.len()), 0);
         for (found, index) in loop_of.iter().zip(0..) {
@@ -240,7 +276,7 @@ impl<'a> Unrolling<'a> {
             copies.nodes.push(index);
             if copies.nodes.len() == copies.found.blocks.len() {
                 copies.second = next;
-                next += copies.others() * copies.nodes.len() as u32;
+                next += (copies.found.other_copies().count() * copies.nodes.len()) as u32;
             }
         }
         Unrolling { old, loops: all, loop_of, first, nodes: Vec::with_capacity(next as usize) }
@@ -249,11 +285,10 @@ impl<'a> Unrolling<'a> {
     /// Adds the first copy of a node and, behind the last one of a loop, the other copies of the loop.
     fn copy_rounds(&mut self, index: u32, node: &Node) {
         let Some(found) = self.loop_of[index as usize] else { return self.copy_outside(node) };
-        self.copy(index, found, Copy::Round(0));
+        let small = self.loops[found].found;
+        self.copy(index, found, small.first_copy());
         if self.loops[found].nodes.last() == Some(&index) {
-            let small = self.loops[found].found;
-            let plain = small.metered.map(|_| Copy::Plain);
-            for copy in (1..small.copies).map(Copy::Round).chain(plain) {
+            for copy in small.other_copies() {
                 for old in self.loops[found].nodes.clone() {
                     self.copy(old, found, copy);
                 }
@@ -291,8 +326,9 @@ impl<'a> Unrolling<'a> {
             }
             let Some(to) = &mut wire.to else { continue };
             let next = match copy {
+                Copy::Entered if is_latch => Copy::Round(0),
                 Copy::Round(round) => Copy::Round((round + u32::from(is_latch)) % small.copies),
-                Copy::Plain => Copy::Plain,
+                same => same,
             };
             *to = match self.loop_of[*to as usize] == Some(found) {
                 true => self.copy_of(*to, found, next),
@@ -304,14 +340,14 @@ impl<'a> Unrolling<'a> {
 
     /// Moves what the latch adds from the wire of a node in round `round` to the wires where it is added for several.
     fn put_off(&self, found: usize, wire: &mut Wire, round: u32, is_latch: bool) {
-        let Copies { found: small, latch, .. } = self.loops[found];
+        let Copies { found: small, added, restart, .. } = &self.loops[found];
         let leaves = wire.to.is_none_or(|to| self.loop_of[to as usize] != Some(found));
         let rounds = round + u32::from(is_latch);
         if is_latch {
-            wire.probes.clear();
+            wire.probes = restart.iter().copied().collect();
         }
         if rounds > 0 && (leaves || is_latch && rounds == small.copies) {
-            for probe in latch {
+            for probe in added {
                 probe.times(rounds).merge_into(&mut wire.probes);
             }
         }
@@ -320,12 +356,10 @@ impl<'a> Unrolling<'a> {
     /// The new index of a copy of an old node.
     fn copy_of(&self, node: u32, found: usize, copy: Copy) -> u32 {
         let copies = &self.loops[found];
-        let before = match copy {
-            Copy::Round(0) => return self.first[node as usize],
-            Copy::Round(round) => round - 1,
-            Copy::Plain => copies.found.copies - 1,
+        let Some(before) = copies.found.other_copies().position(|other| other == copy) else {
+            return self.first[node as usize];
         };
         let place = copies.nodes.binary_search(&node).expect("it is in the loop");
-        copies.second + before * copies.nodes.len() as u32 + place as u32
+        copies.second + (before * copies.nodes.len() + place) as u32
     }
 }

@@ -31,10 +31,10 @@ pub use targets::{CELLS_PER_SITE, FunctionTargets};
 pub use trace::{FunctionTrace, Moment, Tracing};
 
 use crate::CompileError;
-use crate::abi::call_record;
+use crate::abi::{call_record, path_row};
 use crate::cfg::Cfg;
 use crate::events::EventModel;
-use crate::graph::{BlockGraph, PathCells, Probes, SmallLoop};
+use crate::graph::{BlockGraph, PathCells, Probes, RoundPath, SmallLoop};
 use crate::limits::{MAX_DENSE_PATHS, MAX_RECORD_PATHS};
 use crate::module::ModuleInfo;
 use interesting::plan_paths;
@@ -74,10 +74,11 @@ pub struct Collection {
 }
 
 impl Collection {
-    /// The loops of a function that are unrolled: none if every round is told of, or counts a path of its own.
+    /// The loops of a function that may be unrolled: none if every round is told of. Paths of contexts that a trap ends are
+    /// not known by context, and those in bursts end anywhere.
     fn loops(&self, info: &ModuleInfo, cfg: &Cfg) -> Result<Vec<SmallLoop>, CompileError> {
         let is_told =
-            self.tracing.is_some() || self.counters == Instrumentation::Paths || !self.metrics.is_empty();
+            self.tracing.is_some() || !self.metrics.is_empty() || self.flow_contexts || self.in_bursts;
         let is_plain = self.is_off() && !self.checks.is_some_and(|checks| checks.unroll);
         if is_plain || is_told || self.counting == Counting::PerInstruction {
             return Ok(Vec::new());
@@ -135,7 +136,8 @@ pub enum Plan {
     Chords(EdgePlan),
     /// Counter k of the function counts edge k of the plan; only the counts of blocks follow.
     Vertex(VertexPlan),
-    /// Counter k of the function counts path k of the plan, if it [`is_dense`]; else the instance has a table.
+    /// Counter k of the function counts path k of the plan, if it [`is_dense`]; else the instance has a table, of which
+    /// rows are among the counters: see [`path_row`].
     Paths(Box<PathPlan>),
     /// Counter k of the function counts the interesting path of cell k of the plan; others are in the instance's table.
     Preferential(Box<PreferentialPaths>),
@@ -161,6 +163,25 @@ impl Plan {
             Plan::Blocks => cfg.blocks.len() as u32,
             Plan::Edges => cfg.blocks.iter().map(|b| b.edges.len() as u32).sum(),
         }
+    }
+
+    /// Gives the loops all of whose rounds are one path a counter for it, and forgets others, if paths are counted.
+    fn count_rounds(&self, cfg: &Cfg, loops: &mut Vec<SmallLoop>) {
+        let Some(paths) = self.paths() else { return };
+        let shape = cfg.shape();
+        let mut next = match self {
+            Plan::Preferential(paths) => paths.counters(),
+            _ => path_row::COUNT * path_row::words(1),
+        };
+        loops.retain_mut(|found| {
+            let id = found.round_path(cfg, &shape, &paths.numbering);
+            found.path = id.map(|id| match self {
+                Plan::Paths(plan) if is_dense(plan) => RoundPath { id, counter: id as u32 },
+                _ => RoundPath { id, counter: next },
+            });
+            next += u32::from(found.path.is_some());
+            found.path.is_some()
+        });
     }
 
     /// What each edge does to the path register, if paths are counted.
@@ -222,8 +243,9 @@ impl FunctionPlan {
     ) -> Result<FunctionPlan, CompileError> {
         let cfg = Arc::new(crate::cfg::build(info, func)?);
         let expected = Expected::new(info, collection, &cfg);
-        let loops = collection.loops(info, &cfg)?;
+        let mut loops = collection.loops(info, &cfg)?;
         let plan = plan(&cfg, collection, &expected, &loops);
+        plan.count_rounds(&cfg, &mut loops);
         let events = match collection.events.is_empty() {
             true => None,
             false => Some(FunctionEvents::new(info, &cfg, collection, &expected, &loops)?),
@@ -280,14 +302,15 @@ impl FunctionPlan {
         graph
     }
 
-    /// What a round of each of its `loops` adds to counters.
+    /// What a round of each of its `loops` adds to counters, where it is added for several.
     pub fn rounds(&self) -> Vec<Probes> {
         if self.loops.is_empty() {
             return Vec::new();
         }
         let nodes = self.graph().nodes;
-        let latch = |(block, edge): (u32, u32)| nodes[block as usize].wires[edge as usize].probes.clone();
-        self.loops.iter().map(|found| latch(found.latch)).collect()
+        let latch = |(block, edge): (u32, u32)| &nodes[block as usize].wires[edge as usize].probes;
+        let added = |found: &SmallLoop| found.added_by_round(latch(found.latch), self.first_counter);
+        self.loops.iter().map(added).collect()
     }
 
     /// What each round that a frame in `block` owes adds to counters: see [`BlockGraph::unrolled`].
@@ -310,11 +333,24 @@ impl FunctionPlan {
     /// How many counters it has for what it counts, and behind these for what it measures along paths.
     pub fn own_counters(&self) -> u32 {
         let counters = self.plan.counters(&self.cfg);
-        match self.plan {
+        match &self.plan {
             Plan::Paths(_) if self.flow_contexts => 0,
-            Plan::Paths(_) => counters * self.counters_of_path,
-            _ => counters,
+            Plan::Paths(plan) if is_dense(plan) => counters * self.counters_of_path,
+            Plan::Paths(_) => {
+                path_row::COUNT * path_row::words(self.counters_of_path) + self.extra_counters()
+            }
+            _ => counters + self.extra_counters(),
         }
+    }
+
+    /// Whether its counters begin with rows of the table of paths.
+    pub fn has_path_rows(&self) -> bool {
+        matches!(&self.plan, Plan::Paths(plan) if !is_dense(plan)) && !self.flow_contexts
+    }
+
+    /// How many of its loops have a counter for their round path that nothing else counts with.
+    fn extra_counters(&self) -> u32 {
+        self.loops.iter().filter(|found| found.path.is_some()).count() as u32
     }
 
     /// How many cells for paths each of its call records has, behind the callee slots: one a path, then for each metric one

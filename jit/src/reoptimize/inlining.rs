@@ -220,7 +220,7 @@ impl<'a> Inlining<'a> {
             ops_a_call,
             ops: cfg.blocks.iter().map(|block| block.ops).sum(),
             why_not,
-            graph: graph.unrolled(&cfg, &plan.loops),
+            graph: graph.unrolled(&cfg, &plan.loops, plan.first_counter),
             cfg,
         })
     }

@@ -102,6 +102,7 @@ impl Translator<'_> {
             if landing.own {
                 self.builder.switch_to_block(landing.block);
                 self.builder.seal_block(landing.block);
+                self.place_path();
                 self.cross(edge, wire, &values[values.len() - edge.arity as usize..]);
             } else if let Some(to) = wire.to {
                 self.arrived(to);

@@ -20,6 +20,7 @@ mod memory;
 mod metric;
 mod numeric;
 mod path;
+mod path_row;
 mod probe;
 mod reference;
 mod region;
@@ -264,6 +265,7 @@ impl<'a> Translator<'a> {
         self.node = index;
         (self.frame, self.block, self.rounds) = (node.frame, node.block, node.rounds);
         self.cfg = self.graph.cfg_of(self.own, node.frame);
+        self.place_path();
         if index > 0 || self.graph.resumes {
             self.builder.switch_to_block(self.blocks[index]);
         }

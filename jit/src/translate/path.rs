@@ -1,7 +1,9 @@
 //! The path register: a frontend variable, and a copy of it in the frame.
 //!
 //! Invariant: wherever the frame may stop or be looked at, the copy is the register. So it is stored with each change;
-//! stores that nothing can see Cranelift drops. Calls do not end paths: they leave the register alone.
+//! stores that nothing can see Cranelift drops. Calls do not end paths: they leave the register alone. In functions that
+//! call, the copy is all there is: a machine register that calls preserve would have to be saved by each of them, and what
+//! the copy is known to be need not be loaded.
 //! Source: Ball & Larus, *Efficient Path Profiling*, MICRO 1996; the plan is a `wprof_profiler::PathPlan`.
 
 use cranelift_codegen::ir::{
@@ -16,59 +18,82 @@ use crate::compile::PATH_SLOT;
 use crate::graph::PathCells;
 
 /// Where the number of the current path is made up.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(super) struct PathRegister {
-    variable: Variable,
-    /// The copy, where anybody looks at it.
-    slot: Option<StackSlot>,
+    /// `None` if it is in the frame only.
+    variable: Option<Variable>,
+    /// The copy.
+    slot: StackSlot,
+    /// What it is at the entry of each node, where that is known.
+    known: Vec<Option<i64>>,
+    /// The same at the place that is translated.
+    here: Option<i64>,
 }
 
 impl Translator<'_> {
     /// Gives the function a path register, if its graph has one: with a first value, or that of the frame that goes on.
     pub(super) fn begin_path(&mut self) {
         let Some(entry) = self.graph.path_register else { return };
-        let slot = self.options.precise.then(|| {
-            let key = StackSlotKey::new(PATH_SLOT);
-            let slot = StackSlotData::new_with_key(StackSlotKind::ExplicitSlot, 8, 3, key);
-            self.builder.create_sized_stack_slot(slot)
-        });
-        let variable = self.builder.declare_var(types::I64);
-        self.path = Some(PathRegister { variable, slot });
-        let first = match self.graph.resumes && !self.graph.in_bursts {
-            true => {
-                let context = self.load_constant(types::I64, self.vmctx, vmctx::STORE);
-                self.builder.ins().load(types::I64, MemFlagsData::trusted(), context, store_context::PATH)
-            }
-            false => self.builder.ins().iconst(types::I64, entry),
-        };
-        self.set_path(first);
+        let key = StackSlotKey::new(PATH_SLOT);
+        let slot = StackSlotData::new_with_key(StackSlotKind::ExplicitSlot, 8, 3, key);
+        let slot = self.builder.create_sized_stack_slot(slot);
+        let variable = self.cfg.is_leaf.then(|| self.builder.declare_var(types::I64));
+        self.path = Some(PathRegister { variable, slot, known: self.graph.known_paths(), here: None });
+        if self.graph.resumes && !self.graph.in_bursts {
+            let context = self.load_constant(types::I64, self.vmctx, vmctx::STORE);
+            let flags = MemFlagsData::trusted();
+            let first = self.builder.ins().load(types::I64, flags, context, store_context::PATH);
+            self.set_path(first);
+        } else {
+            self.set_known_path(entry);
+        }
     }
 
-    fn path_register(&self) -> PathRegister {
-        self.path.expect("graphs with probes of paths have a path register")
+    /// The place that is translated is the entry of the node, or one of the ways out of it.
+    pub(super) fn place_path(&mut self) {
+        let node = self.node;
+        if let Some(path) = &mut self.path {
+            path.here = path.known[node];
+        }
+    }
+
+    fn path_register(&mut self) -> &mut PathRegister {
+        self.path.as_mut().expect("graphs with probes of paths have a path register")
     }
 
     pub(super) fn path_value(&mut self) -> Value {
-        let register = self.path_register();
-        self.builder.use_var(register.variable)
+        let &mut PathRegister { variable, slot, here, .. } = self.path_register();
+        match (here, variable) {
+            (Some(known), _) => self.builder.ins().iconst(types::I64, known),
+            (None, Some(variable)) => self.builder.use_var(variable),
+            (None, None) => self.builder.ins().stack_load(types::I64, types::I64, slot, 0),
+        }
     }
 
     fn set_path(&mut self, value: Value) {
-        let PathRegister { variable, slot } = self.path_register();
-        self.builder.def_var(variable, value);
-        if let Some(slot) = slot {
-            self.builder.ins().stack_store(types::I64, value, slot, 0);
+        let &mut PathRegister { variable, slot, .. } = self.path_register();
+        if let Some(variable) = variable {
+            self.builder.def_var(variable, value);
         }
+        self.builder.ins().stack_store(types::I64, value, slot, 0);
+    }
+
+    fn set_known_path(&mut self, value: i64) {
+        let known = self.builder.ins().iconst(types::I64, value);
+        self.set_path(known);
+        self.path_register().here = Some(value);
     }
 
     /// A path begins where another has ended.
     pub(super) fn start_path(&mut self, first: i64) {
-        let first = self.builder.ins().iconst(types::I64, first);
-        self.set_path(first);
+        self.set_known_path(first);
         self.restart_metrics();
     }
 
     pub(super) fn add_to_path(&mut self, amount: i64) {
+        if let Some(known) = self.path_register().here {
+            return self.set_known_path(known.wrapping_add(amount));
+        }
         let old = self.path_value();
         let new = self.builder.ins().iadd_imm_s(old, amount);
         self.set_path(new);
@@ -87,6 +112,10 @@ impl Translator<'_> {
             PathCells::Record { first, paths } => {
                 let record = self.own_record();
                 self.add_to_cells(record, (path, amount), (first.into(), paths), measured);
+            }
+            PathCells::Rows { first } => {
+                let number = self.builder.ins().iadd_imm_s(path, amount);
+                self.count_path_in_row(number, first, measured);
             }
             PathCells::Table => {
                 self.pass_measured(&measured);
@@ -112,6 +141,14 @@ impl Translator<'_> {
         self.add_to_cells(self.vmctx, (path, amount), (first, 1), Measured::new());
     }
 
+    /// What a path that ends adds to its count.
+    pub(super) fn path_count(&mut self) -> Value {
+        match self.graph.in_bursts {
+            true => self.counted_in_burst(),
+            false => self.builder.ins().iconst(types::I64, 1),
+        }
+    }
+
     /// Counts a path, and what was measured along it, in the cells behind `base`, the first of which lies so many bytes
     /// behind it: one for each path, then for each metric one for each path.
     fn add_to_cells(
@@ -121,10 +158,7 @@ impl Translator<'_> {
         (first, paths): (i64, u32),
         measured: Measured,
     ) {
-        let one = match self.graph.in_bursts {
-            true => self.counted_in_burst(),
-            false => self.builder.ins().iconst(types::I64, 1),
-        };
+        let one = self.path_count();
         let firsts = (first..).step_by(8 * paths as usize);
         for (first, value) in firsts.zip([one].into_iter().chain(measured)) {
             self.add_to_cell(base, path, first, value);
@@ -144,6 +178,10 @@ impl Translator<'_> {
         };
         let scaled = self.builder.ins().ishl_imm_u(index, 3);
         let address = self.builder.ins().iadd(base, scaled);
+        self.add_to_cell_at(address, offset, value);
+    }
+
+    pub(super) fn add_to_cell_at(&mut self, address: Value, offset: i32, value: Value) {
         let flags = self.counter_flags();
         let old = self.builder.ins().load(types::I64, flags, address, offset);
         let new = self.builder.ins().iadd(old, value);

@@ -147,6 +147,7 @@ guarded! {
     table_init = builtins::table_init, 1;
     promote = builtins::promote, 0;
     count_path = builtins::count_path, 1;
+    take_row = builtins::take_row, 1;
     count_target = builtins::count_target, 1;
 }
 

@@ -3,6 +3,8 @@
 //! Reached through `arch`, which checks first that enough stack is left. A status of 1 makes the caller trap, with
 //! the reason that is left in the store.
 
+use wprof_jit::abi::path_row;
+
 use super::abi::{VmContext, VmStoreContext};
 use super::bulk;
 use super::call_records::{Called, Extent};
@@ -107,6 +109,21 @@ pub unsafe extern "C" fn count_path(vmctx: *const VmContext, func: u32, number: 
         let (metrics, measured) = (store.metrics.all().len(), store.measured());
         store.instances[instance as usize].paths.count((func, record), number, &measured[..metrics]);
     }
+    0
+}
+
+/// `Builtin::TakeRow`.
+///
+/// # Safety
+/// For machine code only, which passes its own vmctx and a row of its function's counters.
+pub unsafe extern "C" fn take_row(vmctx: *const VmContext, func: u32, row: *mut u64, key: u64) -> u32 {
+    // SAFETY: machine code passes its own vmctx.
+    let (store, instance) = unsafe { caller(vmctx) };
+    let figures = 1 + store.metrics.all().len() as u32;
+    // SAFETY: so many words belong to the row, and machine code waits for us.
+    let row = unsafe { std::slice::from_raw_parts_mut(row, path_row::words(figures) as usize) };
+    store.instances[instance as usize].paths.empty_row(func, row);
+    row[0] = key;
     0
 }
 

@@ -75,7 +75,7 @@ pub fn instantiate(store: &mut StoreOpaque, module: &Module, imports: Imports) -
 }
 
 /// The builtin table that every vmctx points to, in the order of `Builtin::ALL`.
-static BUILTINS: [unsafe extern "C" fn(); 13] = [
+static BUILTINS: [unsafe extern "C" fn(); 14] = [
     arch::memory_grow,
     arch::memory_copy,
     arch::memory_fill,
@@ -88,6 +88,7 @@ static BUILTINS: [unsafe extern "C" fn(); 13] = [
     arch::elem_drop,
     arch::promote,
     arch::count_path,
+    arch::take_row,
     arch::count_target,
 ];
 const _: () = assert!(BUILTINS.len() == Builtin::ALL.len());

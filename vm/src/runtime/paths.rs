@@ -1,4 +1,5 @@
-//! The table of paths: counts of the paths of functions that have too many for counters.
+//! The table of paths: counts of the paths of functions that have too many for counters. What paths of late have counted is
+//! in rows among the instance's counters (`abi::path_row`), until another path takes the row.
 //!
 //! Invariant: exact, or it says that it is not: with more than [`MAX_ROWS`] different paths it takes no new ones.
 
@@ -24,17 +25,26 @@ pub struct PathTable {
 impl PathTable {
     /// Counts a path of a function, in a call record if that is not 0, along which so much was measured.
     pub fn count(&mut self, place: (u32, u64), number: u64, measured: &[u64]) {
-        self.count_within(place, number, measured, MAX_ROWS);
+        let figures: Figures = [1].iter().chain(measured).copied().collect();
+        self.add(place, number, &figures, MAX_ROWS);
     }
 
-    fn count_within(&mut self, place: (u32, u64), number: u64, measured: &[u64], most: usize) {
+    /// Adds what a row has counted of a path of function `func`, and empties it. A row that has not counted yet is nobody's.
+    pub fn empty_row(&mut self, func: u32, row: &mut [u64]) {
+        let [key, figures @ ..] = row else { return };
+        if figures.first().is_some_and(|count| *count > 0) {
+            self.add((func, 0), *key - 1, figures, MAX_ROWS);
+        }
+        row.fill(0);
+    }
+
+    fn add(&mut self, place: (u32, u64), number: u64, added: &[u64], most: usize) {
         let paths = self.paths.entry(place).or_default();
-        let added = [1].iter().chain(measured);
         if let Some(figures) = paths.get_mut(&number) {
             figures.iter_mut().zip(added).for_each(|(sum, more)| *sum = sum.wrapping_add(*more));
         } else if self.rows < most {
             self.rows += 1;
-            paths.insert(number, added.copied().collect());
+            paths.insert(number, added.into());
         } else {
             self.is_full = true;
         }
@@ -68,7 +78,7 @@ mod tests {
     fn a_full_table_goes_on_counting_what_it_knows_and_says_that_it_is_full() {
         let mut table = PathTable::default();
         for (func, number, measured) in [(1, 7, 5), (1, 8, 0), (1, 7, 2), (2, 7, 1)] {
-            table.count_within((func, 0), number, &[measured], 2);
+            table.add((func, 0), number, &[1, measured], 2);
         }
         let mut found: Vec<_> = table.of(1).collect();
         found.sort_unstable();

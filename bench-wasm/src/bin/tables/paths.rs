@@ -1,0 +1,121 @@
+//! Paths that ran: hot ones, those through hot blocks, their numbers, and what measuring along them adds.
+
+use anyhow::{Context, Result};
+use wprof::profiler::{CacheShape, FunctionProfile, Group, MetricView, PreferentialNumbering, Profile};
+use wprof::{Collect, Config, Metric, ProfilingConfig};
+use wprof_bench::programs::Program;
+use wprof_bench::session::Session;
+
+use super::percent;
+
+/// Of all of a metric, what is hot has at least this share; of all instructions, a hot block (Ammons, Ball & Larus).
+const HOT_SHARE: f64 = 0.01;
+
+/// Of paths, then of functions: how many are dense and sparse, with the share of the misses that they have and of the
+/// instructions, and how many are cold.
+pub const HOT: &[&str] = &[
+    "misses",
+    "dense paths",
+    "misses",
+    "instructions",
+    "sparse paths",
+    "misses",
+    "instructions",
+    "cold paths",
+    "dense functions",
+    "misses",
+    "sparse functions",
+    "misses",
+    "cold functions",
+];
+
+/// A program's row of [`HOT`].
+pub fn hot(program: &Program, bench: bool) -> Result<Vec<String>> {
+    let profile = measured(program, Some(Metric::CacheMisses(CacheShape::USUAL)), bench)?;
+    let view = MetricView::new(&profile, 0, HOT_SHARE);
+    let (misses, ops) = (view.amount(), profile.ops());
+    let (paths, functions) = (view.over_paths(), view.over_functions());
+    let both =
+        |group: Group| [group.members.to_string(), percent(group.amount, misses), percent(group.ops, ops)];
+    let of_functions = |group: Group| [group.members.to_string(), percent(group.amount, misses)];
+    let cells = [misses.to_string()].into_iter().chain(both(paths.dense)).chain(both(paths.sparse));
+    let cells = cells.chain([paths.cold.members.to_string()]).chain(of_functions(functions.dense));
+    let cells = cells.chain(of_functions(functions.sparse)).chain([functions.cold.members.to_string()]);
+    Ok(cells.collect())
+}
+
+/// Blocks with at least a hundredth of all instructions, and the paths that ran through them.
+pub const BLOCKS: &[&str] =
+    &["paths", "hot blocks", "instructions in them", "paths through one, average", "most"];
+
+/// A program's row of [`BLOCKS`].
+pub fn blocks(program: &Program, bench: bool) -> Result<Vec<String>> {
+    let profile = measured(program, None, bench)?;
+    let ops = profile.ops();
+    let mut hot = profile.hottest_blocks((1.0 / HOT_SHARE) as usize);
+    hot.retain(|block| block.ops as f64 >= ops as f64 * HOT_SHARE);
+    let through: Vec<u64> = hot.iter().filter_map(|block| block.paths).collect();
+    let average = through.iter().sum::<u64>() as f64 / through.len().max(1) as f64;
+    Ok(vec![
+        paths_of(&profile).to_string(),
+        hot.len().to_string(),
+        percent(hot.iter().map(|block| block.ops).sum(), ops),
+        format!("{average:.1}"),
+        through.iter().max().unwrap_or(&0).to_string(),
+    ])
+}
+
+/// How many numbers there are for each path that ran: by the preferential numbering, and by that of all paths.
+pub const DELTA: &[&str] =
+    &["functions", "paths", "delta, average", "delta, most", "Ball-Larus delta, average", "most"];
+
+/// A program's row of [`DELTA`].
+pub fn delta(program: &Program, bench: bool) -> Result<Vec<String>> {
+    let profile = measured(program, None, bench)?;
+    let numberings: Vec<PreferentialNumbering> = profile.functions.iter().filter_map(preferential).collect();
+    let figures = |delta: fn(&PreferentialNumbering) -> f64| {
+        let all = numberings.iter().map(delta);
+        let (sum, most) = all.fold((0.0, 0.0), |(sum, most): (f64, f64), one| (sum + one, most.max(one)));
+        [sum / numberings.len().max(1) as f64, most]
+    };
+    let [[delta, most], [ball_larus, ball_larus_most]] =
+        [PreferentialNumbering::delta, PreferentialNumbering::ball_larus_delta].map(figures);
+    Ok(vec![
+        numberings.len().to_string(),
+        paths_of(&profile).to_string(),
+        format!("{delta:.2}"),
+        format!("{most:.2}"),
+        format!("{ball_larus:.1}"),
+        format!("{ball_larus_most:.1}"),
+    ])
+}
+
+fn preferential(function: &FunctionProfile) -> Option<PreferentialNumbering> {
+    PreferentialNumbering::new(&function.path_numbering()?, &function.paths_by_count())
+}
+
+/// Ticks along all paths, and what measuring itself is known to have added, which has been taken off.
+pub const PERTURBATION: &[&str] =
+    &["million ticks along paths", "taken off", "of both together", "paths that ran"];
+
+/// A program's row of [`PERTURBATION`].
+pub fn perturbation(program: &Program, bench: bool) -> Result<Vec<String>> {
+    let profile = measured(program, Some(Metric::Cycles), bench)?;
+    let taken_off = profile.metrics.first().context("no metric")?.taken_off;
+    let ticks = MetricView::new(&profile, 0, HOT_SHARE).amount();
+    let millions = |ticks: u64| format!("{:.1}", ticks as f64 / 1e6);
+    let times = profile.functions.iter().filter_map(|function| function.paths.as_ref());
+    let times: u64 = times.flat_map(|paths| &paths.finished).map(|path| path.count).sum();
+    Ok(vec![millions(ticks), millions(taken_off), percent(taken_off, ticks + taken_off), times.to_string()])
+}
+
+fn measured(program: &Program, metric: Option<Metric>, bench: bool) -> Result<Profile> {
+    let mut config = Config::new();
+    config.profiling(ProfilingConfig::Exact(Collect::Paths)).measure(metric);
+    Session::run(program, &config, bench)?.profile()
+}
+
+/// How many paths ran to their end.
+fn paths_of(profile: &Profile) -> usize {
+    profile.functions.iter().filter_map(|function| function.paths.as_ref()).map(|p| p.finished.len()).sum()
+}

@@ -1,0 +1,65 @@
+//! Round paths: loops in which every round but a frame's first is the same path.
+//!
+//! Input: a [`SmallLoop`] and the numbered paths of its function. Output: the number of that path. Behind the back edge the
+//! path register is a constant, and stays one until the loop is left, so the path needs no register and no index: it is
+//! counted as an edge is, once for several rounds (see `unroll`).
+
+use wprof_profiler::{BlockId, EdgeId, PathNumbering};
+
+use super::{Probe, Probes, SmallLoop};
+use crate::cfg::{Cfg, Target};
+
+/// The path of the rounds of a loop that has no branches but exits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RoundPath {
+    /// Its number.
+    pub id: u64,
+    /// Which of the function's counters counts it.
+    pub counter: u32,
+}
+
+impl SmallLoop {
+    /// The number of the path from the header round to it; `None` if there are several, or it is cut.
+    pub(crate) fn round_path(
+        &self,
+        cfg: &Cfg,
+        shape: &wprof_profiler::Cfg,
+        numbering: &PathNumbering,
+    ) -> Option<u64> {
+        let header = self.blocks[0];
+        let (start, _) = numbering.starts().find(|&(_, block)| block.0 == header)?;
+        let (mut at, mut id) = (header, numbering.values()[start.index()]);
+        loop {
+            let (to, edge) = self.only_way(cfg, at)?;
+            let edge: EdgeId = shape.out_edges(BlockId(at))[edge];
+            id += numbering.values()[edge.index()];
+            match (edge == self.latch_id, numbering.ends_path(edge)) {
+                (true, true) => return Some(id),
+                (false, false) => at = to,
+                _ => return None,
+            }
+        }
+    }
+
+    /// The only edge of a block that stays in the loop, with the block to which it leads.
+    fn only_way(&self, cfg: &Cfg, block: u32) -> Option<(u32, usize)> {
+        let mut inside = cfg.blocks[block as usize].edges.iter().zip(0..).filter_map(|(edge, index)| {
+            let Target::Block(to) = edge.target else { return None };
+            self.blocks.contains(&to).then_some((to, index))
+        });
+        inside.next().filter(|_| inside.next().is_none())
+    }
+
+    /// What the latch of the loop, which does `latch`, has to add in each round that is made in copies; `first` is the
+    /// function's first counter.
+    pub(crate) fn added_by_round(&self, latch: &Probes, first: u32) -> Probes {
+        let added = |probe: &Probe| match *probe {
+            Probe::PathEnd { .. } | Probe::PreferentialEnd { .. } => {
+                self.path.map(|path| Probe::count(first + path.counter))
+            }
+            Probe::PathStart(_) => None,
+            other => Some(other),
+        };
+        latch.iter().filter_map(added).collect()
+    }
+}

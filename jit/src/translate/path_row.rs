@@ -1,0 +1,53 @@
+//! Ends of paths in functions that have too many for a counter each: a row of figures for each path of late.
+//!
+//! Invariant: what a row has counted is its path's; the runtime takes that before another path gets the row.
+//! Source: Ball & Larus 1996, section 3.4 has a hash table. Ours is its part that is used most, direct-mapped, so that a path
+//! which finds its row costs a multiplication and a comparison, and no call.
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{InstBuilder, Value, types};
+
+use super::Translator;
+use super::metric::Measured;
+use crate::abi::{Builtin, TrapCode, path_row};
+
+impl Translator<'_> {
+    /// Counts a path, and what was measured along it, in its row; row 0 begins with counter `first`.
+    pub(super) fn count_path_in_row(&mut self, number: Value, first: u32, measured: Measured) {
+        let row = self.path_row(number, first, path_row::words(1 + measured.len() as u32));
+        self.take_row(row, number);
+        let one = self.path_count();
+        for (figure, value) in [one].into_iter().chain(measured).enumerate() {
+            self.add_to_cell_at(row, path_row::figure(figure as u32), value);
+        }
+    }
+
+    /// The address of the row that the number of a path chooses.
+    fn path_row(&mut self, number: Value, first: u32, words: u32) -> Value {
+        let hash = self.builder.ins().imul_imm_s(number, path_row::FACTOR.cast_signed());
+        let index = self.builder.ins().ushr_imm_u(hash, i64::from(path_row::SHIFT));
+        let offset = self.builder.ins().imul_imm_s(index, i64::from(8 * words));
+        let row = self.builder.ins().iadd(self.vmctx, offset);
+        self.builder.ins().iadd_imm_s(row, self.env.layout.counter(first).cast_signed())
+    }
+
+    /// Makes the row that of the path, if it is another one's.
+    fn take_row(&mut self, row: Value, number: Value) {
+        let flags = self.counter_flags();
+        let key = self.builder.ins().iadd_imm_s(number, 1);
+        let there = self.builder.ins().load(types::I64, flags, row, path_row::KEY);
+        let is_other = self.builder.ins().icmp(IntCC::NotEqual, there, key);
+        let (other, own) = (self.builder.create_block(), self.builder.create_block());
+        // The rare way first: see `translate`'s notes on the order of branches.
+        self.builder.ins().brif(is_other, other, &[], own, &[]);
+        self.builder.seal_block(other);
+        self.builder.set_cold_block(other);
+        self.builder.switch_to_block(other);
+        let func = self.builder.ins().iconst(types::I32, i64::from(self.cfg.func));
+        let status = self.builtin(Builtin::TakeRow, &[func, row, key]);
+        self.builder.ins().trapnz(status, TrapCode::Host.to_clif());
+        self.builder.ins().jump(own, &[]);
+        self.builder.seal_block(own);
+        self.builder.switch_to_block(own);
+    }
+}
