@@ -88,7 +88,8 @@ fn adaptive(checking: u32, instrumented: u32, checks: &str) -> ProfilingConfig {
 fn engine(profiling: ProfilingConfig, strategy: Strategy) -> Result<Engine> {
     let mut config = Config::new();
     config.profiling(profiling).strategy(strategy).background_compilation(false).promote_after(3);
-    Engine::new(&config)
+    // Better versions come to fewer checks, so that a burst after so many of them is one after more work.
+    Engine::new(config.reoptimization(None))
 }
 
 fn paths(profile: &Profile) -> Vec<(u32, Option<&PathProfile>)> {
