@@ -2,8 +2,7 @@
 
 use wprof::profiler::BurstLengths;
 use wprof::{
-    Adaptive, BUILT_IN_EVENTS, Checks, Collect, Config, Engine, EventModel, Policy, ProfilingConfig,
-    Strategy,
+    Adaptive, BUILT_IN_EVENTS, Checks, Collect, Config, Engine, EventModel, Policy, ProfilingConfig, Strategy,
 };
 
 /// A way to set up the engine that changes what code is generated.
@@ -102,7 +101,8 @@ impl Mode {
 /// If there are no checks of this name.
 pub fn bursts(checking: u32, instrumented: u32, checks: &str) -> ProfilingConfig {
     let checks: Checks = checks.parse().expect("a name");
-    ProfilingConfig::Adaptive(Adaptive { lengths: BurstLengths { checking, instrumented }, checks })
+    let lengths = BurstLengths { checking, instrumented };
+    ProfilingConfig::Adaptive(Adaptive { lengths, checks, ..Adaptive::default() })
 }
 
 /// All kinds of events that are built in.

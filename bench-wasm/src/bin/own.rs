@@ -116,7 +116,9 @@ fn run(options: &Run) -> Result<ExitCode> {
     if let Some(interesting) = interesting {
         config.interesting_paths(interesting);
     }
-    let adaptive = |lengths| ProfilingConfig::Adaptive(Adaptive { lengths, checks: options.checks });
+    let adaptive = |lengths| {
+        ProfilingConfig::Adaptive(Adaptive { lengths, checks: options.checks, ..Adaptive::default() })
+    };
     let profiling = options.burst.map_or_else(|| options.profile.config(), adaptive);
     config.profiling(profiling).count_contexts(options.contexts);
     config.reoptimization(policy(&options.without));
@@ -172,8 +174,7 @@ fn run(options: &Run) -> Result<ExitCode> {
 /// How hot functions are made better, if they are.
 fn policy(without: &[String]) -> Option<Policy> {
     let has = |what: &str| without.iter().all(|left_out| left_out != what);
-    let policy =
-        Policy { superblocks: has("superblocks"), inlining: has("inlining"), ..Policy::default() };
+    let policy = Policy { superblocks: has("superblocks"), inlining: has("inlining"), ..Policy::default() };
     has("all").then_some(policy)
 }
 

@@ -94,6 +94,10 @@ pub enum Probe {
     PassSlot(u32),
     /// Count the callee of the indirect call that comes next, in the counters from this one on: see `plan::FunctionTargets`.
     CountTarget(u32),
+    /// Record that the function is entered in a burst.
+    RecordEntry,
+    /// Record the path that ends in a burst, which is counted next; given what is missing in its register.
+    RecordPath(i64),
 }
 
 /// Where the paths of a function are counted, and what was measured along them.
@@ -383,6 +387,17 @@ impl BlockGraph {
         }
     }
 
+    /// Records entries, and paths where they are counted.
+    pub fn record_bursts(&mut self) {
+        self.nodes[0].probes.push(Probe::RecordEntry);
+        for probes in self.nodes.iter_mut().flat_map(|n| &mut n.wires).map(|w| &mut w.probes) {
+            let end = probes.iter().position(|probe| matches!(probe, Probe::PathEnd { .. }));
+            if let Some((at, &Probe::PathEnd { amount, .. })) = end.map(|at| (at, &probes[at])) {
+                probes.insert(at, Probe::RecordPath(amount));
+            }
+        }
+    }
+
     fn count_edges(&mut self, counted: &[EdgeId], first: u32) {
         let mut wires: Vec<&mut Wire> = self.nodes.iter_mut().flat_map(|n| &mut n.wires).collect();
         for (edge, counter) in counted.iter().zip(first..) {
@@ -431,10 +446,10 @@ impl BlockGraph {
         let mut reached = vec![false; self.nodes.len()];
         for (index, node) in self.nodes.iter().enumerate() {
             let wrong = |what: &str| Err(format!("node {index}: {what}"));
-            if let Some(guard) = &node.guard {
-                if self.nodes.get(guard.to as usize).map(|n| n.block) != Some(node.block) {
-                    return wrong("the guard leads to another block");
-                }
+            if let Some(guard) = &node.guard
+                && self.nodes.get(guard.to as usize).map(|n| n.block) != Some(node.block)
+            {
+                return wrong("the guard leads to another block");
             }
             let is_right = match node.call {
                 Some(call) => self.verify_call(node, call),

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use wprof::{
     AsContext, AsContextMut, Caller, Engine, Error, ErrorKind, Exit, Extern, ExternRef, ExternType, FuncType,
-    Global, Instance, Linker, Memory, Module, Ref, RefType, Reoptimization, Store, Table, Val, ValType, event_count,
+    Global, Instance, Linker, Memory, Module, Ref, RefType, Reoptimization, Store, Table, Val, ValType,
+    event_count,
 };
 use wprof_profiler::Profile;
 

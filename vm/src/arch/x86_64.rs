@@ -148,6 +148,7 @@ guarded! {
     promote = builtins::promote, 0;
     count_path = builtins::count_path, 1;
     count_target = builtins::count_target, 1;
+    record_burst = builtins::record_burst, 1;
 }
 
 /// A builtin that changes no register but what it is to change, for wasm code that hardly ever has to call it. `$before`

@@ -249,9 +249,8 @@ impl ModuleInner {
 
     pub(super) fn order_promotion(self: &Arc<Self>, func: u32, promotion: Promotion) {
         let most = MOST_VERSIONS.max(MOST_BYTES / self.info.body(func).len().max(1));
-        let is_new = |compiled: &mut Compiled| {
-            compiled.requested.len() < most && compiled.requested.insert(promotion)
-        };
+        let is_new =
+            |compiled: &mut Compiled| compiled.requested.len() < most && compiled.requested.insert(promotion);
         if self.code.update(func, is_new) != Some(true) {
             return;
         }

@@ -155,11 +155,10 @@ unsafe extern "C" fn shim<T: 'static>(
         catch_unwind(AssertUnwindSafe(|| (host.func.code)(Caller::new(&mut *store, instance), values)));
     store.opaque.leave_host_context(outer);
     let pending = match result {
-        Ok(Ok(())) if !store.opaque.interrupt().is_requested() => return 0,
-        Ok(Ok(())) => {
-            store.opaque.interrupt().take();
-            Pending::Error(Trap::Interrupt.into())
-        }
+        Ok(Ok(())) => match store.opaque.interrupt().take() {
+            None => return 0,
+            Some(request) => Pending::Error(Trap::from(request).into()),
+        },
         Ok(Err(error)) => Pending::Error(error),
         Err(panic) => Pending::Panic(panic),
     };
