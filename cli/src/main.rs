@@ -7,6 +7,7 @@ mod code_map;
 mod commands;
 mod cost_model;
 mod disassembly;
+mod durations;
 mod html;
 mod modules;
 mod names;

@@ -68,6 +68,11 @@ pub struct Bursts {
     pub instrumented: i64,
     /// Whether that is no burst, but waiting for checking code.
     waits: bool,
+    /// Checks from the end of the last burst until the next one begins.
+    between: u64,
+    /// Checks that were between bursts, and in bursts, up to the last change from one to the other.
+    passed: u64,
+    seen: u64,
     /// How many bursts have begun.
     pub begun: u64,
     /// How many could not, since there was no instrumented code.
@@ -77,7 +82,17 @@ pub struct Bursts {
 impl Bursts {
     /// A program that has come to no check yet.
     pub fn new(lengths: BurstLengths) -> Bursts {
-        let mut bursts = Bursts { lengths, checking: 0, instrumented: 0, waits: false, begun: 0, lost: 0 };
+        let mut bursts = Bursts {
+            lengths,
+            checking: 0,
+            instrumented: 0,
+            waits: false,
+            between: 0,
+            passed: 0,
+            seen: 0,
+            begun: 0,
+            lost: 0,
+        };
         bursts.rest();
         bursts
     }
@@ -85,6 +100,25 @@ impl Bursts {
     /// How long the phases are.
     pub fn lengths(&self) -> BurstLengths {
         self.lengths
+    }
+
+    /// Changes how long the phases are: a burst that runs ends at its next check, and the time until the next one begins
+    /// anew.
+    pub fn set_lengths(&mut self, lengths: BurstLengths) {
+        match self.counts() {
+            true => self.seen = self.seen.saturating_sub(self.instrumented.cast_unsigned()),
+            false => {
+                let left = (self.checking + 1).max(0).cast_unsigned();
+                self.passed = self.passed.saturating_add(self.between.saturating_sub(left));
+            }
+        }
+        self.lengths = lengths;
+        self.rest();
+    }
+
+    /// The next check fires although so many more were to be passed.
+    pub fn hasten(&mut self, checks: i64) {
+        self.between = self.between.saturating_sub(checks.max(0).cast_unsigned());
     }
 
     /// A check in checking code has counted below zero: the version to go on in.
@@ -113,6 +147,7 @@ impl Bursts {
 
     /// The burst that was to begin, or has begun, cannot: there is no instrumented code where the program is.
     pub fn lose(&mut self) {
+        self.seen = self.seen.saturating_sub(self.length().cast_unsigned());
         self.rest();
         self.begun -= 1;
         self.lost += 1;
@@ -124,6 +159,11 @@ impl Bursts {
         (self.instrumented, self.waits) = (WAIT, true);
     }
 
+    /// How many checks there were before the burst that runs.
+    pub fn checks_before(&self) -> u64 {
+        self.passed.saturating_add(self.seen).saturating_sub(self.length().cast_unsigned())
+    }
+
     /// Whether a burst runs.
     pub fn counts(&self) -> bool {
         self.instrumented > 0 && !self.waits
@@ -131,6 +171,8 @@ impl Bursts {
 
     fn begin(&mut self) -> Version {
         self.begun += 1;
+        self.passed = self.passed.saturating_add(self.between);
+        self.seen = self.seen.saturating_add(self.length().cast_unsigned());
         (self.checking, self.instrumented, self.waits) = (0, self.length(), false);
         Version::Instrumented
     }
@@ -147,23 +189,27 @@ impl Bursts {
     }
 
     fn rest(&mut self) {
-        (self.checking, self.instrumented) = (i64::from(self.lengths.checking.max(1)) - 1, 0);
+        let between = checks_of(self.lengths.checking);
+        (self.checking, self.instrumented, self.between) = (between - 1, 0, between.cast_unsigned());
     }
 
     fn length(&self) -> i64 {
-        match self.lengths.instrumented {
-            BurstLengths::FOREVER => i64::MAX,
-            checks => i64::from(checks.max(1)),
-        }
+        checks_of(self.lengths.instrumented)
     }
 
     /// The share of checks that were in bursts, those that were lost counted as others.
     pub fn rate(&self) -> Rate {
-        let counted = self.begun.saturating_mul(u64::from(self.lengths.instrumented));
-        let between = (self.begun + self.lost).saturating_mul(u64::from(self.lengths.checking));
         match self.lengths.instrumented {
             BurstLengths::FOREVER => Rate { counted: self.begun, of: self.begun + self.lost },
-            _ => Rate { counted, of: counted.saturating_add(between) },
+            _ => Rate { counted: self.seen, of: self.seen.saturating_add(self.passed) },
         }
+    }
+}
+
+/// A length in checks.
+fn checks_of(length: u32) -> i64 {
+    match length {
+        BurstLengths::FOREVER => i64::MAX,
+        checks => i64::from(checks.max(1)),
     }
 }

@@ -57,6 +57,7 @@ mod bit_tracing;
 mod bits;
 mod blocking;
 mod branches;
+mod burst_file;
 mod call;
 mod code;
 mod color;
@@ -77,6 +78,7 @@ mod witness;
 
 pub use access::{Access, AccessKind, DataReference};
 pub use bits::BitStream;
+pub use burst_file::{BurstEvent, BurstReader, BurstWriter};
 pub use call::{Call, HOST_CALLEE};
 pub use counts::TraceCounts;
 pub use error::TraceError;

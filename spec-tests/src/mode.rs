@@ -101,7 +101,8 @@ impl Mode {
 /// If there are no checks of this name.
 pub fn bursts(checking: u32, instrumented: u32, checks: &str) -> ProfilingConfig {
     let checks: Checks = checks.parse().expect("a name");
-    ProfilingConfig::Adaptive(Adaptive { lengths: BurstLengths { checking, instrumented }, checks })
+    let lengths = BurstLengths { checking, instrumented };
+    ProfilingConfig::Adaptive(Adaptive { lengths, checks, ..Adaptive::default() })
 }
 
 /// All kinds of events that are built in.

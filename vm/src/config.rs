@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use wprof_jit::abi::store_context::EVENT_KINDS;
 use wprof_jit::compile::{CompilerOptions, MemoryStyle};
 use wprof_jit::events::EventModel;
 use wprof_jit::plan::{Checks, Collection, Counting, Instrumentation, Interesting, Metric, Tracing};
 use wprof_jit::reoptimize::Policy;
-use wprof_profiler::{BurstLengths, Profile};
+use wprof_profiler::{BurstLengths, Overhead, Profile};
 
 use crate::{Error, ErrorKind, PerfFormat, Result, StoreLimits};
 
@@ -51,6 +52,22 @@ pub struct Adaptive {
     pub lengths: BurstLengths,
     /// Where code checks whether a burst begins.
     pub checks: Checks,
+    /// What makes a burst begin.
+    pub trigger: Trigger,
+    /// How much longer the program may take because of bursts (default: no limit). The number of checks between two bursts
+    /// follows from what they are measured to take, so it is not the same in each run. What checks cost is not counted.
+    pub budget: Option<Overhead>,
+}
+
+/// What makes a burst begin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Trigger {
+    /// The number of checks since the last one, of [`Adaptive::lengths`]: deterministic, whatever else the machine does.
+    #[default]
+    Checks,
+    /// The time: a timer makes the next check begin a burst each time that this long has passed. Of
+    /// [`Adaptive::lengths`] only the checks in a burst matter then.
+    Time(Duration),
 }
 
 impl ProfilingConfig {
@@ -111,6 +128,7 @@ pub struct Config {
     pub(crate) metrics: Vec<Metric>,
     pub(crate) flow_contexts: bool,
     pub(crate) times_host_calls: bool,
+    pub(crate) record_bursts: bool,
 }
 
 impl Default for Config {
@@ -151,6 +169,7 @@ impl Config {
             metrics: Vec::new(),
             flow_contexts: false,
             times_host_calls: false,
+            record_bursts: false,
         }
     }
 
@@ -275,6 +294,13 @@ impl Config {
     /// [`HostCalls::time_ns`](wprof_profiler::HostCalls::time_ns). Takes two readings of the time-stamp counter a call.
     pub fn time_host_calls(&mut self, enable: bool) -> &mut Self {
         self.times_host_calls = enable;
+        self
+    }
+
+    /// Whether bursts can be recorded (default: no), which makes what runs in them slower: see
+    /// [`Store::record_bursts`](crate::Store::record_bursts). It has no effect without bursts.
+    pub fn record_bursts(&mut self, enable: bool) -> &mut Self {
+        self.record_bursts = enable;
         self
     }
 
@@ -411,6 +437,11 @@ impl Config {
         self.budget.as_deref() == Some(kind)
     }
 
+    /// Whether bursts can be recorded.
+    pub(crate) fn records_bursts(&self) -> bool {
+        self.record_bursts && self.checks().is_some()
+    }
+
     /// Whether functions are compiled ahead.
     pub(crate) fn speculates(&self) -> bool {
         self.speculative_compilation && self.background_compilation && self.strategy == Strategy::Tiered
@@ -449,6 +480,13 @@ impl Config {
         if self.checks().is_some() && others {
             return wrong("events, traces and contexts are not sampled: profile exactly instead".into());
         }
+        if let ProfilingConfig::Adaptive(Adaptive { trigger: Trigger::Time(_), budget: Some(_), .. }) =
+            self.profiling
+        {
+            return wrong(
+                "a budget sets how many checks lie between bursts: not where time begins them".into(),
+            );
+        }
         let counters = self.profiling.instrumentation();
         self.check_interesting()?;
         let (events, counting, metered) = (self.events.clone(), self.counting, self.metered());
@@ -474,6 +512,7 @@ impl Config {
             call_targets,
             checks,
             in_bursts,
+            records_bursts: false,
         })
     }
 
@@ -525,8 +564,16 @@ impl Config {
     pub(crate) fn burst_collection(&self) -> Option<Collection> {
         let (counters, weights) = (Instrumentation::Paths, self.weights.clone());
         let checks = Some(self.checks()?);
-        let (call_targets, in_bursts) = (true, true);
-        Some(Collection { counters, weights, checks, call_targets, in_bursts, ..Collection::default() })
+        let (call_targets, in_bursts, records_bursts) = (true, true, self.record_bursts);
+        Some(Collection {
+            counters,
+            weights,
+            checks,
+            call_targets,
+            in_bursts,
+            records_bursts,
+            ..Collection::default()
+        })
     }
 
     /// Where code is checked, if there are to be bursts.

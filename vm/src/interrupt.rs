@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::runtime::interrupt::InterruptPage;
+use crate::runtime::interrupt::{InterruptPage, Request};
 
 /// Stops the wasm code of one store. Can be cloned and sent to other threads.
 #[derive(Clone, Debug)]
@@ -19,7 +19,7 @@ impl InterruptHandle {
     ///
     /// May be called from a signal handler.
     pub fn interrupt(&self) {
-        self.0.request();
+        self.0.request(Request::Interrupt);
     }
 
     /// Makes a system call fail with `EINTR` in which a host function of the store waits at this moment, such as a read

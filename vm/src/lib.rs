@@ -27,6 +27,7 @@
 mod arch;
 mod background;
 mod backtrace;
+mod bursts;
 mod caller;
 mod code_cache;
 mod config;
@@ -60,7 +61,7 @@ pub mod wasi;
 
 pub use backtrace::{FrameInfo, WasmBacktrace};
 pub use caller::Caller;
-pub use config::{Adaptive, Collect, Config, ProfilingConfig, Strategy};
+pub use config::{Adaptive, Collect, Config, ProfilingConfig, Strategy, Trigger};
 pub use engine::Engine;
 pub use error::{Error, ErrorKind, Exit, Result};
 pub use events::{OutOfBudget, Stop, StoppedValue, event_count, event_counts};

@@ -1,6 +1,6 @@
 //! Stores: what instances and everything in them live in, together with data of the embedder's.
 
-use wprof_profiler::Bursts;
+use std::time::Instant;
 
 use crate::caller::Caller;
 use crate::interrupt::InterruptHandle;
@@ -77,14 +77,27 @@ impl<T: 'static> Store<T> {
         self.inner.opaque.limits
     }
 
-    /// How the bursts go in which an adaptive profile is taken: how many began, where the next one is; `None` without.
-    pub fn bursts(&self) -> Option<Bursts> {
-        self.inner.opaque.bursts
+    /// Stops wasm code of this store with [`Trap::Deadline`](crate::Trap::Deadline) soon after an instant, as an
+    /// [`InterruptHandle`] would; a host function that waits in the system then is woken. With `None` there is no deadline
+    /// any more. One that has stopped a call is over.
+    ///
+    /// # Errors
+    /// If the system has no thread for a timer.
+    pub fn set_deadline(&mut self, at: Option<Instant>) -> Result<()> {
+        self.inner.opaque.set_deadline(at)
     }
 
     /// A handle with which other threads, and signal handlers, can stop wasm code of this store.
     pub fn interrupt_handle(&self) -> InterruptHandle {
         self.inner.opaque.interrupt_handle()
+    }
+
+    pub(crate) fn opaque(&self) -> &StoreOpaque {
+        &self.inner.opaque
+    }
+
+    pub(crate) fn opaque_mut(&mut self) -> &mut StoreOpaque {
+        &mut self.inner.opaque
     }
 
     /// Frees externrefs that no table or global refers to. Happens by itself from time to time.
@@ -149,6 +162,14 @@ impl<T: 'static> StoreContextMut<'_, T> {
     /// A handle with which others can stop wasm code of this store.
     pub fn interrupt_handle(&self) -> InterruptHandle {
         self.0.opaque.interrupt_handle()
+    }
+
+    /// See [`Store::set_deadline`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn set_deadline(&mut self, at: Option<Instant>) -> Result<()> {
+        self.0.opaque.set_deadline(at)
     }
 }
 

@@ -35,6 +35,9 @@ pub enum Trap {
     /// The embedder asked for it, through an [`InterruptHandle`](crate::InterruptHandle).
     #[error("wasm trap: interrupt")]
     Interrupt,
+    /// Its time is up: see [`Store::set_deadline`](crate::Store::set_deadline).
+    #[error("wasm trap: deadline exceeded")]
+    Deadline,
     /// More events happened than the budget allowed: see [`Store::set_budget`](crate::Store::set_budget).
     #[error("wasm trap: out of budget")]
     OutOfBudget,

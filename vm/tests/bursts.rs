@@ -82,7 +82,8 @@ fn run(engine: &Engine) -> Result<(Vec<Option<i64>>, Option<Profile>)> {
 
 fn adaptive(checking: u32, instrumented: u32, checks: &str) -> ProfilingConfig {
     let lengths = BurstLengths { checking, instrumented };
-    ProfilingConfig::Adaptive(Adaptive { lengths, checks: checks.parse().expect("a known name") })
+    let checks = checks.parse().expect("a known name");
+    ProfilingConfig::Adaptive(Adaptive { lengths, checks, ..Adaptive::default() })
 }
 
 fn engine(profiling: ProfilingConfig, strategy: Strategy) -> Result<Engine> {
@@ -145,7 +146,8 @@ fn seldom_bursts_count_a_share_of_all_paths() -> Outcome {
         run(&engine(ProfilingConfig::Exact(Collect::Paths), Strategy::Optimized)?)?.1.expect("a profile");
     let some = run(&engine(adaptive(90, 10, "orig"), Strategy::Optimized)?)?.1.expect("a profile");
     let share = count(&some) as f64 / count(&exact) as f64;
-    assert!((0.08..0.13).contains(&share), "{share}");
+    // Reoptimized code, which has fewer checks, runs between bursts only.
+    assert!((0.06..0.13).contains(&share), "{share}");
     Ok(())
 }
 
@@ -185,5 +187,97 @@ fn checks_notice_interrupts_though_none_fires_of_itself() -> Outcome {
             }
         }
     }
+    Ok(())
+}
+
+/// The functions of a profile that one store takes by calling `mixed`.
+fn sample(engine: &Engine, module: &Module) -> Result<Profile> {
+    let mut store = Store::new(engine, ());
+    let instance = Linker::new(engine).instantiate(&mut store, module)?;
+    let mixed = instance.get_typed_func::<i64, i64>(&mut store, "mixed")?;
+    (0..20).try_for_each(|_| mixed.call(&mut store, 200).map(drop))?;
+    instance.profile(&store)
+}
+
+#[test]
+fn stores_on_several_threads_have_profiles_of_their_own() -> Outcome {
+    let engine = engine(adaptive(7, 5, "orig"), Strategy::Optimized)?;
+    let module = Module::new(&engine, WAT)?;
+    // Afterwards all code for bursts is there, so that no burst is lost to whoever waits for it.
+    sample(&engine, &module)?;
+    let expected = sample(&engine, &module)?;
+    assert!(!expected.functions.is_empty());
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..4).map(|_| scope.spawn(|| sample(&engine, &module))).collect();
+        for thread in threads {
+            let found = thread.join().expect("it does not panic")?;
+            assert_eq!(
+                (&found.functions, &found.call_targets),
+                (&expected.functions, &expected.call_targets)
+            );
+        }
+        Ok(())
+    })
+}
+
+/// Calls the host in the middle of two loops.
+const STEPS: &str = r#"(module
+    (import "host" "step" (func $step (param i64)))
+    (func (export "run") (result i64) (local $i i64) (local $j i64) (local $sum i64)
+        (loop $outer
+            (call $step (local.get $i))
+            (local.set $j (i64.const 0))
+            (loop $inner
+                (local.set $sum (i64.add (i64.mul (local.get $sum) (i64.const 3)) (local.get $j)))
+                (br_if $inner (i64.lt_u (local.tee $j (i64.add (local.get $j) (i64.const 1))) (i64.const 100))))
+            (br_if $outer (i64.lt_u (local.tee $i (i64.add (local.get $i) (i64.const 1))) (i64.const 30))))
+        (local.get $sum)))"#;
+
+/// Runs that module; at each step the host sets the bursts that `change` gives. Gives the result, and how many paths were
+/// seen up to each step.
+fn run_steps(change: fn(i64) -> Option<Option<BurstLengths>>) -> Result<(i64, Vec<u64>)> {
+    let engine = engine(adaptive(BurstLengths::FOREVER, 1, "orig"), Strategy::Optimized)?;
+    let (mut store, mut linker) = (Store::new(&engine, Vec::new()), Linker::new(&engine));
+    linker.func_wrap("host", "step", move |mut caller: Caller<'_, Vec<u64>>, step: i64| {
+        let instance = caller.instance().expect("wasm calls");
+        let seen = paths_seen(&instance.profile(&caller)?);
+        caller.data_mut().push(seen);
+        change(step).map_or(Ok(()), |lengths| caller.as_context_mut().set_bursts(lengths))
+    })?;
+    let instance = linker.instantiate(&mut store, &Module::new(&engine, STEPS)?)?;
+    let run = instance.get_typed_func::<(), i64>(&mut store, "run")?;
+    let result = run.call(&mut store, ())?;
+    Ok((result, store.into_data()))
+}
+
+fn paths_seen(profile: &Profile) -> u64 {
+    let paths = profile.functions.iter().flat_map(|function| &function.paths);
+    paths.flat_map(|paths| &paths.finished).map(|path| path.count).sum()
+}
+
+#[test]
+fn bursts_start_stop_and_change_while_the_program_runs() -> Outcome {
+    let (expected, none) = run_steps(|_| None)?;
+    assert_eq!(none, [0; 30]);
+    let (result, seen) = run_steps(|step| match step {
+        5 => Some(Some(BurstLengths { checking: 1, instrumented: BurstLengths::FOREVER })),
+        15 => Some(None),
+        20 => Some(Some(BurstLengths { checking: 10, instrumented: 10 })),
+        _ => None,
+    })?;
+    assert_eq!(result, expected);
+    let between = |from: usize, to: usize| seen[to] - seen[from];
+    assert_eq!(between(0, 5), 0);
+    // Of a hundred rounds 99 go back, and the last one goes on to the end of a round of the outer loop.
+    assert_eq!(between(6, 15), 9 * 100);
+    assert_eq!(between(16, 20), 0);
+    assert!((400..600).contains(&between(20, 29)), "{seen:?}");
+    Ok(())
+}
+
+#[test]
+fn bursts_of_an_engine_without_them_cannot_be_set() -> Outcome {
+    let engine = engine(ProfilingConfig::Off, Strategy::Optimized)?;
+    assert!(Store::new(&engine, ()).set_bursts(None).is_err());
     Ok(())
 }

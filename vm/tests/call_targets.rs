@@ -61,7 +61,7 @@ fn sampling(checking: u32, instrumented: u32, strategy: Strategy) -> Config {
     let lengths = BurstLengths { checking, instrumented };
     let checks = "orig".parse().expect("a known name");
     let mut config = Config::new();
-    config.profiling(ProfilingConfig::Adaptive(Adaptive { lengths, checks }));
+    config.profiling(ProfilingConfig::Adaptive(Adaptive { lengths, checks, ..Adaptive::default() }));
     config.strategy(strategy).background_compilation(false).promote_after(3);
     config
 }

@@ -46,7 +46,7 @@ const WAT: &str = r#"(module
 
 /// Checks everywhere, and short bursts.
 fn adaptive(lengths: BurstLengths) -> Config {
-    let adaptive = Adaptive { lengths, checks: "default".parse().expect("a name") };
+    let adaptive = Adaptive { lengths, ..Adaptive::default() };
     let mut config = Config::new();
     config.profiling(ProfilingConfig::Adaptive(adaptive)).reoptimization(Some(Policy::eager()));
     config.strategy(Strategy::Tiered).promote_after(2).background_compilation(false);

@@ -128,7 +128,9 @@ fn run(options: &Run) -> Result<ExitCode> {
     if let Some(interesting) = interesting {
         config.interesting_paths(interesting);
     }
-    let adaptive = |lengths| ProfilingConfig::Adaptive(Adaptive { lengths, checks: options.checks });
+    let adaptive = |lengths| {
+        ProfilingConfig::Adaptive(Adaptive { lengths, checks: options.checks, ..Adaptive::default() })
+    };
     let profiling = options.burst.map_or_else(|| options.profile.config(), adaptive);
     config.profiling(profiling).count_contexts(options.contexts).flow_contexts(options.flow);
     config.measure(options.cycles.then_some(Metric::Cycles));

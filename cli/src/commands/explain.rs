@@ -11,7 +11,7 @@ use wprof_jit::graph::BlockGraph;
 use wprof_jit::plan::{Collection, FunctionPlan};
 use wprof_jit::reoptimize::{Advice, Reoptimizer};
 
-use super::run::collect::Budget;
+use super::run::collect::Limit;
 use super::run::{COLLECT_HELP, ProfileArgs, ReoptimizeArgs};
 use super::trace::Method;
 use crate::render::plan;
@@ -70,8 +70,8 @@ pub struct ExplainArgs {
     #[arg(long, requires = "trace")]
     addresses: bool,
     /// As it is when there is a budget
-    #[arg(long, value_name = "KIND=N", value_parser = Budget::parse, conflicts_with = "trace")]
-    budget: Option<Budget>,
+    #[arg(long, value_name = "KIND=N", value_parser = Limit::parse, conflicts_with = "trace")]
+    budget: Option<Limit>,
     #[command(flatten)]
     profile: ProfileArgs,
     #[command(flatten)]

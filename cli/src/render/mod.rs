@@ -6,6 +6,7 @@
 pub mod annotation;
 pub mod blocks;
 pub mod branches;
+pub mod call_targets;
 pub mod comparison;
 pub mod contexts;
 pub mod counters;

@@ -10,7 +10,8 @@ use super::paths::Paths;
 use super::table::Table;
 use super::view::View;
 use super::{
-    blocks, branches, contexts, counters, events, flow, host_calls, interesting, loops, runs, summary,
+    blocks, branches, call_targets, contexts, counters, events, flow, host_calls, interesting, loops, runs,
+    summary,
 };
 
 /// The report, `top` rows in each table; functions in the order given, or else in both. Hot is what has at least this share
@@ -30,6 +31,7 @@ pub fn write(page: &mut Page, view: &View<'_>, top: usize, order: Option<Order>,
     write_metrics(page, view, top, share);
     section(page, "Hottest blocks", &blocks::table(view, top));
     section(page, "Most frequent branches", &branches::table(view, top));
+    section(page, "Most frequent targets of indirect calls", &call_targets::table(view, top));
     section(page, "Calls to the host", &host_calls::table(&view.profile.host_calls, top));
     if let Some(tree) = &view.profile.contexts {
         section(page, "Calling contexts", &contexts::stats(tree));

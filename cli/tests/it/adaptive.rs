@@ -1,6 +1,9 @@
 //! `wprof run --profile adaptive`: samples, and what is said of them.
 
-use super::{Folder, Ran, json, program, wprof};
+use std::time::{Duration, Instant};
+
+use super::interrupt::FOREVER;
+use super::{COUNT, Folder, Ran, json, program, wprof};
 
 /// A sample of a program, with this length of bursts.
 fn sampled(folder: &Folder, name: &str, burst: &str, args: &[&str]) -> Ran {
@@ -28,4 +31,91 @@ fn a_program_that_ends_before_a_burst_has_nothing_to_show_and_says_so() {
     let folder = Folder::new();
     let ran = sampled(&folder, "hello", "inf:1", &[]);
     assert!(ran.err.contains("ended before there was code for bursts"), "{}", ran.err);
+}
+
+#[test]
+fn bursts_can_follow_the_clock_or_keep_to_a_budget() {
+    for how in [["--trigger", "time:200us"], ["--budget", "1%"]] {
+        let folder = Folder::new();
+        let profile = folder.path("a.wprof");
+        let args = ["run", "-v", "--profile", "adaptive", "-o", &profile];
+        let ran = wprof(&[&args, &how[..], &[program("sort").as_str(), "10000", "5"]].concat());
+        // Whether there was code for them in time depends on how busy the machine is.
+        assert!(ran.err.contains("without code for them"), "{how:?}: {}", ran.err);
+        assert!(!ran.err.contains(" 0 bursts, 0 more"), "{how:?}: {}", ran.err);
+        assert!(json(&profile)["ops"].is_u64(), "{how:?}: {}", ran.err);
+    }
+}
+
+#[test]
+fn bursts_are_kept_in_order() {
+    let folder = Folder::new();
+    let (module, bursts) = (folder.file("count.wat", COUNT), folder.path("b.wbursts"));
+    let forever = ["--deterministic", "--checks", "orig", "--burst", "1:inf", "--bursts", &bursts];
+    let count = ["--invoke", "count", &module, "20000"];
+    wprof(&[&["run", "-q", "--profile", "adaptive"], &forever[..], &count[..]].concat()).succeeded();
+    let stats = wprof(&["trace", "bursts", "--stats", &bursts]).succeeded();
+    assert!(stats.starts_with("1 burst, ") && stats.contains(" paths, "), "{stats}");
+    let text = wprof(&["trace", "bursts", &bursts]).succeeded();
+    assert!(text.starts_with("burst 1 after "), "{text}");
+    assert!(
+        ["  enter is_odd\n", "  path in is_odd: 0x", "  path in count: 0x", " return\n"]
+            .iter()
+            .all(|part| text.contains(part)),
+        "{text}"
+    );
+    let moved = wprof(&["trace", "bursts", "--module", &module, &bursts]).succeeded();
+    assert_eq!(text, moved);
+    let error = wprof(&["trace", "bursts", &module]).failed();
+    assert!(error.contains("count.wat: this is not such a file"), "{error}");
+    let error = wprof(&["run", "--bursts", &bursts, "--invoke", "count", &module, "2"]).failed();
+    assert!(error.contains("--profile adaptive"), "{error}");
+}
+
+#[test]
+fn a_timeout_stops_the_program_in_every_mode_and_keeps_the_profile() {
+    let folder = Folder::new();
+    let (module, profile) = (folder.file("forever.wat", FOREVER), folder.path("f.wprof"));
+    for mode in ["exact", "adaptive", "off"] {
+        let clock = Instant::now();
+        let mut args = vec!["run", "--timeout", "300ms", "--profile", mode];
+        if mode != "off" {
+            args.extend(["-o", &profile]);
+        }
+        args.push(&module);
+        let ran = wprof(&args);
+        assert_eq!(ran.code, Some(134), "{mode}: {ran:?}");
+        assert!(ran.err.contains("wasm trap: deadline exceeded"), "{mode}: {ran:?}");
+        assert!(clock.elapsed() >= Duration::from_millis(300), "{mode}");
+        if mode == "exact" {
+            assert_eq!(json(&profile)["runs"][0]["ending"]["message"], "deadline exceeded");
+        }
+    }
+}
+
+/// Calls `$twice` three times of four.
+const INDIRECT: &str = r#"(module
+  (type $unary (func (param i32) (result i32)))
+  (table 4 4 funcref) (elem (i32.const 0) $twice $thrice $twice $twice)
+  (func $twice (type $unary) (i32.mul (local.get 0) (i32.const 2)))
+  (func $thrice (type $unary) (i32.mul (local.get 0) (i32.const 3)))
+  (func $count (export "count") (param $n i32) (result i32) (local $sum i32)
+    (loop $again
+      (local.set $sum (i32.add (local.get $sum)
+        (call_indirect (type $unary) (local.get $n) (i32.and (local.get $n) (i32.const 3)))))
+      (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
+    (local.get $sum)))"#;
+
+#[test]
+fn reports_tell_what_indirect_calls_called_in_bursts() {
+    let folder = Folder::new();
+    let (module, profile) = (folder.file("indirect.wat", INDIRECT), folder.path("a.wprof"));
+    let options = ["--profile", "adaptive", "--deterministic", "--burst", "1:inf", "-o", &profile];
+    wprof(&[&["run", "-q"], &options[..], &["--invoke", "count", &module, "40000"]].concat()).succeeded();
+    let targets = &json(&profile)["call_targets"];
+    let counts: Vec<u64> = targets.as_array().unwrap().iter().filter_map(|t| t["count"].as_u64()).collect();
+    assert!(counts.len() == 2 && counts[0].abs_diff(3 * counts[1]) < 4, "{targets}");
+    let report = wprof(&["report", &profile]).succeeded();
+    let table = report.split("Most frequent targets of indirect calls").nth(1).expect("a table");
+    assert!(table.contains("75.0%  twice") && table.contains("25.0%  thrice"), "{report}");
 }

@@ -40,6 +40,8 @@ fn probes(f: &mut fmt::Formatter<'_>, probes: &Probes) -> fmt::Result {
             Probe::FindRecord { sites } => write!(f, " record[{sites}]")?,
             Probe::PassSlot(slot) => write!(f, " slot[{slot}]")?,
             Probe::CountTarget(cell) => write!(f, " target[{cell}]")?,
+            Probe::RecordEntry => f.write_str(" record entry")?,
+            Probe::RecordPath(amount) => write!(f, " record path{amount:+}")?,
         }
     }
     Ok(())

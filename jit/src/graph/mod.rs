@@ -97,6 +97,10 @@ pub enum Probe {
     PassSlot(u32),
     /// Count the callee of the indirect call that comes next, in the counters from this one on: see `plan::FunctionTargets`.
     CountTarget(u32),
+    /// Record that the function is entered in a burst.
+    RecordEntry,
+    /// Record the path that ends in a burst, which is counted next; given what is missing in its register.
+    RecordPath(i64),
 }
 
 /// Where the paths of a function are counted, and what was measured along them.
@@ -387,6 +391,17 @@ impl BlockGraph {
         for probe in self.nodes.iter_mut().flat_map(|n| &mut n.wires).flat_map(|w| &mut w.probes) {
             if let Probe::PathEnd { cells, .. } = probe {
                 *cells = elsewhere;
+            }
+        }
+    }
+
+    /// Records entries, and paths where they are counted.
+    pub fn record_bursts(&mut self) {
+        self.nodes[0].probes.push(Probe::RecordEntry);
+        for probes in self.nodes.iter_mut().flat_map(|n| &mut n.wires).map(|w| &mut w.probes) {
+            let end = probes.iter().position(|probe| matches!(probe, Probe::PathEnd { .. }));
+            if let Some((at, &Probe::PathEnd { amount, .. })) = end.map(|at| (at, &probes[at])) {
+                probes.insert(at, Probe::RecordPath(amount));
             }
         }
     }

@@ -71,6 +71,8 @@ pub struct Collection {
     pub checks: Option<Checks>,
     /// Whether this is of code that runs in bursts only.
     pub in_bursts: bool,
+    /// Whether such code records what happens in them, in order.
+    pub records_bursts: bool,
 }
 
 impl Collection {
@@ -228,6 +230,8 @@ pub struct FunctionPlan {
     pub checks: Option<FunctionChecks>,
     /// Whether this is of its code for bursts.
     pub in_bursts: bool,
+    /// Whether that records what happens, in order.
+    pub records_bursts: bool,
 }
 
 impl FunctionPlan {
@@ -274,6 +278,7 @@ impl FunctionPlan {
             flow_contexts: collection.flow_contexts,
             checks,
             in_bursts,
+            records_bursts: collection.records_bursts,
         })
     }
 
@@ -297,6 +302,9 @@ impl FunctionPlan {
         }
         if let Some(metrics) = &self.metrics {
             metrics.add_probes(&mut graph);
+        }
+        if self.records_bursts {
+            graph.record_bursts();
         }
         graph.in_bursts = self.in_bursts;
         graph

@@ -188,6 +188,25 @@ impl Translator<'_> {
         self.builder.ins().store(flags, new, address, offset);
     }
 
+    /// Records that the function is entered.
+    pub(super) fn record_entry(&mut self) {
+        let entered = self.builder.ins().iconst(types::I64, -1);
+        self.record_in_burst(entered);
+    }
+
+    /// Records the path whose number is the register plus `amount`.
+    pub(super) fn record_path(&mut self, amount: i64) {
+        let path = self.path_value();
+        let id = self.builder.ins().iadd_imm_s(path, amount);
+        self.record_in_burst(id);
+    }
+
+    fn record_in_burst(&mut self, number: Value) {
+        let func = self.builder.ins().iconst(types::I32, i64::from(self.cfg.func));
+        let status = self.builtin(Builtin::RecordBurst, &[func, number]);
+        self.builder.ins().trapnz(status, TrapCode::Host.to_clif());
+    }
+
     /// Leaves the register where another version of the function will find it.
     pub(super) fn transfer_path(&mut self) {
         if self.path.is_some() {

@@ -42,6 +42,8 @@ impl Translator<'_> {
             Probe::FindRecord { sites } => self.find_record(sites),
             Probe::PassSlot(slot) => self.pass_slot(slot),
             Probe::CountTarget(cell) => self.target_cell = Some(cell),
+            Probe::RecordEntry => self.record_entry(),
+            Probe::RecordPath(amount) => self.record_path(amount),
         }
     }
 

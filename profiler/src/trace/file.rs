@@ -34,7 +34,7 @@ mod head;
 mod reader;
 mod references;
 mod replay;
-mod section;
+pub(super) mod section;
 mod stats;
 mod writer;
 

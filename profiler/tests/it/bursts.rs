@@ -120,3 +120,43 @@ fn a_frame_that_cannot_leave_waits_without_counting() {
     while check(&mut bursts, Version::Checking) == Version::Checking {}
     assert!(bursts.counts() && bursts.begun == 2);
 }
+
+/// The share of checks in bursts is what a log of the versions says, however often the lengths change.
+#[test]
+fn lengths_can_change_at_any_time() {
+    let mut rng = Rng::new(5);
+    for round in 0..300 {
+        let mut some =
+            || BurstLengths { checking: 1 + rng.below(9) as u32, instrumented: 1 + rng.below(9) as u32 };
+        let (mut bursts, mut version) = (Bursts::new(some()), Version::Checking);
+        let changes =
+            [some(), some(), BurstLengths { checking: BurstLengths::FOREVER, instrumented: 3 }, some()];
+        let (mut seen, mut passed) = (0, 0);
+        for lengths in changes {
+            for _ in 0..rng.below(60) {
+                match bursts.counts() {
+                    true => seen += 1,
+                    false => passed += 1,
+                }
+                version = check(&mut bursts, version);
+            }
+            bursts.set_lengths(lengths);
+            assert!(!bursts.counts());
+            assert_eq!(bursts.lengths(), lengths);
+            let rate = bursts.rate();
+            assert_eq!((rate.counted, rate.of), (seen, seen + passed), "{round}");
+        }
+    }
+}
+
+#[test]
+fn without_bursts_none_begins() {
+    let lengths = BurstLengths { checking: BurstLengths::FOREVER, instrumented: 1 };
+    let mut bursts = Bursts::new(lengths);
+    assert!((0..1000).all(|_| check(&mut bursts, Version::Checking) == Version::Checking));
+    // A timer makes the next check fire.
+    let left = std::mem::replace(&mut bursts.checking, 0);
+    bursts.hasten(left);
+    assert_eq!(check(&mut bursts, Version::Checking), Version::Instrumented);
+    assert_eq!((bursts.begun, bursts.rate().counted, bursts.rate().of), (1, 1, 1002));
+}

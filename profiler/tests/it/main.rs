@@ -6,6 +6,8 @@
 //! names the behaviour. Before you keep it, break the code it tests and see it fail.
 
 mod block_counters;
+mod burst_budget;
+mod burst_file;
 mod bursts;
 mod call_graph;
 mod cfg;
@@ -22,6 +24,7 @@ mod event_walk;
 #[cfg(feature = "exporters")]
 mod export;
 mod file;
+mod hot_path_table;
 mod json;
 mod linear;
 mod loops;

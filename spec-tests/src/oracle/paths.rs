@@ -14,8 +14,8 @@ use wprof_jit::cfg;
 use wprof_jit::module::ModuleInfo;
 use wprof_jit::plan::SplitCfg;
 use wprof_profiler::{
-    BlockId, Callee, DataReference, EdgeId, FunctionProfile, Path, PathCount, PathProfile, Profile,
-    TraceEvent, TraceReader, TraceStep,
+    BlockId, Branch, Callee, Change, DataReference, EdgeId, FunctionProfile, HotPathTable, Path, PathCount,
+    PathDescriptor, PathProfile, Profile, TraceEvent, TraceReader, TraceStep,
 };
 
 use super::cache::Accesses;
@@ -280,6 +280,51 @@ impl<'a> Log<'a> {
         while self.pop(End::Stopped).is_ok() {}
         self.ways
     }
+}
+
+/// How often each path of a trace ran to its end by `table`, beside how often it did; `profile` is of the same run.
+///
+/// # Errors
+/// If the trace is damaged, or contradicts the module.
+pub fn hot_paths(
+    info: &ModuleInfo,
+    profile: &Profile,
+    trace: &[u8],
+    table: &mut HotPathTable,
+) -> Result<Vec<Change>, String> {
+    let mut reader = TraceReader::open(Cursor::new(trace)).map_err(|e| e.to_string())?;
+    let (mut log, mut all) = (Log::new(info, profile), BTreeMap::<PathDescriptor, Change>::new());
+    for event in reader.events_from(0) {
+        log.event(event.map_err(|e| e.to_string())?)?;
+        let Some(way) = log.ended.take().filter(|way| way.end != End::Stopped) else { continue };
+        let function = profile.function(way.func).ok_or("a function without a profile")?;
+        for path in descriptors(function, &way) {
+            table.count(path);
+            all.entry(path).or_default().before += 1;
+        }
+    }
+    for (path, count) in table.paths() {
+        all.entry(path).or_default().after = count;
+    }
+    Ok(all.into_values().collect())
+}
+
+/// What a path is called in a hot path table.
+fn descriptors(function: &FunctionProfile, way: &Way) -> Vec<PathDescriptor> {
+    let start = |block: u32| function.blocks.get(block as usize).map_or(0, |block| block.code.start);
+    let last = match way.end {
+        End::Next(block) => block,
+        End::Exit | End::Stopped => function.blocks.len() as u32,
+    };
+    let next = way.blocks.iter().skip(1).copied().chain([last]);
+    let branch = |(&from, to): (&u32, u32)| {
+        let edges: Vec<u32> =
+            function.edges.iter().filter(|edge| edge.from.0 == from).map(|edge| edge.to.0).collect();
+        let outcome = edges.iter().position(|&target| target == to)? as u32;
+        let bits = edges.len().next_power_of_two().trailing_zeros() as u8;
+        (bits > 0).then(|| Branch { outcome, bits, to: start(to) })
+    };
+    PathDescriptor::of_path(start(way.blocks[0]), way.blocks.iter().zip(next).filter_map(branch))
 }
 
 /// Demands that the paths in the calling contexts of `profile` are those of `trace`, both of one run of the module, during

@@ -149,6 +149,7 @@ guarded! {
     count_path = builtins::count_path, 1;
     take_row = builtins::take_row, 1;
     count_target = builtins::count_target, 1;
+    record_burst = builtins::record_burst, 1;
 }
 
 /// A builtin that changes no register but what it is to change, for wasm code that hardly ever has to call it. `$before`

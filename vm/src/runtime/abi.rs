@@ -123,6 +123,8 @@ pub struct VmStoreContext {
     pub go_on: i64,
     /// The store, as the innermost code that holds it exclusively lent it to wasm. Not read by machine code.
     pub store: *mut StoreOpaque,
+    /// How many more checks were to be passed when the last one was made to fire.
+    pub hastened: i64,
     /// Offset of the field, of 8 bytes, that machine code keeps in the pinned register; [`NOTHING`] if there is none.
     pub pinned: usize,
     /// Code that traps with `TrapCode::Host`; read by `arch::lazy_common`.

@@ -4,6 +4,7 @@
 //! the reason that is left in the store.
 
 use wprof_jit::abi::path_row;
+use wprof_profiler::BurstEvent;
 
 use super::abi::{VmContext, VmStoreContext};
 use super::bulk;
@@ -136,6 +137,25 @@ pub unsafe extern "C" fn count_target(vmctx: *const VmContext, cell: u32, refere
     let (store, instance) = unsafe { caller(vmctx) };
     if store.counts_in_burst() {
         store.instances[instance as usize].count_target(cell, reference);
+    }
+    0
+}
+
+/// `Builtin::RecordBurst`.
+///
+/// # Safety
+/// For machine code only, which passes its own vmctx.
+pub unsafe extern "C" fn record_burst(vmctx: *const VmContext, func: u32, number: u64) -> u32 {
+    // SAFETY: machine code passes its own vmctx.
+    let (store, instance) = unsafe { caller(vmctx) };
+    let event = match number {
+        u64::MAX => BurstEvent::Enter { func },
+        id => BurstEvent::Path { func, id },
+    };
+    if store.counts_in_burst()
+        && let Some(log) = &mut store.burst_log
+    {
+        log.push_of(&store.instances[instance as usize].module, event);
     }
     0
 }

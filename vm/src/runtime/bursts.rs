@@ -4,15 +4,17 @@
 //! Source: algorithms.md, section 10; the decisions are `wprof_profiler::Bursts`.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use wprof_jit::abi::check;
 use wprof_jit::compile::Origin;
-use wprof_profiler::{Bursts, Rate, Version};
+use wprof_profiler::{BurstEvent, BurstLengths, Bursts, Rate, Version};
 
 use super::code::registry;
+use super::pace::Pace;
 use super::store::{Pending, StoreOpaque};
 use crate::module::ModuleInner;
-use crate::{ProfilingConfig, Trap, profile};
+use crate::{Error, ErrorKind, ProfilingConfig, Result, Trap, Trigger, profile};
 
 /// Where a frame is that has come to a check.
 struct Place {
@@ -34,17 +36,50 @@ impl Place {
     }
 }
 
+/// Timers tick no more often than that.
+const SHORTEST_TICK: Duration = Duration::from_micros(10);
+
 /// What the stub is to leave in the pinned register if the frame goes on in another version.
 const LEAVE: i64 = -1;
 
 impl StoreOpaque {
     /// The first phase, if there are to be bursts.
-    pub fn start_bursts(&mut self) {
-        if let ProfilingConfig::Adaptive(adaptive) = self.engine().config().profiling {
-            self.bursts = Some(Bursts::new(adaptive.lengths));
-            self.next_round = self.engine().reoptimization().map_or(u64::MAX, |policy| policy.first_round);
-            self.write_bursts();
-        }
+    ///
+    /// # Errors
+    /// If the system has no thread for a timer.
+    pub fn start_bursts(&mut self) -> Result<()> {
+        let ProfilingConfig::Adaptive(adaptive) = self.engine().config().profiling else { return Ok(()) };
+        self.bursts = Some(Bursts::new(self.begin_by_trigger(Some(adaptive.lengths), adaptive.trigger)?));
+        self.pace = adaptive.budget.map(Pace::new);
+        self.next_round = self.engine().reoptimization().map_or(u64::MAX, |policy| policy.first_round);
+        self.write_bursts();
+        Ok(())
+    }
+
+    /// From now on bursts are so long, and so far apart; `None` for none.
+    ///
+    /// # Errors
+    /// If the store has no bursts, or the system no thread for a timer.
+    pub fn set_bursts(&mut self, lengths: Option<BurstLengths>) -> Result<()> {
+        let ProfilingConfig::Adaptive(adaptive) = self.engine().config().profiling else {
+            let message = "the engine has no bursts: use ProfilingConfig::Adaptive";
+            return Err(Error::new(ErrorKind::Type, message));
+        };
+        let lengths = self.begin_by_trigger(lengths, adaptive.trigger)?;
+        self.read_bursts(false);
+        self.bursts.iter_mut().for_each(|bursts| bursts.set_lengths(lengths));
+        self.pace = adaptive.budget.map(Pace::new);
+        self.write_bursts();
+        Ok(())
+    }
+
+    /// Sets the timer by which bursts begin, if that is how; gives the lengths that are left to count.
+    fn begin_by_trigger(&self, lengths: Option<BurstLengths>, trigger: Trigger) -> Result<BurstLengths> {
+        let never = BurstLengths { checking: BurstLengths::FOREVER, instrumented: 1 };
+        let Trigger::Time(every) = trigger else { return Ok(lengths.unwrap_or(never)) };
+        let ticks = lengths.map(|_| every.max(SHORTEST_TICK));
+        self.interrupt().set_ticks(ticks).map_err(|e| Error::system("no thread for a timer", e))?;
+        Ok(lengths.map_or(never, |lengths| BurstLengths { checking: BurstLengths::FOREVER, ..lengths }))
     }
 
     /// The share of checks that were in bursts so far.
@@ -60,10 +95,11 @@ impl StoreOpaque {
     /// Decides where the frame goes on whose check has fired, by a call that returns to `pc`. Gives the pinned register: see
     /// `abi::check_signature`.
     pub fn check_fired(&mut self, pc: usize) -> i64 {
-        if self.interrupt().take() {
-            self.pending = Some(Pending::Error(Trap::Interrupt.into()));
+        if let Some(request) = self.interrupt().take() {
+            self.pending = Some(Pending::Error(Trap::from(request).into()));
             return self.leave_for(check::TRAP);
         }
+        self.interrupt().take_tick();
         let at = Place::of(pc).expect("checks are in functions of live modules");
         self.read_bursts(at.in_bursts);
         let version = self.decide(&at);
@@ -95,6 +131,25 @@ impl StoreOpaque {
 
     /// The version in which the frame goes on, unless it stays.
     fn decide(&mut self, at: &Place) -> Option<usize> {
+        let before = self.bursts?;
+        let version = self.next_version(at);
+        if let (Some(bursts), Some(pace)) = (&mut self.bursts, &mut self.pace) {
+            match (before.counts(), bursts.counts()) {
+                (false, true) => pace.begin_burst(bursts.lengths()),
+                (true, false) => bursts.set_lengths(pace.end_burst(bursts.lengths())),
+                _ if bursts.lost > before.lost => pace.begin_anew(),
+                _ => {}
+            }
+        }
+        if let (false, Some(bursts), Some(log)) = (before.counts(), &self.bursts, &mut self.burst_log)
+            && bursts.counts()
+        {
+            log.push(BurstEvent::Begin { checks: bursts.checks_before() });
+        }
+        version
+    }
+
+    fn next_version(&mut self, at: &Place) -> Option<usize> {
         let bursts = self.bursts.as_mut()?;
         let begun = bursts.begun;
         let version = if at.in_bursts { bursts.check_in_burst() } else { bursts.fired() };
@@ -131,6 +186,8 @@ impl StoreOpaque {
         let Some(bursts) = &mut self.bursts else { return };
         // SAFETY: the context lives as long as the store, and machine code waits for us.
         (bursts.checking, bursts.instrumented) = unsafe { ((*context).checks, (*context).burst) };
+        // SAFETY: as above.
+        bursts.hasten(unsafe { std::mem::take(&mut (*context).hastened) });
         if in_bursts {
             bursts.instrumented += 1;
         }

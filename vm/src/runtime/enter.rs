@@ -27,8 +27,8 @@ use crate::{Error, Result, Trap, arch};
 pub unsafe fn call<T>(store: &mut StoreInner<T>, func: FuncPtr, values: &mut [VmValue]) -> Result<()> {
     let entry = store.opaque.func_type(func);
     debug_assert!(values.len() >= entry.ty.array_len());
-    if store.opaque.interrupt().take() {
-        return Err(Trap::Interrupt.into());
+    if let Some(request) = store.opaque.interrupt().take() {
+        return Err(Trap::from(request).into());
     }
     let limit = stack::host_limit();
     if arch::stack_pointer() < limit {
@@ -166,12 +166,8 @@ fn trap_error(store: &mut StoreOpaque, record: TrapRecord) -> Error {
     let backtrace = WasmBacktrace::new(frames::of_trap(&record));
     let error = match record.code.map(Trap::from_code) {
         None => Trap::StackOverflow.into(),
-        Some(Some(trap)) => {
-            if trap == Trap::Interrupt {
-                store.interrupt().take();
-            }
-            trap.into()
-        }
+        Some(Some(Trap::Interrupt)) => store.interrupt().take().map_or(Trap::Interrupt, Trap::from).into(),
+        Some(Some(trap)) => trap.into(),
         Some(None) => host_error(store),
     };
     error.with_backtrace(backtrace)

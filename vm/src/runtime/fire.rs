@@ -60,11 +60,23 @@ unsafe fn fire(context: &mut ucontext_t) -> Option<()> {
     // SAFETY: the chain holds live activations only.
     let activation = unsafe { activation::newest().as_ref() }?;
     let store = activation.context.cast_mut();
+    // SAFETY: the store that was entered holds the page.
+    let page = unsafe { &*activation.interrupt };
     // SAFETY: the context lives as long as the store whose code runs, and nothing refers to it meanwhile.
     unsafe {
-        if (*store).pinned == store_context::CHECKS as usize {
-            *arch::pinned(context) = 0;
+        if (*store).pinned != store_context::CHECKS as usize {
+            return None;
+        }
+        if page.is_requested() {
             (*store).burst = (*store).burst.min(1);
+        } else if (*store).burst > 0 {
+            // A tick finds a burst that runs.
+            page.take_tick();
+            return Some(());
+        }
+        let checks = arch::pinned(context);
+        if *checks > 0 {
+            (*store).hastened = std::mem::take(checks);
         }
     }
     Some(())

@@ -164,11 +164,10 @@ unsafe extern "C" fn shim<T: 'static>(
     host.head.ticks.fetch_add(store.opaque.end_span(span), Ordering::Relaxed);
     store.opaque.leave_host_context(outer);
     let pending = match result {
-        Ok(Ok(())) if !store.opaque.interrupt().is_requested() => return 0,
-        Ok(Ok(())) => {
-            store.opaque.interrupt().take();
-            Pending::Error(Trap::Interrupt.into())
-        }
+        Ok(Ok(())) => match store.opaque.interrupt().take() {
+            None => return 0,
+            Some(request) => Pending::Error(Trap::from(request).into()),
+        },
         Ok(Err(error)) => Pending::Error(error),
         Err(panic) => Pending::Panic(panic),
     };

@@ -63,7 +63,7 @@ pub fn instantiate(store: &mut StoreOpaque, module: &Module, imports: Imports) -
         dropped,
         unfinished: Unfinished::default(),
         overflowed: HashMap::new(),
-        paths: PathTable::default(),
+        paths: PathTable::new(store.engine().has_bursts()),
         targets: TargetTable::default(),
     };
     // From here on the store owns it, since things defined in its vmctx do so too.
@@ -75,7 +75,7 @@ pub fn instantiate(store: &mut StoreOpaque, module: &Module, imports: Imports) -
 }
 
 /// The builtin table that every vmctx points to, in the order of `Builtin::ALL`.
-static BUILTINS: [unsafe extern "C" fn(); 14] = [
+static BUILTINS: [unsafe extern "C" fn(); 15] = [
     arch::memory_grow,
     arch::memory_copy,
     arch::memory_fill,
@@ -90,6 +90,7 @@ static BUILTINS: [unsafe extern "C" fn(); 14] = [
     arch::count_path,
     arch::take_row,
     arch::count_target,
+    arch::record_burst,
 ];
 const _: () = assert!(BUILTINS.len() == Builtin::ALL.len());
 

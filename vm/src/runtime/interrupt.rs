@@ -4,40 +4,74 @@
 //! at entries into wasm and at returns from the host. Whoever acts on the flag takes it and makes the page readable
 //! again. A poll may fault although the flag is taken, if the two happen at once: then there is nothing to do but
 //! make the page readable and poll again.
+//!
+//! Where code has checks instead of polls a watcher makes them fire; it also knows the time.
 
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
-
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
-use std::thread;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
 
+use super::watch::Watcher;
 use super::{fire, wake};
+use crate::Trap;
 
 const SIZE: usize = 4096;
 
-/// How long after a vain attempt to make a check fire the next one is made.
-const AGAIN: Duration = Duration::from_micros(200);
+/// Why a store is to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Request {
+    /// Somebody asks for it.
+    Interrupt = 1,
+    /// Its time is up.
+    Deadline = 2,
+}
+
+impl Request {
+    fn of(flag: u8) -> Option<Request> {
+        [Request::Interrupt, Request::Deadline].into_iter().find(|request| *request as u8 == flag)
+    }
+}
+
+impl From<Request> for Trap {
+    fn from(request: Request) -> Trap {
+        match request {
+            Request::Interrupt => Trap::Interrupt,
+            Request::Deadline => Trap::Deadline,
+        }
+    }
+}
+
+/// When something is to happen.
+#[derive(Debug, Default)]
+struct Alarms {
+    deadline: Option<Instant>,
+    /// The next tick, and how long after it the one after that is.
+    tick: Option<(Instant, Duration)>,
+}
 
 /// One store's page.
 #[derive(Debug)]
 pub struct InterruptPage {
     page: NonNull<u8>,
-    requested: AtomicBool,
+    /// A [`Request`] that nobody has acted on yet, or 0.
+    requested: AtomicU8,
+    /// Whether the next check is to fire, so that a burst begins.
+    ticked: AtomicBool,
     /// The thread that runs the store's wasm code, or host functions for it; 0 if none does.
     thread: AtomicI32,
-    /// Where code has checks instead of polls: who makes them fire.
-    insisting: OnceLock<Arc<OwnedFd>>,
-    /// Held while that is set up.
+    alarms: Mutex<Alarms>,
+    watcher: OnceLock<Watcher>,
+    /// Held while that is started.
     starting: Mutex<()>,
 }
 
 // SAFETY: the page is only ever read by machine code; changing its protection is thread-safe.
 unsafe impl Send for InterruptPage {}
-// SAFETY: as above; the flag is atomic.
+// SAFETY: as above; the flags are atomic.
 unsafe impl Sync for InterruptPage {}
 
 impl InterruptPage {
@@ -48,9 +82,15 @@ impl InterruptPage {
     pub fn new() -> std::io::Result<InterruptPage> {
         // SAFETY: a fresh mapping at an address of the kernel's choice disturbs nothing.
         let page = unsafe { mmap_anonymous(ptr::null_mut(), SIZE, ProtFlags::READ, MapFlags::PRIVATE)? };
-        let page = NonNull::new(page.cast()).expect("the kernel does not map page 0");
-        let (requested, thread) = (AtomicBool::new(false), AtomicI32::new(0));
-        Ok(InterruptPage { page, requested, thread, insisting: OnceLock::new(), starting: Mutex::new(()) })
+        Ok(InterruptPage {
+            page: NonNull::new(page.cast()).expect("the kernel does not map page 0"),
+            requested: AtomicU8::new(0),
+            ticked: AtomicBool::new(false),
+            thread: AtomicI32::new(0),
+            alarms: Mutex::default(),
+            watcher: OnceLock::new(),
+            starting: Mutex::new(()),
+        })
     }
 
     /// What polls read.
@@ -58,44 +98,86 @@ impl InterruptPage {
         self.page.as_ptr()
     }
 
-    /// Asks the store to stop. Async-signal-safe.
-    pub fn request(&self) {
-        self.requested.store(true, Ordering::SeqCst);
+    /// Asks the store to stop, unless somebody has already. Async-signal-safe.
+    pub fn request(&self, why: Request) {
+        let _ = self.requested.compare_exchange(0, why as u8, Ordering::SeqCst, Ordering::SeqCst);
         self.protect(MprotectFlags::empty());
-        if let Some(event) = self.insisting.get() {
-            signal_event(event);
-        }
+        self.notify();
     }
 
-    /// From now on a request makes the next check of the store's code fire. A thread waits for requests, and insists, as an
-    /// attempt may be in vain.
+    /// From now on a request makes the next check of the store's code fire.
     ///
     /// # Errors
-    /// If the system has no thread or event for it.
-    pub fn insist(self: &Arc<Self>) -> std::io::Result<()> {
+    /// If the system has no thread or event for the watcher.
+    pub fn watch(self: &Arc<Self>) -> std::io::Result<()> {
         let _starting = self.starting.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.insisting.get().is_some() {
-            return Ok(());
+        if self.watcher.get().is_none() {
+            fire::signal();
+            let watcher = Watcher::start(Arc::downgrade(self))?;
+            let _ = self.watcher.set(watcher);
         }
-        fire::signal();
-        // SAFETY: makes a new descriptor, which nobody else has.
-        let event = unsafe {
-            match libc::eventfd(0, libc::EFD_CLOEXEC) {
-                -1 => return Err(std::io::Error::last_os_error()),
-                event => Arc::new(OwnedFd::from_raw_fd(event)),
-            }
-        };
-        let (page, seen) = (Arc::downgrade(self), event.clone());
-        let work = move || while wait_for_event(&seen) && fire_until_taken(&page) {};
-        thread::Builder::new().name("wprof-interrupt".into()).spawn(work)?;
-        let _ = self.insisting.set(event);
         Ok(())
+    }
+
+    /// Asks the store to stop at an instant, or no more.
+    ///
+    /// # Errors
+    /// As [`InterruptPage::watch`].
+    pub fn set_deadline(self: &Arc<Self>, at: Option<Instant>) -> std::io::Result<()> {
+        self.alarms().deadline = at;
+        // The last one may have passed since the code ended that it was for.
+        let (old, none) = (Request::Deadline as u8, 0);
+        if self.requested.compare_exchange(old, none, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
+            self.make_readable();
+        }
+        at.map_or(Ok(()), |_| self.watch())?;
+        self.notify();
+        Ok(())
+    }
+
+    /// Makes a check of the store's code fire each time that this long has passed, or no more.
+    ///
+    /// # Errors
+    /// As [`InterruptPage::watch`].
+    pub fn set_ticks(self: &Arc<Self>, every: Option<Duration>) -> std::io::Result<()> {
+        self.alarms().tick = every.map(|every| (Instant::now() + every, every));
+        every.map_or(Ok(()), |_| self.watch())?;
+        self.notify();
+        Ok(())
+    }
+
+    /// Does what is due now; gives the next instant at which something will be.
+    pub fn ring(&self, now: Instant) -> Option<Instant> {
+        let mut alarms = self.alarms();
+        if alarms.deadline.take_if(|at| *at <= now).is_some() {
+            self.request(Request::Deadline);
+        }
+        if let Some((at, every)) = &mut alarms.tick
+            && *at <= now
+        {
+            *at = now + *every;
+            self.ticked.store(true, Ordering::SeqCst);
+        }
+        let next = [alarms.deadline, alarms.tick.map(|(at, _)| at)].into_iter().flatten().min();
+        drop(alarms);
+        if self.is_awaited() {
+            fire::send(self.thread());
+        }
+        if self.requested.load(Ordering::SeqCst) == Request::Deadline as u8 {
+            self.wake();
+        }
+        next
+    }
+
+    /// Whether a check is to fire that has not yet.
+    pub fn is_awaited(&self) -> bool {
+        self.is_requested() || self.ticked.load(Ordering::SeqCst)
     }
 
     /// Makes the system call fail in which a host function of the store waits, if one does right now. See
     /// [`wake::install`].
     pub fn wake(&self) {
-        wake::send(self.thread.load(Ordering::Relaxed));
+        wake::send(self.thread());
     }
 
     /// Notes which thread runs the store from now on; 0 for none.
@@ -103,24 +185,35 @@ impl InterruptPage {
         self.thread.store(id, Ordering::Relaxed);
     }
 
+    /// That thread.
+    pub fn thread(&self) -> i32 {
+        self.thread.load(Ordering::Relaxed)
+    }
+
     /// Whether somebody asked and nobody has acted on it yet.
     pub fn is_requested(&self) -> bool {
-        self.requested.load(Ordering::Relaxed)
+        self.requested.load(Ordering::Relaxed) != 0
     }
 
     /// Takes the request, if there is one. Async-signal-safe.
-    pub fn take(&self) -> bool {
-        let requested = self.requested.swap(false, Ordering::SeqCst);
-        if requested {
-            self.make_readable();
+    pub fn take(&self) -> Option<Request> {
+        if !self.is_requested() {
+            return None;
         }
-        requested
+        let requested = Request::of(self.requested.swap(0, Ordering::SeqCst))?;
+        self.make_readable();
+        Some(requested)
+    }
+
+    /// Takes the tick, if there is one: a burst has begun, or runs. Async-signal-safe.
+    pub fn take_tick(&self) {
+        self.ticked.store(false, Ordering::SeqCst);
     }
 
     /// Makes polls pass again, unless there is a request. Async-signal-safe.
     pub fn make_readable(&self) {
         self.protect(MprotectFlags::READ);
-        if self.requested.load(Ordering::SeqCst) {
+        if self.requested.load(Ordering::SeqCst) != 0 {
             self.protect(MprotectFlags::empty());
         }
     }
@@ -129,45 +222,21 @@ impl InterruptPage {
         // SAFETY: the page is ours, and all that reads it expects to fault.
         let _ = unsafe { mprotect(self.page.as_ptr().cast(), SIZE, flags) };
     }
-}
 
-/// Makes checks fire until the request is taken; whether the page is still there.
-fn fire_until_taken(page: &Weak<InterruptPage>) -> bool {
-    while let Some(page) = page.upgrade() {
-        if !page.is_requested() {
-            return true;
+    fn notify(&self) {
+        if let Some(watcher) = self.watcher.get() {
+            watcher.notify();
         }
-        fire::send(page.thread.load(Ordering::Relaxed));
-        drop(page);
-        thread::sleep(AGAIN);
     }
-    false
-}
 
-/// Async-signal-safe.
-fn signal_event(event: &OwnedFd) {
-    let one = 1_u64.to_ne_bytes();
-    // SAFETY: the buffer has the eight bytes that an event takes.
-    unsafe { libc::write(event.as_raw_fd(), one.as_ptr().cast(), one.len()) };
-}
-
-/// Whether there was one.
-fn wait_for_event(event: &OwnedFd) -> bool {
-    let mut count = [0_u8; 8];
-    loop {
-        // SAFETY: the buffer has the eight bytes that an event gives.
-        let read = unsafe { libc::read(event.as_raw_fd(), count.as_mut_ptr().cast(), count.len()) };
-        if read >= 0 || std::io::Error::last_os_error().kind() != std::io::ErrorKind::Interrupted {
-            return read == 8;
-        }
+    fn alarms(&self) -> MutexGuard<'_, Alarms> {
+        self.alarms.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for InterruptPage {
     fn drop(&mut self) {
-        if let Some(event) = self.insisting.get() {
-            signal_event(event);
-        }
+        self.notify();
         // SAFETY: mapped by `new`; machine code reads it only while the store, which holds this, lives.
         let _ = unsafe { munmap(self.page.as_ptr().cast(), SIZE) };
     }

@@ -1,13 +1,19 @@
 //! The table of paths: counts of the paths of functions that have too many for counters. What paths of late have counted is
 //! in rows among the instance's counters (`abi::path_row`), until another path takes the row.
 //!
-//! Invariant: exact, or it says that it is not: with more than [`MAX_ROWS`] different paths it takes no new ones.
+//! Invariant: exact, or it says that it is not: with more than [`MAX_ROWS`] different paths it takes no new ones. What bursts
+//! see is kept in a hot path table instead, in bounded memory: it has the paths that ran most, and forgets others.
 
 use hashbrown::HashMap;
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
+use wprof_profiler::{HotPathTable, PathDescriptor};
 
 /// About a gigabyte.
 const MAX_ROWS: usize = 1 << 25;
+
+/// Entries of the hot path table, which take two megabytes, and how many there are in a set.
+const HOT_PATHS: usize = 1 << 16;
+const WAYS: usize = 4;
 
 /// How often a path ran, then what was measured along it.
 pub type Figures = SmallVec<[u64; 2]>;
@@ -20,9 +26,17 @@ pub struct PathTable {
     /// How many there are in all.
     rows: usize,
     is_full: bool,
+    /// Whether it is bounded; then `hot` has the paths, once there are any.
+    is_bounded: bool,
+    hot: Option<HotPathTable>,
 }
 
 impl PathTable {
+    /// An empty table, with all paths or with those that run most.
+    pub fn new(is_bounded: bool) -> PathTable {
+        PathTable { is_bounded, ..PathTable::default() }
+    }
+
     /// Counts a path of a function, in a call record if that is not 0, along which so much was measured.
     pub fn count(&mut self, place: (u32, u64), number: u64, measured: &[u64]) {
         let figures: Figures = [1].iter().chain(measured).copied().collect();
@@ -39,6 +53,11 @@ impl PathTable {
     }
 
     fn add(&mut self, place: (u32, u64), number: u64, added: &[u64], most: usize) {
+        if self.is_bounded {
+            let hot = self.hot.get_or_insert_with(|| HotPathTable::new(HOT_PATHS, WAYS));
+            hot.add(descriptor(place.0, number), added[0]);
+            return;
+        }
         let paths = self.paths.entry(place).or_default();
         if let Some(figures) = paths.get_mut(&number) {
             figures.iter_mut().zip(added).for_each(|(sum, more)| *sum = sum.wrapping_add(*more));
@@ -56,18 +75,25 @@ impl PathTable {
     }
 
     /// The paths of function `func`, in no order, if call records do not matter.
-    pub fn of(&self, func: u32) -> impl Iterator<Item = (u64, &[u64])> {
-        self.of_record(func, 0)
+    pub fn of(&self, func: u32) -> impl Iterator<Item = (u64, Figures)> {
+        let hot = self.hot.iter().flat_map(HotPathTable::paths);
+        let hot = hot.filter(move |(path, _)| path.start == func);
+        self.of_record(func, 0).chain(hot.map(|(path, count)| (path.outcomes.into(), smallvec![count])))
     }
 
     /// Those in the call record at an address.
-    pub fn of_record(&self, func: u32, record: u64) -> impl Iterator<Item = (u64, &[u64])> {
+    pub fn of_record(&self, func: u32, record: u64) -> impl Iterator<Item = (u64, Figures)> {
         self.paths
             .get(&(func, record))
             .into_iter()
             .flatten()
-            .map(|(&number, figures)| (number, figures.as_slice()))
+            .map(|(&number, figures)| (number, figures.clone()))
     }
+}
+
+/// A path of a function by its number, which is made of the outcomes of its branches and has at most 32 bits.
+fn descriptor(func: u32, number: u64) -> PathDescriptor {
+    PathDescriptor { start: func, branches: 0, outcomes: number as u32 }
 }
 
 #[cfg(test)]
@@ -82,7 +108,18 @@ mod tests {
         }
         let mut found: Vec<_> = table.of(1).collect();
         found.sort_unstable();
-        assert_eq!(found, [(7, &[2, 7][..]), (8, &[1, 0][..])]);
+        assert_eq!(found, [(7, smallvec![2, 7]), (8, smallvec![1, 0])]);
         assert!(table.is_full() && table.of(2).next().is_none());
+    }
+
+    #[test]
+    fn a_bounded_table_has_the_paths_of_each_function_that_ran_most() {
+        let mut table = PathTable::new(true);
+        for number in 0..1_000_000 {
+            table.count((1, 0), number, &[]);
+            table.count((2, 0), 7, &[]);
+        }
+        assert_eq!(table.of(2).collect::<Vec<_>>(), [(7, smallvec![1_000_000])]);
+        assert!(table.of(1).count() <= HOT_PATHS && !table.is_full());
     }
 }

@@ -4,6 +4,7 @@ use std::any::Any;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use wprof_jit::abi::trace_word;
 use wprof_profiler::Bursts;
@@ -18,10 +19,12 @@ use super::instance::InstanceData;
 use super::interrupt::InterruptPage;
 use super::memory::LinearMemory;
 use super::metrics::Metrics;
+use super::pace::Pace;
 use super::table::TableData;
 use super::trace::Trace;
 use super::transfer::TransferBuffer;
 use super::types::FuncTypeEntry;
+use crate::bursts::BurstLog;
 use crate::interrupt::InterruptHandle;
 use crate::limits::check_count;
 use crate::{Engine, Error, GlobalType, MemoryType, RefType, Result, StoreLimits, TableType, ValType, arch};
@@ -107,6 +110,10 @@ pub struct StoreOpaque {
     pub bursts: Option<Bursts>,
     /// The clock that host functions are measured by, if they are.
     pub host_clock: Option<HostClock>,
+    /// What keeps them to their budget, if they have one.
+    pub pace: Option<Pace>,
+    /// What happens in them, if it is recorded.
+    pub burst_log: Option<BurstLog>,
     /// After how many bursts hot functions are looked for next.
     pub next_round: u64,
 }
@@ -155,6 +162,7 @@ impl StoreOpaque {
             counts: 1,
             check: arch::check as *const () as usize,
             go_on: 0,
+            hastened: 0,
             pinned: engine.compiler().options().pinned_cell().map_or(NOTHING, |cell| cell as usize),
             store: ptr::null_mut(),
             raise: engine.raise(),
@@ -187,10 +195,12 @@ impl StoreOpaque {
             metrics,
             bursts: None,
             host_clock: engine.config().times_host_calls.then(HostClock::start),
+            pace: None,
+            burst_log: None,
             next_round: 0,
         };
         store.start_metering();
-        store.start_bursts();
+        store.start_bursts()?;
         Ok(store)
     }
 
@@ -223,9 +233,17 @@ impl StoreOpaque {
     pub fn interrupt_handle(&self) -> InterruptHandle {
         if self.bursts.is_some() {
             // Without a thread for it, a request is seen when a check fires of itself.
-            let _ = self.interrupt.insist();
+            let _ = self.interrupt.watch();
         }
         InterruptHandle::new(self.interrupt.clone())
+    }
+
+    /// Stops its code at an instant, or no more.
+    ///
+    /// # Errors
+    /// If the system has no thread for a timer.
+    pub fn set_deadline(&self, at: Option<Instant>) -> Result<()> {
+        self.interrupt.set_deadline(at).map_err(|e| Error::system("no thread for a timer", e))
     }
 
     /// A handle for thing number `index` of its kind.

@@ -1,13 +1,14 @@
 //! The options of `wprof run`.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use wprof::{Config, PerfFormat, StoreLimits};
 
-use super::collect::{Budget, COLLECT_HELP, ProfileArgs};
+use super::collect::{COLLECT_HELP, Limit, ProfileArgs};
 use super::reoptimize::ReoptimizeArgs;
-use crate::sizes;
+use crate::{durations, sizes};
 
 /// The form of a file for perf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -50,7 +51,7 @@ A number of instructions names an instant of a run: `--until N` stops there, at 
 instruction, and shows the frames, the locals and the operand stack. The same \
 program with the same input is there again each time.
 
-Exit codes: the program's own; 0 if it was stopped by --until; 134 after a trap or a budget's end; 130 after Ctrl-C; 1 if something \
+Exit codes: the program's own; 0 if it was stopped by --until; 134 after a trap, a budget's end or a timeout; 130 after Ctrl-C; 1 if something \
 else went wrong.
 
 Examples:
@@ -60,6 +61,9 @@ Examples:
   wprof run --collect edges --collect events=costs.toml json.wasm
   wprof run --budget instructions=50_000_000 json.wasm
   wprof run --until 7_000_000 json.wasm 20 2
+  wprof run --timeout 5s json.wasm 20 2
+  wprof run --profile adaptive --trigger time:1ms json.wasm 2000 5
+  wprof run --profile adaptive --budget 2% json.wasm 2000 5   bursts as often as that allows
   wprof run --weights f.wprof json.wasm 20 2   counters where f.wprof saw least
   wprof run --dir . --dir data::/data tool.wasm /data/in.txt
   wprof run --env LANG=C --env HOME tool.wasm
@@ -73,15 +77,19 @@ pub struct RunArgs {
     pub profile: ProfileArgs,
     #[command(flatten)]
     pub reoptimize: ReoptimizeArgs,
-    /// Stop the program when it has had more than so many events of a kind
-    #[arg(long, value_name = "KIND=N", value_parser = Budget::parse)]
-    pub budget: Option<Budget>,
+    /// Stop the program when it has had more than so many events of a kind; or, as a share such as `2%` and with
+    /// `--profile adaptive`, let bursts take no more of the time
+    #[arg(long, value_name = "KIND=N|SHARE", value_parser = Limit::parse)]
+    pub budget: Option<Limit>,
     /// Stop at the N-th instruction, and show where that is, with locals and operands; slow
     #[arg(long, value_name = "N", value_parser = instant, conflicts_with = "budget")]
     pub until: Option<u64>,
     /// Write the profile to a file, for `wprof report`
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// With `--profile adaptive`: write what runs in each burst to a file, in order, for `wprof trace bursts`
+    #[arg(long, value_name = "FILE")]
+    pub bursts: Option<PathBuf>,
     /// No summary
     #[arg(short, long, conflicts_with = "verbose")]
     pub quiet: bool,
@@ -108,6 +116,9 @@ pub struct ProgramArgs {
     /// Set an environment variable of the program, or pass it on
     #[arg(long = "env", value_name = "NAME[=VALUE]", value_parser = variable)]
     pub env: Vec<(String, String)>,
+    /// Stop the program after so long, such as 5s, with a backtrace and exit code 134
+    #[arg(long, value_name = "DURATION", value_parser = durations::parse)]
+    pub timeout: Option<Duration>,
     /// Call an exported function instead of `_start`, print its results
     #[arg(long, value_name = "FUNC")]
     pub invoke: Option<String>,
@@ -162,6 +173,8 @@ impl ProgramArgs {
             table_elements: self.max_table_elements,
             ..StoreLimits::default()
         };
+        // Plain code has polls only for that.
+        config.interruptible(self.timeout.is_some());
         config.max_module_size(usize::try_from(self.max_module_size).unwrap_or(usize::MAX));
         config.max_functions(self.max_functions).max_function_size(self.max_function_size);
         config.max_locals(self.max_locals).limits(limits)

@@ -7,10 +7,10 @@ use anyhow::{Result, bail, ensure};
 use clap::{Args, ValueEnum};
 use wprof::{
     Adaptive, Checks, Collect, Config, Counting, EventModel, Interesting, Metric, ProfilingConfig,
-    SystemEvent,
+    SystemEvent, Trigger,
 };
 use wprof_jit::plan::Collection;
-use wprof_profiler::{BurstLengths, CacheShape, FunctionProfile, Profile};
+use wprof_profiler::{BurstLengths, CacheShape, FunctionProfile, Overhead, Profile};
 
 use crate::{cost_model, sizes};
 
@@ -53,6 +53,9 @@ pub struct ProfileArgs {
     /// L4, L10, LN, EC+L4, or default
     #[arg(long, value_name = "NAME")]
     checks: Option<Checks>,
+    /// With `--profile adaptive`: what makes a burst begin, the number of `checks` or the time, as in `time:1ms`
+    #[arg(long, value_name = "WHAT", value_parser = trigger, default_value = "checks")]
+    trigger: Trigger,
     /// Compile when it is needed, and keep no code: so the same program with the same input gives the same sample
     #[arg(long)]
     deterministic: bool,
@@ -170,6 +173,45 @@ impl Budget {
     }
 }
 
+/// What `--budget` limits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// The events that may happen.
+    Events(Budget),
+    /// What bursts may cost.
+    Bursts(Overhead),
+}
+
+impl Limit {
+    /// `KIND=N`, or a share of the time such as `2%`.
+    ///
+    /// # Errors
+    /// If it is no such thing.
+    pub fn parse(text: &str) -> Result<Limit, String> {
+        match text.ends_with('%') {
+            true => text.parse().map(Limit::Bursts),
+            false => Budget::parse(text).map(Limit::Events),
+        }
+    }
+
+    /// The budget of events, if it is one.
+    pub fn events(&self) -> Option<&Budget> {
+        match self {
+            Limit::Events(budget) => Some(budget),
+            Limit::Bursts(_) => None,
+        }
+    }
+}
+
+/// `checks`, or `time:` and a duration.
+fn trigger(text: &str) -> Result<Trigger, String> {
+    match text.strip_prefix("time:") {
+        Some(every) => crate::durations::parse(every).map(Trigger::Time),
+        None if text == "checks" => Ok(Trigger::Checks),
+        None => Err("give checks, or time:DURATION such as time:1ms".to_owned()),
+    }
+}
+
 /// What is counted, without contradictions.
 #[derive(Clone, Debug, Default)]
 pub struct Counted {
@@ -200,15 +242,26 @@ impl ProfileArgs {
     ///
     /// # Errors
     /// If the options contradict each other.
-    pub fn counted(&self, budget: Option<&Budget>, until: Option<u64>) -> Result<Counted> {
+    pub fn counted(&self, limit: Option<&Limit>, until: Option<u64>) -> Result<Counted> {
+        let budget = limit.and_then(Limit::events);
+        let overhead = match limit {
+            Some(Limit::Bursts(overhead)) => Some(*overhead),
+            _ => None,
+        };
         ensure!(
             self.mode != Mode::Off || self.collect.is_empty(),
             "--profile off counts nothing: leave out --collect, or --profile off"
         );
         let is_adaptive = self.mode == Mode::Adaptive;
         ensure!(
-            is_adaptive || self.burst.is_none() && self.checks.is_none(),
-            "--burst and --checks are of bursts: add --profile adaptive"
+            is_adaptive || self.burst.is_none() && self.checks.is_none() && overhead.is_none(),
+            "--burst, --checks and a budget of bursts are of bursts: add --profile adaptive"
+        );
+        let is_timed = self.trigger != Trigger::Checks;
+        ensure!(is_adaptive || !is_timed, "--trigger is of bursts: add --profile adaptive");
+        ensure!(
+            !self.deterministic || !is_timed && overhead.is_none(),
+            "time is not the same each time: leave out --deterministic, or --trigger and the budget of bursts"
         );
         ensure!(
             !is_adaptive || self.collect.is_empty() && budget.is_none() && until.is_none(),
@@ -218,7 +271,7 @@ impl ProfileArgs {
         let last = until.map(|until| Budget { kind: "instructions".to_owned(), limit: until - 1 });
         let budget = last.as_ref().or(budget).map(|budget| resolve(budget, &mut events)).transpose()?;
         let (profiling, weights, context_memory) =
-            (self.profiling()?, self.weights()?, self.context_memory());
+            (self.profiling(overhead)?, self.weights()?, self.context_memory());
         let interesting = self.interesting()?;
         ensure!(
             interesting.is_none() || profiling == ProfilingConfig::Exact(Collect::Paths),
@@ -293,11 +346,12 @@ impl ProfileArgs {
         Ok(profile.map(|profile| Interesting::new(Arc::new(profile))))
     }
 
-    fn adaptive(&self) -> Adaptive {
-        Adaptive { lengths: self.burst.unwrap_or_default(), checks: self.checks.unwrap_or_default() }
+    fn adaptive(&self, budget: Option<Overhead>) -> Adaptive {
+        let (lengths, checks) = (self.burst.unwrap_or_default(), self.checks.unwrap_or_default());
+        Adaptive { lengths, checks, trigger: self.trigger, budget }
     }
 
-    fn profiling(&self) -> Result<ProfilingConfig> {
+    fn profiling(&self, overhead: Option<Overhead>) -> Result<ProfilingConfig> {
         let code = self.wanted().filter_map(|what| match what {
             What::Code(collect) => Some(*collect),
             What::Flow => Some(Collect::Paths),
@@ -309,7 +363,7 @@ impl ProfileArgs {
         }
         match code[..] {
             _ if self.mode == Mode::Off => Ok(ProfilingConfig::Off),
-            _ if self.mode == Mode::Adaptive => Ok(ProfilingConfig::Adaptive(self.adaptive())),
+            _ if self.mode == Mode::Adaptive => Ok(ProfilingConfig::Adaptive(self.adaptive(overhead))),
             [] if self.collect.is_empty() => Ok(ProfilingConfig::Exact(Collect::Edges)),
             [] => Ok(ProfilingConfig::Off),
             [only] => Ok(ProfilingConfig::Exact(only)),
@@ -377,8 +431,10 @@ impl Counted {
         config.flow_contexts(self.flow).background_compilation(!self.deterministic);
         // No two runs take the same time.
         config.time_host_calls(self.is_on() && !self.deterministic);
-        // Ctrl-C stops at a poll, where events are counted exactly.
-        config.interruptible(self.is_on());
+        if self.is_on() {
+            // Ctrl-C stops at a poll, where events are counted exactly.
+            config.interruptible(true);
+        }
         if let Some(interesting) = &self.interesting {
             config.interesting_paths(interesting.clone());
         }
@@ -436,6 +492,7 @@ mod tests {
             mode: Mode::Exact,
             burst: None,
             checks: None,
+            trigger: Trigger::Checks,
             deterministic: false,
             collect: Vec::new(),
             cache: CacheShape::USUAL,
@@ -459,10 +516,29 @@ mod tests {
         assert!(ProfileArgs { mode: Mode::Adaptive, collect, ..none() }.counted(None, None).is_err());
     }
 
+    #[test]
+    fn bursts_may_follow_the_clock_unless_each_run_is_to_be_the_same() {
+        let trigger = trigger("time:1ms").unwrap();
+        assert_eq!(trigger, Trigger::Time(std::time::Duration::from_millis(1)));
+        let limit = Limit::parse("2%").unwrap();
+        let args = |mode, trigger, deterministic| ProfileArgs { mode, trigger, deterministic, ..none() };
+        let timed = args(Mode::Adaptive, trigger, false).counted(None, None).unwrap().profiling;
+        assert_eq!(timed, ProfilingConfig::Adaptive(Adaptive { trigger, ..Adaptive::default() }));
+        let kept =
+            args(Mode::Adaptive, Trigger::Checks, false).counted(Some(&limit), None).unwrap().profiling;
+        let budget = Some(Overhead { millionths: 20_000 });
+        assert_eq!(kept, ProfilingConfig::Adaptive(Adaptive { budget, ..Adaptive::default() }));
+        assert!(args(Mode::Adaptive, trigger, true).counted(None, None).is_err());
+        assert!(args(Mode::Exact, trigger, false).counted(None, None).is_err());
+        assert!(args(Mode::Adaptive, Trigger::Checks, true).counted(Some(&limit), None).is_err());
+        assert!(args(Mode::Exact, Trigger::Checks, false).counted(Some(&limit), None).is_err());
+        assert!(["time", "time:", "check", "time:0s"].iter().all(|text| super::trigger(text).is_err()));
+    }
+
     fn counted(collect: &[&str], budget: Option<&str>) -> Result<Counted> {
         let collect = collect.iter().map(|text| wanted(text).unwrap()).collect();
         let args = ProfileArgs { mode: Mode::Exact, collect, max_context_memory: 7, ..none() };
-        args.counted(budget.map(|text| Budget::parse(text).unwrap()).as_ref(), None)
+        args.counted(budget.map(|text| Limit::parse(text).unwrap()).as_ref(), None)
     }
 
     #[test]

@@ -12,13 +12,14 @@ mod invoke;
 pub mod program;
 mod reoptimize;
 
+use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::UNIX_EPOCH;
 
-use anyhow::{Result, ensure};
-use wprof::{Config, Engine, Module};
+use anyhow::{Context, Result, anyhow, ensure};
+use wprof::{Config, Engine, Module, ProfilingConfig};
 use wprof_profiler::{Profile, Run};
 
 pub use args::{ProgramArgs, RunArgs};
@@ -40,7 +41,8 @@ pub fn execute(args: RunArgs, color: ColorChoice) -> Result<ExitCode> {
     }
     let engine = Engine::new(&config(&args, &counted)?).map_err(modules::failure)?;
     let module = modules::load(&engine, args.program.module())?;
-    let mut outcome = program::run(&args.program, &module, Kept { counted: &counted, trace: None })?;
+    let bursts = args.bursts.as_deref().map(|path| burst_file(path, &counted)).transpose()?;
+    let mut outcome = program::run(&args.program, &module, Kept { counted: &counted, trace: None, bursts })?;
     ending::report(&outcome, &counted);
     let mut profile = outcome.profile.take();
     if let Some(profile) = &mut profile {
@@ -50,6 +52,13 @@ pub fn execute(args: RunArgs, color: ColorChoice) -> Result<ExitCode> {
         let mut page = Page::new(Screen::of(io::stderr(), color));
         summarize(&mut page, &args, &module, &outcome, profile.as_ref());
         output::tell(format_args!("{}", page.into_text()));
+    }
+    if let (Some(path), Some(written)) = (&args.bursts, outcome.burst_log.take()) {
+        let cannot = || format!("cannot write bursts to {}", path.display());
+        let summary = written.map_err(|error| anyhow!("{error}")).with_context(cannot)?;
+        if summary.limit_reached {
+            eprintln!("wprof: {} has reached its size limit: it has the first bursts", path.display());
+        }
     }
     match (&args.output, &profile) {
         (Some(path), Some(profile)) => super::write_profile(profile, path)?,
@@ -65,6 +74,17 @@ pub fn execute(args: RunArgs, color: ColorChoice) -> Result<ExitCode> {
         output::tell_line(format_args!("wprof: {error}"));
     }
     Ok(ending::exit_code(&outcome))
+}
+
+/// Files of bursts grow no larger.
+const MAX_BURST_FILE: u64 = 4 << 30;
+
+/// The file for bursts.
+fn burst_file(path: &Path, counted: &Counted) -> Result<TraceTarget> {
+    let is_adaptive = matches!(counted.profiling, ProfilingConfig::Adaptive(_));
+    ensure!(is_adaptive, "--bursts is of bursts: add --profile adaptive");
+    let file = File::create(path).with_context(|| format!("cannot write bursts to {}", path.display()))?;
+    Ok(TraceTarget { file, max_size: MAX_BURST_FILE })
 }
 
 /// Finds out before a long run that its profile could not be written after it.
@@ -86,6 +106,7 @@ fn check_output(path: &Path, counted: &Counted) -> Result<()> {
 fn config(args: &RunArgs, counted: &Counted) -> Result<Config> {
     let mut config = Config::new();
     counted.configure(args.program.configure(&mut config));
+    config.record_bursts(args.bursts.is_some());
     if let Some(folder) =
         Config::default_code_cache().filter(|_| !args.no_code_cache && !counted.deterministic)
     {

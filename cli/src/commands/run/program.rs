@@ -41,6 +41,8 @@ pub struct Outcome {
     pub trace: Option<Result<TraceSummary, Error>>,
     /// The bursts, if there were any.
     pub bursts: Option<Bursts>,
+    /// What became of their recording.
+    pub burst_log: Option<Result<TraceSummary, Error>>,
 }
 
 /// What is kept of a run.
@@ -49,6 +51,8 @@ pub struct Kept<'a> {
     pub counted: &'a Counted,
     /// Where the trace goes, if there is one.
     pub trace: Option<TraceTarget>,
+    /// Where the bursts go, if they are recorded.
+    pub bursts: Option<TraceTarget>,
 }
 
 /// Where a trace goes.
@@ -77,11 +81,15 @@ pub fn run(args: &ProgramArgs, module: &Module, kept: Kept<'_>) -> Result<Outcom
 fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> Result<Outcome> {
     let linker = host::linker(module.engine())?;
     let mut store = Store::try_new(module.engine(), wasi).map_err(failure)?;
-    let Kept { counted, trace } = kept;
+    let Kept { counted, trace, bursts } = kept;
     let (was_counted, is_traced) = (counted.is_on(), trace.is_some());
+    let program = args.module().display().to_string();
     if let Some(TraceTarget { file, max_size }) = trace {
-        let program = args.module().display().to_string();
         store.record_trace(module, &program, BufWriter::new(file), max_size).map_err(failure)?;
+    }
+    let has_log = bursts.is_some();
+    if let Some(TraceTarget { file, max_size }) = bursts {
+        store.record_bursts(module, &program, BufWriter::new(file), max_size).map_err(failure)?;
     }
     // Plain code has no polls: there Ctrl-C does what it does without us.
     let interruption = match was_counted || is_traced {
@@ -92,6 +100,7 @@ fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> 
         store.set_budget(&budget.kind, budget.limit).map_err(failure)?;
     }
     let (started, clock) = (SystemTime::now(), Instant::now());
+    store.set_deadline(args.timeout.map(|timeout| clock + timeout)).map_err(failure)?;
     let (instance, ended) = match linker.instantiate(&mut store, module) {
         Ok(instance) => (Some(instance), call(args, &mut store, instance)?),
         Err(error) if is_of_program(&error) => (Instance::newest_of(&store, module), Err(error)),
@@ -103,6 +112,7 @@ fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> 
     let wall = clock.elapsed();
     let signal = interruption.and_then(|interruption| interruption.end());
     let trace = is_traced.then(|| store.finish_trace());
+    let burst_log = has_log.then(|| store.finish_bursts());
     let spent = counted.budget.as_ref().map(|budget| store.event_count(&budget.kind));
     let spent = spent.transpose().map_err(failure)?;
     let (stop, bursts) = (store.stop().map_err(failure)?, store.bursts());
@@ -110,7 +120,20 @@ fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> 
     let profile = instance.map(|instance| instance.profile(&store)).transpose().map_err(failure)?;
     let ending = ending::of(&ended, signal);
     let error = ended.err();
-    Ok(Outcome { started, wall, ending, error, signal, spent, stop, was_counted, profile, trace, bursts })
+    Ok(Outcome {
+        started,
+        wall,
+        ending,
+        error,
+        signal,
+        spent,
+        stop,
+        was_counted,
+        profile,
+        trace,
+        bursts,
+        burst_log,
+    })
 }
 
 /// Whether the program's own code ended it, which it can do while it is instantiated.

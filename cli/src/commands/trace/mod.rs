@@ -1,5 +1,6 @@
 //! `wprof trace`: the exact sequence of blocks of a run, recorded, replayed, measured.
 
+mod bursts;
 mod cat;
 mod names;
 mod record;
@@ -30,6 +31,8 @@ pub enum TraceCommand {
     Stats(stats::StatsArgs),
     /// Show what is in the file: functions, chunks, bits
     Cat(cat::CatArgs),
+    /// Print the bursts of `wprof run --bursts`, path by path
+    Bursts(bursts::BurstsArgs),
 }
 
 impl TraceCommand {
@@ -40,6 +43,7 @@ impl TraceCommand {
             TraceCommand::Replay(args) => replay::execute(&args)?,
             TraceCommand::Stats(args) => stats::execute(&args, color)?,
             TraceCommand::Cat(args) => cat::execute(&args)?,
+            TraceCommand::Bursts(args) => bursts::execute(&args)?,
         }
         Ok(ExitCode::SUCCESS)
     }

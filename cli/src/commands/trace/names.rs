@@ -41,6 +41,11 @@ impl Names {
         self.module.is_some()
     }
 
+    /// The module, if one was found.
+    pub fn module(&self) -> Option<&Module> {
+        self.module.as_ref()
+    }
+
     /// The name of a function.
     pub fn function(&mut self, index: u32) -> &str {
         &self.get(index).name

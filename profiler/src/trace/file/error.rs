@@ -10,7 +10,9 @@ pub enum TraceFileError {
     #[error("cannot read or write the trace: {0}")]
     Io(#[from] std::io::Error),
     /// It does not begin like a trace.
-    #[error("this is not a wprof trace: give a file that `wprof trace` wrote")]
+    #[error(
+        "this is not such a file: give one that `wprof trace record`, or for bursts `wprof run --bursts`, wrote"
+    )]
     Foreign,
     /// It is of a format that this version does not know.
     #[error("the trace has format {major}.{minor}, and this wprof reads {MAJOR}.x: use another wprof")]

@@ -11,21 +11,21 @@ use super::TraceFileError;
 use crate::fnv::Fnv64;
 use crate::limits::{COMPRESSION_LEVEL, MAX_SECTION_BYTES};
 
-pub(super) type Tag = [u8; 4];
+pub(in crate::trace) type Tag = [u8; 4];
 
-pub(super) const HEAD: Tag = *b"HEAD";
-pub(super) const STCK: Tag = *b"STCK";
-pub(super) const FUNC: Tag = *b"FUNC";
-pub(super) const BITS: Tag = *b"BITS";
-pub(super) const ADDR: Tag = *b"ADDR";
-pub(super) const DONE: Tag = *b"DONE";
+pub(in crate::trace) const HEAD: Tag = *b"HEAD";
+pub(in crate::trace) const STCK: Tag = *b"STCK";
+pub(in crate::trace) const FUNC: Tag = *b"FUNC";
+pub(in crate::trace) const BITS: Tag = *b"BITS";
+pub(in crate::trace) const ADDR: Tag = *b"ADDR";
+pub(in crate::trace) const DONE: Tag = *b"DONE";
 
 /// Tag, two lengths and their checksum.
 const HEADER_BYTES: usize = 28;
 const CHECKSUM_BYTES: u64 = 8;
 
 /// A value as a section.
-pub(super) fn pack(tag: Tag, value: &impl Serialize) -> Result<Vec<u8>, TraceFileError> {
+pub(in crate::trace) fn pack(tag: Tag, value: &impl Serialize) -> Result<Vec<u8>, TraceFileError> {
     let raw = postcard::to_stdvec(value).map_err(io::Error::other)?;
     if raw.len() as u64 > MAX_SECTION_BYTES {
         return Err(TraceFileError::TooLarge(MAX_SECTION_BYTES));
@@ -45,7 +45,7 @@ pub(super) fn pack(tag: Tag, value: &impl Serialize) -> Result<Vec<u8>, TraceFil
 
 /// A section in the file.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Section {
+pub(in crate::trace) struct Section {
     pub tag: Tag,
     /// Where its header begins.
     pub byte: u64,
@@ -56,7 +56,11 @@ pub(super) struct Section {
 
 impl Section {
     /// Reads the header at `byte`; `None` if it is damaged, or the file too short for the section.
-    pub(super) fn scan(input: &mut (impl Read + Seek), byte: u64, file: u64) -> io::Result<Option<Self>> {
+    pub(in crate::trace) fn scan(
+        input: &mut (impl Read + Seek),
+        byte: u64,
+        file: u64,
+    ) -> io::Result<Option<Self>> {
         if file.saturating_sub(byte) < HEADER_BYTES as u64 + CHECKSUM_BYTES {
             return Ok(None);
         }
@@ -73,12 +77,12 @@ impl Section {
     }
 
     /// One past its last byte.
-    pub(super) fn end(&self) -> Option<u64> {
+    pub(in crate::trace) fn end(&self) -> Option<u64> {
         self.byte.checked_add(HEADER_BYTES as u64 + CHECKSUM_BYTES)?.checked_add(self.stored)
     }
 
     /// Its content.
-    pub(super) fn read(&self, input: &mut (impl Read + Seek)) -> Result<Vec<u8>, TraceFileError> {
+    pub(in crate::trace) fn read(&self, input: &mut (impl Read + Seek)) -> Result<Vec<u8>, TraceFileError> {
         if self.unpacked > MAX_SECTION_BYTES {
             return Err(TraceFileError::TooLarge(MAX_SECTION_BYTES));
         }
@@ -98,7 +102,7 @@ impl Section {
     }
 
     /// Its content as a value.
-    pub(super) fn value<T: DeserializeOwned>(
+    pub(in crate::trace) fn value<T: DeserializeOwned>(
         &self,
         input: &mut (impl Read + Seek),
     ) -> Result<T, TraceFileError> {
@@ -108,7 +112,7 @@ impl Section {
         }
     }
 
-    pub(super) fn damaged(&self) -> TraceFileError {
+    pub(in crate::trace) fn damaged(&self) -> TraceFileError {
         TraceFileError::Damaged { section: self.tag.escape_ascii().to_string(), byte: self.byte }
     }
 }

@@ -1,0 +1,180 @@
+//! `wprof trace bursts`: what ran in each burst, in order.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fs::File;
+use std::io::{self, BufReader, Write};
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use wprof_jit::cfg;
+use wprof_profiler::{BurstEvent, BurstReader, Cfg, PathNumbering, TraceFileError};
+
+use super::names::Names;
+use crate::output;
+use crate::render::numbers::count_of;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+For each burst: after how many checks of the run it began, and then in order which functions were \
+entered and which paths ran to their end, with the byte in the module where each of their blocks \
+begins; `x 3` stands behind what came three times in a row. A path is there when it ends, so those \
+of a callee come before that of its caller; with `return` the function was left. What was under way \
+when a burst began is there from its next loop round on.
+
+Examples:
+  wprof run --profile adaptive --bursts b.wbursts json.wasm 200 5
+  wprof trace bursts b.wbursts | less
+  wprof trace bursts --stats b.wbursts")]
+pub struct BurstsArgs {
+    /// The bursts, a file that `wprof run --bursts` wrote
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Only say how much there is
+    #[arg(long)]
+    stats: bool,
+    /// The module, for names [default: where it ran, or beside the file]
+    #[arg(short, long, value_name = "MODULE")]
+    module: Option<PathBuf>,
+}
+
+pub fn execute(args: &BurstsArgs) -> Result<()> {
+    let open = || -> Result<BurstReader<BufReader<File>>> {
+        let file = File::open(&args.file).with_context(|| format!("cannot read {}", args.file.display()))?;
+        BurstReader::open(BufReader::new(file)).map_err(|error| super::of(&args.file, &error))
+    };
+    let mut reader = open()?;
+    let ending = reader.ending();
+    let mut failed = None;
+    if args.stats {
+        let stats = Stats::of(reader.events(), &mut failed);
+        output::print(&stats.text())?;
+    } else {
+        let names = Names::new(reader.head(), &args.file, args.module.as_deref())?;
+        let mut lines = Lines { names, paths: BTreeMap::new(), bursts: 0 };
+        output::print_with(|out| write(reader.events(), &mut lines, &mut failed, out))?;
+    }
+    if let Some(error) = failed {
+        return Err(super::of(&args.file, &error));
+    }
+    if let Some(notice) = ending.notice() {
+        eprintln!("wprof: {notice}");
+    }
+    Ok(())
+}
+
+/// Writes events, what comes several times in a row as one line.
+fn write(
+    events: impl Iterator<Item = Result<BurstEvent, TraceFileError>>,
+    lines: &mut Lines,
+    failed: &mut Option<TraceFileError>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let mut events = sound(events, failed).peekable();
+    while let Some(event) = events.next() {
+        let mut times = 1_u64;
+        while events.next_if_eq(&event).is_some() {
+            times += 1;
+        }
+        let line = lines.line(event);
+        if times > 1 { writeln!(out, "{line} x {times}")? } else { writeln!(out, "{line}")? }
+    }
+    Ok(())
+}
+
+/// The events before the first error, which is kept.
+fn sound(
+    events: impl Iterator<Item = Result<BurstEvent, TraceFileError>>,
+    failed: &mut Option<TraceFileError>,
+) -> impl Iterator<Item = BurstEvent> {
+    events.map_while(move |event| event.map_err(|error| *failed = Some(error)).ok())
+}
+
+/// Events as they are shown.
+struct Lines {
+    names: Names,
+    /// By function: its graph, and what its paths are numbered by; without the module there are numbers only.
+    paths: BTreeMap<u32, Option<Shown>>,
+    bursts: u64,
+}
+
+struct Shown {
+    shape: Cfg,
+    numbering: PathNumbering,
+    /// By block: where its code begins.
+    starts: Vec<u32>,
+}
+
+impl Lines {
+    fn line(&mut self, event: BurstEvent) -> String {
+        match event {
+            BurstEvent::Begin { checks } => {
+                self.bursts += 1;
+                format!("burst {} after {}", self.bursts, count_of(checks, "check"))
+            }
+            BurstEvent::Enter { func } => format!("  enter {}", self.names.function(func)),
+            BurstEvent::Path { func, id } => {
+                let blocks = self.blocks(func, id).unwrap_or_else(|| format!("number {id}"));
+                format!("  path in {}: {blocks}", self.names.function(func))
+            }
+        }
+    }
+
+    /// The blocks of a path.
+    fn blocks(&mut self, func: u32, id: u64) -> Option<String> {
+        let names = &self.names;
+        let Shown { shape, numbering, starts } =
+            self.paths.entry(func).or_insert_with(|| shown(names, func)).as_ref()?;
+        let path = numbering.path(id)?;
+        let blocks = path.blocks(shape);
+        let mut all: Vec<String> =
+            blocks.iter().filter_map(|block| Some(format!("{:#x}", starts.get(block.index())?))).collect();
+        if path.edges.last().is_some_and(|&last| shape.edge(last).to == shape.exit()) {
+            all.push("return".to_owned());
+        }
+        Some(all.join(" "))
+    }
+}
+
+fn shown(names: &Names, func: u32) -> Option<Shown> {
+    let cfg = cfg::build(names.module()?.info(), func).ok()?;
+    let shape = cfg.shape();
+    let numbering = PathNumbering::new(&shape);
+    let starts = cfg.blocks.iter().map(|block| block.start).collect();
+    Some(Shown { shape, numbering, starts })
+}
+
+/// How much there is.
+#[derive(Default)]
+struct Stats {
+    bursts: u64,
+    entries: u64,
+    paths: u64,
+    different: HashSet<(u32, u64)>,
+}
+
+impl Stats {
+    fn of(
+        events: impl Iterator<Item = Result<BurstEvent, TraceFileError>>,
+        failed: &mut Option<TraceFileError>,
+    ) -> Stats {
+        let mut stats = Stats::default();
+        for event in sound(events, failed) {
+            match event {
+                BurstEvent::Begin { .. } => stats.bursts += 1,
+                BurstEvent::Enter { .. } => stats.entries += 1,
+                BurstEvent::Path { func, id } => {
+                    stats.paths += 1;
+                    stats.different.insert((func, id));
+                }
+            }
+        }
+        stats
+    }
+
+    fn text(&self) -> String {
+        let (bursts, entries) = (count_of(self.bursts, "burst"), count_of(self.entries, "call"));
+        let different = self.different.len() as u64;
+        format!("{bursts}, {entries}, {}, {} different\n", count_of(self.paths, "path"), different)
+    }
+}

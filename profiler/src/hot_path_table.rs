@@ -1,0 +1,111 @@
+//! The hot path table: counts of paths in bounded memory.
+//!
+//! Input: paths as they run, each named by a [`PathDescriptor`]. Output: the counts of those that ran most, about.
+//! The table is divided into sets of few entries. A path has its place in one set; where that is full, a new path replaces
+//! the one that was counted least there, whose count is lost.
+//! Invariant: no path has a higher count than it has run; while nothing was replaced all counts are exact.
+//! Source: Vaswani, *Efficient Online Path Profiling*, PhD thesis 2007, section 5.4, a table in hardware of 512 entries in
+//! sets of 4. Quality: `spec-tests/tests/hot_paths.rs`, by overlap with the complete profile.
+
+/// What a path is called: where it begins, and which way each of its branches went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PathDescriptor {
+    /// Where it begins.
+    pub start: u32,
+    /// How many bits the outcomes of its branches take.
+    pub branches: u8,
+    /// These bits, the first branch's lowest.
+    pub outcomes: u32,
+}
+
+/// A branch on a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Branch {
+    /// Which way it went.
+    pub outcome: u32,
+    /// How many bits that takes, at most [`PathDescriptor::MOST_BRANCHES`].
+    pub bits: u8,
+    /// Where control was then.
+    pub to: u32,
+}
+
+impl PathDescriptor {
+    /// How many bits of outcomes a descriptor has room for.
+    pub const MOST_BRANCHES: u8 = 32;
+
+    /// The descriptors of a path: one, or if it has too many branches several, each beginning where the one before ends.
+    pub fn of_path(start: u32, branches: impl IntoIterator<Item = Branch>) -> Vec<PathDescriptor> {
+        let (mut full, mut last) = (Vec::new(), PathDescriptor { start, branches: 0, outcomes: 0 });
+        let mut here = start;
+        for branch in branches {
+            if last.branches + branch.bits > Self::MOST_BRANCHES {
+                let next = PathDescriptor { start: here, branches: 0, outcomes: 0 };
+                full.push(std::mem::replace(&mut last, next));
+            }
+            last.outcomes |= branch.outcome << last.branches;
+            last.branches += branch.bits;
+            here = branch.to;
+        }
+        full.push(last);
+        full
+    }
+
+    /// Its set of so many, by address, length and outcomes. The thesis takes low bits of their sum, in which numbers of paths
+    /// hardly differ.
+    fn set(self, sets: usize) -> usize {
+        let all = self.start ^ u32::from(self.branches) ^ self.outcomes;
+        let mixed = all.wrapping_mul(0x9e37_79b9);
+        ((u64::from(mixed) * sets as u64) >> 32) as usize
+    }
+}
+
+/// How often some paths ran.
+#[derive(Clone, Debug)]
+pub struct HotPathTable {
+    /// Sets, one after the other; within one those that are free come last.
+    entries: Vec<Option<(PathDescriptor, u64)>>,
+    ways: usize,
+    lost: u64,
+}
+
+impl HotPathTable {
+    /// An empty table of sets of `ways` entries, about as many as wanted: a power of two of sets.
+    pub fn new(entries: usize, ways: usize) -> HotPathTable {
+        let ways = ways.max(1);
+        let sets = (entries / ways).max(1).next_power_of_two();
+        HotPathTable { entries: vec![None; sets * ways], ways, lost: 0 }
+    }
+
+    /// Counts a path.
+    pub fn count(&mut self, path: PathDescriptor) {
+        self.add(path, 1);
+    }
+
+    /// Counts a path so many times.
+    pub fn add(&mut self, path: PathDescriptor, times: u64) {
+        let sets = self.entries.len() / self.ways;
+        let first = path.set(sets) * self.ways;
+        let set = &mut self.entries[first..first + self.ways];
+        let known = set.iter().position(|entry| entry.is_some_and(|(there, _)| there == path));
+        // What is free was never counted.
+        let least = || (0..set.len()).min_by_key(|&at| set[at].map_or(0, |(_, count)| count));
+        let Some(at) = known.or_else(least) else { return };
+        match &mut set[at] {
+            Some((there, count)) if *there == path => *count = count.saturating_add(times),
+            other => {
+                let (_, lost) = other.replace((path, times)).unwrap_or((path, 0));
+                self.lost = self.lost.saturating_add(lost);
+            }
+        }
+    }
+
+    /// The paths in it, with their counts, in no order.
+    pub fn paths(&self) -> impl Iterator<Item = (PathDescriptor, u64)> {
+        self.entries.iter().copied().flatten()
+    }
+
+    /// The sum of the counts that were replaced.
+    pub fn lost(&self) -> u64 {
+        self.lost
+    }
+}

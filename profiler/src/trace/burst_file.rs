@@ -1,0 +1,187 @@
+//! Bursts in order: which functions were entered in each, and which paths ran to their end, one after the other.
+//!
+//! Input: [`BurstEvent`]s while the program runs. Output: a file that gives them back.
+//! Invariant: as of a trace file: what is cut off gives the beginning of the run and says so, and a byte changed is an
+//! error, or ends the events before it.
+//! A frame that was called before a burst began is not seen until it comes to its next check.
+//! Source: Hirzel & Chilimbi, *Bursty Tracing*, FDDO 2001, section 2: bursts keep the order of what happens in them, which
+//! samples of single events do not.
+//! Oracle: `tests/it/burst_file.rs`, and traces of the same run in `vm/tests/burst_log.rs`.
+//!
+//! The layout is that of a trace file, with the magic `77 70 72 62 0d 0a 1a 0a` and the sections `HEAD` ([`TraceHead`]), `PATH`
+//! (some [`BurstEvent`]s) any number of times, and `DONE` ([`TraceEnding`]).
+
+use std::io::{Read, Seek, SeekFrom, Write};
+
+use serde::{Deserialize, Serialize};
+
+use super::file::section::{DONE, HEAD, Section, Tag, pack};
+use super::{TraceEnding, TraceFileError, TraceHead};
+
+const MAGIC: [u8; 8] = *b"wprb\r\n\x1a\n";
+const MAJOR: u16 = 1;
+const MINOR: u16 = 0;
+const PATH: Tag = *b"PATH";
+
+/// So many events are compressed together.
+const CHUNK: usize = 1 << 16;
+
+/// Something that happened in a burst.
+///
+/// Stored by position: append only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum BurstEvent {
+    /// A burst begins. The one before, if there was one, is over.
+    Begin {
+        /// How many checks the program had come to.
+        checks: u64,
+    },
+    /// A function is entered.
+    Enter {
+        /// Its index.
+        func: u32,
+    },
+    /// A path has run to its end. Whether the function was left follows from its last edge.
+    Path {
+        /// The function's index.
+        func: u32,
+        /// The path's number.
+        id: u64,
+    },
+}
+
+/// A file of bursts being written.
+#[derive(Debug)]
+pub struct BurstWriter<W> {
+    out: W,
+    limit: u64,
+    written: u64,
+    events: Vec<BurstEvent>,
+    is_full: bool,
+}
+
+impl<W: Write> BurstWriter<W> {
+    /// Begins a file of at most `limit` bytes, if that is enough for head and ending.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn new(out: W, head: &TraceHead, limit: u64) -> Result<Self, TraceFileError> {
+        let mut writer = Self { out, limit, written: 0, events: Vec::new(), is_full: false };
+        let magic = [&MAGIC[..], &MAJOR.to_le_bytes(), &MINOR.to_le_bytes()].concat();
+        writer.write(&[magic, pack(HEAD, head)?].concat())?;
+        Ok(writer)
+    }
+
+    /// Appends an event, unless the limit is reached.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn push(&mut self, event: BurstEvent) -> Result<(), TraceFileError> {
+        if !self.is_full {
+            self.events.push(event);
+        }
+        if self.events.len() >= CHUNK { self.write_chunk() } else { Ok(()) }
+    }
+
+    /// Writes the rest and the ending. Gives the length of the file, and whether the limit was reached.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn finish(mut self) -> Result<(u64, bool), TraceFileError> {
+        self.write_chunk()?;
+        let ending = if self.is_full { TraceEnding::LimitReached } else { TraceEnding::Finished };
+        self.write(&pack(DONE, &ending)?)?;
+        self.out.flush()?;
+        Ok((self.written, self.is_full))
+    }
+
+    fn write_chunk(&mut self) -> Result<(), TraceFileError> {
+        let events = std::mem::take(&mut self.events);
+        if events.is_empty() {
+            return Ok(());
+        }
+        let bytes = pack(PATH, &events)?;
+        let ending = pack(DONE, &TraceEnding::LimitReached)?;
+        self.is_full = self.written + (bytes.len() + ending.len()) as u64 > self.limit;
+        if self.is_full { Ok(()) } else { self.write(&bytes) }
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<(), TraceFileError> {
+        self.out.write_all(bytes)?;
+        self.written += bytes.len() as u64;
+        Ok(())
+    }
+}
+
+/// A file of bursts.
+#[derive(Debug)]
+pub struct BurstReader<R> {
+    input: R,
+    head: TraceHead,
+    chunks: Vec<Section>,
+    ending: TraceEnding,
+}
+
+impl<R: Read + Seek> BurstReader<R> {
+    /// Finds out what is in a file.
+    ///
+    /// # Errors
+    /// If it is no file of bursts, of another version, or damaged before its first event.
+    pub fn open(mut input: R) -> Result<Self, TraceFileError> {
+        let bytes = input.seek(SeekFrom::End(0))?;
+        check_version(&mut input)?;
+        let (mut head, mut chunks, mut byte) = (None, Vec::new(), (MAGIC.len() + 4) as u64);
+        let ending = loop {
+            let Some(section) = Section::scan(&mut input, byte, bytes)? else {
+                break TraceEnding::CutOff { byte };
+            };
+            match section.tag {
+                HEAD => head = Some(section.value(&mut input)?),
+                PATH => chunks.push(section),
+                DONE => break section.value(&mut input)?,
+                _ => return Err(section.damaged()),
+            }
+            byte = section.end().unwrap_or(bytes);
+        };
+        let head = head.ok_or(TraceFileError::Damaged { section: "HEAD".to_owned(), byte: 12 })?;
+        Ok(Self { input, head, chunks, ending })
+    }
+
+    /// What ran.
+    pub fn head(&self) -> &TraceHead {
+        &self.head
+    }
+
+    /// How the file ends; see [`TraceEnding::notice`].
+    pub fn ending(&self) -> TraceEnding {
+        self.ending
+    }
+
+    /// All events in order. Nothing follows an error.
+    pub fn events(&mut self) -> impl Iterator<Item = Result<BurstEvent, TraceFileError>> {
+        let Self { input, chunks, .. } = self;
+        let mut failed = false;
+        let chunk = move |section: &Section| {
+            let read = (!failed).then(|| section.value::<Vec<BurstEvent>>(input));
+            failed |= read.as_ref().is_some_and(Result::is_err);
+            read
+        };
+        chunks.iter().filter_map(chunk).flat_map(|read| {
+            let (events, error) = read.map_or_else(|error| (Vec::new(), Some(error)), |all| (all, None));
+            events.into_iter().map(Ok).chain(error.map(Err))
+        })
+    }
+}
+
+fn check_version(input: &mut (impl Read + Seek)) -> Result<(), TraceFileError> {
+    let mut start = [0; MAGIC.len() + 4];
+    input.seek(SeekFrom::Start(0))?;
+    input.read_exact(&mut start).map_err(|_| TraceFileError::Foreign)?;
+    let [a, b, c, d] = start[MAGIC.len()..] else { return Err(TraceFileError::Foreign) };
+    let (major, minor) = (u16::from_le_bytes([a, b]), u16::from_le_bytes([c, d]));
+    match (start.starts_with(&MAGIC), major) {
+        (false, _) => Err(TraceFileError::Foreign),
+        (true, MAJOR) => Ok(()),
+        (true, _) => Err(TraceFileError::OtherVersion { major, minor }),
+    }
+}

@@ -1,0 +1,122 @@
+//! Bursts of a store, as its embedder sees and changes them, and what happens in them in order.
+
+use std::io::Write;
+
+use wprof_profiler::{BurstEvent, BurstLengths, BurstWriter, Bursts, TraceFileError, TraceHead};
+
+use crate::trace::refused;
+use crate::{Error, Module, Result, Store, StoreContextMut, TraceSummary};
+
+/// Bursts being recorded.
+#[derive(Debug)]
+pub struct BurstLog {
+    /// The instances of this module.
+    module: Module,
+    writer: BurstWriter<Output>,
+    /// Why nothing is recorded any more.
+    failed: Option<TraceFileError>,
+}
+
+/// Where they go.
+struct Output(Box<dyn Write + Send>);
+
+impl std::fmt::Debug for Output {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Output")
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.0.flush()
+    }
+}
+
+impl BurstLog {
+    /// Records what happened in an instance of `module`.
+    pub(crate) fn push_of(&mut self, module: &Module, event: BurstEvent) {
+        if self.module.is(module) {
+            self.push(event);
+        }
+    }
+
+    /// Records what happened. If that fails the program goes on without.
+    pub(crate) fn push(&mut self, event: BurstEvent) {
+        if self.failed.is_none() {
+            self.failed = self.writer.push(event).err();
+        }
+    }
+
+    fn finish(self) -> Result<TraceSummary> {
+        let (bytes, limit_reached) =
+            self.failed.map_or_else(|| self.writer.finish(), Err).map_err(not_written)?;
+        Ok(TraceSummary { bytes, limit_reached })
+    }
+}
+
+impl<T: 'static> Store<T> {
+    /// How the bursts go in which an adaptive profile is taken: how many began, where the next one is; `None` without.
+    pub fn bursts(&self) -> Option<Bursts> {
+        self.opaque().bursts
+    }
+
+    /// Changes how long bursts are and how many checks lie between them; `None` for no bursts until they are set again. One
+    /// that runs ends. What was counted stays, and [`FigureKind::Sampled`](wprof_profiler::FigureKind::Sampled) says of how
+    /// large a share of all checks it is.
+    ///
+    /// # Errors
+    /// If the engine is not an adaptive one, or the system has no thread for a timer.
+    pub fn set_bursts(&mut self, lengths: Option<BurstLengths>) -> Result<()> {
+        self.opaque_mut().set_bursts(lengths)
+    }
+
+    /// Records from now on which functions of instances of `module` are entered in each burst, and which paths end there, in
+    /// order, into `out`, in at most `limit` bytes; `program` is a name for the readers of
+    /// [`BurstReader`](wprof_profiler::BurstReader). [`Store::finish_bursts`] completes it.
+    ///
+    /// # Errors
+    /// If the engine does not record bursts (see [`Config::record_bursts`](crate::Config::record_bursts)), or the system
+    /// refuses.
+    pub fn record_bursts(
+        &mut self,
+        module: &Module,
+        program: &str,
+        out: impl Write + Send + 'static,
+        limit: u64,
+    ) -> Result<()> {
+        if !self.engine().config().records_bursts() {
+            return Err(refused("the engine does not record bursts: use Config::record_bursts"));
+        }
+        let head = TraceHead { program: program.to_owned(), module_hash: module.hash() };
+        let writer = BurstWriter::new(Output(Box::new(out)), &head, limit).map_err(not_written)?;
+        self.opaque_mut().burst_log = Some(BurstLog { module: module.clone(), writer, failed: None });
+        Ok(())
+    }
+
+    /// Completes the bursts that are being recorded.
+    ///
+    /// # Errors
+    /// If there are none, or they could not be written.
+    pub fn finish_bursts(&mut self) -> Result<TraceSummary> {
+        let log = self.opaque_mut().burst_log.take();
+        log.ok_or_else(|| refused("no bursts are being recorded: use Store::record_bursts"))?.finish()
+    }
+}
+
+impl<T: 'static> StoreContextMut<'_, T> {
+    /// See [`Store::set_bursts`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn set_bursts(&mut self, lengths: Option<BurstLengths>) -> Result<()> {
+        self.0.opaque.set_bursts(lengths)
+    }
+}
+
+fn not_written(error: TraceFileError) -> Error {
+    Error::system("the bursts could not be written", error)
+}

@@ -1,0 +1,165 @@
+//! Deadlines stop what would not end, and timers begin bursts.
+
+use std::io::Read;
+use std::time::{Duration, Instant};
+
+use wprof::profiler::{BurstLengths, Overhead};
+use wprof::*;
+
+type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
+
+const WAT: &str = r#"(module
+    (import "host" "wait" (func $wait))
+    (func (export "loop") (local $i i64)
+        (loop $again (local.set $i (i64.add (local.get $i) (i64.const 1))) (br $again)))
+    (func $even (export "calls") (return_call $odd))
+    (func $odd (return_call $even))
+    (func (export "wait") (call $wait))
+    (func (export "count") (param $n i64) (result i64) (local $i i64) (local $sum i64)
+        (loop $again
+            (if (i32.wrap_i64 (i64.and (local.get $i) (i64.const 1)))
+                (then (local.set $sum (i64.add (local.get $sum) (local.get $i))))
+                (else (local.set $sum (i64.xor (local.get $sum) (local.get $i)))))
+            (br_if $again (i64.lt_u (local.tee $i (i64.add (local.get $i) (i64.const 1))) (local.get $n))))
+        (local.get $sum)))"#;
+
+/// Engines whose code can be stopped anywhere.
+fn stoppable() -> Result<Vec<Engine>> {
+    let adaptive = |checking, instrumented| {
+        let lengths = BurstLengths { checking, instrumented };
+        ProfilingConfig::Adaptive(Adaptive { lengths, ..Adaptive::default() })
+    };
+    let all = [
+        ProfilingConfig::Off,
+        ProfilingConfig::Exact(Collect::Edges),
+        ProfilingConfig::Exact(Collect::Paths),
+        adaptive(BurstLengths::FOREVER, 1),
+        adaptive(1, BurstLengths::FOREVER),
+        adaptive(1000, 10),
+    ];
+    all.into_iter()
+        .map(|profiling| Engine::new(Config::new().profiling(profiling).interruptible(true)))
+        .collect()
+}
+
+fn instantiate(engine: &Engine) -> Result<(Store<()>, Instance)> {
+    let (mut store, mut linker) = (Store::new(engine, ()), Linker::new(engine));
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    // Nobody ever writes. An interrupted read returns, and so does the function.
+    linker.func_wrap("host", "wait", move || {
+        let (mut reader, _writer) = (&reader, &writer);
+        let _ = reader.read(&mut [0]);
+    })?;
+    let instance = linker.instantiate(&mut store, &Module::new(engine, WAT)?)?;
+    Ok((store, instance))
+}
+
+#[test]
+fn a_deadline_stops_loops_calls_and_waits_once() -> Outcome {
+    for engine in stoppable()? {
+        let (mut store, instance) = instantiate(&engine)?;
+        for name in ["loop", "calls", "wait", "loop"] {
+            let at = Instant::now() + Duration::from_millis(5);
+            store.set_deadline(Some(at))?;
+            let func = instance.get_typed_func::<(), ()>(&mut store, name)?;
+            let error = func.call(&mut store, ()).expect_err("it does not end by itself");
+            assert_eq!(error.trap(), Some(Trap::Deadline), "{name} {:?}: {error}", engine.config());
+            assert!(Instant::now() >= at, "{name}");
+        }
+        let count = instance.get_typed_func::<i64, i64>(&mut store, "count")?;
+        assert!(count.call(&mut store, 1000).is_ok(), "the deadline is over");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_deadline_that_is_taken_back_stops_nothing() -> Outcome {
+    let engine = Engine::with_profiling(ProfilingConfig::Exact(Collect::Edges))?;
+    let (mut store, instance) = instantiate(&engine)?;
+    let count = instance.get_typed_func::<i64, i64>(&mut store, "count")?;
+    store.set_deadline(Some(Instant::now() - Duration::from_secs(1)))?;
+    // It passes while nothing runs.
+    std::thread::sleep(Duration::from_millis(20));
+    store.set_deadline(None)?;
+    assert!(count.call(&mut store, 1000).is_ok());
+    store.set_deadline(Some(Instant::now() + Duration::from_secs(3600)))?;
+    assert!(count.call(&mut store, 1000).is_ok());
+    Ok(())
+}
+
+#[test]
+fn a_host_function_can_set_the_deadline_of_what_called_it() -> Outcome {
+    let engine = Engine::with_profiling(ProfilingConfig::Exact(Collect::Edges))?;
+    let (mut store, mut linker) = (Store::new(&engine, ()), Linker::new(&engine));
+    linker.func_wrap("host", "wait", |mut caller: Caller<'_, ()>| {
+        caller.as_context_mut().set_deadline(Some(Instant::now() + Duration::from_millis(2)))
+    })?;
+    let module = r#"(module (import "host" "wait" (func $wait))
+        (func (export "run") (call $wait) (loop $again (br $again))))"#;
+    let instance = linker.instantiate(&mut store, &Module::new(&engine, module)?)?;
+    let run = instance.get_typed_func::<(), ()>(&mut store, "run")?;
+    assert_eq!(run.call(&mut store, ()).expect_err("it is late").trap(), Some(Trap::Deadline));
+    Ok(())
+}
+
+fn adaptive(trigger: Trigger, budget: Option<Overhead>) -> Result<Engine> {
+    let lengths = BurstLengths { checking: 1000, instrumented: 20 };
+    let adaptive = Adaptive { lengths, trigger, budget, ..Adaptive::default() };
+    let mut config = Config::new();
+    config.strategy(Strategy::Optimized).background_compilation(false);
+    Engine::new(config.profiling(ProfilingConfig::Adaptive(adaptive)))
+}
+
+/// Counts until so many bursts have begun, and checks all results.
+fn count_until(store: &mut Store<()>, instance: Instance, bursts: u64) -> Result<()> {
+    let count = instance.get_typed_func::<i64, i64>(&mut *store, "count")?;
+    let expected = (0..100_000).fold(0_i64, |sum, i| if i & 1 == 1 { sum + i } else { sum ^ i });
+    for _ in 0..100_000 {
+        assert_eq!(count.call(&mut *store, 100_000)?, expected);
+        if store.bursts().expect("it is sampled").begun >= bursts {
+            return Ok(());
+        }
+    }
+    panic!("too few bursts: {:?}", store.bursts());
+}
+
+#[test]
+fn a_timer_begins_bursts_of_the_length_that_was_asked_for() -> Outcome {
+    let engine = adaptive(Trigger::Time(Duration::from_micros(200)), None)?;
+    let (mut store, instance) = instantiate(&engine)?;
+    count_until(&mut store, instance, 30)?;
+    let bursts = store.bursts().expect("it is sampled");
+    assert!(bursts.rate().counted <= 20 * bursts.begun && bursts.rate().as_f64() < 0.5, "{bursts:?}");
+    let profile = instance.profile(&store)?;
+    profile.verify()?;
+    let paths = profile.functions[0].paths.as_ref().expect("paths");
+    let seen: u64 = paths.finished.iter().map(|path| path.count).sum();
+    // A check is a round of the loop; a burst may cut its last path, and the one that runs is not over.
+    assert!(seen > 10 * bursts.begun && seen <= 22 * bursts.begun, "{seen} paths, {bursts:?}");
+    Ok(())
+}
+
+#[test]
+fn a_timer_can_be_stopped() -> Outcome {
+    let engine = adaptive(Trigger::Time(Duration::from_micros(100)), None)?;
+    let (mut store, instance) = instantiate(&engine)?;
+    count_until(&mut store, instance, 3)?;
+    store.set_bursts(None)?;
+    count_until(&mut store, instance, 0)?;
+    let begun = store.bursts().expect("it is sampled").begun;
+    (0..50).try_for_each(|_| count_until(&mut store, instance, 0))?;
+    assert_eq!(store.bursts().expect("it is sampled").begun, begun);
+    Ok(())
+}
+
+#[test]
+fn a_budget_changes_the_time_between_bursts() -> Outcome {
+    let engine = adaptive(Trigger::Checks, Some("1%".parse()?))?;
+    let (mut store, instance) = instantiate(&engine)?;
+    count_until(&mut store, instance, 20)?;
+    let bursts = store.bursts().expect("it is sampled");
+    assert!(bursts.lengths().checking >= 200 && bursts.lengths().instrumented == 20, "{bursts:?}");
+    assert_ne!(bursts.lengths().checking, 1000);
+    assert!(adaptive(Trigger::Time(Duration::from_millis(1)), Some("1%".parse()?)).is_err());
+    Ok(())
+}
