@@ -67,7 +67,7 @@ fn bursts_are_kept_in_order() {
     let moved = wprof(&["trace", "bursts", "--module", &module, &bursts]).succeeded();
     assert_eq!(text, moved);
     let error = wprof(&["trace", "bursts", &module]).failed();
-    assert!(error.contains("count.wat: this is not such a file"), "{error}");
+    assert!(error.contains("count.wat: this is not a wprof trace"), "{error}");
     let error = wprof(&["run", "--bursts", &bursts, "--invoke", "count", &module, "2"]).failed();
     assert!(error.contains("--profile adaptive"), "{error}");
 }

@@ -11,7 +11,7 @@ pub enum TraceFileError {
     Io(#[from] std::io::Error),
     /// It does not begin like a trace.
     #[error(
-        "this is not such a file: give one that `wprof trace record`, or for bursts `wprof run --bursts`, wrote"
+        "this is not a wprof trace: give one that `wprof trace record`, or for bursts `wprof run --bursts`, wrote"
     )]
     Foreign,
     /// It is of a format that this version does not know.
