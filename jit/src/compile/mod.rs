@@ -339,6 +339,9 @@ impl Compiler {
         context.clear();
         if let Ok(code) = &mut code {
             (code.in_bursts, code.inlined) = (graph.in_bursts, graph.inlined_at(cfg));
+            // Nobody asks frames in bursts for their path, and one that does not fit on the stack has none: without
+            // exact code it is not known where that is found out.
+            code.path_slot = code.path_slot.filter(|_| !graph.in_bursts);
         }
         if let Ok(mut all) = self.scratch.lock() {
             all.push(scratch);
