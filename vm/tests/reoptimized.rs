@@ -35,6 +35,17 @@ const WAT: &str = r#"(module
             (local.set $sum (call_indirect (type $binary) (local.get $sum) (local.get $n) (local.get $which)))
             (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
         (local.get $sum))
+    (memory 1)
+    (func $touch (param $pages i32) (local $at i32)
+        (loop $again
+            (drop (i32.load (local.get $at)))
+            (local.set $at (i32.add (local.get $at) (i32.const 4096)))
+            (br_if $again (local.tee $pages (i32.sub (local.get $pages) (i32.const 1))))))
+    (func (export "touches") (param $n i32) (param $last i32) (result i32)
+        (loop $again
+            (call $touch (select (i32.const 9) (local.get $last) (i32.gt_u (local.get $n) (i32.const 1))))
+            (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
+        (i32.const 0))
     (func $spin (param $n i32)
         (loop $again (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1))))))
     (func (export "spins") (param $n i32) (param $long i32) (result i32)
@@ -116,6 +127,20 @@ fn backtraces_show_inlined_frames() -> Outcome {
     Ok(())
 }
 
+/// A burst begins or ends in the inlined loop, so that the frame goes on in a version that the machine frame around calls.
+#[test]
+fn backtraces_show_inlined_frames_once_that_have_left_for_another_version() -> Outcome {
+    let expected = Program::new(&Config::new())?.call("touches", (1, 50)).expect_err("beyond the memory");
+    let mut better = Program::new(&adaptive(BurstLengths { checking: 7, instrumented: 23 }))?;
+    better.call("touches", (300, 9))?;
+    assert!(better.inlined().contains(&8), "{:?}", better.module.reoptimizations());
+    for calls in 1..60 {
+        let found = better.call("touches", (calls, 50)).expect_err("beyond the memory");
+        assert_eq!(found.backtrace().map(places), expected.backtrace().map(places), "after {calls} calls");
+    }
+    Ok(())
+}
+
 #[test]
 fn a_wrong_guess_calls_what_the_table_holds() -> Outcome {
     let (mut plain, mut better) = (Program::new(&Config::new())?, Program::new(&adaptive(SHORT))?);
@@ -138,7 +163,7 @@ fn an_inlined_loop_can_be_interrupted() -> Outcome {
     for _ in 0..3 {
         program.call("spins", (300, 5))?;
     }
-    assert!(program.inlined().contains(&8), "{:?}", program.module.reoptimizations());
+    assert!(program.inlined().contains(&10), "{:?}", program.module.reoptimizations());
     for round in 0..20 {
         let handle = program.store.interrupt_handle();
         let interrupter = std::thread::spawn(move || {

@@ -23,14 +23,18 @@ pub(super) struct Inlining<'a> {
     pub(super) decisions: Vec<Decision>,
     /// Nodes whose calls were not looked at, by how often they ran; of equals the last.
     nodes: BinaryHeap<(u64, u32)>,
-    callees: HashMap<u32, Callee>,
+    /// What is known of the function itself.
+    advice: Option<&'a FunctionAdvice>,
+    callees: HashMap<u32, Callee<'a>>,
     /// How many instructions may still be added.
     room: u32,
 }
 
 /// A function that may be inlined.
 #[derive(Clone)]
-struct Callee {
+struct Callee<'a> {
+    /// What is known of it.
+    advice: Option<&'a FunctionAdvice>,
     cfg: Arc<Cfg>,
     /// Its graph, with superblocks if there is a profile of it.
     graph: BlockGraph,
@@ -63,8 +67,8 @@ impl<'a> Inlining<'a> {
         decisions: Vec<Decision>,
     ) -> Inlining<'a> {
         let nodes = (0..).zip(&graph.nodes).filter_map(|(index, node)| Some((node.count?, index))).collect();
-        let (callees, room) = (HashMap::new(), by.policy.room);
-        Inlining { by, own, probed, graph, is_checked, decisions, nodes, callees, room }
+        let (advice, callees, room) = (by.advice_of(own), HashMap::new(), by.policy.room);
+        Inlining { by, own, probed, graph, is_checked, decisions, nodes, advice, callees, room }
     }
 
     /// Looks at the calls of all nodes that ran.
@@ -140,7 +144,7 @@ impl<'a> Inlining<'a> {
     fn guess(&self, cfg: &Cfg, at: u32, type_index: u32) -> Result<(u32, f64), Refusal> {
         let info = self.by.info;
         let targets =
-            self.advice(cfg).and_then(|advice| advice.targets.get(&at)).ok_or(Refusal::ManyCallees)?;
+            self.advice(cfg.func).and_then(|advice| advice.targets.get(&at)).ok_or(Refusal::ManyCallees)?;
         let &(callee, calls) = targets.functions.first().ok_or(Refusal::Host)?;
         let share = calls as f64 / targets.calls.max(1) as f64;
         let fits = callee < info.funcs.len() as u32
@@ -152,8 +156,9 @@ impl<'a> Inlining<'a> {
         }
     }
 
-    fn advice(&self, cfg: &Cfg) -> Option<&'a FunctionAdvice> {
-        self.by.advice.function(cfg.func, cfg.shape().fingerprint())
+    /// What is known of the function itself, or of one that is inlined.
+    fn advice(&self, func: u32) -> Option<&'a FunctionAdvice> {
+        if func == self.own.func { self.advice } else { self.callees.get(&func)?.advice }
     }
 
     /// Why a call is not inlined; `None` if it is.
@@ -189,7 +194,7 @@ impl<'a> Inlining<'a> {
         (depth, recursion)
     }
 
-    fn callee(&mut self, func: u32) -> Result<&Callee, CompileError> {
+    fn callee(&mut self, func: u32) -> Result<&Callee<'a>, CompileError> {
         if !self.callees.contains_key(&func) {
             let callee = self.new_callee(func)?;
             self.callees.insert(func, callee);
@@ -197,7 +202,7 @@ impl<'a> Inlining<'a> {
         Ok(&self.callees[&func])
     }
 
-    fn new_callee(&self, func: u32) -> Result<Callee, CompileError> {
+    fn new_callee(&self, func: u32) -> Result<Callee<'a>, CompileError> {
         let plan = FunctionPlan::new(self.by.info, func, self.by.collection, 0)?;
         let cfg = plan.cfg.clone();
         let returns = |end: &End| !matches!(end, End::TailCall);
@@ -213,11 +218,12 @@ impl<'a> Inlining<'a> {
             plain.nodes[0].probes.retain(|probe| *probe != Probe::Check);
         }
         let graph = self.by.with_superblocks(&plan, plain.clone(), &mut Vec::new()).unwrap_or(plain);
-        let (calls, ops_a_call) =
-            self.advice(&cfg).map_or((0, 0), |advice| (advice.calls, advice.ops / advice.calls.max(1)));
+        let advice = self.by.advice_of(&cfg);
+        let (calls, ops) = advice.map_or((0, 0), |advice| (advice.calls, advice.ops));
         Ok(Callee {
+            advice,
             calls,
-            ops_a_call,
+            ops_a_call: ops / calls.max(1),
             ops: cfg.blocks.iter().map(|block| block.ops).sum(),
             why_not,
             graph: graph.unrolled(&cfg, &plan.loops, plan.first_counter),

@@ -15,6 +15,7 @@ pub use decision::{Decision, Refusal, Verdict};
 pub use policy::Policy;
 
 use crate::CompileError;
+use crate::cfg::Cfg;
 use crate::graph::{BlockGraph, HotPath};
 use crate::module::ModuleInfo;
 use crate::plan::{Collection, FunctionPlan};
@@ -42,7 +43,12 @@ pub struct Reoptimized {
     pub decisions: Vec<Decision>,
 }
 
-impl Reoptimizer<'_> {
+impl<'a> Reoptimizer<'a> {
+    /// What is known of a function.
+    fn advice_of(&self, cfg: &Cfg) -> Option<&'a FunctionAdvice> {
+        self.advice.function(cfg.func, cfg.shape().fingerprint())
+    }
+
     /// The better version of a planned function; `None` if nothing is known of it. `probed` gives the graph of a function
     /// with each block once, and with no probes but checks and polls.
     ///
@@ -75,7 +81,7 @@ impl Reoptimizer<'_> {
         decisions: &mut Vec<Decision>,
     ) -> Option<BlockGraph> {
         let cfg = &plan.cfg;
-        let advice = self.advice.function(cfg.func, cfg.shape().fingerprint())?;
+        let advice = self.advice_of(cfg)?;
         let ops: u32 = cfg.blocks.iter().map(|block| block.ops).sum();
         let room = ops.saturating_mul(self.policy.path_growth).min(self.policy.room);
         let mut forming = graph.superblocks(cfg, &advice.counts, room);
@@ -92,7 +98,7 @@ impl Reoptimizer<'_> {
     }
 
     /// The paths that are to have blocks of their own: not those of small loops, for which unrolling does more.
-    fn hot_paths<'a>(
+    fn hot_paths(
         &self,
         plan: &FunctionPlan,
         advice: &'a FunctionAdvice,

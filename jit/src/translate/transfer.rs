@@ -76,7 +76,12 @@ impl Translator<'_> {
             self.builder.ins().return_call_indirect(signature, version, args);
             return;
         };
+        // For who walks the stack it is the call that was not made: the frame itself is that of the other version now.
+        let place = self.graph.inlined_at(self.own)[self.frame as usize - 1];
+        let location = self.origins.at(place);
+        self.builder.set_srcloc(location);
         let call = self.builder.ins().call_indirect(signature, version, args);
+        self.at(self.offset);
         let results = self.builder.inst_results(call).to_vec();
         for (depth, value) in (0..).zip(results) {
             self.define_operand(depth, value);
