@@ -83,7 +83,7 @@ fn compare(options: &Options, programs: &[Program], scratch: &Path) -> Result<()
 /// The reference first: the other columns are ratios to it.
 fn engines(what: What) -> Result<Vec<Engine>> {
     let own = beside_this_program("own")?;
-    let with_peer = matches!(what, What::Steady | What::Events | What::Cold);
+    let with_peer = matches!(what, What::Steady | What::Events | What::Tiers | What::Cold);
     let peer = if with_peer { beside_this_program("peer")? } else { PathBuf::new() };
     let theirs =
         |name, options: &[&'static str]| Engine { name, runner: peer.clone(), options: options.to_vec() };
@@ -150,6 +150,7 @@ fn engines(what: What) -> Result<Vec<Engine>> {
                 theirs("Wasmtime", &["--precompiled"]),
                 ours("off", &["--eager"]),
                 ours("adaptive", &adaptive),
+                ours("adaptive, by time", &["--eager", "--burst", "1:20", "--every", "1000"]),
                 without("without superblocks", "superblocks"),
                 without("without inlining", "inlining"),
                 without("without both", "all"),
