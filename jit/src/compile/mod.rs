@@ -58,7 +58,7 @@ pub struct CompilerOptions {
     pub spectre_guards: bool,
     /// Poll for interruption at function entries and loop headers.
     pub polls: bool,
-    /// Stop at known instructions only, as exact counts need: stacks overflow at entries, and every access has a trap
+    /// Stop at known instructions only, as exact counts need, but not those of bursts: stacks overflow at entries, and every access has a trap
     /// site of its own.
     pub precise: bool,
     /// Leave locals and operands in the transfer buffer where the budget is used up.
@@ -134,7 +134,7 @@ impl CompilerOptions {
             // A check can be made to fire.
             polls: (self.polls || is_profiled || traced) && collection.checks.is_none(),
             checked: collection.checks.is_some(),
-            precise: !collection.is_off(),
+            precise: !collection.is_off() && !collection.in_bursts,
             capture_state: collection.counting == Counting::PerInstruction,
             frames_hold_vmctx: is_profiled || collection.contexts,
             metered: collection.metered,
@@ -195,6 +195,8 @@ pub struct Compiler {
     best: OwnedTargetIsa,
     fast: OwnedTargetIsa,
     options: CompilerOptions,
+    /// The options of code for bursts.
+    in_bursts: CompilerOptions,
     /// What compilations leave for the next ones.
     scratch: Mutex<Vec<Box<Scratch>>>,
 }
@@ -224,12 +226,22 @@ impl Compiler {
     /// If Cranelift has no back end for this machine.
     pub fn new(options: CompilerOptions) -> Result<Compiler, CompileError> {
         let (best, fast) = (isa::best(&options)?, isa::fast(&options)?);
-        Ok(Compiler { best, fast, options, scratch: Mutex::default() })
+        Ok(Compiler { best, fast, in_bursts: options.clone(), options, scratch: Mutex::default() })
+    }
+
+    /// The same with other options for code for bursts, which may collect more than other code.
+    #[must_use]
+    pub fn with_bursts(self, options: CompilerOptions) -> Compiler {
+        Compiler { in_bursts: options, ..self }
     }
 
     /// The options it was made with.
     pub fn options(&self) -> &CompilerOptions {
         &self.options
+    }
+
+    fn options_of(&self, graph: &BlockGraph) -> &CompilerOptions {
+        if graph.in_bursts { &self.in_bursts } else { &self.options }
     }
 
     /// Everything that its code depends on besides what is compiled: equal for two code generators that make the same
@@ -239,7 +251,8 @@ impl Compiler {
             let features: Vec<String> = isa.isa_flags().iter().map(ToString::to_string).collect();
             format!("{} {} {}", isa.triple(), isa.flags(), features.join(" "))
         };
-        format!("{:?} {} {}", self.options, machine(&self.best), machine(&self.fast))
+        let Compiler { options, in_bursts, best, fast, .. } = self;
+        format!("{options:?} {in_bursts:?} {} {}", machine(best), machine(fast))
     }
 
     /// Compiles a function as planned. All versions count with the same counters.
@@ -334,7 +347,7 @@ impl Compiler {
         let mut scratch = self.scratch.lock().map_or_else(|_| None, |mut all| all.pop()).unwrap_or_default();
         let Scratch { context, builder } = &mut *scratch;
         let origins =
-            crate::translate::translate(env, &self.options, isa, cfg, graph, &mut context.func, builder)?;
+            crate::translate::translate(env, self.options_of(graph), isa, cfg, graph, &mut context.func, builder)?;
         let mut code = machine_code::generate(cfg.func, context, isa, &origins, self.options.positions);
         context.clear();
         if let Ok(code) = &mut code {
@@ -356,7 +369,8 @@ impl Compiler {
     pub fn clif(&self, env: &ModuleEnv<'_>, cfg: &Cfg, graph: &BlockGraph) -> Result<String, CompileError> {
         let mut func = cranelift_codegen::ir::Function::new();
         let mut builder = FunctionBuilderContext::new();
-        crate::translate::translate(env, &self.options, &*self.best, cfg, graph, &mut func, &mut builder)?;
+        let (options, isa) = (self.options_of(graph), &*self.best);
+        crate::translate::translate(env, options, isa, cfg, graph, &mut func, &mut builder)?;
         Ok(func.display().to_string())
     }
 
@@ -372,8 +386,8 @@ impl Compiler {
     ) -> Result<String, CompileError> {
         let mut context = Context::new();
         let mut builder = FunctionBuilderContext::new();
-        let isa = &*self.best;
-        crate::translate::translate(env, &self.options, isa, cfg, graph, &mut context.func, &mut builder)?;
+        let (options, isa) = (self.options_of(graph), &*self.best);
+        crate::translate::translate(env, options, isa, cfg, graph, &mut context.func, &mut builder)?;
         machine_code::disassemble(cfg.func, &mut context, isa)
     }
 

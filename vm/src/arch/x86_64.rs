@@ -273,12 +273,12 @@ pub extern "C" fn find_record() {
     preserving!("", "call {target}", "", "", target = sym builtins::find_record,)
 }
 
-/// See `abi::check_signature`. The builtin is told the place of the call and the pinned register.
+/// See `abi::check_signature`. The builtin is told the place of the call, the pinned register and the frame.
 #[unsafe(naked)]
 pub extern "C" fn check() {
     preserving!(
         "cmp rsp, [rdi + {limit}]\njb 2f",
-        "mov rsi, [rbp + 8]\nmov rdx, r15\ncall {target}",
+        "mov rsi, [rbp + 8]\nmov rdx, r15\nmov rcx, [rbp]\ncall {target}",
         "mov r15, rax",
         "2:\nxor r15d, r15d\nret",
         target = sym builtins::check,

@@ -176,16 +176,21 @@ pub unsafe extern "C" fn promote(vmctx: *const VmContext, func: u32, block: u32)
     0
 }
 
-/// `abi::check_signature`; called by `arch::check`, which keeps all registers, with the address that the call returns to and
-/// the pinned register. Gives that register.
+/// `abi::check_signature`; called by `arch::check`, which keeps all registers, with the address that the call returns to, the
+/// pinned register and the frame pointer. Gives that register.
 ///
 /// # Safety
 /// For machine code only, which passes its store's context.
-pub unsafe extern "C" fn check(context: *mut VmStoreContext, return_pc: usize, count: i64) -> i64 {
+pub unsafe extern "C" fn check(
+    context: *mut VmStoreContext,
+    return_pc: usize,
+    count: i64,
+    fp: usize,
+) -> i64 {
     // SAFETY: machine code passes its store's context, and has the store on loan.
     unsafe {
         (*context).checks = count;
-        (*(*context).store).check_fired(return_pc)
+        (*(*context).store).check_fired(return_pc, fp)
     }
 }
 

@@ -92,9 +92,9 @@ impl StoreOpaque {
         self.bursts.as_ref().is_none_or(Bursts::counts)
     }
 
-    /// Decides where the frame goes on whose check has fired, by a call that returns to `pc`. Gives the pinned register: see
+    /// Decides where the frame with this frame pointer goes on whose check has fired, by a call that returns to `pc`. Gives the pinned register: see
     /// `abi::check_signature`.
-    pub fn check_fired(&mut self, pc: usize) -> i64 {
+    pub fn check_fired(&mut self, pc: usize, fp: usize) -> i64 {
         if let Some(request) = self.interrupt().take() {
             self.pending = Some(Pending::Error(Trap::from(request).into()));
             return self.leave_for(check::TRAP);
@@ -106,6 +106,9 @@ impl StoreOpaque {
         self.look_for_hot_code(&at);
         if version.is_some() {
             self.forgive_check(!at.in_bursts);
+            if !at.in_bursts {
+                self.pass_burst_context(pc, fp);
+            }
         }
         let stay = self.write_bursts();
         version.map_or(stay, |address| self.leave_for(address as i64))
