@@ -223,7 +223,9 @@ impl Profile {
         let mut contexts: Option<ContextTree> = reader.take_if_there(CNTX)?;
         if let Some(kind) = reader.take_if_there(CKND)? {
             let contexts = contexts.as_mut();
-            contexts.ok_or_else(|| FileError::Damaged { part: "the kind of calling contexts".to_owned() })?.kind = kind;
+            contexts
+                .ok_or_else(|| FileError::Damaged { part: "the kind of calling contexts".to_owned() })?
+                .kind = kind;
         }
         if let Some((metrics, figures)) = reader.take_if_there(CMET)? {
             add_context_figures(contexts.as_mut(), metrics, figures)?;

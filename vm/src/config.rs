@@ -237,7 +237,7 @@ impl Config {
     }
 
     /// Whether traces have data references too (default: no): what each load, store and bulk operation touches, in step
-    /// with the blocks. It has no effect without [`Config::trace`].
+    /// with the blocks. It has no effect without [`Config::trace`] or [`Config::record_bursts`].
     pub fn trace_references(&mut self, enable: bool) -> &mut Self {
         self.references = enable;
         self
@@ -571,13 +571,14 @@ impl Config {
         let (counters, weights) = (Instrumentation::Paths, self.weights.clone());
         let checks = Some(self.checks()?);
         let (call_targets, in_bursts, records_bursts) = (true, true, self.record_bursts);
-        let (contexts, metrics) = (self.contexts, self.metrics.clone());
+        let (contexts, metrics, references) = (self.contexts, self.metrics.clone(), self.references);
         Some(Collection {
             counters,
             weights,
             checks,
             contexts,
             metrics,
+            references,
             call_targets,
             in_bursts,
             records_bursts,

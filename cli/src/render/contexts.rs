@@ -125,11 +125,17 @@ pub fn write_brief(page: &mut Page, tree: &ContextTree) {
     let calls = tree.calls().into_iter().fold(0, u64::saturating_add);
     let contexts = count_of(records, "calling context");
     let calls = format!("  {}", count_of(calls, "call"));
-    let cut = if tree.is_cut() { "; memory was short, so some are known by function only" } else { "" };
+    let cut = if tree.is_cut() { "; of some the callers are not known" } else { "" };
+    let (seen, sample) = match tree.kind.rate() {
+        Some(rate) => {
+            (" seen in bursts", format!(": a sample of {:.3}% of all checks", rate.as_f64() * 100.0))
+        }
+        None => ("", String::new()),
+    };
     page.gap();
     page.line(&[
         span(calls, Ink::Strong),
-        plain(format!(" in {contexts}, at most {} deep{cut}", grouped(height))),
+        plain(format!("{seen} in {contexts}, at most {} deep{cut}{sample}", grouped(height))),
     ]);
     for (column, metric) in tree.metrics.iter().enumerate() {
         let amount = tree.amounts(column).into_iter().fold(0, u64::saturating_add);

@@ -74,6 +74,8 @@ pub struct CompilerOptions {
     pub traced: bool,
     /// Write the data references of traces.
     pub references: bool,
+    /// Record data references in bursts that are recorded.
+    pub logs_references: bool,
     /// Code checks whether to go on in another version. The count of checks takes the pinned register.
     pub checked: bool,
     /// Calling contexts are counted, and what callers pass for that takes the pinned register if nothing else does.
@@ -109,6 +111,7 @@ impl Default for CompilerOptions {
             pinned: None,
             traced: false,
             references: false,
+            logs_references: false,
             checked: false,
             contexts: false,
             positions: false,
@@ -141,6 +144,7 @@ impl CompilerOptions {
             pinned: collection.metered.or(first).filter(|_| !traced),
             traced,
             references: traced && collection.references,
+            logs_references: collection.records_bursts && collection.references,
             contexts: collection.contexts,
             metrics: collection.metrics.len() as u32,
             reads_metrics: collection.metrics.iter().any(Metric::is_read),
@@ -346,8 +350,15 @@ impl Compiler {
         };
         let mut scratch = self.scratch.lock().map_or_else(|_| None, |mut all| all.pop()).unwrap_or_default();
         let Scratch { context, builder } = &mut *scratch;
-        let origins =
-            crate::translate::translate(env, self.options_of(graph), isa, cfg, graph, &mut context.func, builder)?;
+        let origins = crate::translate::translate(
+            env,
+            self.options_of(graph),
+            isa,
+            cfg,
+            graph,
+            &mut context.func,
+            builder,
+        )?;
         let mut code = machine_code::generate(cfg.func, context, isa, &origins, self.options.positions);
         context.clear();
         if let Ok(code) = &mut code {

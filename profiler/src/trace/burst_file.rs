@@ -1,4 +1,5 @@
-//! Bursts in order: which functions were entered in each, and which paths ran to their end, one after the other.
+//! Bursts in order: which functions were entered in each, which paths ran to their end, and what they touched, one after
+//! the other.
 //!
 //! Input: [`BurstEvent`]s while the program runs. Output: a file that gives them back.
 //! Invariant: as of a trace file: what is cut off gives the beginning of the run and says so, and a byte changed is an
@@ -47,6 +48,15 @@ pub enum BurstEvent {
         func: u32,
         /// The path's number.
         id: u64,
+    },
+    /// Memory is about to be touched. The access itself may still trap.
+    Access {
+        /// Byte offset of the instruction in the module.
+        site: u32,
+        /// The first byte.
+        address: u64,
+        /// How many bytes.
+        bytes: u64,
     },
 }
 

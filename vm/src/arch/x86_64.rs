@@ -150,6 +150,7 @@ guarded! {
     take_row = builtins::take_row, 1;
     count_target = builtins::count_target, 1;
     record_burst = builtins::record_burst, 1;
+    record_access = builtins::record_access, 1;
 }
 
 /// A builtin that changes no register but what it is to change, for wasm code that hardly ever has to call it. `$before`

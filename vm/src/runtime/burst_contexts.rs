@@ -92,7 +92,9 @@ impl StoreOpaque {
         match unsafe { walk::caller_of_host() } {
             Some(pc) => registry::find_return(pc).is_some_and(|object| object.code.in_bursts),
             // A function that the host has entered, and that has made room for this one.
-            None => self.contexts.as_ref().is_some_and(|contexts| contexts.entry_slot() != self.callee_slot()),
+            None => {
+                self.contexts.as_ref().is_some_and(|contexts| contexts.entry_slot() != self.callee_slot())
+            }
         }
     }
 

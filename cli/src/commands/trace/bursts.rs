@@ -19,11 +19,13 @@ use crate::render::numbers::count_of;
 For each burst: after how many checks of the run it began, and then in order which functions were \
 entered and which paths ran to their end, with the byte in the module where each of their blocks \
 begins; `x 3` stands behind what came three times in a row. A path is there when it ends, so those \
-of a callee come before that of its caller; with `return` the function was left. What was under way \
+of a callee come before that of its caller; with `return` the function was left. With --addresses \
+there is also each instruction that touched memory, before its path. What was under way \
 when a burst began is there from its next loop round on.
 
 Examples:
   wprof run --profile adaptive --bursts b.wbursts json.wasm 200 5
+  wprof run --profile adaptive --bursts b.wbursts --addresses json.wasm 200 5
   wprof trace bursts b.wbursts | less
   wprof trace bursts --stats b.wbursts")]
 pub struct BurstsArgs {
@@ -117,6 +119,9 @@ impl Lines {
                 let blocks = self.blocks(func, id).unwrap_or_else(|| format!("number {id}"));
                 format!("  path in {}: {blocks}", self.names.function(func))
             }
+            BurstEvent::Access { site, address, bytes } => {
+                format!("    at {site:#x} {} from {address:#x}", count_of(bytes, "byte"))
+            }
         }
     }
 
@@ -150,6 +155,7 @@ struct Stats {
     bursts: u64,
     entries: u64,
     paths: u64,
+    accesses: u64,
     different: HashSet<(u32, u64)>,
 }
 
@@ -163,6 +169,7 @@ impl Stats {
             match event {
                 BurstEvent::Begin { .. } => stats.bursts += 1,
                 BurstEvent::Enter { .. } => stats.entries += 1,
+                BurstEvent::Access { .. } => stats.accesses += 1,
                 BurstEvent::Path { func, id } => {
                     stats.paths += 1;
                     stats.different.insert((func, id));
@@ -175,6 +182,10 @@ impl Stats {
     fn text(&self) -> String {
         let (bursts, entries) = (count_of(self.bursts, "burst"), count_of(self.entries, "call"));
         let different = self.different.len() as u64;
-        format!("{bursts}, {entries}, {}, {} different\n", count_of(self.paths, "path"), different)
+        let accesses = match self.accesses {
+            0 => String::new(),
+            some => format!(", {}", count_of(some, "access")),
+        };
+        format!("{bursts}, {entries}, {}, {different} different{accesses}\n", count_of(self.paths, "path"))
     }
 }
