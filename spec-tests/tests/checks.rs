@@ -48,8 +48,9 @@ fn longest_stretch(program: &Program, trace: &[u8], checks: Checks) -> u64 {
     let mut reader = TraceReader::open(Cursor::new(trace)).expect("a trace");
     let (mut longest, mut stretch) = (0, 0_u64);
     for event in reader.events_from(0) {
-        stretch += 1;
-        let is_check = match event.expect("not damaged") {
+        let event = event.expect("not damaged");
+        stretch += u64::from(matches!(event, TraceEvent::Block(..)));
+        let is_check = match event {
             TraceEvent::Enter(func) => checked[&func].0,
             TraceEvent::Block(func, part) => checked[&func].1.contains(&part.0),
             _ => false,
@@ -62,7 +63,7 @@ fn longest_stretch(program: &Program, trace: &[u8], checks: Checks) -> u64 {
 }
 
 /// More than any program of ours executes in loops with few rounds and functions that call nothing.
-const FEW_BLOCKS: u64 = 2_000;
+const FEW_BLOCKS: u64 = 200;
 
 #[test]
 fn programs_execute_few_blocks_between_two_checks() {
@@ -82,11 +83,14 @@ fn programs_execute_few_blocks_between_two_checks() {
     assert!(without_loops > 2 * FEW_BLOCKS && most > 0, "{without_loops} {most}");
 }
 
+/// Loop headers: each its function and block.
+type Headers = BTreeSet<(u32, u32)>;
+
 /// The loop headers at which bursts of a single check can be seen to begin and to end: a path between two headers, or
 /// from a header out, is one; it must have run so often that some burst meets it.
-fn expected(profile: &Profile) -> (BTreeSet<(u32, u32)>, BTreeSet<(u32, u32)>) {
+fn expected(profile: &Profile) -> (Headers, Headers) {
     const OFTEN: u64 = 500;
-    let (mut begins, mut ends) = (BTreeSet::new(), BTreeSet::new());
+    let (mut begins, mut ends) = (Headers::new(), Headers::new());
     for (function, path, count) in paths(profile) {
         let shape = function.cfg().expect("a graph");
         let headers = headers(&shape);
@@ -122,7 +126,7 @@ fn frames_go_over_at_the_loop_headers_of_all_programs_in_both_directions() {
     for program in own().into_iter().filter(|program| !program.traps()) {
         let exact = run(&program, ProfilingConfig::Exact(Collect::Paths), false);
         let (begins, ends) = expected(&exact.instance.profile(&exact.store).expect("a profile"));
-        let (mut begun, mut ended) = (BTreeSet::new(), BTreeSet::new());
+        let (mut begun, mut ended) = (Headers::new(), Headers::new());
         for checking in [1, 2, 3, 4, 7, 13] {
             // A burst of one check begins where its path does, and ends where that does.
             let ran = run(&program, bursts(checking, 1, "orig"), false);

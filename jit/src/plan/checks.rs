@@ -184,7 +184,8 @@ impl<'a> Nests<'a> {
                 Some(most) => self.loops.is_innermost(id) && self.is_boring(id, most)?,
                 None => false,
             };
-            if !is_boring && !(checks.skip_short && trips.is_short(id)?) {
+            let is_left_out = is_boring || checks.skip_short && trips.is_short(id)?;
+            if !is_left_out {
                 kept.push(header);
             }
         }

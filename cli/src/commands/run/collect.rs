@@ -50,7 +50,8 @@ pub struct ProfileArgs {
     #[arg(long, value_name = "N:M")]
     burst: Option<BurstLengths>,
     /// With `--profile adaptive`: where bursts can begin and end, as a name of Hirzel & Chilimbi's table: orig, EL, EC, EN,
-    /// L4, L10, LN, EC+L4, or default
+    /// L4, L10, LN, EC+L4, as LT (short loops are not checked), LB (nor are those with a check in each round), LU (small loops
+    /// are unrolled), or default
     #[arg(long, value_name = "NAME")]
     checks: Option<Checks>,
     /// With `--profile adaptive`: what makes a burst begin, the number of `checks` or the time, as in `time:1ms`
