@@ -113,7 +113,9 @@ fn a_burst_without_end_records_every_entry_and_path_in_order() -> Outcome {
     let mut live = Vec::new();
     for event in &events[1..] {
         match *event {
-            BurstEvent::Begin { .. } | BurstEvent::Access { .. } => panic!("one burst, no accesses"),
+            BurstEvent::Begin { .. } | BurstEvent::BeginByTime { .. } | BurstEvent::Access { .. } => {
+                panic!("one burst, no accesses")
+            }
             BurstEvent::Enter { func } => live.push(func),
             BurstEvent::Path { func, id } => {
                 assert_eq!(live.last(), Some(&func), "only the innermost frame runs");

@@ -127,9 +127,7 @@ pub fn write_brief(page: &mut Page, tree: &ContextTree) {
     let calls = format!("  {}", count_of(calls, "call"));
     let cut = if tree.is_cut() { "; of some the callers are not known" } else { "" };
     let (seen, sample) = match tree.kind.rate() {
-        Some(rate) => {
-            (" seen in bursts", format!(": a sample of {:.3}% of all checks", rate.as_f64() * 100.0))
-        }
+        Some(rate) => (" seen in bursts", format!(": a sample of {:.3}% of the run", rate.as_f64() * 100.0)),
         None => ("", String::new()),
     };
     page.gap();

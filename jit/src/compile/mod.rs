@@ -1,5 +1,6 @@
 //! Cranelift: from a block graph, or a trampoline's signature, to machine code with what the runtime must know of it.
 
+mod checks;
 mod isa;
 mod machine_code;
 mod origins;
@@ -9,7 +10,9 @@ mod trampoline;
 use std::sync::Mutex;
 
 use cranelift_codegen::Context;
-use cranelift_codegen::isa::OwnedTargetIsa;
+use cranelift_codegen::control::ControlPlane;
+use cranelift_codegen::isa::{OwnedTargetIsa, TargetIsa};
+use cranelift_codegen::settings::OptLevel;
 use cranelift_frontend::FunctionBuilderContext;
 use wasmparser::FuncType;
 use wprof_profiler::CacheShape;
@@ -20,8 +23,10 @@ use crate::cfg::Cfg;
 use crate::events::EventModel;
 use crate::graph::BlockGraph;
 use crate::module::ModuleInfo;
-use crate::plan::{Collection, Counting, FunctionPlan, Instrumentation, Metric};
+use crate::plan::{CheckTrigger, Collection, Counting, FunctionPlan, Instrumentation, Metric};
 use crate::reoptimize::{Reoptimized, Reoptimizer};
+use crate::translate::{Translated, translate};
+pub(crate) use checks::{Check, ask_runtime, fires as check_fires, mark as check_mark, trap_if_told};
 pub use machine_code::{CallSite, MachineCode, Origin, Reloc, TrapSite};
 pub(crate) use machine_code::{METRICS_SLOT, PATH_SLOT, RECORD_SLOT, VMCTX_SLOT};
 pub(crate) use origins::Origins;
@@ -76,8 +81,8 @@ pub struct CompilerOptions {
     pub references: bool,
     /// Record data references in bursts that are recorded.
     pub logs_references: bool,
-    /// Code checks whether to go on in another version. The count of checks takes the pinned register.
-    pub checked: bool,
+    /// Code checks whether to go on in another version, and this makes a check fire.
+    pub checked: Option<CheckTrigger>,
     /// Calling contexts are counted, and what callers pass for that takes the pinned register if nothing else does.
     pub contexts: bool,
     /// Keep of all code which instruction it comes from: [`MachineCode::positions`].
@@ -112,7 +117,7 @@ impl Default for CompilerOptions {
             traced: false,
             references: false,
             logs_references: false,
-            checked: false,
+            checked: None,
             contexts: false,
             positions: false,
             metrics: 0,
@@ -136,7 +141,7 @@ impl CompilerOptions {
         CompilerOptions {
             // A check can be made to fire.
             polls: (self.polls || is_profiled || traced) && collection.checks.is_none(),
-            checked: collection.checks.is_some(),
+            checked: collection.checks.map(|_| collection.check_trigger),
             precise: !collection.is_off() && !collection.in_bursts,
             capture_state: collection.counting == Counting::PerInstruction,
             frames_hold_vmctx: is_profiled || collection.contexts,
@@ -159,8 +164,8 @@ impl CompilerOptions {
         match (self.traced, self.pinned) {
             (true, _) => Some(store_context::TRACE_WORD),
             (false, Some(kind)) => Some(store_context::event(kind)),
-            (false, None) if self.checked => Some(store_context::CHECKS),
-            (false, None) => self.contexts.then_some(store_context::CALLEE_SLOT),
+            (false, None) if self.checked == Some(CheckTrigger::Count) => Some(store_context::CHECKS),
+            (false, None) => (self.contexts && self.checked.is_none()).then_some(store_context::CALLEE_SLOT),
         }
     }
 
@@ -198,6 +203,8 @@ pub enum Tier {
 pub struct Compiler {
     best: OwnedTargetIsa,
     fast: OwnedTargetIsa,
+    /// For functions that are optimised already.
+    rest: OwnedTargetIsa,
     options: CompilerOptions,
     /// The options of code for bursts.
     in_bursts: CompilerOptions,
@@ -229,8 +236,9 @@ impl Compiler {
     /// # Errors
     /// If Cranelift has no back end for this machine.
     pub fn new(options: CompilerOptions) -> Result<Compiler, CompileError> {
-        let (best, fast) = (isa::best(&options)?, isa::fast(&options)?);
-        Ok(Compiler { best, fast, in_bursts: options.clone(), options, scratch: Mutex::default() })
+        let (best, fast, rest) = (isa::best(&options)?, isa::fast(&options)?, isa::rest(&options)?);
+        let in_bursts = options.clone();
+        Ok(Compiler { best, fast, rest, options, in_bursts, scratch: Mutex::default() })
     }
 
     /// The same with other options for code for bursts, which may collect more than other code.
@@ -350,15 +358,10 @@ impl Compiler {
         };
         let mut scratch = self.scratch.lock().map_or_else(|_| None, |mut all| all.pop()).unwrap_or_default();
         let Scratch { context, builder } = &mut *scratch;
-        let origins = crate::translate::translate(
-            env,
-            self.options_of(graph),
-            isa,
-            cfg,
-            graph,
-            &mut context.func,
-            builder,
-        )?;
+        let options = self.options_of(graph);
+        let Translated { origins, checks } =
+            translate(env, options, isa, cfg, graph, &mut context.func, builder)?;
+        let isa = self.insert_checks(cfg.func, context, isa, &checks)?;
         let mut code = machine_code::generate(cfg.func, context, isa, &origins, self.options.positions);
         context.clear();
         if let Ok(code) = &mut code {
@@ -373,6 +376,23 @@ impl Compiler {
         code
     }
 
+    /// Replaces the marks of a function by checks, once it is optimised. Gives the code generator that does the rest.
+    fn insert_checks<'a>(
+        &'a self,
+        func: u32,
+        context: &mut Context,
+        isa: &'a dyn TargetIsa,
+        checks: &[Check],
+    ) -> Result<&'a dyn TargetIsa, CompileError> {
+        let Some(trigger) = self.options.checked.filter(|_| !checks.is_empty()) else { return Ok(isa) };
+        let failed = |error| CompileError::Codegen { func, message: format!("{error:?}") };
+        context.optimize(isa, &mut ControlPlane::default()).map_err(failed)?;
+        checks::insert(&mut context.func, checks, trigger);
+        context.flowgraph();
+        let is_optimised = isa.flags().opt_level() != OptLevel::None;
+        Ok(if is_optimised { &*self.rest } else { isa })
+    }
+
     /// The CLIF text of a block graph, before optimisation.
     ///
     /// # Errors
@@ -380,8 +400,7 @@ impl Compiler {
     pub fn clif(&self, env: &ModuleEnv<'_>, cfg: &Cfg, graph: &BlockGraph) -> Result<String, CompileError> {
         let mut func = cranelift_codegen::ir::Function::new();
         let mut builder = FunctionBuilderContext::new();
-        let (options, isa) = (self.options_of(graph), &*self.best);
-        crate::translate::translate(env, options, isa, cfg, graph, &mut func, &mut builder)?;
+        translate(env, self.options_of(graph), &*self.best, cfg, graph, &mut func, &mut builder)?;
         Ok(func.display().to_string())
     }
 
@@ -398,7 +417,8 @@ impl Compiler {
         let mut context = Context::new();
         let mut builder = FunctionBuilderContext::new();
         let (options, isa) = (self.options_of(graph), &*self.best);
-        crate::translate::translate(env, options, isa, cfg, graph, &mut context.func, &mut builder)?;
+        let translated = translate(env, options, isa, cfg, graph, &mut context.func, &mut builder)?;
+        let isa = self.insert_checks(cfg.func, &mut context, isa, &translated.checks)?;
         machine_code::disassemble(cfg.func, &mut context, isa)
     }
 
