@@ -5,7 +5,7 @@
 //! been passed.
 //! Input: the stack. Output: the callee slot, or the record, in the store's context, where code for bursts looks for it.
 //! Invariant: a context follows from return addresses alone, so what one leads to is known from then on: a frame costs a
-//! look-up in a hash table. In each burst so many frames are looked at, no more; those above are called by
+//! look-up in a hash table. In each burst that ends so many frames are looked at, no more; those above are called by
 //! [`Called::Beyond`](super::call_records::Called::Beyond).
 //! Source: algorithms.md, section 6: "by walking the stack once when a burst begins, then incrementally". A frame that tail
 //! calls have replaced is not on the stack, so that its callee seems to be called by its caller.
@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use wprof_jit::plan::ContextSite;
+use wprof_profiler::BurstLengths;
 
 use super::call_records::{Called, Extent};
 use super::code::registry;
@@ -100,11 +101,15 @@ impl StoreOpaque {
 
     /// What the frame with this frame pointer, the innermost, would have been passed.
     fn passed_to(&mut self, fp: usize) -> Passed {
-        let burst = self.bursts.as_ref().map_or(0, |bursts| bursts.begun);
+        let (burst, lengths) = self.bursts.as_ref().map_or_else(Default::default, |b| (b.begun, b.lengths()));
         if burst != self.burst_contexts.burst {
             (self.burst_contexts.burst, self.burst_contexts.looked_at) = (burst, 0);
         }
-        let left = MOST_FRAMES - self.burst_contexts.looked_at;
+        // A burst that does not end is not meant to be cheap.
+        let left = match lengths.instrumented {
+            BurstLengths::FOREVER => usize::MAX,
+            _ => MOST_FRAMES - self.burst_contexts.looked_at.min(MOST_FRAMES),
+        };
         // SAFETY: wasm code of this thread waits for us, in the frame that this is the frame pointer of.
         let entries = unsafe { walk::entries(self.context().as_ptr(), fp, left) };
         let frames: usize = entries.iter().map(|entry| entry.returns.len()).sum();
