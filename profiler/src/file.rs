@@ -26,7 +26,7 @@
 //! for all that ran), `METR` (metrics, and for each function with paths, by index, the figures of each of its paths),
 //! `CMET` (metrics of calling contexts, and the figures of each record in `CNTX`) and `FLOW` (the paths of each record).
 //! Version 1.4 adds `TARG` (what indirect calls called), `HTIM` (the time of each row in `HOST`) and `BRST` (how many bursts
-//! samples are from). A change to what a section holds takes a new tag.
+//! samples are from). Version 1.5 adds `CKND` (how the figures of calling contexts were come by, if not exactly). A change to what a section holds takes a new tag.
 
 mod replace;
 mod section;
@@ -45,7 +45,7 @@ use crate::{
 
 const MAGIC: [u8; 8] = *b"wprof\r\n\x1a";
 const MAJOR: u16 = 1;
-const MINOR: u16 = 4;
+const MINOR: u16 = 5;
 
 const HEAD: Tag = Tag(*b"HEAD");
 const FUNC: Tag = Tag(*b"FUNC");
@@ -56,6 +56,7 @@ const CNTX: Tag = Tag(*b"CNTX");
 const PATH: Tag = Tag(*b"PATH");
 const METR: Tag = Tag(*b"METR");
 const CMET: Tag = Tag(*b"CMET");
+const CKND: Tag = Tag(*b"CKND");
 const FLOW: Tag = Tag(*b"FLOW");
 const SLCT: Tag = Tag(*b"SLCT");
 const HTIM: Tag = Tag(*b"HTIM");
@@ -169,6 +170,9 @@ impl Profile {
         }
         if let Some(contexts) = &self.contexts {
             writer.section(CNTX, contexts)?;
+            if contexts.kind != FigureKind::Exact {
+                writer.section(CKND, &contexts.kind)?;
+            }
             if !contexts.metrics.is_empty() {
                 let figures: Vec<&Vec<u64>> = contexts.records.iter().map(|record| &record.metrics).collect();
                 writer.section(CMET, &(&contexts.metrics, figures))?;
@@ -217,6 +221,12 @@ impl Profile {
         let call_targets = reader.take_if_there(TARG)?.unwrap_or_default();
         let by_blocks: Vec<(FunctionProfile, BlockCounts)> = reader.take_if_there(BLCK)?.unwrap_or_default();
         let mut contexts: Option<ContextTree> = reader.take_if_there(CNTX)?;
+        if let Some(kind) = reader.take_if_there(CKND)? {
+            let contexts = contexts.as_mut();
+            contexts
+                .ok_or_else(|| FileError::Damaged { part: "the kind of calling contexts".to_owned() })?
+                .kind = kind;
+        }
         if let Some((metrics, figures)) = reader.take_if_there(CMET)? {
             add_context_figures(contexts.as_mut(), metrics, figures)?;
         }

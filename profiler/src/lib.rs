@@ -40,6 +40,7 @@ mod edge_weights;
 mod event_plan;
 #[cfg(feature = "exporters")]
 pub mod export;
+mod extended_paths;
 mod file;
 mod fnv;
 mod forest;
@@ -77,6 +78,7 @@ pub use dominators::Dominators;
 pub use edge_plan::EdgePlan;
 pub use edge_weights::{EdgeWeights, LIKELY_SHARE, LOOP_MULTIPLIER};
 pub use event_plan::{EventPlan, EventTree, longest_acyclic};
+pub use extended_paths::{ExtendedPaths, Extension, PathOf};
 pub use file::{FileError, replace_file};
 pub use hot_path_table::{Branch, HotPathTable, PathDescriptor};
 pub use id::{BlockId, EdgeId, LoopId};

@@ -133,12 +133,11 @@ impl Profile {
         found.ok().map(|position| &self.functions[position])
     }
 
-    /// The share that was counted, if figures of functions are sampled.
+    /// The share that was counted, if figures are sampled.
     pub fn sampled(&self) -> Option<Rate> {
-        self.functions.iter().find_map(|function| match function.kind {
-            FigureKind::Sampled { rate } => Some(rate),
-            FigureKind::Exact | FigureKind::Derived | FigureKind::Selected => None,
-        })
+        let functions = self.functions.iter().map(|function| function.kind);
+        let contexts = self.contexts.iter().map(|contexts| contexts.kind);
+        functions.chain(contexts).find_map(FigureKind::rate)
     }
 
     /// The time in functions of the host, in nanoseconds, if that of all was measured; saturates.

@@ -41,7 +41,7 @@ impl Instance {
     /// If the engine neither profiles nor counts events.
     pub fn profile(&self, store: impl AsContext) -> Result<Profile> {
         let store = &store.as_context().0.opaque;
-        of_instance(store, store.index(self.0))
+        of_instance(store, store.index(self.0), true)
     }
 
     /// What its functions' indirect calls have called so far, by caller and call site, as far as that is counted: in bursts.
@@ -83,8 +83,9 @@ impl Instance {
     }
 }
 
-/// The profile of instance number `index` of a store: see [`Instance::profile`].
-fn of_instance(store: &StoreOpaque, index: u32) -> Result<Profile> {
+/// The profile of instance number `index` of a store: see [`Instance::profile`]. Calling contexts can only be read where host
+/// code runs that wasm has called, or nobody.
+fn of_instance(store: &StoreOpaque, index: u32, has_contexts: bool) -> Result<Profile> {
     let instance = &store.instances[index as usize];
     let module = &instance.module;
     let rate = store.burst_rate();
@@ -116,7 +117,8 @@ fn of_instance(store: &StoreOpaque, index: u32) -> Result<Profile> {
     let host_calls = host_calls(store);
     let events = event_totals(store)?;
     let paths = paths_of_records(store, instance, &versions, &in_contexts)?;
-    let (runs, contexts) = (Vec::new(), store.context_tree(index, paths));
+    let runs = Vec::new();
+    let contexts = has_contexts.then(|| store.context_tree(index, paths)).flatten();
     let metrics = columns.metrics();
     let mut profile = Profile {
         program,
@@ -141,11 +143,11 @@ fn of_instance(store: &StoreOpaque, index: u32) -> Result<Profile> {
     }
 }
 
-/// What bursts have seen so far of the first instance of a module in a store; `None` if it cannot be said.
+/// What bursts have seen so far of the code of the first instance of a module in a store; `None` if it cannot be said.
 pub fn sampled(store: &StoreOpaque, module: &Arc<ModuleInner>) -> Option<Profile> {
     let is_of = |instance: &InstanceData| Arc::ptr_eq(instance.module.inner(), module);
     let index = store.instances.iter().position(is_of)?;
-    of_instance(store, index as u32).ok()
+    of_instance(store, index as u32, false).ok()
 }
 
 /// The frames of a function that ended or stand in the middle of a block.

@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::{Parser, ValueEnum};
+use wprof_bench::plot;
 use wprof_bench::programs::{self, Program};
 use wprof_bench::runner::{Engine, Measured, beside_this_program};
 use wprof_bench::stats::{Spread, geometric_mean};
@@ -27,6 +28,9 @@ struct Options {
     /// The small inputs of the tests: a check of the benches, not a measurement.
     #[arg(long)]
     quick: bool,
+    /// Also plot the geometric means, as SVG.
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -81,7 +85,12 @@ fn compare(options: &Options, programs: &[Program], scratch: &Path) -> Result<()
     let means: Vec<String> =
         ratios.iter().map(|r| format!("**{:.3}**", geometric_mean(r.iter().copied()))).collect();
     println!("| geometric mean | | {} |", means.join(" | "));
-    Ok(())
+    let Some(path) = &options.svg else { return Ok(()) };
+    let bars: Vec<(&str, f64)> =
+        engines.iter().zip(&ratios).map(|(e, r)| (e.name, geometric_mean(r.iter().copied()))).collect();
+    let title = format!("Time over {}, geometric mean", engines[0].name);
+    std::fs::write(path, plot::bars(&title, &bars))
+        .with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// The reference first: the other columns are ratios to it.
@@ -143,6 +152,9 @@ fn engines(what: What) -> Result<Vec<Engine>> {
             ours("L10", &["--eager", "--burst", "inf:1", "--checks", "L10"]),
             ours("LN", &["--eager", "--burst", "inf:1", "--checks", "LN"]),
             ours("EC+L4", &["--eager", "--burst", "inf:1", "--checks", "EC+L4"]),
+            ours("LT", &["--eager", "--burst", "inf:1", "--checks", "LT"]),
+            ours("LB", &["--eager", "--burst", "inf:1", "--checks", "LB"]),
+            ours("LU", &["--eager", "--burst", "inf:1", "--checks", "LU"]),
             ours("default", &["--eager", "--burst", "inf:1"]),
             ours("10000:100", &["--eager", "--burst", "10000:100"]),
             ours("1000:50", &["--eager", "--burst", "1000:50"]),
@@ -184,6 +196,7 @@ fn engines(what: What) -> Result<Vec<Engine>> {
             ours("off, warm cache", &["--profile", "off", "--cache"]),
             ours("exact", &["--profile", "exact"]),
             ours("exact, warm cache", &["--profile", "exact", "--cache"]),
+            ours("adaptive", &["--burst", "10000:100", "--contexts"]),
         ],
     })
 }

@@ -3,7 +3,7 @@
 //! Source: compilation-hints, `call_targets`: pairs of a function and the percentage of the calls that it gets; what is
 //! lacking from 100 went elsewhere. Calls of the host or of other instances have no index in the module, so they are among
 //! what lacks. Of calling contexts it is not known how often each recursive call was made: sites with any get no hint.
-//! Without contexts the profile's own call targets do, which bursts have.
+//! The profile's own call targets, which bursts have, tell more than sampled contexts, and so come first.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,7 +24,7 @@ pub(super) fn section(
 ) -> Result<MetadataSection, CompileError> {
     let mut section = MetadataSection::new("metadata.code.call_targets");
     let calls = calls_by_site(profile);
-    let recursive = profile.contexts.as_ref().map(recursive_sites).unwrap_or_default();
+    let recursive = telling_contexts(profile).map(recursive_sites).unwrap_or_default();
     for function in functions {
         for site in indirect_sites(info, function)? {
             let key = (function.profile.index, site);
@@ -44,7 +44,12 @@ pub(crate) type Targets = BTreeMap<Option<u32>, u64>;
 
 /// By caller and call site.
 pub(crate) fn calls_by_site(profile: &Profile) -> BTreeMap<(u32, u32), Targets> {
-    profile.contexts.as_ref().map_or_else(|| listed_calls(profile), calls_in_contexts)
+    telling_contexts(profile).map_or_else(|| listed_calls(profile), calls_in_contexts)
+}
+
+/// The contexts, if the calls are taken from them.
+fn telling_contexts(profile: &Profile) -> Option<&ContextTree> {
+    profile.contexts.as_ref().filter(|_| profile.call_targets.is_empty())
 }
 
 fn calls_in_contexts(tree: &ContextTree) -> BTreeMap<(u32, u32), Targets> {

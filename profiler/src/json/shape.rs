@@ -105,7 +105,7 @@ impl<'a> EndingShape<'a> {
 
 #[derive(Serialize)]
 #[serde(tag = "how", rename_all = "kebab-case")]
-enum KindShape {
+pub(super) enum KindShape {
     Exact,
     Sampled { counted: u64, of: u64 },
     Derived,
@@ -113,7 +113,7 @@ enum KindShape {
 }
 
 impl KindShape {
-    fn new(kind: FigureKind) -> Self {
+    pub(super) fn new(kind: FigureKind) -> Self {
         match kind {
             FigureKind::Exact => Self::Exact,
             FigureKind::Sampled { rate } => Self::Sampled { counted: rate.counted, of: rate.of },

@@ -23,6 +23,7 @@ mod event_plan;
 mod event_walk;
 #[cfg(feature = "exporters")]
 mod export;
+mod extended_paths;
 mod file;
 mod hot_path_table;
 mod json;

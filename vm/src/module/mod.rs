@@ -3,6 +3,7 @@
 mod ahead;
 mod burst_code;
 mod cached;
+mod calls;
 mod code;
 mod first;
 mod names;
@@ -27,6 +28,7 @@ use crate::engine::no_code_memory;
 use crate::runtime::code::CodeSlots;
 use crate::types::{ExportType, ImportType};
 use crate::{Engine, Error, ErrorKind, ExternType, FuncType, GlobalType, MemoryType, Result, TableType};
+use calls::Calls;
 use code::ModuleCode;
 use names::Names;
 use symbols::{DebugFile, Symbols};
@@ -51,6 +53,7 @@ pub struct ModuleInner {
     /// The file that it was read from, which others may lie beside.
     file: Option<PathBuf>,
     debug_file: OnceLock<Option<DebugFile>>,
+    calls: Calls,
 }
 
 impl Module {
@@ -88,6 +91,7 @@ impl Module {
             symbols,
             file,
             debug_file,
+            calls: Calls::default(),
         });
         if let Some(cached) = cached {
             inner.restore(cached)?;

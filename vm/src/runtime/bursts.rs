@@ -103,21 +103,22 @@ impl StoreOpaque {
         self.bursts.as_ref().is_none_or(Bursts::counts)
     }
 
-    /// Decides where the frame goes on whose check has fired, by a call that returns to `pc`: see `abi::check_signature`.
-    pub fn check_fired(&mut self, pc: usize) {
+    /// Decides where the frame with this frame pointer goes on whose check has fired, by a call that returns to `pc`: see
+    /// `abi::check_signature`.
+    pub fn check_fired(&mut self, pc: usize, fp: usize) {
         let go_on = match self.interrupt().take() {
             Some(request) => {
                 self.pending = Some(Pending::Error(Trap::from(request).into()));
                 check::TRAP
             }
-            None => self.next_code(pc).map_or(0, |address| address as i64),
+            None => self.next_code(pc, fp).map_or(0, |address| address as i64),
         };
         // SAFETY: the context lives as long as the store, and machine code waits for us.
         unsafe { (*self.context().as_ptr()).go_on = go_on };
     }
 
     /// The version in which the frame goes on, unless it stays.
-    fn next_code(&mut self, pc: usize) -> Option<usize> {
+    fn next_code(&mut self, pc: usize, fp: usize) -> Option<usize> {
         let has_ticked = self.interrupt().take_tick();
         let at = Place::of(pc).expect("checks are in functions of live modules");
         self.read_bursts(at.in_bursts);
@@ -127,6 +128,9 @@ impl StoreOpaque {
         self.look_for_hot_code(&at);
         if version.is_some() {
             self.forgive_check(!at.in_bursts);
+            if !at.in_bursts {
+                self.pass_burst_context(pc, fp);
+            }
         }
         self.write_bursts();
         version

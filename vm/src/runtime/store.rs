@@ -11,6 +11,7 @@ use wprof_jit::plan::CheckTrigger;
 use wprof_profiler::Bursts;
 
 use super::abi::{NOTHING, VmFuncRef, VmMemory, VmStoreContext, VmTable, VmValue};
+use super::burst_contexts::BurstContexts;
 use super::burst_time::BurstTime;
 use super::call_records::CallRecords;
 use super::events::Events;
@@ -106,6 +107,8 @@ pub struct StoreOpaque {
     pub trace: Option<Trace>,
     /// The calling contexts, if they are counted.
     pub contexts: Option<CallRecords>,
+    /// What it takes to find out in which of them a burst begins.
+    pub burst_contexts: BurstContexts,
     /// What metrics need besides their readings.
     pub metrics: Metrics,
     /// The bursts, if there are any.
@@ -148,7 +151,7 @@ impl StoreOpaque {
             Some(CheckTrigger::Cell) => arch::check_by_cell,
             _ => arch::check_by_count,
         };
-        let metrics = Metrics::new(&engine.collection().metrics)?;
+        let metrics = Metrics::new(&engine.counted().metrics)?;
         let context = VmStoreContext {
             stack_limit: 0,
             exit_fp: 0,
@@ -195,10 +198,11 @@ impl StoreOpaque {
             depth: 0,
             events: Events::default(),
             trace,
-            contexts: engine.collection().contexts.then(|| {
-                let has_paths = engine.collection().flow_contexts;
+            contexts: engine.counted().contexts.then(|| {
+                let has_paths = engine.counted().flow_contexts;
                 CallRecords::new(engine.config().context_memory, metrics.all().len() as u32, has_paths)
             }),
+            burst_contexts: BurstContexts::default(),
             metrics,
             bursts: None,
             host_clock: engine.config().times_host_calls.then(HostClock::start),
@@ -207,6 +211,7 @@ impl StoreOpaque {
             burst_log: None,
             next_round: 0,
         };
+        store.pass_entry_slot();
         store.start_metering();
         store.start_bursts()?;
         Ok(store)

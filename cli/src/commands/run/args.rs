@@ -90,6 +90,9 @@ pub struct RunArgs {
     /// With `--profile adaptive`: write what runs in each burst to a file, in order, for `wprof trace bursts`
     #[arg(long, value_name = "FILE")]
     pub bursts: Option<PathBuf>,
+    /// With `--bursts`: also what loads, stores and bulk operations touch in them
+    #[arg(long, requires = "bursts")]
+    pub addresses: bool,
     /// No summary
     #[arg(short, long, conflicts_with = "verbose")]
     pub quiet: bool,

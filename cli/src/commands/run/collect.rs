@@ -19,7 +19,7 @@ use crate::{cost_model, sizes};
 enum Mode {
     /// Count everything
     Exact,
-    /// Count paths in short bursts, at hardly any cost
+    /// Count paths and calling contexts in short bursts, at hardly any cost
     Adaptive,
     /// Run plain code
     Off,
@@ -50,7 +50,8 @@ pub struct ProfileArgs {
     #[arg(long, value_name = "N:M")]
     burst: Option<BurstLengths>,
     /// With `--profile adaptive`: where bursts can begin and end, as a name of Hirzel & Chilimbi's table: orig, EL, EC, EN,
-    /// L4, L10, LN, EC+L4, or default
+    /// L4, L10, LN, EC+L4, as LT (short loops are not checked), LB (nor are those with a check in each round), LU (small loops
+    /// are unrolled), or default
     #[arg(long, value_name = "NAME")]
     checks: Option<Checks>,
     /// With `--profile adaptive`: what makes a burst begin, the number of `checks` or the time, as in `time:1ms`
@@ -70,7 +71,7 @@ pub struct ProfileArgs {
     /// `instructions`, `cache-misses`, `page-faults`, `task-clock`, …
     #[arg(long, value_name = "EVENT,…", value_delimiter = ',', value_parser = system_event)]
     events: Vec<SystemEvent>,
-    /// How much memory call records of `cct` may take; beyond that new contexts are counted by function only
+    /// How much memory call records of `cct`, or of bursts, may take; beyond that new contexts are counted by function only
     #[arg(long, value_name = "SIZE", value_parser = sizes::parse, default_value = "256M")]
     max_context_memory: u64,
     /// Count the paths of this earlier profile of the module without a table; with `--collect paths`
@@ -93,7 +94,7 @@ What to collect:
                was called by whom, … Alone, it is all that is counted
   flow         paths and cct, and paths in each calling context of their own: the hot ways
                through several functions
-  cycles       with paths, cct or flow: ticks of the time-stamp counter along each path and in each
+  cycles       with paths, cct, flow or bursts: ticks of the time-stamp counter along each path and in each
                context, those of callees not included; what reading it costs is taken off
   cache        likewise: lines that the loads and stores miss in a simulated data
                cache, see --cache; the same on any machine
@@ -264,8 +265,8 @@ impl ProfileArgs {
             "time is not the same each time: leave out --deterministic, or --trigger and the budget of bursts"
         );
         ensure!(
-            !is_adaptive || self.collect.is_empty() && budget.is_none() && until.is_none(),
-            "--profile adaptive counts paths in bursts, and nothing else: leave it out, or --collect, --budget and --until"
+            !is_adaptive || self.collects_in_bursts() && budget.is_none() && until.is_none(),
+            "--profile adaptive counts paths and contexts in bursts; of --collect it knows cycles and cache: leave it out, or what else is in --collect, --budget and --until"
         );
         let mut events = self.events()?;
         let last = until.map(|until| Budget { kind: "instructions".to_owned(), limit: until - 1 });
@@ -281,6 +282,7 @@ impl ProfileArgs {
         ensure!(
             metrics.is_empty()
                 || context_memory.is_some()
+                || is_adaptive
                 || profiling == ProfilingConfig::Exact(Collect::Paths),
             "cycles, cache misses and events are measured along paths and in calling contexts: add `paths` or `cct` to --collect"
         );
@@ -311,6 +313,11 @@ impl ProfileArgs {
         metrics
     }
 
+    /// Whether what is to be collected can be in bursts.
+    fn collects_in_bursts(&self) -> bool {
+        self.wanted().all(|what| matches!(what, What::Contexts | What::Cycles | What::Cache))
+    }
+
     fn wanted(&self) -> impl Iterator<Item = &What> {
         self.collect.iter().flat_map(|wanted| &wanted.0)
     }
@@ -321,7 +328,8 @@ impl ProfileArgs {
 
     fn context_memory(&self) -> Option<u64> {
         let counts_contexts = |what: &What| matches!(what, What::Contexts | What::Flow);
-        self.wanted().any(counts_contexts).then_some(self.max_context_memory)
+        let wants_contexts = self.mode == Mode::Adaptive || self.wanted().any(counts_contexts);
+        wants_contexts.then_some(self.max_context_memory)
     }
 
     fn events(&self) -> Result<Vec<EventModel>> {
@@ -461,13 +469,14 @@ impl Counted {
             let found = events.iter().position(|kind| kind.name == budget.kind);
             found.map(|index| index as u32)
         });
-        let contexts = self.context_memory.is_some();
-        let metrics = self.metrics.clone();
         let flow_contexts = self.flow;
         let checks = match self.profiling {
             ProfilingConfig::Adaptive(adaptive) => Some(adaptive.checks),
             _ => None,
         };
+        // With bursts, they are of what runs in these.
+        let contexts = self.context_memory.is_some() && checks.is_none();
+        let metrics = if checks.is_some() { Vec::new() } else { self.metrics.clone() };
         Collection {
             counters,
             events,
@@ -515,6 +524,9 @@ mod tests {
         assert!(ProfileArgs { burst, ..none() }.counted(None, None).is_err());
         let collect = vec![Wanted(vec![What::Code(Collect::Edges)])];
         assert!(ProfileArgs { mode: Mode::Adaptive, collect, ..none() }.counted(None, None).is_err());
+        let collect = vec![Wanted(vec![What::Cycles])];
+        let measured = ProfileArgs { mode: Mode::Adaptive, collect, ..none() }.counted(None, None).unwrap();
+        assert_eq!((measured.metrics, measured.context_memory), (vec![Metric::Cycles], Some(0)));
     }
 
     #[test]

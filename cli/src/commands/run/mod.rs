@@ -106,7 +106,7 @@ fn check_output(path: &Path, counted: &Counted) -> Result<()> {
 fn config(args: &RunArgs, counted: &Counted) -> Result<Config> {
     let mut config = Config::new();
     counted.configure(args.program.configure(&mut config));
-    config.record_bursts(args.bursts.is_some());
+    config.record_bursts(args.bursts.is_some()).trace_references(args.addresses);
     if let Some(folder) =
         Config::default_code_cache().filter(|_| !args.no_code_cache && !counted.deterministic)
     {
