@@ -31,7 +31,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::profile::metric;
-use crate::{Metric, PathCount};
+use crate::{Metric, PathCount, UnfinishedPath};
 pub use build::{ContextLink, ContextLog};
 pub use callers::CallerRow;
 pub use stacks::{Stack, Stacks};
@@ -140,6 +140,9 @@ pub struct CallRecord {
     /// metric of the profile. Stored apart.
     #[serde(skip)]
     pub paths: Vec<PathCount>,
+    /// Those that did not, ascending by exit's place and prefix. Stored apart.
+    #[serde(skip)]
+    pub unfinished: Vec<UnfinishedPath>,
 }
 
 /// A recursive call.
