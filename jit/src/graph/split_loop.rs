@@ -22,7 +22,7 @@ use crate::cfg::Cfg;
 const MOST_ROUNDS: u32 = 4;
 const MOST_INSTRUCTIONS: u32 = 160;
 /// Instructions of the nodes for one round, if it is not copied on top, so that code does not grow much.
-const MOST_IN_ROUND: u32 = 320;
+const MOST_IN_ROUND: u32 = 512;
 /// As many times as many instructions as the loop has, at most.
 const MOST_COPIES: u32 = 4;
 
@@ -38,7 +38,7 @@ struct Place {
 struct Body {
     /// Its nodes, ascending. The first one is where it is entered.
     nodes: Vec<u32>,
-    /// The block that is its header; dispatch may have several nodes of it.
+    /// The block that is its header. Dispatch may have several nodes of it; all but one are for later rounds.
     header: u32,
 }
 
@@ -61,6 +61,27 @@ impl BlockGraph {
             }
         }
         debug_assert_eq!(self.verify(cfg), Ok(()));
+        self
+    }
+
+    /// The same graph without nodes that nothing leads to any more.
+    fn reachable(mut self) -> BlockGraph {
+        let (mut is_reached, mut next) = (vec![false; self.nodes.len()], vec![0]);
+        while let Some(node) = next.pop() {
+            if !std::mem::replace(&mut is_reached[node as usize], true) {
+                next.extend(self.nodes[node as usize].targets());
+            }
+        }
+        let mut count = 0;
+        let number = |is_reached: &bool| {
+            count += u32::from(*is_reached);
+            count.wrapping_sub(1)
+        };
+        let number: Vec<u32> = is_reached.iter().map(number).collect();
+        let mut is_reached = is_reached.into_iter();
+        self.nodes.retain(|_| is_reached.next() == Some(true));
+        let targets = self.nodes.iter_mut().flat_map(Node::targets_mut);
+        targets.for_each(|to| *to = number[*to as usize]);
         self
     }
 }
@@ -87,19 +108,21 @@ impl Body {
         graph.nodes[to as usize].block == self.header
     }
 
+    /// The first copy of the rounds behind a frame's first; `None` if what the register is there is not known.
+    fn first_place(&self, graph: &BlockGraph) -> Option<Place> {
+        let inside = self.nodes.iter().flat_map(|&node| &graph.nodes[node as usize].wires);
+        let goes_back = |to: u32| self.contains(to) && self.begins_round(graph, to);
+        let mut starts = inside.filter(|wire| wire.to.is_some_and(goes_back)).map(|wire| behind(wire, None));
+        let path = starts.next()??;
+        starts.all(|start| start == Some(path)).then_some(Place { round: 0, node: self.nodes[0], path })
+    }
+
     /// The copies for all rounds but a frame's first, ascending; `None` if they are too many, or not known.
     fn places(&self, graph: &BlockGraph, cfg: &Cfg) -> Option<Vec<Place>> {
-        let inside = self.nodes.iter().flat_map(|&node| &graph.nodes[node as usize].wires);
-        let back =
-            inside.filter(|wire| wire.to.is_some_and(|to| self.contains(to) && self.begins_round(graph, to)));
-        let starts: Vec<Option<i64>> = back.map(|wire| behind(wire, None)).collect();
-        let first = Place { round: 0, node: self.nodes[0], path: (*starts.first()?)? };
-        if starts.iter().any(|start| *start != Some(first.path)) {
-            return None;
-        }
         let ops = |node: u32| cfg.blocks[graph.nodes[node as usize].block as usize].ops.max(1);
         let most = MOST_IN_ROUND.min(MOST_COPIES * self.nodes.iter().map(|&node| ops(node)).sum::<u32>());
-        let (mut places, mut sum, mut next) = (vec![first], ops(first.node), 0);
+        let mut places = vec![self.first_place(graph)?];
+        let (mut sum, mut next) = (ops(self.nodes[0]), 0);
         while let Some(&Place { node, path, .. }) = places.get(next) {
             next += 1;
             for wire in &graph.nodes[node as usize].wires {
@@ -123,42 +146,68 @@ impl Body {
 
     /// The graph with these copies behind the loop's last node.
     fn split(&self, graph: BlockGraph, places: &[Place]) -> BlockGraph {
-        let last = *self.nodes.last().expect("a loop has a header");
-        let added = places.len() as u32;
-        let moved = |node: u32| if node > last { node + added } else { node };
-        let copies: HashMap<Place, u32> = places.iter().copied().zip(last + 1..).collect();
-        let rounds = places.last().map_or(1, |place| place.round + 1);
-        let first = places[0];
-        let old = |index: u32, node: &Node| -> Node {
-            let mut node = node.clone();
-            let is_inside = self.contains(index);
-            node.targets_mut().for_each(|to| {
-                let goes_back = is_inside && self.contains(*to) && self.begins_round(&graph, *to);
-                *to = if goes_back { copies[&first] } else { moved(*to) };
-            });
-            node
+        let behind_loop = self.nodes.last().map_or(0, |last| last + 1);
+        let splitting = Splitting {
+            body: self,
+            graph: &graph,
+            behind_loop,
+            copies: places.iter().copied().zip(behind_loop..).collect(),
+            first: behind_loop,
+            rounds: places.last().map_or(1, |place| place.round + 1),
         };
-        let copy = |place: &Place| -> Node {
-            let mut node = graph.nodes[place.node as usize].clone();
-            node.probes.retain(|probe| place.round == 0 || !matches!(probe, Probe::Poll));
-            for wire in &mut node.wires {
-                let path = behind(wire, Some(place.path)).expect("it is known in all rounds");
-                let Some(to) = &mut wire.to else { continue };
-                *to = match self.contains(*to) {
-                    true => {
-                        let round = (place.round + u32::from(self.begins_round(&graph, *to))) % rounds;
-                        copies[&Place { round, node: *to, path }]
-                    }
-                    false => moved(*to),
-                };
+        let old = |index: u32| splitting.old(index);
+        let copies = places.iter().map(|place| splitting.copy(place));
+        let all = graph.nodes.len() as u32;
+        let nodes = (0..behind_loop).map(old).chain(copies).chain((behind_loop..all).map(old)).collect();
+        BlockGraph { nodes, ..graph }.reachable()
+    }
+}
+
+/// A loop that is being split.
+struct Splitting<'a> {
+    body: &'a Body,
+    graph: &'a BlockGraph,
+    /// Old index of the first node behind the loop.
+    behind_loop: u32,
+    /// New indices of the copies.
+    copies: HashMap<Place, u32>,
+    /// That of the first one.
+    first: u32,
+    rounds: u32,
+}
+
+impl Splitting<'_> {
+    /// New index of an old node.
+    fn moved(&self, node: u32) -> u32 {
+        if node < self.behind_loop { node } else { node + self.copies.len() as u32 }
+    }
+
+    /// A node that was there: behind the first round of a frame the others are made in copies.
+    fn old(&self, index: u32) -> Node {
+        let mut node = self.graph.nodes[index as usize].clone();
+        let is_inside = self.body.contains(index);
+        node.targets_mut().for_each(|to| {
+            let goes_back = is_inside && self.body.contains(*to) && self.body.begins_round(self.graph, *to);
+            *to = if goes_back { self.first } else { self.moved(*to) };
+        });
+        node
+    }
+
+    fn copy(&self, place: &Place) -> Node {
+        let mut node = self.graph.nodes[place.node as usize].clone();
+        node.probes.retain(|probe| place.round == 0 || !matches!(probe, Probe::Poll));
+        for wire in &mut node.wires {
+            let path = behind(wire, Some(place.path)).expect("it is known in all rounds");
+            let Some(to) = &mut wire.to else { continue };
+            if !self.body.contains(*to) {
+                *to = self.moved(*to);
+                continue;
             }
-            node
-        };
-        let (before, behind) = graph.nodes.split_at(last as usize + 1);
-        let first_nodes = (0..).zip(before).map(|(index, node)| old(index, node));
-        let last_nodes = (last + 1..).zip(behind).map(|(index, node)| old(index, node));
-        let nodes = first_nodes.chain(places.iter().map(copy)).chain(last_nodes).collect();
-        BlockGraph { nodes, ..graph }
+            let begun = u32::from(self.body.begins_round(self.graph, *to));
+            let round = (place.round + begun) % self.rounds;
+            *to = self.copies[&Place { round, node: *to, path }];
+        }
+        node
     }
 }
 
