@@ -7,9 +7,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use wprof_jit::abi::trace_word;
+use wprof_jit::plan::CheckTrigger;
 use wprof_profiler::Bursts;
 
 use super::abi::{NOTHING, VmFuncRef, VmMemory, VmStoreContext, VmTable, VmValue};
+use super::burst_time::BurstTime;
 use super::call_records::CallRecords;
 use super::events::Events;
 use super::externs::ExternArena;
@@ -112,6 +114,8 @@ pub struct StoreOpaque {
     pub host_clock: Option<HostClock>,
     /// What keeps them to their budget, if they have one.
     pub pace: Option<Pace>,
+    /// How much of its time is in bursts, if time begins them.
+    pub burst_time: Option<BurstTime>,
     /// What happens in them, if it is recorded.
     pub burst_log: Option<BurstLog>,
     /// After how many bursts hot functions are looked for next.
@@ -140,6 +144,10 @@ impl StoreOpaque {
             .map(|_| Trace::new(engine.config().trace_buffer / 8, engine.config().references))
             .transpose()
             .map_err(no_memory)?;
+        let check = match engine.compiler().options().checked {
+            Some(CheckTrigger::Cell) => arch::check_by_cell,
+            _ => arch::check_by_count,
+        };
         let metrics = Metrics::new(&engine.collection().metrics)?;
         let context = VmStoreContext {
             stack_limit: 0,
@@ -160,9 +168,8 @@ impl StoreOpaque {
             checks: 0,
             burst: 0,
             counts: 1,
-            check: arch::check as *const () as usize,
+            check: check as *const () as usize,
             go_on: 0,
-            hastened: 0,
             pinned: engine.compiler().options().pinned_cell().map_or(NOTHING, |cell| cell as usize),
             store: ptr::null_mut(),
             raise: engine.raise(),
@@ -196,6 +203,7 @@ impl StoreOpaque {
             bursts: None,
             host_clock: engine.config().times_host_calls.then(HostClock::start),
             pace: None,
+            burst_time: None,
             burst_log: None,
             next_round: 0,
         };
@@ -424,6 +432,7 @@ impl StoreOpaque {
 
 impl Drop for StoreOpaque {
     fn drop(&mut self) {
+        self.interrupt.forget_cells();
         // SAFETY: leaked by `new`. Only machine code of this store refers to it, and none is running.
         drop(unsafe { Box::from_raw(self.context.as_ptr()) });
     }
