@@ -98,7 +98,9 @@ fn rounds_behind_copies_of_a_switch_are_entered_in_one_place() {
     let wires: Vec<(u32, u32)> = wires.map(|(from, to)| (from, to.unwrap_or(exit))).collect();
     let shape = Cfg::from_pairs(exit, &wires).expect("a graph");
     let loops = Loops::new(&shape, &DepthFirst::new(&shape));
-    assert_eq!(loops.iter().map(|(_, found)| found.irreducible).collect::<Vec<_>>(), [false], "{graph}");
+    // Copies of a switch lead to each other's cases, but the loop around them all is entered at one of them.
+    let outermost = loops.iter().filter(|(_, found)| found.depth == 1);
+    assert_eq!(outermost.map(|(_, found)| found.irreducible).collect::<Vec<_>>(), [false], "{graph}");
 }
 
 #[test]

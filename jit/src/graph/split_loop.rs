@@ -65,24 +65,17 @@ impl BlockGraph {
     }
 
     /// The same graph without nodes that nothing leads to any more.
-    fn reachable(mut self) -> BlockGraph {
-        let (mut is_reached, mut next) = (vec![false; self.nodes.len()], vec![0]);
-        while let Some(node) = next.pop() {
-            if !std::mem::replace(&mut is_reached[node as usize], true) {
-                next.extend(self.nodes[node as usize].targets());
-            }
-        }
-        let mut count = 0;
-        let number = |is_reached: &bool| {
-            count += u32::from(*is_reached);
-            count.wrapping_sub(1)
+    fn without_unreachable(self) -> BlockGraph {
+        let mut reached = self.reachable();
+        reached.sort_unstable();
+        let new_index = |old: u32| reached.binary_search(&old).expect("it is reached") as u32;
+        let node = |&old: &u32| {
+            let mut node = self.nodes[old as usize].clone();
+            node.targets_mut().for_each(|to| *to = new_index(*to));
+            node
         };
-        let number: Vec<u32> = is_reached.iter().map(number).collect();
-        let mut is_reached = is_reached.into_iter();
-        self.nodes.retain(|_| is_reached.next() == Some(true));
-        let targets = self.nodes.iter_mut().flat_map(Node::targets_mut);
-        targets.for_each(|to| *to = number[*to as usize]);
-        self
+        let nodes = reached.iter().map(node).collect();
+        BlockGraph { nodes, ..self }
     }
 }
 
@@ -159,7 +152,7 @@ impl Body {
         let copies = places.iter().map(|place| splitting.copy(place));
         let all = graph.nodes.len() as u32;
         let nodes = (0..behind_loop).map(old).chain(copies).chain((behind_loop..all).map(old)).collect();
-        BlockGraph { nodes, ..graph }.reachable()
+        BlockGraph { nodes, ..graph }.without_unreachable()
     }
 }
 
