@@ -29,8 +29,8 @@ pub use function::{BlockProfile, CodeRange, EdgeKind, EdgeProfile, FunctionProfi
 pub use hot::{HotBlock, HotLoop, LoopProfile};
 pub use merge::MergeError;
 pub use metric::Metric;
-pub(crate) use paths::normalize_paths;
 pub use paths::{HotPath, PathCount, PathProfile, UnfinishedPath};
+pub(crate) use paths::{is_normal_unfinished, normalize_paths, normalize_unfinished};
 pub use residual::{PathEnd, Residual, ResidualError, UntestedPath};
 pub use run::{Ending, Run};
 pub use verify::InvalidProfile;

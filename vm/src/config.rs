@@ -364,7 +364,7 @@ impl Config {
         self
     }
 
-    /// Whether loops and function entries poll for interruption (default: no). Without it an interruption takes effect
+    /// Whether loops and entries of functions that call poll for interruption (default: no). Without it an interruption takes effect
     /// at the next call of a host function. Profiled code always polls: its counts are exact only if it stops at known
     /// instructions.
     pub fn interruptible(&mut self, enable: bool) -> &mut Self {

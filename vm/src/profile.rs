@@ -116,7 +116,7 @@ fn of_instance(store: &StoreOpaque, index: u32, has_contexts: bool) -> Result<Pr
     let module_hash = module.hash();
     let host_calls = host_calls(store);
     let events = event_totals(store)?;
-    let paths = paths_of_records(store, instance, &versions, &in_contexts)?;
+    let paths = paths_of_records(store, instance, &versions, (&exits, &in_contexts))?;
     let runs = Vec::new();
     let contexts = has_contexts.then(|| store.context_tree(index, paths)).flatten();
     let metrics = columns.metrics();
@@ -160,8 +160,9 @@ pub struct Exits {
 }
 
 impl Exits {
-    fn add(&mut self, Stop { origin, path }: Stop, stopped: Stopped) {
-        let place = Stop { origin: Origin { rounds: 0, ..origin }, path };
+    fn add(&mut self, stop: Stop, stopped: Stopped) {
+        let origin = stop.origin;
+        let place = Stop { origin: Origin { rounds: 0, path: None, ..origin }, ..stop };
         self.frames.entry(place).or_default().add(stopped);
         if origin.rounds > 0 {
             self.owed.push((origin.block, stopped.count * u64::from(origin.rounds)));
@@ -317,15 +318,21 @@ fn paths_of_records(
     store: &StoreOpaque,
     instance: &InstanceData,
     versions: &[(u32, Arc<FunctionPlan>)],
-    in_contexts: &InContexts,
+    (exits, in_contexts): (&HashMap<u32, Exits>, &InContexts),
 ) -> Result<PathsOfRecords> {
     let mut all = PathsOfRecords::new();
+    let Some(contexts) = store.contexts.as_ref().filter(|_| store.has_flow()) else { return Ok(all) };
     // What is taken off is said once, where functions have their paths.
     let mut columns = Columns::new(store);
     for (func, version) in versions {
-        if let (Plan::Paths(plan), Some(in_contexts)) = (&version.plan, in_contexts.get(func)) {
-            all.extend(paths::of_records(instance, (version, plan), in_contexts, &mut columns)?);
-        }
+        let Plan::Paths(plan) = &version.plan else { continue };
+        let counted = in_contexts.get(func).map_or(&[][..], Vec::as_slice);
+        let frames = exits.get(func).into_iter().flat_map(|exits| &exits.frames);
+        let record = |stop: &Stop| contexts.record_at(stop.record?);
+        let stopped = frames.filter_map(|(stop, stopped)| Some((record(stop)?, *stop, *stopped)));
+        let stopped: Vec<_> = stopped.collect();
+        let counted = (counted, stopped.as_slice());
+        paths::add_of_records(instance, (version, plan), counted, &mut columns, &mut all)?;
     }
     Ok(all)
 }

@@ -69,8 +69,12 @@ impl Profile {
     fn contexts_with(&self, kept: &[Metric]) -> Option<ContextTree> {
         let columns = metric::columns(&self.metrics, kept);
         let mut contexts = self.contexts.clone()?;
-        for path in contexts.records.iter_mut().flat_map(|record| &mut record.paths) {
-            path.metrics = columns.iter().map(|&column| path.metrics[column]).collect();
+        let keep = |figures: &mut Vec<u64>| {
+            *figures = columns.iter().map(|&column| figures[column]).collect();
+        };
+        for record in &mut contexts.records {
+            record.paths.iter_mut().for_each(|path| keep(&mut path.metrics));
+            record.unfinished.iter_mut().for_each(|path| keep(&mut path.metrics));
         }
         Some(contexts)
     }

@@ -125,10 +125,12 @@ impl Profile {
         let mut sums: BTreeMap<u32, BTreeMap<u64, u64>> = BTreeMap::new();
         for (record, number) in contexts.records.iter().zip(0..) {
             let &Callee::Function { index, .. } = contexts.callee(number) else { continue };
+            let unfinished = record.unfinished.iter().map(|path| &path.metrics);
+            let mut figures = record.paths.iter().map(|path| &path.metrics).chain(unfinished);
+            if figures.any(|figures| figures.len() != self.metrics.len()) {
+                return Err(InvalidProfile::WrongFigures { index });
+            }
             for path in &record.paths {
-                if path.metrics.len() != self.metrics.len() {
-                    return Err(InvalidProfile::WrongFigures { index });
-                }
                 let sum = sums.entry(index).or_default().entry(path.id).or_default();
                 *sum = sum.saturating_add(path.count);
             }

@@ -22,7 +22,7 @@ use super::{ModuleInner, Reoptimization, demangle};
 use crate::background::{Job, Task};
 use crate::engine::no_code_memory;
 use crate::perf::Placed;
-use crate::runtime::code::CodeArena;
+use crate::runtime::code::{CodeArena, registry};
 use crate::runtime::vmctx;
 use crate::{Collect, Engine, Error, ErrorKind, ProfilingConfig, Result, Strategy};
 
@@ -141,6 +141,12 @@ impl ModuleCode {
     /// Number of functions that have been called, and bytes of address space.
     pub fn size(&self) -> (usize, usize) {
         (self.called(), self.arena.size())
+    }
+
+    /// Bytes of the code that callers come to.
+    pub fn bytes(&self) -> usize {
+        let functions = self.functions.read().unwrap_or_else(PoisonError::into_inner);
+        functions.values().filter_map(|c| registry::find(c.address)).map(|object| object.len).sum()
     }
 
     /// Number of functions that have been called.
@@ -365,7 +371,7 @@ impl ModuleInner {
         let block = cfg.block_at(offset).ok_or_else(|| {
             Error::new(ErrorKind::Type, format_args!("function {func} has no live code at byte {offset:#x}"))
         })?;
-        self.event_corrections(&Origin { func, frame: 0, block, rounds: 0, offset })
+        self.event_corrections(&Origin { func, frame: 0, block, rounds: 0, path: None, offset })
     }
 
     /// The functions that have been compiled.

@@ -203,6 +203,11 @@ impl Module {
         self.0.code.size()
     }
 
+    /// Bytes of the code that callers of the compiled functions come to; other versions of them are not included.
+    pub fn code_bytes(&self) -> usize {
+        self.0.code.bytes()
+    }
+
     pub(crate) fn entity_type(&self, entity: Entity) -> ExternType {
         let info = self.info();
         match entity {
