@@ -10,6 +10,7 @@ use wprof_jit::abi::check;
 use wprof_jit::compile::Origin;
 use wprof_profiler::{BurstEvent, BurstLengths, Bursts, Rate, Version};
 
+use super::burst_times::BurstTimes;
 use super::code::registry;
 use super::pace::Pace;
 use super::store::{Pending, StoreOpaque};
@@ -51,6 +52,7 @@ impl StoreOpaque {
         let ProfilingConfig::Adaptive(adaptive) = self.engine().config().profiling else { return Ok(()) };
         self.bursts = Some(Bursts::new(self.begin_by_trigger(Some(adaptive.lengths), adaptive.trigger)?));
         self.pace = adaptive.budget.map(Pace::new);
+        self.burst_times = self.engine().config().has_time_line.then(|| BurstTimes::new(self.started));
         self.next_round = self.engine().reoptimization().map_or(u64::MAX, |policy| policy.first_round);
         self.write_bursts();
         Ok(())
@@ -102,6 +104,9 @@ impl StoreOpaque {
         self.interrupt().take_tick();
         let at = Place::of(pc).expect("checks are in functions of live modules");
         self.read_bursts(at.in_bursts);
+        if !at.in_bursts {
+            self.take_snapshot();
+        }
         let version = self.decide(&at);
         self.look_for_hot_code(&at);
         if version.is_some() {
@@ -141,12 +146,22 @@ impl StoreOpaque {
                 _ => {}
             }
         }
-        if let (false, Some(bursts), Some(log)) = (before.counts(), &self.bursts, &mut self.burst_log)
-            && bursts.counts()
-        {
-            log.push(BurstEvent::Begin { checks: bursts.checks_before() });
-        }
+        self.note_burst(&before);
         version
+    }
+
+    /// Keeps that a burst has begun, or ended, for those who want to know.
+    fn note_burst(&mut self, before: &Bursts) {
+        let Some(bursts) = &self.bursts else { return };
+        match (before.counts(), bursts.counts()) {
+            (false, true) => {
+                let checks = bursts.checks_before();
+                self.burst_log.iter_mut().for_each(|log| log.push(BurstEvent::Begin { checks }));
+                self.burst_times.iter_mut().for_each(|times| times.begin(checks));
+            }
+            (true, false) => self.burst_times.iter_mut().for_each(BurstTimes::end),
+            _ => {}
+        }
     }
 
     fn next_version(&mut self, at: &Place) -> Option<usize> {

@@ -15,6 +15,7 @@ pub mod activation;
 pub mod alt_stack;
 pub mod builtins;
 pub mod bulk;
+pub mod burst_times;
 pub mod bursts;
 pub mod call_records;
 pub mod call_targets;

@@ -10,6 +10,7 @@ use wprof_jit::abi::trace_word;
 use wprof_profiler::Bursts;
 
 use super::abi::{NOTHING, VmFuncRef, VmMemory, VmStoreContext, VmTable, VmValue};
+use super::burst_times::BurstTimes;
 use super::call_records::CallRecords;
 use super::events::Events;
 use super::externs::ExternArena;
@@ -27,6 +28,7 @@ use super::types::FuncTypeEntry;
 use crate::bursts::BurstLog;
 use crate::interrupt::InterruptHandle;
 use crate::limits::check_count;
+use crate::snapshots::Snapshots;
 use crate::{Engine, Error, GlobalType, MemoryType, RefType, Result, StoreLimits, TableType, ValType, arch};
 
 /// Identifies a store among all of the process, so that handles of another are noticed.
@@ -116,6 +118,12 @@ pub struct StoreOpaque {
     pub burst_log: Option<BurstLog>,
     /// After how many bursts hot functions are looked for next.
     pub next_round: u64,
+    /// When the store was made, which is when its time line begins.
+    pub started: Instant,
+    /// When bursts ran, if there is a time line.
+    pub burst_times: Option<BurstTimes>,
+    /// Who gets profiles while the program runs.
+    pub snapshots: Option<Snapshots>,
 }
 
 // SAFETY: all pointers lead to memory that the store owns, and machine code runs on the thread that has the store
@@ -198,6 +206,9 @@ impl StoreOpaque {
             pace: None,
             burst_log: None,
             next_round: 0,
+            started: Instant::now(),
+            burst_times: None,
+            snapshots: None,
         };
         store.start_metering();
         store.start_bursts()?;
