@@ -16,8 +16,11 @@ class TimelineView {
   note() {
     const { versions, bursts } = timeline;
     const parts = [`${countOf(versions.function.length, "version")} of functions compiled`];
-    if (bursts.length > 0) parts.push(`${countOf(bursts.length, "burst")} shown, evenly taken from all`);
-    return element("p", { class: "note" }, `${parts.join("; ")}. Speed is checks passed in a millisecond: better code comes to fewer of them for the same work.`);
+    if (bursts.length > 0) {
+      parts.push(`${countOf(bursts.length, "burst")} shown, evenly taken from all`);
+      parts.push("speed is checks passed in a millisecond, and better code comes to fewer of them for the same work");
+    }
+    return element("p", { class: "note" }, `${parts.join("; ")}.`);
   }
 
   // The rows of each kind of code that there is.
