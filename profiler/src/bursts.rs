@@ -108,17 +108,12 @@ impl Bursts {
         match self.counts() {
             true => self.seen = self.seen.saturating_sub(self.instrumented.cast_unsigned()),
             false => {
-                let left = (self.checking + 1).max(0).cast_unsigned();
+                let left = self.checking.saturating_add(1).max(0).cast_unsigned();
                 self.passed = self.passed.saturating_add(self.between.saturating_sub(left));
             }
         }
         self.lengths = lengths;
         self.rest();
-    }
-
-    /// The next check fires although so many more were to be passed.
-    pub fn hasten(&mut self, checks: i64) {
-        self.between = self.between.saturating_sub(checks.max(0).cast_unsigned());
     }
 
     /// A check in checking code has counted below zero: the version to go on in.
@@ -129,6 +124,12 @@ impl Bursts {
         } else {
             self.begin()
         }
+    }
+
+    /// The burst that runs has some checks more.
+    pub fn prolong(&mut self, checks: u32) {
+        self.instrumented = self.instrumented.saturating_add(i64::from(checks));
+        self.seen = self.seen.saturating_add(u64::from(checks));
     }
 
     /// A check in instrumented code: the version to go on in.

@@ -114,7 +114,7 @@ pub struct BurstSpan {
     pub began_ns: u64,
     /// How long it ran.
     pub took_ns: u64,
-    /// How many checks the program had passed before: how far it had come.
+    /// How many checks the program had passed before: how far it had come. 0 where time begins bursts, and nobody counts them.
     pub checks: u64,
 }
 
@@ -131,12 +131,13 @@ impl Timeline {
         self.bursts.sort_by_key(|burst| (burst.began_ns, burst.checks));
     }
 
-    /// How fast the program went between one burst and the next: when, and checks passed in a millisecond.
+    /// How fast the program went between one burst and the next, where checks are counted: when, and checks passed in a millisecond.
     pub fn checks_per_ms(&self) -> Vec<(u64, f64)> {
         let speed = |pair: &[BurstSpan]| {
             let [before, after] = pair else { return None };
             let time = after.began_ns.checked_sub(before.began_ns).filter(|&time| time > 0)?;
-            Some((after.began_ns, 1e6 * after.checks.saturating_sub(before.checks) as f64 / time as f64))
+            let checks = after.checks.checked_sub(before.checks).filter(|&checks| checks > 0)?;
+            Some((after.began_ns, 1e6 * checks as f64 / time as f64))
         };
         self.bursts.windows(2).filter_map(speed).collect()
     }

@@ -40,7 +40,7 @@ pub struct Engines {
     traced_paths: [Engine; 3],
     metered: Engine,
     /// Different lengths of bursts, and a burst that does not end.
-    bursts: [Engine; 5],
+    bursts: [Engine; 6],
     burst: Engine,
     traced: Engine,
     /// Every way of recording data references.
@@ -73,6 +73,7 @@ impl Default for Engines {
             metered: Mode::Metered.engine(),
             bursts: [
                 Mode::Bursts.engine(),
+                Mode::Timed.engine(),
                 bursty(Strategy::Optimized, bursts(1, 1, "orig")),
                 bursty(Strategy::Tiered, bursts(1, 1, "default")),
                 bursty(Strategy::Optimized, bursts(7, 2, "default")),

@@ -1,8 +1,11 @@
 //! The settings under which every test of the suite runs.
 
+use std::time::Duration;
+
 use wprof::profiler::BurstLengths;
 use wprof::{
-    Adaptive, BUILT_IN_EVENTS, Checks, Collect, Config, Engine, EventModel, Policy, ProfilingConfig, Strategy,
+    Adaptive, BUILT_IN_EVENTS, Checks, Collect, Config, Engine, EventModel, Policy, ProfilingConfig,
+    Strategy, Trigger,
 };
 
 /// A way to set up the engine that changes what code is generated.
@@ -21,7 +24,9 @@ pub enum Mode {
     Metered,
     /// The first two with checks everywhere, and so many bursts that programs are in and out of them all the time.
     Bursts,
-    /// Likewise, and whatever bursts see is reoptimized at once.
+    /// The same, but a timer begins bursts.
+    Timed,
+    /// As `Bursts`, and whatever bursts see is reoptimized at once.
     Reoptimized,
     /// Optimised code in which every memory access is compared with the size, and every growth moves the memory.
     Checked,
@@ -31,13 +36,14 @@ pub enum Mode {
 
 impl Mode {
     /// All modes.
-    pub const ALL: [Mode; 9] = [
+    pub const ALL: [Mode; 10] = [
         Mode::Off,
         Mode::Baseline,
         Mode::Tiered,
         Mode::Exact,
         Mode::Metered,
         Mode::Bursts,
+        Mode::Timed,
         Mode::Reoptimized,
         Mode::Checked,
         Mode::Unguarded,
@@ -52,6 +58,7 @@ impl Mode {
             Mode::Exact => "exact",
             Mode::Metered => "metered",
             Mode::Bursts => "bursts",
+            Mode::Timed => "timed",
             Mode::Reoptimized => "reoptimized",
             Mode::Checked => "checked",
             Mode::Unguarded => "unguarded",
@@ -76,6 +83,12 @@ impl Mode {
             }
             Mode::Metered => config.strategy(Strategy::Tiered).count_events(kinds()).budget("instructions"),
             Mode::Bursts => config.strategy(Strategy::Tiered).profiling(bursts(2, 3, "orig")),
+            Mode::Timed => {
+                // As often as can be.
+                let trigger = Trigger::Time(Duration::ZERO);
+                let profiling = ProfilingConfig::Adaptive(Adaptive { trigger, ..counted(1, 3, "orig") });
+                config.strategy(Strategy::Tiered).profiling(profiling)
+            }
             Mode::Reoptimized => {
                 let profiling = bursts(3, 5, "default");
                 config.strategy(Strategy::Tiered).profiling(profiling).reoptimization(Some(Policy::eager()))
@@ -100,9 +113,13 @@ impl Mode {
 /// # Panics
 /// If there are no checks of this name.
 pub fn bursts(checking: u32, instrumented: u32, checks: &str) -> ProfilingConfig {
+    ProfilingConfig::Adaptive(counted(checking, instrumented, checks))
+}
+
+fn counted(checking: u32, instrumented: u32, checks: &str) -> Adaptive {
     let checks: Checks = checks.parse().expect("a name");
     let lengths = BurstLengths { checking, instrumented };
-    ProfilingConfig::Adaptive(Adaptive { lengths, checks, ..Adaptive::default() })
+    Adaptive { lengths, checks, ..Adaptive::default() }
 }
 
 /// All kinds of events that are built in.

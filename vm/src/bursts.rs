@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use wprof_profiler::{BurstEvent, BurstLengths, BurstWriter, Bursts, TraceFileError, TraceHead};
+use wprof_profiler::{BurstEvent, BurstLengths, BurstWriter, Bursts, Rate, TraceFileError, TraceHead};
 
 use crate::trace::refused;
 use crate::{Error, Module, Result, Store, StoreContextMut, TraceSummary};
@@ -59,9 +59,16 @@ impl BurstLog {
 }
 
 impl<T: 'static> Store<T> {
-    /// How the bursts go in which an adaptive profile is taken: how many began, where the next one is; `None` without.
+    /// How the bursts go in which an adaptive profile is taken: how many began, where the next one is; `None` without. With
+    /// [`Trigger::Time`](crate::Trigger::Time) nobody counts the checks between them: see [`Store::burst_rate`].
     pub fn bursts(&self) -> Option<Bursts> {
         self.opaque().bursts
+    }
+
+    /// The share of the program that was in bursts so far, as profiles have it; `None` without. It is of all checks, or with
+    /// [`Trigger::Time`](crate::Trigger::Time) of the processor time of the thread, in nanoseconds.
+    pub fn burst_rate(&self) -> Option<Rate> {
+        self.opaque().burst_rate()
     }
 
     /// Changes how long bursts are and how many checks lie between them; `None` for no bursts until they are set again. One

@@ -7,7 +7,9 @@ use std::time::Duration;
 use wprof_jit::abi::store_context::EVENT_KINDS;
 use wprof_jit::compile::{CompilerOptions, MemoryStyle};
 use wprof_jit::events::EventModel;
-use wprof_jit::plan::{Checks, Collection, Counting, Instrumentation, Interesting, Metric, Tracing};
+use wprof_jit::plan::{
+    CheckTrigger, Checks, Collection, Counting, Instrumentation, Interesting, Metric, Tracing,
+};
 use wprof_jit::reoptimize::Policy;
 use wprof_profiler::{BurstLengths, Overhead, Profile};
 
@@ -65,8 +67,9 @@ pub enum Trigger {
     /// The number of checks since the last one, of [`Adaptive::lengths`]: deterministic, whatever else the machine does.
     #[default]
     Checks,
-    /// The time: a timer makes the next check begin a burst each time that this long has passed. Of
-    /// [`Adaptive::lengths`] only the checks in a burst matter then.
+    /// The time: a timer makes the next check begin a burst each time that this long has passed, which goes on for a
+    /// hundredth of that, and at least for the checks in a burst of [`Adaptive::lengths`]. Checks cost less than those that
+    /// are counted, but what takes long for what it does is seen more often than it runs.
     Time(Duration),
 }
 
@@ -81,6 +84,14 @@ impl ProfilingConfig {
             ProfilingConfig::Exact(Collect::Blocks) => Instrumentation::Vertex,
             ProfilingConfig::Exact(Collect::BlockCounters) => Instrumentation::BlockCounters,
             ProfilingConfig::Exact(Collect::AllBlocks) => Instrumentation::Blocks,
+        }
+    }
+
+    /// What makes checks fire, if there are any.
+    pub fn check_trigger(self) -> CheckTrigger {
+        match self {
+            ProfilingConfig::Adaptive(Adaptive { trigger: Trigger::Time(_), .. }) => CheckTrigger::Cell,
+            _ => CheckTrigger::Count,
         }
     }
 }
@@ -520,6 +531,7 @@ impl Config {
             flow_contexts,
             call_targets,
             checks,
+            check_trigger: self.profiling.check_trigger(),
             in_bursts,
             records_bursts: false,
         })

@@ -17,7 +17,7 @@ pub fn of_store(store: &StoreOpaque, module: &ModuleInner) -> Option<Timeline> {
     }
     let versions = module.versions();
     let versions = versions.iter().map(|version| code_version(module, version, since)).collect();
-    let bursts = store.burst_times.as_ref().map_or_else(Vec::new, |times| times.spans());
+    let bursts = store.burst_spans.as_ref().map_or_else(Vec::new, |spans| spans.all());
     Some(Timeline { versions, bursts })
 }
 

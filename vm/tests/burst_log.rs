@@ -103,7 +103,7 @@ fn a_burst_without_end_records_every_entry_and_path_in_order() -> Outcome {
     let mut live = Vec::new();
     for event in &events[1..] {
         match *event {
-            BurstEvent::Begin { .. } => panic!("there is one burst"),
+            BurstEvent::Begin { .. } | BurstEvent::BeginByTime { .. } => panic!("there is one burst"),
             BurstEvent::Enter { func } => live.push(func),
             BurstEvent::Path { func, id } => {
                 assert_eq!(live.last(), Some(&func), "only the innermost frame runs");

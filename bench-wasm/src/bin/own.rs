@@ -10,7 +10,7 @@ use wprof::profiler::BurstLengths;
 use wprof::wasi::{self, WasiCtx, WasiCtxBuilder};
 use wprof::{
     Adaptive, Checks, Collect, Config, Counting, Engine, EventModel, Interesting, Linker, Metric, Module,
-    Policy, ProfilingConfig, Result, Store,
+    Policy, ProfilingConfig, Result, Store, Trigger,
 };
 use wprof_bench::runner::print_times;
 
@@ -35,6 +35,9 @@ struct Run {
     /// Count paths in bursts: so many checks without, so many with.
     #[arg(long, value_name = "N:M")]
     burst: Option<BurstLengths>,
+    /// Begin bursts by time, so often, instead of by the number of checks.
+    #[arg(long, value_name = "MICROSECONDS", requires = "burst")]
+    every: Option<u64>,
     /// Where bursts can begin and end.
     #[arg(long, value_name = "NAME", default_value = "default")]
     checks: Checks,
@@ -129,7 +132,13 @@ fn run(options: &Run) -> Result<ExitCode> {
         config.interesting_paths(interesting);
     }
     let adaptive = |lengths| {
-        ProfilingConfig::Adaptive(Adaptive { lengths, checks: options.checks, ..Adaptive::default() })
+        let trigger = options.every.map_or(Trigger::Checks, |us| Trigger::Time(Duration::from_micros(us)));
+        ProfilingConfig::Adaptive(Adaptive {
+            lengths,
+            checks: options.checks,
+            trigger,
+            ..Adaptive::default()
+        })
     };
     let profiling = options.burst.map_or_else(|| options.profile.config(), adaptive);
     config.profiling(profiling).count_contexts(options.contexts).flow_contexts(options.flow);

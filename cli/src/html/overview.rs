@@ -21,7 +21,7 @@ pub struct Overview {
     runs: Vec<RunShape>,
     /// Whether the profile says what the code did.
     is_of_code: bool,
-    /// The share of all checks that were seen, if figures are a sample.
+    /// The share of the run that was seen, if figures are a sample.
     sampled: Option<f64>,
     /// Whether all figures are counts of everything.
     is_exact: bool,

@@ -85,7 +85,7 @@ impl<'a> Look<'a> {
     fn sample(&self) -> String {
         let bursts = count_of(self.now.bursts.unwrap_or(0), "burst");
         match self.now.sampled() {
-            Some(rate) => format!("{bursts}, a sample of {:.3}% of all checks", 100.0 * rate.as_f64()),
+            Some(rate) => format!("{bursts}, a sample of {:.3}% of the run", 100.0 * rate.as_f64()),
             None => format!("{bursts}, nothing seen in them yet"),
         }
     }

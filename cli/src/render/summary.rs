@@ -79,7 +79,7 @@ fn totals(profile: &Profile) -> String {
     if let Some(rate) = profile.sampled() {
         let (share, functions) = (rate.as_f64() * 100.0, profile.functions.len() as u64);
         let functions = count_of(functions, "function");
-        return format!(" instructions of {functions} seen in bursts: a sample of {share:.3}% of all checks");
+        return format!(" instructions of {functions} seen in bursts: a sample of {share:.3}% of the run");
     }
     let are_all = |kind| profile.functions.iter().all(|function| function.kind == kind);
     if !profile.functions.is_empty() && are_all(FigureKind::Selected) {

@@ -20,8 +20,10 @@ pub mod vmctx {
     pub const POLL: i32 = 24;
     /// Opaque pointer to the runtime's instance.
     pub const INSTANCE: i32 = 32;
+    /// The vmctx's own address while no check is to fire, if checks look here. Other threads change it.
+    pub const CALM: i32 = 48;
     /// Size of the head.
-    pub const HEAD: u32 = 48;
+    pub const HEAD: u32 = 56;
     /// The magic of an instance.
     pub const MAGIC_INSTANCE: u32 = 0x77_76_6d_69;
 }
@@ -95,7 +97,7 @@ pub mod store_context {
     pub const COUNTS: i32 = BURST + 8;
     /// Address of the code with [`super::super::check_signature`].
     pub const CHECK: i32 = COUNTS + 8;
-    /// What that has decided: the address of the version to go on in, or one of [`super::check`].
+    /// What that has decided: the address of the version to go on in, 0 to stay, or one of [`super::check`].
     pub const GO_ON: i32 = CHECK + 8;
     /// Size.
     pub const SIZE: u32 = GO_ON as u32 + 8;

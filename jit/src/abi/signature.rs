@@ -63,9 +63,8 @@ pub fn host_call_signature(conv: CallConv) -> Signature {
 }
 
 /// What machine code calls where a check fires: `(store context)`. The place of the call says which check it is. Afterwards
-/// the pinned register holds the count of checks, or something negative: then the frame goes on in the version of which
-/// `store_context::GO_ON` has the address, with the count that `store_context::CHECKS` has. It changes no other
-/// register, and does nothing if too little stack is left for the host.
+/// `store_context::GO_ON` has the address of the version in which the frame goes on, or 0 if it stays. It changes no
+/// register but that with the count of checks, if there is one, and does nothing if too little stack is left for the host.
 pub fn check_signature() -> Signature {
     preserving(&[types::I64])
 }

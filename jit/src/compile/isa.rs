@@ -16,6 +16,12 @@ pub(super) fn fast(options: &CompilerOptions) -> Result<OwnedTargetIsa, CompileE
     isa(options, &[("opt_level", "none"), ("regalloc_algorithm", "single_pass")])
 }
 
+/// What is left to do for code that is as [`best`] would optimise it.
+pub(super) fn rest(options: &CompilerOptions) -> Result<OwnedTargetIsa, CompileError> {
+    let own = [("opt_level", "none"), ("regalloc_algorithm", "backtracking")];
+    isa(options, &[&own[..], &[("enable_nan_canonicalization", "false")]].concat())
+}
+
 fn isa(options: &CompilerOptions, own: &[(&str, &str)]) -> Result<OwnedTargetIsa, CompileError> {
     let switch = |on: bool| if on { "true" } else { "false" };
     let common = [

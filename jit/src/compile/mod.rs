@@ -1,5 +1,6 @@
 //! Cranelift: from a block graph, or a trampoline's signature, to machine code with what the runtime must know of it.
 
+mod checks;
 mod isa;
 mod machine_code;
 mod origins;
@@ -9,7 +10,9 @@ mod trampoline;
 use std::sync::Mutex;
 
 use cranelift_codegen::Context;
-use cranelift_codegen::isa::OwnedTargetIsa;
+use cranelift_codegen::control::ControlPlane;
+use cranelift_codegen::isa::{OwnedTargetIsa, TargetIsa};
+use cranelift_codegen::settings::OptLevel;
 use cranelift_frontend::FunctionBuilderContext;
 use wasmparser::FuncType;
 use wprof_profiler::CacheShape;
@@ -20,8 +23,10 @@ use crate::cfg::Cfg;
 use crate::events::EventModel;
 use crate::graph::BlockGraph;
 use crate::module::ModuleInfo;
-use crate::plan::{Collection, Counting, FunctionPlan, Instrumentation, Metric};
+use crate::plan::{CheckTrigger, Collection, Counting, FunctionPlan, Instrumentation, Metric};
 use crate::reoptimize::{Reoptimized, Reoptimizer};
+use crate::translate::{Translated, translate};
+pub(crate) use checks::{Check, ask_runtime, fires as check_fires, mark as check_mark, trap_if_told};
 pub use machine_code::{CallSite, MachineCode, Origin, Reloc, TrapSite};
 pub(crate) use machine_code::{METRICS_SLOT, PATH_SLOT, RECORD_SLOT, VMCTX_SLOT};
 pub(crate) use origins::Origins;
@@ -74,8 +79,8 @@ pub struct CompilerOptions {
     pub traced: bool,
     /// Write the data references of traces.
     pub references: bool,
-    /// Code checks whether to go on in another version. The count of checks takes the pinned register.
-    pub checked: bool,
+    /// Code checks whether to go on in another version, and this makes a check fire.
+    pub checked: Option<CheckTrigger>,
     /// Calling contexts are counted, and what callers pass for that takes the pinned register if nothing else does.
     pub contexts: bool,
     /// Keep of all code which instruction it comes from: [`MachineCode::positions`].
@@ -109,7 +114,7 @@ impl Default for CompilerOptions {
             pinned: None,
             traced: false,
             references: false,
-            checked: false,
+            checked: None,
             contexts: false,
             positions: false,
             metrics: 0,
@@ -133,7 +138,7 @@ impl CompilerOptions {
         CompilerOptions {
             // A check can be made to fire.
             polls: (self.polls || is_profiled || traced) && collection.checks.is_none(),
-            checked: collection.checks.is_some(),
+            checked: collection.checks.map(|_| collection.check_trigger),
             precise: !collection.is_off(),
             capture_state: collection.counting == Counting::PerInstruction,
             frames_hold_vmctx: is_profiled || collection.contexts,
@@ -155,7 +160,7 @@ impl CompilerOptions {
         match (self.traced, self.pinned) {
             (true, _) => Some(store_context::TRACE_WORD),
             (false, Some(kind)) => Some(store_context::event(kind)),
-            (false, None) if self.checked => Some(store_context::CHECKS),
+            (false, None) if self.checked == Some(CheckTrigger::Count) => Some(store_context::CHECKS),
             (false, None) => self.contexts.then_some(store_context::CALLEE_SLOT),
         }
     }
@@ -194,6 +199,8 @@ pub enum Tier {
 pub struct Compiler {
     best: OwnedTargetIsa,
     fast: OwnedTargetIsa,
+    /// For functions that are optimised already.
+    rest: OwnedTargetIsa,
     options: CompilerOptions,
     /// What compilations leave for the next ones.
     scratch: Mutex<Vec<Box<Scratch>>>,
@@ -223,8 +230,8 @@ impl Compiler {
     /// # Errors
     /// If Cranelift has no back end for this machine.
     pub fn new(options: CompilerOptions) -> Result<Compiler, CompileError> {
-        let (best, fast) = (isa::best(&options)?, isa::fast(&options)?);
-        Ok(Compiler { best, fast, options, scratch: Mutex::default() })
+        let (best, fast, rest) = (isa::best(&options)?, isa::fast(&options)?, isa::rest(&options)?);
+        Ok(Compiler { best, fast, rest, options, scratch: Mutex::default() })
     }
 
     /// The options it was made with.
@@ -333,8 +340,9 @@ impl Compiler {
         };
         let mut scratch = self.scratch.lock().map_or_else(|_| None, |mut all| all.pop()).unwrap_or_default();
         let Scratch { context, builder } = &mut *scratch;
-        let origins =
-            crate::translate::translate(env, &self.options, isa, cfg, graph, &mut context.func, builder)?;
+        let Translated { origins, checks } =
+            translate(env, &self.options, isa, cfg, graph, &mut context.func, builder)?;
+        let isa = self.insert_checks(cfg.func, context, isa, &checks)?;
         let mut code = machine_code::generate(cfg.func, context, isa, &origins, self.options.positions);
         context.clear();
         if let Ok(code) = &mut code {
@@ -349,6 +357,23 @@ impl Compiler {
         code
     }
 
+    /// Replaces the marks of a function by checks, once it is optimised. Gives the code generator that does the rest.
+    fn insert_checks<'a>(
+        &'a self,
+        func: u32,
+        context: &mut Context,
+        isa: &'a dyn TargetIsa,
+        checks: &[Check],
+    ) -> Result<&'a dyn TargetIsa, CompileError> {
+        let Some(trigger) = self.options.checked.filter(|_| !checks.is_empty()) else { return Ok(isa) };
+        let failed = |error| CompileError::Codegen { func, message: format!("{error:?}") };
+        context.optimize(isa, &mut ControlPlane::default()).map_err(failed)?;
+        checks::insert(&mut context.func, checks, trigger);
+        context.flowgraph();
+        let is_optimised = isa.flags().opt_level() != OptLevel::None;
+        Ok(if is_optimised { &*self.rest } else { isa })
+    }
+
     /// The CLIF text of a block graph, before optimisation.
     ///
     /// # Errors
@@ -356,7 +381,7 @@ impl Compiler {
     pub fn clif(&self, env: &ModuleEnv<'_>, cfg: &Cfg, graph: &BlockGraph) -> Result<String, CompileError> {
         let mut func = cranelift_codegen::ir::Function::new();
         let mut builder = FunctionBuilderContext::new();
-        crate::translate::translate(env, &self.options, &*self.best, cfg, graph, &mut func, &mut builder)?;
+        translate(env, &self.options, &*self.best, cfg, graph, &mut func, &mut builder)?;
         Ok(func.display().to_string())
     }
 
@@ -373,7 +398,8 @@ impl Compiler {
         let mut context = Context::new();
         let mut builder = FunctionBuilderContext::new();
         let isa = &*self.best;
-        crate::translate::translate(env, &self.options, isa, cfg, graph, &mut context.func, &mut builder)?;
+        let translated = translate(env, &self.options, isa, cfg, graph, &mut context.func, &mut builder)?;
+        let isa = self.insert_checks(cfg.func, &mut context, isa, &translated.checks)?;
         machine_code::disassemble(cfg.func, &mut context, isa)
     }
 

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use wprof_profiler::{BlockPlan, EdgeId, EdgePlan, EdgeWeights, PathPlan, Profile, VertexPlan};
 
-pub use checks::{Checks, EntryChecks, FunctionChecks};
+pub use checks::{CheckTrigger, Checks, EntryChecks, FunctionChecks};
 pub use contexts::{ContextSite, FunctionContexts};
 pub use events::FunctionEvents;
 pub use expected::{Expected, likely_edges};
@@ -69,6 +69,8 @@ pub struct Collection {
     pub metrics: Vec<Metric>,
     /// Where code checks whether to go on in another version, if there are two.
     pub checks: Option<Checks>,
+    /// What makes them fire.
+    pub check_trigger: CheckTrigger,
     /// Whether this is of code that runs in bursts only.
     pub in_bursts: bool,
     /// Whether such code records what happens in them, in order.

@@ -1,36 +1,69 @@
 //! Checks: how a program goes on in instrumented code for a while, and back.
 //!
-//! Checking code counts down in the pinned register, and asks the runtime when the count falls below zero; while a burst
-//! runs it is kept there, so that the next check of a frame that was left in checking code asks. Code for bursts counts in
-//! the store's context. The runtime is asked through a stub that changes no register.
+//! Checking code asks the runtime when a check fires: when its count, in the pinned register, falls below zero, or when a
+//! cell of the vmctx changes. While a burst runs each check fires, so that the next one of a frame that was left in checking
+//! code asks. Code for bursts counts in the store's context. The runtime is asked through a stub that changes no register.
 //! Source: Hirzel & Chilimbi 2001; the decision itself is `wprof_profiler::Bursts`.
 
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{Block, InstBuilder, MemFlagsData, Value, types};
+use cranelift_codegen::ir::{
+    AbiParam, Block, ExtFuncData, ExternalName, InstBuilder, Signature, Value, types,
+};
 
 use super::Translator;
-use crate::abi::{TrapCode, check, check_signature, store_context, vmctx, wasm_signature};
+use crate::abi::{resume_signature, store_context, wasm_signature};
+use crate::compile::{Check, ask_runtime, check_fires, check_mark, trap_if_told};
 
 impl Translator<'_> {
-    /// Counts a check; when it fires, goes on in the version that the runtime says.
+    /// Checks; when that fires, goes on in the version that the runtime says.
     pub(super) fn check(&mut self) {
-        let fires = match self.graph.in_bursts {
-            true => self.count_in_burst(),
-            false => self.count_down(),
-        };
-        let (ask, go_on) = (self.cold_block(), self.builder.create_block());
-        self.builder.ins().brif(fires, ask, &[], go_on, &[]);
-        self.enter_cold(ask);
-        self.ask(go_on);
-        self.builder.seal_block(go_on);
-        self.builder.switch_to_block(go_on);
+        // A frame that is inlined goes on behind the call.
+        match self.graph.in_bursts || self.graph.nodes[self.node].behind.is_some() {
+            true => self.check_here(),
+            false => self.mark_check(),
+        }
     }
 
-    fn count_down(&mut self) -> Value {
-        let old = self.builder.ins().get_pinned_reg(types::I64);
-        let new = self.builder.ins().iadd_imm_s(old, -1);
-        self.builder.ins().set_pinned_reg(new);
-        self.builder.ins().icmp_imm_s(IntCC::SignedLessThan, new, 0)
+    /// Leaves a mark, with what the other version takes over, that becomes the check when the code is optimised.
+    fn mark_check(&mut self) {
+        let ty = self.env.info.func_type(self.cfg.func);
+        let (check, state) = match self.block {
+            // At the entry the state of the frame is its parameters: another version is simply called.
+            0 => (Check { signature: wasm_signature(ty), places: None }, self.params()),
+            _ => {
+                let (places, state) = self.live_state().into_iter().unzip();
+                (Check { signature: resume_signature(ty), places: Some(places) }, state)
+            }
+        };
+        let args: Vec<Value> = std::iter::once(self.vmctx).chain(state).collect();
+        let mut signature = Signature::new(self.isa.default_call_conv());
+        let types = args.iter().map(|&value| AbiParam::new(self.builder.func.dfg.value_type(value)));
+        signature.params.extend(types);
+        let signature = self.builder.import_signature(signature);
+        let name = self.builder.func.declare_imported_user_function(check_mark(self.checks.len()));
+        let name = ExternalName::user(name);
+        let mark =
+            self.builder.import_function(ExtFuncData { name, signature, colocated: false, patchable: false });
+        self.builder.ins().call(mark, &args);
+        self.checks.push(check);
+    }
+
+    fn check_here(&mut self) {
+        let fires = match (self.graph.in_bursts, self.options.checked) {
+            (false, Some(trigger)) => check_fires(&mut self.builder.cursor(), self.vmctx, trigger),
+            _ => self.count_in_burst(),
+        };
+        let [ask, leave] = [(); 2].map(|()| self.cold_block());
+        let go_on = self.builder.create_block();
+        self.builder.ins().brif(fires, ask, &[], go_on, &[]);
+        self.enter_cold(ask);
+        // Nothing here may be moved out of a loop around, where it would cost registers.
+        let version = ask_runtime(&mut self.builder.cursor(), self.vmctx);
+        self.builder.ins().brif(version, leave, &[], go_on, &[]);
+        self.enter_cold(leave);
+        self.leave_for(version);
+        self.builder.seal_block(go_on);
+        self.builder.switch_to_block(go_on);
     }
 
     /// One check less of the burst; it fires at the last one, and when no burst runs.
@@ -48,44 +81,22 @@ impl Translator<'_> {
         self.builder.ins().load(types::I64, flags, store, store_context::COUNTS)
     }
 
-    /// Asks the runtime. Nothing here may be moved out of a loop around, where it would cost registers.
-    fn ask(&mut self, go_on: Block) {
-        let trusted = MemFlagsData::trusted();
-        let store = self.builder.ins().load(types::I64, trusted, self.vmctx, vmctx::STORE);
-        let code = self.builder.ins().load(types::I64, trusted, store, store_context::CHECK);
-        let signature = self.builder.import_signature(check_signature());
-        self.builder.ins().call_indirect(signature, code, &[store]);
-        let count = self.builder.ins().get_pinned_reg(types::I64);
-        let leaves = self.builder.ins().icmp_imm_s(IntCC::SignedLessThan, count, 0);
-        let leave = self.cold_block();
-        self.builder.ins().brif(leaves, leave, &[], go_on, &[]);
-        self.enter_cold(leave);
-        self.leave();
-    }
-
-    fn leave(&mut self) {
-        let flags = self.counter_flags();
-        let store = self.builder.ins().load(types::I64, MemFlagsData::trusted(), self.vmctx, vmctx::STORE);
-        let count = self.builder.ins().load(types::I64, flags, store, store_context::CHECKS);
-        self.builder.ins().set_pinned_reg(count);
-        let version = self.builder.ins().load(types::I64, flags, store, store_context::GO_ON);
-        let is_trap = self.builder.ins().icmp_imm_s(IntCC::Equal, version, check::TRAP);
-        self.builder.ins().trapnz(is_trap, TrapCode::Host.to_clif());
+    fn leave_for(&mut self, version: Value) {
+        trap_if_told(&mut self.builder.cursor(), version);
         match self.block {
-            0 => self.call_instead(version),
+            0 => {
+                let args: Vec<Value> = [self.vmctx, self.vmctx].into_iter().chain(self.params()).collect();
+                let signature = wasm_signature(self.env.info.func_type(self.cfg.func));
+                let signature = self.builder.import_signature(signature);
+                self.leave_to(signature, version, &args);
+            }
             _ => self.transfer_to(version),
         }
     }
 
-    /// At the entry the state of the frame is its parameters: another version is simply called. Only the host
-    /// looks at who the caller is.
-    fn call_instead(&mut self, version: Value) {
+    fn params(&mut self) -> Vec<Value> {
         let params = self.frame_locals()[..self.cfg.params as usize].to_vec();
-        let params = params.into_iter().map(|local| self.builder.use_var(local)).collect::<Vec<_>>();
-        let args: Vec<Value> = [self.vmctx, self.vmctx].into_iter().chain(params).collect();
-        let signature = wasm_signature(self.env.info.func_type(self.cfg.func));
-        let signature = self.builder.import_signature(signature);
-        self.leave_to(signature, version, &args);
+        params.into_iter().map(|local| self.builder.use_var(local)).collect()
     }
 
     fn cold_block(&mut self) -> Block {

@@ -1,7 +1,7 @@
 //! The translator: any block graph to CLIF.
 //!
-//! Input: a [`Cfg`] and a [`BlockGraph`] over it. Output: a CLIF function, and the wasm [`Origin`] of each source
-//! location in it. A node is translated from its block's bytes, given the locals and the operand stack at its entry,
+//! Input: a [`Cfg`] and a [`BlockGraph`] over it. Output: a CLIF function, the wasm [`Origin`] of each source location in
+//! it, and what the marks in it stand for. A node is translated from its block's bytes, given the locals and the operand stack at its entry,
 //! which are both frontend variables; Cranelift's SSA construction does the rest.
 //!
 //! Source: the order of branch targets and the sealing of loop headers follow what was measured for Cranelift: a
@@ -38,7 +38,7 @@ use wasmparser::{Operator, ValType};
 use crate::CompileError;
 use crate::abi::{Builtin, TrapCode, clif_type, resume_signature, vmctx, wasm_signature};
 use crate::cfg::{Cfg, Liveness, Operators};
-use crate::compile::{CompilerOptions, ModuleEnv, Origin, Origins};
+use crate::compile::{Check, CompilerOptions, ModuleEnv, Origin, Origins};
 use crate::graph::{BlockGraph, Node};
 use inlined::AroundCalls;
 use path::PathRegister;
@@ -47,7 +47,15 @@ use stack::OperandStack;
 
 type Result<T> = std::result::Result<T, CompileError>;
 
-/// Translates `graph` into `func`. Source locations in `func` are of the returned origins.
+/// What belongs to a translated function.
+pub(crate) struct Translated {
+    /// What its source locations stand for.
+    pub origins: Origins,
+    /// The checks of which it has marks.
+    pub checks: Vec<Check>,
+}
+
+/// Translates `graph` into `func`.
 pub(crate) fn translate(
     env: &ModuleEnv<'_>,
     options: &CompilerOptions,
@@ -56,7 +64,7 @@ pub(crate) fn translate(
     graph: &BlockGraph,
     func: &mut Function,
     context: &mut FunctionBuilderContext,
-) -> Result<Origins> {
+) -> Result<Translated> {
     debug_assert_eq!(graph.verify(cfg), Ok(()));
     let ty = env.info.func_type(cfg.func);
     func.signature = if graph.resumes { resume_signature(ty) } else { wasm_signature(ty) };
@@ -76,7 +84,7 @@ pub(crate) fn translate(
         translator.node(node)?;
     }
     translator.builder.finalize(isa.frontend_config());
-    Ok(translator.origins)
+    Ok(Translated { origins: translator.origins, checks: translator.checks })
 }
 
 struct Translator<'a> {
@@ -113,6 +121,7 @@ struct Translator<'a> {
     /// By frame, which locals versions take over from each other; all, if it is not known.
     liveness: Vec<Option<Liveness>>,
     origins: Origins,
+    checks: Vec<Check>,
     /// The block being translated, and the byte of the instruction.
     block: u32,
     offset: u32,
@@ -164,6 +173,7 @@ impl<'a> Translator<'a> {
             sums: None,
             liveness: Vec::new(),
             origins: Origins::default(),
+            checks: Vec::new(),
             block: 0,
             offset: 0,
             rounds: 0,

@@ -58,7 +58,8 @@ impl Translator<'_> {
     }
 
     pub(super) fn transfer_to(&mut self, version: Value) {
-        self.store_live_state();
+        let state = self.live_state();
+        self.store_values(state);
         if self.options.contexts {
             self.pass_record();
         }
@@ -114,27 +115,30 @@ impl Translator<'_> {
 
     /// Stores locals, then operands, into the transfer buffer, as many as fit.
     pub(super) fn store_state(&mut self) {
-        self.store_where(|_, _| true);
+        let state = self.state_where(|_, _| true);
+        self.store_values(state);
     }
 
-    /// The same without locals that are not read any more.
-    fn store_live_state(&mut self) {
-        self.store_where(|translator, local| translator.is_live(translator.block, local));
+    /// Where in the transfer buffer which values belong, without locals that are not read any more.
+    pub(super) fn live_state(&mut self) -> Vec<(i32, Value)> {
+        self.state_where(|translator, local| translator.is_live(translator.block, local))
     }
 
-    fn store_where(&mut self, is_wanted: impl Fn(&Self, usize) -> bool) {
-        let buffer = self.transfer_buffer();
+    fn state_where(&mut self, is_wanted: impl Fn(&Self, usize) -> bool) -> Vec<(i32, Value)> {
         let locals =
             (0..self.frame_locals().len()).filter(|&local| is_wanted(self, local)).collect::<Vec<_>>();
         let mut state: Vec<(usize, Value)> =
             locals.into_iter().map(|local| (local, self.builder.use_var(self.local(local as u32)))).collect();
         let operands = self.stack.height() as usize;
         state.extend((self.frame_locals().len()..).zip(self.top(operands)));
+        let fit = state.into_iter().filter(|&(place, _)| place < store_context::TRANSFER_VALUES as usize);
+        fit.map(|(place, value)| (place as i32 * value::SIZE as i32, value)).collect()
+    }
+
+    fn store_values(&mut self, state: Vec<(i32, Value)>) {
+        let buffer = self.transfer_buffer();
         for (place, value) in state {
-            if place < store_context::TRANSFER_VALUES as usize {
-                let offset = place as i32 * value::SIZE as i32;
-                self.builder.ins().store(MemFlagsData::trusted(), value, buffer, offset);
-            }
+            self.builder.ins().store(MemFlagsData::trusted(), value, buffer, place);
         }
     }
 

@@ -48,6 +48,11 @@ pub enum BurstEvent {
         /// The path's number.
         id: u64,
     },
+    /// A burst begins because it is time. The one before, if there was one, is over.
+    BeginByTime {
+        /// How long its thread had run for outside of bursts, in nanoseconds of processor time.
+        nanoseconds: u64,
+    },
 }
 
 /// A file of bursts being written.

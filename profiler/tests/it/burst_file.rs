@@ -14,7 +14,8 @@ fn random_events(count: usize) -> Vec<BurstEvent> {
     let mut rng = Rng::new(2);
     let event = |_| match rng.below(8) {
         0 => BurstEvent::Begin { checks: rng.next() },
-        1 => BurstEvent::Enter { func: rng.below(100) as u32 },
+        1 => BurstEvent::BeginByTime { nanoseconds: rng.next() },
+        2 => BurstEvent::Enter { func: rng.below(100) as u32 },
         _ => BurstEvent::Path { func: rng.below(100) as u32, id: rng.next() >> 40 },
     };
     (0..count).map(event).collect()

@@ -273,16 +273,31 @@ pub extern "C" fn find_record() {
     preserving!("", "call {target}", "", "", target = sym builtins::find_record,)
 }
 
-/// See `abi::check_signature`. The builtin is told the place of the call and the pinned register.
+/// See `abi::check_signature`. The builtin is told the place of the call and the pinned register, where checks are counted.
 #[unsafe(naked)]
-pub extern "C" fn check() {
+pub extern "C" fn check_by_count() {
     preserving!(
         "cmp rsp, [rdi + {limit}]\njb 2f",
         "mov rsi, [rbp + 8]\nmov rdx, r15\ncall {target}",
         "mov r15, rax",
-        "2:\nxor r15d, r15d\nret",
-        target = sym builtins::check,
+        "2:\nxor r15d, r15d\nmov qword ptr [rdi + {go_on}], 0\nret",
+        target = sym builtins::check_by_count,
         limit = const offset_of!(VmStoreContext, stack_limit),
+        go_on = const offset_of!(VmStoreContext, go_on),
+    )
+}
+
+/// The same where checks look at a cell of the vmctx.
+#[unsafe(naked)]
+pub extern "C" fn check_by_cell() {
+    preserving!(
+        "cmp rsp, [rdi + {limit}]\njb 2f",
+        "mov rsi, [rbp + 8]\ncall {target}",
+        "",
+        "2:\nmov qword ptr [rdi + {go_on}], 0\nret",
+        target = sym builtins::check_by_cell,
+        limit = const offset_of!(VmStoreContext, stack_limit),
+        go_on = const offset_of!(VmStoreContext, go_on),
     )
 }
 

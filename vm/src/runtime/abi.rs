@@ -5,6 +5,7 @@
 //! functions that it calls) may change them between any two statements.
 
 use std::ffi::c_void;
+use std::sync::atomic::AtomicUsize;
 
 use wprof_jit::abi;
 
@@ -60,6 +61,8 @@ pub struct VmContext {
     /// Two bytes per segment index: data segment dropped, element segment dropped. Only the runtime's own assembly
     /// and builtins touch it.
     pub dropped: *mut u8,
+    /// See `abi::vmctx::CALM`.
+    pub calm: AtomicUsize,
 }
 
 /// A host function's context (`abi::host_context`): what its callers pass as vmctx. The typed rest follows, see
@@ -123,8 +126,6 @@ pub struct VmStoreContext {
     pub go_on: i64,
     /// The store, as the innermost code that holds it exclusively lent it to wasm. Not read by machine code.
     pub store: *mut StoreOpaque,
-    /// How many more checks were to be passed when the last one was made to fire.
-    pub hastened: i64,
     /// Offset of the field, of 8 bytes, that machine code keeps in the pinned register; [`NOTHING`] if there is none.
     pub pinned: usize,
     /// Code that traps with `TrapCode::Host`; read by `arch::lazy_common`.
@@ -214,6 +215,7 @@ mod tests {
             store = abi::vmctx::STORE,
             builtins = abi::vmctx::BUILTINS,
             poll = abi::vmctx::POLL,
+            calm = abi::vmctx::CALM,
             instance = abi::vmctx::INSTANCE,
         });
         check!(VmHostContext { magic = 0, func = abi::host_context::FUNC, slots = abi::host_context::HEAD });

@@ -176,17 +176,27 @@ pub unsafe extern "C" fn promote(vmctx: *const VmContext, func: u32, block: u32)
     0
 }
 
-/// `abi::check_signature`; called by `arch::check`, which keeps all registers, with the address that the call returns to and
-/// the pinned register. Gives that register.
+/// `abi::check_signature`; called by `arch::check_by_count`, which keeps all registers but the pinned one: that is to hold
+/// what this gives.
 ///
 /// # Safety
 /// For machine code only, which passes its store's context.
-pub unsafe extern "C" fn check(context: *mut VmStoreContext, return_pc: usize, count: i64) -> i64 {
+pub unsafe extern "C" fn check_by_count(context: *mut VmStoreContext, return_pc: usize, count: i64) -> i64 {
     // SAFETY: machine code passes its store's context, and has the store on loan.
     unsafe {
         (*context).checks = count;
-        (*(*context).store).check_fired(return_pc)
+        (*(*context).store).check_fired(return_pc);
+        (*context).checks
     }
+}
+
+/// The same; called by `arch::check_by_cell`.
+///
+/// # Safety
+/// As above.
+pub unsafe extern "C" fn check_by_cell(context: *mut VmStoreContext, return_pc: usize) {
+    // SAFETY: as above.
+    unsafe { (*(*context).store).check_fired(return_pc) };
 }
 
 /// `abi::find_record_signature`; called by `arch::find_record`, which keeps all registers.

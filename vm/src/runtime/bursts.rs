@@ -10,7 +10,8 @@ use wprof_jit::abi::check;
 use wprof_jit::compile::Origin;
 use wprof_profiler::{BurstEvent, BurstLengths, Bursts, Rate, Version};
 
-use super::burst_times::BurstTimes;
+use super::burst_spans::BurstSpans;
+use super::burst_time::BurstTime;
 use super::code::registry;
 use super::pace::Pace;
 use super::store::{Pending, StoreOpaque};
@@ -40,9 +41,6 @@ impl Place {
 /// Timers tick no more often than that.
 const SHORTEST_TICK: Duration = Duration::from_micros(10);
 
-/// What the stub is to leave in the pinned register if the frame goes on in another version.
-const LEAVE: i64 = -1;
-
 impl StoreOpaque {
     /// The first phase, if there are to be bursts.
     ///
@@ -52,7 +50,11 @@ impl StoreOpaque {
         let ProfilingConfig::Adaptive(adaptive) = self.engine().config().profiling else { return Ok(()) };
         self.bursts = Some(Bursts::new(self.begin_by_trigger(Some(adaptive.lengths), adaptive.trigger)?));
         self.pace = adaptive.budget.map(Pace::new);
-        self.burst_times = self.engine().config().has_time_line.then(|| BurstTimes::new(self.started));
+        self.burst_spans = self.engine().config().has_time_line.then(|| BurstSpans::new(self.started));
+        self.burst_time = match adaptive.trigger {
+            Trigger::Checks => None,
+            Trigger::Time(every) => Some(BurstTime::start(every)),
+        };
         self.next_round = self.engine().reoptimization().map_or(u64::MAX, |policy| policy.first_round);
         self.write_bursts();
         Ok(())
@@ -84,9 +86,18 @@ impl StoreOpaque {
         Ok(lengths.map_or(never, |lengths| BurstLengths { checking: BurstLengths::FOREVER, ..lengths }))
     }
 
-    /// The share of checks that were in bursts so far.
+    /// The share of checks that were in bursts so far; where time begins bursts, that of the thread's time.
     pub fn burst_rate(&self) -> Option<Rate> {
-        self.bursts.as_ref().map(Bursts::rate)
+        let bursts = self.bursts.as_ref()?;
+        Some(self.burst_time.as_ref().map_or_else(|| bursts.rate(), |time| time.rate(bursts.counts())))
+    }
+
+    /// The burst that runs has begun.
+    fn burst_began(&self) -> BurstEvent {
+        let checks = self.bursts.as_ref().map_or(0, Bursts::checks_before);
+        self.burst_time.as_ref().map_or(BurstEvent::Begin { checks }, |time| BurstEvent::BeginByTime {
+            nanoseconds: time.between(),
+        })
     }
 
     /// Whether what code for bursts counts is to be counted; always without bursts.
@@ -94,32 +105,36 @@ impl StoreOpaque {
         self.bursts.as_ref().is_none_or(Bursts::counts)
     }
 
-    /// Decides where the frame goes on whose check has fired, by a call that returns to `pc`. Gives the pinned register: see
-    /// `abi::check_signature`.
-    pub fn check_fired(&mut self, pc: usize) -> i64 {
-        if let Some(request) = self.interrupt().take() {
-            self.pending = Some(Pending::Error(Trap::from(request).into()));
-            return self.leave_for(check::TRAP);
-        }
-        self.interrupt().take_tick();
+    /// Decides where the frame goes on whose check has fired, by a call that returns to `pc`: see `abi::check_signature`.
+    pub fn check_fired(&mut self, pc: usize) {
+        let go_on = match self.interrupt().take() {
+            Some(request) => {
+                self.pending = Some(Pending::Error(Trap::from(request).into()));
+                check::TRAP
+            }
+            None => self.next_code(pc).map_or(0, |address| address as i64),
+        };
+        // SAFETY: the context lives as long as the store, and machine code waits for us.
+        unsafe { (*self.context().as_ptr()).go_on = go_on };
+    }
+
+    /// The version in which the frame goes on, unless it stays.
+    fn next_code(&mut self, pc: usize) -> Option<usize> {
+        let has_ticked = self.interrupt().take_tick();
         let at = Place::of(pc).expect("checks are in functions of live modules");
         self.read_bursts(at.in_bursts);
         if !at.in_bursts {
             self.take_snapshot();
         }
-        let version = self.decide(&at);
+        // Two threads change the cells that checks look at: one may fire for what another has seen.
+        let is_late = self.burst_time.is_some() && !has_ticked && !at.in_bursts && !self.counts_in_burst();
+        let version = if is_late { None } else { self.decide(&at) };
         self.look_for_hot_code(&at);
         if version.is_some() {
             self.forgive_check(!at.in_bursts);
         }
-        let stay = self.write_bursts();
-        version.map_or(stay, |address| self.leave_for(address as i64))
-    }
-
-    fn leave_for(&mut self, go_on: i64) -> i64 {
-        // SAFETY: the context lives as long as the store, and machine code waits for us.
-        unsafe { (*self.context().as_ptr()).go_on = go_on };
-        LEAVE
+        self.write_bursts();
+        version
     }
 
     /// After twice as many bursts each time, has functions reoptimized that they have shown to be hot.
@@ -138,6 +153,10 @@ impl StoreOpaque {
     fn decide(&mut self, at: &Place) -> Option<usize> {
         let before = self.bursts?;
         let version = self.next_version(at);
+        let counts = self.counts_in_burst();
+        if counts != before.counts() {
+            self.burst_time.iter_mut().for_each(|time| time.end_phase(!counts));
+        }
         if let (Some(bursts), Some(pace)) = (&mut self.bursts, &mut self.pace) {
             match (before.counts(), bursts.counts()) {
                 (false, true) => pace.begin_burst(bursts.lengths()),
@@ -155,11 +174,11 @@ impl StoreOpaque {
         let Some(bursts) = &self.bursts else { return };
         match (before.counts(), bursts.counts()) {
             (false, true) => {
-                let checks = bursts.checks_before();
-                self.burst_log.iter_mut().for_each(|log| log.push(BurstEvent::Begin { checks }));
-                self.burst_times.iter_mut().for_each(|times| times.begin(checks));
+                let (began, checks) = (self.burst_began(), bursts.checks_before());
+                self.burst_log.iter_mut().for_each(|log| log.push(began));
+                self.burst_spans.iter_mut().for_each(|spans| spans.begin(checks));
             }
-            (true, false) => self.burst_times.iter_mut().for_each(BurstTimes::end),
+            (true, false) => self.burst_spans.iter_mut().for_each(BurstSpans::end),
             _ => {}
         }
     }
@@ -167,6 +186,10 @@ impl StoreOpaque {
     fn next_version(&mut self, at: &Place) -> Option<usize> {
         let bursts = self.bursts.as_mut()?;
         let begun = bursts.begun;
+        let is_last = bursts.counts() && bursts.instrumented == 1;
+        if is_last && self.burst_time.as_ref().is_some_and(BurstTime::is_short) {
+            bursts.prolong(bursts.lengths().instrumented);
+        }
         let version = if at.in_bursts { bursts.check_in_burst() } else { bursts.fired() };
         match (at.in_bursts, version) {
             (false, Version::Checking) | (true, Version::Instrumented) => None,
@@ -201,22 +224,25 @@ impl StoreOpaque {
         let Some(bursts) = &mut self.bursts else { return };
         // SAFETY: the context lives as long as the store, and machine code waits for us.
         (bursts.checking, bursts.instrumented) = unsafe { ((*context).checks, (*context).burst) };
-        // SAFETY: as above.
-        bursts.hasten(unsafe { std::mem::take(&mut (*context).hastened) });
         if in_bursts {
             bursts.instrumented += 1;
         }
     }
 
-    /// Gives the counts to machine code; that of checks, which is never negative, also to the caller.
-    fn write_bursts(&mut self) -> i64 {
+    /// Gives the counts to machine code, that of checks never negative.
+    fn write_bursts(&mut self) {
         let context = self.context().as_ptr();
-        let Some(bursts) = &self.bursts else { return 0 };
+        let Some(bursts) = &self.bursts else { return };
         // SAFETY: as above.
         unsafe {
             ((*context).checks, (*context).burst) = (bursts.checking, bursts.instrumented);
             (*context).counts = bursts.counts().into();
         }
-        bursts.checking
+        if self.burst_time.is_some() {
+            match bursts.counts() {
+                true => self.interrupt().disturb(),
+                false => self.interrupt().calm(),
+            }
+        }
     }
 }

@@ -1,8 +1,8 @@
 //! Making the next check of running code fire, from another thread, without code that polls.
 //!
-//! A signal finds the thread in code of a function, and sets the count of checks to nothing in its saved registers. If it
-//! finds it anywhere else (in the host, in a trampoline, between the load and the store of a count) it may be in vain: so
-//! who must be sure sends again until a check has fired.
+//! A signal finds the thread in code of a function, and sets the count of checks to nothing: in its saved registers, or that
+//! of the burst. If it finds it anywhere else (in the host, in a trampoline, between the load and the store of a count) it
+//! may be in vain: so who must be sure sends again until a check has fired.
 //! Invariant: the pinned register is changed only in code of functions, where it always is the count of checks.
 //! Source: design.md, section 5.
 
@@ -62,21 +62,15 @@ unsafe fn fire(context: &mut ucontext_t) -> Option<()> {
     let store = activation.context.cast_mut();
     // SAFETY: the store that was entered holds the page.
     let page = unsafe { &*activation.interrupt };
+    if !page.is_requested() {
+        return None;
+    }
     // SAFETY: the context lives as long as the store whose code runs, and nothing refers to it meanwhile.
     unsafe {
-        if (*store).pinned != store_context::CHECKS as usize {
-            return None;
-        }
-        if page.is_requested() {
-            (*store).burst = (*store).burst.min(1);
-        } else if (*store).burst > 0 {
-            // A tick finds a burst that runs.
-            page.take_tick();
-            return Some(());
-        }
-        let checks = arch::pinned(context);
-        if *checks > 0 {
-            (*store).hastened = std::mem::take(checks);
+        (*store).burst = (*store).burst.min(1);
+        if (*store).pinned == store_context::CHECKS as usize {
+            let checks = arch::pinned(context);
+            *checks = (*checks).min(0);
         }
     }
     Some(())

@@ -5,7 +5,8 @@
 //! again. A poll may fault although the flag is taken, if the two happen at once: then there is nothing to do but
 //! make the page readable and poll again.
 //!
-//! Where code has checks instead of polls a watcher makes them fire; it also knows the time.
+//! Where code has checks instead of polls a watcher makes them fire; it also knows the time. Checks that do not count look
+//! at a cell of their instance's vmctx: see [`InterruptPage::disturb`].
 
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, Ordering};
@@ -14,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
 
+use super::abi::VmContext;
 use super::watch::Watcher;
 use super::{fire, wake};
 use crate::Trap;
@@ -53,6 +55,21 @@ struct Alarms {
     tick: Option<(Instant, Duration)>,
 }
 
+/// The vmctx of an instance that was not forgotten.
+#[derive(Debug)]
+struct CalmCell(NonNull<VmContext>);
+
+// SAFETY: only an atomic field of it is touched.
+unsafe impl Send for CalmCell {}
+
+impl CalmCell {
+    fn set(&self, to: usize) {
+        // SAFETY: the vmctx lives until the store ends, which forgets its cells first.
+        let cell = unsafe { &(*self.0.as_ptr()).calm };
+        cell.store(to, Ordering::SeqCst);
+    }
+}
+
 /// One store's page.
 #[derive(Debug)]
 pub struct InterruptPage {
@@ -64,6 +81,8 @@ pub struct InterruptPage {
     /// The thread that runs the store's wasm code, or host functions for it; 0 if none does.
     thread: AtomicI32,
     alarms: Mutex<Alarms>,
+    /// The cells that checks look at.
+    cells: Mutex<Vec<CalmCell>>,
     watcher: OnceLock<Watcher>,
     /// Held while that is started.
     starting: Mutex<()>,
@@ -88,6 +107,7 @@ impl InterruptPage {
             ticked: AtomicBool::new(false),
             thread: AtomicI32::new(0),
             alarms: Mutex::default(),
+            cells: Mutex::default(),
             watcher: OnceLock::new(),
             starting: Mutex::new(()),
         })
@@ -161,6 +181,9 @@ impl InterruptPage {
         let next = [alarms.deadline, alarms.tick.map(|(at, _)| at)].into_iter().flatten().min();
         drop(alarms);
         if self.is_awaited() {
+            self.disturb();
+        }
+        if self.is_requested() {
             fire::send(self.thread());
         }
         if self.requested.load(Ordering::SeqCst) == Request::Deadline as u8 {
@@ -205,9 +228,35 @@ impl InterruptPage {
         Some(requested)
     }
 
-    /// Takes the tick, if there is one: a burst has begun, or runs. Async-signal-safe.
-    pub fn take_tick(&self) {
-        self.ticked.store(false, Ordering::SeqCst);
+    /// Takes the tick, if there is one. Whether there was.
+    pub fn take_tick(&self) -> bool {
+        self.ticked.swap(false, Ordering::SeqCst)
+    }
+
+    /// Checks of an instance look at this cell from now on.
+    pub fn add_cell(&self, cell: NonNull<VmContext>) {
+        self.cells().push(CalmCell(cell));
+        if self.is_awaited() {
+            self.disturb();
+        }
+    }
+
+    /// The instances end.
+    pub fn forget_cells(&self) {
+        self.cells().clear();
+    }
+
+    /// The next check fires, and those that follow, until it is calm.
+    pub fn disturb(&self) {
+        self.cells().iter().for_each(|cell| cell.set(0));
+    }
+
+    /// Checks do not fire any more, unless one is to.
+    pub fn calm(&self) {
+        self.cells().iter().for_each(|cell| cell.set(cell.0.as_ptr().addr()));
+        if self.is_awaited() {
+            self.disturb();
+        }
     }
 
     /// Makes polls pass again, unless there is a request. Async-signal-safe.
@@ -227,6 +276,10 @@ impl InterruptPage {
         if let Some(watcher) = self.watcher.get() {
             watcher.notify();
         }
+    }
+
+    fn cells(&self) -> MutexGuard<'_, Vec<CalmCell>> {
+        self.cells.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn alarms(&self) -> MutexGuard<'_, Alarms> {

@@ -7,10 +7,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use wprof_jit::abi::trace_word;
+use wprof_jit::plan::CheckTrigger;
 use wprof_profiler::Bursts;
 
 use super::abi::{NOTHING, VmFuncRef, VmMemory, VmStoreContext, VmTable, VmValue};
-use super::burst_times::BurstTimes;
+use super::burst_spans::BurstSpans;
+use super::burst_time::BurstTime;
 use super::call_records::CallRecords;
 use super::events::Events;
 use super::externs::ExternArena;
@@ -114,6 +116,8 @@ pub struct StoreOpaque {
     pub host_clock: Option<HostClock>,
     /// What keeps them to their budget, if they have one.
     pub pace: Option<Pace>,
+    /// How much of its time is in bursts, if time begins them.
+    pub burst_time: Option<BurstTime>,
     /// What happens in them, if it is recorded.
     pub burst_log: Option<BurstLog>,
     /// After how many bursts hot functions are looked for next.
@@ -121,7 +125,7 @@ pub struct StoreOpaque {
     /// When the store was made, which is when its time line begins.
     pub started: Instant,
     /// When bursts ran, if there is a time line.
-    pub burst_times: Option<BurstTimes>,
+    pub burst_spans: Option<BurstSpans>,
     /// Who gets profiles while the program runs.
     pub snapshots: Option<Snapshots>,
 }
@@ -148,6 +152,10 @@ impl StoreOpaque {
             .map(|_| Trace::new(engine.config().trace_buffer / 8, engine.config().references))
             .transpose()
             .map_err(no_memory)?;
+        let check = match engine.compiler().options().checked {
+            Some(CheckTrigger::Cell) => arch::check_by_cell,
+            _ => arch::check_by_count,
+        };
         let metrics = Metrics::new(&engine.collection().metrics)?;
         let context = VmStoreContext {
             stack_limit: 0,
@@ -168,9 +176,8 @@ impl StoreOpaque {
             checks: 0,
             burst: 0,
             counts: 1,
-            check: arch::check as *const () as usize,
+            check: check as *const () as usize,
             go_on: 0,
-            hastened: 0,
             pinned: engine.compiler().options().pinned_cell().map_or(NOTHING, |cell| cell as usize),
             store: ptr::null_mut(),
             raise: engine.raise(),
@@ -204,10 +211,11 @@ impl StoreOpaque {
             bursts: None,
             host_clock: engine.config().times_host_calls.then(HostClock::start),
             pace: None,
+            burst_time: None,
             burst_log: None,
             next_round: 0,
             started: Instant::now(),
-            burst_times: None,
+            burst_spans: None,
             snapshots: None,
         };
         store.start_metering();
@@ -435,6 +443,7 @@ impl StoreOpaque {
 
 impl Drop for StoreOpaque {
     fn drop(&mut self) {
+        self.interrupt.forget_cells();
         // SAFETY: leaked by `new`. Only machine code of this store refers to it, and none is running.
         drop(unsafe { Box::from_raw(self.context.as_ptr()) });
     }

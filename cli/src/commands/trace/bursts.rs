@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
 use std::io::{self, BufReader, Write};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::Args;
@@ -112,6 +113,10 @@ impl Lines {
                 self.bursts += 1;
                 format!("burst {} after {}", self.bursts, count_of(checks, "check"))
             }
+            BurstEvent::BeginByTime { nanoseconds } => {
+                self.bursts += 1;
+                format!("burst {} after {:?}", self.bursts, Duration::from_nanos(nanoseconds))
+            }
             BurstEvent::Enter { func } => format!("  enter {}", self.names.function(func)),
             BurstEvent::Path { func, id } => {
                 let blocks = self.blocks(func, id).unwrap_or_else(|| format!("number {id}"));
@@ -161,7 +166,7 @@ impl Stats {
         let mut stats = Stats::default();
         for event in sound(events, failed) {
             match event {
-                BurstEvent::Begin { .. } => stats.bursts += 1,
+                BurstEvent::Begin { .. } | BurstEvent::BeginByTime { .. } => stats.bursts += 1,
                 BurstEvent::Enter { .. } => stats.entries += 1,
                 BurstEvent::Path { func, id } => {
                     stats.paths += 1;

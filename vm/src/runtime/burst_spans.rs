@@ -9,17 +9,17 @@ const MOST: usize = 4096;
 
 /// The times of some bursts.
 #[derive(Debug)]
-pub struct BurstTimes {
+pub struct BurstSpans {
     since: Instant,
     /// The one that runs.
     open: Option<BurstSpan>,
     ended: Thinned<BurstSpan>,
 }
 
-impl BurstTimes {
+impl BurstSpans {
     /// None yet. Times count from `since` on.
-    pub fn new(since: Instant) -> BurstTimes {
-        BurstTimes { since, open: None, ended: Thinned::new(MOST) }
+    pub fn new(since: Instant) -> BurstSpans {
+        BurstSpans { since, open: None, ended: Thinned::new(MOST) }
     }
 
     /// A burst begins after so many checks.
@@ -36,7 +36,7 @@ impl BurstTimes {
     }
 
     /// Those that were kept, and the one that runs.
-    pub fn spans(&self) -> Vec<BurstSpan> {
+    pub fn all(&self) -> Vec<BurstSpan> {
         let open =
             self.open.map(|burst| BurstSpan { took_ns: self.now().saturating_sub(burst.began_ns), ..burst });
         self.ended.kept().iter().copied().chain(open).collect()
