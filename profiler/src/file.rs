@@ -26,8 +26,9 @@
 //! for all that ran), `METR` (metrics, and for each function with paths, by index, the figures of each of its paths),
 //! `CMET` (metrics of calling contexts, and the figures of each record in `CNTX`) and `FLOW` (the paths of each record).
 //! Version 1.4 adds `TARG` (what indirect calls called), `HTIM` (the time of each row in `HOST`) and `BRST` (how many bursts
-//! samples are from). Version 1.5 adds `CKND` (how the figures of calling contexts were come by, if not exactly) and `STOP`
-//! (the unfinished paths of each record, with their figures). A change to what a section holds takes a new tag.
+//! samples are from). Version 1.5 adds `CKND` (how the figures of calling contexts were come by, if not exactly), `STOP` (the
+//! unfinished paths of each record, with their figures) and `TIME` (the time line). A change to what a section holds takes a new
+//! tag.
 
 mod replace;
 mod section;
@@ -64,6 +65,7 @@ const SLCT: Tag = Tag(*b"SLCT");
 const HTIM: Tag = Tag(*b"HTIM");
 const BRST: Tag = Tag(*b"BRST");
 const TARG: Tag = Tag(*b"TARG");
+const TIME: Tag = Tag(*b"TIME");
 
 /// Why a profile could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -164,6 +166,9 @@ impl Profile {
         if !self.call_targets.is_empty() {
             writer.section(TARG, &self.call_targets)?;
         }
+        if let Some(timeline) = &self.timeline {
+            writer.section(TIME, timeline)?;
+        }
         let by_blocks =
             self.functions.iter().filter_map(|function| Some((function, function.only_blocks.as_ref()?)));
         let by_blocks: Vec<(&FunctionProfile, &BlockCounts)> = by_blocks.collect();
@@ -226,6 +231,7 @@ impl Profile {
         let bursts = reader.take_if_there(BRST)?;
         let events = reader.take_if_there(EVNT)?.unwrap_or_default();
         let call_targets = reader.take_if_there(TARG)?.unwrap_or_default();
+        let timeline = reader.take_if_there(TIME)?;
         let by_blocks: Vec<(FunctionProfile, BlockCounts)> = reader.take_if_there(BLCK)?.unwrap_or_default();
         let mut contexts: Option<ContextTree> = reader.take_if_there(CNTX)?;
         if let Some(kind) = reader.take_if_there(CKND)? {
@@ -271,6 +277,7 @@ impl Profile {
             contexts,
             bursts,
             call_targets,
+            timeline,
         };
         profile.verify()?;
         Ok(profile)

@@ -139,6 +139,7 @@ pub struct Config {
     pub(crate) metrics: Vec<Metric>,
     pub(crate) flow_contexts: bool,
     pub(crate) times_host_calls: bool,
+    pub(crate) has_time_line: bool,
     pub(crate) record_bursts: bool,
 }
 
@@ -180,6 +181,7 @@ impl Config {
             metrics: Vec::new(),
             flow_contexts: false,
             times_host_calls: false,
+            has_time_line: false,
             record_bursts: false,
         }
     }
@@ -306,6 +308,13 @@ impl Config {
     /// [`HostCalls::time_ns`](wprof_profiler::HostCalls::time_ns). Takes two readings of the time-stamp counter a call.
     pub fn time_host_calls(&mut self, enable: bool) -> &mut Self {
         self.times_host_calls = enable;
+        self
+    }
+
+    /// Whether profiles have a time line (default: no), [`Profile::timeline`]: when which code was compiled and why, and when
+    /// bursts ran. Times are never the same twice.
+    pub fn time_line(&mut self, enable: bool) -> &mut Self {
+        self.has_time_line = enable;
         self
     }
 
