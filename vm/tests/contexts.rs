@@ -427,7 +427,7 @@ fn stopped(profile: &Profile) -> Vec<u64> {
     let in_record = |record: &CallRecord| record.unfinished.iter().map(|path| path.exit.count).sum();
     let stopped: Vec<u64> = tree.records.iter().map(in_record).collect();
     let exits = profile.functions.iter().flat_map(|function| &function.exits);
-    assert_eq!(stopped.iter().sum::<u64>(), exits.map(|exit| exit.count).sum());
+    assert_eq!(stopped.iter().sum::<u64>(), exits.map(|exit| exit.count).sum::<u64>());
     stopped
 }
 
