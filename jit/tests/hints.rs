@@ -89,6 +89,7 @@ fn contexts(info: &ModuleInfo) -> wprof_profiler::ContextTree {
         back_edges: Vec::new(),
         metrics: Vec::new(),
         paths: Vec::new(),
+        unfinished: Vec::new(),
     };
     let records = vec![
         record(0, 0, 0, 0),

@@ -41,7 +41,7 @@ fn the_last_copy_counts_all_rounds_and_exits_those_before_them() {
     check(
         &format!("(loop {STEP})"),
         expect![[r#"
-        node0 = block0 poll
+        node0 = block0
             edge 0 -> node1
         node1 = block1 poll
             edge 0 -> node2
@@ -69,7 +69,7 @@ fn what_a_round_does_by_its_own_choice_is_done_in_each_copy() {
     check(
         &body,
         expect![[r#"
-        node0 = block0 poll
+        node0 = block0
             edge 0 -> node1
         node1 = block1 poll
             edge 0 -> node2

@@ -32,7 +32,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::profile::metric;
-use crate::{FigureKind, Metric, PathCount};
+use crate::{FigureKind, Metric, PathCount, UnfinishedPath};
 pub use build::{ContextLink, ContextLog};
 pub use callers::CallerRow;
 pub use stacks::{Stack, Stacks};
@@ -146,6 +146,9 @@ pub struct CallRecord {
     /// metric of the profile. Stored apart.
     #[serde(skip)]
     pub paths: Vec<PathCount>,
+    /// Those that did not, ascending by exit's place and prefix. Stored apart.
+    #[serde(skip)]
+    pub unfinished: Vec<UnfinishedPath>,
 }
 
 /// A recursive call.

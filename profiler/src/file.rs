@@ -26,7 +26,9 @@
 //! for all that ran), `METR` (metrics, and for each function with paths, by index, the figures of each of its paths),
 //! `CMET` (metrics of calling contexts, and the figures of each record in `CNTX`) and `FLOW` (the paths of each record).
 //! Version 1.4 adds `TARG` (what indirect calls called), `HTIM` (the time of each row in `HOST`) and `BRST` (how many bursts
-//! samples are from). Version 1.5 adds `CKND` (how the figures of calling contexts were come by, if not exactly). A change to what a section holds takes a new tag.
+//! samples are from). Version 1.5 adds `CKND` (how the figures of calling contexts were come by, if not exactly), `STOP` (the
+//! unfinished paths of each record, with their figures) and `TIME` (the time line). A change to what a section holds takes a new
+//! tag.
 
 mod replace;
 mod section;
@@ -40,7 +42,7 @@ use section::{Reader, Tag, Writer};
 use crate::limits::MAX_FILE_BYTES;
 use crate::{
     BlockCounts, CodeStats, ContextTree, FigureKind, FunctionProfile, HostCalls, InvalidProfile, Metric,
-    PathCount, PathProfile, Profile, Run,
+    PathCount, PathProfile, Profile, Run, UnfinishedExit, UnfinishedPath,
 };
 
 const MAGIC: [u8; 8] = *b"wprof\r\n\x1a";
@@ -58,10 +60,12 @@ const METR: Tag = Tag(*b"METR");
 const CMET: Tag = Tag(*b"CMET");
 const CKND: Tag = Tag(*b"CKND");
 const FLOW: Tag = Tag(*b"FLOW");
+const STOP: Tag = Tag(*b"STOP");
 const SLCT: Tag = Tag(*b"SLCT");
 const HTIM: Tag = Tag(*b"HTIM");
 const BRST: Tag = Tag(*b"BRST");
 const TARG: Tag = Tag(*b"TARG");
+const TIME: Tag = Tag(*b"TIME");
 
 /// Why a profile could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -162,6 +166,9 @@ impl Profile {
         if !self.call_targets.is_empty() {
             writer.section(TARG, &self.call_targets)?;
         }
+        if let Some(timeline) = &self.timeline {
+            writer.section(TIME, timeline)?;
+        }
         let by_blocks =
             self.functions.iter().filter_map(|function| Some((function, function.only_blocks.as_ref()?)));
         let by_blocks: Vec<(&FunctionProfile, &BlockCounts)> = by_blocks.collect();
@@ -183,6 +190,11 @@ impl Profile {
                     paths.iter().map(|path| (path.id, path.count, path.metrics.clone())).collect()
                 };
                 writer.section(FLOW, &paths.map(rows).collect::<Vec<_>>())?;
+                let stopped = contexts.records.iter().map(|record| &record.unfinished);
+                let rows = |paths: &Vec<UnfinishedPath>| -> Vec<StopRow> {
+                    paths.iter().map(|path| (path.exit, path.prefix, path.metrics.clone())).collect()
+                };
+                writer.section(STOP, &stopped.map(rows).collect::<Vec<_>>())?;
             }
         }
         let paths = whole.iter().filter_map(|function| Some((function.index, function.paths.as_ref()?)));
@@ -219,6 +231,7 @@ impl Profile {
         let bursts = reader.take_if_there(BRST)?;
         let events = reader.take_if_there(EVNT)?.unwrap_or_default();
         let call_targets = reader.take_if_there(TARG)?.unwrap_or_default();
+        let timeline = reader.take_if_there(TIME)?;
         let by_blocks: Vec<(FunctionProfile, BlockCounts)> = reader.take_if_there(BLCK)?.unwrap_or_default();
         let mut contexts: Option<ContextTree> = reader.take_if_there(CNTX)?;
         if let Some(kind) = reader.take_if_there(CKND)? {
@@ -232,6 +245,9 @@ impl Profile {
         }
         if let Some(paths) = reader.take_if_there(FLOW)? {
             add_context_paths(contexts.as_mut(), paths)?;
+        }
+        if let Some(paths) = reader.take_if_there(STOP)? {
+            add_context_stops(contexts.as_mut(), paths)?;
         }
         functions.extend(
             by_blocks
@@ -261,6 +277,7 @@ impl Profile {
             contexts,
             bursts,
             call_targets,
+            timeline,
         };
         profile.verify()?;
         Ok(profile)
@@ -357,6 +374,20 @@ fn add_context_paths(contexts: Option<&mut ContextTree>, paths: Vec<Vec<PathRow>
     for (record, rows) in contexts.records.iter_mut().zip(paths) {
         record.paths =
             rows.into_iter().map(|(id, count, metrics)| PathCount { id, count, metrics }).collect();
+    }
+    Ok(())
+}
+
+/// An unfinished path of a call record: exit, prefix and figures.
+type StopRow = (UnfinishedExit, u64, Vec<u64>);
+
+/// Gives the records of a tree their unfinished paths.
+fn add_context_stops(contexts: Option<&mut ContextTree>, paths: Vec<Vec<StopRow>>) -> Result<(), FileError> {
+    let contexts = contexts.filter(|contexts| contexts.records.len() == paths.len());
+    let damaged = || FileError::Damaged { part: "the unfinished paths of calling contexts".to_owned() };
+    for (record, rows) in contexts.ok_or_else(damaged)?.records.iter_mut().zip(paths) {
+        let path = |(exit, prefix, metrics)| UnfinishedPath { exit, prefix, metrics };
+        record.unfinished = rows.into_iter().map(path).collect();
     }
     Ok(())
 }

@@ -29,13 +29,13 @@ pub use function::{BlockProfile, CodeRange, EdgeKind, EdgeProfile, FunctionProfi
 pub use hot::{HotBlock, HotLoop, LoopProfile};
 pub use merge::MergeError;
 pub use metric::Metric;
-pub(crate) use paths::normalize_paths;
 pub use paths::{HotPath, PathCount, PathProfile, UnfinishedPath};
+pub(crate) use paths::{is_normal_unfinished, normalize_paths, normalize_unfinished};
 pub use residual::{PathEnd, Residual, ResidualError, UntestedPath};
 pub use run::{Ending, Run};
 pub use verify::InvalidProfile;
 
-use crate::{CfgError, ContextTree, CounterCosts, PlacementCosts};
+use crate::{CfgError, ContextTree, CounterCosts, PlacementCosts, Timeline};
 
 /// The profile of one module over one run, or over several merged ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -63,6 +63,8 @@ pub struct Profile {
     /// What indirect calls called, ascending by caller and call site, if that was counted by itself. It also follows from
     /// calling contexts.
     pub call_targets: Vec<CallTarget>,
+    /// What became of the code while the program ran, if that was noted; of one run only.
+    pub timeline: Option<Timeline>,
 }
 
 /// Figures about the module's code, executed or not.
@@ -125,6 +127,7 @@ impl Profile {
         });
         self.call_targets.sort_by(|a, b| a.key().cmp(&b.key()));
         self.call_targets.dedup_by(CallTarget::merge_into);
+        self.timeline.iter_mut().for_each(Timeline::normalize);
     }
 
     /// The profile of the function with this index, if it ran.

@@ -233,7 +233,7 @@ impl Folding {
     }
 
     /// The innermost wasm frame ends, and what the host did above it.
-    fn unwind(&mut self) {
+    pub(crate) fn unwind(&mut self) {
         while let Some(top) = self.stack.pop() {
             self.ended_at_once += u64::from(top.is_new);
             if top.part.is_some() {
@@ -258,6 +258,7 @@ impl Folding {
                     back_edges: Vec::new(),
                     metrics: vec![0],
                     paths: Vec::new(),
+                    unfinished: Vec::new(),
                 });
                 continue;
             };
@@ -275,6 +276,7 @@ impl Folding {
                 back_edges,
                 metrics,
                 paths: Vec::new(),
+                unfinished: Vec::new(),
             });
         }
         let link =

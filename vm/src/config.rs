@@ -139,6 +139,7 @@ pub struct Config {
     pub(crate) metrics: Vec<Metric>,
     pub(crate) flow_contexts: bool,
     pub(crate) times_host_calls: bool,
+    pub(crate) has_time_line: bool,
     pub(crate) record_bursts: bool,
 }
 
@@ -180,6 +181,7 @@ impl Config {
             metrics: Vec::new(),
             flow_contexts: false,
             times_host_calls: false,
+            has_time_line: false,
             record_bursts: false,
         }
     }
@@ -309,6 +311,13 @@ impl Config {
         self
     }
 
+    /// Whether profiles have a time line (default: no), [`Profile::timeline`]: when which code was compiled and why, and when
+    /// bursts ran. Times are never the same twice.
+    pub fn time_line(&mut self, enable: bool) -> &mut Self {
+        self.has_time_line = enable;
+        self
+    }
+
     /// Whether bursts can be recorded (default: no), which makes what runs in them slower: see
     /// [`Store::record_bursts`](crate::Store::record_bursts). It has no effect without bursts.
     pub fn record_bursts(&mut self, enable: bool) -> &mut Self {
@@ -364,7 +373,7 @@ impl Config {
         self
     }
 
-    /// Whether loops and function entries poll for interruption (default: no). Without it an interruption takes effect
+    /// Whether loops and entries of functions that call poll for interruption (default: no). Without it an interruption takes effect
     /// at the next call of a host function. Profiled code always polls: its counts are exact only if it stops at known
     /// instructions.
     pub fn interruptible(&mut self, enable: bool) -> &mut Self {

@@ -57,7 +57,7 @@ pub fn read(
 pub type Counted = (u64, Vec<u64>);
 
 /// By call record, by number, its paths with all their figures.
-pub type PathsOfRecords = HashMap<u32, Vec<PathCount>>;
+pub type PathsOfRecords = HashMap<u32, PathProfile>;
 
 /// By function: its call records, by number, with the paths of each.
 pub type InContexts = HashMap<u32, Vec<(u32, Vec<Counted>)>>;
@@ -98,28 +98,33 @@ fn of_cells(paths: &PreferentialPaths, counters: &[u64]) -> Vec<Counted> {
     cells.filter(|(_, count)| **count > 0).map(|(&id, &count)| (id.into(), vec![count])).collect()
 }
 
-/// The paths of each call record of function `func`, with the figures of their columns.
+/// Adds the paths of each call record of a function, with the figures of their columns, to those of other functions: what
+/// was counted there, and the frames that stopped there.
 ///
 /// # Errors
 /// As [`read`].
-pub fn of_records(
+pub fn add_of_records(
     instance: &InstanceData,
     (version, plan): (&FunctionPlan, &PathPlan),
-    in_contexts: &[(u32, Vec<Counted>)],
+    (in_contexts, stopped): (&[(u32, Vec<Counted>)], &[(u32, Stop, Stopped)]),
     columns: &mut Columns<'_>,
-) -> Result<Vec<(u32, Vec<PathCount>)>> {
+    all: &mut PathsOfRecords,
+) -> Result<()> {
     if instance.paths.is_full() {
         return Err(table_is_full());
     }
     let blocks = columns.of_blocks(instance.module.info(), version)?;
     let mut paths = Paths { instance, version, plan, blocks, columns };
-    let record = |(record, counted): &(u32, Vec<Counted>)| {
+    for (record, counted) in in_contexts {
         let finished = counted.iter().map(|(id, figures)| paths.finished(*id, figures));
         let mut finished: Vec<PathCount> = finished.collect::<Result<_>>()?;
         finished.sort();
-        Ok((*record, finished))
-    };
-    in_contexts.iter().map(record).collect()
+        all.entry(*record).or_default().finished = finished;
+    }
+    for (record, stop, stopped) in stopped {
+        all.entry(*record).or_default().unfinished.push(paths.unfinished(stop, stopped)?);
+    }
+    Ok(())
 }
 
 /// The paths that are counted in several places, each once.

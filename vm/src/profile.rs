@@ -28,7 +28,7 @@ use crate::runtime::host::HostHead;
 use crate::runtime::instance::InstanceData;
 use crate::runtime::store::StoreOpaque;
 use crate::runtime::unfinished::{Stop, Stopped};
-use crate::{AsContext, Error, ErrorKind, Instance, Module, Result};
+use crate::{AsContext, Error, ErrorKind, Instance, Module, Result, timeline};
 
 impl Instance {
     /// What its functions have executed so far. Host calls, totals of events and calling contexts are those of the whole
@@ -41,7 +41,7 @@ impl Instance {
     /// If the engine neither profiles nor counts events.
     pub fn profile(&self, store: impl AsContext) -> Result<Profile> {
         let store = &store.as_context().0.opaque;
-        of_instance(store, store.index(self.0), true)
+        with_timeline(store, store.index(self.0), true)
     }
 
     /// What its functions' indirect calls have called so far, by caller and call site, as far as that is counted: in bursts.
@@ -83,8 +83,17 @@ impl Instance {
     }
 }
 
-/// The profile of instance number `index` of a store: see [`Instance::profile`]. Calling contexts can only be read where host
-/// code runs that wasm has called, or nobody.
+/// The profile of an instance, with the time line if there is one; for contexts see [`of_instance`].
+fn with_timeline(store: &StoreOpaque, index: u32, has_contexts: bool) -> Result<Profile> {
+    let mut profile = of_instance(store, index, has_contexts)?;
+    let module = store.instances[index as usize].module.inner();
+    profile.timeline = timeline::of_store(store, module);
+    profile.normalize();
+    Ok(profile)
+}
+
+/// The profile without a time line of instance number `index` of a store: see [`Instance::profile`]. Calling contexts can only
+/// be read where host code runs that wasm has called, or nobody.
 fn of_instance(store: &StoreOpaque, index: u32, has_contexts: bool) -> Result<Profile> {
     let instance = &store.instances[index as usize];
     let module = &instance.module;
@@ -116,7 +125,7 @@ fn of_instance(store: &StoreOpaque, index: u32, has_contexts: bool) -> Result<Pr
     let module_hash = module.hash();
     let host_calls = host_calls(store);
     let events = event_totals(store)?;
-    let paths = paths_of_records(store, instance, &versions, &in_contexts)?;
+    let paths = paths_of_records(store, instance, &versions, (&exits, &in_contexts))?;
     let runs = Vec::new();
     let contexts = has_contexts.then(|| store.context_tree(index, paths)).flatten();
     let metrics = columns.metrics();
@@ -132,6 +141,7 @@ fn of_instance(store: &StoreOpaque, index: u32, has_contexts: bool) -> Result<Pr
         contexts,
         bursts: store.bursts.as_ref().map(|bursts| bursts.begun),
         call_targets,
+        timeline: None,
     };
     profile.normalize();
     match &store.engine().collection().interesting {
@@ -145,9 +155,18 @@ fn of_instance(store: &StoreOpaque, index: u32, has_contexts: bool) -> Result<Pr
 
 /// What bursts have seen so far of the code of the first instance of a module in a store; `None` if it cannot be said.
 pub fn sampled(store: &StoreOpaque, module: &Arc<ModuleInner>) -> Option<Profile> {
+    of_instance(store, first_of(store, module)?, false).ok()
+}
+
+/// The same, with the time line.
+pub fn so_far(store: &StoreOpaque, module: &Arc<ModuleInner>) -> Option<Profile> {
+    with_timeline(store, first_of(store, module)?, false).ok()
+}
+
+/// The number of the first instance of a module.
+fn first_of(store: &StoreOpaque, module: &Arc<ModuleInner>) -> Option<u32> {
     let is_of = |instance: &InstanceData| Arc::ptr_eq(instance.module.inner(), module);
-    let index = store.instances.iter().position(is_of)?;
-    of_instance(store, index as u32, false).ok()
+    store.instances.iter().position(is_of).map(|index| index as u32)
 }
 
 /// The frames of a function that ended or stand in the middle of a block.
@@ -160,8 +179,9 @@ pub struct Exits {
 }
 
 impl Exits {
-    fn add(&mut self, Stop { origin, path }: Stop, stopped: Stopped) {
-        let place = Stop { origin: Origin { rounds: 0, ..origin }, path };
+    fn add(&mut self, stop: Stop, stopped: Stopped) {
+        let origin = stop.origin;
+        let place = Stop { origin: Origin { rounds: 0, path: None, ..origin }, ..stop };
         self.frames.entry(place).or_default().add(stopped);
         if origin.rounds > 0 {
             self.owed.push((origin.block, stopped.count * u64::from(origin.rounds)));
@@ -317,15 +337,21 @@ fn paths_of_records(
     store: &StoreOpaque,
     instance: &InstanceData,
     versions: &[(u32, Arc<FunctionPlan>)],
-    in_contexts: &InContexts,
+    (exits, in_contexts): (&HashMap<u32, Exits>, &InContexts),
 ) -> Result<PathsOfRecords> {
     let mut all = PathsOfRecords::new();
+    let Some(contexts) = store.contexts.as_ref().filter(|_| store.has_flow()) else { return Ok(all) };
     // What is taken off is said once, where functions have their paths.
     let mut columns = Columns::new(store);
     for (func, version) in versions {
-        if let (Plan::Paths(plan), Some(in_contexts)) = (&version.plan, in_contexts.get(func)) {
-            all.extend(paths::of_records(instance, (version, plan), in_contexts, &mut columns)?);
-        }
+        let Plan::Paths(plan) = &version.plan else { continue };
+        let counted = in_contexts.get(func).map_or(&[][..], Vec::as_slice);
+        let frames = exits.get(func).into_iter().flat_map(|exits| &exits.frames);
+        let record = |stop: &Stop| contexts.record_at(stop.record?);
+        let stopped = frames.filter_map(|(stop, stopped)| Some((record(stop)?, *stop, *stopped)));
+        let stopped: Vec<_> = stopped.collect();
+        let counted = (counted, stopped.as_slice());
+        paths::add_of_records(instance, (version, plan), counted, &mut columns, &mut all)?;
     }
     Ok(all)
 }

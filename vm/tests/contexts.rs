@@ -1,6 +1,6 @@
 //! Calling context trees of runs that are small enough to write their trees down.
 
-use wprof::profiler::{Callee, ContextTree, Profile};
+use wprof::profiler::{CallRecord, Callee, ContextTree, Profile};
 use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
@@ -418,5 +418,60 @@ fn the_host_may_look_while_the_program_runs() -> Outcome {
     instance.get_typed_func::<(), ()>(&mut store, "run")?.call(&mut store, ())?;
     let first = "run 1\n  0:host::log 1";
     assert_eq!(store.data()[..], [first.to_string(), format!("{first}\n  1:host::log 1")]);
+    Ok(())
+}
+
+/// By call record, in order, how many frames ended in each: in all they are those of the functions.
+fn stopped(profile: &Profile) -> Vec<u64> {
+    let tree = profile.contexts.as_ref().expect("counted");
+    let in_record = |record: &CallRecord| record.unfinished.iter().map(|path| path.exit.count).sum();
+    let stopped: Vec<u64> = tree.records.iter().map(in_record).collect();
+    let exits = profile.functions.iter().flat_map(|function| &function.exits);
+    assert_eq!(stopped.iter().sum::<u64>(), exits.map(|exit| exit.count).sum());
+    stopped
+}
+
+#[test]
+fn frames_that_stop_are_on_a_path_in_their_context() -> Outcome {
+    let wat = r#"(module
+        (memory 1)
+        (func $leaf (param i32) (result i32) (i32.load (local.get 0)))
+        (func $odd (param i32) (result i32) (call $leaf (local.get 0)))
+        (func $even (param $at i32) (result i32) (loop (result i32)
+            (drop (call $leaf (local.get $at)))
+            (br 0 (local.set $at (i32.mul (local.get $at) (i32.const 2))))))
+        (func $deep (param i32) (result i32) (i32.add (call $deep (local.get 0)) (i32.const 1)))
+        (func $run (export "run") (param i32) (result i32)
+            (if (i32.eqz (local.get 0)) (then (return (call $deep (i32.const 0)))))
+            (if (i32.and (local.get 0) (i32.const 1)) (then (return (call $odd (i32.const -1)))))
+            (call $even (local.get 0))))"#;
+    for strategy in [Strategy::Optimized, Strategy::Baseline, Strategy::Tiered] {
+        let mut config = Config::new();
+        config.strategy(strategy).background_compilation(false).promote_after(2);
+        config.count_contexts(true).flow_contexts(true).profiling(ProfilingConfig::Exact(Collect::Paths));
+        let engine = Engine::new(&config)?;
+        let mut store = Store::new(&engine, ());
+        let instance = Instance::new(&mut store, &Module::new(&engine, wat)?, &[])?;
+        let run = instance.get_typed_func::<i32, i32>(&mut store, "run")?;
+        for at in [3, 1, 2] {
+            let error = run.call(&mut store, at).expect_err("beyond the memory");
+            assert_eq!(error.trap(), Some(Trap::MemoryOutOfBounds));
+        }
+        let profile = instance.profile(&store)?;
+        let tree = profile.contexts.as_ref().expect("counted");
+        assert_eq!(text(tree), "run 3\n  1:odd 2\n    0:leaf 2\n  2:even 1\n    0:leaf 16");
+        assert_eq!(stopped(&profile), [0, 3, 2, 2, 1, 1]);
+        // The loop stopped in a round that had come round.
+        let (odd, even) = (&tree.records[2].unfinished, &tree.records[4].unfinished);
+        assert_eq!((odd.len(), odd[0].exit.count, odd[0].prefix), (1, 2, 0));
+        assert!(even[0].prefix > 0);
+        assert_eq!(Profile::from_bytes(&profile.to_bytes()?)?, profile);
+        let mut both = profile.clone();
+        both.merge(&profile)?;
+        assert_eq!(stopped(&both), [0, 6, 4, 4, 2, 2]);
+        assert_eq!(run.call(&mut store, 0).expect_err("it never ends").trap(), Some(Trap::StackOverflow));
+        let all = stopped(&instance.profile(&store)?);
+        assert!(all.contains(&4) && all.iter().any(|count| *count > 1000), "{all:?}");
+    }
     Ok(())
 }

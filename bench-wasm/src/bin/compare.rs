@@ -1,6 +1,7 @@
 //! `compare`: wprof beside Wasmtime, interleaved, in fresh processes; prints tables in Markdown.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context, Result};
 use clap::{Parser, ValueEnum};
@@ -48,6 +49,9 @@ enum What {
     Bursts,
     /// As steady, hot functions made better by what bursts see, and what each part of that contributes.
     Tiers,
+    /// As steady, beside Wasmtime as it is, with epochs, with fuel and with inlining, beside Node's V8 where it is
+    /// installed, and beside wasmi.
+    Peers,
     /// The whole process, from a cold start.
     Cold,
 }
@@ -92,7 +96,7 @@ fn compare(options: &Options, programs: &[Program], scratch: &Path) -> Result<()
 /// The reference first: the other columns are ratios to it.
 fn engines(what: What) -> Result<Vec<Engine>> {
     let own = beside_this_program("own")?;
-    let with_peer = matches!(what, What::Steady | What::Events | What::Cold);
+    let with_peer = matches!(what, What::Steady | What::Events | What::Tiers | What::Peers | What::Cold);
     let peer = if with_peer { beside_this_program("peer")? } else { PathBuf::new() };
     let theirs =
         |name, options: &[&'static str]| Engine { name, runner: peer.clone(), options: options.to_vec() };
@@ -162,10 +166,28 @@ fn engines(what: What) -> Result<Vec<Engine>> {
                 theirs("Wasmtime", &["--precompiled"]),
                 ours("off", &["--eager"]),
                 ours("adaptive", &adaptive),
+                ours("adaptive, by time", &["--eager", "--burst", "1:20", "--every", "1000"]),
                 without("without superblocks", "superblocks"),
                 without("without inlining", "inlining"),
                 without("without both", "all"),
             ]
+        }
+        What::Peers => {
+            let mut engines = vec![
+                theirs("Wasmtime", &["--precompiled"]),
+                theirs("Wasmtime, inlining", &["--precompiled", "--inlining"]),
+                theirs("Wasmtime, epochs", &["--precompiled", "--epochs"]),
+                theirs("Wasmtime, fuel", &["--precompiled", "--fuel"]),
+                ours("off", &["--eager"]),
+                ours("adaptive", &["--eager", "--burst", "10000:100"]),
+                theirs("wasmi", &["--wasmi"]),
+            ];
+            let node = programs::home().join("peers/node.mjs");
+            let version = Command::new("node").arg("--version").output();
+            if version.is_ok_and(|output| output.status.success()) {
+                engines.push(Engine { name: "Node", runner: node, options: Vec::new() });
+            }
+            engines
         }
         What::Cold => vec![
             theirs("Wasmtime", &[]),
@@ -204,12 +226,8 @@ fn prepare(engine: &Engine, program: &Program, scratch: &Path) -> Result<PathBuf
     }
     let settings: Vec<&str> = engine.options.iter().copied().filter(|&o| o != "--precompiled").collect();
     let compiled = scratch.join(format!("{}{}.cwasm", program.name, settings.concat()));
-    let status = std::process::Command::new(&engine.runner)
-        .arg("compile")
-        .args(settings)
-        .arg(&program.file)
-        .arg(&compiled)
-        .status();
+    let status =
+        Command::new(&engine.runner).arg("compile").args(settings).arg(&program.file).arg(&compiled).status();
     anyhow::ensure!(status?.success(), "{} could not compile {}", engine.name, program.name);
     Ok(compiled)
 }

@@ -21,7 +21,7 @@ use crate::abi::store_context;
 
 pub use build::{build, operand_types};
 pub use liveness::Liveness;
-pub(crate) use ops::{Call, Operators, is_call};
+pub(crate) use ops::{Call, Operators, is_call, may_stop};
 pub use ops::{instruction_offsets, is_structure, ops_executed};
 pub use stack::{StackId, TypeStacks};
 

@@ -36,6 +36,35 @@ pub(crate) fn is_call(op: &Operator<'_>) -> bool {
     matches!(op, Operator::Call { .. } | Operator::CallIndirect { .. })
 }
 
+/// Whether a frame may stop at `op`, or be looked at: it may trap or call, as far as is known. Not the most frequent ones
+/// of those that only compute, move values or branch.
+pub(crate) fn may_stop(op: &Operator<'_>) -> bool {
+    use Operator::*;
+    let is_harmless = match op {
+        Nop | Drop | Select | TypedSelect { .. } | LocalGet { .. } | LocalSet { .. } | LocalTee { .. } => {
+            true
+        }
+        I32Const { .. } | I64Const { .. } | F32Const { .. } | F64Const { .. } => true,
+        If { .. } | Br { .. } | BrIf { .. } | BrTable { .. } | Return => true,
+        I32Eqz | I32Eq | I32Ne | I32LtS | I32LtU | I32GtS | I32GtU | I32LeS | I32LeU | I32GeS | I32GeU => {
+            true
+        }
+        I64Eqz | I64Eq | I64Ne | I64LtS | I64LtU | I64GtS | I64GtU | I64LeS | I64LeU | I64GeS | I64GeU => {
+            true
+        }
+        I32Add | I32Sub | I32Mul | I32And | I32Or | I32Xor | I32Shl | I32ShrS | I32ShrU | I32Rotl
+        | I32Rotr => true,
+        I64Add | I64Sub | I64Mul | I64And | I64Or | I64Xor | I64Shl | I64ShrS | I64ShrU | I64Rotl
+        | I64Rotr => true,
+        I32Clz | I32Ctz | I32Popcnt | I64Clz | I64Ctz | I64Popcnt => true,
+        I32WrapI64 | I64ExtendI32S | I64ExtendI32U | I32Extend8S | I32Extend16S => true,
+        F64Add | F64Sub | F64Mul | F64Div | F64Eq | F64Ne | F64Lt | F64Gt | F64Le | F64Ge => true,
+        F32Add | F32Sub | F32Mul | F32Div | F32Eq | F32Ne | F32Lt | F32Gt | F32Le | F32Ge => true,
+        _ => is_structure(op),
+    };
+    !is_harmless
+}
+
 /// A reader of instructions from anywhere in a function body, of which wasmparser's own, which follows the nesting
 /// of constructs, sees only one at a time.
 pub(crate) struct Operators<'a> {

@@ -34,6 +34,9 @@ pub struct Origin {
     pub block: u32,
     /// How many rounds of the loop around it have been made that are not counted yet.
     pub rounds: u32,
+    /// The path register, if paths are counted and it is the same however control came there: the frame does not hold it
+    /// then.
+    pub path: Option<i64>,
     /// Byte offset of the instruction in the module.
     pub offset: u32,
 }
@@ -88,14 +91,14 @@ pub struct MachineCode {
     /// Bytes below the frame pointer at which a frame holds its vmctx, from the first instruction of the first block on;
     /// `None` if it does not, which only instrumented code does.
     pub vmctx_slot: Option<u32>,
-    /// The same for the copy of its path register, if paths are counted.
+    /// The same for its path register, if paths are counted and it is not known everywhere: see [`Origin::path`].
     pub path_slot: Option<u32>,
     /// From which byte of the code on it comes from which byte of the module; ascending, and only if asked for.
     #[serde(skip)]
     pub positions: Vec<(u32, u32)>,
     /// The same for its sums of metrics, and how many there are, if anything is measured.
     pub metrics_slot: Option<(u32, u32)>,
-    /// The same for its call record, if it has one and anything is measured.
+    /// The same for its call record, if it has one and anything is measured, or paths are counted there.
     pub record_slot: Option<u32>,
     /// Whether it is code for bursts.
     pub in_bursts: bool,

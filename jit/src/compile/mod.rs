@@ -442,5 +442,5 @@ impl Compiler {
 
 /// The graph with what is copied for speed.
 fn optimized(graph: BlockGraph, plan: &FunctionPlan) -> BlockGraph {
-    graph.unrolled(&plan.cfg, &plan.loops, plan.first_counter).dispatched(&plan.cfg)
+    graph.unrolled(&plan.cfg, &plan.loops, plan.first_counter).dispatched(&plan.cfg).split_loops(&plan.cfg)
 }

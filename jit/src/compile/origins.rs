@@ -67,7 +67,7 @@ mod tests {
         let mut origins = Origins::default();
         let mut codes = Vec::new();
         for offset in 0..300 {
-            origins.at(Origin { func: 0, frame: 0, block: 0, rounds: 0, offset });
+            origins.at(Origin { func: 0, frame: 0, block: 0, rounds: 0, path: None, offset });
             codes.push(origins.access(TrapCode::MemoryOutOfBounds));
         }
         let cases =

@@ -7,9 +7,11 @@
 mod dispatch;
 mod dump;
 mod inline;
+mod kept_path;
 mod known_path;
 mod resume;
 mod round_path;
+mod split_loop;
 mod superblock;
 mod unroll;
 
@@ -427,11 +429,11 @@ impl BlockGraph {
         }
     }
 
-    /// Adds a poll at the function's entry and at every loop header, so that every run of machine code polls after
-    /// a bounded number of blocks.
+    /// Adds a poll at every loop header and at the entry of a function that calls others, so that every run of machine code
+    /// polls after a bounded number of blocks.
     pub fn add_polls(&mut self, cfg: &Cfg) {
         for (index, node) in self.nodes.iter_mut().enumerate() {
-            if index == 0 || cfg.blocks[node.block as usize].is_loop_header {
+            if index == 0 && !cfg.is_leaf || cfg.blocks[node.block as usize].is_loop_header {
                 node.probes.push(Probe::Poll);
             }
         }
@@ -532,7 +534,7 @@ impl BlockGraph {
     pub(crate) fn inlined_at(&self, own: &Cfg) -> Vec<Origin> {
         let origin = |call: &Inlined| {
             let (frame, func) = (call.caller, self.cfg_of(own, call.caller).func);
-            Origin { func, frame, block: call.block, rounds: 0, offset: call.call }
+            Origin { func, frame, block: call.block, rounds: 0, path: None, offset: call.call }
         };
         self.inlined.iter().map(origin).collect()
     }

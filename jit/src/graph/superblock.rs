@@ -57,7 +57,7 @@ impl BlockGraph {
     }
 
     /// The nodes that can be reached from node 0, which is the first.
-    fn reachable(&self) -> Vec<u32> {
+    pub(super) fn reachable(&self) -> Vec<u32> {
         let mut seen = vec![false; self.nodes.len()];
         seen[0] = true;
         let mut found = vec![0];

@@ -11,7 +11,7 @@ use wasmparser::Operator;
 use wprof_profiler::{Callee, ContextTree, Profile};
 
 use super::section::write_u32;
-use super::{MetadataSection, Profiled};
+use super::{IndirectCalls, MetadataSection, Profiled};
 use crate::CompileError;
 use crate::cfg::Operators;
 use crate::module::ModuleInfo;
@@ -23,20 +23,51 @@ pub(super) fn section(
     functions: &[Profiled<'_>],
 ) -> Result<MetadataSection, CompileError> {
     let mut section = MetadataSection::new("metadata.code.call_targets");
-    let calls = calls_by_site(profile);
-    let recursive = telling_contexts(profile).map(recursive_sites).unwrap_or_default();
+    let known = KnownCalls::new(profile);
     for function in functions {
         for site in indirect_sites(info, function)? {
-            let key = (function.profile.index, site);
-            if let Some(targets) = calls.get(&key).filter(|_| !recursive.contains(&key)) {
-                let payload = payload(targets);
-                if !payload.is_empty() {
-                    section.add(key.0, site - function.start, payload);
-                }
+            let payload = known.at(function, site).map(payload).unwrap_or_default();
+            if !payload.is_empty() {
+                section.add(function.profile.index, site - function.start, payload);
             }
         }
     }
     Ok(section)
+}
+
+/// What the indirect calls of functions called, as far as that is known.
+pub(super) fn indirect_calls(
+    info: &ModuleInfo,
+    profile: &Profile,
+    functions: &[Profiled<'_>],
+) -> Result<Vec<IndirectCalls>, CompileError> {
+    let (known, mut found) = (KnownCalls::new(profile), Vec::new());
+    for function in functions {
+        for site in indirect_sites(info, function)? {
+            let Some(targets) = known.at(function, site) else { continue };
+            let callees = targets.iter().filter_map(|(callee, &calls)| Some(((*callee)?, calls)));
+            found.push(IndirectCalls { caller: function.profile.index, site, callees: callees.collect() });
+        }
+    }
+    Ok(found)
+}
+
+/// The calls that a profile knows of by call site.
+struct KnownCalls {
+    calls: BTreeMap<(u32, u32), Targets>,
+    recursive: BTreeSet<(u32, u32)>,
+}
+
+impl KnownCalls {
+    fn new(profile: &Profile) -> Self {
+        let recursive = telling_contexts(profile).map(recursive_sites).unwrap_or_default();
+        Self { calls: calls_by_site(profile), recursive }
+    }
+
+    fn at(&self, function: &Profiled<'_>, site: u32) -> Option<&Targets> {
+        let key = (function.profile.index, site);
+        self.calls.get(&key).filter(|_| !self.recursive.contains(&key))
+    }
 }
 
 /// Calls by callee; `None` for what is no function of the module.

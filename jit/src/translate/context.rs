@@ -88,12 +88,12 @@ impl Translator<'_> {
         let variable = self.builder.declare_var(types::I64);
         self.builder.def_var(variable, value);
         self.record = Some(variable);
-        if self.options.metrics > 0 {
+        if self.options.metrics > 0 || self.options.flow_contexts {
             self.keep_record(value);
         }
     }
 
-    /// Leaves the record in the frame, so that whoever walks the stack charges it.
+    /// Leaves the record in the frame, so that whoever walks the stack charges it, or knows whose path has not ended.
     fn keep_record(&mut self, record: Value) {
         let key = StackSlotKey::new(RECORD_SLOT);
         let slot = StackSlotData::new_with_key(StackSlotKind::ExplicitSlot, 8, 3, key);

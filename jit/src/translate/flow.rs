@@ -57,6 +57,7 @@ impl Translator<'_> {
             self.builder.ins().return_(values);
             return;
         };
+        self.carry_path(to);
         if edge.height + edge.arity != self.stack.height() {
             for (depth, &value) in (edge.height..).zip(values) {
                 self.define_operand(depth, value);
@@ -76,7 +77,7 @@ impl Translator<'_> {
         for (edge, wire) in edges.iter().zip(wires) {
             let in_place = edge.arity == 0 || edge.height + edge.arity == height;
             landings.push(match wire.to {
-                Some(to) if in_place && wire.probes.is_empty() => {
+                Some(to) if in_place && wire.probes.is_empty() && !self.is_path_carried(to) => {
                     Landing { block: self.blocks[to as usize], own: false }
                 }
                 _ => Landing { block: self.builder.create_block(), own: true },

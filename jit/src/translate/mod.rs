@@ -37,7 +37,7 @@ use wasmparser::{Operator, ValType};
 
 use crate::CompileError;
 use crate::abi::{Builtin, TrapCode, clif_type, resume_signature, vmctx, wasm_signature};
-use crate::cfg::{Cfg, Liveness, Operators};
+use crate::cfg::{Cfg, Liveness, Operators, may_stop};
 use crate::compile::{Check, CompilerOptions, ModuleEnv, Origin, Origins};
 use crate::graph::{BlockGraph, Node};
 use inlined::AroundCalls;
@@ -71,6 +71,7 @@ pub(crate) fn translate(
     func.name = ir::UserFuncName::user(0, cfg.func);
     let mut translator = Translator::new(env, options, isa, cfg, graph, FunctionBuilder::new(func, context));
     if options.precise {
+        translator.find_stops()?;
         translator.enter_visibly();
     }
     translator.begin_path();
@@ -115,6 +116,8 @@ struct Translator<'a> {
     /// Where the callee of the indirect call that comes next is counted.
     target_cell: Option<u32>,
     stack: OperandStack,
+    /// By node of a function that calls nothing, where a frame may stop or be looked at.
+    stops: Option<Vec<bool>>,
     path: Option<PathRegister>,
     /// What the frame has measured, by metric.
     sums: Option<ir::StackSlot>,
@@ -169,6 +172,7 @@ impl<'a> Translator<'a> {
             record: None,
             target_cell: None,
             stack: OperandStack::default(),
+            stops: None,
             path: None,
             sums: None,
             liveness: Vec::new(),
@@ -186,9 +190,29 @@ impl<'a> Translator<'a> {
         self.block = self.graph.nodes[0].block;
         self.at(first.start - 1);
         self.touch_stack();
-        if self.options.frames_hold_vmctx {
+        if self.options.frames_hold_vmctx && self.stops.as_ref().is_none_or(|stops| stops.contains(&true)) {
             self.keep_vmctx();
         }
+    }
+
+    /// Finds out where a frame of a function that calls nothing may stop or be looked at.
+    fn find_stops(&mut self) -> Result<()> {
+        if self.own.is_leaf {
+            let stops = |node: &Node| Ok(node.may_stop() || self.operators_may_stop(node)?);
+            self.stops = Some(self.graph.nodes.iter().map(stops).collect::<Result<_>>()?);
+        }
+        Ok(())
+    }
+
+    fn operators_may_stop(&self, node: &Node) -> Result<bool> {
+        let block = &self.graph.cfg_of(self.own, node.frame).blocks[node.block as usize];
+        let mut operators = Operators::new(self.env.info, node.start, block.limit);
+        while let Some((op, _)) = operators.next()? {
+            if may_stop(&op) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Defines the locals: parameters, then zeros.
@@ -238,6 +262,7 @@ impl<'a> Translator<'a> {
         let block = &self.cfg.blocks[node.block as usize];
         // Before the first instruction: see `cfg::ops_executed`.
         self.at(node.start - 1);
+        self.keep_path();
         if let Some(guard) = &node.guard {
             self.guard(guard);
         }
@@ -300,7 +325,8 @@ impl<'a> Translator<'a> {
 
     fn origin(&self, offset: u32) -> Origin {
         let (func, frame) = (self.cfg.func, self.frame);
-        Origin { func, frame, block: self.block, rounds: self.rounds, offset }
+        let path = self.path.as_ref().and_then(PathRegister::known);
+        Origin { func, frame, block: self.block, rounds: self.rounds, path, offset }
     }
 
     /// The trap code of an access that is translated now. Where frames must be seen to stop at the right instruction it

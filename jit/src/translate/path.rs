@@ -1,9 +1,9 @@
-//! The path register: a frontend variable, and a copy of it in the frame.
+//! The path register: nothing where its value is known, else a frontend variable, and a copy of it in the frame.
 //!
-//! Invariant: wherever the frame may stop or be looked at, the copy is the register. So it is stored with each change;
-//! stores that nothing can see Cranelift drops. Calls do not end paths: they leave the register alone. In functions that
-//! call, the copy is all there is: a machine register that calls preserve would have to be saved by each of them, and what
-//! the copy is known to be need not be loaded.
+//! Invariant: wherever the frame may stop or be looked at, the register is known ([`Origin::path`](crate::compile::Origin)),
+//! or the copy is the register. Calls do not end paths: they leave the register alone. In functions that call, the copy is
+//! all there is: a machine register that calls preserve would have to be saved by each of them. In others there is a copy
+//! from the first node on in which the frame may stop (`graph/kept_path.rs`).
 //! Source: Ball & Larus, *Efficient Path Profiling*, MICRO 1996; the plan is a `wprof_profiler::PathPlan`.
 
 use cranelift_codegen::ir::{
@@ -20,32 +20,49 @@ use crate::graph::PathCells;
 /// Where the number of the current path is made up.
 #[derive(Clone)]
 pub(super) struct PathRegister {
-    /// `None` if it is in the frame only.
+    /// `None` if it is in the frame only, or known everywhere.
     variable: Option<Variable>,
-    /// The copy.
-    slot: StackSlot,
+    /// The copy, if there is one.
+    slot: Option<StackSlot>,
     /// What it is at the entry of each node, where that is known.
     known: Vec<Option<i64>>,
     /// The same at the place that is translated.
     here: Option<i64>,
+    /// By node, whether the copy of the variable is made at its entry.
+    kept: Vec<bool>,
+}
+
+impl PathRegister {
+    /// What it is at the place that is translated, if that is known.
+    pub(super) fn known(&self) -> Option<i64> {
+        self.here
+    }
 }
 
 impl Translator<'_> {
     /// Gives the function a path register, if its graph has one: with a first value, or that of the frame that goes on.
     pub(super) fn begin_path(&mut self) {
         let Some(entry) = self.graph.path_register else { return };
-        let key = StackSlotKey::new(PATH_SLOT);
-        let slot = StackSlotData::new_with_key(StackSlotKind::ExplicitSlot, 8, 3, key);
-        let slot = self.builder.create_sized_stack_slot(slot);
-        let variable = self.cfg.is_leaf.then(|| self.builder.declare_var(types::I64));
-        self.path = Some(PathRegister { variable, slot, known: self.graph.known_paths(), here: None });
+        let known = self.graph.known_paths();
+        let is_known = known.iter().all(Option::is_some);
+        let stops = self.stops.as_ref().filter(|_| !is_known);
+        let kept = stops.map_or_else(Vec::new, |stops| self.graph.kept_paths(&known, stops));
+        let variable = (self.own.is_leaf && !is_known).then(|| self.builder.declare_var(types::I64));
+        let is_held = kept.contains(&true) || !self.own.is_leaf && !is_known;
+        let slot = is_held.then(|| {
+            let key = StackSlotKey::new(PATH_SLOT);
+            let slot = StackSlotData::new_with_key(StackSlotKind::ExplicitSlot, 8, 3, key);
+            self.builder.create_sized_stack_slot(slot)
+        });
+        self.path = Some(PathRegister { variable, slot, known, here: None, kept });
         if self.graph.resumes && !self.graph.in_bursts {
             let context = self.load_constant(types::I64, self.vmctx, vmctx::STORE);
             let flags = MemFlagsData::trusted();
             let first = self.builder.ins().load(types::I64, flags, context, store_context::PATH);
             self.set_path(first);
         } else {
-            self.set_known_path(entry);
+            self.path_register().here = Some(entry);
+            self.carry_path(0);
         }
     }
 
@@ -54,6 +71,28 @@ impl Translator<'_> {
         let node = self.node;
         if let Some(path) = &mut self.path {
             path.here = path.known[node];
+        }
+    }
+
+    /// At the entry of the node: leaves the register in the frame, if something may look at it from here on.
+    pub(super) fn keep_path(&mut self) {
+        let node = self.node;
+        if self.path.as_ref().is_some_and(|path| path.kept.get(node) == Some(&true)) {
+            let value = self.path_value();
+            self.hold_path(value);
+        }
+    }
+
+    /// Whether the register is known here, but no longer in node `to`.
+    pub(super) fn is_path_carried(&self, to: u32) -> bool {
+        self.path.as_ref().is_some_and(|path| path.here.is_some() && path.known[to as usize].is_none())
+    }
+
+    /// Control goes on to node `to`: what is known here and not there has to be remembered.
+    pub(super) fn carry_path(&mut self, to: u32) {
+        if self.is_path_carried(to) {
+            let value = self.path_value();
+            self.set_path(value);
         }
     }
 
@@ -66,33 +105,36 @@ impl Translator<'_> {
         match (here, variable) {
             (Some(known), _) => self.builder.ins().iconst(types::I64, known),
             (None, Some(variable)) => self.builder.use_var(variable),
-            (None, None) => self.builder.ins().stack_load(types::I64, types::I64, slot, 0),
+            (None, None) => {
+                let slot = slot.expect("it is held where it is not known");
+                self.builder.ins().stack_load(types::I64, types::I64, slot, 0)
+            }
         }
     }
 
     fn set_path(&mut self, value: Value) {
-        let &mut PathRegister { variable, slot, .. } = self.path_register();
-        if let Some(variable) = variable {
-            self.builder.def_var(variable, value);
+        match self.path_register().variable {
+            Some(variable) => self.builder.def_var(variable, value),
+            None => self.hold_path(value),
         }
-        self.builder.ins().stack_store(types::I64, value, slot, 0);
     }
 
-    fn set_known_path(&mut self, value: i64) {
-        let known = self.builder.ins().iconst(types::I64, value);
-        self.set_path(known);
-        self.path_register().here = Some(value);
+    fn hold_path(&mut self, value: Value) {
+        if let Some(slot) = self.path_register().slot {
+            self.builder.ins().stack_store(types::I64, value, slot, 0);
+        }
     }
 
     /// A path begins where another has ended.
     pub(super) fn start_path(&mut self, first: i64) {
-        self.set_known_path(first);
+        self.path_register().here = Some(first);
         self.restart_metrics();
     }
 
     pub(super) fn add_to_path(&mut self, amount: i64) {
-        if let Some(known) = self.path_register().here {
-            return self.set_known_path(known.wrapping_add(amount));
+        if let Some(known) = &mut self.path_register().here {
+            *known = known.wrapping_add(amount);
+            return;
         }
         let old = self.path_value();
         let new = self.builder.ins().iadd_imm_s(old, amount);

@@ -113,11 +113,15 @@ impl Translator<'_> {
         let counter = self.load_events(guard.kind);
         let least = i64::try_from(guard.most).map_or(i64::MIN, |most| -most);
         let is_near = self.builder.ins().icmp_imm_s(IntCC::SignedGreaterThan, counter, least);
-        let (other, go_on) = (self.blocks[guard.to as usize], self.builder.create_block());
-        self.builder.ins().brif(is_near, other, &[], go_on, &[]);
+        let (near, go_on) = (self.builder.create_block(), self.builder.create_block());
+        self.builder.ins().brif(is_near, near, &[], go_on, &[]);
+        self.builder.seal_block(near);
         self.builder.seal_block(go_on);
-        self.builder.switch_to_block(go_on);
+        self.builder.switch_to_block(near);
+        self.carry_path(guard.to);
+        self.builder.ins().jump(self.blocks[guard.to as usize], &[]);
         self.arrived(guard.to);
+        self.builder.switch_to_block(go_on);
     }
 
     /// A metered counter is above zero when there is no budget left. Then a store faults, to nowhere: a call

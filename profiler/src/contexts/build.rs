@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::{BackEdge, CallRecord, Callee, ContextTree, Routine};
-use crate::profile::{metric, normalize_paths};
+use crate::profile::{metric, normalize_paths, normalize_unfinished};
 use crate::{FigureKind, Metric};
 
 /// Call records as they come. Numbers are positions in the lists.
@@ -57,6 +57,7 @@ impl ContextLog {
                 back_edges: Vec::new(),
                 metrics: columns.iter().map(|&column| record.metrics[column]).collect(),
                 paths: if self.has_paths { record.paths.clone() } else { Vec::new() },
+                unfinished: if self.has_paths { record.unfinished.clone() } else { Vec::new() },
                 ..*record
             });
         }
@@ -75,6 +76,7 @@ impl ContextLog {
             back_edges: Vec::new(),
             metrics: nodes[old].metrics.clone(),
             paths: nodes[old].paths.clone(),
+            unfinished: nodes[old].unfinished.clone(),
             ..nodes[old]
         };
         let mut records: Vec<CallRecord> = order.iter().map(record).collect();
@@ -116,10 +118,17 @@ impl ContextLog {
 
     /// Records with the same context become one, with the sum of their calls. Also tells which one each became.
     fn nodes(&self, new_routine: &[u32]) -> (Vec<CallRecord>, Vec<usize>) {
-        let no_figures = vec![0; self.metrics.len()];
-        let (metrics, paths) = (no_figures.clone(), Vec::new());
-        let root =
-            CallRecord { routine: 0, parent: 0, site: 0, calls: 0, back_edges: Vec::new(), metrics, paths };
+        let empty = |routine, parent, site| CallRecord {
+            routine,
+            parent,
+            site,
+            calls: 0,
+            back_edges: Vec::new(),
+            metrics: vec![0; self.metrics.len()],
+            paths: Vec::new(),
+            unfinished: Vec::new(),
+        };
+        let root = empty(0, 0, 0);
         let (mut nodes, mut of_record) = (vec![root], Vec::with_capacity(self.records.len()));
         let mut known: HashMap<(u32, u32, u32), usize> = HashMap::new();
         for (record, index) in self.records.iter().zip(0..) {
@@ -130,14 +139,15 @@ impl ContextLog {
             let parent = of_record[record.parent as usize] as u32;
             let routine = new_routine[record.routine as usize];
             let node = *known.entry((parent, record.site, routine)).or_insert_with(|| {
-                let (back_edges, metrics, paths) = (Vec::new(), no_figures.clone(), Vec::new());
-                nodes.push(CallRecord { routine, parent, calls: 0, back_edges, metrics, paths, ..*record });
+                nodes.push(empty(routine, parent, record.site));
                 nodes.len() - 1
             });
             nodes[node].calls = nodes[node].calls.saturating_add(record.calls);
             metric::add(&mut nodes[node].metrics, &record.metrics);
             nodes[node].paths.extend_from_slice(&record.paths);
             normalize_paths(&mut nodes[node].paths);
+            nodes[node].unfinished.extend_from_slice(&record.unfinished);
+            normalize_unfinished(&mut nodes[node].unfinished);
             of_record.push(node);
         }
         (nodes, of_record)

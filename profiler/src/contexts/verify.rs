@@ -4,6 +4,7 @@
 //! Invariant: linear time; all that is checked here may be relied on everywhere else.
 
 use super::{CallRecord, Callee, ContextTree};
+use crate::profile::is_normal_unfinished;
 
 /// What is wrong with a calling context tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -56,8 +57,11 @@ impl ContextTree {
 
     fn verify_figures(&self) -> Result<(), InvalidContexts> {
         let is_sorted = self.metrics.is_sorted_by(|a, b| a.name < b.name);
-        let is_normal = |record: &CallRecord| record.paths.is_sorted_by(|a, b| a.id < b.id);
-        let have_paths = self.has_paths || self.records.iter().all(|record| record.paths.is_empty());
+        let is_normal = |record: &CallRecord| {
+            record.paths.is_sorted_by(|a, b| a.id < b.id) && is_normal_unfinished(&record.unfinished)
+        };
+        let has_none = |record: &CallRecord| record.paths.is_empty() && record.unfinished.is_empty();
+        let have_paths = self.has_paths || self.records.iter().all(has_none);
         let are_all = have_paths
             && self.records.iter().all(is_normal)
             && self.records.iter().all(|record| record.metrics.len() == self.metrics.len());

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::shape::KindShape;
-use crate::{BackEdge, CallRecord, Callee, ContextTree, Metric, PathCount, Routine};
+use crate::{BackEdge, BlockId, CallRecord, Callee, ContextTree, Metric, PathCount, Routine, UnfinishedPath};
 
 #[derive(Serialize)]
 pub(super) struct ContextsShape<'a> {
@@ -76,6 +76,8 @@ struct RecordShape<'a> {
     metrics: &'a [u64],
     #[serde(skip_serializing_if = "Vec::is_empty")]
     paths: Vec<PathShape<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unfinished: Vec<UnfinishedShape<'a>>,
 }
 
 #[derive(Serialize)]
@@ -86,16 +88,35 @@ struct PathShape<'a> {
     metrics: &'a [u64],
 }
 
+/// Where frames ended, and the sum of the prefix that had led there.
+#[derive(Serialize)]
+struct UnfinishedShape<'a> {
+    block: BlockId,
+    offset: u32,
+    prefix: u64,
+    count: u64,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    metrics: &'a [u64],
+}
+
 impl<'a> RecordShape<'a> {
     fn new(record: &'a CallRecord, inclusive_calls: u64) -> Self {
-        let CallRecord { routine, parent, site, calls, back_edges, metrics, paths } = record;
+        let CallRecord { routine, parent, site, calls, back_edges, metrics, paths, unfinished } = record;
         let paths = paths.iter().map(|PathCount { id, count, metrics }| PathShape {
             id: *id,
             count: *count,
             metrics,
         });
         let paths = paths.collect();
+        let unfinished = unfinished.iter().map(|UnfinishedPath { exit, prefix, metrics }| UnfinishedShape {
+            block: exit.block,
+            offset: exit.offset,
+            prefix: *prefix,
+            count: exit.count,
+            metrics,
+        });
+        let unfinished = unfinished.collect();
         let (routine, parent, site, calls) = (*routine, *parent, *site, *calls);
-        Self { routine, parent, site, calls, inclusive_calls, back_edges, metrics, paths }
+        Self { routine, parent, site, calls, inclusive_calls, back_edges, metrics, paths, unfinished }
     }
 }

@@ -34,7 +34,7 @@ fn hex4(hash: &[u8; 32]) -> String {
 
 impl Profile {
     /// Adds another profile of the same module. Of events and metrics only the kinds that both have are kept, and calling
-    /// contexts only if both have counted them.
+    /// contexts only if both have counted them. The sum has no time line.
     ///
     /// # Errors
     /// If the other is of another module, or divides a function into other blocks.
@@ -57,6 +57,8 @@ impl Profile {
         };
         self.call_targets.extend_from_slice(&other.call_targets);
         self.code = self.code.merged(other.code);
+        // Two runs have no common one.
+        self.timeline = None;
         self.bursts = match (self.bursts, other.bursts) {
             (Some(ours), Some(theirs)) => Some(ours.saturating_add(theirs)),
             (ours, theirs) => ours.or(theirs),
@@ -69,8 +71,12 @@ impl Profile {
     fn contexts_with(&self, kept: &[Metric]) -> Option<ContextTree> {
         let columns = metric::columns(&self.metrics, kept);
         let mut contexts = self.contexts.clone()?;
-        for path in contexts.records.iter_mut().flat_map(|record| &mut record.paths) {
-            path.metrics = columns.iter().map(|&column| path.metrics[column]).collect();
+        let keep = |figures: &mut Vec<u64>| {
+            *figures = columns.iter().map(|&column| figures[column]).collect();
+        };
+        for record in &mut contexts.records {
+            record.paths.iter_mut().for_each(|path| keep(&mut path.metrics));
+            record.unfinished.iter_mut().for_each(|path| keep(&mut path.metrics));
         }
         Some(contexts)
     }

@@ -75,21 +75,12 @@ impl PathProfile {
     /// Brings the lists into their order, and adds up what is the same.
     pub(super) fn normalize(&mut self) {
         normalize_paths(&mut self.finished);
-        self.unfinished.sort_unstable_by_key(UnfinishedPath::place);
-        self.unfinished.dedup_by(|next, kept| {
-            let same = next.place() == kept.place();
-            if same {
-                kept.exit.count = kept.exit.count.saturating_add(next.exit.count);
-                metric::add(&mut kept.metrics, &next.metrics);
-            }
-            same
-        });
+        normalize_unfinished(&mut self.unfinished);
     }
 
     /// Whether the lists are in the order that [`normalize`](Self::normalize) makes.
     pub(super) fn is_normal(&self) -> bool {
-        self.finished.is_sorted_by(|a, b| a.id < b.id)
-            && self.unfinished.is_sorted_by(|a, b| a.place() < b.place())
+        self.finished.is_sorted_by(|a, b| a.id < b.id) && is_normal_unfinished(&self.unfinished)
     }
 
     /// The figures of all paths, those that ran to their end first.
@@ -173,6 +164,24 @@ pub(crate) fn normalize_paths(paths: &mut Vec<PathCount>) {
         }
         same
     });
+}
+
+/// Sorts unfinished paths by place and adds up what is the same.
+pub(crate) fn normalize_unfinished(paths: &mut Vec<UnfinishedPath>) {
+    paths.sort_unstable_by_key(UnfinishedPath::place);
+    paths.dedup_by(|next, kept| {
+        let same = next.place() == kept.place();
+        if same {
+            kept.exit.count = kept.exit.count.saturating_add(next.exit.count);
+            metric::add(&mut kept.metrics, &next.metrics);
+        }
+        same
+    });
+}
+
+/// Whether unfinished paths are as [`normalize_unfinished`] makes them.
+pub(crate) fn is_normal_unfinished(paths: &[UnfinishedPath]) -> bool {
+    paths.is_sorted_by(|a, b| a.place() < b.place())
 }
 
 impl FunctionProfile {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use super::{FigureKind, FunctionProfile, Profile};
 use crate::{
     BlockCounts, BlockId, Callee, Cfg, CfgError, ContextTree, InvalidContexts, PathNumbering, PathProfile,
-    PropagateError,
+    PropagateError, Timeline,
 };
 
 /// What is wrong with a profile.
@@ -103,6 +103,7 @@ impl Profile {
         sorted("events", self.events.is_sorted_by(|a, b| a.name < b.name))?;
         sorted("metrics", self.metrics.is_sorted_by(|a, b| a.name < b.name))?;
         sorted("call targets", self.call_targets.is_sorted_by(|a, b| a.key() < b.key()))?;
+        sorted("events of the time line", self.timeline.as_ref().is_none_or(Timeline::is_sorted))?;
         for function in &self.functions {
             sorted("unfinished exits", function.is_normal())?;
             sorted("paths", function.paths.as_ref().is_none_or(PathProfile::is_normal))?;
@@ -125,10 +126,12 @@ impl Profile {
         let mut sums: BTreeMap<u32, BTreeMap<u64, u64>> = BTreeMap::new();
         for (record, number) in contexts.records.iter().zip(0..) {
             let &Callee::Function { index, .. } = contexts.callee(number) else { continue };
+            let unfinished = record.unfinished.iter().map(|path| &path.metrics);
+            let mut figures = record.paths.iter().map(|path| &path.metrics).chain(unfinished);
+            if figures.any(|figures| figures.len() != self.metrics.len()) {
+                return Err(InvalidProfile::WrongFigures { index });
+            }
             for path in &record.paths {
-                if path.metrics.len() != self.metrics.len() {
-                    return Err(InvalidProfile::WrongFigures { index });
-                }
                 let sum = sums.entry(index).or_default().entry(path.id).or_default();
                 *sum = sum.saturating_add(path.count);
             }

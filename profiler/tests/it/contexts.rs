@@ -31,6 +31,7 @@ fn record(routine: u32, parent: u32, site: u32, calls: u64) -> CallRecord {
         back_edges: Vec::new(),
         metrics: Vec::new(),
         paths: Vec::new(),
+        unfinished: Vec::new(),
     }
 }
 

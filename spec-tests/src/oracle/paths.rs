@@ -346,10 +346,16 @@ pub fn compare_flow(
         let event = event.map_err(|e| e.to_string())?;
         let chain = folding.wasm_chain().cloned();
         log.event(event)?;
-        if let (Some(way), Some(chain)) = (log.ended.take().filter(|way| way.end != End::Stopped), chain) {
+        if let (Some(way), Some(chain)) = (log.ended.take(), chain) {
             *traced.entry((chain, way)).or_default() += 1;
         }
         folding.event(event)?;
+    }
+    while let Some(chain) = folding.wasm_chain().cloned() {
+        log.pop(End::Stopped)?;
+        let way = log.ended.take().ok_or("a frame without a path")?;
+        *traced.entry((chain, way)).or_default() += 1;
+        folding.unwind();
     }
     let found = flow_of(profile)?;
     if let Some((place, count)) = traced.iter().find(|(place, count)| found.get(place) != Some(count)) {
@@ -371,7 +377,8 @@ fn flow_of(profile: &Profile) -> Result<BTreeMap<(Chain, Way), u64>, String> {
         chain.push((tree.callee(number).clone(), record.site));
         if let Callee::Function { index, .. } = tree.callee(number) {
             let function = profile.function(*index).ok_or("a function without paths")?;
-            let paths = PathProfile { finished: record.paths.clone(), ..PathProfile::default() };
+            let (finished, unfinished) = (record.paths.clone(), record.unfinished.clone());
+            let paths = PathProfile { finished, unfinished, ..PathProfile::default() };
             let mut ways = Ways::new();
             let of_record = FunctionProfile { paths: Some(paths), ..function.clone() };
             add_ways(&of_record, None, &mut ways, &mut Ways::new())?;

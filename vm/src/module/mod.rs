@@ -9,6 +9,7 @@ mod first;
 mod names;
 mod reoptimized;
 mod symbols;
+mod versions;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -22,6 +23,7 @@ pub(crate) use code::Promotion;
 pub use names::demangle;
 pub use reoptimized::Reoptimization;
 pub use symbols::{FrameSymbol, SourceRow};
+pub(crate) use versions::CompiledVersion;
 
 use crate::code_cache::CachedModule;
 use crate::engine::no_code_memory;
@@ -152,6 +154,18 @@ impl Module {
         self.0.symbols().rows(&self.0.info)
     }
 
+    /// The file with debug information, or the address of one, that the module names and that was not found beside it;
+    /// nothing if there is debug information. Nothing is fetched from the network.
+    pub fn missing_debug_info(&self) -> Option<&str> {
+        self.0.symbols().missing(&self.0.info)
+    }
+
+    /// From which byte offset on code has which DWARF discriminator, ascending: what tells several ways through one source line
+    /// apart, 0 for the only one. Of several rows at one offset the last holds.
+    pub fn discriminators(&self) -> Vec<(u32, u32)> {
+        self.0.symbols().discriminators(&self.0.info)
+    }
+
     /// The source line that each function is defined at, by its name in [`symbols_at`](Self::symbols_at); nothing without
     /// DWARF.
     pub fn definition_lines(&self) -> std::collections::HashMap<String, u32> {
@@ -201,6 +215,11 @@ impl Module {
     /// How many functions have been compiled so far, and the bytes of address space that their code takes.
     pub fn compiled(&self) -> (usize, usize) {
         self.0.code.size()
+    }
+
+    /// Bytes of the code that callers of the compiled functions come to; other versions of them are not included.
+    pub fn code_bytes(&self) -> usize {
+        self.0.code.bytes()
     }
 
     pub(crate) fn entity_type(&self, entity: Entity) -> ExternType {

@@ -32,11 +32,12 @@ pub struct RawFrame {
     pub pc: usize,
     /// The vmctx of its instance; null if it does not say, as plain code does not.
     pub vmctx: *const VmContext,
-    /// Its path register, if it has come to have one.
+    /// What it holds for its path register, if it has come to hold one: nothing of meaning where that is known.
     pub path: Option<u64>,
     /// Its sums of metrics.
     pub sums: Sums,
-    /// The address of its call record, if it has one and anything is measured; it is valid if any sum is not zero.
+    /// The address of its call record, if it has one and anything is measured or counted there; valid if any sum is not
+    /// zero, or the frame has come beyond its entry.
     pub record: Option<u64>,
 }
 

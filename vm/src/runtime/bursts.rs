@@ -10,6 +10,7 @@ use wprof_jit::abi::check;
 use wprof_jit::compile::Origin;
 use wprof_profiler::{BurstEvent, BurstLengths, Bursts, Rate, Version};
 
+use super::burst_spans::BurstSpans;
 use super::burst_time::BurstTime;
 use super::code::registry;
 use super::pace::Pace;
@@ -49,6 +50,7 @@ impl StoreOpaque {
         let ProfilingConfig::Adaptive(adaptive) = self.engine().config().profiling else { return Ok(()) };
         self.bursts = Some(Bursts::new(self.begin_by_trigger(Some(adaptive.lengths), adaptive.trigger)?));
         self.pace = adaptive.budget.map(Pace::new);
+        self.burst_spans = self.engine().config().has_time_line.then(|| BurstSpans::new(self.started));
         self.burst_time = match adaptive.trigger {
             Trigger::Checks => None,
             Trigger::Time(every) => Some(BurstTime::start(every)),
@@ -122,6 +124,9 @@ impl StoreOpaque {
         let has_ticked = self.interrupt().take_tick();
         let at = Place::of(pc).expect("checks are in functions of live modules");
         self.read_bursts(at.in_bursts);
+        if !at.in_bursts {
+            self.take_snapshot();
+        }
         // Two threads change the cells that checks look at: one may fire for what another has seen.
         let is_late = self.burst_time.is_some() && !has_ticked && !at.in_bursts && !self.counts_in_burst();
         let version = if is_late { None } else { self.decide(&at) };
@@ -164,11 +169,22 @@ impl StoreOpaque {
                 _ => {}
             }
         }
-        if counts && !before.counts() {
-            let began = self.burst_began();
-            self.burst_log.iter_mut().for_each(|log| log.push(began));
-        }
+        self.note_burst(&before);
         version
+    }
+
+    /// Keeps that a burst has begun, or ended, for those who want to know.
+    fn note_burst(&mut self, before: &Bursts) {
+        let Some(bursts) = &self.bursts else { return };
+        match (before.counts(), bursts.counts()) {
+            (false, true) => {
+                let (began, checks) = (self.burst_began(), bursts.checks_before());
+                self.burst_log.iter_mut().for_each(|log| log.push(began));
+                self.burst_spans.iter_mut().for_each(|spans| spans.begin(checks));
+            }
+            (true, false) => self.burst_spans.iter_mut().for_each(BurstSpans::end),
+            _ => {}
+        }
     }
 
     fn next_version(&mut self, at: &Place) -> Option<usize> {

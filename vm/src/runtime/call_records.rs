@@ -14,7 +14,9 @@ use crate::metrics::Columns;
 use crate::paths::PathsOfRecords;
 use hashbrown::HashMap;
 use wprof_jit::abi::call_record;
-use wprof_profiler::{CALLEE_SLOT_BYTES, CallRecord, ContextLink, ContextLog, ContextTree, Routine};
+use wprof_profiler::{
+    CALLEE_SLOT_BYTES, CallRecord, ContextLink, ContextLog, ContextTree, PathProfile, Routine,
+};
 
 /// Something that has call records.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -277,6 +279,11 @@ impl CallRecords {
         self.records[record as usize].address()
     }
 
+    /// The record at an address.
+    pub fn record_at(&self, address: u64) -> Option<u32> {
+        self.by_address.get(&(address as usize)).copied()
+    }
+
     /// Where it finds one of its slots.
     pub fn slot_address(&self, record: u32, slot: u32) -> usize {
         self.records[record as usize].address() + call_record::slot(slot) as usize
@@ -299,7 +306,7 @@ impl CallRecords {
 
     /// Charges the record at an address with what was measured.
     pub fn charge(&self, address: u64, measured: &Measured) {
-        let Some(&record) = self.by_address.get(&(address as usize)) else { return };
+        let Some(record) = self.record_at(address) else { return };
         let record = &self.records[record as usize];
         for (metric, &more) in (0..self.metrics).zip(measured) {
             record.word_before(call_record::metric(metric)).fetch_add(more, Ordering::Relaxed);
@@ -337,7 +344,7 @@ impl CallRecords {
     ) -> ContextTree {
         let mut charged = self.charged();
         for (address, measured) in live {
-            if let Some(&record) = self.by_address.get(&(*address as usize)) {
+            if let Some(record) = self.record_at(*address) {
                 let sums = &mut charged[record as usize].0;
                 sums.iter_mut().zip(measured).for_each(|(sum, more)| *sum = sum.wrapping_add(*more));
             }
@@ -349,14 +356,18 @@ impl CallRecords {
             let sites = &routines[self.records[record as usize].routine as usize].sites;
             sites.get(slot as usize).copied().unwrap_or(0)
         };
-        let record = |(number, record): (usize, &Record)| CallRecord {
-            routine: record.routine,
-            parent: record.parent,
-            site: site(record.parent, record.slot),
-            calls: record.word(call_record::CALLS as u32).load(Ordering::Relaxed),
-            back_edges: Vec::new(),
-            metrics: std::mem::take(&mut figures[number]),
-            paths: paths.remove(&(number as u32)).unwrap_or_default(),
+        let record = |(number, record): (usize, &Record)| {
+            let PathProfile { finished, unfinished, .. } = paths.remove(&(number as u32)).unwrap_or_default();
+            CallRecord {
+                routine: record.routine,
+                parent: record.parent,
+                site: site(record.parent, record.slot),
+                calls: record.word(call_record::CALLS as u32).load(Ordering::Relaxed),
+                back_edges: Vec::new(),
+                metrics: std::mem::take(&mut figures[number]),
+                paths: finished,
+                unfinished,
+            }
         };
         let records = self.records.iter().enumerate().map(record).collect();
         let links =

@@ -10,7 +10,7 @@ use wprof_profiler::{Callee, ContextTree, FigureKind, Routine};
 
 use super::activation::TrapRecord;
 use super::call_records::{Called, Extent, ROOT};
-use super::frames;
+use super::frames::{self, Frame};
 use super::metrics::Measured;
 use super::store::StoreOpaque;
 use super::walk;
@@ -51,26 +51,38 @@ impl StoreOpaque {
         self.contexts.as_mut().map_or(0, |contexts| contexts.routine(Called::Host(name.cloned())))
     }
 
-    /// Counts a call whose frame did not fit on the stack, so that it did not count itself.
-    pub fn count_unborn_context(&mut self, record: &TrapRecord) {
+    /// Whether paths are counted in each calling context of their own.
+    pub fn has_flow(&self) -> bool {
+        self.engine().collection().flow_contexts
+    }
+
+    /// Counts a call whose frame did not fit on the stack, so that it did not count itself. Gives the address of the frame's
+    /// call record, if paths are counted there.
+    pub fn count_unborn_context(&mut self, record: &TrapRecord) -> Option<u64> {
         if self.contexts.is_none() || self.bursts.is_some() || !frames::is_unborn(record) {
-            return;
+            return None;
         }
-        // A version that resumes in the middle of a function begins elsewhere: it is no call.
-        let Some(frame) = frames::of_fault(record.top.pc).filter(|frame| frame.origin.block == 0) else {
-            return;
+        let frame = frames::of_fault(record.top.pc)?;
+        let address = match frame.origin.block {
+            0 => self.count_unborn_call(&frame, record)?,
+            // A version that resumes in the middle of a function is passed its record: it is no call.
+            _ => self.callee_slot(),
         };
-        let Some(instance) = self.instance_of_trap(&frame, record) else { return };
-        let func = frame.origin.func;
+        self.has_flow().then_some(address as u64)
+    }
+
+    /// Counts the call in its record, whose address it gives.
+    fn count_unborn_call(&mut self, frame: &Frame, record: &TrapRecord) -> Option<usize> {
+        let (instance, func) = (self.instance_of_trap(frame, record)?, frame.origin.func);
         let plan = frame.module.any_plan_of(func);
         let sites = plan.and_then(|plan| Some(plan.contexts.as_ref()?.sites.len())).unwrap_or(0) as u32;
         let cells = self.record_cells(instance, func);
         let key = (self.instances[instance as usize].vmctx.head().addr().get() + func as usize) as u64;
         let slot = self.callee_slot();
-        if let Some(contexts) = &mut self.contexts {
-            let routine = contexts.routine(Called::Wasm(instance, func));
-            contexts.count(slot, routine, key, Extent { sites, cells });
-        }
+        let contexts = self.contexts.as_mut()?;
+        let routine = contexts.routine(Called::Wasm(instance, func));
+        let record = contexts.count(slot, routine, key, Extent { sites, cells });
+        Some(contexts.address(record))
     }
 
     /// Charges the records of frames that a trap has ended with what they had measured.
@@ -105,7 +117,7 @@ impl StoreOpaque {
 
     /// How many cells for paths a call record of a function has.
     pub fn record_cells(&self, instance: u32, func: u32) -> u32 {
-        if !self.engine().collection().flow_contexts {
+        if !self.has_flow() {
             return 0;
         }
         let plan = self.instances[instance as usize].module.inner().any_plan_of(func);

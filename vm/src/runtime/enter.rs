@@ -157,8 +157,8 @@ unsafe fn call_wasm(
 
 /// The error of a trap.
 fn trap_error(store: &mut StoreOpaque, record: TrapRecord) -> Error {
-    store.count_unfinished(&record);
-    store.count_unborn_context(&record);
+    let unborn = store.count_unborn_context(&record);
+    store.count_unfinished(&record, unborn);
     store.charge_ended(&record);
     store.trace_unwind(&record);
     if let Err(error) = store.settle_events(&record) {

@@ -16,6 +16,7 @@ pub mod alt_stack;
 pub mod builtins;
 pub mod bulk;
 pub mod burst_contexts;
+pub mod burst_spans;
 pub mod burst_time;
 pub mod bursts;
 pub mod call_records;

@@ -12,6 +12,7 @@ use wprof_profiler::Bursts;
 
 use super::abi::{NOTHING, VmFuncRef, VmMemory, VmStoreContext, VmTable, VmValue};
 use super::burst_contexts::BurstContexts;
+use super::burst_spans::BurstSpans;
 use super::burst_time::BurstTime;
 use super::call_records::CallRecords;
 use super::events::Events;
@@ -30,6 +31,7 @@ use super::types::FuncTypeEntry;
 use crate::bursts::BurstLog;
 use crate::interrupt::InterruptHandle;
 use crate::limits::check_count;
+use crate::snapshots::Snapshots;
 use crate::{Engine, Error, GlobalType, MemoryType, RefType, Result, StoreLimits, TableType, ValType, arch};
 
 /// Identifies a store among all of the process, so that handles of another are noticed.
@@ -123,6 +125,12 @@ pub struct StoreOpaque {
     pub burst_log: Option<BurstLog>,
     /// After how many bursts hot functions are looked for next.
     pub next_round: u64,
+    /// When the store was made, which is when its time line begins.
+    pub started: Instant,
+    /// When bursts ran, if there is a time line.
+    pub burst_spans: Option<BurstSpans>,
+    /// Who gets profiles while the program runs.
+    pub snapshots: Option<Snapshots>,
 }
 
 // SAFETY: all pointers lead to memory that the store owns, and machine code runs on the thread that has the store
@@ -210,6 +218,9 @@ impl StoreOpaque {
             burst_time: None,
             burst_log: None,
             next_round: 0,
+            started: Instant::now(),
+            burst_spans: None,
+            snapshots: None,
         };
         store.pass_entry_slot();
         store.start_metering();

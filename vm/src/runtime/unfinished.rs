@@ -21,6 +21,8 @@ pub struct Stop {
     pub origin: Origin,
     /// Its path register, if paths are counted and it had been set.
     pub path: Option<u64>,
+    /// The address of its call record, if paths are counted there and it had been found.
+    pub record: Option<u64>,
 }
 
 /// The frames that ended in one way.
@@ -44,25 +46,28 @@ impl Stopped {
 pub type Unfinished = HashMap<Stop, Stopped>;
 
 impl StoreOpaque {
-    /// Counts the frames that a trap has ended.
-    pub fn count_unfinished(&mut self, record: &TrapRecord) {
+    /// Counts the frames that a trap has ended, the one that did not fit on the stack in the call record `unborn`.
+    pub fn count_unfinished(&mut self, record: &TrapRecord, unborn: Option<u64>) {
         if !matches!(self.engine().config().profiling, ProfilingConfig::Exact(_)) {
             return;
         }
         if let Some(frame) = frames::of_fault(record.top.pc) {
             let index = self.instance_of_trap(&frame, record);
             let is_unborn = frames::is_unborn(record);
-            let path = record.top.path.or_else(|| self.path_of_unborn(&frame).filter(|_| is_unborn));
+            let stop = match is_unborn {
+                true => Stop { origin: frame.origin, path: self.path_of_unborn(&frame), record: unborn },
+                false => self.stop(frame.origin, record.top),
+            };
             let measured = self.measured_at_trap(record);
             let stopped = Stopped { count: 1, measured };
-            self.add_unfinished(index, Stop { origin: frame.origin, path }, stopped);
+            self.add_unfinished(index, stop, stopped);
             if is_unborn {
                 self.add_overflowed(index, &frame);
             }
         }
         for (raw, count) in tally(record.callers.iter().copied()) {
             if let Some(frame) = frames::of_return(raw.pc) {
-                let stop = Stop { origin: frame.origin, path: raw.path };
+                let stop = self.stop(frame.origin, raw);
                 self.add_unfinished(self.instance_of(&frame, raw), stop, stopped(raw, count));
             }
         }
@@ -78,11 +83,17 @@ impl StoreOpaque {
             if let Some(frame) = frames::of_return(raw.pc)
                 && self.instance_of(&frame, raw) == Some(index)
             {
-                let stop = Stop { origin: frame.origin, path: raw.path };
+                let stop = self.stop(frame.origin, raw);
                 live.entry(stop).or_default().add(stopped(raw, count));
             }
         }
         live
+    }
+
+    /// A frame that stopped at `origin`.
+    fn stop(&self, origin: Origin, frame: RawFrame) -> Stop {
+        let path = origin.path.map(i64::cast_unsigned).or(frame.path);
+        Stop { origin, path, record: frame.record.filter(|_| self.has_flow()) }
     }
 
     fn add_unfinished(&mut self, index: Option<u32>, stop: Stop, stopped: Stopped) {

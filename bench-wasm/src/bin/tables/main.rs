@@ -4,6 +4,7 @@
 //! Source: Ammons, Ball & Larus 1997, section 6, tables 2 to 5; Vaswani 2007, section 3.4. But for ticks nothing is timed:
 //! `compare` does that.
 
+mod code;
 mod contexts;
 mod paths;
 
@@ -38,6 +39,8 @@ enum What {
     Blocks,
     /// How compactly the paths that ran are numbered among themselves, beside their numbers among all.
     Delta,
+    /// How much machine code each kind of profile takes.
+    Code,
     /// What measuring cycles adds to cycles.
     Perturbation,
 }
@@ -67,6 +70,7 @@ fn head(what: What) -> &'static [&'static str] {
         What::Hot => paths::HOT,
         What::Blocks => paths::BLOCKS,
         What::Delta => paths::DELTA,
+        What::Code => code::HEAD,
         What::Perturbation => paths::PERTURBATION,
     }
 }
@@ -77,6 +81,7 @@ fn row(what: What, program: &Program, bench: bool) -> Result<Vec<String>> {
         What::Hot => paths::hot(program, bench),
         What::Blocks => paths::blocks(program, bench),
         What::Delta => paths::delta(program, bench),
+        What::Code => code::row(program),
         What::Perturbation => paths::perturbation(program, bench),
     }
 }

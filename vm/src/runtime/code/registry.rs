@@ -51,7 +51,8 @@ impl CodeObject {
     /// Whether a frame that found no more stack at `pc` did so before anything of it was executed, rather than at a
     /// call that it made.
     pub fn is_entry(&self, pc: usize) -> bool {
-        self.origin_of_fault(pc) == self.code.entry
+        let place = |origin| Origin { path: None, ..origin };
+        self.origin_of_fault(pc).map(place) == self.code.entry.map(place)
     }
 
     /// The wasm instruction that `pc` belongs to, where that is not recorded exactly: that of the next site, or else

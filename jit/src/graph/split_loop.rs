@@ -1,0 +1,214 @@
+//! Split loops: the blocks of a small loop copied by what the path register is in them.
+//!
+//! Input: a graph whose probes make up the numbers of paths. Output: the same graph, in which an innermost loop that is not
+//! too large has its blocks twice: as they were, for the first round of a frame, whose path begins before the loop; and for
+//! the other rounds a node for each value that the register can have in a block. These rounds begin with the same value,
+//! so it is known in all of their nodes (`known_path`): there is nothing to add and nothing to keep, and where a path ends
+//! its counter is a constant of the place. The rounds are copied several times on top, as there is a poll in the first only.
+//! Nothing else changes: each copy does what its node did.
+//! Source: path splitting, tail duplication by what is known (Poletto 1997; Bodík, Gupta & Soffa 1998), here of a register
+//! that is ours.
+//!
+//! Example: `h -> a +1 | b; a -> b; b -> h count path, path=5 | exit` becomes, behind the same blocks for the first round,
+//! `h5 -> a6 | b5; a6 -> b6; b5 -> h5 count 5 | exit; b6 -> h5 count 6 | exit`.
+
+use hashbrown::HashMap;
+use wprof_profiler::{DepthFirst, Loops};
+
+use super::{BlockGraph, Node, Probe, Wire};
+use crate::cfg::Cfg;
+
+/// How often rounds are copied at most, and instructions of all these copies together.
+const MOST_ROUNDS: u32 = 4;
+const MOST_INSTRUCTIONS: u32 = 160;
+/// Instructions of the nodes for one round, if it is not copied on top, so that code does not grow much.
+const MOST_IN_ROUND: u32 = 512;
+/// As many times as many instructions as the loop has, at most.
+const MOST_COPIES: u32 = 4;
+
+/// A copy of a node: in which round, of which node, and what the path register is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Place {
+    round: u32,
+    node: u32,
+    path: i64,
+}
+
+/// A loop of a graph.
+struct Body {
+    /// Its nodes, ascending. The first one is where it is entered.
+    nodes: Vec<u32>,
+    /// The block that is its header. Dispatch may have several nodes of it; all but one are for later rounds.
+    header: u32,
+}
+
+impl BlockGraph {
+    /// The same graph with small loops split, if it has a path register that frames take along.
+    #[must_use]
+    pub fn split_loops(mut self, cfg: &Cfg) -> BlockGraph {
+        let has_loops = cfg.blocks.iter().any(|block| block.is_loop_header);
+        if self.path_register.is_none() || self.in_bursts || !has_loops {
+            return self;
+        }
+        let shape = cfg.shape();
+        let loops = Loops::new(&shape, &DepthFirst::new(&shape));
+        for (id, found) in loops.iter().filter(|(id, found)| !found.irreducible && loops.is_innermost(*id)) {
+            let is_inside = |block: u32| loops.blocks(id).iter().any(|inner| inner.0 == block);
+            if let Some(body) = Body::new(&self, cfg, found.header.0, is_inside)
+                && let Some(places) = body.places(&self, cfg)
+            {
+                self = body.split(self, &places);
+            }
+        }
+        debug_assert_eq!(self.verify(cfg), Ok(()));
+        self
+    }
+
+    /// The same graph without nodes that nothing leads to any more.
+    fn without_unreachable(self) -> BlockGraph {
+        let mut reached = self.reachable();
+        reached.sort_unstable();
+        let new_index = |old: u32| reached.binary_search(&old).expect("it is reached") as u32;
+        let node = |&old: &u32| {
+            let mut node = self.nodes[old as usize].clone();
+            node.targets_mut().for_each(|to| *to = new_index(*to));
+            node
+        };
+        let nodes = reached.iter().map(node).collect();
+        BlockGraph { nodes, ..self }
+    }
+}
+
+impl Body {
+    /// The nodes of a loop; `None` if it is unrolled already.
+    fn new(graph: &BlockGraph, cfg: &Cfg, header: u32, is_inside: impl Fn(u32) -> bool) -> Option<Body> {
+        let all = graph.nodes.iter().zip(0..);
+        let nodes: Vec<u32> = all.filter(|(node, _)| is_inside(node.block)).map(|(_, index)| index).collect();
+        let is_plain = |&node: &u32| {
+            let of = &graph.nodes[node as usize];
+            graph.is_whole(cfg, of) && of.rounds == 0 && of.guard.is_none()
+        };
+        let is_entered = graph.nodes[*nodes.first()? as usize].block == header;
+        (is_entered && nodes.iter().all(is_plain)).then_some(Body { nodes, header })
+    }
+
+    fn contains(&self, node: u32) -> bool {
+        self.nodes.binary_search(&node).is_ok()
+    }
+
+    /// Whether a wire that leads to `to`, a node of the loop, begins another round.
+    fn begins_round(&self, graph: &BlockGraph, to: u32) -> bool {
+        graph.nodes[to as usize].block == self.header
+    }
+
+    /// The first copy of the rounds behind a frame's first; `None` if what the register is there is not known.
+    fn first_place(&self, graph: &BlockGraph) -> Option<Place> {
+        let inside = self.nodes.iter().flat_map(|&node| &graph.nodes[node as usize].wires);
+        let goes_back = |to: u32| self.contains(to) && self.begins_round(graph, to);
+        let mut starts = inside.filter(|wire| wire.to.is_some_and(goes_back)).map(|wire| behind(wire, None));
+        let path = starts.next()??;
+        starts.all(|start| start == Some(path)).then_some(Place { round: 0, node: self.nodes[0], path })
+    }
+
+    /// The copies for all rounds but a frame's first, ascending; `None` if they are too many, or not known.
+    fn places(&self, graph: &BlockGraph, cfg: &Cfg) -> Option<Vec<Place>> {
+        let ops = |node: u32| cfg.blocks[graph.nodes[node as usize].block as usize].ops.max(1);
+        let most = MOST_IN_ROUND.min(MOST_COPIES * self.nodes.iter().map(|&node| ops(node)).sum::<u32>());
+        let mut places = vec![self.first_place(graph)?];
+        let (mut sum, mut next) = (ops(self.nodes[0]), 0);
+        while let Some(&Place { node, path, .. }) = places.get(next) {
+            next += 1;
+            for wire in &graph.nodes[node as usize].wires {
+                let Some(to) = wire.to.filter(|&to| self.contains(to)) else { continue };
+                let place = Place { round: 0, node: to, path: behind(wire, Some(path))? };
+                if !places.contains(&place) {
+                    places.push(place);
+                    sum += ops(to);
+                }
+            }
+            if sum > most {
+                return None;
+            }
+        }
+        let rounds = (MOST_INSTRUCTIONS / sum).clamp(1, MOST_ROUNDS);
+        let of_round = |round| places.iter().map(move |&place| Place { round, ..place });
+        let mut all: Vec<Place> = (0..rounds).flat_map(of_round).collect();
+        all.sort_unstable();
+        Some(all)
+    }
+
+    /// The graph with these copies behind the loop's last node.
+    fn split(&self, graph: BlockGraph, places: &[Place]) -> BlockGraph {
+        let behind_loop = self.nodes.last().map_or(0, |last| last + 1);
+        let splitting = Splitting {
+            body: self,
+            graph: &graph,
+            behind_loop,
+            copies: places.iter().copied().zip(behind_loop..).collect(),
+            first: behind_loop,
+            rounds: places.last().map_or(1, |place| place.round + 1),
+        };
+        let old = |index: u32| splitting.old(index);
+        let copies = places.iter().map(|place| splitting.copy(place));
+        let all = graph.nodes.len() as u32;
+        let nodes = (0..behind_loop).map(old).chain(copies).chain((behind_loop..all).map(old)).collect();
+        BlockGraph { nodes, ..graph }.without_unreachable()
+    }
+}
+
+/// A loop that is being split.
+struct Splitting<'a> {
+    body: &'a Body,
+    graph: &'a BlockGraph,
+    /// Old index of the first node behind the loop.
+    behind_loop: u32,
+    /// New indices of the copies.
+    copies: HashMap<Place, u32>,
+    /// That of the first one.
+    first: u32,
+    rounds: u32,
+}
+
+impl Splitting<'_> {
+    /// New index of an old node.
+    fn moved(&self, node: u32) -> u32 {
+        if node < self.behind_loop { node } else { node + self.copies.len() as u32 }
+    }
+
+    /// A node that was there: behind the first round of a frame the others are made in copies.
+    fn old(&self, index: u32) -> Node {
+        let mut node = self.graph.nodes[index as usize].clone();
+        let is_inside = self.body.contains(index);
+        node.targets_mut().for_each(|to| {
+            let goes_back = is_inside && self.body.contains(*to) && self.body.begins_round(self.graph, *to);
+            *to = if goes_back { self.first } else { self.moved(*to) };
+        });
+        node
+    }
+
+    fn copy(&self, place: &Place) -> Node {
+        let mut node = self.graph.nodes[place.node as usize].clone();
+        node.probes.retain(|probe| place.round == 0 || !matches!(probe, Probe::Poll));
+        for wire in &mut node.wires {
+            let path = behind(wire, Some(place.path)).expect("it is known in all rounds");
+            let Some(to) = &mut wire.to else { continue };
+            if !self.body.contains(*to) {
+                *to = self.moved(*to);
+                continue;
+            }
+            let begun = u32::from(self.body.begins_round(self.graph, *to));
+            let round = (place.round + begun) % self.rounds;
+            *to = self.copies[&Place { round, node: *to, path }];
+        }
+        node
+    }
+}
+
+/// The path register behind a wire, given what it is before.
+fn behind(wire: &Wire, path: Option<i64>) -> Option<i64> {
+    wire.probes.iter().fold(path, |path, probe| match probe {
+        Probe::PathStart(first) => Some(*first),
+        Probe::PathAdd(amount) => path.map(|path| path.wrapping_add(*amount)),
+        _ => path,
+    })
+}
