@@ -1,5 +1,8 @@
-//! What the benches share: the tables of programs, runs of them in child processes and in this one, and robust statistics.
+//! What the benches share: the tables of programs, runs of them in child processes and in this one, robust
+//! statistics, and plots.
 
+pub mod instructions;
+pub mod plot;
 pub mod programs;
 pub mod runner;
 pub mod session;

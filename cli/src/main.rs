@@ -40,6 +40,7 @@ const EXAMPLES: &str = "\
 Examples:
   wprof run json.wasm 20 2         run a program; a summary follows its output
   wprof run -o f.wprof json.wasm   keep the profile in a file
+  wprof top json.wasm 2000 5       what it does while it runs
   wprof run --collect events=instructions,fuel json.wasm
   wprof report f.wprof             hottest functions, loops, blocks, branches
   wprof report f.wprof --html f.html   the same and more, for a browser

@@ -6,7 +6,7 @@ use anyhow::{Result, anyhow, bail};
 use wprof::{Engine, Module};
 use wprof_profiler::Profile;
 
-use crate::progress;
+use crate::{names, output, progress};
 
 /// Loads and validates a module; on a terminal a spinner shows if that takes long.
 ///
@@ -45,6 +45,25 @@ pub fn at_hand(profile: &Profile, given: Option<&Path>, profile_path: &Path) -> 
     match given {
         Some(path) => of_profile(profile, path).map(Some),
         None => Ok(of_profile(profile, &locate(profile, profile_path)).ok()),
+    }
+}
+
+/// What to do about debug information that a module names and that is not there; nothing if it names none.
+pub fn missing_debug_info(module: &Module) -> Option<String> {
+    let name = names::harmless(module.missing_debug_info()?);
+    let file = name.rsplit('/').next().unwrap_or(&name);
+    Some(match name.contains("://") {
+        true => format!(
+            "its debug information is at {name}, and nothing is fetched: put {file} beside the module"
+        ),
+        false => format!("its debug information is in {name}, which is not there: put it beside the module"),
+    })
+}
+
+/// Says so on standard error, if anything is to be done.
+pub fn tell_missing_debug_info(module: Option<&Module>) {
+    if let Some(advice) = module.and_then(missing_debug_info) {
+        output::tell_line(format_args!("wprof: there are no source lines: {advice}"));
     }
 }
 

@@ -60,6 +60,11 @@ pub fn show_all(profile: &mut Profile) {
             Callee::Root | Callee::Beyond => {}
         }
     }
+    let versions = profile.timeline.iter_mut().flat_map(|timeline| &mut timeline.versions);
+    for version in versions {
+        show(version.function, &mut version.name);
+        version.decisions.iter_mut().for_each(|decision| decision.text = harmless(&decision.text));
+    }
     for calls in &mut profile.host_calls {
         (calls.module, calls.name) = (harmless(&calls.module), harmless(&calls.name));
     }

@@ -22,6 +22,15 @@ pub fn print_with(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Resul
     }
 }
 
+/// Writes text; whether anybody still reads.
+pub fn print_if_read(text: &str) -> Result<bool> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        written => written.map(|()| true).context("cannot write to standard output"),
+    }
+}
+
 /// Says something on standard error, if anybody listens.
 pub fn tell(text: fmt::Arguments<'_>) {
     // There is nowhere left to say so.

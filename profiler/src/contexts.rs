@@ -20,6 +20,7 @@
 
 mod build;
 mod callers;
+mod pruned;
 mod stacks;
 mod stats;
 mod verify;
@@ -31,7 +32,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::profile::metric;
-use crate::{Metric, PathCount, UnfinishedPath};
+use crate::{FigureKind, Metric, PathCount, UnfinishedPath};
 pub use build::{ContextLink, ContextLog};
 pub use callers::CallerRow;
 pub use stacks::{Stack, Stacks};
@@ -52,6 +53,10 @@ pub struct ContextTree {
     /// Whether paths were counted in each context of their own.
     #[serde(skip)]
     pub has_paths: bool,
+    /// How the figures were come by. Of sampled ones, a call is counted that began in a burst, in the context that it has
+    /// then. Stored apart.
+    #[serde(skip)]
+    pub kind: FigureKind,
 }
 
 /// Something that can be called.
@@ -93,7 +98,8 @@ pub enum Callee {
         /// Name it was imported by.
         name: String,
     },
-    /// Nothing: the parent of the records of calls in contexts that there was no memory for, one a function.
+    /// Nothing: the parent of the records of calls in contexts that there was no memory for, one a function; of sampled calls
+    /// also those below more frames than could be looked at in a burst.
     Beyond,
 }
 
@@ -110,7 +116,7 @@ impl fmt::Display for Callee {
                 f.write_str("<host function>")
             }
             Self::Host { module, name } => write!(f, "{module}::{name}"),
-            Self::Beyond => f.write_str("<contexts without memory>"),
+            Self::Beyond => f.write_str("<unknown callers>"),
         }
     }
 }
@@ -176,7 +182,7 @@ impl ContextTree {
         self.records.iter().map(|record| record.metrics.get(column).copied().unwrap_or(0)).collect()
     }
 
-    /// Whether there was no memory for some contexts: those calls are known by function only.
+    /// Whether the callers of some calls are not known: see [`Callee::Beyond`].
     pub fn is_cut(&self) -> bool {
         self.routines.iter().any(|routine| routine.callee == Callee::Beyond)
     }
@@ -187,6 +193,7 @@ impl ContextTree {
         let mut log =
             ContextLog { metrics: metric::merged(&self.metrics, &other.metrics), ..ContextLog::default() };
         log.has_paths = self.has_paths && other.has_paths;
+        log.kind = self.kind.merged(other.kind);
         log.add_tree(self);
         log.add_tree(other);
         log.tree()

@@ -25,8 +25,10 @@
 //! (the functions of which only chosen paths were counted, each with these; an older reader must not take what is there
 //! for all that ran), `METR` (metrics, and for each function with paths, by index, the figures of each of its paths),
 //! `CMET` (metrics of calling contexts, and the figures of each record in `CNTX`) and `FLOW` (the paths of each record).
-//! Version 1.4 adds `STOP` (the unfinished paths of each record, with their figures), `TARG` (what indirect calls called), `HTIM` (the time of each row in `HOST`) and `BRST` (how many bursts
-//! samples are from). A change to what a section holds takes a new tag.
+//! Version 1.4 adds `TARG` (what indirect calls called), `HTIM` (the time of each row in `HOST`) and `BRST` (how many bursts
+//! samples are from). Version 1.5 adds `CKND` (how the figures of calling contexts were come by, if not exactly), `STOP` (the
+//! unfinished paths of each record, with their figures) and `TIME` (the time line). A change to what a section holds takes a new
+//! tag.
 
 mod replace;
 mod section;
@@ -45,7 +47,7 @@ use crate::{
 
 const MAGIC: [u8; 8] = *b"wprof\r\n\x1a";
 const MAJOR: u16 = 1;
-const MINOR: u16 = 4;
+const MINOR: u16 = 5;
 
 const HEAD: Tag = Tag(*b"HEAD");
 const FUNC: Tag = Tag(*b"FUNC");
@@ -56,12 +58,14 @@ const CNTX: Tag = Tag(*b"CNTX");
 const PATH: Tag = Tag(*b"PATH");
 const METR: Tag = Tag(*b"METR");
 const CMET: Tag = Tag(*b"CMET");
+const CKND: Tag = Tag(*b"CKND");
 const FLOW: Tag = Tag(*b"FLOW");
 const STOP: Tag = Tag(*b"STOP");
 const SLCT: Tag = Tag(*b"SLCT");
 const HTIM: Tag = Tag(*b"HTIM");
 const BRST: Tag = Tag(*b"BRST");
 const TARG: Tag = Tag(*b"TARG");
+const TIME: Tag = Tag(*b"TIME");
 
 /// Why a profile could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -162,6 +166,9 @@ impl Profile {
         if !self.call_targets.is_empty() {
             writer.section(TARG, &self.call_targets)?;
         }
+        if let Some(timeline) = &self.timeline {
+            writer.section(TIME, timeline)?;
+        }
         let by_blocks =
             self.functions.iter().filter_map(|function| Some((function, function.only_blocks.as_ref()?)));
         let by_blocks: Vec<(&FunctionProfile, &BlockCounts)> = by_blocks.collect();
@@ -170,6 +177,9 @@ impl Profile {
         }
         if let Some(contexts) = &self.contexts {
             writer.section(CNTX, contexts)?;
+            if contexts.kind != FigureKind::Exact {
+                writer.section(CKND, &contexts.kind)?;
+            }
             if !contexts.metrics.is_empty() {
                 let figures: Vec<&Vec<u64>> = contexts.records.iter().map(|record| &record.metrics).collect();
                 writer.section(CMET, &(&contexts.metrics, figures))?;
@@ -221,8 +231,15 @@ impl Profile {
         let bursts = reader.take_if_there(BRST)?;
         let events = reader.take_if_there(EVNT)?.unwrap_or_default();
         let call_targets = reader.take_if_there(TARG)?.unwrap_or_default();
+        let timeline = reader.take_if_there(TIME)?;
         let by_blocks: Vec<(FunctionProfile, BlockCounts)> = reader.take_if_there(BLCK)?.unwrap_or_default();
         let mut contexts: Option<ContextTree> = reader.take_if_there(CNTX)?;
+        if let Some(kind) = reader.take_if_there(CKND)? {
+            let contexts = contexts.as_mut();
+            contexts
+                .ok_or_else(|| FileError::Damaged { part: "the kind of calling contexts".to_owned() })?
+                .kind = kind;
+        }
         if let Some((metrics, figures)) = reader.take_if_there(CMET)? {
             add_context_figures(contexts.as_mut(), metrics, figures)?;
         }
@@ -260,6 +277,7 @@ impl Profile {
             contexts,
             bursts,
             call_targets,
+            timeline,
         };
         profile.verify()?;
         Ok(profile)

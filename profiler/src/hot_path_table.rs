@@ -65,6 +65,9 @@ pub struct HotPathTable {
     /// Sets, one after the other; within one those that are free come last.
     entries: Vec<Option<(PathDescriptor, u64)>>,
     ways: usize,
+    /// What was measured along each entry's path: so many figures an entry.
+    measured: Vec<u64>,
+    metrics: usize,
     lost: u64,
 }
 
@@ -73,16 +76,22 @@ impl HotPathTable {
     pub fn new(entries: usize, ways: usize) -> HotPathTable {
         let ways = ways.max(1);
         let sets = (entries / ways).max(1).next_power_of_two();
-        HotPathTable { entries: vec![None; sets * ways], ways, lost: 0 }
+        HotPathTable { entries: vec![None; sets * ways], ways, measured: Vec::new(), metrics: 0, lost: 0 }
+    }
+
+    /// The same, empty, with room for so many metrics.
+    #[must_use]
+    pub fn with_metrics(self, metrics: usize) -> HotPathTable {
+        HotPathTable { measured: vec![0; self.entries.len() * metrics], metrics, ..self }
     }
 
     /// Counts a path.
     pub fn count(&mut self, path: PathDescriptor) {
-        self.add(path, 1);
+        self.add(path, 1, &[]);
     }
 
-    /// Counts a path so many times.
-    pub fn add(&mut self, path: PathDescriptor, times: u64) {
+    /// Counts a path so many times, along which so much was measured in all, by metric.
+    pub fn add(&mut self, path: PathDescriptor, times: u64, measured: &[u64]) {
         let sets = self.entries.len() / self.ways;
         let first = path.set(sets) * self.ways;
         let set = &mut self.entries[first..first + self.ways];
@@ -90,18 +99,30 @@ impl HotPathTable {
         // What is free was never counted.
         let least = || (0..set.len()).min_by_key(|&at| set[at].map_or(0, |(_, count)| count));
         let Some(at) = known.or_else(least) else { return };
+        let figures = &mut self.measured[(first + at) * self.metrics..][..self.metrics];
         match &mut set[at] {
             Some((there, count)) if *there == path => *count = count.saturating_add(times),
             other => {
                 let (_, lost) = other.replace((path, times)).unwrap_or((path, 0));
                 self.lost = self.lost.saturating_add(lost);
+                figures.fill(0);
             }
         }
+        figures.iter_mut().zip(measured).for_each(|(sum, more)| *sum = sum.wrapping_add(*more));
     }
 
     /// The paths in it, with their counts, in no order.
     pub fn paths(&self) -> impl Iterator<Item = (PathDescriptor, u64)> {
         self.entries.iter().copied().flatten()
+    }
+
+    /// The same, each with what was measured along it.
+    pub fn measured_paths(&self) -> impl Iterator<Item = (PathDescriptor, u64, &[u64])> {
+        let entries = self.entries.iter().enumerate();
+        entries.filter_map(|(at, entry)| {
+            let (path, count) = (*entry)?;
+            Some((path, count, &self.measured[at * self.metrics..][..self.metrics]))
+        })
     }
 
     /// The sum of the counts that were replaced.

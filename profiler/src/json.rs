@@ -23,6 +23,9 @@
 //!     "metrics"?: as above },
 //!   "call_targets"?: [{ "caller": index, "site": offset, "callee": { "what" and so on as of routines }, "count",
 //!       "kind": KIND }],
+//!   "timeline"?: { "versions": [{ "function", "name": str|null, "tier": str, "began_ns", "took_ns", "bytes",
+//!       "bytes_before": int|null, "decisions": [{ "offset", "kind": "superblock"|"inlined"|"declined", "text" }] }],
+//!     "bursts": [{ "began_ns", "took_ns", "checks": passed before }] },
 //!   "functions": [{ "index", "name": str|null, "start", "end", "fingerprint": hex, "kind": KIND,
 //!     "calls", "ops", "cost": COSTS,
 //!     "blocks": [{ "start", "end", "size": instructions in it, "count", "ops": instructions executed }],
@@ -55,6 +58,7 @@
 mod contexts;
 mod residual;
 mod shape;
+mod timeline;
 
 use std::io::{self, Write};
 

@@ -35,7 +35,7 @@ pub use residual::{PathEnd, Residual, ResidualError, UntestedPath};
 pub use run::{Ending, Run};
 pub use verify::InvalidProfile;
 
-use crate::{CfgError, ContextTree, CounterCosts, PlacementCosts};
+use crate::{CfgError, ContextTree, CounterCosts, PlacementCosts, Timeline};
 
 /// The profile of one module over one run, or over several merged ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -63,6 +63,8 @@ pub struct Profile {
     /// What indirect calls called, ascending by caller and call site, if that was counted by itself. It also follows from
     /// calling contexts.
     pub call_targets: Vec<CallTarget>,
+    /// What became of the code while the program ran, if that was noted; of one run only.
+    pub timeline: Option<Timeline>,
 }
 
 /// Figures about the module's code, executed or not.
@@ -125,6 +127,7 @@ impl Profile {
         });
         self.call_targets.sort_by(|a, b| a.key().cmp(&b.key()));
         self.call_targets.dedup_by(CallTarget::merge_into);
+        self.timeline.iter_mut().for_each(Timeline::normalize);
     }
 
     /// The profile of the function with this index, if it ran.
@@ -133,12 +136,11 @@ impl Profile {
         found.ok().map(|position| &self.functions[position])
     }
 
-    /// The share that was counted, if figures of functions are sampled.
+    /// The share that was counted, if figures are sampled.
     pub fn sampled(&self) -> Option<Rate> {
-        self.functions.iter().find_map(|function| match function.kind {
-            FigureKind::Sampled { rate } => Some(rate),
-            FigureKind::Exact | FigureKind::Derived | FigureKind::Selected => None,
-        })
+        let functions = self.functions.iter().map(|function| function.kind);
+        let contexts = self.contexts.iter().map(|contexts| contexts.kind);
+        functions.chain(contexts).find_map(FigureKind::rate)
     }
 
     /// The time in functions of the host, in nanoseconds, if that of all was measured; saturates.

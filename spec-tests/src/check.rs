@@ -13,9 +13,10 @@ use wprof::{
     Collect, Config, Engine, Interesting, Metric, Module, Policy, ProfilingConfig, Reoptimization, Strategy,
     Tracing, Verdict,
 };
+use wprof_jit::cfg::{self, End};
 use wprof_jit::module::parse;
 use wprof_profiler::{
-    BurstLengths, ContextTree, CounterCost, EdgeKind, FunctionProfile, PathProfile, Profile,
+    BurstLengths, ContextTree, CounterCost, EdgeKind, FigureKind, FunctionProfile, PathProfile, Profile,
 };
 
 use crate::engines::{ours, reference};
@@ -26,7 +27,7 @@ use crate::oracle::cache::small_cache;
 use crate::oracle::references::{Log, logging};
 use crate::oracle::{Compared, ComparedPaths, Detail, Oracle, What, compare, compare_flow, compare_paths};
 use crate::outcome::Outcome;
-use crate::shadow;
+use crate::shadow::{self, calls_by_chain, without_calls_by_host};
 
 /// The engines that modules run in; each is used for many of them.
 #[derive(Debug)]
@@ -46,6 +47,9 @@ pub struct Engines {
     /// Every way of recording data references.
     referenced: Vec<Engine>,
     contexts: Engine,
+    /// A burst that does not end, and others.
+    contexts_in_burst: Engine,
+    contexts_in_bursts: [Engine; 2],
     contexts_traced: [Engine; 3],
     flow_traced: [Engine; 3],
     checked: Engine,
@@ -83,6 +87,11 @@ impl Default for Engines {
             traced: engine(Config::new().trace(Tracing::Best)),
             referenced: referenced(),
             contexts: engine(tiered().count_contexts(true)),
+            contexts_in_burst: contexts_in(Strategy::Optimized, bursts(1, BurstLengths::FOREVER, "orig")),
+            contexts_in_bursts: [
+                contexts_in(Strategy::Tiered, bursts(2, 3, "orig")),
+                contexts_in(Strategy::Optimized, bursts(7, 2, "default")),
+            ],
             contexts_traced: [Strategy::Tiered, Strategy::Baseline, Strategy::Optimized].map(|strategy| {
                 let mut config = tiered();
                 config.strategy(strategy).trace(Tracing::Best).trace_references(true).count_contexts(true);
@@ -112,6 +121,11 @@ fn bursty(strategy: Strategy, profiling: ProfilingConfig) -> Engine {
     engine(tiered().strategy(strategy).profiling(profiling))
 }
 
+/// An engine that counts contexts in bursts.
+fn contexts_in(strategy: Strategy, profiling: ProfilingConfig) -> Engine {
+    engine(tiered().strategy(strategy).profiling(profiling).count_contexts(true))
+}
+
 /// An engine that counts paths, and perhaps traces.
 fn tracing_paths(strategy: Strategy, tracing: Option<Tracing>) -> Engine {
     let mut config = tiered();
@@ -131,6 +145,18 @@ fn preferential(strategy: Strategy, interesting: Interesting) -> Config {
     config.strategy(strategy).profiling(ProfilingConfig::Exact(Collect::Paths));
     config.interesting_paths(interesting);
     config
+}
+
+/// Whether any function of a module ends in a tail call.
+fn has_tail_calls(wasm: &[u8]) -> Result<bool, String> {
+    let info = parse(wasm.to_vec().into()).map_err(|e| e.to_string())?;
+    for func in info.imported_funcs..info.funcs.len() as u32 {
+        let cfg = cfg::build(&info, func).map_err(|e| e.to_string())?;
+        if cfg.blocks.iter().any(|block| block.how == End::TailCall) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Whether a frame ended at a tail call. In traced code one of a host function is a call and a return, so if the host does
@@ -196,6 +222,8 @@ pub struct Summary {
     pub compared: Compared,
     /// Call records that have been compared.
     pub contexts: u64,
+    /// Contexts that bursts have seen.
+    pub sampled_contexts: u64,
     /// Lines missed in these contexts.
     pub misses_in_contexts: u64,
     /// Paths in contexts that have been.
@@ -220,6 +248,7 @@ impl Summary {
             references: 0,
             compared: Compared::default(),
             contexts: 0,
+            sampled_contexts: 0,
             misses_in_contexts: 0,
             flow: 0,
             inlined: 0,
@@ -251,6 +280,7 @@ impl Summary {
             references: self.references + other.references,
             compared: self.compared.plus(other.compared),
             contexts: self.contexts + other.contexts,
+            sampled_contexts: self.sampled_contexts + other.sampled_contexts,
             misses_in_contexts: self.misses_in_contexts + other.misses_in_contexts,
             flow: self.flow + other.flow,
             inlined: self.inlined + other.inlined,
@@ -350,7 +380,35 @@ impl Engines {
                 return Err(format!("the tree is another one {name}"));
             }
         }
+        summary.sampled_contexts = self.contexts_in_bursts(case, &tree)?;
         Ok(summary)
+    }
+
+    /// Demands that a burst that does not end sees all calls that wasm makes in the tree, and that others see a part of them;
+    /// gives how many contexts those have seen. Frames that tail calls have replaced are not on the stack when a burst begins.
+    fn contexts_in_bursts(&self, case: &Case, tree: &ContextTree) -> Result<u64, String> {
+        if has_tail_calls(&case.wasm)? {
+            return Ok(0);
+        }
+        let expected = without_calls_by_host(tree);
+        let some = &self.contexts_in_bursts[(case.seed / 4 % 2) as usize];
+        let all = ours::run(&self.contexts_in_burst, &case.wasm, &case.drive)?;
+        let some = ours::run(some, &case.wasm, &case.drive)?;
+        if all.outcome.overflowed() || some.outcome.overflowed() {
+            return Ok(0);
+        }
+        let all = contexts_of(&all)?.map(|tree| ContextTree { kind: FigureKind::Exact, ..tree });
+        if all.as_ref() != Some(&expected) {
+            return Err(format!("in a burst {all:#?}, exactly {expected:#?}"));
+        }
+        let (expected, found) =
+            (calls_by_chain(&expected), contexts_of(&some)?.map(|tree| calls_by_chain(&tree)));
+        let found = found.unwrap_or_default();
+        let wrong = found.iter().find(|(chain, calls)| expected.get(*chain).is_none_or(|most| most < *calls));
+        match wrong {
+            Some((chain, calls)) => Err(format!("{calls} calls in bursts of {chain:?}, more than there are")),
+            None => Ok(found.len() as u64),
+        }
     }
 
     /// Demands that the profile is exactly what the module counts of itself in the interpreter; that a counter on

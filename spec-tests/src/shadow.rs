@@ -42,7 +42,7 @@ pub struct Shadow {
 }
 
 /// A context: the callers and the function itself, each with the call site in the one before it.
-pub(crate) type Chain = Vec<(Callee, u32)>;
+pub type Chain = Vec<(Callee, u32)>;
 
 /// An activation.
 struct Active {
@@ -327,6 +327,28 @@ pub fn without_metrics(tree: &ContextTree) -> ContextTree {
     tree.metrics.clear();
     tree.records.iter_mut().for_each(|record| record.metrics.clear());
     tree
+}
+
+/// The tree without the calls of host functions that the host makes.
+pub fn without_calls_by_host(tree: &ContextTree) -> ContextTree {
+    let mut tree = tree.clone();
+    for record in tree.records.iter_mut().skip(1).filter(|record| record.parent == ContextTree::ROOT) {
+        if matches!(tree.routines[record.routine as usize].callee, Callee::Host { .. }) {
+            record.calls = 0;
+        }
+    }
+    tree.pruned()
+}
+
+/// By context, the calls in those that have any.
+pub fn calls_by_chain(tree: &ContextTree) -> BTreeMap<Chain, u64> {
+    let mut chains: Vec<Chain> = vec![Vec::new()];
+    for (record, number) in tree.records.iter().zip(0..).skip(1) {
+        let mut chain = chains[record.parent as usize].clone();
+        chain.push((tree.callee(number).clone(), record.site));
+        chains.push(chain);
+    }
+    chains.into_iter().zip(tree.calls()).filter(|(_, calls)| *calls > 0).collect()
 }
 
 fn total(tree: &ContextTree) -> u64 {

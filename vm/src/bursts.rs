@@ -4,6 +4,7 @@ use std::io::Write;
 
 use wprof_profiler::{BurstEvent, BurstLengths, BurstWriter, Bursts, Rate, TraceFileError, TraceHead};
 
+use crate::runtime::store::StoreOpaque;
 use crate::trace::refused;
 use crate::{Error, Module, Result, Store, StoreContextMut, TraceSummary};
 
@@ -58,6 +59,17 @@ impl BurstLog {
     }
 }
 
+impl StoreOpaque {
+    /// Records what happens in an instance, if a burst runs and is recorded.
+    pub(crate) fn record_in_burst(&mut self, instance: u32, event: BurstEvent) {
+        if self.counts_in_burst()
+            && let Some(log) = &mut self.burst_log
+        {
+            log.push_of(&self.instances[instance as usize].module, event);
+        }
+    }
+}
+
 impl<T: 'static> Store<T> {
     /// How the bursts go in which an adaptive profile is taken: how many began, where the next one is; `None` without. With
     /// [`Trigger::Time`](crate::Trigger::Time) nobody counts the checks between them: see [`Store::burst_rate`].
@@ -81,8 +93,8 @@ impl<T: 'static> Store<T> {
         self.opaque_mut().set_bursts(lengths)
     }
 
-    /// Records from now on which functions of instances of `module` are entered in each burst, and which paths end there, in
-    /// order, into `out`, in at most `limit` bytes; `program` is a name for the readers of
+    /// Records from now on which functions of instances of `module` are entered in each burst, which paths end there, and with
+    /// [`Config::trace_references`](crate::Config::trace_references) what they touch, in order, into `out`, in at most `limit` bytes; `program` is a name for the readers of
     /// [`BurstReader`](wprof_profiler::BurstReader). [`Store::finish_bursts`] completes it.
     ///
     /// # Errors

@@ -139,6 +139,7 @@ pub struct Config {
     pub(crate) metrics: Vec<Metric>,
     pub(crate) flow_contexts: bool,
     pub(crate) times_host_calls: bool,
+    pub(crate) has_time_line: bool,
     pub(crate) record_bursts: bool,
 }
 
@@ -180,6 +181,7 @@ impl Config {
             metrics: Vec::new(),
             flow_contexts: false,
             times_host_calls: false,
+            has_time_line: false,
             record_bursts: false,
         }
     }
@@ -248,7 +250,7 @@ impl Config {
     }
 
     /// Whether traces have data references too (default: no): what each load, store and bulk operation touches, in step
-    /// with the blocks. It has no effect without [`Config::trace`].
+    /// with the blocks. It has no effect without [`Config::trace`] or [`Config::record_bursts`].
     pub fn trace_references(&mut self, enable: bool) -> &mut Self {
         self.references = enable;
         self
@@ -262,7 +264,7 @@ impl Config {
     }
 
     /// Whether calling contexts are counted in all wasm code of a store (default: no): how often each function was called,
-    /// by whom, who was called by whom, …, see [`Profile::contexts`].
+    /// by whom, who was called by whom, …, see [`Profile::contexts`]. With an adaptive profile the calls in bursts are.
     pub fn count_contexts(&mut self, enable: bool) -> &mut Self {
         self.contexts = enable;
         self
@@ -284,7 +286,8 @@ impl Config {
         self
     }
 
-    /// What is measured (default: nothing), along paths and in calling contexts, whichever are counted. What callees cost
+    /// What is measured (default: nothing), along paths and in calling contexts, whichever are counted; with an adaptive
+    /// profile, in bursts. What callees cost
     /// is left out: see [`PathCount::metrics`](wprof_profiler::PathCount::metrics) and
     /// [`CallRecord::metrics`](wprof_profiler::CallRecord::metrics). Of events that are counted too, the totals along paths
     /// follow.
@@ -305,6 +308,13 @@ impl Config {
     /// [`HostCalls::time_ns`](wprof_profiler::HostCalls::time_ns). Takes two readings of the time-stamp counter a call.
     pub fn time_host_calls(&mut self, enable: bool) -> &mut Self {
         self.times_host_calls = enable;
+        self
+    }
+
+    /// Whether profiles have a time line (default: no), [`Profile::timeline`]: when which code was compiled and why, and when
+    /// bursts ran. Times are never the same twice.
+    pub fn time_line(&mut self, enable: bool) -> &mut Self {
+        self.has_time_line = enable;
         self
     }
 
@@ -487,9 +497,9 @@ impl Config {
         {
             return wrong(format!("the budget is of `{budget}`, which is not counted: add it to the events"));
         }
-        let others = !self.events.is_empty() || self.tracing.is_some() || self.contexts;
+        let others = !self.events.is_empty() || self.tracing.is_some();
         if self.checks().is_some() && others {
-            return wrong("events, traces and contexts are not sampled: profile exactly instead".into());
+            return wrong("events and traces are not sampled: profile exactly instead".into());
         }
         if let ProfilingConfig::Adaptive(Adaptive { trigger: Trigger::Time(_), budget: Some(_), .. }) =
             self.profiling
@@ -502,8 +512,12 @@ impl Config {
         self.check_interesting()?;
         let (events, counting, metered) = (self.events.clone(), self.counting, self.metered());
         let (weights, tracing, references) = (self.weights.clone(), self.tracing, self.references);
-        let (contexts, interesting) = (self.contexts, self.interesting.clone());
+        let interesting = self.interesting.clone();
         let (metrics, flow_contexts) = (self.metrics()?, self.flow_contexts);
+        // With bursts, they are of what runs in these.
+        let is_sampled = self.checks().is_some();
+        let contexts = self.contexts && !is_sampled;
+        let metrics = if is_sampled { Vec::new() } else { metrics };
         if flow_contexts && !(contexts && self.profiling == ProfilingConfig::Exact(Collect::Paths)) {
             return wrong("paths in contexts: count both paths and contexts".to_owned());
         }
@@ -535,6 +549,7 @@ impl Config {
     fn metrics(&self) -> Result<Vec<Metric>> {
         let wrong = |message: String| Err(Error::new(ErrorKind::Limit, message));
         let has_place = match self.profiling {
+            ProfilingConfig::Adaptive(_) => true,
             ProfilingConfig::Off | ProfilingConfig::Exact(_) if self.contexts => true,
             profiling => profiling == ProfilingConfig::Exact(Collect::Paths),
         };
@@ -577,10 +592,14 @@ impl Config {
         let (counters, weights) = (Instrumentation::Paths, self.weights.clone());
         let checks = Some(self.checks()?);
         let (call_targets, in_bursts, records_bursts) = (true, true, self.record_bursts);
+        let (contexts, metrics, references) = (self.contexts, self.metrics.clone(), self.references);
         Some(Collection {
             counters,
             weights,
             checks,
+            contexts,
+            metrics,
+            references,
             call_targets,
             in_bursts,
             records_bursts,

@@ -54,7 +54,9 @@ impl Engine {
     pub fn new(config: &Config) -> Result<Engine> {
         signals::install();
         let collection = config.collection()?;
-        let compiler = Compiler::new(config.compiler_options(&collection))?;
+        let bursts = config.burst_collection();
+        let in_bursts = config.compiler_options(bursts.as_ref().unwrap_or(&collection));
+        let compiler = Compiler::new(config.compiler_options(&collection))?.with_bursts(in_bursts);
         let space = match config.perf {
             Some(PerfFormat::Map) => CodeSpace::anonymous(),
             _ => CodeSpace::default(),
@@ -74,7 +76,7 @@ impl Engine {
         Ok(Engine(Arc::new(Inner {
             config: config.clone(),
             collection,
-            bursts: config.burst_collection(),
+            bursts,
             compiler,
             space,
             stubs,
@@ -113,6 +115,11 @@ impl Engine {
     /// What is collected of all functions in bursts, if there are any.
     pub(crate) fn burst_collection(&self) -> Option<&Collection> {
         self.0.bursts.as_ref()
+    }
+
+    /// What is collected of what is looked at: of all, or in bursts if there are any.
+    pub(crate) fn counted(&self) -> &Collection {
+        self.burst_collection().unwrap_or(self.collection())
     }
 
     /// Whether there are bursts.

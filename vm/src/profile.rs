@@ -28,7 +28,7 @@ use crate::runtime::host::HostHead;
 use crate::runtime::instance::InstanceData;
 use crate::runtime::store::StoreOpaque;
 use crate::runtime::unfinished::{Stop, Stopped};
-use crate::{AsContext, Error, ErrorKind, Instance, Module, Result};
+use crate::{AsContext, Error, ErrorKind, Instance, Module, Result, timeline};
 
 impl Instance {
     /// What its functions have executed so far. Host calls, totals of events and calling contexts are those of the whole
@@ -41,7 +41,7 @@ impl Instance {
     /// If the engine neither profiles nor counts events.
     pub fn profile(&self, store: impl AsContext) -> Result<Profile> {
         let store = &store.as_context().0.opaque;
-        of_instance(store, store.index(self.0))
+        with_timeline(store, store.index(self.0), true)
     }
 
     /// What its functions' indirect calls have called so far, by caller and call site, as far as that is counted: in bursts.
@@ -83,8 +83,18 @@ impl Instance {
     }
 }
 
-/// The profile of instance number `index` of a store: see [`Instance::profile`].
-fn of_instance(store: &StoreOpaque, index: u32) -> Result<Profile> {
+/// The profile of an instance, with the time line if there is one; for contexts see [`of_instance`].
+fn with_timeline(store: &StoreOpaque, index: u32, has_contexts: bool) -> Result<Profile> {
+    let mut profile = of_instance(store, index, has_contexts)?;
+    let module = store.instances[index as usize].module.inner();
+    profile.timeline = timeline::of_store(store, module);
+    profile.normalize();
+    Ok(profile)
+}
+
+/// The profile without a time line of instance number `index` of a store: see [`Instance::profile`]. Calling contexts can only
+/// be read where host code runs that wasm has called, or nobody.
+fn of_instance(store: &StoreOpaque, index: u32, has_contexts: bool) -> Result<Profile> {
     let instance = &store.instances[index as usize];
     let module = &instance.module;
     let rate = store.burst_rate();
@@ -116,7 +126,8 @@ fn of_instance(store: &StoreOpaque, index: u32) -> Result<Profile> {
     let host_calls = host_calls(store);
     let events = event_totals(store)?;
     let paths = paths_of_records(store, instance, &versions, (&exits, &in_contexts))?;
-    let (runs, contexts) = (Vec::new(), store.context_tree(index, paths));
+    let runs = Vec::new();
+    let contexts = has_contexts.then(|| store.context_tree(index, paths)).flatten();
     let metrics = columns.metrics();
     let mut profile = Profile {
         program,
@@ -130,6 +141,7 @@ fn of_instance(store: &StoreOpaque, index: u32) -> Result<Profile> {
         contexts,
         bursts: store.bursts.as_ref().map(|bursts| bursts.begun),
         call_targets,
+        timeline: None,
     };
     profile.normalize();
     match &store.engine().collection().interesting {
@@ -141,11 +153,20 @@ fn of_instance(store: &StoreOpaque, index: u32) -> Result<Profile> {
     }
 }
 
-/// What bursts have seen so far of the first instance of a module in a store; `None` if it cannot be said.
+/// What bursts have seen so far of the code of the first instance of a module in a store; `None` if it cannot be said.
 pub fn sampled(store: &StoreOpaque, module: &Arc<ModuleInner>) -> Option<Profile> {
+    of_instance(store, first_of(store, module)?, false).ok()
+}
+
+/// The same, with the time line.
+pub fn so_far(store: &StoreOpaque, module: &Arc<ModuleInner>) -> Option<Profile> {
+    with_timeline(store, first_of(store, module)?, false).ok()
+}
+
+/// The number of the first instance of a module.
+fn first_of(store: &StoreOpaque, module: &Arc<ModuleInner>) -> Option<u32> {
     let is_of = |instance: &InstanceData| Arc::ptr_eq(instance.module.inner(), module);
-    let index = store.instances.iter().position(is_of)?;
-    of_instance(store, index as u32).ok()
+    store.instances.iter().position(is_of).map(|index| index as u32)
 }
 
 /// The frames of a function that ended or stand in the middle of a block.

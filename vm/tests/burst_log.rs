@@ -3,7 +3,9 @@
 use std::io::{Cursor, Write};
 use std::sync::{Arc, Mutex};
 
-use wprof::profiler::{BurstEvent, BurstLengths, BurstReader, Profile, TraceEnding, TraceEvent, TraceReader};
+use wprof::profiler::{
+    BurstEvent, BurstLengths, BurstReader, Profile, TraceEnding, TraceEvent, TraceReader, TraceStep,
+};
 use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
@@ -11,7 +13,10 @@ type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 /// A loop with a branch that calls itself, a leaf, and a function of the host.
 const WAT: &str = r#"(module
     (import "host" "tick" (func $tick))
+    (memory 1)
     (func $leaf (param $n i32) (result i32)
+        (i64.store offset=8 (local.get $n) (i64.load32_u (i32.const 16)))
+        (memory.fill (local.get $n) (i32.const 1) (i32.const 5))
         (if (result i32) (i32.and (local.get $n) (i32.const 1))
             (then (i32.mul (local.get $n) (i32.const 3))) (else (local.get $n))))
     (func $run (export "run") (param $n i32) (result i32) (local $i i32) (local $sum i32)
@@ -66,10 +71,10 @@ fn record(config: &Config) -> std::result::Result<(Vec<BurstEvent>, Profile), Bo
     Ok((events, instance.profile(&store)?))
 }
 
-/// The functions that a trace of the same run enters.
-fn traced_entries() -> std::result::Result<Vec<u32>, Box<dyn std::error::Error>> {
+/// A trace of the same run.
+fn trace() -> std::result::Result<TraceReader<Cursor<Vec<u8>>>, Box<dyn std::error::Error>> {
     let mut config = Config::new();
-    let engine = Engine::new(config.trace(Tracing::Best))?;
+    let engine = Engine::new(config.trace(Tracing::Best).trace_references(true))?;
     let module = Module::new(&engine, WAT)?;
     let (mut store, mut linker) = (Store::new(&engine, ()), Linker::new(&engine));
     linker.func_wrap("host", "tick", || ())?;
@@ -79,7 +84,12 @@ fn traced_entries() -> std::result::Result<Vec<u32>, Box<dyn std::error::Error>>
     instance.get_typed_func::<i32, i32>(&mut store, "run")?.call(&mut store, 20)?;
     store.finish_trace()?;
     let bytes = std::mem::take(&mut *out.0.lock().expect("not poisoned"));
-    let mut reader = TraceReader::open(Cursor::new(bytes))?;
+    Ok(TraceReader::open(Cursor::new(bytes))?)
+}
+
+/// The functions that it enters.
+fn traced_entries() -> std::result::Result<Vec<u32>, Box<dyn std::error::Error>> {
+    let mut reader = trace()?;
     let mut entries = Vec::new();
     for event in reader.events_from(0) {
         if let TraceEvent::Enter(func) = event? {
@@ -103,7 +113,9 @@ fn a_burst_without_end_records_every_entry_and_path_in_order() -> Outcome {
     let mut live = Vec::new();
     for event in &events[1..] {
         match *event {
-            BurstEvent::Begin { .. } | BurstEvent::BeginByTime { .. } => panic!("there is one burst"),
+            BurstEvent::Begin { .. } | BurstEvent::BeginByTime { .. } | BurstEvent::Access { .. } => {
+                panic!("one burst, no accesses")
+            }
             BurstEvent::Enter { func } => live.push(func),
             BurstEvent::Path { func, id } => {
                 assert_eq!(live.last(), Some(&func), "only the innermost frame runs");
@@ -124,6 +136,25 @@ fn a_burst_without_end_records_every_entry_and_path_in_order() -> Outcome {
             assert_eq!(count as u64, path.count);
         }
     }
+    Ok(())
+}
+
+#[test]
+fn a_burst_without_end_records_every_access_if_asked_to() -> Outcome {
+    let forever = BurstLengths { checking: 1, instrumented: BurstLengths::FOREVER };
+    let (events, _) = record(config(forever).trace_references(true))?;
+    let accesses = events.iter().filter_map(|event| match *event {
+        BurstEvent::Access { site, address, bytes } => Some((site, address, bytes)),
+        _ => None,
+    });
+    let mut expected = Vec::new();
+    for step in trace()?.steps_from(0) {
+        if let TraceStep::Reference(found) = step? {
+            expected.push((found.access.site, found.address, found.bytes));
+        }
+    }
+    assert!(expected.len() > 300);
+    assert_eq!(accesses.collect::<Vec<_>>(), expected);
     Ok(())
 }
 

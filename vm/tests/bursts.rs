@@ -154,8 +154,8 @@ fn seldom_bursts_count_a_share_of_all_paths() -> Outcome {
 #[test]
 fn what_is_counted_otherwise_is_not_sampled() {
     let mut config = Config::new();
-    config.profiling(adaptive(10, 1, "default")).count_contexts(true);
-    let error = Engine::new(&config).expect_err("contexts are not sampled");
+    config.profiling(adaptive(10, 1, "default")).trace(Tracing::Best);
+    let error = Engine::new(&config).expect_err("traces are not sampled");
     assert!(error.to_string().contains("profile exactly"), "{error}");
 }
 

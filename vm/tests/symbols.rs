@@ -24,6 +24,13 @@ fn custom(section: &str, name: &str) -> Vec<u8> {
     [&[0, content.len() as u8], &content[..]].concat()
 }
 
+/// The same with a name of up to 16,383 bytes.
+fn long_custom(section: &str, name: &str) -> Vec<u8> {
+    let leb = |length: usize| [length as u8 & 127 | 128, (length >> 7) as u8];
+    let content = [&[section.len() as u8], section.as_bytes(), &leb(name.len()), name.as_bytes()].concat();
+    [&[0], &leb(content.len())[..], &content].concat()
+}
+
 /// The module without its own custom sections.
 fn stripped(bytes: &[u8]) -> Result<Vec<u8>, Box<dyn std::error::Error>> {
     let mut kept = bytes[..8].to_vec();
@@ -108,8 +115,15 @@ fn source_maps_give_lines() -> Outcome {
         r#"{{"version": 3, "sources": ["a.ts", "b.ts"], "names": [], "mappings": "{}"}}"#,
         mappings.join(",")
     );
-    fs::write(folder.path().join("app.wasm.map"), map)?;
+    assert_eq!(module(&path)?.missing_debug_info(), Some("http://localhost:8000/app.wasm.map"));
+    fs::write(folder.path().join("app.wasm.map"), &map)?;
+    let inlined = format!("data:application/json,{}", map.replace('%', "%25"));
+    let (with_map, engine) =
+        ([&code[..], &long_custom("sourceMappingURL", &inlined)].concat(), Engine::default());
+    let alone = Module::new(&engine, with_map)?;
     let module = module(&path)?;
+    assert_eq!((alone.source_rows(), alone.missing_debug_info()), (module.source_rows(), None));
+    assert_eq!(module.missing_debug_info(), None);
     let place = |offset: i64| {
         let symbols = module.symbols_at(offset as u32);
         symbols.first().map(|s| (s.file().unwrap().to_owned(), s.line().unwrap(), s.column().unwrap()))

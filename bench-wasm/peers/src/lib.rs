@@ -1,4 +1,4 @@
-//! Wasmtime as a library, set up to run WASI programs the way `wprof` does, so that the two can be compared on equal
+//! Wasmtime, and the interpreter wasmi, as libraries, set up to run WASI programs the way `wprof` does, so that they can be compared on equal
 //! terms: same host functions, same process, same clocks.
 //!
 //! A package of its own, so that Wasmtime's features never unify with those of the engine under test.
@@ -6,6 +6,8 @@
 pub mod program;
 pub mod settings;
 mod wasi;
+mod wasmi;
 
 pub use program::{Fuel, Outcome, Program, Times, fuel, run};
 pub use settings::{Settings, Startup};
+pub use wasmi::run_in_wasmi;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use wasmtime::Result;
 use wasmtime::error::Context;
-use wprof_peers::{Fuel, Outcome, Program, Settings, Startup, Times, fuel, run};
+use wprof_peers::{Fuel, Outcome, Program, Settings, Startup, Times, fuel, run, run_in_wasmi};
 
 #[derive(Parser)]
 #[command(about = "Runs a WASI program in Wasmtime, for comparison with wprof")]
@@ -32,6 +32,9 @@ struct Run {
     settings: Settings,
     #[command(flatten)]
     startup: Startup,
+    /// Run it in the interpreter wasmi instead, as that is by default.
+    #[arg(long, conflicts_with_all = ["Settings", "Startup"])]
+    wasmi: bool,
     /// Print the time of each phase to standard error.
     #[arg(long)]
     times: bool,
@@ -84,8 +87,11 @@ impl World {
 }
 
 fn run_program(options: Run) -> Result<ExitCode> {
-    let Run { settings, startup, times, world } = options;
-    let (outcome, phases) = run(&world.program(), settings, startup)?;
+    let Run { settings, startup, wasmi, times, world } = options;
+    let (outcome, phases) = match wasmi {
+        true => run_in_wasmi(&world.program())?,
+        false => run(&world.program(), settings, startup)?,
+    };
     if times {
         print_times(phases);
     }

@@ -44,7 +44,7 @@ pub struct Times {
 }
 
 impl Program {
-    fn wasi(&self) -> Result<WasiCtx> {
+    pub(crate) fn wasi(&self) -> Result<WasiCtx> {
         let mut builder = WasiCtxBuilder::new();
         builder.inherit_stdio();
         let name = self.file.file_name().unwrap_or_default().to_string_lossy();

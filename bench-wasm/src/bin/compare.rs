@@ -1,9 +1,11 @@
 //! `compare`: wprof beside Wasmtime, interleaved, in fresh processes; prints tables in Markdown.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::{Parser, ValueEnum};
+use wprof_bench::plot;
 use wprof_bench::programs::{self, Program};
 use wprof_bench::runner::{Engine, Measured, beside_this_program};
 use wprof_bench::stats::{Spread, geometric_mean};
@@ -26,6 +28,9 @@ struct Options {
     /// The small inputs of the tests: a check of the benches, not a measurement.
     #[arg(long)]
     quick: bool,
+    /// Also plot the geometric means, as SVG.
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -44,6 +49,9 @@ enum What {
     Bursts,
     /// As steady, hot functions made better by what bursts see, and what each part of that contributes.
     Tiers,
+    /// As steady, beside Wasmtime as it is, with epochs, with fuel and with inlining, beside Node's V8 where it is
+    /// installed, and beside wasmi.
+    Peers,
     /// The whole process, from a cold start.
     Cold,
 }
@@ -77,13 +85,18 @@ fn compare(options: &Options, programs: &[Program], scratch: &Path) -> Result<()
     let means: Vec<String> =
         ratios.iter().map(|r| format!("**{:.3}**", geometric_mean(r.iter().copied()))).collect();
     println!("| geometric mean | | {} |", means.join(" | "));
-    Ok(())
+    let Some(path) = &options.svg else { return Ok(()) };
+    let bars: Vec<(&str, f64)> =
+        engines.iter().zip(&ratios).map(|(e, r)| (e.name, geometric_mean(r.iter().copied()))).collect();
+    let title = format!("Time over {}, geometric mean", engines[0].name);
+    std::fs::write(path, plot::bars(&title, &bars))
+        .with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// The reference first: the other columns are ratios to it.
 fn engines(what: What) -> Result<Vec<Engine>> {
     let own = beside_this_program("own")?;
-    let with_peer = matches!(what, What::Steady | What::Events | What::Cold);
+    let with_peer = matches!(what, What::Steady | What::Events | What::Tiers | What::Peers | What::Cold);
     let peer = if with_peer { beside_this_program("peer")? } else { PathBuf::new() };
     let theirs =
         |name, options: &[&'static str]| Engine { name, runner: peer.clone(), options: options.to_vec() };
@@ -139,6 +152,9 @@ fn engines(what: What) -> Result<Vec<Engine>> {
             ours("L10", &["--eager", "--burst", "inf:1", "--checks", "L10"]),
             ours("LN", &["--eager", "--burst", "inf:1", "--checks", "LN"]),
             ours("EC+L4", &["--eager", "--burst", "inf:1", "--checks", "EC+L4"]),
+            ours("LT", &["--eager", "--burst", "inf:1", "--checks", "LT"]),
+            ours("LB", &["--eager", "--burst", "inf:1", "--checks", "LB"]),
+            ours("LU", &["--eager", "--burst", "inf:1", "--checks", "LU"]),
             ours("default", &["--eager", "--burst", "inf:1"]),
             ours("10000:100", &["--eager", "--burst", "10000:100"]),
             ours("1000:50", &["--eager", "--burst", "1000:50"]),
@@ -150,10 +166,28 @@ fn engines(what: What) -> Result<Vec<Engine>> {
                 theirs("Wasmtime", &["--precompiled"]),
                 ours("off", &["--eager"]),
                 ours("adaptive", &adaptive),
+                ours("adaptive, by time", &["--eager", "--burst", "1:20", "--every", "1000"]),
                 without("without superblocks", "superblocks"),
                 without("without inlining", "inlining"),
                 without("without both", "all"),
             ]
+        }
+        What::Peers => {
+            let mut engines = vec![
+                theirs("Wasmtime", &["--precompiled"]),
+                theirs("Wasmtime, inlining", &["--precompiled", "--inlining"]),
+                theirs("Wasmtime, epochs", &["--precompiled", "--epochs"]),
+                theirs("Wasmtime, fuel", &["--precompiled", "--fuel"]),
+                ours("off", &["--eager"]),
+                ours("adaptive", &["--eager", "--burst", "10000:100"]),
+                theirs("wasmi", &["--wasmi"]),
+            ];
+            let node = programs::home().join("peers/node.mjs");
+            let version = Command::new("node").arg("--version").output();
+            if version.is_ok_and(|output| output.status.success()) {
+                engines.push(Engine { name: "Node", runner: node, options: Vec::new() });
+            }
+            engines
         }
         What::Cold => vec![
             theirs("Wasmtime", &[]),
@@ -162,6 +196,7 @@ fn engines(what: What) -> Result<Vec<Engine>> {
             ours("off, warm cache", &["--profile", "off", "--cache"]),
             ours("exact", &["--profile", "exact"]),
             ours("exact, warm cache", &["--profile", "exact", "--cache"]),
+            ours("adaptive", &["--burst", "10000:100", "--contexts"]),
         ],
     })
 }
@@ -191,12 +226,8 @@ fn prepare(engine: &Engine, program: &Program, scratch: &Path) -> Result<PathBuf
     }
     let settings: Vec<&str> = engine.options.iter().copied().filter(|&o| o != "--precompiled").collect();
     let compiled = scratch.join(format!("{}{}.cwasm", program.name, settings.concat()));
-    let status = std::process::Command::new(&engine.runner)
-        .arg("compile")
-        .args(settings)
-        .arg(&program.file)
-        .arg(&compiled)
-        .status();
+    let status =
+        Command::new(&engine.runner).arg("compile").args(settings).arg(&program.file).arg(&compiled).status();
     anyhow::ensure!(status?.success(), "{} could not compile {}", engine.name, program.name);
     Ok(compiled)
 }

@@ -49,6 +49,7 @@ pub fn execute(args: &AnnotateArgs, color: ColorChoice) -> Result<()> {
     let function = profile.function(found.index).context("the function did not run")?;
     let path = args.module.clone().unwrap_or_else(|| modules::locate(&profile, &args.profile));
     let module = modules::of_profile(&profile, &path)?;
+    modules::tell_missing_debug_info(Some(&module));
     let view = View::new(&profile, Some(&module));
     let (code, sources) = (disassembly::of_function(&module, found.index)?, Sources::new(&path));
     let mut page = Page::new(Screen::of(io::stdout(), color));

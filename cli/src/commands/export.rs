@@ -7,7 +7,7 @@ use anyhow::{Result, bail, ensure};
 use clap::{Args, ValueEnum};
 use wprof::Module;
 use wprof_profiler::Profile;
-use wprof_profiler::export::{self, CodeMap, Coverage, Metric, Samples};
+use wprof_profiler::export::{self, CodeMap, Coverage, Differential, Metric, Samples};
 
 use crate::{code_map, modules, names, output};
 
@@ -47,7 +47,8 @@ Formats:
   speedscope  for https://www.speedscope.app
   pprof       for `go tool pprof`, and what else reads it (gzipped)
   firefox     for https://profiler.firefox.com
-  chrome      trace events, for chrome://tracing and https://ui.perfetto.dev
+  chrome      trace events, for chrome://tracing and https://ui.perfetto.dev; also when the
+              compiler worked and bursts ran
   callgrind   for callgrind_annotate and KCachegrind: by instruction and line
   lcov        coverage of lines, functions and branches, for genhtml
   cobertura   the same for what reads Cobertura's XML
@@ -61,6 +62,7 @@ information. docs/exports.md tells what each format keeps and loses.
 Examples:
   wprof run --collect edges,cct -o f.wprof json.wasm 20 2
   wprof export --to flamegraph -o f.svg f.wprof
+  wprof export --to flamegraph --against before.wprof -o changes.svg after.wprof
   wprof export --to folded --weight instructions f.wprof | sort -k2 -n
   wprof export --to pprof -o f.pb.gz f.wprof && go tool pprof -top f.pb.gz
   wprof export --to callgrind -o callgrind.out f.wprof && callgrind_annotate callgrind.out
@@ -80,6 +82,9 @@ pub struct ExportArgs {
     /// known by context, else instructions]
     #[arg(short, long, value_name = "METRIC")]
     weight: Option<String>,
+    /// Colour a flame graph by what changed since an earlier profile
+    #[arg(long, value_name = "PROFILE")]
+    against: Option<PathBuf>,
     /// The module, for source lines [default: where it ran, or beside the profile]
     #[arg(short, long, value_name = "MODULE")]
     module: Option<PathBuf>,
@@ -94,7 +99,15 @@ pub fn execute(args: &ExportArgs) -> Result<()> {
         args.weight.is_none() || args.to.is_of_one_metric(),
         "this format has all metrics: leave out --weight"
     );
+    ensure!(
+        args.against.is_none() || args.to == Format::Flamegraph,
+        "only flame graphs are drawn against another profile: give --to flamegraph, or use `wprof diff`"
+    );
     let exported = Exported::new(profile, args)?;
+    if let Some(path) = &args.against {
+        let changes = exported.changes_since(super::read_profile(path)?)?;
+        return write_to(&args.output, |out| export::write_differential_flamegraph(&changes, out));
+    }
     write_to(&args.output, |out| exported.write(args.to, out))
 }
 
@@ -145,6 +158,23 @@ impl Exported {
         }
     }
 
+    /// What changed since an earlier profile. A sample of another size is scaled.
+    ///
+    /// # Errors
+    /// If that does not have the metric.
+    fn changes_since(&self, before: Profile) -> Result<Differential> {
+        let rate = |profile: &Profile| profile.sampled().map_or(1.0, |rate| rate.as_f64());
+        let scale = rate(&self.profile) / rate(&before).max(f64::MIN_POSITIVE);
+        let (samples, code) = (self.samples(), CodeMap::default());
+        let Some(metric) = samples.metric(self.metric.as_deref()) else { bail!("the profile is empty") };
+        let mut before = Self { profile: before, code, metric: Some(metric.name.clone()) };
+        names::show_all(&mut before.profile);
+        before.check_metric()?;
+        let samples_before = before.samples();
+        let Some(metric_before) = samples_before.metric(Some(&metric.name)) else { bail!("it is empty") };
+        Ok(Differential::new((&samples, metric), (&samples_before, metric_before), scale))
+    }
+
     fn samples(&self) -> Samples {
         Samples::new(&self.profile, &self.code)
     }
@@ -158,7 +188,7 @@ impl Exported {
             Format::Speedscope => export::write_speedscope(&self.samples(), &profile.program, out),
             Format::Pprof => export::write_pprof(&self.samples(), profile, out),
             Format::Firefox => export::write_firefox(&self.samples(), started, out),
-            Format::Chrome => export::write_chrome(&self.samples(), out),
+            Format::Chrome => export::write_chrome(&self.samples(), profile.timeline.as_ref(), out),
             Format::Callgrind => export::write_callgrind(profile, code, &mut out),
             Format::Lcov => export::write_lcov(&Coverage::new(profile, code), out),
             Format::Cobertura => export::write_cobertura(&Coverage::new(profile, code), started, out),
@@ -189,11 +219,13 @@ fn code(profile: &Profile, args: &ExportArgs) -> Result<CodeMap> {
         "the profile does not say which code ran: take one by `wprof run --collect edges`"
     );
     let path = args.module.clone().unwrap_or_else(|| modules::locate(profile, &args.profile));
-    let code = code_map::of_all_functions(&modules::of_profile(profile, &path)?, profile)?;
+    let module = modules::of_profile(profile, &path)?;
+    let code = code_map::of_all_functions(&module, profile)?;
     ensure!(
         !code.lines.is_empty(),
-        "{} has no source lines: build it with debug information",
-        path.display()
+        "{} has no source lines: {}",
+        path.display(),
+        modules::missing_debug_info(&module).unwrap_or_else(|| "build it with debug information".to_owned())
     );
     Ok(code)
 }

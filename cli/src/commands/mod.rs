@@ -12,6 +12,7 @@ mod overlap;
 mod report;
 mod residual;
 mod run;
+mod top;
 mod trace;
 
 use std::path::Path;
@@ -28,6 +29,8 @@ use crate::render::screen::ColorChoice;
 pub enum Command {
     /// Run a program and profile it
     Run(run::RunArgs),
+    /// Show what a program does while it runs
+    Top(top::TopArgs),
     /// Show where a profile's instructions went
     Report(report::ReportArgs),
     /// Show one function with the counts of its blocks and edges
@@ -56,10 +59,11 @@ pub enum Command {
 }
 
 impl Command {
-    /// Does it. The exit code is 0 but for `run` and `trace record`, where it is the program's, `residual` and `diff`.
+    /// Does it. The exit code is 0 but for `run`, `top` and `trace record`, where it is the program's, `residual` and `diff`.
     pub fn execute(self, color: ColorChoice) -> Result<ExitCode> {
         match self {
             Command::Run(args) => return run::execute(args, color),
+            Command::Top(args) => return top::execute(&args, color),
             Command::Residual(args) => return residual::execute(&args, color),
             Command::Trace(command) => return command.execute(color),
             Command::Diff(args) => return diff::execute(&args, color),

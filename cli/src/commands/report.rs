@@ -83,6 +83,7 @@ pub fn execute(args: &ReportArgs, color: ColorChoice) -> Result<()> {
         return output::print_with(|out| export::write_json(&profile, out));
     }
     let module = modules::at_hand(&profile, args.module.as_deref(), &args.profile)?;
+    modules::tell_missing_debug_info(module.as_ref());
     if let Some(file) = &args.html {
         return write_html(args, &View::new(&profile, module.as_ref()), file);
     }

@@ -26,7 +26,7 @@ pub struct Contexts {
     weights: Vec<Weights>,
     /// How many stacks are not shown.
     left_out: usize,
-    /// Whether memory was short while the program ran, so that some are known by function only.
+    /// Whether the callers of some are not known.
     cut: bool,
 }
 

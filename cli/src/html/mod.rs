@@ -13,6 +13,7 @@ mod details;
 mod figures;
 mod functions;
 mod overview;
+mod timeline;
 
 use std::io::{self, Write};
 
@@ -27,6 +28,7 @@ use contexts::Contexts;
 use details::Details;
 use functions::Functions;
 use overview::Overview;
+use timeline::Timeline;
 
 /// The page, with a `{{name}}` for each part.
 const PAGE: &str = include_str!("assets/page.html");
@@ -35,6 +37,7 @@ const STYLE: &str = concat!(
     include_str!("assets/style.css"),
     include_str!("assets/contexts.css"),
     include_str!("assets/function.css"),
+    include_str!("assets/timeline.css"),
 );
 
 /// One module: each file may use what stands in those before it.
@@ -51,6 +54,7 @@ const SCRIPT: &str = concat!(
     include_str!("assets/graph.js"),
     include_str!("assets/code.js"),
     include_str!("assets/function.js"),
+    include_str!("assets/timeline.js"),
     include_str!("assets/main.js"),
     include_str!("assets/test.js"),
 );
@@ -61,6 +65,7 @@ struct Data {
     overview: Overview,
     functions: Functions,
     contexts: Option<Contexts>,
+    timeline: Option<Timeline>,
 }
 
 /// A page about to be written.
@@ -120,6 +125,7 @@ impl<'a> HtmlPage<'a> {
             overview: Overview::new(view, *before),
             functions: Functions::new(view, *before, map, shown),
             contexts: Contexts::new(view.profile, *before),
+            timeline: Timeline::new(view.profile),
         }
     }
 

@@ -125,12 +125,16 @@ pub fn write_brief(page: &mut Page, tree: &ContextTree) {
     let calls = tree.calls().into_iter().fold(0, u64::saturating_add);
     let contexts = count_of(records, "calling context");
     let calls = format!("  {}", count_of(calls, "call"));
-    let cut = if tree.is_cut() { "; memory was short, so some are known by function only" } else { "" };
+    let cut = if tree.is_cut() { "; some callers are unknown" } else { "" };
     page.gap();
     page.line(&[
         span(calls, Ink::Strong),
         plain(format!(" in {contexts}, at most {} deep{cut}", grouped(height))),
     ]);
+    if let Some(rate) = tree.kind.rate() {
+        let share = rate.as_f64() * 100.0;
+        page.line(&[plain(format!("  seen in bursts: a sample of {share:.3}% of the run"))]);
+    }
     for (column, metric) in tree.metrics.iter().enumerate() {
         let amount = tree.amounts(column).into_iter().fold(0, u64::saturating_add);
         let name = names::harmless(&metric.name);

@@ -16,6 +16,7 @@ pub mod flow;
 pub mod functions;
 pub mod host_calls;
 pub mod interesting;
+pub mod live;
 pub mod loops;
 pub mod metrics;
 pub mod numbers;

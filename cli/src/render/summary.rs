@@ -25,7 +25,7 @@ const PATHS: usize = 4;
 pub fn write(page: &mut Page, view: &View<'_>, title: &str) {
     write_title(page, title);
     write_totals(page, view);
-    if let Some(tree) = &view.profile.contexts {
+    if let Some(tree) = view.profile.contexts.as_ref().filter(|tree| tree.records.len() > 1) {
         contexts::write_brief(page, tree);
     }
     metrics::write_brief(page, view, HOT);

@@ -64,6 +64,10 @@ fn bursts_are_kept_in_order() {
             .all(|part| text.contains(part)),
         "{text}"
     );
+    let extended = wprof(&["trace", "bursts", "--extend", "calls:1", "-n", "1", &bursts]).succeeded();
+    let lines: Vec<&str> = extended.lines().collect();
+    assert!(lines[0].ends_with(" different") && lines[1].contains('%'), "{extended}");
+    assert!(lines[2].starts_with("    is_odd: 0x") && lines[3].starts_with("    count: 0x"), "{extended}");
     let moved = wprof(&["trace", "bursts", "--module", &module, &bursts]).succeeded();
     assert_eq!(text, moved);
     let error = wprof(&["trace", "bursts", &module]).failed();
@@ -118,4 +122,40 @@ fn reports_tell_what_indirect_calls_called_in_bursts() {
     let report = wprof(&["report", &profile]).succeeded();
     let table = report.split("Most frequent targets of indirect calls").nth(1).expect("a table");
     assert!(table.contains("75.0%  twice") && table.contains("25.0%  thrice"), "{report}");
+}
+
+#[test]
+fn contexts_seen_in_bursts_are_shown_as_a_sample_and_overlap_with_all_contexts() {
+    let folder = Folder::new();
+    let (module, exact, some) =
+        (folder.file("count.wat", COUNT), folder.path("e.wprof"), folder.path("s.wprof"));
+    let run = |options: &[&str]| {
+        let count = ["--invoke", "count", &module, "20000"];
+        wprof(&[&["run", "-q"], options, &count[..]].concat()).succeeded()
+    };
+    run(&["--collect", "paths,cct", "-o", &exact]);
+    run(&["--profile", "adaptive", "--deterministic", "--burst", "100:50", "--checks", "orig", "-o", &some]);
+    let tree = wprof(&["report", "--cct", &some]).succeeded();
+    assert!(tree.contains(" calls in 2 calling contexts") && tree.contains("bursts: a sample of "), "{tree}");
+    assert!(tree.contains("count\n") && tree.contains("  is_odd\n"), "{tree}");
+    let overlap = wprof(&["overlap", &exact, &some]).succeeded();
+    for kind in ["edges", "paths", "contexts"] {
+        assert!(overlap.contains(kind), "{overlap}");
+    }
+    let folded = wprof(&["export", "--to", "folded", &some]).succeeded();
+    assert!(folded.contains("count;is_odd "), "{folded}");
+    assert_eq!(json(&some)["contexts"]["kind"]["how"], "sampled");
+}
+
+#[test]
+fn what_is_touched_in_bursts_is_recorded_if_asked_for() {
+    let folder = Folder::new();
+    let bursts = folder.path("b.wbursts");
+    let options =
+        ["run", "-q", "--profile", "adaptive", "--deterministic", "--burst", "100:10", "--addresses"];
+    wprof(&[&options[..], &["--bursts", &bursts, &program("sort"), "300", "2"]].concat()).succeeded();
+    let stats = wprof(&["trace", "bursts", "--stats", &bursts]).succeeded();
+    assert!(stats.contains(" data references"), "{stats}");
+    let text = wprof(&["trace", "bursts", &bursts]).succeeded();
+    assert!(text.contains("    at 0x") && text.contains(" bytes from 0x"), "{text}");
 }

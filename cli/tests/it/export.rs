@@ -109,6 +109,35 @@ fn a_full_disk_is_an_error_in_every_format() {
 }
 
 #[test]
+fn flame_graphs_show_what_changed() {
+    let folder = Folder::new();
+    let (before, after, image) = (folder.path("a.wprof"), folder.path("b.wprof"), folder.path("f.svg"));
+    for (profile, rounds) in [(&before, "1"), (&after, "3")] {
+        let run = ["run", "-q", "--collect", "edges,cct", "-o", profile, &program("json"), "8", rounds];
+        wprof(&run).succeeded();
+    }
+    let export = ["export", "--to", "flamegraph", "--weight", "instructions", "-o", &image];
+    wprof(&[&export[..], &["--against", &before, &after]].concat()).succeeded();
+    let (svg, ops) =
+        (std::fs::read_to_string(&image).unwrap(), |profile: &str| json(profile)["ops"].to_string());
+    let totals = format!("instructions: {} in all before, {} after", ops(&before), ops(&after));
+    assert!(svg.contains(&totals), "{totals}: {svg}");
+    let calls = |of: &str| function(&json(of), "parse_value")["ops"].to_string();
+    let frame = svg.lines().find(|line| line.contains("<title>parse_value: ")).expect("it ran");
+    assert!(
+        frame.contains(&calls(&after)) && frame.contains(&format!("before {}</title>", calls(&before))),
+        "{frame}"
+    );
+    assert!(frame.contains("fill=\"rgb(240,"), "there is more: {frame}");
+    let said = wprof(&["export", "--to", "folded", "--against", &before, &after]).failed();
+    assert!(said.contains("wprof diff"), "{said}");
+    let none = folder.count_profile();
+    let said =
+        wprof(&["export", "--to", "flamegraph", "--weight", "calls", "--against", "none", &none]).failed();
+    assert!(said.contains("none"), "{said}");
+}
+
+#[test]
 fn callgrind_annotate_finds_all_instructions() {
     let folder = Folder::new();
     let profile = json_exports(&folder, &["callgrind"]);
@@ -155,6 +184,80 @@ for name in 'speedscope', 'firefox', 'chrome': json.load(open(folder + name))";
     if let Some(output) = foreign(Command::new("python3").args(["-c", script, &folder.path("")])) {
         accepted(output);
     }
+}
+
+/// Programs that read our formats, which `readers/download.sh` fetches.
+const DOWNLOADS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/readers/downloads");
+
+/// A downloaded program's file; a note that the test was skipped if it is not there.
+fn downloaded(path: &str) -> Option<String> {
+    let file = format!("{DOWNLOADS}/{path}");
+    if std::path::Path::new(&file).exists() {
+        return Some(file);
+    }
+    eprintln!("skipped: {path} is not there, cli/tests/it/readers/download.sh fetches it");
+    None
+}
+
+/// What speedscope shows of a file: total, own weight and name of each function, as text.
+fn in_speedscope(folder: &Folder, file: &str, name: &str) -> Option<String> {
+    let page = downloaded("speedscope/dist/release/index.html")?;
+    let script = "import base64, json, sys
+content = base64.b64encode(open(sys.argv[1], 'rb').read()).decode()
+open(sys.argv[2], 'w').write(f'speedscope.loadFileFromBase64({json.dumps(sys.argv[3])}, {json.dumps(content)})')";
+    let load = folder.path("load.js");
+    accepted(foreign(Command::new("python3").args(["-c", script, file, &load, name]))?);
+    let address = format!("file://{page}#localProfilePath={load}&view=sandwich");
+    super::html::document(&["--allow-file-access-from-files", "--virtual-time-budget=20000"], &address)
+}
+
+#[test]
+fn speedscope_shows_what_other_formats_say() {
+    let folder = Folder::new();
+    let profile = json_exports(&folder, &["speedscope", "pprof", "chrome", "folded"]);
+    let profile = json(&profile);
+    let records = profile["contexts"]["records"].as_array().unwrap();
+    let calls: u64 = records.iter().map(|record| record["calls"].as_u64().unwrap()).sum();
+    for (format, name) in [
+        ("speedscope", "f.speedscope.json"),
+        ("pprof", "f.pb.gz"),
+        ("chrome", "trace.json"),
+        ("folded", "f.folded"),
+    ] {
+        let Some(shown) = in_speedscope(&folder, &folder.path(format), name) else { return };
+        assert!(shown.contains("Symbol Name") && shown.contains(">parse_value<"), "{format}: {shown}");
+        // Where a file has several metrics, a list tells the total of each.
+        let has_list = matches!(format, "speedscope" | "pprof");
+        let digits = |text: &str| {
+            text.split(|c: char| !c.is_ascii_digit() && c != ',')
+                .map(|t| t.replace(',', ""))
+                .collect::<Vec<_>>()
+        };
+        assert!(!has_list || digits(&shown).contains(&calls.to_string()), "{format}, {calls}: {shown}");
+    }
+}
+
+#[test]
+fn a_decoder_of_pprof_finds_the_totals() {
+    let folder = Folder::new();
+    let profile = json_exports(&folder, &["pprof"]);
+    let Some(decoder) = downloaded("pprof-format/dist/commonjs/index.js") else { return };
+    let script = "
+const { Profile } = require(process.argv[1]);
+const file = require('zlib').gunzipSync(require('fs').readFileSync(process.argv[2]));
+const profile = Profile.decode(file);
+const text = (index) => profile.stringTable.strings[Number(index)];
+profile.sampleType.forEach((kind, at) => console.log(text(kind.type),
+    String(profile.sample.reduce((sum, sample) => sum + BigInt(sample.value[at]), 0n))));
+const names = new Set(profile.function.map((found) => text(found.name)));
+console.log(names.has('parse_value'), profile.location.every((found) => found.line.length === 1));";
+    let mut node = Command::new("node");
+    node.args(["-e", script, &decoder, &folder.path("pprof")]);
+    let Some(output) = foreign(&mut node) else { return };
+    let (said, profile) = (accepted(output), json(&profile));
+    let records = profile["contexts"]["records"].as_array().unwrap();
+    let calls: u64 = records.iter().map(|record| record["calls"].as_u64().unwrap()).sum();
+    assert_eq!(said, format!("calls {calls}\ninstructions {}\ntrue true\n", profile["ops"]));
 }
 
 /// What others say that files must look like.

@@ -81,6 +81,25 @@ fn llvm_reads_how_often_lines_ran() {
 }
 
 #[test]
+fn ways_through_one_line_and_indirect_calls_are_told_apart() {
+    let folder = Folder::new();
+    let module = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/programs/ways.wasm");
+    let (profile, samples) = (folder.path("f.wprof"), folder.path("f.prof"));
+    let run = ["run", "-q", "--collect", "edges,cct", "-o", &profile, "--invoke", "run", module, "8"];
+    wprof(&run).succeeded();
+    wprof(&["hints", module, &profile, "--autofdo", &samples]).succeeded();
+    let text = std::fs::read_to_string(&samples).unwrap();
+    // Of 8 rounds two go one way and six the other, each with its call.
+    for expected in [" 2.3: 2 twice:2\n", " 2.4: 6 next:6\n"] {
+        assert!(text.contains(expected), "{text}");
+    }
+    let mut llvm = Command::new("llvm-profdata-19");
+    let Some(output) = foreign(llvm.args(["show", "--sample", &samples])) else { return };
+    let said = accepted(output);
+    assert!(said.contains("2.4: 6, calls: next:6"), "{said}");
+}
+
+#[test]
 fn binaryen_reads_which_functions_ran() {
     let folder = Folder::new();
     let (module, split) = (program("sort"), folder.path("f.split"));

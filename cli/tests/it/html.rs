@@ -24,12 +24,17 @@ const NASTY: &str = r#"(module
 
 /// The document after it has tried itself; nothing if there is no browser.
 fn opened(page: &str) -> Option<String> {
+    document(&[], &format!("file://{page}#test"))
+}
+
+/// The document at an address when it has been loaded; nothing if there is no browser.
+pub fn document(options: &[&str], address: &str) -> Option<String> {
     let folder = Folder::new();
     let arguments = ["--headless", "--no-sandbox", "--disable-gpu", "--window-size=1200,800", "--dump-dom"];
     for browser in BROWSERS {
         let mut command = Command::new(browser);
-        command.args(arguments).arg(format!("--user-data-dir={}", folder.path("user")));
-        match command.arg(format!("file://{page}#test")).output() {
+        command.args(arguments).args(options).arg(format!("--user-data-dir={}", folder.path("user")));
+        match command.arg(address).output() {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             output => return Some(String::from_utf8(output.expect("it starts").stdout).expect("UTF-8")),
         }
@@ -99,7 +104,7 @@ fn totals_are_those_of_the_profile() {
 #[test]
 fn pages_of_all_kinds_of_profiles_work_in_a_browser() {
     let folder = Folder::new();
-    let kinds: [&[&str]; 8] = [
+    let kinds: [&[&str]; 9] = [
         &["--collect", "edges"],
         &["--collect", "blocks"],
         &["--collect", "cct"],
@@ -108,10 +113,31 @@ fn pages_of_all_kinds_of_profiles_work_in_a_browser() {
         &["--collect", "paths,cycles,cache,cct,events=loads"],
         &["--collect", "flow"],
         &["--profile", "adaptive", "--burst", "100:50", "--deterministic"],
+        &["--profile", "adaptive", "--burst", "100:50"],
     ];
     for (kind, options) in kinds.iter().enumerate() {
         works(&page(&folder, options, &kind.to_string()));
     }
+}
+
+#[test]
+fn the_time_line_is_the_profiles() {
+    let folder = Folder::new();
+    let page = page(&folder, &["--profile", "adaptive", "--burst", "100:50"], "f");
+    let (profile, data) = (json(&folder.path("f.wprof")), &values(&page, "data")[0]["timeline"]);
+    let versions = profile["timeline"]["versions"].as_array().unwrap();
+    assert!(versions.iter().any(|version| version["tier"] == "baseline"));
+    let columns = data["versions"].as_object().unwrap();
+    assert!(columns.values().all(|column| column.as_array().unwrap().len() == versions.len()));
+    let bytes: u64 = versions.iter().map(|version| version["bytes"].as_u64().unwrap()).sum();
+    assert_eq!(sum(&data["versions"]["bytes"]), bytes);
+    assert_eq!(
+        data["bursts"].as_array().unwrap().len(),
+        profile["timeline"]["bursts"].as_array().unwrap().len()
+    );
+    // One input gives one page.
+    let same = self::page(&folder, &["--profile", "adaptive", "--deterministic"], "g");
+    assert!(values(&same, "data")[0]["timeline"].is_null());
 }
 
 #[test]

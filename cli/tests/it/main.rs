@@ -26,6 +26,7 @@ mod reoptimized;
 mod report;
 mod residual;
 mod run;
+mod top;
 mod trace;
 mod trap;
 mod tutorial;

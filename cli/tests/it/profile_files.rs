@@ -3,11 +3,17 @@
 use super::{COUNT, Folder, wprof};
 
 /// The commands: `P` is the profile, `GOOD` a good one with paths, `M` its module.
-const READERS: [&str; 21] = [
+const READERS: [&str; 27] = [
     "report P",
     "report P --cct",
     "report P --json",
     "report GOOD --interesting P",
+    "report P --html OUT",
+    "report GOOD --html OUT --diff P",
+    "top --follow P",
+    "export P --to flamegraph",
+    "export GOOD --to flamegraph --against P",
+    "run -q --profile off --profile-use P --invoke count M 3",
     "annotate P count",
     "merge P GOOD -o OUT",
     "merge GOOD P -o OUT",
@@ -101,6 +107,8 @@ fn a_profile_is_not_applied_to_another_module() {
     for command in [
         "annotate P count -m M",
         "report P -m M",
+        "report P --html OUT -m M",
+        "run -q --profile off --profile-use P --invoke count M 3",
         "export P --to csv -m M",
         "export P --to lcov -m M",
         "hints M P -o OUT",

@@ -70,6 +70,8 @@ builtins! {
     CountTarget(I32, I64) -> I32;
     /// `(function, number, -1 if it is entered) -> status`: a path has ended, or a function begun, in a burst that is recorded.
     RecordBurst(I32, I64) -> I32;
+    /// `(byte offset of the instruction, address, bytes) -> status`: memory is touched in a burst that is recorded.
+    RecordAccess(I32, I64, I64) -> I32;
 }
 
 impl Builtin {

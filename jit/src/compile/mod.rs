@@ -63,7 +63,7 @@ pub struct CompilerOptions {
     pub spectre_guards: bool,
     /// Poll for interruption at function entries and loop headers.
     pub polls: bool,
-    /// Stop at known instructions only, as exact counts need: stacks overflow at entries, and every access has a trap
+    /// Stop at known instructions only, as exact counts need, but not those of bursts: stacks overflow at entries, and every access has a trap
     /// site of its own.
     pub precise: bool,
     /// Leave locals and operands in the transfer buffer where the budget is used up.
@@ -79,6 +79,8 @@ pub struct CompilerOptions {
     pub traced: bool,
     /// Write the data references of traces.
     pub references: bool,
+    /// Record data references in bursts that are recorded.
+    pub logs_references: bool,
     /// Code checks whether to go on in another version, and this makes a check fire.
     pub checked: Option<CheckTrigger>,
     /// Calling contexts are counted, and what callers pass for that takes the pinned register if nothing else does.
@@ -114,6 +116,7 @@ impl Default for CompilerOptions {
             pinned: None,
             traced: false,
             references: false,
+            logs_references: false,
             checked: None,
             contexts: false,
             positions: false,
@@ -139,13 +142,14 @@ impl CompilerOptions {
             // A check can be made to fire.
             polls: (self.polls || is_profiled || traced) && collection.checks.is_none(),
             checked: collection.checks.map(|_| collection.check_trigger),
-            precise: !collection.is_off(),
+            precise: !collection.is_off() && !collection.in_bursts,
             capture_state: collection.counting == Counting::PerInstruction,
             frames_hold_vmctx: is_profiled || collection.contexts,
             metered: collection.metered,
             pinned: collection.metered.or(first).filter(|_| !traced),
             traced,
             references: traced && collection.references,
+            logs_references: collection.records_bursts && collection.references,
             contexts: collection.contexts,
             metrics: collection.metrics.len() as u32,
             reads_metrics: collection.metrics.iter().any(Metric::is_read),
@@ -161,7 +165,7 @@ impl CompilerOptions {
             (true, _) => Some(store_context::TRACE_WORD),
             (false, Some(kind)) => Some(store_context::event(kind)),
             (false, None) if self.checked == Some(CheckTrigger::Count) => Some(store_context::CHECKS),
-            (false, None) => self.contexts.then_some(store_context::CALLEE_SLOT),
+            (false, None) => (self.contexts && self.checked.is_none()).then_some(store_context::CALLEE_SLOT),
         }
     }
 
@@ -202,6 +206,8 @@ pub struct Compiler {
     /// For functions that are optimised already.
     rest: OwnedTargetIsa,
     options: CompilerOptions,
+    /// The options of code for bursts.
+    in_bursts: CompilerOptions,
     /// What compilations leave for the next ones.
     scratch: Mutex<Vec<Box<Scratch>>>,
 }
@@ -231,12 +237,23 @@ impl Compiler {
     /// If Cranelift has no back end for this machine.
     pub fn new(options: CompilerOptions) -> Result<Compiler, CompileError> {
         let (best, fast, rest) = (isa::best(&options)?, isa::fast(&options)?, isa::rest(&options)?);
-        Ok(Compiler { best, fast, rest, options, scratch: Mutex::default() })
+        let in_bursts = options.clone();
+        Ok(Compiler { best, fast, rest, options, in_bursts, scratch: Mutex::default() })
+    }
+
+    /// The same with other options for code for bursts, which may collect more than other code.
+    #[must_use]
+    pub fn with_bursts(self, options: CompilerOptions) -> Compiler {
+        Compiler { in_bursts: options, ..self }
     }
 
     /// The options it was made with.
     pub fn options(&self) -> &CompilerOptions {
         &self.options
+    }
+
+    fn options_of(&self, graph: &BlockGraph) -> &CompilerOptions {
+        if graph.in_bursts { &self.in_bursts } else { &self.options }
     }
 
     /// Everything that its code depends on besides what is compiled: equal for two code generators that make the same
@@ -246,7 +263,8 @@ impl Compiler {
             let features: Vec<String> = isa.isa_flags().iter().map(ToString::to_string).collect();
             format!("{} {} {}", isa.triple(), isa.flags(), features.join(" "))
         };
-        format!("{:?} {} {}", self.options, machine(&self.best), machine(&self.fast))
+        let Compiler { options, in_bursts, best, fast, .. } = self;
+        format!("{options:?} {in_bursts:?} {} {}", machine(best), machine(fast))
     }
 
     /// Compiles a function as planned. All versions count with the same counters.
@@ -340,8 +358,9 @@ impl Compiler {
         };
         let mut scratch = self.scratch.lock().map_or_else(|_| None, |mut all| all.pop()).unwrap_or_default();
         let Scratch { context, builder } = &mut *scratch;
+        let options = self.options_of(graph);
         let Translated { origins, checks } =
-            translate(env, &self.options, isa, cfg, graph, &mut context.func, builder)?;
+            translate(env, options, isa, cfg, graph, &mut context.func, builder)?;
         let isa = self.insert_checks(cfg.func, context, isa, &checks)?;
         let mut code = machine_code::generate(cfg.func, context, isa, &origins, self.options.positions);
         context.clear();
@@ -381,7 +400,7 @@ impl Compiler {
     pub fn clif(&self, env: &ModuleEnv<'_>, cfg: &Cfg, graph: &BlockGraph) -> Result<String, CompileError> {
         let mut func = cranelift_codegen::ir::Function::new();
         let mut builder = FunctionBuilderContext::new();
-        translate(env, &self.options, &*self.best, cfg, graph, &mut func, &mut builder)?;
+        translate(env, self.options_of(graph), &*self.best, cfg, graph, &mut func, &mut builder)?;
         Ok(func.display().to_string())
     }
 
@@ -397,8 +416,8 @@ impl Compiler {
     ) -> Result<String, CompileError> {
         let mut context = Context::new();
         let mut builder = FunctionBuilderContext::new();
-        let isa = &*self.best;
-        let translated = translate(env, &self.options, isa, cfg, graph, &mut context.func, &mut builder)?;
+        let (options, isa) = (self.options_of(graph), &*self.best);
+        let translated = translate(env, options, isa, cfg, graph, &mut context.func, &mut builder)?;
         let isa = self.insert_checks(cfg.func, &mut context, isa, &translated.checks)?;
         machine_code::disassemble(cfg.func, &mut context, isa)
     }

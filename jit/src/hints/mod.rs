@@ -67,6 +67,25 @@ pub fn compilation_hints(info: &ModuleInfo, profile: &Profile) -> Result<Vec<Met
     Ok(vec![frequencies, targets, priorities::section(&functions)])
 }
 
+/// What an indirect call called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndirectCalls {
+    /// Index of the function that makes it.
+    pub caller: u32,
+    /// Byte offset of the call in the module.
+    pub site: u32,
+    /// The functions of the module that it called, ascending, and how often.
+    pub callees: Vec<(u32, u64)>,
+}
+
+/// What the indirect calls of a module called, by calling contexts or bursts; where neither tells there is nothing.
+///
+/// # Errors
+/// If a function exceeds a limit of the compiler.
+pub fn indirect_calls(info: &ModuleInfo, profile: &Profile) -> Result<Vec<IndirectCalls>, CompileError> {
+    targets::indirect_calls(info, profile, &profiled(info, profile)?)
+}
+
 /// A function that ran, and its blocks.
 struct Profiled<'a> {
     profile: &'a FunctionProfile,

@@ -3,7 +3,7 @@
 //! Source: compilation-hints, `call_targets`: pairs of a function and the percentage of the calls that it gets; what is
 //! lacking from 100 went elsewhere. Calls of the host or of other instances have no index in the module, so they are among
 //! what lacks. Of calling contexts it is not known how often each recursive call was made: sites with any get no hint.
-//! Without contexts the profile's own call targets do, which bursts have.
+//! The profile's own call targets, which bursts have, tell more than sampled contexts, and so come first.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use wasmparser::Operator;
 use wprof_profiler::{Callee, ContextTree, Profile};
 
 use super::section::write_u32;
-use super::{MetadataSection, Profiled};
+use super::{IndirectCalls, MetadataSection, Profiled};
 use crate::CompileError;
 use crate::cfg::Operators;
 use crate::module::ModuleInfo;
@@ -23,20 +23,51 @@ pub(super) fn section(
     functions: &[Profiled<'_>],
 ) -> Result<MetadataSection, CompileError> {
     let mut section = MetadataSection::new("metadata.code.call_targets");
-    let calls = calls_by_site(profile);
-    let recursive = profile.contexts.as_ref().map(recursive_sites).unwrap_or_default();
+    let known = KnownCalls::new(profile);
     for function in functions {
         for site in indirect_sites(info, function)? {
-            let key = (function.profile.index, site);
-            if let Some(targets) = calls.get(&key).filter(|_| !recursive.contains(&key)) {
-                let payload = payload(targets);
-                if !payload.is_empty() {
-                    section.add(key.0, site - function.start, payload);
-                }
+            let payload = known.at(function, site).map(payload).unwrap_or_default();
+            if !payload.is_empty() {
+                section.add(function.profile.index, site - function.start, payload);
             }
         }
     }
     Ok(section)
+}
+
+/// What the indirect calls of functions called, as far as that is known.
+pub(super) fn indirect_calls(
+    info: &ModuleInfo,
+    profile: &Profile,
+    functions: &[Profiled<'_>],
+) -> Result<Vec<IndirectCalls>, CompileError> {
+    let (known, mut found) = (KnownCalls::new(profile), Vec::new());
+    for function in functions {
+        for site in indirect_sites(info, function)? {
+            let Some(targets) = known.at(function, site) else { continue };
+            let callees = targets.iter().filter_map(|(callee, &calls)| Some(((*callee)?, calls)));
+            found.push(IndirectCalls { caller: function.profile.index, site, callees: callees.collect() });
+        }
+    }
+    Ok(found)
+}
+
+/// The calls that a profile knows of by call site.
+struct KnownCalls {
+    calls: BTreeMap<(u32, u32), Targets>,
+    recursive: BTreeSet<(u32, u32)>,
+}
+
+impl KnownCalls {
+    fn new(profile: &Profile) -> Self {
+        let recursive = telling_contexts(profile).map(recursive_sites).unwrap_or_default();
+        Self { calls: calls_by_site(profile), recursive }
+    }
+
+    fn at(&self, function: &Profiled<'_>, site: u32) -> Option<&Targets> {
+        let key = (function.profile.index, site);
+        self.calls.get(&key).filter(|_| !self.recursive.contains(&key))
+    }
 }
 
 /// Calls by callee; `None` for what is no function of the module.
@@ -44,7 +75,12 @@ pub(crate) type Targets = BTreeMap<Option<u32>, u64>;
 
 /// By caller and call site.
 pub(crate) fn calls_by_site(profile: &Profile) -> BTreeMap<(u32, u32), Targets> {
-    profile.contexts.as_ref().map_or_else(|| listed_calls(profile), calls_in_contexts)
+    telling_contexts(profile).map_or_else(|| listed_calls(profile), calls_in_contexts)
+}
+
+/// The contexts, if the calls are taken from them.
+fn telling_contexts(profile: &Profile) -> Option<&ContextTree> {
+    profile.contexts.as_ref().filter(|_| profile.call_targets.is_empty())
 }
 
 fn calls_in_contexts(tree: &ContextTree) -> BTreeMap<(u32, u32), Targets> {

@@ -3,14 +3,17 @@
 //! Input: a function, and which checks are wanted. Output: at its entry or not, and at which loop headers.
 //! Invariant: with the default checks only a bounded number of instructions is executed without one, but in boring loops
 //! and in those with thousands of locals.
-//! Source: Hirzel & Chilimbi, *Bursty Tracing*, FDDO 2001, sections 3.1 and 3.2; the set C is `CallGraph::entry_checks`.
+//! Source: Hirzel & Chilimbi, *Bursty Tracing*, FDDO 2001, sections 4.1 and 4.2; the set C is `CallGraph::entry_checks`.
+//! Oracle: the blocks that programs execute between two checks, `spec-tests/tests/checks.rs`.
 
+use std::collections::HashSet;
 use std::str::FromStr;
 
 use wasmparser::BinaryReaderError;
 use wprof_profiler::{BlockId, CallGraph, DepthFirst, LoopId, Loops};
 
 use super::references::is_access;
+use super::trip_count::TripCounts;
 use crate::cfg::{Call, Cfg, Operators, is_call};
 use crate::graph::{BlockGraph, Probe};
 use crate::module::ModuleInfo;
@@ -48,25 +51,57 @@ pub struct Checks {
     pub boring: Option<u32>,
     /// Whether small loops are unrolled, with one check in several rounds.
     pub unroll: bool,
+    /// Whether loops are left out whose trip count is a small constant.
+    pub skip_short: bool,
+    /// Whether loops are left out in which each round comes to the check of a loop inside.
+    pub skip_covered: bool,
 }
 
 impl Default for Checks {
     fn default() -> Self {
-        Checks { entries: EntryChecks::Needed, boring: None, unroll: true }
+        Checks::DEFAULT
     }
 }
 
-/// The names of the paper's table, and what they stand for.
-const NAMED: [(&str, Checks); 9] = [
-    ("default", Checks { entries: EntryChecks::Needed, boring: None, unroll: true }),
-    ("orig", Checks { entries: EntryChecks::All, boring: None, unroll: false }),
-    ("EL", Checks { entries: EntryChecks::NotLeaves, boring: None, unroll: false }),
-    ("EC", Checks { entries: EntryChecks::Needed, boring: None, unroll: false }),
-    ("EN", Checks { entries: EntryChecks::None, boring: None, unroll: false }),
-    ("L4", Checks { entries: EntryChecks::All, boring: Some(4), unroll: false }),
-    ("L10", Checks { entries: EntryChecks::All, boring: Some(10), unroll: false }),
-    ("LN", Checks { entries: EntryChecks::All, boring: Some(u32::MAX), unroll: false }),
-    ("EC+L4", Checks { entries: EntryChecks::Needed, boring: Some(4), unroll: true }),
+impl Checks {
+    /// All.
+    const ORIGINAL: Checks = Checks {
+        entries: EntryChecks::All,
+        boring: None,
+        unroll: false,
+        skip_short: false,
+        skip_covered: false,
+    };
+
+    /// The fewest with which no loop is boring.
+    const DEFAULT: Checks = Checks {
+        entries: EntryChecks::Needed,
+        boring: None,
+        unroll: true,
+        skip_short: true,
+        skip_covered: true,
+    };
+
+    const fn with(self, entries: EntryChecks, boring: Option<u32>) -> Checks {
+        Checks { entries, boring, ..self }
+    }
+}
+
+/// The names of the paper's table, and of what else there is, and what they stand for.
+const NAMED: [(&str, Checks); 12] = [
+    ("default", Checks::DEFAULT),
+    ("orig", Checks::ORIGINAL),
+    ("EL", Checks::ORIGINAL.with(EntryChecks::NotLeaves, None)),
+    ("EC", Checks::ORIGINAL.with(EntryChecks::Needed, None)),
+    ("EN", Checks::ORIGINAL.with(EntryChecks::None, None)),
+    ("L4", Checks::ORIGINAL.with(EntryChecks::All, Some(4))),
+    ("L10", Checks::ORIGINAL.with(EntryChecks::All, Some(10))),
+    ("LN", Checks::ORIGINAL.with(EntryChecks::All, Some(u32::MAX))),
+    ("EC+L4", Checks { unroll: true, ..Checks::ORIGINAL.with(EntryChecks::Needed, Some(4)) }),
+    // The paper's section 4.2 names these without trying them.
+    ("LT", Checks { skip_short: true, ..Checks::ORIGINAL }),
+    ("LB", Checks { skip_covered: true, ..Checks::ORIGINAL }),
+    ("LU", Checks { unroll: true, ..Checks::ORIGINAL }),
 ];
 
 impl Checks {
@@ -115,8 +150,8 @@ impl FunctionChecks {
         };
         let mut headers: Vec<u32> =
             (0..cfg.blocks.len() as u32).filter(|&block| cfg.can_resume(block)).collect();
-        if let (Some(most), false) = (checks.boring, headers.is_empty()) {
-            headers = interesting(info, cfg, headers, most)?;
+        if !headers.is_empty() {
+            headers = Nests::new(info, cfg).checked(headers, checks)?;
         }
         Ok(FunctionChecks { entry, headers })
     }
@@ -130,43 +165,94 @@ impl FunctionChecks {
     }
 }
 
-/// The headers of the loops that are not boring.
-fn interesting(
-    info: &ModuleInfo,
-    cfg: &Cfg,
-    headers: Vec<u32>,
-    most: u32,
-) -> Result<Vec<u32>, BinaryReaderError> {
-    let shape = cfg.shape();
-    let loops = Loops::new(&shape, &DepthFirst::new(&shape));
-    let mut found = Vec::new();
-    for header in headers {
-        let id = loops.headed_by(BlockId(header)).expect("the header of a loop");
-        if !loops.is_innermost(id) || !is_boring(info, cfg, &loops, id, most)? {
-            found.push(header);
-        }
-    }
-    Ok(found)
+/// A function and its loops.
+struct Nests<'a> {
+    info: &'a ModuleInfo,
+    cfg: &'a Cfg,
+    shape: wprof_profiler::Cfg,
+    loops: Loops,
 }
 
-fn is_boring(
-    info: &ModuleInfo,
-    cfg: &Cfg,
-    loops: &Loops,
-    id: LoopId,
-    most: u32,
-) -> Result<bool, BinaryReaderError> {
-    let mut accesses = 0;
-    for block in loops.blocks(id).iter().map(|block| &cfg.blocks[block.index()]) {
-        let mut operators = Operators::new(info, block.start, block.limit);
-        while let Some((op, _)) = operators.next()? {
-            accesses += u32::from(is_access(&op));
-            if is_call(&op) || accesses > most {
-                return Ok(false);
+/// In how many blocks of a function together a way past all checks is looked for: each loop in a nest goes through all those
+/// inside it once more.
+const MOST_VISITS: usize = 1 << 17;
+
+impl<'a> Nests<'a> {
+    fn new(info: &'a ModuleInfo, cfg: &'a Cfg) -> Nests<'a> {
+        let shape = cfg.shape();
+        let loops = Loops::new(&shape, &DepthFirst::new(&shape));
+        Nests { info, cfg, shape, loops }
+    }
+
+    /// Those of the headers that are to be checked.
+    fn checked(&self, headers: Vec<u32>, checks: Checks) -> Result<Vec<u32>, BinaryReaderError> {
+        let trips = TripCounts { info: self.info, cfg: self.cfg, shape: &self.shape, loops: &self.loops };
+        let mut kept = Vec::new();
+        for header in headers {
+            let id = self.loops.headed_by(BlockId(header)).expect("the header of a loop");
+            let is_boring = match checks.boring {
+                Some(most) => self.loops.is_innermost(id) && self.is_boring(id, most)?,
+                None => false,
+            };
+            let is_left_out = is_boring || checks.skip_short && trips.is_short(id)?;
+            if !is_left_out {
+                kept.push(header);
+            }
+        }
+        if checks.skip_covered {
+            self.leave_out_covered(&mut kept);
+        }
+        Ok(kept)
+    }
+
+    fn is_boring(&self, id: LoopId, most: u32) -> Result<bool, BinaryReaderError> {
+        let mut accesses = 0;
+        for block in self.loops.blocks(id).iter().map(|block| &self.cfg.blocks[block.index()]) {
+            let mut operators = Operators::new(self.info, block.start, block.limit);
+            while let Some((op, _)) = operators.next()? {
+                accesses += u32::from(is_access(&op));
+                if is_call(&op) || accesses > most {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Leaves out the headers of loops in which each round runs through the header of a loop inside that is left. Calls do not
+    /// count, although their callees may be checked: where they are inlined they are not.
+    fn leave_out_covered(&self, headers: &mut Vec<u32>) {
+        let (mut visits, inward): (_, Vec<_>) = (0, self.loops.iter().collect());
+        for (id, found) in inward.into_iter().rev() {
+            let Ok(at) = headers.binary_search(&found.header.0) else { continue };
+            visits += self.loops.blocks(id).len();
+            if visits > MOST_VISITS {
+                return;
+            }
+            if self.is_covered(id, headers) {
+                headers.remove(at);
             }
         }
     }
-    Ok(true)
+
+    /// Whether no way leads from a loop's header back to it, but through other headers of these.
+    fn is_covered(&self, id: LoopId, headers: &[u32]) -> bool {
+        let header = self.loops.get(id).header;
+        let (mut pending, mut seen) = (vec![header], HashSet::new());
+        while let Some(block) = pending.pop() {
+            for &edge in self.shape.out_edges(block) {
+                let to = self.shape.edge(edge).to;
+                if to == header {
+                    return false;
+                }
+                let goes_on = self.loops.contains(id, to) && headers.binary_search(&to.0).is_err();
+                if goes_on && seen.insert(to) {
+                    pending.push(to);
+                }
+            }
+        }
+        true
+    }
 }
 
 impl ModuleInfo {

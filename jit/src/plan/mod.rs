@@ -14,6 +14,7 @@ mod split;
 mod system_event;
 mod targets;
 mod trace;
+mod trip_count;
 
 use std::sync::Arc;
 

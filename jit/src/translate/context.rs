@@ -38,8 +38,8 @@ impl Translator<'_> {
         self.builder.seal_block(found);
         self.builder.switch_to_block(found);
         self.define_record(record);
-        let one = self.builder.ins().iconst(types::I64, 1);
-        self.add_to_record(call_record::CALLS, one);
+        let once = self.once();
+        self.add_to_record(call_record::CALLS, once);
     }
 
     /// Lets the runtime leave the record in the slot. A frame above which it cannot run does not fit on the stack.

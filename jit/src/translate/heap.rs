@@ -21,7 +21,7 @@ impl Translator<'_> {
         let index = self.pop();
         let ty = self.env.info.memories[memory_of(arg) as usize];
         let index = self.extend_index(index, ty.memory64);
-        self.record_access(index, ty.memory64);
+        self.record_access((index, arg.offset), size, ty.memory64);
         self.touch_access(arg, index, size);
         let (base, offset) = match self.is_covered_by_guard(&ty, arg.offset.saturating_add(size)) {
             true => {

@@ -26,7 +26,7 @@ impl Translator<'_> {
         let slot = StackSlotData::new_with_key(StackSlotKind::ExplicitSlot, size, 3, key);
         self.sums = Some(self.builder.create_sized_stack_slot(slot));
         for metric in self.metrics() {
-            let first = match self.graph.resumes {
+            let first = match self.graph.resumes && !self.graph.in_bursts {
                 true => self.load_metric_cell(store_context::measured(metric)),
                 false => self.builder.ins().iconst(types::I64, 0),
             };
@@ -52,8 +52,18 @@ impl Translator<'_> {
         }
     }
 
+    /// What has been measured, if it is to be counted.
+    pub(super) fn counted_measured(&mut self) -> Measured {
+        let mut measured = self.measured();
+        if self.graph.in_bursts {
+            let once = self.once();
+            measured.iter_mut().for_each(|value| *value = self.builder.ins().imul(*value, once));
+        }
+        measured
+    }
+
     /// What has been measured, at the end of a path. The sums are as they were.
-    pub(super) fn measured(&mut self) -> Measured {
+    fn measured(&mut self) -> Measured {
         self.read_metrics();
         let measured = |translator: &mut Self, metric| {
             let (sum, reading) = (translator.sum(metric), translator.reading(metric));
@@ -74,7 +84,7 @@ impl Translator<'_> {
 
     /// Charges the call record with what was measured.
     pub(super) fn end_measuring(&mut self, goes_on: bool) {
-        let measured = self.measured();
+        let measured = self.counted_measured();
         self.charge_record(&measured);
         if goes_on {
             self.restart_metrics();
@@ -93,8 +103,8 @@ impl Translator<'_> {
     /// A function has started to measure.
     fn count_start(&mut self) {
         if self.options.contexts && self.options.metrics > 0 {
-            let one = self.builder.ins().iconst(types::I64, 1);
-            self.add_to_record(call_record::STARTS, one);
+            let once = self.once();
+            self.add_to_record(call_record::STARTS, once);
         }
     }
 

@@ -143,7 +143,7 @@ impl Translator<'_> {
 
     /// Counts the path whose number is the register plus `amount`, and what was measured along it.
     pub(super) fn end_path(&mut self, amount: i64, cells: PathCells) {
-        let measured = self.measured();
+        let measured = self.counted_measured();
         self.charge_record(&measured);
         let path = self.path_value();
         match cells {
@@ -183,14 +183,6 @@ impl Translator<'_> {
         self.add_to_cells(self.vmctx, (path, amount), (first, 1), Measured::new());
     }
 
-    /// What a path that ends adds to its count.
-    pub(super) fn path_count(&mut self) -> Value {
-        match self.graph.in_bursts {
-            true => self.counted_in_burst(),
-            false => self.builder.ins().iconst(types::I64, 1),
-        }
-    }
-
     /// Counts a path, and what was measured along it, in the cells behind `base`, the first of which lies so many bytes
     /// behind it: one for each path, then for each metric one for each path.
     fn add_to_cells(
@@ -200,7 +192,7 @@ impl Translator<'_> {
         (first, paths): (i64, u32),
         measured: Measured,
     ) {
-        let one = self.path_count();
+        let one = self.once();
         let firsts = (first..).step_by(8 * paths as usize);
         for (first, value) in firsts.zip([one].into_iter().chain(measured)) {
             self.add_to_cell(base, path, first, value);

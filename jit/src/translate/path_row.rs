@@ -16,7 +16,7 @@ impl Translator<'_> {
     pub(super) fn count_path_in_row(&mut self, number: Value, first: u32, measured: Measured) {
         let row = self.path_row(number, first, path_row::words(1 + measured.len() as u32));
         self.take_row(row, number);
-        let one = self.path_count();
+        let one = self.once();
         for (figure, value) in [one].into_iter().chain(measured).enumerate() {
             self.add_to_cell_at(row, path_row::figure(figure as u32), value);
         }

@@ -47,6 +47,14 @@ impl Translator<'_> {
         }
     }
 
+    /// What something adds to its count that happens now.
+    pub(super) fn once(&mut self) -> Value {
+        match self.graph.in_bursts {
+            true => self.counted_in_burst(),
+            false => self.builder.ins().iconst(types::I64, 1),
+        }
+    }
+
     /// Appends to the trace. A flush at this point finds the frame at byte `offset`.
     pub(super) fn emit(&mut self, what: Bits, offset: u32) {
         let (here, vmctx) = (self.offset, self.vmctx);

@@ -1,14 +1,20 @@
-//! Data references of traces: recorded right before the access is made, so that one that traps is recorded too.
+//! Data references of traces, and of bursts that are recorded: recorded right before the access is made, so that one that
+//! traps is recorded too.
 
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 
 use super::Translator;
-use crate::abi::{reference, vmctx};
+use crate::abi::{Builtin, TrapCode, reference, vmctx};
 use crate::compile::trace;
 
 impl Translator<'_> {
-    /// Records an access of fixed width at `index`, extended to 64 bits.
-    pub(super) fn record_access(&mut self, index: Value, is_64: bool) {
+    /// Records an access of `bytes` at `index`, extended to 64 bits, and an offset.
+    pub(super) fn record_access(&mut self, (index, offset): (Value, u64), bytes: u64, is_64: bool) {
+        if self.options.logs_references {
+            let address = self.builder.ins().iadd_imm_s(index, offset.cast_signed());
+            let bytes = self.builder.ins().iconst(types::I64, bytes.cast_signed());
+            return self.record_in_order(address, bytes);
+        }
         if !self.options.references {
             return;
         }
@@ -24,11 +30,21 @@ impl Translator<'_> {
 
     /// Records an access of `length` bytes at `index`, both of 64 bits: the one with this number of the instruction's.
     pub(super) fn record_bulk(&mut self, index: Value, length: Value, number: u32) {
+        if self.options.logs_references {
+            return self.record_in_order(index, length);
+        }
         if !self.options.references {
             return;
         }
         let head = self.word(reference::head(self.offset) | reference::IS_LONG | 2);
         self.record_reference(&[head, index, length], number);
+    }
+
+    /// Records an access among the paths of a burst.
+    fn record_in_order(&mut self, address: Value, bytes: Value) {
+        let site = self.builder.ins().iconst(types::I32, i64::from(self.offset));
+        let status = self.builtin(Builtin::RecordAccess, &[site, address, bytes]);
+        self.builder.ins().trapnz(status, TrapCode::Host.to_clif());
     }
 
     fn word(&mut self, word: u64) -> Value {

@@ -60,15 +60,23 @@ impl Translator<'_> {
     pub(super) fn transfer_to(&mut self, version: Value) {
         let state = self.live_state();
         self.store_values(state);
+        // Code for bursts is left for code that counts nothing.
+        if !self.graph.in_bursts {
+            self.pass_counting();
+        }
+        let ty = self.env.info.func_type(self.cfg.func);
+        let signature = self.builder.import_signature(resume_signature(ty));
+        self.leave_to(signature, version, &[self.vmctx, self.vmctx]);
+        self.stack.enter(self.cfg.blocks[self.block as usize].stack, &self.cfg.stacks);
+    }
+
+    /// What the frame counts with.
+    fn pass_counting(&mut self) {
         if self.options.contexts {
             self.pass_record();
         }
         self.transfer_path();
         self.transfer_metrics();
-        let ty = self.env.info.func_type(self.cfg.func);
-        let signature = self.builder.import_signature(resume_signature(ty));
-        self.leave_to(signature, version, &[self.vmctx, self.vmctx]);
-        self.stack.enter(self.cfg.blocks[self.block as usize].stack, &self.cfg.stacks);
     }
 
     /// Calls what the frame goes on in, which returns to its caller: to the machine frame's, or to where the frame is inlined.

@@ -53,13 +53,18 @@ pub(super) fn common_stacks(trees: (&ContextTree, &ContextTree), is_one_module: 
 
 pub(super) fn changes(trees: (&ContextTree, &ContextTree), is_one_module: bool) -> ContextChanges {
     let CommonStacks { stacks, before, after } = common_stacks(trees, is_one_module);
-    let before = stacks.sums(&before, &trees.0.calls());
-    let after = stacks.sums(&after, &trees.1.calls());
+    let before = stacks.sums(&before, &calls(trees.0));
+    let after = stacks.sums(&after, &calls(trees.1));
     let calls = before.into_iter().zip(after).map(|(before, after)| Change { before, after });
     let mut changes: Vec<ContextChange> =
         calls.enumerate().map(|(context, calls)| ContextChange { context, calls }).collect();
     changes.sort_by_key(|change| change.calls.rank());
     ContextChanges { changes, stacks }
+}
+
+/// By record: how often it was called in the whole run, about.
+fn calls(tree: &ContextTree) -> Vec<u64> {
+    tree.records.iter().map(|record| tree.kind.scaled_up(record.calls)).collect()
 }
 
 /// What tells a function in both modules: its index, or in another build its name if it has one.

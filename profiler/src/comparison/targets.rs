@@ -1,7 +1,7 @@
 //! Call targets side by side, within one module.
 //!
-//! Input: two profiles, each with calling contexts, from which all call targets follow, or with those of indirect calls
-//! alone. Output: what was called from where. If only one has contexts, only calls that the other has seen are compared.
+//! Input: two profiles, each with calling contexts, from which all call targets follow, or with a list of those of indirect
+//! calls, which then is what counts. Output: what was called from where. Of one with a list, only the calls in it are compared.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -47,16 +47,21 @@ pub(super) fn changes(before: &Profile, after: &Profile) -> Vec<CallTargetChange
 
 /// The calls that both know of; `None` if that is all.
 fn compared_sites(before: &Profile, after: &Profile) -> Option<BTreeSet<(Callee, u32)>> {
-    let narrow = [before, after].into_iter().filter(|profile| profile.contexts.is_none());
+    let narrow = [before, after].into_iter().filter(|profile| contexts(profile).is_none());
     let sites = narrow.map(|profile| calls(profile).into_iter().map(|((caller, site, _), _)| (caller, site)));
     sites.map(Iterator::collect).reduce(|all: BTreeSet<_>, more| &all | &more)
 }
 
 fn calls(profile: &Profile) -> Vec<(Key, u64)> {
-    match &profile.contexts {
+    match contexts(profile) {
         Some(tree) => calls_in(tree),
         None => profile.call_targets.iter().map(|target| listed(profile, target)).collect(),
     }
+}
+
+/// The contexts, if the calls are taken from them.
+fn contexts(profile: &Profile) -> Option<&ContextTree> {
+    profile.contexts.as_ref().filter(|_| profile.call_targets.is_empty())
 }
 
 fn calls_in(tree: &ContextTree) -> Vec<(Key, u64)> {

@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::{BackEdge, CallRecord, Callee, ContextTree, Routine};
-use crate::Metric;
 use crate::profile::{metric, normalize_paths, normalize_unfinished};
+use crate::{FigureKind, Metric};
 
 /// Call records as they come. Numbers are positions in the lists.
 #[derive(Clone, Debug, Default)]
@@ -23,6 +23,8 @@ pub struct ContextLog {
     pub metrics: Vec<Metric>,
     /// Whether the records have paths.
     pub has_paths: bool,
+    /// How the figures were come by.
+    pub kind: FigureKind,
 }
 
 /// A recursive call in a [`ContextLog`].
@@ -87,8 +89,8 @@ impl ContextLog {
             record.back_edges.sort_unstable();
             record.back_edges.dedup();
         }
-        let (metrics, has_paths) = (self.metrics.clone(), self.has_paths);
-        ContextTree { routines, records, metrics, has_paths }
+        let (metrics, has_paths, kind) = (self.metrics.clone(), self.has_paths, self.kind);
+        ContextTree { routines, records, metrics, has_paths, kind }
     }
 
     /// The root and the routines that have records, ascending, each once, and which one each became.

@@ -1,7 +1,8 @@
-//! Chrome's trace events, which Perfetto reads too: stacks as complete events, one process for each metric.
+//! Chrome's trace events, which Perfetto reads too: stacks as complete events, one process for each metric; and the time line.
 //!
-//! Source: the Trace Event Format, phase `X`. The axis is no time: a microsecond stands for a unit of the metric. The order
-//! of events is that of the tree, not of the run.
+//! Source: the Trace Event Format, phases `X`, `C` and `M`. The axis of a metric is no time: a microsecond stands for a unit of
+//! it, and the order of events is that of the tree, not of the run. Only the process of the time line has real time: when the
+//! compiler worked, a thread for each kind of code, and when bursts ran.
 
 use std::io::{self, Write};
 
@@ -9,6 +10,8 @@ use serde::Serialize;
 
 use super::spans::{Span, spans};
 use super::{Metric, Samples, TOOL};
+use crate::contexts::function_name;
+use crate::{BurstSpan, CodeTier, CodeVersion, Timeline};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -26,9 +29,13 @@ struct Origin {
 #[serde(tag = "ph")]
 enum Event<'a> {
     #[serde(rename = "M")]
-    ProcessName { name: &'static str, pid: usize, tid: u32, args: NameArgs<'a> },
+    Name { name: &'static str, pid: usize, tid: u32, args: NameArgs<'a> },
     #[serde(rename = "X")]
-    Complete { name: &'a str, pid: usize, tid: u32, ts: u64, dur: u64 },
+    Stack { name: &'a str, pid: usize, tid: u32, ts: u64, dur: u64 },
+    #[serde(rename = "X")]
+    Span { name: String, pid: usize, tid: u32, ts: f64, dur: f64, args: SpanArgs<'a> },
+    #[serde(rename = "C")]
+    Speed { name: &'static str, pid: usize, tid: u32, ts: f64, args: SpeedArgs },
 }
 
 #[derive(Serialize)]
@@ -36,25 +43,97 @@ struct NameArgs<'a> {
     name: &'a str,
 }
 
-/// Writes all metrics.
+#[derive(Default, Serialize)]
+struct SpanArgs<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes_before: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checks_before: Option<u64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    decisions: Vec<&'a str>,
+}
+
+#[derive(Serialize)]
+struct SpeedArgs {
+    checks: f64,
+}
+
+/// The thread of bursts in the process of the time line; those of code follow.
+const BURSTS: u32 = 1;
+
+/// Writes all metrics, and the time line if there is one.
 ///
 /// # Errors
 /// If `out` refuses.
-pub fn write_chrome(samples: &Samples, out: impl Write) -> io::Result<()> {
-    let events = (1..).zip(&samples.metrics).flat_map(|(pid, metric)| process(samples, metric, pid));
-    let file = File { trace_events: events.collect(), other_data: Origin { exporter: TOOL } };
+pub fn write_chrome(samples: &Samples, timeline: Option<&Timeline>, out: impl Write) -> io::Result<()> {
+    let metrics = (1..).zip(&samples.metrics).flat_map(|(pid, metric)| process(samples, metric, pid));
+    let times = timeline.into_iter().flat_map(|timeline| times(timeline, samples.metrics.len() + 1));
+    let file = File { trace_events: metrics.chain(times).collect(), other_data: Origin { exporter: TOOL } };
     Ok(serde_json::to_writer(out, &file)?)
 }
 
 fn process<'a>(samples: &'a Samples, metric: &'a Metric, pid: usize) -> Vec<Event<'a>> {
-    let args = NameArgs { name: &metric.name };
-    let name = Event::ProcessName { name: "process_name", pid, tid: 1, args };
-    let event = |span: Span| Event::Complete {
+    let event = |span: Span| Event::Stack {
         name: &samples.frames[span.frame as usize].name,
         pid,
         tid: 1,
         ts: span.start,
         dur: span.width,
     };
-    [name].into_iter().chain(spans(metric).into_iter().map(event)).collect()
+    [name("process_name", pid, 1, &metric.name)]
+        .into_iter()
+        .chain(spans(metric).into_iter().map(event))
+        .collect()
+}
+
+fn name<'a>(what: &'static str, pid: usize, tid: u32, name: &'a str) -> Event<'a> {
+    Event::Name { name: what, pid, tid, args: NameArgs { name } }
+}
+
+/// What happened when.
+fn times(timeline: &Timeline, pid: usize) -> Vec<Event<'_>> {
+    let mut events = vec![name("process_name", pid, BURSTS, "time line")];
+    if !timeline.bursts.is_empty() {
+        events.push(name("thread_name", pid, BURSTS, "bursts"));
+        events.extend(timeline.bursts.iter().map(|burst| of_burst(burst, pid)));
+        events.extend(timeline.checks_per_ms().into_iter().map(|(at, checks)| Event::Speed {
+            name: "checks per ms",
+            pid,
+            tid: BURSTS,
+            ts: micros(at),
+            args: SpeedArgs { checks },
+        }));
+    }
+    for (tid, tier) in (BURSTS + 1..).zip(CodeTier::ALL) {
+        let mut versions = timeline.versions.iter().filter(|version| version.tier == tier).peekable();
+        if versions.peek().is_some() {
+            events.push(name("thread_name", pid, tid, tier.name()));
+            events.extend(versions.map(|version| of_version(version, pid, tid)));
+        }
+    }
+    events
+}
+
+fn of_burst(burst: &BurstSpan, pid: usize) -> Event<'_> {
+    let args = SpanArgs { checks_before: Some(burst.checks), ..SpanArgs::default() };
+    let (ts, dur) = (micros(burst.began_ns), micros(burst.took_ns));
+    Event::Span { name: "burst".to_owned(), pid, tid: BURSTS, ts, dur, args }
+}
+
+fn of_version(version: &CodeVersion, pid: usize, tid: u32) -> Event<'_> {
+    let args = SpanArgs {
+        bytes: Some(version.bytes),
+        bytes_before: version.bytes_before,
+        checks_before: None,
+        decisions: version.decisions.iter().map(|decision| decision.text.as_str()).collect(),
+    };
+    let name = function_name(version.function, version.name.as_deref()).into_owned();
+    Event::Span { name, pid, tid, ts: micros(version.began_ns), dur: micros(version.took_ns), args }
+}
+
+/// The format's unit.
+fn micros(ns: u64) -> f64 {
+    ns as f64 / 1000.0
 }

@@ -2,12 +2,14 @@
 //!
 //! Stacks grow upwards; a frame is as wide as its weight with callees; the tooltip tells the figures. Frames narrower than
 //! a tenth of a pixel are left out, so the image stays small; their weight remains visible in their callers.
+//! Beside an earlier profile frames have the widths of the later one, and are red where there is more than before, blue where
+//! there is less, the more so the more it changed; what is gone is not drawn.
 
 use std::io::{self, Write};
 
 use super::spans::{Span, spans};
 use super::xml::Escaped;
-use super::{Metric, Samples, TOOL};
+use super::{Differential, Metric, Samples, TOOL};
 
 const WIDTH: f64 = 1200.0;
 const ROW: u64 = 16;
@@ -21,24 +23,28 @@ const LETTER: f64 = 6.6;
 ///
 /// # Errors
 /// If `out` refuses.
-pub fn write_flamegraph(samples: &Samples, metric: &Metric, mut out: impl Write) -> io::Result<()> {
-    let image = Image::new(samples, metric);
-    let (height, middle) = (image.height, WIDTH / 2.0);
-    writeln!(
-        out,
-        r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" font-family="monospace" font-size="11">"#
-    )?;
-    writeln!(out, "<desc>{TOOL}</desc>\n<rect width=\"100%\" height=\"100%\" fill=\"#fffdf7\"/>")?;
-    let (name, total) = (Escaped(&metric.name), image.total);
-    writeln!(out, r#"<text x="{middle}" y="16" text-anchor="middle">{name}: {total} in all</text>"#)?;
-    for span in &image.spans {
-        image.write_frame(span, &mut out)?;
-    }
-    writeln!(out, "</svg>")
+pub fn write_flamegraph(samples: &Samples, metric: &Metric, out: impl Write) -> io::Result<()> {
+    let image = Image::new(samples, metric, None);
+    let title = format!("{}: {} in all", metric.name, image.total);
+    image.write(&title, out)
+}
+
+/// Writes one metric beside what it was before.
+///
+/// # Errors
+/// If `out` refuses.
+pub fn write_differential_flamegraph(changes: &Differential, out: impl Write) -> io::Result<()> {
+    let Some(metric) = changes.samples.metrics.first() else { return Ok(()) };
+    let image = Image::new(&changes.samples, metric, Some(&changes.before));
+    let before = changes.total_before();
+    let title = format!("{}: {before:.0} in all before, {} after", metric.name, image.total);
+    image.write(&title, out)
 }
 
 struct Image<'a> {
     samples: &'a Samples,
+    /// By node of the metric, if there is an earlier profile.
+    before: Option<&'a [f64]>,
     spans: Vec<Span>,
     total: u64,
     scale: f64,
@@ -46,13 +52,25 @@ struct Image<'a> {
 }
 
 impl<'a> Image<'a> {
-    fn new(samples: &'a Samples, metric: &Metric) -> Self {
+    fn new(samples: &'a Samples, metric: &Metric, before: Option<&'a [f64]>) -> Self {
         let total = metric.total();
         let scale = WIDTH / total.max(1) as f64;
         let mut spans = spans(metric);
         spans.retain(|span| span.width as f64 * scale >= NARROWEST);
         let depth = spans.iter().map(|span| u64::from(span.depth) + 1).max().unwrap_or(0);
-        Self { samples, spans, total, scale, height: 2 * MARGIN + ROW * depth }
+        Self { samples, before, spans, total, scale, height: 2 * MARGIN + ROW * depth }
+    }
+
+    fn write(&self, title: &str, mut out: impl Write) -> io::Result<()> {
+        let (height, middle) = (self.height, WIDTH / 2.0);
+        writeln!(
+            out,
+            r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" font-family="monospace" font-size="11">"#
+        )?;
+        writeln!(out, "<desc>{TOOL}</desc>\n<rect width=\"100%\" height=\"100%\" fill=\"#fffdf7\"/>")?;
+        writeln!(out, r#"<text x="{middle}" y="16" text-anchor="middle">{}</text>"#, Escaped(title))?;
+        self.spans.iter().try_for_each(|span| self.write_frame(span, &mut out))?;
+        writeln!(out, "</svg>")
     }
 
     fn write_frame(&self, span: &Span, mut out: impl Write) -> io::Result<()> {
@@ -60,13 +78,15 @@ impl<'a> Image<'a> {
         let (x, width) = (span.start as f64 * self.scale, span.width as f64 * self.scale);
         let y = self.height - MARGIN - ROW * (u64::from(span.depth) + 1);
         let share = 100.0 * span.width as f64 / self.total.max(1) as f64;
+        let before = self.before.map(|before| before[span.node as usize]);
+        let since = before.map_or_else(String::new, |before| format!(", before {before:.0}"));
         writeln!(
             out,
-            r#"<g><title>{}: {} ({share:.2}%)</title><rect x="{x:.2}" y="{y}" width="{width:.2}" height="{}" rx="1" fill="{}"/>"#,
+            r#"<g><title>{}: {} ({share:.2}%){since}</title><rect x="{x:.2}" y="{y}" width="{width:.2}" height="{}" rx="1" fill="{}"/>"#,
             Escaped(name),
             span.width,
             ROW - 1,
-            color(name),
+            before.map_or_else(|| color(name), |before| color_of_change(before, span.width as f64)),
         )?;
         let letters = ((width - 4.0) / LETTER).max(0.0) as usize;
         if letters >= 3 {
@@ -82,4 +102,14 @@ fn color(name: &str) -> String {
     let sum = name.bytes().fold(5381_u32, |sum, byte| sum.wrapping_mul(33) ^ u32::from(byte));
     let (green, blue) = (90 + sum % 130, 40 + sum / 131 % 40);
     format!("rgb(235,{green},{blue})")
+}
+
+/// Red for more, blue for less, stronger the more it changed.
+fn color_of_change(before: f64, after: f64) -> String {
+    let strength = ((after - before).abs() / before.max(after).max(1.0)).sqrt();
+    let faded = (240.0 - 150.0 * strength) as u8;
+    match after >= before {
+        true => format!("rgb(240,{faded},{faded})"),
+        false => format!("rgb({faded},{faded},240)"),
+    }
 }

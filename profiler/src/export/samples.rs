@@ -8,13 +8,14 @@
 //! | metric | stacks | there if the profile has |
 //! |---|---|---|
 //! | calls | contexts, or functions | contexts, or functions |
+//! | what is measured in contexts | contexts | these |
 //! | instructions | functions | functions |
 //! | a kind of event | the program | totals of events |
 
 use std::collections::BTreeMap;
 
 use super::{CodeMap, Frame};
-use crate::{ContextTree, FunctionProfile, Profile};
+use crate::{CallRecord, ContextTree, FunctionProfile, Profile};
 
 /// The frames of all stacks, and the metrics.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -120,12 +121,19 @@ impl Builder<'_> {
         let frames: Vec<Frame> = tree.routines.iter().map(|routine| frame(&routine.callee)).collect();
         let frames: Vec<u32> = frames.into_iter().map(|frame| self.number(frame)).collect();
         // The root is nothing that runs.
-        let nodes = tree.records.iter().skip(1).map(|record| StackNode {
-            caller: record.parent.checked_sub(1),
-            frame: frames[record.routine as usize],
-            weight: record.calls,
-        });
-        self.add("calls", nodes.collect());
+        let nodes = |weights: Vec<u64>| {
+            let records = tree.records.iter().zip(weights).skip(1);
+            let node = |(record, weight): (&CallRecord, u64)| StackNode {
+                caller: record.parent.checked_sub(1),
+                frame: frames[record.routine as usize],
+                weight,
+            };
+            records.map(node).collect()
+        };
+        self.add("calls", nodes(tree.calls()));
+        for (column, metric) in tree.metrics.iter().enumerate() {
+            self.add(&metric.name, nodes(tree.amounts(column)));
+        }
     }
 
     /// A metric that is known by function.

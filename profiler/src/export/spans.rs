@@ -7,6 +7,8 @@ use super::Metric;
 /// A node of the tree on the axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Span {
+    /// Position in the list of nodes.
+    pub node: u32,
     /// Position in the list of frames.
     pub frame: u32,
     /// Callers below it.
@@ -24,14 +26,14 @@ pub(super) fn spans(metric: &Metric) -> Vec<Span> {
     // By node: where its next callee begins; the axis itself comes last.
     let mut next: Vec<u64> = Vec::with_capacity(metric.nodes.len());
     let mut next_root = 0_u64;
-    for (node, &width) in metric.nodes.iter().zip(&widths) {
+    for ((node, &width), index) in metric.nodes.iter().zip(&widths).zip(0..) {
         let caller = node.caller.map(|caller| caller as usize);
         let free = caller.map_or(&mut next_root, |caller| &mut next[caller]);
         let start = *free;
         *free = start.saturating_add(width);
         next.push(start);
         let depth = caller.map_or(0, |caller| spans[caller].depth + 1);
-        spans.push(Span { frame: node.frame, depth, start, width });
+        spans.push(Span { node: index, frame: node.frame, depth, start, width });
     }
     spans.retain(|span| span.width > 0);
     spans

@@ -2,10 +2,12 @@
 
 use serde::Serialize;
 
+use super::shape::KindShape;
 use crate::{BackEdge, BlockId, CallRecord, Callee, ContextTree, Metric, PathCount, Routine, UnfinishedPath};
 
 #[derive(Serialize)]
 pub(super) struct ContextsShape<'a> {
+    kind: KindShape,
     routines: Vec<RoutineShape<'a>>,
     records: Vec<RecordShape<'a>>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
@@ -17,6 +19,7 @@ impl<'a> ContextsShape<'a> {
         let inclusive = tree.inclusive(&tree.calls());
         let records = tree.records.iter().zip(inclusive);
         Self {
+            kind: KindShape::new(tree.kind),
             routines: tree.routines.iter().map(RoutineShape::new).collect(),
             records: records.map(|(record, inclusive)| RecordShape::new(record, inclusive)).collect(),
             metrics: &tree.metrics,

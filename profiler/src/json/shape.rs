@@ -6,6 +6,7 @@
 use serde::{Serialize, Serializer};
 
 use super::contexts::{CalleeShape, ContextsShape};
+use super::timeline::TimelineShape;
 use crate::{
     BlockId, BlockProfile, CallTarget, CodeStats, CounterCosts, EdgeKind, EdgeProfile, Ending, EventTotal,
     FigureKind, FunctionProfile, HostCalls, LoopProfile, Metric, PathCount, Profile, Run, UnfinishedExit,
@@ -32,6 +33,8 @@ pub(super) struct Shape<'a> {
     contexts: Option<ContextsShape<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     call_targets: Vec<CallTargetShape<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timeline: Option<TimelineShape<'a>>,
     #[serde(serialize_with = "one_by_one")]
     functions: &'a [FunctionProfile],
 }
@@ -53,6 +56,7 @@ impl<'a> Shape<'a> {
             metrics: &profile.metrics,
             contexts: profile.contexts.as_ref().map(ContextsShape::new),
             call_targets: profile.call_targets.iter().map(CallTargetShape::new).collect(),
+            timeline: profile.timeline.as_ref().map(TimelineShape::new),
             functions: &profile.functions,
         }
     }
@@ -105,7 +109,7 @@ impl<'a> EndingShape<'a> {
 
 #[derive(Serialize)]
 #[serde(tag = "how", rename_all = "kebab-case")]
-enum KindShape {
+pub(super) enum KindShape {
     Exact,
     Sampled { counted: u64, of: u64 },
     Derived,
@@ -113,7 +117,7 @@ enum KindShape {
 }
 
 impl KindShape {
-    fn new(kind: FigureKind) -> Self {
+    pub(super) fn new(kind: FigureKind) -> Self {
         match kind {
             FigureKind::Exact => Self::Exact,
             FigureKind::Sampled { rate } => Self::Sampled { counted: rate.counted, of: rate.of },

@@ -24,6 +24,14 @@ pub enum FigureKind {
 }
 
 impl FigureKind {
+    /// The share that was counted, if it was a share.
+    pub fn rate(self) -> Option<Rate> {
+        match self {
+            Self::Sampled { rate } => Some(rate),
+            Self::Exact | Self::Derived | Self::Selected => None,
+        }
+    }
+
     /// What a figure of this kind is of the whole run, if only a share was counted; otherwise the figure itself.
     pub fn scaled_up(self, figure: u64) -> u64 {
         match self {

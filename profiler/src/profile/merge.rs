@@ -34,7 +34,7 @@ fn hex4(hash: &[u8; 32]) -> String {
 
 impl Profile {
     /// Adds another profile of the same module. Of events and metrics only the kinds that both have are kept, and calling
-    /// contexts only if both have counted them.
+    /// contexts only if both have counted them. The sum has no time line.
     ///
     /// # Errors
     /// If the other is of another module, or divides a function into other blocks.
@@ -57,6 +57,8 @@ impl Profile {
         };
         self.call_targets.extend_from_slice(&other.call_targets);
         self.code = self.code.merged(other.code);
+        // Two runs have no common one.
+        self.timeline = None;
         self.bursts = match (self.bursts, other.bursts) {
             (Some(ours), Some(theirs)) => Some(ours.saturating_add(theirs)),
             (ours, theirs) => ours.or(theirs),

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use super::{FigureKind, FunctionProfile, Profile};
 use crate::{
     BlockCounts, BlockId, Callee, Cfg, CfgError, ContextTree, InvalidContexts, PathNumbering, PathProfile,
-    PropagateError,
+    PropagateError, Timeline,
 };
 
 /// What is wrong with a profile.
@@ -103,6 +103,7 @@ impl Profile {
         sorted("events", self.events.is_sorted_by(|a, b| a.name < b.name))?;
         sorted("metrics", self.metrics.is_sorted_by(|a, b| a.name < b.name))?;
         sorted("call targets", self.call_targets.is_sorted_by(|a, b| a.key() < b.key()))?;
+        sorted("events of the time line", self.timeline.as_ref().is_none_or(Timeline::is_sorted))?;
         for function in &self.functions {
             sorted("unfinished exits", function.is_normal())?;
             sorted("paths", function.paths.as_ref().is_none_or(PathProfile::is_normal))?;

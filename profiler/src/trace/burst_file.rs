@@ -1,4 +1,5 @@
-//! Bursts in order: which functions were entered in each, and which paths ran to their end, one after the other.
+//! Bursts in order: which functions were entered in each, which paths ran to their end, and what they touched, one after
+//! the other.
 //!
 //! Input: [`BurstEvent`]s while the program runs. Output: a file that gives them back.
 //! Invariant: as of a trace file: what is cut off gives the beginning of the run and says so, and a byte changed is an
@@ -52,6 +53,15 @@ pub enum BurstEvent {
     BeginByTime {
         /// How long its thread had run for outside of bursts, in nanoseconds of processor time.
         nanoseconds: u64,
+    },
+    /// Memory is about to be touched. The access itself may still trap.
+    Access {
+        /// Byte offset of the instruction in the module.
+        site: u32,
+        /// The first byte.
+        address: u64,
+        /// How many bytes.
+        bytes: u64,
     },
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use arbtest::arbitrary::{Result, Unstructured};
 use wprof_profiler::{
     BackEdge, CallRecord, Callee, CallerRow, ContextLink, ContextLog, ContextRow, ContextStats, ContextTree,
-    FileError, InvalidContexts, InvalidProfile, Metric, Profile, Routine, Stacks,
+    FigureKind, FileError, InvalidContexts, InvalidProfile, Metric, Profile, Rate, Routine, Stacks,
 };
 
 /// Functions of the programs that are made up here.
@@ -135,8 +135,13 @@ fn trees_say_what_the_stacks_of_all_calls_say() {
         let tree = log(&stacks).tree();
         assert_eq!(tree.verify(), Ok(()));
         assert_eq!(read(&tree), counted(&stacks));
-        let profile = Profile { contexts: Some(tree), ..Profile::default() };
-        assert_eq!(Profile::from_bytes(&profile.to_bytes().unwrap()).unwrap(), profile);
+        let sampled = FigureKind::Sampled { rate: Rate { counted: 1, of: 9 } };
+        for kind in [FigureKind::Exact, sampled] {
+            let profile =
+                Profile { contexts: Some(ContextTree { kind, ..tree.clone() }), ..Profile::default() };
+            assert_eq!(Profile::from_bytes(&profile.to_bytes().unwrap()).unwrap(), profile);
+            assert_eq!(profile.sampled(), kind.rate());
+        }
         Ok(())
     });
 }
@@ -277,4 +282,24 @@ fn profiles_keep_contexts_that_both_have() {
     assert_eq!(both.contexts.as_ref().map(|tree| tree.records[5].calls), Some(6));
     assert_eq!(one.contexts, None);
     assert!(both.to_json().contains("\"inclusive_calls\": 16"));
+}
+
+#[test]
+fn pruning_leaves_out_what_only_leads_to_nothing() {
+    arbtest::arbtest(|u| {
+        let mut tree = log(&stacks(u)?).tree();
+        for record in &mut tree.records {
+            record.calls = if u.ratio(2, 3)? { 0 } else { record.calls };
+            record.metrics = vec![5 * record.calls];
+        }
+        let pruned = tree.pruned();
+        pruned.verify().unwrap();
+        let called =
+            |tree: &ContextTree| tree.calls().into_iter().filter(|&calls| calls > 0).collect::<Vec<_>>();
+        assert_eq!(called(&pruned), called(&tree));
+        assert!(pruned.inclusive(&pruned.calls()).iter().skip(1).all(|&calls| calls > 0));
+        assert_eq!(pruned.pruned(), pruned);
+        Ok(())
+    })
+    .budget_ms(300);
 }

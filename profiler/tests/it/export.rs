@@ -8,16 +8,16 @@ mod read_back;
 use arbtest::arbitrary::Unstructured;
 use expect_test::expect_file;
 use wprof_profiler::export::{
-    CodeMap, Coverage, LineRow, PlaceInFunction, SampleProfile, Samples, SourceLine, executions,
-    write_callgrind, write_chrome, write_cobertura, write_csv, write_firefox, write_flamegraph, write_folded,
-    write_lcov, write_pprof, write_speedscope,
+    CodeMap, Coverage, Differential, LineRow, PlaceInFunction, SampleProfile, Samples, SourceLine,
+    executions, write_callgrind, write_chrome, write_cobertura, write_csv, write_differential_flamegraph,
+    write_firefox, write_flamegraph, write_folded, write_lcov, write_pprof, write_speedscope,
 };
 use wprof_profiler::{BlockId, Callee, CodeRange, EdgeProfile, FunctionProfile, Profile};
 
-use crate::contexts;
 use crate::profile::{example_with_trap, profile_of, without_edges};
 use crate::rng::Rng;
 use crate::walk::{random_program, run};
+use crate::{contexts, timeline};
 
 /// Every instruction of the profile's functions at its own byte, from the start of its block on; four bytes a line, in
 /// two files by turns.
@@ -67,13 +67,14 @@ fn indented(write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> String {
 #[test]
 fn formats_of_stacks_are_as_they_were() {
     let (profile, code) = example();
-    let samples = Samples::new(&profile, &code);
+    let (samples, timeline) = (Samples::new(&profile, &code), timeline::example());
     let metric = samples.metric(None).unwrap();
     expect_file!["export/example.folded"].assert_eq(&text(|out| write_folded(&samples, metric, out)));
     expect_file!["export/example.svg"].assert_eq(&text(|out| write_flamegraph(&samples, metric, out)));
     let speedscope = indented(|out| write_speedscope(&samples, &profile.program, out));
     expect_file!["export/example.speedscope.json"].assert_eq(&speedscope);
-    expect_file!["export/example.chrome.json"].assert_eq(&indented(|out| write_chrome(&samples, out)));
+    expect_file!["export/example.chrome.json"]
+        .assert_eq(&indented(|out| write_chrome(&samples, Some(&timeline), out)));
     expect_file!["export/example.firefox.json"].assert_eq(&indented(|out| write_firefox(&samples, 5, out)));
     let mut pprof = Vec::new();
     write_pprof(&samples, &profile, &mut pprof).unwrap();
@@ -124,6 +125,13 @@ fn for_random_profiles(property: impl Fn(&Profile, &CodeMap)) {
 
 /// The total of a metric by the profile's own account.
 fn total(profile: &Profile, metric: &str) -> u64 {
+    let measured = profile.contexts.iter().find_map(|tree| {
+        let column = tree.metrics.iter().position(|known| known.name == metric)?;
+        Some(tree.amounts(column).iter().sum())
+    });
+    if let Some(total) = measured {
+        return total;
+    }
     let host: u64 = profile.host_calls.iter().map(|calls| calls.count).sum();
     match (metric, &profile.contexts) {
         ("calls", Some(tree)) => tree.calls().iter().sum(),
@@ -141,7 +149,7 @@ fn totals_of_stacks_are_the_profiles() {
         write_pprof(&samples, profile, &mut pprof).unwrap();
         let pprof = read_back::pprof(&pprof).totals();
         let speedscope = text(|out| write_speedscope(&samples, "p", out));
-        let chrome = text(|out| write_chrome(&samples, out));
+        let chrome = text(|out| write_chrome(&samples, Some(&timeline::example()), out));
         let firefox = text(|out| write_firefox(&samples, 0, out));
         let expected = |name: &str| (name.to_owned(), total(profile, name));
         let expected: Vec<_> = samples.metrics.iter().map(|metric| expected(&metric.name)).collect();
@@ -154,6 +162,54 @@ fn totals_of_stacks_are_the_profiles() {
             assert_eq!(read_back::folded(&folded), *expected);
         }
     });
+}
+
+/// Figures of the outermost frames of a flame graph, as tooltips have them: after, and before.
+fn outermost(svg: &str) -> (u64, f64) {
+    let (_, frames) = svg.split_once("</text>").unwrap();
+    let row =
+        |frame: &str| frame.split("y=\"").nth(1).unwrap().split('"').next().unwrap().parse::<u64>().unwrap();
+    let frames: Vec<&str> = frames.split("<g>").skip(1).collect();
+    let lowest = frames.iter().map(|frame| row(frame)).max();
+    let figures = |frame: &&str| {
+        let title = frame.split("</title>").next().unwrap();
+        let (head, before) = title.rsplit_once(", before ").unwrap();
+        let after = head.rsplit_once(" (").unwrap().0.rsplit_once(' ').unwrap().1;
+        (after.parse::<u64>().unwrap(), before.parse::<f64>().unwrap())
+    };
+    let outer = frames.iter().filter(|frame| Some(row(frame)) == lowest).map(figures);
+    outer.fold((0, 0.0), |sum, found| (sum.0 + found.0, sum.1 + found.1))
+}
+
+#[test]
+fn differences_have_the_totals_of_both_profiles() {
+    for_random_profiles(|profile, code| {
+        let samples = Samples::new(profile, code);
+        let metric = samples.metric(None).unwrap();
+        let same = Differential::new((&samples, metric), (&samples, metric), 1.0);
+        let svg = text(|out| write_differential_flamegraph(&same, out));
+        let total = metric.total();
+        assert_eq!(same.samples.metrics[0].total(), total);
+        assert_eq!(same.total_before(), total as f64);
+        if (1..10_000).contains(&total) {
+            assert_eq!(outermost(&svg), (total, total as f64), "{svg}");
+        }
+        let halved = Differential::new((&samples, metric), (&samples, metric), 0.5);
+        assert_eq!(halved.total_before(), total as f64 / 2.0);
+    });
+}
+
+#[test]
+fn differences_are_coloured_and_what_is_gone_is_counted() {
+    let (after, code) = example();
+    let mut before = after.clone();
+    before.contexts =
+        Some(contexts::log(&[vec![(0, 0)], vec![(0, 0), (1, 1)], vec![(0, 0), (1, 1)], vec![(3, 0)]]).tree());
+    let (samples, earlier) = (Samples::new(&after, &code), Samples::new(&before, &code));
+    let changes = Differential::new((&samples, &samples.metrics[0]), (&earlier, &earlier.metrics[0]), 1.0);
+    assert_eq!(changes.total_before(), earlier.metrics[0].total() as f64);
+    expect_file!["export/example.changes.svg"]
+        .assert_eq(&text(|out| write_differential_flamegraph(&changes, out)));
 }
 
 #[test]
@@ -249,16 +305,35 @@ fn a_writer_that_refuses_is_an_error() {
 
 #[test]
 fn inlined_lines_stand_below_the_line_of_the_call() {
-    let place = |function: &str, line| PlaceInFunction { function: function.to_owned(), line };
+    let place = |function: &str, line, discriminator| PlaceInFunction {
+        function: function.to_owned(),
+        line,
+        discriminator,
+    };
     let mut profile = SampleProfile::default();
     assert!(profile.is_empty());
     profile.add_calls("main", 1);
-    profile.add_instruction(&[place("main", 2)], 7);
-    profile.add_instruction(&[place("main", 2)], 9);
-    profile.add_instruction(&[place("leaf", 1), place("middle", 3), place("main", 4)], 20);
-    profile.add_instruction(&[place("middle", 5), place("main", 4)], 2);
-    profile.add_instruction(&[place("leaf", 0x1_0001)], 100);
+    profile.add_instruction(&[place("main", 2, 0)], 7);
+    profile.add_instruction(&[place("main", 2, 0)], 9);
+    profile.add_instruction(&[place("leaf", 1, 0), place("middle", 3, 0), place("main", 4, 0)], 20);
+    profile.add_instruction(&[place("middle", 5, 0), place("main", 4, 0)], 2);
+    profile.add_instruction(&[place("leaf", 0x1_0001, 0)], 100);
     profile.add_instruction(&[], 5);
     let expected = "leaf:100:0\n 1: 100\nmain:31:1\n 2: 9\n 4: middle:22\n  5: 2\n  3: leaf:20\n   1: 20\n";
+    assert_eq!(text(|out| profile.write(out)), expected);
+}
+
+#[test]
+fn ways_through_a_line_and_targets_of_calls_are_told_apart() {
+    let place = |discriminator| [PlaceInFunction { function: "f".to_owned(), line: 3, discriminator }];
+    let mut profile = SampleProfile::default();
+    // As LLVM encodes 2; the same with a copy's number behind it; none with such a number; 70, which takes two parts.
+    for (discriminator, count) in [(4, 10), (4 | 3 << 8, 12), (1 | 3 << 2, 5), (0x14c, 1)] {
+        profile.add_instruction(&place(discriminator), count);
+    }
+    profile.add_targets(&place(4), "callee", 8);
+    profile.add_targets(&place(4), "callee", 1);
+    profile.add_targets(&place(4), "another", 3);
+    let expected = "f:18:0\n 3: 5\n 3.2: 12 another:3 callee:9\n 3.70: 1\n";
     assert_eq!(text(|out| profile.write(out)), expected);
 }

@@ -23,6 +23,7 @@ mod event_plan;
 mod event_walk;
 #[cfg(feature = "exporters")]
 mod export;
+mod extended_paths;
 mod file;
 mod hot_path_table;
 mod json;
@@ -41,6 +42,7 @@ mod residual;
 mod rng;
 mod significance;
 mod spanning_tree;
+mod timeline;
 mod trace;
 mod trace_file;
 mod trace_machine;

@@ -26,6 +26,7 @@ pub fn profile_of(program: &[Function], run: &walk::Run) -> Profile {
         contexts: None,
         bursts: None,
         call_targets: Vec::new(),
+        timeline: None,
     };
     profile.normalize();
     profile.verify().unwrap();
@@ -259,6 +260,7 @@ pub fn example() -> Profile {
         contexts: None,
         bursts: None,
         call_targets: Vec::new(),
+        timeline: None,
     }
 }
 

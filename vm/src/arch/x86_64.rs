@@ -150,6 +150,7 @@ guarded! {
     take_row = builtins::take_row, 1;
     count_target = builtins::count_target, 1;
     record_burst = builtins::record_burst, 1;
+    record_access = builtins::record_access, 1;
 }
 
 /// A builtin that changes no register but what it is to change, for wasm code that hardly ever has to call it. `$before`
@@ -273,12 +274,13 @@ pub extern "C" fn find_record() {
     preserving!("", "call {target}", "", "", target = sym builtins::find_record,)
 }
 
-/// See `abi::check_signature`. The builtin is told the place of the call and the pinned register, where checks are counted.
+/// See `abi::check_signature`. The builtin is told the place of the call, the pinned register, where checks are counted, and
+/// the frame.
 #[unsafe(naked)]
 pub extern "C" fn check_by_count() {
     preserving!(
         "cmp rsp, [rdi + {limit}]\njb 2f",
-        "mov rsi, [rbp + 8]\nmov rdx, r15\ncall {target}",
+        "mov rsi, [rbp + 8]\nmov rdx, r15\nmov rcx, [rbp]\ncall {target}",
         "mov r15, rax",
         "2:\nxor r15d, r15d\nmov qword ptr [rdi + {go_on}], 0\nret",
         target = sym builtins::check_by_count,
@@ -292,7 +294,7 @@ pub extern "C" fn check_by_count() {
 pub extern "C" fn check_by_cell() {
     preserving!(
         "cmp rsp, [rdi + {limit}]\njb 2f",
-        "mov rsi, [rbp + 8]\ncall {target}",
+        "mov rsi, [rbp + 8]\nmov rdx, [rbp]\ncall {target}",
         "",
         "2:\nmov qword ptr [rdi + {go_on}], 0\nret",
         target = sym builtins::check_by_cell,

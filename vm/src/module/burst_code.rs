@@ -4,13 +4,15 @@
 //! bursts: so a function without a check at its entry is counted too when it is called in a burst.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use hashbrown::HashMap;
 use wprof_jit::compile::Tier;
 use wprof_jit::plan::FunctionPlan;
+use wprof_profiler::CodeTier;
 
-use super::ModuleInner;
 use super::code::{Compiled, Promotion};
+use super::{CompiledVersion, ModuleInner};
 use crate::{Result, Strategy};
 
 /// How often bursts want a version of a function before it is compiled in the background. A place where few bursts begin
@@ -109,13 +111,16 @@ impl ModuleInner {
         {
             self.promote(func, Promotion::Resume(block))?;
         }
+        let began = Instant::now();
         let Some(plan) = self.burst_plan(func)? else { return Ok(()) };
         let (compiler, env) = (self.engine.compiler(), self.env());
         let code = match block {
             0 => compiler.function(&env, &plan, Tier::Optimized)?,
             _ => compiler.resumed(&env, &plan, block)?,
         };
+        let bytes = code.bytes.len();
         let address = self.place(func, code)?;
+        self.note(CompiledVersion::new(func, CodeTier::Burst, began, bytes));
         self.code.update(func, |compiled| compiled.bursts.versions.insert(block, address));
         if block == 0 {
             self.slots.publish_for_bursts(func, address);

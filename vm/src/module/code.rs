@@ -7,6 +7,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Instant;
 
 use hashbrown::{HashMap, HashSet};
 use wprof_jit::CompileError;
@@ -14,11 +15,11 @@ use wprof_jit::compile::{MachineCode, ModuleEnv, Origin, Tier};
 use wprof_jit::graph::Probe;
 use wprof_jit::plan::{Checks, EntryChecks, FunctionPlan};
 use wprof_jit::reoptimize::Advice;
-use wprof_profiler::Profile;
+use wprof_profiler::{CodeTier, Profile};
 
 use super::burst_code::BurstCode;
 use super::first::{Claim, FirstCompilations};
-use super::{ModuleInner, Reoptimization, demangle};
+use super::{CompiledVersion, ModuleInner, demangle};
 use crate::background::{Job, Task};
 use crate::engine::no_code_memory;
 use crate::perf::Placed;
@@ -41,8 +42,8 @@ pub struct ModuleCode {
     pub(super) functions: RwLock<HashMap<u32, Compiled>>,
     /// What is known of the functions.
     pub(super) advice: RwLock<Option<Arc<Advice>>>,
-    /// What was made better by it.
-    pub(super) reoptimized: Mutex<Vec<Reoptimization>>,
+    /// What was compiled.
+    pub(super) versions: Mutex<Vec<CompiledVersion>>,
     /// How many functions are new or better since the code was last stored or loaded.
     pub(super) changes: AtomicU32,
 }
@@ -127,7 +128,7 @@ impl ModuleCode {
             first: FirstCompilations::default(),
             functions: RwLock::default(),
             advice: RwLock::default(),
-            reoptimized: Mutex::default(),
+            versions: Mutex::default(),
             changes: AtomicU32::new(0),
         }
     }
@@ -221,7 +222,7 @@ impl ModuleInner {
         tier: Tier,
         is_called: bool,
     ) -> Result<Compiled> {
-        let func = claim.func();
+        let (func, began) = (claim.func(), Instant::now());
         if tier == Tier::Optimized {
             self.find_entry_checks()?;
         }
@@ -241,10 +242,14 @@ impl ModuleInner {
             }
             None => (self.engine.compiler().function(&self.env(), &plan, tier)?, None),
         };
-        let bytes = (0, code.bytes.len());
+        let bytes = code.bytes.len();
         let mut compiled = Compiled::new(self.place(func, code)?, plan.first_counter, counters);
         compiled.advice = advice.filter(|_| decisions.is_some());
-        self.tell(func, bytes, decisions);
+        let kind = match tier {
+            Tier::Baseline => CodeTier::Baseline,
+            Tier::Optimized => CodeTier::Optimized,
+        };
+        self.note(CompiledVersion::new(func, kind, began, bytes).by(decisions));
         compiled.plan = (!self.engine.collection().is_off()).then(|| Arc::new(plan));
         compiled.likely_callees = likely_callees;
         Ok(compiled)
@@ -300,11 +305,12 @@ impl ModuleInner {
     }
 
     fn compile_for_callers(self: &Arc<Self>, func: u32) -> Result<()> {
+        let began = Instant::now();
         let Some(plan) = self.plan_of(func) else { return Ok(()) };
         let advice = self.advice();
         let (graph, decisions) = self.best_graph(&plan, advice.as_deref())?;
         let code = self.optimized(&plan, &graph)?;
-        let bytes = (0, code.bytes.len());
+        let bytes = code.bytes.len();
         let address = self.place(func, code)?;
         self.code.update(func, |compiled| {
             (compiled.address, compiled.promoted) = (address, true);
@@ -312,16 +318,19 @@ impl ModuleInner {
         });
         self.publish(func, address);
         self.code.changes.fetch_add(1, Ordering::Relaxed);
-        self.tell(func, bytes, decisions);
+        self.note(CompiledVersion::new(func, CodeTier::Optimized, began, bytes).by(decisions));
         Ok(())
     }
 
     fn compile_for_frames(self: &Arc<Self>, func: u32, header: u32) -> Result<()> {
+        let began = Instant::now();
         let Some(plan) = self.plan_of(func) else { return Ok(()) };
         let advice = self.code.look(func, |compiled| compiled.advice.clone()).flatten();
         let (graph, _) = self.best_graph(&plan, advice.as_deref())?;
         let code = self.optimized(&plan, &graph.resumed_at(&plan.cfg, header))?;
+        let bytes = code.bytes.len();
         let address = self.place(func, code)?;
+        self.note(CompiledVersion::new(func, CodeTier::Loop, began, bytes));
         self.code.update(func, |compiled| compiled.resumed.insert(header, address));
         Ok(())
     }

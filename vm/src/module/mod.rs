@@ -3,11 +3,13 @@
 mod ahead;
 mod burst_code;
 mod cached;
+mod calls;
 mod code;
 mod first;
 mod names;
 mod reoptimized;
 mod symbols;
+mod versions;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -21,12 +23,14 @@ pub(crate) use code::Promotion;
 pub use names::demangle;
 pub use reoptimized::Reoptimization;
 pub use symbols::{FrameSymbol, SourceRow};
+pub(crate) use versions::CompiledVersion;
 
 use crate::code_cache::CachedModule;
 use crate::engine::no_code_memory;
 use crate::runtime::code::CodeSlots;
 use crate::types::{ExportType, ImportType};
 use crate::{Engine, Error, ErrorKind, ExternType, FuncType, GlobalType, MemoryType, Result, TableType};
+use calls::Calls;
 use code::ModuleCode;
 use names::Names;
 use symbols::{DebugFile, Symbols};
@@ -51,6 +55,7 @@ pub struct ModuleInner {
     /// The file that it was read from, which others may lie beside.
     file: Option<PathBuf>,
     debug_file: OnceLock<Option<DebugFile>>,
+    calls: Calls,
 }
 
 impl Module {
@@ -88,6 +93,7 @@ impl Module {
             symbols,
             file,
             debug_file,
+            calls: Calls::default(),
         });
         if let Some(cached) = cached {
             inner.restore(cached)?;
@@ -146,6 +152,18 @@ impl Module {
     /// information.
     pub fn source_rows(&self) -> Vec<SourceRow> {
         self.0.symbols().rows(&self.0.info)
+    }
+
+    /// The file with debug information, or the address of one, that the module names and that was not found beside it;
+    /// nothing if there is debug information. Nothing is fetched from the network.
+    pub fn missing_debug_info(&self) -> Option<&str> {
+        self.0.symbols().missing(&self.0.info)
+    }
+
+    /// From which byte offset on code has which DWARF discriminator, ascending: what tells several ways through one source line
+    /// apart, 0 for the only one. Of several rows at one offset the last holds.
+    pub fn discriminators(&self) -> Vec<(u32, u32)> {
+        self.0.symbols().discriminators(&self.0.info)
     }
 
     /// The source line that each function is defined at, by its name in [`symbols_at`](Self::symbols_at); nothing without

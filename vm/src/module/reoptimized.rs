@@ -4,15 +4,16 @@
 //! those for frames; frames come to it when the next burst ends in them.
 
 use std::sync::{Arc, PoisonError};
+use std::time::Instant;
 
 use wprof_jit::compile::{MachineCode, Tier};
 use wprof_jit::graph::BlockGraph;
 use wprof_jit::plan::FunctionPlan;
 use wprof_jit::reoptimize::{Advice, Decision, Reoptimized, Reoptimizer};
-use wprof_profiler::Profile;
+use wprof_profiler::{CodeTier, Profile};
 
-use super::ModuleInner;
 use super::code::{Compiled, Promotion};
+use super::{CompiledVersion, ModuleInner};
 use crate::{Module, Result};
 
 /// A function that the reoptimizer has made a better version of.
@@ -29,7 +30,11 @@ pub struct Reoptimization {
 impl Module {
     /// What the reoptimizer has done so far, in order.
     pub fn reoptimizations(&self) -> Vec<Reoptimization> {
-        self.inner().code.reoptimized.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let done = |version: CompiledVersion| {
+            let bytes = (version.bytes_before.unwrap_or(0), version.bytes);
+            Some(Reoptimization { func: version.func, bytes, decisions: version.decisions? })
+        };
+        self.inner().versions().into_iter().filter_map(done).collect()
     }
 }
 
@@ -79,6 +84,7 @@ impl ModuleInner {
     /// Compiles the best version of a function, for callers and for frames in the loops where there was one, and
     /// publishes it.
     pub(super) fn reoptimize(self: &Arc<Self>, func: u32) -> Result<()> {
+        let began = Instant::now();
         self.code.update(func, |compiled| compiled.requested.remove(&Promotion::Reoptimized));
         let (Some(plan), Some(advice)) = (self.plan_of(func), self.advice()) else { return Ok(()) };
         let (graph, Some(decisions)) = self.best_graph(&plan, Some(&advice))? else { return Ok(()) };
@@ -96,15 +102,10 @@ impl ModuleInner {
             std::mem::replace(&mut compiled.address, address)
         });
         self.publish(func, address);
-        let before = old.and_then(|old| self.code.arena.copy_of(old)).map_or(0, |code| code.bytes.len());
-        self.tell(func, (before, after), Some(decisions));
+        let before = old.and_then(|old| self.code.arena.copy_of(old)).map(|code| code.bytes.len());
+        let version = CompiledVersion::new(func, CodeTier::Reoptimized, began, after).by(Some(decisions));
+        self.note(CompiledVersion { bytes_before: before, ..version });
         Ok(())
-    }
-
-    /// Keeps what was decided, if anything was.
-    pub(super) fn tell(&self, func: u32, bytes: (usize, usize), decisions: Option<Vec<Decision>>) {
-        let done = decisions.map(|decisions| Reoptimization { func, bytes, decisions });
-        self.code.reoptimized.lock().unwrap_or_else(PoisonError::into_inner).extend(done);
     }
 
     pub(super) fn optimized(&self, plan: &FunctionPlan, graph: &BlockGraph) -> Result<MachineCode> {

@@ -49,6 +49,8 @@ pub struct Activation {
     pub previous: *const Activation,
     /// Context of the store that was entered.
     pub context: *const VmStoreContext,
+    /// The instance of the function that was entered.
+    pub vmctx: *const VmContext,
     /// That store's `exit_fp` at the time: where wasm had left for the host that made this entry.
     pub saved_exit_fp: usize,
     /// That store's interrupt page.

@@ -152,11 +152,18 @@ pub unsafe extern "C" fn record_burst(vmctx: *const VmContext, func: u32, number
         u64::MAX => BurstEvent::Enter { func },
         id => BurstEvent::Path { func, id },
     };
-    if store.counts_in_burst()
-        && let Some(log) = &mut store.burst_log
-    {
-        log.push_of(&store.instances[instance as usize].module, event);
-    }
+    store.record_in_burst(instance, event);
+    0
+}
+
+/// `Builtin::RecordAccess`.
+///
+/// # Safety
+/// For machine code only, which passes its own vmctx.
+pub unsafe extern "C" fn record_access(vmctx: *const VmContext, site: u32, address: u64, bytes: u64) -> u32 {
+    // SAFETY: machine code passes its own vmctx.
+    let (store, instance) = unsafe { caller(vmctx) };
+    store.record_in_burst(instance, BurstEvent::Access { site, address, bytes });
     0
 }
 
@@ -181,11 +188,16 @@ pub unsafe extern "C" fn promote(vmctx: *const VmContext, func: u32, block: u32)
 ///
 /// # Safety
 /// For machine code only, which passes its store's context.
-pub unsafe extern "C" fn check_by_count(context: *mut VmStoreContext, return_pc: usize, count: i64) -> i64 {
+pub unsafe extern "C" fn check_by_count(
+    context: *mut VmStoreContext,
+    return_pc: usize,
+    count: i64,
+    fp: usize,
+) -> i64 {
     // SAFETY: machine code passes its store's context, and has the store on loan.
     unsafe {
         (*context).checks = count;
-        (*(*context).store).check_fired(return_pc);
+        (*(*context).store).check_fired(return_pc, fp);
         (*context).checks
     }
 }
@@ -194,9 +206,9 @@ pub unsafe extern "C" fn check_by_count(context: *mut VmStoreContext, return_pc:
 ///
 /// # Safety
 /// As above.
-pub unsafe extern "C" fn check_by_cell(context: *mut VmStoreContext, return_pc: usize) {
+pub unsafe extern "C" fn check_by_cell(context: *mut VmStoreContext, return_pc: usize, fp: usize) {
     // SAFETY: as above.
-    unsafe { (*(*context).store).check_fired(return_pc) };
+    unsafe { (*(*context).store).check_fired(return_pc, fp) };
 }
 
 /// `abi::find_record_signature`; called by `arch::find_record`, which keeps all registers.

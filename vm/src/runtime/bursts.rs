@@ -10,6 +10,7 @@ use wprof_jit::abi::check;
 use wprof_jit::compile::Origin;
 use wprof_profiler::{BurstEvent, BurstLengths, Bursts, Rate, Version};
 
+use super::burst_spans::BurstSpans;
 use super::burst_time::BurstTime;
 use super::code::registry;
 use super::pace::Pace;
@@ -49,6 +50,7 @@ impl StoreOpaque {
         let ProfilingConfig::Adaptive(adaptive) = self.engine().config().profiling else { return Ok(()) };
         self.bursts = Some(Bursts::new(self.begin_by_trigger(Some(adaptive.lengths), adaptive.trigger)?));
         self.pace = adaptive.budget.map(Pace::new);
+        self.burst_spans = self.engine().config().has_time_line.then(|| BurstSpans::new(self.started));
         self.burst_time = match adaptive.trigger {
             Trigger::Checks => None,
             Trigger::Time(every) => Some(BurstTime::start(every)),
@@ -103,30 +105,37 @@ impl StoreOpaque {
         self.bursts.as_ref().is_none_or(Bursts::counts)
     }
 
-    /// Decides where the frame goes on whose check has fired, by a call that returns to `pc`: see `abi::check_signature`.
-    pub fn check_fired(&mut self, pc: usize) {
+    /// Decides where the frame with this frame pointer goes on whose check has fired, by a call that returns to `pc`: see
+    /// `abi::check_signature`.
+    pub fn check_fired(&mut self, pc: usize, fp: usize) {
         let go_on = match self.interrupt().take() {
             Some(request) => {
                 self.pending = Some(Pending::Error(Trap::from(request).into()));
                 check::TRAP
             }
-            None => self.next_code(pc).map_or(0, |address| address as i64),
+            None => self.next_code(pc, fp).map_or(0, |address| address as i64),
         };
         // SAFETY: the context lives as long as the store, and machine code waits for us.
         unsafe { (*self.context().as_ptr()).go_on = go_on };
     }
 
     /// The version in which the frame goes on, unless it stays.
-    fn next_code(&mut self, pc: usize) -> Option<usize> {
+    fn next_code(&mut self, pc: usize, fp: usize) -> Option<usize> {
         let has_ticked = self.interrupt().take_tick();
         let at = Place::of(pc).expect("checks are in functions of live modules");
         self.read_bursts(at.in_bursts);
+        if !at.in_bursts {
+            self.take_snapshot();
+        }
         // Two threads change the cells that checks look at: one may fire for what another has seen.
         let is_late = self.burst_time.is_some() && !has_ticked && !at.in_bursts && !self.counts_in_burst();
         let version = if is_late { None } else { self.decide(&at) };
         self.look_for_hot_code(&at);
         if version.is_some() {
             self.forgive_check(!at.in_bursts);
+            if !at.in_bursts {
+                self.pass_burst_context(pc, fp);
+            }
         }
         self.write_bursts();
         version
@@ -160,11 +169,22 @@ impl StoreOpaque {
                 _ => {}
             }
         }
-        if counts && !before.counts() {
-            let began = self.burst_began();
-            self.burst_log.iter_mut().for_each(|log| log.push(began));
-        }
+        self.note_burst(&before);
         version
+    }
+
+    /// Keeps that a burst has begun, or ended, for those who want to know.
+    fn note_burst(&mut self, before: &Bursts) {
+        let Some(bursts) = &self.bursts else { return };
+        match (before.counts(), bursts.counts()) {
+            (false, true) => {
+                let (began, checks) = (self.burst_began(), bursts.checks_before());
+                self.burst_log.iter_mut().for_each(|log| log.push(began));
+                self.burst_spans.iter_mut().for_each(|spans| spans.begin(checks));
+            }
+            (true, false) => self.burst_spans.iter_mut().for_each(BurstSpans::end),
+            _ => {}
+        }
     }
 
     fn next_version(&mut self, at: &Place) -> Option<usize> {

@@ -79,7 +79,7 @@ pub struct Extent {
 
 impl Extent {
     /// One callee slot and nothing else, as the root has.
-    const ONE: Extent = Extent { sites: 1, cells: 0 };
+    pub const ONE: Extent = Extent { sites: 1, cells: 0 };
 
     /// In bytes, what comes before the record not included.
     fn bytes(self) -> usize {
@@ -111,7 +111,7 @@ pub struct CallRecords {
     current: u32,
     /// How many more bytes of records there may be.
     room: usize,
-    /// Once a context has found no room: the parent of all records since.
+    /// The parent of all records since a context has found no room, and of those whose callers are not known.
     beyond: Option<u32>,
     /// How many metrics are measured.
     metrics: u32,
@@ -227,11 +227,13 @@ impl CallRecords {
     fn make(&mut self, routine: u32, from: u32, slot: u32, key: u64, extent: Extent) -> u32 {
         let before = call_record::words_before(self.metrics) as usize * 8;
         let bytes = before + extent.bytes() + BOOKKEEPING;
-        if self.beyond.is_none() && bytes <= self.room {
+        if bytes <= self.room {
             self.room -= bytes;
             return self.add(routine, from, slot, key, extent);
         }
-        let beyond = self.beyond.unwrap_or_else(|| self.end_room());
+        // From now on no context is new.
+        self.room = 0;
+        let beyond = self.beyond();
         let shared = self.slot_address(beyond, 0);
         self.in_list(shared, routine).unwrap_or_else(|| {
             let record = self.add(routine, beyond, 0, key, extent);
@@ -241,12 +243,19 @@ impl CallRecords {
         })
     }
 
-    /// From now on no context is new.
-    fn end_room(&mut self) -> u32 {
-        let routine = self.routine(Called::Beyond);
-        let beyond = self.add(routine, ROOT, 0, 0, Extent::ONE);
-        self.beyond = Some(beyond);
-        beyond
+    /// The callee slot for calls whose callers are not known.
+    pub fn unknown_caller(&mut self) -> usize {
+        let beyond = self.beyond();
+        self.slot_address(beyond, 0)
+    }
+
+    fn beyond(&mut self) -> u32 {
+        self.beyond.unwrap_or_else(|| {
+            let routine = self.routine(Called::Beyond);
+            let beyond = self.add(routine, ROOT, 0, 0, Extent::ONE);
+            self.beyond = Some(beyond);
+            beyond
+        })
     }
 
     fn add(&mut self, routine: u32, parent: u32, slot: u32, key: u64, extent: Extent) -> u32 {
@@ -275,7 +284,8 @@ impl CallRecords {
         self.by_address.get(&(address as usize)).copied()
     }
 
-    fn slot_address(&self, record: u32, slot: u32) -> usize {
+    /// Where it finds one of its slots.
+    pub fn slot_address(&self, record: u32, slot: u32) -> usize {
         self.records[record as usize].address() + call_record::slot(slot) as usize
     }
 
@@ -363,7 +373,8 @@ impl CallRecords {
         let links =
             self.recursive_calls().map(|(from, slot, to)| ContextLink { from, site: site(from, slot), to });
         let links = links.collect();
-        ContextLog { routines, records, links, metrics: columns.metrics(), has_paths: self.has_paths }.tree()
+        let (metrics, has_paths) = (columns.metrics(), self.has_paths);
+        ContextLog { routines, records, links, metrics, has_paths, ..ContextLog::default() }.tree()
     }
 
     /// The calls that led up: from a slot of a record to another record.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use wprof_jit::plan::FunctionPlan;
-use wprof_profiler::{Callee, ContextTree, Routine};
+use wprof_profiler::{Callee, ContextTree, FigureKind, Routine};
 
 use super::activation::TrapRecord;
 use super::call_records::{Called, Extent, ROOT};
@@ -27,13 +27,20 @@ impl StoreOpaque {
     }
 
     /// A host function begins, which has this routine if contexts are counted. Gives the record to go back to.
-    pub fn enter_host_context(&mut self, routine: u32) -> u32 {
+    pub fn enter_host_context(&mut self, routine: u32, is_called_by_wasm: bool) -> u32 {
+        if self.bursts.is_some() {
+            self.enter_host_in_bursts(routine, is_called_by_wasm);
+            return ROOT;
+        }
         let slot = self.callee_slot();
         self.contexts.as_mut().map_or(ROOT, |contexts| contexts.enter_host(slot, routine))
     }
 
     /// It has ended.
     pub fn leave_host_context(&mut self, outer: u32) {
+        if self.bursts.is_some() {
+            return self.leave_host_in_bursts();
+        }
         if let Some(contexts) = &mut self.contexts {
             contexts.leave_host(outer);
         }
@@ -52,7 +59,7 @@ impl StoreOpaque {
     /// Counts a call whose frame did not fit on the stack, so that it did not count itself. Gives the address of the frame's
     /// call record, if paths are counted there.
     pub fn count_unborn_context(&mut self, record: &TrapRecord) -> Option<u64> {
-        if self.contexts.is_none() || !frames::is_unborn(record) {
+        if self.contexts.is_none() || self.bursts.is_some() || !frames::is_unborn(record) {
             return None;
         }
         let frame = frames::of_fault(record.top.pc)?;
@@ -80,6 +87,9 @@ impl StoreOpaque {
 
     /// Charges the records of frames that a trap has ended with what they had measured.
     pub fn charge_ended(&mut self, record: &TrapRecord) {
+        if !self.counts_in_burst() {
+            return;
+        }
         let top = (record.top.record, self.measured_at_trap(record));
         let callers = record.callers.iter().map(|frame| (frame.record, frame.sums.map(i64::cast_unsigned)));
         let Some(contexts) = &self.contexts else { return };
@@ -146,14 +156,17 @@ impl StoreOpaque {
             &Called::Wasm(instance, func) => self.wasm_routine(index, instance, func),
         };
         let contexts = self.contexts.as_ref()?;
-        Some(contexts.tree(&mut Columns::measured(self), (&self.live_measured(), paths), routine))
+        let tree = contexts.tree(&mut Columns::measured(self), (&self.live_measured(), paths), routine);
+        Some(match self.burst_rate() {
+            Some(rate) => ContextTree { kind: FigureKind::Sampled { rate }, ..tree.pruned() },
+            None => tree,
+        })
     }
 
     fn wasm_routine(&self, seen_from: u32, instance: u32, index: u32) -> Routine {
-        let plan = self.instances[instance as usize].module.inner().any_plan_of(index);
-        let contexts = plan.as_ref().and_then(|plan| plan.contexts.as_ref());
-        let sites = contexts.map(|contexts| contexts.sites.iter().map(|site| site.offset).collect());
-        Routine { callee: self.function_of(seen_from, instance, index), sites: sites.unwrap_or_default() }
+        let sites = self.instances[instance as usize].module.inner().call_sites(index);
+        let sites = sites.iter().map(|site| site.offset).collect();
+        Routine { callee: self.function_of(seen_from, instance, index), sites }
     }
 
     /// What a function is called as seen from an instance.
@@ -165,12 +178,14 @@ impl StoreOpaque {
         }
     }
 
-    fn callee_slot(&self) -> usize {
+    /// What was passed last.
+    pub fn callee_slot(&self) -> usize {
         // SAFETY: the context lives as long as the store; machine code does not run now.
         unsafe { (*self.context().as_ptr()).callee_slot }
     }
 
-    fn set_callee_slot(&mut self, slot: usize) {
+    /// Passes a callee slot, or to a frame that goes on in another version its record.
+    pub fn set_callee_slot(&mut self, slot: usize) {
         // SAFETY: as above.
         unsafe { (*self.context().as_ptr()).callee_slot = slot };
     }

@@ -123,6 +123,7 @@ unsafe fn call_wasm(
         vm: UnsafeCell::new(VmActivation::default()),
         previous: activation::newest(),
         context,
+        vmctx: func.vmctx.cast(),
         // SAFETY: the context lives as long as the store.
         saved_exit_fp: unsafe { (*context).exit_fp },
         interrupt,

@@ -66,7 +66,7 @@ fn add_live(frames: &mut Vec<Frame>) {
 }
 
 /// As [`of_return`], with the frames around it whose calls are not made, since their callees are inlined.
-fn all_of_return(pc: usize) -> impl Iterator<Item = Frame> {
+pub fn all_of_return(pc: usize) -> impl Iterator<Item = Frame> {
     with_callers(registry::find_return(pc), of_return(pc))
 }
 

@@ -157,7 +157,7 @@ unsafe extern "C" fn shim<T: 'static>(
     if host.head.counted {
         host.head.calls.fetch_add(1, Ordering::Relaxed);
     }
-    let outer = store.opaque.enter_host_context(host.head.routine);
+    let outer = store.opaque.enter_host_context(host.head.routine, instance.is_some());
     let span = store.opaque.begin_span();
     let result =
         catch_unwind(AssertUnwindSafe(|| (host.func.code)(Caller::new(&mut *store, instance), values)));

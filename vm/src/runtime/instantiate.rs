@@ -79,7 +79,7 @@ pub fn instantiate(store: &mut StoreOpaque, module: &Module, imports: Imports) -
 }
 
 /// The builtin table that every vmctx points to, in the order of `Builtin::ALL`.
-static BUILTINS: [unsafe extern "C" fn(); 15] = [
+static BUILTINS: [unsafe extern "C" fn(); 16] = [
     arch::memory_grow,
     arch::memory_copy,
     arch::memory_fill,
@@ -95,6 +95,7 @@ static BUILTINS: [unsafe extern "C" fn(); 15] = [
     arch::take_row,
     arch::count_target,
     arch::record_burst,
+    arch::record_access,
 ];
 const _: () = assert!(BUILTINS.len() == Builtin::ALL.len());
 

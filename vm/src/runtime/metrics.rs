@@ -5,13 +5,13 @@
 use std::ptr;
 
 use wprof_jit::abi::store_context::METRIC_KINDS;
-use wprof_jit::plan::Metric;
+use wprof_jit::plan::{Instrumentation, Metric};
 use wprof_profiler::DataCache;
 
 use super::activation::TrapRecord;
 use super::store::StoreOpaque;
 use super::system_counter::SystemCounter;
-use crate::{Collect, Error, ProfilingConfig, Result, arch};
+use crate::{Error, Result, arch};
 
 /// One figure for each metric; 0 for those that there are not.
 pub type Measured = [u64; METRIC_KINDS as usize];
@@ -118,7 +118,7 @@ impl StoreOpaque {
 
     /// Whether paths are counted.
     pub fn counts_paths(&self) -> bool {
-        self.engine().config().profiling == ProfilingConfig::Exact(Collect::Paths)
+        self.engine().counted().counters == Instrumentation::Paths
     }
 
     /// What a metric grows by when measuring starts and stops with nothing in between.
@@ -186,6 +186,9 @@ impl StoreOpaque {
 
     /// The same for a bulk operation, which has succeeded, on memory `memory` of an instance.
     pub fn touch_memory(&mut self, instance: u32, memory: u32, address: u64, bytes: u64) {
+        if !self.counts_in_burst() {
+            return;
+        }
         let memory = self.instances[instance as usize].memories[memory as usize];
         let start = self.memory(memory).data().as_ptr().addr() as u64;
         self.touch_lines(start, address, bytes);

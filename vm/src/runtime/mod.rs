@@ -15,6 +15,8 @@ pub mod activation;
 pub mod alt_stack;
 pub mod builtins;
 pub mod bulk;
+pub mod burst_contexts;
+pub mod burst_spans;
 pub mod burst_time;
 pub mod bursts;
 pub mod call_records;

@@ -5,7 +5,7 @@
 //! see is kept in a hot path table instead, in bounded memory: it has the paths that ran most, and forgets others.
 
 use hashbrown::HashMap;
-use smallvec::{SmallVec, smallvec};
+use smallvec::SmallVec;
 use wprof_profiler::{HotPathTable, PathDescriptor};
 
 /// About a gigabyte.
@@ -54,8 +54,9 @@ impl PathTable {
 
     fn add(&mut self, place: (u32, u64), number: u64, added: &[u64], most: usize) {
         if self.is_bounded {
-            let hot = self.hot.get_or_insert_with(|| HotPathTable::new(HOT_PATHS, WAYS));
-            hot.add(descriptor(place.0, number), added[0]);
+            let [times, measured @ ..] = added else { return };
+            let table = || HotPathTable::new(HOT_PATHS, WAYS).with_metrics(measured.len());
+            self.hot.get_or_insert_with(table).add(descriptor(place.0, number), *times, measured);
             return;
         }
         let paths = self.paths.entry(place).or_default();
@@ -76,9 +77,11 @@ impl PathTable {
 
     /// The paths of function `func`, in no order, if call records do not matter.
     pub fn of(&self, func: u32) -> impl Iterator<Item = (u64, Figures)> {
-        let hot = self.hot.iter().flat_map(HotPathTable::paths);
-        let hot = hot.filter(move |(path, _)| path.start == func);
-        self.of_record(func, 0).chain(hot.map(|(path, count)| (path.outcomes.into(), smallvec![count])))
+        let hot = self.hot.iter().flat_map(HotPathTable::measured_paths);
+        let hot = hot.filter(move |(path, ..)| path.start == func);
+        let figures = |count, measured: &[u64]| [count].iter().chain(measured).copied().collect();
+        let hot = hot.map(move |(path, count, measured)| (path.outcomes.into(), figures(count, measured)));
+        self.of_record(func, 0).chain(hot)
     }
 
     /// Those in the call record at an address.
@@ -98,6 +101,8 @@ fn descriptor(func: u32, number: u64) -> PathDescriptor {
 
 #[cfg(test)]
 mod tests {
+    use smallvec::smallvec;
+
     use super::*;
 
     #[test]
@@ -121,5 +126,17 @@ mod tests {
         }
         assert_eq!(table.of(2).collect::<Vec<_>>(), [(7, smallvec![1_000_000])]);
         assert!(table.of(1).count() <= HOT_PATHS && !table.is_full());
+    }
+
+    #[test]
+    fn a_bounded_table_adds_up_what_was_measured_along_each_path() {
+        let mut table = PathTable::new(true);
+        for measured in 0..10 {
+            table.count((1, 0), 3, &[measured, 1]);
+            table.count((1, 0), 4, &[0, measured]);
+        }
+        let mut found: Vec<_> = table.of(1).collect();
+        found.sort_unstable();
+        assert_eq!(found, [(3, smallvec![10, 45, 10]), (4, smallvec![10, 0, 45])]);
     }
 }

@@ -11,6 +11,8 @@ use wprof_jit::plan::CheckTrigger;
 use wprof_profiler::Bursts;
 
 use super::abi::{NOTHING, VmFuncRef, VmMemory, VmStoreContext, VmTable, VmValue};
+use super::burst_contexts::BurstContexts;
+use super::burst_spans::BurstSpans;
 use super::burst_time::BurstTime;
 use super::call_records::CallRecords;
 use super::events::Events;
@@ -29,6 +31,7 @@ use super::types::FuncTypeEntry;
 use crate::bursts::BurstLog;
 use crate::interrupt::InterruptHandle;
 use crate::limits::check_count;
+use crate::snapshots::Snapshots;
 use crate::{Engine, Error, GlobalType, MemoryType, RefType, Result, StoreLimits, TableType, ValType, arch};
 
 /// Identifies a store among all of the process, so that handles of another are noticed.
@@ -106,6 +109,8 @@ pub struct StoreOpaque {
     pub trace: Option<Trace>,
     /// The calling contexts, if they are counted.
     pub contexts: Option<CallRecords>,
+    /// What it takes to find out in which of them a burst begins.
+    pub burst_contexts: BurstContexts,
     /// What metrics need besides their readings.
     pub metrics: Metrics,
     /// The bursts, if there are any.
@@ -120,6 +125,12 @@ pub struct StoreOpaque {
     pub burst_log: Option<BurstLog>,
     /// After how many bursts hot functions are looked for next.
     pub next_round: u64,
+    /// When the store was made, which is when its time line begins.
+    pub started: Instant,
+    /// When bursts ran, if there is a time line.
+    pub burst_spans: Option<BurstSpans>,
+    /// Who gets profiles while the program runs.
+    pub snapshots: Option<Snapshots>,
 }
 
 // SAFETY: all pointers lead to memory that the store owns, and machine code runs on the thread that has the store
@@ -148,7 +159,7 @@ impl StoreOpaque {
             Some(CheckTrigger::Cell) => arch::check_by_cell,
             _ => arch::check_by_count,
         };
-        let metrics = Metrics::new(&engine.collection().metrics)?;
+        let metrics = Metrics::new(&engine.counted().metrics)?;
         let context = VmStoreContext {
             stack_limit: 0,
             exit_fp: 0,
@@ -195,10 +206,11 @@ impl StoreOpaque {
             depth: 0,
             events: Events::default(),
             trace,
-            contexts: engine.collection().contexts.then(|| {
-                let has_paths = engine.collection().flow_contexts;
+            contexts: engine.counted().contexts.then(|| {
+                let has_paths = engine.counted().flow_contexts;
                 CallRecords::new(engine.config().context_memory, metrics.all().len() as u32, has_paths)
             }),
+            burst_contexts: BurstContexts::default(),
             metrics,
             bursts: None,
             host_clock: engine.config().times_host_calls.then(HostClock::start),
@@ -206,7 +218,11 @@ impl StoreOpaque {
             burst_time: None,
             burst_log: None,
             next_round: 0,
+            started: Instant::now(),
+            burst_spans: None,
+            snapshots: None,
         };
+        store.pass_entry_slot();
         store.start_metering();
         store.start_bursts()?;
         Ok(store)

@@ -16,7 +16,16 @@ use super::metrics::Sums;
 ///
 /// # Safety
 /// `fp` is the frame pointer of a frame in an activation of this thread whose trampoline has frame pointer `end`.
-pub unsafe fn callers(mut fp: usize, end: usize) -> impl Iterator<Item = RawFrame> {
+pub unsafe fn callers(fp: usize, end: usize) -> impl Iterator<Item = RawFrame> {
+    // SAFETY: as required above; the caller has called, so that it has come to its first block.
+    unsafe { returns(fp, end).map(|(pc, fp)| frame(pc, registry::find_return(pc).as_deref(), fp)) }
+}
+
+/// The same: where each goes on, and its frame pointer.
+///
+/// # Safety
+/// As of [`callers`].
+unsafe fn returns(mut fp: usize, end: usize) -> impl Iterator<Item = (usize, usize)> {
     std::iter::from_fn(move || {
         if fp == end {
             return None;
@@ -24,12 +33,54 @@ pub unsafe fn callers(mut fp: usize, end: usize) -> impl Iterator<Item = RawFram
         // SAFETY: `fp` is a live frame of machine code, all of which keeps frame pointers.
         let (caller, pc) = unsafe { (*(fp as *const usize), *((fp + 8) as *const usize)) };
         fp = caller;
-        if fp == end {
-            return None;
-        }
-        // SAFETY: the caller has called, so that it has come to its first block.
-        Some(unsafe { frame(pc, registry::find_return(pc).as_deref(), fp) })
+        (fp != end).then_some((pc, fp))
     })
+}
+
+/// An entry into wasm code that has not returned.
+pub struct Entry {
+    /// The instance that was entered.
+    pub instance: u32,
+    /// Where the frames go on that wait for a callee, the innermost first.
+    pub returns: Vec<usize>,
+}
+
+/// The entries of this thread into one store, the oldest first, with so many frames at most in all. Wasm code is running in the
+/// newest; `fp` is the frame pointer of its innermost frame.
+///
+/// # Safety
+/// The thread is in host code that such a frame waits for.
+pub unsafe fn entries(context: *const VmStoreContext, fp: usize, most: usize) -> Vec<Entry> {
+    let (mut all, mut left, mut running) = (Vec::new(), most, Some(fp));
+    let mut activation = activation::newest();
+    // SAFETY: activations on the chain are live frames' locals.
+    while let Some(current) = unsafe { activation.as_ref() } {
+        if ptr::eq(current.context, context) {
+            // SAFETY: as in `live`, and an entered instance lives as long as its store.
+            let (instance, frames) = unsafe {
+                let fp = running.take().unwrap_or_else(|| exit_fp(current));
+                ((*current.vmctx).instance as u32, returns(fp, (*current.vm.get()).fp))
+            };
+            let returns: Vec<usize> = frames.take(left).map(|(pc, _)| pc).collect();
+            left -= returns.len();
+            all.push(Entry { instance, returns });
+        }
+        activation = current.previous;
+    }
+    all.reverse();
+    all
+}
+
+/// Where wasm code goes on that has called the host; `None` if the function has left that the host entered.
+///
+/// # Safety
+/// As of [`live`].
+pub unsafe fn caller_of_host() -> Option<usize> {
+    // SAFETY: activations on the chain are live frames' locals, and the newest has called the host.
+    unsafe {
+        let newest = activation::newest().as_ref()?;
+        returns(exit_fp(newest), (*newest.vm.get()).fp).next().map(|(pc, _)| pc)
+    }
 }
 
 /// The frame of `code` at `fp` with what it holds, which goes on at `pc`.

@@ -4,21 +4,22 @@ use std::collections::HashMap;
 
 use anyhow::{Result, ensure};
 use wprof::{FrameSymbol, Module};
+use wprof_jit::hints;
 use wprof_profiler::Profile;
 use wprof_profiler::export::{self, PlaceInFunction, SampleProfile};
 
 use crate::code_map;
 
-/// The executions of all lines.
+/// The executions of all lines, and what indirect calls on them called.
 ///
 /// # Errors
 /// If the module has no DWARF, or the profile does not say what the code did.
 pub fn of(module: &Module, profile: &Profile) -> Result<SampleProfile> {
-    let (lines, code) = (module.definition_lines(), code_map::of_functions_that_ran(module, profile)?);
+    let (source, code) = (Source::new(module), code_map::of_functions_that_ran(module, profile)?);
     let mut samples = SampleProfile::default();
     for function in &profile.functions {
         let rows = export::executions(function, &code).into_iter();
-        let rows: Vec<_> = rows.map(|row| (places(module, &lines, row.offset), row.count)).collect();
+        let rows: Vec<_> = rows.map(|row| (source.places(row.offset), row.count)).collect();
         // Compilers give some instructions no line.
         if let Some(own) = rows.iter().find_map(|(places, _)| places.last()) {
             samples.add_calls(&own.function, function.calls());
@@ -29,15 +30,55 @@ pub fn of(module: &Module, profile: &Profile) -> Result<SampleProfile> {
         !samples.is_empty(),
         "no line of the source is known to have run: build the module with DWARF, and profile it by --collect edges"
     );
+    add_targets(&mut samples, &source, profile)?;
     Ok(samples)
 }
 
-/// Where an instruction comes from, innermost inlined function first; nothing if one of the functions or lines is not known.
-fn places(module: &Module, lines: &HashMap<String, u32>, offset: u32) -> Vec<PlaceInFunction> {
-    let place = |symbol: &FrameSymbol| {
-        let (function, line) = (symbol.name()?, symbol.line().filter(|&line| line > 0)?);
-        let line = line.wrapping_sub(*lines.get(function)?);
-        Some(PlaceInFunction { function: function.to_owned(), line })
-    };
-    module.symbols_at(offset).iter().map(place).collect::<Option<_>>().unwrap_or_default()
+fn add_targets(samples: &mut SampleProfile, source: &Source<'_>, profile: &Profile) -> Result<()> {
+    for calls in hints::indirect_calls(source.module.info(), profile)? {
+        let places = source.places(calls.site);
+        for (callee, count) in calls.callees {
+            if let Some(name) = source.module.func_name(callee) {
+                samples.add_targets(&places, name, count);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What a module's debug information tells of places.
+struct Source<'a> {
+    module: &'a Module,
+    /// The line that each function is defined at.
+    definitions: HashMap<String, u32>,
+    /// From which offset on code has which discriminator.
+    discriminators: Vec<(u32, u32)>,
+}
+
+impl<'a> Source<'a> {
+    fn new(module: &'a Module) -> Self {
+        let (definitions, discriminators) = (module.definition_lines(), module.discriminators());
+        Self { module, definitions, discriminators }
+    }
+
+    /// Where an instruction comes from, innermost inlined function first; nothing if one of the functions or lines is not
+    /// known. The line table tells the discriminator of the innermost only.
+    fn places(&self, offset: u32) -> Vec<PlaceInFunction> {
+        let place = |symbol: &FrameSymbol| {
+            let (function, line) = (symbol.name()?, symbol.line().filter(|&line| line > 0)?);
+            let line = line.wrapping_sub(*self.definitions.get(function)?);
+            Some(PlaceInFunction { function: function.to_owned(), line, discriminator: 0 })
+        };
+        let places = self.module.symbols_at(offset).iter().map(place).collect::<Option<_>>();
+        let mut places: Vec<PlaceInFunction> = places.unwrap_or_default();
+        if let Some(innermost) = places.first_mut() {
+            innermost.discriminator = self.discriminator(offset);
+        }
+        places
+    }
+
+    fn discriminator(&self, offset: u32) -> u32 {
+        let next = self.discriminators.partition_point(|&(start, _)| start <= offset);
+        self.discriminators[..next].last().map_or(0, |&(_, discriminator)| discriminator)
+    }
 }

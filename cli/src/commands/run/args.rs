@@ -64,6 +64,7 @@ Examples:
   wprof run --timeout 5s json.wasm 20 2
   wprof run --profile adaptive --trigger time:1ms json.wasm 2000 5
   wprof run --profile adaptive --budget 2% json.wasm 2000 5   bursts as often as that allows
+  wprof run --profile adaptive --live 1s -o f.wprof json.wasm 2000 5 & wprof top --follow f.wprof
   wprof run --weights f.wprof json.wasm 20 2   counters where f.wprof saw least
   wprof run --dir . --dir data::/data tool.wasm /data/in.txt
   wprof run --env LANG=C --env HOME tool.wasm
@@ -87,9 +88,16 @@ pub struct RunArgs {
     /// Write the profile to a file, for `wprof report`
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// With `--profile adaptive` and -o: write the profile so far again and again while the program runs, about every so long, for
+    /// `wprof top --follow` and whoever else reads profiles
+    #[arg(long, value_name = "DURATION", value_parser = durations::parse, requires = "output")]
+    pub live: Option<Duration>,
     /// With `--profile adaptive`: write what runs in each burst to a file, in order, for `wprof trace bursts`
     #[arg(long, value_name = "FILE")]
     pub bursts: Option<PathBuf>,
+    /// With `--bursts`: also what loads, stores and bulk operations touch in them
+    #[arg(long, requires = "bursts")]
+    pub addresses: bool,
     /// No summary
     #[arg(short, long, conflicts_with = "verbose")]
     pub quiet: bool,

@@ -9,6 +9,7 @@ pub mod ending;
 mod host;
 mod interruption;
 mod invoke;
+mod live;
 pub mod program;
 mod reoptimize;
 
@@ -16,16 +17,18 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::UNIX_EPOCH;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, anyhow, ensure};
 use wprof::{Config, Engine, Module, ProfilingConfig};
-use wprof_profiler::{Profile, Run};
+use wprof_profiler::{Ending, Profile, Run};
 
 pub use args::{ProgramArgs, RunArgs};
 pub use collect::{COLLECT_HELP, Counted, ProfileArgs};
 pub use program::{Kept, Outcome, TraceTarget};
 pub use reoptimize::{ReoptimizeArgs, decisions};
+
+use live::Live;
 
 use crate::render::numbers::{count_of, duration, grouped};
 use crate::render::page::Page;
@@ -42,7 +45,9 @@ pub fn execute(args: RunArgs, color: ColorChoice) -> Result<ExitCode> {
     let engine = Engine::new(&config(&args, &counted)?).map_err(modules::failure)?;
     let module = modules::load(&engine, args.program.module())?;
     let bursts = args.bursts.as_deref().map(|path| burst_file(path, &counted)).transpose()?;
-    let mut outcome = program::run(&args.program, &module, Kept { counted: &counted, trace: None, bursts })?;
+    let live = live(&args, &counted)?;
+    let kept = Kept { counted: &counted, trace: None, bursts, live };
+    let mut outcome = program::run(&args.program, &module, kept)?;
     ending::report(&outcome, &counted);
     let mut profile = outcome.profile.take();
     if let Some(profile) = &mut profile {
@@ -106,7 +111,7 @@ fn check_output(path: &Path, counted: &Counted) -> Result<()> {
 fn config(args: &RunArgs, counted: &Counted) -> Result<Config> {
     let mut config = Config::new();
     counted.configure(args.program.configure(&mut config));
-    config.record_bursts(args.bursts.is_some());
+    config.record_bursts(args.bursts.is_some()).trace_references(args.addresses);
     if let Some(folder) =
         Config::default_code_cache().filter(|_| !args.no_code_cache && !counted.deterministic)
     {
@@ -122,17 +127,38 @@ fn config(args: &RunArgs, counted: &Counted) -> Result<Config> {
 /// Adds to a profile what only we know.
 pub fn complete(profile: &mut Profile, args: &ProgramArgs, outcome: &Outcome) {
     profile.program = args.module().display().to_string();
-    profile.runs = vec![Run {
-        started: outcome.started.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
+    profile.runs = vec![described(run_of(args), outcome.started, outcome.wall, outcome.ending.clone())];
+}
+
+/// What is known of a run before it starts.
+fn run_of(args: &ProgramArgs) -> Run {
+    Run {
         tool: concat!("wprof ", env!("CARGO_PKG_VERSION")).to_owned(),
         machine: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
         args: args.program_args(),
-        ending: outcome.ending.clone(),
-        wall_ns: Some(nanoseconds(outcome.wall)),
-    }];
+        ..Run::default()
+    }
 }
 
-fn nanoseconds(duration: std::time::Duration) -> u64 {
+/// What is known later.
+fn described(run: Run, started: SystemTime, wall: Duration, ending: Ending) -> Run {
+    let started = started.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    Run { started, ending, wall_ns: Some(nanoseconds(wall)), ..run }
+}
+
+/// What `--live` asks for.
+fn live(args: &RunArgs, counted: &Counted) -> Result<Option<Live>> {
+    let (Some(every), Some(path)) = (args.live, &args.output) else { return Ok(None) };
+    let is_adaptive = matches!(counted.profiling, ProfilingConfig::Adaptive(_));
+    ensure!(
+        is_adaptive,
+        "profiles of running programs are taken by bursts: add --profile adaptive to --live"
+    );
+    let program = args.program.module().display().to_string();
+    Ok(Some(Live { path: path.clone(), every, run: run_of(&args.program), program }))
+}
+
+fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 

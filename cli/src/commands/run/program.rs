@@ -14,6 +14,7 @@ use wprof_profiler::{Bursts, Ending, Profile};
 use super::args::ProgramArgs;
 use super::collect::Counted;
 use super::interruption::Interruption;
+use super::live::{Following, Live};
 use super::{ending, host, invoke};
 use crate::modules::failure;
 
@@ -53,6 +54,8 @@ pub struct Kept<'a> {
     pub trace: Option<TraceTarget>,
     /// Where the bursts go, if they are recorded.
     pub bursts: Option<TraceTarget>,
+    /// Who gets profiles while it runs, if anybody.
+    pub live: Option<Live>,
 }
 
 /// Where a trace goes.
@@ -81,7 +84,7 @@ pub fn run(args: &ProgramArgs, module: &Module, kept: Kept<'_>) -> Result<Outcom
 fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> Result<Outcome> {
     let linker = host::linker(module.engine())?;
     let mut store = Store::try_new(module.engine(), wasi).map_err(failure)?;
-    let Kept { counted, trace, bursts } = kept;
+    let Kept { counted, trace, bursts, live } = kept;
     let (was_counted, is_traced) = (counted.is_on(), trace.is_some());
     let program = args.module().display().to_string();
     if let Some(TraceTarget { file, max_size }) = trace {
@@ -100,6 +103,7 @@ fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> 
         store.set_budget(&budget.kind, budget.limit).map_err(failure)?;
     }
     let (started, clock) = (SystemTime::now(), Instant::now());
+    let live = live.map(|live| live.follow(&mut store, module, started)).transpose()?;
     store.set_deadline(args.timeout.map(|timeout| clock + timeout)).map_err(failure)?;
     let (instance, ended) = match linker.instantiate(&mut store, module) {
         Ok(instance) => (Some(instance), call(args, &mut store, instance)?),
@@ -110,6 +114,8 @@ fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> 
         }
     };
     let wall = clock.elapsed();
+    store.end_snapshots();
+    live.into_iter().for_each(Following::end);
     let signal = interruption.and_then(|interruption| interruption.end());
     let trace = is_traced.then(|| store.finish_trace());
     let burst_log = has_log.then(|| store.finish_bursts());

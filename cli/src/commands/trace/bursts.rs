@@ -6,27 +6,31 @@ use std::io::{self, BufReader, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
 use wprof_jit::cfg;
-use wprof_profiler::{BurstEvent, BurstReader, Cfg, PathNumbering, TraceFileError};
+use wprof_profiler::{BurstEvent, BurstReader, Cfg, ExtendedPaths, Extension, PathNumbering, TraceFileError};
 
 use super::names::Names;
 use crate::output;
-use crate::render::numbers::count_of;
+use crate::render::numbers::{count_of, grouped, percent};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
 For each burst: after how many checks of the run it began, and then in order which functions were \
 entered and which paths ran to their end, with the byte in the module where each of their blocks \
 begins; `x 3` stands behind what came three times in a row. A path is there when it ends, so those \
-of a callee come before that of its caller; with `return` the function was left. What was under way \
+of a callee come before that of its caller; with `return` the function was left. With --addresses \
+there is also each instruction that touched memory, before its path. What was under way \
 when a burst began is there from its next loop round on.
 
 Examples:
   wprof run --profile adaptive --bursts b.wbursts json.wasm 200 5
+  wprof run --profile adaptive --bursts b.wbursts --addresses json.wasm 200 5
   wprof trace bursts b.wbursts | less
-  wprof trace bursts --stats b.wbursts")]
+  wprof trace bursts --stats b.wbursts
+  wprof trace bursts --extend back-edges:1 b.wbursts    what follows on what in loops
+  wprof trace bursts --extend calls:2 b.wbursts         ways through callers and callees")]
 pub struct BurstsArgs {
     /// The bursts, a file that `wprof run --bursts` wrote
     #[arg(value_name = "FILE")]
@@ -34,6 +38,12 @@ pub struct BurstsArgs {
     /// Only say how much there is
     #[arg(long)]
     stats: bool,
+    /// Instead show the most frequent extended paths: those that go on over N back edges, or into calls N deep
+    #[arg(long, value_name = "back-edges:N|calls:N", conflicts_with = "stats")]
+    extend: Option<Extension>,
+    /// How many of them
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 10, requires = "extend")]
+    top: usize,
     /// The module, for names [default: where it ran, or beside the file]
     #[arg(short, long, value_name = "MODULE")]
     module: Option<PathBuf>,
@@ -50,6 +60,12 @@ pub fn execute(args: &BurstsArgs) -> Result<()> {
     if args.stats {
         let stats = Stats::of(reader.events(), &mut failed);
         output::print(&stats.text())?;
+    } else if let Some(extension) = args.extend {
+        let names = Names::new(reader.head(), &args.file, args.module.as_deref())?;
+        ensure!(names.module().is_some(), "paths are extended by the module: give it with --module");
+        let mut lines = Lines { names, paths: BTreeMap::new(), bursts: 0 };
+        let extended = lines.extended(extension, reader.events(), &mut failed);
+        output::print(&lines.most_frequent(&extended, args.top))?;
     } else {
         let names = Names::new(reader.head(), &args.file, args.module.as_deref())?;
         let mut lines = Lines { names, paths: BTreeMap::new(), bursts: 0 };
@@ -122,14 +138,63 @@ impl Lines {
                 let blocks = self.blocks(func, id).unwrap_or_else(|| format!("number {id}"));
                 format!("  path in {}: {blocks}", self.names.function(func))
             }
+            BurstEvent::Access { site, address, bytes } => {
+                format!("    at {site:#x} {} from {address:#x}", count_of(bytes, "byte"))
+            }
         }
+    }
+
+    /// What of the bursts' paths belongs together.
+    fn extended(
+        &mut self,
+        extension: Extension,
+        events: impl Iterator<Item = Result<BurstEvent, TraceFileError>>,
+        failed: &mut Option<TraceFileError>,
+    ) -> ExtendedPaths {
+        let mut extended = ExtendedPaths::new(extension);
+        for event in sound(events, failed) {
+            match event {
+                BurstEvent::Begin { .. } | BurstEvent::BeginByTime { .. } => extended.begin(),
+                BurstEvent::Enter { func } => extended.enter(func),
+                BurstEvent::Path { func, id } => extended.end((func, id), self.leaves(func, id)),
+                BurstEvent::Access { .. } => {}
+            }
+        }
+        extended
+    }
+
+    /// The most frequent of them, one a line: how often, which share, and the paths in the order in which they end.
+    fn most_frequent(&mut self, extended: &ExtendedPaths, top: usize) -> String {
+        let counts = extended.counts();
+        let all: u64 = counts.iter().map(|(_, count)| count).sum();
+        let mut text =
+            format!("{}, {} different\n", count_of(all, "extended path"), grouped(counts.len() as u64));
+        for (paths, count) in counts.into_iter().take(top) {
+            text += &format!("{} {}", grouped(count), percent(count, all));
+            for &(func, id) in paths {
+                let blocks = self.blocks(func, id).unwrap_or_else(|| format!("number {id}"));
+                text += &format!("\n    {}: {blocks}", self.names.function(func));
+            }
+            text.push('\n');
+        }
+        text
+    }
+
+    /// Whether a path leaves its function.
+    fn leaves(&mut self, func: u32, id: u64) -> bool {
+        let Some(Shown { shape, numbering, .. }) = self.shown(func) else { return false };
+        let last = numbering.path(id).and_then(|path| path.edges.last().copied());
+        last.is_some_and(|last| shape.edge(last).to == shape.exit())
+    }
+
+    fn shown(&mut self, func: u32) -> Option<&Shown> {
+        let names = &self.names;
+        self.paths.entry(func).or_insert_with(|| shown(names, func)).as_ref()
     }
 
     /// The blocks of a path.
     fn blocks(&mut self, func: u32, id: u64) -> Option<String> {
-        let names = &self.names;
-        let Shown { shape, numbering, starts } =
-            self.paths.entry(func).or_insert_with(|| shown(names, func)).as_ref()?;
+        let Shown { shape, numbering, starts } = self.shown(func)?;
         let path = numbering.path(id)?;
         let blocks = path.blocks(shape);
         let mut all: Vec<String> =
@@ -155,6 +220,7 @@ struct Stats {
     bursts: u64,
     entries: u64,
     paths: u64,
+    accesses: u64,
     different: HashSet<(u32, u64)>,
 }
 
@@ -168,6 +234,7 @@ impl Stats {
             match event {
                 BurstEvent::Begin { .. } | BurstEvent::BeginByTime { .. } => stats.bursts += 1,
                 BurstEvent::Enter { .. } => stats.entries += 1,
+                BurstEvent::Access { .. } => stats.accesses += 1,
                 BurstEvent::Path { func, id } => {
                     stats.paths += 1;
                     stats.different.insert((func, id));
@@ -180,6 +247,10 @@ impl Stats {
     fn text(&self) -> String {
         let (bursts, entries) = (count_of(self.bursts, "burst"), count_of(self.entries, "call"));
         let different = self.different.len() as u64;
-        format!("{bursts}, {entries}, {}, {} different\n", count_of(self.paths, "path"), different)
+        let accesses = match self.accesses {
+            0 => String::new(),
+            some => format!(", {}", count_of(some, "data reference")),
+        };
+        format!("{bursts}, {entries}, {}, {different} different{accesses}\n", count_of(self.paths, "path"))
     }
 }

@@ -56,7 +56,7 @@ class FlameGraph {
         element("code", {}, "wprof run --collect edges,cct"), " collects both.");
     } else {
       if (contexts.left_out > 0) notes.push(`The ${grouped(contexts.left_out)} lightest of all stacks are left out; they are part of their callers. `);
-      if (contexts.cut) notes.push("Memory was short while the program ran, so some contexts are known by function only. ");
+      if (contexts.cut) notes.push("The callers of some are not known: memory was short, or the stack too deep for bursts. ");
       if (overview.before && !contexts.weights[0].before) notes.push("The earlier profile has no calling contexts to compare with. ");
     }
     if (this.stacks.weights.some((weight) => weight.before)) {

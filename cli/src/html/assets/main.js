@@ -1,6 +1,6 @@
 // Which view is shown: what the address says behind `#`, such as `function=17&path=3`.
 
-const VIEWS = ["overview", "functions", "contexts", "function"];
+const VIEWS = ["overview", "functions", "contexts", "timeline", "function"];
 const built = new Map();
 
 // Each view is made when it is first shown.
@@ -13,6 +13,10 @@ function go() {
   const asked = new URLSearchParams(location.hash.slice(1));
   const name = VIEWS.find((view) => asked.has(view)) ?? "overview";
   const index = Number(asked.get("function"));
+  if (name === "timeline" && !timeline) {
+    location.replace("#overview");
+    return;
+  }
   if (name === "function" && !rowOf.has(index)) {
     location.replace("#functions");
     return;
@@ -21,6 +25,7 @@ function go() {
   if (name === "overview") build(name, (view) => showOverview(view) ?? true);
   if (name === "functions") build(name, (view) => new FunctionTable(view)).draw();
   if (name === "contexts") build(name, (view) => new FlameGraph(view)).draw();
+  if (name === "timeline") build(name, (view) => new TimelineView(view)).draw();
   if (name === "function") {
     const path = asked.has("path") ? Number(asked.get("path")) : null;
     built.set(name, new FunctionView(byId(name), index, path));
@@ -40,6 +45,7 @@ function show(name) {
 }
 
 function showHead() {
+  byId("timeline-tab").hidden = !timeline;
   const program = overview.program.split("/").pop();
   document.title = `${program}: wprof report`;
   byId("program").textContent = program;

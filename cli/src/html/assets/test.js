@@ -67,6 +67,19 @@ function tryContexts(check) {
   check.is("found weight is a part", stacks.weightOf(flame.matches) <= stacks.total);
 }
 
+function tryTimeline(check) {
+  goTo("timeline");
+  const { versions, tiers, speed } = timeline;
+  const lanes = byId("timeline").querySelectorAll(".lane");
+  check.is("there is a lane for each kind of code, and one for speed", lanes.length, new Set(versions.tier).size + (speed.length > 0 ? 1 : 0));
+  check.is("kinds are known", versions.tier.every((tier) => tier < tiers.length));
+  check.is("nothing is beyond the end", versions.began.every((ns, row) => ns + versions.took[row] <= timeline.end_ns));
+  const bars = built.get("timeline").lanes().flatMap(({ rows }) => spread(rows.map((row) => versions.began[row]), 1000));
+  check.is("all versions are in a bar", sum(bars.map(([, count]) => count)), versions.function.length);
+  const decided = versions.decisions.filter((found) => found.length > 0).length;
+  check.is("what was decided is listed", byId("timeline").querySelectorAll("details").length, decided);
+}
+
 function tryFunction(check, row) {
   goTo(`function=${functions.index[row]}`);
   const { graph, code } = built.get("function");
@@ -118,6 +131,7 @@ function tryAll() {
     check.is("the overview has figures", byId("overview").querySelectorAll(".card, table").length > 0);
     if (ROWS > 0) tryTable(check);
     if (functions.figures.length > 0) tryContexts(check);
+    if (timeline) tryTimeline(check);
     const detailed = MAIN.own.map((_, row) => row).filter((row) => functions.details[row] !== null && functions.details[row] < 5);
     for (const row of detailed) tryFunction(check, row);
     check.is("nothing went wrong", problems.length, 0);

@@ -31,12 +31,13 @@ pub fn speedscope(text: &str) -> Vec<(String, u64)> {
     list(&file["profiles"]).iter().map(profile).collect()
 }
 
-/// The outermost events of each process; those within must lie in one that is there.
+/// The outermost events of each process but that of the time line; those within must lie in one that is there.
 pub fn chrome(text: &str) -> Vec<(String, u64)> {
     let file: Value = serde_json::from_str(text).unwrap();
     let mut totals: Vec<(String, u64)> = Vec::new();
     let mut open: Vec<u64> = Vec::new();
-    for event in list(&file["traceEvents"]) {
+    let is_metric = |event: &&Value| event["args"]["name"] != "time line";
+    for event in list(&file["traceEvents"]).iter().take_while(is_metric) {
         if event["ph"] == "M" {
             totals.push((name(&event["args"]["name"]), 0));
             open.clear();

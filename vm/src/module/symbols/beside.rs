@@ -14,10 +14,15 @@ const MAX_BYTES: u64 = 4 << 30;
 
 /// The file that a section with a name in it leads to; nothing if there is no such section or file.
 pub fn read(info: &ModuleInfo, section: &str, module: &Path) -> Option<Vec<u8>> {
-    let name = BinaryReader::new(info.custom_section(section)?, 0).read_string().ok()?;
+    let name = named(info, section)?;
     let path = module.parent()?.join(relative(name)?);
     let found = fs::metadata(&path).ok()?;
     if found.is_file() && found.len() <= MAX_BYTES { fs::read(path).ok() } else { None }
+}
+
+/// The name in a section.
+pub fn named<'a>(info: &'a ModuleInfo, section: &str) -> Option<&'a str> {
+    BinaryReader::new(info.custom_section(section)?, 0).read_string().ok()
 }
 
 /// The name as a path that does not lead out of the folder.
@@ -31,6 +36,9 @@ fn relative(name: &str) -> Option<PathBuf> {
     stays.then(|| path.to_owned())
 }
 
+/// The section that names a file with DWARF.
+pub const DEBUG_FILE: &str = "external_debug_info";
+
 /// A module that holds another one's debug information: the file that a section `external_debug_info` names.
 #[derive(Debug)]
 pub struct DebugFile {
@@ -41,7 +49,7 @@ pub struct DebugFile {
 impl DebugFile {
     /// Reads it, if there is one.
     pub fn find(info: &ModuleInfo, module: &Path) -> Option<DebugFile> {
-        let bytes = read(info, "external_debug_info", module)?;
+        let bytes = read(info, DEBUG_FILE, module)?;
         let mut sections = Vec::new();
         for payload in Parser::new(0).parse_all(&bytes).map_while(Result::ok) {
             if let Payload::CustomSection(section) = payload {

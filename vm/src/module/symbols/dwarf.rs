@@ -66,11 +66,33 @@ impl DebugInfo {
         rows.rows
     }
 
+    /// From which byte offset of the module on code has which discriminator, ascending.
+    pub fn discriminators(&self, info: &ModuleInfo) -> Vec<(u32, u32)> {
+        let mut rows = Vec::new();
+        let mut units = self.dwarf.units();
+        while let Ok(Some(header)) = units.next() {
+            let Ok(unit) = self.dwarf.unit(header) else { continue };
+            // What is damaged in one unit costs that unit's remaining rows.
+            let _ = add_discriminators(&unit, &mut rows);
+        }
+        rows.retain(|&(address, _)| self.is_live(address));
+        rows.sort_by_key(|&(address, _)| address);
+        let start = info.code_section.start as u64;
+        let offset = |(address, way): (u64, u64)| {
+            Some((u32::try_from(start + address).ok()?, u32::try_from(way).ok()?))
+        };
+        rows.into_iter().filter_map(offset).collect()
+    }
+
+    fn is_live(&self, address: u64) -> bool {
+        let next = self.live.partition_point(|&(start, _)| start <= address);
+        next.checked_sub(1).is_some_and(|at| address < self.live[at].1)
+    }
+
     /// The symbols at byte `offset` of the module, innermost inlined function first.
     pub fn at(&self, info: &ModuleInfo, offset: u32) -> Option<Vec<FrameSymbol>> {
         let address = u64::from(offset).checked_sub(info.code_section.start as u64)?;
-        let i = self.live.partition_point(|&(start, _)| start <= address).checked_sub(1)?;
-        if address >= self.live[i].1 {
+        if !self.is_live(address) {
             return None;
         }
         let mut frames = self.context.find_frames(address).skip_all_loads().ok()?;
@@ -131,6 +153,17 @@ fn in_one_body(info: &ModuleInfo, begin: u64, end: u64) -> bool {
             let body = info.body(func);
             begin + start + 5 >= body.start as u64
         })
+}
+
+fn add_discriminators(unit: &gimli::Unit<Reader>, rows: &mut Vec<(u64, u64)>) -> Result<(), gimli::Error> {
+    let Some(program) = unit.line_program.clone() else { return Ok(()) };
+    let mut program = program.rows();
+    while let Some((_, row)) = program.next_row()? {
+        if !row.end_sequence() {
+            rows.push((row.address(), row.discriminator()));
+        }
+    }
+    Ok(())
 }
 
 fn add_definitions(

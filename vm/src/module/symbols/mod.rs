@@ -1,6 +1,7 @@
 //! Source functions and lines of code: from DWARF in the module or in a file of its own, or else from a source map.
 
 mod beside;
+mod data_url;
 mod dwarf;
 mod source_map;
 
@@ -75,8 +76,15 @@ impl Symbols {
         let own = || DebugInfo::read(info, |name| info.custom_section(name));
         let separate = || DebugInfo::read(info, |name| debug_file?.section(name));
         let dwarf = own().or_else(separate).map(Source::Dwarf);
-        let source = dwarf.or_else(|| SourceMap::find(info, file?).map(Source::Map));
+        let source = dwarf.or_else(|| SourceMap::find(info, file).map(Source::Map));
         Symbols(source.map(Mutex::new))
+    }
+
+    /// The file or address that `info` names and nothing was read from.
+    pub fn missing<'a>(&self, info: &'a ModuleInfo) -> Option<&'a str> {
+        let sections = [beside::DEBUG_FILE, source_map::SOURCE_MAP].into_iter().filter(|_| self.0.is_none());
+        let mut names = sections.filter_map(|section| beside::named(info, section));
+        names.find(|name| !name.starts_with("data:"))
     }
 
     /// The symbols at byte `offset` of the module, innermost inlined function first.
@@ -102,6 +110,15 @@ impl Symbols {
         let found = self.ask(|source| match source {
             Source::Dwarf(dwarf) => dwarf.definitions(),
             Source::Map(_) => HashMap::new(),
+        });
+        found.unwrap_or_default()
+    }
+
+    /// See [`Module::discriminators`](crate::Module::discriminators).
+    pub fn discriminators(&self, info: &ModuleInfo) -> Vec<(u32, u32)> {
+        let found = self.ask(|source| match source {
+            Source::Dwarf(dwarf) => dwarf.discriminators(info),
+            Source::Map(_) => Vec::new(),
         });
         found.unwrap_or_default()
     }

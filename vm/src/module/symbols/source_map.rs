@@ -1,15 +1,19 @@
-//! Source lines from a source map, the file that a section `sourceMappingURL` names.
+//! Source lines from a source map: the file that a section `sourceMappingURL` names, or what stands in the section itself as a
+//! `data:` URL.
 //!
 //! Source: ECMA-426, *Source map format specification*, section 9. Of WebAssembly a mapping's generated line is 0 and
-//! its column the byte offset in the module. Maps have no functions; maps of several parts and maps within the module's
-//! section are not read. Bad data is ignored: what was mapped before it holds.
+//! its column the byte offset in the module. Maps have no functions; maps of several parts are not read. Bad data is ignored:
+//! what was mapped before it holds.
 
 use std::path::Path;
 
 use serde::Deserialize;
 use wprof_jit::module::ModuleInfo;
 
-use super::{FrameSymbol, Rows, SourceRow, beside};
+use super::{FrameSymbol, Rows, SourceRow, beside, data_url};
+
+/// The section that names a source map.
+pub const SOURCE_MAP: &str = "sourceMappingURL";
 
 /// The mappings of one module.
 #[derive(Debug, Default)]
@@ -44,9 +48,10 @@ struct File {
 }
 
 impl SourceMap {
-    /// Reads the map of a module, if there is one.
-    pub fn find(info: &ModuleInfo, module: &Path) -> Option<SourceMap> {
-        let text = beside::read(info, "sourceMappingURL", module)?;
+    /// Reads the map of a module, which was read from the file `module` if it was, if there is one.
+    pub fn find(info: &ModuleInfo, module: Option<&Path>) -> Option<SourceMap> {
+        let own = beside::named(info, SOURCE_MAP).and_then(data_url::content);
+        let text = own.or_else(|| beside::read(info, SOURCE_MAP, module?))?;
         let (files, mappings) = parse(&text)?;
         let mut map = SourceMap { files, mappings: Vec::new() };
         map.keep_code(info, mappings);
@@ -143,8 +148,8 @@ fn mappings(text: &str) -> Vec<Mapping> {
 /// a number is its sign.
 fn numbers(segment: &str) -> Option<Vec<i64>> {
     let (mut numbers, mut value, mut shift) = (Vec::new(), 0_i64, 0);
-    for digit in segment.bytes().map(digit) {
-        let digit = digit?;
+    for digit in segment.bytes().map(data_url::sextet) {
+        let digit = i64::from(digit?);
         // 32 bits are all that a number has.
         value |= (digit & 31).checked_shl(shift).filter(|_| shift <= 30)?;
         shift += 5;
@@ -154,18 +159,6 @@ fn numbers(segment: &str) -> Option<Vec<i64>> {
         }
     }
     (shift == 0).then_some(numbers)
-}
-
-fn digit(byte: u8) -> Option<i64> {
-    let value = match byte {
-        b'A'..=b'Z' => byte - b'A',
-        b'a'..=b'z' => byte - b'a' + 26,
-        b'0'..=b'9' => byte - b'0' + 52,
-        b'+' => 62,
-        b'/' => 63,
-        _ => return None,
-    };
-    Some(value.into())
 }
 
 #[cfg(test)]

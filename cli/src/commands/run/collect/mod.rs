@@ -1,44 +1,37 @@
 //! What is counted: the options `--profile`, `--collect`, `--budget`, and what follows from them.
 
-use std::path::{Path, PathBuf};
+mod counted;
+mod limit;
+mod wanted;
+
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Result, bail, ensure};
 use clap::{Args, ValueEnum};
 use wprof::{
-    Adaptive, Checks, Collect, Config, Counting, EventModel, Interesting, Metric, ProfilingConfig,
-    SystemEvent, Trigger,
+    Adaptive, Checks, Collect, EventModel, Interesting, Metric, ProfilingConfig, SystemEvent, Trigger,
 };
-use wprof_jit::plan::Collection;
-use wprof_profiler::{BurstLengths, CacheShape, FunctionProfile, Overhead, Profile};
+use wprof_profiler::{BurstLengths, CacheShape, Overhead, Profile};
 
-use crate::{cost_model, sizes};
+pub use counted::{Counted, weights};
+pub use limit::{Budget, Limit};
+pub use wanted::COLLECT_HELP;
+
+use crate::sizes;
+use limit::resolve;
+use wanted::{Wanted, What, wanted};
 
 /// How to profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Mode {
     /// Count everything
     Exact,
-    /// Count paths in short bursts, at hardly any cost
+    /// Count paths and calling contexts in short bursts, at hardly any cost
     Adaptive,
     /// Run plain code
     Off,
 }
-
-/// Something to count.
-#[derive(Clone, Debug)]
-enum What {
-    Code(Collect),
-    Events(Vec<EventModel>),
-    Contexts,
-    Flow,
-    Cycles,
-    Cache,
-}
-
-/// What one `--collect` asks for.
-#[derive(Clone, Debug)]
-struct Wanted(Vec<What>);
 
 /// What is counted, and how.
 #[derive(Clone, Debug, Args)]
@@ -50,7 +43,8 @@ pub struct ProfileArgs {
     #[arg(long, value_name = "N:M")]
     burst: Option<BurstLengths>,
     /// With `--profile adaptive`: where bursts can begin and end, as a name of Hirzel & Chilimbi's table: orig, EL, EC, EN,
-    /// L4, L10, LN, EC+L4, or default
+    /// L4, L10, LN, EC+L4, as LT (short loops are not checked), LB (nor are those with a check in each round), LU (small loops
+    /// are unrolled), or default
     #[arg(long, value_name = "NAME")]
     checks: Option<Checks>,
     /// With `--profile adaptive`: what makes a burst begin, the number of `checks` or the time, as in `time:1ms`
@@ -70,7 +64,7 @@ pub struct ProfileArgs {
     /// `instructions`, `cache-misses`, `page-faults`, `task-clock`, …
     #[arg(long, value_name = "EVENT,…", value_delimiter = ',', value_parser = system_event)]
     events: Vec<SystemEvent>,
-    /// How much memory call records of `cct` may take; beyond that new contexts are counted by function only
+    /// How much memory call records of `cct`, or of bursts, may take; beyond that new contexts are counted by function only
     #[arg(long, value_name = "SIZE", value_parser = sizes::parse, default_value = "256M")]
     max_context_memory: u64,
     /// Count the paths of this earlier profile of the module without a table; with `--collect paths`
@@ -81,128 +75,6 @@ pub struct ProfileArgs {
     weights: Option<PathBuf>,
 }
 
-/// What `--collect` means, for the help of commands that have it.
-pub const COLLECT_HELP: &str = "\
-What to collect:
-  edges        how often each branch went each way, and all that follows from it
-  paths        how often each way was gone from an entry or loop header to the next loop round
-               or exit; edges follow from them
-  blocks       how often each block ran, with no more counters and seldom fewer; branches
-               are not known
-  cct          how often each function was called in each calling context: by whom, who
-               was called by whom, … Alone, it is all that is counted
-  flow         paths and cct, and paths in each calling context of their own: the hot ways
-               through several functions
-  cycles       with paths, cct or flow: ticks of the time-stamp counter along each path and in each
-               context, those of callees not included; what reading it costs is taken off
-  cache        likewise: lines that the loads and stores miss in a simulated data
-               cache, see --cache; the same on any machine
-  events=…     with paths: also along each. Otherwise totals only: no counters in the code but one running sum for each kind.
-               Kinds: instructions, loads, stores, calls, indirect_calls, branches, float_ops,
-               memory_bytes, back_edges_and_calls, fuel (as Wasmtime counts it), or a file
-               such as costs.toml that says what each instruction costs:
-                 default = 1      # of instructions not named; also entry, back_edge
-                 [cost]
-                 \"f64.*\" = 4      # the most specific name decides
-  all-edges, all-blocks, block-counters
-               edges or blocks counted in simpler ways, to compare with";
-
-/// Several things with commas between them; kinds of events, which have commas themselves, are the last.
-fn wanted(text: &str) -> Result<Wanted, String> {
-    let (mut all, mut rest) = (Vec::new(), Some(text));
-    while let Some(text) = rest {
-        let (first, others) = match text.split_once(',') {
-            Some((first, others)) if !text.starts_with(EVENTS) => (first, Some(others)),
-            _ => (text, None),
-        };
-        all.push(what(first)?);
-        rest = others;
-    }
-    Ok(Wanted(all))
-}
-
-const EVENTS: &str = "events=";
-
-fn what(text: &str) -> Result<What, String> {
-    if let Some(kinds) = text.strip_prefix(EVENTS) {
-        return cost_model::parse_kinds(kinds).map(What::Events).map_err(|error| format!("{error:#}"));
-    }
-    Ok(What::Code(match text {
-        "cct" => return Ok(What::Contexts),
-        "flow" => return Ok(What::Flow),
-        "cycles" => return Ok(What::Cycles),
-        "cache" => return Ok(What::Cache),
-        "edges" => Collect::Edges,
-        "paths" => Collect::Paths,
-        "blocks" => Collect::Blocks,
-        "all-edges" => Collect::AllEdges,
-        "all-blocks" => Collect::AllBlocks,
-        "block-counters" => Collect::BlockCounters,
-        _ => {
-            return Err(
-                "give edges, paths, blocks, cct, flow, cycles, cache, or events=KIND,… such as events=instructions,fuel"
-                    .to_owned(),
-            );
-        }
-    }))
-}
-
-/// How many events of a kind may happen.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Budget {
-    /// A kind that is counted, or what `events=` would take.
-    pub kind: String,
-    /// Number of events.
-    pub limit: u64,
-}
-
-impl Budget {
-    /// `KIND=N`.
-    ///
-    /// # Errors
-    /// If it is no such thing.
-    pub fn parse(text: &str) -> Result<Budget, String> {
-        let example = || "give KIND=N such as instructions=1000000".to_owned();
-        let (kind, limit) = text.rsplit_once('=').ok_or_else(example)?;
-        let limit: u64 = limit.replace('_', "").parse().map_err(|_| example())?;
-        // The engine's counters are signed.
-        if kind.is_empty() || limit > i64::MAX as u64 {
-            return Err(example());
-        }
-        Ok(Budget { kind: kind.to_owned(), limit })
-    }
-}
-
-/// What `--budget` limits.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Limit {
-    /// The events that may happen.
-    Events(Budget),
-    /// What bursts may cost.
-    Bursts(Overhead),
-}
-
-impl Limit {
-    /// `KIND=N`, or a share of the time such as `2%`.
-    ///
-    /// # Errors
-    /// If it is no such thing.
-    pub fn parse(text: &str) -> Result<Limit, String> {
-        match text.ends_with('%') {
-            true => text.parse().map(Limit::Bursts),
-            false => Budget::parse(text).map(Limit::Events),
-        }
-    }
-
-    /// The budget of events, if it is one.
-    pub fn events(&self) -> Option<&Budget> {
-        match self {
-            Limit::Events(budget) => Some(budget),
-            Limit::Bursts(_) => None,
-        }
-    }
-}
-
 /// `checks`, or `time:` and a duration.
 fn trigger(text: &str) -> Result<Trigger, String> {
     match text.strip_prefix("time:") {
@@ -210,31 +82,6 @@ fn trigger(text: &str) -> Result<Trigger, String> {
         None if text == "checks" => Ok(Trigger::Checks),
         None => Err("give checks, or time:DURATION such as time:1ms".to_owned()),
     }
-}
-
-/// What is counted, without contradictions.
-#[derive(Clone, Debug, Default)]
-pub struct Counted {
-    /// What is counted of the code.
-    pub profiling: ProfilingConfig,
-    /// The kinds of events.
-    pub events: Vec<EventModel>,
-    /// The budget of one of them.
-    pub budget: Option<Budget>,
-    /// Which paths are interesting.
-    pub interesting: Option<Interesting>,
-    /// Whether all that depends on time is left out.
-    pub deterministic: bool,
-    /// What decides where counters are.
-    pub weights: Option<Arc<Profile>>,
-    /// The instruction to stop at, which is the budget then.
-    pub until: Option<u64>,
-    /// How much memory call records may take, if calling contexts are counted.
-    pub context_memory: Option<u64>,
-    /// What is measured along paths and in calling contexts.
-    pub metrics: Vec<Metric>,
-    /// Whether paths are counted in each calling context of their own.
-    pub flow: bool,
 }
 
 impl ProfileArgs {
@@ -248,25 +95,7 @@ impl ProfileArgs {
             Some(Limit::Bursts(overhead)) => Some(*overhead),
             _ => None,
         };
-        ensure!(
-            self.mode != Mode::Off || self.collect.is_empty(),
-            "--profile off counts nothing: leave out --collect, or --profile off"
-        );
-        let is_adaptive = self.mode == Mode::Adaptive;
-        ensure!(
-            is_adaptive || self.burst.is_none() && self.checks.is_none() && overhead.is_none(),
-            "--burst, --checks and a budget of bursts are of bursts: add --profile adaptive"
-        );
-        let is_timed = self.trigger != Trigger::Checks;
-        ensure!(is_adaptive || !is_timed, "--trigger is of bursts: add --profile adaptive");
-        ensure!(
-            !self.deterministic || !is_timed && overhead.is_none(),
-            "time is not the same each time: leave out --deterministic, or --trigger and the budget of bursts"
-        );
-        ensure!(
-            !is_adaptive || self.collect.is_empty() && budget.is_none() && until.is_none(),
-            "--profile adaptive counts paths in bursts, and nothing else: leave it out, or --collect, --budget and --until"
-        );
+        self.check(overhead, budget.is_some() || until.is_some())?;
         let mut events = self.events()?;
         let last = until.map(|until| Budget { kind: "instructions".to_owned(), limit: until - 1 });
         let budget = last.as_ref().or(budget).map(|budget| resolve(budget, &mut events)).transpose()?;
@@ -281,6 +110,7 @@ impl ProfileArgs {
         ensure!(
             metrics.is_empty()
                 || context_memory.is_some()
+                || self.mode == Mode::Adaptive
                 || profiling == ProfilingConfig::Exact(Collect::Paths),
             "cycles, cache misses and events are measured along paths and in calling contexts: add `paths` or `cct` to --collect"
         );
@@ -298,6 +128,30 @@ impl ProfileArgs {
         })
     }
 
+    /// That the options contradict neither each other, nor a budget of bursts, nor that events are counted to stop at one.
+    fn check(&self, overhead: Option<Overhead>, stops: bool) -> Result<()> {
+        ensure!(
+            self.mode != Mode::Off || self.collect.is_empty(),
+            "--profile off counts nothing: leave out --collect, or --profile off"
+        );
+        let is_adaptive = self.mode == Mode::Adaptive;
+        ensure!(
+            is_adaptive || self.burst.is_none() && self.checks.is_none() && overhead.is_none(),
+            "--burst, --checks and a budget of bursts are of bursts: add --profile adaptive"
+        );
+        let is_timed = self.trigger != Trigger::Checks;
+        ensure!(is_adaptive || !is_timed, "--trigger is of bursts: add --profile adaptive");
+        ensure!(
+            !self.deterministic || !is_timed && overhead.is_none(),
+            "time is not the same each time: leave out --deterministic, or --trigger and the budget of bursts"
+        );
+        ensure!(
+            !is_adaptive || self.collects_in_bursts() && !stops,
+            "--profile adaptive counts paths and contexts in bursts; of --collect it knows cycles and cache: leave it out, or what else is in --collect, --budget and --until"
+        );
+        Ok(())
+    }
+
     fn metrics(&self) -> Vec<Metric> {
         let metric = |what: &What| match what {
             What::Cycles => Some(Metric::Cycles),
@@ -311,6 +165,11 @@ impl ProfileArgs {
         metrics
     }
 
+    /// Whether what is to be collected can be in bursts.
+    fn collects_in_bursts(&self) -> bool {
+        self.wanted().all(|what| matches!(what, What::Contexts | What::Cycles | What::Cache))
+    }
+
     fn wanted(&self) -> impl Iterator<Item = &What> {
         self.collect.iter().flat_map(|wanted| &wanted.0)
     }
@@ -321,7 +180,8 @@ impl ProfileArgs {
 
     fn context_memory(&self) -> Option<u64> {
         let counts_contexts = |what: &What| matches!(what, What::Contexts | What::Flow);
-        self.wanted().any(counts_contexts).then_some(self.max_context_memory)
+        let wants_contexts = self.mode == Mode::Adaptive || self.wanted().any(counts_contexts);
+        wants_contexts.then_some(self.max_context_memory)
     }
 
     fn events(&self) -> Result<Vec<EventModel>> {
@@ -391,99 +251,6 @@ fn cache_shape(text: &str) -> Result<CacheShape, String> {
     }
 }
 
-/// An earlier profile, to place by.
-///
-/// # Errors
-/// If it cannot be read, or knows no edges.
-pub fn weights(path: &Path) -> Result<Arc<Profile>> {
-    let profile = crate::commands::read_profile(path)?;
-    ensure!(
-        profile.functions.iter().any(FunctionProfile::has_edge_counts),
-        "{} says nothing about edges: give a profile by `wprof run --collect edges`",
-        path.display()
-    );
-    Ok(Arc::new(profile))
-}
-
-/// The budget, of a kind that is among `events` now.
-fn resolve(budget: &Budget, events: &mut Vec<EventModel>) -> Result<Budget> {
-    if events.iter().any(|known| known.name == budget.kind) {
-        return Ok(budget.clone());
-    }
-    let [kind] = &cost_model::parse_kinds(&budget.kind)?[..] else {
-        bail!("a budget is of one kind of events, not of `{}`", budget.kind);
-    };
-    if events.iter().all(|known| known.name != kind.name) {
-        events.push(kind.clone());
-    }
-    Ok(Budget { kind: kind.name.clone(), limit: budget.limit })
-}
-
-impl Counted {
-    /// Whether anything is counted.
-    pub fn is_on(&self) -> bool {
-        self.profiling != ProfilingConfig::Off || !self.events.is_empty() || self.context_memory.is_some()
-    }
-
-    /// Tells the engine.
-    pub fn configure(&self, config: &mut Config) {
-        config.profiling(self.profiling).count_events(self.events.clone()).measure(self.metrics.clone());
-        config.flow_contexts(self.flow).background_compilation(!self.deterministic);
-        // No two runs take the same time.
-        config.time_host_calls(self.is_on() && !self.deterministic);
-        if self.is_on() {
-            // Ctrl-C stops at a poll, where events are counted exactly.
-            config.interruptible(true);
-        }
-        if let Some(interesting) = &self.interesting {
-            config.interesting_paths(interesting.clone());
-        }
-        if let Some(weights) = &self.weights {
-            config.weights(weights.clone());
-        }
-        if let Some(budget) = &self.budget {
-            config.budget(&budget.kind);
-        }
-        if let Some(bytes) = self.context_memory {
-            config.count_contexts(true).context_memory(usize::try_from(bytes).unwrap_or(usize::MAX));
-        }
-        if self.until.is_some() {
-            config.event_counting(Counting::PerInstruction);
-        }
-    }
-
-    /// What the compiler is told of each function.
-    pub fn collection(&self) -> Collection {
-        let counters = self.profiling.instrumentation();
-        let (events, weights) = (self.events.clone(), self.weights.clone());
-        let interesting = self.interesting.clone();
-        let metered = self.budget.as_ref().and_then(|budget| {
-            let found = events.iter().position(|kind| kind.name == budget.kind);
-            found.map(|index| index as u32)
-        });
-        let contexts = self.context_memory.is_some();
-        let metrics = self.metrics.clone();
-        let flow_contexts = self.flow;
-        let checks = match self.profiling {
-            ProfilingConfig::Adaptive(adaptive) => Some(adaptive.checks),
-            _ => None,
-        };
-        Collection {
-            counters,
-            events,
-            interesting,
-            weights,
-            metered,
-            contexts,
-            checks,
-            check_trigger: self.profiling.check_trigger(),
-            metrics,
-            flow_contexts,
-            ..Collection::default()
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -515,6 +282,9 @@ mod tests {
         assert!(ProfileArgs { burst, ..none() }.counted(None, None).is_err());
         let collect = vec![Wanted(vec![What::Code(Collect::Edges)])];
         assert!(ProfileArgs { mode: Mode::Adaptive, collect, ..none() }.counted(None, None).is_err());
+        let collect = vec![Wanted(vec![What::Cycles])];
+        let measured = ProfileArgs { mode: Mode::Adaptive, collect, ..none() }.counted(None, None).unwrap();
+        assert_eq!((measured.metrics, measured.context_memory), (vec![Metric::Cycles], Some(0)));
     }
 
     #[test]
@@ -586,15 +356,6 @@ mod tests {
         assert_eq!(names(&[], "fuel=7"), ["fuel"]);
         assert_eq!(names(&["events=loads,fuel"], "fuel=7"), ["loads", "fuel"]);
         assert!(counted(&[], Some("fule=7")).is_err() && counted(&[], Some("fuel,loads=7")).is_err());
-    }
-
-    #[test]
-    fn budgets_are_a_kind_and_a_number() {
-        let found = Budget::parse("fuel=1_000");
-        assert_eq!(found, Ok(Budget { kind: "fuel".to_owned(), limit: 1000 }));
-        for text in ["fuel", "fuel=", "fuel=-1", "=5", "fuel=1e9", "fuel=9223372036854775808"] {
-            assert!(Budget::parse(text).is_err(), "{text}");
-        }
     }
 
     #[test]

@@ -1,0 +1,29 @@
+//! The machine code of some programs executes no more instructions than the committed baseline says; all programs are for
+//! `cargo run --release -p wprof-bench --bin instructions`.
+
+use std::path::Path;
+
+use wprof_bench::instructions::{Baseline, KINDS, TOLERANCE, WORK, has_valgrind, of_work, processor};
+
+#[test]
+fn code_is_as_good_as_the_baseline() {
+    let baseline = Baseline::committed().expect("a baseline");
+    if !has_valgrind() || baseline.processor != processor() {
+        eprintln!(
+            "skipped: needs valgrind, and a processor as that of the baseline ({})",
+            baseline.processor
+        );
+        return;
+    }
+    let own = Path::new(env!("CARGO_BIN_EXE_own"));
+    for work in WORK.into_iter().filter(|(program, ..)| ["fib", "sieve", "json"].contains(program)) {
+        for (kind, options) in KINDS.into_iter().filter(|(kind, _)| ["off", "checks", "edges"].contains(kind))
+        {
+            let count = of_work(own, work, options).expect("it runs under valgrind");
+            let ratio = baseline.ratio(work.0, kind, count).expect("the baseline has it");
+            let better = if ratio < 1.0 - TOLERANCE { "; write a new baseline" } else { "" };
+            eprintln!("{} {kind}: {count} instructions, {ratio:.4} of the baseline{better}", work.0);
+            assert!(ratio <= 1.0 + TOLERANCE, "{} {kind}: {ratio:.4} of the baseline", work.0);
+        }
+    }
+}

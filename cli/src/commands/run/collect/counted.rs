@@ -1,0 +1,117 @@
+//! What is counted, once it is known, and what the engine and the compiler are told of it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Result, ensure};
+use wprof::{Config, Counting, EventModel, Interesting, Metric, ProfilingConfig};
+use wprof_jit::plan::Collection;
+use wprof_profiler::{FunctionProfile, Profile};
+
+use super::limit::Budget;
+
+/// What is counted, without contradictions.
+#[derive(Clone, Debug, Default)]
+pub struct Counted {
+    /// What is counted of the code.
+    pub profiling: ProfilingConfig,
+    /// The kinds of events.
+    pub events: Vec<EventModel>,
+    /// The budget of one of them.
+    pub budget: Option<Budget>,
+    /// Which paths are interesting.
+    pub interesting: Option<Interesting>,
+    /// Whether all that depends on time is left out.
+    pub deterministic: bool,
+    /// What decides where counters are.
+    pub weights: Option<Arc<Profile>>,
+    /// The instruction to stop at, which is the budget then.
+    pub until: Option<u64>,
+    /// How much memory call records may take, if calling contexts are counted.
+    pub context_memory: Option<u64>,
+    /// What is measured along paths and in calling contexts.
+    pub metrics: Vec<Metric>,
+    /// Whether paths are counted in each calling context of their own.
+    pub flow: bool,
+}
+
+impl Counted {
+    /// Whether anything is counted.
+    pub fn is_on(&self) -> bool {
+        self.profiling != ProfilingConfig::Off || !self.events.is_empty() || self.context_memory.is_some()
+    }
+
+    /// Tells the engine.
+    pub fn configure(&self, config: &mut Config) {
+        config.profiling(self.profiling).count_events(self.events.clone()).measure(self.metrics.clone());
+        config.flow_contexts(self.flow).background_compilation(!self.deterministic);
+        // No two runs take the same time.
+        let has_times = self.is_on() && !self.deterministic;
+        config.time_host_calls(has_times).time_line(has_times);
+        if self.is_on() {
+            // Ctrl-C stops at a poll, where events are counted exactly.
+            config.interruptible(true);
+        }
+        if let Some(interesting) = &self.interesting {
+            config.interesting_paths(interesting.clone());
+        }
+        if let Some(weights) = &self.weights {
+            config.weights(weights.clone());
+        }
+        if let Some(budget) = &self.budget {
+            config.budget(&budget.kind);
+        }
+        if let Some(bytes) = self.context_memory {
+            config.count_contexts(true).context_memory(usize::try_from(bytes).unwrap_or(usize::MAX));
+        }
+        if self.until.is_some() {
+            config.event_counting(Counting::PerInstruction);
+        }
+    }
+
+    /// What the compiler is told of each function.
+    pub fn collection(&self) -> Collection {
+        let counters = self.profiling.instrumentation();
+        let (events, weights) = (self.events.clone(), self.weights.clone());
+        let interesting = self.interesting.clone();
+        let metered = self.budget.as_ref().and_then(|budget| {
+            let found = events.iter().position(|kind| kind.name == budget.kind);
+            found.map(|index| index as u32)
+        });
+        let flow_contexts = self.flow;
+        let checks = match self.profiling {
+            ProfilingConfig::Adaptive(adaptive) => Some(adaptive.checks),
+            _ => None,
+        };
+        // With bursts, they are of what runs in these.
+        let contexts = self.context_memory.is_some() && checks.is_none();
+        let metrics = if checks.is_some() { Vec::new() } else { self.metrics.clone() };
+        Collection {
+            counters,
+            events,
+            interesting,
+            weights,
+            metered,
+            contexts,
+            checks,
+            check_trigger: self.profiling.check_trigger(),
+            metrics,
+            flow_contexts,
+            ..Collection::default()
+        }
+    }
+}
+
+/// An earlier profile, to place by.
+///
+/// # Errors
+/// If it cannot be read, or knows no edges.
+pub fn weights(path: &Path) -> Result<Arc<Profile>> {
+    let profile = crate::commands::read_profile(path)?;
+    ensure!(
+        profile.functions.iter().any(FunctionProfile::has_edge_counts),
+        "{} says nothing about edges: give a profile by `wprof run --collect edges`",
+        path.display()
+    );
+    Ok(Arc::new(profile))
+}

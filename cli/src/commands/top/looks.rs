@@ -1,0 +1,131 @@
+//! Looks at a running program on a screen, one after the other.
+
+use std::io::{self, IsTerminal};
+use std::time::Duration;
+
+use anyhow::Result;
+use terminal_size::terminal_size_of;
+use wprof_profiler::Profile;
+
+use crate::output;
+use crate::render::live::Look;
+use crate::render::page::Page;
+use crate::render::screen::{ColorChoice, Screen};
+use crate::render::summary;
+
+/// How many functions are shown where there is no terminal.
+const FUNCTIONS: usize = 10;
+
+/// Lines of a look that are no functions, and the one behind it.
+const OTHER_LINES: usize = 6;
+
+/// Where looks go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Standard output.
+    Output,
+    /// Standard error, since standard output is the program's.
+    Messages,
+}
+
+/// A screen with the last look.
+pub struct Looks {
+    place: Place,
+    top: Option<usize>,
+    color: ColorChoice,
+    last: Option<Profile>,
+    /// Its text, and whether that is still on the screen, to be replaced.
+    text: String,
+    count: u64,
+    /// The seconds of silence that were told.
+    silence: u64,
+}
+
+impl Looks {
+    /// None yet.
+    pub fn new(place: Place, top: Option<usize>, color: ColorChoice) -> Self {
+        Self { place, top, color, last: None, text: String::new(), count: 0, silence: 0 }
+    }
+
+    /// How many there were.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Shows a profile; whether anybody looks.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn show(&mut self, profile: Profile) -> Result<bool> {
+        let mut page = Page::new(self.screen());
+        Look::new(&profile, self.last.as_ref()).write(&mut page, self.functions());
+        self.last = Some(profile);
+        self.count += 1;
+        self.silence = 0;
+        self.draw(page.into_text())
+    }
+
+    /// Says that nothing was heard for so long, once a second on a terminal and once elsewhere; whether anybody looks.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn say_silence(&mut self, time: Duration) -> Result<bool> {
+        let told = std::mem::replace(&mut self.silence, time.as_secs());
+        if told == time.as_secs() || told > 0 && !self.is_terminal() {
+            return Ok(true);
+        }
+        let mut page = Page::new(self.screen());
+        if let Some(last) = self.last.as_ref().filter(|_| self.is_terminal()) {
+            Look::new(last, None).write(&mut page, self.functions());
+        }
+        let seconds = time.as_secs();
+        summary::write_detail(
+            &mut page,
+            &format!("no news for {seconds} s: the program waits, or no bursts begin in what it does"),
+        );
+        self.draw(page.into_text())
+    }
+
+    /// Replaces what is on a terminal; elsewhere an empty line stands between two looks.
+    fn draw(&mut self, text: String) -> Result<bool> {
+        let lines = self.text.lines().count();
+        let between = match (lines, self.is_terminal()) {
+            (0, _) => String::new(),
+            // To the first column that many lines above, and clear all from there.
+            (lines, true) => format!("\x1b[{lines}F\x1b[J"),
+            (_, false) => "\n".to_owned(),
+        };
+        let shown = between + &text;
+        self.text = text;
+        match self.place {
+            Place::Output => output::print_if_read(&shown),
+            Place::Messages => {
+                output::tell(format_args!("{shown}"));
+                Ok(true)
+            }
+        }
+    }
+
+    fn functions(&self) -> usize {
+        let height = match self.place {
+            Place::Output => terminal_size_of(io::stdout()),
+            Place::Messages => terminal_size_of(io::stderr()),
+        };
+        let room = height.map_or(FUNCTIONS, |(_, height)| usize::from(height.0).saturating_sub(OTHER_LINES));
+        self.top.map_or(room, |top| if self.is_terminal() { top.min(room) } else { top })
+    }
+
+    fn is_terminal(&self) -> bool {
+        match self.place {
+            Place::Output => io::stdout().is_terminal(),
+            Place::Messages => io::stderr().is_terminal(),
+        }
+    }
+
+    fn screen(&self) -> Screen {
+        match self.place {
+            Place::Output => Screen::of(io::stdout(), self.color),
+            Place::Messages => Screen::of(io::stderr(), self.color),
+        }
+    }
+}

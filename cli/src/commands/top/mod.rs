@@ -1,0 +1,125 @@
+//! `wprof top`: what a program does while it runs.
+//!
+//! The program runs in a process of its own, `wprof run --live`, which writes its profile again and again; here that file is
+//! looked at whenever it is new. So a program that somebody else has started is followed in the same way.
+
+mod looks;
+mod process;
+mod replaced;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use clap::Args;
+use wprof_profiler::{Ending, Profile};
+
+use crate::durations;
+use crate::render::screen::ColorChoice;
+use looks::{Looks, Place};
+use process::Process;
+use replaced::Replaced;
+
+/// How often we look whether there is something new.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// After that long without news we say so.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Runs a program as `wprof run --profile adaptive` does and shows again and again the functions \
+that execute most: `now` is the share since the last look, `so far` that since the start. \
+Figures are estimates from bursts, scaled up. On a terminal each look takes the place of the \
+last one; elsewhere they follow each other.
+
+The program has its own input. What it writes to a terminal is shown when it has ended, \
+since the table is there. Ctrl-C stops the program. The exit code is the program's.
+
+A program that is being run with `wprof run --profile adaptive --live 1s -o FILE` is followed by
+`wprof top --follow FILE` until it ends; then the exit code is 0.
+
+Examples:
+  wprof top json.wasm 2000 5
+  wprof top --every 250ms -n 5 -o f.wprof --dir . tool.wasm in.txt   options of `wprof run` too
+  wprof run -q --profile adaptive --live 1s -o f.wprof json.wasm 2000 5 &
+  wprof top --follow f.wprof")]
+pub struct TopArgs {
+    /// How long from one look to the next, about
+    #[arg(long, value_name = "DURATION", value_parser = durations::parse, default_value = "1s")]
+    every: Duration,
+    /// How many functions are shown [default: as many as the terminal has room for, or 10]
+    #[arg(short = 'n', long, value_name = "N")]
+    top: Option<usize>,
+    /// End after so many looks; a program that was started for that is stopped
+    #[arg(long, value_name = "N")]
+    looks: Option<u64>,
+    /// Keep the profile
+    #[arg(short, long, value_name = "FILE", conflicts_with = "follow")]
+    output: Option<PathBuf>,
+    /// Follow the program whose profile is being written to this file
+    #[arg(long, value_name = "FILE", conflicts_with = "program", required_unless_present = "program")]
+    follow: Option<PathBuf>,
+    /// Options of `wprof run`, the module, and the program's arguments
+    #[arg(value_name = "MODULE [ARG]", trailing_var_arg = true, allow_hyphen_values = true)]
+    program: Vec<String>,
+}
+
+pub fn execute(args: &TopArgs, color: ColorChoice) -> Result<ExitCode> {
+    match &args.follow {
+        Some(path) => follow(args, path, color),
+        None => run(args, color),
+    }
+}
+
+/// Looks at a file until the run ends that it is of.
+fn follow(args: &TopArgs, path: &Path, color: ColorChoice) -> Result<ExitCode> {
+    ensure!(path.exists(), "{} is not there: give a file that `wprof run --live` writes", path.display());
+    let (mut looks, mut file) = (Looks::new(Place::Output, args.top, color), Replaced::new(path));
+    let mut news = Instant::now();
+    while args.looks.is_none_or(|most| looks.count() < most) {
+        match file.look()? {
+            Some(profile) => {
+                let is_over = has_ended(&profile);
+                if !looks.show(profile)? || is_over {
+                    break;
+                }
+                news = Instant::now();
+            }
+            None if news.elapsed() >= PATIENCE && !looks.say_silence(news.elapsed())? => break,
+            None => thread::sleep(PAUSE),
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn has_ended(profile: &Profile) -> bool {
+    profile.runs.iter().all(|run| run.ending != Ending::Running)
+}
+
+/// Runs the program, and looks at its profile until it has ended.
+fn run(args: &TopArgs, color: ColorChoice) -> Result<ExitCode> {
+    let mut process = Process::start(&args.program, args.every, args.output.as_deref())?;
+    let mut looks = Looks::new(Place::Messages, args.top, color);
+    let mut file = Replaced::new(process.profile());
+    let mut news = Instant::now();
+    loop {
+        let has_ended = process.has_ended()?;
+        if let Some(profile) = file.look()? {
+            looks.show(profile)?;
+            news = Instant::now();
+        }
+        if has_ended {
+            return process.finish();
+        }
+        if args.looks.is_some_and(|most| looks.count() >= most) || process.is_to_stop() {
+            process.stop()?;
+        }
+        if news.elapsed() >= PATIENCE {
+            looks.say_silence(news.elapsed())?;
+        }
+        thread::sleep(PAUSE);
+    }
+}

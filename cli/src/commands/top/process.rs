@@ -1,0 +1,114 @@
+//! The process that runs a program and writes its profile meanwhile.
+//!
+//! Ctrl-C reaches it by itself, as it is in our group: it then stops the program, and we wait for that.
+
+use std::fs::File;
+use std::io::{self, IsTerminal, Seek};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use tempfile::TempDir;
+
+/// The process.
+pub struct Process {
+    child: Child,
+    status: Option<ExitStatus>,
+    profile: PathBuf,
+    /// What it writes, as far as that would be in the way of ours.
+    kept_output: Option<File>,
+    kept_messages: Option<File>,
+    /// Whether somebody wants us to end.
+    is_asked: Arc<AtomicBool>,
+    /// Where the profile is, if nobody said where.
+    _folder: TempDir,
+}
+
+impl Process {
+    /// Starts `wprof run` with these arguments; the profile goes to `output`, or nowhere in particular.
+    ///
+    /// # Errors
+    /// If the system has no process, or no temporary files for it.
+    pub fn start(args: &[String], every: Duration, output: Option<&Path>) -> Result<Self> {
+        let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
+        let profile = output.map_or_else(|| folder.path().join("top.wprof"), Path::to_owned);
+        let is_asked = Arc::new(AtomicBool::new(false));
+        for signal in [SIGTERM, SIGHUP] {
+            signal_hook::flag::register(signal, is_asked.clone()).context("cannot handle signals")?;
+        }
+        // It gets this one too.
+        signal_hook::flag::register(SIGINT, Arc::default()).context("cannot handle signals")?;
+        let mut command = Command::new(std::env::current_exe().context("cannot find wprof itself")?);
+        command.args(["run", "--quiet", "--profile", "adaptive", "--live"]);
+        command.arg(format!("{}us", every.as_micros())).arg("--output").arg(&profile).args(args);
+        let kept_output = keep(io::stdout().is_terminal(), |file| command.stdout(file))?;
+        let kept_messages = keep(io::stderr().is_terminal(), |file| command.stderr(file))?;
+        let child = command.spawn().context("cannot start the program")?;
+        let (status, _folder) = (None, folder);
+        Ok(Self { child, status, profile, kept_output, kept_messages, is_asked, _folder })
+    }
+
+    /// The file with the profile, which is there after a while.
+    pub fn profile(&self) -> &Path {
+        &self.profile
+    }
+
+    /// Whether it has ended.
+    ///
+    /// # Errors
+    /// If the system does not know it.
+    pub fn has_ended(&mut self) -> Result<bool> {
+        if self.status.is_none() {
+            self.status = self.child.try_wait().context("cannot wait for the program")?;
+        }
+        Ok(self.status.is_some())
+    }
+
+    /// Whether somebody wants us to end.
+    pub fn is_to_stop(&self) -> bool {
+        self.is_asked.load(Ordering::Relaxed)
+    }
+
+    /// Ends it, whatever it does.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn stop(&mut self) -> Result<()> {
+        self.child.kill().context("cannot stop the program")
+    }
+
+    /// Shows what it wrote; gives its exit code, or what shells show for a signal that ended it.
+    ///
+    /// # Errors
+    /// If what it wrote cannot be shown.
+    pub fn finish(&mut self) -> Result<ExitCode> {
+        show(self.kept_messages.take(), io::stderr())?;
+        show(self.kept_output.take(), io::stdout())?;
+        let status = self.status.unwrap_or_default();
+        let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
+        Ok(ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)))
+    }
+}
+
+/// A file that a stream goes to, if that is wanted.
+fn keep<'a>(is_wanted: bool, redirect: impl FnOnce(Stdio) -> &'a mut Command) -> Result<Option<File>> {
+    if !is_wanted {
+        return Ok(None);
+    }
+    let file = tempfile::tempfile().context("cannot make a temporary file")?;
+    redirect(file.try_clone().context("cannot make a temporary file")?.into());
+    Ok(Some(file))
+}
+
+fn show(kept: Option<File>, mut out: impl io::Write) -> Result<()> {
+    let Some(mut file) = kept else { return Ok(()) };
+    file.rewind()
+        .and_then(|()| io::copy(&mut file, &mut out))
+        .context("cannot show what the program wrote")?;
+    Ok(())
+}

@@ -1,0 +1,125 @@
+//! A look at a program that runs: what it does now, beside what it has done so far.
+//!
+//! Input: the last two profiles of its run. Figures of a sample are scaled up to the whole.
+//! Invariant: without an earlier look everything so far is now.
+
+use std::collections::HashMap;
+
+use wprof_profiler::{CodeTier, Ending, FunctionProfile, Profile, Rate};
+
+use super::numbers::{count_of, duration, grouped, share};
+use super::page::{Ink, Page, plain, span};
+use super::runs;
+use super::summary;
+use super::table::{Side, Table};
+use crate::names;
+
+/// What changed from one look to the next.
+pub struct Look<'a> {
+    now: &'a Profile,
+    /// By index, what the function had executed at the last look: instructions and calls.
+    before: HashMap<u32, (u64, u64)>,
+    seconds: f64,
+    /// How many happen for each that is seen.
+    scale: f64,
+}
+
+/// What a function did since the last look.
+struct Row<'a> {
+    function: &'a FunctionProfile,
+    ops: u64,
+    calls: u64,
+}
+
+impl<'a> Look<'a> {
+    /// At a profile, after an earlier one of the same run if there was one.
+    pub fn new(now: &'a Profile, before: Option<&Profile>) -> Self {
+        let functions = before.iter().flat_map(|before| &before.functions);
+        let figures = functions.map(|function| (function.index, (function.ops(), function.calls())));
+        let seconds = (wall_ns(now) - before.map_or(0.0, wall_ns)).max(0.0) / 1e9;
+        let scale = scale(now.sampled(), before.and_then(Profile::sampled));
+        Self { now, before: figures.collect(), seconds, scale }
+    }
+
+    /// Shows the `limit` functions that execute most.
+    pub fn write(&self, page: &mut Page, limit: usize) {
+        let mut rows: Vec<Row<'_>> = self.now.functions.iter().map(|function| self.row(function)).collect();
+        let all: u64 = rows.iter().map(|row| row.ops).sum();
+        self.write_head(page, all);
+        let mut table = Table::new(&[
+            ("now", Side::Right),
+            ("instructions/s", Side::Right),
+            ("calls/s", Side::Right),
+            ("so far", Side::Right),
+            ("function", Side::Left),
+        ]);
+        rows.sort_by_key(|row| std::cmp::Reverse((row.ops, row.function.ops())));
+        let so_far = self.now.ops();
+        for row in rows.iter().take(limit) {
+            let name = names::shown(row.function.index, row.function.name.as_deref());
+            table.row(vec![
+                span(share(row.ops as f64 / all.max(1) as f64), Ink::of_share(row.ops, all)),
+                plain(grouped(self.per_second(row.ops))),
+                plain(grouped(self.per_second(row.calls))),
+                plain(share(row.function.ops() as f64 / so_far.max(1) as f64)),
+                span(name, Ink::Name),
+            ]);
+        }
+        page.gap();
+        page.table(&table);
+    }
+
+    fn write_head(&self, page: &mut Page, ops: u64) {
+        let program = std::path::Path::new(&self.now.program).file_name().unwrap_or_default();
+        let (ended, wall) = match self.now.runs.first() {
+            Some(run) => (runs::ending(&run.ending), duration(run.wall_ns.unwrap_or(0))),
+            None => (runs::ending(&Ending::Running), duration(0)),
+        };
+        let title = format!("{} {ended} after {wall}", names::harmless(&program.to_string_lossy()));
+        let speed = format!("  about {} instructions a second", grouped(self.per_second(ops)));
+        page.line(&[span(title, Ink::Strong), plain(speed)]);
+        let compiled = count_of(self.now.code.compiled, "function");
+        summary::write_detail(page, &format!("{}; {compiled} compiled{}", self.sample(), self.reoptimized()));
+    }
+
+    fn sample(&self) -> String {
+        let bursts = count_of(self.now.bursts.unwrap_or(0), "burst");
+        match self.now.sampled() {
+            Some(rate) => format!("{bursts}, a sample of {:.3}% of the run", 100.0 * rate.as_f64()),
+            None => format!("{bursts}, nothing seen in them yet"),
+        }
+    }
+
+    fn reoptimized(&self) -> String {
+        let versions = self.now.timeline.iter().flat_map(|timeline| &timeline.versions);
+        match versions.filter(|version| version.tier == CodeTier::Reoptimized).count() {
+            0 => String::new(),
+            done => format!(", {} of them reoptimized", grouped(done as u64)),
+        }
+    }
+
+    fn row(&self, function: &'a FunctionProfile) -> Row<'a> {
+        let (ops, calls) = self.before.get(&function.index).copied().unwrap_or_default();
+        Row {
+            function,
+            ops: function.ops().saturating_sub(ops),
+            calls: function.calls().saturating_sub(calls),
+        }
+    }
+
+    fn per_second(&self, seen: u64) -> u64 {
+        if self.seconds > 0.0 { (seen as f64 * self.scale / self.seconds) as u64 } else { 0 }
+    }
+}
+
+fn wall_ns(profile: &Profile) -> f64 {
+    profile.runs.first().and_then(|run| run.wall_ns).unwrap_or(0) as f64
+}
+
+/// Of what happened between two samples of one run, how much happened for each thing that was seen.
+fn scale(now: Option<Rate>, before: Option<Rate>) -> f64 {
+    let Some(now) = now else { return 1.0 };
+    let before = before.unwrap_or(Rate { counted: 0, of: 0 });
+    let counted = now.counted.saturating_sub(before.counted);
+    if counted == 0 { 1.0 } else { now.of.saturating_sub(before.of) as f64 / counted as f64 }
+}

@@ -1,0 +1,64 @@
+//! Some of many things that come one after the other, evenly, in bounded memory.
+//!
+//! Invariant: those are kept whose number is a multiple of a power of two, which doubles whenever there are too many.
+
+/// What was kept of a sequence.
+#[derive(Clone, Debug)]
+pub struct Thinned<T> {
+    kept: Vec<T>,
+    most: usize,
+    every: u64,
+    seen: u64,
+}
+
+impl<T> Thinned<T> {
+    /// Keeps no more than `most`, which is at least 2.
+    pub fn new(most: usize) -> Self {
+        Self { kept: Vec::new(), most: most.max(2), every: 1, seen: 0 }
+    }
+
+    /// The next one.
+    pub fn push(&mut self, item: T) {
+        let number = self.seen;
+        self.seen += 1;
+        if number.is_multiple_of(self.every) && self.kept.len() == self.most {
+            self.thin();
+        }
+        if number.is_multiple_of(self.every) {
+            self.kept.push(item);
+        }
+    }
+
+    /// Drops every other one.
+    fn thin(&mut self) {
+        self.every *= 2;
+        let mut keep = false;
+        self.kept.retain(|_| {
+            keep = !keep;
+            keep
+        });
+    }
+
+    /// What was kept, in order.
+    pub fn kept(&self) -> &[T] {
+        &self.kept
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_is_spread_evenly_over_all() {
+        for (most, count) in [(2, 0_u64), (2, 1), (2, 100), (5, 5), (5, 6), (8, 1000), (1, 3)] {
+            let mut thinned = Thinned::new(most);
+            (0..count).for_each(|number| thinned.push(number));
+            let expected: Vec<u64> = (0..count).step_by(thinned.every as usize).collect();
+            assert_eq!(thinned.kept(), expected, "{count} in {most}");
+            assert!(
+                expected.len() <= most.max(2) && (thinned.every == 1 || expected.len() >= most.max(2) / 2)
+            );
+        }
+    }
+}

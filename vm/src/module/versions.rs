@@ -1,0 +1,52 @@
+//! What was compiled of a module, when, and why.
+
+use std::sync::PoisonError;
+use std::time::{Duration, Instant};
+
+use wprof_jit::reoptimize::Decision;
+use wprof_profiler::CodeTier;
+
+use super::ModuleInner;
+
+/// A version of a function that was compiled.
+#[derive(Clone, Debug)]
+pub struct CompiledVersion {
+    /// Function index.
+    pub func: u32,
+    /// What kind of code it is.
+    pub tier: CodeTier,
+    /// When the compiler began, and how long it took.
+    pub began: Instant,
+    pub took: Duration,
+    /// Bytes of machine code, and of the version whose place it takes, if that is known.
+    pub bytes: usize,
+    pub bytes_before: Option<usize>,
+    /// What was decided, if a profile told anything.
+    pub decisions: Option<Vec<Decision>>,
+}
+
+impl CompiledVersion {
+    /// One that was begun at `began` and is ready now.
+    pub fn new(func: u32, tier: CodeTier, began: Instant, bytes: usize) -> Self {
+        let took = began.elapsed();
+        Self { func, tier, began, took, bytes, bytes_before: None, decisions: None }
+    }
+
+    /// The same, if a profile told anything by the decisions that followed.
+    pub fn by(self, decisions: Option<Vec<Decision>>) -> Self {
+        let tier = if decisions.is_some() { CodeTier::Reoptimized } else { self.tier };
+        Self { tier, decisions, ..self }
+    }
+}
+
+impl ModuleInner {
+    /// Keeps that there is a version.
+    pub(super) fn note(&self, version: CompiledVersion) {
+        self.code.versions.lock().unwrap_or_else(PoisonError::into_inner).push(version);
+    }
+
+    /// What was compiled so far, in the order in which it was ready.
+    pub(crate) fn versions(&self) -> Vec<CompiledVersion> {
+        self.code.versions.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}

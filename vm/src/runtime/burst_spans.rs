@@ -1,0 +1,48 @@
+//! When bursts ran, for time lines.
+
+use std::time::Instant;
+
+use wprof_profiler::{BurstSpan, Thinned};
+
+/// So many are kept at most.
+const MOST: usize = 4096;
+
+/// The times of some bursts.
+#[derive(Debug)]
+pub struct BurstSpans {
+    since: Instant,
+    /// The one that runs.
+    open: Option<BurstSpan>,
+    ended: Thinned<BurstSpan>,
+}
+
+impl BurstSpans {
+    /// None yet. Times count from `since` on.
+    pub fn new(since: Instant) -> BurstSpans {
+        BurstSpans { since, open: None, ended: Thinned::new(MOST) }
+    }
+
+    /// A burst begins after so many checks.
+    pub fn begin(&mut self, checks: u64) {
+        self.open = Some(BurstSpan { began_ns: self.now(), took_ns: 0, checks });
+    }
+
+    /// It ends.
+    pub fn end(&mut self) {
+        if let Some(burst) = self.open.take() {
+            let took_ns = self.now().saturating_sub(burst.began_ns);
+            self.ended.push(BurstSpan { took_ns, ..burst });
+        }
+    }
+
+    /// Those that were kept, and the one that runs.
+    pub fn all(&self) -> Vec<BurstSpan> {
+        let open =
+            self.open.map(|burst| BurstSpan { took_ns: self.now().saturating_sub(burst.began_ns), ..burst });
+        self.ended.kept().iter().copied().chain(open).collect()
+    }
+
+    fn now(&self) -> u64 {
+        u64::try_from(self.since.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+}

@@ -1,0 +1,57 @@
+//! The time line of a store: when which code of a module was compiled, and when bursts ran.
+
+use std::time::{Duration, Instant};
+
+use wprof_jit::reoptimize::{Decision, Verdict};
+use wprof_profiler::{CodeDecision, CodeVersion, DecisionKind, Timeline};
+
+use crate::demangle;
+use crate::module::{CompiledVersion, ModuleInner};
+use crate::runtime::store::StoreOpaque;
+
+/// The time line of a store, if it has one, of the code of one module.
+pub fn of_store(store: &StoreOpaque, module: &ModuleInner) -> Option<Timeline> {
+    let since = store.started;
+    if !store.engine().config().has_time_line {
+        return None;
+    }
+    let versions = module.versions();
+    let versions = versions.iter().map(|version| code_version(module, version, since)).collect();
+    let bursts = store.burst_spans.as_ref().map_or_else(Vec::new, |spans| spans.all());
+    Some(Timeline { versions, bursts })
+}
+
+/// What was compiled before `since` was at its start.
+fn code_version(module: &ModuleInner, version: &CompiledVersion, since: Instant) -> CodeVersion {
+    let name = |func| {
+        let name = module.names().func(func).map(demangle);
+        name.unwrap_or_else(|| format!("<function {func}>"))
+    };
+    let decision = |decision: &Decision| CodeDecision {
+        offset: decision.offset,
+        kind: kind(&decision.verdict),
+        text: decision.verdict.named(name),
+    };
+    CodeVersion {
+        function: version.func,
+        name: module.names().func(version.func).map(str::to_owned),
+        tier: version.tier,
+        began_ns: nanoseconds(version.began.saturating_duration_since(since)),
+        took_ns: nanoseconds(version.took),
+        bytes: version.bytes as u64,
+        bytes_before: version.bytes_before.map(|bytes| bytes as u64),
+        decisions: version.decisions.iter().flatten().map(decision).collect(),
+    }
+}
+
+fn kind(verdict: &Verdict) -> DecisionKind {
+    match verdict {
+        Verdict::Superblock { .. } => DecisionKind::Superblock,
+        Verdict::Inlined { .. } => DecisionKind::Inlined,
+        Verdict::Refused { .. } => DecisionKind::Declined,
+    }
+}
+
+fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,167 @@
+//! Calling contexts in bursts: all of them if the burst does not end, and otherwise a part.
+
+use std::collections::BTreeMap;
+
+use wprof::profiler::{BurstLengths, Callee, ContextTree, FigureKind, Profile};
+use wprof::*;
+
+type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
+
+/// Recursion, calls at several sites, through a table and of the host, which calls back; loops with and without calls.
+const WAT: &str = r#"(module
+    (import "host" "log" (func $log (param i32)))
+    (import "host" "back" (func $back (param i32) (result i32)))
+    (type $unary (func (param i32) (result i32)))
+    (table 3 funcref) (elem (i32.const 0) $leaf $even $back)
+    (func $leaf (param $n i32) (result i32) (local $sum i32)
+        (loop $again
+            (local.set $sum (i32.add (local.get $sum) (local.get $n)))
+            (br_if $again (local.tee $n (i32.shr_u (local.get $n) (i32.const 1)))))
+        (local.get $sum))
+    (func $even (param $n i32) (result i32)
+        (if (result i32) (local.get $n)
+            (then (call $odd (i32.sub (local.get $n) (i32.const 1))))
+            (else (call $log (i32.const 7)) (i32.const 1))))
+    (func $odd (param $n i32) (result i32)
+        (if (result i32) (local.get $n)
+            (then (i32.add (call $leaf (local.get $n)) (call $even (i32.sub (local.get $n) (i32.const 1)))))
+            (else (i32.const 0))))
+    (func $middle (param $n i32) (result i32) (local $i i32) (local $sum i32)
+        (loop $again
+            (local.set $sum (i32.add (local.get $sum) (call $leaf (local.get $i))))
+            (local.set $sum (i32.add (local.get $sum)
+                (call_indirect (type $unary) (i32.and (local.get $i) (i32.const 15))
+                    (i32.rem_u (local.get $i) (i32.const 3)))))
+            (br_if $again (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (local.get $n))))
+        (i32.add (local.get $sum) (call $leaf (local.get $n))))
+    (func (export "entry") (param $n i32) (result i32)
+        (i32.add (call $even (local.get $n)) (call $leaf (local.get $n))))
+    (func (export "run") (param $n i32) (result i32) (local $i i32) (local $sum i32)
+        (loop $again
+            (local.set $sum (i32.add (local.get $sum) (call $middle (i32.and (local.get $i) (i32.const 31)))))
+            (if (i32.and (local.get $i) (i32.const 1))
+                (then (local.set $sum (i32.add (local.get $sum) (call $middle (i32.const 3))))))
+            (br_if $again (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (local.get $n))))
+        (local.get $sum)))"#;
+
+fn adaptive(checking: u32, instrumented: u32, checks: &str) -> ProfilingConfig {
+    let (lengths, checks) = (BurstLengths { checking, instrumented }, checks.parse().expect("a known name"));
+    ProfilingConfig::Adaptive(Adaptive { lengths, checks, ..Adaptive::default() })
+}
+
+fn config(strategy: Strategy, profiling: ProfilingConfig) -> Config {
+    let mut config = Config::new();
+    config.strategy(strategy).background_compilation(false).promote_after(3).reoptimization(None);
+    config.profiling(profiling).count_contexts(true);
+    config
+}
+
+/// Runs a module, and gives what `run` returns and the profile.
+fn run(config: &Config, wat: &str, argument: i32) -> Result<(i32, Profile)> {
+    let engine = Engine::new(config)?;
+    let (mut store, mut linker) = (Store::new(&engine, ()), Linker::new(&engine));
+    linker.func_wrap("host", "log", |_: i32| ())?;
+    linker.func_wrap("host", "back", |mut caller: Caller<'_, ()>, n: i32| -> Result<i32> {
+        let entry = caller.get_export("entry").and_then(Extern::into_func).expect("exported");
+        entry.typed::<i32, i32>(&caller)?.call(&mut caller, n)
+    })?;
+    let instance = linker.instantiate(&mut store, &Module::new(&engine, wat)?)?;
+    let result = instance.get_typed_func::<i32, i32>(&mut store, "run")?.call(&mut store, argument)?;
+    let profile = instance.profile(&store)?;
+    assert_eq!(Profile::from_bytes(&profile.to_bytes().expect("valid")).expect("readable"), profile);
+    Ok((result, profile))
+}
+
+fn exact(wat: &str, argument: i32) -> Result<(i32, ContextTree)> {
+    let (result, profile) = run(&config(Strategy::Optimized, ProfilingConfig::Off), wat, argument)?;
+    Ok((result, profile.contexts.expect("counted")))
+}
+
+/// By chain of callees with their call sites: the calls.
+fn calls(tree: &ContextTree) -> BTreeMap<Vec<(Callee, u32)>, u64> {
+    let mut chains: Vec<Vec<(Callee, u32)>> = vec![Vec::new()];
+    for (record, index) in tree.records.iter().zip(0..).skip(1) {
+        let mut chain = chains[record.parent as usize].clone();
+        chain.push((tree.callee(index).clone(), record.site));
+        chains.push(chain);
+    }
+    chains.into_iter().zip(tree.calls()).filter(|(_, calls)| *calls > 0).collect()
+}
+
+#[test]
+fn a_burst_without_end_sees_the_exact_tree() -> Outcome {
+    let (result, expected) = exact(WAT, 50)?;
+    let forever = adaptive(1, BurstLengths::FOREVER, "orig");
+    let (found_result, profile) = run(&config(Strategy::Optimized, forever), WAT, 50)?;
+    let found = profile.contexts.expect("counted");
+    assert!(matches!(found.kind, FigureKind::Sampled { .. }));
+    assert_eq!(found_result, result);
+    assert_eq!(ContextTree { kind: FigureKind::Exact, ..found }, expected);
+    Ok(())
+}
+
+#[test]
+fn bursts_see_a_part_of_the_exact_tree_in_all_tiers() -> Outcome {
+    let (result, tree) = exact(WAT, 200)?;
+    let expected = calls(&tree);
+    let all: u64 = expected.values().sum();
+    for strategy in [Strategy::Baseline, Strategy::Tiered, Strategy::Optimized] {
+        for (checking, instrumented) in [(1, 1), (2, 3), (7, 2), (100, 10), (300, 300)] {
+            for checks in ["orig", "default"] {
+                let how = format!("{strategy:?} {checking}:{instrumented} {checks}");
+                let bursts = adaptive(checking, instrumented, checks);
+                let (found_result, profile) = run(&config(strategy, bursts), WAT, 200)?;
+                assert_eq!(found_result, result, "{how}");
+                let found = calls(&profile.contexts.expect("counted"));
+                for (chain, calls) in &found {
+                    let most = expected.get(chain).copied().unwrap_or(0);
+                    assert!(*calls <= most, "{how}: {calls} of {most} calls of {chain:?}");
+                }
+                let share = found.values().sum::<u64>() as f64 / all as f64;
+                let rate = f64::from(instrumented) / f64::from(checking + instrumented);
+                assert!((rate / 3.0..1.0).contains(&share), "{how}: {share}");
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn contexts_and_paths_in_bursts_are_charged_with_cycles() -> Outcome {
+    for strategy in [Strategy::Tiered, Strategy::Optimized] {
+        let mut config = config(strategy, adaptive(20, 10, "default"));
+        let (_, profile) = run(config.measure([Metric::Cycles]), WAT, 200)?;
+        let tree = profile.contexts.as_ref().expect("counted");
+        assert_eq!((profile.metrics[0].name.as_str(), tree.metrics[0].name.as_str()), ("cycles", "cycles"));
+        let paths = profile.functions.iter().flat_map(|function| &function.paths);
+        let by_paths: u64 = paths.flat_map(|paths| &paths.finished).map(|path| path.metrics[0]).sum();
+        let by_contexts: u64 = tree.amounts(0).iter().sum();
+        // Both were charged with the same spans; what starting takes was taken off in each.
+        assert!(by_paths > 0 && by_contexts > 0, "{by_paths} {by_contexts}");
+        assert_eq!(by_paths + profile.metrics[0].taken_off, by_contexts + tree.metrics[0].taken_off);
+    }
+    Ok(())
+}
+
+/// So deep that bursts do not look at all frames.
+#[test]
+fn callers_are_unknown_where_the_stack_is_too_deep_to_look_at() -> Outcome {
+    let deep = r#"(module
+        (func $leaf (param i32) (result i32) (local.get 0))
+        (func $down (param $n i32) (result i32) (local $i i32)
+            (if (result i32) (local.get $n)
+                (then (i32.add (i32.const 1) (call $down (i32.sub (local.get $n) (i32.const 1)))))
+                (else
+                    (loop $again
+                        (drop (call $leaf (local.get $i)))
+                        (br_if $again (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 1000))))
+                    (i32.const 0))))
+        (func (export "run") (param $n i32) (result i32) (call $down (local.get $n))))"#;
+    for (depth, is_known) in [(100, true), (30_000, false)] {
+        // No burst on the way down.
+        let (_, profile) = run(&config(Strategy::Optimized, adaptive(30_500, 100, "default")), deep, depth)?;
+        let tree = profile.contexts.expect("counted");
+        assert_eq!(tree.is_cut(), !is_known, "{depth}: {tree:?}");
+    }
+    Ok(())
+}
