@@ -1,10 +1,11 @@
 //! Split loops: the blocks of a small loop copied by what the path register is in them.
 //!
 //! Input: a graph whose probes make up the numbers of paths. Output: the same graph, in which an innermost loop that is not
-//! too large has its blocks twice: as they were, for the first round of a frame, whose path begins before the loop; and for
-//! the other rounds a node for each value that the register can have in a block. These rounds begin with the same value,
-//! so it is known in all of their nodes (`known_path`): there is nothing to add and nothing to keep, and where a path ends
-//! its counter is a constant of the place. The rounds are copied several times on top, as there is a poll in the first only.
+//! too large and calls no function by its index has its blocks twice: as they were, for the first round of a frame, whose
+//! path begins before the loop; and for the other rounds a node for each value that the register can have in a block. These
+//! rounds begin with the same value, so it is known in all of their nodes (`known_path`): there is nothing to add and nothing
+//! to keep, and where a path ends its counter is a constant of the place. The rounds are copied several times on top, as there
+//! is a poll in the first only.
 //! Nothing else changes: each copy does what its node did.
 //! Source: path splitting, tail duplication by what is known (Poletto 1997; Bodík, Gupta & Soffa 1998), here of a register
 //! that is ours.
@@ -54,6 +55,10 @@ impl BlockGraph {
         let loops = Loops::new(&shape, &DepthFirst::new(&shape));
         for (id, found) in loops.iter().filter(|(id, found)| !found.irreducible && loops.is_innermost(*id)) {
             let is_inside = |block: u32| loops.blocks(id).iter().any(|inner| inner.0 == block);
+            // Such a loop often has few rounds, and values that live across the call are moved wherever copies meet.
+            if cfg.calls.iter().any(|call| is_inside(call.block)) {
+                continue;
+            }
             if let Some(body) = Body::new(&self, cfg, found.header.0, is_inside)
                 && let Some(places) = body.places(&self, cfg)
             {
