@@ -98,6 +98,9 @@ fn of_cells(paths: &PreferentialPaths, counters: &[u64]) -> Vec<Counted> {
     cells.filter(|(_, count)| **count > 0).map(|(&id, &count)| (id.into(), vec![count])).collect()
 }
 
+/// A call record, and a frame that stopped there.
+pub type StoppedIn = (u32, Stop, Stopped);
+
 /// Adds the paths of each call record of a function, with the figures of their columns, to those of other functions: what
 /// was counted there, and the frames that stopped there.
 ///
@@ -106,7 +109,7 @@ fn of_cells(paths: &PreferentialPaths, counters: &[u64]) -> Vec<Counted> {
 pub fn add_of_records(
     instance: &InstanceData,
     (version, plan): (&FunctionPlan, &PathPlan),
-    (in_contexts, stopped): (&[(u32, Vec<Counted>)], &[(u32, Stop, Stopped)]),
+    (in_contexts, stopped): (&[(u32, Vec<Counted>)], &[StoppedIn]),
     columns: &mut Columns<'_>,
     all: &mut PathsOfRecords,
 ) -> Result<()> {
