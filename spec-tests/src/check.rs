@@ -7,138 +7,29 @@
 //! * [`Engines::preferential`]: with a part of the paths interesting, counted or not, they are the same.
 //! * [`Engines::oracle`]: the profile is exactly what the module counts of itself, in the interpreter.
 
+mod engines;
+mod summary;
+
 use std::sync::Arc;
 
-use wprof::{
-    Collect, Config, Engine, Interesting, Metric, Module, Policy, ProfilingConfig, Reoptimization, Strategy,
-    Tracing, Verdict,
-};
+use wprof::{Collect, Config, Engine, Interesting, Module, Policy, ProfilingConfig, Strategy, Tracing};
 use wprof_jit::cfg::{self, End};
 use wprof_jit::module::parse;
 use wprof_profiler::{
-    BurstLengths, Callee, ContextTree, CounterCost, EdgeKind, FigureKind, FunctionProfile, PathProfile,
-    Profile,
+    Callee, ContextTree, CounterCost, EdgeKind, FigureKind, FunctionProfile, PathProfile, Profile,
 };
 
 use crate::engines::{ours, reference};
 use crate::generate::Case;
-use crate::mode::{Mode, bursts};
+use crate::mode::bursts;
 use crate::nonsense;
-use crate::oracle::cache::small_cache;
 use crate::oracle::references::{Log, logging};
-use crate::oracle::{Compared, ComparedPaths, Detail, Oracle, What, compare, compare_flow, compare_paths};
+use crate::oracle::{Compared, Detail, Oracle, What, compare, compare_flow, compare_paths};
 use crate::outcome::Outcome;
 use crate::shadow::{self, calls_by_chain, without_calls_by_host};
-
-/// The engines that modules run in; each is used for many of them.
-#[derive(Debug)]
-pub struct Engines {
-    reference: wasmi::Engine,
-    off: Engine,
-    exact: Engine,
-    every_edge: Engine,
-    every_block: Engine,
-    paths: Engine,
-    traced_paths: [Engine; 3],
-    metered: Engine,
-    /// Different lengths of bursts, and a burst that does not end.
-    bursts: [Engine; 6],
-    burst: Engine,
-    traced: Engine,
-    /// Every way of recording data references.
-    referenced: Vec<Engine>,
-    contexts: Engine,
-    /// A burst that does not end, and others.
-    contexts_in_burst: Engine,
-    contexts_in_bursts: [Engine; 2],
-    contexts_traced: [Engine; 3],
-    flow_traced: [Engine; 3],
-    checked: Engine,
-    unguarded: Engine,
-}
-
-impl Default for Engines {
-    /// All engines.
-    ///
-    /// # Panics
-    /// If this machine is not supported.
-    fn default() -> Engines {
-        let profiling = |collect| {
-            let engine = Engine::with_profiling(ProfilingConfig::Exact(collect));
-            engine.expect("an engine for this machine")
-        };
-        Engines {
-            reference: reference::engine(),
-            off: Mode::Off.engine(),
-            exact: Mode::Exact.engine(),
-            every_edge: profiling(Collect::AllEdges),
-            every_block: profiling(Collect::AllBlocks),
-            paths: tracing_paths(Strategy::Tiered, None),
-            traced_paths: STRATEGIES.map(|strategy| tracing_paths(strategy, Some(Tracing::Best))),
-            metered: Mode::Metered.engine(),
-            bursts: [
-                Mode::Bursts.engine(),
-                Mode::Timed.engine(),
-                bursty(Strategy::Optimized, bursts(1, 1, "orig")),
-                bursty(Strategy::Tiered, bursts(1, 1, "default")),
-                bursty(Strategy::Optimized, bursts(7, 2, "default")),
-                bursty(Strategy::Tiered, bursts(1000, 50, "EC+L4")),
-            ],
-            burst: bursty(Strategy::Optimized, bursts(1, BurstLengths::FOREVER, "orig")),
-            traced: engine(Config::new().trace(Tracing::Best)),
-            referenced: referenced(),
-            contexts: engine(tiered().count_contexts(true)),
-            contexts_in_burst: contexts_in(Strategy::Optimized, bursts(1, BurstLengths::FOREVER, "orig")),
-            contexts_in_bursts: [
-                contexts_in(Strategy::Tiered, bursts(2, 3, "orig")),
-                contexts_in(Strategy::Optimized, bursts(7, 2, "default")),
-            ],
-            contexts_traced: [Strategy::Tiered, Strategy::Baseline, Strategy::Optimized].map(|strategy| {
-                let mut config = tiered();
-                config.strategy(strategy).trace(Tracing::Best).trace_references(true).count_contexts(true);
-                engine(config.measure([Metric::CacheMisses(small_cache())]))
-            }),
-            flow_traced: [Strategy::Tiered, Strategy::Baseline, Strategy::Optimized].map(|strategy| {
-                let mut config = tiered();
-                config.strategy(strategy).trace(Tracing::Best).count_contexts(true).flow_contexts(true);
-                engine(config.profiling(ProfilingConfig::Exact(Collect::Paths)).measure([Metric::Cycles]))
-            }),
-            checked: Mode::Checked.engine(),
-            unguarded: Mode::Unguarded.engine(),
-        }
-    }
-}
-
-fn tiered() -> Config {
-    Mode::Tiered.config()
-}
-
-fn engine(config: &Config) -> Engine {
-    Engine::new(config).expect("an engine for this machine")
-}
-
-/// An engine that counts paths in bursts.
-fn bursty(strategy: Strategy, profiling: ProfilingConfig) -> Engine {
-    engine(tiered().strategy(strategy).profiling(profiling))
-}
-
-/// An engine that counts contexts in bursts.
-fn contexts_in(strategy: Strategy, profiling: ProfilingConfig) -> Engine {
-    engine(tiered().strategy(strategy).profiling(profiling).count_contexts(true))
-}
-
-/// An engine that counts paths, and perhaps traces.
-fn tracing_paths(strategy: Strategy, tracing: Option<Tracing>) -> Engine {
-    let mut config = tiered();
-    config.strategy(strategy).profiling(ProfilingConfig::Exact(Collect::Paths));
-    if let Some(tracing) = tracing {
-        config.trace(tracing).trace_references(true);
-        config.measure([Metric::Cycles, Metric::CacheMisses(small_cache())]);
-    }
-    engine(&config)
-}
-
-const STRATEGIES: [Strategy; 3] = [Strategy::Baseline, Strategy::Optimized, Strategy::Tiered];
+pub use engines::Engines;
+use engines::{STRATEGIES, engine, tiered};
+pub use summary::Summary;
 
 /// An engine that tells interesting paths from others.
 fn preferential(strategy: Strategy, interesting: Interesting) -> Config {
@@ -200,95 +91,6 @@ fn same_paths(found: &Profile, expected: &Profile) -> Result<(), String> {
         return Ok(());
     }
     Err(format!("{:?}, expected {:?}", paths(found), paths(expected)))
-}
-
-/// What has been run.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Summary {
-    /// Modules.
-    pub modules: u64,
-    /// Modules that could not be instantiated, in no engine.
-    pub refused: u64,
-    /// Modules that ran out of stack somewhere, so that engines may differ.
-    pub overflowed: u64,
-    /// Calls of exported functions.
-    pub calls: u64,
-    /// Calls that trapped or were ended by the host.
-    pub stopped: u64,
-    /// Calls of host functions.
-    pub host_calls: u64,
-    /// Loads and stores of fixed width that have been compared.
-    pub references: u64,
-    /// What has been compared with the oracle.
-    pub compared: Compared,
-    /// Call records that have been compared.
-    pub contexts: u64,
-    /// Contexts that bursts have seen.
-    pub sampled_contexts: u64,
-    /// Lines missed in these contexts.
-    pub misses_in_contexts: u64,
-    /// Paths in contexts that have been.
-    pub flow: u64,
-    /// Calls that were inlined.
-    pub inlined: u64,
-    /// Superblocks that were formed.
-    pub superblocks: u64,
-    /// Paths that have been compared with a trace.
-    pub paths: ComparedPaths,
-}
-
-impl Summary {
-    fn of(outcome: &Outcome) -> Summary {
-        Summary {
-            modules: 1,
-            refused: u64::from(outcome.refused.is_some()),
-            overflowed: u64::from(outcome.overflowed()),
-            calls: outcome.calls.len() as u64,
-            stopped: outcome.stopped() as u64,
-            host_calls: outcome.host.0,
-            references: 0,
-            compared: Compared::default(),
-            contexts: 0,
-            sampled_contexts: 0,
-            misses_in_contexts: 0,
-            flow: 0,
-            inlined: 0,
-            superblocks: 0,
-            paths: ComparedPaths::default(),
-        }
-    }
-
-    fn add_decisions(&mut self, done: &[Reoptimization]) {
-        for decision in done.iter().flat_map(|done| &done.decisions) {
-            match decision.verdict {
-                Verdict::Inlined { .. } => self.inlined += 1,
-                Verdict::Superblock { .. } => self.superblocks += 1,
-                Verdict::Refused { .. } => {}
-            }
-        }
-    }
-
-    /// Both together.
-    #[must_use]
-    pub fn plus(self, other: Summary) -> Summary {
-        Summary {
-            modules: self.modules + other.modules,
-            refused: self.refused + other.refused,
-            overflowed: self.overflowed + other.overflowed,
-            calls: self.calls + other.calls,
-            stopped: self.stopped + other.stopped,
-            host_calls: self.host_calls + other.host_calls,
-            references: self.references + other.references,
-            compared: self.compared.plus(other.compared),
-            contexts: self.contexts + other.contexts,
-            sampled_contexts: self.sampled_contexts + other.sampled_contexts,
-            misses_in_contexts: self.misses_in_contexts + other.misses_in_contexts,
-            flow: self.flow + other.flow,
-            inlined: self.inlined + other.inlined,
-            superblocks: self.superblocks + other.superblocks,
-            paths: self.paths.plus(other.paths),
-        }
-    }
 }
 
 impl Engines {
@@ -622,22 +424,6 @@ impl Engines {
         }
         Ok(())
     }
-}
-
-/// Each tier, chunks that end everywhere, and bounds checks in the code.
-fn referenced() -> Vec<Engine> {
-    let strategies = [Strategy::Optimized, Strategy::Baseline, Strategy::Tiered];
-    let settings = strategies.into_iter().zip([8, 64 << 10, 100]);
-    let engine = |(strategy, buffer)| {
-        let mut config = Config::new();
-        config.trace(Tracing::Best).trace_references(true).trace_buffer(buffer);
-        config.strategy(strategy).promote_after(3).background_compilation(false);
-        if strategy == Strategy::Baseline {
-            config.memory_reservation(1 << 16).spectre_guards(false);
-        }
-        Engine::new(&config).expect("an engine for this machine")
-    };
-    settings.map(engine).collect()
 }
 
 /// Demands that two profiles differ in nothing but their cost.

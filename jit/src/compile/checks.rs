@@ -6,7 +6,7 @@
 //! is needed.
 //!
 //! Input: an optimised function with marks. Output: the same with checks, ready for machine code.
-//! Invariant: but for the two or five instructions of each check the hot code is what it would be without checks.
+//! Invariant: but for the three or five instructions of each check the hot code is what it would be without checks.
 //! Source: Hirzel & Chilimbi, FDDO 2001, section 2; what `cold` finds is dead code but for the marks.
 
 use cranelift_codegen::cursor::{Cursor, FuncCursor};

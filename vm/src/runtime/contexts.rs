@@ -144,7 +144,8 @@ impl StoreOpaque {
         all
     }
 
-    /// The calling contexts as instance `index` sees them, with the paths of these records; `None` if they are not counted.
+    /// The calling contexts as instance `index` sees them, with the paths of these records; `None` if they are not counted, or
+    /// no burst has seen any.
     pub fn context_tree(&self, index: u32, paths: PathsOfRecords) -> Option<ContextTree> {
         let routine = |called: &Called| match called {
             Called::Root => Routine { callee: Callee::Root, sites: Vec::new() },
@@ -157,10 +158,13 @@ impl StoreOpaque {
         };
         let contexts = self.contexts.as_ref()?;
         let tree = contexts.tree(&mut Columns::measured(self), (&self.live_measured(), paths), routine);
-        Some(match self.burst_rate() {
-            Some(rate) => ContextTree { kind: FigureKind::Sampled { rate }, ..tree.pruned() },
-            None => tree,
-        })
+        match self.burst_rate() {
+            Some(rate) => {
+                let tree = ContextTree { kind: FigureKind::Sampled { rate }, ..tree.pruned() };
+                tree.records.iter().any(|record| record.calls > 0).then_some(tree)
+            }
+            None => Some(tree),
+        }
     }
 
     fn wasm_routine(&self, seen_from: u32, instance: u32, index: u32) -> Routine {

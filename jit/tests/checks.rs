@@ -1,0 +1,65 @@
+//! What checks do to the machine code around them.
+
+use std::sync::Arc;
+
+use wprof_jit::abi::VmLayout;
+use wprof_jit::compile::{Compiler, CompilerOptions, ModuleEnv, Tier};
+use wprof_jit::module;
+use wprof_jit::plan::{CheckTrigger, Checks, Collection, FunctionPlan};
+
+/// A loop with an access in its middle, behind a condition: what is hoisted is the address of the memory.
+const WAT: &str = "(module (memory 1) (func (param $n i32) (param $sum i32) (result i32)
+    (loop $again
+        (if (i32.and (local.get $n) (i32.const 1))
+            (then (local.set $sum (i32.add (local.get $sum) (i32.load (i32.shl (local.get $n) (i32.const 4)))))))
+        (local.set $sum (i32.xor (local.get $sum) (i32.load offset=8 (local.get $n))))
+        (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
+    (local.get $sum)))";
+
+/// The disassembly, and how it reads the address of the memory.
+fn code(collection: &Collection) -> (String, String) {
+    let bytes: Arc<[u8]> = wat::parse_str(WAT).expect("valid text").into();
+    let info = module::parse(bytes).expect("valid module");
+    info.find_entry_checks().expect("valid module");
+    let layout = VmLayout::new(&info);
+    let env = ModuleEnv { info: &info, layout: &layout, type_ids: &[0], events: &[], slots: 0 };
+    let compiler = Compiler::new(CompilerOptions::default().collecting(collection)).expect("this machine");
+    let plan = FunctionPlan::new(&info, 0, collection, 0).expect("within limits");
+    let graph = compiler.version(&plan, Tier::Optimized);
+    let text = compiler.disassemble(&env, &plan.cfg, &graph).expect("within limits");
+    (text, format!(" {:#x}(%", layout.memory(0)))
+}
+
+fn checked(check_trigger: CheckTrigger) -> Collection {
+    let checks = Some(Checks { unroll: false, ..Checks::default() });
+    Collection { checks, check_trigger, ..Collection::default() }
+}
+
+/// How many instructions the code has before its blocks that seldom run, all of which lead to calls of the runtime.
+fn hot_instructions(text: &str) -> usize {
+    let hot = text.lines().position(|line| line.trim() == "retq").expect("it returns");
+    let is_instruction = |line: &&str| !line.starts_with("block") && !line.contains("uninit");
+    text.lines().take(hot).filter(is_instruction).count()
+}
+
+#[test]
+fn what_does_not_change_in_a_loop_is_computed_before_it() {
+    let (plain, base) = code(&Collection::default());
+    for trigger in [CheckTrigger::Count, CheckTrigger::Cell] {
+        for text in [&plain, &code(&checked(trigger)).0] {
+            let (before, looped) = text.split_once("block1:").expect("a loop");
+            assert!(before.contains(&base) && !looped.contains(&base), "{base} in {text}");
+        }
+    }
+}
+
+#[test]
+fn a_check_takes_three_instructions_or_five() {
+    let plain = hot_instructions(&code(&Collection::default()).0);
+    // The check of the loop, and what the register allocator moves for it.
+    for (trigger, most) in [(CheckTrigger::Cell, 3 + 6), (CheckTrigger::Count, 5 + 6)] {
+        let text = code(&checked(trigger)).0;
+        let checked = hot_instructions(&text);
+        assert!(checked > plain && checked <= plain + most, "{plain} instructions, and {checked}: {text}");
+    }
+}
