@@ -157,9 +157,9 @@ fn callers_are_unknown_where_the_stack_is_too_deep_to_look_at() -> Outcome {
                         (br_if $again (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 1000))))
                     (i32.const 0))))
         (func (export "run") (param $n i32) (result i32) (call $down (local.get $n))))"#;
-    for (depth, is_known) in [(100, true), (30_000, false)] {
-        // No burst on the way down.
-        let (_, profile) = run(&config(Strategy::Optimized, adaptive(30_500, 100, "default")), deep, depth)?;
+    // No burst on the way down.
+    for (depth, checks, is_known) in [(100, 500, true), (30_000, 30_500, false)] {
+        let (_, profile) = run(&config(Strategy::Optimized, adaptive(checks, 100, "default")), deep, depth)?;
         let tree = profile.contexts.expect("counted");
         assert_eq!(tree.is_cut(), !is_known, "{depth}: {tree:?}");
     }

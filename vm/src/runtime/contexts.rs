@@ -161,7 +161,8 @@ impl StoreOpaque {
         match self.burst_rate() {
             Some(rate) => {
                 let tree = ContextTree { kind: FigureKind::Sampled { rate }, ..tree.pruned() };
-                tree.records.iter().any(|record| record.calls > 0).then_some(tree)
+                // The root is always there.
+                (tree.records.len() > 1).then_some(tree)
             }
             None => Some(tree),
         }
