@@ -106,7 +106,7 @@ fn adaptive(trigger: Trigger, budget: Option<Overhead>) -> Result<Engine> {
     let lengths = BurstLengths { checking: 1000, instrumented: 20 };
     let adaptive = Adaptive { lengths, trigger, budget, ..Adaptive::default() };
     let mut config = Config::new();
-    config.strategy(Strategy::Optimized).background_compilation(false);
+    config.strategy(Strategy::Optimized).background_compilation(false).time_line(true);
     Engine::new(config.profiling(ProfilingConfig::Adaptive(adaptive)))
 }
 
@@ -133,6 +133,11 @@ fn a_timer_begins_bursts_at_least_of_the_length_that_was_asked_for() -> Outcome 
     assert!(rate.counted > 0 && rate.as_f64() < 0.5, "{rate:?}");
     let profile = instance.profile(&store)?;
     profile.verify()?;
+    let timeline = profile.timeline.as_ref().expect("a time line");
+    assert!(
+        timeline.bursts.len() >= 30 && timeline.bursts.iter().all(|burst| burst.checks == 0),
+        "{timeline:?}"
+    );
     let paths = profile.functions[0].paths.as_ref().expect("paths");
     let seen: u64 = paths.finished.iter().map(|path| path.count).sum();
     // A check is a round of the loop; a burst may cut its last path.

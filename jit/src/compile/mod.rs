@@ -203,8 +203,8 @@ pub enum Tier {
 pub struct Compiler {
     best: OwnedTargetIsa,
     fast: OwnedTargetIsa,
-    /// For functions that are optimised already.
-    rest: OwnedTargetIsa,
+    /// For functions that are optimised already, if there are checks to insert.
+    rest: Option<OwnedTargetIsa>,
     options: CompilerOptions,
     /// The options of code for bursts.
     in_bursts: CompilerOptions,
@@ -236,7 +236,8 @@ impl Compiler {
     /// # Errors
     /// If Cranelift has no back end for this machine.
     pub fn new(options: CompilerOptions) -> Result<Compiler, CompileError> {
-        let (best, fast, rest) = (isa::best(&options)?, isa::fast(&options)?, isa::rest(&options)?);
+        let (best, fast) = (isa::best(&options)?, isa::fast(&options)?);
+        let rest = options.checked.map(|_| isa::rest(&options)).transpose()?;
         let in_bursts = options.clone();
         Ok(Compiler { best, fast, rest, options, in_bursts, scratch: Mutex::default() })
     }
@@ -390,7 +391,7 @@ impl Compiler {
         checks::insert(&mut context.func, checks, trigger);
         context.flowgraph();
         let is_optimised = isa.flags().opt_level() != OptLevel::None;
-        Ok(if is_optimised { &*self.rest } else { isa })
+        Ok(self.rest.as_deref().filter(|_| is_optimised).unwrap_or(isa))
     }
 
     /// The CLIF text of a block graph, before optimisation.

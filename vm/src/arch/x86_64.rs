@@ -274,30 +274,16 @@ pub extern "C" fn find_record() {
     preserving!("", "call {target}", "", "", target = sym builtins::find_record,)
 }
 
-/// See `abi::check_signature`. The builtin is told the place of the call, the pinned register, where checks are counted, and
-/// the frame.
+/// See `abi::check_signature`. The builtin is told the place of the call, the pinned register and the frame, and gives that
+/// register.
 #[unsafe(naked)]
-pub extern "C" fn check_by_count() {
+pub extern "C" fn check() {
     preserving!(
         "cmp rsp, [rdi + {limit}]\njb 2f",
         "mov rsi, [rbp + 8]\nmov rdx, r15\nmov rcx, [rbp]\ncall {target}",
         "mov r15, rax",
-        "2:\nxor r15d, r15d\nmov qword ptr [rdi + {go_on}], 0\nret",
-        target = sym builtins::check_by_count,
-        limit = const offset_of!(VmStoreContext, stack_limit),
-        go_on = const offset_of!(VmStoreContext, go_on),
-    )
-}
-
-/// The same where checks look at a cell of the vmctx.
-#[unsafe(naked)]
-pub extern "C" fn check_by_cell() {
-    preserving!(
-        "cmp rsp, [rdi + {limit}]\njb 2f",
-        "mov rsi, [rbp + 8]\nmov rdx, [rbp]\ncall {target}",
-        "",
         "2:\nmov qword ptr [rdi + {go_on}], 0\nret",
-        target = sym builtins::check_by_cell,
+        target = sym builtins::check,
         limit = const offset_of!(VmStoreContext, stack_limit),
         go_on = const offset_of!(VmStoreContext, go_on),
     )

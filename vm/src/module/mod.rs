@@ -368,6 +368,10 @@ fn binary(bytes: &[u8]) -> Result<Arc<[u8]>> {
     if bytes.starts_with(b"\0") {
         return Ok(bytes.into());
     }
+    if std::str::from_utf8(bytes).is_err() {
+        let message = "neither a binary module, which begins with the bytes 00 61 73 6d, nor text in UTF-8";
+        return Err(Error::new(ErrorKind::Module, message));
+    }
     let bytes = wat::parse_bytes(bytes).map_err(|e| Error::with_source(ErrorKind::Module, Box::new(e)))?;
     Ok(bytes.into())
 }

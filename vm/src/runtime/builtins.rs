@@ -3,7 +3,7 @@
 //! Reached through `arch`, which checks first that enough stack is left. A status of 1 makes the caller trap, with
 //! the reason that is left in the store.
 
-use wprof_jit::abi::path_row;
+use wprof_jit::abi::{path_row, store_context};
 use wprof_profiler::BurstEvent;
 
 use super::abi::{VmContext, VmStoreContext};
@@ -183,32 +183,26 @@ pub unsafe extern "C" fn promote(vmctx: *const VmContext, func: u32, block: u32)
     0
 }
 
-/// `abi::check_signature`; called by `arch::check_by_count`, which keeps all registers but the pinned one: that is to hold
-/// what this gives.
+/// `abi::check_signature`; called by `arch::check`, which keeps all registers but the pinned one: that is to hold what this
+/// gives. Where checks are not counted it is a register as any other.
 ///
 /// # Safety
 /// For machine code only, which passes its store's context.
-pub unsafe extern "C" fn check_by_count(
+pub unsafe extern "C" fn check(
     context: *mut VmStoreContext,
     return_pc: usize,
-    count: i64,
+    pinned: i64,
     fp: usize,
 ) -> i64 {
     // SAFETY: machine code passes its store's context, and has the store on loan.
     unsafe {
-        (*context).checks = count;
+        let are_counted = (*context).pinned == store_context::CHECKS as usize;
+        if are_counted {
+            (*context).checks = pinned;
+        }
         (*(*context).store).check_fired(return_pc, fp);
-        (*context).checks
+        if are_counted { (*context).checks } else { pinned }
     }
-}
-
-/// The same; called by `arch::check_by_cell`.
-///
-/// # Safety
-/// As above.
-pub unsafe extern "C" fn check_by_cell(context: *mut VmStoreContext, return_pc: usize, fp: usize) {
-    // SAFETY: as above.
-    unsafe { (*(*context).store).check_fired(return_pc, fp) };
 }
 
 /// `abi::find_record_signature`; called by `arch::find_record`, which keeps all registers.

@@ -178,7 +178,11 @@ impl StoreOpaque {
         let Some(bursts) = &self.bursts else { return };
         match (before.counts(), bursts.counts()) {
             (false, true) => {
-                let (began, checks) = (self.burst_began(), bursts.checks_before());
+                let began = self.burst_began();
+                let checks = match began {
+                    BurstEvent::Begin { checks } => checks,
+                    _ => 0,
+                };
                 self.burst_log.iter_mut().for_each(|log| log.push(began));
                 self.burst_spans.iter_mut().for_each(|spans| spans.begin(checks));
             }

@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use wprof_jit::abi::trace_word;
-use wprof_jit::plan::CheckTrigger;
 use wprof_profiler::Bursts;
 
 use super::abi::{NOTHING, VmFuncRef, VmMemory, VmStoreContext, VmTable, VmValue};
@@ -155,10 +154,6 @@ impl StoreOpaque {
             .map(|_| Trace::new(engine.config().trace_buffer / 8, engine.config().references))
             .transpose()
             .map_err(no_memory)?;
-        let check = match engine.compiler().options().checked {
-            Some(CheckTrigger::Cell) => arch::check_by_cell,
-            _ => arch::check_by_count,
-        };
         let metrics = Metrics::new(&engine.counted().metrics)?;
         let context = VmStoreContext {
             stack_limit: 0,
@@ -179,7 +174,7 @@ impl StoreOpaque {
             checks: 0,
             burst: 0,
             counts: 1,
-            check: check as *const () as usize,
+            check: arch::check as *const () as usize,
             go_on: 0,
             pinned: engine.compiler().options().pinned_cell().map_or(NOTHING, |cell| cell as usize),
             store: ptr::null_mut(),
