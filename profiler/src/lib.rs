@@ -62,6 +62,7 @@ mod split_graph;
 mod thinned;
 mod timeline;
 mod trace;
+mod trial;
 mod union_find;
 mod vertex_plan;
 
@@ -97,4 +98,5 @@ pub use spanning_tree::{RootedForest, SpanningTree};
 pub use thinned::Thinned;
 pub use timeline::{BurstSpan, CodeDecision, CodeTier, CodeVersion, DecisionKind, Timeline};
 pub use trace::*;
+pub use trial::{Side, Trial, TrialResult};
 pub use vertex_plan::VertexPlan;

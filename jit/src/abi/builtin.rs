@@ -72,6 +72,10 @@ builtins! {
     RecordBurst(I32, I64) -> I32;
     /// `(byte offset of the instruction, address, bytes) -> status`: memory is touched in a burst that is recorded.
     RecordAccess(I32, I64, I64) -> I32;
+    /// `(function) -> trial bits`: a function is called of which two versions are timed. See [`super::trial`].
+    BeginTrial(I32) -> I32;
+    /// `() -> 0`: the call that is timed has returned.
+    EndTrial() -> I32;
 }
 
 impl Builtin {

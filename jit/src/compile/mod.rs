@@ -445,6 +445,15 @@ impl Compiler {
         trampoline::host_to_wasm(&*self.fast, &self.options, ty)
     }
 
+    /// What stands in the place of function `func`, of type `ty`, while two versions of it are timed, given their addresses:
+    /// that of the one before first.
+    ///
+    /// # Errors
+    /// If Cranelift refuses the signature.
+    pub fn trial(&self, ty: &FuncType, func: u32, versions: [u64; 2]) -> Result<MachineCode, CompileError> {
+        trampoline::trial(&*self.fast, ty, func, versions)
+    }
+
     /// The trampoline that lets wasm call a host function of type `ty`: a wasm function whose vmctx is an
     /// `abi::host_context`.
     ///

@@ -10,7 +10,7 @@ use super::abi::{VmContext, VmStoreContext};
 use super::bulk;
 use super::call_records::{Called, Extent};
 use super::store::{Pending, StoreOpaque};
-use crate::Trap;
+use crate::{Trap, arch};
 
 /// The store and the index of the instance that called.
 ///
@@ -164,6 +164,27 @@ pub unsafe extern "C" fn record_access(vmctx: *const VmContext, site: u32, addre
     // SAFETY: machine code passes its own vmctx.
     let (store, instance) = unsafe { caller(vmctx) };
     store.record_in_burst(instance, BurstEvent::Access { site, address, bytes });
+    0
+}
+
+/// `Builtin::BeginTrial`.
+///
+/// # Safety
+/// For machine code only, which passes its own vmctx.
+pub unsafe extern "C" fn begin_trial(vmctx: *const VmContext, func: u32) -> u32 {
+    // SAFETY: machine code passes its own vmctx.
+    let (store, instance) = unsafe { caller(vmctx) };
+    store.begin_trial(instance, func)
+}
+
+/// `Builtin::EndTrial`.
+///
+/// # Safety
+/// For machine code only, which passes its own vmctx.
+pub unsafe extern "C" fn end_trial(vmctx: *const VmContext) -> u32 {
+    let ended = arch::cycles();
+    // SAFETY: machine code passes its own vmctx.
+    unsafe { caller(vmctx) }.0.end_trial(ended);
     0
 }
 

@@ -157,6 +157,7 @@ unsafe fn call_wasm(
 
 /// The error of a trap.
 fn trap_error(store: &mut StoreOpaque, record: TrapRecord) -> Error {
+    store.drop_timed_call();
     let unborn = store.count_unborn_context(&record);
     store.count_unfinished(&record, unborn);
     store.charge_ended(&record);
