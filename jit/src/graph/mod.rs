@@ -415,12 +415,11 @@ impl BlockGraph {
         }
     }
 
-    /// Adds checks of the budget of events of `kind` at the function's entry, at every loop header, and after the calls
-    /// at the given bytes of the given blocks: a frame that goes on after a call may have been kept from its next check
+    /// Adds checks of the budget of events of `kind` wherever code may be stopped, and after the calls at the given bytes of the given blocks: a frame that goes on after a call may have been kept from its next check
     /// by any number of others that did the same.
     pub fn add_budget(&mut self, cfg: &Cfg, kind: u32, calls: impl Iterator<Item = (u32, u32)>) {
         for (index, node) in self.nodes.iter_mut().enumerate() {
-            if index == 0 || cfg.blocks[node.block as usize].is_loop_header {
+            if cfg.is_stop(index, node.block) {
                 node.probes.push(Probe::Budget(kind));
             }
         }
@@ -429,11 +428,10 @@ impl BlockGraph {
         }
     }
 
-    /// Adds a poll at every loop header and at the entry of a function that calls others, so that every run of machine code
-    /// polls after a bounded number of blocks.
+    /// Adds a poll wherever code may be stopped.
     pub fn add_polls(&mut self, cfg: &Cfg) {
         for (index, node) in self.nodes.iter_mut().enumerate() {
-            if index == 0 && !cfg.is_leaf || cfg.blocks[node.block as usize].is_loop_header {
+            if cfg.is_stop(index, node.block) {
                 node.probes.push(Probe::Poll);
             }
         }

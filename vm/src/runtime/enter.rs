@@ -111,6 +111,7 @@ unsafe fn call_wasm(
     // SAFETY: the store is exclusively ours until wasm code runs.
     let (context, interrupt) = unsafe {
         let store = &mut *store.as_ptr();
+        store.ask_for_budget()?;
         if store.depth == 0 {
             store.interrupt().set_thread(wake::thread_id());
         }
