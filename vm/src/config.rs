@@ -236,7 +236,8 @@ impl Config {
 
     /// Paths that are interesting (default: none), of an engine that counts paths. In functions that have too many paths
     /// for a counter each, interesting paths are counted without the table that the others need; or, if they are not to be
-    /// counted, profiles have the others alone. All modules must be the one that the interesting paths are of. Code is then
+    /// counted, profiles have the others alone. Their profile takes the place of [`Config::weights`] where there are none,
+    /// and loops are compiled for its paths. All modules must be the one that the interesting paths are of. Code is then
     /// not cached.
     pub fn interesting_paths(&mut self, interesting: Interesting) -> &mut Self {
         self.interesting = Some(interesting);
