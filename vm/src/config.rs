@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use wprof_jit::abi::store_context::EVENT_KINDS;
+use wprof_jit::abi::store_context::{EVENT_KINDS, METRIC_KINDS};
 use wprof_jit::compile::{CompilerOptions, MemoryStyle};
 use wprof_jit::events::EventModel;
 use wprof_jit::plan::{
@@ -236,7 +236,8 @@ impl Config {
 
     /// Paths that are interesting (default: none), of an engine that counts paths. In functions that have too many paths
     /// for a counter each, interesting paths are counted without the table that the others need; or, if they are not to be
-    /// counted, profiles have the others alone. All modules must be the one that the interesting paths are of. Code is then
+    /// counted, profiles have the others alone. Their profile takes the place of [`Config::weights`] where there are none,
+    /// and loops are compiled for its paths. All modules must be the one that the interesting paths are of. Code is then
     /// not cached.
     pub fn interesting_paths(&mut self, interesting: Interesting) -> &mut Self {
         self.interesting = Some(interesting);
@@ -518,7 +519,13 @@ impl Config {
         // With bursts, they are of what runs in these.
         let is_sampled = self.checks().is_some();
         let contexts = self.contexts && !is_sampled;
-        let metrics = if is_sampled { Vec::new() } else { metrics };
+        let metrics =
+            if is_sampled { Vec::new() } else { metrics.into_iter().chain(self.lengths()).collect() };
+        if metrics.len().max(self.metrics.len()) > METRIC_KINDS as usize {
+            return wrong(format!(
+                "at most {METRIC_KINDS} metrics can be measured, kinds of events with lengths among them"
+            ));
+        }
         if flow_contexts && !(contexts && self.profiling == ProfilingConfig::Exact(Collect::Paths)) {
             return wrong("paths in contexts: count both paths and contexts".to_owned());
         }
@@ -571,6 +578,13 @@ impl Config {
             return wrong(format!("two metrics or kinds of events are called `{}`", all[i]));
         }
         Ok(self.metrics.clone())
+    }
+
+    /// What paths have besides that follows from lengths of bulk operations; nothing is measured along interesting ones.
+    fn lengths(&self) -> impl Iterator<Item = Metric> {
+        let has_them = self.profiling == ProfilingConfig::Exact(Collect::Paths) && self.interesting.is_none();
+        let kinds = self.events.iter().filter(move |model| has_them && model.charges_lengths());
+        kinds.map(|model| Metric::Lengths(model.name.clone()))
     }
 
     /// Interesting paths are of an engine that counts paths, and are paths.

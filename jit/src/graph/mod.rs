@@ -66,15 +66,12 @@ pub enum Probe {
         /// Where it is counted.
         cells: PathCells,
     },
-    /// Begin to measure, or go on with it after a call.
+    /// Begin to measure, or go on with it after a call, from the last reading on.
     StartMetrics,
     /// Keep what was measured until a call has returned: callees are not measured.
     StopMetrics,
-    /// Charge the call record with what was measured.
-    ChargeRecord {
-        /// Whether to measure anew then, as the function goes on.
-        goes_on: bool,
-    },
+    /// Charge the call record with what was measured, as the function is left.
+    ChargeRecord,
     /// Count the path that ends in the counter of its cell of [`BlockGraph::cells`], if it is that cell's path; else in
     /// the instance's table of paths.
     PreferentialEnd {

@@ -195,13 +195,13 @@ pub unsafe extern "C" fn end_trial(vmctx: *const VmContext) -> u32 {
 pub unsafe extern "C" fn promote(vmctx: *const VmContext, func: u32, block: u32) -> usize {
     // SAFETY: machine code passes its own vmctx.
     let (store, instance) = unsafe { caller(vmctx) };
-    let instance = &store.instances[instance as usize];
-    let module = instance.module.inner();
-    if let Some(address) = module.request_promotion(func, block) {
-        return address;
+    let of_caller = &store.instances[instance as usize];
+    let promoted = of_caller.module.inner().request_promotion(func, block);
+    if promoted.is_none() {
+        of_caller.cool_down(func);
     }
-    instance.cool_down(func);
-    0
+    store.read_metrics();
+    promoted.unwrap_or(0)
 }
 
 /// `abi::check_signature`; called by `arch::check`, which keeps all registers but the pinned one: that is to hold what this
@@ -238,6 +238,7 @@ pub unsafe extern "C" fn find_record(vmctx: *const VmContext, func: u32, sites: 
         let routine = contexts.routine(Called::Wasm(instance, func));
         contexts.find(slot, routine, (vmctx.addr() + func as usize) as u64, Extent { sites, cells });
     }
+    store.read_metrics();
 }
 
 /// `abi::touch_lines_signature`; called by `arch::touch_lines`, which keeps all registers.

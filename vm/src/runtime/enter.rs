@@ -118,6 +118,7 @@ unsafe fn call_wasm(
         store.trace_entry(func);
         store.depth += 1;
         span = store.begin_span();
+        store.enter_metrics();
         (store.context().as_ptr(), std::sync::Arc::as_ptr(store.interrupt()))
     };
     let activation = Activation {
