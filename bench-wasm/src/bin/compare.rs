@@ -134,14 +134,25 @@ fn engines(what: What) -> Result<Vec<Engine>> {
             ours("contexts, cycles", &["--eager", "--contexts", "--cycles"]),
             ours("paths in contexts", &["--eager", "--profile", "paths", "--contexts", "--flow"]),
         ],
-        What::Placements => vec![
-            ours("off", &["--eager"]),
-            ours("edges, on chords", &["--eager", "--profile", "exact"]),
-            ours("blocks, on chords", &["--eager", "--profile", "vertex"]),
-            ours("blocks, in blocks", &["--eager", "--profile", "knuth-stevenson"]),
-            ours("each block", &["--eager", "--profile", "blocks"]),
-            ours("each edge", &["--eager", "--profile", "edges"]),
-        ],
+        What::Placements => {
+            let weighted = |name, placement, weights| {
+                ours(name, &["--eager", "--profile", placement, "--weights", weights])
+            };
+            vec![
+                ours("off", &["--eager"]),
+                ours("each block", &["--eager", "--profile", "blocks"]),
+                ours("each edge", &["--eager", "--profile", "edges"]),
+                ours("vertex by blocks, static", &["--eager", "--profile", "knuth-stevenson"]),
+                ours("vertex by edges, static", &["--eager", "--profile", "vertex"]),
+                ours("edges, static", &["--eager", "--profile", "exact"]),
+                weighted("vertex by blocks, exact", "knuth-stevenson", "exact"),
+                weighted("vertex by edges, exact", "vertex", "exact"),
+                weighted("edges, exact", "exact", "exact"),
+                weighted("vertex by blocks, worst", "knuth-stevenson", "worst"),
+                weighted("vertex by edges, worst", "vertex", "worst"),
+                weighted("edges, worst", "exact", "worst"),
+            ]
+        }
         What::Bursts => vec![
             ours("off", &["--eager"]),
             ours("orig", &["--eager", "--burst", "inf:1", "--checks", "orig"]),

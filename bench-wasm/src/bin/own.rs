@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::{Args, Parser, ValueEnum};
-use wprof::profiler::BurstLengths;
+use wprof::profiler::{self, BurstLengths};
 use wprof::wasi::{self, WasiCtx, WasiCtxBuilder};
 use wprof::{
     Adaptive, Checks, Collect, Config, Counting, Engine, EventModel, Interesting, Linker, Metric, Module,
@@ -32,6 +32,9 @@ struct Run {
     /// The same, but interesting paths are not counted.
     #[arg(long, conflicts_with = "interesting")]
     residual: bool,
+    /// Place counters by an earlier run, which is not measured, instead of by the static heuristic.
+    #[arg(long, value_enum)]
+    weights: Option<Weights>,
     /// Count paths in bursts: so many checks without, so many with.
     #[arg(long, value_name = "N:M")]
     burst: Option<BurstLengths>,
@@ -65,6 +68,9 @@ struct Run {
     /// Compile all functions while loading, so that the run is the program's alone.
     #[arg(long)]
     eager: bool,
+    /// Optimise functions after so many entries and rounds of loops.
+    #[arg(long, value_name = "COUNT")]
+    promote_after: Option<u32>,
     /// Keep machine code in the user's code cache from one run to the next.
     #[arg(long)]
     cache: bool,
@@ -100,6 +106,14 @@ enum Profile {
     KnuthStevenson,
 }
 
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum Weights {
+    /// How often the run takes each edge.
+    Exact,
+    /// As if edges that it takes often were taken seldom, and the other way round: the worst place for each counter.
+    Worst,
+}
+
 impl Profile {
     fn config(self) -> ProfilingConfig {
         match self {
@@ -125,11 +139,14 @@ fn main() -> Result<ExitCode> {
 }
 
 fn run(options: &Run) -> Result<ExitCode> {
-    let interesting = interesting(options)?;
+    let (interesting, weights) = (interesting(options)?, weights(options)?);
     let begin = Instant::now();
     let mut config = Config::new();
     if let Some(interesting) = interesting {
         config.interesting_paths(interesting);
+    }
+    if let Some(weights) = weights {
+        config.weights(Arc::new(weights));
     }
     let adaptive = |lengths| {
         let trigger = options.every.map_or(Trigger::Checks, |us| Trigger::Time(Duration::from_micros(us)));
@@ -150,6 +167,9 @@ fn run(options: &Run) -> Result<ExitCode> {
     }
     if let Some(kind) = options.events.first().filter(|_| options.budget) {
         config.budget(kind);
+    }
+    if let Some(count) = options.promote_after {
+        config.promote_after(count);
     }
     if let Some(folder) = Config::default_code_cache().filter(|_| options.cache) {
         config.code_cache(folder);
@@ -205,17 +225,39 @@ fn interesting(options: &Run) -> Result<Option<Interesting>> {
     if !options.interesting && !options.residual {
         return Ok(None);
     }
-    let engine = Engine::with_profiling(ProfilingConfig::Exact(Collect::Paths))?;
+    let profile = Arc::new(earlier(options, Collect::Paths)?);
+    Ok(Some(if options.residual { Interesting::uncounted(profile) } else { Interesting::new(profile) }))
+}
+
+/// The weights by which counters are placed, if not the static heuristic's.
+fn weights(options: &Run) -> Result<Option<profiler::Profile>> {
+    let Some(weights) = options.weights else { return Ok(None) };
+    let mut profile = earlier(options, Collect::Edges)?;
+    if weights == Weights::Worst {
+        profile.functions.iter_mut().for_each(turn_round);
+    }
+    Ok(Some(profile))
+}
+
+/// Makes the edges of a function that were taken often those that were taken seldom. Of the least spanning tree this makes the
+/// greatest one.
+fn turn_round(function: &mut profiler::FunctionProfile) {
+    let most = function.edges.iter().map(|edge| edge.count).max().unwrap_or(0);
+    function.edges.iter_mut().for_each(|edge| edge.count = most - edge.count);
+}
+
+/// The profile of a run that nobody sees.
+fn earlier(options: &Run, collect: Collect) -> Result<profiler::Profile> {
+    let engine = Engine::with_profiling(ProfilingConfig::Exact(collect))?;
     let module = Module::from_file(&engine, &options.command[0])?;
     let mut linker: Linker<WasiCtx> = Linker::new(&engine);
     wasi::add_to_linker(&mut linker, |context| context)?;
     let mut store = Store::new(&engine, context(options, WasiCtxBuilder::new())?);
     let instance = linker.instantiate(&mut store, &module)?;
     let start = instance.get_typed_func::<(), ()>(&mut store, "_start")?;
-    // However it ends, these are its paths.
+    // However it ends, this is its profile.
     let _ = start.call(&mut store, ());
-    let profile = Arc::new(instance.profile(&store)?);
-    Ok(Some(if options.residual { Interesting::uncounted(profile) } else { Interesting::new(profile) }))
+    instance.profile(&store)
 }
 
 fn context(options: &Run, mut builder: WasiCtxBuilder) -> Result<WasiCtx> {

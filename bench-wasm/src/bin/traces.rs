@@ -31,6 +31,9 @@ struct Options {
     /// The small inputs of the tests: a check of the benches, not a measurement.
     #[arg(long)]
     quick: bool,
+    /// Chunks of each trace, from the first on, that are replayed and looked at; all of a long one takes minutes.
+    #[arg(long, default_value_t = 8)]
+    chunks: usize,
     /// Record what loads and stores touch too.
     #[arg(long)]
     addresses: bool,
@@ -119,15 +122,19 @@ fn measure(options: &Options, program: &Program, scratch: &Path) -> Result<Vec<R
             times.push(run(engine, program, args, Some(&file(name)))?);
         }
     }
-    METHODS.iter().zip(&times).map(|(&(name, _), times)| row(&file(name), times, &plain)).collect()
+    METHODS
+        .iter()
+        .zip(&times)
+        .map(|(&(name, _), times)| row(&file(name), options.chunks, times, &plain))
+        .collect()
 }
 
-fn row(file: &Path, times: &[Times], plain: &[Times]) -> Result<Row> {
+fn row(file: &Path, chunks: usize, times: &[Times], plain: &[Times]) -> Result<Row> {
     let figures = |times: &[Times], figure: fn(&Times) -> f64| times.iter().map(figure).collect::<Vec<_>>();
     let ratio = |figure| Spread::of_ratios(&figures(times, figure), &figures(plain, figure));
     let mut reader = TraceReader::open(BufReader::new(File::open(file)?))?;
     let clock = Instant::now();
-    let stats = reader.stats()?;
+    let stats = reader.stats_of_first(chunks)?;
     let speed = stats.blocks() as f64 / clock.elapsed().as_secs_f64();
     Ok(Row { wall: ratio(|times| times.wall), cpu: ratio(|times| times.cpu), stats, speed })
 }

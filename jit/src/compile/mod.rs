@@ -99,9 +99,16 @@ pub struct CompilerOptions {
     pub canonical_nans: bool,
     /// Run Cranelift's verifier on everything (slow; tests do).
     pub verify: bool,
-    /// After how many entries and rounds of loops in baseline code a function is worth optimising.
+    /// After how many entries and rounds of loops in baseline code a small function is worth optimising: see
+    /// [`CompilerOptions::hot_after`].
     pub hot: u32,
 }
+
+/// The bytecode whose optimisation [`CompilerOptions::hot`] rounds repay. With four times as much cc1, which lives for a
+/// second, spends a third of its time on versions that it leaves soon.
+const REPAID_BYTES: usize = 100;
+/// The largest functions are not to wait for longer than an eye blinks.
+const MOST_TIMES: usize = 1000;
 
 impl Default for CompilerOptions {
     fn default() -> Self {
@@ -132,6 +139,13 @@ impl Default for CompilerOptions {
 }
 
 impl CompilerOptions {
+    /// After how many entries and rounds of loops a function of `bytes` of bytecode is optimised: what compiling it takes, which
+    /// they have to repay, grows with its size.
+    pub fn hot_after(&self, bytes: usize) -> u32 {
+        let times = (bytes / REPAID_BYTES).clamp(1, MOST_TIMES);
+        self.hot.saturating_mul(times as u32)
+    }
+
     /// The same for code that collects. Where more than totals is collected, the embedder can always interrupt.
     #[must_use]
     pub fn collecting(self, collection: &Collection) -> CompilerOptions {

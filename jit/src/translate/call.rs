@@ -155,7 +155,7 @@ impl Translator<'_> {
         let ty = &self.env.info.types[type_index as usize];
         let operands = self.pop_many(ty.params().len());
         let args = [vmctx, self.vmctx].into_iter().chain(operands).collect();
-        let signature = self.builder.import_signature(wasm_signature(ty));
+        let signature = self.signature_of(type_index);
         let flags = self.definition_flags(Region::Code);
         let entry = match self.graph.in_bursts {
             true => code_slots::INSTRUMENTED_ENTRY,
@@ -163,5 +163,10 @@ impl Translator<'_> {
         };
         let code = self.builder.ins().load(types::I64, flags, slots, entry);
         Callee { signature, code, args, token }
+    }
+
+    fn signature_of(&mut self, type_index: u32) -> SigRef {
+        let new = || self.builder.import_signature(wasm_signature(&self.env.info.types[type_index as usize]));
+        *self.signatures.entry(type_index).or_insert_with(new)
     }
 }

@@ -25,6 +25,7 @@ impl Translator<'_> {
             }
             End::Branch => {
                 let condition = self.pop();
+                let condition = self.condition(condition);
                 let branch = self.landings(&block.edges, &node.wires);
                 let [taken, not_taken] = [branch.landings[0].block, branch.landings[1].block];
                 self.builder.ins().brif(condition, taken, &[], not_taken, &[]);

@@ -24,14 +24,21 @@ impl Translator<'_> {
         self.record_access((index, arg.offset), size, ty.memory64);
         self.touch_access(arg, index, size);
         let (base, offset) = match self.is_covered_by_guard(&ty, arg.offset.saturating_add(size)) {
-            true => {
-                let start = self.memory_base(memory_of(arg));
-                let address = self.builder.ins().iadd(start, index);
-                self.fold_offset(address, arg.offset)
-            }
+            true => self.guarded_address(arg, index),
             false => (self.checked_address(arg, &ty, index, size), 0),
         };
         Access { base, offset, flags: self.heap_flags(memory_of(arg)) }
+    }
+
+    /// Address and offset of an access that guard pages check; one at a constant index needs no addition.
+    fn guarded_address(&mut self, arg: &MemArg, index: Value) -> (Value, i32) {
+        let start = self.memory_base(memory_of(arg));
+        let place = self.constant_of(index).and_then(|index| i32::try_from(index + arg.offset).ok());
+        if let Some(place) = place {
+            return (start, place);
+        }
+        let address = self.builder.ins().iadd(start, index);
+        self.fold_offset(address, arg.offset)
     }
 
     /// Lets the simulated cache see an access, also one that will trap.
@@ -47,7 +54,11 @@ impl Translator<'_> {
 
     /// Zero-extends an index, size or length of a memory or table to 64 bits.
     pub(super) fn extend_index(&mut self, index: Value, is_64: bool) -> Value {
-        if is_64 { index } else { self.builder.ins().uextend(types::I64, index) }
+        match self.constant_of(index) {
+            _ if is_64 => index,
+            Some(constant) => self.builder.ins().iconst(types::I64, i64::from(constant as u32)),
+            None => self.builder.ins().uextend(types::I64, index),
+        }
     }
 
     fn heap_flags(&mut self, index: u32) -> MemFlagsData {
@@ -127,9 +138,14 @@ impl Translator<'_> {
 
     /// Address of a memory's byte 0.
     fn memory_base(&mut self, index: u32) -> Value {
+        if let Some((_, base)) = self.base.filter(|(memory, _)| *memory == index) {
+            return base;
+        }
         let (definition, offset) = self.memory_definition(index);
         if self.options.memory.is_static() && !self.env.info.memories[index as usize].memory64 {
-            return self.load_constant(types::I64, definition, offset + memory::BASE);
+            let base = self.load_constant(types::I64, definition, offset + memory::BASE);
+            self.base = Some((index, base));
+            return base;
         }
         let flags = self.definition_flags(Region::MemoryDefinitions);
         self.builder.ins().load(types::I64, flags, definition, offset + memory::BASE)

@@ -12,6 +12,7 @@ mod call;
 mod check;
 mod context;
 mod flow;
+mod fold;
 mod global;
 mod heap;
 mod inlined;
@@ -30,9 +31,10 @@ mod table;
 mod target;
 mod transfer;
 
-use cranelift_codegen::ir::{self, Function, InstBuilder, MemFlagsData, Value, types};
+use cranelift_codegen::ir::{self, Function, InstBuilder, MemFlagsData, SigRef, Value, types};
 use cranelift_codegen::isa::TargetIsa;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
+use hashbrown::HashMap;
 use wasmparser::{Operator, ValType};
 
 use crate::CompileError;
@@ -116,6 +118,10 @@ struct Translator<'a> {
     /// Where the callee of the indirect call that comes next is counted.
     target_cell: Option<u32>,
     stack: OperandStack,
+    /// A memory and the address of its byte 0, if the node has read that already.
+    base: Option<(u32, Value)>,
+    /// By type, how functions of it are called.
+    signatures: HashMap<u32, SigRef>,
     /// By node of a function that calls nothing, where a frame may stop or be looked at.
     stops: Option<Vec<bool>>,
     path: Option<PathRegister>,
@@ -172,6 +178,8 @@ impl<'a> Translator<'a> {
             record: None,
             target_cell: None,
             stack: OperandStack::default(),
+            base: None,
+            signatures: HashMap::new(),
             stops: None,
             path: None,
             sums: None,
@@ -300,6 +308,7 @@ impl<'a> Translator<'a> {
         self.node = index;
         (self.frame, self.block, self.rounds) = (node.frame, node.block, node.rounds);
         self.cfg = self.graph.cfg_of(self.own, node.frame);
+        self.base = None;
         self.place_path();
         if index > 0 || self.graph.resumes {
             self.builder.switch_to_block(self.blocks[index]);
@@ -381,6 +390,7 @@ impl<'a> Translator<'a> {
             }
             Operator::Select | Operator::TypedSelect { .. } => {
                 let (condition, otherwise, value) = (self.pop(), self.pop(), self.pop());
+                let condition = self.condition(condition);
                 let chosen = self.builder.ins().select(condition, value, otherwise);
                 self.push(chosen);
             }

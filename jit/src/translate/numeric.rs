@@ -103,8 +103,7 @@ impl Translator<'_> {
 
     fn comparison(&mut self, op: &Operator<'_>) -> bool {
         match op {
-            Operator::I32Eqz => self.is_zero(I32),
-            Operator::I64Eqz => self.is_zero(I64),
+            Operator::I32Eqz | Operator::I64Eqz => self.is_zero(),
             Operator::I32Eq | Operator::I64Eq => self.compare(IntCC::Equal),
             Operator::I32Ne | Operator::I64Ne => self.compare(IntCC::NotEqual),
             Operator::I32LtS | Operator::I64LtS => self.compare(IntCC::SignedLessThan),
@@ -126,10 +125,9 @@ impl Translator<'_> {
         true
     }
 
-    fn is_zero(&mut self, ty: Type) {
+    fn is_zero(&mut self) {
         let a = self.pop();
-        let zero = self.builder.ins().iconst(ty, 0);
-        let is_zero = self.builder.ins().icmp(IntCC::Equal, a, zero);
+        let is_zero = self.zero_test(a);
         self.push_bool(is_zero);
     }
 

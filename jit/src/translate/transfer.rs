@@ -10,14 +10,14 @@ use cranelift_codegen::ir::{InstBuilder, MemFlagsData, SigRef, Type, Value, type
 use super::{Result, Translator};
 use crate::abi::{Builtin, clif_type, resume_signature, store_context, value, vmctx};
 use crate::cfg::Liveness;
-use crate::graph::Probe;
+use crate::graph::{Node, Probe};
 
 impl Translator<'_> {
     /// Counts heat; asks for a better version when there is enough of it, and goes on in it if it is ready.
     pub(super) fn heat(&mut self, counter: u32) {
         let heat = self.count(counter, 1);
-        let hot = self.builder.ins().iconst(types::I64, i64::from(self.options.hot));
-        let is_hot = self.builder.ins().icmp(IntCC::SignedGreaterThanOrEqual, heat, hot);
+        let hot = self.options.hot_after(self.env.info.body(self.own.func).len());
+        let is_hot = self.builder.ins().icmp_imm_s(IntCC::SignedGreaterThanOrEqual, heat, i64::from(hot));
         let (promote, go_on) = (self.builder.create_block(), self.builder.create_block());
         self.builder.ins().brif(is_hot, promote, &[], go_on, &[]);
         self.builder.seal_block(promote);
@@ -33,15 +33,7 @@ impl Translator<'_> {
         let block = self.builder.ins().iconst(types::I32, i64::from(self.block));
         let version = self.builtin(Builtin::Promote, &[func, block]);
         if self.can_transfer() {
-            let (leave, stay) = (self.builder.create_block(), self.builder.create_block());
-            self.builder.ins().brif(version, leave, &[], stay, &[]);
-            self.builder.seal_block(leave);
-            self.builder.set_cold_block(leave);
-            self.builder.switch_to_block(leave);
-            self.transfer_to(version);
-            self.builder.seal_block(stay);
-            self.builder.set_cold_block(stay);
-            self.builder.switch_to_block(stay);
+            self.transfer_if_ready(version);
         }
         if is_measuring {
             self.start_metrics();
@@ -49,6 +41,18 @@ impl Translator<'_> {
         self.builder.ins().jump(go_on, &[]);
         self.builder.seal_block(go_on);
         self.builder.switch_to_block(go_on);
+    }
+
+    fn transfer_if_ready(&mut self, version: Value) {
+        let (leave, stay) = (self.builder.create_block(), self.builder.create_block());
+        self.builder.ins().brif(version, leave, &[], stay, &[]);
+        self.builder.seal_block(leave);
+        self.builder.set_cold_block(leave);
+        self.builder.switch_to_block(leave);
+        self.transfer_to(version);
+        self.builder.seal_block(stay);
+        self.builder.set_cold_block(stay);
+        self.builder.switch_to_block(stay);
     }
 
     /// Whether a frame in the block being translated can go on in another version: at a loop header, with a state
@@ -99,19 +103,17 @@ impl Translator<'_> {
         self.arrived(behind);
     }
 
-    /// Finds out which locals a frame has to take along at a check, where registers matter: not in code that is left for good
-    /// when it is hot.
+    /// Finds out which locals a frame has to take along where it may leave for another version.
     pub(super) fn find_live_locals(&mut self) -> Result<()> {
         let graph = self.graph;
-        let probes = |frame| {
-            let nodes = graph.nodes.iter().filter(move |node| node.frame == frame);
-            nodes.flat_map(|node| &node.probes)
-        };
-        let is_heated = probes(0).any(|probe| matches!(probe, Probe::Heat(_)));
         let frames = (0..=graph.inlined.len() as u32).map(|frame| {
-            let is_checked = !is_heated && probes(frame).any(|probe| *probe == Probe::Check);
             let cfg = graph.cfg_of(self.own, frame);
-            is_checked.then(|| Liveness::new(self.env.info, cfg)).transpose()
+            let leaves = |node: &Node| match node.probes[..] {
+                [Probe::Heat(_), ..] if cfg.blocks[node.block as usize].is_loop_header => true,
+                _ => node.probes.contains(&Probe::Check),
+            };
+            let is_left = graph.nodes.iter().any(|node| node.frame == frame && leaves(node));
+            is_left.then(|| Liveness::new(self.env.info, cfg)).transpose()
         });
         self.liveness = frames.collect::<std::result::Result<_, _>>()?;
         Ok(())

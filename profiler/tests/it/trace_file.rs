@@ -258,6 +258,23 @@ fn statistics_are_those_of_the_log() {
 }
 
 #[test]
+fn statistics_of_the_first_chunks_are_theirs_alone() {
+    let (program, run) = example(11, 12, 3000);
+    let bytes = write(&program, &run, u64::MAX);
+    let mut reader = open(&bytes).unwrap();
+    assert!(run.segments.len() > 2);
+    for chunks in 0..=run.segments.len() + 1 {
+        let stats = reader.stats_of_first(chunks).unwrap();
+        let segments = run.segments.iter().take(chunks);
+        assert_eq!(stats.stream_bits, segments.map(|segment| segment.bits.len()).sum::<u64>());
+        assert_eq!(stats.stored_bytes > 0, chunks > 0);
+    }
+    let all = reader.stats().unwrap();
+    assert_eq!(reader.stats_of_first(run.segments.len()).unwrap(), all);
+    assert!(reader.stats_of_first(1).unwrap().blocks() < all.blocks());
+}
+
+#[test]
 fn random_bytes_for_a_trace_never_panic() {
     let (program, run) = example(5, 8, 200);
     let bytes = write(&program, &run, u64::MAX);

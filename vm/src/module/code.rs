@@ -287,7 +287,7 @@ impl ModuleInner {
         let functions = self.code.functions.read().unwrap_or_else(PoisonError::into_inner);
         let compiled = functions.get(&func)?;
         let heat = compiled.first_counter + compiled.counters - 1;
-        Some((heat, self.engine.compiler().options().hot))
+        Some((heat, self.engine.compiler().options().hot_after(self.info.body(func).len())))
     }
 
     /// Compiles and publishes a better version.

@@ -75,11 +75,12 @@ impl<R: Read + Seek> TraceReader<R> {
         self.chunks.len()
     }
 
-    /// Length of the file, of the stored bits in it, and of the data references.
-    pub(super) fn bytes(&self) -> (u64, u64, u64) {
-        let references = self.chunks.iter().filter_map(|chunk| chunk.references);
+    /// Length of the file, of the stored bits of the first `chunks`, and of their data references.
+    pub(super) fn bytes(&self, chunks: usize) -> (u64, u64, u64) {
+        let first = &self.chunks[..chunks];
+        let references = first.iter().filter_map(|chunk| chunk.references);
         let references = references.map(|section| section.stored).sum();
-        (self.file_bytes, self.chunks.iter().map(|chunk| chunk.bits.stored).sum(), references)
+        (self.file_bytes, first.iter().map(|chunk| chunk.bits.stored).sum(), references)
     }
 
     /// One chunk, counted from 0.

@@ -73,10 +73,19 @@ impl<R: Read + Seek> TraceReader<R> {
     /// # Errors
     /// If a chunk is damaged.
     pub fn stats(&mut self) -> Result<TraceStats, TraceFileError> {
+        self.stats_of_first(self.chunk_count())
+    }
+
+    /// The same of so many chunks from the first on: all but the bytes of the file is theirs alone.
+    ///
+    /// # Errors
+    /// If one of them is damaged.
+    pub fn stats_of_first(&mut self, chunks: usize) -> Result<TraceStats, TraceFileError> {
+        let chunks = chunks.min(self.chunk_count());
         let mut counts = BTreeMap::<u32, TraceCounts>::new();
-        let (file_bytes, stored_bytes, reference_bytes) = self.bytes();
+        let (file_bytes, stored_bytes, reference_bytes) = self.bytes(chunks);
         let mut stats = TraceStats { file_bytes, stored_bytes, reference_bytes, ..TraceStats::default() };
-        for chunk in 0..self.chunk_count() {
+        for chunk in 0..chunks {
             let segment = self.segment(chunk)?;
             stats.stream_bits += segment.bits.len();
             let mut walk = Regenerator::new(self.functions(), segment)?;

@@ -1,0 +1,58 @@
+//! What needs no computation: constant addresses, and truth values that are only tested.
+//!
+//! Optimised code would lose these instructions later; baseline code has no optimiser, and spends its time on each of them.
+
+use cranelift_codegen::ir::condcodes::{CondCode, IntCC};
+use cranelift_codegen::ir::{InstBuilder, InstructionData, Opcode, Value, types};
+
+use super::Translator;
+
+impl Translator<'_> {
+    /// The bits of an integer that is a constant.
+    pub(super) fn constant_of(&self, value: Value) -> Option<u64> {
+        match self.definition(value)? {
+            InstructionData::UnaryImm { opcode: Opcode::Iconst, imm } => Some(imm.bits() as u64),
+            _ => None,
+        }
+    }
+
+    /// What is tested where `condition` is compared with zero: of what a comparison gives as an i32, the comparison.
+    pub(super) fn condition(&mut self, condition: Value) -> Value {
+        self.truth_in(condition).unwrap_or(condition)
+    }
+
+    /// The opposite of an integer comparison whose result `value` is, as a CLIF truth value.
+    pub(super) fn opposite(&mut self, value: Value) -> Option<Value> {
+        match *self.definition(self.truth_in(value)?)? {
+            InstructionData::IntCompare { opcode: Opcode::Icmp, cond, args: [a, b] } => {
+                Some(self.builder.ins().icmp(cond.complement(), a, b))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether an integer is zero, as a CLIF truth value.
+    pub(super) fn zero_test(&mut self, value: Value) -> Value {
+        self.opposite(value).unwrap_or_else(|| self.builder.ins().icmp_imm_s(IntCC::Equal, value, 0))
+    }
+
+    fn truth_in(&self, value: Value) -> Option<Value> {
+        match *self.definition(value)? {
+            InstructionData::Unary { opcode: Opcode::Uextend, arg } => {
+                (self.builder.func.dfg.value_type(arg) == types::I8 && self.is_comparison(arg)).then_some(arg)
+            }
+            _ => None,
+        }
+    }
+
+    fn is_comparison(&self, value: Value) -> bool {
+        let is_test = |opcode| matches!(opcode, Opcode::Icmp | Opcode::Fcmp);
+        self.definition(value).is_some_and(|inst| is_test(inst.opcode()))
+    }
+
+    fn definition(&self, value: Value) -> Option<&InstructionData> {
+        let dfg = &self.builder.func.dfg;
+        let inst = dfg.value_def(dfg.resolve_aliases(value)).inst()?;
+        Some(&dfg.insts[inst])
+    }
+}

@@ -1,0 +1,66 @@
+//! What code without an optimiser does not compute.
+
+use std::sync::Arc;
+
+use wprof_jit::abi::VmLayout;
+use wprof_jit::compile::{Compiler, CompilerOptions, ModuleEnv, Tier};
+use wprof_jit::module;
+use wprof_jit::plan::{Collection, FunctionPlan};
+
+/// The CLIF of the baseline version of the first function.
+fn clif(wat: &str) -> String {
+    let bytes: Arc<[u8]> = wat::parse_str(wat).expect("valid text").into();
+    let info = module::parse(bytes).expect("valid module");
+    let layout = VmLayout::new(&info);
+    let env = ModuleEnv { info: &info, layout: &layout, type_ids: &[0], events: &[], slots: 0 };
+    let compiler = Compiler::new(CompilerOptions::default()).expect("this machine");
+    let plan = FunctionPlan::new(&info, 0, &Collection::default(), 0).expect("within limits");
+    let graph = compiler.version(&plan, Tier::Baseline);
+    compiler.clif(&env, &plan.cfg, &graph).expect("within limits")
+}
+
+/// How many instructions have this name.
+fn count(text: &str, name: &str) -> usize {
+    let names = |line: &str| line.split_whitespace().any(|word| word.split('.').next() == Some(name));
+    text.lines().filter(|line| names(line)).count()
+}
+
+#[test]
+fn a_constant_index_is_part_of_the_offset() {
+    let text = clif("(module (memory 1) (func (result i32) (i32.load offset=8 (i32.const 16))))");
+    assert!(text.contains("+24"), "{text}");
+    // One counts heat.
+    assert_eq!(count(&text, "iadd"), 1, "{text}");
+    let text = clif("(module (memory 1) (func (param i32) (result i32) (i32.load offset=8 (local.get 0))))");
+    assert_eq!(count(&text, "iadd"), 2, "{text}");
+}
+
+#[test]
+fn a_constant_index_with_its_highest_bit_set_is_no_negative_one() {
+    let text = clif("(module (memory 1) (func (result i32) (i32.load (i32.const -16))))");
+    assert!(text.contains("iconst.i64 0xffff_fff0") && count(&text, "iadd") == 2, "{text}");
+}
+
+#[test]
+fn the_address_of_a_memory_is_read_once_in_a_block() {
+    let body = "(i32.store (i32.load (local.get 0)) (i32.load offset=4 (local.get 0)))";
+    let text = clif(&format!("(module (memory 1) (func (param i32) {body}))"));
+    let reads = text.lines().filter(|line| line.contains("load.i64") && line.contains("can_move v0"));
+    // The others are for the request of a better version.
+    let of_memory = reads.filter(|line| !line.ends_with("v0+16"));
+    assert_eq!(of_memory.count(), 1, "{text}");
+}
+
+#[test]
+fn branches_test_comparisons_and_their_opposites() {
+    let branch = |condition: &str| {
+        clif(&format!("(module (func (param i32 i32) (block (br_if 0 {condition}) (unreachable))))"))
+    };
+    let compare = "(i32.lt_s (local.get 0) (local.get 1))";
+    for (condition, name) in [(compare.to_owned(), "slt"), (format!("(i32.eqz {compare})"), "sge")] {
+        let text = branch(&condition);
+        let compared = text.lines().rfind(|line| line.contains(&format!(" {name} "))).expect("a comparison");
+        let value = compared.split_whitespace().find(|word| word.starts_with('v')).expect("a value");
+        assert!(text.contains(&format!("brif {value}, ")), "{text}");
+    }
+}
