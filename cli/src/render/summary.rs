@@ -94,8 +94,7 @@ fn totals(view: &View<'_>) -> (u64, String) {
 
 fn instructions(profile: &Profile) -> String {
     if let Some(rate) = profile.sampled() {
-        let functions = count_of(profile.functions.len() as u64, "function");
-        return format!(" instructions of {functions} seen in bursts: {}", sample::size(rate));
+        return format!(" instructions seen in bursts: {}", sample::size(rate));
     }
     let are_all = |kind| profile.functions.iter().all(|function| function.kind == kind);
     if !profile.functions.is_empty() && are_all(FigureKind::Selected) {

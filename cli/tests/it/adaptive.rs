@@ -68,6 +68,8 @@ fn a_program_that_ends_before_a_burst_has_nothing_to_show_and_says_so() {
     let report = wprof(&["report", &folder.path("a.wprof")]).succeeded();
     assert!(report.contains("before there was code for bursts") && report.contains("--exact"), "{report}");
     assert_eq!(json(&folder.path("a.wprof"))["bursts"], 0);
+    let error = wprof(&["annotate", &folder.path("a.wprof"), "main"]).failed();
+    assert!(error.contains("this is a sample") && error.contains("no function is called `main`"), "{error}");
 }
 
 #[test]
