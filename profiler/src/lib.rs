@@ -83,7 +83,7 @@ pub use edge_weights::{EdgeWeights, LIKELY_SHARE, LOOP_MULTIPLIER};
 pub use event_plan::{EventPlan, EventTree, longest_acyclic};
 pub use extended_paths::{ExtendedPaths, Extension, PathOf};
 pub use file::{FileError, replace_file};
-pub use hot_path_table::{Branch, HotPathTable, PathDescriptor};
+pub use hot_path_table::{Branch, HotPathTable, PathDescriptor, PathName};
 pub use id::{BlockId, EdgeId, LoopId};
 pub use loops::{Loop, Loops};
 pub use path_numbering::{MAX_PATHS, Path, PathNumbering};

@@ -112,7 +112,7 @@ impl Engines {
         ];
         let (name, engine) = more[(case.seed / 4 % 7) as usize];
         let mut summary = Summary::of(&expected);
-        let bursts = &self.bursts[(case.seed / 4 % 5) as usize];
+        let bursts = &self.bursts[(case.seed / 4) as usize % self.bursts.len()];
         let others = [("off", &self.off), ("exact", &self.exact), ("bursts", bursts), (name, engine)];
         for (name, engine) in others {
             let ran = ours::run(engine, &case.wasm, &case.drive).map_err(|e| format!("{name}: {e}"))?;

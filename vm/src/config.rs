@@ -11,9 +11,12 @@ use wprof_jit::plan::{
     CheckTrigger, Checks, Collection, Counting, Instrumentation, Interesting, Metric, Tracing,
 };
 use wprof_jit::reoptimize::Policy;
-use wprof_profiler::{BurstLengths, Overhead, Profile};
+use wprof_profiler::{BurstLengths, ExtendedPaths, Extension, Overhead, Profile};
 
 use crate::{Error, ErrorKind, PerfFormat, Result, StoreLimits};
+
+/// How many extended paths an instance counts, about.
+const EXTENDED_PATHS: usize = 1 << 12;
 
 /// What is collected by an exact profile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -141,6 +144,7 @@ pub struct Config {
     pub(crate) times_host_calls: bool,
     pub(crate) has_time_line: bool,
     pub(crate) record_bursts: bool,
+    pub(crate) extension: Option<Extension>,
 }
 
 impl Default for Config {
@@ -183,6 +187,7 @@ impl Config {
             times_host_calls: false,
             has_time_line: false,
             record_bursts: false,
+            extension: None,
         }
     }
 
@@ -326,6 +331,14 @@ impl Config {
         self
     }
 
+    /// Over what bursts extend paths (default: nothing), back edges or calls: see
+    /// [`Instance::extended_paths`](crate::Instance::extended_paths). Makes what runs in bursts slower. It has no effect without
+    /// bursts.
+    pub fn extend_paths(&mut self, extension: Option<Extension>) -> &mut Self {
+        self.extension = extension;
+        self
+    }
+
     /// How functions come by their code (default: tiered).
     pub fn strategy(&mut self, strategy: Strategy) -> &mut Self {
         self.strategy = strategy;
@@ -463,6 +476,12 @@ impl Config {
     /// Whether bursts can be recorded.
     pub(crate) fn records_bursts(&self) -> bool {
         self.record_bursts && self.checks().is_some()
+    }
+
+    /// An empty table of extended paths, if bursts are to count them.
+    pub(crate) fn extended_paths(&self) -> Option<ExtendedPaths> {
+        let extension = self.extension.filter(|_| self.checks().is_some())?;
+        Some(ExtendedPaths::bounded(extension, EXTENDED_PATHS))
     }
 
     /// Whether functions are compiled ahead.
@@ -606,7 +625,8 @@ impl Config {
     pub(crate) fn burst_collection(&self) -> Option<Collection> {
         let (counters, weights) = (Instrumentation::Paths, self.weights.clone());
         let checks = Some(self.checks()?);
-        let (call_targets, in_bursts, records_bursts) = (true, true, self.record_bursts);
+        let (call_targets, in_bursts) = (true, true);
+        let records_bursts = self.record_bursts || self.extension.is_some();
         let (contexts, metrics, references) = (self.contexts, self.metrics.clone(), self.references);
         Some(Collection {
             counters,

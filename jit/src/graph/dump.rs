@@ -40,7 +40,10 @@ fn probes(f: &mut fmt::Formatter<'_>, probes: &Probes) -> fmt::Result {
             Probe::PassSlot(slot) => write!(f, " slot[{slot}]")?,
             Probe::CountTarget(cell) => write!(f, " target[{cell}]")?,
             Probe::RecordEntry => f.write_str(" record entry")?,
-            Probe::RecordPath(amount) => write!(f, " record path{amount:+}")?,
+            Probe::RecordPath { amount, leaves } => {
+                let end = if *leaves { "end" } else { "round" };
+                write!(f, " record path{amount:+} {end}")?;
+            }
         }
     }
     Ok(())

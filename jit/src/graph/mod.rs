@@ -98,8 +98,13 @@ pub enum Probe {
     CountTarget(u32),
     /// Record that the function is entered in a burst.
     RecordEntry,
-    /// Record the path that ends in a burst, which is counted next; given what is missing in its register.
-    RecordPath(i64),
+    /// Record the path that ends in a burst, which is counted next.
+    RecordPath {
+        /// What is missing in its register.
+        amount: i64,
+        /// Whether the function is left, instead of gone round in.
+        leaves: bool,
+    },
 }
 
 /// Where the paths of a function are counted, and what was measured along them.
@@ -400,7 +405,8 @@ impl BlockGraph {
         for probes in self.nodes.iter_mut().flat_map(|n| &mut n.wires).map(|w| &mut w.probes) {
             let end = probes.iter().position(|probe| matches!(probe, Probe::PathEnd { .. }));
             if let Some((at, &Probe::PathEnd { amount, .. })) = end.map(|at| (at, &probes[at])) {
-                probes.insert(at, Probe::RecordPath(amount));
+                let leaves = !probes.iter().any(|probe| matches!(probe, Probe::PathStart(_)));
+                probes.insert(at, Probe::RecordPath { amount, leaves });
             }
         }
     }

@@ -43,7 +43,7 @@ impl Translator<'_> {
             Probe::PassSlot(slot) => self.pass_slot(slot),
             Probe::CountTarget(cell) => self.target_cell = Some(cell),
             Probe::RecordEntry => self.record_entry(),
-            Probe::RecordPath(amount) => self.record_path(amount),
+            Probe::RecordPath { amount, leaves } => self.record_path(amount, leaves),
         }
     }
 

@@ -145,7 +145,7 @@ pub unsafe extern "C" fn count_target(vmctx: *const VmContext, cell: u32, refere
 ///
 /// # Safety
 /// For machine code only, which passes its own vmctx.
-pub unsafe extern "C" fn record_burst(vmctx: *const VmContext, func: u32, number: u64) -> u32 {
+pub unsafe extern "C" fn record_burst(vmctx: *const VmContext, func: u32, number: u64, leaves: u32) -> u32 {
     // SAFETY: machine code passes its own vmctx.
     let (store, instance) = unsafe { caller(vmctx) };
     let event = match number {
@@ -153,6 +153,7 @@ pub unsafe extern "C" fn record_burst(vmctx: *const VmContext, func: u32, number
         id => BurstEvent::Path { func, id },
     };
     store.record_in_burst(instance, event);
+    store.extend_path(instance, event, leaves != 0);
     0
 }
 

@@ -65,6 +65,7 @@ pub fn instantiate(store: &mut StoreOpaque, module: &Module, imports: Imports) -
         unfinished: Unfinished::default(),
         overflowed: HashMap::new(),
         paths: PathTable::new(store.engine().has_bursts()),
+        extended: store.engine().config().extended_paths(),
         targets: TargetTable::default(),
     };
     // From here on the store owns it, since things defined in its vmctx do so too.
