@@ -102,7 +102,7 @@ fn adaptive(trial_calls: u32, trial_margin: f64) -> Result<Engine> {
     let policy = Policy { trial_calls, trial_margin, inlining: false, ..Policy::eager() };
     let mut config = Config::new();
     config.profiling(ProfilingConfig::Adaptive(Adaptive { lengths, ..Adaptive::default() }));
-    config.reoptimization(Some(policy)).strategy(Strategy::Tiered).promote_after(2);
+    config.reoptimization(Some(policy)).strategy(Strategy::Tiered).promote_after(2).count_contexts(true);
     Engine::new(&config)
 }
 
@@ -120,7 +120,7 @@ fn run_until(program: &mut Program, is_done: impl Fn(&Program) -> bool) -> Outco
         }
         assert!(Instant::now() < until, "{:?}", program.module.reoptimizations());
     }
-    Ok(())
+    Ok(program.instance.profile(&program.store)?.verify()?)
 }
 
 #[test]
