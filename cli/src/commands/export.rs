@@ -9,7 +9,7 @@ use wprof::Module;
 use wprof_profiler::Profile;
 use wprof_profiler::export::{self, CodeMap, Coverage, Differential, Metric, Samples};
 
-use crate::{code_map, modules, names, output};
+use crate::{code_map, modules, names, output, progress};
 
 /// Formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -108,7 +108,8 @@ pub fn execute(args: &ExportArgs) -> Result<()> {
         let changes = exported.changes_since(super::read_profile(path)?)?;
         return write_to(&args.output, |out| export::write_differential_flamegraph(&changes, out));
     }
-    write_to(&args.output, |out| exported.write(args.to, out))
+    let write = || write_to(&args.output, |out| exported.write(args.to, out));
+    if is_output(&args.output) { write() } else { progress::during("exporting the profile", write) }
 }
 
 /// Writes a profile as JSON.
@@ -119,10 +120,15 @@ pub fn write_json(profile: &Profile, mut out: impl Write) -> io::Result<()> {
 
 /// Writes a file, or standard output if it is called `-`.
 pub fn write_to(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
-    if path == Path::new("-") {
+    if is_output(path) {
         return output::print_with(write);
     }
     output::write_file(path, write)
+}
+
+/// Whether a file is called as standard output is.
+fn is_output(path: &Path) -> bool {
+    path == Path::new("-")
 }
 
 /// A profile with readable names, and what its module tells.

@@ -22,6 +22,7 @@ use anyhow::{Result, anyhow, ensure};
 use clap::Subcommand;
 use wprof_profiler::{FileError, Profile};
 
+use crate::progress;
 use crate::render::screen::ColorChoice;
 
 /// What to do.
@@ -83,7 +84,8 @@ impl Command {
 
 /// Reads a profile; errors name the file.
 fn read_profile(path: &Path) -> Result<Profile> {
-    Profile::read(path).map_err(|error| match error {
+    let reading = format!("reading {}", path.display());
+    progress::during(&reading, || Profile::read(path)).map_err(|error| match error {
         // These name it already.
         FileError::Io { .. } => anyhow!("{error}"),
         _ => anyhow!("{}: {error}", path.display()),

@@ -25,7 +25,7 @@ a function itself, not in those that it calls. `trips` is how often a loop goes 
 each time it is entered. Source lines are shown if the module is at hand and has debug \
 information; otherwise offsets in the module. `with callees` are the calls of a function \
 in a context and of all that it called there; a recursive call counts where its function \
-was first called. A hot path is dense if it has more of the metric for each instruction than \
+was first called; below twelve callers the depth is told in numbers. A hot path is dense if it has more of the metric for each instruction than \
 the program on average, otherwise sparse.
 
 Examples:

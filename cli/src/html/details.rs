@@ -35,6 +35,8 @@ pub struct Details<'a> {
     /// How many paths ran to their end; nothing if paths were not counted.
     paths_in_all: Option<usize>,
     paths: Vec<PathShape>,
+    /// By metric of the profile, where in the function it was measured.
+    through: Vec<Through>,
     /// What its indirect calls called most often, if that was counted.
     indirect_calls: Vec<IndirectCall>,
     code: Option<&'a Listing>,
@@ -97,6 +99,15 @@ struct PathShape {
     metrics: Vec<u64>,
 }
 
+/// A metric, along paths that ran to their end.
+#[derive(Debug, Serialize)]
+struct Through {
+    /// Along all of them.
+    total: u64,
+    /// By block, along those that go through it.
+    blocks: Vec<u64>,
+}
+
 #[derive(Debug, Serialize)]
 struct IndirectCall {
     /// Where the call is, in the source or else in the module.
@@ -131,6 +142,7 @@ impl<'a> Details<'a> {
             loops: loops(function),
             paths_in_all,
             paths: paths(function).unwrap_or_default(),
+            through: through(function),
             indirect_calls: indirect_calls(view, function),
             code: code.listing(function.index),
         }
@@ -201,6 +213,15 @@ fn paths(function: &FunctionProfile) -> Option<Vec<PathShape>> {
     paths.sort_by_key(|path| std::cmp::Reverse(path.ops));
     paths.truncate(PATHS);
     Some(paths)
+}
+
+fn through(function: &FunctionProfile) -> Vec<Through> {
+    let finished = function.paths.iter().flat_map(|paths| &paths.finished);
+    let total = |metric: usize| {
+        finished.clone().fold(0, |sum: u64, path: &PathCount| sum.saturating_add(path.metrics[metric]))
+    };
+    let by_metric = function.metrics_through().unwrap_or_default().into_iter().enumerate();
+    by_metric.map(|(metric, blocks)| Through { total: total(metric), blocks }).collect()
 }
 
 fn indirect_calls(view: &View<'_>, function: &FunctionProfile) -> Vec<IndirectCall> {

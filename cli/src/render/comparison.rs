@@ -138,11 +138,12 @@ fn path_name(change: &PathChange, before: &Profile) -> String {
     format!("{name}: {}", blocks.unwrap_or_default())
 }
 
+/// The innermost first: what there is no room for are the outer ones.
 fn stack(frames: &[&Callee]) -> String {
     let hidden = frames.len().saturating_sub(FRAMES);
-    let names: Vec<String> = frames[hidden..].iter().map(|callee| contexts::shown(callee)).collect();
-    let more = if hidden > 0 { "… > " } else { "" };
-    format!("{more}{}", names.join(" > "))
+    let names: Vec<String> = frames[hidden..].iter().rev().map(|callee| contexts::shown(callee)).collect();
+    let more = if hidden > 0 { " ← …" } else { "" };
+    format!("{}{more}", names.join(" ← "))
 }
 
 /// How much of each kind of figure is the same, and how many of the hottest are.

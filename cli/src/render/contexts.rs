@@ -13,6 +13,9 @@ use crate::names;
 /// What one level of the tree is indented by.
 const INDENT: &str = "  ";
 
+/// Deeper levels are not indented further, or there would be no room for names: they have their number in front.
+const DEEPEST: u32 = 12;
+
 /// What contexts are weighed by.
 #[derive(Clone, Debug)]
 pub struct Weights {
@@ -192,7 +195,9 @@ fn recursive(tree: &ContextTree) -> Vec<bool> {
 
 fn name(callee: &Callee, depth: u32, mark: &str) -> Span {
     let ink = if matches!(callee, Callee::Function { .. }) { Ink::Name } else { Ink::Faint };
-    span(format!("{}{}{mark}", INDENT.repeat(depth as usize), shown(callee)), ink)
+    let indentation = INDENT.repeat(depth.min(DEEPEST) as usize);
+    let number = if depth > DEEPEST { format!("{depth}: ") } else { String::new() };
+    span(format!("{indentation}{number}{}{mark}", shown(callee)), ink)
 }
 
 /// What is called, demangled.

@@ -1,9 +1,10 @@
 //! The command line teaches.
 
-use std::process::Command;
+use std::io::ErrorKind;
+use std::process::{Command, Stdio};
 
-use super::export::{accepted, foreign};
-use super::{Folder, wprof};
+use super::readers::{accepted, foreign};
+use super::{COUNT, Folder, until, wprof};
 
 /// The names of the commands in a help text.
 fn commands(help: &str) -> Vec<String> {
@@ -70,4 +71,33 @@ fn usage_errors_exit_with_2() {
         let ran = wprof(args);
         assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{}", ran.err);
     }
+}
+
+#[test]
+fn what_takes_long_is_told_on_a_terminal_only() {
+    let folder = Folder::new();
+    let module = folder.path("slow.wat");
+    // A pipe that somebody writes to when the spinner is there: so it is slow for as long as that takes.
+    let Some(made) = foreign(Command::new("mkfifo").arg(&module)) else { return };
+    accepted(made);
+    let (wprof, log) = (env!("CARGO_BIN_EXE_wprof"), folder.file("log", ""));
+    let line = format!("exec {wprof} explain {module} count --stage cfg");
+    let mut terminal = Command::new("script");
+    terminal.args(["--quiet", "--flush", "--return", "--command", &line, &log]);
+    terminal.stdin(Stdio::null()).stdout(Stdio::null());
+    let mut running = match terminal.spawn() {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            return eprintln!("skipped: script is not installed");
+        }
+        running => running.expect("it starts"),
+    };
+    let shown = || String::from_utf8_lossy(&std::fs::read(&log).unwrap()).into_owned();
+    until(|| shown().contains(&format!("loading {module}")).then_some(()));
+    std::fs::write(&module, COUNT).unwrap();
+    assert!(running.wait().unwrap().success());
+    let (_, behind) = shown().rsplit_once("loading").map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
+    assert!(
+        behind.contains("\x1b[2K") && behind.contains("b0"),
+        "it is cleared, and what was asked for follows: {behind:?}"
+    );
 }

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::export::{accepted, foreign};
+use super::readers::{accepted, foreign};
 use super::{COUNT, Folder, program, wprof};
 
 /// The profile of a module with `n`.
@@ -47,7 +47,7 @@ fn more_rounds_are_more_instructions() {
     let ops = |side: &str| paths.iter().map(|path| path["ops"][side].as_u64().unwrap()).sum::<u64>();
     assert_eq!(ops("after"), 131);
     let text = wprof(&["diff", &four, &ten]).succeeded();
-    assert!(text.contains("+18") && text.contains("+150.00%") && text.contains("count > is_odd"), "{text}");
+    assert!(text.contains("+18") && text.contains("+150.00%") && text.contains("is_odd ← count"), "{text}");
 }
 
 #[test]

@@ -60,6 +60,26 @@ Callers
 }
 
 #[test]
+fn deep_contexts_have_room_for_names() {
+    let folder = Folder::new();
+    let calls = (0..20).map(|f| format!("(func $function_{f} (call {}))", f + 1));
+    let functions: String = calls.collect();
+    let module = format!(r#"(module {functions} (func $last) (export "f" (func 0)))"#);
+    let (module, profile) = (folder.file("deep.wat", module), folder.path("f.wprof"));
+    wprof(&["run", "-q", "--collect", "cct", "-o", &profile, "--invoke", "f", &module]).succeeded();
+    let tree = wprof(&["report", &profile, "--cct"]).succeeded();
+    let rows = [
+        "    function_2\n",
+        &format!("{}function_12\n", " ".repeat(24)),
+        " 13: function_13\n",
+        " 20: last\n",
+    ];
+    assert!(rows.iter().all(|row| tree.contains(*row)), "{tree}");
+    let callers = wprof(&["report", &profile, "--callers", "last"]).succeeded();
+    assert!(callers.contains(" 13: function_7\n"), "{callers}");
+}
+
+#[test]
 fn programs_keep_their_output_and_sums_of_profiles_their_contexts() {
     let folder = Folder::new();
     let (profile, sum) = (folder.path("p.wprof"), folder.path("sum.wprof"));

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use super::export::{accepted, foreign};
+use super::readers::{accepted, foreign};
 use super::{Folder, function, json, program, wprof};
 
 fn profile(folder: &Folder, name: &str, module: &str, args: &[&str]) -> String {

@@ -1,7 +1,7 @@
 //! Ctrl-C keeps the profile.
 
 use std::io::Read;
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -23,10 +23,10 @@ pub fn send(signal: &str, child: &Child) {
     assert!(sent.success());
 }
 
-/// Starts a module and waits until it has said something.
+/// Starts a module in a group of its own and waits until it has said something.
 pub fn start(args: &[&str]) -> Child {
     let mut command = command(args);
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     let mut child = command.spawn().expect("the program starts");
     let mut said = [0];
     child.stdout.as_mut().unwrap().read_exact(&mut said).expect("the program says it is ready");
@@ -47,6 +47,21 @@ fn an_interrupt_stops_the_program_and_keeps_its_profile() {
         assert_eq!(output.status.code(), Some(code), "{err}");
         assert!(err.contains("forever.wat interrupted after "), "{err}");
         check_profile(&json(&profile));
+    }
+}
+
+#[test]
+fn who_tells_a_process_and_its_group_is_heard_once() {
+    let folder = Folder::new();
+    let (module, profile) = (folder.file("forever.wat", FOREVER), folder.path("f.wprof"));
+    for command in ["run", "top"] {
+        let child = start(&[command, "-o", &profile, &module]);
+        let id = child.id().to_string();
+        let sent = Command::new("kill").args(["-TERM", "--", &id, &format!("-{id}")]).status();
+        assert!(sent.expect("kill exists").success());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(143), "{command}: {output:?}");
+        assert_eq!(json(&profile)["runs"][0]["ending"]["how"], "interrupted", "{command}");
     }
 }
 

@@ -22,6 +22,7 @@ mod names;
 mod paths;
 mod perf;
 mod profile_files;
+mod readers;
 mod reoptimized;
 mod report;
 mod residual;
@@ -35,6 +36,7 @@ mod write_failure;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::{Command, Output};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -127,6 +129,18 @@ impl Folder {
         let (module, profile) = (self.file("count.wat", COUNT), self.path("count.wprof"));
         wprof(&["run", "-q", "--exact", "-o", &profile, "--invoke", "count", &module, "10"]).succeeded();
         profile
+    }
+}
+
+/// Waits until `condition` gives something.
+fn until<T>(mut condition: impl FnMut() -> Option<T>) -> T {
+    let begin = Instant::now();
+    loop {
+        if let Some(found) = condition() {
+            return found;
+        }
+        assert!(begin.elapsed() < Duration::from_secs(120), "it takes too long");
+        std::thread::sleep(Duration::from_millis(10));
     }
 }
 

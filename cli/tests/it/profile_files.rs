@@ -3,7 +3,7 @@
 use super::{COUNT, Folder, wprof};
 
 /// The commands: `P` is the profile, `GOOD` a good one with paths, `M` its module.
-const READERS: [&str; 27] = [
+const READERS: [&str; 32] = [
     "report P",
     "report P --cct",
     "report P --json",
@@ -31,6 +31,11 @@ const READERS: [&str; 27] = [
     "export P --to lcov",
     "export P --to folded",
     "export P --to csv",
+    "export P --to speedscope",
+    "export P --to firefox",
+    "export P --to chrome",
+    "export P --to callgrind",
+    "export P --to cobertura",
 ];
 
 /// A command with its placeholders filled in.

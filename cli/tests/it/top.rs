@@ -1,12 +1,13 @@
 //! `wprof top`: looks at programs while they run, its own and others'.
 
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use wprof_profiler::{Ending, Profile};
 
-use super::export::foreign;
-use super::{Folder, command, program, wprof};
+use super::interrupt::{FOREVER, send, start};
+use super::readers::foreign;
+use super::{Folder, command, json, program, until, wprof};
 
 /// Takes a while, by calls and loops that bursts see; `main` is what WASI runs.
 const BUSY: &str = r#"(module
@@ -44,18 +45,6 @@ impl Drop for Running {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
-    }
-}
-
-/// Waits until `condition` gives something.
-fn until<T>(mut condition: impl FnMut() -> Option<T>) -> T {
-    let begin = Instant::now();
-    loop {
-        if let Some(found) = condition() {
-            return found;
-        }
-        assert!(begin.elapsed() < Duration::from_secs(120), "it takes too long");
-        std::thread::sleep(Duration::from_millis(10));
     }
 }
 
@@ -126,6 +115,20 @@ fn a_program_that_runs_for_ever_is_stopped_after_some_looks() {
     let top = wprof(&["top", "--every", "20ms", "--looks", "2", &module]);
     assert_eq!(top.code, Some(128 + 9), "{top:?}");
     assert!(top.err.matches("still running").count() >= 2, "{top:?}");
+}
+
+#[test]
+fn a_signal_to_top_alone_stops_the_program_and_keeps_its_profile() {
+    let folder = Folder::new();
+    let (module, profile) = (folder.file("forever.wat", FOREVER), folder.path("f.wprof"));
+    for (signal, code) in [("-INT", 130), ("-TERM", 143)] {
+        let top = start(&["top", "-o", &profile, &module]);
+        std::thread::sleep(Duration::from_millis(200));
+        send(signal, &top);
+        let output = top.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+        assert_eq!(json(&profile)["runs"][0]["ending"]["how"], "interrupted");
+    }
 }
 
 #[test]

@@ -201,6 +201,22 @@ impl FunctionProfile {
         Some(through)
     }
 
+    /// By metric and block, how much was measured along the paths that ran to their end and go through it; saturates. None if
+    /// paths were not counted.
+    pub fn metrics_through(&self) -> Option<Vec<Vec<u64>>> {
+        let (cfg, numbering) = (self.cfg().ok()?, self.path_numbering()?);
+        let finished = &self.paths.as_ref()?.finished;
+        let columns = finished.first().map_or(0, |path| path.metrics.len());
+        let mut through = vec![vec![0_u64; cfg.block_count()]; columns];
+        for (way, path) in finished.iter().filter_map(|path| Some((numbering.path(path.id)?, path))) {
+            for block in way.blocks(&cfg) {
+                let sums = through.iter_mut().map(|blocks| &mut blocks[block.index()]);
+                sums.zip(&path.metrics).for_each(|(sum, amount)| *sum = sum.saturating_add(*amount));
+            }
+        }
+        Some(through)
+    }
+
     /// How often the path with this number ran to its end; 0 also if paths were not counted.
     pub fn path_count(&self, id: u64) -> u64 {
         let finished = self.paths.as_ref().map_or(&[][..], |paths| &paths.finished);

@@ -37,6 +37,13 @@ fn dense_is_more_than_average_for_each_instruction() {
 }
 
 #[test]
+fn blocks_have_what_was_measured_on_the_paths_through_them() {
+    let profile = profile([960, 40, 7, 3]);
+    let through = profile.functions[0].metrics_through().expect("paths were counted");
+    assert_eq!(through, [[1010, 1000, 10, 1010, 967, 43, 1010]]);
+}
+
+#[test]
 fn hot_begins_at_the_share() {
     let profile = profile([900, 50, 49, 1]);
     let hot = |share| {

@@ -13,7 +13,8 @@ use wprof::InterruptHandle;
 
 use crate::output;
 
-/// How long the program may take to stop before we say what else can be done.
+/// How long the program may take to stop before we say what else can be done. Signals until then are the first once more: who
+/// tells a process also tells its group, as `timeout` does, and `wprof top` passes on what may have reached us already.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// How often a program is woken that may wait in the system.
@@ -41,7 +42,8 @@ impl Interruption {
         let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).context("cannot handle signals")?;
         let state = Arc::new(State::default());
         let seen = state.clone();
-        let wait = move || signals.forever().for_each(|signal| act(signal, &seen, &handle));
+        let mut first = None;
+        let wait = move || signals.forever().for_each(|signal| act(signal, &seen, &handle, &mut first));
         thread::Builder::new().name("signals".to_owned()).spawn(wait).context("cannot start a thread")?;
         Ok(Self { state })
     }
@@ -53,7 +55,11 @@ impl Interruption {
     }
 }
 
-fn act(signal: i32, state: &Arc<State>, handle: &InterruptHandle) {
+fn act(signal: i32, state: &Arc<State>, handle: &InterruptHandle, first: &mut Option<Instant>) {
+    if first.get_or_insert_with(Instant::now).elapsed() < PATIENCE && state.signal.load(Ordering::SeqCst) != 0
+    {
+        return;
+    }
     if state.ended.load(Ordering::SeqCst) || state.signal.swap(signal, Ordering::SeqCst) != 0 {
         // Does not return for these signals.
         let _ = emulate_default_handler(signal);

@@ -114,7 +114,8 @@ fn run(args: &TopArgs, color: ColorChoice) -> Result<ExitCode> {
         if has_ended {
             return process.finish();
         }
-        if args.looks.is_some_and(|most| looks.count() >= most) || process.is_to_stop() {
+        process.pass_on_signals()?;
+        if args.looks.is_some_and(|most| looks.count() >= most) {
             process.stop()?;
         }
         if news.elapsed() >= PATIENCE {

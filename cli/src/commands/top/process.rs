@@ -1,18 +1,19 @@
 //! The process that runs a program and writes its profile meanwhile.
 //!
-//! Ctrl-C reaches it by itself, as it is in our group: it then stops the program, and we wait for that.
+//! Ctrl-C reaches it by itself, as it is in our group, but who sends a signal to a process alone sends it to us. So we pass on
+//! what we get, and it takes what comes twice at once for one: it then stops the program, and we wait for that.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Seek};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 use tempfile::TempDir;
 
 /// The process.
@@ -23,8 +24,8 @@ pub struct Process {
     /// What it writes, as far as that would be in the way of ours.
     kept_output: Option<File>,
     kept_messages: Option<File>,
-    /// Whether somebody wants us to end.
-    is_asked: Arc<AtomicBool>,
+    /// What others want of us.
+    signals: Signals,
     /// Where the profile is, if nobody said where.
     _folder: TempDir,
 }
@@ -37,12 +38,7 @@ impl Process {
     pub fn start(args: &[String], every: Duration, output: Option<&Path>) -> Result<Self> {
         let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
         let profile = output.map_or_else(|| folder.path().join("top.wprof"), Path::to_owned);
-        let is_asked = Arc::new(AtomicBool::new(false));
-        for signal in [SIGTERM, SIGHUP] {
-            signal_hook::flag::register(signal, is_asked.clone()).context("cannot handle signals")?;
-        }
-        // It gets this one too.
-        signal_hook::flag::register(SIGINT, Arc::default()).context("cannot handle signals")?;
+        let signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).context("cannot handle signals")?;
         let mut command = Command::new(std::env::current_exe().context("cannot find wprof itself")?);
         command.args(["run", "--quiet", "--profile", "adaptive", "--live"]);
         command.arg(format!("{}us", every.as_micros())).arg("--output").arg(&profile).args(args);
@@ -50,7 +46,7 @@ impl Process {
         let kept_messages = keep(io::stderr().is_terminal(), |file| command.stderr(file))?;
         let child = command.spawn().context("cannot start the program")?;
         let (status, _folder) = (None, folder);
-        Ok(Self { child, status, profile, kept_output, kept_messages, is_asked, _folder })
+        Ok(Self { child, status, profile, kept_output, kept_messages, signals, _folder })
     }
 
     /// The file with the profile, which is there after a while.
@@ -69,9 +65,17 @@ impl Process {
         Ok(self.status.is_some())
     }
 
-    /// Whether somebody wants us to end.
-    pub fn is_to_stop(&self) -> bool {
-        self.is_asked.load(Ordering::Relaxed)
+    /// Passes on the signals that have come, unless it has ended.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn pass_on_signals(&mut self) -> Result<()> {
+        for signal in self.signals.pending().filter_map(Signal::from_named_raw) {
+            if self.status.is_none() {
+                kill_process(Pid::from_child(&self.child), signal).context("cannot stop the program")?;
+            }
+        }
+        Ok(())
     }
 
     /// Ends it, whatever it does.

@@ -12,8 +12,9 @@ use wprof_jit::cfg;
 use wprof_profiler::{BurstEvent, BurstReader, Cfg, ExtendedPaths, Extension, PathNumbering, TraceFileError};
 
 use super::names::Names;
-use crate::output;
+use crate::progress::Reading;
 use crate::render::numbers::{count_of, grouped, percent};
+use crate::{output, progress};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -50,21 +51,23 @@ pub struct BurstsArgs {
 }
 
 pub fn execute(args: &BurstsArgs) -> Result<()> {
-    let open = || -> Result<BurstReader<BufReader<File>>> {
-        let file = File::open(&args.file).with_context(|| format!("cannot read {}", args.file.display()))?;
-        BurstReader::open(BufReader::new(file)).map_err(|error| super::of(&args.file, &error))
-    };
-    let mut reader = open()?;
+    let file = File::open(&args.file).and_then(Reading::new);
+    let file = file.with_context(|| format!("cannot read {}", args.file.display()))?;
+    let position = file.position();
+    let mut reader =
+        BurstReader::open(BufReader::new(file)).map_err(|error| super::of(&args.file, &error))?;
     let ending = reader.ending();
     let mut failed = None;
     if args.stats {
-        let stats = Stats::of(reader.events(), &mut failed);
+        let stats = || Stats::of(reader.events(), &mut failed);
+        let stats = progress::during_reading("counting", &position, stats);
         output::print(&stats.text())?;
     } else if let Some(extension) = args.extend {
         let names = Names::new(reader.head(), &args.file, args.module.as_deref())?;
         ensure!(names.module().is_some(), "paths are extended by the module: give it with --module");
         let mut lines = Lines { names, paths: BTreeMap::new(), bursts: 0 };
-        let extended = lines.extended(extension, reader.events(), &mut failed);
+        let extended = || lines.extended(extension, reader.events(), &mut failed);
+        let extended = progress::during_reading("extending paths", &position, extended);
         output::print(&lines.most_frequent(&extended, args.top))?;
     } else {
         let names = Names::new(reader.head(), &args.file, args.module.as_deref())?;

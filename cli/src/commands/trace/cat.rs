@@ -43,7 +43,7 @@ pub struct CatArgs {
 }
 
 pub fn execute(args: &CatArgs) -> Result<()> {
-    let mut reader = super::open(&args.trace)?;
+    let (mut reader, _) = super::open(&args.trace)?;
     let mut names = Names::new(reader.head(), &args.trace, args.module.as_deref())?;
     let mut failed = None;
     output::print_with(|out| {

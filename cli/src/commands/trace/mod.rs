@@ -17,6 +17,7 @@ use clap::Subcommand;
 use wprof_profiler::{TraceFileError, TraceReader};
 
 use crate::output;
+use crate::progress::{Position, Reading};
 use crate::render::screen::ColorChoice;
 pub use record::Method;
 
@@ -49,12 +50,15 @@ impl TraceCommand {
     }
 }
 
-type Reader = TraceReader<BufReader<File>>;
+type Reader = TraceReader<BufReader<Reading>>;
 
-/// Opens a trace; errors name the file.
-fn open(path: &Path) -> Result<Reader> {
-    let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
-    TraceReader::open(BufReader::new(file)).map_err(|error| of(path, &error))
+/// Opens a trace, which tells how far it has been read; errors name the file.
+fn open(path: &Path) -> Result<(Reader, Position)> {
+    let file = File::open(path).and_then(Reading::new);
+    let file = file.with_context(|| format!("cannot read {}", path.display()))?;
+    let position = file.position();
+    let reader = TraceReader::open(BufReader::new(file)).map_err(|error| of(path, &error))?;
+    Ok((reader, position))
 }
 
 /// An error of a trace file.

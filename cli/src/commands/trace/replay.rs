@@ -46,7 +46,7 @@ pub struct ReplayArgs {
 }
 
 pub fn execute(args: &ReplayArgs) -> Result<()> {
-    let mut reader = super::open(&args.trace)?;
+    let (mut reader, _) = super::open(&args.trace)?;
     let names = Names::new(reader.head(), &args.trace, args.module.as_deref())?;
     if !names.are_known() {
         output::tell_line(format_args!(

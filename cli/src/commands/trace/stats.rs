@@ -32,9 +32,9 @@ pub struct StatsArgs {
 }
 
 pub fn execute(args: &StatsArgs, color: ColorChoice) -> Result<()> {
-    let mut reader = super::open(&args.trace)?;
+    let (mut reader, position) = super::open(&args.trace)?;
     let clock = Instant::now();
-    let stats = progress::during("replaying the trace", || reader.stats());
+    let stats = progress::during_reading("replaying the trace", &position, || reader.stats());
     let stats = stats.map_err(|error| super::of(&args.trace, &error))?;
     let time = clock.elapsed();
     let mut page = Page::new(Screen::of(io::stdout(), color));

@@ -1,4 +1,5 @@
-// A function's graph: blocks as large and as warm as they are hot, edges as thick as they are frequent.
+// A function's graph: blocks as large and as warm as they are hot, edges as thick as they are frequent. Instructions are those of
+// a block, but what is measured is known by path: a block is as hot as the paths through it.
 
 // Which blocks are shown: all, those that ran, or those with at least this share of the function's instructions, and those on
 // paths with at least that share.
@@ -7,11 +8,15 @@ const HOT_PATH = 0.01;
 const FEW_BLOCKS = 70;
 const MANY_BLOCKS = 120;
 
+// What heat may be: what blocks execute, or what was measured along the paths through them.
+const HEATS = ["instructions", ...overview.path_metrics.map((metric) => `${metric} on paths`)];
+
 class Graph {
   constructor(details, place, onblock) {
     Object.assign(this, { details, place, onblock });
     const { blocks } = details;
     this.ops = sum(blocks.ops);
+    this.heat = HEATS[0];
     this.most = largest(details.edges.count ?? []);
     this.chords = new Set(details.chords ?? []);
     const ran = blocks.count.filter((count) => count > 0).length;
@@ -32,12 +37,16 @@ class Graph {
       this.shown = shown;
       this.build();
     });
+    const heats = this.details.through.length > 0 && selection("Heat", HEATS, this.heat, (heat) => {
+      this.heat = heat;
+      this.build();
+    });
     const counters = this.details.chords && element("button", { type: "button", "aria-pressed": false,
       title: "Edges that carry a counter when edges are counted: the chords of a spanning tree, here by the static estimate. The counts of all others follow.",
       onclick: () => counters.setAttribute("aria-pressed", this.canvas.classList.toggle("counters")) }, "Counters");
     const zoom = [[1.25, "+", "Larger"], [0.8, "−", "Smaller"], [0, "Fit", "As wide as there is room"]].map(([factor, text, label]) =>
       element("button", { type: "button", "aria-label": label, title: label, onclick: () => this.zoom(factor) }, text));
-    return element("div", { class: "toolbar" }, element("h2", {}, "Control flow"), blocks, counters,
+    return element("div", { class: "toolbar" }, element("h2", {}, "Control flow"), blocks, heats || null, counters,
       element("span", { class: "choice" }, zoom), this.note);
   }
 
@@ -75,12 +84,19 @@ class Graph {
 
   // Hot blocks are larger, up to almost twice.
   node(block) {
-    const { count, ops, size } = this.details.blocks;
-    const heat = share(ops[block], this.ops);
+    const { count, size } = this.details.blocks;
+    const [amount, all, what] = this.amount(block);
+    const heat = share(amount, all);
     const scale = 0.9 + 0.7 * Math.sqrt(heat);
-    const texts = [`b${block}  ${grouped(count[block])} ×`, `${countOf(size[block], "instruction")}, ${percent(ops[block], this.ops)}`];
+    const texts = [`b${block}  ${grouped(count[block])} ×`, `${what ?? countOf(size[block], "instruction")}, ${percent(amount, all)}`];
     const w = Math.max(...texts.map((text) => text.length)) * 6.6 + 22;
     return { block, texts, heat, scale, w: w * scale, h: 42 * scale };
+  }
+
+  // How much of what is heat now a block has, how much there is in all, and its name if it is not what blocks are made of.
+  amount(block) {
+    const found = this.details.through[HEATS.indexOf(this.heat) - 1];
+    return found ? [found.blocks[block], found.total, `${grouped(found.blocks[block])} ${this.heat}`] : [this.details.blocks.ops[block], this.ops, null];
   }
 
   blockElement({ block, texts, heat, scale, x, y, w, h }) {

@@ -53,6 +53,8 @@ function tryContexts(check) {
     check.is(`${weight.name} fit in their callers`, stacks.callerOf.every((_, stack) => stacks.widths[stack] <= above(stack)));
     check.is(`${weight.name} are all there`, contexts?.left_out > 0 || sum(weight.own) === stacks.total);
   }
+  // Of the last one there may be nothing.
+  flame.arrange(flame.firstName());
   const stack = flame.rows.flat().filter((frame) => frame.stack >= 0).pop()?.stack ?? stacks.top[0];
   press(flame.canvas, "ArrowDown");
   check.is("keys choose a frame", flame.selected, stacks.top[0]);
@@ -71,12 +73,15 @@ function tryTimeline(check) {
   goTo("timeline");
   const { versions, tiers, speed } = timeline;
   const lanes = byId("timeline").querySelectorAll(".lane");
-  check.is("there is a lane for each kind of code, and one for speed", lanes.length, new Set(versions.tier).size + (speed.length > 0 ? 1 : 0));
+  check.is("there is a lane for each kind of code, one for speed, and one for superblocks", lanes.length, new Set(versions.tier).size + (speed.length > 0 ? 1 : 0) + (built.get("timeline").superblocks().length > 0 ? 1 : 0));
   check.is("kinds are known", versions.tier.every((tier) => tier < tiers.length));
   check.is("nothing is beyond the end", versions.began.every((ns, row) => ns + versions.took[row] <= timeline.end_ns));
   const bars = built.get("timeline").lanes().flatMap(({ rows }) => spread(rows.map((row) => versions.began[row]), 1000));
   check.is("all versions are in a bar", sum(bars.map(([, count]) => count)), versions.function.length);
   const decided = versions.decisions.filter((found) => found.length > 0).length;
+  const formed = sum(built.get("timeline").superblocks().map(([, decisions]) => decisions.length));
+  const all = sum([...byId("timeline").querySelectorAll(".superblock")].map((found) => Number(found.dataset.count)));
+  check.is("superblocks are on it", all, formed);
   check.is("what was decided is listed", byId("timeline").querySelectorAll("details").length, decided);
 }
 
@@ -96,6 +101,7 @@ function tryFunction(check, row) {
     const places = new Set(details.unfinished.map((found) => found.offset));
     check.is("ended calls are marked", code.element.querySelectorAll(".line.bad").length, places.size);
   }
+  tryHeats(check, graph);
   tryNeighbours(check, functions.index[row]);
   const path = byId("function").querySelector(".path");
   if (!path) return;
@@ -107,6 +113,23 @@ function tryFunction(check, row) {
   path.click();
   check.is("a click keeps it", graph.drawing.querySelectorAll(".block.on-path").length, blocks);
   check.is("in the code too", !code || code.element.querySelectorAll(".on-path").length > 0);
+}
+
+function tryHeats(check, graph) {
+  const select = graph.element.querySelector("select");
+  check.is("heat has a choice where something was measured", select !== null, overview.path_metrics.length > 0 && graph.details.paths.length > 0);
+  for (const [metric, heat] of select ? HEATS.slice(1).entries() : []) {
+    select.value = heat;
+    select.dispatchEvent(new Event("change"));
+    const { total, blocks } = graph.details.through[metric];
+    check.is(`no block has more ${heat} than there are`, blocks.every((amount) => amount <= total));
+    const shown = [...graph.drawing.querySelectorAll(".block:not(.exit) .small")].map((found) => found.textContent);
+    check.is(`blocks tell ${heat}`, shown.every((text) => text.includes(heat)));
+  }
+  if (select) {
+    select.value = HEATS[0];
+    select.dispatchEvent(new Event("change"));
+  }
 }
 
 // Who calls a function made all of its calls.

