@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
 use crate::programs::Program;
 
@@ -50,6 +50,25 @@ pub fn beside_this_program(name: &str) -> Result<PathBuf> {
 }
 
 impl Engine {
+    /// The file that it runs: the module, or machine code made from it beforehand, in the folder `scratch`.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub fn prepare(&self, program: &Program, scratch: &Path) -> Result<PathBuf> {
+        if self.options.contains(&"--cache") {
+            self.run(program, &program.file, &program.quick_args)?;
+        }
+        if !self.options.contains(&"--precompiled") {
+            return Ok(program.file.clone());
+        }
+        let settings: Vec<&str> = self.options.iter().copied().filter(|&o| o != "--precompiled").collect();
+        let compiled = scratch.join(format!("{}{}.cwasm", program.name, settings.concat()));
+        let mut command = Command::new(&self.runner);
+        let status = command.arg("compile").args(settings).arg(&program.file).arg(&compiled).status()?;
+        ensure!(status.success(), "{} could not compile {}", self.name, program.name);
+        Ok(compiled)
+    }
+
     /// Runs `file`, which is `program`'s module or what was compiled from it.
     ///
     /// # Errors

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use expect_test::expect;
 use wprof_jit::graph::BlockGraph;
 use wprof_jit::module;
-use wprof_jit::plan::{Collection, FunctionPlan, Instrumentation};
-use wprof_profiler::{Cfg, DepthFirst, Loops};
+use wprof_jit::plan::{Collection, FunctionPlan, Instrumentation, PrefixCounts};
+use wprof_profiler::{Cfg, DepthFirst, Loops, PathCount, PathProfile};
 
 fn plan(body: &str) -> FunctionPlan {
     let wat = format!("(module (memory 1) (func $f (param $n i32) {body}))");
@@ -19,7 +19,7 @@ fn plan(body: &str) -> FunctionPlan {
 fn split(plan: &FunctionPlan, prepare: impl Fn(BlockGraph) -> BlockGraph) -> BlockGraph {
     let mut graph = plan.graph();
     graph.add_polls(&plan.cfg);
-    let graph = prepare(graph).split_loops(&plan.cfg);
+    let graph = prepare(graph).split_loops(&plan.cfg, plan.prefixes.as_ref());
     graph.verify(&plan.cfg).expect("a block graph");
     graph
 }
@@ -75,6 +75,63 @@ fn after_the_first_round_each_way_has_its_own_nodes_and_one_round_in_several_pol
             edge 0 -> exit count[7+path+3]
     "#]]
     .assert_eq(&split(&plan, |graph| graph).to_string());
+}
+
+/// The same plan after a run in which the paths along these blocks ran so often, that end at the loop's header.
+fn after_run(mut plan: FunctionPlan, ways: &[(&[u32], u64)]) -> FunctionPlan {
+    let (shape, paths) = (plan.cfg.shape(), plan.plan.paths().expect("paths"));
+    let id = |way: &[u32]| {
+        let is_way = |id: &u64| {
+            let path = paths.numbering.path(*id).expect("a path");
+            let blocks = path.blocks(&shape).iter().map(|block| block.0).collect::<Vec<_>>();
+            blocks == way && path.edges.last().is_some_and(|&last| shape.edge(last).to.0 == way[0])
+        };
+        (0..paths.numbering.paths()).find(is_way).expect("it is a path")
+    };
+    let count = |&(way, count): &(&[u32], u64)| PathCount { id: id(way), count, metrics: Vec::new() };
+    let earlier = PathProfile { finished: ways.iter().map(count).collect(), ..PathProfile::default() };
+    plan.prefixes = Some(PrefixCounts::new(&shape, paths, &earlier));
+    plan
+}
+
+#[test]
+fn ways_that_did_not_run_share_nodes() {
+    let plan = plan(&format!("{TWO_WAYS} {} {STEP})", "nop ".repeat(60)));
+    expect![[r#"
+        path=0
+        node0 = block0
+            edge 0 -> node1
+        node1 = block1 poll
+            edge 0 -> node2
+            edge 1 -> node3
+        node2 = block2
+            edge 0 -> node3 path-2
+        node3 = block3
+            edge 0 -> node4 count[7+path+2] path=4
+            edge 1 -> node8
+        node4 = block1 poll
+            edge 0 -> node5
+            edge 1 -> node6
+        node5 = block2
+            edge 0 -> node7 path-2
+        node6 = block3
+            edge 0 -> node4 count[7+path+2] path=4
+            edge 1 -> node8
+        node7 = block3
+            edge 0 -> node4 count[7+path+2] path=4
+            edge 1 -> node8
+        node8 = block4
+            edge 0 -> exit count[7+path+3]
+    "#]]
+    .assert_eq(&split(&after_run(plan, &[(&[1, 2, 3], 5)]), |graph| graph).to_string());
+}
+
+#[test]
+fn a_loop_that_is_too_large_is_split_along_its_most_frequent_way_and_one_that_did_not_run_is_not() {
+    let body = format!("{TWO_WAYS} {} {STEP})", "nop ".repeat(200));
+    let nodes = |ways: &[(&[u32], u64)]| split(&after_run(plan(&body), ways), |graph| graph).nodes.len();
+    // Of the two ways through the last block, which has most instructions, one has a copy; the other shares.
+    assert_eq!([nodes(&[]), nodes(&[(&[1, 3], 7), (&[1, 2, 3], 5)])], [5, 5 + 4]);
 }
 
 #[test]

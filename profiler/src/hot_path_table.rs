@@ -1,6 +1,6 @@
 //! The hot path table: counts of paths in bounded memory.
 //!
-//! Input: paths as they run, each named by a [`PathDescriptor`]. Output: the counts of those that ran most, about.
+//! Input: paths as they run, each named by a [`PathDescriptor`], or by the paths that it is made of. Output: the counts of those that ran most, about.
 //! The table is divided into sets of few entries. A path has its place in one set; where that is full, a new path replaces
 //! the one that was counted least there, whose count is lost.
 //! Invariant: no path has a higher count than it has run; while nothing was replaced all counts are exact.
@@ -49,21 +49,31 @@ impl PathDescriptor {
         full.push(last);
         full
     }
+}
 
-    /// Its set of so many, by address, length and outcomes. The thesis takes low bits of their sum, in which numbers of paths
-    /// hardly differ.
-    fn set(self, sets: usize) -> usize {
-        let all = self.start ^ u32::from(self.branches) ^ self.outcomes;
-        let mixed = all.wrapping_mul(0x9e37_79b9);
-        ((u64::from(mixed) * sets as u64) >> 32) as usize
+/// What names a path in a table.
+pub trait PathName: Clone + Eq {
+    /// What its place in the table depends on.
+    fn index(&self) -> u32;
+}
+
+impl PathName for PathDescriptor {
+    fn index(&self) -> u32 {
+        self.start ^ u32::from(self.branches) ^ self.outcomes
     }
+}
+
+/// Its set of so many. The thesis takes low bits of the index, in which numbers of paths hardly differ.
+fn set_of(path: &impl PathName, sets: usize) -> usize {
+    let mixed = path.index().wrapping_mul(0x9e37_79b9);
+    ((u64::from(mixed) * sets as u64) >> 32) as usize
 }
 
 /// How often some paths ran.
 #[derive(Clone, Debug)]
-pub struct HotPathTable {
+pub struct HotPathTable<P = PathDescriptor> {
     /// Sets, one after the other; within one those that are free come last.
-    entries: Vec<Option<(PathDescriptor, u64)>>,
+    entries: Vec<Option<(P, u64)>>,
     ways: usize,
     /// What was measured along each entry's path: so many figures an entry.
     measured: Vec<u64>,
@@ -71,9 +81,9 @@ pub struct HotPathTable {
     lost: u64,
 }
 
-impl HotPathTable {
+impl<P: PathName> HotPathTable<P> {
     /// An empty table of sets of `ways` entries, about as many as wanted: a power of two of sets.
-    pub fn new(entries: usize, ways: usize) -> HotPathTable {
+    pub fn new(entries: usize, ways: usize) -> Self {
         let ways = ways.max(1);
         let sets = (entries / ways).max(1).next_power_of_two();
         HotPathTable { entries: vec![None; sets * ways], ways, measured: Vec::new(), metrics: 0, lost: 0 }
@@ -81,30 +91,30 @@ impl HotPathTable {
 
     /// The same, empty, with room for so many metrics.
     #[must_use]
-    pub fn with_metrics(self, metrics: usize) -> HotPathTable {
+    pub fn with_metrics(self, metrics: usize) -> Self {
         HotPathTable { measured: vec![0; self.entries.len() * metrics], metrics, ..self }
     }
 
     /// Counts a path.
-    pub fn count(&mut self, path: PathDescriptor) {
+    pub fn count(&mut self, path: P) {
         self.add(path, 1, &[]);
     }
 
     /// Counts a path so many times, along which so much was measured in all, by metric.
-    pub fn add(&mut self, path: PathDescriptor, times: u64, measured: &[u64]) {
+    pub fn add(&mut self, path: P, times: u64, measured: &[u64]) {
         let sets = self.entries.len() / self.ways;
-        let first = path.set(sets) * self.ways;
+        let first = set_of(&path, sets) * self.ways;
         let set = &mut self.entries[first..first + self.ways];
-        let known = set.iter().position(|entry| entry.is_some_and(|(there, _)| there == path));
+        let known = set.iter().position(|entry| entry.as_ref().is_some_and(|(there, _)| *there == path));
         // What is free was never counted.
-        let least = || (0..set.len()).min_by_key(|&at| set[at].map_or(0, |(_, count)| count));
+        let least = || (0..set.len()).min_by_key(|&at| set[at].as_ref().map_or(0, |(_, count)| *count));
         let Some(at) = known.or_else(least) else { return };
         let figures = &mut self.measured[(first + at) * self.metrics..][..self.metrics];
         match &mut set[at] {
             Some((there, count)) if *there == path => *count = count.saturating_add(times),
             other => {
-                let (_, lost) = other.replace((path, times)).unwrap_or((path, 0));
-                self.lost = self.lost.saturating_add(lost);
+                let lost = other.replace((path, times));
+                self.lost = self.lost.saturating_add(lost.map_or(0, |(_, count)| count));
                 figures.fill(0);
             }
         }
@@ -112,16 +122,16 @@ impl HotPathTable {
     }
 
     /// The paths in it, with their counts, in no order.
-    pub fn paths(&self) -> impl Iterator<Item = (PathDescriptor, u64)> {
-        self.entries.iter().copied().flatten()
+    pub fn paths(&self) -> impl Iterator<Item = (&P, u64)> {
+        self.entries.iter().flatten().map(|(path, count)| (path, *count))
     }
 
     /// The same, each with what was measured along it.
-    pub fn measured_paths(&self) -> impl Iterator<Item = (PathDescriptor, u64, &[u64])> {
+    pub fn measured_paths(&self) -> impl Iterator<Item = (&P, u64, &[u64])> {
         let entries = self.entries.iter().enumerate();
         entries.filter_map(|(at, entry)| {
-            let (path, count) = (*entry)?;
-            Some((path, count, &self.measured[at * self.metrics..][..self.metrics]))
+            let (path, count) = entry.as_ref()?;
+            Some((path, *count, &self.measured[at * self.metrics..][..self.metrics]))
         })
     }
 

@@ -94,6 +94,8 @@ pub enum DecisionKind {
     Inlined,
     /// A call is not, for some reason.
     Declined,
+    /// The version was timed beside the one before it.
+    Tried,
 }
 
 impl DecisionKind {
@@ -103,6 +105,7 @@ impl DecisionKind {
             Self::Superblock => "superblock",
             Self::Inlined => "inlined",
             Self::Declined => "declined",
+            Self::Tried => "tried",
         }
     }
 }

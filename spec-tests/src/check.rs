@@ -112,7 +112,7 @@ impl Engines {
         ];
         let (name, engine) = more[(case.seed / 4 % 7) as usize];
         let mut summary = Summary::of(&expected);
-        let bursts = &self.bursts[(case.seed / 4 % 5) as usize];
+        let bursts = &self.bursts[(case.seed / 4) as usize % self.bursts.len()];
         let others = [("off", &self.off), ("exact", &self.exact), ("bursts", bursts), (name, engine)];
         for (name, engine) in others {
             let ran = ours::run(engine, &case.wasm, &case.drive).map_err(|e| format!("{name}: {e}"))?;
@@ -361,8 +361,20 @@ impl Engines {
             found.verify().map_err(|e| e.to_string())?;
             let expected = all.only(&all.residual(&tests).map_err(|e| e.to_string())?);
             same_paths(&found, &expected)?;
+            self.split_along(case, preferential(strategy, Interesting::new(tests)), &all)?;
         }
         Ok(Summary { paths, ..summary })
+    }
+
+    /// Demands the same paths where those with counters are split along the interesting ones.
+    fn split_along(&self, case: &Case, config: Config, expected: &Profile) -> Result<(), String> {
+        let ran = ours::run(&engine(&config), &case.wasm, &case.drive)?;
+        let found = ran.profile().ok_or("not instantiated")?.map_err(|e| e.to_string())?;
+        found.verify().map_err(|e| e.to_string())?;
+        if ran.outcome.overflowed() || plain_paths(&found) == plain_paths(expected) {
+            return Ok(());
+        }
+        Err(format!("split along {:?}, expected {:?}", plain_paths(&found), plain_paths(expected)))
     }
 
     /// Demands that the paths that were counted are those of a trace of the same run, wherever it ends, in the tier that

@@ -24,7 +24,11 @@ pub enum Mode {
     Metered,
     /// The first two with checks everywhere, and so many bursts that programs are in and out of them all the time.
     Bursts,
-    /// The same, but a timer begins bursts.
+    /// The same, and each burst is one check, as is the time between two of them.
+    Samples,
+    /// The same with bursts as long, and as far apart, as in Hirzel & Chilimbi's table, and checks where they are by default.
+    Seldom,
+    /// As `Bursts`, but a timer begins them.
     Timed,
     /// As `Bursts`, and whatever bursts see is reoptimized at once.
     Reoptimized,
@@ -36,13 +40,15 @@ pub enum Mode {
 
 impl Mode {
     /// All modes.
-    pub const ALL: [Mode; 10] = [
+    pub const ALL: [Mode; 12] = [
         Mode::Off,
         Mode::Baseline,
         Mode::Tiered,
         Mode::Exact,
         Mode::Metered,
         Mode::Bursts,
+        Mode::Samples,
+        Mode::Seldom,
         Mode::Timed,
         Mode::Reoptimized,
         Mode::Checked,
@@ -58,6 +64,8 @@ impl Mode {
             Mode::Exact => "exact",
             Mode::Metered => "metered",
             Mode::Bursts => "bursts",
+            Mode::Samples => "samples",
+            Mode::Seldom => "seldom",
             Mode::Timed => "timed",
             Mode::Reoptimized => "reoptimized",
             Mode::Checked => "checked",
@@ -83,6 +91,8 @@ impl Mode {
             }
             Mode::Metered => config.strategy(Strategy::Tiered).count_events(kinds()).budget("instructions"),
             Mode::Bursts => config.strategy(Strategy::Tiered).profiling(bursts(2, 3, "orig")),
+            Mode::Samples => config.strategy(Strategy::Tiered).profiling(bursts(1, 1, "orig")),
+            Mode::Seldom => config.strategy(Strategy::Tiered).profiling(bursts(1000, 50, "default")),
             Mode::Timed => {
                 // As often as can be.
                 let trigger = Trigger::Time(Duration::ZERO);

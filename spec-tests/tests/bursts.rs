@@ -35,6 +35,16 @@ fn a_burst_without_end_counts_every_path_of_a_program() {
     }
 }
 
+#[test]
+fn bursts_that_never_begin_see_nothing_of_any_program() {
+    for program in own() {
+        let never = bursts(BurstLengths::FOREVER, 1, "default");
+        let found = profile(&program, Strategy::Tiered, never);
+        assert!(found.functions.is_empty() && found.call_targets.is_empty(), "{}", program.name);
+        assert_eq!((found.bursts, found.calls()), (Some(0), 0), "{}", program.name);
+    }
+}
+
 /// Of programs that run long enough to be sampled.
 #[test]
 fn the_paths_of_samples_overlap_with_all_paths() {

@@ -2,11 +2,13 @@
 
 use std::io::Write;
 
-use wprof_profiler::{BurstEvent, BurstLengths, BurstWriter, Bursts, Rate, TraceFileError, TraceHead};
+use wprof_profiler::{
+    BurstEvent, BurstLengths, BurstWriter, Bursts, ExtendedPaths, PathOf, Rate, TraceFileError, TraceHead,
+};
 
 use crate::runtime::store::StoreOpaque;
 use crate::trace::refused;
-use crate::{Error, Module, Result, Store, StoreContextMut, TraceSummary};
+use crate::{AsContext, Error, Instance, Module, Result, Store, StoreContextMut, TraceSummary};
 
 /// Bursts being recorded.
 #[derive(Debug)]
@@ -60,6 +62,27 @@ impl BurstLog {
 }
 
 impl StoreOpaque {
+    /// A burst begins: what is on the stack is no part of extended paths.
+    pub(crate) fn begin_extended_paths(&mut self) {
+        self.instances
+            .iter_mut()
+            .filter_map(|instance| instance.extended.as_mut())
+            .for_each(ExtendedPaths::begin);
+    }
+
+    /// Takes what happens in an instance for part of an extended path, if these are counted and a burst runs.
+    pub(crate) fn extend_path(&mut self, instance: u32, event: BurstEvent, leaves: bool) {
+        if !self.counts_in_burst() {
+            return;
+        }
+        let Some(extended) = &mut self.instances[instance as usize].extended else { return };
+        match event {
+            BurstEvent::Enter { func } => extended.enter(func),
+            BurstEvent::Path { func, id } => extended.end((func, id), leaves),
+            BurstEvent::Begin { .. } | BurstEvent::BeginByTime { .. } | BurstEvent::Access { .. } => {}
+        }
+    }
+
     /// Records what happens in an instance, if a burst runs and is recorded.
     pub(crate) fn record_in_burst(&mut self, instance: u32, event: BurstEvent) {
         if self.counts_in_burst()
@@ -123,6 +146,19 @@ impl<T: 'static> Store<T> {
     pub fn finish_bursts(&mut self) -> Result<TraceSummary> {
         let log = self.opaque_mut().burst_log.take();
         log.ok_or_else(|| refused("no bursts are being recorded: use Store::record_bursts"))?.finish()
+    }
+}
+
+impl Instance {
+    /// The extended paths that bursts have seen run most, as [`Config::extend_paths`](crate::Config::extend_paths) has them, each
+    /// as the paths that it is made of in the order in which they ended, and how often it ran in bursts; the most frequent first.
+    /// The table has room for a few thousand, and forgets those that ran least. Calls of functions of other instances are no
+    /// part of them.
+    pub fn extended_paths(&self, store: impl AsContext) -> Vec<(Vec<PathOf>, u64)> {
+        let store = &store.as_context().0.opaque;
+        let extended = &store.instances[store.index(self.0) as usize].extended;
+        let counts = extended.iter().flat_map(ExtendedPaths::counts);
+        counts.map(|(paths, count)| (paths.to_vec(), count)).collect()
     }
 }
 

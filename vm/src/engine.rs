@@ -137,6 +137,12 @@ impl Engine {
         config.reoptimization.as_ref().filter(|_| !self.compiler().options().precise)
     }
 
+    /// In how many calls of each version a better one is timed beside the one before.
+    pub(crate) fn trial_calls(&self) -> u32 {
+        let policy = self.reoptimization().filter(|_| self.config().background_compilation);
+        policy.map_or(0, |policy| policy.trial_calls)
+    }
+
     /// Where better versions are compiled; `None` if callers are to wait for them.
     pub(crate) fn background(&self) -> Option<&Background> {
         self.0.background.as_ref()

@@ -2,12 +2,13 @@
 //!
 //! Input: counts, and sums as frames have left them. Output: a column of figures for each metric, and what was taken off.
 //! Source: algorithms.md, section 5; Ammons, Ball & Larus 1997, section 3.2: what measuring adds each time it starts is
-//! known, and taken off. Events of paths cost nothing while the program runs.
+//! known, and taken off. Events of paths cost nothing while the program runs, but for lengths of bulk operations, which are
+//! measured.
 
 use wprof_jit::cfg::Cfg;
 use wprof_jit::events::{EventModel, executed};
 use wprof_jit::module::ModuleInfo;
-use wprof_jit::plan::FunctionPlan;
+use wprof_jit::plan::{FunctionPlan, Metric};
 use wprof_profiler::{BlockId, Path};
 
 use crate::Result;
@@ -17,8 +18,8 @@ use crate::runtime::store::StoreOpaque;
 enum Source<'a> {
     /// A metric, by number, and what it grows by itself each time it starts to be measured.
     Measured(usize, u64),
-    /// A kind of events.
-    Events(&'a EventModel),
+    /// A kind of events, and the metric of its lengths of bulk operations, if it has any.
+    Events(&'a EventModel, Option<u32>),
 }
 
 struct Column<'a> {
@@ -60,11 +61,13 @@ impl<'a> Columns<'a> {
             return Columns(Vec::new());
         }
         let Columns(mut columns) = Columns::measured(store);
-        // What a bulk operation counts depends on its length, which paths do not tell.
-        let kinds = store.engine().collection().events.iter().filter(|model| !model.charges_lengths());
-        let events =
-            kinds.map(|model| Column { name: &model.name, source: Source::Events(model), taken_off: 0 });
-        columns.extend(events);
+        let collection = store.engine().collection();
+        let kinds = collection.events.iter().zip(collection.lengths());
+        let kinds = kinds.filter(|(model, lengths)| !model.charges_lengths() || lengths.is_some());
+        columns.extend(kinds.map(|(model, lengths)| {
+            let source = Source::Events(model, lengths);
+            Column { name: &model.name, source, taken_off: 0 }
+        }));
         columns.sort_by_key(|column| column.name);
         Columns(columns)
     }
@@ -72,6 +75,7 @@ impl<'a> Columns<'a> {
     /// Those of a store's calling contexts: what is measured.
     pub fn measured(store: &'a StoreOpaque) -> Columns<'a> {
         let metrics = store.metrics.all().iter().enumerate();
+        let metrics = metrics.filter(|(_, metric)| !matches!(metric, Metric::Lengths(_)));
         let measured = metrics.map(|(number, metric)| {
             let source = Source::Measured(number, store.cost_of_start(metric));
             Column { name: metric.name(), source, taken_off: 0 }
@@ -94,7 +98,7 @@ impl<'a> Columns<'a> {
         let all = 0..version.cfg.blocks.len() as u32;
         let events = |column: &Column<'_>| match column.source {
             Source::Measured(..) => Ok(Vec::new()),
-            Source::Events(model) => {
+            Source::Events(model, _) => {
                 all.clone().map(|block| executed_in(info, &version.cfg, (block, u32::MAX), model)).collect()
             }
         };
@@ -113,7 +117,10 @@ impl<'a> Columns<'a> {
     pub fn figures(&mut self, blocks: &Blocks<'_>, way: &Way<'_>, measured: &[u64]) -> Result<Vec<u64>> {
         let figure = |(column, events): (&mut Column<'_>, &Vec<u64>)| match column.source {
             Source::Measured(..) => Ok(column.of_starts(measured, blocks.starts(way))),
-            Source::Events(model) => blocks.events(model, events, way),
+            Source::Events(model, lengths) => {
+                let of_lengths = lengths.map_or(0, |number| measured[number as usize]);
+                Ok(blocks.events(model, events, way)?.saturating_add(of_lengths))
+            }
         };
         self.0.iter_mut().zip(&blocks.events).map(figure).collect()
     }

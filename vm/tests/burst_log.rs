@@ -1,10 +1,12 @@
-//! Bursts in order: what a burst without end records is the whole run, path by path.
+//! Bursts in order: what a burst without end records is the whole run, path by path. Extended paths that are counted while the
+//! program runs are those of the record.
 
 use std::io::{Cursor, Write};
 use std::sync::{Arc, Mutex};
 
 use wprof::profiler::{
-    BurstEvent, BurstLengths, BurstReader, Profile, TraceEnding, TraceEvent, TraceReader, TraceStep,
+    BurstEvent, BurstLengths, BurstReader, ExtendedPaths, Extension, PathOf, Profile, TraceEnding,
+    TraceEvent, TraceReader, TraceStep,
 };
 use wprof::*;
 
@@ -52,8 +54,19 @@ fn config(lengths: BurstLengths) -> Config {
     config
 }
 
+/// The events of a program's bursts, its profile, and the extended paths that were counted meanwhile.
+struct Recorded {
+    events: Vec<BurstEvent>,
+    profile: Profile,
+    extended: Vec<(Vec<PathOf>, u64)>,
+}
+
 /// Runs the program: the events of its bursts, and its profile.
 fn record(config: &Config) -> std::result::Result<(Vec<BurstEvent>, Profile), Box<dyn std::error::Error>> {
+    run(config).map(|Recorded { events, profile, .. }| (events, profile))
+}
+
+fn run(config: &Config) -> std::result::Result<Recorded, Box<dyn std::error::Error>> {
     let engine = Engine::new(config)?;
     let module = Module::new(&engine, WAT)?;
     let (mut store, mut linker) = (Store::new(&engine, ()), Linker::new(&engine));
@@ -68,7 +81,16 @@ fn record(config: &Config) -> std::result::Result<(Vec<BurstEvent>, Profile), Bo
     let mut reader = BurstReader::open(Cursor::new(bytes))?;
     assert_eq!((reader.ending(), reader.head().module_hash), (TraceEnding::Finished, module.hash()));
     let events = reader.events().collect::<std::result::Result<_, _>>()?;
-    Ok((events, instance.profile(&store)?))
+    let (profile, extended) = (instance.profile(&store)?, instance.extended_paths(&store));
+    Ok(Recorded { events, profile, extended })
+}
+
+/// Whether a path leaves its function.
+fn leaves(profile: &Profile, func: u32, id: u64) -> std::result::Result<bool, Box<dyn std::error::Error>> {
+    let function = profile.function(func).expect("it ran");
+    let (cfg, numbering) = (function.cfg()?, function.path_numbering().expect("paths"));
+    let path = numbering.path(id).expect("a path of the function");
+    Ok(cfg.edge(*path.edges.last().expect("paths have edges")).to == cfg.exit())
 }
 
 /// A trace of the same run.
@@ -119,10 +141,7 @@ fn a_burst_without_end_records_every_entry_and_path_in_order() -> Outcome {
             BurstEvent::Enter { func } => live.push(func),
             BurstEvent::Path { func, id } => {
                 assert_eq!(live.last(), Some(&func), "only the innermost frame runs");
-                let function = profile.function(func).expect("it ran");
-                let (cfg, numbering) = (function.cfg()?, function.path_numbering().expect("paths"));
-                let path = numbering.path(id).expect("a path of the function");
-                if cfg.edge(*path.edges.last().expect("paths have edges")).to == cfg.exit() {
+                if leaves(&profile, func, id)? {
                     live.pop();
                 }
             }
@@ -188,6 +207,31 @@ fn short_bursts_are_parts_of_that_and_say_where_they_begin() -> Outcome {
     let paths = events.iter().filter(|event| matches!(event, BurstEvent::Path { .. })).count() as u64;
     let counted = profile.functions.iter().flat_map(|function| &function.paths);
     assert_eq!(counted.flat_map(|paths| &paths.finished).map(|path| path.count).sum::<u64>(), paths);
+    Ok(())
+}
+
+#[test]
+fn extended_paths_of_a_running_program_are_those_of_its_bursts() -> Outcome {
+    let extensions = ["back-edges:1", "back-edges:3", "calls:1", "calls:2"];
+    for (checking, instrumented) in [(1, BurstLengths::FOREVER), (20, 5), (3, 40)] {
+        for extension in extensions.map(|text| text.parse::<Extension>().expect("an extension")) {
+            let mut config = config(BurstLengths { checking, instrumented });
+            let Recorded { events, profile, extended } = run(config.extend_paths(Some(extension)))?;
+            let mut expected = ExtendedPaths::new(extension);
+            for event in events {
+                match event {
+                    BurstEvent::Enter { func } => expected.enter(func),
+                    BurstEvent::Path { func, id } => expected.end((func, id), leaves(&profile, func, id)?),
+                    _ => expected.begin(),
+                }
+            }
+            let expected: Vec<_> =
+                expected.counts().into_iter().map(|(paths, count)| (paths.to_vec(), count)).collect();
+            assert!(expected.iter().any(|(paths, _)| paths.len() > 1), "{extension:?}");
+            assert_eq!(extended, expected, "{extension:?} {checking}:{instrumented}");
+        }
+    }
+    assert!(run(&config(BurstLengths::default()))?.extended.is_empty());
     Ok(())
 }
 

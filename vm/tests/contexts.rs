@@ -110,6 +110,40 @@ fn each_call_site_has_its_own_records() -> Outcome {
     check(wat, run(100, true), expected)
 }
 
+/// Ammons, Ball & Larus 1997, figure 4: the call graph has the way M, D, A, C, which did not run, and C has two contexts.
+#[test]
+fn the_paper_s_calls_have_the_contexts_that_ran_and_no_others() -> Outcome {
+    let wat = r#"(module
+        (func $B) (func $C)
+        (func $A (param i32) (call $B) (if (local.get 0) (then (call $C))))
+        (func $D (call $A (i32.const 0)) (call $C))
+        (func $M (export "run") (param i32) (result i32) (call $A (i32.const 1)) (call $D) (i32.const 0)))"#;
+    let expected = "
+        M 1
+          0:A 1
+            0:B 1
+            1:C 1
+          1:D 1
+            0:A 1
+              0:B 1
+            1:C 1";
+    check(wat, run(0, true), expected)
+}
+
+/// Figure 5: a recursive invocation of A and its first one are one record.
+#[test]
+fn the_paper_s_recursion_has_one_record_for_each_function() -> Outcome {
+    let wat = r#"(module
+        (func $A (param i32) (call $B (local.get 0)))
+        (func $B (param i32) (if (local.get 0) (then (call $A (i32.sub (local.get 0) (i32.const 1))))))
+        (func $M (export "run") (param i32) (result i32) (call $A (local.get 0)) (i32.const 0)))"#;
+    let expected = "
+        M 1
+          0:A 2
+            0:B 2 ^0:A";
+    check(wat, run(1, true), expected)
+}
+
 #[test]
 fn recursion_leads_back_to_the_record_above() -> Outcome {
     let wat = r#"(module

@@ -193,6 +193,36 @@ fn a_budget_stops_at_a_check_and_not_a_longest_path_later() -> Outcome {
     Ok(())
 }
 
+/// What calls nothing does not check its budget when it is called: then who calls it does, and if that is the host, the runtime.
+#[test]
+fn the_host_cannot_call_what_there_is_no_budget_for() -> Outcome {
+    let mut config = Config::new();
+    let engine = Engine::new(config.count_events(kinds()).budget("instructions"))?;
+    let leaf =
+        r#"(module (func (export "leaf") (param i32) (result i32) (i32.add (local.get 0) (i32.const 1))))"#;
+    let module = Module::new(&engine, leaf)?;
+    let mut store = Store::new(&engine, 0);
+    let instance = Instance::new(&mut store, &module, &[])?;
+    let leaf = instance.get_typed_func::<i32, i32>(&mut store, "leaf")?;
+    store.set_budget("instructions", 10)?;
+    // Three instructions each time.
+    for _ in 0..4 {
+        assert_eq!(leaf.call(&mut store, 5)?, 6);
+    }
+    for _ in 0..3 {
+        let error = leaf.call(&mut store, 5).expect_err("two too many");
+        assert_eq!(error.to_string(), "budget of instructions overdrawn by 2: wasm trap: out of budget");
+        assert_eq!(store.event_count("instructions")?, 12);
+    }
+    store.on_out_of_budget(|asked, _| {
+        *asked += 1;
+        (*asked < 2).then_some(4)
+    });
+    let calls = (0..10).take_while(|_| leaf.call(&mut store, 5).is_ok()).count();
+    assert_eq!((calls, *store.data()), (2, 2));
+    Ok(())
+}
+
 #[test]
 fn the_host_can_refill_a_budget() -> Outcome {
     let mut config = Config::new();

@@ -2,6 +2,7 @@
 
 use wprof::profiler::{CacheShape, Callee, FunctionProfile, Profile};
 use wprof::*;
+use wprof_jit::events::CustomModel;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
@@ -106,6 +107,112 @@ fn events_along_paths_add_up_to_the_totals() -> Outcome {
             assert_eq!(along_paths, total.count, "{}, {strategy:?}", total.name);
         }
         assert_eq!(profile.events.len(), 3);
+    }
+    Ok(())
+}
+
+/// Copies and fills a number of bytes, along one path or another, and then perhaps more than there are.
+#[test]
+fn lengths_of_bulk_operations_are_events_of_the_paths_that_ask_for_them() -> Outcome {
+    let wat = r#"(module (memory 1)
+        (func $clear (param $n i32) (memory.fill (i32.const 0) (i32.const 0) (local.get $n)))
+        (func $run (export "run") (param $n i32)
+            (loop $again
+                (if (i32.and (local.get $n) (i32.const 1))
+                    (then (call $clear (local.get $n)))
+                    (else (memory.copy (i32.const 0) (i32.const 9) (i32.const 100))))
+                (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
+            (memory.copy (i32.const 0) (i32.const 0) (i32.const 0x20000))))"#;
+    let definition = CustomModel {
+        name: "copied".into(),
+        per_unit: vec![("memory.copy".into(), 2)],
+        cost: vec![("memory.copy".into(), 1)],
+        ..CustomModel::default()
+    };
+    for strategy in STRATEGIES {
+        let mut config = Config::new();
+        config.profiling(ProfilingConfig::Exact(Collect::Paths)).strategy(strategy).promote_after(20);
+        let copied = EventModel::custom(&definition)?;
+        config.count_events([copied, EventModel::built_in("fuel").expect("there is one")]);
+        let engine = Engine::new(config.background_compilation(false))?;
+        let (mut store, instance) = instance(&engine, wat)?;
+        let run = instance.get_typed_func::<i32, ()>(&mut store, "run")?;
+        run.call(&mut store, 100).expect_err("out of bounds");
+        let profile = instance.profile(&store)?;
+        profile.verify()?;
+        assert_eq!(Profile::from_bytes(&profile.to_bytes()?)?, profile);
+        // The last, unfinished path copies 100 bytes or none before it traps.
+        let last = 1 + 2 * 0x20000;
+        let [finished, unfinished] = sums(&profile, function(&profile, "run"), "copied");
+        assert_eq!((finished, unfinished), (50 * 201, last), "{strategy:?}");
+        assert_eq!(sums(&profile, function(&profile, "clear"), "copied"), [0, 0]);
+        for total in &profile.events {
+            let all: u64 = profile.functions.iter().flat_map(|f| sums(&profile, f, &total.name)).sum();
+            assert_eq!(all, total.count, "{}, {strategy:?}", total.name);
+        }
+    }
+    Ok(())
+}
+
+/// A length that no memory has does not spoil what is measured later.
+#[test]
+fn lengths_without_end_are_those_of_the_path_that_traps() -> Outcome {
+    let wat = r#"(module (memory i64 1)
+        (func (export "run") (param $n i64) (memory.fill (i64.const 0) (i32.const 0) (local.get $n))
+            (if (i64.eqz (local.get $n)) (then (unreachable)))))"#;
+    let mut config = Config::new();
+    config.profiling(ProfilingConfig::Exact(Collect::Paths)).count_events(EventModel::built_in("fuel"));
+    let (mut store, instance) = instance(&Engine::new(&config)?, wat)?;
+    let run = instance.get_typed_func::<i64, ()>(&mut store, "run")?;
+    run.call(&mut store, -1).expect_err("out of bounds");
+    run.call(&mut store, 0).expect_err("unreachable");
+    run.call(&mut store, 10)?;
+    let profile = instance.profile(&store)?;
+    let [finished, unfinished] = sums(&profile, &profile.functions[0], "fuel");
+    // An entry, the operation, its length, and the condition.
+    assert_eq!((finished, finished + unfinished), (1 + 4 + 10 + 3, store.event_count("fuel")?));
+    assert!(unfinished > i64::MAX as u64);
+    Ok(())
+}
+
+#[test]
+fn more_metrics_than_a_frame_has_room_for_are_refused() {
+    let all = SystemEvent::names().filter_map(SystemEvent::named).map(Metric::System);
+    let mut config = Config::new();
+    config.profiling(ProfilingConfig::Exact(Collect::Paths)).measure(all);
+    assert!(Engine::new(&config).expect_err("too many").to_string().contains("at most 6 metrics"));
+}
+
+/// The system's counter of page faults of this thread grows in host functions, between calls and while functions are
+/// compiled; none of it is what paths or contexts pay for.
+#[test]
+fn what_the_host_does_is_not_measured() -> Outcome {
+    let touch_pages = || std::hint::black_box(vec![1_u8; 64 << 20]).len();
+    let wat = r#"(module (import "host" "f" (func $f))
+        (func $callee (call $f)) (func (export "run") (call $f) (call $callee)))"#;
+    for strategy in STRATEGIES {
+        let mut config = Config::new();
+        config.profiling(ProfilingConfig::Exact(Collect::Paths)).count_contexts(true).strategy(strategy);
+        let faults = SystemEvent::named("page-faults").expect("there is one");
+        config.background_compilation(false).measure([Metric::System(faults)]);
+        let engine = Engine::new(&config)?;
+        let mut linker = Linker::new(&engine);
+        linker.func_wrap("host", "f", move || {
+            touch_pages();
+        })?;
+        let mut store = Store::new(&engine, ());
+        let instance = linker.instantiate(&mut store, &Module::new(&engine, wat)?)?;
+        let run = instance.get_typed_func::<(), ()>(&mut store, "run")?;
+        for _ in 0..3 {
+            touch_pages();
+            run.call(&mut store, ())?;
+        }
+        let profile = instance.profile(&store)?;
+        let along_paths: u64 =
+            profile.functions.iter().flat_map(|f| sums(&profile, f, "perf-page-faults")).sum();
+        // With pages of 2 MiB that would be 32 each time, and there are nine times.
+        assert!(along_paths < 100, "{along_paths}, {strategy:?}");
+        assert_eq!(records(&profile, "perf-page-faults")[0].3, along_paths);
     }
     Ok(())
 }

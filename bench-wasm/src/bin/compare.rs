@@ -217,30 +217,13 @@ fn measure(options: &Options, program: &Program, engines: &[Engine], scratch: &P
     let mut columns: Vec<Column> =
         engines.iter().map(|engine| Column { engine: engine.clone(), rounds: Vec::new() }).collect();
     let files: Vec<PathBuf> =
-        engines.iter().map(|engine| prepare(engine, program, scratch)).collect::<Result<_>>()?;
+        engines.iter().map(|engine| engine.prepare(program, scratch)).collect::<Result<_>>()?;
     for _ in 0..options.rounds {
         for (column, file) in columns.iter_mut().zip(&files) {
             column.rounds.push(column.engine.run(program, file, args)?);
         }
     }
     Ok(columns)
-}
-
-/// The file that an engine runs: the module, or machine code made from it beforehand.
-fn prepare(engine: &Engine, program: &Program, scratch: &Path) -> Result<PathBuf> {
-    if engine.options.contains(&"--cache") {
-        let args = &program.quick_args;
-        engine.run(program, &program.file, args)?;
-    }
-    if !engine.options.contains(&"--precompiled") {
-        return Ok(program.file.clone());
-    }
-    let settings: Vec<&str> = engine.options.iter().copied().filter(|&o| o != "--precompiled").collect();
-    let compiled = scratch.join(format!("{}{}.cwasm", program.name, settings.concat()));
-    let status =
-        Command::new(&engine.runner).arg("compile").args(settings).arg(&program.file).arg(&compiled).status();
-    anyhow::ensure!(status?.success(), "{} could not compile {}", engine.name, program.name);
-    Ok(compiled)
 }
 
 fn print_head(engines: &[Engine]) {

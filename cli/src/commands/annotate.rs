@@ -45,7 +45,12 @@ pub struct AnnotateArgs {
 
 pub fn execute(args: &AnnotateArgs, color: ColorChoice) -> Result<()> {
     let profile = super::read_profile(&args.profile)?;
-    let found = names::find(&names::of_profile(&profile), &args.function)?;
+    let found = names::find(&names::of_profile(&profile), &args.function);
+    let found = match profile.bursts {
+        Some(_) => found
+            .context("this is a sample, and has what bursts saw: `wprof run --exact` counts all that runs")?,
+        None => found?,
+    };
     let function = profile.function(found.index).context("the function did not run")?;
     let path = args.module.clone().unwrap_or_else(|| modules::locate(&profile, &args.profile));
     let module = modules::of_profile(&profile, &path)?;

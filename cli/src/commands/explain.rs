@@ -81,7 +81,7 @@ pub struct ExplainArgs {
 pub fn execute(args: &ExplainArgs) -> Result<()> {
     let module = modules::load(&modules::plain_engine()?, &args.module)?;
     let function = names::find(&names::of_module(&module), &args.function)?;
-    let counted = args.profile.counted(args.budget.as_ref(), None)?;
+    let counted = args.profile.exact_unless_told().counted(args.budget.as_ref(), None)?;
     let interesting = counted.interesting.as_ref().map(|interesting| &interesting.profile);
     for (profile, what) in [(counted.weights.as_ref(), "weights"), (interesting, "interesting paths")] {
         ensure!(

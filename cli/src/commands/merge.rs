@@ -13,8 +13,8 @@ Totals of events are kept of the kinds that all of them counted; where one count
 only, so does the sum.
 
 Example:
-  wprof run -q -o a.wprof json.wasm 20 2
-  wprof run -q -o b.wprof json.wasm 300 1
+  wprof run -q --exact -o a.wprof json.wasm 20 2
+  wprof run -q --exact -o b.wprof json.wasm 300 1
   wprof merge a.wprof b.wprof -o both.wprof")]
 pub struct MergeArgs {
     /// Profiles of one module

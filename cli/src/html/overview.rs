@@ -31,7 +31,7 @@ pub struct Overview {
     calls: u64,
     /// Functions of the module that have a body, and those that ran.
     functions: u64,
-    ran: usize,
+    ran: u64,
     contexts: Option<ContextsShape>,
     host_calls: Vec<Total>,
     events: Vec<Total>,
@@ -116,13 +116,13 @@ impl Overview {
             module_hash: profile.module_hash.iter().map(|byte| format!("{byte:02x}")).collect(),
             runs: profile.runs.iter().map(RunShape::new).collect(),
             is_of_code: view.is_of_code(),
-            sampled: profile.sampled().map(|rate| rate.as_f64()),
+            sampled: profile.sampled().map(|rate| rate.as_f64()).or(profile.bursts.map(|_| 0.0)),
             is_exact: are_all(FigureKind::Exact),
             is_selected: are_all(FigureKind::Selected),
             instructions: view.ops,
             calls: profile.calls(),
             functions: profile.code.functions,
-            ran: profile.functions.len(),
+            ran: view.functions_ran(),
             contexts: profile.contexts.as_ref().map(|tree| {
                 let stats = tree.stats();
                 ContextsShape { records: stats.records, height: stats.height }

@@ -7,6 +7,7 @@ use wprof_profiler::{BlockId, EdgeProfile, FunctionProfile};
 use super::branches::{way, ways_out};
 use super::numbers::{count_of, grouped, percent};
 use super::page::{Ink, Page, Span, plain, span};
+use super::sample;
 use super::view::{SourceLine, View};
 use crate::disassembly::Line;
 use crate::names;
@@ -50,6 +51,9 @@ fn write_head(page: &mut Page, view: &View<'_>, function: &FunctionProfile) {
         percent(ops, view.ops),
         count_of(function.cost.counters, "counter"),
     ))]);
+    if let Some(rate) = function.kind.rate() {
+        page.line(&[plain(format!("  seen in bursts: {}", sample::size(rate)))]);
+    }
     page.gap();
 }
 

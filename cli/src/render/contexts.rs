@@ -5,6 +5,7 @@ use wprof_profiler::{Callee, ContextStats, ContextTree};
 
 use super::numbers::{average, count_of, grouped, percent};
 use super::page::{Ink, Page, Span, plain, span};
+use super::sample;
 use super::table::{Side, Table};
 use super::view::View;
 use crate::names;
@@ -135,8 +136,7 @@ pub fn write_brief(page: &mut Page, tree: &ContextTree) {
         plain(format!(" in {contexts}, at most {} deep{cut}", grouped(height))),
     ]);
     if let Some(rate) = tree.kind.rate() {
-        let share = rate.as_f64() * 100.0;
-        page.line(&[plain(format!("  seen in bursts: a sample of {share:.3}% of the run"))]);
+        page.line(&[plain(format!("  seen in bursts: {}", sample::size(rate)))]);
     }
     for (column, metric) in tree.metrics.iter().enumerate() {
         let amount = tree.amounts(column).into_iter().fold(0, u64::saturating_add);

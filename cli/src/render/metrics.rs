@@ -50,7 +50,7 @@ impl<'a> Metered<'a> {
         let hot = self.found.paths().into_iter();
         let hot = hot.filter(|(path, amount)| self.found.density(*amount, path.ops) != Density::Cold);
         for (path, amount) in hot.take(limit) {
-            let Some([name, blocks, places]) = paths.description(&path) else { continue };
+            let Some([name, blocks, places]) = paths.description(path.function, path.id) else { continue };
             let share = percent(amount, self.found.amount());
             let density = word(self.found.density(amount, path.ops));
             table.row(vec![

@@ -6,6 +6,7 @@ use super::branches::way;
 use super::numbers::{count_of, grouped, percent};
 use super::page::{Ink, Page, plain, span};
 use super::path_text::{blocks, target};
+use super::sample;
 use super::view::{SourceLine, View};
 use crate::disassembly::Line;
 use crate::names;
@@ -110,6 +111,9 @@ fn write_head(page: &mut Page, annotated: &AnnotatedPath<'_>) {
         if !line.is_empty() {
             page.line(&[plain("  "), plain(line)]);
         }
+    }
+    if let Some(rate) = function.kind.rate() {
+        page.line(&[plain(format!("  seen in bursts: {}", sample::size(rate)))]);
     }
 }
 

@@ -41,7 +41,7 @@ impl<'a> Paths<'a> {
             ("places", Side::Left),
         ]);
         for hot in self.hottest.iter().take(limit) {
-            let Some(description) = self.description(hot) else { continue };
+            let Some(description) = self.description(hot.function, hot.id) else { continue };
             table.row(self.figures(hot).into_iter().chain(description).collect());
         }
         table
@@ -54,9 +54,9 @@ impl<'a> Paths<'a> {
     }
 
     /// Its function, its blocks, and where in the source these are.
-    pub fn description(&self, hot: &HotPath) -> Option<[Span; 3]> {
-        let Shown { blocks, places } = self.shown(self.view.profile.function(hot.function)?, hot.id)?;
-        let name = span(self.view.name(hot.function), Ink::Name);
+    pub fn description(&self, function: u32, id: u64) -> Option<[Span; 3]> {
+        let Shown { blocks, places } = self.shown(self.view.profile.function(function)?, id)?;
+        let name = span(self.view.name(function), Ink::Name);
         Some([name, plain(blocks), span(places, Ink::Faint)])
     }
 

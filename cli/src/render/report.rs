@@ -11,7 +11,7 @@ use super::table::Table;
 use super::view::View;
 use super::{
     blocks, branches, call_targets, contexts, counters, events, flow, host_calls, interesting, loops, runs,
-    summary,
+    sample, summary,
 };
 
 /// The report, `top` rows in each table; functions in the order given, or else in both. Hot is what has at least this share
@@ -23,18 +23,19 @@ pub fn write(page: &mut Page, view: &View<'_>, top: usize, order: Option<Order>,
     for shown in
         [Order::Instructions, Order::Calls].into_iter().filter(|&o| order.is_none_or(|only| only == o))
     {
-        section(page, title(shown), &functions::table(view, shown, top, screen));
+        sampled_section(page, view, title(shown), &functions::table(view, shown, top, screen));
     }
-    section(page, "Hottest loops", &loops::table(view, top, screen));
+    sampled_section(page, view, "Hottest loops", &loops::table(view, top, screen));
     write_paths(page, view, top);
     section(page, "Hottest paths in calling contexts", &flow::table(view, top));
     write_metrics(page, view, top, share);
-    section(page, "Hottest blocks", &blocks::table(view, top));
-    section(page, "Most frequent branches", &branches::table(view, top));
-    section(page, "Most frequent targets of indirect calls", &call_targets::table(view, top));
+    sampled_section(page, view, "Hottest blocks", &blocks::table(view, top));
+    sampled_section(page, view, "Most frequent branches", &branches::table(view, top));
+    sampled_section(page, view, "Most frequent targets of indirect calls", &call_targets::table(view, top));
     section(page, "Calls to the host", &host_calls::table(&view.profile.host_calls, top));
     if let Some(tree) = &view.profile.contexts {
-        section(page, "Calling contexts", &contexts::stats(tree));
+        let title = format!("Calling contexts{}", sample::mark(tree.kind.rate()));
+        section(page, &title, &contexts::stats(tree));
     }
     section(page, "Events", &events::table(&view.profile.events));
     section(page, "What counting cost", &counters::table(view.profile));
@@ -82,11 +83,16 @@ fn section(page: &mut Page, title: &str, table: &Table) {
     }
 }
 
+/// The same of figures that bursts may have seen, and then it says so.
+fn sampled_section(page: &mut Page, view: &View<'_>, title: &str, table: &Table) {
+    section(page, &format!("{title}{}", sample::mark(view.sampled())), table);
+}
+
 fn write_paths(page: &mut Page, view: &View<'_>, top: usize) {
     let paths = Paths::new(view);
     let table = paths.table(top);
     if !table.is_empty() {
-        section(page, "Hottest paths", &table);
+        sampled_section(page, view, "Hottest paths", &table);
         paths.write_coverage(page);
     }
 }
@@ -94,8 +100,9 @@ fn write_paths(page: &mut Page, view: &View<'_>, top: usize) {
 fn write_metrics(page: &mut Page, view: &View<'_>, top: usize, share: f64) {
     for metered in Metered::all(view, share) {
         let name = metered.name();
-        section(page, &format!("Hot paths by {name}, per 1000 instructions"), &metered.hot_paths(top));
+        let title = format!("Hot paths by {name}, per 1000 instructions");
+        sampled_section(page, view, &title, &metered.hot_paths(top));
         metered.write_total(page);
-        section(page, &format!("Who has the {name}"), &metered.spread());
+        sampled_section(page, view, &format!("Who has the {name}"), &metered.spread());
     }
 }

@@ -28,7 +28,7 @@ pub fn write(page: &mut Page, view: &View<'_>) {
 
 /// How many functions ran, if that is known.
 fn ran(view: &View<'_>) -> String {
-    let ran = || format!(", {} ran", grouped(view.profile.functions.len() as u64));
+    let ran = || format!(", {} ran", grouped(view.functions_ran()));
     if view.is_of_code() { ran() } else { String::new() }
 }
 

@@ -1,13 +1,13 @@
 //! What `wprof run` says when the program has ended.
 
-use wprof_profiler::{FigureKind, Profile};
+use wprof_profiler::{FigureKind, PathOf, Profile};
 
 use super::functions::{self, Order};
 use super::numbers::{count_of, grouped};
 use super::page::{Ink, Page, plain, span};
 use super::paths::Paths;
 use super::view::View;
-use super::{blocks, contexts, counters, events, flow, host_calls, loops, metrics};
+use super::{blocks, contexts, counters, events, extended_paths, flow, host_calls, loops, metrics, sample};
 
 /// How many functions are listed.
 const FUNCTIONS: usize = 8;
@@ -50,6 +50,14 @@ pub fn write(page: &mut Page, view: &View<'_>, title: &str) {
     }
 }
 
+/// The extended paths that ran most, if any were counted.
+pub fn write_extended(page: &mut Page, view: &View<'_>, counts: &[(Vec<PathOf>, u64)]) {
+    if !counts.is_empty() {
+        page.gap();
+        page.table(&extended_paths::table(view, counts, PATHS));
+    }
+}
+
 /// How the run ended.
 pub fn write_title(page: &mut Page, title: &str) {
     page.gap();
@@ -67,19 +75,26 @@ pub fn write_totals(page: &mut Page, view: &View<'_>) {
         return;
     }
     page.gap();
-    page.line(&[span(format!("  {}", grouped(view.ops)), Ink::Strong), plain(totals(view.profile))]);
+    let (number, what) = totals(view);
+    page.line(&[span(format!("  {}", grouped(number)), Ink::Strong), plain(what)]);
+    if let Some(advice) = view.profile.bursts.and_then(sample::advice) {
+        page.line(&[plain("  "), span(advice, Ink::Name)]);
+    }
 }
 
-fn totals(profile: &Profile) -> String {
+/// What ran, or how many functions if nothing more is known; and what that is.
+fn totals(view: &View<'_>) -> (u64, String) {
+    let profile = view.profile;
     // What is compiled is called, and then it is counted unless there are only bursts.
     if profile.functions.is_empty() && profile.code.compiled > 0 {
-        return " instructions seen: the program ended before there was code for bursts; count all with --profile exact"
-            .to_owned();
+        return sample::nothing(profile);
     }
+    (view.ops, instructions(profile))
+}
+
+fn instructions(profile: &Profile) -> String {
     if let Some(rate) = profile.sampled() {
-        let (share, functions) = (rate.as_f64() * 100.0, profile.functions.len() as u64);
-        let functions = count_of(functions, "function");
-        return format!(" instructions of {functions} seen in bursts: a sample of {share:.3}% of the run");
+        return format!(" instructions seen in bursts: {}", sample::size(rate));
     }
     let are_all = |kind| profile.functions.iter().all(|function| function.kind == kind);
     if !profile.functions.is_empty() && are_all(FigureKind::Selected) {

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use wprof::Module;
-use wprof_profiler::{BlockProfile, FunctionProfile, Profile};
+use wprof_profiler::{BlockProfile, FunctionProfile, Profile, Rate};
 
 use crate::names;
 
@@ -35,6 +35,17 @@ impl<'a> View<'a> {
         let has_contexts = self.profile.contexts.as_ref().is_some_and(|tree| tree.kind.rate().is_none());
         let has_others = !self.profile.events.is_empty() || has_contexts;
         !has_others || !self.profile.functions.is_empty()
+    }
+
+    /// How many functions ran: those of which there is code were called, and a sample does not have them all.
+    pub fn functions_ran(&self) -> u64 {
+        let seen = self.profile.functions.len() as u64;
+        self.profile.bursts.map_or(seen, |_| self.profile.code.compiled)
+    }
+
+    /// The share of the run that figures of the code are of, if they are sampled.
+    pub fn sampled(&self) -> Option<Rate> {
+        self.profile.functions.iter().find_map(|function| function.kind.rate())
     }
 
     /// Whether it says which ways control went.

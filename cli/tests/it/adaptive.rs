@@ -24,13 +24,52 @@ fn the_same_run_gives_the_same_sample_and_says_how_large_it_is() {
     assert_eq!(profiles[0]["functions"], profiles[1]["functions"]);
     let report = wprof(&["report", &folder.path("a.wprof")]).succeeded();
     assert!(report.contains("a sample of ") && !report.contains("placed"), "{report}");
+    for title in
+        ["Functions by calls (a sample of ", "Hottest paths (a sample of ", "Calling contexts (a sample of "]
+    {
+        assert!(report.contains(title), "{report}");
+    }
+    let annotated = wprof(&["annotate", &folder.path("a.wprof"), "heapsort_ints"]).succeeded();
+    assert!(annotated.contains("seen in bursts: a sample of "), "{annotated}");
+}
+
+#[test]
+fn samples_are_taken_unless_something_else_is_asked_for() {
+    let folder = Folder::new();
+    let (module, profile) = (folder.file("count.wat", COUNT), folder.path("c.wprof"));
+    let kind = |options: &[&str]| {
+        let count = ["--deterministic", "-o", &profile, "--invoke", "count", &module, "40000"];
+        let ran = wprof(&[&["run"], options, &count[..]].concat());
+        (super::function(&json(&profile), "count")["kind"]["how"].as_str().unwrap().to_owned(), ran.err)
+    };
+    let (how, said) = kind(&[]);
+    assert_eq!(how, "sampled");
+    assert!(said.contains(" seen in bursts: a sample of ") && said.contains("only "), "{said}");
+    assert_eq!(kind(&["--collect", "cycles"]).0, "sampled");
+    for exact in [&["--exact"][..], &["--profile", "exact"], &["--collect", "paths,cct"]] {
+        assert_eq!(kind(exact).0, "exact", "{exact:?}");
+    }
+    let forever = ["--checks", "orig", "--burst", "1:inf", "--extend", "calls:1"];
+    let (_, said) = kind(&forever);
+    let table = said.split("extended path in").nth(1).expect("a table");
+    assert!(table.contains("is_odd") && table.contains("count  "), "{said}");
 }
 
 #[test]
 fn a_program_that_ends_before_a_burst_has_nothing_to_show_and_says_so() {
     let folder = Folder::new();
     let ran = sampled(&folder, "hello", "inf:1", &[]);
-    assert!(ran.err.contains("ended before there was code for bursts"), "{}", ran.err);
+    assert!(
+        ran.err.contains(" functions ran; the program ended before there was code for bursts\n"),
+        "{}",
+        ran.err
+    );
+    assert!(ran.err.contains("wprof run --exact counts everything") && !ran.err.contains('%'), "{}", ran.err);
+    let report = wprof(&["report", &folder.path("a.wprof")]).succeeded();
+    assert!(report.contains("before there was code for bursts") && report.contains("--exact"), "{report}");
+    assert_eq!(json(&folder.path("a.wprof"))["bursts"], 0);
+    let error = wprof(&["annotate", &folder.path("a.wprof"), "main"]).failed();
+    assert!(error.contains("this is a sample") && error.contains("no function is called `main`"), "{error}");
 }
 
 #[test]
@@ -72,8 +111,10 @@ fn bursts_are_kept_in_order() {
     assert_eq!(text, moved);
     let error = wprof(&["trace", "bursts", &module]).failed();
     assert!(error.contains("count.wat: this is not a wprof trace"), "{error}");
-    let error = wprof(&["run", "--bursts", &bursts, "--invoke", "count", &module, "2"]).failed();
-    assert!(error.contains("--profile adaptive"), "{error}");
+    for of_samples in [["--bursts", &bursts], ["--extend", "calls:1"]] {
+        let args = [&["run", "--exact"], &of_samples[..], &["--invoke", "count", &module, "2"]].concat();
+        assert!(wprof(&args).failed().contains("leave out --exact"), "{of_samples:?}");
+    }
 }
 
 #[test]

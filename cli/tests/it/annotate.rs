@@ -34,7 +34,7 @@ fn a_call_that_trapped_is_marked() {
     let folder = Folder::new();
     let module = folder.file("t.wat", r#"(module (func $t (export "t") nop unreachable))"#);
     let profile = folder.path("t.wprof");
-    assert_eq!(wprof(&["run", "-q", "-o", &profile, "--invoke", "t", &module]).code, Some(134));
+    assert_eq!(wprof(&["run", "-q", "--exact", "-o", &profile, "--invoke", "t", &module]).code, Some(134));
     let text = wprof(&["annotate", &profile, "t"]).succeeded();
     let lines = words(&text);
     let at = lines.iter().position(|line| line == "unreachable").unwrap_or_else(|| panic!("{text}"));
@@ -45,7 +45,7 @@ fn a_call_that_trapped_is_marked() {
 fn source_lines_stand_between_the_instructions() {
     let folder = Folder::new();
     let profile = folder.path("crash.wprof");
-    wprof(&["run", "-q", "-o", &profile, &program("crash"), "ok", "20"]).succeeded();
+    wprof(&["run", "-q", "--exact", "-o", &profile, &program("crash"), "ok", "20"]).succeeded();
     let text = wprof(&["annotate", &profile, "descend_left"]).succeeded();
     assert!(text.contains("crash.c:63  return descend_right(act, depth - 1) * 3 + depth;"), "{text}");
 }

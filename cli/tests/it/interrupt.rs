@@ -39,7 +39,7 @@ fn an_interrupt_stops_the_program_and_keeps_its_profile() {
     let folder = Folder::new();
     let (module, profile) = (folder.file("forever.wat", FOREVER), folder.path("f.wprof"));
     for (signal, code) in [("-INT", 130), ("-TERM", 143)] {
-        let child = start(&["run", "-o", &profile, &module]);
+        let child = start(&["run", "--exact", "-o", &profile, &module]);
         std::thread::sleep(Duration::from_millis(200));
         send(signal, &child);
         let output = child.wait_with_output().unwrap();
@@ -91,7 +91,7 @@ const WAITS: &str = r#"(module
 fn a_program_that_waits_for_input_is_interrupted_too() {
     let folder = Folder::new();
     let profile = folder.path("f.wprof");
-    let child = start(&["run", "-o", &profile, &folder.file("waits.wat", WAITS)]);
+    let child = start(&["run", "--exact", "-o", &profile, &folder.file("waits.wat", WAITS)]);
     std::thread::sleep(Duration::from_millis(100));
     send("-INT", &child);
     let output = wait(child);

@@ -127,7 +127,7 @@ impl Folder {
     /// The profile of `COUNT` with n = 10, the module beside it.
     fn count_profile(&self) -> String {
         let (module, profile) = (self.file("count.wat", COUNT), self.path("count.wprof"));
-        wprof(&["run", "-q", "-o", &profile, "--invoke", "count", &module, "10"]).succeeded();
+        wprof(&["run", "-q", "--exact", "-o", &profile, "--invoke", "count", &module, "10"]).succeeded();
         profile
     }
 }

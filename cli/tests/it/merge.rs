@@ -4,7 +4,7 @@ use super::{COUNT, Folder, function, json, wprof};
 
 fn profile(folder: &Folder, n: &str) -> String {
     let (module, profile) = (folder.file("count.wat", COUNT), folder.path(&format!("{n}.wprof")));
-    wprof(&["run", "-q", "-o", &profile, "--invoke", "count", &module, n]).succeeded();
+    wprof(&["run", "-q", "--exact", "-o", &profile, "--invoke", "count", &module, n]).succeeded();
     profile
 }
 
@@ -25,7 +25,7 @@ fn profiles_of_different_modules_are_refused() {
     let ten = profile(&folder, "10");
     let other = folder.file("other.wat", r#"(module (func (export "f")))"#);
     let (alien, sum) = (folder.path("alien.wprof"), folder.path("sum.wprof"));
-    wprof(&["run", "-q", "-o", &alien, "--invoke", "f", &other]).succeeded();
+    wprof(&["run", "-q", "--exact", "-o", &alien, "--invoke", "f", &other]).succeeded();
     let said = wprof(&["merge", &ten, &alien, "-o", &sum]).failed();
     assert!(said.contains("alien.wprof") && said.contains("different modules"), "{said}");
     assert!(!std::path::Path::new(&sum).exists());

@@ -76,7 +76,7 @@ fn a_module_without_names_reads_well() {
 fn host_functions_are_named_with_their_time() {
     let folder = Folder::new();
     let profile = folder.path("h.wprof");
-    let ran = wprof(&["run", "-o", &profile, &super::program("hello")]);
+    let ran = wprof(&["run", "--exact", "-o", &profile, &super::program("hello")]);
     let host = ran.err.lines().find(|line| line.contains(" to the host")).expect("it writes");
     assert!(host.contains("s in ") && host.contains("s of it in fd_"), "{host}");
     let report = wprof(&["report", &profile]).succeeded();

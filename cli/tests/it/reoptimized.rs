@@ -24,7 +24,7 @@ fn an_earlier_profile_inlines_calls_and_says_so() {
 fn a_profile_of_another_module_is_refused() {
     let folder = Folder::new();
     let profile = folder.path("v.wprof");
-    wprof(&["run", "-q", "-o", &profile, &program("hello")]).succeeded();
+    wprof(&["run", "-q", "--exact", "-o", &profile, &program("hello")]).succeeded();
     let ran = wprof(&["run", "--profile", "off", "--profile-use", &profile, &program("vcall"), "2"]);
     assert!(ran.err.contains("another module"), "{}", ran.err);
 }

@@ -52,7 +52,7 @@ fn the_order_can_be_chosen() {
 fn source_lines_are_shown_where_there_is_debug_information() {
     let folder = Folder::new();
     let profile = folder.path("json.wprof");
-    wprof(&["run", "-q", "-o", &profile, &program("json"), "20", "2"]).succeeded();
+    wprof(&["run", "-q", "--exact", "-o", &profile, &program("json"), "20", "2"]).succeeded();
     let report = wprof(&["report", &profile]).succeeded();
     assert!(report.contains("json.c:"), "{report}");
     // Without the module there are offsets.
@@ -65,7 +65,7 @@ fn source_lines_are_shown_where_there_is_debug_information() {
 fn tables_fit_the_terminal_and_have_more_columns_on_a_wide_one() {
     let folder = Folder::new();
     let profile = folder.path("json.wprof");
-    wprof(&["run", "-q", "-o", &profile, &program("json"), "20", "2"]).succeeded();
+    wprof(&["run", "-q", "--exact", "-o", &profile, &program("json"), "20", "2"]).succeeded();
     for (columns, wide) in [("40", false), ("80", false), ("140", true)] {
         let output = command(&["report", &profile]).env("COLUMNS", columns).output().unwrap();
         let report = super::Ran::from(output).succeeded();

@@ -7,7 +7,7 @@ use super::{COUNT, Folder, command, json, program, wprof};
 
 #[test]
 fn a_program_has_its_own_output_and_the_summary_goes_to_stderr() {
-    let ran = wprof(&["run", &program("hello")]);
+    let ran = wprof(&["run", "--exact", &program("hello")]);
     assert!(ran.err.contains("wprof: hello.wasm exited with code 0 after "), "{}", ran.err);
     for part in [" instructions in ", "share", "counters", "one per block", "one per edge"] {
         assert!(ran.err.contains(part), "{part}: {}", ran.err);
@@ -46,7 +46,7 @@ fn the_output_is_the_same_in_every_mode() {
 fn an_exit_code_is_passed_through_and_its_profile_is_complete() {
     let folder = Folder::new();
     let profile = folder.path("exit.wprof");
-    let ran = wprof(&["run", "-o", &profile, &program("exit"), "42", "100"]);
+    let ran = wprof(&["run", "--exact", "-o", &profile, &program("exit"), "42", "100"]);
     assert_eq!(ran.code, Some(42), "{}", ran.err);
     assert!(ran.err.contains("exit.wasm exited with code 42"), "{}", ran.err);
     let profile = json(&profile);

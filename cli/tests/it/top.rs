@@ -155,10 +155,10 @@ fn on_a_terminal_each_look_takes_the_place_of_the_last() {
 fn what_cannot_be_followed_is_refused() {
     let hello = program("hello");
     for args in [
-        &["run", "--live", "1s", "-o", "f", &hello][..],
+        &["run", "--exact", "--live", "1s", "-o", "f", &hello][..],
         &["run", "--profile", "exact", "--live", "1s", "-o", "f", &hello],
     ] {
-        assert!(wprof(args).failed().contains("--profile adaptive"), "{args:?}");
+        assert!(wprof(args).failed().contains("leave out --live"), "{args:?}");
     }
     for args in [
         &["run", "--profile", "adaptive", "--live", "1s", &hello][..],

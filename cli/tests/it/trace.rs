@@ -124,7 +124,7 @@ fn weights_make_words_short() {
             (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))))"#;
     let module = folder.file("switch.wat", text);
     let (profile, trace) = (folder.path("switch.wprof"), folder.path("switch.wtrace"));
-    wprof(&["run", "-q", "-o", &profile, "--invoke", "f", &module, "3"]).succeeded();
+    wprof(&["run", "-q", "--exact", "-o", &profile, "--invoke", "f", &module, "3"]).succeeded();
     let bits = |more: &[&str]| {
         let args = ["trace", "record", "-q", "--method", "bits", "-o", &trace, "--invoke", "f"];
         wprof(&args.iter().chain(more).copied().chain([module.as_str(), "3"]).collect::<Vec<_>>())

@@ -6,7 +6,7 @@ use super::{Folder, function, json, program, wprof};
 fn a_trap_shows_where_it_was_and_keeps_the_profile() {
     let folder = Folder::new();
     let profile = folder.path("crash.wprof");
-    let ran = wprof(&["run", "-o", &profile, &program("crash"), "unreachable", "20"]);
+    let ran = wprof(&["run", "--exact", "-o", &profile, &program("crash"), "unreachable", "20"]);
     assert_eq!(ran.code, Some(134));
     assert_eq!(ran.out, "crash unreachable at depth 20\n");
     assert!(ran.err.starts_with("error: wasm trap: "), "{}", ran.err);
@@ -73,7 +73,7 @@ fn a_start_function_that_traps_keeps_its_profile() {
         "start.wat",
         "(module (func $helper (nop)) (func $begin (call $helper) (unreachable)) (start $begin) (func (export \"_start\")))",
     );
-    let ran = wprof(&["run", "-o", &profile, &module]);
+    let ran = wprof(&["run", "--exact", "-o", &profile, &module]);
     assert_eq!(ran.code, Some(134), "{ran:?}");
     let profile = json(&profile);
     let calls = |name: &str| function(&profile, name)["calls"].clone();

@@ -135,7 +135,7 @@ fn nobody_has_to_listen_to_what_is_said() {
     let (profile, module) = (folder.count_profile(), folder.path("count.wat"));
     let (kept, hinted) = (folder.path("kept.wprof"), folder.path("hinted.wasm"));
     for (args, code) in [
-        (&["run", "-v", "-o", &kept, "--invoke", "count", &module, "10"][..], 0),
+        (&["run", "--exact", "-v", "-o", &kept, "--invoke", "count", &module, "10"][..], 0),
         (&["run", &program("crash"), "divide", "3"], 134),
         (&["hints", &module, &profile, "-o", &hinted], 0),
         (&["diff", "--fail-on", "calls>-1", &profile, &profile], 3),

@@ -68,10 +68,15 @@ builtins! {
     TakeRow(I32, I64, I64) -> I32;
     /// `(first cell of the call, function reference) -> status`: an indirect call calls another function than the last time.
     CountTarget(I32, I64) -> I32;
-    /// `(function, number, -1 if it is entered) -> status`: a path has ended, or a function begun, in a burst that is recorded.
-    RecordBurst(I32, I64) -> I32;
+    /// `(function, number, or -1 if it is entered, whether the path leaves it) -> status`: a path has ended, or a function begun,
+    /// in a burst that is recorded.
+    RecordBurst(I32, I64, I32) -> I32;
     /// `(byte offset of the instruction, address, bytes) -> status`: memory is touched in a burst that is recorded.
     RecordAccess(I32, I64, I64) -> I32;
+    /// `(function) -> trial bits`: a function is called of which two versions are timed. See [`super::trial`].
+    BeginTrial(I32) -> I32;
+    /// `() -> 0`: the call that is timed has returned.
+    EndTrial() -> I32;
 }
 
 impl Builtin {

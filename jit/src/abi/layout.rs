@@ -111,6 +111,14 @@ pub mod check {
     pub const TRAP: i64 = 1;
 }
 
+/// Which version of a function a call gets while two are timed; both bits may be there.
+pub mod trial {
+    /// The newer one; else the one before it.
+    pub const AFTER: u32 = 1;
+    /// The call is timed: the runtime is to be told when it has returned.
+    pub const TIMED: u32 = 2;
+}
+
 /// A word of the trace: a one, and below it up to 63 bits, the first one highest. So appending is a shift and a test of
 /// the sign tells that there is no room for another bit. What does not fit goes into the next word as a whole.
 pub mod trace_word {

@@ -130,6 +130,13 @@ impl Cfg {
         block.is_loop_header && state <= store_context::TRANSFER_VALUES as usize
     }
 
+    /// Whether code that can be stopped asks at node `index` of a graph, a copy of `block`: at loop headers and at the entry of a
+    /// function that calls others. So every run of machine code asks after a bounded number of blocks, and who calls what ends
+    /// soon asks behind the call.
+    pub fn is_stop(&self, index: usize, block: u32) -> bool {
+        index == 0 && !self.is_leaf || self.blocks[block as usize].is_loop_header
+    }
+
     /// The block that holds byte `offset` of the module; `None` for dead code.
     pub fn block_at(&self, offset: u32) -> Option<u32> {
         let i = self.blocks.partition_point(|b| b.limit <= offset);

@@ -91,6 +91,8 @@ pub struct CompilerOptions {
     pub metrics: u32,
     /// Whether their readings must be asked for.
     pub reads_metrics: bool,
+    /// By kind of events, the metric that lengths of bulk operations add to, if there is one.
+    pub lengths: Vec<Option<u32>>,
     /// The simulated cache that sees all loads and stores.
     pub cache: Option<CacheShape>,
     /// Paths are counted in each calling context of their own.
@@ -129,6 +131,7 @@ impl Default for CompilerOptions {
             positions: false,
             metrics: 0,
             reads_metrics: false,
+            lengths: Vec::new(),
             cache: None,
             flow_contexts: false,
             canonical_nans: false,
@@ -167,6 +170,7 @@ impl CompilerOptions {
             contexts: collection.contexts,
             metrics: collection.metrics.len() as u32,
             reads_metrics: collection.metrics.iter().any(Metric::is_read),
+            lengths: collection.lengths(),
             flow_contexts: collection.flow_contexts,
             cache: collection.metrics.iter().find_map(Metric::cache),
             ..self
@@ -445,6 +449,15 @@ impl Compiler {
         trampoline::host_to_wasm(&*self.fast, &self.options, ty)
     }
 
+    /// What stands in the place of function `func`, of type `ty`, while two versions of it are timed, given their addresses:
+    /// that of the one before first.
+    ///
+    /// # Errors
+    /// If Cranelift refuses the signature.
+    pub fn trial(&self, ty: &FuncType, func: u32, versions: [u64; 2]) -> Result<MachineCode, CompileError> {
+        trampoline::trial(&*self.fast, ty, func, versions)
+    }
+
     /// The trampoline that lets wasm call a host function of type `ty`: a wasm function whose vmctx is an
     /// `abi::host_context`.
     ///
@@ -457,5 +470,6 @@ impl Compiler {
 
 /// The graph with what is copied for speed.
 fn optimized(graph: BlockGraph, plan: &FunctionPlan) -> BlockGraph {
-    graph.unrolled(&plan.cfg, &plan.loops, plan.first_counter).dispatched(&plan.cfg).split_loops(&plan.cfg)
+    let graph = graph.unrolled(&plan.cfg, &plan.loops, plan.first_counter).dispatched(&plan.cfg);
+    graph.split_loops(&plan.cfg, plan.prefixes.as_ref())
 }

@@ -15,8 +15,8 @@ use super::origins::Origins;
 use super::{CompilerOptions, trace};
 use crate::CompileError;
 use crate::abi::{
-    TrapCode, activation, array_call_signature, clif_type, host_call_signature, host_context, store_context,
-    value, vmctx, wasm_signature,
+    Builtin, TrapCode, activation, array_call_signature, clif_type, host_call_signature, host_context,
+    store_context, trial as trial_bits, value, vmctx, wasm_signature,
 };
 
 /// Compiles the function that `build` writes.
@@ -125,6 +125,49 @@ pub(super) fn host_to_wasm(
         let one = builder.ins().iconst(types::I32, 1);
         builder.ins().return_(&[one]);
     })
+}
+
+/// Two versions of function `func`, of type `ty`, in the place of one: the runtime says which a call gets, and whether it is
+/// timed. A call that is not leaves no frame behind.
+pub(super) fn trial(
+    isa: &dyn TargetIsa,
+    ty: &FuncType,
+    func: u32,
+    versions: [u64; 2],
+) -> Result<MachineCode, CompileError> {
+    compile(isa, wasm_signature(ty), |builder, params| {
+        let func = builder.ins().iconst(types::I32, i64::from(func));
+        let bits = builtin(isa, builder, Builtin::BeginTrial, &[params[0], func]);
+        let [before, after] = versions.map(|code| builder.ins().iconst(types::I64, code as i64));
+        let is_after = builder.ins().band_imm_u(bits, i64::from(trial_bits::AFTER));
+        let code = builder.ins().select(is_after, after, before);
+        let is_timed = builder.ins().band_imm_u(bits, i64::from(trial_bits::TIMED));
+        let (timed, plain) = (builder.create_block(), builder.create_block());
+        builder.ins().brif(is_timed, timed, &[], plain, &[]);
+        let signature = builder.import_signature(wasm_signature(ty));
+        builder.switch_to_block(plain);
+        builder.ins().return_call_indirect(signature, code, &params);
+        builder.switch_to_block(timed);
+        let call = builder.ins().call_indirect(signature, code, &params);
+        let results = builder.inst_results(call).to_vec();
+        builtin(isa, builder, Builtin::EndTrial, &params[..1]);
+        builder.ins().return_(&results);
+    })
+}
+
+/// Calls a builtin; the first of `args` is the vmctx.
+fn builtin(
+    isa: &dyn TargetIsa,
+    builder: &mut FunctionBuilder<'_>,
+    builtin: Builtin,
+    args: &[Value],
+) -> Value {
+    let trusted = MemFlagsData::trusted();
+    let table = builder.ins().load(types::I64, trusted, args[0], vmctx::BUILTINS);
+    let code = builder.ins().load(types::I64, trusted, table, builtin.offset());
+    let signature = builder.import_signature(builtin.signature(isa.default_call_conv()));
+    let call = builder.ins().call_indirect(signature, code, args);
+    builder.inst_results(call)[0]
 }
 
 /// A wasm function that calls the host function of its [`host_context`]: leaves its frame pointer for backtraces,

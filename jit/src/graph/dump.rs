@@ -28,8 +28,7 @@ fn probes(f: &mut fmt::Formatter<'_>, probes: &Probes) -> fmt::Result {
             Probe::PathEnd { amount, cells: PathCells::Table } => write!(f, " count path{amount:+}")?,
             Probe::StartMetrics => f.write_str(" start")?,
             Probe::StopMetrics => f.write_str(" stop")?,
-            Probe::ChargeRecord { goes_on: true } => f.write_str(" charge start")?,
-            Probe::ChargeRecord { goes_on: false } => f.write_str(" charge")?,
+            Probe::ChargeRecord => f.write_str(" charge")?,
             Probe::PreferentialEnd { amount, counters: Some(first) } => {
                 write!(f, " count[{first}+cell(path{amount:+})]")?;
             }
@@ -41,7 +40,10 @@ fn probes(f: &mut fmt::Formatter<'_>, probes: &Probes) -> fmt::Result {
             Probe::PassSlot(slot) => write!(f, " slot[{slot}]")?,
             Probe::CountTarget(cell) => write!(f, " target[{cell}]")?,
             Probe::RecordEntry => f.write_str(" record entry")?,
-            Probe::RecordPath(amount) => write!(f, " record path{amount:+}")?,
+            Probe::RecordPath { amount, leaves } => {
+                let end = if *leaves { "end" } else { "round" };
+                write!(f, " record path{amount:+} {end}")?;
+            }
         }
     }
     Ok(())

@@ -66,15 +66,12 @@ pub enum Probe {
         /// Where it is counted.
         cells: PathCells,
     },
-    /// Begin to measure, or go on with it after a call.
+    /// Begin to measure, or go on with it after a call, from the last reading on.
     StartMetrics,
     /// Keep what was measured until a call has returned: callees are not measured.
     StopMetrics,
-    /// Charge the call record with what was measured.
-    ChargeRecord {
-        /// Whether to measure anew then, as the function goes on.
-        goes_on: bool,
-    },
+    /// Charge the call record with what was measured, as the function is left.
+    ChargeRecord,
     /// Count the path that ends in the counter of its cell of [`BlockGraph::cells`], if it is that cell's path; else in
     /// the instance's table of paths.
     PreferentialEnd {
@@ -101,8 +98,13 @@ pub enum Probe {
     CountTarget(u32),
     /// Record that the function is entered in a burst.
     RecordEntry,
-    /// Record the path that ends in a burst, which is counted next; given what is missing in its register.
-    RecordPath(i64),
+    /// Record the path that ends in a burst, which is counted next.
+    RecordPath {
+        /// What is missing in its register.
+        amount: i64,
+        /// Whether the function is left, instead of gone round in.
+        leaves: bool,
+    },
 }
 
 /// Where the paths of a function are counted, and what was measured along them.
@@ -403,7 +405,8 @@ impl BlockGraph {
         for probes in self.nodes.iter_mut().flat_map(|n| &mut n.wires).map(|w| &mut w.probes) {
             let end = probes.iter().position(|probe| matches!(probe, Probe::PathEnd { .. }));
             if let Some((at, &Probe::PathEnd { amount, .. })) = end.map(|at| (at, &probes[at])) {
-                probes.insert(at, Probe::RecordPath(amount));
+                let leaves = !probes.iter().any(|probe| matches!(probe, Probe::PathStart(_)));
+                probes.insert(at, Probe::RecordPath { amount, leaves });
             }
         }
     }
@@ -415,12 +418,11 @@ impl BlockGraph {
         }
     }
 
-    /// Adds checks of the budget of events of `kind` at the function's entry, at every loop header, and after the calls
-    /// at the given bytes of the given blocks: a frame that goes on after a call may have been kept from its next check
+    /// Adds checks of the budget of events of `kind` wherever code may be stopped, and after the calls at the given bytes of the given blocks: a frame that goes on after a call may have been kept from its next check
     /// by any number of others that did the same.
     pub fn add_budget(&mut self, cfg: &Cfg, kind: u32, calls: impl Iterator<Item = (u32, u32)>) {
         for (index, node) in self.nodes.iter_mut().enumerate() {
-            if index == 0 || cfg.blocks[node.block as usize].is_loop_header {
+            if cfg.is_stop(index, node.block) {
                 node.probes.push(Probe::Budget(kind));
             }
         }
@@ -429,11 +431,10 @@ impl BlockGraph {
         }
     }
 
-    /// Adds a poll at every loop header and at the entry of a function that calls others, so that every run of machine code
-    /// polls after a bounded number of blocks.
+    /// Adds a poll wherever code may be stopped.
     pub fn add_polls(&mut self, cfg: &Cfg) {
         for (index, node) in self.nodes.iter_mut().enumerate() {
-            if index == 0 && !cfg.is_leaf || cfg.blocks[node.block as usize].is_loop_header {
+            if cfg.is_stop(index, node.block) {
                 node.probes.push(Probe::Poll);
             }
         }

@@ -6,18 +6,24 @@
 //! rounds begin with the same value, so it is known in all of their nodes (`known_path`): there is nothing to add and nothing
 //! to keep, and where a path ends its counter is a constant of the place. The rounds are copied several times on top, as there
 //! is a poll in the first only.
+//! If an earlier run tells how often each value occurred, only those that did have nodes of their own, the most frequent ones if
+//! they are too many; others share nodes in which the register is not known, until the next round begins.
 //! Nothing else changes: each copy does what its node did.
-//! Source: path splitting, tail duplication by what is known (Poletto 1997; Bodík, Gupta & Soffa 1998), here of a register
-//! that is ours.
+//! Source: path splitting, tail duplication by what is known (Poletto 1997; Bodík, Gupta & Soffa 1998), along frequent paths
+//! only (Ammons & Larus 1998), here of a register that is ours.
 //!
 //! Example: `h -> a +1 | b; a -> b; b -> h count path, path=5 | exit` becomes, behind the same blocks for the first round,
 //! `h5 -> a6 | b5; a6 -> b6; b5 -> h5 count 5 | exit; b6 -> h5 count 6 | exit`.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 use hashbrown::HashMap;
 use wprof_profiler::{DepthFirst, Loops};
 
 use super::{BlockGraph, Node, Probe, Wire};
 use crate::cfg::Cfg;
+use crate::plan::PrefixCounts;
 
 /// How often rounds are copied at most, and instructions of all these copies together.
 const MOST_ROUNDS: u32 = 4;
@@ -27,12 +33,30 @@ const MOST_IN_ROUND: u32 = 512;
 /// As many times as many instructions as the loop has, at most.
 const MOST_COPIES: u32 = 4;
 
-/// A copy of a node: in which round, of which node, and what the path register is there.
+/// A copy of a node: in which round, of which node, and what the path register is there; `None` if it may be anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Place {
     round: u32,
     node: u32,
-    path: i64,
+    path: Option<i64>,
+}
+
+/// The copies for one round, and how many instructions they have.
+#[derive(Default)]
+struct Round {
+    places: Vec<Place>,
+    ops: u32,
+}
+
+impl Round {
+    fn add(&mut self, place: Place, ops: u32) {
+        self.places.push(place);
+        self.ops += ops;
+    }
+
+    fn has(&self, place: Place) -> bool {
+        self.places.contains(&place)
+    }
 }
 
 /// A loop of a graph.
@@ -44,9 +68,10 @@ struct Body {
 }
 
 impl BlockGraph {
-    /// The same graph with small loops split, if it has a path register that frames take along.
+    /// The same graph with small loops split, if it has a path register that frames take along; along the prefixes that ran,
+    /// where that is known.
     #[must_use]
-    pub fn split_loops(mut self, cfg: &Cfg) -> BlockGraph {
+    pub fn split_loops(mut self, cfg: &Cfg, prefixes: Option<&PrefixCounts>) -> BlockGraph {
         let has_loops = cfg.blocks.iter().any(|block| block.is_loop_header);
         if self.path_register.is_none() || self.in_bursts || !has_loops {
             return self;
@@ -60,7 +85,7 @@ impl BlockGraph {
                 continue;
             }
             if let Some(body) = Body::new(&self, cfg, found.header.0, is_inside)
-                && let Some(places) = body.places(&self, cfg)
+                && let Some(places) = body.places(&self, cfg, prefixes)
             {
                 self = body.split(self, &places);
             }
@@ -112,34 +137,97 @@ impl Body {
         let goes_back = |to: u32| self.contains(to) && self.begins_round(graph, to);
         let mut starts = inside.filter(|wire| wire.to.is_some_and(goes_back)).map(|wire| behind(wire, None));
         let path = starts.next()??;
-        starts.all(|start| start == Some(path)).then_some(Place { round: 0, node: self.nodes[0], path })
+        let place = Place { round: 0, node: self.nodes[0], path: Some(path) };
+        starts.all(|start| start == Some(path)).then_some(place)
     }
 
-    /// The copies for all rounds but a frame's first, ascending; `None` if they are too many, or not known.
-    fn places(&self, graph: &BlockGraph, cfg: &Cfg) -> Option<Vec<Place>> {
-        let ops = |node: u32| cfg.blocks[graph.nodes[node as usize].block as usize].ops.max(1);
-        let most = MOST_IN_ROUND.min(MOST_COPIES * self.nodes.iter().map(|&node| ops(node)).sum::<u32>());
-        let mut places = vec![self.first_place(graph)?];
-        let (mut sum, mut next) = (ops(self.nodes[0]), 0);
-        while let Some(&Place { node, path, .. }) = places.get(next) {
+    /// The places in the loop to which one leads.
+    fn behind(&self, graph: &BlockGraph, place: Place) -> impl Iterator<Item = Place> {
+        graph.nodes[place.node as usize].wires.iter().filter_map(move |wire| {
+            let node = wire.to.filter(|&to| self.contains(to))?;
+            Some(Place { node, path: behind(wire, place.path), ..place })
+        })
+    }
+
+    /// The copies for all rounds but a frame's first, ascending; `None` if they are too many, or no round ran.
+    fn places(&self, graph: &BlockGraph, cfg: &Cfg, prefixes: Option<&PrefixCounts>) -> Option<Vec<Place>> {
+        let block = |place: Place| graph.nodes[place.node as usize].block;
+        let ops = |place: Place| cfg.blocks[block(place) as usize].ops.max(1);
+        let first = self.first_place(graph)?;
+        let once = self.nodes.iter().map(|&node| ops(Place { node, ..first })).sum::<u32>();
+        let most = MOST_IN_ROUND.min(MOST_COPIES * once);
+        let round = match prefixes {
+            None => self.whole_round(graph, first, most, ops)?,
+            Some(prefixes) => {
+                let count = |place: Place| place.path.map_or(0, |path| prefixes.get(block(place), path));
+                // All others may take one copy of the loop.
+                self.frequent_round(graph, first, most.saturating_sub(once), (count, ops))?
+            }
+        };
+        let rounds = (MOST_INSTRUCTIONS / round.ops).clamp(1, MOST_ROUNDS);
+        let copied = (0..rounds).flat_map(|number| round.places.iter().map(move |&place| (number, place)));
+        let mut all: Vec<Place> = copied.map(|(round, place)| Place { round, ..place }).collect();
+        all.sort_unstable();
+        Some(all)
+    }
+
+    /// All places of a round; `None` if they have more than `most` instructions, or the register is not known in one.
+    fn whole_round(
+        &self,
+        graph: &BlockGraph,
+        first: Place,
+        most: u32,
+        ops: impl Fn(Place) -> u32,
+    ) -> Option<Round> {
+        let mut round = Round::default();
+        round.add(first, ops(first));
+        let mut next = 0;
+        while let Some(&place) = round.places.get(next) {
             next += 1;
-            for wire in &graph.nodes[node as usize].wires {
-                let Some(to) = wire.to.filter(|&to| self.contains(to)) else { continue };
-                let place = Place { round: 0, node: to, path: behind(wire, Some(path))? };
-                if !places.contains(&place) {
-                    places.push(place);
-                    sum += ops(to);
+            for behind in self.behind(graph, place) {
+                behind.path?;
+                if !round.has(behind) {
+                    round.add(behind, ops(behind));
                 }
             }
-            if sum > most {
+            if round.ops > most {
                 return None;
             }
         }
-        let rounds = (MOST_INSTRUCTIONS / sum).clamp(1, MOST_ROUNDS);
-        let of_round = |round| places.iter().map(move |&place| Place { round, ..place });
-        let mut all: Vec<Place> = (0..rounds).flat_map(of_round).collect();
-        all.sort_unstable();
-        Some(all)
+        Some(round)
+    }
+
+    /// The most frequent places, with `most` instructions together, and those for all others to which they lead; `None` if no
+    /// round ran.
+    fn frequent_round(
+        &self,
+        graph: &BlockGraph,
+        first: Place,
+        most: u32,
+        (count, ops): (impl Fn(Place) -> u64, impl Fn(Place) -> u32),
+    ) -> Option<Round> {
+        let mut round = Round::default();
+        let mut next = BinaryHeap::from([(count(first), Reverse(first))]);
+        while let Some((times, Reverse(place))) = next.pop() {
+            if times == 0 || round.ops + ops(place) > most {
+                break;
+            }
+            if !round.has(place) {
+                round.add(place, ops(place));
+                next.extend(self.behind(graph, place).map(|place| (count(place), Reverse(place))));
+            }
+        }
+        let mut next = 0;
+        while let Some(&place) = round.places.get(next) {
+            next += 1;
+            for behind in self.behind(graph, place) {
+                let shared = Place { path: None, ..behind };
+                if !round.has(behind) && !round.has(shared) {
+                    round.add(shared, ops(shared));
+                }
+            }
+        }
+        round.has(first).then_some(round)
     }
 
     /// The graph with these copies behind the loop's last node.
@@ -195,15 +283,16 @@ impl Splitting<'_> {
         let mut node = self.graph.nodes[place.node as usize].clone();
         node.probes.retain(|probe| place.round == 0 || !matches!(probe, Probe::Poll));
         for wire in &mut node.wires {
-            let path = behind(wire, Some(place.path)).expect("it is known in all rounds");
+            let path = behind(wire, place.path);
             let Some(to) = &mut wire.to else { continue };
             if !self.body.contains(*to) {
                 *to = self.moved(*to);
                 continue;
             }
             let begun = u32::from(self.body.begins_round(self.graph, *to));
-            let round = (place.round + begun) % self.rounds;
-            *to = self.copies[&Place { round, node: *to, path }];
+            let place = Place { round: (place.round + begun) % self.rounds, node: *to, path };
+            let copy = self.copies.get(&place).or_else(|| self.copies.get(&Place { path: None, ..place }));
+            *to = *copy.expect("it is there for this value, or for all others");
         }
         node
     }

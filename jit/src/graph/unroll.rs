@@ -157,8 +157,8 @@ impl SmallLoop {
                     | Probe::PreferentialEnd { .. } => self.path.is_some(),
                     Probe::Heat(_) | Probe::Emit { .. } => false,
                     Probe::FindRecord { .. } | Probe::PassSlot(_) | Probe::CountTarget(_) => false,
-                    Probe::RecordEntry | Probe::RecordPath(_) => false,
-                    Probe::StartMetrics | Probe::StopMetrics | Probe::ChargeRecord { .. } => false,
+                    Probe::RecordEntry | Probe::RecordPath { .. } => false,
+                    Probe::StartMetrics | Probe::StopMetrics | Probe::ChargeRecord => false,
                 };
                 let probes = node.wires.iter().map(|wire| &wire.probes).chain([&node.probes]);
                 node.inner.is_empty() && probes.flatten().all(can_wait)

@@ -154,9 +154,8 @@ fn tree(cfg: &Cfg, split: &SplitCfg, weights: &EdgeWeights, is_metered: bool) ->
     let parts = (0..).zip(&split.parts);
     let behind_calls: Vec<BlockId> =
         parts.filter(|(_, part)| part.call.is_some()).map(|(index, _)| BlockId(index + 1)).collect();
-    let checked = (0..).zip(&cfg.blocks).filter(|(index, block)| *index == 0 || block.is_loop_header);
-    let checked: Vec<BlockId> =
-        checked.map(|(index, _): (usize, _)| BlockId(split.first_part[index])).collect();
+    let checked = (0..cfg.blocks.len()).filter(|&index| cfg.is_stop(index, index as u32));
+    let checked: Vec<BlockId> = checked.map(|index| BlockId(split.first_part[index])).collect();
     EventTree::with_exact(&split.shape, weights, &behind_calls, &checked)
 }
 

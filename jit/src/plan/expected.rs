@@ -22,13 +22,11 @@ pub enum Expected {
 }
 
 impl Expected {
-    /// What is known of a function: the counts of the collection's weights, if there are any and they are of this graph.
+    /// What is known of a function: the counts of an earlier run, if there is one and it knows the function.
     pub fn new(info: &ModuleInfo, collection: &Collection, cfg: &Cfg) -> Expected {
-        let measured = collection.weights.as_ref().and_then(|profile| {
-            let (function, shape) = (profile.function(cfg.func)?, cfg.shape());
-            let fits =
-                function.fingerprint == shape.fingerprint() && function.edges.len() == shape.edge_count();
-            function.edge_counts().filter(|_| fits)
+        let shape = cfg.shape();
+        let measured = collection.earlier(cfg.func, &shape).and_then(|function| {
+            function.edge_counts().filter(|_| function.edges.len() == shape.edge_count())
         });
         measured.map_or_else(|| Expected::Estimated { likely: likely_edges(info, cfg) }, Expected::Measured)
     }

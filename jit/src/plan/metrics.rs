@@ -5,6 +5,10 @@
 //! that is measuring is negative, and of one that is not it is not.
 //! Source: Ammons, Ball & Larus 1997, section 3.1; like theirs, paths do not pay for what their function calls. There the
 //! callee keeps the counter of its caller; here the caller does, since callees may be the host.
+//!
+//! Where control goes from one function to another, one reading ends what the one measures and begins what the other does:
+//! that of the caller before the call, and that of the callee where it returns. The host reads when it returns, enters
+//! wasm code or has compiled, so that its time is nobody's.
 
 use wasmparser::BinaryReaderError;
 use wprof_profiler::CacheShape;
@@ -24,6 +28,8 @@ pub enum Metric {
     CacheMisses(CacheShape),
     /// What the operating system counts of the thread that made the store, its own work not included.
     System(SystemEvent),
+    /// What the lengths of bulk operations are as events of the kind with this name: their blocks do not tell it.
+    Lengths(String),
 }
 
 impl Metric {
@@ -33,19 +39,20 @@ impl Metric {
             Metric::Cycles => "cycles",
             Metric::CacheMisses(_) => "cache-misses",
             Metric::System(event) => event.metric(),
+            Metric::Lengths(kind) => kind,
         }
     }
 
     /// Whether code must ask for its reading; otherwise that is always up to date.
     pub(crate) fn is_read(&self) -> bool {
-        !matches!(self, Metric::CacheMisses(_))
+        matches!(self, Metric::Cycles | Metric::System(_))
     }
 
     /// The cache that it simulates.
     pub fn cache(&self) -> Option<CacheShape> {
         match self {
             Metric::CacheMisses(shape) => Some(*shape),
-            Metric::Cycles | Metric::System(_) => None,
+            Metric::Cycles | Metric::System(_) | Metric::Lengths(_) => None,
         }
     }
 }
@@ -55,9 +62,9 @@ impl Metric {
 pub struct FunctionMetrics {
     /// Its calls but for tail calls: block and byte offset of each.
     pub calls: Vec<(u32, u32)>,
-    /// Where it charges its call record, if paths do not: back edges and ways out, by block and edge, and whether the
-    /// function goes on there.
-    charges: Vec<(u32, u32, bool)>,
+    /// Where it charges its call record, if paths do not: where it is left, by block and edge. The paper (section 4.3) reads
+    /// at back edges too, for loops that do not end; here frames on the stack tell what they have measured.
+    charges: Vec<(u32, u32)>,
 }
 
 impl FunctionMetrics {
@@ -70,6 +77,7 @@ impl FunctionMetrics {
         let charges = if has_paths { Vec::new() } else { charges(cfg) };
         Ok(FunctionMetrics { calls, charges })
     }
+
     /// Lets a graph that has each block once measure. Last of all that stands at a place, so that other probes there are not
     /// measured where that can be.
     pub fn add_probes(&self, graph: &mut BlockGraph) {
@@ -79,23 +87,17 @@ impl FunctionMetrics {
             inner.before.push(Probe::StopMetrics);
             inner.after.push(Probe::StartMetrics);
         }
-        for &(block, edge, goes_on) in &self.charges {
-            let wire = &mut graph.nodes[block as usize].wires[edge as usize];
-            wire.probes.push(Probe::ChargeRecord { goes_on });
+        for &(block, edge) in &self.charges {
+            graph.nodes[block as usize].wires[edge as usize].probes.push(Probe::ChargeRecord);
         }
     }
 }
 
-/// The edges that end what is charged as one: where paths would end. So long loops are charged while they run.
-fn charges(cfg: &Cfg) -> Vec<(u32, u32, bool)> {
+/// The edges by which the function is left.
+fn charges(cfg: &Cfg) -> Vec<(u32, u32)> {
     let edges = (0..).zip(&cfg.blocks).flat_map(|(block, found)| {
-        let edges = (0..).zip(&found.edges);
-        edges.filter_map(move |(edge, found)| match found.target {
-            Target::Exit => Some((block, edge, false)),
-            // Blocks are in bytecode order.
-            Target::Block(to) if to <= block => Some((block, edge, true)),
-            Target::Block(_) => None,
-        })
+        let exits = (0..).zip(&found.edges).filter(|(_, edge)| edge.target == Target::Exit);
+        exits.map(move |(edge, _)| (block, edge))
     });
     edges.collect()
 }

@@ -9,6 +9,7 @@ mod events;
 mod expected;
 mod interesting;
 mod metrics;
+mod prefix_counts;
 mod references;
 mod split;
 mod system_event;
@@ -18,7 +19,10 @@ mod trip_count;
 
 use std::sync::Arc;
 
-use wprof_profiler::{BlockPlan, EdgeId, EdgePlan, EdgeWeights, PathPlan, Profile, VertexPlan};
+use wprof_profiler::{
+    self as profiler, BlockPlan, EdgeId, EdgePlan, EdgeWeights, FunctionProfile, PathPlan, Profile,
+    VertexPlan,
+};
 
 pub use checks::{CheckTrigger, Checks, EntryChecks, FunctionChecks};
 pub use contexts::{ContextSite, FunctionContexts};
@@ -26,6 +30,7 @@ pub use events::FunctionEvents;
 pub use expected::{Expected, likely_edges};
 pub use interesting::{Interesting, PreferentialPaths};
 pub use metrics::{FunctionMetrics, Metric};
+pub use prefix_counts::PrefixCounts;
 pub use split::{Part, Place, Position, SplitCfg};
 pub use system_event::SystemEvent;
 pub use targets::{CELLS_PER_SITE, FunctionTargets};
@@ -53,8 +58,8 @@ pub struct Collection {
     pub metered: Option<u32>,
     /// Which paths are interesting, if any, where paths are counted.
     pub interesting: Option<Interesting>,
-    /// A profile of the module, by whose counts counters and increments are placed; without it, or in functions that it
-    /// does not know, by the static estimate, and the module's branch hints.
+    /// A profile of the module, by whose counts counters and increments are placed; without it by that of the interesting
+    /// paths; without either, or in functions that it does not know, by the static estimate, and the module's branch hints.
     pub weights: Option<Arc<Profile>>,
     /// How everything that runs is traced, if it is.
     pub tracing: Option<Tracing>,
@@ -90,6 +95,22 @@ impl Collection {
         }
         let metered = self.metered.map(|kind| (kind, &self.events[kind as usize]));
         Ok(SmallLoop::all(info, cfg, metered)?)
+    }
+
+    /// By kind of events, the metric of its lengths, if they are measured.
+    pub fn lengths(&self) -> Vec<Option<u32>> {
+        let of = |name: &str| {
+            let is_its = |metric: &Metric| matches!(metric, Metric::Lengths(kind) if kind == name);
+            self.metrics.iter().position(is_its).map(|number| number as u32)
+        };
+        self.events.iter().map(|model| of(&model.name)).collect()
+    }
+
+    /// What an earlier run says of a function of this shape: that of the weights, or of the interesting paths.
+    pub fn earlier(&self, func: u32, shape: &profiler::Cfg) -> Option<&FunctionProfile> {
+        let interesting = self.interesting.as_ref().map(|interesting| &interesting.profile);
+        let function = self.weights.as_ref().or(interesting)?.function(func);
+        function.filter(|function| function.fingerprint == shape.fingerprint())
     }
 
     /// Whether nothing is collected.
@@ -219,6 +240,8 @@ pub struct FunctionPlan {
     pub trace: Option<FunctionTrace>,
     /// Loops that are unrolled in optimised code.
     pub loops: Vec<SmallLoop>,
+    /// How often an earlier run came along each prefix of a path, if paths are counted and there is one.
+    pub prefixes: Option<PrefixCounts>,
     /// Its calls, if calling contexts are counted.
     pub contexts: Option<FunctionContexts>,
     /// Its indirect calls, if their callees are counted.
@@ -253,6 +276,10 @@ impl FunctionPlan {
         let mut loops = collection.loops(info, &cfg)?;
         let plan = plan(&cfg, collection, &expected, &loops);
         plan.count_rounds(&cfg, &mut loops);
+        let prefixes = plan.paths().and_then(|paths| {
+            let shape = cfg.shape();
+            Some(PrefixCounts::new(&shape, paths, collection.earlier(func, &shape)?.paths.as_ref()?))
+        });
         let events = match collection.events.is_empty() {
             true => None,
             false => Some(FunctionEvents::new(info, &cfg, collection, &expected, &loops)?),
@@ -274,6 +301,7 @@ impl FunctionPlan {
             events,
             trace,
             loops,
+            prefixes,
             contexts,
             targets,
             metrics,
@@ -414,13 +442,13 @@ fn plan(cfg: &Cfg, collection: &Collection, expected: &Expected, loops: &[SmallL
 }
 
 /// The weights by which counters are placed: how often an edge is expected to do what stands on it.
-pub fn edge_weights(shape: &wprof_profiler::Cfg, expected: &Expected, loops: &[SmallLoop]) -> EdgeWeights {
+pub fn edge_weights(shape: &profiler::Cfg, expected: &Expected, loops: &[SmallLoop]) -> EdgeWeights {
     unrolled_weights(shape, expected, loops.iter().map(|found| (found.latch_id, found.copies)))
 }
 
 /// The same, given the latches and how often their loops are copied.
 fn unrolled_weights(
-    shape: &wprof_profiler::Cfg,
+    shape: &profiler::Cfg,
     expected: &Expected,
     latches: impl Iterator<Item = (EdgeId, u32)>,
 ) -> EdgeWeights {

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use wprof_profiler::TrialResult;
+
 /// A decision about one place in a function.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decision {
@@ -41,6 +43,13 @@ pub enum Verdict {
         /// Why not.
         why: Refusal,
     },
+    /// The version was timed beside the one before it.
+    Tried {
+        /// What came out.
+        result: TrialResult,
+        /// Whether the one before it has its place again.
+        reverted: bool,
+    },
 }
 
 /// Why a call is not inlined.
@@ -76,6 +85,11 @@ impl Verdict {
             }
             Verdict::Refused { callee: Some(callee), why } => format!("{} not inlined: {why}", name(*callee)),
             Verdict::Refused { callee: None, why } => format!("call not inlined: {why}"),
+            Verdict::Tried { result, reverted } => {
+                let what = if *reverted { "slower, reverted" } else { "kept" };
+                let TrialResult { before, after, calls, .. } = result;
+                format!("{what}: {after:.0} cycles a call, {before:.0} before, in {calls} calls of each")
+            }
         }
     }
 }

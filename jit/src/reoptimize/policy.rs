@@ -16,6 +16,11 @@ pub struct Policy {
     pub least_seen: u64,
     /// It is reoptimized again when the profile has seen so many times more.
     pub seen_again: u64,
+    /// A better version is timed beside the one before it, in so many calls of each, and leaves its place if it is slower; 0: it
+    /// never is. Only with background compilation: else the same input would not go through the same versions.
+    pub trial_calls: u32,
+    /// Slower by more than this part of a call.
+    pub trial_margin: f64,
     /// Whether superblocks are formed.
     pub superblocks: bool,
     /// A path gets its own blocks if it executes at least this share of its function's instructions. Rarer ones would grow the
@@ -55,6 +60,8 @@ impl Default for Policy {
             least_share: 0.002,
             least_seen: 2000,
             seen_again: 8,
+            trial_calls: 200,
+            trial_margin: 0.01,
             superblocks: true,
             least_path_share: 0.02,
             path_growth: 2,

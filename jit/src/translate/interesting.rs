@@ -1,4 +1,4 @@
-//! Ends of paths where interesting ones are told from others: one load and one comparison.
+//! Ends of paths where interesting ones are told from others: one load and one comparison, or none where the path is known.
 //!
 //! Invariant: a path is counted once, in the counter of its cell or in the table of paths.
 //! Source: Vaswani, *Efficient Online Path Profiling*, 2007, section 3.2.3; the plan is a `wprof_profiler::PreferentialPlan`,
@@ -8,11 +8,31 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
 
 use super::Translator;
+use super::path::PathRegister;
 
 impl Translator<'_> {
     /// Counts the path whose numbers are the register plus `amount`: in the counter of its cell, the first of which is
     /// `first`, if the cell is its own, and interesting paths are counted; else in the table.
     pub(super) fn end_preferential_path(&mut self, amount: i64, first: Option<u32>) {
+        match self.path.as_ref().and_then(PathRegister::known) {
+            Some(register) => self.end_known_path(register.wrapping_add(amount), first),
+            None => self.end_unknown_path(amount, first),
+        }
+    }
+
+    /// The same where the numbers are known, and so whether the path is interesting.
+    fn end_known_path(&mut self, both: i64, first: Option<u32>) {
+        let id = both as u32;
+        let cell = (both.cast_unsigned() >> 32) as usize & (self.cells().len() - 1);
+        if self.cells()[cell] != id {
+            let id = self.builder.ins().iconst(types::I64, i64::from(id));
+            self.count_path_in_table(id);
+        } else if let Some(first) = first {
+            self.count(first + cell as u32, 1);
+        }
+    }
+
+    fn end_unknown_path(&mut self, amount: i64, first: Option<u32>) {
         let register = self.path_value();
         let both = self.builder.ins().iadd_imm_s(register, amount);
         let id = self.builder.ins().ireduce(types::I32, both);

@@ -34,10 +34,13 @@ impl Translator<'_> {
         }
     }
 
-    /// Begins to measure, or goes on with it.
+    /// Begins to measure, or goes on with it, from the last reading on: that of the caller, or of the callee that returns. In
+    /// bursts these may not measure.
     pub(super) fn start_metrics(&mut self) {
         self.count_start();
-        self.read_metrics();
+        if self.graph.in_bursts {
+            self.read_metrics();
+        }
         for metric in self.metrics() {
             let (sum, reading) = (self.sum(metric), self.reading(metric));
             let sum = self.builder.ins().isub(sum, reading);
@@ -83,12 +86,9 @@ impl Translator<'_> {
     }
 
     /// Charges the call record with what was measured.
-    pub(super) fn end_measuring(&mut self, goes_on: bool) {
+    pub(super) fn end_measuring(&mut self) {
         let measured = self.counted_measured();
         self.charge_record(&measured);
-        if goes_on {
-            self.restart_metrics();
-        }
     }
 
     /// The same, if calling contexts are counted.
@@ -157,6 +157,13 @@ impl Translator<'_> {
         let code = self.load_constant(types::I64, context, store_context::READ_METRICS);
         let signature = self.builder.import_signature(read_metrics_signature());
         self.builder.ins().call_indirect(signature, code, &[context]);
+    }
+
+    /// What is measured has grown by so much.
+    pub(super) fn add_to_reading(&mut self, metric: u32, amount: Value) {
+        let old = self.reading(metric);
+        let new = self.builder.ins().iadd(old, amount);
+        self.store_metric_cell(store_context::metric(metric), new);
     }
 
     fn reading(&mut self, metric: u32) -> Value {

@@ -225,19 +225,20 @@ impl Translator<'_> {
     /// Records that the function is entered.
     pub(super) fn record_entry(&mut self) {
         let entered = self.builder.ins().iconst(types::I64, -1);
-        self.record_in_burst(entered);
+        self.record_in_burst(entered, false);
     }
 
-    /// Records the path whose number is the register plus `amount`.
-    pub(super) fn record_path(&mut self, amount: i64) {
+    /// Records the path whose number is the register plus `amount`, and whether the function is left behind it.
+    pub(super) fn record_path(&mut self, amount: i64, leaves: bool) {
         let path = self.path_value();
         let id = self.builder.ins().iadd_imm_s(path, amount);
-        self.record_in_burst(id);
+        self.record_in_burst(id, leaves);
     }
 
-    fn record_in_burst(&mut self, number: Value) {
+    fn record_in_burst(&mut self, number: Value, leaves: bool) {
         let func = self.builder.ins().iconst(types::I32, i64::from(self.cfg.func));
-        let status = self.builtin(Builtin::RecordBurst, &[func, number]);
+        let leaves = self.builder.ins().iconst(types::I32, i64::from(leaves));
+        let status = self.builtin(Builtin::RecordBurst, &[func, number, leaves]);
         self.builder.ins().trapnz(status, TrapCode::Host.to_clif());
     }
 

@@ -36,14 +36,14 @@ impl Translator<'_> {
             Probe::PathEnd { amount, cells } => self.end_path(amount, cells),
             Probe::StartMetrics => self.start_metrics(),
             Probe::StopMetrics => self.stop_metrics(),
-            Probe::ChargeRecord { goes_on } => self.end_measuring(goes_on),
+            Probe::ChargeRecord => self.end_measuring(),
             Probe::PreferentialEnd { amount, counters } => self.end_preferential_path(amount, counters),
             Probe::Emit { value, bits } => self.emit(Bits::Constant { value, bits }, self.offset),
             Probe::FindRecord { sites } => self.find_record(sites),
             Probe::PassSlot(slot) => self.pass_slot(slot),
             Probe::CountTarget(cell) => self.target_cell = Some(cell),
             Probe::RecordEntry => self.record_entry(),
-            Probe::RecordPath(amount) => self.record_path(amount),
+            Probe::RecordPath { amount, leaves } => self.record_path(amount, leaves),
         }
     }
 
@@ -168,6 +168,9 @@ impl Translator<'_> {
             };
             let events = self.builder.ins().imul_imm_s(length, per_unit as i64);
             self.add_event_value(kind, events);
+            if let Some(metric) = self.options.lengths.get(kind as usize).copied().flatten() {
+                self.add_to_reading(metric, events);
+            }
         }
     }
 

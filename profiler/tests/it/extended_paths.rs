@@ -84,6 +84,46 @@ fn extended_paths_are_those_of_the_definition() {
 }
 
 #[test]
+fn in_bounded_memory_counts_are_the_same_while_there_is_room() {
+    let (mut rng, mut most) = (Rng::new(5), 0);
+    for _ in 0..100 {
+        let program = call(&mut rng, 3);
+        for extension in [Extension::BackEdges(1), Extension::Calls(2)] {
+            let (mut all, mut hot) = (ExtendedPaths::new(extension), ExtendedPaths::bounded(extension, 4096));
+            [&mut all, &mut hot].into_iter().for_each(|found| replay(&program, found));
+            assert_eq!(all.counts(), hot.counts(), "{extension:?}");
+            most = most.max(all.counts().len());
+        }
+    }
+    assert!(most > 10);
+}
+
+#[test]
+fn bounded_memory_splits_long_paths_and_forgets_rare_ones() {
+    let mut found = ExtendedPaths::bounded(Extension::BackEdges(1000), 8);
+    found.enter(1);
+    (0..70).for_each(|round| found.end((1, 0), round == 69));
+    let lengths: Vec<(usize, u64)> =
+        found.counts().into_iter().map(|(paths, count)| (paths.len(), count)).collect();
+    assert_eq!(lengths, [(32, 2), (6, 1)]);
+    let mut found = ExtendedPaths::bounded(Extension::Calls(9), 8);
+    found.enter(1);
+    for _ in 0..40 {
+        found.enter(2);
+        found.end((2, 0), true);
+    }
+    found.end((1, 7), true);
+    let counts = found.counts();
+    assert_eq!((counts[0].0, counts[0].1), (&[(2, 0)][..], 9));
+    assert_eq!((counts[1].0.len(), counts[1].0.last()), (32, Some(&(1, 7))));
+    (0..1000).for_each(|id| {
+        found.enter(3);
+        found.end((3, id), true);
+    });
+    assert!(found.counts().len() <= 8);
+}
+
+#[test]
 fn frames_that_were_there_before_a_burst_are_known_from_their_first_path_on() {
     let mut found = ExtendedPaths::new(Extension::BackEdges(1));
     found.enter(9);

@@ -61,7 +61,7 @@ impl Default for Engines {
                 bursty(Strategy::Optimized, bursts(1, 1, "orig")),
                 bursty(Strategy::Tiered, bursts(1, 1, "default")),
                 bursty(Strategy::Optimized, bursts(7, 2, "default")),
-                bursty(Strategy::Tiered, bursts(1000, 50, "EC+L4")),
+                bursty(Strategy::Tiered, bursts(1000, 50, "default")),
             ],
             burst: bursty(Strategy::Optimized, bursts(1, BurstLengths::FOREVER, "orig")),
             traced: engine(Config::new().trace(Tracing::Best)),

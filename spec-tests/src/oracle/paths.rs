@@ -304,7 +304,7 @@ pub fn hot_paths(
         }
     }
     for (path, count) in table.paths() {
-        all.entry(path).or_default().after = count;
+        all.entry(*path).or_default().after = count;
     }
     Ok(all.into_values().collect())
 }

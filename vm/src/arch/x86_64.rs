@@ -151,6 +151,8 @@ guarded! {
     count_target = builtins::count_target, 1;
     record_burst = builtins::record_burst, 1;
     record_access = builtins::record_access, 1;
+    begin_trial = builtins::begin_trial, 1;
+    end_trial = builtins::end_trial, 0;
 }
 
 /// A builtin that changes no register but what it is to change, for wasm code that hardly ever has to call it. `$before`

@@ -19,6 +19,7 @@ use wprof_profiler::{CodeTier, Profile};
 
 use super::burst_code::BurstCode;
 use super::first::{Claim, FirstCompilations};
+use super::trials::Trials;
 use super::{CompiledVersion, ModuleInner, demangle};
 use crate::background::{Job, Task};
 use crate::engine::no_code_memory;
@@ -44,6 +45,8 @@ pub struct ModuleCode {
     pub(super) advice: RwLock<Option<Arc<Advice>>>,
     /// What was compiled.
     pub(super) versions: Mutex<Vec<CompiledVersion>>,
+    /// The better versions that are being timed.
+    pub(super) trials: Mutex<Trials>,
     /// How many functions are new or better since the code was last stored or loaded.
     pub(super) changes: AtomicU32,
 }
@@ -129,6 +132,7 @@ impl ModuleCode {
             functions: RwLock::default(),
             advice: RwLock::default(),
             versions: Mutex::default(),
+            trials: Mutex::default(),
             changes: AtomicU32::new(0),
         }
     }

@@ -9,6 +9,7 @@ mod first;
 mod names;
 mod reoptimized;
 mod symbols;
+mod trials;
 mod versions;
 
 use std::path::{Path, PathBuf};

@@ -13,6 +13,7 @@ use wprof_jit::reoptimize::{Advice, Decision, Reoptimized, Reoptimizer};
 use wprof_profiler::{CodeTier, Profile};
 
 use super::code::{Compiled, Promotion};
+use super::trials::Replaced;
 use super::{CompiledVersion, ModuleInner};
 use crate::{Module, Result};
 
@@ -96,16 +97,20 @@ impl ModuleInner {
             resumed.push((header, self.place(func, code)?));
         }
         let (after, address) = (code.bytes.len(), self.place(func, code)?);
-        let old = self.code.update(func, |compiled| {
+        let replaced = self.code.update(func, |compiled| {
+            let resumed_before = compiled.resumed.clone();
             compiled.resumed.extend(resumed);
-            compiled.advice = Some(advice);
-            std::mem::replace(&mut compiled.address, address)
+            Replaced {
+                address: std::mem::replace(&mut compiled.address, address),
+                resumed: resumed_before,
+                advice: compiled.advice.replace(advice),
+            }
         });
-        self.publish(func, address);
-        let before = old.and_then(|old| self.code.arena.copy_of(old)).map(|code| code.bytes.len());
+        let Some(replaced) = replaced else { return Ok(()) };
+        let before = self.code.arena.copy_of(replaced.address).map(|code| code.bytes.len());
         let version = CompiledVersion::new(func, CodeTier::Reoptimized, began, after).by(Some(decisions));
         self.note(CompiledVersion { bytes_before: before, ..version });
-        Ok(())
+        self.try_out(func, replaced, address)
     }
 
     pub(super) fn optimized(&self, plan: &FunctionPlan, graph: &BlockGraph) -> Result<MachineCode> {

@@ -10,7 +10,7 @@ use super::abi::{VmContext, VmStoreContext};
 use super::bulk;
 use super::call_records::{Called, Extent};
 use super::store::{Pending, StoreOpaque};
-use crate::Trap;
+use crate::{Trap, arch};
 
 /// The store and the index of the instance that called.
 ///
@@ -145,7 +145,7 @@ pub unsafe extern "C" fn count_target(vmctx: *const VmContext, cell: u32, refere
 ///
 /// # Safety
 /// For machine code only, which passes its own vmctx.
-pub unsafe extern "C" fn record_burst(vmctx: *const VmContext, func: u32, number: u64) -> u32 {
+pub unsafe extern "C" fn record_burst(vmctx: *const VmContext, func: u32, number: u64, leaves: u32) -> u32 {
     // SAFETY: machine code passes its own vmctx.
     let (store, instance) = unsafe { caller(vmctx) };
     let event = match number {
@@ -153,6 +153,7 @@ pub unsafe extern "C" fn record_burst(vmctx: *const VmContext, func: u32, number
         id => BurstEvent::Path { func, id },
     };
     store.record_in_burst(instance, event);
+    store.extend_path(instance, event, leaves != 0);
     0
 }
 
@@ -167,6 +168,27 @@ pub unsafe extern "C" fn record_access(vmctx: *const VmContext, site: u32, addre
     0
 }
 
+/// `Builtin::BeginTrial`.
+///
+/// # Safety
+/// For machine code only, which passes its own vmctx.
+pub unsafe extern "C" fn begin_trial(vmctx: *const VmContext, func: u32) -> u32 {
+    // SAFETY: machine code passes its own vmctx.
+    let (store, instance) = unsafe { caller(vmctx) };
+    store.begin_trial(instance, func)
+}
+
+/// `Builtin::EndTrial`.
+///
+/// # Safety
+/// For machine code only, which passes its own vmctx.
+pub unsafe extern "C" fn end_trial(vmctx: *const VmContext) -> u32 {
+    let ended = arch::cycles();
+    // SAFETY: machine code passes its own vmctx.
+    unsafe { caller(vmctx) }.0.end_trial(ended);
+    0
+}
+
 /// `Builtin::Promote`.
 ///
 /// # Safety
@@ -174,13 +196,13 @@ pub unsafe extern "C" fn record_access(vmctx: *const VmContext, site: u32, addre
 pub unsafe extern "C" fn promote(vmctx: *const VmContext, func: u32, block: u32) -> usize {
     // SAFETY: machine code passes its own vmctx.
     let (store, instance) = unsafe { caller(vmctx) };
-    let instance = &store.instances[instance as usize];
-    let module = instance.module.inner();
-    if let Some(address) = module.request_promotion(func, block) {
-        return address;
+    let of_caller = &store.instances[instance as usize];
+    let promoted = of_caller.module.inner().request_promotion(func, block);
+    if promoted.is_none() {
+        of_caller.cool_down(func);
     }
-    instance.cool_down(func);
-    0
+    store.read_metrics();
+    promoted.unwrap_or(0)
 }
 
 /// `abi::check_signature`; called by `arch::check`, which keeps all registers but the pinned one: that is to hold what this
@@ -217,6 +239,7 @@ pub unsafe extern "C" fn find_record(vmctx: *const VmContext, func: u32, sites: 
         let routine = contexts.routine(Called::Wasm(instance, func));
         contexts.find(slot, routine, (vmctx.addr() + func as usize) as u64, Extent { sites, cells });
     }
+    store.read_metrics();
 }
 
 /// `abi::touch_lines_signature`; called by `arch::touch_lines`, which keeps all registers.

@@ -184,6 +184,7 @@ impl StoreOpaque {
                     _ => 0,
                 };
                 self.burst_log.iter_mut().for_each(|log| log.push(began));
+                self.begin_extended_paths();
                 self.burst_spans.iter_mut().for_each(|spans| spans.begin(checks));
             }
             (true, false) => self.burst_spans.iter_mut().for_each(BurstSpans::end),

@@ -111,12 +111,14 @@ unsafe fn call_wasm(
     // SAFETY: the store is exclusively ours until wasm code runs.
     let (context, interrupt) = unsafe {
         let store = &mut *store.as_ptr();
+        store.ask_for_budget()?;
         if store.depth == 0 {
             store.interrupt().set_thread(wake::thread_id());
         }
         store.trace_entry(func);
         store.depth += 1;
         span = store.begin_span();
+        store.enter_metrics();
         (store.context().as_ptr(), std::sync::Arc::as_ptr(store.interrupt()))
     };
     let activation = Activation {
@@ -157,6 +159,7 @@ unsafe fn call_wasm(
 
 /// The error of a trap.
 fn trap_error(store: &mut StoreOpaque, record: TrapRecord) -> Error {
+    store.drop_timed_call();
     let unborn = store.count_unborn_context(&record);
     store.count_unfinished(&record, unborn);
     store.charge_ended(&record);

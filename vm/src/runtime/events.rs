@@ -129,6 +129,21 @@ impl StoreOpaque {
         self.context_events(kind).wrapping_neg()
     }
 
+    /// Wasm is called: what calls nothing does not check the budget itself.
+    ///
+    /// # Errors
+    /// If the budget is used up, and the embedder gives no more.
+    pub fn ask_for_budget(&mut self) -> Result<()> {
+        let is_over = |kind| self.context_events(kind) > 0;
+        if !self.engine().collection().metered.is_some_and(is_over) || self.out_of_budget() {
+            return Ok(());
+        }
+        match self.pending.take() {
+            Some(Pending::Error(error)) => Err(error),
+            _ => Err(Trap::OutOfBudget.into()),
+        }
+    }
+
     /// A check has found the budget used up: asks the embedder, and leaves the reason to trap if there is no more.
     /// Returns whether the program goes on.
     pub fn out_of_budget(&mut self) -> bool {

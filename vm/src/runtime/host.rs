@@ -163,6 +163,7 @@ unsafe extern "C" fn shim<T: 'static>(
         catch_unwind(AssertUnwindSafe(|| (host.func.code)(Caller::new(&mut *store, instance), values)));
     host.head.ticks.fetch_add(store.opaque.end_span(span), Ordering::Relaxed);
     store.opaque.leave_host_context(outer);
+    store.opaque.read_metrics();
     let pending = match result {
         Ok(Ok(())) => match store.opaque.interrupt().take() {
             None => return 0,

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use hashbrown::HashMap;
 use wprof_jit::compile::Origin;
 use wprof_jit::module::Entity;
+use wprof_profiler::ExtendedPaths;
 
 use super::abi::{VmFuncImport, VmFuncRef};
 use super::call_targets::TargetTable;
@@ -34,6 +35,8 @@ pub struct InstanceData {
     pub overflowed: HashMap<Origin, u64>,
     /// The paths of functions that have too many to count each by a counter.
     pub paths: PathTable,
+    /// The extended paths that bursts see, if they are counted.
+    pub extended: Option<ExtendedPaths>,
     /// The callees of indirect calls, but for the last ones.
     pub targets: TargetTable,
 }

@@ -65,6 +65,7 @@ pub fn instantiate(store: &mut StoreOpaque, module: &Module, imports: Imports) -
         unfinished: Unfinished::default(),
         overflowed: HashMap::new(),
         paths: PathTable::new(store.engine().has_bursts()),
+        extended: store.engine().config().extended_paths(),
         targets: TargetTable::default(),
     };
     // From here on the store owns it, since things defined in its vmctx do so too.
@@ -79,7 +80,7 @@ pub fn instantiate(store: &mut StoreOpaque, module: &Module, imports: Imports) -
 }
 
 /// The builtin table that every vmctx points to, in the order of `Builtin::ALL`.
-static BUILTINS: [unsafe extern "C" fn(); 16] = [
+static BUILTINS: [unsafe extern "C" fn(); 18] = [
     arch::memory_grow,
     arch::memory_copy,
     arch::memory_fill,
@@ -96,6 +97,8 @@ static BUILTINS: [unsafe extern "C" fn(); 16] = [
     arch::count_target,
     arch::record_burst,
     arch::record_access,
+    arch::begin_trial,
+    arch::end_trial,
 ];
 const _: () = assert!(BUILTINS.len() == Builtin::ALL.len());
 

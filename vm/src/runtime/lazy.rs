@@ -28,6 +28,7 @@ pub unsafe extern "C" fn lazy_compile(
         // SAFETY: as required above.
         unsafe { compile(store, callee, index) }
     }));
+    store.read_metrics();
     let failure = match compiled {
         Ok(Ok(address)) => return address,
         Ok(Err(error)) => Pending::Error(error),

@@ -125,12 +125,25 @@ impl StoreOpaque {
     pub fn cost_of_start(&self, metric: &Metric) -> u64 {
         match metric {
             Metric::Cycles => self.cycles_of_reading(),
-            Metric::CacheMisses(_) => 0,
+            Metric::CacheMisses(_) | Metric::Lengths(_) => 0,
             Metric::System(_) => self.cost_of_reading(metric),
         }
     }
 
-    /// Brings the readings up to date that code must ask for.
+    /// The host enters wasm code, while no frame of the store measures. Lengths that no memory has, for which bulk operations
+    /// trap, may have left a reading that no other may be taken from.
+    pub fn enter_metrics(&mut self) {
+        for (number, metric) in self.metrics.metrics.iter().enumerate() {
+            if matches!(metric, Metric::Lengths(_)) {
+                // SAFETY: as above.
+                unsafe { (*self.context().as_ptr()).metrics[number] = FIRST };
+            }
+        }
+        self.read_metrics();
+    }
+
+    /// Brings the readings up to date that code must ask for. Whatever the host does between the end of one function's
+    /// measuring and the begin of another's ends with this, and is not measured.
     pub fn read_metrics(&mut self) {
         for metric in 0..self.metrics.all().len() {
             if let Some(reading) = self.metrics.read(metric) {

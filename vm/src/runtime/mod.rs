@@ -47,6 +47,7 @@ pub mod system_counter;
 pub mod table;
 pub mod trace;
 pub mod transfer;
+pub mod trials;
 pub mod types;
 pub mod unfinished;
 pub mod vmctx;

@@ -26,6 +26,7 @@ use super::pace::Pace;
 use super::table::TableData;
 use super::trace::Trace;
 use super::transfer::TransferBuffer;
+use super::trials::TimedCall;
 use super::types::FuncTypeEntry;
 use crate::bursts::BurstLog;
 use crate::interrupt::InterruptHandle;
@@ -130,6 +131,8 @@ pub struct StoreOpaque {
     pub burst_spans: Option<BurstSpans>,
     /// Who gets profiles while the program runs.
     pub snapshots: Option<Snapshots>,
+    /// The call that is timed, if one is.
+    pub timed: Option<TimedCall>,
 }
 
 // SAFETY: all pointers lead to memory that the store owns, and machine code runs on the thread that has the store
@@ -216,6 +219,7 @@ impl StoreOpaque {
             started: Instant::now(),
             burst_spans: None,
             snapshots: None,
+            timed: None,
         };
         store.pass_entry_slot();
         store.start_metering();

@@ -1,10 +1,13 @@
 //! How much machine code all functions of a program take, optimised, by what is counted; as multiples of plain code.
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use wprof::profiler::CacheShape;
 use wprof::{Collect, Config, Engine, Metric, Module, ProfilingConfig};
 use wprof_bench::programs::Program;
 use wprof_bench::session::failure;
+
+/// Functions of larger modules, of which hardly any run, are not all compiled: that takes minutes each time.
+const LARGEST: u64 = 2 << 20;
 
 /// The columns.
 pub const HEAD: &[&str] = &[
@@ -20,6 +23,8 @@ pub const HEAD: &[&str] = &[
 
 /// A program's row.
 pub fn row(program: &Program) -> Result<Vec<String>> {
+    let size = std::fs::metadata(&program.file)?.len();
+    ensure!(size <= LARGEST, "left out: {} KiB of wasm", size >> 10);
     let off = bytes(program, &Config::new())?;
     let kinds = kinds();
     let ratios = kinds.iter().map(|config| Ok(format!("{:.2}", bytes(program, config)? as f64 / off as f64)));

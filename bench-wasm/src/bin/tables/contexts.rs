@@ -1,9 +1,8 @@
 //! The calling context tree: Ammons, Ball & Larus 1997, table 3.
 
 use anyhow::{Context, Result};
-use wprof::Config;
-use wprof_bench::programs::Program;
-use wprof_bench::session::Session;
+
+use super::runs::Runs;
 
 /// The columns.
 pub const HEAD: &[&str] = &[
@@ -20,11 +19,8 @@ pub const HEAD: &[&str] = &[
 ];
 
 /// A program's row.
-pub fn row(program: &Program, bench: bool) -> Result<Vec<String>> {
-    let mut config = Config::new();
-    config.count_contexts(true);
-    let profile = Session::run(program, &config, bench)?.profile()?;
-    let stats = profile.contexts.context("no contexts")?.stats();
+pub fn row(runs: &Runs<'_>) -> Result<Vec<String>> {
+    let stats = runs.counted()?.contexts.as_ref().context("no contexts")?.stats();
     Ok(vec![
         stats.records.to_string(),
         format!("{:.1}", stats.bytes as f64 / 1024.0),

@@ -7,17 +7,19 @@
 mod code;
 mod contexts;
 mod paths;
+mod runs;
 
 use anyhow::Result;
 use clap::{Parser, ValueEnum};
+use runs::Runs;
 use wprof_bench::programs::{self, Program};
 
 /// Describes paths and calling contexts.
 #[derive(Parser)]
 struct Options {
-    /// Which table.
+    /// Which tables; all of them if none is named.
     #[arg(value_enum)]
-    what: What,
+    what: Vec<What>,
     /// Also the downloaded programs (`bench-wasm/download.sh`).
     #[arg(long)]
     real: bool,
@@ -29,7 +31,7 @@ struct Options {
     only: String,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum What {
     /// The calling context tree: its size and shape.
     Contexts,
@@ -47,21 +49,38 @@ enum What {
 
 fn main() -> Result<()> {
     let options = Options::parse();
-    programs::with(options.real, &options.only, |programs, _| print(&options, programs))
+    let tables: Vec<What> = match options.what.as_slice() {
+        [] => What::value_variants().to_vec(),
+        named => named.to_vec(),
+    };
+    programs::with(options.real, &options.only, |programs, _| print(&tables, options.bench, programs))
+}
+
+/// All programs are run before the first table is printed, each as seldom as can be.
+fn print(tables: &[What], bench: bool, programs: &[Program]) -> Result<()> {
+    let mut rows: Vec<Vec<String>> = vec![Vec::new(); tables.len()];
+    for program in programs {
+        eprintln!("{}", program.name);
+        let runs = Runs::new(program, bench);
+        for (&what, rows) in tables.iter().zip(&mut rows) {
+            rows.push(line(program, row(what, &runs)));
+        }
+    }
+    for (&what, rows) in tables.iter().zip(&rows) {
+        let head = head(what);
+        println!("| program | {} |", head.join(" | "));
+        println!("|---|{}", "---:|".repeat(head.len()));
+        println!("{}\n", rows.join("\n"));
+    }
+    Ok(())
 }
 
 /// A program that fails has a row that says why, so that the others have theirs.
-fn print(options: &Options, programs: &[Program]) -> Result<()> {
-    let head = head(options.what);
-    println!("| program | {} |", head.join(" | "));
-    println!("|---|{}", "---:|".repeat(head.len()));
-    for program in programs {
-        match row(options.what, program, options.bench) {
-            Ok(cells) => println!("| {} | {} |", program.name, cells.join(" | ")),
-            Err(error) => println!("| {} | {error:#} |", program.name),
-        }
+fn line(program: &Program, row: Result<Vec<String>>) -> String {
+    match row {
+        Ok(cells) => format!("| {} | {} |", program.name, cells.join(" | ")),
+        Err(error) => format!("| {} | {error:#} |", program.name),
     }
-    Ok(())
 }
 
 fn head(what: What) -> &'static [&'static str] {
@@ -75,14 +94,14 @@ fn head(what: What) -> &'static [&'static str] {
     }
 }
 
-fn row(what: What, program: &Program, bench: bool) -> Result<Vec<String>> {
+fn row(what: What, runs: &Runs<'_>) -> Result<Vec<String>> {
     match what {
-        What::Contexts => contexts::row(program, bench),
-        What::Hot => paths::hot(program, bench),
-        What::Blocks => paths::blocks(program, bench),
-        What::Delta => paths::delta(program, bench),
-        What::Code => code::row(program),
-        What::Perturbation => paths::perturbation(program, bench),
+        What::Contexts => contexts::row(runs),
+        What::Hot => paths::hot(runs),
+        What::Blocks => paths::blocks(runs),
+        What::Delta => paths::delta(runs),
+        What::Code => code::row(runs.program()),
+        What::Perturbation => paths::perturbation(runs),
     }
 }
 

@@ -1,12 +1,10 @@
 //! Paths that ran: hot ones, those through hot blocks, their numbers, and what measuring along them adds.
 
 use anyhow::{Context, Result};
-use wprof::profiler::{CacheShape, FunctionProfile, Group, MetricView, PreferentialNumbering, Profile};
-use wprof::{Collect, Config, Metric, ProfilingConfig};
-use wprof_bench::programs::Program;
-use wprof_bench::session::Session;
+use wprof::profiler::{FunctionProfile, Group, MetricView, PreferentialNumbering, Profile};
 
 use super::percent;
+use super::runs::Runs;
 
 /// Of all of a metric, what is hot has at least this share; of all instructions, a hot block (Ammons, Ball & Larus).
 const HOT_SHARE: f64 = 0.01;
@@ -30,9 +28,9 @@ pub const HOT: &[&str] = &[
 ];
 
 /// A program's row of [`HOT`].
-pub fn hot(program: &Program, bench: bool) -> Result<Vec<String>> {
-    let profile = measured(program, Some(Metric::CacheMisses(CacheShape::USUAL)), bench)?;
-    let view = MetricView::new(&profile, 0, HOT_SHARE);
+pub fn hot(runs: &Runs<'_>) -> Result<Vec<String>> {
+    let profile = runs.counted()?;
+    let view = MetricView::new(profile, 0, HOT_SHARE);
     let (misses, ops) = (view.amount(), profile.ops());
     let (paths, functions) = (view.over_paths(), view.over_functions());
     let both =
@@ -49,15 +47,15 @@ pub const BLOCKS: &[&str] =
     &["paths", "hot blocks", "instructions in them", "paths through one, average", "most"];
 
 /// A program's row of [`BLOCKS`].
-pub fn blocks(program: &Program, bench: bool) -> Result<Vec<String>> {
-    let profile = measured(program, None, bench)?;
+pub fn blocks(runs: &Runs<'_>) -> Result<Vec<String>> {
+    let profile = runs.counted()?;
     let ops = profile.ops();
     let mut hot = profile.hottest_blocks((1.0 / HOT_SHARE) as usize);
     hot.retain(|block| block.ops as f64 >= ops as f64 * HOT_SHARE);
     let through: Vec<u64> = hot.iter().filter_map(|block| block.paths).collect();
     let average = through.iter().sum::<u64>() as f64 / through.len().max(1) as f64;
     Ok(vec![
-        paths_of(&profile).to_string(),
+        paths_of(profile).to_string(),
         hot.len().to_string(),
         percent(hot.iter().map(|block| block.ops).sum(), ops),
         format!("{average:.1}"),
@@ -70,8 +68,8 @@ pub const DELTA: &[&str] =
     &["functions", "paths", "delta, average", "delta, most", "Ball-Larus delta, average", "most"];
 
 /// A program's row of [`DELTA`].
-pub fn delta(program: &Program, bench: bool) -> Result<Vec<String>> {
-    let profile = measured(program, None, bench)?;
+pub fn delta(runs: &Runs<'_>) -> Result<Vec<String>> {
+    let profile = runs.counted()?;
     let numberings: Vec<PreferentialNumbering> = profile.functions.iter().filter_map(preferential).collect();
     let figures = |delta: fn(&PreferentialNumbering) -> f64| {
         let all = numberings.iter().map(delta);
@@ -82,7 +80,7 @@ pub fn delta(program: &Program, bench: bool) -> Result<Vec<String>> {
         [PreferentialNumbering::delta, PreferentialNumbering::ball_larus_delta].map(figures);
     Ok(vec![
         numberings.len().to_string(),
-        paths_of(&profile).to_string(),
+        paths_of(profile).to_string(),
         format!("{delta:.2}"),
         format!("{most:.2}"),
         format!("{ball_larus:.1}"),
@@ -99,20 +97,14 @@ pub const PERTURBATION: &[&str] =
     &["million ticks along paths", "taken off", "of both together", "paths that ran"];
 
 /// A program's row of [`PERTURBATION`].
-pub fn perturbation(program: &Program, bench: bool) -> Result<Vec<String>> {
-    let profile = measured(program, Some(Metric::Cycles), bench)?;
+pub fn perturbation(runs: &Runs<'_>) -> Result<Vec<String>> {
+    let profile = runs.timed()?;
     let taken_off = profile.metrics.first().context("no metric")?.taken_off;
-    let ticks = MetricView::new(&profile, 0, HOT_SHARE).amount();
+    let ticks = MetricView::new(profile, 0, HOT_SHARE).amount();
     let millions = |ticks: u64| format!("{:.1}", ticks as f64 / 1e6);
     let times = profile.functions.iter().filter_map(|function| function.paths.as_ref());
     let times: u64 = times.flat_map(|paths| &paths.finished).map(|path| path.count).sum();
     Ok(vec![millions(ticks), millions(taken_off), percent(taken_off, ticks + taken_off), times.to_string()])
-}
-
-fn measured(program: &Program, metric: Option<Metric>, bench: bool) -> Result<Profile> {
-    let mut config = Config::new();
-    config.profiling(ProfilingConfig::Exact(Collect::Paths)).measure(metric);
-    Session::run(program, &config, bench)?.profile()
 }
 
 /// How many paths ran to their end.

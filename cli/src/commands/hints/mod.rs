@@ -31,7 +31,7 @@ Examples:
   wprof run -q --collect edges,cct -o f.wprof in.wasm
   wprof hints in.wasm f.wprof -o out.wasm
   wprof hints in.wasm f.wprof --all --likely 80 -o out.wasm
-  wprof run -q -o g.wprof out.wasm && wprof hints --check out.wasm g.wprof
+  wprof run -q --exact -o g.wprof out.wasm && wprof hints --check out.wasm g.wprof
   wprof hints in.wasm f.wprof --order functions.txt
   wprof hints in.wasm f.wprof --autofdo f.prof && clang -fprofile-sample-use=f.prof …
   wprof hints in.wasm f.wprof --split f.split && wasm-split in.wasm --profile=f.split …")]

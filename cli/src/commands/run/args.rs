@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use wprof::{Config, PerfFormat, StoreLimits};
+use wprof_profiler::Extension;
 
 use super::collect::{COLLECT_HELP, Limit, ProfileArgs};
 use super::reoptimize::ReoptimizeArgs;
@@ -38,8 +39,11 @@ pub struct Folder {
 #[derive(Debug, Args)]
 #[command(after_help = format!("\
 The program's input, output and exit code are its own; a summary follows on \
-standard error. The profile is complete and exact also after a trap, an exit from \
-deep inside, or Ctrl-C. The first Ctrl-C stops the program and keeps the profile, a \
+standard error. The profile is a sample: paths and calling contexts are seen in short bursts, at \
+hardly any cost, and hot functions are compiled anew by what bursts see. A run of less than about a \
+tenth of a second is too short for that: --exact counts everything, and so does --collect what it \
+names. The profile is kept also after a trap, an exit from deep inside, or Ctrl-C; if it is an exact \
+one it is complete and exact then, too. The first Ctrl-C stops the program and keeps the profile, a \
 second one kills.
 
 {COLLECT_HELP}
@@ -55,16 +59,19 @@ Exit codes: the program's own; 0 if it was stopped by --until; 134 after a trap,
 else went wrong.
 
 Examples:
-  wprof run hello.wasm
-  wprof run -o f.wprof json.wasm 20 2   options of wprof before the module
+  wprof run json.wasm 2000 5
+  wprof run --exact hello.wasm
+  wprof run --exact -o f.wprof json.wasm 20 2   options of wprof before the module
   wprof run --collect events=instructions,fuel json.wasm 20 2
   wprof run --collect edges --collect events=costs.toml json.wasm
   wprof run --budget instructions=50_000_000 json.wasm
   wprof run --until 7_000_000 json.wasm 20 2
   wprof run --timeout 5s json.wasm 20 2
-  wprof run --profile adaptive --trigger time:1ms json.wasm 2000 5
-  wprof run --profile adaptive --budget 2% json.wasm 2000 5   bursts as often as that allows
-  wprof run --profile adaptive --live 1s -o f.wprof json.wasm 2000 5 & wprof top --follow f.wprof
+  wprof run --burst 1000:50 json.wasm 200 5   a larger sample
+  wprof run --extend calls:2 json.wasm 2000 5   ways through callers and callees
+  wprof run --trigger time:1ms json.wasm 2000 5
+  wprof run --budget 2% json.wasm 2000 5   bursts as often as that allows
+  wprof run --live 1s -o f.wprof json.wasm 2000 5 & wprof top --follow f.wprof
   wprof run --weights f.wprof json.wasm 20 2   counters where f.wprof saw least
   wprof run --dir . --dir data::/data tool.wasm /data/in.txt
   wprof run --env LANG=C --env HOME tool.wasm
@@ -78,8 +85,8 @@ pub struct RunArgs {
     pub profile: ProfileArgs,
     #[command(flatten)]
     pub reoptimize: ReoptimizeArgs,
-    /// Stop the program when it has had more than so many events of a kind; or, as a share such as `2%` and with
-    /// `--profile adaptive`, let bursts take no more of the time
+    /// Stop the program when it has had more than so many events of a kind; or, as a share such as `2%`, let bursts take no
+    /// more of the time
     #[arg(long, value_name = "KIND=N|SHARE", value_parser = Limit::parse)]
     pub budget: Option<Limit>,
     /// Stop at the N-th instruction, and show where that is, with locals and operands; slow
@@ -88,13 +95,17 @@ pub struct RunArgs {
     /// Write the profile to a file, for `wprof report`
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// With `--profile adaptive` and -o: write the profile so far again and again while the program runs, about every so long, for
+    /// With -o, of samples: write the profile so far again and again while the program runs, about every so long, for
     /// `wprof top --follow` and whoever else reads profiles
     #[arg(long, value_name = "DURATION", value_parser = durations::parse, requires = "output")]
     pub live: Option<Duration>,
-    /// With `--profile adaptive`: write what runs in each burst to a file, in order, for `wprof trace bursts`
+    /// Of samples: write what runs in each burst to a file, in order, for `wprof trace bursts`
     #[arg(long, value_name = "FILE")]
     pub bursts: Option<PathBuf>,
+    /// Of samples: also count extended paths in bursts, over N back edges or through N calls, one inside the other, and show
+    /// those that run most
+    #[arg(long, value_name = "back-edges:N|calls:N")]
+    pub extend: Option<Extension>,
     /// With `--bursts`: also what loads, stores and bulk operations touch in them
     #[arg(long, requires = "bursts")]
     pub addresses: bool,

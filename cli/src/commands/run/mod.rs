@@ -44,6 +44,10 @@ pub fn execute(args: RunArgs, color: ColorChoice) -> Result<ExitCode> {
     }
     let engine = Engine::new(&config(&args, &counted)?).map_err(modules::failure)?;
     let module = modules::load(&engine, args.program.module())?;
+    ensure!(
+        args.extend.is_none() || is_sampled(&counted),
+        "--extend is of samples, and this profile is none: leave out --exact, --profile and --collect"
+    );
     let bursts = args.bursts.as_deref().map(|path| burst_file(path, &counted)).transpose()?;
     let live = live(&args, &counted)?;
     let kept = Kept { counted: &counted, trace: None, bursts, live };
@@ -84,10 +88,16 @@ pub fn execute(args: RunArgs, color: ColorChoice) -> Result<ExitCode> {
 /// Files of bursts grow no larger.
 const MAX_BURST_FILE: u64 = 4 << 30;
 
+fn is_sampled(counted: &Counted) -> bool {
+    matches!(counted.profiling, ProfilingConfig::Adaptive(_))
+}
+
 /// The file for bursts.
 fn burst_file(path: &Path, counted: &Counted) -> Result<TraceTarget> {
-    let is_adaptive = matches!(counted.profiling, ProfilingConfig::Adaptive(_));
-    ensure!(is_adaptive, "--bursts is of bursts: add --profile adaptive");
+    ensure!(
+        is_sampled(counted),
+        "--bursts is of samples, and this profile is none: leave out --exact, --profile and --collect"
+    );
     let file = File::create(path).with_context(|| format!("cannot write bursts to {}", path.display()))?;
     Ok(TraceTarget { file, max_size: MAX_BURST_FILE })
 }
@@ -112,6 +122,7 @@ fn config(args: &RunArgs, counted: &Counted) -> Result<Config> {
     let mut config = Config::new();
     counted.configure(args.program.configure(&mut config));
     config.record_bursts(args.bursts.is_some()).trace_references(args.addresses);
+    config.extend_paths(args.extend);
     if let Some(folder) =
         Config::default_code_cache().filter(|_| !args.no_code_cache && !counted.deterministic)
     {
@@ -149,10 +160,9 @@ fn described(run: Run, started: SystemTime, wall: Duration, ending: Ending) -> R
 /// What `--live` asks for.
 fn live(args: &RunArgs, counted: &Counted) -> Result<Option<Live>> {
     let (Some(every), Some(path)) = (args.live, &args.output) else { return Ok(None) };
-    let is_adaptive = matches!(counted.profiling, ProfilingConfig::Adaptive(_));
     ensure!(
-        is_adaptive,
-        "profiles of running programs are taken by bursts: add --profile adaptive to --live"
+        is_sampled(counted),
+        "profiles of running programs are taken by bursts: leave out --live, or --exact, --profile and --collect"
     );
     let program = args.program.module().display().to_string();
     Ok(Some(Live { path: path.clone(), every, run: run_of(&args.program), program }))
@@ -168,7 +178,11 @@ fn summarize(page: &mut Page, args: &RunArgs, module: &Module, outcome: &Outcome
     let wall = duration(nanoseconds(outcome.wall));
     let title = format!("{} {} after {wall}", names::harmless(&name), runs::ending(&outcome.ending));
     match profile {
-        Some(profile) => summary::write(page, &View::new(profile, Some(module)), &title),
+        Some(profile) => {
+            let view = View::new(profile, Some(module));
+            summary::write(page, &view, &title);
+            summary::write_extended(page, &view, &outcome.extended);
+        }
         // Who turned the profile off wants a program and nothing else.
         None if args.verbose || outcome.was_counted => summary::write_title(page, &title),
         None => {}

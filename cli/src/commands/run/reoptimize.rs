@@ -25,8 +25,8 @@ enum Optimization {
 /// How hot functions are made better.
 #[derive(Clone, Debug, Default, Args)]
 pub struct ReoptimizeArgs {
-    /// Make the functions that were hot in this earlier profile of the module better as soon as they are warm; with
-    /// `--profile adaptive` or `off`
+    /// Make the functions that were hot in this earlier profile of the module better as soon as they are warm; not
+    /// with exact profiles
     #[arg(long, value_name = "PROFILE")]
     profile_use: Option<PathBuf>,
     /// Leave out what the profile of the run, or an earlier one, would lead to

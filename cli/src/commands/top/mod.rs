@@ -30,7 +30,7 @@ const PATIENCE: Duration = Duration::from_secs(3);
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Runs a program as `wprof run --profile adaptive` does and shows again and again the functions \
+Runs a program as `wprof run` does and shows again and again the functions \
 that execute most: `now` is the share since the last look, `so far` that since the start. \
 Figures are estimates from bursts, scaled up. On a terminal each look takes the place of the \
 last one; elsewhere they follow each other.
@@ -38,13 +38,13 @@ last one; elsewhere they follow each other.
 The program has its own input. What it writes to a terminal is shown when it has ended, \
 since the table is there. Ctrl-C stops the program. The exit code is the program's.
 
-A program that is being run with `wprof run --profile adaptive --live 1s -o FILE` is followed by
+A program that is being run with `wprof run --live 1s -o FILE` is followed by
 `wprof top --follow FILE` until it ends; then the exit code is 0.
 
 Examples:
   wprof top json.wasm 2000 5
   wprof top --every 250ms -n 5 -o f.wprof --dir . tool.wasm in.txt   options of `wprof run` too
-  wprof run -q --profile adaptive --live 1s -o f.wprof json.wasm 2000 5 &
+  wprof run -q --live 1s -o f.wprof json.wasm 2000 5 &
   wprof top --follow f.wprof")]
 pub struct TopArgs {
     /// How long from one look to the next, about

@@ -26,8 +26,8 @@ there is also each instruction that touched memory, before its path. What was un
 when a burst began is there from its next loop round on.
 
 Examples:
-  wprof run --profile adaptive --bursts b.wbursts json.wasm 200 5
-  wprof run --profile adaptive --bursts b.wbursts --addresses json.wasm 200 5
+  wprof run --bursts b.wbursts json.wasm 200 5
+  wprof run --bursts b.wbursts --addresses json.wasm 200 5
   wprof trace bursts b.wbursts | less
   wprof trace bursts --stats b.wbursts
   wprof trace bursts --extend back-edges:1 b.wbursts    what follows on what in loops

@@ -25,10 +25,10 @@ use wanted::{Wanted, What, wanted};
 /// How to profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Mode {
-    /// Count everything
-    Exact,
     /// Count paths and calling contexts in short bursts, at hardly any cost
     Adaptive,
+    /// Count everything
+    Exact,
     /// Run plain code
     Off,
 }
@@ -36,31 +36,35 @@ enum Mode {
 /// What is counted, and how.
 #[derive(Clone, Debug, Args)]
 pub struct ProfileArgs {
-    /// How to profile
-    #[arg(long = "profile", value_enum, value_name = "MODE", default_value = "exact")]
-    mode: Mode,
-    /// With `--profile adaptive`: how many checks lie between two bursts, and how many in one [default: 10000:100]
+    /// How to profile [default: adaptive, or exact if something is to be counted that bursts do not count]
+    #[arg(long = "profile", value_enum, value_name = "MODE")]
+    mode: Option<Mode>,
+    /// Count everything instead of sampling: `--profile exact`
+    #[arg(long, conflicts_with = "mode")]
+    exact: bool,
+    /// Of samples: how many checks lie between two bursts, and how many in one [default: 10000:100]
     #[arg(long, value_name = "N:M")]
     burst: Option<BurstLengths>,
-    /// With `--profile adaptive`: where bursts can begin and end, as a name of Hirzel & Chilimbi's table: orig, EL, EC, EN,
+    /// Of samples: where bursts can begin and end, as a name of Hirzel & Chilimbi's table: orig, EL, EC, EN,
     /// L4, L10, LN, EC+L4, as LT (short loops are not checked), LB (nor are those with a check in each round), LU (small loops
     /// are unrolled), or default
     #[arg(long, value_name = "NAME")]
     checks: Option<Checks>,
-    /// With `--profile adaptive`: what makes a burst begin, the number of `checks` or the time, as in `time:1ms`
+    /// Of samples: what makes a burst begin, the number of `checks` or the time, as in `time:1ms`
     #[arg(long, value_name = "WHAT", value_parser = trigger, default_value = "checks")]
     trigger: Trigger,
     /// Compile when it is needed, and keep no code: so the same program with the same input gives the same sample
     #[arg(long)]
     deterministic: bool,
-    /// What to count: `edges`, `paths`, `blocks`, `cct`, or `events=KIND,…`; all can be had together, as in `edges,cct`,
-    /// but only one of the first three; with `paths` or `cct` also `cycles` and `cache` [default: edges]
+    /// What to count exactly: `edges`, `paths`, `blocks`, `cct`, or `events=KIND,…`; all can be had together, as in
+    /// `edges,cct`, but only one of the first three; with `paths` or `cct`, or in bursts, also `cycles` and `cache` [default:
+    /// edges with `--exact`, else paths and cct in bursts]
     #[arg(long, value_name = "WHAT", value_parser = wanted)]
     collect: Vec<Wanted>,
     /// The data cache that `cache` simulates: its size, ways, and bytes of a line
     #[arg(long, value_name = "SIZE,WAYS,LINE", value_parser = cache_shape, default_value = "32K,8,64")]
     cache: CacheShape,
-    /// With paths or cct: also measure what the system counts along each path and in each context, in hardware or by itself:
+    /// With paths or cct, or in bursts: also measure what the system counts along each path and in each context, in hardware or by itself:
     /// `instructions`, `cache-misses`, `page-faults`, `task-clock`, …
     #[arg(long, value_name = "EVENT,…", value_delimiter = ',', value_parser = system_event)]
     events: Vec<SystemEvent>,
@@ -95,12 +99,14 @@ impl ProfileArgs {
             Some(Limit::Bursts(overhead)) => Some(*overhead),
             _ => None,
         };
-        self.check(overhead, budget.is_some() || until.is_some())?;
+        let stops = budget.is_some() || until.is_some();
+        let mode = self.mode(stops);
+        self.check(mode, overhead, stops)?;
         let mut events = self.events()?;
         let last = until.map(|until| Budget { kind: "instructions".to_owned(), limit: until - 1 });
         let budget = last.as_ref().or(budget).map(|budget| resolve(budget, &mut events)).transpose()?;
         let (profiling, weights, context_memory) =
-            (self.profiling(overhead)?, self.weights()?, self.context_memory());
+            (self.profiling(mode, overhead)?, self.weights()?, self.context_memory(mode));
         let interesting = self.interesting()?;
         ensure!(
             interesting.is_none() || profiling == ProfilingConfig::Exact(Collect::Paths),
@@ -110,7 +116,7 @@ impl ProfileArgs {
         ensure!(
             metrics.is_empty()
                 || context_memory.is_some()
-                || self.mode == Mode::Adaptive
+                || mode == Mode::Adaptive
                 || profiling == ProfilingConfig::Exact(Collect::Paths),
             "cycles, cache misses and events are measured along paths and in calling contexts: add `paths` or `cct` to --collect"
         );
@@ -128,19 +134,31 @@ impl ProfileArgs {
         })
     }
 
+    /// The same, exact unless another mode is asked for.
+    pub fn exact_unless_told(&self) -> ProfileArgs {
+        ProfileArgs { mode: self.mode.or(Some(Mode::Exact)), ..self.clone() }
+    }
+
+    /// How to profile, if events are counted to stop at one or not. Who wants to count what bursts do not, or says where
+    /// counters are placed, wants exact counts.
+    fn mode(&self, stops: bool) -> Mode {
+        let is_exact = self.exact || stops || self.weights.is_some() || !self.wanted().all(is_measured);
+        self.mode.unwrap_or(if is_exact { Mode::Exact } else { Mode::Adaptive })
+    }
+
     /// That the options contradict neither each other, nor a budget of bursts, nor that events are counted to stop at one.
-    fn check(&self, overhead: Option<Overhead>, stops: bool) -> Result<()> {
+    fn check(&self, mode: Mode, overhead: Option<Overhead>, stops: bool) -> Result<()> {
         ensure!(
-            self.mode != Mode::Off || self.collect.is_empty(),
+            mode != Mode::Off || self.collect.is_empty(),
             "--profile off counts nothing: leave out --collect, or --profile off"
         );
-        let is_adaptive = self.mode == Mode::Adaptive;
-        ensure!(
-            is_adaptive || self.burst.is_none() && self.checks.is_none() && overhead.is_none(),
-            "--burst, --checks and a budget of bursts are of bursts: add --profile adaptive"
-        );
+        let is_adaptive = mode == Mode::Adaptive;
         let is_timed = self.trigger != Trigger::Checks;
-        ensure!(is_adaptive || !is_timed, "--trigger is of bursts: add --profile adaptive");
+        let is_of_bursts = self.burst.is_some() || self.checks.is_some() || overhead.is_some() || is_timed;
+        ensure!(
+            is_adaptive || !is_of_bursts,
+            "--burst, --checks, --trigger and a budget of bursts are of samples, and this profile is none: add --profile adaptive, or leave them out"
+        );
         ensure!(
             !self.deterministic || !is_timed && overhead.is_none(),
             "time is not the same each time: leave out --deterministic, or --trigger and the budget of bursts"
@@ -167,7 +185,7 @@ impl ProfileArgs {
 
     /// Whether what is to be collected can be in bursts.
     fn collects_in_bursts(&self) -> bool {
-        self.wanted().all(|what| matches!(what, What::Contexts | What::Cycles | What::Cache))
+        self.wanted().all(|what| is_measured(what) || matches!(what, What::Contexts))
     }
 
     fn wanted(&self) -> impl Iterator<Item = &What> {
@@ -178,9 +196,9 @@ impl ProfileArgs {
         self.wanted().any(|what| matches!(what, What::Flow))
     }
 
-    fn context_memory(&self) -> Option<u64> {
+    fn context_memory(&self, mode: Mode) -> Option<u64> {
         let counts_contexts = |what: &What| matches!(what, What::Contexts | What::Flow);
-        let wants_contexts = self.mode == Mode::Adaptive || self.wanted().any(counts_contexts);
+        let wants_contexts = mode == Mode::Adaptive || self.wanted().any(counts_contexts);
         wants_contexts.then_some(self.max_context_memory)
     }
 
@@ -211,7 +229,7 @@ impl ProfileArgs {
         Adaptive { lengths, checks, trigger: self.trigger, budget }
     }
 
-    fn profiling(&self, overhead: Option<Overhead>) -> Result<ProfilingConfig> {
+    fn profiling(&self, mode: Mode, overhead: Option<Overhead>) -> Result<ProfilingConfig> {
         let code = self.wanted().filter_map(|what| match what {
             What::Code(collect) => Some(*collect),
             What::Flow => Some(Collect::Paths),
@@ -222,8 +240,8 @@ impl ProfileArgs {
             code.dedup();
         }
         match code[..] {
-            _ if self.mode == Mode::Off => Ok(ProfilingConfig::Off),
-            _ if self.mode == Mode::Adaptive => Ok(ProfilingConfig::Adaptive(self.adaptive(overhead))),
+            _ if mode == Mode::Off => Ok(ProfilingConfig::Off),
+            _ if mode == Mode::Adaptive => Ok(ProfilingConfig::Adaptive(self.adaptive(overhead))),
             [] if self.collect.is_empty() => Ok(ProfilingConfig::Exact(Collect::Edges)),
             [] => Ok(ProfilingConfig::Off),
             [only] => Ok(ProfilingConfig::Exact(only)),
@@ -234,6 +252,11 @@ impl ProfileArgs {
             }
         }
     }
+}
+
+/// Whether it is measured along paths and in contexts, whoever counts those.
+fn is_measured(what: &What) -> bool {
+    matches!(what, What::Cycles | What::Cache)
 }
 
 fn system_event(text: &str) -> Result<SystemEvent, String> {
@@ -257,7 +280,8 @@ mod tests {
 
     fn none() -> ProfileArgs {
         ProfileArgs {
-            mode: Mode::Exact,
+            mode: None,
+            exact: false,
             burst: None,
             checks: None,
             trigger: Trigger::Checks,
@@ -275,15 +299,17 @@ mod tests {
     fn bursts_are_of_adaptive_profiles_only() {
         let lengths = BurstLengths { checking: 7, instrumented: 2 };
         let burst = Some(lengths);
-        let adaptive = ProfileArgs { mode: Mode::Adaptive, burst, ..none() };
+        let adaptive = ProfileArgs { burst, ..none() };
         let expected = Adaptive { lengths, ..Adaptive::default() };
         let found = adaptive.counted(None, None).unwrap();
         assert_eq!(found.profiling, ProfilingConfig::Adaptive(expected));
-        assert!(ProfileArgs { burst, ..none() }.counted(None, None).is_err());
+        assert!(ProfileArgs { exact: true, burst, ..none() }.counted(None, None).is_err());
         let collect = vec![Wanted(vec![What::Code(Collect::Edges)])];
-        assert!(ProfileArgs { mode: Mode::Adaptive, collect, ..none() }.counted(None, None).is_err());
+        assert!(ProfileArgs { collect: collect.clone(), burst, ..none() }.counted(None, None).is_err());
+        let adaptive = ProfileArgs { mode: Some(Mode::Adaptive), collect, ..none() };
+        assert!(adaptive.counted(None, None).is_err());
         let collect = vec![Wanted(vec![What::Cycles])];
-        let measured = ProfileArgs { mode: Mode::Adaptive, collect, ..none() }.counted(None, None).unwrap();
+        let measured = ProfileArgs { collect, ..none() }.counted(None, None).unwrap();
         assert_eq!((measured.metrics, measured.context_memory), (vec![Metric::Cycles], Some(0)));
     }
 
@@ -292,7 +318,10 @@ mod tests {
         let trigger = trigger("time:1ms").unwrap();
         assert_eq!(trigger, Trigger::Time(std::time::Duration::from_millis(1)));
         let limit = Limit::parse("2%").unwrap();
-        let args = |mode, trigger, deterministic| ProfileArgs { mode, trigger, deterministic, ..none() };
+        let args = |mode, trigger, deterministic| {
+            let mode = Some(mode);
+            ProfileArgs { mode, trigger, deterministic, ..none() }
+        };
         let timed = args(Mode::Adaptive, trigger, false).counted(None, None).unwrap().profiling;
         assert_eq!(timed, ProfilingConfig::Adaptive(Adaptive { trigger, ..Adaptive::default() }));
         let kept =
@@ -308,15 +337,29 @@ mod tests {
 
     fn counted(collect: &[&str], budget: Option<&str>) -> Result<Counted> {
         let collect = collect.iter().map(|text| wanted(text).unwrap()).collect();
-        let args = ProfileArgs { mode: Mode::Exact, collect, max_context_memory: 7, ..none() };
+        let args = ProfileArgs { collect, max_context_memory: 7, ..none() };
         args.counted(budget.map(|text| Limit::parse(text).unwrap()).as_ref(), None)
+    }
+
+    #[test]
+    fn what_bursts_do_not_count_is_counted_exactly() {
+        let sampled = ProfilingConfig::Adaptive(Adaptive::default());
+        let edges = ProfilingConfig::Exact(Collect::Edges);
+        let of = |args: ProfileArgs| args.counted(None, None).unwrap();
+        assert_eq!((of(none()).profiling, of(none()).context_memory), (sampled, Some(0)));
+        assert_eq!(of(ProfileArgs { exact: true, ..none() }).profiling, edges);
+        assert_eq!(of(none().exact_unless_told()).profiling, edges);
+        assert_eq!(counted(&["cycles,cache"], None).unwrap().profiling, sampled);
+        assert_eq!(counted(&[], Some("instructions=7")).unwrap().profiling, edges);
+        let until = none().counted(None, Some(7)).unwrap();
+        assert_eq!((until.profiling, until.context_memory), (edges, None));
     }
 
     #[test]
     fn edges_are_counted_unless_only_events_are_asked_for() {
         let profiling = |collect: &[&str]| counted(collect, None).unwrap().profiling;
         let edges = ProfilingConfig::Exact(Collect::Edges);
-        assert_eq!([&[][..], &["edges"], &["edges", "events=fuel"]].map(profiling), [edges; 3]);
+        assert_eq!([&["edges"][..], &["edges", "events=fuel"]].map(profiling), [edges; 2]);
         assert_eq!(profiling(&["events=fuel", "events=loads"]), ProfilingConfig::Off);
         assert_eq!(profiling(&["events=fuel", "blocks"]), ProfilingConfig::Exact(Collect::Blocks));
         assert_eq!(profiling(&["cct"]), ProfilingConfig::Off);
@@ -340,7 +383,7 @@ mod tests {
         let flow = counted(&["paths,cct,flow,cycles"], None).unwrap();
         assert!(flow.flow && flow.context_memory.is_some());
         assert_eq!(flow.profiling, ProfilingConfig::Exact(Collect::Paths));
-        assert_eq!(metrics(&["cycles"]).or(metrics(&["edges,cache"])), None);
+        assert_eq!(metrics(&["edges,cache"]), None);
         assert_eq!(cache_shape("32k,8,64"), Ok(CacheShape::USUAL));
         for text in ["32k", "32k,8", "32k,8,64,1", "30k,8,64", "99999999999,8,64", "32k,8,x"] {
             assert!(cache_shape(text).is_err(), "{text}");
@@ -368,7 +411,7 @@ mod tests {
             assert!(wanted(text).is_err(), "{text}");
         }
         let collect = vec![Wanted(vec![What::Code(Collect::Edges)])];
-        let off = ProfileArgs { mode: Mode::Off, collect, ..none() };
+        let off = ProfileArgs { mode: Some(Mode::Off), collect, ..none() };
         assert!(off.counted(None, None).is_err());
     }
 }

@@ -27,7 +27,7 @@ pub struct Wanted(pub Vec<What>);
 
 /// What `--collect` means, for the help of commands that have it.
 pub const COLLECT_HELP: &str = "\
-What to collect:
+What to collect, exactly unless it is cycles or cache alone:
   edges        how often each branch went each way, and all that follows from it
   paths        how often each way was gone from an entry or loop header to the next loop round
                or exit; edges follow from them

@@ -1,100 +1,23 @@
 //! How an engine is set up.
 
+mod collection;
+mod profiling;
+
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
-use wprof_jit::abi::store_context::EVENT_KINDS;
 use wprof_jit::compile::{CompilerOptions, MemoryStyle};
 use wprof_jit::events::EventModel;
-use wprof_jit::plan::{
-    CheckTrigger, Checks, Collection, Counting, Instrumentation, Interesting, Metric, Tracing,
-};
+use wprof_jit::plan::{Counting, Interesting, Metric, Tracing};
 use wprof_jit::reoptimize::Policy;
-use wprof_profiler::{BurstLengths, Overhead, Profile};
+use wprof_profiler::{ExtendedPaths, Extension, Profile};
 
-use crate::{Error, ErrorKind, PerfFormat, Result, StoreLimits};
+pub use profiling::{Adaptive, Collect, ProfilingConfig, Trigger};
 
-/// What is collected by an exact profile.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Collect {
-    /// The count of every control-flow edge, with counters only on the chords of a spanning tree.
-    #[default]
-    Edges,
-    /// The same with a counter on every edge: the simplest way, for comparison.
-    AllEdges,
-    /// The count of every acyclic path: of every way from an entry or loop header to the next loop round or exit. Edges
-    /// follow from them.
-    Paths,
-    /// The count of every block, with counters on the fewest edges that tell them: never dearer, seldom cheaper, and the
-    /// profile knows no branches.
-    Blocks,
-    /// The same with counters in the fewest blocks that tell the others (Knuth & Stevenson 1973), for comparison.
-    BlockCounters,
-    /// The same with a counter in each block: the simplest way, for comparison.
-    AllBlocks,
-}
+use crate::{PerfFormat, StoreLimits};
 
-/// Whether and what an engine profiles.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ProfilingConfig {
-    /// Nothing: plain code.
-    #[default]
-    Off,
-    /// Everything is counted, always.
-    Exact(Collect),
-    /// Paths are counted in short bursts, at hardly any cost (Hirzel & Chilimbi 2001).
-    Adaptive(Adaptive),
-}
-
-/// How a program is sampled.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Adaptive {
-    /// How long bursts are, and the time between them, in checks.
-    pub lengths: BurstLengths,
-    /// Where code checks whether a burst begins.
-    pub checks: Checks,
-    /// What makes a burst begin.
-    pub trigger: Trigger,
-    /// How much longer the program may take because of bursts (default: no limit). The number of checks between two bursts
-    /// follows from what they are measured to take, so it is not the same in each run. What checks cost is not counted.
-    pub budget: Option<Overhead>,
-}
-
-/// What makes a burst begin.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Trigger {
-    /// The number of checks since the last one, of [`Adaptive::lengths`]: deterministic, whatever else the machine does.
-    #[default]
-    Checks,
-    /// The time: a timer makes the next check begin a burst each time that this long has passed, which goes on for a
-    /// hundredth of that, and at least for the checks in a burst of [`Adaptive::lengths`]. Checks cost less than those that
-    /// are counted, but what takes long for what it does is seen more often than it runs.
-    Time(Duration),
-}
-
-impl ProfilingConfig {
-    /// What this is to the compiler.
-    pub fn instrumentation(self) -> Instrumentation {
-        match self {
-            ProfilingConfig::Off | ProfilingConfig::Adaptive(_) => Instrumentation::Off,
-            ProfilingConfig::Exact(Collect::Edges) => Instrumentation::Chords,
-            ProfilingConfig::Exact(Collect::AllEdges) => Instrumentation::Edges,
-            ProfilingConfig::Exact(Collect::Paths) => Instrumentation::Paths,
-            ProfilingConfig::Exact(Collect::Blocks) => Instrumentation::Vertex,
-            ProfilingConfig::Exact(Collect::BlockCounters) => Instrumentation::BlockCounters,
-            ProfilingConfig::Exact(Collect::AllBlocks) => Instrumentation::Blocks,
-        }
-    }
-
-    /// What makes checks fire, if there are any.
-    pub fn check_trigger(self) -> CheckTrigger {
-        match self {
-            ProfilingConfig::Adaptive(Adaptive { trigger: Trigger::Time(_), .. }) => CheckTrigger::Cell,
-            _ => CheckTrigger::Count,
-        }
-    }
-}
+/// How many extended paths an instance counts, about.
+const EXTENDED_PATHS: usize = 1 << 12;
 
 /// How functions come by their code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -141,6 +64,7 @@ pub struct Config {
     pub(crate) times_host_calls: bool,
     pub(crate) has_time_line: bool,
     pub(crate) record_bursts: bool,
+    pub(crate) extension: Option<Extension>,
 }
 
 impl Default for Config {
@@ -183,6 +107,7 @@ impl Config {
             times_host_calls: false,
             has_time_line: false,
             record_bursts: false,
+            extension: None,
         }
     }
 
@@ -236,7 +161,8 @@ impl Config {
 
     /// Paths that are interesting (default: none), of an engine that counts paths. In functions that have too many paths
     /// for a counter each, interesting paths are counted without the table that the others need; or, if they are not to be
-    /// counted, profiles have the others alone. All modules must be the one that the interesting paths are of. Code is then
+    /// counted, profiles have the others alone. Their profile takes the place of [`Config::weights`] where there are none,
+    /// and loops are compiled for its paths. All modules must be the one that the interesting paths are of. Code is then
     /// not cached.
     pub fn interesting_paths(&mut self, interesting: Interesting) -> &mut Self {
         self.interesting = Some(interesting);
@@ -322,6 +248,14 @@ impl Config {
     /// [`Store::record_bursts`](crate::Store::record_bursts). It has no effect without bursts.
     pub fn record_bursts(&mut self, enable: bool) -> &mut Self {
         self.record_bursts = enable;
+        self
+    }
+
+    /// Over what bursts extend paths (default: nothing), back edges or calls: see
+    /// [`Instance::extended_paths`](crate::Instance::extended_paths). Makes what runs in bursts slower. It has no effect without
+    /// bursts.
+    pub fn extend_paths(&mut self, extension: Option<Extension>) -> &mut Self {
+        self.extension = extension;
         self
     }
 
@@ -464,6 +398,12 @@ impl Config {
         self.record_bursts && self.checks().is_some()
     }
 
+    /// An empty table of extended paths, if bursts are to count them.
+    pub(crate) fn extended_paths(&self) -> Option<ExtendedPaths> {
+        let extension = self.extension.filter(|_| self.checks().is_some())?;
+        Some(ExtendedPaths::bounded(extension, EXTENDED_PATHS))
+    }
+
     /// Whether functions are compiled ahead.
     pub(crate) fn speculates(&self) -> bool {
         self.speculative_compilation && self.background_compilation && self.strategy == Strategy::Tiered
@@ -473,152 +413,6 @@ impl Config {
     pub(crate) fn caches(&self) -> bool {
         let has_profile = self.weights.is_some() || self.interesting.is_some() || self.advice.is_some();
         !has_profile && self.perf.is_none()
-    }
-
-    pub(crate) fn compiler_options(&self, collection: &Collection) -> CompilerOptions {
-        CompilerOptions { polls: self.polls, ..self.compiler.clone() }.collecting(collection)
-    }
-
-    /// What is collected of all functions.
-    ///
-    /// # Errors
-    /// If there are too many kinds of events, two of one name, or the budget is of none of them.
-    pub(crate) fn collection(&self) -> Result<Collection> {
-        let names: Vec<&str> = self.events.iter().map(|model| model.name.as_str()).collect();
-        let twice = (1..names.len()).find(|&i| names[..i].contains(&names[i]));
-        let wrong = |message: String| Err(Error::new(ErrorKind::Limit, message));
-        if names.len() > EVENT_KINDS as usize {
-            return wrong(format!("{} kinds of events: at most {EVENT_KINDS} can be counted", names.len()));
-        }
-        if let Some(i) = twice {
-            return wrong(format!("two kinds of events are called `{}`", names[i]));
-        }
-        if let Some(budget) = &self.budget
-            && self.metered().is_none()
-        {
-            return wrong(format!("the budget is of `{budget}`, which is not counted: add it to the events"));
-        }
-        let others = !self.events.is_empty() || self.tracing.is_some();
-        if self.checks().is_some() && others {
-            return wrong("events and traces are not sampled: profile exactly instead".into());
-        }
-        if let ProfilingConfig::Adaptive(Adaptive { trigger: Trigger::Time(_), budget: Some(_), .. }) =
-            self.profiling
-        {
-            return wrong(
-                "a budget sets how many checks lie between bursts: not where time begins them".into(),
-            );
-        }
-        let counters = self.profiling.instrumentation();
-        self.check_interesting()?;
-        let (events, counting, metered) = (self.events.clone(), self.counting, self.metered());
-        let (weights, tracing, references) = (self.weights.clone(), self.tracing, self.references);
-        let interesting = self.interesting.clone();
-        let (metrics, flow_contexts) = (self.metrics()?, self.flow_contexts);
-        // With bursts, they are of what runs in these.
-        let is_sampled = self.checks().is_some();
-        let contexts = self.contexts && !is_sampled;
-        let metrics = if is_sampled { Vec::new() } else { metrics };
-        if flow_contexts && !(contexts && self.profiling == ProfilingConfig::Exact(Collect::Paths)) {
-            return wrong("paths in contexts: count both paths and contexts".to_owned());
-        }
-        let (checks, call_targets, in_bursts) = (self.checks(), false, false);
-        Ok(Collection {
-            counters,
-            events,
-            counting,
-            metered,
-            interesting,
-            weights,
-            tracing,
-            references,
-            contexts,
-            metrics,
-            flow_contexts,
-            call_targets,
-            checks,
-            check_trigger: self.profiling.check_trigger(),
-            in_bursts,
-            records_bursts: false,
-        })
-    }
-
-    /// What is measured.
-    ///
-    /// # Errors
-    /// If there is nothing to measure it of, or two have one name.
-    fn metrics(&self) -> Result<Vec<Metric>> {
-        let wrong = |message: String| Err(Error::new(ErrorKind::Limit, message));
-        let has_place = match self.profiling {
-            ProfilingConfig::Adaptive(_) => true,
-            ProfilingConfig::Off | ProfilingConfig::Exact(_) if self.contexts => true,
-            profiling => profiling == ProfilingConfig::Exact(Collect::Paths),
-        };
-        if !self.metrics.is_empty() && !has_place {
-            return wrong(
-                "metrics are measured along paths and in calling contexts: collect these".to_owned(),
-            );
-        }
-        if (!self.metrics.is_empty() || self.flow_contexts) && self.interesting.is_some() {
-            return wrong(
-                "metrics, and paths in contexts, are of all paths, not of interesting ones".to_owned(),
-            );
-        }
-        let names: Vec<&str> = self.metrics.iter().map(Metric::name).collect();
-        let events = self.events.iter().map(|model| model.name.as_str());
-        let all: Vec<&str> = names.iter().copied().chain(events).collect();
-        if let Some(i) = (1..all.len()).find(|&i| all[..i].contains(&all[i])) {
-            return wrong(format!("two metrics or kinds of events are called `{}`", all[i]));
-        }
-        Ok(self.metrics.clone())
-    }
-
-    /// Interesting paths are of an engine that counts paths, and are paths.
-    fn check_interesting(&self) -> Result<()> {
-        let Some(interesting) = &self.interesting else { return Ok(()) };
-        let wrong = |message: &str| Err(Error::new(ErrorKind::Limit, message));
-        if self.profiling != ProfilingConfig::Exact(Collect::Paths) {
-            return wrong("there are interesting paths, but paths are not counted: collect paths");
-        }
-        if !interesting.profile.has_paths() {
-            return wrong(
-                "the profile of interesting paths says nothing about paths: take it with Collect::Paths",
-            );
-        }
-        Ok(())
-    }
-
-    /// What is collected of all functions in bursts, if there are any.
-    pub(crate) fn burst_collection(&self) -> Option<Collection> {
-        let (counters, weights) = (Instrumentation::Paths, self.weights.clone());
-        let checks = Some(self.checks()?);
-        let (call_targets, in_bursts, records_bursts) = (true, true, self.record_bursts);
-        let (contexts, metrics, references) = (self.contexts, self.metrics.clone(), self.references);
-        Some(Collection {
-            counters,
-            weights,
-            checks,
-            contexts,
-            metrics,
-            references,
-            call_targets,
-            in_bursts,
-            records_bursts,
-            ..Collection::default()
-        })
-    }
-
-    /// Where code is checked, if there are to be bursts.
-    fn checks(&self) -> Option<Checks> {
-        match self.profiling {
-            ProfilingConfig::Adaptive(adaptive) => Some(adaptive.checks),
-            ProfilingConfig::Off | ProfilingConfig::Exact(_) => None,
-        }
-    }
-
-    fn metered(&self) -> Option<u32> {
-        let budget = self.budget.as_ref()?;
-        self.events.iter().position(|model| model.name == *budget).map(|index| index as u32)
     }
 }
 

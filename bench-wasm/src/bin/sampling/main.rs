@@ -1,0 +1,147 @@
+//! `sampling`: what checks and bursts cost, what bursts see, and how much code they take; tables in Markdown, and plots.
+//!
+//! Source: Hirzel & Chilimbi 2001: where there are checks is their section 3, what bursts of so many checks cost is predicted by
+//! equation (2), and figure 7 is the overlap with all paths.
+
+mod code;
+mod lengths;
+mod table;
+mod timed;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use clap::Parser;
+use wprof_bench::plot;
+use wprof_bench::programs::{self, Program};
+
+use code::Code;
+use lengths::{Cell, LENGTHS};
+use table::Table;
+use timed::{Engines, Times};
+
+/// Times programs with checks and bursts, compares what those see with exact profiles, and weighs their code.
+#[derive(Parser)]
+struct Options {
+    /// Rounds; each runs every program once in each way. Of the times of one way the least counts.
+    #[arg(long, default_value_t = 2)]
+    rounds: usize,
+    /// Also the downloaded programs (`bench-wasm/download.sh`).
+    #[arg(long)]
+    real: bool,
+    /// Only programs whose name contains this.
+    #[arg(long, default_value = "")]
+    only: String,
+    /// The small inputs of the tests: a check of the benches, not a measurement.
+    #[arg(long)]
+    quick: bool,
+    /// Write the tables to `sampling.md` in this folder, and plots as SVG beside it, instead of printing the tables.
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+}
+
+/// What was found out about one program.
+struct Row {
+    program: String,
+    times: Times,
+    /// By length of bursts.
+    bursts: Vec<Cell>,
+    code: Code,
+}
+
+fn main() -> Result<()> {
+    let options = Options::parse();
+    programs::with(options.real, &options.only, |programs, scratch| measure_all(&options, programs, scratch))
+}
+
+fn measure_all(options: &Options, programs: &[Program], scratch: &Path) -> Result<()> {
+    let engines = Engines::new()?;
+    let mut rows = Vec::new();
+    for program in programs {
+        eprintln!("{}", program.name);
+        let times = engines.time(program, (options.rounds, options.quick), scratch)?;
+        let bursts = lengths::cells(program, &times, !options.quick)?;
+        let code = Code::of(program, &engines)?;
+        rows.push(Row { program: program.name.clone(), times, bursts, code });
+    }
+    let tables = [basic(&rows, &engines), bursts(&rows), sizes(&rows)];
+    let text = tables.map(|table| table.to_string()).join("\n");
+    let Some(folder) = &options.out else {
+        print!("{text}");
+        return Ok(());
+    };
+    std::fs::create_dir_all(folder)?;
+    for (name, text) in [
+        ("sampling.md", text),
+        ("basic.svg", basic_plot(&rows, &engines)),
+        ("overlap.svg", overlap_plot(&rows)),
+        ("predicted.svg", predicted_plot(&rows)),
+    ] {
+        let path = folder.join(name);
+        std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(())
+}
+
+/// What checks alone cost.
+fn basic(rows: &[Row], engines: &Engines) -> Table {
+    let mut table = Table::new("Checks alone, over plain code", &["off ms"], &engines.basic_names());
+    for Row { program, times, .. } in rows {
+        table.row(program, &[times.off_ms], &times.basic);
+    }
+    table
+}
+
+/// What bursts cost and see.
+fn bursts(rows: &[Row]) -> Table {
+    let title = "Bursts: time over plain code, the same as predicted, and overlap of paths";
+    let mut table = Table::new(title, &[], &["in one burst"].into_iter().chain(LENGTHS).collect::<Vec<_>>());
+    let text = |cells: &[Cell]| cells.iter().map(ToString::to_string).collect();
+    for Row { program, times, bursts, .. } in rows {
+        table.texts(program, &[vec![format!("{:.3}", times.in_burst)], text(bursts)].concat());
+    }
+    let in_burst = wprof_bench::stats::geometric_mean(rows.iter().map(|row| row.times.in_burst));
+    table.texts("**mean**", &[vec![format!("{in_burst:.3}")], text(&means(rows))].concat());
+    table
+}
+
+/// How much code there is, and how long it takes to compile.
+fn sizes(rows: &[Row]) -> Table {
+    let title =
+        "Code, how long it takes to compile all, and whole processes with the small inputs, over plain code";
+    let mut table = Table::new(title, code::FIGURES, code::RATIOS);
+    for Row { program, code, .. } in rows {
+        table.row(program, &code.figures, &code.ratios);
+    }
+    table
+}
+
+/// By length, of all programs.
+fn means(rows: &[Row]) -> Vec<Cell> {
+    (0..LENGTHS.len()).map(|at| Cell::mean(rows.iter().map(|row| row.bursts[at]))).collect()
+}
+
+fn basic_plot(rows: &[Row], engines: &Engines) -> String {
+    let means = basic(rows, engines).means();
+    let bars: Vec<_> = engines.basic_names().into_iter().zip(means).collect();
+    plot::bars("Checks alone: time over plain code, geometric mean", &bars)
+}
+
+fn overlap_plot(rows: &[Row]) -> String {
+    let points: Vec<_> = LENGTHS
+        .into_iter()
+        .zip(means(rows))
+        .map(|(name, cell)| (name, cell.measured, cell.overlap))
+        .collect();
+    let titles = ("time over plain code, geometric mean", "overlap of paths, mean");
+    plot::points("Bursts by length", titles, &points)
+}
+
+fn predicted_plot(rows: &[Row]) -> String {
+    let points: Vec<_> = LENGTHS
+        .into_iter()
+        .zip(means(rows))
+        .map(|(name, cell)| (name, cell.predicted, cell.measured))
+        .collect();
+    plot::points("Time over plain code, geometric mean", ("predicted", "measured"), &points)
+}

@@ -1,0 +1,121 @@
+//! How long a program takes in each way, all of them interleaved.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use wprof_bench::programs::Program;
+use wprof_bench::runner::{Engine, Measured, beside_this_program};
+use wprof_bench::stats::Spread;
+
+use super::lengths::LENGTHS;
+
+/// Where there are checks, as in Hirzel & Chilimbi's table; the last is what engines do unless told otherwise.
+const CHECKS: [&str; 9] = ["orig", "EL", "EC", "EN", "L4", "L10", "LN", "EC+L4", "default"];
+
+/// Which of them that is.
+pub const DEFAULT: usize = CHECKS.len() - 1;
+
+/// What another engine takes for being interruptible in every loop.
+const EPOCHS: &str = "Wasmtime, epochs";
+
+/// Ways to run a program.
+pub struct Engines {
+    off: Engine,
+    /// With checks, and no burst.
+    basic: Vec<Engine>,
+    in_burst: Engine,
+    /// By length of bursts.
+    bursts: Vec<Engine>,
+    /// Without and with interruption, if it is there.
+    peer: Option<[Engine; 2]>,
+}
+
+/// What a program took, over plain code.
+pub struct Times {
+    /// Plain code, in ms.
+    pub off_ms: f64,
+    /// Checks alone, as named by [`Engines::basic_names`].
+    pub basic: Vec<f64>,
+    /// When all of it is one burst.
+    pub in_burst: f64,
+    /// By length of bursts.
+    pub bursts: Vec<f64>,
+}
+
+impl Engines {
+    /// All that there are.
+    ///
+    /// # Errors
+    /// If our own runner has not been built.
+    pub fn new() -> Result<Engines> {
+        let own = beside_this_program("own")?;
+        let with = |name, options: &[&'static str]| {
+            let all = [&["--eager"], options].concat();
+            Engine { name, runner: own.clone(), options: all }
+        };
+        // Better versions come to fewer checks, and would be seen as bursts that cost less than nothing.
+        let bursts = |name, lengths, checks| {
+            with(name, &["--contexts", "--without", "all", "--burst", lengths, "--checks", checks])
+        };
+        let peer = beside_this_program("peer").ok().map(|runner: PathBuf| {
+            [("Wasmtime", vec!["--precompiled"]), (EPOCHS, vec!["--precompiled", "--epochs"])]
+                .map(|(name, options)| Engine { name, runner: runner.clone(), options })
+        });
+        Ok(Engines {
+            off: with("off", &[]),
+            basic: CHECKS.iter().map(|checks| bursts(checks, "inf:1", checks)).collect(),
+            in_burst: bursts("in one burst", "1:inf", "default"),
+            bursts: LENGTHS.iter().map(|lengths| bursts(lengths, lengths, "default")).collect(),
+            peer,
+        })
+    }
+
+    /// What the columns of [`Times::basic`] are.
+    pub fn basic_names(&self) -> Vec<&'static str> {
+        CHECKS.into_iter().chain(self.peer.iter().map(|_| EPOCHS)).collect()
+    }
+
+    /// Runs the program in each way, so many rounds; with its small inputs if it is to be quick.
+    ///
+    /// # Errors
+    /// If it cannot be run.
+    pub fn time(&self, program: &Program, (rounds, quick): (usize, bool), scratch: &Path) -> Result<Times> {
+        let ours = [&self.off, &self.in_burst].into_iter().chain(&self.basic).chain(&self.bursts);
+        let all: Vec<&Engine> = ours.chain(self.peer.iter().flatten()).collect();
+        let files = all.iter().map(|engine| engine.prepare(program, scratch)).collect::<Result<Vec<_>>>()?;
+        let args = if quick { &program.quick_args } else { &program.args };
+        let mut taken = vec![Vec::new(); all.len()];
+        for _ in 0..rounds {
+            for ((engine, file), taken) in all.iter().zip(&files).zip(&mut taken) {
+                taken.push(engine.run(program, file, args)?.run);
+            }
+        }
+        let least: Vec<f64> = taken.iter().map(|times| Spread::of(times).min).collect();
+        let [off, in_burst, ours @ ..] = &least[..] else { unreachable!("both are run") };
+        let (ours, theirs) = ours.split_at(self.basic.len() + self.bursts.len());
+        let mut ratios: Vec<f64> = ours.iter().map(|time| time / off).collect();
+        let bursts = ratios.split_off(self.basic.len());
+        if let [without, with] = theirs {
+            ratios.push(with / without);
+        }
+        Ok(Times { off_ms: *off, basic: ratios, in_burst: in_burst / off, bursts })
+    }
+
+    /// The least time that whole processes take for the small inputs, from a cold start: plain, and sampled, in ms.
+    ///
+    /// # Errors
+    /// If the program cannot be run.
+    pub fn cold(&self, program: &Program) -> Result<[f64; 2]> {
+        const ROUNDS: usize = 5;
+        let way = |options: &[&'static str]| Engine { options: options.to_vec(), ..self.off.clone() };
+        let ways = [way(&[]), way(&["--burst", "10000:100", "--contexts"])];
+        let mut least = [f64::MAX; 2];
+        for _ in 0..ROUNDS {
+            for (way, least) in ways.iter().zip(&mut least) {
+                let Measured { whole, .. } = way.run(program, &program.file, &program.quick_args)?;
+                *least = least.min(whole);
+            }
+        }
+        Ok(least)
+    }
+}

@@ -1,0 +1,31 @@
+//! Extended paths that ran most in bursts: ways over back edges or through calls, a path a row.
+
+use wprof_profiler::PathOf;
+
+use super::numbers::{grouped, percent};
+use super::page::plain;
+use super::paths::Paths;
+use super::table::{Side, Table};
+use super::view::View;
+
+/// The first `limit`, each with how often it ran and which share of all those counted that is.
+pub fn table(view: &View<'_>, counts: &[(Vec<PathOf>, u64)], limit: usize) -> Table {
+    let mut table = Table::new(&[
+        ("times", Side::Right),
+        ("share", Side::Right),
+        ("extended path in", Side::Left),
+        ("blocks", Side::Left),
+        ("places", Side::Left),
+    ]);
+    let all = counts.iter().map(|(_, count)| count).fold(0, |sum: u64, count| sum.saturating_add(*count));
+    let paths = Paths::new(view);
+    for (pieces, count) in counts.iter().take(limit) {
+        let figures = [plain(grouped(*count)), plain(percent(*count, all))];
+        let others = std::iter::repeat_with(|| [plain(""), plain("")]);
+        for (&(function, id), figures) in pieces.iter().zip(std::iter::once(figures).chain(others)) {
+            let Some(description) = paths.description(function, id) else { continue };
+            table.row(figures.into_iter().chain(description).collect());
+        }
+    }
+    table
+}

@@ -1,0 +1,55 @@
+//! Prefix counts: how often an earlier run came along each prefix of its most frequent paths.
+//!
+//! Input: the plan of a function's paths, and what an earlier run says of them. Output: by block and path register there,
+//! which together name a prefix (see [`wprof_profiler::PathNumbering`]), the sum of the counts of the paths with this prefix. So a
+//! prefix counts at least as often as a longer one.
+
+use std::cmp::Reverse;
+
+use hashbrown::HashMap;
+use wprof_profiler::{BlockId, Cfg, PathPlan, PathProfile, PathStep};
+
+/// Paths that are looked at, the most frequent ones: there is no room for copies along more.
+const MOST_PATHS: usize = 512;
+
+/// How often each prefix ran.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PrefixCounts(HashMap<(u32, i64), u64>);
+
+impl PrefixCounts {
+    /// Those of a function of the given shape.
+    pub fn new(shape: &Cfg, plan: &PathPlan, earlier: &PathProfile) -> PrefixCounts {
+        let mut finished: Vec<_> = earlier.finished.iter().collect();
+        finished.sort_by_key(|path| Reverse(path.count));
+        let starts = starts(shape, plan);
+        let mut counts = HashMap::new();
+        for path in finished.into_iter().take(MOST_PATHS) {
+            let Some(way) = plan.numbering.path(path.id) else { continue };
+            let Some(&first) = starts.get(&way.start) else { continue };
+            let (mut at, mut register) = (way.start, first);
+            for edge in way.edges {
+                let count: &mut u64 = counts.entry((at.0, register)).or_default();
+                *count = count.saturating_add(path.count);
+                if let PathStep::Add(amount) = plan.steps[edge.index()] {
+                    register = register.wrapping_add(amount);
+                }
+                at = shape.edge(edge).to;
+            }
+        }
+        PrefixCounts(counts)
+    }
+
+    /// How often a path came to `block` with the register at this value.
+    pub fn get(&self, block: u32, register: i64) -> u64 {
+        self.0.get(&(block, register)).copied().unwrap_or(0)
+    }
+}
+
+/// What the register is where a path begins, by block.
+fn starts(shape: &Cfg, plan: &PathPlan) -> HashMap<BlockId, i64> {
+    let restarts = shape.edges().zip(&plan.steps).filter_map(|(edge, step)| match *step {
+        PathStep::Finish { restart, .. } => Some((shape.edge(edge).to, restart?)),
+        PathStep::Stay | PathStep::Add(_) => None,
+    });
+    restarts.chain([(BlockId::ENTRY, plan.entry)]).collect()
+}

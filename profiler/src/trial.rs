@@ -1,0 +1,168 @@
+//! Trials: two versions of a function, each timed in as many calls, and which of them is the faster.
+//!
+//! Input: the cycles of calls, by version. Output: what a call takes in each, and whether the newer one is slower.
+//! Invariant: which version a call gets is decided by chance, not by turns, as programs make calls by turns too; both get as
+//! many. The longest calls of each are left out: interrupts and bursts fall in them.
+//! Source: design.md, section 6 (never slower).
+
+/// Of the calls of each version, the longest one in so many is left out.
+const LONGEST: usize = 16;
+/// By how many standard errors the means have to differ for one version to be called slower.
+const SURE: f64 = 3.0;
+
+/// A version of a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The one that there was.
+    Before,
+    /// The one that is to take its place.
+    After,
+}
+
+/// A trial that goes on.
+#[derive(Clone, Debug)]
+pub struct Trial {
+    calls: usize,
+    before: Vec<u64>,
+    after: Vec<u64>,
+    chance: u64,
+}
+
+/// What a trial has found out.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TrialResult {
+    /// Calls of each version.
+    pub calls: u32,
+    /// Cycles of a call before, on average.
+    pub before: f64,
+    /// Cycles of a call after, on average.
+    pub after: f64,
+    /// Standard error of the difference of the two, in cycles.
+    pub noise: f64,
+}
+
+impl Trial {
+    /// One of so many calls of each version, two at least; `seed` is where chance begins.
+    pub fn new(calls: u32, seed: u64) -> Trial {
+        let calls = calls.max(2) as usize;
+        Trial { calls, before: Vec::new(), after: Vec::new(), chance: seed | 1 }
+    }
+
+    /// Which version the next call is to be of.
+    pub fn next_call(&mut self) -> Side {
+        match (self.before.len() < self.calls, self.after.len() < self.calls) {
+            (true, false) => Side::Before,
+            (false, _) => Side::After,
+            (true, true) => match self.toss() {
+                true => Side::Before,
+                false => Side::After,
+            },
+        }
+    }
+
+    /// Marsaglia's xorshift.
+    fn toss(&mut self) -> bool {
+        self.chance ^= self.chance << 13;
+        self.chance ^= self.chance >> 7;
+        self.chance ^= self.chance << 17;
+        self.chance >> 63 == 1
+    }
+
+    /// A call of a version has taken so long. What comes after enough calls of it is not needed.
+    pub fn add(&mut self, side: Side, cycles: u64) {
+        let times = match side {
+            Side::Before => &mut self.before,
+            Side::After => &mut self.after,
+        };
+        if times.len() < self.calls {
+            times.push(cycles);
+        }
+    }
+
+    /// What has come out, once both versions have had their calls.
+    pub fn result(&self) -> Option<TrialResult> {
+        if self.before.len() < self.calls || self.after.len() < self.calls {
+            return None;
+        }
+        let ((before, some), (after, more)) = (mean(&self.before), mean(&self.after));
+        Some(TrialResult { calls: self.calls as u32, before, after, noise: (some + more).sqrt() })
+    }
+}
+
+impl TrialResult {
+    /// Whether the newer version is slower by more than `margin`, a part of a call, and that is not chance.
+    pub fn is_slower(&self, margin: f64) -> bool {
+        self.after - self.before - margin * self.before > SURE * self.noise
+    }
+
+    /// Cycles of a call after, over those before.
+    pub fn ratio(&self) -> f64 {
+        self.after / self.before.max(1.0)
+    }
+}
+
+/// The mean of all but the longest, and the square of its standard error.
+fn mean(times: &[u64]) -> (f64, f64) {
+    let mut kept = times.to_vec();
+    kept.sort_unstable();
+    kept.truncate(times.len() - times.len() / LONGEST);
+    let count = kept.len() as f64;
+    let mean = kept.iter().map(|&time| time as f64).sum::<f64>() / count;
+    let squares: f64 = kept.iter().map(|&time| (time as f64 - mean).powi(2)).sum();
+    (mean, squares / (count * count))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs a trial of versions that take so long, with some that an interrupt makes longer.
+    fn run(calls: u32, time: impl Fn(Side, u64) -> u64) -> TrialResult {
+        let mut trial = Trial::new(calls, 7);
+        for call in 0.. {
+            let side = trial.next_call();
+            let interrupt = if call % 50 == 0 { 1_000_000 } else { 0 };
+            trial.add(side, time(side, call) + interrupt);
+            if let Some(result) = trial.result() {
+                return result;
+            }
+        }
+        unreachable!("both versions get their calls")
+    }
+
+    /// Takes from 100 to 299 cycles, whatever the version.
+    fn input(call: u64) -> u64 {
+        100 + call.wrapping_mul(0x9e37_79b9_7f4a_7c15) % 200
+    }
+
+    #[test]
+    fn a_slower_version_is_found_out_among_calls_that_differ() {
+        let slower = run(256, |side, call| input(call) * if side == Side::After { 13 } else { 10 } / 10);
+        assert!(slower.is_slower(0.01) && (1.2..1.4).contains(&slower.ratio()), "{slower:?}");
+        let faster = run(256, |side, call| input(call) * if side == Side::After { 8 } else { 10 } / 10);
+        assert!(!faster.is_slower(0.01) && (0.7..0.9).contains(&faster.ratio()), "{faster:?}");
+    }
+
+    #[test]
+    fn equal_versions_are_not_told_apart() {
+        for calls in [2, 3, 16, 256] {
+            let equal = run(calls, |_, call| input(call));
+            assert!(!equal.is_slower(0.01), "{equal:?}");
+        }
+        assert!(!run(64, |side, _| 1000 + u64::from(side == Side::After)).is_slower(0.01));
+    }
+
+    #[test]
+    fn both_versions_have_as_many_calls_and_not_by_turns() {
+        let mut trial = Trial::new(100, 1);
+        let mut sides = Vec::new();
+        while trial.result().is_none() {
+            sides.push(trial.next_call());
+            trial.add(*sides.last().expect("just added"), 10);
+        }
+        let before = sides.iter().filter(|&&side| side == Side::Before).count();
+        assert_eq!((before, sides.len()), (100, 200));
+        assert!(sides.windows(2).filter(|pair| pair[0] == pair[1]).count() > 50);
+        assert_eq!(trial.next_call(), Side::After);
+    }
+}

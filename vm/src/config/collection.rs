@@ -1,0 +1,168 @@
+//! What an engine collects, as its settings ask for it, and which of them contradict each other.
+
+use wprof_jit::abi::store_context::{EVENT_KINDS, METRIC_KINDS};
+use wprof_jit::compile::CompilerOptions;
+use wprof_jit::plan::{Checks, Collection, Instrumentation, Metric};
+
+use super::{Adaptive, Collect, Config, ProfilingConfig, Trigger};
+use crate::{Error, ErrorKind, Result};
+
+impl Config {
+    pub(crate) fn compiler_options(&self, collection: &Collection) -> CompilerOptions {
+        CompilerOptions { polls: self.polls, ..self.compiler.clone() }.collecting(collection)
+    }
+
+    /// What is collected of all functions.
+    ///
+    /// # Errors
+    /// If there are too many kinds of events, two of one name, the budget is of none of them, or what is asked for cannot be
+    /// had together.
+    pub(crate) fn collection(&self) -> Result<Collection> {
+        self.check_events()?;
+        self.check_samples()?;
+        self.check_interesting()?;
+        self.check_metrics()?;
+        // With bursts, contexts and metrics are of what runs in these.
+        let is_sampled = self.checks().is_some();
+        let metrics = self.metrics.iter().cloned().chain(self.lengths()).filter(|_| !is_sampled);
+        Ok(Collection {
+            counters: self.profiling.instrumentation(),
+            events: self.events.clone(),
+            counting: self.counting,
+            metered: self.metered(),
+            interesting: self.interesting.clone(),
+            weights: self.weights.clone(),
+            tracing: self.tracing,
+            references: self.references,
+            contexts: self.contexts && !is_sampled,
+            metrics: metrics.collect(),
+            flow_contexts: self.flow_contexts,
+            call_targets: false,
+            checks: self.checks(),
+            check_trigger: self.profiling.check_trigger(),
+            in_bursts: false,
+            records_bursts: false,
+        })
+    }
+
+    /// Kinds of events are few, and each has a name of its own, as the budget's has to be one of them.
+    fn check_events(&self) -> Result<()> {
+        let names: Vec<&str> = self.events.iter().map(|model| model.name.as_str()).collect();
+        if names.len() > EVENT_KINDS as usize {
+            return wrong(format!("{} kinds of events: at most {EVENT_KINDS} can be counted", names.len()));
+        }
+        if let Some(name) = twice(&names) {
+            return wrong(format!("two kinds of events are called `{name}`"));
+        }
+        match &self.budget {
+            Some(budget) if self.metered().is_none() => {
+                wrong(format!("the budget is of `{budget}`, which is not counted: add it to the events"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What is sampled are paths and calling contexts, and time is no budget of checks.
+    fn check_samples(&self) -> Result<()> {
+        let ProfilingConfig::Adaptive(adaptive) = self.profiling else { return Ok(()) };
+        if !self.events.is_empty() || self.tracing.is_some() {
+            return wrong("events and traces are not sampled: profile exactly instead");
+        }
+        match adaptive {
+            Adaptive { trigger: Trigger::Time(_), budget: Some(_), .. } => {
+                wrong("a budget sets how many checks lie between bursts: not where time begins them")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What is measured is measured of something, and has a name of its own.
+    fn check_metrics(&self) -> Result<()> {
+        let counts_paths = self.profiling == ProfilingConfig::Exact(Collect::Paths);
+        let is_sampled = self.checks().is_some();
+        let metrics = self.metrics.len();
+        if metrics > 0 && !is_sampled && !self.contexts && !counts_paths {
+            return wrong("metrics are measured along paths and in calling contexts: collect these");
+        }
+        if (metrics > 0 || self.flow_contexts) && self.interesting.is_some() {
+            return wrong("metrics, and paths in contexts, are of all paths, not of interesting ones");
+        }
+        let events = self.events.iter().map(|model| model.name.as_str());
+        if let Some(name) = twice(&self.metrics.iter().map(Metric::name).chain(events).collect::<Vec<_>>()) {
+            return wrong(format!("two metrics or kinds of events are called `{name}`"));
+        }
+        if metrics + self.lengths().count() > METRIC_KINDS as usize {
+            return wrong(format!(
+                "at most {METRIC_KINDS} metrics can be measured, kinds of events with lengths among them"
+            ));
+        }
+        if self.flow_contexts && !(self.contexts && counts_paths) {
+            return wrong("paths in contexts: count both paths and contexts");
+        }
+        Ok(())
+    }
+
+    /// What paths have besides that follows from lengths of bulk operations; nothing is measured along interesting ones.
+    fn lengths(&self) -> impl Iterator<Item = Metric> {
+        let has_them = self.profiling == ProfilingConfig::Exact(Collect::Paths) && self.interesting.is_none();
+        let kinds = self.events.iter().filter(move |model| has_them && model.charges_lengths());
+        kinds.map(|model| Metric::Lengths(model.name.clone()))
+    }
+
+    /// Interesting paths are of an engine that counts paths, and are paths.
+    fn check_interesting(&self) -> Result<()> {
+        let Some(interesting) = &self.interesting else { return Ok(()) };
+        if self.profiling != ProfilingConfig::Exact(Collect::Paths) {
+            return wrong("there are interesting paths, but paths are not counted: collect paths");
+        }
+        if !interesting.profile.has_paths() {
+            return wrong(
+                "the profile of interesting paths says nothing about paths: take it with Collect::Paths",
+            );
+        }
+        Ok(())
+    }
+
+    /// What is collected of all functions in bursts, if there are any.
+    pub(crate) fn burst_collection(&self) -> Option<Collection> {
+        let (counters, weights) = (Instrumentation::Paths, self.weights.clone());
+        let checks = Some(self.checks()?);
+        let (call_targets, in_bursts) = (true, true);
+        let records_bursts = self.record_bursts || self.extension.is_some();
+        let (contexts, metrics, references) = (self.contexts, self.metrics.clone(), self.references);
+        Some(Collection {
+            counters,
+            weights,
+            checks,
+            contexts,
+            metrics,
+            references,
+            call_targets,
+            in_bursts,
+            records_bursts,
+            ..Collection::default()
+        })
+    }
+
+    /// Where code is checked, if there are to be bursts.
+    pub(super) fn checks(&self) -> Option<Checks> {
+        match self.profiling {
+            ProfilingConfig::Adaptive(adaptive) => Some(adaptive.checks),
+            ProfilingConfig::Off | ProfilingConfig::Exact(_) => None,
+        }
+    }
+
+    fn metered(&self) -> Option<u32> {
+        let budget = self.budget.as_ref()?;
+        self.events.iter().position(|model| model.name == *budget).map(|index| index as u32)
+    }
+}
+
+fn wrong(message: impl std::fmt::Display) -> Result<()> {
+    Err(Error::new(ErrorKind::Limit, message))
+}
+
+/// A name that is there twice.
+fn twice<'a>(names: &[&'a str]) -> Option<&'a str> {
+    (1..names.len()).find(|&i| names[..i].contains(&names[i])).map(|i| names[i])
+}

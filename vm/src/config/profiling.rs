@@ -1,0 +1,87 @@
+//! What a profile is of: everything that runs, or samples.
+
+use std::time::Duration;
+
+use wprof_jit::plan::{CheckTrigger, Checks, Instrumentation};
+use wprof_profiler::{BurstLengths, Overhead};
+
+/// What is collected by an exact profile.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Collect {
+    /// The count of every control-flow edge, with counters only on the chords of a spanning tree.
+    #[default]
+    Edges,
+    /// The same with a counter on every edge: the simplest way, for comparison.
+    AllEdges,
+    /// The count of every acyclic path: of every way from an entry or loop header to the next loop round or exit. Edges
+    /// follow from them.
+    Paths,
+    /// The count of every block, with counters on the fewest edges that tell them: never dearer, seldom cheaper, and the
+    /// profile knows no branches.
+    Blocks,
+    /// The same with counters in the fewest blocks that tell the others (Knuth & Stevenson 1973), for comparison.
+    BlockCounters,
+    /// The same with a counter in each block: the simplest way, for comparison.
+    AllBlocks,
+}
+
+/// Whether and what an engine profiles.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ProfilingConfig {
+    /// Nothing: plain code.
+    #[default]
+    Off,
+    /// Everything is counted, always.
+    Exact(Collect),
+    /// Paths are counted in short bursts, at hardly any cost (Hirzel & Chilimbi 2001).
+    Adaptive(Adaptive),
+}
+
+/// How a program is sampled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Adaptive {
+    /// How long bursts are, and the time between them, in checks.
+    pub lengths: BurstLengths,
+    /// Where code checks whether a burst begins.
+    pub checks: Checks,
+    /// What makes a burst begin.
+    pub trigger: Trigger,
+    /// How much longer the program may take because of bursts (default: no limit). The number of checks between two bursts
+    /// follows from what they are measured to take, so it is not the same in each run. What checks cost is not counted.
+    pub budget: Option<Overhead>,
+}
+
+/// What makes a burst begin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Trigger {
+    /// The number of checks since the last one, of [`Adaptive::lengths`]: deterministic, whatever else the machine does.
+    #[default]
+    Checks,
+    /// The time: a timer makes the next check begin a burst each time that this long has passed, which goes on for a
+    /// hundredth of that, and at least for the checks in a burst of [`Adaptive::lengths`]. Checks cost less than those that
+    /// are counted, but what takes long for what it does is seen more often than it runs.
+    Time(Duration),
+}
+
+impl ProfilingConfig {
+    /// What this is to the compiler.
+    pub fn instrumentation(self) -> Instrumentation {
+        match self {
+            ProfilingConfig::Off | ProfilingConfig::Adaptive(_) => Instrumentation::Off,
+            ProfilingConfig::Exact(Collect::Edges) => Instrumentation::Chords,
+            ProfilingConfig::Exact(Collect::AllEdges) => Instrumentation::Edges,
+            ProfilingConfig::Exact(Collect::Paths) => Instrumentation::Paths,
+            ProfilingConfig::Exact(Collect::Blocks) => Instrumentation::Vertex,
+            ProfilingConfig::Exact(Collect::BlockCounters) => Instrumentation::BlockCounters,
+            ProfilingConfig::Exact(Collect::AllBlocks) => Instrumentation::Blocks,
+        }
+    }
+
+    /// What makes checks fire, if there are any.
+    pub fn check_trigger(self) -> CheckTrigger {
+        match self {
+            ProfilingConfig::Adaptive(Adaptive { trigger: Trigger::Time(_), .. }) => CheckTrigger::Cell,
+            _ => CheckTrigger::Count,
+        }
+    }
+}

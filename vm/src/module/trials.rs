@@ -1,0 +1,100 @@
+//! Trials of better versions: the one before has its place again if it was the faster.
+//!
+//! While a trial goes on, callers reach code that asks the runtime which of the two versions to call. What frames in loops go on
+//! in is not timed, and follows the versions for callers.
+//!
+//! Invariant: while the trials are locked, what is published of a function fits to whether it is tried.
+//! Source: design.md, section 6 (never slower).
+
+use std::sync::{Arc, MutexGuard, PoisonError};
+
+use hashbrown::HashMap;
+use wprof_jit::reoptimize::{Advice, Decision, Verdict};
+use wprof_profiler::{CodeTier, Side, Trial, TrialResult};
+
+use super::ModuleInner;
+use crate::Result;
+use crate::engine::no_code_memory;
+
+/// The version whose place a better one has taken.
+#[derive(Debug)]
+pub(super) struct Replaced {
+    pub address: usize,
+    pub resumed: HashMap<u32, usize>,
+    pub advice: Option<Arc<Advice>>,
+}
+
+/// A trial of a function.
+#[derive(Debug)]
+pub(super) struct FunctionTrial {
+    trial: Trial,
+    before: Replaced,
+}
+
+/// The trials that go on, by function.
+pub(super) type Trials = HashMap<u32, FunctionTrial>;
+
+impl ModuleInner {
+    /// Publishes the version of `func` at `after`: for good, or beside the one before for as long as they are timed.
+    pub(super) fn try_out(&self, func: u32, before: Replaced, after: usize) -> Result<()> {
+        let calls = self.engine.trial_calls();
+        let mut trials = self.trials();
+        if calls == 0 {
+            self.publish(func, after);
+            return Ok(());
+        }
+        let versions = [before.address as u64, after as u64];
+        let code = self.engine.compiler().trial(self.info.func_type(func), func, versions)?;
+        let chooser = self.code.arena.place(code, None).map_err(no_code_memory)?;
+        trials.insert(func, FunctionTrial { trial: Trial::new(calls, after as u64), before });
+        self.publish(func, chooser);
+        Ok(())
+    }
+
+    /// Which version of `func` the next call is to be timed of, if it is tried.
+    pub(crate) fn next_in_trial(&self, func: u32) -> Option<Side> {
+        Some(self.trials().get_mut(&func)?.trial.next_call())
+    }
+
+    /// A call has taken so many cycles. With the last one that is needed the trial ends.
+    pub(crate) fn add_to_trial(&self, func: u32, side: Side, cycles: u64) {
+        let mut trials = self.trials();
+        let Some(found) = trials.get_mut(&func) else { return };
+        found.trial.add(side, cycles);
+        if let Some(result) = found.trial.result()
+            && let Some(FunctionTrial { before, .. }) = trials.remove(&func)
+        {
+            self.end_trial(func, before, result);
+        }
+    }
+
+    fn end_trial(&self, func: u32, before: Replaced, result: TrialResult) {
+        let margin = self.engine.reoptimization().map_or(0.0, |policy| policy.trial_margin);
+        let reverted = result.is_slower(margin);
+        let address = self.code.update(func, |compiled| {
+            if reverted {
+                (compiled.address, compiled.resumed, compiled.advice) =
+                    (before.address, before.resumed, before.advice);
+            }
+            compiled.address
+        });
+        if let Some(address) = address {
+            self.publish(func, address);
+        }
+        self.note_trial(func, Verdict::Tried { result, reverted });
+    }
+
+    /// Keeps what has come out beside the decisions that led to the version.
+    fn note_trial(&self, func: u32, verdict: Verdict) {
+        let offset = self.info.body(func).start as u32;
+        let mut versions = self.code.versions.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_tried = |tier, index| tier == CodeTier::Reoptimized && index == func;
+        if let Some(version) = versions.iter_mut().rfind(|version| is_tried(version.tier, version.func)) {
+            version.decisions.get_or_insert_default().push(Decision { func, offset, verdict });
+        }
+    }
+
+    fn trials(&self) -> MutexGuard<'_, Trials> {
+        self.code.trials.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
