@@ -97,7 +97,7 @@ fn what_takes_long_is_told_on_a_terminal_only() {
     assert!(running.wait().unwrap().success());
     let (_, behind) = shown().rsplit_once("loading").map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
     assert!(
-        behind.contains("\x1b[2K") && behind.contains("b0"),
+        behind.contains("\x1b[2K") && behind.contains("block0"),
         "it is cleared, and what was asked for follows: {behind:?}"
     );
 }

@@ -43,10 +43,6 @@ fn a_closed_pipe_is_no_error_and_a_full_disk_is() {
     let profile = folder.count_profile();
     let (module, trace) = (folder.path("count.wat"), folder.path("count.wtrace"));
     wprof(&["trace", "record", "-o", &trace, "--invoke", "count", &module, "10"]).succeeded();
-    let bursts = folder.path("count.wbursts");
-    let run =
-        ["run", "-q", "--profile", "adaptive", "--deterministic", "--bursts", &bursts, "--invoke", "count"];
-    wprof(&[&run[..], &[&module, "10"]].concat()).succeeded();
     let commands = [
         &["report", &profile][..],
         &["report", "--json", &profile],
@@ -65,7 +61,6 @@ fn a_closed_pipe_is_no_error_and_a_full_disk_is() {
         &["export", "--to", "callgrind", &profile],
         &["export", "--to", "csv", &profile],
         &["overlap", &profile, &profile],
-        &["trace", "bursts", &bursts],
         &["explain", &module, "count", "--stage", "asm"],
         &["trace", "replay", &trace],
         &["trace", "stats", &trace],
