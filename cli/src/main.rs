@@ -38,9 +38,9 @@ struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
-  wprof run json.wasm 2000 5       run a program; a summary of samples follows its output
+  wprof run json.wasm 4000 150     run a program; a summary of samples follows its output
   wprof run --exact -o f.wprof json.wasm 20 2   count everything, keep the profile in a file
-  wprof top json.wasm 2000 5       what it does while it runs
+  wprof top json.wasm 4000 150     what it does while it runs
   wprof run --collect events=instructions,fuel json.wasm
   wprof report f.wprof             hottest functions, loops, blocks, branches
   wprof report f.wprof --html f.html   the same and more, for a browser

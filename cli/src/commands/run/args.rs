@@ -59,7 +59,7 @@ Exit codes: the program's own; 0 if it was stopped by --until; 134 after a trap,
 else went wrong.
 
 Examples:
-  wprof run json.wasm 2000 5
+  wprof run json.wasm 4000 150
   wprof run --exact hello.wasm
   wprof run --exact -o f.wprof json.wasm 20 2   options of wprof before the module
   wprof run --collect events=instructions,fuel json.wasm 20 2
@@ -68,17 +68,17 @@ Examples:
   wprof run --until 7_000_000 json.wasm 20 2
   wprof run --timeout 5s json.wasm 20 2
   wprof run --burst 1000:50 json.wasm 200 5   a larger sample
-  wprof run --extend calls:2 json.wasm 2000 5   ways through callers and callees
-  wprof run --trigger time:1ms json.wasm 2000 5
-  wprof run --budget 2% json.wasm 2000 5   bursts as often as that allows
-  wprof run --live 1s -o f.wprof json.wasm 2000 5 & wprof top --follow f.wprof
+  wprof run --extend calls:2 json.wasm 4000 150   ways through callers and callees
+  wprof run --trigger time:1ms json.wasm 4000 150
+  wprof run --budget 2% json.wasm 4000 150   bursts as often as that allows
+  wprof run --live 1s -o f.wprof json.wasm 4000 150 & wprof top --follow f.wprof
   wprof run --weights f.wprof json.wasm 20 2   counters where f.wprof saw least
   wprof run --dir . --dir data::/data tool.wasm /data/in.txt
   wprof run --env LANG=C --env HOME tool.wasm
   wprof run --invoke fib fib.wat 30     call an exported function
   wprof run --profile off -q tool.wasm  just run
-  perf record -g wprof run -q --profile off --perf map json.wasm 2000 5
-  perf record -k mono wprof run -q --perf jitdump json.wasm 2000 5
+  perf record -g wprof run -q --profile off --perf map json.wasm 4000 150
+  perf record -k mono wprof run -q --perf jitdump json.wasm 4000 150
   perf inject --jit -i perf.data -o jit.data && perf annotate -i jit.data"))]
 pub struct RunArgs {
     #[command(flatten)]

@@ -42,9 +42,9 @@ A program that is being run with `wprof run --live 1s -o FILE` is followed by
 `wprof top --follow FILE` until it ends; then the exit code is 0.
 
 Examples:
-  wprof top json.wasm 2000 5
+  wprof top json.wasm 4000 150
   wprof top --every 250ms -n 5 -o f.wprof --dir . tool.wasm in.txt   options of `wprof run` too
-  wprof run -q --live 1s -o f.wprof json.wasm 2000 5 &
+  wprof run -q --live 1s -o f.wprof json.wasm 4000 150 &
   wprof top --follow f.wprof")]
 pub struct TopArgs {
     /// How long from one look to the next, about
