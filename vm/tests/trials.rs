@@ -152,6 +152,22 @@ fn what_is_measured_is_told_among_the_decisions() -> Outcome {
     Ok(())
 }
 
+/// Each call from the host calls the function a million times: those are tried, not only the outermost.
+#[test]
+fn a_trial_ends_within_a_long_call() -> Outcome {
+    let calls = 1000;
+    let engine = adaptive(calls, 1e12)?;
+    let mut program = Program::new(&engine, &Module::new(&engine, WAT)?)?;
+    let fib = program.instance.get_typed_func::<i32, i32>(&mut program.store, "fib")?;
+    let mut made = 0;
+    while program.tried().is_empty() {
+        assert_eq!(fib.call(&mut program.store, 27)?, 196_418);
+        made += 1;
+        assert!(made < calls, "{:?}", program.module.reoptimizations());
+    }
+    Ok(())
+}
+
 /// Trials that do not end: every call goes through them.
 #[test]
 fn traps_recursion_and_overflow_are_as_without_a_trial() -> Outcome {

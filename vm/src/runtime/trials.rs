@@ -1,13 +1,17 @@
 //! Calls that are timed, to find out which of two versions of their function is the faster.
 //!
-//! Invariant: one call is timed at a time, the outermost of those on the stack. What it calls of the same function is of the
-//! same version: so its time is that of one version only.
+//! Invariant: one call is timed at a time. What it calls of the same function is of the same version: so its time is that of one
+//! version only. A call that takes long gives way to one within it: all that are made within it cost more than usual, and a
+//! program that is one long call would never have done with them.
 
 use wprof_jit::abi::trial;
 use wprof_profiler::Side;
 
 use super::store::StoreOpaque;
 use crate::arch;
+
+/// How many cycles a call may take that others within it wait for.
+const LONG: u64 = 100_000;
 
 /// A call that is timed.
 #[derive(Debug)]
@@ -22,17 +26,19 @@ pub struct TimedCall {
 impl StoreOpaque {
     /// Which version of a function a call gets, and whether it is timed: bits of [`trial`].
     pub fn begin_trial(&mut self, instance: u32, func: u32) -> u32 {
-        if let Some(around) = &self.timed {
+        let now = arch::cycles();
+        if let Some(around) = self.timed.as_ref().filter(|around| now.wrapping_sub(around.began) < LONG) {
             let is_same = (around.instance, around.func) == (instance, func);
             return bits(if is_same { around.side } else { Side::After });
         }
         let module = self.instances[instance as usize].module.inner();
         let Some(side) = module.next_in_trial(func) else { return trial::AFTER };
-        self.timed = Some(TimedCall { instance, func, side, began: arch::cycles() });
+        self.timed = Some(TimedCall { instance, func, side, began: now });
         bits(side) | trial::TIMED
     }
 
-    /// A timed call has returned. There is none any more if a trap has ended what was called within it.
+    /// A timed call has returned. There is none any more if it has given way to another, or if a trap has ended what was called
+    /// within it.
     pub fn end_trial(&mut self, ended: u64) {
         let Some(TimedCall { instance, func, side, began }) = self.timed.take() else { return };
         let module = self.instances[instance as usize].module.inner();
