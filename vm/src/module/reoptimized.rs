@@ -83,13 +83,17 @@ impl ModuleInner {
     }
 
     /// Compiles the best version of a function, for callers and for frames in the loops where there was one, and
-    /// publishes it.
+    /// publishes it, if it is another one.
     pub(super) fn reoptimize(self: &Arc<Self>, func: u32) -> Result<()> {
         let began = Instant::now();
         self.code.update(func, |compiled| compiled.requested.remove(&Promotion::Reoptimized));
         let (Some(plan), Some(advice)) = (self.plan_of(func), self.advice()) else { return Ok(()) };
         let (graph, Some(decisions)) = self.best_graph(&plan, Some(&advice))? else { return Ok(()) };
         let code = self.optimized(&plan, &graph)?;
+        let old = self.code.address(func).and_then(|address| self.code.arena.copy_of(address));
+        if old.as_ref().is_some_and(|old| old.bytes == code.bytes) {
+            return Ok(());
+        }
         let headers = self.code.look(func, |compiled| compiled.resumed.keys().copied().collect::<Vec<_>>());
         let mut resumed = Vec::new();
         for header in headers.unwrap_or_default() {
@@ -107,7 +111,7 @@ impl ModuleInner {
             }
         });
         let Some(replaced) = replaced else { return Ok(()) };
-        let before = self.code.arena.copy_of(replaced.address).map(|code| code.bytes.len());
+        let before = old.map(|code| code.bytes.len());
         let version = CompiledVersion::new(func, CodeTier::Reoptimized, began, after).by(Some(decisions));
         self.note(CompiledVersion { bytes_before: before, ..version });
         self.try_out(func, replaced, address)
