@@ -17,12 +17,12 @@ impl Translator<'_> {
     }
 
     /// What is tested where `condition` is compared with zero: of what a comparison gives as an i32, the comparison.
-    pub(super) fn condition(&mut self, condition: Value) -> Value {
+    pub(super) fn condition(&self, condition: Value) -> Value {
         self.truth_in(condition).unwrap_or(condition)
     }
 
     /// The opposite of an integer comparison whose result `value` is, as a CLIF truth value.
-    pub(super) fn opposite(&mut self, value: Value) -> Option<Value> {
+    fn opposite(&mut self, value: Value) -> Option<Value> {
         match *self.definition(self.truth_in(value)?)? {
             InstructionData::IntCompare { opcode: Opcode::Icmp, cond, args: [a, b] } => {
                 Some(self.builder.ins().icmp(cond.complement(), a, b))

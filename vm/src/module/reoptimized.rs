@@ -13,7 +13,6 @@ use wprof_jit::reoptimize::{Advice, Decision, Reoptimized, Reoptimizer};
 use wprof_profiler::{CodeTier, Profile};
 
 use super::code::{Compiled, Promotion};
-use super::trials::Replaced;
 use super::{CompiledVersion, ModuleInner};
 use crate::{Module, Result};
 
@@ -101,20 +100,14 @@ impl ModuleInner {
             resumed.push((header, self.place(func, code)?));
         }
         let (after, address) = (code.bytes.len(), self.place(func, code)?);
-        let replaced = self.code.update(func, |compiled| {
-            let resumed_before = compiled.resumed.clone();
-            compiled.resumed.extend(resumed);
-            Replaced {
-                address: std::mem::replace(&mut compiled.address, address),
-                resumed: resumed_before,
-                advice: compiled.advice.replace(advice),
-            }
-        });
-        let Some(replaced) = replaced else { return Ok(()) };
         let before = old.map(|code| code.bytes.len());
         let version = CompiledVersion::new(func, CodeTier::Reoptimized, began, after).by(Some(decisions));
+        let mut trials = self.trials();
+        let replace = |compiled: &mut Compiled| compiled.replace(address, resumed, advice);
+        let Some(replaced) = self.code.update(func, replace) else { return Ok(()) };
         self.note(CompiledVersion { bytes_before: before, ..version });
-        self.try_out(func, replaced, address)
+        self.try_out(&mut trials, func, replaced, address);
+        Ok(())
     }
 
     pub(super) fn optimized(&self, plan: &FunctionPlan, graph: &BlockGraph) -> Result<MachineCode> {

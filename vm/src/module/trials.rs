@@ -3,7 +3,8 @@
 //! While a trial goes on, callers reach code that asks the runtime which of the two versions to call. What frames in loops go on
 //! in is not timed, and follows the versions for callers.
 //!
-//! Invariant: while the trials are locked, what is published of a function fits to whether it is tried.
+//! Invariant: while the trials are locked, what is published of a function fits to whether it is tried. They are locked before
+//! the compiled functions, and those before what was compiled.
 //! Source: design.md, section 6 (never slower).
 
 use std::sync::{Arc, MutexGuard, PoisonError};
@@ -13,15 +14,35 @@ use wprof_jit::reoptimize::{Advice, Decision, Verdict};
 use wprof_profiler::{CodeTier, Side, Trial, TrialResult};
 
 use super::ModuleInner;
+use super::code::Compiled;
 use crate::Result;
 use crate::engine::no_code_memory;
 
 /// The version whose place a better one has taken.
 #[derive(Debug)]
 pub(super) struct Replaced {
-    pub address: usize,
-    pub resumed: HashMap<u32, usize>,
-    pub advice: Option<Arc<Advice>>,
+    address: usize,
+    resumed: HashMap<u32, usize>,
+    advice: Option<Arc<Advice>>,
+}
+
+impl Compiled {
+    /// Takes a better version in: for callers, and for frames in loops.
+    pub(super) fn replace(
+        &mut self,
+        address: usize,
+        resumed: Vec<(u32, usize)>,
+        advice: Arc<Advice>,
+    ) -> Replaced {
+        let before = self.resumed.clone();
+        self.resumed.extend(resumed);
+        let address = std::mem::replace(&mut self.address, address);
+        Replaced { address, resumed: before, advice: self.advice.replace(advice) }
+    }
+
+    fn restore(&mut self, Replaced { address, resumed, advice }: Replaced) {
+        (self.address, self.resumed, self.advice) = (address, resumed, advice);
+    }
 }
 
 /// A trial of a function.
@@ -35,20 +56,23 @@ pub(super) struct FunctionTrial {
 pub(super) type Trials = HashMap<u32, FunctionTrial>;
 
 impl ModuleInner {
-    /// Publishes the version of `func` at `after`: for good, or beside the one before for as long as they are timed.
-    pub(super) fn try_out(&self, func: u32, before: Replaced, after: usize) -> Result<()> {
+    /// Publishes the version of `func` at `after`: for good, or beside the one before for as long as they are timed. If that
+    /// was still being timed itself, it is the one before it that stays: nobody knows yet whether the other is slower.
+    pub(super) fn try_out(&self, trials: &mut Trials, func: u32, replaced: Replaced, after: usize) {
+        let before = trials.remove(&func).map_or(replaced, |unfinished| unfinished.before);
         let calls = self.engine.trial_calls();
-        let mut trials = self.trials();
-        if calls == 0 {
-            self.publish(func, after);
-            return Ok(());
-        }
-        let versions = [before.address as u64, after as u64];
-        let code = self.engine.compiler().trial(self.info.func_type(func), func, versions)?;
-        let chooser = self.code.arena.place(code, None).map_err(no_code_memory)?;
+        // Where there is no memory for more code, a version that was not timed is better than none.
+        let chooser = (calls > 0).then(|| self.chooser(func, [before.address, after]));
+        let Some(Ok(chooser)) = chooser else { return self.publish(func, after) };
         trials.insert(func, FunctionTrial { trial: Trial::new(calls, after as u64), before });
         self.publish(func, chooser);
-        Ok(())
+    }
+
+    /// What callers of `func` reach while its two versions are timed.
+    fn chooser(&self, func: u32, versions: [usize; 2]) -> Result<usize> {
+        let versions = versions.map(|address| address as u64);
+        let code = self.engine.compiler().trial(self.info.func_type(func), func, versions)?;
+        self.code.arena.place(code, None).map_err(no_code_memory)
     }
 
     /// Which version of `func` the next call is to be timed of, if it is tried.
@@ -73,8 +97,7 @@ impl ModuleInner {
         let reverted = result.is_slower(margin);
         let address = self.code.update(func, |compiled| {
             if reverted {
-                (compiled.address, compiled.resumed, compiled.advice) =
-                    (before.address, before.resumed, before.advice);
+                compiled.restore(before);
             }
             compiled.address
         });
@@ -94,7 +117,8 @@ impl ModuleInner {
         }
     }
 
-    fn trials(&self) -> MutexGuard<'_, Trials> {
+    /// The trials that go on.
+    pub(super) fn trials(&self) -> MutexGuard<'_, Trials> {
         self.code.trials.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
