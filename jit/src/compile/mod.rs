@@ -4,6 +4,7 @@ mod checks;
 mod isa;
 mod machine_code;
 mod origins;
+mod pinned;
 pub(crate) mod trace;
 mod trampoline;
 
@@ -30,6 +31,7 @@ pub(crate) use checks::{Check, ask_runtime, fires as check_fires, mark as check_
 pub use machine_code::{CallSite, MachineCode, Origin, Reloc, TrapSite};
 pub(crate) use machine_code::{METRICS_SLOT, PATH_SLOT, RECORD_SLOT, VMCTX_SLOT};
 pub(crate) use origins::Origins;
+pub(crate) use pinned::in_place;
 
 /// How linear memories are laid out; every memory of an engine is laid out so, and code relies on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
