@@ -145,7 +145,9 @@ impl Translator<'_> {
         }
         let nowhere = self.builder.ins().iconst(types::I64, 0);
         let flags = MemFlagsData::new().with_aligned().with_trap_code(Some(TrapCode::Budget.to_clif()));
-        self.builder.ins().store(flags, nowhere, nowhere, 0);
+        // Read again, as the one above is used once, and not a constant, so that it is a store of a register.
+        let counter = self.load_events(kind);
+        self.builder.ins().store(flags, counter, nowhere, 0);
         self.builder.ins().jump(go_on, &[]);
         self.builder.seal_block(go_on);
         self.builder.switch_to_block(go_on);
