@@ -381,7 +381,7 @@ impl Compiler {
         let Scratch { context, builder } = &mut *scratch;
         let options = self.options_of(graph);
         let Translated { origins, checks } =
-            translate(env, options, isa, cfg, graph, &mut context.func, builder)?;
+            translate(env, options, isa, cfg, graph, tier, &mut context.func, builder)?;
         let isa = self.insert_checks(cfg.func, context, isa, &checks)?;
         let mut code = machine_code::generate(cfg.func, context, isa, &origins, self.options.positions);
         context.clear();
@@ -421,7 +421,8 @@ impl Compiler {
     pub fn clif(&self, env: &ModuleEnv<'_>, cfg: &Cfg, graph: &BlockGraph) -> Result<String, CompileError> {
         let mut func = cranelift_codegen::ir::Function::new();
         let mut builder = FunctionBuilderContext::new();
-        translate(env, self.options_of(graph), &*self.best, cfg, graph, &mut func, &mut builder)?;
+        let options = self.options_of(graph);
+        translate(env, options, &*self.best, cfg, graph, Tier::Optimized, &mut func, &mut builder)?;
         Ok(func.display().to_string())
     }
 
@@ -438,7 +439,8 @@ impl Compiler {
         let mut context = Context::new();
         let mut builder = FunctionBuilderContext::new();
         let (options, isa) = (self.options_of(graph), &*self.best);
-        let translated = translate(env, options, isa, cfg, graph, &mut context.func, &mut builder)?;
+        let translated =
+            translate(env, options, isa, cfg, graph, Tier::Optimized, &mut context.func, &mut builder)?;
         let isa = self.insert_checks(cfg.func, &mut context, isa, &translated.checks)?;
         machine_code::disassemble(cfg.func, &mut context, isa)
     }

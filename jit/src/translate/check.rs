@@ -64,7 +64,7 @@ impl Translator<'_> {
         let version = ask_runtime(&mut self.builder.cursor(), self.vmctx);
         self.builder.ins().brif(version, leave, &[], go_on, &[]);
         self.enter_cold(leave);
-        self.leave_for(version);
+        self.aside(|translator| translator.leave_for(version));
         self.builder.seal_block(go_on);
         self.builder.switch_to_block(go_on);
     }
@@ -98,8 +98,7 @@ impl Translator<'_> {
     }
 
     fn params(&mut self) -> Vec<Value> {
-        let params = self.frame_locals()[..self.cfg.params as usize].to_vec();
-        params.into_iter().map(|local| self.builder.use_var(local)).collect()
+        (0..self.cfg.params).map(|local| self.read_local(local)).collect()
     }
 
     fn cold_block(&mut self) -> Block {
