@@ -36,11 +36,11 @@ pub struct CachedModule {
     pub trampolines: Vec<CachedTrampoline>,
 }
 
-/// What is kept of a function.
+/// What is kept of a function, or of a part of one.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct CachedFunction {
-    /// Function index.
-    pub func: u32,
+    /// The row of code slots that leads to it: a function's index, or that of a part of one.
+    pub row: u32,
     /// Its first counter.
     pub first_counter: u32,
     /// How many it has.

@@ -3,6 +3,8 @@
 //! The validator runs along: it knows the types of the operand stack, which blocks record at their entry. Labels of
 //! enclosing constructs become blocks when they are reached, if a branch or the code before goes there.
 
+use std::sync::OnceLock;
+
 use smallvec::SmallVec;
 use wasmparser::{
     BlockType, FuncToValidate, FuncValidator, FuncValidatorAllocations, FunctionBody, Operator, ValType,
@@ -430,6 +432,7 @@ impl<'a> Builder<'a> {
             calls: self.calls,
             is_leaf: self.is_leaf,
             stacks: self.stacks,
+            liveness: OnceLock::new(),
         };
         debug_assert_eq!(cfg.verify(), Ok(()));
         Ok(cfg)

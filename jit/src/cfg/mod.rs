@@ -13,11 +13,14 @@ mod liveness;
 mod ops;
 mod stack;
 
+use std::sync::OnceLock;
+
 use smallvec::SmallVec;
-use wasmparser::ValType;
+use wasmparser::{BinaryReaderError, ValType};
 use wprof_profiler as profiler;
 
 use crate::abi::store_context;
+use crate::module::ModuleInfo;
 
 pub use build::{build, operand_types};
 pub use liveness::Liveness;
@@ -107,6 +110,8 @@ pub struct Cfg {
     pub is_leaf: bool,
     /// Operand stack types that blocks refer to.
     pub stacks: TypeStacks,
+    /// Once somebody wanted to know it.
+    liveness: OnceLock<Liveness>,
 }
 
 impl Cfg {
@@ -122,12 +127,35 @@ impl Cfg {
         profiler::Cfg::from_pairs(exit, &edges.collect::<Vec<_>>()).expect("edges lead to blocks or the exit")
     }
 
+    /// Bytes of live bytecode.
+    pub fn bytes(&self) -> usize {
+        self.blocks.iter().map(|block| (block.limit - block.start) as usize).sum()
+    }
+
     /// Whether a frame can go on in another version at `block`: at a loop header, with a state that fits into the transfer
     /// buffer.
     pub fn can_resume(&self, block: u32) -> bool {
-        let block = &self.blocks[block as usize];
-        let state = self.locals.len() + self.stacks.height(block.stack) as usize;
-        block.is_loop_header && state <= store_context::TRANSFER_VALUES as usize
+        self.blocks[block as usize].is_loop_header && self.has_room(block)
+    }
+
+    /// Whether the state of a frame at the entry of `block` fits into the transfer buffer.
+    pub fn has_room(&self, block: u32) -> bool {
+        let operands = self.stacks.height(self.blocks[block as usize].stack);
+        self.locals.len() + operands as usize <= store_context::TRANSFER_VALUES as usize
+    }
+
+    /// The locals that may still be read at the entry of each block; found out once.
+    ///
+    /// # Errors
+    /// If the bytes are not those that were validated.
+    pub fn liveness(&self, info: &ModuleInfo) -> Result<&Liveness, BinaryReaderError> {
+        match self.liveness.get() {
+            Some(liveness) => Ok(liveness),
+            None => {
+                let liveness = Liveness::new(info, self)?;
+                Ok(self.liveness.get_or_init(|| liveness))
+            }
+        }
     }
 
     /// Whether code that can be stopped asks at node `index` of a graph, a copy of `block`: at loop headers and at the entry of a

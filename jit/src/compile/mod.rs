@@ -22,7 +22,7 @@ use crate::CompileError;
 use crate::abi::{VmLayout, store_context};
 use crate::cfg::Cfg;
 use crate::events::EventModel;
-use crate::graph::BlockGraph;
+use crate::graph::{BlockGraph, PartSizes, Parts};
 use crate::module::ModuleInfo;
 use crate::plan::{CheckTrigger, Collection, Counting, FunctionPlan, Instrumentation, Metric};
 use crate::reoptimize::{Reoptimized, Reoptimizer};
@@ -103,6 +103,8 @@ pub struct CompilerOptions {
     pub canonical_nans: bool,
     /// Run Cranelift's verifier on everything (slow; tests do).
     pub verify: bool,
+    /// Larger functions are compiled in parts, where control comes to them: see [`Compiler::parts`].
+    pub part_sizes: PartSizes,
     /// After how many entries and rounds of loops in baseline code a small function is worth optimising: see
     /// [`CompilerOptions::hot_after`].
     pub hot: u32,
@@ -138,6 +140,7 @@ impl Default for CompilerOptions {
             flow_contexts: false,
             canonical_nans: false,
             verify: cfg!(debug_assertions),
+            part_sizes: PartSizes::above(4000),
             hot: 1000,
         }
     }
@@ -342,6 +345,21 @@ impl Compiler {
             }
             Tier::Optimized => optimized(graph, plan),
         }
+    }
+
+    /// The parts that baseline code of a function is compiled in, the first by [`Compiler::graph`], the others when control
+    /// comes to them; `None` if it is compiled as a whole. `first_row`: see [`Parts::new`].
+    pub fn parts(&self, plan: &FunctionPlan, first_row: u32) -> Option<Parts> {
+        let is_split = self.splits() && plan.cfg.bytes() > self.options.part_sizes.split;
+        is_split
+            .then(|| self.version(plan, Tier::Baseline))
+            .and_then(|graph| Parts::new(graph, &plan.cfg, self.options.part_sizes, first_row))
+    }
+
+    /// Whether any function is compiled in parts. One whose frames can be looked at everywhere is not: a frame that finds no
+    /// room on the stack would have to stop in the middle of the function.
+    pub fn splits(&self) -> bool {
+        !self.options.precise
     }
 
     /// Each block once, with everything that it does besides the wasm code.

@@ -68,6 +68,7 @@ impl BlockGraph {
             count,
             guard: None,
             behind: None,
+            elsewhere: None,
             probes: Probes::new(),
             inner,
             wires: wires.clone(),

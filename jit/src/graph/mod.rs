@@ -9,6 +9,7 @@ mod dump;
 mod inline;
 mod kept_path;
 mod known_path;
+mod parts;
 mod resume;
 mod round_path;
 mod split_loop;
@@ -24,6 +25,7 @@ use crate::cfg::{Cfg, Target};
 use crate::compile::Origin;
 use crate::plan::{self, Plan};
 pub use inline::Site;
+pub use parts::{PartSizes, Parts};
 pub use round_path::RoundPath;
 pub use superblock::{HotPath, Superblocks};
 pub use unroll::SmallLoop;
@@ -250,6 +252,9 @@ pub struct Node {
     pub guard: Option<Guard>,
     /// Of an inlined frame's node that is checked: where its caller goes on, if the frame leaves for another version.
     pub behind: Option<u32>,
+    /// Of a block whose code is in another part: the row of code slots through which that is entered. Nothing else is done
+    /// here, and there are no wires.
+    pub elsewhere: Option<u32>,
     /// What entering it does, before its first instruction.
     pub probes: Probes,
     /// What is done inside it, ascending.
@@ -317,6 +322,7 @@ impl BlockGraph {
             rounds: 0,
             guard: None,
             behind: None,
+            elsewhere: None,
             probes: Probes::new(),
             inner: Vec::new(),
             wires: block
@@ -449,6 +455,11 @@ impl BlockGraph {
         }
     }
 
+    /// What it says of all its nodes.
+    fn clone_without_nodes(&self) -> BlockGraph {
+        BlockGraph { nodes: Vec::new(), inlined: self.inlined.clone(), cells: self.cells.clone(), ..*self }
+    }
+
     /// Checks the invariant, and that each node has its block's wires.
     ///
     /// # Errors
@@ -462,6 +473,10 @@ impl BlockGraph {
                 return wrong("the guard leads to another block");
             }
             let is_right = match node.call {
+                _ if node.elsewhere.is_some() => match node.wires.is_empty() {
+                    true => Ok(()),
+                    false => Err("wires of a node that is elsewhere".into()),
+                },
                 Some(call) => self.verify_call(node, call),
                 None => self.verify_wires(cfg, node),
             };

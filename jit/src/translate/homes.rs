@@ -129,18 +129,22 @@ impl Translator<'_> {
 
     /// The end of a node of `block`: what a successor may read goes home.
     pub(super) fn send_locals_home(&mut self, block: &Block) {
+        self.send_home(|translator, local| {
+            let reads =
+                |target: &Target| matches!(*target, Target::Block(to) if translator.is_live(to, local));
+            block.edges.iter().any(|edge| reads(&edge.target))
+        });
+    }
+
+    /// What the node has changed goes home, if it is wanted there.
+    pub(super) fn send_home(&mut self, is_wanted: impl Fn(&Self, usize) -> bool) {
         for place in 0..self.known.len() {
             let index = self.known[place];
             let Local { value: Some(value), is_new: true, .. } = *self.local(index) else { continue };
-            if self.is_read_behind(block, index as usize) {
+            if is_wanted(self, index as usize) {
                 self.home_of_local(index).write(&mut self.builder, value);
             }
         }
-    }
-
-    fn is_read_behind(&self, block: &Block, local: usize) -> bool {
-        let reads = |target: &Target| matches!(*target, Target::Block(to) if self.is_live(to, local));
-        block.edges.iter().any(|edge| reads(&edge.target))
     }
 
     /// Translates what does not lead on to the rest of the node, which so knows nothing of what is read there.

@@ -76,8 +76,8 @@ pub(crate) fn translate(
     func.signature = if graph.resumes { resume_signature(ty) } else { wasm_signature(ty) };
     func.name = ir::UserFuncName::user(0, cfg.func);
     let homes = match tier {
-        Tier::Baseline if !graph.resumes => Homes::Frame,
-        _ => Homes::Variables,
+        Tier::Baseline => Homes::Frame,
+        Tier::Optimized => Homes::Variables,
     };
     let builder = FunctionBuilder::new(func, context);
     let mut translator = Translator::new(env, options, isa, cfg, graph, homes, builder);
@@ -140,7 +140,7 @@ struct Translator<'a> {
     /// What the frame has measured, by metric.
     sums: Option<ir::StackSlot>,
     /// By frame, which locals versions take over from each other; all, if it is not known.
-    liveness: Vec<Option<Liveness>>,
+    liveness: Vec<Option<&'a Liveness>>,
     origins: Origins,
     checks: Vec<Check>,
     /// The block being translated, and the byte of the instruction.
@@ -276,6 +276,10 @@ impl<'a> Translator<'a> {
         let block = &self.cfg.blocks[node.block as usize];
         // Before the first instruction: see `cfg::ops_executed`.
         self.at(node.start - 1);
+        if let Some(row) = node.elsewhere {
+            self.go_elsewhere(row);
+            return Ok(());
+        }
         self.keep_path();
         if let Some(guard) = &node.guard {
             self.guard(guard);

@@ -9,8 +9,7 @@ use cranelift_codegen::ir::{InstBuilder, MemFlagsData, SigRef, Type, Value, type
 
 use super::homes::{Homes, Local};
 use super::{Result, Translator};
-use crate::abi::{Builtin, clif_type, resume_signature, store_context, value, vmctx};
-use crate::cfg::Liveness;
+use crate::abi::{Builtin, clif_type, code_slots, resume_signature, store_context, value, vmctx};
 use crate::graph::{Node, Probe};
 
 impl Translator<'_> {
@@ -74,6 +73,15 @@ impl Translator<'_> {
         self.leave_to(signature, version, &[self.vmctx, self.vmctx]);
     }
 
+    /// Goes on in the part of the function that is entered through a row of code slots; compiles it if nobody has.
+    pub(super) fn go_elsewhere(&mut self, row: u32) {
+        let entry = self.env.slots + u64::from(row) * u64::from(code_slots::SIZE);
+        let slot = self.builder.ins().iconst(types::I64, entry as i64);
+        let part = self.builder.ins().load(types::I64, MemFlagsData::trusted(), slot, code_slots::ENTRY);
+        self.stop_metrics();
+        self.aside(|translator| translator.transfer_to(part));
+    }
+
     /// What the frame counts with.
     fn pass_counting(&mut self) {
         if self.options.contexts {
@@ -120,7 +128,7 @@ impl Translator<'_> {
             };
             let is_left = graph.nodes.iter().any(|node| node.frame == frame && leaves(node));
             let in_frame = self.homes == Homes::Frame && cfg.blocks.len() > 1;
-            (is_left || in_frame).then(|| Liveness::new(self.env.info, cfg)).transpose()
+            (is_left || in_frame).then(|| cfg.liveness(self.env.info)).transpose()
         });
         self.liveness = frames.collect::<std::result::Result<_, _>>()?;
         Ok(())
@@ -185,6 +193,8 @@ impl Translator<'_> {
             let value = load(&mut self.builder, clif_type(ty));
             self.write_local(index, value);
         }
+        self.send_home(|translator, local| translator.is_live(translator.graph.nodes[0].block, local));
+        self.forget_locals(0);
         for (depth, &ty) in operands.iter().enumerate() {
             let value = load(&mut self.builder, clif_type(ty));
             self.define_operand(depth as u32, value);

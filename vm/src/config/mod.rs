@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use wprof_jit::compile::{CompilerOptions, MemoryStyle};
 use wprof_jit::events::EventModel;
+use wprof_jit::graph::PartSizes;
 use wprof_jit::plan::{Counting, Interesting, Metric, Tracing};
 use wprof_jit::reoptimize::Policy;
 use wprof_profiler::{ExtendedPaths, Extension, Profile};
@@ -299,6 +300,13 @@ impl Config {
     /// What optimising takes grows with the size, and has to be repaid.
     pub fn promote_after(&mut self, count: u32) -> &mut Self {
         self.compiler.hot = count.max(1);
+        self
+    }
+
+    /// Functions of more bytes of bytecode are compiled in parts at first, each when control first comes to it (default: 4000);
+    /// never with `usize::MAX`. Only code that counts nothing exactly is.
+    pub fn parts_above(&mut self, bytes: usize) -> &mut Self {
+        self.compiler.part_sizes = PartSizes::above(bytes);
         self
     }
 

@@ -44,11 +44,16 @@ impl ModuleInner {
         let functions = self.code.functions.read().unwrap_or_else(PoisonError::into_inner);
         let cached = |(&func, compiled): (&u32, &Compiled)| {
             let Compiled { first_counter, counters, .. } = *compiled;
-            let code = self.code.arena.copy_of(compiled.address)?;
-            Some(CachedFunction { func, first_counter, counters, code })
+            // Only baseline code goes on in parts.
+            let parts = compiled.part_code.iter().filter(|_| !compiled.promoted);
+            let all = std::iter::once((func, compiled.address)).chain(parts.map(|(&row, &code)| (row, code)));
+            let of_row = |(row, address)| {
+                Some(CachedFunction { row, first_counter, counters, code: self.code.arena.copy_of(address)? })
+            };
+            all.filter_map(of_row).collect::<Vec<_>>()
         };
-        let mut functions: Vec<_> = functions.iter().filter_map(cached).collect();
-        functions.sort_unstable_by_key(|function| function.func);
+        let mut functions: Vec<_> = functions.iter().flat_map(cached).collect();
+        functions.sort_unstable_by_key(|function| function.row);
         CachedModule {
             slots: self.slots.address() as u64,
             type_ids: self.type_ids.clone(),
@@ -76,8 +81,8 @@ impl ModuleInner {
     /// If there is no memory for it.
     pub(super) fn restore(self: &Arc<Self>, cached: CachedModule) -> Result<()> {
         let CachedModule { next_counter, functions, trampolines, .. } = cached;
-        let is_here = |func: u32| func >= self.info.imported_funcs && (func as usize) < self.info.funcs.len();
-        if u64::from(next_counter) > self.counter_capacity() || functions.iter().any(|f| !is_here(f.func)) {
+        let is_here = |row: u32| row >= self.info.imported_funcs && row < self.part_rows.count();
+        if u64::from(next_counter) > self.counter_capacity() || functions.iter().any(|f| !is_here(f.row)) {
             return Ok(());
         }
         self.code.first.lock().next_counter = next_counter;
@@ -98,19 +103,29 @@ impl ModuleInner {
     fn restore_functions(self: &Arc<Self>, functions: Vec<CachedFunction>) -> Result<()> {
         let mut known = Vec::with_capacity(functions.len());
         let mut pieces = Vec::with_capacity(functions.len());
-        for CachedFunction { func, first_counter, counters, code } in functions {
-            known.push((func, first_counter, counters));
-            pieces.push((code, Some((Arc::downgrade(self), func))));
+        for CachedFunction { row, first_counter, counters, code } in functions {
+            known.push((row, first_counter, counters));
+            pieces.push((code, Some((Arc::downgrade(self), self.part_rows.func(row)))));
         }
         let addresses = self.code.arena.place_all(pieces).map_err(no_code_memory)?;
         let mut functions = self.code.functions.write().unwrap_or_else(PoisonError::into_inner);
-        for (&(func, first_counter, counters), &address) in known.iter().zip(&addresses) {
-            let mut compiled = Compiled::new(address, first_counter, counters);
-            compiled.restored = true;
-            functions.insert(func, compiled);
+        // Functions come before parts.
+        for (&(row, first_counter, counters), &address) in known.iter().zip(&addresses) {
+            if self.is_part(row) {
+                let of = functions.get_mut(&self.part_rows.func(row));
+                of.map(|compiled| compiled.part_code.insert(row, address));
+            } else {
+                let compiled = Compiled::new(address, first_counter, counters);
+                functions.insert(row, Compiled { restored: true, ..compiled });
+            }
         }
         drop(functions);
-        known.iter().zip(addresses).for_each(|(&(func, ..), address)| self.publish(func, address));
+        for (&(row, ..), address) in known.iter().zip(addresses) {
+            match self.is_part(row) {
+                true => self.slots.publish(row, address),
+                false => self.publish(row, address),
+            }
+        }
         Ok(())
     }
 }

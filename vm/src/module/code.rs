@@ -19,6 +19,7 @@ use wprof_profiler::{CodeTier, Profile};
 
 use super::burst_code::BurstCode;
 use super::first::{Claim, FirstCompilations};
+use super::parts::{PartCode, PartedFunction};
 use super::trials::Trials;
 use super::{CompiledVersion, ModuleInner, demangle};
 use crate::background::{Job, Task};
@@ -63,6 +64,10 @@ pub(super) struct Compiled {
     /// `None` when not profiling, and for code from the cache: it is made again faster than it is worth keeping. Code of
     /// which interesting paths are told from others reads the plan's cells, so that it stays here as long as the code.
     pub plan: Option<Arc<FunctionPlan>>,
+    /// Its parts, if its baseline code is compiled in parts.
+    pub parted: Option<Arc<PartedFunction>>,
+    /// Those of them that are compiled, but for the first.
+    pub part_code: PartCode,
     /// Versions that resume at a loop header, by its block.
     pub resumed: HashMap<u32, usize>,
     /// What has been asked for already.
@@ -88,6 +93,8 @@ impl Compiled {
             counters,
             likely_callees: Vec::new(),
             plan: None,
+            parted: None,
+            part_code: PartCode::new(),
             resumed: HashMap::new(),
             requested: HashSet::new(),
             promoted: false,
@@ -148,10 +155,12 @@ impl ModuleCode {
         (self.called(), self.arena.size())
     }
 
-    /// Bytes of the code that callers come to.
+    /// Bytes of the code that callers come to, and of the parts that belong to it.
     pub fn bytes(&self) -> usize {
         let functions = self.functions.read().unwrap_or_else(PoisonError::into_inner);
-        functions.values().filter_map(|c| registry::find(c.address)).map(|object| object.len).sum()
+        let addresses =
+            functions.values().flat_map(|c| std::iter::once(&c.address).chain(c.part_code.values()));
+        addresses.filter_map(|&address| registry::find(address)).map(|object| object.len).sum()
     }
 
     /// Number of functions that have been called.
@@ -177,11 +186,16 @@ impl ModuleCode {
 }
 
 impl ModuleInner {
-    /// The address of function `func`'s code, which is compiled and published now if need be.
+    /// The address of the code behind a row of code slots, a function's or a part of one, which is compiled and published now if
+    /// need be.
     ///
     /// # Errors
     /// If it is too large to compile, or there is no memory for its code.
-    pub(crate) fn code_of(self: &Arc<Self>, func: u32) -> Result<usize> {
+    pub(crate) fn code_of(self: &Arc<Self>, row: u32) -> Result<usize> {
+        if self.is_part(row) {
+            return self.code_of_part(row);
+        }
+        let func = row;
         let tier = match self.engine.config().strategy {
             Strategy::Optimized => Tier::Optimized,
             Strategy::Baseline | Strategy::Tiered => Tier::Baseline,
@@ -238,13 +252,17 @@ impl ModuleInner {
             Tier::Optimized => Vec::new(),
         };
         self.order_ahead(&likely_callees, is_called);
+        let plan = Arc::new(plan);
         let advice = self.advice().filter(|_| tier == Tier::Optimized);
-        let (code, decisions) = match &advice {
-            Some(advice) => {
+        let parted = (tier == Tier::Baseline).then(|| self.parts_of(&plan)).flatten();
+        let compiler = self.engine.compiler();
+        let (code, decisions) = match (&advice, &parted) {
+            (Some(advice), _) => {
                 let (graph, decisions) = self.best_graph(&plan, Some(advice))?;
                 (self.optimized(&plan, &graph)?, decisions)
             }
-            None => (self.engine.compiler().function(&self.env(), &plan, tier)?, None),
+            (None, Some(of)) => (compiler.graph(&self.env(), &plan.cfg, &of.parts.graph(0), tier)?, None),
+            (None, None) => (compiler.function(&self.env(), &plan, tier)?, None),
         };
         let bytes = code.bytes.len();
         let mut compiled = Compiled::new(self.place(func, code)?, plan.first_counter, counters);
@@ -254,7 +272,8 @@ impl ModuleInner {
             Tier::Optimized => CodeTier::Optimized,
         };
         self.note(CompiledVersion::new(func, kind, began, bytes).by(decisions));
-        compiled.plan = (!self.engine.collection().is_off()).then(|| Arc::new(plan));
+        compiled.plan = (!self.engine.collection().is_off()).then_some(plan);
+        compiled.parted = parted;
         compiled.likely_callees = likely_callees;
         Ok(compiled)
     }

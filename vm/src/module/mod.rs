@@ -7,6 +7,7 @@ mod calls;
 mod code;
 mod first;
 mod names;
+mod parts;
 mod reoptimized;
 mod symbols;
 mod trials;
@@ -34,6 +35,7 @@ use crate::{Engine, Error, ErrorKind, ExternType, FuncType, GlobalType, MemoryTy
 use calls::Calls;
 use code::ModuleCode;
 use names::Names;
+use parts::PartRows;
 use symbols::{DebugFile, Symbols};
 
 /// A module, ready to be instantiated. Cheap to clone; all clones share its code, and so do its instances, whichever
@@ -49,6 +51,7 @@ pub struct ModuleInner {
     layout: VmLayout,
     type_ids: Vec<u32>,
     slots: CodeSlots,
+    part_rows: PartRows,
     code: ModuleCode,
     hash: OnceLock<[u8; 32]>,
     names: OnceLock<Names>,
@@ -77,7 +80,8 @@ impl Module {
         let hash = OnceLock::new();
         let cached = engine.code_cache().and_then(|cache| cache.load(hash.get_or_init(|| hash_of(&info))));
         let cached = cached.filter(|cached| cached.type_ids == type_ids);
-        let (slots, cached) = slots(engine, &info, cached).map_err(no_code_memory)?;
+        let part_rows = PartRows::new(engine, &info);
+        let (slots, cached) = slots(engine, &info, &part_rows, cached).map_err(no_code_memory)?;
         let code = ModuleCode::new(engine);
         let code = code.advised(engine.config().advice.as_deref());
         let (engine, names, symbols) = (engine.clone(), OnceLock::new(), OnceLock::new());
@@ -88,6 +92,7 @@ impl Module {
             layout,
             type_ids,
             slots,
+            part_rows,
             code,
             hash,
             names,
@@ -279,24 +284,31 @@ impl ModuleInner {
 fn slots(
     engine: &Engine,
     info: &ModuleInfo,
+    rows: &PartRows,
     cached: Option<CachedModule>,
 ) -> std::io::Result<(CodeSlots, Option<CachedModule>)> {
     if let Some(cached) = cached
-        && let Ok(slots) = lazy_slots(engine, info, Some(cached.slots as usize))
+        && let Ok(slots) = lazy_slots(engine, info, rows, Some(cached.slots as usize))
     {
         return Ok((slots, Some(cached)));
     }
-    Ok((lazy_slots(engine, info, None)?, None))
+    Ok((lazy_slots(engine, info, rows, None)?, None))
 }
 
 /// The slots of a module of which nothing is compiled yet, at a given address if it matters.
-fn lazy_slots(engine: &Engine, info: &ModuleInfo, at: Option<usize>) -> std::io::Result<CodeSlots> {
-    let count = info.funcs.len() as u32;
+fn lazy_slots(
+    engine: &Engine,
+    info: &ModuleInfo,
+    rows: &PartRows,
+    at: Option<usize>,
+) -> std::io::Result<CodeSlots> {
+    let count = rows.count();
     let in_memory: Vec<bool> = info.types.iter().map(returns_in_memory).collect();
     let usual = engine.stubs().up_to(count, false)?;
     let special = engine.stubs().up_to(if in_memory.contains(&true) { count } else { 0 }, true)?;
-    let funcs: Vec<bool> = info.funcs.iter().map(|&ty| in_memory[ty as usize]).collect();
-    let stub = move |func: u32| if funcs[func as usize] { special(func) } else { usual(func) };
+    let is_special = |row: u32| in_memory[info.funcs[rows.func(row) as usize] as usize];
+    let is_special: Vec<bool> = (0..count).map(is_special).collect();
+    let stub = move |row: u32| if is_special[row as usize] { special(row) } else { usual(row) };
     CodeSlots::new(count as usize, stub, at)
 }
 

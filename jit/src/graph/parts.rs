@@ -1,0 +1,209 @@
+//! Parts: a large function's baseline code in several pieces, each of which is compiled when control first comes to it.
+//!
+//! Of large functions most never runs: of those with more than 5,000 bytes that GCC's cc1 calls, a fifth of the blocks. So
+//! start-up that is proportional to what runs has to look into functions.
+//!
+//! Input: a graph with one node a block. Output: its nodes in parts, each of which is entered at its first node only, the
+//! *head*; a wire to another part leads to a node that goes on there, through a row of the code slots, as a frame does that
+//! goes on in another version.
+//! Algorithm: what a node dominates can only be entered there, so a subtree of the dominator tree can be cut off as a part. From
+//! the leaves up, where a subtree is larger than a part should be the largest ones below it are cut off. Where control comes back
+//! from them into the middle of the rest, the subtree there is cut off as well.
+
+use wprof_profiler::{BlockId, DepthFirst, Dominators};
+
+use super::{BlockGraph, Node, Probes};
+use crate::cfg::Cfg;
+
+/// How large parts are, in bytes of bytecode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PartSizes {
+    /// Larger functions are compiled in parts.
+    pub split: usize,
+    /// No part should be larger.
+    pub most: usize,
+    /// Nor smaller, but the first.
+    pub least: usize,
+}
+
+impl PartSizes {
+    /// Parts of functions of more than `split` bytes.
+    pub fn above(split: usize) -> PartSizes {
+        PartSizes { split, most: split / 2, least: (split / 8).max(1) }
+    }
+
+    /// How many parts besides the first a function of `bytes` bytes can have.
+    pub fn limit(&self, bytes: usize) -> usize {
+        if bytes > self.split { 2 * bytes / self.least } else { 0 }
+    }
+
+    fn doubled(self) -> PartSizes {
+        PartSizes { most: 2 * self.most, least: 2 * self.least, ..self }
+    }
+}
+
+/// The parts of a function.
+#[derive(Clone, Debug)]
+pub struct Parts {
+    graph: BlockGraph,
+    /// By node.
+    part_of: Vec<u32>,
+    /// By part.
+    heads: Vec<u32>,
+    /// The row of code slots of part 1, which those of the others follow.
+    first_row: u32,
+}
+
+impl Parts {
+    /// The parts of a function with this graph; `None` if it is better compiled as a whole.
+    pub fn new(graph: BlockGraph, cfg: &Cfg, sizes: PartSizes, first_row: u32) -> Option<Parts> {
+        let size = |block: &crate::cfg::Block| (block.limit - block.start) as usize;
+        let is_plain = graph.nodes.len() == cfg.blocks.len() && !graph.resumes;
+        if !is_plain || cfg.bytes() <= sizes.split {
+            return None;
+        }
+        let shape = cfg.shape();
+        let dominators = Dominators::new(&shape, &DepthFirst::new(&shape));
+        let above = |node: usize| dominators.immediate(BlockId(node as u32)).map(BlockId::index);
+        let bytes: Vec<usize> = cfg.blocks.iter().map(size).collect();
+        let limit = sizes.limit(cfg.bytes());
+        let ever_larger = std::iter::successors(Some(sizes), |sizes| Some(sizes.doubled()));
+        let mut ways = ever_larger.map(|sizes| divide(&graph, cut(&bytes, above, sizes), above));
+        let (part_of, heads) = ways.find(|(_, heads)| heads.len() <= limit + 1)?;
+        let can_enter = |&head: &u32| cfg.has_room(head);
+        let is_divided = heads.len() > 1 && heads[1..].iter().all(can_enter);
+        is_divided.then_some(Parts { graph, part_of, heads, first_row })
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.heads.len()
+    }
+
+    /// Never.
+    pub fn is_empty(&self) -> bool {
+        self.heads.is_empty()
+    }
+
+    /// The blocks of part `number`.
+    pub fn blocks(&self, number: u32) -> impl Iterator<Item = u32> {
+        (0..).zip(&self.part_of).filter(move |&(_, &part)| part == number).map(|(block, _)| block)
+    }
+
+    /// The graph of part `number`: 0 is entered by calls, the others with their state from the transfer buffer.
+    pub fn graph(&self, number: u32) -> BlockGraph {
+        let mut index_of = vec![None; self.part_of.len()];
+        let mut order: Vec<u32> = self.blocks(number).collect();
+        (0..).zip(&order).for_each(|(index, &node)| index_of[node as usize] = Some(index));
+        let inside = order.len();
+        let mut nodes: Vec<Node> = Vec::with_capacity(inside);
+        for place in 0..inside {
+            let mut node = self.graph.nodes[order[place] as usize].clone();
+            for to in node.targets_mut() {
+                *to = *index_of[*to as usize].get_or_insert_with(|| {
+                    order.push(*to);
+                    order.len() as u32 - 1
+                });
+            }
+            nodes.push(node);
+        }
+        nodes.extend(order[inside..].iter().map(|&head| self.elsewhere(head)));
+        BlockGraph { nodes, inlined: Vec::new(), resumes: number > 0, ..self.graph.clone_without_nodes() }
+    }
+
+    /// What leads to the part of which `head` is the head.
+    fn elsewhere(&self, head: u32) -> Node {
+        let part = self.part_of[head as usize];
+        let node = &self.graph.nodes[head as usize];
+        let (probes, wires) = (Probes::new(), Default::default());
+        Node { elsewhere: Some(self.first_row + part - 1), probes, wires, inner: Vec::new(), ..*node }
+    }
+}
+
+/// The part of each node, and the head of each part, if at least the nodes are heads that are cut off.
+fn divide(
+    graph: &BlockGraph,
+    mut is_head: Vec<bool>,
+    above: impl Fn(usize) -> Option<usize>,
+) -> (Vec<u32>, Vec<u32>) {
+    loop {
+        let (mut part_of, mut heads) = (vec![0; is_head.len()], vec![0]);
+        for node in 1..is_head.len() {
+            part_of[node] = match above(node).filter(|_| !is_head[node]) {
+                Some(above) => part_of[above],
+                None => {
+                    heads.push(node as u32);
+                    heads.len() as u32 - 1
+                }
+            };
+        }
+        let mut is_done = true;
+        for (node, from) in graph.nodes.iter().zip(&part_of) {
+            for to in node.targets().map(|to| to as usize) {
+                is_done &= part_of[to] == *from || is_head[to];
+                is_head[to] |= part_of[to] != *from;
+            }
+        }
+        if is_done {
+            return (part_of, heads);
+        }
+    }
+}
+
+/// Which nodes are cut off, given their sizes and what is above them in a tree, which has a smaller number.
+fn cut(sizes: &[usize], above: impl Fn(usize) -> Option<usize>, wanted: PartSizes) -> Vec<bool> {
+    let mut below: Vec<Vec<(usize, usize)>> = vec![Vec::new(); sizes.len()];
+    let mut is_cut = vec![false; sizes.len()];
+    for node in (0..sizes.len()).rev() {
+        let mut children = std::mem::take(&mut below[node]);
+        let mut size = sizes[node] + children.iter().map(|&(size, _)| size).sum::<usize>();
+        children.sort_unstable_by(|a, b| b.cmp(a));
+        for (child_size, child) in children {
+            if size <= wanted.most || child_size < wanted.least {
+                break;
+            }
+            is_cut[child] = true;
+            size -= child_size;
+        }
+        if let Some(above) = above(node) {
+            below[above].push((size, node));
+        }
+    }
+    is_cut
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SIZES: PartSizes = PartSizes { split: 0, most: 10, least: 3 };
+
+    #[test]
+    fn the_largest_subtrees_are_cut_until_the_rest_is_small_enough() {
+        // 0 has the children 1, 2, 5; 2 has 3 and 4.
+        let above = [None, Some(0), Some(0), Some(2), Some(2), Some(0)];
+        let cut = cut(&[4, 5, 1, 2, 2, 6], |node| above[node], SIZES);
+        // 20 bytes in all: without 5 there are 14, without 2, as large as 1 and behind it, 9.
+        assert_eq!(cut, [false, false, true, false, false, true]);
+    }
+
+    #[test]
+    fn what_is_too_small_stays_however_much_it_is() {
+        let sizes = [[2].repeat(100), vec![3, 4]].concat();
+        let cut = cut(&sizes, |node| (node > 0).then_some(0), SIZES);
+        assert_eq!(cut.iter().filter(|cut| **cut).count(), 2);
+        assert!(cut[100] && cut[101]);
+    }
+
+    #[test]
+    fn there_are_no_more_parts_than_the_limit_says() {
+        let sizes = PartSizes::above(40);
+        for count in 1..200 {
+            let bytes = vec![7; count];
+            let cut = cut(&bytes, |node| node.checked_sub(1), sizes);
+            let limit = sizes.limit(bytes.iter().sum());
+            let parts = cut.iter().filter(|cut| **cut).count();
+            assert!(parts <= limit || count * 7 <= 40, "{parts} of {limit}");
+        }
+    }
+}

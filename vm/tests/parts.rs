@@ -1,0 +1,49 @@
+//! Baseline code in parts: programs do what they do otherwise, however small the parts are.
+
+use wprof::*;
+
+type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
+
+/// A loop with a switch in it, whose cases have loops of their own; operands lie on the stack across all of it.
+const WAT: &str = r#"(module (memory 1)
+    (func $step (param $case i32) (param $x i64) (result i64) (local $i i32) (local $unused f64)
+        (i64.const 1000)
+        (block $done (result i64)
+            (block $c (block $b (block $a
+                (br_table $a $b $c (i32.rem_u (local.get $case) (i32.const 3))))
+                (br $done (i64.add (local.get $x) (i64.const 7))))
+                (loop $more
+                    (local.set $x (i64.add (i64.mul (local.get $x) (i64.const 3)) (i64.extend_i32_u (local.get $i))))
+                    (br_if $more (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 5))))
+                (br $done (local.get $x)))
+            (if (result i64) (i64.lt_s (local.get $x) (i64.const 0))
+                (then (i64.sub (i64.const 0) (local.get $x)))
+                (else (i64.rotl (local.get $x) (i64.const 9)))))
+        (i64.add))
+    (func (export "run") (param $n i32) (result i64) (local $x i64)
+        (loop $again
+            (local.set $x (call $step (local.get $n) (local.get $x)))
+            (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
+        (local.get $x)))"#;
+
+fn result(config: &mut Config, n: i32) -> Result<i64> {
+    let engine = Engine::new(config)?;
+    let module = Module::new(&engine, WAT)?;
+    let mut store = Store::new(&engine, ());
+    let instance = Linker::new(&engine).instantiate(&mut store, &module)?;
+    instance.get_typed_func::<i32, i64>(&mut store, "run")?.call(&mut store, n)
+}
+
+#[test]
+fn parts_of_any_size_do_what_the_whole_does() -> Outcome {
+    for strategy in [Strategy::Baseline, Strategy::Tiered] {
+        for n in [1, 2, 3, 100, 20_000] {
+            let expected = result(Config::new().strategy(strategy).parts_above(usize::MAX), n)?;
+            for bytes in [1, 20, 50, 100] {
+                let parts = result(Config::new().strategy(strategy).parts_above(bytes), n)?;
+                assert_eq!(parts, expected, "{n} rounds in parts of {bytes} bytes");
+            }
+        }
+    }
+    Ok(())
+}
