@@ -113,7 +113,13 @@ impl Engines {
         let (name, engine) = more[(case.seed / 4 % 7) as usize];
         let mut summary = Summary::of(&expected);
         let bursts = &self.bursts[(case.seed / 4) as usize % self.bursts.len()];
-        let others = [("off", &self.off), ("exact", &self.exact), ("bursts", bursts), (name, engine)];
+        let others = [
+            ("off", &self.off),
+            ("exact", &self.exact),
+            ("parts", &self.parts),
+            ("bursts", bursts),
+            (name, engine),
+        ];
         for (name, engine) in others {
             let ran = ours::run(engine, &case.wasm, &case.drive).map_err(|e| format!("{name}: {e}"))?;
             if ran.outcome.overflowed() || expected.overflowed() {
@@ -143,7 +149,8 @@ impl Engines {
         ];
         for (name, strategy, profiling) in ways {
             let mut config = tiered();
-            config.strategy(strategy).profiling(profiling).reoptimization(Some(Policy::eager()));
+            config.strategy(strategy).parts_above(10).profiling(profiling);
+            config.reoptimization(Some(Policy::eager()));
             let engine = engine(config.profile_use(profile.clone()));
             let ran = ours::run(&engine, &case.wasm, &case.drive).map_err(|e| format!("{name}: {e}"))?;
             summary.add_decisions(&ran.reoptimizations());

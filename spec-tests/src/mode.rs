@@ -17,12 +17,14 @@ pub enum Mode {
     Baseline,
     /// The one, then the other, as early as can be.
     Tiered,
-    /// Both with an exact edge profile, and so with polls, with counts of all kinds of events and with calling contexts.
+    /// The same, and every block of a function that can be a part of its own is one.
+    Parts,
+    /// The first two with an exact edge profile, and so with polls, with counts of all kinds of events and with calling contexts.
     Exact,
-    /// Both with counts of all kinds of events, and a budget of instructions that never ends. (One of fuel can be used up
+    /// The first two with counts of all kinds of events, and a budget of instructions that never ends. (One of fuel can be used up
     /// by a single 64-bit length.)
     Metered,
-    /// The first two with checks everywhere, and so many bursts that programs are in and out of them all the time.
+    /// The first three with checks everywhere, and so many bursts that programs are in and out of them all the time.
     Bursts,
     /// The same, and each burst is one check, as is the time between two of them.
     Samples,
@@ -40,10 +42,11 @@ pub enum Mode {
 
 impl Mode {
     /// All modes.
-    pub const ALL: [Mode; 12] = [
+    pub const ALL: [Mode; 13] = [
         Mode::Off,
         Mode::Baseline,
         Mode::Tiered,
+        Mode::Parts,
         Mode::Exact,
         Mode::Metered,
         Mode::Bursts,
@@ -61,6 +64,7 @@ impl Mode {
             Mode::Off => "off",
             Mode::Baseline => "baseline",
             Mode::Tiered => "tiered",
+            Mode::Parts => "parts",
             Mode::Exact => "exact",
             Mode::Metered => "metered",
             Mode::Bursts => "bursts",
@@ -81,6 +85,7 @@ impl Mode {
             Mode::Off => &mut config,
             Mode::Baseline => config.strategy(Strategy::Baseline),
             Mode::Tiered => config.strategy(Strategy::Tiered),
+            Mode::Parts => config.strategy(Strategy::Tiered).parts_above(1).promote_after(10),
             Mode::Exact => {
                 let profiling = ProfilingConfig::Exact(Collect::Edges);
                 config
@@ -90,7 +95,7 @@ impl Mode {
                     .count_contexts(true)
             }
             Mode::Metered => config.strategy(Strategy::Tiered).count_events(kinds()).budget("instructions"),
-            Mode::Bursts => config.strategy(Strategy::Tiered).profiling(bursts(2, 3, "orig")),
+            Mode::Bursts => config.strategy(Strategy::Tiered).parts_above(1).profiling(bursts(2, 3, "orig")),
             Mode::Samples => config.strategy(Strategy::Tiered).profiling(bursts(1, 1, "orig")),
             Mode::Seldom => config.strategy(Strategy::Tiered).profiling(bursts(1000, 50, "default")),
             Mode::Timed => {

@@ -399,7 +399,7 @@ impl Compiler {
         let Scratch { context, builder } = &mut *scratch;
         let options = self.options_of(graph);
         let Translated { origins, checks } =
-            translate(env, options, isa, cfg, graph, tier, &mut context.func, builder)?;
+            translate(env, options, isa, cfg, graph, &mut context.func, builder)?;
         let isa = self.insert_checks(cfg.func, context, isa, &checks)?;
         let mut code = machine_code::generate(cfg.func, context, isa, &origins, self.options.positions);
         context.clear();
@@ -440,7 +440,7 @@ impl Compiler {
         let mut func = cranelift_codegen::ir::Function::new();
         let mut builder = FunctionBuilderContext::new();
         let options = self.options_of(graph);
-        translate(env, options, &*self.best, cfg, graph, Tier::Optimized, &mut func, &mut builder)?;
+        translate(env, options, &*self.best, cfg, graph, &mut func, &mut builder)?;
         Ok(func.display().to_string())
     }
 
@@ -457,8 +457,7 @@ impl Compiler {
         let mut context = Context::new();
         let mut builder = FunctionBuilderContext::new();
         let (options, isa) = (self.options_of(graph), &*self.best);
-        let translated =
-            translate(env, options, isa, cfg, graph, Tier::Optimized, &mut context.func, &mut builder)?;
+        let translated = translate(env, options, isa, cfg, graph, &mut context.func, &mut builder)?;
         let isa = self.insert_checks(cfg.func, &mut context, isa, &translated.checks)?;
         machine_code::disassemble(cfg.func, &mut context, isa)
     }

@@ -1,6 +1,6 @@
 //! Parts: a large function's baseline code in several pieces, each of which is compiled when control first comes to it.
 //!
-//! Of large functions most never runs: of those with more than 5,000 bytes that GCC's cc1 calls, a fifth of the blocks. So
+//! Most of large functions never runs: of those with more than 5,000 bytes that GCC's cc1 calls, four fifths of the blocks. So
 //! start-up that is proportional to what runs has to look into functions.
 //!
 //! Input: a graph with one node a block. Output: its nodes in parts, each of which is entered at its first node only, the
@@ -10,10 +10,14 @@
 //! the leaves up, where a subtree is larger than a part should be the largest ones below it are cut off. Where control comes back
 //! from them into the middle of the rest, the subtree there is cut off as well.
 
+use hashbrown::HashMap;
 use wprof_profiler::{BlockId, DepthFirst, Dominators};
 
 use super::{BlockGraph, Node, Probes};
 use crate::cfg::Cfg;
+
+/// A cut may make another one necessary. A function that needs more rounds of that is divided more coarsely.
+const MOST_ROUNDS: usize = 32;
 
 /// How large parts are, in bytes of bytecode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,8 +52,8 @@ pub struct Parts {
     graph: BlockGraph,
     /// By node.
     part_of: Vec<u32>,
-    /// By part.
-    heads: Vec<u32>,
+    /// By part, the nodes, the head first.
+    nodes: Vec<Vec<u32>>,
     /// The row of code slots of part 1, which those of the others follow.
     first_row: u32,
 }
@@ -69,39 +73,25 @@ impl Parts {
         let limit = sizes.limit(cfg.bytes());
         let ever_larger = std::iter::successors(Some(sizes), |sizes| Some(sizes.doubled()));
         let mut ways = ever_larger.map(|sizes| divide(&graph, cut(&bytes, above, sizes), above));
-        let (part_of, heads) = ways.find(|(_, heads)| heads.len() <= limit + 1)?;
+        let (part_of, heads) = ways.find_map(|way| way.filter(|(_, heads)| heads.len() <= limit + 1))?;
         let can_enter = |&head: &u32| cfg.has_room(head);
         let is_divided = heads.len() > 1 && heads[1..].iter().all(can_enter);
-        is_divided.then_some(Parts { graph, part_of, heads, first_row })
-    }
-
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.heads.len()
-    }
-
-    /// Never.
-    pub fn is_empty(&self) -> bool {
-        self.heads.is_empty()
-    }
-
-    /// The blocks of part `number`.
-    pub fn blocks(&self, number: u32) -> impl Iterator<Item = u32> {
-        (0..).zip(&self.part_of).filter(move |&(_, &part)| part == number).map(|(block, _)| block)
+        let mut nodes = vec![Vec::new(); heads.len()];
+        (0..).zip(&part_of).for_each(|(node, &part)| nodes[part as usize].push(node));
+        is_divided.then_some(Parts { graph, part_of, nodes, first_row })
     }
 
     /// The graph of part `number`: 0 is entered by calls, the others with their state from the transfer buffer.
     pub fn graph(&self, number: u32) -> BlockGraph {
-        let mut index_of = vec![None; self.part_of.len()];
-        let mut order: Vec<u32> = self.blocks(number).collect();
-        (0..).zip(&order).for_each(|(index, &node)| index_of[node as usize] = Some(index));
+        let mut order = self.nodes[number as usize].clone();
+        let mut index_of: HashMap<u32, u32> = order.iter().copied().zip(0..).collect();
         let inside = order.len();
         let mut nodes: Vec<Node> = Vec::with_capacity(inside);
         for place in 0..inside {
             let mut node = self.graph.nodes[order[place] as usize].clone();
             for to in node.targets_mut() {
-                *to = *index_of[*to as usize].get_or_insert_with(|| {
-                    order.push(*to);
+                *to = *index_of.entry(*to).or_insert_with_key(|&head| {
+                    order.push(head);
                     order.len() as u32 - 1
                 });
             }
@@ -120,13 +110,14 @@ impl Parts {
     }
 }
 
-/// The part of each node, and the head of each part, if at least the nodes are heads that are cut off.
+/// The part of each node, and the head of each part, if at least the nodes are heads that are cut off; `None` if that takes
+/// too long.
 fn divide(
     graph: &BlockGraph,
     mut is_head: Vec<bool>,
     above: impl Fn(usize) -> Option<usize>,
-) -> (Vec<u32>, Vec<u32>) {
-    loop {
+) -> Option<(Vec<u32>, Vec<u32>)> {
+    for _ in 0..MOST_ROUNDS {
         let (mut part_of, mut heads) = (vec![0; is_head.len()], vec![0]);
         for node in 1..is_head.len() {
             part_of[node] = match above(node).filter(|_| !is_head[node]) {
@@ -145,9 +136,10 @@ fn divide(
             }
         }
         if is_done {
-            return (part_of, heads);
+            return Some((part_of, heads));
         }
     }
+    None
 }
 
 /// Which nodes are cut off, given their sizes and what is above them in a tree, which has a smaller number.

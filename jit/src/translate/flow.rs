@@ -9,7 +9,7 @@ use wasmparser::Operator;
 
 use super::Translator;
 use crate::abi::TrapCode;
-use crate::cfg::{Edge, End, Target};
+use crate::cfg::{Edge, End};
 use crate::graph::Wire;
 
 impl Translator<'_> {
@@ -21,7 +21,7 @@ impl Translator<'_> {
         match &block.how {
             End::Jump => {
                 let values = self.top(block.edges[0].arity as usize);
-                self.flush(operands_behind(&block.edges));
+                self.flush(operands_behind(&block.edges, &node.wires));
                 self.cross(&block.edges[0], &node.wires[0], &values);
             }
             End::Branch => {
@@ -73,7 +73,7 @@ impl Translator<'_> {
     fn landings(&mut self, edges: &[Edge], wires: &[Wire]) -> Branch {
         let most = edges.iter().map(|e| e.arity).max().unwrap_or(0);
         let values = self.top(most as usize);
-        self.flush(operands_behind(edges));
+        self.flush(operands_behind(edges, wires));
         let height = self.stack.height();
         let mut landings = SmallVec::new();
         for (edge, wire) in edges.iter().zip(wires) {
@@ -114,10 +114,10 @@ impl Translator<'_> {
     }
 }
 
-/// How many operands a successor may find.
-fn operands_behind(edges: &[Edge]) -> u32 {
-    let inner = edges.iter().filter(|edge| edge.target != Target::Exit);
-    inner.map(|edge| edge.height + edge.arity).max().unwrap_or(0)
+/// How many operands a node may find that is next.
+fn operands_behind(edges: &[Edge], wires: &[Wire]) -> u32 {
+    let inner = edges.iter().zip(wires).filter(|(_, wire)| wire.to.is_some());
+    inner.map(|(edge, _)| edge.height + edge.arity).max().unwrap_or(0)
 }
 
 /// A conditional branch that is being translated.

@@ -34,6 +34,7 @@ mod transfer;
 
 use cranelift_codegen::ir::{self, Function, InstBuilder, MemFlagsData, SigRef, Value, types};
 use cranelift_codegen::isa::TargetIsa;
+use cranelift_codegen::settings::OptLevel;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
 use hashbrown::HashMap;
 use wasmparser::{Operator, ValType};
@@ -41,7 +42,7 @@ use wasmparser::{Operator, ValType};
 use crate::CompileError;
 use crate::abi::{Builtin, TrapCode, clif_type, resume_signature, vmctx, wasm_signature};
 use crate::cfg::{Cfg, Liveness, Operators, may_stop};
-use crate::compile::{Check, CompilerOptions, ModuleEnv, Origin, Origins, Tier};
+use crate::compile::{Check, CompilerOptions, ModuleEnv, Origin, Origins};
 use crate::graph::{BlockGraph, Node};
 use homes::{Homes, Local};
 use inlined::AroundCalls;
@@ -59,15 +60,13 @@ pub(crate) struct Translated {
     pub checks: Vec<Check>,
 }
 
-/// Translates `graph` into `func`, for the optimiser or without one.
-#[expect(clippy::too_many_arguments, reason = "all of it is one thing each")]
+/// Translates `graph` into `func`, which `isa` makes machine code of.
 pub(crate) fn translate(
     env: &ModuleEnv<'_>,
     options: &CompilerOptions,
     isa: &dyn TargetIsa,
     cfg: &Cfg,
     graph: &BlockGraph,
-    tier: Tier,
     func: &mut Function,
     context: &mut FunctionBuilderContext,
 ) -> Result<Translated> {
@@ -75,9 +74,9 @@ pub(crate) fn translate(
     let ty = env.info.func_type(cfg.func);
     func.signature = if graph.resumes { resume_signature(ty) } else { wasm_signature(ty) };
     func.name = ir::UserFuncName::user(0, cfg.func);
-    let homes = match tier {
-        Tier::Baseline => Homes::Frame,
-        Tier::Optimized => Homes::Variables,
+    let homes = match isa.flags().opt_level() {
+        OptLevel::None => Homes::Frame,
+        _ => Homes::Variables,
     };
     let builder = FunctionBuilder::new(func, context);
     let mut translator = Translator::new(env, options, isa, cfg, graph, homes, builder);

@@ -34,6 +34,7 @@ pub struct Engines {
     pub(super) flow_traced: [Engine; 3],
     pub(super) checked: Engine,
     pub(super) unguarded: Engine,
+    pub(super) parts: Engine,
 }
 
 impl Default for Engines {
@@ -84,6 +85,7 @@ impl Default for Engines {
             }),
             checked: Mode::Checked.engine(),
             unguarded: Mode::Unguarded.engine(),
+            parts: Mode::Parts.engine(),
         }
     }
 }
@@ -98,7 +100,7 @@ pub(super) fn engine(config: &Config) -> Engine {
 
 /// An engine that counts paths in bursts.
 fn bursty(strategy: Strategy, profiling: ProfilingConfig) -> Engine {
-    engine(tiered().strategy(strategy).profiling(profiling))
+    engine(tiered().strategy(strategy).parts_above(20).profiling(profiling))
 }
 
 /// An engine that counts contexts in bursts.
