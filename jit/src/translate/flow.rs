@@ -20,7 +20,7 @@ impl Translator<'_> {
         self.send_locals_home(block);
         match &block.how {
             End::Jump => {
-                let values = self.top(block.edges[0].arity as usize);
+                let values = self.moved(&block.edges, &node.wires);
                 self.flush(operands_behind(&block.edges, &node.wires));
                 self.cross(&block.edges[0], &node.wires[0], &values);
             }
@@ -52,6 +52,15 @@ impl Translator<'_> {
         }
     }
 
+    /// The topmost operands, as many as any edge takes to where they are not; all of them are where they belong if it is none.
+    fn moved(&mut self, edges: &[Edge], wires: &[Wire]) -> Vec<Value> {
+        let height = self.stack.height();
+        let moves = |(edge, wire): &(&Edge, &Wire)| wire.to.is_none() || !is_in_place(edge, height);
+        let moving = edges.iter().zip(wires).filter(moves);
+        let most = moving.map(|(edge, _)| edge.arity).max().unwrap_or(0);
+        self.top(most as usize)
+    }
+
     /// Crosses an edge unconditionally, from here, with `values` as the operands that go along.
     fn cross(&mut self, edge: &Edge, wire: &Wire, values: &[Value]) {
         self.probes(&wire.probes);
@@ -60,7 +69,7 @@ impl Translator<'_> {
             return;
         };
         self.carry_path(to);
-        if edge.height + edge.arity != self.stack.height() {
+        if !is_in_place(edge, self.stack.height()) {
             for (depth, &value) in (edge.height..).zip(values) {
                 self.define_operand(depth, value);
             }
@@ -71,15 +80,15 @@ impl Translator<'_> {
 
     /// Prepares a conditional branch: sends the operands home and decides where each edge lands.
     fn landings(&mut self, edges: &[Edge], wires: &[Wire]) -> Branch {
-        let most = edges.iter().map(|e| e.arity).max().unwrap_or(0);
-        let values = self.top(most as usize);
+        let values = self.moved(edges, wires);
         self.flush(operands_behind(edges, wires));
         let height = self.stack.height();
         let mut landings = SmallVec::new();
         for (edge, wire) in edges.iter().zip(wires) {
-            let in_place = edge.arity == 0 || edge.height + edge.arity == height;
             landings.push(match wire.to {
-                Some(to) if in_place && wire.probes.is_empty() && !self.is_path_carried(to) => {
+                Some(to)
+                    if is_in_place(edge, height) && wire.probes.is_empty() && !self.is_path_carried(to) =>
+                {
                     Landing { block: self.blocks[to as usize], own: false }
                 }
                 _ => Landing { block: self.builder.create_block(), own: true },
@@ -106,12 +115,17 @@ impl Translator<'_> {
                 self.builder.switch_to_block(landing.block);
                 self.builder.seal_block(landing.block);
                 self.place_path();
-                self.cross(edge, wire, &values[values.len() - edge.arity as usize..]);
+                self.cross(edge, wire, &values[values.len().saturating_sub(edge.arity as usize)..]);
             } else if let Some(to) = wire.to {
                 self.arrived(to);
             }
         }
     }
+}
+
+/// Whether the operands that an edge takes along are at home where its target expects them, given the height of the stack.
+fn is_in_place(edge: &Edge, height: u32) -> bool {
+    edge.arity == 0 || edge.height + edge.arity == height
 }
 
 /// How many operands a node may find that is next.
@@ -122,7 +136,7 @@ fn operands_behind(edges: &[Edge], wires: &[Wire]) -> u32 {
 
 /// A conditional branch that is being translated.
 struct Branch {
-    /// The operands that any of its edges takes along.
+    /// The operands that any of its edges moves.
     values: Vec<Value>,
     landings: SmallVec<[Landing; 2]>,
 }
