@@ -96,6 +96,8 @@ pub enum DecisionKind {
     Declined,
     /// The version was timed beside the one before it.
     Tried,
+    /// What the version is expected to save, which is an estimate.
+    Predicted,
 }
 
 impl DecisionKind {
@@ -106,6 +108,7 @@ impl DecisionKind {
             Self::Inlined => "inlined",
             Self::Declined => "declined",
             Self::Tried => "tried",
+            Self::Predicted => "predicted",
         }
     }
 }

@@ -49,6 +49,7 @@ fn kind(verdict: &Verdict) -> DecisionKind {
         Verdict::Superblock { .. } => DecisionKind::Superblock,
         Verdict::Inlined { .. } => DecisionKind::Inlined,
         Verdict::Refused { .. } => DecisionKind::Declined,
+        Verdict::Predicted(_) => DecisionKind::Predicted,
         Verdict::Tried { .. } => DecisionKind::Tried,
     }
 }

@@ -26,7 +26,7 @@ use wprof_profiler::{Ending, Profile, Run};
 pub use args::{ProgramArgs, RunArgs};
 pub use collect::{COLLECT_HELP, Counted, ProfileArgs};
 pub use program::{Kept, Outcome, TraceTarget};
-pub use reoptimize::{ReoptimizeArgs, decisions};
+pub use reoptimize::{ReoptimizeArgs, decided, decisions};
 
 use live::Live;
 

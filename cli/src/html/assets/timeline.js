@@ -83,7 +83,8 @@ class TimelineView {
   }
 
   // A mark for each version that has some, where it was there: as high as its function is hot. What they promise is the share of
-  // the function that they were expected to run; what they keep is what the version was timed at beside the one before it.
+  // the function that they were expected to run, and what the version was to save; what they keep is what it was timed at beside
+  // the one before it.
   superblockLane(y) {
     const { versions } = timeline;
     const total = TOTALS.get(MAIN.name);
@@ -93,8 +94,8 @@ class TimelineView {
       const part = rowOfFunction === undefined ? 0 : share(MAIN.own[rowOfFunction], total);
       const high = 6 + (LANE - 18) * Math.sqrt(part);
       const x = this.at(versions.began[row] + versions.took[row]);
-      const tried = versions.decisions[row].filter(({ kind }) => kind === "tried");
-      const texts = [...found, ...tried].map(({ offset, text }) => `0x${offset.toString(16)}: ${text}`);
+      const benefit = versions.decisions[row].filter(({ kind }) => kind === "predicted" || kind === "tried");
+      const texts = [...found, ...benefit].map(({ offset, text }) => `0x${offset.toString(16)}: ${text}`);
       return svg("rect", { x: x - BAR / 2, y: y + LANE - 6 - high, width: BAR, height: high, class: "superblock tier-4", "data-count": found.length },
         svg("title", {}, `${duration(versions.began[row])}\n${this.name(row)}, ${percent(part, 1)} of all ${MAIN.name}\n${texts.join("\n")}`));
     };
