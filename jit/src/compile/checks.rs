@@ -6,7 +6,7 @@
 //! is needed.
 //!
 //! Input: an optimised function with marks. Output: the same with checks, ready for machine code.
-//! Invariant: but for the three or five instructions of each check the hot code is what it would be without checks.
+//! Invariant: but for the three instructions of each check, or the two with the count in the pinned register (`pinned.rs`), the hot code is what it would be without checks.
 //! Source: Hirzel & Chilimbi, FDDO 2001, section 2; what `cold` finds is dead code but for the marks.
 
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
@@ -17,6 +17,7 @@ use cranelift_codegen::ir::{
     UserExternalName, Value, types,
 };
 
+use super::in_place;
 use crate::abi::{TrapCode, check, check_signature, store_context, vmctx};
 use crate::plan::CheckTrigger;
 
@@ -111,9 +112,10 @@ impl Insertion<'_> {
             self.func.layout.append_block(cold);
             self.func.layout.set_cold(cold);
         }
-        let mut pos = FuncCursor::new(self.func).with_srcloc(location).at_bottom(block);
+        let mut pos = FuncCursor::new(self.func).with_srcloc(in_place(location)).at_bottom(block);
         let fires = fires(&mut pos, args[0], self.trigger);
         pos.ins().brif(fires, ask, &[], go_on, &[]);
+        pos.set_srcloc(location);
         pos.goto_bottom(ask);
         let version = ask_runtime(&mut pos, args[0]);
         pos.ins().brif(version, leave, &[], go_on, &[]);
@@ -154,13 +156,15 @@ impl Insertion<'_> {
     }
 }
 
-/// Whether a check fires.
+/// Whether a check fires. At a location that is [`in_place`], as what uses the result must be, this takes one or two
+/// instructions.
 pub(crate) fn fires(pos: &mut FuncCursor<'_>, context: Value, trigger: CheckTrigger) -> Value {
     match trigger {
         CheckTrigger::Count => {
             let old = pos.ins().get_pinned_reg(types::I64);
             let new = pos.ins().iadd_imm_s(old, -1);
             pos.ins().set_pinned_reg(new);
+            let new = pos.ins().get_pinned_reg(types::I64);
             pos.ins().icmp_imm_s(IntCC::SignedLessThan, new, 0)
         }
         CheckTrigger::Cell => {

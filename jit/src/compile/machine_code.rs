@@ -4,10 +4,10 @@ use cranelift_codegen::binemit::Reloc as RelocKind;
 use cranelift_codegen::control::ControlPlane;
 use cranelift_codegen::ir::{ExternalName, LibCall, StackSlotKey};
 use cranelift_codegen::isa::TargetIsa;
-use cranelift_codegen::{Context, FinalizedRelocTarget, MachSrcLoc, MachTrap};
+use cranelift_codegen::{Context, FinalizedRelocTarget, MachBufferFinalized, MachSrcLoc, MachTrap};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::origins::Origins;
+use super::{origins::Origins, pinned};
 use crate::CompileError;
 use crate::abi::{TrapCode, store_context};
 
@@ -162,7 +162,7 @@ pub(super) fn generate(
         Some(frame.frame_to_fp_offset - slot.offset)
     };
     Ok(MachineCode {
-        bytes: buffer.data().to_vec(),
+        bytes: bytes(buffer, isa),
         align: buffer.alignment.max(isa.function_alignment().preferred),
         relocs,
         traps,
@@ -194,25 +194,42 @@ pub(super) fn disassemble(
 
 /// Where code begins that comes from another instruction than the code before.
 fn positions(locations: &[MachSrcLoc<cranelift_codegen::Final>], origins: &Origins) -> Vec<(u32, u32)> {
-    let known = locations.iter().filter(|location| !location.loc.is_default());
-    let mut positions: Vec<(u32, u32)> = known
-        .filter_map(|location| Some((location.start, origins.of_code(location.loc.bits())?.offset)))
+    let mut positions: Vec<(u32, u32)> = locations
+        .iter()
+        .filter_map(|location| Some((location.start, origins.of_code(known(location)?)?.offset)))
         .collect();
     positions.dedup_by_key(|&mut (_, offset)| offset);
     positions
 }
 
+/// The index of an origin.
+fn known(location: &MachSrcLoc<cranelift_codegen::Final>) -> Option<u32> {
+    (!location.loc.is_default()).then(|| pinned::unmarked(location.loc.bits()).0)
+}
+
+/// The code, with what it does to the pinned register done in place.
+fn bytes(buffer: &MachBufferFinalized<cranelift_codegen::Final>, isa: &dyn TargetIsa) -> Vec<u8> {
+    let mut bytes = buffer.data().to_vec();
+    if isa.name() != "x64" {
+        return bytes;
+    }
+    let marked = buffer.get_srclocs_sorted().iter();
+    for location in marked.filter(|l| !l.loc.is_default() && pinned::unmarked(l.loc.bits()).1) {
+        pinned::rewrite(&mut bytes[location.start as usize..location.end as usize]);
+    }
+    bytes
+}
+
 fn location_at(locations: &[MachSrcLoc<cranelift_codegen::Final>], pc: u32) -> Option<u32> {
     let i = locations.partition_point(|l| l.end <= pc);
     let l = locations.get(i)?;
-    (l.start <= pc && !l.loc.is_default()).then(|| l.loc.bits())
+    known(l).filter(|_| l.start <= pc)
 }
 
 /// The last location that is known before `pc`; the first of all if there is none.
 fn location_before(locations: &[MachSrcLoc<cranelift_codegen::Final>], pc: u32) -> u32 {
     let i = locations.partition_point(|l| l.start <= pc);
-    let known = locations[..i].iter().rev().find(|l| !l.loc.is_default());
-    known.map_or(0, |l| l.loc.bits())
+    locations[..i].iter().rev().find_map(known).unwrap_or(0)
 }
 
 fn reloc(func: u32, reloc: &cranelift_codegen::FinalizedMachReloc) -> Result<Reloc, CompileError> {

@@ -4,6 +4,7 @@ mod checks;
 mod isa;
 mod machine_code;
 mod origins;
+mod pinned;
 pub(crate) mod trace;
 mod trampoline;
 
@@ -30,6 +31,7 @@ pub(crate) use checks::{Check, ask_runtime, fires as check_fires, mark as check_
 pub use machine_code::{CallSite, MachineCode, Origin, Reloc, TrapSite};
 pub(crate) use machine_code::{METRICS_SLOT, PATH_SLOT, RECORD_SLOT, VMCTX_SLOT};
 pub(crate) use origins::Origins;
+pub(crate) use pinned::in_place;
 
 /// How linear memories are laid out; every memory of an engine is laid out so, and code relies on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -379,7 +381,7 @@ impl Compiler {
         let Scratch { context, builder } = &mut *scratch;
         let options = self.options_of(graph);
         let Translated { origins, checks } =
-            translate(env, options, isa, cfg, graph, &mut context.func, builder)?;
+            translate(env, options, isa, cfg, graph, tier, &mut context.func, builder)?;
         let isa = self.insert_checks(cfg.func, context, isa, &checks)?;
         let mut code = machine_code::generate(cfg.func, context, isa, &origins, self.options.positions);
         context.clear();
@@ -419,7 +421,8 @@ impl Compiler {
     pub fn clif(&self, env: &ModuleEnv<'_>, cfg: &Cfg, graph: &BlockGraph) -> Result<String, CompileError> {
         let mut func = cranelift_codegen::ir::Function::new();
         let mut builder = FunctionBuilderContext::new();
-        translate(env, self.options_of(graph), &*self.best, cfg, graph, &mut func, &mut builder)?;
+        let options = self.options_of(graph);
+        translate(env, options, &*self.best, cfg, graph, Tier::Optimized, &mut func, &mut builder)?;
         Ok(func.display().to_string())
     }
 
@@ -436,7 +439,8 @@ impl Compiler {
         let mut context = Context::new();
         let mut builder = FunctionBuilderContext::new();
         let (options, isa) = (self.options_of(graph), &*self.best);
-        let translated = translate(env, options, isa, cfg, graph, &mut context.func, &mut builder)?;
+        let translated =
+            translate(env, options, isa, cfg, graph, Tier::Optimized, &mut context.func, &mut builder)?;
         let isa = self.insert_checks(cfg.func, &mut context, isa, &translated.checks)?;
         machine_code::disassemble(cfg.func, &mut context, isa)
     }

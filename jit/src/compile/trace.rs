@@ -8,6 +8,7 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
 use cranelift_frontend::FunctionBuilder;
 
+use super::in_place;
 use crate::abi::{TrapCode, store_context, trace_word};
 
 /// What is appended as one step.
@@ -37,6 +38,8 @@ pub(crate) fn append(
 ) {
     debug_assert!((1..=63).contains(&what.len()));
     let (full, go_on) = (builder.create_block(), builder.create_block());
+    let location = builder.srcloc();
+    builder.set_srcloc(in_place(location));
     let word = builder.ins().get_pinned_reg(types::I64);
     let is_full = match what.len() {
         1 => builder.ins().icmp_imm_s(IntCC::SignedLessThan, word, 0),
@@ -47,6 +50,7 @@ pub(crate) fn append(
         }
     };
     builder.ins().brif(is_full, full, &[], go_on, &[]);
+    builder.set_srcloc(location);
     builder.seal_block(full);
     builder.set_cold_block(full);
     builder.switch_to_block(full);
@@ -55,6 +59,7 @@ pub(crate) fn append(
     builder.ins().jump(go_on, &[]);
     builder.seal_block(go_on);
     builder.switch_to_block(go_on);
+    builder.set_srcloc(in_place(location));
     let word = builder.ins().get_pinned_reg(types::I64);
     let word = match what {
         Bits::Constant { value, bits } => shift_in(builder, word, trace_word::in_word(value, bits), bits),
@@ -68,6 +73,7 @@ pub(crate) fn append(
         }
     };
     builder.ins().set_pinned_reg(word);
+    builder.set_srcloc(location);
 }
 
 /// The full word goes to the buffer. The pointer moves first, so that nothing of it is left to do if the store traps:

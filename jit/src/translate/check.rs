@@ -12,7 +12,7 @@ use cranelift_codegen::ir::{
 
 use super::Translator;
 use crate::abi::{resume_signature, store_context, wasm_signature};
-use crate::compile::{Check, ask_runtime, check_fires, check_mark, trap_if_told};
+use crate::compile::{Check, ask_runtime, check_fires, check_mark, in_place, trap_if_told};
 
 impl Translator<'_> {
     /// Checks; when that fires, goes on in the version that the runtime says.
@@ -49,6 +49,8 @@ impl Translator<'_> {
     }
 
     fn check_here(&mut self) {
+        let location = self.builder.srcloc();
+        self.builder.set_srcloc(in_place(location));
         let fires = match (self.graph.in_bursts, self.options.checked) {
             (false, Some(trigger)) => check_fires(&mut self.builder.cursor(), self.vmctx, trigger),
             _ => self.count_in_burst(),
@@ -56,12 +58,13 @@ impl Translator<'_> {
         let [ask, leave] = [(); 2].map(|()| self.cold_block());
         let go_on = self.builder.create_block();
         self.builder.ins().brif(fires, ask, &[], go_on, &[]);
+        self.builder.set_srcloc(location);
         self.enter_cold(ask);
         // Nothing here may be moved out of a loop around, where it would cost registers.
         let version = ask_runtime(&mut self.builder.cursor(), self.vmctx);
         self.builder.ins().brif(version, leave, &[], go_on, &[]);
         self.enter_cold(leave);
-        self.leave_for(version);
+        self.aside(|translator| translator.leave_for(version));
         self.builder.seal_block(go_on);
         self.builder.switch_to_block(go_on);
     }
@@ -95,8 +98,7 @@ impl Translator<'_> {
     }
 
     fn params(&mut self) -> Vec<Value> {
-        let params = self.frame_locals()[..self.cfg.params as usize].to_vec();
-        params.into_iter().map(|local| self.builder.use_var(local)).collect()
+        (0..self.cfg.params).map(|local| self.read_local(local)).collect()
     }
 
     fn cold_block(&mut self) -> Block {

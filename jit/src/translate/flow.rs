@@ -9,7 +9,7 @@ use wasmparser::Operator;
 
 use super::Translator;
 use crate::abi::TrapCode;
-use crate::cfg::{Edge, End};
+use crate::cfg::{Edge, End, Target};
 use crate::graph::Wire;
 
 impl Translator<'_> {
@@ -17,10 +17,11 @@ impl Translator<'_> {
     pub(super) fn end_of_node(&mut self, index: usize, last: Option<&Operator<'_>>) {
         let node = &self.graph.nodes[index];
         let block = &self.cfg.blocks[node.block as usize];
+        self.send_locals_home(block);
         match &block.how {
             End::Jump => {
                 let values = self.top(block.edges[0].arity as usize);
-                self.flush();
+                self.flush(operands_behind(&block.edges));
                 self.cross(&block.edges[0], &node.wires[0], &values);
             }
             End::Branch => {
@@ -68,11 +69,11 @@ impl Translator<'_> {
         self.arrived(to);
     }
 
-    /// Prepares a conditional branch: leaves the operands in their variables and decides where each edge lands.
+    /// Prepares a conditional branch: sends the operands home and decides where each edge lands.
     fn landings(&mut self, edges: &[Edge], wires: &[Wire]) -> Branch {
         let most = edges.iter().map(|e| e.arity).max().unwrap_or(0);
         let values = self.top(most as usize);
-        self.flush();
+        self.flush(operands_behind(edges));
         let height = self.stack.height();
         let mut landings = SmallVec::new();
         for (edge, wire) in edges.iter().zip(wires) {
@@ -111,6 +112,12 @@ impl Translator<'_> {
             }
         }
     }
+}
+
+/// How many operands a successor may find.
+fn operands_behind(edges: &[Edge]) -> u32 {
+    let inner = edges.iter().filter(|edge| edge.target != Target::Exit);
+    inner.map(|edge| edge.height + edge.arity).max().unwrap_or(0)
 }
 
 /// A conditional branch that is being translated.

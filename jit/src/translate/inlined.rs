@@ -11,6 +11,7 @@ use hashbrown::HashMap;
 use wasmparser::Operator;
 
 use super::Translator;
+use super::homes::Local;
 use crate::abi::clif_type;
 use crate::cfg::StackId;
 use crate::graph::{InlinedCall, Node};
@@ -49,7 +50,7 @@ impl Translator<'_> {
     pub(super) fn inlined_call(&mut self, call: InlinedCall, op: &Operator<'_>, node: &Node) {
         let before = self.operands();
         // Whoever does the call finds all operands in their variables.
-        self.flush();
+        self.flush(u32::MAX);
         if let Some(guess) = call.guess {
             self.guess(guess, op, node);
         }
@@ -85,15 +86,16 @@ impl Translator<'_> {
 
     /// Defines the locals of an inlined frame: parameters, then zeros.
     fn enter_inlined(&mut self, frame: u32, args: &[Value]) {
-        let types = self.graph.cfg_of(self.own, frame).locals.clone();
+        let types = &self.graph.cfg_of(self.own, frame).locals;
         if self.locals[frame as usize].is_empty() {
-            let variables = types.iter().map(|&ty| self.builder.declare_var(clif_type(ty))).collect();
-            self.locals[frame as usize] = variables;
+            self.locals[frame as usize] = types.iter().map(|&ty| Local::new(ty)).collect();
         }
+        let caller = std::mem::replace(&mut self.frame, frame);
         for (index, &ty) in types.iter().enumerate() {
             let value = args.get(index).copied().unwrap_or_else(|| self.zero(ty));
-            self.builder.def_var(self.locals[frame as usize][index], value);
+            self.write_local(index as u32, value);
         }
+        self.frame = caller;
     }
 
     /// Begins a node in the middle of a block: at a call, or behind it.

@@ -1,8 +1,8 @@
 //! The translator: any block graph to CLIF.
 //!
 //! Input: a [`Cfg`] and a [`BlockGraph`] over it. Output: a CLIF function, the wasm [`Origin`] of each source location in
-//! it, and what the marks in it stand for. A node is translated from its block's bytes, given the locals and the operand stack at its entry,
-//! which are both frontend variables; Cranelift's SSA construction does the rest.
+//! it, and what the marks in it stand for. A node is translated from its block's bytes, given the locals and the operand stack
+//! at its entry, which are frontend variables, of which Cranelift makes SSA form, or in the frame (`homes.rs`).
 //!
 //! Source: the order of branch targets and the sealing of loop headers follow what was measured for Cranelift: a
 //! header is sealed as soon as its last predecessor is there, else redundant phis stay.
@@ -15,6 +15,7 @@ mod flow;
 mod fold;
 mod global;
 mod heap;
+mod homes;
 mod inlined;
 mod interesting;
 mod memory;
@@ -40,8 +41,9 @@ use wasmparser::{Operator, ValType};
 use crate::CompileError;
 use crate::abi::{Builtin, TrapCode, clif_type, resume_signature, vmctx, wasm_signature};
 use crate::cfg::{Cfg, Liveness, Operators, may_stop};
-use crate::compile::{Check, CompilerOptions, ModuleEnv, Origin, Origins};
+use crate::compile::{Check, CompilerOptions, ModuleEnv, Origin, Origins, Tier};
 use crate::graph::{BlockGraph, Node};
+use homes::{Homes, Local};
 use inlined::AroundCalls;
 use path::PathRegister;
 use region::{Region, Regions};
@@ -57,13 +59,15 @@ pub(crate) struct Translated {
     pub checks: Vec<Check>,
 }
 
-/// Translates `graph` into `func`.
+/// Translates `graph` into `func`, for the optimiser or without one.
+#[expect(clippy::too_many_arguments, reason = "all of it is one thing each")]
 pub(crate) fn translate(
     env: &ModuleEnv<'_>,
     options: &CompilerOptions,
     isa: &dyn TargetIsa,
     cfg: &Cfg,
     graph: &BlockGraph,
+    tier: Tier,
     func: &mut Function,
     context: &mut FunctionBuilderContext,
 ) -> Result<Translated> {
@@ -71,7 +75,12 @@ pub(crate) fn translate(
     let ty = env.info.func_type(cfg.func);
     func.signature = if graph.resumes { resume_signature(ty) } else { wasm_signature(ty) };
     func.name = ir::UserFuncName::user(0, cfg.func);
-    let mut translator = Translator::new(env, options, isa, cfg, graph, FunctionBuilder::new(func, context));
+    let homes = match tier {
+        Tier::Baseline if !graph.resumes => Homes::Frame,
+        _ => Homes::Variables,
+    };
+    let builder = FunctionBuilder::new(func, context);
+    let mut translator = Translator::new(env, options, isa, cfg, graph, homes, builder);
     if options.precise {
         translator.find_stops()?;
         translator.enter_visibly();
@@ -108,7 +117,10 @@ struct Translator<'a> {
     pending: Vec<u32>,
     vmctx: Value,
     /// Those of each frame; nothing of a frame that was not entered yet.
-    locals: Vec<Vec<Variable>>,
+    locals: Vec<Vec<Local>>,
+    /// Those whose value is known.
+    known: Vec<u32>,
+    homes: Homes,
     /// The frame of the node being translated, as in [`Node::frame`](crate::graph::Node::frame); `cfg` is its function's.
     frame: u32,
     /// The operand stacks around inlined calls.
@@ -145,6 +157,7 @@ impl<'a> Translator<'a> {
         isa: &'a dyn TargetIsa,
         cfg: &'a Cfg,
         graph: &'a BlockGraph,
+        homes: Homes,
         mut builder: FunctionBuilder<'a>,
     ) -> Translator<'a> {
         let blocks: Vec<ir::Block> = graph.nodes.iter().map(|_| builder.create_block()).collect();
@@ -173,6 +186,8 @@ impl<'a> Translator<'a> {
             pending,
             vmctx,
             locals: vec![Vec::new(); graph.inlined.len() + 1],
+            known: Vec::new(),
+            homes,
             frame: 0,
             around_calls: AroundCalls::default(),
             record: None,
@@ -227,9 +242,9 @@ impl<'a> Translator<'a> {
     fn enter_function(&mut self) {
         let entry = self.blocks[0];
         let mut zeros: Vec<(ir::Type, Value)> = Vec::new();
+        self.locals[0] = self.cfg.locals.iter().map(|&ty| Local::new(ty)).collect();
         for (index, &ty) in self.cfg.locals.iter().enumerate() {
             let clif = clif_type(ty);
-            let variable = self.builder.declare_var(clif);
             let value = if index < self.cfg.params as usize {
                 self.builder.block_params(entry)[index + 2]
             } else if let Some(&(_, zero)) = zeros.iter().find(|(t, _)| *t == clif) {
@@ -239,17 +254,8 @@ impl<'a> Translator<'a> {
                 zeros.push((clif, zero));
                 zero
             };
-            self.builder.def_var(variable, value);
-            self.locals[0].push(variable);
+            self.write_local(index as u32, value);
         }
-    }
-
-    fn frame_locals(&self) -> &[Variable] {
-        &self.locals[self.frame as usize]
-    }
-
-    fn local(&self, index: u32) -> Variable {
-        self.frame_locals()[index as usize]
     }
 
     fn zero(&mut self, ty: ValType) -> Value {
@@ -299,6 +305,7 @@ impl<'a> Translator<'a> {
         }
         self.at(block.end);
         self.end_of_node(index, last.as_ref());
+        self.forget_locals(0);
         Ok(())
     }
 
@@ -376,16 +383,16 @@ impl<'a> Translator<'a> {
             Operator::Nop => {}
             Operator::Drop => self.drop(),
             Operator::LocalGet { local_index } => {
-                let value = self.builder.use_var(self.local(local_index));
+                let value = self.read_local(local_index);
                 self.push(value);
             }
             Operator::LocalSet { local_index } => {
                 let value = self.pop();
-                self.builder.def_var(self.local(local_index), value);
+                self.write_local(local_index, value);
             }
             Operator::LocalTee { local_index } => {
                 let value = self.pop();
-                self.builder.def_var(self.local(local_index), value);
+                self.write_local(local_index, value);
                 self.push(value);
             }
             Operator::Select | Operator::TypedSelect { .. } => {

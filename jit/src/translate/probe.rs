@@ -9,8 +9,8 @@ use wasmparser::Operator;
 
 use super::Translator;
 use crate::abi::{TrapCode, store_context, vmctx};
-use crate::compile::VMCTX_SLOT;
 use crate::compile::trace::{self, Bits};
+use crate::compile::{VMCTX_SLOT, in_place};
 use crate::events::is_dynamic;
 use crate::graph::{Guard, Probe, Probes};
 
@@ -85,9 +85,12 @@ impl Translator<'_> {
 
     fn add_event_value(&mut self, kind: u32, amount: Value) {
         if self.options.pinned == Some(kind) {
+            let location = self.builder.srcloc();
+            self.builder.set_srcloc(in_place(location));
             let old = self.builder.ins().get_pinned_reg(types::I64);
             let new = self.builder.ins().iadd(old, amount);
             self.builder.ins().set_pinned_reg(new);
+            self.builder.set_srcloc(location);
             return;
         }
         let (flags, context, offset) = self.event_counter(kind);
@@ -127,18 +130,23 @@ impl Translator<'_> {
     /// A metered counter is above zero when there is no budget left. Then a store faults, to nowhere: a call
     /// would cost registers also where it is never made.
     fn check_budget(&mut self, kind: u32) {
-        let counter = self.load_events(kind);
         let (exhausted, go_on) = (self.builder.create_block(), self.builder.create_block());
+        let location = self.builder.srcloc();
+        self.builder.set_srcloc(in_place(location));
+        let counter = self.load_events(kind);
         let is_over = self.builder.ins().icmp_imm_s(IntCC::SignedGreaterThan, counter, 0);
         self.builder.ins().brif(is_over, exhausted, &[], go_on, &[]);
+        self.builder.set_srcloc(location);
         self.builder.seal_block(exhausted);
         self.builder.set_cold_block(exhausted);
         self.builder.switch_to_block(exhausted);
         if self.options.capture_state {
-            self.store_state();
+            self.aside(Self::store_state);
         }
         let nowhere = self.builder.ins().iconst(types::I64, 0);
         let flags = MemFlagsData::new().with_aligned().with_trap_code(Some(TrapCode::Budget.to_clif()));
+        // Read again, as the one above is used once, and not a constant, so that it is a store of a register.
+        let counter = self.load_events(kind);
         self.builder.ins().store(flags, counter, nowhere, 0);
         self.builder.ins().jump(go_on, &[]);
         self.builder.seal_block(go_on);

@@ -1,12 +1,13 @@
 //! The operand stack during translation of one node.
 //!
-//! Between blocks each operand lives in a frontend variable, named by its depth and type. Inside a block operands are
-//! plain values; one that the block never touches is never read, so a deep stack costs nothing.
+//! Between blocks each operand has a home, named by its depth and type. Inside a block operands are plain values; one that
+//! the block never touches is never read, so a deep stack costs nothing.
 
 use cranelift_codegen::ir::{Type, Value, types};
-use cranelift_frontend::{FunctionBuilder, Variable};
+use cranelift_frontend::FunctionBuilder;
 
 use super::Translator;
+use super::homes::{Home, Homes};
 use crate::abi::clif_type;
 use crate::cfg::{StackId, TypeStacks};
 
@@ -17,7 +18,7 @@ pub(super) struct OperandStack {
     below: StackId,
     below_height: u32,
     values: Vec<Value>,
-    variables: Vec<[Option<Variable>; 5]>,
+    homes: Vec<[Option<Home>; 5]>,
 }
 
 impl Default for OperandStack {
@@ -27,7 +28,7 @@ impl Default for OperandStack {
             below: TypeStacks::EMPTY,
             below_height: 0,
             values: Vec::new(),
-            variables: Vec::new(),
+            homes: Vec::new(),
         }
     }
 }
@@ -54,13 +55,22 @@ impl OperandStack {
         self.below_height + self.values.len() as u32
     }
 
-    /// The variable of the operand at `depth` (0 is the bottom) if it has type `ty`.
-    fn variable(&mut self, depth: u32, ty: Type, builder: &mut FunctionBuilder<'_>) -> Variable {
+    /// The home of the operand at `depth` (0 is the bottom) if it has type `ty`.
+    fn home(&mut self, depth: u32, ty: Type, make: Homes, builder: &mut FunctionBuilder<'_>) -> Home {
         let depth = (self.base + depth) as usize;
-        if self.variables.len() <= depth {
-            self.variables.resize(depth + 1, [None; 5]);
+        if self.homes.len() <= depth {
+            self.homes.resize(depth + 1, [None; 5]);
         }
-        *self.variables[depth][class(ty)].get_or_insert_with(|| builder.declare_var(ty))
+        *self.homes[depth][class(ty)].get_or_insert_with(|| make.make(builder, ty))
+    }
+
+    /// What [`OperandStack::restore`] needs to come back to this state.
+    pub(super) fn snapshot(&self) -> (StackId, u32, Vec<Value>) {
+        (self.below, self.below_height, self.values.clone())
+    }
+
+    pub(super) fn restore(&mut self, snapshot: (StackId, u32, Vec<Value>)) {
+        (self.below, self.below_height, self.values) = snapshot;
     }
 }
 
@@ -101,9 +111,7 @@ impl Translator<'_> {
             self.cfg.stacks.pop(self.stack.below).expect("validated: operand stack is not empty");
         self.stack.below = below;
         self.stack.below_height -= 1;
-        let depth = self.stack.below_height;
-        let variable = self.stack.variable(depth, clif_type(ty), &mut self.builder);
-        self.builder.use_var(variable)
+        self.use_operand(self.stack.below_height, clif_type(ty))
     }
 
     /// Pops `count` operands; the deepest comes first.
@@ -113,26 +121,25 @@ impl Translator<'_> {
         values
     }
 
-    /// Leaves every operand in its variable, as successors expect it.
-    pub(super) fn flush(&mut self) {
-        let from = self.stack.below_height;
-        for index in 0..self.stack.values.len() {
-            let value = self.stack.values[index];
-            self.define_operand(from + index as u32, value);
+    /// Sends the `count` lowest operands home, where successors expect them.
+    pub(super) fn flush(&mut self, count: u32) {
+        for depth in self.stack.below_height..self.stack.height().min(count) {
+            let value = self.stack.values[(depth - self.stack.below_height) as usize];
+            self.define_operand(depth, value);
         }
     }
 
-    /// Reads the variable of the operand at `depth`.
+    /// Reads the operand at `depth` where it is at home.
     pub(super) fn use_operand(&mut self, depth: u32, ty: Type) -> Value {
-        let variable = self.stack.variable(depth, ty, &mut self.builder);
-        self.builder.use_var(variable)
+        let home = self.stack.home(depth, ty, self.homes, &mut self.builder);
+        home.read(&mut self.builder, ty)
     }
 
-    /// Puts `value` into the variable of the operand at `depth`.
+    /// Makes `value` the operand at `depth`.
     pub(super) fn define_operand(&mut self, depth: u32, value: Value) {
         let ty = self.builder.func.dfg.value_type(value);
-        let variable = self.stack.variable(depth, ty, &mut self.builder);
-        self.builder.def_var(variable, value);
+        let home = self.stack.home(depth, ty, self.homes, &mut self.builder);
+        home.write(&mut self.builder, value);
     }
 
     /// The `count` topmost operands, left in place; the deepest comes first.

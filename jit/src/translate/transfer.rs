@@ -7,6 +7,7 @@
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, SigRef, Type, Value, types};
 
+use super::homes::{Homes, Local};
 use super::{Result, Translator};
 use crate::abi::{Builtin, clif_type, resume_signature, store_context, value, vmctx};
 use crate::cfg::Liveness;
@@ -49,7 +50,7 @@ impl Translator<'_> {
         self.builder.seal_block(leave);
         self.builder.set_cold_block(leave);
         self.builder.switch_to_block(leave);
-        self.transfer_to(version);
+        self.aside(|translator| translator.transfer_to(version));
         self.builder.seal_block(stay);
         self.builder.set_cold_block(stay);
         self.builder.switch_to_block(stay);
@@ -71,7 +72,6 @@ impl Translator<'_> {
         let ty = self.env.info.func_type(self.cfg.func);
         let signature = self.builder.import_signature(resume_signature(ty));
         self.leave_to(signature, version, &[self.vmctx, self.vmctx]);
-        self.stack.enter(self.cfg.blocks[self.block as usize].stack, &self.cfg.stacks);
     }
 
     /// What the frame counts with.
@@ -103,8 +103,14 @@ impl Translator<'_> {
         self.arrived(behind);
     }
 
-    /// Finds out which locals a frame has to take along where it may leave for another version.
+    /// Finds out which locals a frame has to take along where it may leave for another version, and nodes to their
+    /// successors if they do so by the frame.
     pub(super) fn find_live_locals(&mut self) -> Result<()> {
+        if self.options.capture_state {
+            // Whoever looks at a frame wants to see all of them.
+            self.liveness.push(None);
+            return Ok(());
+        }
         let graph = self.graph;
         let frames = (0..=graph.inlined.len() as u32).map(|frame| {
             let cfg = graph.cfg_of(self.own, frame);
@@ -113,13 +119,14 @@ impl Translator<'_> {
                 _ => node.probes.contains(&Probe::Check),
             };
             let is_left = graph.nodes.iter().any(|node| node.frame == frame && leaves(node));
-            is_left.then(|| Liveness::new(self.env.info, cfg)).transpose()
+            let in_frame = self.homes == Homes::Frame && cfg.blocks.len() > 1;
+            (is_left || in_frame).then(|| Liveness::new(self.env.info, cfg)).transpose()
         });
         self.liveness = frames.collect::<std::result::Result<_, _>>()?;
         Ok(())
     }
 
-    fn is_live(&self, block: u32, local: usize) -> bool {
+    pub(super) fn is_live(&self, block: u32, local: usize) -> bool {
         self.liveness[self.frame as usize].as_ref().is_none_or(|liveness| liveness.is_live(block, local))
     }
 
@@ -135,12 +142,12 @@ impl Translator<'_> {
     }
 
     fn state_where(&mut self, is_wanted: impl Fn(&Self, usize) -> bool) -> Vec<(i32, Value)> {
-        let locals =
-            (0..self.frame_locals().len()).filter(|&local| is_wanted(self, local)).collect::<Vec<_>>();
+        let locals = self.cfg.locals.len();
+        let wanted: Vec<usize> = (0..locals).filter(|&local| is_wanted(self, local)).collect();
         let mut state: Vec<(usize, Value)> =
-            locals.into_iter().map(|local| (local, self.builder.use_var(self.local(local as u32)))).collect();
+            wanted.into_iter().map(|local| (local, self.read_local(local as u32))).collect();
         let operands = self.stack.height() as usize;
-        state.extend((self.frame_locals().len()..).zip(self.top(operands)));
+        state.extend((locals..).zip(self.top(operands)));
         let fit = state.into_iter().filter(|&(place, _)| place < store_context::TRANSFER_VALUES as usize);
         fit.map(|(place, value)| (place as i32 * value::SIZE as i32, value)).collect()
     }
@@ -172,12 +179,11 @@ impl Translator<'_> {
             offset += value::SIZE as i32;
             loaded
         };
-        for &ty in &self.cfg.locals {
+        self.locals[0] = self.cfg.locals.iter().map(|&ty| Local::new(ty)).collect();
+        for (index, &ty) in (0..).zip(&self.cfg.locals) {
             // What is not read any more was not stored; the code generator drops the load.
             let value = load(&mut self.builder, clif_type(ty));
-            let variable = self.builder.declare_var(clif_type(ty));
-            self.builder.def_var(variable, value);
-            self.locals[0].push(variable);
+            self.write_local(index, value);
         }
         for (depth, &ty) in operands.iter().enumerate() {
             let value = load(&mut self.builder, clif_type(ty));

@@ -1,0 +1,153 @@
+//! Where locals and operands are between nodes: in optimised code in frontend variables, of which SSA construction makes
+//! phis; in baseline code in the frame.
+//!
+//! The allocator of baseline code keeps nothing in a register from one block to the next, so what crosses blocks is in the
+//! frame in any case; as a phi it would be moved there on each edge that leads to it, also where nobody touches it. With a
+//! place of its own a local is read once in a node that uses it, and written once where a node ends that changed it.
+//!
+//! **Invariant**: where a node begins, the place of each local that may still be read holds it. Within the node what was read
+//! or written is known as a value, which may be used wherever the code that made it has run.
+
+use cranelift_codegen::ir::{InstBuilder, StackSlot, StackSlotData, StackSlotKind, Type, Value, types};
+use cranelift_frontend::{FunctionBuilder, Variable};
+
+use super::Translator;
+use crate::abi::clif_type;
+use crate::cfg::{Block, Target};
+use wasmparser::ValType;
+
+/// What keeps one value from node to node.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Home {
+    /// In optimised code.
+    Variable(Variable),
+    /// In baseline code.
+    Slot(StackSlot),
+}
+
+impl Home {
+    pub(super) fn read(self, builder: &mut FunctionBuilder<'_>, ty: Type) -> Value {
+        match self {
+            Home::Variable(variable) => builder.use_var(variable),
+            Home::Slot(slot) => builder.ins().stack_load(types::I64, ty, slot, 0),
+        }
+    }
+
+    pub(super) fn write(self, builder: &mut FunctionBuilder<'_>, value: Value) {
+        match self {
+            Home::Variable(variable) => builder.def_var(variable, value),
+            Home::Slot(slot) => {
+                builder.ins().stack_store(types::I64, value, slot, 0);
+            }
+        }
+    }
+}
+
+/// How homes are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Homes {
+    Variables,
+    Frame,
+}
+
+impl Homes {
+    pub(super) fn make(self, builder: &mut FunctionBuilder<'_>, ty: Type) -> Home {
+        match self {
+            Homes::Variables => Home::Variable(builder.declare_var(ty)),
+            Homes::Frame => {
+                let (bytes, shift) = (ty.bytes(), ty.bytes().trailing_zeros() as u8);
+                let slot = StackSlotData::new(StackSlotKind::ExplicitSlot, bytes, shift);
+                Home::Slot(builder.create_sized_stack_slot(slot))
+            }
+        }
+    }
+}
+
+/// What the node being translated knows of a local.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Local {
+    ty: Type,
+    /// Made when it is first needed.
+    home: Option<Home>,
+    /// In baseline code, once the node has read or written it.
+    value: Option<Value>,
+    /// Whether its home does not hold that value yet.
+    is_new: bool,
+}
+
+impl Local {
+    pub(super) fn new(ty: ValType) -> Local {
+        Local { ty: clif_type(ty), home: None, value: None, is_new: false }
+    }
+}
+
+impl Translator<'_> {
+    fn local(&mut self, index: u32) -> &mut Local {
+        &mut self.locals[self.frame as usize][index as usize]
+    }
+
+    fn home_of_local(&mut self, index: u32) -> Home {
+        let local = &mut self.locals[self.frame as usize][index as usize];
+        *local.home.get_or_insert_with(|| self.homes.make(&mut self.builder, local.ty))
+    }
+
+    pub(super) fn read_local(&mut self, index: u32) -> Value {
+        if let Some(value) = self.local(index).value {
+            return value;
+        }
+        let home = self.home_of_local(index);
+        let ty = self.local(index).ty;
+        let value = home.read(&mut self.builder, ty);
+        self.know(index, value, false);
+        value
+    }
+
+    pub(super) fn write_local(&mut self, index: u32, value: Value) {
+        match self.homes {
+            Homes::Variables => self.home_of_local(index).write(&mut self.builder, value),
+            Homes::Frame => self.know(index, value, true),
+        }
+    }
+
+    fn know(&mut self, index: u32, value: Value, is_new: bool) {
+        if self.homes == Homes::Frame {
+            if self.local(index).value.is_none() {
+                self.known.push(index);
+            }
+            let local = self.local(index);
+            (local.value, local.is_new) = (Some(value), is_new);
+        }
+    }
+
+    /// Of locals is known what was when so many of them were known: nothing, where a node begins.
+    pub(super) fn forget_locals(&mut self, known: usize) {
+        for index in self.known.split_off(known) {
+            let local = self.local(index);
+            (local.value, local.is_new) = (None, false);
+        }
+    }
+
+    /// The end of a node of `block`: what a successor may read goes home.
+    pub(super) fn send_locals_home(&mut self, block: &Block) {
+        for place in 0..self.known.len() {
+            let index = self.known[place];
+            let Local { value: Some(value), is_new: true, .. } = *self.local(index) else { continue };
+            if self.is_read_behind(block, index as usize) {
+                self.home_of_local(index).write(&mut self.builder, value);
+            }
+        }
+    }
+
+    fn is_read_behind(&self, block: &Block, local: usize) -> bool {
+        let reads = |target: &Target| matches!(*target, Target::Block(to) if self.is_live(to, local));
+        block.edges.iter().any(|edge| reads(&edge.target))
+    }
+
+    /// Translates what does not lead on to the rest of the node, which so knows nothing of what is read there.
+    pub(super) fn aside(&mut self, translate: impl FnOnce(&mut Self)) {
+        let (known, stack) = (self.known.len(), self.stack.snapshot());
+        translate(self);
+        self.forget_locals(known);
+        self.stack.restore(stack);
+    }
+}
