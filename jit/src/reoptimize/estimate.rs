@@ -6,8 +6,8 @@
 //! places, where nothing is known of how control came. What either costs is assumed ([`CALL`], [`JOIN`]), and what calls that
 //! stay execute is left out. Code that moved out of the way, and what the compiler makes of its new freedom, are not foreseen.
 //!
-//! Example: a call of 5 instructions, inlined, saves 10 of 15 + 5 when its caller executes 5 of its own beside it: half of the
-//! work.
+//! Example: a callee of 5 instructions is inlined in a caller that executes 5 of its own. Of 5 + 10 + 5 the 10 of the call are saved:
+//! half of the work.
 
 use crate::cfg::{Cfg, Target};
 use crate::graph::{BlockGraph, Node};
