@@ -13,8 +13,24 @@ use crate::{names, output, progress};
 /// # Errors
 /// If it cannot be read or is invalid.
 pub fn load(engine: &Engine, path: &Path) -> Result<Module> {
-    let loading = format!("loading {}", path.display());
+    let loading = format!("loading {}", short(path));
     progress::during(&loading, || Module::from_file(engine, path)).map_err(failure)
+}
+
+/// Compiles all functions of a module that was at `path`; on a terminal a bar shows if that takes long.
+///
+/// # Errors
+/// If a function is too large for the code generator.
+pub fn compile(module: &Module, path: &Path) -> Result<()> {
+    let compiling = format!("compiling {}", short(path));
+    let functions = module.info().funcs.len() as u64 - u64::from(module.info().imported_funcs);
+    let compiled = || module.compiled().0 as u64;
+    progress::during_counting(&compiling, functions, compiled, || module.compile_all()).map_err(failure)
+}
+
+/// A file without its folders, which would leave no room for a bar.
+fn short(path: &Path) -> String {
+    names::harmless(&path.file_name().unwrap_or(path.as_os_str()).to_string_lossy())
 }
 
 /// Where the module of a profile is: where it was when it ran, or else beside the profile.
@@ -77,10 +93,7 @@ pub fn of_hash(hash: [u8; 32], path: &Path) -> Result<Module> {
     }
     let module = load(&plain_engine()?, path)?;
     if module.hash() != hash {
-        bail!(
-            "{} is not the module that ran, or has changed since: give the one that ran with --module",
-            path.display()
-        );
+        bail!("{} is not the module that ran, or has changed since: give the one that ran", path.display());
     }
     Ok(module)
 }

@@ -21,7 +21,17 @@ pub fn during<R>(going_on: &str, work: impl FnOnce() -> R) -> R {
 
 /// Does `work`, which reads a file; if that takes long and standard error is a terminal, a bar says how far that has come.
 pub fn during_reading<R>(going_on: &str, position: &Position, work: impl FnOnce() -> R) -> R {
-    while_showing(work, || bar(going_on, position), |bar| bar.set_position(position.bytes()))
+    during_counting(going_on, position.length(), || position.bytes(), work)
+}
+
+/// Does `work`, which consists of `all` parts; if that takes long and standard error is a terminal, a bar says how many are `done`.
+pub fn during_counting<R>(
+    going_on: &str,
+    all: u64,
+    done: impl Fn() -> u64 + Send,
+    work: impl FnOnce() -> R,
+) -> R {
+    while_showing(work, || bar(going_on, all), move |bar| bar.set_position(done()))
 }
 
 /// Does `work`, and draws meanwhile if that takes long and somebody sees it. What is printed to the same terminal would stand
@@ -63,8 +73,8 @@ fn spinner(going_on: &str) -> ProgressBar {
     styled(ProgressBar::new_spinner(), "{spinner} {msg}, {elapsed}", going_on)
 }
 
-fn bar(going_on: &str, position: &Position) -> ProgressBar {
-    styled(ProgressBar::new(position.length()), "{msg} {wide_bar} {percent:>3}%, {eta} left", going_on)
+fn bar(going_on: &str, all: u64) -> ProgressBar {
+    styled(ProgressBar::new(all), "{msg} {wide_bar} {percent:>3}%, {eta} left", going_on)
 }
 
 fn styled(bar: ProgressBar, template: &str, going_on: &str) -> ProgressBar {

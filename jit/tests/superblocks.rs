@@ -6,6 +6,7 @@ use expect_test::{Expect, expect};
 use wprof_jit::graph::{BlockGraph, HotPath, InlinedCall, Site};
 use wprof_jit::module::{self, ModuleInfo};
 use wprof_jit::plan::{Collection, FunctionPlan};
+use wprof_jit::reoptimize::Estimate;
 
 fn info(wat: &str) -> ModuleInfo {
     let bytes: Arc<[u8]> = wat::parse_str(wat).expect("valid text").into();
@@ -109,4 +110,40 @@ fn an_inlined_callee_lies_between_the_parts_of_its_callers_block() {
             edge 0 -> exit
     "#]],
     );
+}
+
+#[test]
+fn joins_that_a_superblock_avoids_are_predicted() {
+    let cfg = plan(&info(TWO_BRANCHES), 0).cfg;
+    let ops: f64 =
+        cfg.blocks.iter().zip([1, 100, 70, 30, 100, 1]).map(|(b, ran)| f64::from(b.ops * ran)).sum();
+    let hot = HotPath { start: 1, edges: vec![0, 0, 0], count: 70 };
+    let nothing = Estimate::new(&cfg, &formed(&[], 0)).expect("it ran");
+    assert_eq!(nothing, Estimate::default());
+    let better = Estimate::new(&cfg, &formed(&[hot], 100)).expect("it ran");
+    // The header and block 4 are joins, 100 times each; in the better graph the header, and block 5, which ran once.
+    let fewer = 200.0 - 101.0;
+    assert_eq!(better, Estimate { saved: fewer / (ops + 200.0), calls: 0.0, joins: 1000.0 * fewer / ops });
+    let plain = plan(&info(TWO_BRANCHES), 0).graph();
+    assert_eq!(Estimate::new(&cfg, &plain), None, "nobody knows how often it ran");
+}
+
+#[test]
+fn calls_that_are_inlined_are_predicted_but_for_wrong_guesses() {
+    let info = info(
+        "(module (table 1 funcref) (elem (i32.const 0) $f) (type $t (func (param i32) (result i32)))
+            (func $f (type $t) (i32.add (local.get 0) (i32.const 1)))
+            (func (param i32) (result i32)
+                (i32.add (call_indirect (type $t) (local.get 0) (i32.const 0)) (i32.const 5))))",
+    );
+    let (caller, callee) = (plan(&info, 1), plan(&info, 0));
+    let counted = |plan: &FunctionPlan, ran| plan.graph().superblocks(&plan.cfg, &[ran], 0).finish();
+    let offsets = wprof_jit::cfg::instruction_offsets(&info, &caller.cfg).expect("it was validated");
+    let call = InlinedCall { at: offsets[2], guess: Some(0) };
+    let mut graph = counted(&caller, 10);
+    graph.inline(&Site { node: 0, call, next: offsets[3], wrong: 2 }, &callee.cfg, counted(&callee, 8));
+    // Five instructions ten times and three eight times; eight calls, which are taken for ten instructions each.
+    let ops = 74.0;
+    let expected = Estimate { saved: 80.0 / (ops + 80.0), calls: 8000.0 / ops, joins: 0.0 };
+    assert_eq!(Estimate::new(&caller.cfg, &graph), Some(expected));
 }

@@ -27,8 +27,8 @@
 //! `CMET` (metrics of calling contexts, and the figures of each record in `CNTX`) and `FLOW` (the paths of each record).
 //! Version 1.4 adds `TARG` (what indirect calls called), `HTIM` (the time of each row in `HOST`) and `BRST` (how many bursts
 //! samples are from). Version 1.5 adds `CKND` (how the figures of calling contexts were come by, if not exactly), `STOP` (the
-//! unfinished paths of each record, with their figures) and `TIME` (the time line). A change to what a section holds takes a new
-//! tag.
+//! unfinished paths of each record, with their figures) and `TIME` (the time line). Version 1.6 adds `GAIN` (what versions on the
+//! time line save, by position). A change to what a section holds takes a new tag.
 
 mod replace;
 mod section;
@@ -41,13 +41,13 @@ use section::{Reader, Tag, Writer};
 
 use crate::limits::MAX_FILE_BYTES;
 use crate::{
-    BlockCounts, CodeStats, ContextTree, FigureKind, FunctionProfile, HostCalls, InvalidProfile, Metric,
-    PathCount, PathProfile, Profile, Run, UnfinishedExit, UnfinishedPath,
+    Benefit, BlockCounts, CodeStats, ContextTree, FigureKind, FunctionProfile, HostCalls, InvalidProfile,
+    Metric, PathCount, PathProfile, Profile, Run, Timeline, UnfinishedExit, UnfinishedPath,
 };
 
 const MAGIC: [u8; 8] = *b"wprof\r\n\x1a";
 const MAJOR: u16 = 1;
-const MINOR: u16 = 5;
+const MINOR: u16 = 6;
 
 const HEAD: Tag = Tag(*b"HEAD");
 const FUNC: Tag = Tag(*b"FUNC");
@@ -66,6 +66,7 @@ const HTIM: Tag = Tag(*b"HTIM");
 const BRST: Tag = Tag(*b"BRST");
 const TARG: Tag = Tag(*b"TARG");
 const TIME: Tag = Tag(*b"TIME");
+const GAIN: Tag = Tag(*b"GAIN");
 
 /// Why a profile could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -168,6 +169,9 @@ impl Profile {
         }
         if let Some(timeline) = &self.timeline {
             writer.section(TIME, timeline)?;
+            if let benefits @ [_, ..] = &*timeline.benefits() {
+                writer.section(GAIN, &benefits)?;
+            }
         }
         let by_blocks =
             self.functions.iter().filter_map(|function| Some((function, function.only_blocks.as_ref()?)));
@@ -231,7 +235,8 @@ impl Profile {
         let bursts = reader.take_if_there(BRST)?;
         let events = reader.take_if_there(EVNT)?.unwrap_or_default();
         let call_targets = reader.take_if_there(TARG)?.unwrap_or_default();
-        let timeline = reader.take_if_there(TIME)?;
+        let mut timeline = reader.take_if_there(TIME)?;
+        add_benefits(timeline.as_mut(), reader.take_if_there(GAIN)?.unwrap_or_default())?;
         let by_blocks: Vec<(FunctionProfile, BlockCounts)> = reader.take_if_there(BLCK)?.unwrap_or_default();
         let mut contexts: Option<ContextTree> = reader.take_if_there(CNTX)?;
         if let Some(kind) = reader.take_if_there(CKND)? {
@@ -317,6 +322,16 @@ fn add_times(host_calls: &mut [HostCalls], times: Vec<Option<u64>>) -> Result<()
         return Err(FileError::Damaged { part: "the times of host calls".to_owned() });
     }
     host_calls.iter_mut().zip(times).for_each(|(calls, time)| calls.time_ns = time);
+    Ok(())
+}
+
+/// Gives versions on a time line what they save.
+fn add_benefits(timeline: Option<&mut Timeline>, benefits: Vec<(u32, Benefit)>) -> Result<(), FileError> {
+    let versions = timeline.map_or(&mut [][..], |timeline| &mut timeline.versions);
+    for (position, benefit) in benefits {
+        let damaged = || FileError::Damaged { part: "what versions save".to_owned() };
+        versions.get_mut(position as usize).ok_or_else(damaged)?.benefit = benefit;
+    }
     Ok(())
 }
 

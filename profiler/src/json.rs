@@ -24,7 +24,9 @@
 //!   "call_targets"?: [{ "caller": index, "site": offset, "callee": { "what" and so on as of routines }, "count",
 //!       "kind": KIND }],
 //!   "timeline"?: { "versions": [{ "function", "name": str|null, "tier": str, "began_ns", "took_ns", "bytes",
-//!       "bytes_before": int|null, "decisions": [{ "offset", "kind": "superblock"|"inlined"|"declined"|"tried", "text" }] }],
+//!       "bytes_before": int|null, "predicted": part of the work that it was to save|null, "measured": part of the time of
+//!       a call that it saves|null, "decisions": [{ "offset", "kind": "superblock"|"inlined"|"declined"|"tried"|"predicted",
+//!       "text" }] }],
 //!     "bursts": [{ "began_ns", "took_ns", "checks": passed before }] },
 //!   "functions": [{ "index", "name": str|null, "start", "end", "fingerprint": hex, "kind": KIND,
 //!     "calls", "ops", "cost": COSTS,

@@ -36,6 +36,18 @@ pub struct CodeVersion {
     pub bytes_before: Option<u64>,
     /// What was decided on the way, if a profile told anything.
     pub decisions: Vec<CodeDecision>,
+    /// What it saves, as far as anything is known of it; kept in a section of its own.
+    #[serde(skip)]
+    pub benefit: Benefit,
+}
+
+/// What a better version saves, in millionths; negative if it is worse.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Benefit {
+    /// Of the work of plain code, as estimated from the profile that led to it.
+    pub predicted: Option<i32>,
+    /// Of the time of a call of the version before it, as timed.
+    pub measured: Option<i32>,
 }
 
 /// A kind of code.
@@ -96,6 +108,8 @@ pub enum DecisionKind {
     Declined,
     /// The version was timed beside the one before it.
     Tried,
+    /// What the version is expected to save, which is an estimate.
+    Predicted,
 }
 
 impl DecisionKind {
@@ -106,6 +120,7 @@ impl DecisionKind {
             Self::Inlined => "inlined",
             Self::Declined => "declined",
             Self::Tried => "tried",
+            Self::Predicted => "predicted",
         }
     }
 }
@@ -122,6 +137,12 @@ pub struct BurstSpan {
 }
 
 impl Timeline {
+    /// The versions of which it is known what they save: position and benefit.
+    pub(crate) fn benefits(&self) -> Vec<(u32, Benefit)> {
+        let all = (0..).zip(self.versions.iter().map(|version| version.benefit));
+        all.filter(|(_, benefit)| *benefit != Benefit::default()).collect()
+    }
+
     /// Whether all is in the order of time.
     pub(crate) fn is_sorted(&self) -> bool {
         self.versions.is_sorted_by_key(|version| version.began_ns)

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use wprof_jit::reoptimize::{Decision, Verdict};
-use wprof_profiler::{CodeDecision, CodeVersion, DecisionKind, Timeline};
+use wprof_profiler::{Benefit, CodeDecision, CodeVersion, DecisionKind, Timeline};
 
 use crate::demangle;
 use crate::module::{CompiledVersion, ModuleInner};
@@ -41,7 +41,18 @@ fn code_version(module: &ModuleInner, version: &CompiledVersion, since: Instant)
         bytes: version.bytes as u64,
         bytes_before: version.bytes_before.map(|bytes| bytes as u64),
         decisions: version.decisions.iter().flatten().map(decision).collect(),
+        benefit: benefit(version.decisions.iter().flatten()),
     }
+}
+
+/// What a version saves, by what was decided on the way to it.
+fn benefit<'a>(decisions: impl Iterator<Item = &'a Decision>) -> Benefit {
+    let millionths = |part: f64| Some((1e6 * part) as i32);
+    decisions.fold(Benefit::default(), |known, decision| match &decision.verdict {
+        Verdict::Predicted(estimate) => Benefit { predicted: millionths(estimate.saved), ..known },
+        Verdict::Tried { result, .. } => Benefit { measured: millionths(1.0 - result.ratio()), ..known },
+        _ => known,
+    })
 }
 
 fn kind(verdict: &Verdict) -> DecisionKind {
@@ -49,6 +60,7 @@ fn kind(verdict: &Verdict) -> DecisionKind {
         Verdict::Superblock { .. } => DecisionKind::Superblock,
         Verdict::Inlined { .. } => DecisionKind::Inlined,
         Verdict::Refused { .. } => DecisionKind::Declined,
+        Verdict::Predicted(_) => DecisionKind::Predicted,
         Verdict::Tried { .. } => DecisionKind::Tried,
     }
 }

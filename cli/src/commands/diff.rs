@@ -71,7 +71,7 @@ pub fn execute(args: &DiffArgs, color: ColorChoice) -> Result<ExitCode> {
         })?;
     } else {
         let mut page = Page::new(Screen::of(io::stdout(), color));
-        comparison::write_changes(&mut page, &comparison, &before, args.top);
+        comparison::write_changes(&mut page, &comparison, (&before, &after), args.top);
         output::print(&page.into_text())?;
     }
     let fails = |found: &TotalChange| args.insignificant || !found.may_be_chance;

@@ -2,17 +2,17 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use clap::{Args, ValueEnum};
 use wprof::Module;
 use wprof_jit::abi::VmLayout;
 use wprof_jit::compile::{Compiler, CompilerOptions, ModuleEnv, Tier};
 use wprof_jit::graph::BlockGraph;
 use wprof_jit::plan::{Collection, FunctionPlan};
-use wprof_jit::reoptimize::{Advice, Reoptimizer};
+use wprof_jit::reoptimize::{Advice, Reoptimized, Reoptimizer};
 
 use super::run::collect::Limit;
-use super::run::{COLLECT_HELP, ProfileArgs, ReoptimizeArgs};
+use super::run::{COLLECT_HELP, ProfileArgs, ReoptimizeArgs, decided};
 use super::trace::Method;
 use crate::render::plan;
 use crate::{modules, names, output};
@@ -25,6 +25,7 @@ enum Stage {
     Graph,
     Clif,
     Asm,
+    Decisions,
 }
 
 #[derive(Debug, Args)]
@@ -37,6 +38,7 @@ Stages:
   graph  copies of blocks, with probes on their wires: what is compiled
   clif   Cranelift's code, before it is optimised
   asm    machine code
+  decisions  what a profile leads to (`--profile-use`), and what that is expected to save
 
 {COLLECT_HELP}
 
@@ -51,6 +53,7 @@ Examples:
   wprof explain json.wasm 17 --weights f.wprof   with the counts of a run for weights
   wprof explain json.wasm 17 --budget fuel=1000000   where it is checked
   wprof explain json.wasm 17 --trace best --stage asm   as `wprof trace record` compiles it
+  wprof explain json.wasm 17 --profile off --profile-use f.wprof --stage decisions
   wprof explain json.wasm 17 --collect paths
   wprof explain json.wasm 17 --stage graph --collect all-blocks"))]
 pub struct ExplainArgs {
@@ -83,10 +86,16 @@ pub fn execute(args: &ExplainArgs) -> Result<()> {
     let function = names::find(&names::of_module(&module), &args.function)?;
     let counted = args.profile.exact_unless_told().counted(args.budget.as_ref(), None)?;
     let interesting = counted.interesting.as_ref().map(|interesting| &interesting.profile);
-    for (profile, what) in [(counted.weights.as_ref(), "weights"), (interesting, "interesting paths")] {
+    let used = args.reoptimize.profile()?;
+    let profiles = [
+        (counted.weights.as_ref(), "weights are a profile"),
+        (interesting, "interesting paths are a profile"),
+        (used.as_ref(), "earlier profile is one"),
+    ];
+    for (profile, what) in profiles {
         ensure!(
             profile.is_none_or(|profile| profile.module_hash == module.hash()),
-            "the {what} are a profile of another module, or of another build of it: take one of this module"
+            "the {what} of another module, or of another build of it: take one of this module"
         );
     }
     let collection = match args.trace {
@@ -101,6 +110,7 @@ pub fn execute(args: &ExplainArgs) -> Result<()> {
         Stage::Cfg => plan.cfg.to_string(),
         Stage::Plan => plan::text(module.info(), &plan, &collection, &function.shown()),
         Stage::Graph => graph(&module, &plan, &collection, &args.reoptimize)?.to_string(),
+        Stage::Decisions => decisions(&module, &plan, &collection, &args.reoptimize)?,
         Stage::Clif | Stage::Asm => {
             let graph = graph(&module, &plan, &collection, &args.reoptimize)?;
             code(&module, &plan, &collection, (&graph, args.stage))?
@@ -122,17 +132,43 @@ fn graph(
     collection: &Collection,
     reoptimize: &ReoptimizeArgs,
 ) -> Result<BlockGraph> {
-    let compiler = compiler(collection)?;
-    if let (Some(profile), Some(policy), true) =
+    let better = better(module, plan, collection, reoptimize)?.map(|better| better.graph);
+    Ok(match better {
+        Some(graph) => graph,
+        None => compiler(collection)?.version(plan, Tier::Optimized),
+    })
+}
+
+/// What a profile leads to, if one is to be used and knows the function.
+fn better(
+    module: &Module,
+    plan: &FunctionPlan,
+    collection: &Collection,
+    reoptimize: &ReoptimizeArgs,
+) -> Result<Option<Reoptimized>> {
+    let (Some(profile), Some(policy), true) =
         (reoptimize.profile()?, reoptimize.policy(), collection.is_off())
-    {
-        let (info, advice) = (module.info(), Advice::new(&profile));
-        let by = Reoptimizer { info, advice: &advice, policy: &policy, collection };
-        if let Some(better) = compiler.reoptimized(plan, &by)? {
-            return Ok(better.graph);
-        }
-    }
-    Ok(compiler.version(plan, Tier::Optimized))
+    else {
+        return Ok(None);
+    };
+    let (info, advice) = (module.info(), Advice::new(&profile));
+    let by = Reoptimizer { info, advice: &advice, policy: &policy, collection };
+    Ok(compiler(collection)?.reoptimized(plan, &by)?)
+}
+
+/// What is decided on the way to the best version, a line each.
+fn decisions(
+    module: &Module,
+    plan: &FunctionPlan,
+    collection: &Collection,
+    reoptimize: &ReoptimizeArgs,
+) -> Result<String> {
+    let better = better(module, plan, collection, reoptimize)?;
+    let better = better.context(
+        "nothing is decided without a profile that knows the function: give --profile-use, and --profile off",
+    )?;
+    let func = plan.cfg.func;
+    Ok(better.decisions.iter().map(|decision| decided(module, func, decision) + "\n").collect())
 }
 
 fn code(

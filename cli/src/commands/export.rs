@@ -131,6 +131,9 @@ fn is_output(path: &Path) -> bool {
     path == Path::new("-")
 }
 
+const EMPTY: &str =
+    "the profile is empty: a program that ends soon may not have been sampled, so run it with --exact";
+
 /// A profile with readable names, and what its module tells.
 struct Exported {
     profile: Profile,
@@ -160,7 +163,7 @@ impl Exported {
         let known: Vec<&str> = samples.metrics.iter().map(|metric| metric.name.as_str()).collect();
         match &self.metric {
             Some(asked) => bail!("the profile has no weight `{asked}`: give one of {}", known.join(", ")),
-            None => bail!("the profile is empty"),
+            None => bail!(EMPTY),
         }
     }
 
@@ -172,12 +175,12 @@ impl Exported {
         let rate = |profile: &Profile| profile.sampled().map_or(1.0, |rate| rate.as_f64());
         let scale = rate(&self.profile) / rate(&before).max(f64::MIN_POSITIVE);
         let (samples, code) = (self.samples(), CodeMap::default());
-        let Some(metric) = samples.metric(self.metric.as_deref()) else { bail!("the profile is empty") };
+        let Some(metric) = samples.metric(self.metric.as_deref()) else { bail!(EMPTY) };
         let mut before = Self { profile: before, code, metric: Some(metric.name.clone()) };
         names::show_all(&mut before.profile);
         before.check_metric()?;
         let samples_before = before.samples();
-        let Some(metric_before) = samples_before.metric(Some(&metric.name)) else { bail!("it is empty") };
+        let Some(metric_before) = samples_before.metric(Some(&metric.name)) else { bail!(EMPTY) };
         Ok(Differential::new((&samples, metric), (&samples_before, metric_before), scale))
     }
 

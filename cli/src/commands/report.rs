@@ -20,7 +20,7 @@ use crate::{code_map, modules, output, progress};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-All figures are exact counts. Instructions are WebAssembly instructions executed in \
+Figures are exact counts, or marked as samples. Instructions are WebAssembly instructions executed in \
 a function itself, not in those that it calls. `trips` is how often a loop goes round \
 each time it is entered. Source lines are shown if the module is at hand and has debug \
 information; otherwise offsets in the module. `with callees` are the calls of a function \
@@ -34,6 +34,7 @@ Examples:
   wprof report f.wprof --cct --least 5
   wprof report f.wprof --callers malloc
   wprof report f.wprof --cct --by cycles
+  wprof report f.wprof --cct --by instructions   of a profile by --collect flow
   wprof report f.wprof --interesting suite.wprof
   wprof report f.wprof --html f.html
   wprof report after.wprof --diff before.wprof --html changes.html
@@ -57,7 +58,8 @@ pub struct ReportArgs {
     /// Show who called a function, who called those, …
     #[arg(long, value_name = "FUNC", conflicts_with_all = ["cct", "sort"])]
     callers: Option<String>,
-    /// Weigh calling contexts by a metric that was measured in them, such as `cycles` [default: calls]
+    /// Weigh calling contexts by a metric that was measured in them, such as `cycles`, or by `instructions` where paths were
+    /// counted in them (`--collect flow`) [default: calls]
     #[arg(long, value_name = "METRIC")]
     by: Option<String>,
     /// Show which paths are interesting, as they ran in this profile, and how compactly they are numbered
@@ -99,7 +101,7 @@ pub fn execute(args: &ReportArgs, color: ColorChoice) -> Result<()> {
         let tree =
             tree.context("the profile has no calling contexts: take one by `wprof run --collect cct`")?;
         let callee = args.callers.as_ref().map(|asked| contexts::find(tree, asked)).transpose()?;
-        let weights = args.by.as_deref().map(|name| Weights::named(tree, name)).transpose()?;
+        let weights = args.by.as_deref().map(|name| Weights::named(&profile, tree, name)).transpose()?;
         let weights = weights.unwrap_or_else(|| Weights::calls(tree));
         report::write_contexts(&mut page, &view, tree, &weights, (callee, args.least / 100.0));
     } else {

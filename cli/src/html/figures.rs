@@ -66,19 +66,9 @@ pub fn of_contexts(profile: &Profile) -> Vec<ContextWeights> {
         own: tree.amounts(column),
     });
     let calls = ContextWeights { name: "calls".to_owned(), own: tree.calls() };
-    instructions(profile, tree).into_iter().chain(metrics).chain([calls]).collect()
-}
-
-/// Instructions on paths that ran to their end.
-fn instructions(profile: &Profile, tree: &ContextTree) -> Option<ContextWeights> {
-    tree.has_paths.then(|| {
-        let mut own = vec![0_u64; tree.records.len()];
-        for (record, path) in profile.hottest_paths_in_contexts() {
-            let sum = &mut own[record as usize];
-            *sum = sum.saturating_add(path.ops);
-        }
-        ContextWeights { name: "instructions".to_owned(), own }
-    })
+    let instructions = profile.instructions_in_contexts();
+    let instructions = instructions.map(|own| ContextWeights { name: "instructions".to_owned(), own });
+    instructions.into_iter().chain(metrics).chain([calls]).collect()
 }
 
 fn counted(profile: &Profile, name: &str, figure: impl Fn(&FunctionProfile) -> u64) -> Figure {

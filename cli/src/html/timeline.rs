@@ -36,6 +36,9 @@ struct Versions {
     bytes: Vec<u64>,
     /// Bytes of the version whose place it took, if that is known.
     before: Vec<Option<u64>>,
+    /// What part of the work it was to save, and what part of a call's time it does save, if that is known.
+    predicted: Vec<Option<f64>>,
+    measured: Vec<Option<f64>>,
     decisions: Vec<Vec<Decision>>,
 }
 
@@ -79,6 +82,9 @@ impl Versions {
         self.took.push(version.took_ns);
         self.bytes.push(version.bytes);
         self.before.push(version.bytes_before);
+        let part = |millionths: i32| f64::from(millionths) / 1e6;
+        self.predicted.push(version.benefit.predicted.map(part));
+        self.measured.push(version.benefit.measured.map(part));
         self.decisions.push(version.decisions.iter().map(decision).collect());
     }
 }

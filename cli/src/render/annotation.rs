@@ -38,10 +38,10 @@ pub fn write(page: &mut Page, annotated: Annotated<'_>) {
 }
 
 fn write_head(page: &mut Page, view: &View<'_>, function: &FunctionProfile) {
-    page.line(&[
-        span(view.name(function.index), Ink::Name),
-        plain(format!("  (function {})", function.index)),
-    ]);
+    // Without a name it is called by its index anyway.
+    let index =
+        function.name.as_ref().map_or_else(String::new, |_| format!("  (function {})", function.index));
+    page.line(&[span(view.name(function.index), Ink::Name), plain(index)]);
     let ops = function.ops();
     let blocks = count_of(function.blocks.len() as u64, "block");
     page.line(&[plain(format!(

@@ -4,11 +4,11 @@ use wprof_profiler::{
     Callee, Change, Comparison, FunctionChange, PathChange, Profile, hot_coverage, overlap,
 };
 
-use super::contexts;
 use super::numbers::{grouped, share};
 use super::page::{Ink, Page, Span, plain, span};
 use super::paths::shortened;
 use super::table::{Side, Table};
+use super::{contexts, sample};
 use crate::names;
 
 /// So many of the hottest items are looked for among the hottest of the other profile.
@@ -17,8 +17,13 @@ const TOPS: [usize; 3] = [1, 10, 100];
 /// So many frames of a stack are shown, the innermost ones.
 const FRAMES: usize = 6;
 
-/// What changed, `top` rows in each table.
-pub fn write_changes(page: &mut Page, comparison: &Comparison<'_>, before: &Profile, top: usize) {
+/// What changed between two profiles, `top` rows in each table.
+pub fn write_changes(
+    page: &mut Page,
+    comparison: &Comparison<'_>,
+    (before, after): (&Profile, &Profile),
+    top: usize,
+) {
     if !comparison.is_of_one_module() {
         page.line(&[plain("  of two modules: functions are matched by name and shape")]);
     }
@@ -26,6 +31,12 @@ pub fn write_changes(page: &mut Page, comparison: &Comparison<'_>, before: &Prof
         page.line(&[plain(
             "  of samples: figures are estimates of the whole runs, and what is marked may be chance",
         )]);
+    }
+    for (name, profile) in [("before", before), ("after", after)] {
+        if let Some(advice) = profile.bursts.and_then(sample::advice) {
+            let seen = if profile.bursts == Some(0) { "nothing was seen; " } else { "" };
+            page.line(&[plain(format!("  {name}: {seen}{advice}"))]);
+        }
     }
     let mut totals = table("in all");
     for found in comparison.totals() {

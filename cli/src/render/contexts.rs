@@ -1,7 +1,7 @@
 //! Calling contexts: the tree from the top down, the callers of one function, and the figures of the tree.
 
 use anyhow::Context;
-use wprof_profiler::{Callee, ContextStats, ContextTree};
+use wprof_profiler::{Callee, ContextStats, ContextTree, Profile};
 
 use super::numbers::{average, count_of, grouped, percent};
 use super::page::{Ink, Page, Span, plain, span};
@@ -33,19 +33,25 @@ impl Weights {
         Self { name: "calls".to_owned(), of_records: tree.calls(), are_calls: true }
     }
 
-    /// A metric of the tree's, or calls.
+    /// A metric of the profile's tree, or calls, or instructions.
     ///
     /// # Errors
-    /// If there is no such metric.
-    pub fn named(tree: &ContextTree, name: &str) -> anyhow::Result<Self> {
+    /// If they are not known by context.
+    pub fn named(profile: &Profile, tree: &ContextTree, name: &str) -> anyhow::Result<Self> {
         if name == "calls" {
             return Ok(Self::calls(tree));
         }
-        let column = tree.metrics.iter().position(|metric| metric.name == name);
-        let known: Vec<&str> = tree.metrics.iter().map(|metric| metric.name.as_str()).collect();
-        let known = ["calls"].into_iter().chain(known).collect::<Vec<_>>().join(", ");
-        let column = column.with_context(|| format!("calling contexts have no `{name}`, only {known}"))?;
-        Ok(Self { name: names::harmless(name), of_records: tree.amounts(column), are_calls: false })
+        let instructions = profile.instructions_in_contexts();
+        let metrics = tree.metrics.iter().enumerate();
+        let mut known: Vec<(&str, Vec<u64>)> =
+            metrics.map(|(column, metric)| (metric.name.as_str(), tree.amounts(column))).collect();
+        known.extend(instructions.map(|own| ("instructions", own)));
+        let all = ["calls"].into_iter().chain(known.iter().map(|(name, _)| *name));
+        let all = all.collect::<Vec<_>>().join(", ");
+        let found = known.into_iter().find(|(metric, _)| *metric == name);
+        let (_, of_records) =
+            found.with_context(|| format!("calling contexts have no `{name}`, only {all}"))?;
+        Ok(Self { name: names::harmless(name), of_records, are_calls: false })
     }
 
     /// What it is called.

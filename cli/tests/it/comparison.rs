@@ -168,3 +168,15 @@ fn two_builds_of_a_c_program_are_matched() {
     let in_both = |side: &str, stack: &Value| stack["calls"][side].as_u64() > Some(0);
     assert!(stacks.iter().filter(|stack| in_both("before", stack) && in_both("after", stack)).count() > 10);
 }
+
+#[test]
+fn samples_too_small_to_be_compared_are_told() {
+    let folder = Folder::new();
+    let (sampled, exact) = (folder.path("sampled.wprof"), folder.path("exact.wprof"));
+    wprof(&["run", "-q", "--no-code-cache", "-o", &sampled, &program("hello")]).succeeded();
+    wprof(&["run", "-q", "--exact", "-o", &exact, &program("hello")]).succeeded();
+    let changes = wprof(&["diff", &exact, &sampled]).succeeded();
+    let told = "  after: nothing was seen; wprof run --exact counts everything";
+    assert!(changes.starts_with(told), "{changes}");
+    assert!(!changes.contains("before: "), "{changes}");
+}

@@ -116,3 +116,34 @@ fn contexts_that_were_not_counted_are_not_shown() {
     let (_, profile) = collected(&folder, "cct");
     assert!(wprof(&["report", &profile, "--callers", "nobody"]).failed().contains("no function is called"));
 }
+
+/// The sum of the weights of all stacks.
+fn folded(profile: &str) -> u64 {
+    let stacks = wprof(&["export", "--to", "folded", "--weight", "instructions", profile]).succeeded();
+    assert!(stacks.lines().any(|stack| stack.contains(';')), "{stacks}");
+    stacks.lines().map(|stack| stack.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum()
+}
+
+#[test]
+fn instructions_are_known_by_context_where_paths_are() {
+    let folder = Folder::new();
+    let (_, profile) = collected(&folder, "flow");
+    let by_instructions = |profile: &str| wprof(&["report", profile, "--cct", "--by", "instructions"]);
+    let tree = by_instructions(&profile).succeeded();
+    let count = tree.lines().find(|line| line.ends_with(" count")).expect("it ran");
+    assert!(count.trim_start().starts_with("131   100% "), "{tree}");
+    assert_eq!(folded(&profile), 131);
+    let (_, without) = collected(&folder, "edges,cct");
+    let refused = by_instructions(&without).failed();
+    assert!(refused.contains("calling contexts have no `instructions`, only calls"), "{refused}");
+}
+
+#[test]
+fn instructions_by_context_count_paths_that_a_trap_ended() {
+    let folder = Folder::new();
+    let profile = folder.path("trap.wprof");
+    let ran = wprof(&["run", "-q", "--collect", "flow", "-o", &profile, &program("crash"), "divide", "20"]);
+    let found = json(&profile);
+    assert_eq!(found["runs"][0]["ending"]["how"], "trapped", "{ran:?}");
+    assert_eq!(found["ops"], folded(&profile));
+}

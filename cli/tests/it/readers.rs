@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::export::{FORMATS, json_exports};
 use super::html::document;
-use super::{Folder, function, json};
+use super::{Folder, function, json, program, wprof};
 
 /// What a program that may not be installed makes of a file; a note that the test was skipped if it is not.
 pub fn foreign(command: &mut Command) -> Option<Output> {
@@ -41,6 +41,22 @@ fn callgrind_annotate_finds_all_instructions() {
     assert!(said.contains(&format!("{} (100.0%)", profile["ops"])), "{said}");
     let parse_value = function(&profile, "parse_value")["ops"].to_string();
     assert!(said.lines().any(|line| line.contains(&parse_value) && line.ends_with(":parse_value")), "{said}");
+}
+
+#[test]
+fn callgrind_annotate_finds_what_callees_execute() {
+    let folder = Folder::new();
+    let (profile, file) = (folder.path("f.wprof"), folder.path("callgrind"));
+    wprof(&["run", "-q", "--collect", "flow", "-o", &profile, &program("json"), "5", "1"]).succeeded();
+    wprof(&["export", "--to", "callgrind", "-o", &file, &profile]).succeeded();
+    let Some(output) = foreign(Command::new("callgrind_annotate").args(["--inclusive=yes", &file])) else {
+        return;
+    };
+    let said = accepted(output);
+    let start = said.lines().find(|line| line.ends_with(":_start")).expect("it ran");
+    let (_, share) = start.split_once('(').expect("a share");
+    let share: f64 = share.split('%').next().unwrap().trim().parse().expect("a number");
+    assert!(share > 99.0, "{said}");
 }
 
 #[test]

@@ -20,6 +20,32 @@ fn an_earlier_profile_inlines_calls_and_says_so() {
     assert!(graph.contains(" inlined at 0x"), "{graph}");
 }
 
+/// The part of the work that is predicted to be saved, in percent.
+fn predicted(text: &str) -> f64 {
+    let (_, number) =
+        text.split_once("predicted: ").unwrap_or_else(|| panic!("nothing is predicted: {text}"));
+    let (number, _) = number.split_once("% less work").unwrap_or_else(|| panic!("no less work: {text}"));
+    number.parse().expect("a number")
+}
+
+#[test]
+fn what_a_profile_leads_to_is_explained_with_what_it_is_to_save() {
+    let (folder, vcall) = (Folder::new(), program("vcall"));
+    let profile = folder.path("v.wprof");
+    wprof(&["run", "-q", "--collect", "paths,cct", "-o", &profile, &vcall, "3"]).succeeded();
+    let explain = ["explain", &vcall, "walk_uniform", "--stage", "decisions", "--profile-use", &profile];
+    let decisions = |more: &[&str]| wprof(&[&explain[..], &["--profile", "off"], more].concat());
+    let all = decisions(&[]).succeeded();
+    assert!(all.lines().any(|line| line.contains("square_area inlined, 100.0% of ")), "{all}");
+    let none = decisions(&["--without", "inlining,superblocks"]).succeeded();
+    assert!(predicted(&all) > 10.0 && predicted(&none) == 0.0, "{all}{none}");
+    for refused in [wprof(&explain), decisions(&["--without", "all"])] {
+        assert!(refused.err.contains("give --profile-use, and --profile off"), "{}", refused.err);
+    }
+    let other = ["explain", &program("sort"), "strlen", "--profile-use", &profile];
+    assert!(wprof(&other).err.contains("the earlier profile is one of another module"));
+}
+
 #[test]
 fn a_profile_of_another_module_is_refused() {
     let folder = Folder::new();

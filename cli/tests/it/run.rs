@@ -165,3 +165,20 @@ fn a_program_can_be_stopped_at_any_instruction() {
     assert_eq!((ran.code, ran.out.as_str()), (Some(0), "5\n"));
     assert_eq!(ran.err, "wprof: the program ended before instruction 132\n");
 }
+
+#[test]
+fn eagerly_all_functions_are_compiled() {
+    let compiled = |more: &[&str]| {
+        let options = ["run", "-v", "--exact", "--no-code-cache"];
+        let said = wprof(&[&options[..], more, &[&program("hello")]].concat()).err;
+        let number = |behind: &str| {
+            let (before, _) = said.split_once(behind).unwrap_or_else(|| panic!("no{behind}: {said}"));
+            before.rsplit([' ', '\n']).next().expect("a number").parse::<usize>().expect("a number")
+        };
+        (number(" functions ran"), number(" functions compiled to "))
+    };
+    let (all, compiled_all) = compiled(&["--eager"]);
+    assert_eq!(compiled_all, all);
+    let (all, compiled_some) = compiled(&[]);
+    assert!(compiled_some < all, "{compiled_some} of {all}");
+}

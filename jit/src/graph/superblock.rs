@@ -33,7 +33,7 @@ impl BlockGraph {
     }
 
     /// By node, how many wires lead there.
-    fn ways_into(&self) -> Vec<u32> {
+    pub(crate) fn ways_into(&self) -> Vec<u32> {
         let mut ways = vec![0; self.nodes.len()];
         self.nodes.iter().flat_map(Node::targets).for_each(|to| ways[to as usize] += 1);
         ways

@@ -4,6 +4,8 @@ use std::fmt;
 
 use wprof_profiler::TrialResult;
 
+use super::Estimate;
+
 /// A decision about one place in a function.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decision {
@@ -43,6 +45,8 @@ pub enum Verdict {
         /// Why not.
         why: Refusal,
     },
+    /// What the version is expected to save.
+    Predicted(Estimate),
     /// The version was timed beside the one before it.
     Tried {
         /// What came out.
@@ -85,13 +89,37 @@ impl Verdict {
             }
             Verdict::Refused { callee: Some(callee), why } => format!("{} not inlined: {why}", name(*callee)),
             Verdict::Refused { callee: None, why } => format!("call not inlined: {why}"),
+            Verdict::Predicted(estimate) => estimate.to_string(),
             Verdict::Tried { result, reverted } => {
                 let what = if *reverted { "slower, reverted" } else { "kept" };
                 let TrialResult { before, after, calls, .. } = result;
-                format!("{what}: {after:.0} cycles a call, {before:.0} before, in {calls} calls of each")
+                let change = change(100.0 * (1.0 - result.ratio()), "% less", "% more");
+                format!(
+                    "{what}: {after:.0} cycles a call, {before:.0} before ({change}), in {calls} calls of each"
+                )
             }
         }
     }
+}
+
+impl fmt::Display for Estimate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "predicted: {} work", change(100.0 * self.saved, "% less", "% more"))?;
+        let calls = change(self.calls, " calls fewer", " calls more");
+        let joins = change(self.joins, " joins fewer", " joins more");
+        let changed: Vec<String> =
+            [calls, joins].into_iter().filter(|change| !change.starts_with("0.0 ")).collect();
+        match changed.is_empty() {
+            true => Ok(()),
+            false => write!(f, "; {} per 1000 instructions", changed.join(" and ")),
+        }
+    }
+}
+
+/// What is saved, with what stands behind it; otherwise what is added.
+fn change(saved: f64, less: &str, more: &str) -> String {
+    let tenths = (10.0 * saved).round();
+    format!("{:.1}{}", tenths.abs() / 10.0, if tenths < 0.0 { more } else { less })
 }
 
 impl fmt::Display for Refusal {

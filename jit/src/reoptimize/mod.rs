@@ -6,12 +6,14 @@
 
 mod advice;
 mod decision;
+mod estimate;
 mod inlining;
 mod policy;
 mod traces;
 
 pub use advice::{Advice, FunctionAdvice, Targets};
 pub use decision::{Decision, Refusal, Verdict};
+pub use estimate::Estimate;
 pub use policy::Policy;
 
 use crate::CompileError;
@@ -67,10 +69,17 @@ impl<'a> Reoptimizer<'a> {
         if self.policy.inlining {
             inlining.run()?;
         }
-        let Inlining { graph, decisions, .. } = inlining;
+        let Inlining { graph, mut decisions, .. } = inlining;
         let graph = graph.ordered();
+        decisions.extend(self.prediction(cfg, &graph));
         debug_assert_eq!(graph.verify(cfg), Ok(()));
         Ok(Some(Reoptimized { graph, decisions }))
+    }
+
+    /// What a better graph is expected to save; nothing if it never ran.
+    fn prediction(&self, cfg: &Cfg, graph: &BlockGraph) -> Option<Decision> {
+        let verdict = Verdict::Predicted(Estimate::new(cfg, graph)?);
+        Some(Decision { func: cfg.func, offset: self.info.body(cfg.func).start as u32, verdict })
     }
 
     /// A function's graph with superblocks and counts; `None` if nothing is known of it.

@@ -3,7 +3,7 @@
 //!
 //! Source: the manual of Valgrind, "Callgrind Format Specification". Positions are offsets in the module and lines.
 //! A function's calls are at its first instruction. With calling contexts each call site has a line for each callee; its
-//! inclusive cost is calls only, since instructions are not known by context. How often each recursive call was made is
+//! inclusive cost has instructions where these are known by context, else calls only. How often each recursive call was made is
 //! not known either: it has no line.
 
 use std::collections::{BTreeMap, HashMap};
@@ -94,18 +94,20 @@ struct Call {
     callee: Frame,
     target: (u32, u32),
     calls: u64,
-    inclusive: u64,
+    /// Instructions and calls, with all that is called.
+    inclusive: [u64; 2],
 }
 
 /// By function: its calls, ascending by site.
 fn calls_by_caller(profile: &Profile, code: &CodeMap, tree: &ContextTree) -> BTreeMap<u32, Vec<Call>> {
-    let inclusive = tree.inclusive(&tree.calls());
-    let mut sums: BTreeMap<(u32, u32, u32), (u64, u64)> = BTreeMap::new();
-    for (record, inclusive) in tree.records.iter().zip(inclusive).skip(1) {
+    let instructions = profile.instructions_in_contexts().unwrap_or_else(|| vec![0; tree.records.len()]);
+    let inclusive = tree.inclusive(&instructions).into_iter().zip(tree.inclusive(&tree.calls()));
+    let mut sums: BTreeMap<(u32, u32, u32), (u64, [u64; 2])> = BTreeMap::new();
+    for (record, (ops, all_calls)) in tree.records.iter().zip(inclusive).skip(1) {
         let Callee::Function { index, .. } = tree.callee(record.parent) else { continue };
         let (calls, below) = sums.entry((*index, record.site, record.routine)).or_default();
         *calls = calls.saturating_add(record.calls);
-        *below = below.saturating_add(inclusive);
+        *below = [below[0].saturating_add(ops), below[1].saturating_add(all_calls)];
     }
     let mut by_caller: BTreeMap<u32, Vec<Call>> = BTreeMap::new();
     for ((caller, site, routine), (calls, inclusive)) in sums {
@@ -127,5 +129,6 @@ fn write_call(call: &Call, code: &CodeMap, names: &mut Names, mut out: impl Writ
     let (start, first_line) = call.target;
     let line = code.line_at(call.site).map_or(0, |SourceLine { line, .. }| line);
     writeln!(out, "cfi={file}\ncfn={name}\ncalls={} {start:#x} {first_line}", call.calls)?;
-    writeln!(out, "{:#x} {line} 0 {}", call.site, call.inclusive)
+    let [ops, calls] = call.inclusive;
+    writeln!(out, "{:#x} {line} {ops} {calls}", call.site)
 }

@@ -2,7 +2,7 @@
 //!
 //! Source: the Trace Event Format, phases `X`, `C` and `M`. The axis of a metric is no time: a microsecond stands for a unit of
 //! it, and the order of events is that of the tree, not of the run. Only the process of the time line has real time: when the
-//! compiler worked, a thread for each kind of code, and when bursts ran.
+//! compiler worked, a thread for each kind of code or several, and when bursts ran.
 
 use std::io::{self, Write};
 
@@ -49,6 +49,10 @@ struct SpanArgs<'a> {
     bytes: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes_before: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    predicted_percent: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    measured_percent: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     checks_before: Option<u64>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -106,14 +110,26 @@ fn times(timeline: &Timeline, pid: usize) -> Vec<Event<'_>> {
             args: SpeedArgs { checks },
         }));
     }
-    for (tid, tier) in (BURSTS + 1..).zip(CodeTier::ALL) {
-        let mut versions = timeline.versions.iter().filter(|version| version.tier == tier).peekable();
-        if versions.peek().is_some() {
-            events.push(name("thread_name", pid, tid, tier.name()));
-            events.extend(versions.map(|version| of_version(version, pid, tid)));
-        }
+    let all = CodeTier::ALL.iter().flat_map(|&tier| threads(timeline, tier));
+    for (tid, (tier, versions)) in (BURSTS + 1..).zip(all) {
+        events.push(name("thread_name", pid, tid, tier.name()));
+        events.extend(versions.into_iter().map(|version| of_version(version, pid, tid)));
     }
     events
+}
+
+/// What was compiled of one kind, in as many threads as at most were at the same time: Perfetto drops spans that overlap.
+fn threads(timeline: &Timeline, tier: CodeTier) -> Vec<(CodeTier, Vec<&CodeVersion>)> {
+    let mut threads: Vec<(CodeTier, Vec<&CodeVersion>)> = Vec::new();
+    for version in timeline.versions.iter().filter(|version| version.tier == tier) {
+        let is_over =
+            |before: &&CodeVersion| before.began_ns.saturating_add(before.took_ns) < version.began_ns;
+        match threads.iter_mut().find(|(_, versions)| versions.last().is_some_and(is_over)) {
+            Some((_, versions)) => versions.push(version),
+            None => threads.push((tier, vec![version])),
+        }
+    }
+    threads
 }
 
 fn of_burst(burst: &BurstSpan, pid: usize) -> Event<'_> {
@@ -126,11 +142,17 @@ fn of_version(version: &CodeVersion, pid: usize, tid: u32) -> Event<'_> {
     let args = SpanArgs {
         bytes: Some(version.bytes),
         bytes_before: version.bytes_before,
+        predicted_percent: version.benefit.predicted.map(percent),
+        measured_percent: version.benefit.measured.map(percent),
         checks_before: None,
         decisions: version.decisions.iter().map(|decision| decision.text.as_str()).collect(),
     };
     let name = function_name(version.function, version.name.as_deref()).into_owned();
     Event::Span { name, pid, tid, ts: micros(version.began_ns), dur: micros(version.took_ns), args }
+}
+
+fn percent(millionths: i32) -> f64 {
+    f64::from(millionths) / 1e4
 }
 
 /// The format's unit.

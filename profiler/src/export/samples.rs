@@ -9,7 +9,7 @@
 //! |---|---|---|
 //! | calls | contexts, or functions | contexts, or functions |
 //! | what is measured in contexts | contexts | these |
-//! | instructions | functions | functions |
+//! | instructions | contexts, or functions | paths in contexts, or functions |
 //! | a kind of event | the program | totals of events |
 
 use std::collections::BTreeMap;
@@ -75,11 +75,15 @@ impl Samples {
     /// All metrics of a profile.
     pub fn new(profile: &Profile, code: &CodeMap) -> Self {
         let mut samples = Builder { profile, code, frames: BTreeMap::new(), metrics: Vec::new() };
+        let instructions = profile.instructions_in_contexts();
+        let are_flat = instructions.is_none();
         if let Some(tree) = &profile.contexts {
-            samples.add_contexts(tree);
+            samples.add_contexts(tree, instructions);
         }
         if !profile.functions.is_empty() {
-            samples.add_flat("instructions", FunctionProfile::ops);
+            if are_flat {
+                samples.add_flat("instructions", FunctionProfile::ops);
+            }
             if profile.contexts.is_none() {
                 samples.add_flat("calls", FunctionProfile::calls);
                 samples.add_host_calls();
@@ -116,7 +120,7 @@ impl Builder<'_> {
         self.metrics.push(Metric { name: name.to_owned(), nodes });
     }
 
-    fn add_contexts(&mut self, tree: &ContextTree) {
+    fn add_contexts(&mut self, tree: &ContextTree, instructions: Option<Vec<u64>>) {
         let frame = |callee| Frame::of_callee(callee, self.profile, self.code);
         let frames: Vec<Frame> = tree.routines.iter().map(|routine| frame(&routine.callee)).collect();
         let frames: Vec<u32> = frames.into_iter().map(|frame| self.number(frame)).collect();
@@ -131,6 +135,9 @@ impl Builder<'_> {
             records.map(node).collect()
         };
         self.add("calls", nodes(tree.calls()));
+        if let Some(instructions) = instructions {
+            self.add("instructions", nodes(instructions));
+        }
         for (column, metric) in tree.metrics.iter().enumerate() {
             self.add(&metric.name, nodes(tree.amounts(column)));
         }

@@ -124,3 +124,15 @@ fn too_many_sections_are_an_error() {
     });
     assert!(matches!(Profile::from_bytes(&many), Err(FileError::TooLarge { .. })));
 }
+
+#[test]
+fn benefits_of_versions_that_are_not_there_are_an_error() {
+    let odd = file(MINOR, |writer| {
+        host(writer);
+        writer.section(TIME, &Timeline::default()).unwrap();
+        writer.section(GAIN, &Vec::from([(0u32, Benefit { predicted: Some(1), measured: None })])).unwrap();
+    });
+    assert!(
+        matches!(Profile::from_bytes(&odd), Err(FileError::Damaged { part }) if part == "what versions save")
+    );
+}

@@ -19,6 +19,8 @@ struct VersionShape<'a> {
     took_ns: u64,
     bytes: u64,
     bytes_before: Option<u64>,
+    predicted: Option<f64>,
+    measured: Option<f64>,
     decisions: Vec<DecisionShape<'a>>,
 }
 
@@ -65,7 +67,13 @@ impl<'a> VersionShape<'a> {
             took_ns: version.took_ns,
             bytes: version.bytes,
             bytes_before: version.bytes_before,
+            predicted: version.benefit.predicted.map(part),
+            measured: version.benefit.measured.map(part),
             decisions: version.decisions.iter().map(decision).collect(),
         }
     }
+}
+
+fn part(millionths: i32) -> f64 {
+    f64::from(millionths) / 1e6
 }

@@ -1,12 +1,12 @@
 //! Paths in calling contexts: which way through a function, called from where.
 //!
 //! Input: a [`Profile`] whose call records have paths. Output: these, hottest first: with the chain of their callers they
-//! are the program's interprocedural hot paths, as far as call records tell them apart.
+//! are the program's interprocedural hot paths, as far as call records tell them apart; and the instructions of each record.
 //! Source: Ammons, Ball & Larus 1997, sections 1.1 and 4.3; algorithms.md, section 6.
 
 use std::collections::HashMap;
 
-use super::{HotPath, Profile};
+use super::{FunctionProfile, HotPath, Profile, UnfinishedExit, UnfinishedPath};
 use crate::{Callee, PathCount};
 
 impl Profile {
@@ -29,5 +29,40 @@ impl Profile {
         }
         list.sort_by_key(|(_, hot)| std::cmp::Reverse(hot.ops));
         list
+    }
+
+    /// The instructions that the function of each call record executed in that context, callees not included; `None` if paths
+    /// were not counted there, or records do not tell all of them. Saturates.
+    pub fn instructions_in_contexts(&self) -> Option<Vec<u64>> {
+        let contexts = self.contexts.as_ref().filter(|contexts| contexts.has_paths)?;
+        let mut own = vec![0_u64; contexts.records.len()];
+        let mut add = |record: u32, ops: u64| {
+            let sum = &mut own[record as usize];
+            *sum = sum.saturating_add(ops);
+        };
+        self.hottest_paths_in_contexts().iter().for_each(|(record, path)| add(*record, path.ops));
+        for (record, number) in contexts.records.iter().zip(0..) {
+            if let &Callee::Function { index, .. } = contexts.callee(number)
+                && let Some(function) = self.function(index).filter(|_| !record.unfinished.is_empty())
+            {
+                add(number, function.ops_of_unfinished(&record.unfinished));
+            }
+        }
+        let sum = own.iter().copied().fold(0, u64::saturating_add);
+        (sum == self.ops()).then_some(own)
+    }
+}
+
+impl FunctionProfile {
+    /// The instructions executed on paths that did not run to their end; saturates.
+    fn ops_of_unfinished(&self, paths: &[UnfinishedPath]) -> u64 {
+        let (Some(numbering), Ok(cfg)) = (self.path_numbering(), self.cfg()) else { return 0 };
+        let ops = |path: &UnfinishedPath| {
+            let UnfinishedExit { block, ops_executed, count, .. } = path.exit;
+            let blocks = numbering.prefix(block, path.prefix)?.blocks_of_prefix(&cfg);
+            let whole = blocks.iter().rev().skip(1).map(|block| u64::from(self.blocks[block.index()].ops));
+            Some((whole.sum::<u64>() + u64::from(ops_executed)).saturating_mul(count))
+        };
+        paths.iter().filter_map(ops).fold(0, u64::saturating_add)
     }
 }

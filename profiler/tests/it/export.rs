@@ -12,7 +12,7 @@ use wprof_profiler::export::{
     executions, write_callgrind, write_chrome, write_cobertura, write_csv, write_differential_flamegraph,
     write_firefox, write_flamegraph, write_folded, write_lcov, write_pprof, write_speedscope,
 };
-use wprof_profiler::{BlockId, Callee, CodeRange, EdgeProfile, FunctionProfile, Profile};
+use wprof_profiler::{BlockId, Callee, CodeRange, CodeVersion, EdgeProfile, FunctionProfile, Profile};
 
 use crate::profile::{example_with_trap, profile_of, without_edges};
 use crate::rng::Rng;
@@ -336,4 +336,19 @@ fn ways_through_a_line_and_targets_of_calls_are_told_apart() {
     profile.add_targets(&place(4), "another", 3);
     let expected = "f:18:0\n 3: 5\n 3.2: 12 another:3 callee:9\n 3.70: 1\n";
     assert_eq!(text(|out| profile.write(out)), expected);
+}
+
+/// Readers want spans of a thread to be one in the other, or one behind the other.
+#[test]
+fn what_was_compiled_at_the_same_time_is_on_threads_of_its_own() {
+    let mut timeline = timeline::example();
+    let at = |began_ns| CodeVersion { began_ns, ..timeline.versions[1].clone() };
+    timeline.versions = vec![at(1_000), at(21_000), at(21_500), at(41_001)];
+    let samples = Samples::new(&Profile::default(), &CodeMap::default());
+    let text = text(|out| write_chrome(&samples, Some(&timeline), out));
+    let file: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let events = file["traceEvents"].as_array().unwrap();
+    let versions = events.iter().filter(|event| event["name"] == "main");
+    let found = versions.map(|event| (event["tid"].as_u64().unwrap(), event["ts"].as_f64().unwrap()));
+    assert_eq!(found.collect::<Vec<_>>(), [(2, 1.0), (2, 21.5), (3, 21.0), (3, 41.001)]);
 }

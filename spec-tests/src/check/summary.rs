@@ -66,7 +66,7 @@ impl Summary {
             match decision.verdict {
                 Verdict::Inlined { .. } => self.inlined += 1,
                 Verdict::Superblock { .. } => self.superblocks += 1,
-                Verdict::Refused { .. } | Verdict::Tried { .. } => {}
+                Verdict::Refused { .. } | Verdict::Predicted(_) | Verdict::Tried { .. } => {}
             }
         }
     }

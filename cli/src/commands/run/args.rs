@@ -118,6 +118,10 @@ pub struct RunArgs {
     /// Compile anew: neither use nor keep machine code of other runs
     #[arg(long)]
     pub no_code_cache: bool,
+    /// Compile and optimise all functions before the program starts, rather than each when it is called and hot; a bar
+    /// says how far that has come
+    #[arg(long)]
+    pub eager: bool,
     /// Tell Linux perf where the code of which function is: `map` writes /tmp/perf-PID.map, `jitdump` writes
     /// jit-PID.dump here, with code and source lines
     #[arg(long, value_enum, value_name = "FORM")]

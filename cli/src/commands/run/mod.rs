@@ -26,7 +26,7 @@ use wprof_profiler::{Ending, Profile, Run};
 pub use args::{ProgramArgs, RunArgs};
 pub use collect::{COLLECT_HELP, Counted, ProfileArgs};
 pub use program::{Kept, Outcome, TraceTarget};
-pub use reoptimize::{ReoptimizeArgs, decisions};
+pub use reoptimize::{ReoptimizeArgs, decided, decisions};
 
 use live::Live;
 
@@ -50,6 +50,9 @@ pub fn execute(args: RunArgs, color: ColorChoice) -> Result<ExitCode> {
     );
     let bursts = args.bursts.as_deref().map(|path| burst_file(path, &counted)).transpose()?;
     let live = live(&args, &counted)?;
+    if args.eager {
+        modules::compile(&module, args.program.module())?;
+    }
     let kept = Kept { counted: &counted, trace: None, bursts, live };
     let mut outcome = program::run(&args.program, &module, kept)?;
     ending::report(&outcome, &counted);

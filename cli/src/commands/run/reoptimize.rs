@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Result, ensure};
 use clap::{Args, ValueEnum};
-use wprof::{Config, Module, Policy, Reoptimization};
+use wprof::{Config, Decision, Module, Policy, Reoptimization};
 use wprof_profiler::{FunctionProfile, Profile};
 
 use crate::names;
@@ -80,15 +80,18 @@ pub fn decisions(module: &Module) -> Vec<String> {
 }
 
 fn lines(module: &Module, done: &Reoptimization) -> Vec<String> {
-    let name = |func| names::shown(func, module.func_name(func));
     let (before, after) = done.bytes;
     let growth =
         if before > 0 { format!(", {} before", count_of(before as u64, "byte")) } else { String::new() };
-    let title = format!("{} reoptimized to {}{growth}", name(done.func), count_of(after as u64, "byte"));
-    let line = |decision: &wprof::Decision| {
-        let place =
-            if decision.func == done.func { String::new() } else { format!(" in {}", name(decision.func)) };
-        format!("  {:#x}{place}: {}", decision.offset, decision.verdict.named(name))
-    };
+    let name = names::shown(done.func, module.func_name(done.func));
+    let title = format!("{name} reoptimized to {}{growth}", count_of(after as u64, "byte"));
+    let line = |decision| format!("  {}", decided(module, done.func, decision));
     [title].into_iter().chain(done.decisions.iter().map(line)).collect()
+}
+
+/// What was decided on the way to a better version of `func`, and where.
+pub fn decided(module: &Module, func: u32, decision: &Decision) -> String {
+    let name = |func| names::shown(func, module.func_name(func));
+    let place = if decision.func == func { String::new() } else { format!(" in {}", name(decision.func)) };
+    format!("{:#x}{place}: {}", decision.offset, decision.verdict.named(name))
 }

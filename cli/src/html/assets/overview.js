@@ -67,7 +67,7 @@ function changeClass({ before, after }) {
   return { class: after > before ? "worse" : after < before ? "better" : null };
 }
 
-const panel = (title, table) => element("div", { class: "panel" }, element("h2", {}, title), table);
+const panel = (title, ...content) => element("div", { class: "panel" }, element("h2", {}, title), content);
 
 // Titles and tables, those that have rows.
 function hottest() {

@@ -82,6 +82,9 @@ function tryTimeline(check) {
   const formed = sum(built.get("timeline").superblocks().map(([, decisions]) => decisions.length));
   const all = sum([...byId("timeline").querySelectorAll(".superblock")].map((found) => Number(found.dataset.count)));
   check.is("superblocks are on it", all, formed);
+  const known = [...versions.predicted, ...versions.measured].filter((part) => part !== null).length;
+  const numbers = [...byId("timeline").querySelectorAll("tbody tr")].flatMap(({ cells }) => [cells[4], cells[5]]);
+  check.is("what it saves is told", numbers.filter((cell) => cell.textContent.endsWith("%")).length, known);
   check.is("what was decided is listed", byId("timeline").querySelectorAll("details").length, decided);
 }
 

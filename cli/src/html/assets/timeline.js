@@ -83,7 +83,8 @@ class TimelineView {
   }
 
   // A mark for each version that has some, where it was there: as high as its function is hot. What they promise is the share of
-  // the function that they were expected to run; what they keep is what the version was timed at beside the one before it.
+  // the function that they were expected to run, and what the version was to save; what they keep is what it was timed at beside
+  // the one before it.
   superblockLane(y) {
     const { versions } = timeline;
     const total = TOTALS.get(MAIN.name);
@@ -93,8 +94,8 @@ class TimelineView {
       const part = rowOfFunction === undefined ? 0 : share(MAIN.own[rowOfFunction], total);
       const high = 6 + (LANE - 18) * Math.sqrt(part);
       const x = this.at(versions.began[row] + versions.took[row]);
-      const tried = versions.decisions[row].filter(({ kind }) => kind === "tried");
-      const texts = [...found, ...tried].map(({ offset, text }) => `0x${offset.toString(16)}: ${text}`);
+      const benefit = versions.decisions[row].filter(({ kind }) => kind === "predicted" || kind === "tried");
+      const texts = [...found, ...benefit].map(({ offset, text }) => `0x${offset.toString(16)}: ${text}`);
       return svg("rect", { x: x - BAR / 2, y: y + LANE - 6 - high, width: BAR, height: high, class: "superblock tier-4", "data-count": found.length },
         svg("title", {}, `${duration(versions.began[row])}\n${this.name(row)}, ${percent(part, 1)} of all ${MAIN.name}\n${texts.join("\n")}`));
     };
@@ -122,18 +123,21 @@ class TimelineView {
     const rows = versions.decisions.map((_, row) => row).filter((row) => versions.decisions[row].length > 0);
     if (rows.length === 0) return null;
     const main = TOTALS.get(MAIN.name);
+    const saved = (part) => part === null ? "" : `${(100 * part).toFixed(1)}%`;
     const cells = (row) => {
       const index = versions.function[row];
       const before = versions.before[row];
       const found = rowOf.get(index);
       const part = found === undefined ? "" : percent(MAIN.own[found], main);
       return [duration(versions.began[row]), duration(versions.took[row]), part, `${before === null ? "" : `${grouped(before)} → `}${grouped(versions.bytes[row])}`,
-        ...["superblock", "inlined", "declined"].map((kind) => grouped(versions.decisions[row].filter((found) => found.kind === kind).length)),
+        saved(versions.predicted[row]), saved(versions.measured[row]), ...["superblock", "inlined", "declined"].map((kind) => grouped(versions.decisions[row].filter((found) => found.kind === kind).length)),
         element("details", {}, element("summary", {}, functionLink(index, this.name(row))), versions.decisions[row].map(({ kind, offset, text }) =>
           element("div", { class: kind === "declined" ? "faint" : null }, `0x${offset.toString(16)}: ${text}`)))];
     };
-    const titles = ["at", "took", `of all ${MAIN.name}`, "bytes", "superblocks", "inlined", "declined", "function"];
-    return panel("What the reoptimizer did", smallTable(titles, "rrrrrrrl", rows.map(cells)));
+    const titles = ["at", "took", `of all ${MAIN.name}`, "bytes", "to save", "saves", "superblocks", "inlined", "declined", "function"];
+    const note = element("p", { class: "note" }, "What a version was to save is estimated by the profile that led to it: a part of the work of plain code. " +
+      "What it saves is timed, where it was: a part of a call's time in the version before it.");
+    return panel("What the reoptimizer did", note, smallTable(titles, "rrrrrrrrrl", rows.map(cells)));
   }
 }
 

