@@ -96,6 +96,8 @@ pub enum DecisionKind {
     Declined,
     /// The version was timed beside the one before it.
     Tried,
+    /// The one before it was made for another phase of the program.
+    PhaseChange,
 }
 
 impl DecisionKind {
@@ -106,6 +108,7 @@ impl DecisionKind {
             Self::Inlined => "inlined",
             Self::Declined => "declined",
             Self::Tried => "tried",
+            Self::PhaseChange => "phase change",
         }
     }
 }

@@ -50,6 +50,7 @@ fn kind(verdict: &Verdict) -> DecisionKind {
         Verdict::Inlined { .. } => DecisionKind::Inlined,
         Verdict::Refused { .. } => DecisionKind::Declined,
         Verdict::Tried { .. } => DecisionKind::Tried,
+        Verdict::PhaseChange { .. } => DecisionKind::PhaseChange,
     }
 }
 

@@ -4,6 +4,8 @@ use std::fmt;
 
 use wprof_profiler::TrialResult;
 
+use super::SideExits;
+
 /// A decision about one place in a function.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decision {
@@ -42,6 +44,15 @@ pub enum Verdict {
         callee: Option<u32>,
         /// Why not.
         why: Refusal,
+    },
+    /// The version before was left by side exits so often in recent bursts that this one was made by them alone.
+    PhaseChange {
+        /// What left it.
+        what: SideExits,
+        /// The share that left it in what it was made by.
+        predicted: f64,
+        /// The share that left it of late.
+        measured: f64,
     },
     /// The version was timed beside the one before it.
     Tried {
@@ -85,12 +96,27 @@ impl Verdict {
             }
             Verdict::Refused { callee: Some(callee), why } => format!("{} not inlined: {why}", name(*callee)),
             Verdict::Refused { callee: None, why } => format!("call not inlined: {why}"),
+            Verdict::PhaseChange { what, predicted, measured } => {
+                let (predicted, measured) = (predicted * 100.0, measured * 100.0);
+                format!(
+                    "a new phase: {measured:.1}% {what} left the version before, {predicted:.1}% were expected"
+                )
+            }
             Verdict::Tried { result, reverted } => {
                 let what = if *reverted { "slower, reverted" } else { "kept" };
                 let TrialResult { before, after, calls, .. } = result;
                 format!("{what}: {after:.0} cycles a call, {before:.0} before, in {calls} calls of each")
             }
         }
+    }
+}
+
+impl fmt::Display for SideExits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            SideExits::Paths => "of the instructions",
+            SideExits::Callees => "of the calls",
+        })
     }
 }
 

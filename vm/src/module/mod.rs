@@ -7,6 +7,7 @@ mod calls;
 mod code;
 mod first;
 mod names;
+mod phases;
 mod reoptimized;
 mod symbols;
 mod trials;
