@@ -32,10 +32,8 @@ fn branches(counts: &[u64]) -> Vec<String> {
     let compiler = Compiler::new(CompilerOptions::default()).expect("this machine");
     let graph = plan.graph().superblocks(&plan.cfg, counts, 0).finish();
     let clif = compiler.clif(&env, &plan.cfg, &graph).expect("within limits");
-    let branches = clif.lines().filter_map(|line| line.trim().strip_prefix("brif ")?.split_once(", "));
-    branches
-        .map(|(_, targets)| targets.split_once("  ;").map_or(targets, |(targets, _)| targets).to_owned())
-        .collect()
+    let branches = clif.lines().filter_map(|line| line.split_once("brif ")?.1.split_once(", "));
+    branches.map(|(_, targets)| targets.split("  ;").next().unwrap_or(targets).to_owned()).collect()
 }
 
 #[test]
