@@ -33,12 +33,14 @@ fn branches(counts: &[u64]) -> Vec<String> {
     let graph = plan.graph().superblocks(&plan.cfg, counts, 0).finish();
     let clif = compiler.clif(&env, &plan.cfg, &graph).expect("within limits");
     let branches = clif.lines().filter_map(|line| line.split_once("brif ")?.1.split_once(", "));
-    branches.map(|(_, targets)| targets.split("  ;").next().unwrap_or(targets).to_owned()).collect()
+    branches.map(|(_, targets)| targets.to_owned()).collect()
 }
 
 #[test]
 fn the_usual_way_of_a_branch_falls_through_which_is_the_second() {
-    assert_eq!(branches(&[1, 100, 70, 30, 100, 1]), ["block3, block2", "block1, block5"]);
+    let [first, round] = &branches(&[1, 100, 70, 30, 100, 1])[..] else { panic!("two branches") };
+    assert_eq!(first, "block3, block2");
+    assert!(round.starts_with("block1"), "back edges stay as they are: {round}");
     assert_eq!(branches(&[1, 100, 30, 70, 100, 1])[0], "block2, block3");
     assert_eq!(branches(&[1, 100, 0, 100, 100, 1])[0], "block2, block3");
 }
