@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use expect_test::{Expect, expect};
+use wprof_jit::abi::VmLayout;
+use wprof_jit::compile::{Compiler, CompilerOptions, ModuleEnv};
 use wprof_jit::graph::{BlockGraph, HotPath, InlinedCall, Site};
 use wprof_jit::module::{self, ModuleInfo};
 use wprof_jit::plan::{Collection, FunctionPlan};
@@ -21,6 +23,28 @@ fn plan(info: &ModuleInfo, func: u32) -> FunctionPlan {
 const TWO_BRANCHES: &str = "(module (func (param $n i32) (loop $again
     (if (i32.and (local.get $n) (i32.const 1)) (then (nop)) (else (local.set $n (i32.const 8))))
     (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))))";
+
+/// The branches of [`TWO_BRANCHES`] if its blocks ran so often, by the blocks that they lead to.
+fn branches(counts: &[u64]) -> Vec<String> {
+    let info = info(TWO_BRANCHES);
+    let plan = plan(&info, 0);
+    let (layout, type_ids) = (VmLayout::new(&info), [0]);
+    let env = ModuleEnv { info: &info, layout: &layout, type_ids: &type_ids, events: &[], slots: 0x1000 };
+    let compiler = Compiler::new(CompilerOptions::default()).expect("this machine");
+    let graph = plan.graph().superblocks(&plan.cfg, counts, 0).finish();
+    let clif = compiler.clif(&env, &plan.cfg, &graph).expect("within limits");
+    let branches = clif.lines().filter_map(|line| line.split_once("brif ")?.1.split_once(", "));
+    branches.map(|(_, targets)| targets.to_owned()).collect()
+}
+
+#[test]
+fn the_usual_way_of_a_branch_falls_through_which_is_the_second() {
+    let usual = branches(&[1, 100, 70, 30, 100, 1]);
+    assert_eq!((usual.len(), usual[0].as_str()), (2, "block3, block2"));
+    assert!(usual[1].starts_with("block1"), "back edges stay as they are: {usual:?}");
+    assert_eq!(branches(&[1, 100, 30, 70, 100, 1])[0], "block2, block3");
+    assert_eq!(branches(&[1, 100, 0, 100, 100, 1])[0], "block2, block3");
+}
 
 fn formed(paths: &[HotPath], room: u32) -> BlockGraph {
     let plan = plan(&info(TWO_BRANCHES), 0);

@@ -110,6 +110,8 @@ pub enum DecisionKind {
     Tried,
     /// What the version is expected to save, which is an estimate.
     Predicted,
+    /// The one before it was made for another phase of the program.
+    PhaseChange,
 }
 
 impl DecisionKind {
@@ -121,6 +123,7 @@ impl DecisionKind {
             Self::Declined => "declined",
             Self::Tried => "tried",
             Self::Predicted => "predicted",
+            Self::PhaseChange => "phase change",
         }
     }
 }

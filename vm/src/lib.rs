@@ -88,5 +88,5 @@ pub use types::{
 pub use values::{Ref, Val};
 pub use wprof_jit::events::{BUILT_IN as BUILT_IN_EVENTS, EventModel};
 pub use wprof_jit::plan::{Checks, Counting, EntryChecks, Interesting, Metric, SystemEvent, Tracing};
-pub use wprof_jit::reoptimize::{Decision, Estimate, Policy, Refusal, Verdict};
+pub use wprof_jit::reoptimize::{Decision, Estimate, Policy, Refusal, SideExits, Verdict};
 pub use wprof_profiler as profiler;

@@ -153,18 +153,18 @@ fn of_instance(store: &StoreOpaque, index: u32, has_contexts: bool) -> Result<Pr
     }
 }
 
-/// What bursts have seen so far of the code of the first instance of a module in a store; `None` if it cannot be said.
-pub fn sampled(store: &StoreOpaque, module: &Arc<ModuleInner>) -> Option<Profile> {
-    of_instance(store, first_of(store, module)?, false).ok()
+/// What bursts have seen so far of the code of instance number `index` of a store; `None` if it cannot be said.
+pub fn sampled(store: &StoreOpaque, index: u32) -> Option<Profile> {
+    of_instance(store, index, false).ok()
 }
 
-/// The same, with the time line.
+/// The same of the first instance of a module, with the time line.
 pub fn so_far(store: &StoreOpaque, module: &Arc<ModuleInner>) -> Option<Profile> {
     with_timeline(store, first_of(store, module)?, false).ok()
 }
 
 /// The number of the first instance of a module.
-fn first_of(store: &StoreOpaque, module: &Arc<ModuleInner>) -> Option<u32> {
+pub fn first_of(store: &StoreOpaque, module: &Arc<ModuleInner>) -> Option<u32> {
     let is_of = |instance: &InstanceData| Arc::ptr_eq(instance.module.inner(), module);
     store.instances.iter().position(is_of).map(|index| index as u32)
 }

@@ -62,6 +62,7 @@ fn kind(verdict: &Verdict) -> DecisionKind {
         Verdict::Refused { .. } => DecisionKind::Declined,
         Verdict::Predicted(_) => DecisionKind::Predicted,
         Verdict::Tried { .. } => DecisionKind::Tried,
+        Verdict::PhaseChange { .. } => DecisionKind::PhaseChange,
     }
 }
 

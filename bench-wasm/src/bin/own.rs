@@ -9,8 +9,8 @@ use clap::{Args, Parser, ValueEnum};
 use wprof::profiler::{self, BurstLengths};
 use wprof::wasi::{self, WasiCtx, WasiCtxBuilder};
 use wprof::{
-    Adaptive, Checks, Collect, Config, Counting, Engine, EventModel, Interesting, Linker, Metric, Module,
-    Policy, ProfilingConfig, Result, Store, Trigger,
+    Adaptive, Checks, Collect, Config, Counting, Engine, Error, EventModel, Interesting, Linker, Metric,
+    Module, Policy, ProfilingConfig, Result, Store, Trigger,
 };
 use wprof_bench::runner::print_times;
 
@@ -47,6 +47,9 @@ struct Run {
     /// Leave out parts of what makes hot functions better: superblocks, inlining, or all.
     #[arg(long, value_name = "WHAT", value_delimiter = ',')]
     without: Vec<String>,
+    /// Make hot functions better from the start, by the profile of an earlier run.
+    #[arg(long, value_name = "PROFILE")]
+    profile_use: Option<PathBuf>,
     /// Count calls by calling context.
     #[arg(long)]
     contexts: bool,
@@ -147,6 +150,9 @@ fn run(options: &Run) -> Result<ExitCode> {
     }
     if let Some(weights) = weights {
         config.weights(Arc::new(weights));
+    }
+    if let Some(file) = &options.profile_use {
+        config.profile_use(Arc::new(profiler::Profile::read(file).map_err(Error::msg)?));
     }
     let adaptive = |lengths| {
         let trigger = options.every.map_or(Trigger::Checks, |us| Trigger::Time(Duration::from_micros(us)));

@@ -22,6 +22,13 @@ pub struct HotPath {
     pub count: u64,
 }
 
+impl HotPath {
+    /// Where it runs: what tells it from other paths of its function.
+    pub fn place(&self) -> (u32, &[u32]) {
+        (self.start, &self.edges)
+    }
+}
+
 impl BlockGraph {
     /// The same graph, to which superblocks can be added as long as copies have at most `room` instructions together.
     /// `counts` says how often each block ran.

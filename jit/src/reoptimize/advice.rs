@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use wprof_profiler::{BlockId, Cfg as Shape, EdgeId, FunctionProfile, Path, Profile};
 
 use super::traces;
@@ -52,8 +52,7 @@ impl Advice {
     /// out.
     pub fn new(profile: &Profile) -> Advice {
         let functions = profile.functions.iter().filter_map(|f| Some((f.index, FunctionAdvice::new(f)?)));
-        let mut advice = Advice { functions: functions.collect(), ops: 0 };
-        advice.ops = advice.functions.values().map(|f| f.ops).fold(0, u64::saturating_add);
+        let mut advice: Advice = functions.collect();
         for ((func, site), targets) in calls_by_site(profile) {
             if let Some(function) = advice.functions.get_mut(&func) {
                 function.targets.insert(site, Targets::of(targets));
@@ -62,14 +61,29 @@ impl Advice {
         advice
     }
 
+    /// What this tells of the time since the same source told `before`.
+    #[must_use]
+    pub fn since(&self, before: &Advice) -> Advice {
+        let since = |(&func, now): (&u32, &FunctionAdvice)| match before.function(func, now.fingerprint) {
+            Some(before) => (func, now.since(before)),
+            None => (func, now.clone()),
+        };
+        self.functions.iter().map(since).collect()
+    }
+
+    /// What is known of a function.
+    pub fn of(&self, func: u32) -> Option<&FunctionAdvice> {
+        self.functions.get(&func)
+    }
+
     /// What is known of a function with a graph of this fingerprint.
     pub fn function(&self, func: u32, fingerprint: u64) -> Option<&FunctionAdvice> {
-        self.functions.get(&func).filter(|function| function.fingerprint == fingerprint)
+        self.of(func).filter(|function| function.fingerprint == fingerprint)
     }
 
     /// How many instructions of a function the profile has seen.
     pub fn ops_of(&self, func: u32) -> u64 {
-        self.functions.get(&func).map_or(0, |function| function.ops)
+        self.of(func).map_or(0, |function| function.ops)
     }
 
     /// The functions that execute at least this share of all instructions, those first that execute most.
@@ -86,14 +100,49 @@ impl Advice {
     }
 }
 
+impl FromIterator<(u32, FunctionAdvice)> for Advice {
+    fn from_iter<I: IntoIterator<Item = (u32, FunctionAdvice)>>(functions: I) -> Advice {
+        let functions: HashMap<u32, FunctionAdvice> = functions.into_iter().collect();
+        let ops = functions.values().map(|f| f.ops).fold(0, u64::saturating_add);
+        Advice { functions, ops }
+    }
+}
+
 impl Targets {
     fn of(calls: BTreeMap<Option<u32>, u64>) -> Targets {
         let all = calls.values().copied().fold(0, u64::saturating_add);
-        let mut functions: Vec<(u32, u64)> =
-            calls.into_iter().filter_map(|(func, calls)| Some((func?, calls))).collect();
-        functions.sort_unstable_by_key(|&(func, calls)| (std::cmp::Reverse(calls), func));
-        Targets { functions, calls: all }
+        let functions = calls.into_iter().filter_map(|(func, calls)| Some((func?, calls)));
+        Targets { functions: most_first(functions), calls: all }
     }
+
+    /// The function that it called most, and its share of the calls.
+    pub fn most(&self) -> Option<(u32, f64)> {
+        let &(func, _) = self.functions.first()?;
+        Some((func, self.share_of(func)))
+    }
+
+    /// A function's share of the calls.
+    pub fn share_of(&self, func: u32) -> f64 {
+        self.calls_of(func) as f64 / self.calls.max(1) as f64
+    }
+
+    fn calls_of(&self, func: u32) -> u64 {
+        let found = self.functions.iter().find(|&&(called, _)| called == func);
+        found.map_or(0, |&(_, calls)| calls)
+    }
+
+    fn since(&self, before: &Targets) -> Targets {
+        let since = |&(func, calls): &(u32, u64)| (func, calls.saturating_sub(before.calls_of(func)));
+        let functions = most_first(self.functions.iter().map(since));
+        Targets { functions, calls: self.calls.saturating_sub(before.calls) }
+    }
+}
+
+/// Functions and their calls, those first that were called most.
+fn most_first(functions: impl Iterator<Item = (u32, u64)>) -> Vec<(u32, u64)> {
+    let mut functions: Vec<(u32, u64)> = functions.filter(|&(_, calls)| calls > 0).collect();
+    functions.sort_unstable_by_key(|&(func, calls)| (std::cmp::Reverse(calls), func));
+    functions
 }
 
 impl FunctionAdvice {
@@ -128,6 +177,53 @@ impl FunctionAdvice {
             paths,
             targets: BTreeMap::new(),
         })
+    }
+
+    /// The paths that execute at least this share of its instructions.
+    pub fn hot_paths(&self, least_share: f64) -> impl Iterator<Item = &(HotPath, u64)> {
+        let least = least_share * self.ops as f64;
+        self.paths.iter().take_while(move |(_, executed)| *executed as f64 >= least)
+    }
+
+    /// The share of its instructions that these paths of the same function execute.
+    pub fn share_of<'a>(&self, paths: impl Iterator<Item = &'a (HotPath, u64)>) -> f64 {
+        let paths: HashSet<(u32, &[u32])> = paths.map(|(path, _)| path.place()).collect();
+        let own = self.paths.iter().filter(|(path, _)| paths.contains(&path.place()));
+        own.map(|(_, executed)| executed).sum::<u64>() as f64 / self.ops.max(1) as f64
+    }
+
+    fn since(&self, before: &FunctionAdvice) -> FunctionAdvice {
+        let counts = self.counts.iter().zip(&before.counts).map(|(now, then)| now.saturating_sub(*then));
+        FunctionAdvice {
+            fingerprint: self.fingerprint,
+            calls: self.calls.saturating_sub(before.calls),
+            counts: counts.collect(),
+            ops: self.ops.saturating_sub(before.ops),
+            paths: self.paths_since(before),
+            targets: self.targets_since(before),
+        }
+    }
+
+    fn paths_since(&self, before: &FunctionAdvice) -> Vec<(HotPath, u64)> {
+        let then: HashMap<_, _> =
+            before.paths.iter().map(|(path, executed)| (path.place(), (path.count, *executed))).collect();
+        let since = |(path, executed): &(HotPath, u64)| {
+            let &(count, before) = then.get(&path.place()).unwrap_or(&(0, 0));
+            let count = path.count.saturating_sub(count);
+            (HotPath { count, ..path.clone() }, executed.saturating_sub(before))
+        };
+        let mut paths: Vec<(HotPath, u64)> =
+            self.paths.iter().map(since).filter(|(path, _)| path.count > 0).collect();
+        paths.sort_by_key(|(_, executed)| std::cmp::Reverse(*executed));
+        paths
+    }
+
+    fn targets_since(&self, before: &FunctionAdvice) -> BTreeMap<u32, Targets> {
+        let since = |(site, now): (&u32, &Targets)| {
+            let then = before.targets.get(site);
+            (*site, then.map_or_else(|| now.clone(), |then| now.since(then)))
+        };
+        self.targets.iter().map(since).collect()
     }
 }
 

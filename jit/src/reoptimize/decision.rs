@@ -5,6 +5,7 @@ use std::fmt;
 use wprof_profiler::TrialResult;
 
 use super::Estimate;
+use super::SideExits;
 
 /// A decision about one place in a function.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,6 +48,15 @@ pub enum Verdict {
     },
     /// What the version is expected to save.
     Predicted(Estimate),
+    /// The version before was left by side exits so often in recent bursts that this one was made by them alone.
+    PhaseChange {
+        /// What left it.
+        what: SideExits,
+        /// The share that left it in what it was made by.
+        predicted: f64,
+        /// The share that left it of late.
+        measured: f64,
+    },
     /// The version was timed beside the one before it.
     Tried {
         /// What came out.
@@ -90,6 +100,12 @@ impl Verdict {
             Verdict::Refused { callee: Some(callee), why } => format!("{} not inlined: {why}", name(*callee)),
             Verdict::Refused { callee: None, why } => format!("call not inlined: {why}"),
             Verdict::Predicted(estimate) => estimate.to_string(),
+            Verdict::PhaseChange { what, predicted, measured } => {
+                let (predicted, measured) = (predicted * 100.0, measured * 100.0);
+                format!(
+                    "a new phase: {measured:.1}% {what} left the version before, {predicted:.1}% were expected"
+                )
+            }
             Verdict::Tried { result, reverted } => {
                 let what = if *reverted { "slower, reverted" } else { "kept" };
                 let TrialResult { before, after, calls, .. } = result;
@@ -120,6 +136,15 @@ impl fmt::Display for Estimate {
 fn change(saved: f64, less: &str, more: &str) -> String {
     let tenths = (10.0 * saved).round();
     format!("{:.1}{}", tenths.abs() / 10.0, if tenths < 0.0 { more } else { less })
+}
+
+impl fmt::Display for SideExits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            SideExits::Paths => "of the instructions",
+            SideExits::Callees => "of the calls",
+        })
+    }
 }
 
 impl fmt::Display for Refusal {

@@ -145,8 +145,7 @@ impl<'a> Inlining<'a> {
         let info = self.by.info;
         let targets =
             self.advice(cfg.func).and_then(|advice| advice.targets.get(&at)).ok_or(Refusal::ManyCallees)?;
-        let &(callee, calls) = targets.functions.first().ok_or(Refusal::Host)?;
-        let share = calls as f64 / targets.calls.max(1) as f64;
+        let (callee, share) = targets.most().ok_or(Refusal::Host)?;
         let fits = callee < info.funcs.len() as u32
             && info.func_type(callee) == &info.types[type_index as usize]
             && info.escaped_index(callee).is_some();

@@ -8,12 +8,14 @@ mod advice;
 mod decision;
 mod estimate;
 mod inlining;
+mod phase;
 mod policy;
 mod traces;
 
 pub use advice::{Advice, FunctionAdvice, Targets};
 pub use decision::{Decision, Refusal, Verdict};
 pub use estimate::Estimate;
+pub use phase::{Basis, SideExits};
 pub use policy::Policy;
 
 use crate::CompileError;
@@ -112,12 +114,9 @@ impl<'a> Reoptimizer<'a> {
         plan: &FunctionPlan,
         advice: &'a FunctionAdvice,
     ) -> impl Iterator<Item = &'a (HotPath, u64)> {
-        let least = self.policy.least_path_share * advice.ops as f64;
         let has_superblocks = self.policy.superblocks;
         let unrolled: Vec<u32> = plan.loops.iter().map(|small| small.blocks[0]).collect();
-        let is_hot = move |(path, executed): &&(HotPath, u64)| {
-            has_superblocks && *executed as f64 >= least && !unrolled.contains(&path.start)
-        };
-        advice.paths.iter().filter(is_hot)
+        let is_worth = move |(path, _): &&(HotPath, u64)| has_superblocks && !unrolled.contains(&path.start);
+        advice.hot_paths(self.policy.least_path_share).filter(is_worth)
     }
 }

@@ -9,6 +9,8 @@ pub struct Policy {
     /// After how many bursts hot functions are looked for the first time; then each time there were twice as many. Before,
     /// the program still meets new functions.
     pub first_round: u64,
+    /// But after so many more at the latest: so long a new phase of the program goes unnoticed.
+    pub longest_round: u64,
     /// A function is reoptimized if it executes at least this share of all instructions. Below it, even twice the speed is
     /// less than the noise of a measurement.
     pub least_share: f64,
@@ -16,6 +18,11 @@ pub struct Policy {
     pub least_seen: u64,
     /// It is reoptimized again when the profile has seen so many times more.
     pub seen_again: u64,
+    /// A better version is made by the bursts since the last round alone if that keeps at least this share more of the function's
+    /// instructions on superblocks, or of the calls at one place inlined. Samples of one phase hardly ever differ so much.
+    pub phase_change: f64,
+    /// So often for each function. Phases that come and go are not followed for ever.
+    pub most_phases: u32,
     /// A better version is timed beside the one before it, in so many calls of each, and leaves its place if it is slower; 0: it
     /// never is. Only with background compilation: else the same input would not go through the same versions.
     pub trial_calls: u32,
@@ -57,9 +64,12 @@ impl Default for Policy {
     fn default() -> Policy {
         Policy {
             first_round: 16,
+            longest_round: 1024,
             least_share: 0.002,
             least_seen: 2000,
             seen_again: 8,
+            phase_change: 0.5,
+            most_phases: 4,
             trial_calls: 200,
             trial_margin: 0.01,
             superblocks: true,
@@ -85,6 +95,7 @@ impl Policy {
     pub fn eager() -> Policy {
         Policy {
             first_round: 1,
+            longest_round: 64,
             least_share: 0.0,
             least_seen: 1,
             seen_again: 2,
@@ -95,6 +106,16 @@ impl Policy {
             room: 600,
             ..Policy::default()
         }
+    }
+
+    /// After how many bursts hot functions are looked for next, when so many have begun.
+    pub fn next_round(&self, begun: u64) -> u64 {
+        begun.saturating_add(begun.min(self.longest_round).max(1))
+    }
+
+    /// Whether a function is hot that executes so many of all the instructions that a profile has seen.
+    pub fn is_hot(&self, ops: u64, all: u64) -> bool {
+        ops >= self.least_seen && ops as f64 >= self.least_share * all as f64
     }
 
     /// Whether a function is to be reoptimized of which so many instructions were seen, and so many when it last was.

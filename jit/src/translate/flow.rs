@@ -10,7 +10,7 @@ use wasmparser::Operator;
 use super::Translator;
 use crate::abi::TrapCode;
 use crate::cfg::{Edge, End};
-use crate::graph::Wire;
+use crate::graph::{Node, Wire};
 
 impl Translator<'_> {
     /// Translates the end of node `index`; `last` is the instruction that ends it, if there is one.
@@ -26,10 +26,9 @@ impl Translator<'_> {
             }
             End::Branch => {
                 let condition = self.pop();
-                let condition = self.condition(condition);
                 let branch = self.landings(&block.edges, &node.wires);
                 let [taken, not_taken] = [branch.landings[0].block, branch.landings[1].block];
-                self.builder.ins().brif(condition, taken, &[], not_taken, &[]);
+                self.branch(condition, (taken, not_taken), self.is_usually_taken(node));
                 self.land(branch, &block.edges, &node.wires);
             }
             End::Switch(table) => {
@@ -95,6 +94,35 @@ impl Translator<'_> {
             });
         }
         Branch { values, landings }
+    }
+
+    /// Branches so that the usual way falls through: that is Cranelift's second one.
+    fn branch(&mut self, condition: Value, (taken, not_taken): (ir::Block, ir::Block), is_usual: bool) {
+        let (test, rare, usual) = match is_usual {
+            true => (self.zero_test(condition), not_taken, taken),
+            false => (self.condition(condition), taken, not_taken),
+        };
+        self.builder.ins().brif(test, rare, &[], usual, &[]);
+    }
+
+    /// Whether a branch is taken more often than not, as far as a profile tells: by what its targets, which others may lead to,
+    /// ran at most. Not one that goes round a loop: the header has its place already, and the opposite of what is tested, often a
+    /// sum, may be tested before it is added up, which keeps both alive.
+    fn is_usually_taken(&self, node: &Node) -> bool {
+        let Some(all) = node.count.filter(|_| !self.goes_round(&node.wires[0])) else { return false };
+        let most = |wire: &Wire| Some(self.graph.nodes[wire.to? as usize].count?.min(all));
+        match [&node.wires[0], &node.wires[1]].map(most) {
+            [Some(taken), Some(other)] => taken > other,
+            [Some(taken), None] => taken > all - taken,
+            [None, Some(other)] => other < all - other,
+            [None, None] => false,
+        }
+    }
+
+    fn goes_round(&self, wire: &Wire) -> bool {
+        let Some(to) = wire.to else { return false };
+        let to = &self.graph.nodes[to as usize];
+        to.frame == self.frame && self.cfg.blocks[to.block as usize].is_loop_header
     }
 
     fn switch(&mut self, selector: Value, table: &[u32], targets: &[Landing]) {

@@ -21,11 +21,14 @@ impl Translator<'_> {
         self.truth_in(condition).unwrap_or(condition)
     }
 
-    /// The opposite of an integer comparison whose result `value` is, as a CLIF truth value.
+    /// The opposite of a comparison, for NaN as well, whose result `value` is, as a CLIF truth value.
     fn opposite(&mut self, value: Value) -> Option<Value> {
         match *self.definition(self.truth_in(value)?)? {
             InstructionData::IntCompare { opcode: Opcode::Icmp, cond, args: [a, b] } => {
                 Some(self.builder.ins().icmp(cond.complement(), a, b))
+            }
+            InstructionData::FloatCompare { opcode: Opcode::Fcmp, cond, args: [a, b] } => {
+                Some(self.builder.ins().fcmp(cond.complement(), a, b))
             }
             _ => None,
         }

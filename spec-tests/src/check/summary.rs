@@ -36,6 +36,8 @@ pub struct Summary {
     pub inlined: u64,
     /// Superblocks that were formed.
     pub superblocks: u64,
+    /// Versions that were left by side exits too often.
+    pub phase_changes: u64,
     /// Paths that have been compared with a trace.
     pub paths: ComparedPaths,
 }
@@ -57,6 +59,7 @@ impl Summary {
             flow: 0,
             inlined: 0,
             superblocks: 0,
+            phase_changes: 0,
             paths: ComparedPaths::default(),
         }
     }
@@ -66,6 +69,7 @@ impl Summary {
             match decision.verdict {
                 Verdict::Inlined { .. } => self.inlined += 1,
                 Verdict::Superblock { .. } => self.superblocks += 1,
+                Verdict::PhaseChange { .. } => self.phase_changes += 1,
                 Verdict::Refused { .. } | Verdict::Predicted(_) | Verdict::Tried { .. } => {}
             }
         }
@@ -89,6 +93,7 @@ impl Summary {
             flow: self.flow + other.flow,
             inlined: self.inlined + other.inlined,
             superblocks: self.superblocks + other.superblocks,
+            phase_changes: self.phase_changes + other.phase_changes,
             paths: self.paths.plus(other.paths),
         }
     }

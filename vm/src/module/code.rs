@@ -14,12 +14,13 @@ use wprof_jit::CompileError;
 use wprof_jit::compile::{MachineCode, ModuleEnv, Origin, Tier};
 use wprof_jit::graph::Probe;
 use wprof_jit::plan::{Checks, EntryChecks, FunctionPlan};
-use wprof_jit::reoptimize::Advice;
+use wprof_jit::reoptimize::{Advice, Basis, Decision};
 use wprof_profiler::{CodeTier, Profile};
 
 use super::burst_code::BurstCode;
 use super::first::{Claim, FirstCompilations};
 use super::parts::{PartCode, PartedFunction};
+use super::phases::Phase;
 use super::trials::Trials;
 use super::{CompiledVersion, ModuleInner, demangle};
 use crate::background::{Job, Task};
@@ -75,7 +76,11 @@ pub(super) struct Compiled {
     /// Whether its callers have a better version.
     pub promoted: bool,
     /// By what its optimised versions were made; `None` if by nothing but itself.
-    pub advice: Option<Arc<Advice>>,
+    pub basis: Option<Basis>,
+    /// The phase that the next better version is to be made for.
+    pub phase: Option<Phase>,
+    /// How often it has come into a new one.
+    pub phases: u32,
     /// How many instructions of it a profile had seen when it was last decided whether to make it better.
     pub known: u64,
     /// Whether its code comes from the code cache.
@@ -98,7 +103,9 @@ impl Compiled {
             resumed: HashMap::new(),
             requested: HashSet::new(),
             promoted: false,
-            advice: None,
+            basis: None,
+            phase: None,
+            phases: 0,
             known: 0,
             restored: false,
             bursts: BurstCode::default(),
@@ -266,7 +273,7 @@ impl ModuleInner {
         };
         let bytes = code.bytes.len();
         let mut compiled = Compiled::new(self.place(func, code)?, plan.first_counter, counters);
-        compiled.advice = advice.filter(|_| decisions.is_some());
+        compiled.basis = basis(func, advice, decisions.as_deref());
         let kind = match tier {
             Tier::Baseline => CodeTier::Baseline,
             Tier::Optimized => CodeTier::Optimized,
@@ -337,7 +344,7 @@ impl ModuleInner {
         let address = self.place(func, code)?;
         self.code.update(func, |compiled| {
             (compiled.address, compiled.promoted) = (address, true);
-            compiled.advice = advice.filter(|_| decisions.is_some());
+            compiled.basis = basis(func, advice, decisions.as_deref());
         });
         self.publish(func, address);
         self.code.changes.fetch_add(1, Ordering::Relaxed);
@@ -348,8 +355,8 @@ impl ModuleInner {
     fn compile_for_frames(self: &Arc<Self>, func: u32, header: u32) -> Result<()> {
         let began = Instant::now();
         let Some(plan) = self.plan_of(func) else { return Ok(()) };
-        let advice = self.code.look(func, |compiled| compiled.advice.clone()).flatten();
-        let (graph, _) = self.best_graph(&plan, advice.as_deref())?;
+        let basis = self.code.look(func, |compiled| compiled.basis.clone()).flatten();
+        let (graph, _) = self.best_graph(&plan, basis.as_ref().map(|basis| &*basis.advice))?;
         let code = self.optimized(&plan, &graph.resumed_at(&plan.cfg, header))?;
         let bytes = code.bytes.len();
         let address = self.place(func, code)?;
@@ -496,6 +503,12 @@ impl ModuleInner {
             _ => Ok(()),
         }
     }
+}
+
+/// By what a version was made, if a profile told anything.
+fn basis(func: u32, advice: Option<Arc<Advice>>, decisions: Option<&[Decision]>) -> Option<Basis> {
+    let (advice, decisions) = advice.zip(decisions)?;
+    Some(Basis::new(func, advice, decisions))
 }
 
 fn too_many_counters(func: u32) -> Error {

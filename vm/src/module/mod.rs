@@ -8,6 +8,7 @@ mod code;
 mod first;
 mod names;
 mod parts;
+mod phases;
 mod reoptimized;
 mod symbols;
 mod trials;

@@ -9,10 +9,11 @@ use std::time::Instant;
 use wprof_jit::compile::{MachineCode, Tier};
 use wprof_jit::graph::BlockGraph;
 use wprof_jit::plan::FunctionPlan;
-use wprof_jit::reoptimize::{Advice, Decision, Reoptimized, Reoptimizer};
+use wprof_jit::reoptimize::{Advice, Basis, Decision, Reoptimized, Reoptimizer};
 use wprof_profiler::{CodeTier, Profile};
 
 use super::code::{Compiled, Promotion};
+use super::phases::Phase;
 use super::{CompiledVersion, ModuleInner};
 use crate::{Module, Result};
 
@@ -39,9 +40,10 @@ impl Module {
 }
 
 impl ModuleInner {
-    /// Has hot functions reoptimized, as a profile advises.
-    pub(crate) fn advise(self: &Arc<Self>, profile: &Profile) {
-        let Some(policy) = self.engine.reoptimization() else { return };
+    /// Has hot functions reoptimized, as a profile advises; also by what is new since `last`, which the same source told before.
+    /// Gives what the profile tells.
+    pub(crate) fn advise(self: &Arc<Self>, profile: &Profile, last: Option<&Advice>) -> Option<Arc<Advice>> {
+        let policy = self.engine.reoptimization()?;
         let advice = Arc::new(Advice::new(profile));
         let hot = advice.hot_functions(policy.least_share);
         *self.code.advice.write().unwrap_or_else(PoisonError::into_inner) = Some(advice.clone());
@@ -57,6 +59,10 @@ impl ModuleInner {
                 self.order_promotion(func, Promotion::Reoptimized);
             }
         }
+        if let Some(last) = last {
+            self.follow_phases(policy, &Arc::new(advice.since(last)), &advice);
+        }
+        Some(advice)
     }
 
     /// What is known of the module's functions.
@@ -85,12 +91,15 @@ impl ModuleInner {
     /// publishes it, if it is another one.
     pub(super) fn reoptimize(self: &Arc<Self>, func: u32) -> Result<()> {
         let began = Instant::now();
-        self.code.update(func, |compiled| compiled.requested.remove(&Promotion::Reoptimized));
-        let (Some(plan), Some(advice)) = (self.plan_of(func), self.advice()) else { return Ok(()) };
+        let Some((plan, Phase { advice, changes })) = self.plan_of(func).zip(self.next_phase(func)) else {
+            return Ok(());
+        };
         let (graph, Some(decisions)) = self.best_graph(&plan, Some(&advice))? else { return Ok(()) };
+        let basis = Basis::new(func, advice, &decisions);
         let code = self.optimized(&plan, &graph)?;
         let old = self.code.address(func).and_then(|address| self.code.arena.copy_of(address));
         if old.as_ref().is_some_and(|old| old.bytes == code.bytes) {
+            self.code.update(func, |compiled| compiled.basis = Some(basis));
             return Ok(());
         }
         let headers = self.code.look(func, |compiled| compiled.resumed.keys().copied().collect::<Vec<_>>());
@@ -101,13 +110,23 @@ impl ModuleInner {
         }
         let (after, address) = (code.bytes.len(), self.place(func, code)?);
         let before = old.map(|code| code.bytes.len());
+        let decisions = [changes, decisions].concat();
         let version = CompiledVersion::new(func, CodeTier::Reoptimized, began, after).by(Some(decisions));
         let mut trials = self.trials();
-        let replace = |compiled: &mut Compiled| compiled.replace(address, resumed, advice);
+        let replace = |compiled: &mut Compiled| compiled.replace(address, resumed, basis);
         let Some(replaced) = self.code.update(func, replace) else { return Ok(()) };
         self.note(CompiledVersion { bytes_before: before, ..version });
         self.try_out(&mut trials, func, replaced, address);
         Ok(())
+    }
+
+    /// What a function is to be reoptimized by, now: a new phase, or all that is known.
+    fn next_phase(&self, func: u32) -> Option<Phase> {
+        let phase = self.code.update(func, |compiled| {
+            compiled.requested.remove(&Promotion::Reoptimized);
+            compiled.phase.take()
+        });
+        phase.flatten().or_else(|| Some(Phase { advice: self.advice()?, changes: Vec::new() }))
     }
 
     pub(super) fn optimized(&self, plan: &FunctionPlan, graph: &BlockGraph) -> Result<MachineCode> {

@@ -7,10 +7,10 @@
 //! the compiled functions, and those before what was compiled.
 //! Source: design.md, section 6 (never slower).
 
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{MutexGuard, PoisonError};
 
 use hashbrown::HashMap;
-use wprof_jit::reoptimize::{Advice, Decision, Verdict};
+use wprof_jit::reoptimize::{Basis, Decision, Verdict};
 use wprof_profiler::{CodeTier, Side, Trial, TrialResult};
 
 use super::ModuleInner;
@@ -23,25 +23,20 @@ use crate::engine::no_code_memory;
 pub(super) struct Replaced {
     address: usize,
     resumed: HashMap<u32, usize>,
-    advice: Option<Arc<Advice>>,
+    basis: Option<Basis>,
 }
 
 impl Compiled {
     /// Takes a better version in: for callers, and for frames in loops.
-    pub(super) fn replace(
-        &mut self,
-        address: usize,
-        resumed: Vec<(u32, usize)>,
-        advice: Arc<Advice>,
-    ) -> Replaced {
+    pub(super) fn replace(&mut self, address: usize, resumed: Vec<(u32, usize)>, basis: Basis) -> Replaced {
         let before = self.resumed.clone();
         self.resumed.extend(resumed);
         let address = std::mem::replace(&mut self.address, address);
-        Replaced { address, resumed: before, advice: self.advice.replace(advice) }
+        Replaced { address, resumed: before, basis: self.basis.replace(basis) }
     }
 
-    fn restore(&mut self, Replaced { address, resumed, advice }: Replaced) {
-        (self.address, self.resumed, self.advice) = (address, resumed, advice);
+    fn restore(&mut self, Replaced { address, resumed, basis }: Replaced) {
+        (self.address, self.resumed, self.basis) = (address, resumed, basis);
     }
 }
 

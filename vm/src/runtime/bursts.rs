@@ -141,15 +141,17 @@ impl StoreOpaque {
         version
     }
 
-    /// After twice as many bursts each time, has functions reoptimized that they have shown to be hot.
+    /// From round to round, has functions reoptimized that bursts have shown to be hot, or to do something else than before.
     fn look_for_hot_code(&mut self, at: &Place) {
         let begun = self.bursts.as_ref().map_or(0, |bursts| bursts.begun);
         if at.in_bursts || begun < self.next_round {
             return;
         }
-        self.next_round = begun.saturating_mul(2);
-        if let Some(profile) = profile::sampled(self, &at.module) {
-            at.module.advise(&profile);
+        self.next_round = self.engine().reoptimization().map_or(u64::MAX, |policy| policy.next_round(begun));
+        let Some(index) = profile::first_of(self, &at.module) else { return };
+        if let Some(profile) = profile::sampled(self, index) {
+            let instance = &mut self.instances[index as usize];
+            instance.advice = at.module.advise(&profile, instance.advice.as_deref());
         }
     }
 

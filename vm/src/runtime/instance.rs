@@ -1,11 +1,13 @@
 //! An instance of a module in a store.
 
 use std::ptr::NonNull;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use hashbrown::HashMap;
 use wprof_jit::compile::Origin;
 use wprof_jit::module::Entity;
+use wprof_jit::reoptimize::Advice;
 use wprof_profiler::ExtendedPaths;
 
 use super::abi::{VmFuncImport, VmFuncRef};
@@ -39,6 +41,8 @@ pub struct InstanceData {
     pub extended: Option<ExtendedPaths>,
     /// The callees of indirect calls, but for the last ones.
     pub targets: TargetTable,
+    /// What bursts had told by the last time that hot functions were looked for.
+    pub advice: Option<Arc<Advice>>,
 }
 
 impl InstanceData {

@@ -67,6 +67,7 @@ pub fn instantiate(store: &mut StoreOpaque, module: &Module, imports: Imports) -
         paths: PathTable::new(store.engine().has_bursts()),
         extended: store.engine().config().extended_paths(),
         targets: TargetTable::default(),
+        advice: None,
     };
     // From here on the store owns it, since things defined in its vmctx do so too.
     if store.engine().compiler().options().checked == Some(CheckTrigger::Cell) {

@@ -1,0 +1,89 @@
+//! Phase changes: whether a better version still has the hot paths and callees that it was made for.
+//!
+//! Input: what a version was made by, and what recent bursts tell. Output: where another version, made by these, would keep so
+//! much more of the frequency. Executions of paths without a superblock leave the others by side exits, and calls of another
+//! callee than the guess leave the inlined one. Both are known from what bursts count anyway: they run code of their own, whose
+//! paths and calls are told by origin, so better versions need no counters.
+//! Source: design.md, section 6 (bursts go on, rarely, and notice phase changes).
+
+use std::sync::Arc;
+
+use super::{Advice, Decision, FunctionAdvice, Reoptimizer, Targets, Verdict};
+
+/// What a better version was made by.
+#[derive(Clone, Debug)]
+pub struct Basis {
+    /// What was known.
+    pub advice: Arc<Advice>,
+    /// The functions that it is made of, in ascending order: its own and those that are inlined.
+    pub functions: Vec<u32>,
+}
+
+/// What leaves a version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SideExits {
+    /// Executions of paths that have no superblock, as a share of the function's instructions.
+    Paths,
+    /// Calls through a table of another function than the one that is inlined, as a share of all at that place.
+    Callees,
+}
+
+impl Basis {
+    /// That of a version of `func` about which this was decided.
+    pub fn new(func: u32, advice: Arc<Advice>, decisions: &[Decision]) -> Basis {
+        let inlined = decisions.iter().filter_map(|decision| match decision.verdict {
+            Verdict::Inlined { callee, .. } => Some(callee),
+            _ => None,
+        });
+        let mut functions: Vec<u32> = inlined.chain([func]).collect();
+        functions.sort_unstable();
+        functions.dedup();
+        Basis { advice, functions }
+    }
+}
+
+impl Reoptimizer<'_> {
+    /// Where a version is left by side exits so much more often than one by [`Reoptimizer::advice`] would be, which is of recent
+    /// bursts alone.
+    pub fn phase_changes(&self, basis: &Basis) -> Vec<Decision> {
+        let is_hot = |func: &u32| self.policy.is_hot(self.advice.ops_of(*func), self.advice.ops);
+        let functions = basis.functions.iter().copied().filter(is_hot);
+        functions.flat_map(|func| self.changes_in(func, &basis.advice)).collect()
+    }
+
+    fn changes_in(&self, func: u32, before: &Advice) -> Vec<Decision> {
+        let Some((before, recent)) = before.of(func).zip(self.advice.of(func)) else { return Vec::new() };
+        let own = self.info.body(func).start as u32;
+        let sites = recent.targets.keys().map(|&site| (site, self.callees_change(before, recent, site)));
+        let changes = [(own, self.paths_change(before, recent))].into_iter().chain(sites);
+        let decision =
+            |(offset, change): (u32, Option<Verdict>)| Some(Decision { func, offset, verdict: change? });
+        changes.filter_map(decision).collect()
+    }
+
+    fn paths_change(&self, before: &FunctionAdvice, recent: &FunctionAdvice) -> Option<Verdict> {
+        let leaving = |made_for: &FunctionAdvice, sample: &FunctionAdvice| {
+            1.0 - sample.share_of(made_for.hot_paths(self.policy.least_path_share))
+        };
+        let (predicted, measured) = (leaving(before, before), leaving(before, recent));
+        self.change(SideExits::Paths, (predicted, measured), leaving(recent, recent))
+    }
+
+    fn callees_change(&self, before: &FunctionAdvice, recent: &FunctionAdvice, site: u32) -> Option<Verdict> {
+        let (before, recent) = (before.targets.get(&site)?, recent.targets.get(&site)?);
+        let is_often = recent.calls as f64 >= self.policy.least_call_share * self.advice.ops as f64;
+        let leaving = |made_for: &Targets, sample: &Targets| {
+            let guess = made_for.most().filter(|&(_, share)| share >= self.policy.least_guess);
+            guess.map_or(1.0, |(callee, _)| 1.0 - sample.share_of(callee))
+        };
+        let (predicted, measured) = (leaving(before, before), leaving(before, recent));
+        self.change(SideExits::Callees, (predicted, measured), leaving(recent, recent))
+            .filter(|_| self.policy.inlining && is_often)
+    }
+
+    /// Whether it is worth another version that `measured` leaves, if `then` would leave the other.
+    fn change(&self, what: SideExits, (predicted, measured): (f64, f64), then: f64) -> Option<Verdict> {
+        let is_worth = measured - then >= self.policy.phase_change;
+        is_worth.then_some(Verdict::PhaseChange { what, predicted, measured })
+    }
+}
