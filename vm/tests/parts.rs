@@ -47,3 +47,45 @@ fn parts_of_any_size_do_what_the_whole_does() -> Outcome {
     }
     Ok(())
 }
+
+/// The bytes of code that there are after so many rounds, and after so many more. The second case comes first.
+fn code_of(config: &Config, rounds: [i32; 2]) -> Result<([usize; 2], Module)> {
+    let module = Module::new(&Engine::new(config)?, WAT)?;
+    let mut store = Store::new(module.engine(), ());
+    let instance = Linker::new(module.engine()).instantiate(&mut store, &module)?;
+    let run = instance.get_typed_func::<i32, i64>(&mut store, "run")?;
+    let mut bytes_after = |n| run.call(&mut store, n).map(|_| module.code_bytes());
+    let bytes = [bytes_after(rounds[0])?, bytes_after(rounds[1])?];
+    Ok((bytes, module))
+}
+
+#[test]
+fn a_part_is_compiled_when_control_comes_to_it() -> Outcome {
+    let mut config = Config::new();
+    let (whole, _) = code_of(config.strategy(Strategy::Baseline).parts_above(usize::MAX), [1, 3])?;
+    assert_eq!(whole[0], whole[1]);
+    let (parts, _) = code_of(config.parts_above(20), [1, 3])?;
+    assert!(parts[0] < parts[1], "{parts:?}");
+    Ok(())
+}
+
+#[test]
+fn the_code_cache_keeps_parts() -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let mut config = Config::new();
+    config.strategy(Strategy::Baseline).parts_above(20).code_cache(folder.path());
+    // What one run compiled is there for the next one, and parts that are new to that are kept, too.
+    let mut known = None;
+    for rounds in [1, 3] {
+        let (bytes, module) = code_of(&config, [1, rounds])?;
+        assert_eq!(bytes[0], known.unwrap_or(bytes[0]));
+        known = Some(bytes[1]);
+        assert!(module.update_code_cache()?);
+        // Its slots are to be where they were.
+        drop(module);
+    }
+    let (bytes, module) = code_of(&config, [1, 3])?;
+    assert_eq!(Some(bytes), known.map(|known| [known; 2]), "all of it was there before anything ran");
+    assert!(!module.update_code_cache()?);
+    Ok(())
+}

@@ -6,7 +6,8 @@
 //! is needed.
 //!
 //! Input: an optimised function with marks. Output: the same with checks, ready for machine code.
-//! Invariant: but for the three instructions of each check, or the two with the count in the pinned register (`pinned.rs`), the hot code is what it would be without checks.
+//! Invariant: but for the three instructions of each check, or the two with the count in the pinned register (`pinned.rs`),
+//! the hot code is what it would be without checks.
 //! Source: Hirzel & Chilimbi, FDDO 2001, section 2; what `cold` finds is dead code but for the marks.
 
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
@@ -156,8 +157,8 @@ impl Insertion<'_> {
     }
 }
 
-/// Whether a check fires. At a location that is [`in_place`], as what uses the result must be, this takes one or two
-/// instructions.
+/// Whether a check fires. A count is kept in the pinned register itself if this, and the branch that uses the result, are at
+/// a location that is [`in_place`].
 pub(crate) fn fires(pos: &mut FuncCursor<'_>, context: Value, trigger: CheckTrigger) -> Value {
     match trigger {
         CheckTrigger::Count => {

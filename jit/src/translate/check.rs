@@ -12,7 +12,7 @@ use cranelift_codegen::ir::{
 
 use super::Translator;
 use crate::abi::{resume_signature, store_context, wasm_signature};
-use crate::compile::{Check, ask_runtime, check_fires, check_mark, in_place, trap_if_told};
+use crate::compile::{Check, ask_runtime, check_fires, check_mark, trap_if_told};
 
 impl Translator<'_> {
     /// Checks; when that fires, goes on in the version that the runtime says.
@@ -49,16 +49,17 @@ impl Translator<'_> {
     }
 
     fn check_here(&mut self) {
-        let location = self.builder.srcloc();
-        self.builder.set_srcloc(in_place(location));
-        let fires = match (self.graph.in_bursts, self.options.checked) {
-            (false, Some(trigger)) => check_fires(&mut self.builder.cursor(), self.vmctx, trigger),
-            _ => self.count_in_burst(),
-        };
         let [ask, leave] = [(); 2].map(|()| self.cold_block());
         let go_on = self.builder.create_block();
-        self.builder.ins().brif(fires, ask, &[], go_on, &[]);
-        self.builder.set_srcloc(location);
+        self.in_place(|translator| {
+            let fires = match (translator.graph.in_bursts, translator.options.checked) {
+                (false, Some(trigger)) => {
+                    check_fires(&mut translator.builder.cursor(), translator.vmctx, trigger)
+                }
+                _ => translator.count_in_burst(),
+            };
+            translator.builder.ins().brif(fires, ask, &[], go_on, &[]);
+        });
         self.enter_cold(ask);
         // Nothing here may be moved out of a loop around, where it would cost registers.
         let version = ask_runtime(&mut self.builder.cursor(), self.vmctx);

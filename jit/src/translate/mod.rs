@@ -42,7 +42,7 @@ use wasmparser::{Operator, ValType};
 use crate::CompileError;
 use crate::abi::{Builtin, TrapCode, clif_type, resume_signature, vmctx, wasm_signature};
 use crate::cfg::{Cfg, Liveness, Operators, may_stop};
-use crate::compile::{Check, CompilerOptions, ModuleEnv, Origin, Origins};
+use crate::compile::{Check, CompilerOptions, ModuleEnv, Origin, Origins, in_place};
 use crate::graph::{BlockGraph, Node};
 use homes::{Homes, Local};
 use inlined::AroundCalls;
@@ -339,6 +339,14 @@ impl<'a> Translator<'a> {
     fn at(&mut self, offset: u32) {
         self.offset = offset;
         let location = self.origins.at(self.origin(offset));
+        self.builder.set_srcloc(location);
+    }
+
+    /// Translates what computes with the pinned register alone: see [`in_place`].
+    fn in_place(&mut self, translate: impl FnOnce(&mut Self)) {
+        let location = self.builder.srcloc();
+        self.builder.set_srcloc(in_place(location));
+        translate(self);
         self.builder.set_srcloc(location);
     }
 

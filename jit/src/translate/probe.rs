@@ -9,8 +9,8 @@ use wasmparser::Operator;
 
 use super::Translator;
 use crate::abi::{TrapCode, store_context, vmctx};
+use crate::compile::VMCTX_SLOT;
 use crate::compile::trace::{self, Bits};
-use crate::compile::{VMCTX_SLOT, in_place};
 use crate::events::is_dynamic;
 use crate::graph::{Guard, Probe, Probes};
 
@@ -85,13 +85,11 @@ impl Translator<'_> {
 
     fn add_event_value(&mut self, kind: u32, amount: Value) {
         if self.options.pinned == Some(kind) {
-            let location = self.builder.srcloc();
-            self.builder.set_srcloc(in_place(location));
-            let old = self.builder.ins().get_pinned_reg(types::I64);
-            let new = self.builder.ins().iadd(old, amount);
-            self.builder.ins().set_pinned_reg(new);
-            self.builder.set_srcloc(location);
-            return;
+            return self.in_place(|translator| {
+                let old = translator.builder.ins().get_pinned_reg(types::I64);
+                let new = translator.builder.ins().iadd(old, amount);
+                translator.builder.ins().set_pinned_reg(new);
+            });
         }
         let (flags, context, offset) = self.event_counter(kind);
         let old = self.builder.ins().load(types::I64, flags, context, offset);
@@ -131,12 +129,11 @@ impl Translator<'_> {
     /// would cost registers also where it is never made.
     fn check_budget(&mut self, kind: u32) {
         let (exhausted, go_on) = (self.builder.create_block(), self.builder.create_block());
-        let location = self.builder.srcloc();
-        self.builder.set_srcloc(in_place(location));
-        let counter = self.load_events(kind);
-        let is_over = self.builder.ins().icmp_imm_s(IntCC::SignedGreaterThan, counter, 0);
-        self.builder.ins().brif(is_over, exhausted, &[], go_on, &[]);
-        self.builder.set_srcloc(location);
+        self.in_place(|translator| {
+            let counter = translator.load_events(kind);
+            let is_over = translator.builder.ins().icmp_imm_s(IntCC::SignedGreaterThan, counter, 0);
+            translator.builder.ins().brif(is_over, exhausted, &[], go_on, &[]);
+        });
         self.builder.seal_block(exhausted);
         self.builder.set_cold_block(exhausted);
         self.builder.switch_to_block(exhausted);

@@ -224,7 +224,7 @@ impl Module {
         self.0.code.size()
     }
 
-    /// Bytes of the code that callers of the compiled functions come to; other versions of them are not included.
+    /// Bytes of the code that callers of the compiled functions come to, all its parts that are compiled included; other versions of them are not included.
     pub fn code_bytes(&self) -> usize {
         self.0.code.bytes()
     }

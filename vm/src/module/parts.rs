@@ -4,6 +4,7 @@
 //! relies on it.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use hashbrown::HashMap;
@@ -99,6 +100,7 @@ impl ModuleInner {
         let address = self.place(func, code)?;
         self.code.update(func, |compiled| compiled.part_code.insert(row, address));
         self.slots.publish(row, address);
+        self.code.changes.fetch_add(1, Ordering::Relaxed);
         self.note(CompiledVersion::new(func, CodeTier::Baseline, began, bytes));
         Ok(address)
     }
