@@ -1,5 +1,7 @@
 //! Baseline code in parts: programs do what they do otherwise, however small the parts are.
 
+use std::time::{Duration, Instant};
+
 use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
@@ -87,5 +89,27 @@ fn the_code_cache_keeps_parts() -> Outcome {
     let (bytes, module) = code_of(&config, [1, 3])?;
     assert_eq!(Some(bytes), known.map(|known| [known; 2]), "all of it was there before anything ran");
     assert!(!module.update_code_cache()?);
+    Ok(())
+}
+
+#[test]
+fn parts_are_compiled_ahead() -> Outcome {
+    let mut config = Config::new();
+    config.speculative_compilation(true).parts_above(20);
+    let expected = result(&mut config, 300)?;
+    let module = Module::new(&Engine::new(&config)?, WAT)?;
+    let mut store = Store::new(module.engine(), ());
+    let instance = Linker::new(module.engine()).instantiate(&mut store, &module)?;
+    let run = instance.get_typed_func::<i32, i64>(&mut store, "run")?;
+    run.call(&mut store, 1)?;
+    // Both functions have been called: what is there in vain can only be parts.
+    let start = Instant::now();
+    while module.compiled_ahead().1 == 0 {
+        assert!(start.elapsed() < Duration::from_secs(60), "{:?}", module.compiled_ahead());
+        std::thread::yield_now();
+    }
+    let (used, unused) = module.compiled_ahead();
+    assert_eq!(run.call(&mut store, 300)?, expected);
+    assert!(module.compiled_ahead().0 > used, "{used}, {unused}, {:?}", module.compiled_ahead());
     Ok(())
 }

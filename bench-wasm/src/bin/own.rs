@@ -32,6 +32,9 @@ struct Run {
     /// The same, but interesting paths are not counted.
     #[arg(long, conflicts_with = "interesting")]
     residual: bool,
+    /// A profile of the earlier run, which then is not made anew.
+    #[arg(long, value_name = "PROFILE")]
+    earlier: Option<PathBuf>,
     /// Place counters by an earlier run, which is not measured, instead of by the static heuristic.
     #[arg(long, value_enum)]
     weights: Option<Weights>,
@@ -254,6 +257,9 @@ fn turn_round(function: &mut profiler::FunctionProfile) {
 
 /// The profile of a run that nobody sees.
 fn earlier(options: &Run, collect: Collect) -> Result<profiler::Profile> {
+    if let Some(file) = &options.earlier {
+        return profiler::Profile::read(file).map_err(Error::msg);
+    }
     let engine = Engine::with_profiling(ProfilingConfig::Exact(collect))?;
     let module = Module::from_file(&engine, &options.command[0])?;
     let mut linker: Linker<WasiCtx> = Linker::new(&engine);

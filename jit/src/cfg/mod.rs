@@ -7,9 +7,9 @@
 //! A later `try_table` will end a block at each call inside it: an exceptional edge is one more kind of [`End`].
 
 mod build;
-mod callees;
 mod dump;
 mod liveness;
+mod next;
 mod ops;
 mod stack;
 
@@ -24,6 +24,7 @@ use crate::module::ModuleInfo;
 
 pub use build::{build, operand_types};
 pub use liveness::Liveness;
+pub(crate) use next::Division;
 pub(crate) use ops::{Call, Operators, is_call, may_stop};
 pub use ops::{instruction_offsets, is_structure, ops_executed};
 pub use stack::{StackId, TypeStacks};

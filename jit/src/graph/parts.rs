@@ -10,11 +10,13 @@
 //! the leaves up, where a subtree is larger than a part should be the largest ones below it are cut off. Where control comes back
 //! from them into the middle of the rest, the subtree there is cut off as well.
 
+use std::sync::OnceLock;
+
 use hashbrown::HashMap;
 use wprof_profiler::{BlockId, DepthFirst, Dominators};
 
 use super::{BlockGraph, Node, Probes};
-use crate::cfg::Cfg;
+use crate::cfg::{Cfg, Division};
 
 /// A cut may make another one necessary. A function that needs more rounds of that is divided more coarsely.
 const MOST_ROUNDS: usize = 32;
@@ -52,10 +54,14 @@ pub struct Parts {
     graph: BlockGraph,
     /// By node.
     part_of: Vec<u32>,
+    /// By part, its first node.
+    heads: Vec<u32>,
     /// By part, the nodes, the head first.
     nodes: Vec<Vec<u32>>,
     /// The row of code slots of part 1, which those of the others follow.
     first_row: u32,
+    /// By part, the rows that control likely comes to from there; found out once.
+    next: OnceLock<Vec<Vec<u32>>>,
 }
 
 impl Parts {
@@ -78,7 +84,15 @@ impl Parts {
         let is_divided = heads.len() > 1 && heads[1..].iter().all(can_enter);
         let mut nodes = vec![Vec::new(); heads.len()];
         (0..).zip(&part_of).for_each(|(node, &part)| nodes[part as usize].push(node));
-        is_divided.then_some(Parts { graph, part_of, nodes, first_row })
+        is_divided.then(|| Parts { graph, part_of, heads, nodes, first_row, next: OnceLock::new() })
+    }
+
+    /// The rows of code slots that control likely comes to from part `number` of the function with this graph: of functions,
+    /// imports too, and of other parts.
+    pub fn likely_next(&self, cfg: &Cfg, number: u32) -> &[u32] {
+        let Parts { part_of, heads, first_row, .. } = self;
+        let all = || cfg.likely_next(Division { part_of, heads, first_row: *first_row });
+        &self.next.get_or_init(all)[number as usize]
     }
 
     /// The graph of part `number`: 0 is entered by calls, the others with their state from the transfer buffer.

@@ -77,6 +77,11 @@ impl Background {
         drop(orders);
         self.0.changed.notify_one();
     }
+
+    /// Takes the most urgent order to compile a function ahead.
+    pub fn next_ahead(&self) -> Option<Job> {
+        self.0.lock().queue.pop_ahead()
+    }
 }
 
 impl Shared {

@@ -52,7 +52,12 @@ impl Queue {
             return Some(job);
         }
         self.since_better = 0;
-        self.better.pop_front().or_else(|| self.near.pop_back()).or_else(|| self.far.pop_back())
+        self.better.pop_front().or_else(|| self.pop_ahead())
+    }
+
+    /// Takes the most urgent order to compile a function ahead.
+    pub fn pop_ahead(&mut self) -> Option<Job> {
+        self.near.pop_back().or_else(|| self.far.pop_back())
     }
 }
 

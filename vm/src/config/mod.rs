@@ -273,8 +273,8 @@ impl Config {
         self
     }
 
-    /// Whether functions are compiled by another thread before they are called, as soon as a function runs that is likely
-    /// to call them (default: if there is more than one core). Of the tiered strategy with background compilation only.
+    /// Whether functions, and parts of large ones, are compiled by another thread before they are called, as soon as a function
+    /// runs that is likely to call them (default: if there is more than one core). Of the tiered strategy with background compilation only.
     /// It changes neither results nor profiles, but when things are compiled depends on time.
     pub fn speculative_compilation(&mut self, enable: bool) -> &mut Self {
         self.speculative_compilation = enable;

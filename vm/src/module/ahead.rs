@@ -1,56 +1,79 @@
-//! Compilation ahead of the first call, on the guess that who calls a function calls those soon that it calls.
+//! Compilation ahead of the first call, on the guess that who calls a function calls those soon that it calls, and that who comes
+//! to a part of one goes on in the parts that it leads to.
 //!
-//! The code is placed, and published when the function is called. A guess that fails costs the time of another core.
+//! The code is placed, and published when it is called. A guess that fails costs the time of another core.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use wprof_jit::cfg::Cfg;
 use wprof_jit::compile::Tier;
+use wprof_jit::plan::FunctionPlan;
 
 use super::ModuleInner;
-use crate::background::{Job, Task};
+use super::first::Ahead;
+use super::parts::PartedFunction;
+use crate::background::{Background, Job, Task};
 use crate::{Module, Result};
 
 impl Module {
-    /// How many functions were compiled ahead of their first call, and how many were compiled but not called so far. Only
-    /// the first are among those of [`Module::compiled`].
+    /// How many functions, and parts of large ones, were compiled ahead of their first call, and how many were compiled but not
+    /// called so far. Only the first are among those of [`Module::compiled`].
     pub fn compiled_ahead(&self) -> (usize, usize) {
         self.inner().code.first.ahead()
     }
 }
 
 impl ModuleInner {
-    /// The functions that one with this graph is likely to call; none if nothing is compiled ahead.
-    pub(super) fn likely_callees(&self, cfg: &Cfg) -> Vec<u32> {
+    /// The rows of code slots that control is likely to come to from a function, or from its first part; none if nothing is
+    /// compiled ahead.
+    pub(super) fn likely_next(&self, plan: &FunctionPlan, parted: Option<&PartedFunction>) -> Vec<u32> {
         if self.engine.speculation().is_none() {
             return Vec::new();
         }
-        let mut callees = cfg.likely_callees();
-        callees.retain(|&callee| !self.info.is_imported_func(callee));
-        callees
+        match parted {
+            Some(of) => of.parts.likely_next(&plan.cfg, 0).to_vec(),
+            None => plan.cfg.likely_callees(),
+        }
     }
 
-    /// Has functions compiled ahead, the first first. `near`: whether a function that was called calls them.
-    pub(super) fn order_ahead(self: &Arc<Self>, funcs: &[u32], near: bool) {
+    /// Has the code behind some rows compiled ahead, the first first. `near`: whether code that was called leads to it.
+    pub(super) fn order_ahead(self: &Arc<Self>, rows: &[u32], near: bool) {
         let Some(background) = self.engine.speculation() else { return };
-        let wanted = funcs.iter().rev().filter(|&&func| self.code.address(func).is_none());
-        let job = |&func: &u32| Job { module: Arc::downgrade(self), func, task: Task::Ahead { near } };
+        let is_new = |&&row: &&u32| !self.info.is_imported_func(row) && self.address_of(row).is_none();
+        let wanted = rows.iter().rev().filter(is_new);
+        let job = |&row: &u32| Job { module: Arc::downgrade(self), func: row, task: Task::Ahead { near } };
         let jobs: Vec<Job> = wanted.map(job).collect();
         if !jobs.is_empty() {
             background.order(jobs);
         }
     }
 
-    /// Compiles a function that nobody has called yet, if it is still worth it.
+    /// Does for the compiler thread what it would do next, if that is to compile ahead: whoever calls a function that is being
+    /// compiled has nothing better to do. Gives whether there was anything.
+    pub(super) fn help(&self) -> bool {
+        let Some(job) = self.engine.speculation().and_then(Background::next_ahead) else { return false };
+        job.run();
+        true
+    }
+
+    /// Compiles what is behind a row and nobody has called yet, if it is still worth it.
     ///
     /// # Errors
-    /// As [`ModuleInner::code_of`]; whoever calls the function will see it.
-    pub(crate) fn compile_ahead(self: &Arc<Self>, func: u32) -> Result<()> {
-        let called = self.code.called();
-        let is_known = || self.code.address(func).is_some();
-        let Some(claim) = self.code.first.claim_ahead(func, is_known, called) else { return Ok(()) };
-        let compiled = self.first_version(&claim, Tier::Baseline, false)?;
-        claim.keep_ahead(compiled);
+    /// As [`ModuleInner::code_of`]; whoever calls it will see it.
+    pub(crate) fn compile_ahead(self: &Arc<Self>, row: u32) -> Result<()> {
+        let called = self.code.called() + self.code.called_parts.load(Ordering::Relaxed);
+        let is_known = || self.address_of(row).is_some();
+        let Some(claim) = self.code.first.claim_ahead(row, is_known, called) else { return Ok(()) };
+        let ahead = match self.is_part(row) {
+            true => Ahead::Part(self.compile_part(row, false)?),
+            false => Ahead::Function(self.first_version(&claim, Tier::Baseline, false)?),
+        };
+        claim.keep_ahead(ahead);
         Ok(())
+    }
+
+    /// The address of the code behind a row, if that has been called.
+    fn address_of(&self, row: u32) -> Option<usize> {
+        if self.is_part(row) { self.address_of_part(row) } else { self.code.address(row) }
     }
 }

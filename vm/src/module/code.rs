@@ -5,7 +5,7 @@
 //! Invariant: code is published when its function is called for the first time, also if it was compiled before: what is
 //! published is what was called.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Instant;
 
@@ -18,7 +18,7 @@ use wprof_jit::reoptimize::{Advice, Basis, Decision};
 use wprof_profiler::{CodeTier, Profile};
 
 use super::burst_code::BurstCode;
-use super::first::{Claim, FirstCompilations};
+use super::first::{Ahead, Claim, FirstCompilations};
 use super::parts::{PartCode, PartedFunction};
 use super::phases::Phase;
 use super::trials::Trials;
@@ -41,6 +41,10 @@ const MOST_BYTES: usize = 1 << 20;
 pub struct ModuleCode {
     pub(super) arena: CodeArena,
     pub(super) first: FirstCompilations,
+    /// The functions whose baseline code is compiled in parts, as long as most callers run that.
+    pub(super) parted: Mutex<HashMap<u32, Arc<PartedFunction>>>,
+    /// How many parts control has come to, but for the first ones.
+    pub(super) called_parts: AtomicUsize,
     /// The functions that have been called.
     pub(super) functions: RwLock<HashMap<u32, Compiled>>,
     /// What is known of the functions.
@@ -60,14 +64,12 @@ pub(super) struct Compiled {
     pub first_counter: u32,
     /// How many counters it has; the last one is its heat.
     pub counters: u32,
-    /// What to compile ahead when it is called.
-    pub likely_callees: Vec<u32>,
+    /// What to compile ahead when it is called, by rows of code slots.
+    pub likely_next: Vec<u32>,
     /// `None` when not profiling, and for code from the cache: it is made again faster than it is worth keeping. Code of
     /// which interesting paths are told from others reads the plan's cells, so that it stays here as long as the code.
     pub plan: Option<Arc<FunctionPlan>>,
-    /// Its parts, if its baseline code is compiled in parts.
-    pub parted: Option<Arc<PartedFunction>>,
-    /// Those of them that are compiled, but for the first.
+    /// The parts that control has come to, but for the first, if its baseline code is compiled in parts.
     pub part_code: PartCode,
     /// Versions that resume at a loop header, by its block.
     pub resumed: HashMap<u32, usize>,
@@ -96,9 +98,8 @@ impl Compiled {
             address,
             first_counter,
             counters,
-            likely_callees: Vec::new(),
+            likely_next: Vec::new(),
             plan: None,
-            parted: None,
             part_code: PartCode::new(),
             resumed: HashMap::new(),
             requested: HashSet::new(),
@@ -143,6 +144,8 @@ impl ModuleCode {
         ModuleCode {
             arena,
             first: FirstCompilations::default(),
+            parted: Mutex::default(),
+            called_parts: AtomicUsize::new(0),
             functions: RwLock::default(),
             advice: RwLock::default(),
             versions: Mutex::default(),
@@ -217,7 +220,7 @@ impl ModuleInner {
 
     /// Compiles `func` in `tier` and publishes it, unless there is code for it already.
     pub(crate) fn compile(self: &Arc<Self>, func: u32, tier: Tier) -> Result<usize> {
-        let claim = match self.code.first.claim(func, || self.code.address(func)) {
+        let claim = match self.code.first.claim(func, || self.code.address(func), || self.help()) {
             Ok(claim) => claim,
             Err(address) => return Ok(address),
         };
@@ -226,11 +229,11 @@ impl ModuleInner {
             Tier::Optimized => None,
         };
         let mut compiled = match ahead {
-            Some(compiled) => {
-                self.order_ahead(&compiled.likely_callees, true);
+            Some(Ahead::Function(compiled)) => {
+                self.order_ahead(&compiled.likely_next, true);
                 compiled
             }
-            None => self.first_version(&claim, tier, true)?,
+            _ => self.first_version(&claim, tier, true)?,
         };
         compiled.promoted = tier == Tier::Optimized;
         let address = compiled.address;
@@ -254,14 +257,14 @@ impl ModuleInner {
         let mut plan = FunctionPlan::new(&self.info, func, self.engine.collection(), 0)?;
         let counters = plan.counters();
         plan.first_counter = self.counters(claim, counters, is_called)?;
-        let likely_callees = match tier {
-            Tier::Baseline => self.likely_callees(&plan.cfg),
+        let plan = Arc::new(plan);
+        let parted = (tier == Tier::Baseline).then(|| self.parts_of(&plan)).flatten();
+        let likely_next = match tier {
+            Tier::Baseline => self.likely_next(&plan, parted.as_deref()),
             Tier::Optimized => Vec::new(),
         };
-        self.order_ahead(&likely_callees, is_called);
-        let plan = Arc::new(plan);
+        self.order_ahead(&likely_next, is_called);
         let advice = self.advice().filter(|_| tier == Tier::Optimized);
-        let parted = (tier == Tier::Baseline).then(|| self.parts_of(&plan)).flatten();
         let compiler = self.engine.compiler();
         let (code, decisions) = match (&advice, &parted) {
             (Some(advice), _) => {
@@ -280,8 +283,7 @@ impl ModuleInner {
         };
         self.note(CompiledVersion::new(func, kind, began, bytes).by(decisions));
         compiled.plan = (!self.engine.collection().is_off()).then_some(plan);
-        compiled.parted = parted;
-        compiled.likely_callees = likely_callees;
+        compiled.likely_next = likely_next;
         Ok(compiled)
     }
 
@@ -346,6 +348,7 @@ impl ModuleInner {
             (compiled.address, compiled.promoted) = (address, true);
             compiled.basis = basis(func, advice, decisions.as_deref());
         });
+        self.code.parted.lock().unwrap_or_else(PoisonError::into_inner).remove(&func);
         self.publish(func, address);
         self.code.changes.fetch_add(1, Ordering::Relaxed);
         self.note(CompiledVersion::new(func, CodeTier::Optimized, began, bytes).by(decisions));

@@ -1,4 +1,4 @@
-//! First compilations: which functions are being compiled, which have been compiled ahead of their first call, and
+//! First compilations: which functions and parts of functions, by their rows of code slots, are being compiled, which have been compiled ahead of their first call, and
 //! which counters each has.
 //!
 //! Invariant: a function is compiled for the first time by one thread at a time. Others that need it wait for that
@@ -31,10 +31,10 @@ pub struct State {
     pub next_counter: u32,
     /// Index of the first counter of each function that has got some from us.
     first_counters: HashMap<u32, u32>,
-    /// Functions that some thread is compiling.
+    /// What some thread is compiling.
     claimed: HashSet<u32>,
-    /// Functions that were compiled ahead and not called yet; `None` if it did not work.
-    ahead: HashMap<u32, Option<Compiled>>,
+    /// What was compiled ahead and not called yet; `None` if it did not work.
+    ahead: HashMap<u32, Option<Ahead>>,
     /// How many of those were called later.
     used: usize,
 }
@@ -51,6 +51,14 @@ impl State {
     }
 }
 
+/// What is compiled and waits for its first call.
+#[derive(Debug)]
+pub enum Ahead {
+    Function(Compiled),
+    /// A part of a function, and its address.
+    Part(usize),
+}
+
 /// The right and the duty to compile a function for the first time, until it is dropped.
 #[derive(Debug)]
 pub struct Claim<'a> {
@@ -63,12 +71,19 @@ impl FirstCompilations {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A claim to `func` for somebody who calls it, unless `known` finds its code; waits while another has it.
+    /// A claim to `func` for somebody who calls it, unless `known` finds its code. While another has it, `help` does something
+    /// else that is to be done, or finds nothing.
     ///
     /// # Errors
     /// The code that was found.
-    pub fn claim<T>(&self, func: u32, known: impl Fn() -> Option<T>) -> Result<Claim<'_>, T> {
+    pub fn claim<T>(
+        &self,
+        func: u32,
+        known: impl Fn() -> Option<T>,
+        help: impl Fn() -> bool,
+    ) -> Result<Claim<'_>, T> {
         let mut state = self.lock();
+        let mut helps = true;
         loop {
             if let Some(code) = known() {
                 return Err(code);
@@ -76,7 +91,13 @@ impl FirstCompilations {
             if state.claimed.insert(func) {
                 return Ok(Claim { of: self, func });
             }
-            state = self.released.wait(state).unwrap_or_else(PoisonError::into_inner);
+            if helps {
+                drop(state);
+                helps = help();
+                state = self.lock();
+            } else {
+                state = self.released.wait(state).unwrap_or_else(PoisonError::into_inner);
+            }
         }
     }
 
@@ -114,7 +135,7 @@ impl Claim<'_> {
     }
 
     /// What was compiled ahead of the function.
-    pub fn take_ahead(&self) -> Option<Compiled> {
+    pub fn take_ahead(&self) -> Option<Ahead> {
         let mut state = self.of.lock();
         let compiled = state.ahead.remove(&self.func).flatten()?;
         state.used += 1;
@@ -122,8 +143,8 @@ impl Claim<'_> {
     }
 
     /// Keeps code of the function until it is called.
-    pub fn keep_ahead(self, compiled: Compiled) {
-        self.of.lock().ahead.insert(self.func, Some(compiled));
+    pub fn keep_ahead(self, ahead: Ahead) {
+        self.of.lock().ahead.insert(self.func, Some(ahead));
     }
 
     /// Index of the first of `count` counters for the function; `None` if they would not be below `limit`.

@@ -3,8 +3,8 @@
 //! **Invariant**: rows are given out by the sizes of functions alone, so that they are the same in each run: the code cache
 //! relies on it.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
 use hashbrown::HashMap;
@@ -14,6 +14,7 @@ use wprof_jit::module::ModuleInfo;
 use wprof_jit::plan::FunctionPlan;
 use wprof_profiler::CodeTier;
 
+use super::first::Ahead;
 use super::{CompiledVersion, ModuleInner};
 use crate::{Engine, Result, Strategy};
 
@@ -51,6 +52,11 @@ impl PartRows {
         self.first[(func - self.imported) as usize]
     }
 
+    /// Which part of its function a row leads to, which is not the first.
+    pub fn number(&self, row: u32) -> u32 {
+        row - self.of(self.func(row)) + 1
+    }
+
     /// The function that a row belongs to.
     pub fn func(&self, row: u32) -> u32 {
         match self.first[0] {
@@ -70,9 +76,11 @@ pub(super) struct PartedFunction {
 impl ModuleInner {
     /// The parts that baseline code of a function is compiled in, if it is.
     pub(super) fn parts_of(&self, plan: &Arc<FunctionPlan>) -> Option<Arc<PartedFunction>> {
-        let first_row = self.part_rows.of(plan.cfg.func);
-        let parts = self.engine.compiler().parts(plan, first_row)?;
-        Some(Arc::new(PartedFunction { plan: plan.clone(), parts }))
+        let func = plan.cfg.func;
+        let parts = self.engine.compiler().parts(plan, self.part_rows.of(func))?;
+        let parted = Arc::new(PartedFunction { plan: plan.clone(), parts });
+        self.code.parted.lock().unwrap_or_else(PoisonError::into_inner).insert(func, parted.clone());
+        Some(parted)
     }
 
     /// Whether a row leads to a part of a function, rather than to a function.
@@ -85,34 +93,59 @@ impl ModuleInner {
     /// # Errors
     /// As [`ModuleInner::code_of`].
     pub(super) fn code_of_part(self: &Arc<Self>, row: u32) -> Result<usize> {
-        let func = self.part_rows.func(row);
-        let known = || self.code.look(func, |compiled| compiled.part_code.get(&row).copied()).flatten();
-        let _claim = match self.code.first.claim(row, known) {
+        let known = || self.address_of_part(row);
+        let claim = match self.code.first.claim(row, known, || self.help()) {
             Ok(claim) => claim,
             Err(address) => return Ok(address),
         };
+        let address = match claim.take_ahead() {
+            Some(Ahead::Part(address)) => {
+                self.order_after_part(row, true);
+                address
+            }
+            _ => self.compile_part(row, true)?,
+        };
+        self.code.update(self.part_rows.func(row), |compiled| compiled.part_code.insert(row, address));
+        self.slots.publish(row, address);
+        self.code.called_parts.fetch_add(1, Ordering::Relaxed);
+        self.code.changes.fetch_add(1, Ordering::Relaxed);
+        Ok(address)
+    }
+
+    /// The address of the code of a part, if control has come to it.
+    pub(super) fn address_of_part(&self, row: u32) -> Option<usize> {
+        let func = self.part_rows.func(row);
+        self.code.look(func, |compiled| compiled.part_code.get(&row).copied()).flatten()
+    }
+
+    /// Compiles a part, because control comes to it or ahead of that; gives the address of its code.
+    pub(super) fn compile_part(self: &Arc<Self>, row: u32, is_called: bool) -> Result<usize> {
         let began = Instant::now();
-        let parted = self.parted(func).expect("who goes on in a part comes from another one");
-        let number = row - self.part_rows.of(func) + 1;
-        let graph = parted.parts.graph(number);
-        let code = self.engine.compiler().graph(&self.env(), &parted.plan.cfg, &graph, Tier::Baseline)?;
+        self.order_after_part(row, is_called);
+        let func = self.part_rows.func(row);
+        let PartedFunction { plan, parts } = &*self.parted(func);
+        let graph = parts.graph(self.part_rows.number(row));
+        let code = self.engine.compiler().graph(&self.env(), &plan.cfg, &graph, Tier::Baseline)?;
         let bytes = code.bytes.len();
         let address = self.place(func, code)?;
-        self.code.update(func, |compiled| compiled.part_code.insert(row, address));
-        self.slots.publish(row, address);
-        self.code.changes.fetch_add(1, Ordering::Relaxed);
         self.note(CompiledVersion::new(func, CodeTier::Baseline, began, bytes));
         Ok(address)
     }
 
-    /// The parts of a function that has been called, which are found again if its code comes from the code cache.
-    fn parted(&self, func: u32) -> Option<Arc<PartedFunction>> {
-        let known = self.code.look(func, |compiled| compiled.parted.clone()).flatten();
-        known.or_else(|| {
-            let parted = self.parts_of(&self.plan_of(func)?)?;
-            self.code.update(func, |compiled| compiled.parted = Some(parted.clone()));
-            Some(parted)
-        })
+    /// Has that compiled ahead which control is likely to come to from a part.
+    fn order_after_part(self: &Arc<Self>, row: u32, is_called: bool) {
+        if self.engine.speculation().is_some() {
+            let PartedFunction { plan, parts } = &*self.parted(self.part_rows.func(row));
+            self.order_ahead(parts.likely_next(&plan.cfg, self.part_rows.number(row)), is_called);
+        }
+    }
+
+    /// The parts of a function that another part of it leads to. They are found again if its code comes from the code cache, and if
+    /// frames still run there after it got better code.
+    fn parted(&self, func: u32) -> Arc<PartedFunction> {
+        let known = self.code.parted.lock().unwrap_or_else(PoisonError::into_inner).get(&func).cloned();
+        let anew = || self.parts_of(&self.plan_of(func)?);
+        known.or_else(anew).expect("what leads to a part was compiled in parts")
     }
 }
 

@@ -204,7 +204,7 @@ fn summarize(page: &mut Page, args: &RunArgs, module: &Module, outcome: &Outcome
             let (used, unused) = (grouped(used as u64), grouped(unused as u64));
             summary::write_detail(
                 page,
-                &format!("{used} of them ahead of their call, {unused} more in vain"),
+                &format!("{used} of them and their parts ahead of their call, {unused} more in vain"),
             );
         }
     }

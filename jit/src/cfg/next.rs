@@ -1,0 +1,89 @@
+//! Where control is likely to go next from a function, or from a part of one, by its graph alone.
+
+use hashbrown::{HashMap, HashSet};
+use wprof_profiler::EdgeWeights;
+
+use super::{Cfg, End};
+
+/// What is expected to run less often than this each time the function, or the part of it, does is not likely: what lies
+/// behind three even branches. Of the functions and parts of GCC's cc1 that are compiled ahead so, 7 of 10 are then called.
+const LIKELY: f64 = 0.15;
+
+/// How a function is divided, by block and by part: a whole one has one part.
+#[derive(Clone, Copy)]
+pub(crate) struct Division<'a> {
+    /// The part that a block is in.
+    pub part_of: &'a [u32],
+    /// The block where control comes into a part.
+    pub heads: &'a [u32],
+    /// The row of code slots of part 1, which those of the others follow.
+    pub first_row: u32,
+}
+
+impl Cfg {
+    /// The functions that it calls directly and likely, imports too, each once, in bytecode order.
+    pub fn likely_callees(&self) -> Vec<u32> {
+        if self.calls.is_empty() {
+            return Vec::new();
+        }
+        let whole = Division { part_of: &vec![0; self.blocks.len()], heads: &[0], first_row: 0 };
+        self.likely_next(whole).swap_remove(0)
+    }
+
+    /// By part, where control likely goes from there: rows of code slots, of functions, imports too, and of other parts, each
+    /// once, in bytecode order. A block that ends in a trap reports a failure, which is not what programs do as a rule.
+    pub(crate) fn likely_next(&self, Division { part_of, heads, first_row }: Division<'_>) -> Vec<Vec<u32>> {
+        let weights = Weights::new(self);
+        let least = |part: u32| LIKELY * weights.blocks[heads[part as usize] as usize];
+        // By part: block and row.
+        let mut next: Vec<Vec<(u32, u32)>> = vec![Vec::new(); heads.len()];
+        for call in self.calls.iter().filter(|call| call.callee != self.func) {
+            let (block, part) = (call.block as usize, part_of[call.block as usize]);
+            if weights.blocks[block] >= least(part) && self.blocks[block].how != End::Trap {
+                next[part as usize].push((call.block, call.callee));
+            }
+        }
+        let mut between: HashMap<(u32, u32), (f64, u32)> = HashMap::new();
+        for &(from, to, weight) in &weights.edges {
+            let Some(to_part) = part_of.get(to as usize) else { continue };
+            let (sum, _) = between.entry((part_of[from as usize], *to_part)).or_insert((0.0, from));
+            *sum += weight;
+        }
+        for ((from, to), (weight, block)) in between {
+            if from != to && to != 0 && weight >= least(from) {
+                next[from as usize].push((block, first_row + to - 1));
+            }
+        }
+        next.into_iter().map(in_order).collect()
+    }
+}
+
+/// The rows in the order of their blocks, each once.
+fn in_order(mut next: Vec<(u32, u32)>) -> Vec<u32> {
+    next.sort_by_key(|&(block, _)| block);
+    let mut known = HashSet::new();
+    next.into_iter().map(|(_, row)| row).filter(|&row| known.insert(row)).collect()
+}
+
+/// How often each block and edge is expected to run for each call.
+struct Weights {
+    blocks: Vec<f64>,
+    /// From, to, and how often.
+    edges: Vec<(u32, u32, f64)>,
+}
+
+impl Weights {
+    fn new(cfg: &Cfg) -> Weights {
+        let shape = cfg.shape();
+        let weights = EdgeWeights::estimate(&shape);
+        let mut blocks = vec![0.0; cfg.blocks.len() + 1];
+        blocks[0] = 1.0;
+        let mut edges = Vec::new();
+        for edge in shape.edges() {
+            let (ends, weight) = (shape.edge(edge), weights.get(edge));
+            blocks[ends.to.index()] += weight;
+            edges.push((ends.from.0, ends.to.0, weight));
+        }
+        Weights { blocks, edges }
+    }
+}
