@@ -1,9 +1,12 @@
 //! How seldom bursts must be so that they keep to a budget.
 //!
 //! Input: how many checks each phase had, and what it took. Output: how many checks are to lie between two bursts.
-//! A burst of b checks takes e longer than they would take in checking code, where one takes t. So with n checks between two
-//! bursts the overhead is e of n t + b t + e, and is the budget's share s for n = e (1 - s) / (s t) - b.
-//! Both e and t are running means that one outlier, such as a page fault or a wait, moves only a little.
+//! A burst takes b, with the way into it and out of it, and a check between bursts t. So with n checks between two bursts
+//! these take b of n t + b, which is the budget's share s for n = b (1 - s) / (s t). That is more than bursts cost, as the
+//! program gets on in them, too; but how much it would take otherwise is not known of single bursts: loops of very different
+//! cost follow one another, and the difference of two means is mostly what tells these apart.
+//! Both b and t are running means that one outlier, such as a page fault or a wait, moves only a little.
+//! The first [`COLD`] bursts, of new code and empty caches, say nothing of later ones.
 //! Source: the cost model of Hirzel & Chilimbi 2001, section 2.2, solved for the sampling rate. What checks cost where no
 //! burst runs is not in it.
 
@@ -50,9 +53,14 @@ pub struct BurstBudget {
     share: f64,
     /// What a check takes between bursts.
     check: Mean,
-    /// What a burst takes beyond that.
-    extra: Mean,
+    /// What a burst takes.
+    burst: Mean,
+    /// How many bursts there were.
+    ended: u32,
 }
+
+/// After so many the hottest code has been in several.
+const COLD: u32 = 16;
 
 /// There are at least so many checks between two bursts for each check of a burst, whatever the budget.
 const LEAST: f64 = 10.0;
@@ -63,16 +71,19 @@ const MOST: f64 = 1e9;
 impl BurstBudget {
     /// Nothing has run yet.
     pub fn new(most: Overhead) -> BurstBudget {
-        BurstBudget { share: most.as_f64(), check: Mean::default(), extra: Mean::default() }
+        BurstBudget { share: most.as_f64(), check: Mean::default(), burst: Mean::default(), ended: 0 }
     }
 
     /// Learns of the time between two bursts and of the burst behind it; gives the number of checks until the next one.
     pub fn checks_between(&mut self, between: Phase, burst: Phase) -> u32 {
+        self.ended = self.ended.saturating_add(1);
+        if self.ended <= COLD {
+            return between.checks;
+        }
         let check = self.check.add(between.time as f64 / f64::from(between.checks.max(1)));
-        let own = f64::from(burst.checks.max(1));
-        let extra = self.extra.add((burst.time as f64 - own * check).max(0.0));
-        let checks = extra * (1.0 - self.share) / (self.share * check) - own;
-        checks.clamp(LEAST * own, MOST.max(LEAST * own)) as u32
+        let took = self.burst.add(burst.time as f64);
+        let least = LEAST * f64::from(burst.checks.max(1));
+        (took * (1.0 - self.share) / (self.share * check)).clamp(least, MOST.max(least)) as u32
     }
 }
 

@@ -51,6 +51,7 @@ mod limits;
 mod loops;
 mod path_numbering;
 mod path_plan;
+mod path_plan_others;
 mod placement_costs;
 mod preferential_numbering;
 mod preferential_plan;

@@ -25,6 +25,8 @@ pub struct PathPlan {
     pub steps: Vec<PathStep>,
     /// By real block: what to add to the register there to have the prefix's sum.
     pub queries: Vec<i64>,
+    /// By real block, whether the register tells the prefix there: see [`PathPlan::of_others`]. Empty if it does in all.
+    pub(crate) told: Vec<bool>,
 }
 
 /// What crossing an edge does.
@@ -34,6 +36,8 @@ pub enum PathStep {
     Stay,
     /// Adds to the register.
     Add(i64),
+    /// Sets the register. If a path ends here, it is not counted.
+    Set(i64),
     /// Counts a path, the number of which is the register plus `add`, and sets the register for the next one, unless the
     /// edge leads to EXIT.
     Finish {
@@ -87,7 +91,12 @@ impl PathPlan {
             }
         };
         let steps = cfg.edges().map(step).collect();
-        Self { entry, steps, queries: plan.queries, numbering }
+        Self { entry, steps, queries: plan.queries, numbering, told: Vec::new() }
+    }
+
+    /// Whether the register tells the prefix that has led to `block`. If not, it is that of a known path, which is not counted.
+    pub fn is_told(&self, block: BlockId) -> bool {
+        self.told.get(block.index()).copied().unwrap_or(true)
     }
 
     /// The sum of the prefix that has led to `block`, where the register has this value; `None` for no register: the

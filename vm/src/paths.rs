@@ -46,7 +46,8 @@ pub fn read(
     let finished = finished.iter().map(|(id, figures)| paths.finished(*id, figures));
     let finished = finished.collect::<Result<_>>()?;
     let stopped = exits.iter().flat_map(|exits| &exits.frames);
-    let unfinished = stopped.map(|(stop, stopped)| paths.unfinished(stop, stopped));
+    let told = stopped.filter(|(stop, _)| plan.is_told(BlockId(stop.origin.block)));
+    let unfinished = told.map(|(stop, stopped)| paths.unfinished(stop, stopped));
     let unfinished = unfinished.collect::<Result<_>>()?;
     let found = PathProfile { possible: plan.numbering.paths(), finished, unfinished };
     let counts = found.edge_counts(&paths.blocks.shape, &plan.numbering)?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::{Args, Parser, ValueEnum};
-use wprof::profiler::{self, BurstLengths};
+use wprof::profiler::{self, BurstLengths, Overhead};
 use wprof::wasi::{self, WasiCtx, WasiCtxBuilder};
 use wprof::{
     Adaptive, Checks, Collect, Config, Counting, Engine, Error, EventModel, Interesting, Linker, Metric,
@@ -44,6 +44,9 @@ struct Run {
     /// Begin bursts by time, so often, instead of by the number of checks.
     #[arg(long, value_name = "MICROSECONDS", requires = "burst")]
     every: Option<u64>,
+    /// Begin bursts so seldom that the program takes no more than this longer for them.
+    #[arg(long, value_name = "PERCENT", requires = "burst")]
+    overhead: Option<Overhead>,
     /// Where bursts can begin and end.
     #[arg(long, value_name = "NAME", default_value = "default")]
     checks: Checks,
@@ -163,7 +166,7 @@ fn run(options: &Run) -> Result<ExitCode> {
             lengths,
             checks: options.checks,
             trigger,
-            ..Adaptive::default()
+            budget: options.overhead,
         })
     };
     let profiling = options.burst.map_or_else(|| options.profile.config(), adaptive);

@@ -69,6 +69,7 @@ impl<'a> PathNotes<'a> {
         let step = match plan.steps[edge.index()] {
             PathStep::Stay => String::new(),
             PathStep::Add(amount) => format!("  r {}", self.added(amount)),
+            PathStep::Set(value) => format!("  r = {}", shown(self.preferential, value)),
             PathStep::Finish { add, restart: None } => format!("  count r{}", self.added(add)),
             PathStep::Finish { add, restart: Some(first) } => {
                 format!("  count r{}, r = {}", self.added(add), shown(self.preferential, first))

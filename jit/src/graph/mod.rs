@@ -388,6 +388,7 @@ impl BlockGraph {
             match *step {
                 PathStep::Stay => {}
                 PathStep::Add(amount) => wire.probes.push(Probe::PathAdd(amount)),
+                PathStep::Set(value) => wire.probes.push(Probe::PathStart(value)),
                 PathStep::Finish { add, restart } => {
                     wire.probes.push(end(add));
                     wire.probes.extend(restart.map(Probe::PathStart));

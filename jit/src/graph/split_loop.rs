@@ -78,8 +78,12 @@ impl BlockGraph {
         }
         let shape = cfg.shape();
         let loops = Loops::new(&shape, &DepthFirst::new(&shape));
+        let unknown = self.blocks_of_unknown_paths();
         for (id, found) in loops.iter().filter(|(id, found)| !found.irreducible && loops.is_innermost(*id)) {
             let is_inside = |block: u32| loops.blocks(id).iter().any(|inner| inner.0 == block);
+            if !unknown.iter().any(|&block| is_inside(block)) {
+                continue;
+            }
             // Such a loop often has few rounds, and values that live across the call are moved wherever copies meet.
             if cfg.calls.iter().any(|call| is_inside(call.block)) {
                 continue;
@@ -92,6 +96,17 @@ impl BlockGraph {
         }
         debug_assert_eq!(self.verify(cfg), Ok(()));
         self
+    }
+
+    /// The blocks, some more than once, where the path register is not known.
+    fn blocks_of_unknown_paths(&self) -> Vec<u32> {
+        let known = self.known_paths();
+        self.nodes
+            .iter()
+            .zip(known)
+            .filter(|(_, known)| known.is_none())
+            .map(|(node, _)| node.block)
+            .collect()
     }
 
     /// The same graph without nodes that nothing leads to any more.

@@ -1,4 +1,6 @@
 //! Interesting paths: those that are counted without the table of paths, or told apart and not counted.
+//!
+//! In a function with few paths others are counted where they cannot be told apart for nothing, and left alone where they can.
 
 use std::sync::Arc;
 
@@ -61,11 +63,15 @@ pub(super) fn plan_paths(
     func: u32,
 ) -> Plan {
     let numbering = PathNumbering::new(shape);
-    if let Some(interesting) = interesting.filter(|interesting| numbering.paths() > interesting.beyond) {
-        let paths = interesting.paths(func, shape);
-        if let Some(plan) = PreferentialPlan::new(shape, weights, numbering.clone(), &paths) {
-            return Plan::Preferential(Box::new(PreferentialPaths { plan, counted: interesting.counted }));
-        }
+    let Some(interesting) = interesting else {
+        return Plan::Paths(Box::new(PathPlan::of_numbering(shape, weights, numbering)));
+    };
+    let paths = interesting.paths(func, shape);
+    if numbering.paths() > interesting.beyond
+        && let Some(plan) = PreferentialPlan::new(shape, weights, numbering.clone(), &paths)
+    {
+        return Plan::Preferential(Box::new(PreferentialPaths { plan, counted: interesting.counted }));
     }
-    Plan::Paths(Box::new(PathPlan::of_numbering(shape, weights, numbering)))
+    let plan = PathPlan::of_numbering(shape, weights, numbering);
+    Plan::Paths(Box::new(if interesting.counted { plan } else { plan.of_others(shape, &paths) }))
 }

@@ -30,8 +30,10 @@ impl PrefixCounts {
             for edge in way.edges {
                 let count: &mut u64 = counts.entry((at.0, register)).or_default();
                 *count = count.saturating_add(path.count);
-                if let PathStep::Add(amount) = plan.steps[edge.index()] {
-                    register = register.wrapping_add(amount);
+                match plan.steps[edge.index()] {
+                    PathStep::Add(amount) => register = register.wrapping_add(amount),
+                    PathStep::Set(value) => register = value,
+                    PathStep::Stay | PathStep::Finish { .. } => {}
                 }
                 at = shape.edge(edge).to;
             }
@@ -49,7 +51,8 @@ impl PrefixCounts {
 fn starts(shape: &Cfg, plan: &PathPlan) -> HashMap<BlockId, i64> {
     let restarts = shape.edges().zip(&plan.steps).filter_map(|(edge, step)| match *step {
         PathStep::Finish { restart, .. } => Some((shape.edge(edge).to, restart?)),
-        PathStep::Stay | PathStep::Add(_) => None,
+        PathStep::Set(first) if plan.numbering.ends_path(edge) => Some((shape.edge(edge).to, first)),
+        PathStep::Stay | PathStep::Add(_) | PathStep::Set(_) => None,
     });
     restarts.chain([(BlockId::ENTRY, plan.entry)]).collect()
 }

@@ -1,5 +1,7 @@
 //! The path register, driven over random walks, against a log that is cut into paths afterwards.
 
+use std::collections::HashMap;
+
 use std::collections::BTreeMap;
 
 use wprof_profiler::{
@@ -53,6 +55,7 @@ pub fn drive(cfg: &Cfg, plan: &PathPlan, walk: &Walk) -> (Vec<u64>, u64) {
         match plan.steps[edge.index()] {
             PathStep::Stay => {}
             PathStep::Add(amount) => register = register.wrapping_add_signed(amount),
+            PathStep::Set(value) => register = value as u64,
             PathStep::Finish { add, restart } => {
                 counted.push(register.wrapping_add_signed(add));
                 assert_eq!(restart.is_none(), cfg.edge(edge).to == cfg.exit());
@@ -90,6 +93,61 @@ fn the_register_tells_the_paths_of_the_log() {
         let numbering = PathNumbering::with_limit(cfg, 1 + rng.next() % 100);
         check(cfg, &PathPlan::of_numbering(cfg, &wild_weights(cfg, rng), numbering), rng);
     });
+}
+
+/// How often each path is among some.
+fn times(paths: &[Path]) -> HashMap<&Path, u32> {
+    let mut times = HashMap::new();
+    paths.iter().for_each(|path| *times.entry(path).or_default() += 1);
+    times
+}
+
+#[test]
+fn paths_that_are_not_known_are_counted_and_others_as_often_as_they_ran_or_never() {
+    for_random_cfgs(|cfg, rng| {
+        let numbering = PathNumbering::with_limit(cfg, 1 + rng.next() % 100);
+        let all = numbering.paths();
+        let known: Vec<u64> = match rng.next() % 3 {
+            0 => (0..all).collect(),
+            least => (0..all).filter(|_| rng.next() % 8 > least).collect(),
+        };
+        let plan = PathPlan::of_numbering(cfg, &wild_weights(cfg, rng), numbering).of_others(cfg, &known);
+        let is_known = |path: &Path| known.iter().any(|&id| plan.numbering.path(id).as_ref() == Some(path));
+        for _ in 0..20 {
+            let walk = walk(cfg, rng);
+            let (finished, unfinished) = split(cfg, &walk, |edge| plan.numbering.ends_path(edge));
+            let (counted, register) = drive(cfg, &plan, &walk);
+            let counted: Vec<Path> = counted.iter().map(|&id| plan.numbering.path(id).unwrap()).collect();
+            let (ran, counted) = (times(&finished), times(&counted));
+            assert!(counted.iter().all(|(path, count)| ran.get(path) == Some(count)), "{cfg:?} {known:?}");
+            assert!(ran.keys().all(|path| counted.contains_key(path) || is_known(path)), "{cfg:?} {known:?}");
+            let (Some(block), Some(prefix)) = (walk.stopped, unfinished) else { continue };
+            if plan.is_told(block) {
+                let sum = plan.prefix_sum(block, Some(register));
+                assert_eq!(plan.numbering.prefix(block, sum), Some(prefix), "{cfg:?}");
+            } else {
+                let begins =
+                    |path: &Path| path.start == prefix.start && path.edges.starts_with(&prefix.edges);
+                let of_known = known.iter().filter_map(|&id| plan.numbering.path(id));
+                assert!(of_known.into_iter().any(|path| begins(&path)), "{cfg:?} {known:?}");
+            }
+        }
+    });
+}
+
+#[test]
+fn nothing_is_done_where_all_paths_are_known() {
+    for cfg in small_cfgs() {
+        let plan = PathPlan::new(&cfg, &EdgeWeights::estimate(&cfg));
+        let all: Vec<u64> = (0..plan.numbering.paths()).collect();
+        // Of blocks without successors some path is never finished, and so never known.
+        if cfg.blocks().any(|block| cfg.out_edges(block).is_empty()) {
+            continue;
+        }
+        let others = plan.of_others(&cfg, &all);
+        let idle = |step: &PathStep| matches!(step, PathStep::Stay | PathStep::Set(0));
+        assert!(others.entry == 0 && others.steps.iter().all(idle), "{cfg:?} {others:?}");
+    }
 }
 
 #[test]

@@ -15,6 +15,7 @@ use super::burst_time::BurstTime;
 use super::code::registry;
 use super::pace::Pace;
 use super::store::{Pending, StoreOpaque};
+use crate::arch;
 use crate::module::ModuleInner;
 use crate::{Error, ErrorKind, ProfilingConfig, Result, Trap, Trigger, profile};
 
@@ -121,9 +122,11 @@ impl StoreOpaque {
 
     /// The version in which the frame goes on, unless it stays.
     fn next_code(&mut self, pc: usize, fp: usize) -> Option<usize> {
+        let fired = arch::cycles();
         let has_ticked = self.interrupt().take_tick();
         let at = Place::of(pc).expect("checks are in functions of live modules");
         self.read_bursts(at.in_bursts);
+        let before = self.bursts;
         if !at.in_bursts {
             self.take_snapshot();
         }
@@ -131,6 +134,7 @@ impl StoreOpaque {
         let is_late = self.burst_time.is_some() && !has_ticked && !at.in_bursts && !self.counts_in_burst();
         let version = if is_late { None } else { self.decide(&at) };
         self.look_for_hot_code(&at);
+        self.keep_pace(before, fired);
         if version.is_some() {
             self.forgive_check(!at.in_bursts);
             if !at.in_bursts {
@@ -163,16 +167,21 @@ impl StoreOpaque {
         if counts != before.counts() {
             self.burst_time.iter_mut().for_each(|time| time.end_phase(!counts));
         }
-        if let (Some(bursts), Some(pace)) = (&mut self.bursts, &mut self.pace) {
-            match (before.counts(), bursts.counts()) {
-                (false, true) => pace.begin_burst(bursts.lengths()),
-                (true, false) => bursts.set_lengths(pace.end_burst(bursts.lengths())),
-                _ if bursts.lost > before.lost => pace.begin_anew(),
-                _ => {}
-            }
-        }
         self.note_burst(&before);
         version
+    }
+
+    /// A check that fired at `fired`, before which the bursts were so, has been decided.
+    fn keep_pace(&mut self, before: Option<Bursts>, fired: u64) {
+        let (Some(before), Some(bursts), Some(pace)) = (before, &mut self.bursts, &mut self.pace) else {
+            return;
+        };
+        match (before.counts(), bursts.counts()) {
+            (false, true) => pace.begin_burst(bursts.lengths(), fired),
+            (true, false) => bursts.set_lengths(pace.end_burst(bursts.lengths())),
+            _ if bursts.lost > before.lost => pace.begin_anew(),
+            _ => {}
+        }
     }
 
     /// Keeps that a burst has begun, or ended, for those who want to know.

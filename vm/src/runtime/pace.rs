@@ -4,7 +4,7 @@ use wprof_profiler::{BurstBudget, BurstLengths, Overhead, Phase};
 
 use crate::arch;
 
-/// Measures phases.
+/// Measures phases. The runtime's work for a burst belongs to it, before its first check and behind its last one.
 #[derive(Debug)]
 pub struct Pace {
     budget: BurstBudget,
@@ -25,20 +25,17 @@ impl Pace {
         self.since = arch::cycles();
     }
 
-    /// A burst begins after as many checks as it was to.
-    pub fn begin_burst(&mut self, lengths: BurstLengths) {
-        self.between = self.end_phase(lengths.checking);
+    /// A burst begins, for which a check fired at `now`, after as many checks as it was to.
+    pub fn begin_burst(&mut self, lengths: BurstLengths, now: u64) {
+        self.between = Phase { checks: lengths.checking, time: now.wrapping_sub(self.since) };
+        self.since = now;
     }
 
     /// A burst has ended; gives the lengths that hold from now on.
     pub fn end_burst(&mut self, lengths: BurstLengths) -> BurstLengths {
-        let burst = self.end_phase(lengths.instrumented);
-        BurstLengths { checking: self.budget.checks_between(self.between, burst), ..lengths }
-    }
-
-    fn end_phase(&mut self, checks: u32) -> Phase {
         let now = arch::cycles();
-        let time = now.wrapping_sub(std::mem::replace(&mut self.since, now));
-        Phase { checks, time }
+        let burst = Phase { checks: lengths.instrumented, time: now.wrapping_sub(self.since) };
+        self.since = now;
+        BurstLengths { checking: self.budget.checks_between(self.between, burst), ..lengths }
     }
 }

@@ -14,8 +14,18 @@ use wprof_bench::stats::geometric_mean;
 use super::timed::Times;
 
 /// Those of the paper, and the default.
-pub const LENGTHS: [&str; 9] =
-    ["20:1", "200:10", "1000:50", "100:1", "1000:10", "5000:50", "200:1", "2000:10", "10000:100"];
+pub const LENGTHS: [&str; 10] = [
+    "20:1",
+    "200:10",
+    "1000:50",
+    "100:1",
+    "1000:10",
+    "5000:50",
+    "200:1",
+    "2000:10",
+    "10000:100",
+    "30000:100",
+];
 
 /// What one program, or all, took and showed at one length.
 #[derive(Clone, Copy, Default)]

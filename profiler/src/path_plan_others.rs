@@ -1,0 +1,97 @@
+//! The plan of a path profile in which known paths are not counted where that saves something.
+//!
+//! Input: a [`PathPlan`], and numbers of paths, such as those that tests took. Output: a plan that counts every other path; of
+//! the known ones it counts those that end by an edge by which others end, too.
+//! Invariant: where a path that is not known ends, the register plus the step's amount is its number. In a block that is
+//! [told](PathPlan::is_told), the register tells the prefix; every prefix that leads to another one is that of a known path.
+//! Linear in edges and in the lengths of the known paths.
+//! Source: ours. Vaswani 2007, section 3.5.1, tells tested paths from others where each ends; Joshi, Bond & Zilles, *Targeted
+//! Path Profiling*, CGO 2004, leave out what an edge profile tells. Oracle: random walks, in `tests/it/path_plan.rs`.
+//!
+//! As many different paths end by an edge as there are prefixes that lead to it. If so many of the known ones do, it is *done*.
+//! From a block from which only done ends are reached nobody wants to know the register, and it is set to 0, so that it is known
+//! at compile time and takes no place.
+
+use std::collections::HashSet;
+
+use crate::{BlockId, Cfg, DepthFirst, EdgeId, PathNumbering, PathPlan, PathStep};
+
+impl PathPlan {
+    /// Counts no more than it must to know how often each path ran that is not `known`. Numbers of no path are ignored.
+    #[must_use]
+    pub fn of_others(self, cfg: &Cfg, known: &[u64]) -> PathPlan {
+        let wanted = Wanted::new(&self.numbering, known);
+        let start = |block: BlockId, first: i64| if wanted.from(block) { first } else { 0 };
+        let step = |edge: EdgeId| {
+            let ends = cfg.edge(edge);
+            match self.steps[edge.index()] {
+                PathStep::Finish { add, restart } => {
+                    let restart = restart.map(|first| start(ends.to, first));
+                    match (wanted.is_done(edge), restart) {
+                        (false, _) => PathStep::Finish { add, restart },
+                        (true, Some(first)) => PathStep::Set(first),
+                        (true, None) => PathStep::Stay,
+                    }
+                }
+                step if wanted.from(ends.to) => step,
+                _ if wanted.from(ends.from) => PathStep::Set(0),
+                _ => PathStep::Stay,
+            }
+        };
+        let steps = cfg.edges().map(step).collect();
+        let told = cfg.blocks().map(|block| wanted.from(block)).collect();
+        PathPlan { entry: start(BlockId::ENTRY, self.entry), steps, told, ..self }
+    }
+}
+
+/// What has to be told apart.
+struct Wanted {
+    /// By edge of the view: whether all paths that end by it are known.
+    done: Vec<bool>,
+    /// By block: whether an end that is not done is reached from there.
+    from: Vec<bool>,
+}
+
+impl Wanted {
+    fn new(numbering: &PathNumbering, known: &[u64]) -> Wanted {
+        let view = numbering.view();
+        let search = DepthFirst::new(view);
+        let order = search.reverse_postorder();
+        let mut prefixes = vec![0_u64; view.vertex_count()];
+        prefixes[BlockId::ENTRY.index()] = 1;
+        for &block in order.iter().filter(|&&block| block != view.exit()) {
+            for &edge in view.out_edges(block) {
+                let to = view.edge(edge).to.index();
+                prefixes[to] = prefixes[to].saturating_add(prefixes[block.index()]);
+            }
+        }
+        let mut ended = vec![0_u64; view.edge_count()];
+        let known: HashSet<u64> = known.iter().copied().collect();
+        for last in known.into_iter().filter_map(|id| numbering.path(id)?.edges.pop()) {
+            ended[last.index()] += 1;
+        }
+        let is_done = |edge: EdgeId| {
+            numbering.ends_path(edge) && ended[edge.index()] == prefixes[view.edge(edge).from.index()]
+        };
+        let done: Vec<bool> = view.edges().map(is_done).collect();
+        let is_start = |edge: &EdgeId| numbering.starts().any(|(start, _)| start == *edge);
+        let mut from = vec![false; view.vertex_count()];
+        for &block in order.iter().rev().filter(|&&block| block != view.exit()) {
+            let mut ways =
+                view.out_edges(block).iter().filter(|edge| block != BlockId::ENTRY || !is_start(edge));
+            from[block.index()] = ways.any(|edge| match view.edge(*edge).to {
+                to if to == view.exit() => !done[edge.index()],
+                to => from[to.index()],
+            });
+        }
+        Wanted { done, from }
+    }
+
+    fn is_done(&self, edge: EdgeId) -> bool {
+        self.done[edge.index()]
+    }
+
+    fn from(&self, block: BlockId) -> bool {
+        self.from.get(block.index()).copied().unwrap_or(false)
+    }
+}
