@@ -66,7 +66,7 @@ impl ModuleInner {
         let Some(claim) = self.code.first.claim_ahead(row, is_known, called) else { return Ok(()) };
         let ahead = match self.is_part(row) {
             true => Ahead::Part(self.compile_part(row, false)?),
-            false => Ahead::Function(self.first_version(&claim, Tier::Baseline, false)?),
+            false => Ahead::Function(Box::new(self.first_version(&claim, Tier::Baseline, false)?)),
         };
         claim.keep_ahead(ahead);
         Ok(())

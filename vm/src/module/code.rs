@@ -231,7 +231,7 @@ impl ModuleInner {
         let mut compiled = match ahead {
             Some(Ahead::Function(compiled)) => {
                 self.order_ahead(&compiled.likely_next, true);
-                compiled
+                *compiled
             }
             _ => self.first_version(&claim, tier, true)?,
         };

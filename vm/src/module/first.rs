@@ -54,7 +54,7 @@ impl State {
 /// What is compiled and waits for its first call.
 #[derive(Debug)]
 pub enum Ahead {
-    Function(Compiled),
+    Function(Box<Compiled>),
     /// A part of a function, and its address.
     Part(usize),
 }
