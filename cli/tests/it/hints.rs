@@ -53,6 +53,9 @@ fn what_cannot_be_hinted_is_said() {
     wprof(&run).succeeded();
     let said = wprof(&["hints", &module, &blocks, "-o", &folder.path("out.wasm")]).failed();
     assert!(said.contains("which ways branches went"), "{said}");
+    // The module is an argument: there is no option to advise.
+    let said = wprof(&["hints", &folder.path("none.wasm"), &profile, "-o", "x"]).failed();
+    assert!(said.contains("none.wasm is not there: give the one that ran\n"), "{said}");
     assert_eq!(wprof(&["hints", &module, &profile]).code, Some(2));
     assert_eq!(wprof(&["hints", &module, &profile, "--likely", "50", "-o", "x"]).code, Some(2));
 }
