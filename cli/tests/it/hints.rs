@@ -60,6 +60,24 @@ fn what_cannot_be_hinted_is_said() {
     assert_eq!(wprof(&["hints", &module, &profile, "--likely", "50", "-o", "x"]).code, Some(2));
 }
 
+/// `$down` calls itself through the table, and `$other` once for each time that it does not end.
+const INDIRECT: &str = r#"(module (table funcref (elem $down $other)) (type $t (func (param i32)))
+  (func $down (type $t)
+    (if (local.get 0) (then
+      (call_indirect (type $t) (local.get 0) (i32.const 1))
+      (call_indirect (type $t) (i32.sub (local.get 0) (i32.const 1)) (i32.const 0)))))
+  (func $other (type $t))
+  (func (export "run") (call_indirect (type $t) (i32.const 9) (i32.const 0))))"#;
+
+#[test]
+fn recursive_indirect_calls_are_hinted() {
+    let folder = Folder::new();
+    let (module, profile) = (folder.file("f.wat", INDIRECT), folder.path("f.wprof"));
+    wprof(&["run", "-q", "--collect", "edges,cct", "-o", &profile, "--invoke", "run", &module]).succeeded();
+    let ran = wprof(&["hints", &module, &profile, "--all", "-o", &folder.path("hinted.wasm")]);
+    assert!(ran.err.contains("metadata.code.call_targets: 3 hints in 2 functions"), "{ran:?}");
+}
+
 #[test]
 fn llvm_reads_how_often_lines_ran() {
     let folder = Folder::new();

@@ -28,6 +28,8 @@ pub struct CallEdge {
     pub callee: u32,
     /// How often it was called there.
     pub calls: u64,
+    /// Whether these are all; otherwise there are recursive calls besides, of which it is not known how often they were made.
+    pub is_whole: bool,
 }
 
 /// Caller, site, callee.
@@ -42,6 +44,8 @@ struct Found {
     mixed: u64,
     /// Whether there are calls that lead to such records, recursive ones included; how many is asked.
     is_open: bool,
+    /// Whether there are recursive ones.
+    is_recursive: bool,
     answer: Option<u64>,
 }
 
@@ -60,7 +64,7 @@ enum Of {
 }
 
 impl ContextTree {
-    /// The calls by place, ascending by caller, site and callee, without those of which it is not known how often they were made.
+    /// The calls by place, ascending by caller, site and callee.
     /// `executed` tells how often a routine's call site was executed, if that is known.
     pub fn call_edges(&self, executed: impl Fn(u32, u32) -> Option<u64>) -> Vec<CallEdge> {
         let mut places = self.places();
@@ -73,10 +77,11 @@ impl ContextTree {
             is_known[callee as usize] &= !found.is_open || found.answer.is_some();
         }
         let edge = |(&(caller, site, callee), found): (&Place, &Found)| {
-            let open = found.answer.filter(|_| is_known[callee as usize]).unwrap_or(found.mixed);
-            CallEdge { caller, site, callee, calls: found.plain.saturating_add(open) }
+            let told = found.answer.filter(|_| is_known[callee as usize]);
+            let calls = found.plain.saturating_add(told.unwrap_or(found.mixed));
+            CallEdge { caller, site, callee, calls, is_whole: told.is_some() || !found.is_recursive }
         };
-        places.iter().map(edge).filter(|edge| edge.calls > 0).collect()
+        places.iter().map(edge).collect()
     }
 
     /// Where calls were made.
@@ -92,7 +97,8 @@ impl ContextTree {
         }
         for record in &self.records {
             for edge in &record.back_edges {
-                places.entry((record.routine, edge.site, routine(edge.to))).or_default().is_open = true;
+                let found = places.entry((record.routine, edge.site, routine(edge.to))).or_default();
+                (found.is_open, found.is_recursive) = (true, true);
             }
         }
         places

@@ -103,7 +103,10 @@ struct Call {
 fn calls_by_caller(profile: &Profile, code: &CodeMap, tree: &ContextTree) -> BTreeMap<u32, Vec<Call>> {
     let inclusive = inclusive(profile, tree);
     let mut by_caller: BTreeMap<u32, Vec<Call>> = BTreeMap::new();
-    for CallEdge { caller, site, callee: routine, calls } in profile.call_edges() {
+    for CallEdge { caller, site, callee: routine, calls, .. } in profile.call_edges() {
+        if calls == 0 {
+            continue;
+        }
         let Callee::Function { index, .. } = tree.routines[caller as usize].callee else { continue };
         let callee = &tree.routines[routine as usize].callee;
         let frame = Frame::of_callee(callee, profile, code);
