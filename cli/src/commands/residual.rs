@@ -23,10 +23,13 @@ use crate::{modules, output};
 /// Something ran that no test ran.
 const UNTESTED: u8 = 3;
 
+const MODULE_HELP: &str =
+    "The module of --run, for source lines [default: where it ran, or beside the profile]";
+
 #[derive(Debug, Args)]
 #[command(
     mut_arg("command", |arg| arg.required(false).required_unless_present("run")),
-    mut_arg("module", |arg| arg.requires("run")),
+    mut_arg("module", |arg| arg.help(MODULE_HELP).requires("run").conflicts_with("command")),
     after_help = "\
 A path is a way through a function from its entry or a loop header to the next loop round \
 or exit. Shown are the paths that ran, and that ran in none of the tests, most frequent \
