@@ -3,6 +3,8 @@
 //! Invariant: only this crate knows of terminals, colours, progress and file names; `anyhow` stops here.
 #![forbid(unsafe_code)]
 
+#[cfg(test)]
+mod advice;
 mod code_map;
 mod commands;
 mod cost_model;

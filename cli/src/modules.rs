@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, anyhow, ensure};
+use clap::Args;
 use wprof::{Engine, Module};
 use wprof_profiler::Profile;
 
@@ -33,35 +34,59 @@ fn short(path: &Path) -> String {
     names::harmless(&path.file_name().unwrap_or(path.as_os_str()).to_string_lossy())
 }
 
-/// Where the module of a profile is: where it was when it ran, or else beside the profile.
-pub fn locate(profile: &Profile, profile_path: &Path) -> PathBuf {
-    locate_program(&profile.program, profile_path)
+/// The option of subcommands that look for the module themselves: only who has it can be advised to give it.
+#[derive(Debug, Args)]
+pub struct ModuleOption {
+    /// The module that ran, for names and source lines [default: where it ran, or beside the file]
+    #[arg(short, long, value_name = "MODULE")]
+    module: Option<PathBuf>,
 }
 
-/// The same for any record of a program's run.
-pub fn locate_program(program: &str, record: &Path) -> PathBuf {
+impl ModuleOption {
+    /// Where the module of a profile is: as given, or where it was when it ran, or else beside the profile.
+    pub fn path(&self, profile: &Profile, profile_path: &Path) -> PathBuf {
+        self.module.clone().unwrap_or_else(|| locate(&profile.program, profile_path))
+    }
+
+    /// The module of a profile, without which nothing can be done.
+    ///
+    /// # Errors
+    /// If it is not there, invalid, or another module.
+    pub fn needed(&self, profile: &Profile, profile_path: &Path) -> Result<Module> {
+        match &self.module {
+            Some(path) => of_hash(profile.module_hash, path),
+            None => {
+                let found = locate(&profile.program, profile_path);
+                checked(profile.module_hash, &found, "say with --module where the one that ran is")
+            }
+        }
+    }
+
+    /// The module of a profile, if it was given or can be found without asking.
+    ///
+    /// # Errors
+    /// If it was given and is not the one.
+    pub fn at_hand(&self, profile: &Profile, profile_path: &Path) -> Result<Option<Module>> {
+        self.of_record((profile.module_hash, &profile.program), profile_path)
+    }
+
+    /// The same for any record of a run, which tells the module's hash and where it was.
+    ///
+    /// # Errors
+    /// As [`ModuleOption::at_hand`].
+    pub fn of_record(&self, (hash, program): ([u8; 32], &str), record: &Path) -> Result<Option<Module>> {
+        match &self.module {
+            Some(path) => of_hash(hash, path).map(Some),
+            None => Ok(of_hash(hash, &locate(program, record)).ok()),
+        }
+    }
+}
+
+/// Where the module of a record is: where it was when it ran, or else beside the record.
+fn locate(program: &str, record: &Path) -> PathBuf {
     let ran = PathBuf::from(program);
     let beside = ran.file_name().map(|name| record.with_file_name(name));
     beside.filter(|beside| !ran.exists() && beside.exists()).unwrap_or(ran)
-}
-
-/// The module that a profile is of, which is at `path`.
-///
-/// # Errors
-/// If it is not there, invalid, or another module.
-pub fn of_profile(profile: &Profile, path: &Path) -> Result<Module> {
-    of_hash(profile.module_hash, path)
-}
-
-/// The module of a profile, if it was given or can be found without asking.
-///
-/// # Errors
-/// If it was given and is not the one.
-pub fn at_hand(profile: &Profile, given: Option<&Path>, profile_path: &Path) -> Result<Option<Module>> {
-    match given {
-        Some(path) => of_profile(profile, path).map(Some),
-        None => Ok(of_profile(profile, &locate(profile, profile_path)).ok()),
-    }
 }
 
 /// What to do about debug information that a module names and that is not there; nothing if it names none.
@@ -83,18 +108,23 @@ pub fn tell_missing_debug_info(module: Option<&Module>) {
     }
 }
 
-/// The module with a hash, which is at `path`.
+/// The module with a hash, which is said to be at `path`.
 ///
 /// # Errors
-/// As [`of_profile`].
+/// If it is not there, invalid, or another module.
 pub fn of_hash(hash: [u8; 32], path: &Path) -> Result<Module> {
-    if !path.exists() {
-        bail!("the module {} is not there: say where it is with --module", path.display());
-    }
+    checked(hash, path, "give the one that ran")
+}
+
+/// The same, with what to do if it is not there or another one.
+fn checked(hash: [u8; 32], path: &Path, advice: &str) -> Result<Module> {
+    ensure!(path.exists(), "the module {} is not there: {advice}", path.display());
     let module = load(&plain_engine()?, path)?;
-    if module.hash() != hash {
-        bail!("{} is not the module that ran, or has changed since: give the one that ran", path.display());
-    }
+    ensure!(
+        module.hash() == hash,
+        "{} is not the module that ran, or has changed since: {advice}",
+        path.display()
+    );
     Ok(module)
 }
 

@@ -1,5 +1,6 @@
 //! What superblocks and inlined calls make of a graph.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use expect_test::{Expect, expect};
@@ -8,7 +9,7 @@ use wprof_jit::compile::{Compiler, CompilerOptions, ModuleEnv};
 use wprof_jit::graph::{BlockGraph, HotPath, InlinedCall, Site};
 use wprof_jit::module::{self, ModuleInfo};
 use wprof_jit::plan::{Collection, FunctionPlan};
-use wprof_jit::reoptimize::Estimate;
+use wprof_jit::reoptimize::{Advice, Estimate, FunctionAdvice, Policy, Reoptimizer, Verdict};
 
 fn info(wat: &str) -> ModuleInfo {
     let bytes: Arc<[u8]> = wat::parse_str(wat).expect("valid text").into();
@@ -150,6 +151,42 @@ fn joins_that_a_superblock_avoids_are_predicted() {
     assert_eq!(better, Estimate { saved: fewer / (ops + 200.0), calls: 0.0, joins: 1000.0 * fewer / ops });
     let plain = plan(&info(TWO_BRANCHES), 0).graph();
     assert_eq!(Estimate::new(&cfg, &plain), None, "nobody knows how often it ran");
+}
+
+/// A loop whose round has four paths, all of them hot.
+const FOUR_PATHS: &str = "(module (func (param $n i32) (local $x i32) (loop $again
+    (if (i32.and (local.get $n) (i32.const 1)) (then (nop)) (else (local.set $x (i32.const 8))))
+    (if (i32.and (local.get $n) (i32.const 2)) (then (nop)) (else (local.set $x (i32.const 9))))
+    (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))))";
+
+#[test]
+fn what_superblocks_are_to_save_adds_up_to_what_the_version_does() {
+    let info = info(FOUR_PATHS);
+    let plan = plan(&info, 0);
+    // Which way the two branches go, and how often.
+    let paths = [(0, 0, 60), (0, 1, 30), (1, 0, 20), (1, 1, 10)].map(|(first, second, count)| {
+        (HotPath { start: 1, edges: vec![first, 0, second, 0, 0], count }, 10 * count)
+    });
+    let known = FunctionAdvice {
+        fingerprint: plan.cfg.shape().fingerprint(),
+        calls: 1,
+        counts: vec![1, 120, 90, 30, 120, 80, 40, 120, 1],
+        ops: 1200,
+        paths: paths.to_vec(),
+        targets: BTreeMap::new(),
+    };
+    let advice: Advice = [(0, known)].into_iter().collect();
+    let (collection, policy) = (Collection::default(), Policy { path_growth: 9, ..Policy::default() });
+    let by = Reoptimizer { info: &info, advice: &advice, policy: &policy, collection: &collection };
+    let better = by.graph(&plan, &|plan| plan.graph()).expect("within limits").expect("it is known");
+    let parts = better.decisions.iter().filter_map(|decision| match decision.verdict {
+        Verdict::Superblock { saved, .. } => Some(saved),
+        _ => None,
+    });
+    let parts: Vec<f64> = parts.collect();
+    let whole = Estimate::new(&plan.cfg, &better.graph).expect("it ran").saved;
+    assert!(parts.len() > 1 && parts[0] > 0.0 && whole > 0.0, "{parts:?} {whole}");
+    assert!((parts.iter().sum::<f64>() - whole).abs() < 1e-9, "{parts:?} {whole}");
 }
 
 #[test]

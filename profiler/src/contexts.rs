@@ -19,6 +19,7 @@
 //! ```
 
 mod build;
+mod call_edges;
 mod callers;
 mod pruned;
 mod stacks;
@@ -34,6 +35,7 @@ use serde::{Deserialize, Serialize};
 use crate::profile::metric;
 use crate::{FigureKind, Metric, PathCount, UnfinishedPath};
 pub use build::{ContextLink, ContextLog};
+pub use call_edges::CallEdge;
 pub use callers::CallerRow;
 pub use stacks::{Stack, Stacks};
 pub use stats::{CALLEE_SLOT_BYTES, ContextStats, RECORD_HEAD_BYTES};

@@ -5,6 +5,7 @@
 //! It knows its module by hash, so that it is never applied to another.
 //! Source: design.md, section 8. Oracle: `tests/it/profile.rs`, which counts logged walks.
 
+mod call_edges;
 mod call_target;
 mod density;
 mod event_total;

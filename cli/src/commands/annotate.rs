@@ -7,6 +7,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use wprof_profiler::{FunctionProfile, Path};
 
+use crate::modules::ModuleOption;
 use crate::render::annotation::{self, Annotated};
 use crate::render::page::Page;
 use crate::render::path_annotation::{self, AnnotatedPath};
@@ -38,9 +39,8 @@ pub struct AnnotateArgs {
     /// Show only the way of the path with this number
     #[arg(long, value_name = "ID")]
     path: Option<u64>,
-    /// The module that ran [default: where it ran, or beside the profile]
-    #[arg(short, long, value_name = "MODULE")]
-    module: Option<PathBuf>,
+    #[command(flatten)]
+    module: ModuleOption,
 }
 
 pub fn execute(args: &AnnotateArgs, color: ColorChoice) -> Result<()> {
@@ -52,11 +52,13 @@ pub fn execute(args: &AnnotateArgs, color: ColorChoice) -> Result<()> {
         None => found?,
     };
     let function = profile.function(found.index).context("the function did not run")?;
-    let path = args.module.clone().unwrap_or_else(|| modules::locate(&profile, &args.profile));
-    let module = modules::of_profile(&profile, &path)?;
+    let module = args.module.needed(&profile, &args.profile)?;
     modules::tell_missing_debug_info(Some(&module));
     let view = View::new(&profile, Some(&module));
-    let (code, sources) = (disassembly::of_function(&module, found.index)?, Sources::new(&path));
+    let (code, sources) = (
+        disassembly::of_function(&module, found.index)?,
+        Sources::new(&args.module.path(&profile, &args.profile)),
+    );
     let mut page = Page::new(Screen::of(io::stdout(), color));
     match args.path {
         Some(id) => {

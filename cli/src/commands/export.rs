@@ -9,6 +9,7 @@ use wprof::Module;
 use wprof_profiler::Profile;
 use wprof_profiler::export::{self, CodeMap, Coverage, Differential, Metric, Samples};
 
+use crate::modules::ModuleOption;
 use crate::{code_map, modules, names, output, progress};
 
 /// Formats.
@@ -85,9 +86,8 @@ pub struct ExportArgs {
     /// Colour a flame graph by what changed since an earlier profile
     #[arg(long, value_name = "PROFILE")]
     against: Option<PathBuf>,
-    /// The module, for source lines [default: where it ran, or beside the profile]
-    #[arg(short, long, value_name = "MODULE")]
-    module: Option<PathBuf>,
+    #[command(flatten)]
+    module: ModuleOption,
 }
 
 pub fn execute(args: &ExportArgs) -> Result<()> {
@@ -131,8 +131,7 @@ fn is_output(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-const EMPTY: &str =
-    "the profile is empty: a program that ends soon may not have been sampled, so run it with --exact";
+const EMPTY: &str = "the profile is empty: a program that ends soon may not have been sampled, so take it by `wprof run --exact`";
 
 /// A profile with readable names, and what its module tells.
 struct Exported {
@@ -220,20 +219,19 @@ impl Exported {
 fn code(profile: &Profile, args: &ExportArgs) -> Result<CodeMap> {
     if !args.to.is_of_lines() {
         let code = |module: &Module| code_map::of_functions_that_ran(module, profile);
-        let module = modules::at_hand(profile, args.module.as_deref(), &args.profile)?;
+        let module = args.module.at_hand(profile, &args.profile)?;
         return module.as_ref().map_or_else(|| Ok(CodeMap::default()), code);
     }
     ensure!(
         !profile.functions.is_empty(),
         "the profile does not say which code ran: take one by `wprof run --collect edges`"
     );
-    let path = args.module.clone().unwrap_or_else(|| modules::locate(profile, &args.profile));
-    let module = modules::of_profile(profile, &path)?;
+    let module = args.module.needed(profile, &args.profile)?;
     let code = code_map::of_all_functions(&module, profile)?;
     ensure!(
         !code.lines.is_empty(),
         "{} has no source lines: {}",
-        path.display(),
+        args.module.path(profile, &args.profile).display(),
         modules::missing_debug_info(&module).unwrap_or_else(|| "build it with debug information".to_owned())
     );
     Ok(code)

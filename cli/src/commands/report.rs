@@ -9,6 +9,7 @@ use wprof_profiler::Profile;
 
 use super::export;
 use crate::html::HtmlPage;
+use crate::modules::ModuleOption;
 use crate::render::contexts::Weights;
 use crate::render::functions::Order;
 use crate::render::page::Page;
@@ -49,9 +50,8 @@ pub struct ReportArgs {
     /// Show the functions in one order only [default: both]
     #[arg(long, value_enum, value_name = "ORDER")]
     sort: Option<Order>,
-    /// The module, for source lines [default: where it ran, or beside the profile]
-    #[arg(short, long, value_name = "MODULE")]
-    module: Option<PathBuf>,
+    #[command(flatten)]
+    module: ModuleOption,
     /// Show the calling contexts as a tree, those with most calls first
     #[arg(long, conflicts_with = "sort")]
     cct: bool,
@@ -84,7 +84,7 @@ pub fn execute(args: &ReportArgs, color: ColorChoice) -> Result<()> {
     if args.json {
         return output::print_with(|out| export::write_json(&profile, out));
     }
-    let module = modules::at_hand(&profile, args.module.as_deref(), &args.profile)?;
+    let module = args.module.at_hand(&profile, &args.profile)?;
     modules::tell_missing_debug_info(module.as_ref());
     if let Some(file) = &args.html {
         return write_html(args, &View::new(&profile, module.as_ref()), file);
@@ -113,7 +113,7 @@ pub fn execute(args: &ReportArgs, color: ColorChoice) -> Result<()> {
 fn write_html(args: &ReportArgs, view: &View<'_>, file: &Path) -> Result<()> {
     let before = args.diff.as_deref().map(super::read_profile).transpose()?;
     let map = view.module.map(code_map::of_lines).unwrap_or_default();
-    let at = args.module.clone().unwrap_or_else(|| modules::locate(view.profile, &args.profile));
+    let at = args.module.path(view.profile, &args.profile);
     progress::during("writing the report", || {
         let page = HtmlPage::new(*view, before.as_ref(), &map, Sources::new(&at))?;
         export::write_to(file, |out| page.write(out))

@@ -13,6 +13,7 @@ use wprof_profiler::{Ending, Profile, Residual};
 
 use super::merge;
 use super::run::{Counted, Kept, Outcome, ProgramArgs, complete, ending, program};
+use crate::modules::ModuleOption;
 use crate::render::page::Page;
 use crate::render::residual;
 use crate::render::screen::{ColorChoice, Screen};
@@ -22,9 +23,13 @@ use crate::{modules, output};
 /// Something ran that no test ran.
 const UNTESTED: u8 = 3;
 
+const MODULE_HELP: &str =
+    "The module of --run, for source lines [default: where it ran, or beside the profile]";
+
 #[derive(Debug, Args)]
 #[command(
     mut_arg("command", |arg| arg.required(false).required_unless_present("run")),
+    mut_arg("module", |arg| arg.help(MODULE_HELP).requires("run").conflicts_with("command")),
     after_help = "\
 A path is a way through a function from its entry or a loop header to the next loop round \
 or exit. Shown are the paths that ran, and that ran in none of the tests, most frequent \
@@ -68,9 +73,8 @@ pub struct ResidualArgs {
     /// Print all of them as one line of JSON instead
     #[arg(long)]
     json: bool,
-    /// The module of --run, for source lines [default: where it ran, or beside the profile]
-    #[arg(short, long, value_name = "MODULE", requires = "run")]
-    module: Option<PathBuf>,
+    #[command(flatten)]
+    module: ModuleOption,
     #[command(flatten)]
     program: ProgramArgs,
 }
@@ -86,11 +90,7 @@ pub fn execute(args: &ResidualArgs, color: ColorChoice) -> Result<ExitCode> {
 fn of_profile(args: &ResidualArgs, tests: &Profile, path: &Path, color: ColorChoice) -> Result<ExitCode> {
     let profile = super::read_profile(path)?;
     let residual = profile.residual(tests).with_context(|| path.display().to_string())?;
-    let found = modules::locate(&profile, path);
-    let module = match &args.module {
-        Some(path) => Some(modules::of_profile(&profile, path)?),
-        None => modules::of_profile(&profile, &found).ok(),
-    };
+    let module = args.module.at_hand(&profile, path)?;
     let text = report(args, &View::new(&profile, module.as_ref()), &residual, io::stdout(), color)?;
     output::print(&text)?;
     keep(args, &profile, &residual)

@@ -29,11 +29,11 @@ pub fn nothing(profile: &Profile) -> (u64, String) {
 /// What to do about a sample of so many bursts, if it is too small to say much.
 pub fn advice(bursts: u64) -> Option<String> {
     match bursts {
-        0 => Some("wprof run --exact counts everything, in short runs too".to_owned()),
+        0 => Some("`wprof run --exact` counts everything, in short runs too".to_owned()),
         1..ENOUGH => {
             let (bursts, points) = (count_of(bursts, "burst"), uncertainty(bursts));
             Some(format!(
-                "only {bursts}: shares may be wrong by {points:.0} points; --exact counts everything"
+                "only {bursts}: shares may be wrong by {points:.0} points; `wprof run --exact` counts everything"
             ))
         }
         _ => None,
@@ -53,7 +53,7 @@ mod tests {
     #[test]
     fn small_samples_say_how_wrong_they_may_be() {
         assert!(advice(25).is_some_and(|advice| advice.contains("25 bursts: shares may be wrong by 20 ")));
-        assert!(advice(0).is_some_and(|advice| advice.contains("--exact")));
+        assert!(advice(0).is_some_and(|advice| advice.contains("`wprof run --exact`")));
         assert_eq!(advice(ENOUGH), None);
         assert!((uncertainty(ENOUGH) - 9.8).abs() < 0.01);
     }

@@ -64,7 +64,11 @@ fn a_program_that_ends_before_a_burst_has_nothing_to_show_and_says_so() {
         "{}",
         ran.err
     );
-    assert!(ran.err.contains("wprof run --exact counts everything") && !ran.err.contains('%'), "{}", ran.err);
+    assert!(
+        ran.err.contains("`wprof run --exact` counts everything") && !ran.err.contains('%'),
+        "{}",
+        ran.err
+    );
     let report = wprof(&["report", &folder.path("a.wprof")]).succeeded();
     assert!(report.contains("before there was code for bursts") && report.contains("--exact"), "{report}");
     assert_eq!(json(&folder.path("a.wprof"))["bursts"], 0);

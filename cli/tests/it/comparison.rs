@@ -176,7 +176,7 @@ fn samples_too_small_to_be_compared_are_told() {
     wprof(&["run", "-q", "--no-code-cache", "-o", &sampled, &program("hello")]).succeeded();
     wprof(&["run", "-q", "--exact", "-o", &exact, &program("hello")]).succeeded();
     let changes = wprof(&["diff", &exact, &sampled]).succeeded();
-    let told = "  after: nothing was seen; wprof run --exact counts everything";
+    let told = "  after: nothing was seen; `wprof run --exact` counts everything";
     assert!(changes.starts_with(told), "{changes}");
     assert!(!changes.contains("before: "), "{changes}");
 }

@@ -53,8 +53,29 @@ fn what_cannot_be_hinted_is_said() {
     wprof(&run).succeeded();
     let said = wprof(&["hints", &module, &blocks, "-o", &folder.path("out.wasm")]).failed();
     assert!(said.contains("which ways branches went"), "{said}");
+    // The module is an argument: there is no option to advise.
+    let said = wprof(&["hints", &folder.path("none.wasm"), &profile, "-o", "x"]).failed();
+    assert!(said.contains("none.wasm is not there: give the one that ran\n"), "{said}");
     assert_eq!(wprof(&["hints", &module, &profile]).code, Some(2));
     assert_eq!(wprof(&["hints", &module, &profile, "--likely", "50", "-o", "x"]).code, Some(2));
+}
+
+/// `$down` calls itself through the table, and `$other` once for each time that it does not end.
+const INDIRECT: &str = r#"(module (table funcref (elem $down $other)) (type $t (func (param i32)))
+  (func $down (type $t)
+    (if (local.get 0) (then
+      (call_indirect (type $t) (local.get 0) (i32.const 1))
+      (call_indirect (type $t) (i32.sub (local.get 0) (i32.const 1)) (i32.const 0)))))
+  (func $other (type $t))
+  (func (export "run") (call_indirect (type $t) (i32.const 9) (i32.const 0))))"#;
+
+#[test]
+fn recursive_indirect_calls_are_hinted() {
+    let folder = Folder::new();
+    let (module, profile) = (folder.file("f.wat", INDIRECT), folder.path("f.wprof"));
+    wprof(&["run", "-q", "--collect", "edges,cct", "-o", &profile, "--invoke", "run", &module]).succeeded();
+    let ran = wprof(&["hints", &module, &profile, "--all", "-o", &folder.path("hinted.wasm")]);
+    assert!(ran.err.contains("metadata.code.call_targets: 3 hints in 2 functions"), "{ran:?}");
 }
 
 #[test]

@@ -59,6 +59,60 @@ fn callgrind_annotate_finds_what_callees_execute() {
     assert!(share > 99.0, "{said}");
 }
 
+/// `$odd` and `$even` call each other, and `$fib` calls itself at two sites.
+const RECURSIVE: &str = r#"(module
+  (func $even (param i32) (result i32)
+    (if (result i32) (local.get 0) (then (call $odd (i32.sub (local.get 0) (i32.const 1)))) (else (i32.const 1))))
+  (func $odd (param i32) (result i32)
+    (if (result i32) (local.get 0) (then (call $even (i32.sub (local.get 0) (i32.const 1)))) (else (i32.const 0))))
+  (func $fib (param i32) (result i32)
+    (if (result i32) (i32.lt_u (local.get 0) (i32.const 2))
+      (then (local.get 0))
+      (else (i32.add (call $fib (i32.sub (local.get 0) (i32.const 1)))
+        (call $fib (i32.sub (local.get 0) (i32.const 2)))))))
+  (func (export "go") (result i32) (i32.add (call $even (i32.const 9)) (call $fib (i32.const 10)))))"#;
+
+#[test]
+fn callgrind_annotate_finds_recursive_calls_and_counts_what_they_execute_once() {
+    let folder = Folder::new();
+    let (module, profile, file) =
+        (folder.file("f.wat", RECURSIVE), folder.path("f.wprof"), folder.path("callgrind"));
+    wprof(&["run", "-q", "--collect", "flow", "-o", &profile, "--invoke", "go", &module]).succeeded();
+    wprof(&["export", "--to", "callgrind", "-o", &file, &profile]).succeeded();
+    // By caller and callee: $even is called 5 times, $odd 5 times, $fib 177 times.
+    let text = std::fs::read_to_string(&file).unwrap();
+    let calls: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("calls=")).collect();
+    let calls: Vec<&str> = calls.iter().filter_map(|line| line.split(' ').next()).collect();
+    assert_eq!(calls, ["5", "4", "88", "88", "1", "1"], "{text}");
+    let mut command = Command::new("callgrind_annotate");
+    let Some(output) = foreign(command.args(["--inclusive=yes", "--tree=calling", "--threshold=100", &file]))
+    else {
+        return;
+    };
+    let said = accepted(output).replace(',', "");
+    for (caller, callee, times) in
+        [("even", "odd", 5), ("odd", "even", 4), ("fib", "fib", 88 + 88), ("go", "fib", 1)]
+    {
+        let shown =
+            said.split("* ").find(|part| part.lines().next().unwrap_or("").ends_with(&format!(":{caller}")));
+        let shown = shown.unwrap_or_else(|| panic!("no {caller}: {said}"));
+        let call = format!(":{callee} ({times}x)");
+        assert!(shown.contains(&call), "{call}: {said}");
+    }
+    // With what is called no function has more than the program, and its own calls have all of it.
+    let profile = json(&profile);
+    let inclusive = |name: &str| -> u64 {
+        let line = said
+            .lines()
+            .find(|line| line.contains("* ") && line.ends_with(&format!(":{name}")))
+            .expect("it ran");
+        line.split_whitespace().next().unwrap().parse().unwrap()
+    };
+    let own = |name: &str| function(&profile, name)["ops"].as_u64().unwrap();
+    assert_eq!(inclusive("fib"), own("fib"));
+    assert_eq!(inclusive("even"), own("even") + own("odd"));
+}
+
 #[test]
 fn genhtml_accepts_line_coverage() {
     let folder = Folder::new();

@@ -47,6 +47,20 @@ fn what_a_profile_leads_to_is_explained_with_what_it_is_to_save() {
 }
 
 #[test]
+fn each_superblock_tells_what_it_is_to_save() {
+    let (folder, json) = (Folder::new(), program("json"));
+    let profile = folder.path("j.wprof");
+    wprof(&["run", "-q", "--collect", "paths", "-o", &profile, &json, "20", "2"]).succeeded();
+    let explain = ["explain", &json, "parse_value", "--stage", "decisions", "--profile-use", &profile];
+    let told = wprof(&[&explain[..], &["--profile", "off", "--without", "inlining"]].concat()).succeeded();
+    let (superblocks, version): (Vec<&str>, Vec<&str>) =
+        told.lines().partition(|line| line.contains("superblock"));
+    let sum: f64 = superblocks.iter().map(|line| predicted(line)).sum();
+    // Each is rounded to a tenth.
+    assert!(superblocks.len() > 1 && (sum - predicted(&version.concat())).abs() < 0.5, "{told}");
+}
+
+#[test]
 fn a_profile_of_another_module_is_refused() {
     let folder = Folder::new();
     let profile = folder.path("v.wprof");

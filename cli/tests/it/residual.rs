@@ -106,4 +106,7 @@ fn profiles_that_say_nothing_about_it_are_refused() {
     assert!(said.contains("the tests ran another module than") && said.contains("other.wat"), "{said}");
     assert_eq!(wprof(&["residual", "--tested", &paths]).code, Some(2));
     assert_eq!(wprof(&["residual", "--tested", &paths, "--run", &paths, &two]).code, Some(2));
+    // A program that runs is the module.
+    assert_eq!(wprof(&["residual", "--tested", &paths, "--module", &two, &two]).code, Some(2));
+    assert_eq!(wprof(&["residual", "--tested", &paths, "--run", &paths, "--module", &two]).code, Some(0));
 }

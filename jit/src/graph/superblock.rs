@@ -102,6 +102,11 @@ impl Superblocks<'_> {
         (self.graph.nodes.len() - before) as u32
     }
 
+    /// The graph as it would be if no path followed.
+    pub fn so_far(&self) -> BlockGraph {
+        self.graph.clone().ordered()
+    }
+
     /// The graph.
     pub fn finish(self) -> BlockGraph {
         let graph = self.graph.ordered();

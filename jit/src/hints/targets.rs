@@ -2,7 +2,7 @@
 //!
 //! Source: compilation-hints, `call_targets`: pairs of a function and the percentage of the calls that it gets; what is
 //! lacking from 100 went elsewhere. Calls of the host or of other instances have no index in the module, so they are among
-//! what lacks. Of calling contexts it is not known how often each recursive call was made: sites with any get no hint.
+//! what lacks. Calling contexts do not always tell how often a recursive call was made: then its site gets no hint.
 //! The profile's own call targets, which bursts have, tell more than sampled contexts, and so come first.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -55,18 +55,20 @@ pub(super) fn indirect_calls(
 /// The calls that a profile knows of by call site.
 struct KnownCalls {
     calls: BTreeMap<(u32, u32), Targets>,
-    recursive: BTreeSet<(u32, u32)>,
+    /// Sites with recursive calls that are not among these.
+    incomplete: BTreeSet<(u32, u32)>,
 }
 
 impl KnownCalls {
     fn new(profile: &Profile) -> Self {
-        let recursive = telling_contexts(profile).map(recursive_sites).unwrap_or_default();
-        Self { calls: calls_by_site(profile), recursive }
+        let tree = telling_contexts(profile);
+        let incomplete = tree.map(|tree| incomplete_sites(profile, tree)).unwrap_or_default();
+        Self { calls: calls_by_site(profile), incomplete }
     }
 
     fn at(&self, function: &Profiled<'_>, site: u32) -> Option<&Targets> {
         let key = (function.profile.index, site);
-        self.calls.get(&key).filter(|_| !self.recursive.contains(&key))
+        self.calls.get(&key).filter(|_| !self.incomplete.contains(&key))
     }
 }
 
@@ -75,7 +77,7 @@ pub(crate) type Targets = BTreeMap<Option<u32>, u64>;
 
 /// By caller and call site.
 pub(crate) fn calls_by_site(profile: &Profile) -> BTreeMap<(u32, u32), Targets> {
-    telling_contexts(profile).map_or_else(|| listed_calls(profile), calls_in_contexts)
+    telling_contexts(profile).map_or_else(|| listed_calls(profile), |tree| calls_in_contexts(profile, tree))
 }
 
 /// The contexts, if the calls are taken from them.
@@ -83,18 +85,29 @@ fn telling_contexts(profile: &Profile) -> Option<&ContextTree> {
     profile.contexts.as_ref().filter(|_| profile.call_targets.is_empty())
 }
 
-fn calls_in_contexts(tree: &ContextTree) -> BTreeMap<(u32, u32), Targets> {
+fn calls_in_contexts(profile: &Profile, tree: &ContextTree) -> BTreeMap<(u32, u32), Targets> {
     let mut sites: BTreeMap<(u32, u32), Targets> = BTreeMap::new();
-    for (record, index) in tree.records.iter().zip(0..).skip(1) {
-        let Callee::Function { index: caller, .. } = tree.callee(record.parent) else { continue };
-        let callee = match tree.callee(index) {
-            Callee::Function { index, .. } => Some(*index),
-            _ => None,
-        };
-        let calls = sites.entry((*caller, record.site)).or_default().entry(callee).or_default();
-        *calls = calls.saturating_add(record.calls);
+    for edge in profile.call_edges().iter().filter(|edge| edge.calls > 0) {
+        let Some(caller) = function(tree, edge.caller) else { continue };
+        let calls = sites.entry((caller, edge.site)).or_default();
+        let calls = calls.entry(function(tree, edge.callee)).or_default();
+        *calls = calls.saturating_add(edge.calls);
     }
     sites
+}
+
+fn incomplete_sites(profile: &Profile, tree: &ContextTree) -> BTreeSet<(u32, u32)> {
+    let edges = profile.call_edges();
+    let incomplete = edges.iter().filter(|edge| !edge.is_whole);
+    incomplete.filter_map(|edge| Some((function(tree, edge.caller)?, edge.site))).collect()
+}
+
+/// The function of the module that a routine is.
+fn function(tree: &ContextTree, routine: u32) -> Option<u32> {
+    match tree.routines[routine as usize].callee {
+        Callee::Function { index, .. } => Some(index),
+        _ => None,
+    }
 }
 
 fn listed_calls(profile: &Profile) -> BTreeMap<(u32, u32), Targets> {
@@ -108,16 +121,6 @@ fn listed_calls(profile: &Profile) -> BTreeMap<(u32, u32), Targets> {
         *calls = calls.saturating_add(target.count);
     }
     sites
-}
-
-fn recursive_sites(tree: &ContextTree) -> BTreeSet<(u32, u32)> {
-    let sites = |index: u32| match tree.callee(index) {
-        Callee::Function { index: caller, .. } => {
-            tree.records[index as usize].back_edges.iter().map(|edge| (*caller, edge.site)).collect()
-        }
-        _ => Vec::new(),
-    };
-    (0..tree.records.len() as u32).flat_map(sites).collect()
 }
 
 fn indirect_sites(info: &ModuleInfo, function: &Profiled<'_>) -> Result<Vec<u32>, CompileError> {

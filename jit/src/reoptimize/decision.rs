@@ -29,6 +29,9 @@ pub enum Verdict {
         copies: u32,
         /// Its share of the instructions that the function executes.
         share: f64,
+        /// What it adds to [`Estimate::saved`], of the function without inlined calls: those of all superblocks add up to what
+        /// they save together.
+        saved: f64,
     },
     /// A call is inlined.
     Inlined {
@@ -89,9 +92,11 @@ impl Verdict {
     /// In words, with functions called by `name`.
     pub fn named(&self, name: impl Fn(u32) -> String) -> String {
         match self {
-            Verdict::Superblock { blocks, copies, share } => {
-                let share = share * 100.0;
-                format!("superblock of {blocks} blocks, {copies} of them copied, {share:.1}% of the function")
+            Verdict::Superblock { blocks, copies, share, saved } => {
+                let (share, saved) = (share * 100.0, change(saved * 100.0, "% less", "% more"));
+                format!(
+                    "superblock of {blocks} blocks, {copies} of them copied, {share:.1}% of the function; predicted: {saved} work"
+                )
             }
             Verdict::Inlined { callee, calls, guess } => {
                 let share = guess.map_or_else(String::new, |share| format!("{:.1}% of ", share * 100.0));

@@ -96,11 +96,15 @@ impl<'a> Reoptimizer<'a> {
         let ops: u32 = cfg.blocks.iter().map(|block| block.ops).sum();
         let room = ops.saturating_mul(self.policy.path_growth).min(self.policy.room);
         let mut forming = graph.superblocks(cfg, &advice.counts, room);
+        let predicted = |graph: &BlockGraph| Estimate::new(cfg, graph).unwrap_or_default().saved;
+        let mut before = predicted(&forming.so_far());
         for (path, executed) in self.hot_paths(plan, advice) {
             let copies = forming.add(path);
             if copies > 0 {
                 let (blocks, share) = (path.edges.len() as u32, *executed as f64 / advice.ops as f64);
-                let verdict = Verdict::Superblock { blocks, copies, share };
+                let after = predicted(&forming.so_far());
+                let verdict = Verdict::Superblock { blocks, copies, share, saved: after - before };
+                before = after;
                 let offset = cfg.blocks[path.start as usize].start;
                 decisions.push(Decision { func: cfg.func, offset, verdict });
             }

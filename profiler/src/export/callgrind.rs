@@ -3,14 +3,15 @@
 //!
 //! Source: the manual of Valgrind, "Callgrind Format Specification". Positions are offsets in the module and lines.
 //! A function's calls are at its first instruction. With calling contexts each call site has a line for each callee; its
-//! inclusive cost has instructions where these are known by context, else calls only. How often each recursive call was made is
-//! not known either: it has no line.
+//! inclusive cost has instructions where these are known by context, else calls only.
+//! A recursive call has a line without inclusive cost, where it is known how often it was made ([`Profile::call_edges`]): what it
+//! executes is part of the first call's. So the inclusive cost of a function, as readers add it up, has everything once.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 
 use super::{CodeMap, Frame, SourceLine, TOOL, executions};
-use crate::{Callee, ContextTree, FunctionProfile, Profile};
+use crate::{CallEdge, Callee, ContextTree, FunctionProfile, Profile};
 
 /// Writes a profile.
 ///
@@ -100,23 +101,33 @@ struct Call {
 
 /// By function: its calls, ascending by site.
 fn calls_by_caller(profile: &Profile, code: &CodeMap, tree: &ContextTree) -> BTreeMap<u32, Vec<Call>> {
-    let instructions = profile.instructions_in_contexts().unwrap_or_else(|| vec![0; tree.records.len()]);
-    let inclusive = tree.inclusive(&instructions).into_iter().zip(tree.inclusive(&tree.calls()));
-    let mut sums: BTreeMap<(u32, u32, u32), (u64, [u64; 2])> = BTreeMap::new();
-    for (record, (ops, all_calls)) in tree.records.iter().zip(inclusive).skip(1) {
-        let Callee::Function { index, .. } = tree.callee(record.parent) else { continue };
-        let (calls, below) = sums.entry((*index, record.site, record.routine)).or_default();
-        *calls = calls.saturating_add(record.calls);
-        *below = [below[0].saturating_add(ops), below[1].saturating_add(all_calls)];
-    }
+    let inclusive = inclusive(profile, tree);
     let mut by_caller: BTreeMap<u32, Vec<Call>> = BTreeMap::new();
-    for ((caller, site, routine), (calls, inclusive)) in sums {
+    for CallEdge { caller, site, callee: routine, calls, .. } in profile.call_edges() {
+        if calls == 0 {
+            continue;
+        }
+        let Callee::Function { index, .. } = tree.routines[caller as usize].callee else { continue };
         let callee = &tree.routines[routine as usize].callee;
         let frame = Frame::of_callee(callee, profile, code);
         let target = (start_of(callee, profile), frame.place.as_ref().map_or(0, |&(_, line)| line));
-        by_caller.entry(caller).or_default().push(Call { site, callee: frame, target, calls, inclusive });
+        let inclusive = inclusive.get(&(caller, site, routine)).copied().unwrap_or_default();
+        by_caller.entry(index).or_default().push(Call { site, callee: frame, target, calls, inclusive });
     }
     by_caller
+}
+
+/// Instructions and calls with all that is called, by caller, site and callee. Those of a recursive call are the first call's.
+fn inclusive(profile: &Profile, tree: &ContextTree) -> HashMap<(u32, u32, u32), [u64; 2]> {
+    let instructions = profile.instructions_in_contexts().unwrap_or_else(|| vec![0; tree.records.len()]);
+    let inclusive = tree.inclusive(&instructions).into_iter().zip(tree.inclusive(&tree.calls()));
+    let mut sums: HashMap<(u32, u32, u32), [u64; 2]> = HashMap::new();
+    for (record, (ops, calls)) in tree.records.iter().zip(inclusive).skip(1) {
+        let caller = tree.records[record.parent as usize].routine;
+        let sum = sums.entry((caller, record.site, record.routine)).or_default();
+        *sum = [sum[0].saturating_add(ops), sum[1].saturating_add(calls)];
+    }
+    sums
 }
 
 fn start_of(callee: &Callee, profile: &Profile) -> u32 {

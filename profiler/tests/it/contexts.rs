@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use arbtest::arbitrary::{Result, Unstructured};
 use wprof_profiler::{
-    BackEdge, CallRecord, Callee, CallerRow, ContextLink, ContextLog, ContextRow, ContextStats, ContextTree,
-    FigureKind, FileError, InvalidContexts, InvalidProfile, Metric, Profile, Rate, Routine, Stacks,
+    BackEdge, CallEdge, CallRecord, Callee, CallerRow, ContextLink, ContextLog, ContextRow, ContextStats,
+    ContextTree, FigureKind, FileError, InvalidContexts, InvalidProfile, Metric, Profile, Rate, Routine,
+    Stacks,
 };
 
 /// Functions of the programs that are made up here.
@@ -144,6 +145,78 @@ fn trees_say_what_the_stacks_of_all_calls_say() {
         }
         Ok(())
     });
+}
+
+/// Calls by caller's function (none for the host), call site and callee.
+type Edges = BTreeMap<(Option<u32>, u32, u32), u64>;
+
+fn edges_of_stacks(stacks: &[Vec<Frame>]) -> Edges {
+    let mut edges = Edges::new();
+    for stack in stacks {
+        let (&(callee, site), above) = stack.split_last().expect("a call");
+        *edges.entry((above.last().map(|frame| frame.0), site, callee)).or_default() += 1;
+    }
+    edges
+}
+
+fn edges_of_tree(tree: &ContextTree, executed: impl Fn(u32, u32) -> Option<u64>) -> Edges {
+    let function = |routine: u32| match tree.routines[routine as usize].callee {
+        Callee::Function { index, .. } => Some(index),
+        _ => None,
+    };
+    let edges = tree.call_edges(|caller, site| executed(function(caller)?, site));
+    let place =
+        |edge: &CallEdge| (function(edge.caller), edge.site, function(edge.callee).expect("a function"));
+    edges.iter().filter(|edge| edge.calls > 0).map(|edge| (place(edge), edge.calls)).collect()
+}
+
+/// The same stack in a program whose sites call one function each.
+fn with_direct_calls(stack: &[Frame]) -> Vec<Frame> {
+    let mut direct: Vec<Frame> = Vec::new();
+    for &(function, site) in stack {
+        direct.push(match direct.last() {
+            Some((caller, _)) => ((caller + site % 10) % FUNCTIONS, 10 * caller + site % 10),
+            None => (function, site),
+        });
+    }
+    direct
+}
+
+fn calls_of(callee: u32, edges: &Edges) -> u64 {
+    edges.iter().filter(|((.., to), _)| *to == callee).map(|(_, calls)| calls).sum()
+}
+
+#[test]
+fn calls_are_told_by_the_sites_where_they_were_made() {
+    let (mut differing, mut found_recursive) = (0, 0);
+    arbtest::arbtest(|u| {
+        let (mut stacks, is_direct) = (stacks(u)?, u.arbitrary()?);
+        if is_direct {
+            stacks = stacks.iter().map(|stack| with_direct_calls(stack)).collect();
+        }
+        let (made, tree) = (edges_of_stacks(&stacks), log(&stacks).tree());
+        let executed = |caller: u32, site: u32| -> Option<u64> {
+            let here = made.iter().filter(|((by, at, _), _)| (*by, *at) == (Some(caller), site));
+            Some(here.map(|(_, calls)| calls).sum())
+        };
+        let found = edges_of_tree(&tree, executed);
+        let in_records = edges_of_tree(&tree, |_, _| None);
+        let wrong = edges_of_tree(&tree, |caller, site| executed(caller, site).map(|calls| calls / 2));
+        for (callee, edges) in (0..FUNCTIONS).flat_map(|f| [&found, &in_records, &wrong].map(|e| (f, e))) {
+            assert_eq!(calls_of(callee, edges), calls_of(callee, &made));
+        }
+        match is_direct {
+            true => {
+                assert_eq!(found, made);
+                let are_whole = tree.call_edges(|_, _| None).iter().all(|edge| edge.is_whole);
+                assert!(!are_whole || found == in_records, "who lacks calls says so");
+                differing += usize::from(found != in_records);
+            }
+            false => found_recursive += usize::from(found != in_records),
+        }
+        Ok(())
+    });
+    assert!(differing > 10 && found_recursive > 10, "{differing} {found_recursive}");
 }
 
 #[test]

@@ -70,7 +70,7 @@ pub struct HintsArgs {
 
 pub fn execute(args: &HintsArgs) -> Result<()> {
     let profile = super::read_profile(&args.profile)?;
-    let module = modules::of_profile(&profile, &args.module)?;
+    let module = modules::of_hash(profile.module_hash, &args.module)?;
     if args.check {
         return check(&module, &profile);
     }

@@ -12,6 +12,7 @@ use wprof_jit::cfg;
 use wprof_profiler::{BurstEvent, BurstReader, Cfg, ExtendedPaths, Extension, PathNumbering, TraceFileError};
 
 use super::names::Names;
+use crate::modules::ModuleOption;
 use crate::progress::Reading;
 use crate::render::numbers::{count_of, grouped, percent};
 use crate::{output, progress};
@@ -45,9 +46,8 @@ pub struct BurstsArgs {
     /// How many of them
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10, requires = "extend")]
     top: usize,
-    /// The module, for names [default: where it ran, or beside the file]
-    #[arg(short, long, value_name = "MODULE")]
-    module: Option<PathBuf>,
+    #[command(flatten)]
+    module: ModuleOption,
 }
 
 pub fn execute(args: &BurstsArgs) -> Result<()> {
@@ -63,14 +63,14 @@ pub fn execute(args: &BurstsArgs) -> Result<()> {
         let stats = progress::during_reading("counting", &position, stats);
         output::print(&stats.text())?;
     } else if let Some(extension) = args.extend {
-        let names = Names::new(reader.head(), &args.file, args.module.as_deref())?;
+        let names = Names::new(reader.head(), &args.file, &args.module)?;
         ensure!(names.module().is_some(), "paths are extended by the module: give it with --module");
         let mut lines = Lines { names, paths: BTreeMap::new(), bursts: 0 };
         let extended = || lines.extended(extension, reader.events(), &mut failed);
         let extended = progress::during_reading("extending paths", &position, extended);
         output::print(&lines.most_frequent(&extended, args.top))?;
     } else {
-        let names = Names::new(reader.head(), &args.file, args.module.as_deref())?;
+        let names = Names::new(reader.head(), &args.file, &args.module)?;
         let mut lines = Lines { names, paths: BTreeMap::new(), bursts: 0 };
         output::print_with(|out| write(reader.events(), &mut lines, &mut failed, out))?;
     }

@@ -9,6 +9,7 @@ use wprof_profiler::{BitStream, Frame, FunctionTable, Reference, References, Seg
 
 use super::stats::name;
 use super::{Reader, names::Names};
+use crate::modules::ModuleOption;
 use crate::names::harmless;
 use crate::output;
 use crate::render::numbers::count_of;
@@ -37,14 +38,13 @@ pub struct CatArgs {
     /// Print the data references too
     #[arg(long)]
     addresses: bool,
-    /// The module, for names [default: where it ran, or beside the trace]
-    #[arg(short, long, value_name = "MODULE")]
-    module: Option<PathBuf>,
+    #[command(flatten)]
+    module: ModuleOption,
 }
 
 pub fn execute(args: &CatArgs) -> Result<()> {
     let (mut reader, _) = super::open(&args.trace)?;
-    let mut names = Names::new(reader.head(), &args.trace, args.module.as_deref())?;
+    let mut names = Names::new(reader.head(), &args.trace, &args.module)?;
     let mut failed = None;
     output::print_with(|out| {
         head(&reader, &mut names, out)?;

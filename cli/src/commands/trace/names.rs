@@ -9,7 +9,8 @@ use wprof_jit::cfg;
 use wprof_jit::plan::SplitCfg;
 use wprof_profiler::{BlockId, TraceHead};
 
-use crate::{modules, names};
+use crate::modules::ModuleOption;
+use crate::names;
 
 /// Names from a module, or numbers without one.
 pub struct Names {
@@ -24,15 +25,12 @@ struct Function {
 }
 
 impl Names {
-    /// Names of the module at `given`, or else of the one that ran if it can be found.
+    /// Names of the given module, or else of the one that ran if it can be found.
     ///
     /// # Errors
     /// If the given one is not the module that ran.
-    pub fn new(head: &TraceHead, trace: &Path, given: Option<&Path>) -> Result<Self> {
-        let module = match given {
-            Some(path) => Some(modules::of_hash(head.module_hash, path)?),
-            None => modules::of_hash(head.module_hash, &modules::locate_program(&head.program, trace)).ok(),
-        };
+    pub fn new(head: &TraceHead, trace: &Path, given: &ModuleOption) -> Result<Self> {
+        let module = given.of_record((head.module_hash, &head.program), trace)?;
         Ok(Self { module, functions: HashMap::new() })
     }
 

@@ -8,6 +8,7 @@ use clap::Args;
 use wprof_profiler::{AccessKind, BlockId, DataReference, Frame, TraceEvent, TraceFileError, TraceStep};
 
 use super::names::Names;
+use crate::modules::ModuleOption;
 use crate::output;
 
 /// Deeper calls are not indented further.
@@ -40,14 +41,13 @@ pub struct ReplayArgs {
     /// Stop after so many events
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
-    /// The module, for names and offsets [default: where it ran, or beside the trace]
-    #[arg(short, long, value_name = "MODULE")]
-    module: Option<PathBuf>,
+    #[command(flatten)]
+    module: ModuleOption,
 }
 
 pub fn execute(args: &ReplayArgs) -> Result<()> {
     let (mut reader, _) = super::open(&args.trace)?;
-    let names = Names::new(reader.head(), &args.trace, args.module.as_deref())?;
+    let names = Names::new(reader.head(), &args.trace, &args.module)?;
     if !names.are_known() {
         output::tell_line(format_args!(
             "wprof: the module is not there: numbers are shown for names, see --module"
@@ -60,7 +60,7 @@ pub fn execute(args: &ReplayArgs) -> Result<()> {
     };
     ensure!(
         !args.addresses || reader.has_references(),
-        "{} has no addresses: record it with --addresses",
+        "{} has no addresses: record it by `wprof trace record --addresses`",
         args.trace.display()
     );
     let limit = args.limit.map_or(usize::MAX, |limit| limit as usize);

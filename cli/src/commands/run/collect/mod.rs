@@ -165,7 +165,7 @@ impl ProfileArgs {
         );
         ensure!(
             !is_adaptive || self.collects_in_bursts() && !stops,
-            "--profile adaptive counts paths and contexts in bursts; of --collect it knows cycles and cache: leave it out, or what else is in --collect, --budget and --until"
+            "--profile adaptive counts paths and contexts in bursts; of --collect it knows cycles and cache: leave it out, or what else is in --collect, and what ends the run at an event"
         );
         Ok(())
     }

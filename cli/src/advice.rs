@@ -1,0 +1,160 @@
+//! A test of what messages advise: an option is one that the subcommand has, or stands behind the subcommand that has it.
+//!
+//! Input: the text of all messages, from the sources. Messages that several subcommands share quote the whole command:
+//! `wprof run --exact`; only what is written in a subcommand's own file may speak of its options alone.
+//! Not looked at: attributes, which have the help of options and the examples of subcommands.
+
+use std::fs;
+use std::path::Path;
+
+use clap::{Command, CommandFactory};
+
+/// By folder or file: whose options may be advised there, where it is not the subcommand of that name alone.
+const SHARED: [(&str, &[&str]); 7] = [
+    // Only who has the option can fail there.
+    (
+        "modules.rs",
+        &["annotate", "export", "report", "residual", "trace bursts", "trace cat", "trace replay"],
+    ),
+    ("commands/run/collect", &["run", "explain"]),
+    ("commands/run/ending.rs", &["run", "residual", "trace record"]),
+    ("commands/run/invoke.rs", &["run", "residual", "trace record"]),
+    ("commands/run/program.rs", &["run", "residual", "trace record"]),
+    ("commands/run/reoptimize.rs", &["run", "explain"]),
+    // These are the arguments of a process.
+    ("commands/top/process.rs", &["run"]),
+];
+
+#[test]
+fn errors_advise_options_that_there_are() {
+    let (mut looked_at, mut all) = (0, Vec::new());
+    for krate in ["cli", "vm", "jit", "profiler"] {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(krate).join("src");
+        for file in rust_files(&folder).into_iter().filter(|file| !file.ends_with(file!())) {
+            let name = file.strip_prefix(&folder).expect("in the folder");
+            let text = fs::read_to_string(&file).expect("a source");
+            for message in messages(&text) {
+                let wrong = wrong_options(&message, &commands_of(name));
+                looked_at += usize::from(message.contains("--"));
+                all.extend(
+                    (!wrong.is_empty()).then(|| format!("{}: {message:?}: {wrong:?}", name.display())),
+                );
+            }
+        }
+    }
+    assert!(looked_at > 30, "only {looked_at} messages with options were found");
+    assert!(all.is_empty(), "{all:#?}");
+}
+
+#[test]
+fn options_of_other_subcommands_are_found() {
+    let hints = ["hints".to_owned()];
+    assert_eq!(wrong_options("say where it is with --module", &hints), ["--module"]);
+    assert_eq!(wrong_options("take one by `wprof run --collect edges`, or leave out --all", &hints), [""; 0]);
+    assert_eq!(wrong_options("take one by `wprof run --module`", &hints), ["--module"]);
+    assert_eq!(wrong_options("`wprof trace record --addresses`; --quick", &[]), ["--quick"]);
+    let source = "#[arg(help = \"--a ]\")] /* \"--b\" */ x('\"', \"--c \\\n   \\\"d\"); // \"--e\"\n\"f\"";
+    assert_eq!(messages(source), ["--c \"d", "f"]);
+}
+
+fn rust_files(folder: &Path) -> Vec<std::path::PathBuf> {
+    let entries = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
+    entries
+        .flat_map(|path| match path.is_dir() {
+            true => rust_files(&path),
+            false => vec![path],
+        })
+        .filter(|path| path.extension().is_some_and(|kind| kind == "rs"))
+        .collect()
+}
+
+/// The subcommands whose options a file may speak of.
+fn commands_of(file: &Path) -> Vec<String> {
+    if let Some((_, shared)) = SHARED.iter().find(|(path, _)| file.starts_with(path)) {
+        return shared.iter().map(|&name| name.to_owned()).collect();
+    }
+    let names = file.strip_prefix("commands").unwrap_or(Path::new("")).with_extension("");
+    let mut names = names.iter().map(|name| name.to_str().expect("UTF-8"));
+    match (names.next(), names.next()) {
+        (Some("trace"), Some(name)) => vec![format!("trace {name}")],
+        (Some(name), _) => vec![name.to_owned()],
+        _ => Vec::new(),
+    }
+}
+
+/// The options in a message that neither the command line they are in has, nor all of `own`.
+fn wrong_options(message: &str, own: &[String]) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for part in message.split(['`', '\n']) {
+        let named = part.trim_start().strip_prefix("wprof ").map(named);
+        let commands = named.map_or_else(|| own.to_vec(), |name| vec![name]);
+        let all = !commands.is_empty();
+        let has = |option: &str| all && commands.iter().all(|command| has_option(command, option));
+        wrong.extend(options(part).filter(|option| !has(option)).map(str::to_owned));
+    }
+    wrong
+}
+
+/// The subcommand at the start of a command line.
+fn named(line: &str) -> String {
+    let words = line.split(' ').take_while(|word| word.chars().all(|letter| letter.is_ascii_lowercase()));
+    let words: Vec<&str> = words.collect();
+    words[..words.len().min(if words.first() == Some(&"trace") { 2 } else { 1 })].join(" ")
+}
+
+/// The options in a text.
+fn options(text: &str) -> impl Iterator<Item = &str> {
+    let is_part = |letter: char| letter == '-' || letter.is_ascii_lowercase();
+    let words = text.split(move |letter| !is_part(letter));
+    words.filter(|word| word.strip_prefix("--").is_some_and(|name| name.starts_with(|l: char| l != '-')))
+}
+
+fn has_option(command: &str, option: &str) -> bool {
+    let mut cli = crate::Cli::command();
+    cli.build();
+    let find = |within: Option<Command>, name: &str| within?.find_subcommand(name).cloned();
+    let found = command.split(' ').fold(Some(cli), find);
+    let found = found.unwrap_or_else(|| panic!("there is no subcommand {command}"));
+    found.get_arguments().any(|arg| arg.get_long() == option.strip_prefix("--"))
+}
+
+/// The string literals of a source, but those in attributes.
+fn messages(source: &str) -> Vec<String> {
+    let (mut found, mut rest, mut depth) = (Vec::new(), source, 0_u32);
+    while let Some(letter) = rest.chars().next() {
+        let mut taken = letter.len_utf8();
+        match letter {
+            '"' => {
+                let (text, len) = literal(rest);
+                taken = len;
+                found.extend((depth == 0).then_some(text));
+            }
+            '/' if rest.starts_with("//") => taken = rest.find('\n').unwrap_or(rest.len()),
+            '/' if rest.starts_with("/*") => taken = rest.find("*/").map_or(rest.len(), |end| end + 2),
+            '\'' if rest.starts_with("'\"'") => taken = 3,
+            '#' if rest.starts_with("#[") => (depth, taken) = (depth + 1, 2),
+            '[' if depth > 0 => depth += 1,
+            ']' if depth > 0 => depth -= 1,
+            _ => {}
+        }
+        rest = &rest[taken..];
+    }
+    found
+}
+
+/// The text of the literal that `rest` begins with, and how long that is with its quotes.
+fn literal(rest: &str) -> (String, usize) {
+    let (mut text, mut letters) = (String::new(), rest.char_indices().skip(1).peekable());
+    while let Some((at, letter)) = letters.next() {
+        match letter {
+            '"' => return (text, at + 1),
+            '\\' => match letters.next() {
+                Some((_, '\n')) => while letters.next_if(|(_, next)| next.is_whitespace()).is_some() {},
+                Some((_, escaped)) => text.push(escaped),
+                None => {}
+            },
+            _ => text.push(letter),
+        }
+    }
+    (text, rest.len())
+}

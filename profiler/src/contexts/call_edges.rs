@@ -1,0 +1,156 @@
+//! Calls by caller, call site and callee, with recursive ones where they were made.
+//!
+//! Input: a tree, and how often its call sites were executed. Output: [`CallEdge`]s.
+//! Method: a record counts the calls that lead to it, recursive ones too, whose back edges have no counts of their own. But the
+//! calls of a function come from somewhere, and the calls at a site, of whichever functions, are as many as it was executed. A
+//! sum of which one part is not known tells that part, which may be the last unknown one of another sum.
+//! Invariant: nothing is guessed. If not all calls of a function are told apart in this way, or what is given contradicts itself, its
+//! recursive calls stay where it was first called, as in its records. In any case calls of a function add up to those of its
+//! records.
+//! Oracle: `tests/it/contexts.rs`, which counts the calls of stacks that are written out.
+//!
+//! Example: `main` calls `f` at 10, which calls itself at 20. Its record has 10 calls; 20 was executed 9 times, so of these 9 are
+//! recursive, and 1 is `main`'s.
+
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
+
+use super::ContextTree;
+
+/// The calls of one function at one site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallEdge {
+    /// The caller, a position in the tree's routines.
+    pub caller: u32,
+    /// Byte offset of the call; 0 if the caller has no call sites.
+    pub site: u32,
+    /// The callee, a position in the routines.
+    pub callee: u32,
+    /// How often it was called there.
+    pub calls: u64,
+    /// Whether these are all; otherwise there are recursive calls besides, of which it is not known how often they were made.
+    pub is_whole: bool,
+}
+
+/// Caller, site, callee.
+type Place = (u32, u32, u32);
+
+/// What is known of the calls at one place.
+#[derive(Clone, Copy, Default)]
+struct Found {
+    /// Calls that lead to records that nobody calls recursively.
+    plain: u64,
+    /// Calls that lead to other records from above.
+    mixed: u64,
+    /// Whether there are calls that lead to such records, recursive ones included; how many is asked.
+    is_open: bool,
+    /// Whether there are recursive ones.
+    is_recursive: bool,
+    answer: Option<u64>,
+}
+
+/// So many calls in all, by open places.
+#[derive(Default)]
+struct Sum {
+    left: u64,
+    open: Vec<Place>,
+}
+
+/// The sums that a place is part of: the callee's, and the site's.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Of {
+    Callee(u32),
+    Site(u32, u32),
+}
+
+impl ContextTree {
+    /// The calls by place, ascending by caller, site and callee.
+    /// `executed` tells how often a routine's call site was executed, if that is known.
+    pub fn call_edges(&self, executed: impl Fn(u32, u32) -> Option<u64>) -> Vec<CallEdge> {
+        let mut places = self.places();
+        let sums = sums(&places, executed);
+        if sums.and_then(|sums| solve(&mut places, sums)).is_none() {
+            places.values_mut().for_each(|found| found.answer = None);
+        }
+        let mut is_known = vec![true; self.routines.len()];
+        for (&(.., callee), found) in &places {
+            is_known[callee as usize] &= !found.is_open || found.answer.is_some();
+        }
+        let edge = |(&(caller, site, callee), found): (&Place, &Found)| {
+            let told = found.answer.filter(|_| is_known[callee as usize]);
+            let calls = found.plain.saturating_add(told.unwrap_or(found.mixed));
+            CallEdge { caller, site, callee, calls, is_whole: told.is_some() || !found.is_recursive }
+        };
+        places.iter().map(edge).collect()
+    }
+
+    /// Where calls were made.
+    fn places(&self) -> BTreeMap<Place, Found> {
+        let mut places: BTreeMap<Place, Found> = BTreeMap::new();
+        let is_recursive = self.recursive();
+        let routine = |record: u32| self.records[record as usize].routine;
+        for (record, is_recursive) in self.records.iter().zip(&is_recursive).skip(1) {
+            let found = places.entry((routine(record.parent), record.site, record.routine)).or_default();
+            let sum = if *is_recursive { &mut found.mixed } else { &mut found.plain };
+            *sum = sum.saturating_add(record.calls);
+            found.is_open |= is_recursive;
+        }
+        for record in &self.records {
+            for edge in &record.back_edges {
+                let found = places.entry((record.routine, edge.site, routine(edge.to))).or_default();
+                (found.is_open, found.is_recursive) = (true, true);
+            }
+        }
+        places
+    }
+
+    /// By record, whether a back edge leads to it.
+    fn recursive(&self) -> Vec<bool> {
+        let mut found = vec![false; self.records.len()];
+        for edge in self.records.iter().flat_map(|record| &record.back_edges) {
+            found[edge.to as usize] = true;
+        }
+        found
+    }
+}
+
+/// The sums; `None` if there are fewer calls than are known.
+fn sums(
+    places: &BTreeMap<Place, Found>,
+    executed: impl Fn(u32, u32) -> Option<u64>,
+) -> Option<HashMap<Of, Sum>> {
+    let mut sums: HashMap<Of, Sum> = HashMap::new();
+    for (&place, found) in places.iter().filter(|(_, found)| found.is_open) {
+        let (caller, site, callee) = place;
+        let of_callee = sums.entry(Of::Callee(callee)).or_default();
+        of_callee.left = of_callee.left.saturating_add(found.mixed);
+        of_callee.open.push(place);
+        if let Entry::Vacant(of_site) = sums.entry(Of::Site(caller, site))
+            && let Some(executed) = executed(caller, site)
+        {
+            let here = || places.range((caller, site, 0)..=(caller, site, u32::MAX));
+            let plain = here().map(|(_, found)| found.plain).fold(0, u64::saturating_add);
+            let open = here().filter(|(_, found)| found.is_open).map(|(place, _)| *place).collect();
+            of_site.insert(Sum { left: executed.checked_sub(plain)?, open });
+        }
+    }
+    Some(sums)
+}
+
+/// Answers what follows from the sums; `None` if they contradict each other.
+fn solve(places: &mut BTreeMap<Place, Found>, mut sums: HashMap<Of, Sum>) -> Option<()> {
+    let mut ready: Vec<Of> = sums.iter().filter(|(_, sum)| sum.open.len() == 1).map(|(&of, _)| of).collect();
+    while let Some(of) = ready.pop() {
+        let sum = &sums[&of];
+        let &[place] = &sum.open[..] else { continue };
+        let (calls, (caller, site, callee)) = (sum.left, place);
+        places.get_mut(&place)?.answer = Some(calls);
+        for of in [Of::Callee(callee), Of::Site(caller, site)] {
+            let Some(sum) = sums.get_mut(&of) else { continue };
+            sum.left = sum.left.checked_sub(calls)?;
+            sum.open.retain(|other| *other != place);
+            ready.extend((sum.open.len() == 1).then_some(of));
+        }
+    }
+    sums.values().all(|sum| !sum.open.is_empty() || sum.left == 0).then_some(())
+}
