@@ -17,7 +17,7 @@ use queue::Queue;
 pub struct Job {
     /// The module; nobody waits for one that is gone.
     pub module: Weak<ModuleInner>,
-    /// The function.
+    /// The function, or the row of code slots of a part of one, which can only be compiled ahead.
     pub func: u32,
     /// What of it.
     pub task: Task,

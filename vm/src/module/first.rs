@@ -11,7 +11,8 @@ use hashbrown::{HashMap, HashSet};
 
 use super::code::Compiled;
 
-/// How many functions may be compiled ahead and not yet be called, for each that has been called, and from the start.
+/// How many functions and parts may be compiled ahead and not yet be called, for each that has been called, and from the
+/// start.
 /// Start-up stays proportional to what runs.
 const AHEAD_PER_CALLED: usize = 1;
 const AHEAD_AT_START: usize = 64;
