@@ -130,14 +130,16 @@ impl PathNumbering {
     /// The numbers of the paths that begin with the prefix that ends in `block` and has this sum.
     pub fn ids_from(&self, block: BlockId, sum: u64) -> Range<u64> {
         let (mut at, mut last) = (block, sum);
-        // Of ENTRY's edges those that stand for starts elsewhere are no ways on.
-        let goes_on =
-            |edge: &&EdgeId| edge.index() < self.real || self.view.edge(**edge).to == self.view.exit();
-        while let Some(edge) = self.view.out_edges(at).iter().rfind(goes_on) {
+        while let Some(edge) = self.view.out_edges(at).iter().rfind(|edge| self.goes_on(**edge)) {
             last += self.values[edge.index()];
             at = self.view.edge(*edge).to;
         }
         sum..last + 1
+    }
+
+    /// Whether an edge of the view is a way on from its block: of ENTRY's those that stand for starts elsewhere are none.
+    pub(crate) fn goes_on(&self, edge: EdgeId) -> bool {
+        edge.index() < self.real || self.view.edge(edge).to == self.view.exit()
     }
 
     fn walk(&self, mut rest: u64, stop: BlockId) -> Option<Path> {

@@ -74,11 +74,9 @@ impl Wanted {
             numbering.ends_path(edge) && ended[edge.index()] == prefixes[view.edge(edge).from.index()]
         };
         let done: Vec<bool> = view.edges().map(is_done).collect();
-        let is_start = |edge: &EdgeId| numbering.starts().any(|(start, _)| start == *edge);
         let mut from = vec![false; view.vertex_count()];
         for &block in order.iter().rev().filter(|&&block| block != view.exit()) {
-            let mut ways =
-                view.out_edges(block).iter().filter(|edge| block != BlockId::ENTRY || !is_start(edge));
+            let mut ways = view.out_edges(block).iter().filter(|edge| numbering.goes_on(**edge));
             from[block.index()] = ways.any(|edge| match view.edge(*edge).to {
                 to if to == view.exit() => !done[edge.index()],
                 to => from[to.index()],

@@ -1,6 +1,8 @@
 //! Where control is likely to go next from a function, or from a part of one, by its graph alone.
 
-use hashbrown::{HashMap, HashSet};
+use std::collections::BTreeMap;
+
+use hashbrown::HashSet;
 use wprof_profiler::EdgeWeights;
 
 use super::{Cfg, End};
@@ -43,14 +45,16 @@ impl Cfg {
                 next[part as usize].push((call.block, call.callee));
             }
         }
-        let mut between: HashMap<(u32, u32), (f64, u32)> = HashMap::new();
-        for &(from, to, weight) in &weights.edges {
-            let Some(to_part) = part_of.get(to as usize) else { continue };
-            let (sum, _) = between.entry((part_of[from as usize], *to_part)).or_insert((0.0, from));
-            *sum += weight;
+        // How often control goes from one part to another, and from which block first.
+        let mut between: BTreeMap<(u32, u32), (f64, u32)> = BTreeMap::new();
+        for &(block, to, weight) in &weights.edges {
+            let (from, to) = (part_of[block as usize], part_of.get(to as usize).copied().unwrap_or(0));
+            if to != 0 && to != from {
+                between.entry((from, to)).or_insert((0.0, block)).0 += weight;
+            }
         }
         for ((from, to), (weight, block)) in between {
-            if from != to && to != 0 && weight >= least(from) {
+            if weight >= least(from) {
                 next[from as usize].push((block, first_row + to - 1));
             }
         }

@@ -17,7 +17,7 @@ use crate::{Module, Result};
 
 impl Module {
     /// How many functions, and parts of large ones, were compiled ahead of their first call, and how many were compiled but not
-    /// called so far. Only the first are among those of [`Module::compiled`].
+    /// called so far. [`Module::compiled`] knows the functions among the first, and no others.
     pub fn compiled_ahead(&self) -> (usize, usize) {
         self.inner().code.first.ahead()
     }
