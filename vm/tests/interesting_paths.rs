@@ -120,3 +120,32 @@ fn interesting_paths_of_something_else_are_refused() -> Outcome {
     assert!(refused.contains("says nothing about paths"), "{refused}");
     Ok(())
 }
+
+/// A function both of whose paths a run takes: the bytes of its code, its result, and its profile.
+fn steps(config: &Config) -> std::result::Result<(usize, i32, Profile), Error> {
+    let wat = r#"(module (func (export "steps") (param $n i32) (result i32) (local $s i32)
+        (loop $again
+            (if (i32.and (local.get $n) (i32.const 1)) (then (local.set $s (i32.add (local.get $s) (local.get $n)))))
+            (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
+        (local.get $s)))"#;
+    let module = Module::new(&Engine::new(config)?, wat)?;
+    let mut store = Store::new(module.engine(), ());
+    let instance = Linker::new(module.engine()).instantiate(&mut store, &module)?;
+    let steps = instance.get_typed_func::<i32, i32>(&mut store, "steps")?;
+    let result = [1, 2, 7, 8].into_iter().map(|n| steps.call(&mut store, n)).sum::<Result<i32>>()?;
+    Ok((module.code_bytes(), result, instance.profile(&store)?))
+}
+
+#[test]
+fn where_all_paths_are_known_nothing_is_left_of_what_would_count_others() -> Outcome {
+    let mut config = Config::new();
+    config.profiling(ProfilingConfig::Exact(Collect::Paths)).strategy(Strategy::Baseline);
+    let (bytes, result, profile) = steps(&config)?;
+    let paths = profile.functions[0].paths.as_ref().expect("paths were counted");
+    let (_, _, other) = steps(config.interesting_paths(Interesting::new(Arc::new(profile.clone()))))?;
+    assert_eq!(counts(&other), counts(&profile));
+    let few = steps(config.interesting_paths(Interesting::uncounted(Arc::new(profile.clone()))))?;
+    assert_eq!((few.1, few.2.functions.len()), (result, 0), "{paths:?}");
+    assert!(few.0 < bytes, "{} bytes, and {bytes} where paths are counted: {paths:?}", few.0);
+    Ok(())
+}
