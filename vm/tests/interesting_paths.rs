@@ -121,7 +121,8 @@ fn interesting_paths_of_something_else_are_refused() -> Outcome {
     Ok(())
 }
 
-/// A function both of whose paths a run takes: the bytes of its code, its result, and its profile.
+/// A function with few paths, which a run takes but for the one that leaves the loop with an even number: the bytes of its code, what
+/// it computed, and its profile.
 fn steps(config: &Config) -> std::result::Result<(usize, i32, Profile), Error> {
     let wat = r#"(module (func (export "steps") (param $n i32) (result i32) (local $s i32)
         (loop $again
@@ -137,7 +138,7 @@ fn steps(config: &Config) -> std::result::Result<(usize, i32, Profile), Error> {
 }
 
 #[test]
-fn where_all_paths_are_known_nothing_is_left_of_what_would_count_others() -> Outcome {
+fn an_end_of_known_paths_alone_is_not_counted() -> Outcome {
     let mut config = Config::new();
     config.profiling(ProfilingConfig::Exact(Collect::Paths)).strategy(Strategy::Baseline);
     let (bytes, result, profile) = steps(&config)?;
