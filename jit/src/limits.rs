@@ -23,7 +23,5 @@ pub const MAX_EVENT_RULES: usize = 1000;
 /// Functions with at most so many paths have a counter for each, which takes address space always and memory where paths
 /// run; the others count in a table, which costs a call.
 pub const MAX_DENSE_PATHS: u64 = 1 << 14;
-
-/// Where paths are counted in each calling context, call records of functions with at most so many have a counter for each;
-/// the others count in a table.
+/// the others count in rows of a table.
 pub const MAX_RECORD_PATHS: u64 = 64;

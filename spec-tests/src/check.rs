@@ -24,7 +24,7 @@ use crate::generate::Case;
 use crate::mode::bursts;
 use crate::nonsense;
 use crate::oracle::references::{Log, logging};
-use crate::oracle::{Compared, Detail, Oracle, What, compare, compare_flow, compare_paths};
+use crate::oracle::{Compared, Detail, Oracle, What, compare, compare_flow, compare_paths, same_flow};
 use crate::outcome::Outcome;
 use crate::shadow::{self, calls_by_chain, without_calls_by_host};
 pub use engines::Engines;
@@ -429,7 +429,23 @@ impl Engines {
         profile.verify().map_err(|e| e.to_string())?;
         let trace = ran.trace.as_ref().ok_or("not traced")?;
         summary.flow = compare_flow(&module, &profile, trace, ran.host_log())? as u64;
+        if !ran.outcome.overflowed() && !stops_in_tail_calls(&profile) {
+            self.flow_alone(case, &profile)?;
+        }
         Ok(summary)
+    }
+
+    /// Demands the same paths in contexts where nothing else is recorded, so that loops are unrolled, whether call records
+    /// have cells for paths or these share rows.
+    fn flow_alone(&self, case: &Case, profile: &Profile) -> Result<(), String> {
+        for engine in &self.flow {
+            let ran = ours::run(engine, &case.wasm, &case.drive)?;
+            let alone = ran.profile().ok_or("not instantiated")?.map_err(|e| e.to_string())?;
+            if !ran.outcome.overflowed() {
+                same_flow(&alone, profile).map_err(|e| format!("alone: {e}"))?;
+            }
+        }
+        Ok(())
     }
 
     fn every_block(&self, case: &Case, oracle: &Oracle, counters: &[u64]) -> Result<(), String> {

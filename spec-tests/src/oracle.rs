@@ -21,7 +21,7 @@ use wprof_jit::cfg::{Cfg, End, build};
 use wprof_jit::module::{ModuleInfo, parse};
 
 pub use compare::{Compared, compare};
-pub use paths::{ComparedPaths, compare_flow, compare_paths, hot_paths};
+pub use paths::{ComparedPaths, compare_flow, compare_paths, hot_paths, same_flow};
 
 use crate::splice::{Located, Splice};
 

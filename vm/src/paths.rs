@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 
 use hashbrown::HashMap;
 use wprof_jit::abi::path_row;
-use wprof_jit::plan::{FunctionPlan, Plan, PreferentialPaths, is_dense};
+use wprof_jit::graph::RoundCell;
+use wprof_jit::plan::{FunctionPlan, Plan, PreferentialPaths, RecordCells, is_dense};
 use wprof_profiler::{BlockId, EdgeCounts, PathCount, PathPlan, PathProfile, PropagateError, UnfinishedPath};
 
 use crate::metrics::{Blocks, Columns, Way};
@@ -32,15 +33,17 @@ pub fn read(
     let blocks = columns.of_blocks(instance.module.info(), version)?;
     let mut paths = Paths { instance, version, plan, blocks, columns };
     let finished = match &version.plan {
-        _ if version.flow_contexts => summed(in_contexts.iter().flat_map(|(_, paths)| paths)),
+        _ if version.flow_contexts.is_some() => {
+            summed(in_contexts.iter().flat_map(|(_, paths)| paths).cloned())
+        }
         Plan::Paths(plan) if is_dense(plan) => of_counters(counters, version),
         Plan::Preferential(paths) => {
             let cells = of_cells(paths, counters);
-            summed(cells.iter().chain(&of_rounds(version, counters)).chain(&of_table(instance, func)?))
+            summed(cells.into_iter().chain(of_rounds(version, counters)).chain(of_table(instance, func)?))
         }
         _ => {
-            let rows = of_rows(version, counters);
-            summed(rows.iter().chain(&of_rounds(version, counters)).chain(&of_table(instance, func)?))
+            let rows = of_rows(version, counters).map(|(_, counted)| counted);
+            summed(rows.chain(of_rounds(version, counters)).chain(of_table(instance, func)?))
         }
     };
     let finished = finished.iter().map(|(id, figures)| paths.finished(*id, figures));
@@ -77,17 +80,29 @@ pub fn rows<'a>(version: &FunctionPlan, counters: &'a [u64]) -> impl Iterator<It
     counters.chunks_exact(words).take(count)
 }
 
-/// What is counted in rows of the table.
-fn of_rows(version: &FunctionPlan, counters: &[u64]) -> Vec<Counted> {
-    let rows = rows(version, counters);
-    rows.filter(|row| row[1] > 0).map(|row| (row[0] - 1, row[1..].to_vec())).collect()
+/// What is counted in rows of the table, with the call records, or 0.
+pub fn of_rows(version: &FunctionPlan, counters: &[u64]) -> impl Iterator<Item = (u32, Counted)> {
+    rows(version, counters).filter(|row| row[1] > 0).map(|row| {
+        let (record, number) = path_row::of_key(row[0]);
+        (record, (number, row[1..].to_vec()))
+    })
 }
 
 /// The round paths that have a counter only for being that.
 fn of_rounds(version: &FunctionPlan, counters: &[u64]) -> Vec<Counted> {
     let rounds = version.loops.iter().filter_map(|found| found.path);
-    let counted = rounds.map(|path| (path.id, vec![counters[path.counter as usize]]));
+    let counted = rounds.filter_map(|path| match path.cell {
+        RoundCell::Counter(counter) => Some((path.id, vec![counters[counter as usize]])),
+        RoundCell::Record(_) => None,
+    });
     counted.filter(|(_, figures)| figures[0] > 0).collect()
+}
+
+/// What a call record's cells have counted: its paths, or the round paths that have a cell for being that.
+pub fn of_record_cells(version: &FunctionPlan, cells: &[u64]) -> Vec<Counted> {
+    let RecordCells::Number { .. } = version.record_cells() else { return of_counters(cells, version) };
+    let rounds = version.loops.iter().filter_map(|found| found.path).zip(&cells[1..]);
+    rounds.filter(|(_, count)| **count > 0).map(|(path, &count)| (path.id, vec![count])).collect()
 }
 
 /// The interesting paths that ran.
@@ -132,11 +147,11 @@ pub fn add_of_records(
 }
 
 /// The paths that are counted in several places, each once.
-fn summed<'a>(counted: impl Iterator<Item = &'a Counted>) -> Vec<Counted> {
+pub fn summed(counted: impl Iterator<Item = Counted>) -> Vec<Counted> {
     let mut sums: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
     for (id, figures) in counted {
-        let sum = sums.entry(*id).or_insert_with(|| vec![0; figures.len()]);
-        sum.iter_mut().zip(figures).for_each(|(sum, more)| *sum = sum.wrapping_add(*more));
+        let sum = sums.entry(id).or_insert_with(|| vec![0; figures.len()]);
+        sum.iter_mut().zip(figures).for_each(|(sum, more)| *sum = sum.wrapping_add(more));
     }
     sums.into_iter().collect()
 }

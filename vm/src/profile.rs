@@ -23,7 +23,7 @@ use wprof_profiler::{
 
 use crate::metrics::Columns;
 use crate::module::ModuleInner;
-use crate::paths::{self, InContexts, PathsOfRecords};
+use crate::paths::{self, Counted, InContexts, PathsOfRecords};
 use crate::runtime::host::HostHead;
 use crate::runtime::instance::InstanceData;
 use crate::runtime::store::StoreOpaque;
@@ -64,7 +64,7 @@ impl Instance {
         let index = store.index(self.0);
         let instance = &store.instances[index as usize];
         let exits = exits_by_func(store, index);
-        let in_contexts = store.paths_in_contexts(index, &instance.module.inner().plans());
+        let in_contexts = store.paths_in_contexts(index, &instance.module.inner().plans(), &exits);
         let counts = |(func, version): (u32, Arc<FunctionPlan>)| {
             let stopped = (exits.get(&func), &in_contexts);
             let counts = Counts::read(instance, (func, &version), stopped, &mut Columns::new(store))?;
@@ -78,7 +78,7 @@ impl Instance {
         let store = &store.as_context().0.opaque;
         let instance = &store.instances[store.index(self.0) as usize];
         let versions = instance.module.inner().plans();
-        let costs = versions.iter().map(|(_, version)| cost(version, &counters(instance, version)));
+        let costs = versions.iter().map(|(_, version)| cost(version, &instance.counters(version)));
         costs.fold(CounterCost::default(), CounterCost::plus)
     }
 }
@@ -107,7 +107,7 @@ fn of_instance(store: &StoreOpaque, index: u32, has_contexts: bool) -> Result<Pr
         // Frames that stop are in no burst as a rule, and know nothing of their paths.
         _ => (module.inner().burst_plans(), HashMap::new()),
     };
-    let in_contexts = store.paths_in_contexts(index, &versions);
+    let in_contexts = store.paths_in_contexts(index, &versions, &exits);
     let mut columns = Columns::new(store);
     let functions = versions
         .iter()
@@ -174,8 +174,24 @@ pub fn first_of(store: &StoreOpaque, module: &Arc<ModuleInner>) -> Option<u32> {
 pub struct Exits {
     /// How many, by place.
     pub frames: HashMap<Stop, Stopped>,
-    /// By block, rounds of the loop around it that have not been counted.
-    owed: Vec<(u32, u64)>,
+    /// Rounds of loops that have not been counted.
+    pub owed: Vec<Owed>,
+}
+
+/// Rounds of the loop around a block that frames have made and not counted.
+pub struct Owed {
+    block: u32,
+    rounds: u64,
+    /// The call record of the frames, if paths are counted there.
+    record: Option<u64>,
+}
+
+impl Owed {
+    /// The path of the rounds with their number, and the address of the call record in which they are counted.
+    pub fn in_record(&self, version: &FunctionPlan) -> Option<(u64, Counted)> {
+        let path = version.round_path(self.block)?;
+        Some((self.record?, (path.id, vec![self.rounds])))
+    }
 }
 
 impl Exits {
@@ -184,7 +200,8 @@ impl Exits {
         let place = Stop { origin: Origin { rounds: 0, path: None, ..origin }, ..stop };
         self.frames.entry(place).or_default().add(stopped);
         if origin.rounds > 0 {
-            self.owed.push((origin.block, stopped.count * u64::from(origin.rounds)));
+            let rounds = stopped.count * u64::from(origin.rounds);
+            self.owed.push(Owed { block: origin.block, rounds, record: stop.record });
         }
     }
 }
@@ -199,12 +216,6 @@ fn exits_by_func(store: &StoreOpaque, index: u32) -> HashMap<u32, Exits> {
         by_func.entry(stop.origin.func).or_default().add(stop, stopped);
     }
     by_func
-}
-
-fn counters(instance: &InstanceData, version: &FunctionPlan) -> Vec<u64> {
-    let layout = instance.module.inner().layout();
-    let range = version.first_counter..version.first_counter + version.own_counters();
-    range.map(|i| instance.vmctx.counter(layout.counter(i))).collect()
 }
 
 /// How many increments optimised code makes for these counts: one in several rounds for the latch of an unrolled loop.
@@ -246,7 +257,7 @@ fn add_overflowed(instance: &InstanceData, func: u32, version: &FunctionPlan, co
 
 /// Adds rounds of unrolled loops that their frames did not come to count.
 fn add_owed(exits: Option<&Exits>, version: &FunctionPlan, counters: &mut [u64]) {
-    for &(block, rounds) in exits.iter().flat_map(|e| &e.owed) {
+    for &Owed { block, rounds, .. } in exits.iter().flat_map(|e| &e.owed) {
         for probe in version.owed(block) {
             if let Probe::Count { counter, by } = probe {
                 counters[(counter - version.first_counter) as usize] += rounds * u64::from(by);
@@ -270,7 +281,7 @@ impl Counts {
         (exits, in_contexts): (Option<&Exits>, &InContexts),
         columns: &mut Columns<'_>,
     ) -> Result<Option<Counts>> {
-        let (shape, mut counters) = (version.cfg.shape(), counters(instance, version));
+        let (shape, mut counters) = (version.cfg.shape(), instance.counters(version));
         add_overflowed(instance, func, version, &mut counters);
         add_owed(exits, version, &mut counters);
         let context = |e: Error| e.context(format_args!("profile of function {func}"));
@@ -368,7 +379,7 @@ fn function(
     let (cfg, info) = (&version.cfg, instance.module.info());
     let exits = exits.iter().flat_map(|e| &e.frames);
     let exits = exits.map(|(stop, stopped)| unfinished_exit(info, cfg, stop.origin, stopped.count));
-    let cost = counts.cost(version, &counters(instance, version));
+    let cost = counts.cost(version, &instance.counters(version));
     let idle = idle(&instance.module, cfg);
     let (edges, only_blocks, paths) = counts.split(idle.edges.len());
     let edges = idle.edges.into_iter().zip(edges).map(|(edge, count)| EdgeProfile { count, ..edge });

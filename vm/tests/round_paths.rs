@@ -18,7 +18,9 @@ fn wat(ifs: u32) -> String {
     };
     let all: String = (0..ifs).map(decide).collect();
     format!(
-        r#"(module (memory 1) (func (export "f") (param $n i32) (param $stop i32) (param $trap i32) (local $i i32)
+        r#"(module (memory 1)
+        (func (export "g") (param i32 i32 i32) (call $f (local.get 0) (local.get 1) (local.get 2)))
+        (func $f (export "f") (param $n i32) (param $stop i32) (param $trap i32) (local $i i32)
             {all}
             (block $out (loop $again
                 (br_if $out (i32.eq (local.get $i) (local.get $stop)))
@@ -34,10 +36,10 @@ fn run(config: &Config, ifs: u32, rounds: std::ops::Range<i32>) -> Result<Profil
     let engine = Engine::new(config)?;
     let mut store = Store::new(&engine, ());
     let instance = Instance::new(&mut store, &Module::new(&engine, wat(ifs))?, &[])?;
-    let f = instance.get_typed_func::<(i32, i32, i32), ()>(&mut store, "f")?;
-    for round in rounds {
+    let ways = ["f", "g"].map(|name| instance.get_typed_func::<(i32, i32, i32), ()>(&mut store, name));
+    for (round, f) in rounds.flat_map(|round| ways.iter().map(move |f| (round, f))) {
         for (stop, trap) in [(round, NEVER), (NEVER, round)] {
-            let ended = f.call(&mut store, (round * 7, stop, trap));
+            let ended = f.as_ref().expect("exported").call(&mut store, (round * 7, stop, trap));
             assert_eq!(ended.is_err(), (0..20).contains(&trap), "round {round}");
         }
     }
@@ -46,6 +48,13 @@ fn run(config: &Config, ifs: u32, rounds: std::ops::Range<i32>) -> Result<Profil
     profile.code = Default::default();
     profile.functions.iter_mut().for_each(|function| function.cost = Default::default());
     Ok(profile)
+}
+
+/// Counts paths in calling contexts, where call records have cells for the paths of functions with at most so many.
+fn in_contexts(strategy: Strategy, record_paths: u32) -> Config {
+    let mut config = config(strategy);
+    config.count_contexts(true).flow_contexts(true).record_paths(record_paths);
+    config
 }
 
 fn config(strategy: Strategy) -> Config {
@@ -86,6 +95,21 @@ fn so_are_they_where_interesting_ones_are_told_from_others() -> Outcome {
             assert_eq!(found.functions.len(), expected.only(&untested).functions.len(), "{strategy:?}");
             let paths = |profile: &Profile| profile.functions.first().and_then(|f| f.paths.clone());
             assert_eq!(paths(&found), paths(&expected.only(&untested)), "{strategy:?}, {ifs} ifs, others");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn so_are_they_in_each_calling_context() -> Outcome {
+    for ifs in [2, 15] {
+        let expected = run(&in_contexts(Strategy::Baseline, 64), ifs, 0..24)?;
+        let tree = expected.contexts.as_ref().expect("counted");
+        assert_eq!(tree.records.iter().filter(|record| !record.unfinished.is_empty()).count(), 3);
+        for (strategy, cells) in [(Strategy::Optimized, 64), (Strategy::Tiered, 64), (Strategy::Optimized, 0)]
+        {
+            let found = run(&in_contexts(strategy, cells), ifs, 0..24)?;
+            assert_eq!(found, expected, "{strategy:?}, {ifs} ifs, {cells} cells");
         }
     }
     Ok(())

@@ -61,8 +61,8 @@ builtins! {
     /// `block` heads a loop, an address is that of a better version which resumes there; see
     /// [`super::store_context::TRANSFER`].
     Promote(I32, I32) -> I64;
-    /// `(function, number, call record or 0) -> status`: counts a path in the instance's table.
-    CountPath(I32, I64, I64) -> I32;
+    /// `(function, number) -> status`: counts a path in the instance's table.
+    CountPath(I32, I64) -> I32;
     /// `(function, address of a row, key) -> status`: makes a row of the table of paths that of another path, see
     /// [`super::path_row`].
     TakeRow(I32, I64, I64) -> I32;

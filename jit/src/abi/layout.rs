@@ -164,11 +164,23 @@ pub mod call_record {
 
 /// The rows among a function's counters in which its paths are counted if it has too many for a counter each. The number of
 /// a path chooses its row; the row is that of one path at a time, what others have counted in it is in the instance's table.
+/// Where paths are counted in each calling context, the number has that of the call record above its 32 bits.
 pub mod path_row {
+    use wprof_profiler::MAX_PATHS;
+
     /// How many a function has.
     pub const COUNT: u32 = 1 << 10;
     /// `u64`: one more than the number of the path, 0 for none.
     pub const KEY: i32 = 0;
+    /// The number of path 0 in a call record: the record's above those that paths have.
+    pub const fn first_in(record: u32) -> u64 {
+        record as u64 * MAX_PATHS
+    }
+    /// The call record, 0 for none, and the path that a key stands for.
+    pub const fn of_key(key: u64) -> (u32, u64) {
+        let number = key - 1;
+        ((number / MAX_PATHS) as u32, number % MAX_PATHS)
+    }
     /// `u64` each: how often the path ran, then what was measured along it.
     pub const fn figure(number: u32) -> i32 {
         8 + 8 * number as i32

@@ -176,7 +176,7 @@ impl CompilerOptions {
             metrics: collection.metrics.len() as u32,
             reads_metrics: collection.metrics.iter().any(Metric::is_read),
             lengths: collection.lengths(),
-            flow_contexts: collection.flow_contexts,
+            flow_contexts: collection.flow_contexts.is_some(),
             cache: collection.metrics.iter().find_map(Metric::cache),
             ..self
         }

@@ -9,6 +9,7 @@ fn probes(f: &mut fmt::Formatter<'_>, probes: &Probes) -> fmt::Result {
         match probe {
             Probe::Count { counter, by: 1 } => write!(f, " count[{counter}]")?,
             Probe::Count { counter, by } => write!(f, " count[{counter}]+{by}")?,
+            Probe::CountInRecord { offset, by } => write!(f, " count record[{offset} bytes]+{by}")?,
             Probe::Event { kind, amount } => write!(f, " events[{kind}]{amount:+}")?,
             Probe::Budget(kind) => write!(f, " budget[{kind}]")?,
             Probe::Poll => f.write_str(" poll")?,
@@ -22,10 +23,12 @@ fn probes(f: &mut fmt::Formatter<'_>, probes: &Probes) -> fmt::Result {
             Probe::PathEnd { amount, cells: PathCells::Record { .. } } => {
                 write!(f, " count record[path{amount:+}]")?;
             }
-            Probe::PathEnd { amount, cells: PathCells::Rows { first } } => {
+            Probe::PathEnd { amount, cells: PathCells::Rows { first, in_record: None } } => {
                 write!(f, " count row[{first}+path{amount:+}]")?;
             }
-            Probe::PathEnd { amount, cells: PathCells::Table } => write!(f, " count path{amount:+}")?,
+            Probe::PathEnd { amount, cells: PathCells::Rows { first, in_record: Some(_) } } => {
+                write!(f, " count row[{first}+record+path{amount:+}]")?;
+            }
             Probe::StartMetrics => f.write_str(" start")?,
             Probe::StopMetrics => f.write_str(" stop")?,
             Probe::ChargeRecord => f.write_str(" charge")?,

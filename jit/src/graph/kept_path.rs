@@ -13,7 +13,11 @@ impl Probe {
     /// Whether a frame may stop at it, or be looked at.
     fn may_stop(&self) -> bool {
         let is_silent = match self {
-            Probe::Count { .. } | Probe::Event { .. } | Probe::PathStart(_) | Probe::PathAdd(_) => true,
+            Probe::Count { .. }
+            | Probe::CountInRecord { .. }
+            | Probe::Event { .. }
+            | Probe::PathStart(_)
+            | Probe::PathAdd(_) => true,
             Probe::PathEnd { cells, .. } => {
                 matches!(cells, PathCells::Instance { .. } | PathCells::Record { .. })
             }

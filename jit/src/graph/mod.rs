@@ -26,7 +26,7 @@ use crate::compile::Origin;
 use crate::plan::{self, Plan};
 pub use inline::Site;
 pub use parts::{PartSizes, Parts};
-pub use round_path::RoundPath;
+pub use round_path::{RoundCell, RoundPath};
 pub use superblock::{HotPath, Superblocks};
 pub use unroll::SmallLoop;
 
@@ -37,6 +37,13 @@ pub enum Probe {
     Count {
         /// Which one.
         counter: u32,
+        /// How much.
+        by: u32,
+    },
+    /// Add to a word of the frame's call record.
+    CountInRecord {
+        /// How many bytes behind its start.
+        offset: u32,
         /// How much.
         by: u32,
     },
@@ -130,9 +137,9 @@ pub enum PathCells {
     Rows {
         /// The first word of row 0.
         first: u32,
+        /// Bytes from the start of the frame's call record to the number of path 0 in it, if each record has paths of its own.
+        in_record: Option<u32>,
     },
-    /// In the instance's table of paths.
-    Table,
 }
 
 impl Probe {
@@ -145,6 +152,7 @@ impl Probe {
     fn times(&self, rounds: u32) -> Probe {
         match *self {
             Probe::Count { counter, by } => Probe::Count { counter, by: by * rounds },
+            Probe::CountInRecord { offset, by } => Probe::CountInRecord { offset, by: by * rounds },
             Probe::Event { kind, amount } => {
                 Probe::Event { kind, amount: amount.wrapping_mul(i64::from(rounds)) }
             }
@@ -158,6 +166,12 @@ impl Probe {
             match (there, self) {
                 (Probe::Count { counter, by }, Probe::Count { counter: same, by: more })
                     if *counter == same =>
+                {
+                    *by += more;
+                    return;
+                }
+                (Probe::CountInRecord { offset, by }, Probe::CountInRecord { offset: same, by: more })
+                    if *offset == same =>
                 {
                     *by += more;
                     return;
@@ -575,6 +589,6 @@ impl BlockGraph {
 fn path_cells(plan: &PathPlan, first: u32) -> PathCells {
     match plan::is_dense(plan) {
         true => PathCells::Instance { first, paths: plan.numbering.paths() as u32 },
-        false => PathCells::Rows { first },
+        false => PathCells::Rows { first, in_record: None },
     }
 }

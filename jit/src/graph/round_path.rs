@@ -14,8 +14,17 @@ use crate::cfg::{Cfg, Target};
 pub struct RoundPath {
     /// Its number.
     pub id: u64,
-    /// Which of the function's counters counts it.
-    pub counter: u32,
+    /// Where it is counted.
+    pub cell: RoundCell,
+}
+
+/// Where a round path is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RoundCell {
+    /// In this one of the function's counters.
+    Counter(u32),
+    /// So many bytes behind the start of the frame's call record.
+    Record(u32),
 }
 
 impl SmallLoop {
@@ -54,9 +63,10 @@ impl SmallLoop {
     /// function's first counter.
     pub(crate) fn added_by_round(&self, latch: &Probes, first: u32) -> Probes {
         let added = |probe: &Probe| match *probe {
-            Probe::PathEnd { .. } | Probe::PreferentialEnd { .. } => {
-                self.path.map(|path| Probe::count(first + path.counter))
-            }
+            Probe::PathEnd { .. } | Probe::PreferentialEnd { .. } => self.path.map(|path| match path.cell {
+                RoundCell::Counter(counter) => Probe::count(first + counter),
+                RoundCell::Record(offset) => Probe::CountInRecord { offset, by: 1 },
+            }),
             Probe::PathStart(_) => None,
             other => Some(other),
         };

@@ -149,7 +149,8 @@ impl SmallLoop {
             let node = node_of[block as usize].map(|node| &graph.nodes[node as usize]);
             node.is_some_and(|node| {
                 let can_wait = |probe: &Probe| match probe {
-                    Probe::Count { .. } | Probe::Event { .. } | Probe::Poll | Probe::Check => true,
+                    Probe::Count { .. } | Probe::CountInRecord { .. } | Probe::Event { .. } => true,
+                    Probe::Poll | Probe::Check => true,
                     Probe::Budget(kind) => self.metered.is_some_and(|(metered, _)| metered == *kind),
                     Probe::PathStart(_)
                     | Probe::PathAdd(_)

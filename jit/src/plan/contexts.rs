@@ -4,6 +4,7 @@
 
 use wasmparser::BinaryReaderError;
 
+use crate::abi::call_record;
 use crate::cfg::{Call, Cfg, Operators};
 use crate::graph::{BlockGraph, Probe};
 use crate::module::ModuleInfo;
@@ -31,6 +32,11 @@ impl FunctionContexts {
     /// If the bytes are not those that were validated.
     pub fn new(info: &ModuleInfo, cfg: &Cfg) -> Result<FunctionContexts, BinaryReaderError> {
         Ok(FunctionContexts { sites: call_sites(info, cfg, |_| true)? })
+    }
+
+    /// How many bytes behind the start of a call record its callee slots end.
+    pub fn behind(&self) -> u32 {
+        call_record::slot(self.sites.len() as u32)
     }
 
     /// Lets a graph that has each block once find its call record first of all, and pass a slot before each call. A tail

@@ -37,11 +37,11 @@ pub use targets::{CELLS_PER_SITE, FunctionTargets};
 pub use trace::{FunctionTrace, Moment, Tracing};
 
 use crate::CompileError;
-use crate::abi::{call_record, path_row};
+use crate::abi::path_row;
 use crate::cfg::Cfg;
 use crate::events::EventModel;
-use crate::graph::{BlockGraph, PathCells, Probes, RoundPath, SmallLoop};
-use crate::limits::{MAX_DENSE_PATHS, MAX_RECORD_PATHS};
+use crate::graph::{BlockGraph, PathCells, Probes, RoundCell, RoundPath, SmallLoop};
+use crate::limits::MAX_DENSE_PATHS;
 use crate::module::ModuleInfo;
 use interesting::plan_paths;
 
@@ -68,7 +68,7 @@ pub struct Collection {
     /// Whether calling contexts are counted.
     pub contexts: bool,
     /// Whether paths, if they are counted, are so in each calling context of their own.
-    pub flow_contexts: bool,
+    pub flow_contexts: Option<u64>,
     /// Whether the callees of indirect calls are counted, by call site.
     pub call_targets: bool,
     /// What is measured along paths and in calling contexts, ascending.
@@ -84,11 +84,9 @@ pub struct Collection {
 }
 
 impl Collection {
-    /// The loops of a function that may be unrolled: none if every round is told of. Paths of contexts that a trap ends are
-    /// not known by context, and those in bursts end anywhere.
+    /// The loops of a function that may be unrolled: none if every round is told of. Paths in bursts end anywhere.
     fn loops(&self, info: &ModuleInfo, cfg: &Cfg) -> Result<Vec<SmallLoop>, CompileError> {
-        let is_told =
-            self.tracing.is_some() || !self.metrics.is_empty() || self.flow_contexts || self.in_bursts;
+        let is_told = self.tracing.is_some() || !self.metrics.is_empty() || self.in_bursts;
         let is_plain = self.is_off() && !self.checks.is_some_and(|checks| checks.unroll);
         if is_plain || is_told || self.counting == Counting::PerInstruction {
             return Ok(Vec::new());
@@ -191,19 +189,26 @@ impl Plan {
         }
     }
 
-    /// Gives the loops all of whose rounds are one path a counter for it, and forgets others, if paths are counted.
-    fn count_rounds(&self, cfg: &Cfg, loops: &mut Vec<SmallLoop>) {
+    /// Gives the loops all of whose rounds are one path a counter for it, and forgets others, if paths are counted; in call
+    /// records, if paths are counted there: so many bytes behind their start, with a cell for each path up to so many.
+    fn count_rounds(&self, cfg: &Cfg, loops: &mut Vec<SmallLoop>, in_records: Option<(u32, u64)>) {
         let Some(paths) = self.paths() else { return };
         let shape = cfg.shape();
-        let mut next = match self {
-            Plan::Preferential(paths) => paths.counters(),
+        let is_few = match in_records {
+            Some((_, most)) => paths.numbering.paths() <= most,
+            None => matches!(self, Plan::Paths(plan) if is_dense(plan)),
+        };
+        let mut next = match (self, in_records) {
+            (_, Some(_)) => 1,
+            (Plan::Preferential(paths), _) => paths.counters(),
             _ => path_row::COUNT * path_row::words(1),
         };
         loops.retain_mut(|found| {
             let id = found.round_path(cfg, &shape, &paths.numbering);
-            found.path = id.map(|id| match self {
-                Plan::Paths(plan) if is_dense(plan) => RoundPath { id, counter: id as u32 },
-                _ => RoundPath { id, counter: next },
+            found.path = id.map(|id| {
+                let place = if is_few { id as u32 } else { next };
+                let in_record = |(behind, _)| RoundCell::Record(behind + 8 * place);
+                RoundPath { id, cell: in_records.map_or(RoundCell::Counter(place), in_record) }
             });
             next += u32::from(found.path.is_some());
             found.path.is_some()
@@ -223,6 +228,29 @@ impl Plan {
 /// Whether each path of a function has a counter of its own.
 pub fn is_dense(plan: &PathPlan) -> bool {
     plan.numbering.paths() <= MAX_DENSE_PATHS
+}
+
+/// What call records of a function have behind the callee slots, for its paths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecordCells {
+    /// So many cells: one for each path, then for each metric one for each path.
+    Counters(u32),
+    /// The number of path 0 in the record, by which paths are counted in rows (see [`path_row::first_in`]); then a cell for
+    /// each loop whose rounds are one path.
+    Number {
+        /// How many such loops there are.
+        rounds: u32,
+    },
+}
+
+impl RecordCells {
+    /// How many words that is.
+    pub fn words(self) -> u32 {
+        match self {
+            RecordCells::Counters(cells) => cells,
+            RecordCells::Number { rounds } => 1 + rounds,
+        }
+    }
 }
 
 /// What all versions of a function share: its blocks, and how to read its counters.
@@ -250,8 +278,8 @@ pub struct FunctionPlan {
     pub metrics: Option<FunctionMetrics>,
     /// How many counters each path of its own has, if paths have any: one, and one for each metric.
     pub counters_of_path: u32,
-    /// Whether its paths are counted in each calling context of their own.
-    pub flow_contexts: bool,
+    /// If its paths are counted in each calling context of their own: up to how many it has, call records have a cell for each.
+    pub flow_contexts: Option<u64>,
     /// Where it is checked, if there are two versions.
     pub checks: Option<FunctionChecks>,
     /// Whether this is of its code for bursts.
@@ -275,7 +303,10 @@ impl FunctionPlan {
         let expected = Expected::new(info, collection, &cfg);
         let mut loops = collection.loops(info, &cfg)?;
         let plan = plan(&cfg, collection, &expected, &loops);
-        plan.count_rounds(&cfg, &mut loops);
+        let contexts = collection.contexts.then(|| FunctionContexts::new(info, &cfg)).transpose()?;
+        let in_records = contexts.as_ref().zip(collection.flow_contexts);
+        let in_records = in_records.map(|(contexts, most)| (contexts.behind(), most));
+        plan.count_rounds(&cfg, &mut loops, in_records);
         let prefixes = plan.paths().and_then(|paths| {
             let shape = cfg.shape();
             Some(PrefixCounts::new(&shape, paths, collection.earlier(func, &shape)?.paths.as_ref()?))
@@ -286,7 +317,6 @@ impl FunctionPlan {
         };
         let trace = |tracing| FunctionTrace::new(info, &cfg, tracing, collection.references, &expected);
         let trace = collection.tracing.map(trace).transpose()?;
-        let contexts = collection.contexts.then(|| FunctionContexts::new(info, &cfg)).transpose()?;
         let targets = collection.call_targets.then(|| FunctionTargets::new(info, &cfg)).transpose()?;
         let checks = collection.checks.map(|checks| FunctionChecks::new(info, &cfg, checks)).transpose()?;
         let in_bursts = collection.in_bursts;
@@ -328,7 +358,7 @@ impl FunctionPlan {
         if let Some(targets) = &self.targets {
             targets.add_probes(&mut graph, self.first_target_cell());
         }
-        if self.flow_contexts {
+        if self.flow_contexts.is_some() {
             graph.set_path_cells(self.record_path_cells());
         }
         if let Some(metrics) = &self.metrics {
@@ -373,18 +403,28 @@ impl FunctionPlan {
     pub fn own_counters(&self) -> u32 {
         let counters = self.plan.counters(&self.cfg);
         match &self.plan {
-            Plan::Paths(_) if self.flow_contexts => 0,
-            Plan::Paths(plan) if is_dense(plan) => counters * self.counters_of_path,
-            Plan::Paths(_) => {
-                path_row::COUNT * path_row::words(self.counters_of_path) + self.extra_counters()
+            Plan::Paths(_) if self.has_path_rows() => {
+                let rows = path_row::COUNT * path_row::words(self.counters_of_path);
+                rows + if self.flow_contexts.is_some() { 0 } else { self.extra_counters() }
             }
+            Plan::Paths(_) if self.flow_contexts.is_some() => 0,
+            Plan::Paths(_) => counters * self.counters_of_path,
             _ => counters + self.extra_counters(),
         }
     }
 
     /// Whether its counters begin with rows of the table of paths.
     pub fn has_path_rows(&self) -> bool {
-        matches!(&self.plan, Plan::Paths(plan) if !is_dense(plan)) && !self.flow_contexts
+        let Plan::Paths(plan) = &self.plan else { return false };
+        match self.flow_contexts {
+            Some(most) => plan.numbering.paths() > most,
+            None => !is_dense(plan),
+        }
+    }
+
+    /// The path of the rounds of the loop around a block, if that is unrolled and paths are counted.
+    pub fn round_path(&self, block: u32) -> Option<RoundPath> {
+        self.loops.iter().find(|found| found.blocks.contains(&block))?.path
     }
 
     /// How many of its loops have a counter for their round path that nothing else counts with.
@@ -392,25 +432,29 @@ impl FunctionPlan {
         self.loops.iter().filter(|found| found.path.is_some()).count() as u32
     }
 
-    /// How many cells for paths each of its call records has, behind the callee slots: one a path, then for each metric one
-    /// a path.
-    pub fn record_cells(&self) -> u32 {
-        self.record_paths().map_or(0, |paths| paths * self.counters_of_path)
-    }
-
-    /// How many paths it has, if its call records have cells for them.
-    fn record_paths(&self) -> Option<u32> {
-        let Plan::Paths(plan) = &self.plan else { return None };
-        let paths = plan.numbering.paths();
-        (self.flow_contexts && paths <= MAX_RECORD_PATHS).then_some(paths as u32)
+    /// What each of its call records has behind the callee slots.
+    pub fn record_cells(&self) -> RecordCells {
+        match &self.plan {
+            Plan::Paths(_) if self.flow_contexts.is_some() && self.has_path_rows() => {
+                RecordCells::Number { rounds: self.extra_counters() }
+            }
+            Plan::Paths(plan) if self.flow_contexts.is_some() => {
+                RecordCells::Counters(plan.numbering.paths() as u32 * self.counters_of_path)
+            }
+            _ => RecordCells::Counters(0),
+        }
     }
 
     /// Where its paths are counted, if in each calling context of their own.
     fn record_path_cells(&self) -> PathCells {
-        let sites = self.contexts.as_ref().map_or(0, |contexts| contexts.sites.len() as u32);
-        match self.record_paths() {
-            Some(paths) => PathCells::Record { first: call_record::slot(sites), paths },
-            None => PathCells::Table,
+        let behind = self.contexts.as_ref().map_or(0, FunctionContexts::behind);
+        match self.record_cells() {
+            RecordCells::Counters(cells) => {
+                PathCells::Record { first: behind, paths: cells / self.counters_of_path }
+            }
+            RecordCells::Number { .. } => {
+                PathCells::Rows { first: self.first_counter, in_record: Some(behind) }
+            }
         }
     }
 

@@ -155,25 +155,20 @@ impl Translator<'_> {
                 let record = self.own_record();
                 self.add_to_cells(record, (path, amount), (first.into(), paths), measured);
             }
-            PathCells::Rows { first } => {
+            PathCells::Rows { first, in_record } => {
                 let number = self.builder.ins().iadd_imm_s(path, amount);
+                let number = match in_record {
+                    Some(offset) => self.number_in_record(number, offset),
+                    None => number,
+                };
                 self.count_path_in_row(number, first, measured);
-            }
-            PathCells::Table => {
-                self.pass_measured(&measured);
-                let id = self.builder.ins().iadd_imm_s(path, amount);
-                self.count_path_in_table(id);
             }
         }
     }
 
     pub(super) fn count_path_in_table(&mut self, id: Value) {
         let func = self.builder.ins().iconst(types::I32, i64::from(self.cfg.func));
-        let record = match self.options.flow_contexts {
-            true => self.own_record(),
-            false => self.builder.ins().iconst(types::I64, 0),
-        };
-        let status = self.builtin(Builtin::CountPath, &[func, id, record]);
+        let status = self.builtin(Builtin::CountPath, &[func, id]);
         self.builder.ins().trapnz(status, TrapCode::Host.to_clif());
     }
 

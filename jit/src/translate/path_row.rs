@@ -5,7 +5,7 @@
 //! which finds its row costs a multiplication and a comparison, and no call.
 
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{InstBuilder, Value, types};
+use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
 
 use super::Translator;
 use super::metric::Measured;
@@ -20,6 +20,14 @@ impl Translator<'_> {
         for (figure, value) in [one].into_iter().chain(measured).enumerate() {
             self.add_to_cell_at(row, path_row::figure(figure as u32), value);
         }
+    }
+
+    /// The number of a path in the frame's call record, which has that of path 0 at this distance in bytes.
+    pub(super) fn number_in_record(&mut self, number: Value, offset: u32) -> Value {
+        let record = self.own_record();
+        let flags = MemFlagsData::trusted().with_readonly();
+        let first = self.builder.ins().load(types::I64, flags, record, offset as i32);
+        self.builder.ins().iadd(first, number)
     }
 
     /// The address of the row that the number of a path chooses.

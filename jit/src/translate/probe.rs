@@ -26,6 +26,10 @@ impl Translator<'_> {
             Probe::Count { counter, by } => {
                 self.count(counter, by);
             }
+            Probe::CountInRecord { offset, by } => {
+                let by = self.builder.ins().iconst(types::I64, i64::from(by));
+                self.add_to_record(offset as i32, by);
+            }
             Probe::Event { kind, amount } => self.add_events(kind, amount),
             Probe::Budget(kind) => self.check_budget(kind),
             Probe::Poll => self.poll(),

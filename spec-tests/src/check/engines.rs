@@ -32,6 +32,8 @@ pub struct Engines {
     pub(super) contexts_in_bursts: [Engine; 2],
     pub(super) contexts_traced: [Engine; 3],
     pub(super) flow_traced: [Engine; 3],
+    /// Likewise without a trace: records have cells for paths, or none has.
+    pub(super) flow: [Engine; 2],
     pub(super) checked: Engine,
     pub(super) unguarded: Engine,
     pub(super) parts: Engine,
@@ -82,6 +84,11 @@ impl Default for Engines {
                 let mut config = tiered();
                 config.strategy(strategy).trace(Tracing::Best).count_contexts(true).flow_contexts(true);
                 engine(config.profiling(ProfilingConfig::Exact(Collect::Paths)).measure([Metric::Cycles]))
+            }),
+            flow: [64, 0].map(|cells| {
+                let mut config = Mode::Tiered.config();
+                config.count_contexts(true).flow_contexts(true).record_paths(cells);
+                engine(config.profiling(ProfilingConfig::Exact(Collect::Paths)))
             }),
             checked: Mode::Checked.engine(),
             unguarded: Mode::Unguarded.engine(),

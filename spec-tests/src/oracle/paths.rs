@@ -341,7 +341,7 @@ pub fn compare_flow(
     let mut reader = TraceReader::open(Cursor::new(trace)).map_err(|e| e.to_string())?;
     let mut folding = Folding::new(module, host);
     let mut log = Log::new(module.info(), profile);
-    let mut traced: BTreeMap<(Chain, Way), u64> = BTreeMap::new();
+    let mut traced = Flow::new();
     for event in reader.events_from(0) {
         let event = event.map_err(|e| e.to_string())?;
         let chain = folding.wasm_chain().cloned();
@@ -367,11 +367,28 @@ pub fn compare_flow(
     }
 }
 
+/// Demands that both profiles have the same paths in the same calling contexts.
+///
+/// # Errors
+/// The first difference.
+pub fn same_flow(found: &Profile, expected: &Profile) -> Result<(), String> {
+    let (found, expected) = (flow_of(found)?, flow_of(expected)?);
+    let is_other = |(place, count): &(&(Chain, Way), &u64)| found.get(place) != Some(count);
+    match (expected.iter().find(is_other), found.keys().find(|place| !expected.contains_key(place))) {
+        (Some((place, count)), _) => Err(format!("{place:?}: {:?}, expected {count}", found.get(place))),
+        (None, Some(place)) => Err(format!("{place:?} is not expected")),
+        (None, None) => Ok(()),
+    }
+}
+
+/// How often each path ran in each calling context.
+type Flow = BTreeMap<(Chain, Way), u64>;
+
 /// The paths of a profile's call records.
-fn flow_of(profile: &Profile) -> Result<BTreeMap<(Chain, Way), u64>, String> {
+fn flow_of(profile: &Profile) -> Result<Flow, String> {
     let tree = profile.contexts.as_ref().filter(|tree| tree.has_paths).ok_or("no paths in contexts")?;
     let mut chains: Vec<Chain> = vec![Vec::new()];
-    let mut flow = BTreeMap::new();
+    let mut flow = Flow::new();
     for (record, number) in tree.records.iter().zip(0..).skip(1) {
         let mut chain = chains[record.parent as usize].clone();
         chain.push((tree.callee(number).clone(), record.site));

@@ -10,10 +10,11 @@ use libc::{
     REG_R8, REG_R9, REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15, REG_RAX, REG_RBP, REG_RBX, REG_RCX,
     REG_RDI, REG_RDX, REG_RIP, REG_RSI, REG_RSP, ucontext_t,
 };
-use wprof_jit::abi::TrapCode;
+use wprof_jit::abi::{self, TrapCode};
 use wprof_jit::compile::{MachineCode, TrapSite};
 
 use crate::runtime::abi::{VmContext, VmStoreContext};
+use crate::runtime::call_records::RecentCalls;
 use crate::runtime::{builtins, lazy};
 
 /// Bytes of each lazy stub.
@@ -270,10 +271,46 @@ pub extern "C" fn read_cycles() {
     )
 }
 
-/// See `abi::find_record_signature`.
+/// See `abi::find_record_signature`. Looks among the [`RecentCalls`] first, which have what indirect calls by turns lead to.
 #[unsafe(naked)]
 pub extern "C" fn find_record() {
-    preserving!("", "call {target}", "", "", target = sym builtins::find_record,)
+    preserving!(
+        "push rax
+        push r8
+        push r9
+        mov eax, esi
+        add rax, rdi
+        mov r8, [rdi + {store}]
+        mov r8, [r8 + {recent}]
+        lea r9d, [rcx + rax]
+        imul r9d, r9d, {factor}
+        shr r9d, {shift}
+        shl r9, 4
+        add r8, r9
+        cmp [r8], rcx
+        jne 2f
+        mov r8, [r8 + 8]
+        cmp [r8 + {key}], rax
+        jne 2f
+        mov [rcx], r8
+        pop r9
+        pop r8
+        pop rax
+        ret
+        2:
+        pop r9
+        pop r8
+        pop rax",
+        "call {target}",
+        "",
+        "",
+        target = sym builtins::find_record,
+        store = const abi::vmctx::STORE,
+        recent = const offset_of!(VmStoreContext, recent_calls),
+        factor = const RecentCalls::FACTOR,
+        shift = const RecentCalls::SHIFT,
+        key = const abi::call_record::KEY,
+    )
 }
 
 /// See `abi::check_signature`. The builtin is told the place of the call, the pinned register and the frame, and gives that

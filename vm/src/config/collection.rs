@@ -36,7 +36,7 @@ impl Config {
             references: self.references,
             contexts: self.contexts && !is_sampled,
             metrics: metrics.collect(),
-            flow_contexts: self.flow_contexts,
+            flow_contexts: self.flow_contexts.then_some(self.record_paths),
             call_targets: false,
             checks: self.checks(),
             check_trigger: self.profiling.check_trigger(),

@@ -62,6 +62,7 @@ pub struct Config {
     pub(crate) perf: Option<PerfFormat>,
     pub(crate) metrics: Vec<Metric>,
     pub(crate) flow_contexts: bool,
+    pub(crate) record_paths: u64,
     pub(crate) times_host_calls: bool,
     pub(crate) has_time_line: bool,
     pub(crate) record_bursts: bool,
@@ -105,6 +106,7 @@ impl Config {
             perf: None,
             metrics: Vec::new(),
             flow_contexts: false,
+            record_paths: 64,
             times_host_calls: false,
             has_time_line: false,
             record_bursts: false,
@@ -228,6 +230,13 @@ impl Config {
     /// [`CallRecord::paths`](wprof_profiler::CallRecord::paths). Paths and contexts must be counted.
     pub fn flow_contexts(&mut self, enable: bool) -> &mut Self {
         self.flow_contexts = enable;
+        self
+    }
+
+    /// With `flow_contexts`, up to how many paths of a function each of its call records has a cell for each (default: 64).
+    /// Others are counted in rows that all its records share, which takes longer, but no memory for paths that do not run.
+    pub fn record_paths(&mut self, most: u32) -> &mut Self {
+        self.record_paths = most.into();
         self
     }
 

@@ -138,6 +138,8 @@ pub struct VmStoreContext {
     pub own_stack: usize,
     /// What that code cannot push: wasm's stack pointer, and registers.
     pub saved: [u64; 2],
+    /// See [`RecentCalls`](super::call_records::RecentCalls); null if calling contexts are not counted.
+    pub recent_calls: *const AtomicUsize,
 }
 
 /// See [`VmStoreContext::pinned`].

@@ -103,12 +103,12 @@ pub unsafe extern "C" fn table_grow(vmctx: *const VmContext, table: u32, delta: 
 ///
 /// # Safety
 /// For machine code only, which passes its own vmctx.
-pub unsafe extern "C" fn count_path(vmctx: *const VmContext, func: u32, number: u64, record: u64) -> u32 {
+pub unsafe extern "C" fn count_path(vmctx: *const VmContext, func: u32, number: u64) -> u32 {
     // SAFETY: machine code passes its own vmctx.
     let (store, instance) = unsafe { caller(vmctx) };
     if store.counts_in_burst() {
         let (metrics, measured) = (store.metrics.all().len(), store.measured());
-        store.instances[instance as usize].paths.count((func, record), number, &measured[..metrics]);
+        store.instances[instance as usize].paths.count(func, number, &measured[..metrics]);
     }
     0
 }
@@ -237,7 +237,7 @@ pub unsafe extern "C" fn find_record(vmctx: *const VmContext, func: u32, sites: 
     let cells = store.record_cells(instance, func);
     if let Some(contexts) = &mut store.contexts {
         let routine = contexts.routine(Called::Wasm(instance, func));
-        contexts.find(slot, routine, (vmctx.addr() + func as usize) as u64, Extent { sites, cells });
+        contexts.find_and_keep(slot, routine, (vmctx.addr() + func as usize) as u64, Extent { sites, cells });
     }
     store.read_metrics();
 }

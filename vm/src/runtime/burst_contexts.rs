@@ -14,7 +14,7 @@
 use std::sync::Arc;
 
 use hashbrown::HashMap;
-use wprof_jit::plan::ContextSite;
+use wprof_jit::plan::{ContextSite, RecordCells};
 use wprof_profiler::BurstLengths;
 
 use super::call_records::{Called, Extent};
@@ -175,7 +175,7 @@ impl StoreOpaque {
         let key = self.instances[instance as usize].vmctx.head().addr().get() + func as usize;
         let contexts = self.contexts.as_mut()?;
         let routine = contexts.routine(Called::Wasm(instance, func));
-        let extent = Extent { sites: sites.len() as u32, cells: 0 };
+        let extent = Extent { sites: sites.len() as u32, cells: RecordCells::Counters(0) };
         Some((contexts.find(passed.slot, routine, key as u64, extent), instance, sites))
     }
 

@@ -7,13 +7,14 @@
 //! root, is `current`; those of wasm frames are in the frames, so a trap restores them with these.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use super::metrics::Measured;
 use crate::metrics::Columns;
 use crate::paths::PathsOfRecords;
 use hashbrown::HashMap;
-use wprof_jit::abi::call_record;
+use wprof_jit::abi::{call_record, path_row};
+use wprof_jit::plan::RecordCells;
 use wprof_profiler::{
     CALLEE_SLOT_BYTES, CallRecord, ContextLink, ContextLog, ContextTree, PathProfile, Routine,
 };
@@ -73,17 +74,17 @@ impl Record {
 pub struct Extent {
     /// How many callee slots it has.
     pub sites: u32,
-    /// How many cells for paths behind them.
-    pub cells: u32,
+    /// What is behind them.
+    pub cells: RecordCells,
 }
 
 impl Extent {
     /// One callee slot and nothing else, as the root has.
-    pub const ONE: Extent = Extent { sites: 1, cells: 0 };
+    pub const ONE: Extent = Extent { sites: 1, cells: RecordCells::Counters(0) };
 
     /// In bytes, what comes before the record not included.
     fn bytes(self) -> usize {
-        call_record::slot(self.sites) as usize + 8 * self.cells as usize
+        call_record::slot(self.sites) as usize + 8 * self.cells.words() as usize
     }
 }
 
@@ -98,6 +99,31 @@ struct Callees {
     records: Vec<u32>,
 }
 
+/// Which record calls of late have led to from slots with several callees: pairs of a slot and a record, at a place that
+/// the slot and the record's key choose. Read by `arch::find_record` before it asks us.
+#[derive(Debug)]
+pub struct RecentCalls(Box<[AtomicUsize]>);
+
+impl RecentCalls {
+    /// How many bits the number of a pair has.
+    const BITS: u32 = 10;
+    /// The high bits of the 32 of the product with it choose the pair: an odd factor near 2^32 over the golden ratio.
+    pub const FACTOR: i32 = 0x9e37_79b1_u32.cast_signed();
+    /// How many bits of the product lie below them.
+    pub const SHIFT: u32 = u32::BITS - Self::BITS;
+
+    fn none() -> RecentCalls {
+        RecentCalls((0..2 << Self::BITS).map(|_| AtomicUsize::new(0)).collect())
+    }
+
+    fn keep(&self, slot: usize, key: u64, record: usize) {
+        let hash = (slot as u32).wrapping_add(key as u32).wrapping_mul(Self::FACTOR.cast_unsigned());
+        let pair = 2 * (hash >> Self::SHIFT) as usize;
+        self.0[pair].store(slot, Ordering::Relaxed);
+        self.0[pair + 1].store(record, Ordering::Relaxed);
+    }
+}
+
 /// All call records of a store.
 #[derive(Debug)]
 pub struct CallRecords {
@@ -108,6 +134,7 @@ pub struct CallRecords {
     by_address: BTreeMap<usize, u32>,
     /// By address of the slot, where it has had several callees.
     lists: HashMap<usize, Callees>,
+    recent: RecentCalls,
     current: u32,
     /// How many more bytes of records there may be.
     room: usize,
@@ -134,6 +161,7 @@ impl CallRecords {
             records: Vec::new(),
             by_address: BTreeMap::new(),
             lists: HashMap::new(),
+            recent: RecentCalls::none(),
             current: ROOT,
             room,
             beyond: None,
@@ -143,6 +171,11 @@ impl CallRecords {
         let root = all.routine(Called::Root);
         all.add(root, ROOT, 0, 0, Extent::ONE);
         all
+    }
+
+    /// What calls of late have led to, where `arch::find_record` looks.
+    pub fn recent_calls(&self) -> *const AtomicUsize {
+        self.recent.0.as_ptr()
     }
 
     /// The number of something that can be called.
@@ -174,6 +207,12 @@ impl CallRecords {
         let record = self.find(slot, routine, key, extent);
         self.records[record as usize].word(call_record::CALLS as u32).fetch_add(1, Ordering::Relaxed);
         record
+    }
+
+    /// The same as `find`, for machine code, which will find it itself the next time.
+    pub fn find_and_keep(&mut self, slot: usize, routine: u32, key: u64, extent: Extent) {
+        let found = self.find(slot, routine, key, extent);
+        self.recent.keep(slot, key, self.address(found));
     }
 
     /// The record of a routine that is called through a slot, which holds it then. A new one has a key, and is so large.
@@ -262,13 +301,16 @@ impl CallRecords {
         let before = call_record::words_before(self.metrics);
         let words = before as usize + extent.bytes() / 8;
         let words: Box<[AtomicU64]> = (0..words).map(|_| AtomicU64::new(0)).collect();
-        let record = Record { words, before, cells: extent.cells, routine, parent, slot };
+        let number = u32::try_from(self.records.len()).expect("records take memory");
+        let record = Record { words, before, cells: extent.cells.words(), routine, parent, slot };
         let root = self.records.first().unwrap_or(&record).address();
         record.word(call_record::KEY as u32).store(key, Ordering::Relaxed);
         for slot in 0..extent.sites {
             record.word(call_record::slot(slot)).store(root as u64, Ordering::Relaxed);
         }
-        let number = u32::try_from(self.records.len()).expect("records take memory");
+        if matches!(extent.cells, RecordCells::Number { .. }) {
+            record.word(call_record::slot(extent.sites)).store(path_row::first_in(number), Ordering::Relaxed);
+        }
         self.by_address.insert(record.address(), number);
         self.records.push(record);
         number
@@ -313,13 +355,13 @@ impl CallRecords {
         }
     }
 
-    /// The records of an instance's functions: number, function, address, and the cells for paths.
-    pub fn cells_of(&self, instance: u32) -> impl Iterator<Item = (u32, u32, u64, Vec<u64>)> {
+    /// The records of an instance's functions: number, function, and what is behind the callee slots.
+    pub fn cells_of(&self, instance: u32) -> impl Iterator<Item = (u32, u32, Vec<u64>)> {
         (0..).zip(&self.records).filter_map(move |(number, record)| {
             let Called::Wasm(of, func) = self.routines[record.routine as usize] else { return None };
             let cells = &record.words[record.words.len() - record.cells as usize..];
             let cells = cells.iter().map(|cell| cell.load(Ordering::Relaxed)).collect();
-            (of == instance).then(|| (number, func, record.address() as u64, cells))
+            (of == instance).then_some((number, func, cells))
         })
     }
 

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use hashbrown::HashMap;
-use wprof_jit::plan::FunctionPlan;
+use wprof_jit::plan::{FunctionPlan, RecordCells};
 use wprof_profiler::{Callee, ContextTree, FigureKind, Routine};
 
 use super::activation::TrapRecord;
@@ -15,7 +15,8 @@ use super::metrics::Measured;
 use super::store::StoreOpaque;
 use super::walk;
 use crate::metrics::Columns;
-use crate::paths::{Counted, InContexts, PathsOfRecords, of_counters};
+use crate::paths::{Counted, InContexts, PathsOfRecords, of_record_cells, of_rows, summed};
+use crate::profile::Exits;
 
 impl StoreOpaque {
     /// The host is going to enter a function.
@@ -53,7 +54,7 @@ impl StoreOpaque {
 
     /// Whether paths are counted in each calling context of their own.
     pub fn has_flow(&self) -> bool {
-        self.engine().collection().flow_contexts
+        self.engine().collection().flow_contexts.is_some()
     }
 
     /// Counts a call whose frame did not fit on the stack, so that it did not count itself. Gives the address of the frame's
@@ -115,28 +116,44 @@ impl StoreOpaque {
         all
     }
 
-    /// How many cells for paths a call record of a function has.
-    pub fn record_cells(&self, instance: u32, func: u32) -> u32 {
+    /// What a call record of a function has for its paths.
+    pub fn record_cells(&self, instance: u32, func: u32) -> RecordCells {
+        let none = RecordCells::Counters(0);
         if !self.has_flow() {
-            return 0;
+            return none;
         }
         let plan = self.instances[instance as usize].module.inner().any_plan_of(func);
-        plan.map_or(0, |plan| plan.record_cells())
+        plan.map_or(none, |plan| plan.record_cells())
     }
 
     /// The paths of the functions of an instance in each of their call records that has any, by function: those counted in
-    /// the record, or in the instance's table.
-    pub fn paths_in_contexts(&self, instance: u32, plans: &[(u32, Arc<FunctionPlan>)]) -> InContexts {
+    /// the record, in rows and the rest of the instance's table, and those that frames which stop have not counted.
+    pub fn paths_in_contexts(
+        &self,
+        instance: u32,
+        plans: &[(u32, Arc<FunctionPlan>)],
+        exits: &HashMap<u32, Exits>,
+    ) -> InContexts {
         let mut all = InContexts::default();
         let Some(contexts) = &self.contexts else { return all };
         let plans: HashMap<u32, &FunctionPlan> = plans.iter().map(|(func, plan)| (*func, &**plan)).collect();
-        let table = &self.instances[instance as usize].paths;
-        for (record, func, address, cells) in contexts.cells_of(instance) {
-            let Some(version) = plans.get(&func).filter(|plan| plan.flow_contexts) else { continue };
-            let counted: Vec<Counted> = match cells.is_empty() {
-                true => table.of_record(func, address).map(|(id, figures)| (id, figures.to_vec())).collect(),
-                false => of_counters(&cells, version),
+        let of = &self.instances[instance as usize];
+        let mut elsewhere: HashMap<(u32, u32), Vec<Counted>> = HashMap::new();
+        for (&func, version) in plans.iter().filter(|(_, plan)| plan.flow_contexts.is_some()) {
+            let owed = exits.get(&func).into_iter().flat_map(|exits| &exits.owed);
+            let owed = owed.filter_map(|owed| owed.in_record(version));
+            let owed = owed.filter_map(|(address, counted)| Some((contexts.record_at(address)?, counted)));
+            for (record, counted) in of_rows(version, &of.counters(version)).chain(owed) {
+                elsewhere.entry((func, record)).or_default().push(counted);
+            }
+        }
+        for (record, func, cells) in contexts.cells_of(instance) {
+            let Some(version) = plans.get(&func).filter(|plan| plan.flow_contexts.is_some()) else {
+                continue;
             };
+            let table = of.paths.of_record(func, record).map(|(id, figures)| (id, figures.to_vec()));
+            let elsewhere = elsewhere.remove(&(func, record)).into_iter().flatten();
+            let counted = summed(of_record_cells(version, &cells).into_iter().chain(table).chain(elsewhere));
             if !counted.is_empty() {
                 all.entry(func).or_default().push((record, counted));
             }

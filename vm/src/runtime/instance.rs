@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use hashbrown::HashMap;
 use wprof_jit::compile::Origin;
 use wprof_jit::module::Entity;
+use wprof_jit::plan::FunctionPlan;
 use wprof_jit::reoptimize::Advice;
 use wprof_profiler::ExtendedPaths;
 
@@ -57,6 +58,13 @@ impl InstanceData {
         }
         let escaped = module.info().escaped_index(func).expect("only escaping functions are used as values");
         self.vmctx.at(module.layout().func_ref(escaped))
+    }
+
+    /// The counters of a function, as they are now.
+    pub fn counters(&self, version: &FunctionPlan) -> Vec<u64> {
+        let layout = self.module.inner().layout();
+        let range = version.first_counter..version.first_counter + version.own_counters();
+        range.map(|i| self.vmctx.counter(layout.counter(i))).collect()
     }
 
     /// What is exported as `name`.

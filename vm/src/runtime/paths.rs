@@ -6,6 +6,7 @@
 
 use hashbrown::HashMap;
 use smallvec::SmallVec;
+use wprof_jit::abi::path_row;
 use wprof_profiler::{HotPathTable, PathDescriptor};
 
 /// About a gigabyte.
@@ -21,8 +22,8 @@ pub type Figures = SmallVec<[u64; 2]>;
 /// The paths of one instance that have run.
 #[derive(Debug, Default)]
 pub struct PathTable {
-    /// By function and the address of its call record, or 0, by number.
-    paths: HashMap<(u32, u64), HashMap<u64, Figures>>,
+    /// By function and its call record, or 0, by number.
+    paths: HashMap<(u32, u32), HashMap<u64, Figures>>,
     /// How many there are in all.
     rows: usize,
     is_full: bool,
@@ -37,22 +38,24 @@ impl PathTable {
         PathTable { is_bounded, ..PathTable::default() }
     }
 
-    /// Counts a path of a function, in a call record if that is not 0, along which so much was measured.
-    pub fn count(&mut self, place: (u32, u64), number: u64, measured: &[u64]) {
+    /// Counts a path of a function, along which so much was measured.
+    pub fn count(&mut self, func: u32, number: u64, measured: &[u64]) {
         let figures: Figures = [1].iter().chain(measured).copied().collect();
-        self.add(place, number, &figures, MAX_ROWS);
+        self.add((func, 0), number, &figures, MAX_ROWS);
     }
 
-    /// Adds what a row has counted of a path of function `func`, and empties it. A row that has not counted yet is nobody's.
+    /// Adds what a row has counted of a path of function `func`, in a call record or not, and empties it. A row that has not
+    /// counted yet is nobody's.
     pub fn empty_row(&mut self, func: u32, row: &mut [u64]) {
         let [key, figures @ ..] = row else { return };
         if figures.first().is_some_and(|count| *count > 0) {
-            self.add((func, 0), *key - 1, figures, MAX_ROWS);
+            let (record, number) = path_row::of_key(*key);
+            self.add((func, record), number, figures, MAX_ROWS);
         }
         row.fill(0);
     }
 
-    fn add(&mut self, place: (u32, u64), number: u64, added: &[u64], most: usize) {
+    fn add(&mut self, place: (u32, u32), number: u64, added: &[u64], most: usize) {
         if self.is_bounded {
             let [times, measured @ ..] = added else { return };
             let table = || HotPathTable::new(HOT_PATHS, WAYS).with_metrics(measured.len());
@@ -84,8 +87,8 @@ impl PathTable {
         self.of_record(func, 0).chain(hot)
     }
 
-    /// Those in the call record at an address.
-    pub fn of_record(&self, func: u32, record: u64) -> impl Iterator<Item = (u64, Figures)> {
+    /// Those in a call record.
+    pub fn of_record(&self, func: u32, record: u32) -> impl Iterator<Item = (u64, Figures)> {
         self.paths
             .get(&(func, record))
             .into_iter()
@@ -121,8 +124,8 @@ mod tests {
     fn a_bounded_table_has_the_paths_of_each_function_that_ran_most() {
         let mut table = PathTable::new(true);
         for number in 0..1_000_000 {
-            table.count((1, 0), number, &[]);
-            table.count((2, 0), 7, &[]);
+            table.count(1, number, &[]);
+            table.count(2, 7, &[]);
         }
         assert_eq!(table.of(2).collect::<Vec<_>>(), [(7, smallvec![1_000_000])]);
         assert!(table.of(1).count() <= HOT_PATHS && !table.is_full());
@@ -132,8 +135,8 @@ mod tests {
     fn a_bounded_table_adds_up_what_was_measured_along_each_path() {
         let mut table = PathTable::new(true);
         for measured in 0..10 {
-            table.count((1, 0), 3, &[measured, 1]);
-            table.count((1, 0), 4, &[0, measured]);
+            table.count(1, 3, &[measured, 1]);
+            table.count(1, 4, &[0, measured]);
         }
         let mut found: Vec<_> = table.of(1).collect();
         found.sort_unstable();

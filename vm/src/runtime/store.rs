@@ -158,6 +158,10 @@ impl StoreOpaque {
             .transpose()
             .map_err(no_memory)?;
         let metrics = Metrics::new(&engine.counted().metrics)?;
+        let contexts = engine.counted().contexts.then(|| {
+            let has_paths = engine.counted().flow_contexts.is_some();
+            CallRecords::new(engine.config().context_memory, metrics.all().len() as u32, has_paths)
+        });
         let context = VmStoreContext {
             stack_limit: 0,
             exit_fp: 0,
@@ -186,6 +190,7 @@ impl StoreOpaque {
             failed_index: 0,
             own_stack: metrics.own_stack(),
             saved: Default::default(),
+            recent_calls: contexts.as_ref().map_or(ptr::null(), CallRecords::recent_calls),
         };
         let mut store = StoreOpaque {
             id: StoreId(NEXT.fetch_add(1, Ordering::Relaxed)),
@@ -204,10 +209,7 @@ impl StoreOpaque {
             depth: 0,
             events: Events::default(),
             trace,
-            contexts: engine.counted().contexts.then(|| {
-                let has_paths = engine.counted().flow_contexts;
-                CallRecords::new(engine.config().context_memory, metrics.all().len() as u32, has_paths)
-            }),
+            contexts,
             burst_contexts: BurstContexts::default(),
             metrics,
             bursts: None,
