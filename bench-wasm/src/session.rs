@@ -1,5 +1,7 @@
 //! A program run in this process, by an engine that profiles it.
 
+use std::time::{Duration, Instant};
+
 use anyhow::{Context, Result};
 use wprof::profiler::Profile;
 use wprof::wasi::{self, OutputPipe, WasiCtx, WasiCtxBuilder};
@@ -13,6 +15,8 @@ pub struct Session {
     pub store: Store<WasiCtx>,
     /// The program's instance.
     pub instance: Instance,
+    /// How long it ran, compilation of its functions included.
+    pub time: Duration,
 }
 
 impl Session {
@@ -35,9 +39,11 @@ impl Session {
         let mut store = Store::new(&engine, builder.build());
         let instance = linker.instantiate(&mut store, &module).map_err(failure)?;
         let start = instance.get_typed_func::<(), ()>(&mut store, "_start").map_err(failure)?;
+        let began = Instant::now();
         let code = start.call(&mut store, ()).map_or_else(|error| error.i32_exit(), |()| Some(0));
+        let time = began.elapsed();
         anyhow::ensure!(code == Some(program.exit_code), "{} ended with {code:?}", program.name);
-        Ok(Session { store, instance })
+        Ok(Session { store, instance, time })
     }
 
     /// What it has executed.

@@ -1,12 +1,13 @@
 //! `tables`: what paths and calling contexts of each program look like, and what they cost besides time; prints tables in
 //! Markdown.
 //!
-//! Source: Ammons, Ball & Larus 1997, section 6, tables 2 to 5; Vaswani 2007, section 3.4. But for ticks nothing is timed:
-//! `compare` does that.
+//! Source: Ammons, Ball & Larus 1997, section 6, tables 2 to 5; Vaswani 2007, section 3.4. What is timed is so once,
+//! for `readings`: `compare` does that better.
 
 mod code;
 mod contexts;
 mod paths;
+mod readings;
 mod runs;
 
 use anyhow::Result;
@@ -43,8 +44,8 @@ enum What {
     Delta,
     /// How much machine code each kind of profile takes.
     Code,
-    /// What measuring cycles adds to cycles.
-    Perturbation,
+    /// What measuring cycles takes, and how much of that the readings of the counter take by themselves.
+    Readings,
 }
 
 fn main() -> Result<()> {
@@ -90,7 +91,7 @@ fn head(what: What) -> &'static [&'static str] {
         What::Blocks => paths::BLOCKS,
         What::Delta => paths::DELTA,
         What::Code => code::HEAD,
-        What::Perturbation => paths::PERTURBATION,
+        What::Readings => readings::HEAD,
     }
 }
 
@@ -101,7 +102,7 @@ fn row(what: What, runs: &Runs<'_>) -> Result<Vec<String>> {
         What::Blocks => paths::blocks(runs),
         What::Delta => paths::delta(runs),
         What::Code => code::row(runs.program()),
-        What::Perturbation => paths::perturbation(runs),
+        What::Readings => readings::row(runs),
     }
 }
 

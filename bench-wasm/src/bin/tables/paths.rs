@@ -1,6 +1,6 @@
-//! Paths that ran: hot ones, those through hot blocks, their numbers, and what measuring along them adds.
+//! Paths that ran: hot ones, those through hot blocks, and their numbers.
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use wprof::profiler::{FunctionProfile, Group, MetricView, PreferentialNumbering, Profile};
 
 use super::percent;
@@ -90,21 +90,6 @@ pub fn delta(runs: &Runs<'_>) -> Result<Vec<String>> {
 
 fn preferential(function: &FunctionProfile) -> Option<PreferentialNumbering> {
     PreferentialNumbering::new(&function.path_numbering()?, &function.paths_by_count())
-}
-
-/// Ticks along all paths, and what measuring itself is known to have added, which has been taken off.
-pub const PERTURBATION: &[&str] =
-    &["million ticks along paths", "taken off", "of both together", "paths that ran"];
-
-/// A program's row of [`PERTURBATION`].
-pub fn perturbation(runs: &Runs<'_>) -> Result<Vec<String>> {
-    let profile = runs.timed()?;
-    let taken_off = profile.metrics.first().context("no metric")?.taken_off;
-    let ticks = MetricView::new(profile, 0, HOT_SHARE).amount();
-    let millions = |ticks: u64| format!("{:.1}", ticks as f64 / 1e6);
-    let times = profile.functions.iter().filter_map(|function| function.paths.as_ref());
-    let times: u64 = times.flat_map(|paths| &paths.finished).map(|path| path.count).sum();
-    Ok(vec![millions(ticks), millions(taken_off), percent(taken_off, ticks + taken_off), times.to_string()])
 }
 
 /// How many paths ran to their end.

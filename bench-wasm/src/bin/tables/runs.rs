@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 
 use anyhow::Result;
 use wprof::profiler::{CacheShape, Profile};
-use wprof::{Collect, Config, Metric, ProfilingConfig};
+use wprof::{Collect, Config, Metric, ProfilingConfig, Strategy};
 use wprof_bench::programs::Program;
 use wprof_bench::session::Session;
 
@@ -13,13 +13,12 @@ pub struct Runs<'a> {
     program: &'a Program,
     bench: bool,
     counted: OnceCell<Profile>,
-    timed: OnceCell<Profile>,
 }
 
 impl<'a> Runs<'a> {
     /// Runs of a program with its arguments for benches, or with those for tests.
     pub fn new(program: &'a Program, bench: bool) -> Runs<'a> {
-        Runs { program, bench, counted: OnceCell::new(), timed: OnceCell::new() }
+        Runs { program, bench, counted: OnceCell::new() }
     }
 
     /// The program.
@@ -32,29 +31,22 @@ impl<'a> Runs<'a> {
     /// # Errors
     /// If the program fails.
     pub fn counted(&self) -> Result<&Profile> {
-        let cache = Metric::CacheMisses(CacheShape::USUAL);
-        self.profile(&self.counted, |config| config.count_contexts(true).measure([cache]))
+        if self.counted.get().is_none() {
+            let mut config = Config::new();
+            config.profiling(ProfilingConfig::Exact(Collect::Paths)).count_contexts(true);
+            config.measure([Metric::CacheMisses(CacheShape::USUAL)]);
+            let profile = Session::run(self.program, &config, self.bench)?.profile()?;
+            return Ok(self.counted.get_or_init(|| profile));
+        }
+        Ok(self.counted.get().expect("it was there"))
     }
 
-    /// Paths, with cycles along them.
+    /// How long the program runs in optimised code with this configuration, in seconds, and what is left of the run.
     ///
     /// # Errors
     /// If the program fails.
-    pub fn timed(&self) -> Result<&Profile> {
-        self.profile(&self.timed, |config| config.measure([Metric::Cycles]))
-    }
-
-    fn profile<'s>(
-        &self,
-        known: &'s OnceCell<Profile>,
-        choose: impl FnOnce(&mut Config) -> &mut Config,
-    ) -> Result<&'s Profile> {
-        if known.get().is_none() {
-            let mut config = Config::new();
-            choose(config.profiling(ProfilingConfig::Exact(Collect::Paths)));
-            let profile = Session::run(self.program, &config, self.bench)?.profile()?;
-            return Ok(known.get_or_init(|| profile));
-        }
-        Ok(known.get().expect("it was there"))
+    pub fn seconds(&self, config: &mut Config) -> Result<(f64, Session)> {
+        let session = Session::run(self.program, config.strategy(Strategy::Optimized), self.bench)?;
+        Ok((session.time.as_secs_f64(), session))
     }
 }
