@@ -25,3 +25,7 @@ pub const MAX_EVENT_RULES: usize = 1000;
 pub const MAX_DENSE_PATHS: u64 = 1 << 14;
 /// the others count in rows of a table.
 pub const MAX_RECORD_PATHS: u64 = 64;
+
+/// Where paths are counted in each calling context, call records of functions with at most so many have a counter for each,
+/// unless the user wants it otherwise; the others count in rows of a table.
+pub const RECORD_PATHS: u64 = 64;

@@ -36,13 +36,13 @@ impl FromStr for BurstLengths {
         let lengths = text.split_once(':').and_then(|(checking, instrumented)| {
             Some(BurstLengths { checking: length(checking)?, instrumented: length(instrumented)? })
         });
-        lengths.ok_or_else(|| "give CHECKS:CHECKS such as 30000:100, or inf for one of them".to_owned())
+        lengths.ok_or_else(|| "give CHECKS:CHECKS such as 100000:100, or inf for one of them".to_owned())
     }
 }
 
 impl Default for BurstLengths {
     fn default() -> Self {
-        BurstLengths { checking: 30_000, instrumented: 100 }
+        BurstLengths { checking: 100_000, instrumented: 100 }
     }
 }
 

@@ -16,7 +16,9 @@
 use std::collections::HashMap;
 use std::str::FromStr;
 
-use crate::{HotPathTable, PathName};
+use serde::{Deserialize, Serialize};
+
+use crate::{ExtendedPath, ExtendedProfile, HotPathTable, PathName};
 
 /// Of how many paths an extended path is made at most, in bounded memory: as many as a descriptor has branches.
 const MOST_PIECES: usize = 32;
@@ -25,12 +27,21 @@ const MOST_PIECES: usize = 32;
 const WAYS: usize = 4;
 
 /// Over what paths are extended, and how often.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Extension {
     /// So many back edges.
     BackEdges(u32),
     /// So many calls, one inside the other.
     Calls(u32),
+}
+
+impl std::fmt::Display for Extension {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Extension::BackEdges(times) => write!(f, "back-edges:{times}"),
+            Extension::Calls(times) => write!(f, "calls:{times}"),
+        }
+    }
 }
 
 /// `back-edges:N` or `calls:N`.
@@ -162,6 +173,14 @@ impl ExtendedPaths {
         let mut all = self.counts.of_each();
         all.sort_unstable_by_key(|&(paths, count)| (std::cmp::Reverse(count), paths));
         all
+    }
+
+    /// The same as part of a profile.
+    pub fn profile(&self) -> ExtendedProfile {
+        let path = |(pieces, count): (&[PathOf], u64)| ExtendedPath { pieces: pieces.to_vec(), count };
+        let mut paths: Vec<ExtendedPath> = self.counts.of_each().into_iter().map(path).collect();
+        paths.sort();
+        ExtendedProfile { extension: self.extension, paths }
     }
 
     /// Makes the innermost frame of a function the innermost of all: those above have ended otherwise than by a path. One that

@@ -28,7 +28,7 @@
 //! Version 1.4 adds `TARG` (what indirect calls called), `HTIM` (the time of each row in `HOST`) and `BRST` (how many bursts
 //! samples are from). Version 1.5 adds `CKND` (how the figures of calling contexts were come by, if not exactly), `STOP` (the
 //! unfinished paths of each record, with their figures) and `TIME` (the time line). Version 1.6 adds `GAIN` (what versions on the
-//! time line save, by position). A change to what a section holds takes a new tag.
+//! time line save, by position). Version 1.7 adds `XTND` (extended paths). A change to what a section holds takes a new tag.
 
 mod replace;
 mod section;
@@ -47,7 +47,7 @@ use crate::{
 
 const MAGIC: [u8; 8] = *b"wprof\r\n\x1a";
 const MAJOR: u16 = 1;
-const MINOR: u16 = 6;
+const MINOR: u16 = 7;
 
 const HEAD: Tag = Tag(*b"HEAD");
 const FUNC: Tag = Tag(*b"FUNC");
@@ -67,6 +67,7 @@ const BRST: Tag = Tag(*b"BRST");
 const TARG: Tag = Tag(*b"TARG");
 const TIME: Tag = Tag(*b"TIME");
 const GAIN: Tag = Tag(*b"GAIN");
+const XTND: Tag = Tag(*b"XTND");
 
 /// Why a profile could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -167,6 +168,9 @@ impl Profile {
         if !self.call_targets.is_empty() {
             writer.section(TARG, &self.call_targets)?;
         }
+        if let Some(extended) = &self.extended {
+            writer.section(XTND, extended)?;
+        }
         if let Some(timeline) = &self.timeline {
             writer.section(TIME, timeline)?;
             if let benefits @ [_, ..] = &*timeline.benefits() {
@@ -235,6 +239,7 @@ impl Profile {
         let bursts = reader.take_if_there(BRST)?;
         let events = reader.take_if_there(EVNT)?.unwrap_or_default();
         let call_targets = reader.take_if_there(TARG)?.unwrap_or_default();
+        let extended = reader.take_if_there(XTND)?;
         let mut timeline = reader.take_if_there(TIME)?;
         add_benefits(timeline.as_mut(), reader.take_if_there(GAIN)?.unwrap_or_default())?;
         let by_blocks: Vec<(FunctionProfile, BlockCounts)> = reader.take_if_there(BLCK)?.unwrap_or_default();
@@ -282,6 +287,7 @@ impl Profile {
             contexts,
             bursts,
             call_targets,
+            extended,
             timeline,
         };
         profile.verify()?;

@@ -23,6 +23,8 @@
 //!     "metrics"?: as above },
 //!   "call_targets"?: [{ "caller": index, "site": offset, "callee": { "what" and so on as of routines }, "count",
 //!       "kind": KIND }],
+//!   "extended_paths"?: { "extension": "back-edges:N"|"calls:N", "paths": [{ "pieces": [[function, id of a path]], in the
+//!       order in which they end, "count" }], the most frequent first },
 //!   "timeline"?: { "versions": [{ "function", "name": str|null, "tier": str, "began_ns", "took_ns", "bytes",
 //!       "bytes_before": int|null, "predicted": part of the work that it was to save|null, "measured": part of the time of
 //!       a call that it saves|null, "decisions": [{ "offset", "kind": "superblock"|"inlined"|"declined"|"tried"|"predicted",

@@ -9,6 +9,7 @@ mod call_edges;
 mod call_target;
 mod density;
 mod event_total;
+mod extended;
 mod figure_kind;
 mod flow;
 mod function;
@@ -25,6 +26,7 @@ use serde::{Deserialize, Serialize};
 pub use call_target::CallTarget;
 pub use density::{Density, Group, MetricView, Spread};
 pub use event_total::EventTotal;
+pub use extended::{ExtendedPath, ExtendedProfile};
 pub use figure_kind::{FigureKind, Rate};
 pub use function::{BlockProfile, CodeRange, EdgeKind, EdgeProfile, FunctionProfile, UnfinishedExit};
 pub use hot::{HotBlock, HotLoop, LoopProfile};
@@ -64,6 +66,8 @@ pub struct Profile {
     /// What indirect calls called, ascending by caller and call site, if that was counted by itself. It also follows from
     /// calling contexts.
     pub call_targets: Vec<CallTarget>,
+    /// The extended paths that ran most, if bursts have counted any.
+    pub extended: Option<ExtendedProfile>,
     /// What became of the code while the program ran, if that was noted; of one run only.
     pub timeline: Option<Timeline>,
 }
@@ -128,6 +132,7 @@ impl Profile {
         });
         self.call_targets.sort_by(|a, b| a.key().cmp(&b.key()));
         self.call_targets.dedup_by(CallTarget::merge_into);
+        self.extended.iter_mut().for_each(ExtendedProfile::normalize);
         self.timeline.iter_mut().for_each(Timeline::normalize);
     }
 

@@ -3,12 +3,12 @@
 use std::io::Write;
 
 use wprof_profiler::{
-    BurstEvent, BurstLengths, BurstWriter, Bursts, ExtendedPaths, PathOf, Rate, TraceFileError, TraceHead,
+    BurstEvent, BurstLengths, BurstWriter, Bursts, ExtendedPaths, Rate, TraceFileError, TraceHead,
 };
 
 use crate::runtime::store::StoreOpaque;
 use crate::trace::refused;
-use crate::{AsContext, Error, Instance, Module, Result, Store, StoreContextMut, TraceSummary};
+use crate::{Error, Module, Result, Store, StoreContextMut, TraceSummary};
 
 /// Bursts being recorded.
 #[derive(Debug)]
@@ -146,19 +146,6 @@ impl<T: 'static> Store<T> {
     pub fn finish_bursts(&mut self) -> Result<TraceSummary> {
         let log = self.opaque_mut().burst_log.take();
         log.ok_or_else(|| refused("no bursts are being recorded: use Store::record_bursts"))?.finish()
-    }
-}
-
-impl Instance {
-    /// The extended paths that bursts have seen run most, as [`Config::extend_paths`](crate::Config::extend_paths) has them, each
-    /// as the paths that it is made of in the order in which they ended, and how often it ran in bursts; the most frequent first.
-    /// The table has room for a few thousand, and forgets those that ran least. Calls of functions of other instances are no
-    /// part of them.
-    pub fn extended_paths(&self, store: impl AsContext) -> Vec<(Vec<PathOf>, u64)> {
-        let store = &store.as_context().0.opaque;
-        let extended = &store.instances[store.index(self.0) as usize].extended;
-        let counts = extended.iter().flat_map(ExtendedPaths::counts);
-        counts.map(|(paths, count)| (paths.to_vec(), count)).collect()
     }
 }
 

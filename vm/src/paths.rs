@@ -83,7 +83,7 @@ pub fn rows<'a>(version: &FunctionPlan, counters: &'a [u64]) -> impl Iterator<It
 /// What is counted in rows of the table, with the call records, or 0.
 pub fn of_rows(version: &FunctionPlan, counters: &[u64]) -> impl Iterator<Item = (u32, Counted)> {
     rows(version, counters).filter(|row| row[1] > 0).map(|row| {
-        let (record, number) = path_row::of_key(row[0]);
+        let (record, number) = path_row::split(row[0] - 1);
         (record, (number, row[1..].to_vec()))
     })
 }

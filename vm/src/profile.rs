@@ -17,8 +17,8 @@ use wprof_jit::module::ModuleInfo;
 use wprof_jit::plan::{FunctionPlan, Interesting, Plan};
 use wprof_profiler::{
     BlockCounts, BlockId, BlockProfile, CallTarget, CodeRange, CodeStats, CounterCost, EdgeCounts, EdgeId,
-    EdgeKind, EdgePlan, EdgeProfile, EventTotal, FigureKind, FunctionProfile, HostCalls, PathPlan,
-    PathProfile, Profile, UnfinishedExit, propagate, propagate_block_counters, propagate_blocks,
+    EdgeKind, EdgePlan, EdgeProfile, EventTotal, ExtendedPaths, FigureKind, FunctionProfile, HostCalls,
+    PathPlan, PathProfile, Profile, UnfinishedExit, propagate, propagate_block_counters, propagate_blocks,
 };
 
 use crate::metrics::Columns;
@@ -141,6 +141,7 @@ fn of_instance(store: &StoreOpaque, index: u32, has_contexts: bool) -> Result<Pr
         contexts,
         bursts: store.bursts.as_ref().map(|bursts| bursts.begun),
         call_targets,
+        extended: instance.extended.as_ref().map(ExtendedPaths::profile),
         timeline: None,
     };
     profile.normalize();

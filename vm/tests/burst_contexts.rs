@@ -119,7 +119,8 @@ fn bursts_see_a_part_of_the_exact_tree_in_all_tiers() -> Outcome {
                 }
                 let share = found.values().sum::<u64>() as f64 / all as f64;
                 let rate = f64::from(instrumented) / f64::from(checking + instrumented);
-                assert!((rate / 3.0..1.0).contains(&share), "{how}: {share}");
+                // Baseline code checks each round of a small loop, code for bursts one in four.
+                assert!((rate / 4.0..1.0).contains(&share), "{how}: {share}");
             }
         }
     }

@@ -5,8 +5,8 @@ use std::io::{Cursor, Write};
 use std::sync::{Arc, Mutex};
 
 use wprof::profiler::{
-    BurstEvent, BurstLengths, BurstReader, ExtendedPaths, Extension, PathOf, Profile, TraceEnding,
-    TraceEvent, TraceReader, TraceStep,
+    BurstEvent, BurstLengths, BurstReader, ExtendedPaths, Extension, Profile, TraceEnding, TraceEvent,
+    TraceReader, TraceStep,
 };
 use wprof::*;
 
@@ -54,11 +54,10 @@ fn config(lengths: BurstLengths) -> Config {
     config
 }
 
-/// The events of a program's bursts, its profile, and the extended paths that were counted meanwhile.
+/// The events of a program's bursts, and its profile.
 struct Recorded {
     events: Vec<BurstEvent>,
     profile: Profile,
-    extended: Vec<(Vec<PathOf>, u64)>,
 }
 
 /// Runs the program: the events of its bursts, and its profile.
@@ -81,8 +80,7 @@ fn run(config: &Config) -> std::result::Result<Recorded, Box<dyn std::error::Err
     let mut reader = BurstReader::open(Cursor::new(bytes))?;
     assert_eq!((reader.ending(), reader.head().module_hash), (TraceEnding::Finished, module.hash()));
     let events = reader.events().collect::<std::result::Result<_, _>>()?;
-    let (profile, extended) = (instance.profile(&store)?, instance.extended_paths(&store));
-    Ok(Recorded { events, profile, extended })
+    Ok(Recorded { events, profile: instance.profile(&store)? })
 }
 
 /// Whether a path leaves its function.
@@ -216,7 +214,7 @@ fn extended_paths_of_a_running_program_are_those_of_its_bursts() -> Outcome {
     for (checking, instrumented) in [(1, BurstLengths::FOREVER), (20, 5), (3, 40)] {
         for extension in extensions.map(|text| text.parse::<Extension>().expect("an extension")) {
             let mut config = config(BurstLengths { checking, instrumented });
-            let Recorded { events, profile, extended } = run(config.extend_paths(Some(extension)))?;
+            let Recorded { events, profile } = run(config.extend_paths(Some(extension)))?;
             let mut expected = ExtendedPaths::new(extension);
             for event in events {
                 match event {
@@ -225,13 +223,17 @@ fn extended_paths_of_a_running_program_are_those_of_its_bursts() -> Outcome {
                     _ => expected.begin(),
                 }
             }
-            let expected: Vec<_> =
-                expected.counts().into_iter().map(|(paths, count)| (paths.to_vec(), count)).collect();
-            assert!(expected.iter().any(|(paths, _)| paths.len() > 1), "{extension:?}");
-            assert_eq!(extended, expected, "{extension:?} {checking}:{instrumented}");
+            let expected = expected.profile();
+            assert!(expected.paths.iter().any(|path| path.pieces.len() > 1), "{extension:?}");
+            assert_eq!(profile.extended.as_ref(), Some(&expected), "{extension:?} {checking}:{instrumented}");
+            let mut twice = Profile::from_bytes(&profile.to_bytes()?)?;
+            assert_eq!(twice, profile);
+            twice.merge(&profile)?;
+            let of_both = twice.extended.as_ref().expect("both have some").by_count()[0].count;
+            assert_eq!(of_both, 2 * expected.by_count()[0].count);
         }
     }
-    assert!(run(&config(BurstLengths::default()))?.extended.is_empty());
+    assert_eq!(run(&config(BurstLengths::default()))?.profile.extended, None);
     Ok(())
 }
 

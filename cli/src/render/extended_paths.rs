@@ -1,6 +1,6 @@
 //! Extended paths that ran most in bursts: ways over back edges or through calls, a path a row.
 
-use wprof_profiler::PathOf;
+use wprof_profiler::{ExtendedPath, ExtendedProfile};
 
 use super::numbers::{grouped, percent};
 use super::page::plain;
@@ -8,8 +8,8 @@ use super::paths::Paths;
 use super::table::{Side, Table};
 use super::view::View;
 
-/// The first `limit`, each with how often it ran and which share of all those counted that is.
-pub fn table(view: &View<'_>, counts: &[(Vec<PathOf>, u64)], limit: usize) -> Table {
+/// The first `limit`, each with how often it ran and which share of all those counted that is; empty if none were counted.
+pub fn table(view: &View<'_>, limit: usize) -> Table {
     let mut table = Table::new(&[
         ("times", Side::Right),
         ("share", Side::Right),
@@ -17,9 +17,10 @@ pub fn table(view: &View<'_>, counts: &[(Vec<PathOf>, u64)], limit: usize) -> Ta
         ("blocks", Side::Left),
         ("places", Side::Left),
     ]);
-    let all = counts.iter().map(|(_, count)| count).fold(0, |sum: u64, count| sum.saturating_add(*count));
+    let by_count = view.profile.extended.iter().flat_map(ExtendedProfile::by_count);
+    let all = by_count.clone().fold(0, |sum: u64, path| sum.saturating_add(path.count));
     let paths = Paths::new(view);
-    for (pieces, count) in counts.iter().take(limit) {
+    for ExtendedPath { pieces, count } in by_count.take(limit) {
         let figures = [plain(grouped(*count)), plain(percent(*count, all))];
         let others = std::iter::repeat_with(|| [plain(""), plain("")]);
         for (&(function, id), figures) in pieces.iter().zip(std::iter::once(figures).chain(others)) {

@@ -10,8 +10,8 @@ use super::paths::Paths;
 use super::table::Table;
 use super::view::View;
 use super::{
-    blocks, branches, call_targets, contexts, counters, events, flow, host_calls, interesting, loops, runs,
-    sample, summary,
+    blocks, branches, call_targets, contexts, counters, events, extended_paths, flow, host_calls,
+    interesting, loops, runs, sample, summary,
 };
 
 /// The report, `top` rows in each table; functions in the order given, or else in both. Hot is what has at least this share
@@ -28,6 +28,7 @@ pub fn write(page: &mut Page, view: &View<'_>, top: usize, order: Option<Order>,
     sampled_section(page, view, "Hottest loops", &loops::table(view, top, screen));
     write_paths(page, view, top);
     section(page, "Hottest paths in calling contexts", &flow::table(view, top));
+    sampled_section(page, view, "Hottest extended paths", &extended_paths::table(view, top));
     write_metrics(page, view, top, share);
     sampled_section(page, view, "Hottest blocks", &blocks::table(view, top));
     sampled_section(page, view, "Most frequent branches", &branches::table(view, top));

@@ -1,6 +1,6 @@
 //! What `wprof run` says when the program has ended.
 
-use wprof_profiler::{FigureKind, PathOf, Profile};
+use wprof_profiler::{FigureKind, Profile};
 
 use super::functions::{self, Order};
 use super::numbers::{count_of, grouped};
@@ -40,6 +40,7 @@ pub fn write(page: &mut Page, view: &View<'_>, title: &str) {
         },
         paths.table(PATHS),
         flow::table(view, PATHS),
+        extended_paths::table(view, PATHS),
         counters::table(view.profile),
         events::table(&view.profile.events),
     ] {
@@ -47,14 +48,6 @@ pub fn write(page: &mut Page, view: &View<'_>, title: &str) {
             page.gap();
             page.table(&table);
         }
-    }
-}
-
-/// The extended paths that ran most, if any were counted.
-pub fn write_extended(page: &mut Page, view: &View<'_>, counts: &[(Vec<PathOf>, u64)]) {
-    if !counts.is_empty() {
-        page.gap();
-        page.table(&extended_paths::table(view, counts, PATHS));
     }
 }
 

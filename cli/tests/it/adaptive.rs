@@ -38,7 +38,7 @@ fn samples_are_taken_unless_something_else_is_asked_for() {
     let folder = Folder::new();
     let (module, profile) = (folder.file("count.wat", COUNT), folder.path("c.wprof"));
     let kind = |options: &[&str]| {
-        let count = ["--deterministic", "-o", &profile, "--invoke", "count", &module, "40000"];
+        let count = ["--deterministic", "-o", &profile, "--invoke", "count", &module, "150000"];
         let ran = wprof(&[&["run"], options, &count[..]].concat());
         (super::function(&json(&profile), "count")["kind"]["how"].as_str().unwrap().to_owned(), ran.err)
     };
@@ -53,6 +53,11 @@ fn samples_are_taken_unless_something_else_is_asked_for() {
     let (_, said) = kind(&forever);
     let table = said.split("extended path in").nth(1).expect("a table");
     assert!(table.contains("is_odd") && table.contains("count  "), "{said}");
+    let extended = &json(&profile)["extended_paths"];
+    assert_eq!(extended["extension"], "calls:1");
+    assert!(extended["paths"][0]["pieces"].as_array().is_some_and(|pieces| !pieces.is_empty()), "{extended}");
+    let report = wprof(&["report", &profile]).succeeded();
+    assert!(report.contains("Hottest extended paths (a sample of "), "{report}");
 }
 
 #[test]

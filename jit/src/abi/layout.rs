@@ -176,9 +176,8 @@ pub mod path_row {
     pub const fn first_in(record: u32) -> u64 {
         record as u64 * MAX_PATHS
     }
-    /// The call record, 0 for none, and the path that a key stands for.
-    pub const fn of_key(key: u64) -> (u32, u64) {
-        let number = key - 1;
+    /// The call record, 0 for none, and the path that a number stands for.
+    pub const fn split(number: u64) -> (u32, u64) {
         ((number / MAX_PATHS) as u32, number % MAX_PATHS)
     }
     /// `u64` each: how often the path ran, then what was measured along it.

@@ -10,6 +10,8 @@
 //! A budget is checked in the first copy only, and ahead, for the rounds of all copies ([`Guard`]): where it might run
 //! out in them, the loop goes on in a plain copy, which checks in each round. So the program stops where it would stop
 //! in plain code.
+//! Code for bursts copies the same loops, so that it comes to as many checks as checking code does: else a burst would see
+//! fewer rounds of them than of others, for the time between bursts that they take. Nothing is put off there.
 //! Invariant: nothing in a loop that is unrolled can look at a counter, but for frames that stop.
 //! Oracle: exact profiles of programs under unrolled code, `spec-tests/tests/oracle.rs`.
 //!
@@ -190,7 +192,12 @@ impl BlockGraph {
             is_copied[block] |= node_of[block].is_some() || !self.is_whole(cfg, node);
             node_of[block] = Some(index).filter(|_| !is_copied[block]);
         }
-        let loops: Vec<&SmallLoop> = loops.iter().filter(|found| found.fits(&self, &node_of)).collect();
+        let puts_off = !self.in_bursts;
+        let fits = |found: &&SmallLoop| match puts_off {
+            true => found.fits(&self, &node_of),
+            false => found.blocks.iter().all(|&block| node_of[block as usize].is_some()),
+        };
+        let loops: Vec<&SmallLoop> = loops.iter().filter(fits).collect();
         if loops.is_empty() {
             return self;
         }
@@ -306,10 +313,11 @@ impl<'a> Unrolling<'a> {
 
     fn copy(&mut self, index: u32, found: usize, copy: Copy) {
         let (mut node, small) = (self.old.nodes[index as usize].clone(), self.loops[found].found);
+        let puts_off = !self.old.in_bursts;
         if let Copy::Round(round) = copy {
-            node.rounds = round;
+            node.rounds = if puts_off { round } else { 0 };
             node.probes.retain(|probe| match probe {
-                Probe::Budget(_) => false,
+                Probe::Budget(_) => !puts_off,
                 Probe::Poll | Probe::Check => round == 0,
                 _ => true,
             });
@@ -323,7 +331,7 @@ impl<'a> Unrolling<'a> {
         }
         for (wire, edge) in node.wires.iter_mut().zip(0..) {
             let is_latch = small.latch == (node.block, edge);
-            if let Copy::Round(round) = copy {
+            if let (Copy::Round(round), true) = (copy, puts_off) {
                 self.put_off(found, wire, round, is_latch);
             }
             let Some(to) = &mut wire.to else { continue };

@@ -84,10 +84,16 @@ pub struct Collection {
 }
 
 impl Collection {
-    /// The loops of a function that may be unrolled: none if every round is told of. Paths in bursts end anywhere.
+    /// The loops of a function that may be unrolled: none if every round is told of. Code for bursts unrolls those that
+    /// checking code does.
     fn loops(&self, info: &ModuleInfo, cfg: &Cfg) -> Result<Vec<SmallLoop>, CompileError> {
-        let is_told = self.tracing.is_some() || !self.metrics.is_empty() || self.in_bursts;
-        let is_plain = self.is_off() && !self.checks.is_some_and(|checks| checks.unroll);
+        let is_told = self.tracing.is_some() || !self.metrics.is_empty();
+        let are_checks_fewer = self.checks.is_some_and(|checks| checks.unroll);
+        if self.in_bursts {
+            let small = are_checks_fewer.then(|| SmallLoop::all(info, cfg, None)).transpose()?;
+            return Ok(small.unwrap_or_default());
+        }
+        let is_plain = self.is_off() && !are_checks_fewer;
         if is_plain || is_told || self.counting == Counting::PerInstruction {
             return Ok(Vec::new());
         }
@@ -302,18 +308,24 @@ impl FunctionPlan {
         let cfg = Arc::new(crate::cfg::build(info, func)?);
         let expected = Expected::new(info, collection, &cfg);
         let mut loops = collection.loops(info, &cfg)?;
-        let plan = plan(&cfg, collection, &expected, &loops);
+        let put_off = if collection.in_bursts { &[] } else { loops.as_slice() };
+        let plan = plan(&cfg, collection, &expected, put_off);
         let contexts = collection.contexts.then(|| FunctionContexts::new(info, &cfg)).transpose()?;
         let in_records = contexts.as_ref().zip(collection.flow_contexts);
         let in_records = in_records.map(|(contexts, most)| (contexts.behind(), most));
-        plan.count_rounds(&cfg, &mut loops, in_records);
+        if !collection.in_bursts {
+            plan.count_rounds(&cfg, &mut loops, in_records);
+        }
         let prefixes = plan.paths().and_then(|paths| {
             let shape = cfg.shape();
             Some(PrefixCounts::new(&shape, paths, collection.earlier(func, &shape)?.paths.as_ref()?))
         });
         let events = match collection.events.is_empty() {
             true => None,
-            false => Some(FunctionEvents::new(info, &cfg, collection, &expected, &loops)?),
+            false => {
+                let put_off = if collection.in_bursts { &[] } else { loops.as_slice() };
+                Some(FunctionEvents::new(info, &cfg, collection, &expected, put_off)?)
+            }
         };
         let trace = |tracing| FunctionTrace::new(info, &cfg, tracing, collection.references, &expected);
         let trace = collection.tracing.map(trace).transpose()?;

@@ -63,8 +63,8 @@ pub struct Policy {
 impl Default for Policy {
     fn default() -> Policy {
         Policy {
-            first_round: 16,
-            longest_round: 1024,
+            first_round: 8,
+            longest_round: 512,
             least_share: 0.002,
             least_seen: 2000,
             seen_again: 8,

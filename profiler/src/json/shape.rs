@@ -9,8 +9,8 @@ use super::contexts::{CalleeShape, ContextsShape};
 use super::timeline::TimelineShape;
 use crate::{
     BlockId, BlockProfile, CallTarget, CodeStats, CounterCosts, EdgeKind, EdgeProfile, Ending, EventTotal,
-    FigureKind, FunctionProfile, HostCalls, LoopProfile, Metric, PathCount, Profile, Run, UnfinishedExit,
-    UnfinishedPath,
+    ExtendedPath, ExtendedProfile, FigureKind, FunctionProfile, HostCalls, LoopProfile, Metric, PathCount,
+    PathOf, Profile, Run, UnfinishedExit, UnfinishedPath,
 };
 
 #[derive(Serialize)]
@@ -34,6 +34,8 @@ pub(super) struct Shape<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     call_targets: Vec<CallTargetShape<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    extended_paths: Option<ExtendedShape<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     timeline: Option<TimelineShape<'a>>,
     #[serde(serialize_with = "one_by_one")]
     functions: &'a [FunctionProfile],
@@ -56,6 +58,7 @@ impl<'a> Shape<'a> {
             metrics: &profile.metrics,
             contexts: profile.contexts.as_ref().map(ContextsShape::new),
             call_targets: profile.call_targets.iter().map(CallTargetShape::new).collect(),
+            extended_paths: profile.extended.as_ref().map(ExtendedShape::new),
             timeline: profile.timeline.as_ref().map(TimelineShape::new),
             functions: &profile.functions,
         }
@@ -172,6 +175,28 @@ impl<'a> CallTargetShape<'a> {
         let CallTarget { caller, site, callee, count, kind } = target;
         let (callee, kind) = (CalleeShape::new(callee), KindShape::new(*kind));
         Self { caller: *caller, site: *site, callee, count: *count, kind }
+    }
+}
+
+#[derive(Serialize)]
+struct ExtendedShape<'a> {
+    extension: String,
+    paths: Vec<ExtendedPathShape<'a>>,
+}
+
+#[derive(Serialize)]
+struct ExtendedPathShape<'a> {
+    pieces: &'a [PathOf],
+    count: u64,
+}
+
+impl<'a> ExtendedShape<'a> {
+    fn new(extended: &'a ExtendedProfile) -> Self {
+        let shape = |path: &'a ExtendedPath| ExtendedPathShape { pieces: &path.pieces, count: path.count };
+        Self {
+            extension: extended.extension.to_string(),
+            paths: extended.by_count().into_iter().map(shape).collect(),
+        }
     }
 }
 

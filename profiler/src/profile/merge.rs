@@ -34,7 +34,7 @@ fn hex4(hash: &[u8; 32]) -> String {
 
 impl Profile {
     /// Adds another profile of the same module. Of events and metrics only the kinds that both have are kept, and calling
-    /// contexts only if both have counted them. The sum has no time line.
+    /// contexts and extended paths only if both have counted them. The sum has no time line.
     ///
     /// # Errors
     /// If the other is of another module, or divides a function into other blocks.
@@ -56,6 +56,8 @@ impl Profile {
             _ => None,
         };
         self.call_targets.extend_from_slice(&other.call_targets);
+        let both = self.extended.as_ref().zip(other.extended.as_ref());
+        self.extended = both.and_then(|(ours, theirs)| ours.merged(theirs));
         self.code = self.code.merged(other.code);
         // Two runs have no common one.
         self.timeline = None;

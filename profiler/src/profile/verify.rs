@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{FigureKind, FunctionProfile, Profile};
+use super::{ExtendedProfile, FigureKind, FunctionProfile, Profile};
 use crate::{
     BlockCounts, BlockId, Callee, Cfg, CfgError, ContextTree, InvalidContexts, PathNumbering, PathProfile,
     PropagateError, Timeline,
@@ -103,6 +103,7 @@ impl Profile {
         sorted("events", self.events.is_sorted_by(|a, b| a.name < b.name))?;
         sorted("metrics", self.metrics.is_sorted_by(|a, b| a.name < b.name))?;
         sorted("call targets", self.call_targets.is_sorted_by(|a, b| a.key() < b.key()))?;
+        sorted("extended paths", self.extended.as_ref().is_none_or(ExtendedProfile::is_normal))?;
         sorted("events of the time line", self.timeline.as_ref().is_none_or(Timeline::is_sorted))?;
         for function in &self.functions {
             sorted("unfinished exits", function.is_normal())?;

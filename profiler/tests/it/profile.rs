@@ -26,6 +26,7 @@ pub fn profile_of(program: &[Function], run: &walk::Run) -> Profile {
         contexts: None,
         bursts: None,
         call_targets: Vec::new(),
+        extended: None,
         timeline: None,
     };
     profile.normalize();
@@ -260,6 +261,7 @@ pub fn example() -> Profile {
         contexts: None,
         bursts: None,
         call_targets: Vec::new(),
+        extended: None,
         timeline: None,
     }
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use wprof_jit::compile::{CompilerOptions, MemoryStyle};
 use wprof_jit::events::EventModel;
 use wprof_jit::graph::PartSizes;
+use wprof_jit::limits::RECORD_PATHS;
 use wprof_jit::plan::{Counting, Interesting, Metric, Tracing};
 use wprof_jit::reoptimize::Policy;
 use wprof_profiler::{ExtendedPaths, Extension, Profile};
@@ -106,7 +107,7 @@ impl Config {
             perf: None,
             metrics: Vec::new(),
             flow_contexts: false,
-            record_paths: 64,
+            record_paths: RECORD_PATHS,
             times_host_calls: false,
             has_time_line: false,
             record_bursts: false,
@@ -261,9 +262,8 @@ impl Config {
         self
     }
 
-    /// Over what bursts extend paths (default: nothing), back edges or calls: see
-    /// [`Instance::extended_paths`](crate::Instance::extended_paths). Makes what runs in bursts slower. It has no effect without
-    /// bursts.
+    /// Over what bursts extend paths (default: nothing), back edges or calls: see [`Profile::extended`]. Makes what runs in
+    /// bursts slower. It has no effect without bursts.
     pub fn extend_paths(&mut self, extension: Option<Extension>) -> &mut Self {
         self.extension = extension;
         self

@@ -143,7 +143,9 @@ impl StoreOpaque {
             let owed = exits.get(&func).into_iter().flat_map(|exits| &exits.owed);
             let owed = owed.filter_map(|owed| owed.in_record(version));
             let owed = owed.filter_map(|(address, counted)| Some((contexts.record_at(address)?, counted)));
-            for (record, counted) in of_rows(version, &of.counters(version)).chain(owed) {
+            let table = of.paths.in_records(func);
+            let table = table.map(|(record, (id, figures))| (record, (id, figures.to_vec())));
+            for (record, counted) in of_rows(version, &of.counters(version)).chain(table).chain(owed) {
                 elsewhere.entry((func, record)).or_default().push(counted);
             }
         }
@@ -151,9 +153,8 @@ impl StoreOpaque {
             let Some(version) = plans.get(&func).filter(|plan| plan.flow_contexts.is_some()) else {
                 continue;
             };
-            let table = of.paths.of_record(func, record).map(|(id, figures)| (id, figures.to_vec()));
             let elsewhere = elsewhere.remove(&(func, record)).into_iter().flatten();
-            let counted = summed(of_record_cells(version, &cells).into_iter().chain(table).chain(elsewhere));
+            let counted = summed(of_record_cells(version, &cells).into_iter().chain(elsewhere));
             if !counted.is_empty() {
                 all.entry(func).or_default().push((record, counted));
             }

@@ -22,8 +22,8 @@ pub type Figures = SmallVec<[u64; 2]>;
 /// The paths of one instance that have run.
 #[derive(Debug, Default)]
 pub struct PathTable {
-    /// By function and its call record, or 0, by number.
-    paths: HashMap<(u32, u32), HashMap<u64, Figures>>,
+    /// By function, by number as rows have it: with that of the call record, or 0, above it.
+    paths: HashMap<u32, HashMap<u64, Figures>>,
     /// How many there are in all.
     rows: usize,
     is_full: bool,
@@ -41,7 +41,7 @@ impl PathTable {
     /// Counts a path of a function, along which so much was measured.
     pub fn count(&mut self, func: u32, number: u64, measured: &[u64]) {
         let figures: Figures = [1].iter().chain(measured).copied().collect();
-        self.add((func, 0), number, &figures, MAX_ROWS);
+        self.add(func, number, &figures, MAX_ROWS);
     }
 
     /// Adds what a row has counted of a path of function `func`, in a call record or not, and empties it. A row that has not
@@ -49,20 +49,19 @@ impl PathTable {
     pub fn empty_row(&mut self, func: u32, row: &mut [u64]) {
         let [key, figures @ ..] = row else { return };
         if figures.first().is_some_and(|count| *count > 0) {
-            let (record, number) = path_row::of_key(*key);
-            self.add((func, record), number, figures, MAX_ROWS);
+            self.add(func, *key - 1, figures, MAX_ROWS);
         }
         row.fill(0);
     }
 
-    fn add(&mut self, place: (u32, u32), number: u64, added: &[u64], most: usize) {
+    fn add(&mut self, func: u32, number: u64, added: &[u64], most: usize) {
         if self.is_bounded {
             let [times, measured @ ..] = added else { return };
             let table = || HotPathTable::new(HOT_PATHS, WAYS).with_metrics(measured.len());
-            self.hot.get_or_insert_with(table).add(descriptor(place.0, number), *times, measured);
+            self.hot.get_or_insert_with(table).add(descriptor(func, number), *times, measured);
             return;
         }
-        let paths = self.paths.entry(place).or_default();
+        let paths = self.paths.entry(func).or_default();
         if let Some(figures) = paths.get_mut(&number) {
             figures.iter_mut().zip(added).for_each(|(sum, more)| *sum = sum.wrapping_add(*more));
         } else if self.rows < most {
@@ -84,16 +83,15 @@ impl PathTable {
         let hot = hot.filter(move |(path, ..)| path.start == func);
         let figures = |count, measured: &[u64]| [count].iter().chain(measured).copied().collect();
         let hot = hot.map(move |(path, count, measured)| (path.outcomes.into(), figures(count, measured)));
-        self.of_record(func, 0).chain(hot)
+        self.in_records(func).map(|(_, path)| path).chain(hot)
     }
 
-    /// Those in a call record.
-    pub fn of_record(&self, func: u32, record: u32) -> impl Iterator<Item = (u64, Figures)> {
-        self.paths
-            .get(&(func, record))
-            .into_iter()
-            .flatten()
-            .map(|(&number, figures)| (number, figures.clone()))
+    /// Those of function `func`, each with its call record, or 0.
+    pub fn in_records(&self, func: u32) -> impl Iterator<Item = (u32, (u64, Figures))> {
+        self.paths.get(&func).into_iter().flatten().map(|(&number, figures)| {
+            let (record, number) = path_row::split(number);
+            (record, (number, figures.clone()))
+        })
     }
 }
 
@@ -112,7 +110,7 @@ mod tests {
     fn a_full_table_goes_on_counting_what_it_knows_and_says_that_it_is_full() {
         let mut table = PathTable::default();
         for (func, number, measured) in [(1, 7, 5), (1, 8, 0), (1, 7, 2), (2, 7, 1)] {
-            table.add((func, 0), number, &[1, measured], 2);
+            table.add(func, number, &[1, measured], 2);
         }
         let mut found: Vec<_> = table.of(1).collect();
         found.sort_unstable();

@@ -14,7 +14,7 @@ use wprof_bench::stats::geometric_mean;
 use super::timed::Times;
 
 /// Those of the paper, and the default.
-pub const LENGTHS: [&str; 10] = [
+pub const LENGTHS: [&str; 11] = [
     "20:1",
     "200:10",
     "1000:50",
@@ -25,6 +25,7 @@ pub const LENGTHS: [&str; 10] = [
     "2000:10",
     "10000:100",
     "30000:100",
+    "100000:100",
 ];
 
 /// What one program, or all, took and showed at one length.

@@ -102,8 +102,8 @@ pub struct RunArgs {
     /// Of samples: write what runs in each burst to a file, in order, for `wprof trace bursts`
     #[arg(long, value_name = "FILE")]
     pub bursts: Option<PathBuf>,
-    /// Of samples: also count extended paths in bursts, over N back edges or through N calls, one inside the other, and show
-    /// those that run most
+    /// Of samples: also count extended paths in bursts, over N back edges or through N calls, one inside the other; the profile
+    /// has those that run most
     #[arg(long, value_name = "back-edges:N|calls:N")]
     pub extend: Option<Extension>,
     /// With `--bursts`: also what loads, stores and bulk operations touch in them

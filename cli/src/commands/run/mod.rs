@@ -184,7 +184,6 @@ fn summarize(page: &mut Page, args: &RunArgs, module: &Module, outcome: &Outcome
         Some(profile) => {
             let view = View::new(profile, Some(module));
             summary::write(page, &view, &title);
-            summary::write_extended(page, &view, &outcome.extended);
         }
         // Who turned the profile off wants a program and nothing else.
         None if args.verbose || outcome.was_counted => summary::write_title(page, &title),

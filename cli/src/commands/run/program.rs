@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::{Context, Result};
 use wprof::wasi::WasiCtx;
 use wprof::{Error, ErrorKind, Instance, Module, Stop, Store, TraceSummary};
-use wprof_profiler::{Bursts, Ending, PathOf, Profile};
+use wprof_profiler::{Bursts, Ending, Profile};
 
 use super::args::ProgramArgs;
 use super::collect::Counted;
@@ -44,8 +44,6 @@ pub struct Outcome {
     pub bursts: Option<Bursts>,
     /// What became of their recording.
     pub burst_log: Option<Result<TraceSummary, Error>>,
-    /// The extended paths that they saw run most, if they were counted.
-    pub extended: Vec<(Vec<PathOf>, u64)>,
 }
 
 /// What is kept of a run.
@@ -125,7 +123,6 @@ fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> 
     let spent = spent.transpose().map_err(failure)?;
     let (stop, bursts) = (store.stop().map_err(failure)?, store.bursts());
     let instance = instance.filter(|_| was_counted);
-    let extended = instance.map_or_else(Vec::new, |instance| instance.extended_paths(&store));
     let profile = instance.map(|instance| instance.profile(&store)).transpose().map_err(failure)?;
     let ending = ending::of(&ended, signal);
     let error = ended.err();
@@ -142,7 +139,6 @@ fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> 
         trace,
         bursts,
         burst_log,
-        extended,
     })
 }
 

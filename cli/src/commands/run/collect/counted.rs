@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Result, ensure};
 use wprof::{Config, Counting, EventModel, Interesting, Metric, ProfilingConfig};
+use wprof_jit::limits::RECORD_PATHS;
 use wprof_jit::plan::Collection;
 use wprof_profiler::{FunctionProfile, Profile};
 
@@ -78,7 +79,7 @@ impl Counted {
             let found = events.iter().position(|kind| kind.name == budget.kind);
             found.map(|index| index as u32)
         });
-        let flow_contexts = self.flow;
+        let flow_contexts = self.flow.then_some(RECORD_PATHS);
         let checks = match self.profiling {
             ProfilingConfig::Adaptive(adaptive) => Some(adaptive.checks),
             _ => None,

@@ -42,7 +42,7 @@ pub struct ProfileArgs {
     /// Count everything instead of sampling: `--profile exact`
     #[arg(long, conflicts_with = "mode")]
     exact: bool,
-    /// Of samples: how many checks lie between two bursts, and how many in one [default: 30000:100]
+    /// Of samples: how many checks lie between two bursts, and how many in one [default: 100000:100]
     #[arg(long, value_name = "N:M")]
     burst: Option<BurstLengths>,
     /// Of samples: where bursts can begin and end, as a name of Hirzel & Chilimbi's table: orig, EL, EC, EN,
