@@ -5,7 +5,7 @@ use std::sync::Arc;
 use wprof_jit::abi::VmLayout;
 use wprof_jit::compile::{Compiler, CompilerOptions, ModuleEnv, Tier};
 use wprof_jit::module;
-use wprof_jit::plan::{CheckTrigger, Checks, Collection, FunctionPlan};
+use wprof_jit::plan::{Checks, Collection, FunctionPlan};
 
 /// A loop with an access in its middle, behind a condition: what is hoisted is the address of the memory.
 const WAT: &str = "(module (memory 1) (func (param $n i32) (param $sum i32) (result i32)
@@ -31,9 +31,9 @@ fn code(collection: &Collection) -> (String, String, Vec<u8>) {
     (text, format!(" {:#x}(%", layout.memory(0)), machine_code.bytes)
 }
 
-fn checked(check_trigger: CheckTrigger) -> Collection {
+fn checked() -> Collection {
     let checks = Some(Checks { unroll: false, ..Checks::default() });
-    Collection { checks, check_trigger, ..Collection::default() }
+    Collection { checks, ..Collection::default() }
 }
 
 /// How many instructions the code has before its blocks that seldom run, all of which lead to calls of the runtime.
@@ -46,28 +46,24 @@ fn hot_instructions(text: &str) -> usize {
 #[test]
 fn what_does_not_change_in_a_loop_is_computed_before_it() {
     let (plain, base, _) = code(&Collection::default());
-    for trigger in [CheckTrigger::Count, CheckTrigger::Cell] {
-        for text in [&plain, &code(&checked(trigger)).0] {
-            let (before, looped) = text.split_once("block1:").expect("a loop");
-            assert!(before.contains(&base) && !looped.contains(&base), "{base} in {text}");
-        }
+    for text in [&plain, &code(&checked()).0] {
+        let (before, looped) = text.split_once("block1:").expect("a loop");
+        assert!(before.contains(&base) && !looped.contains(&base), "{base} in {text}");
     }
 }
 
 #[test]
-fn a_check_takes_three_instructions_or_six_that_become_two() {
+fn a_check_takes_six_instructions_that_become_two() {
     let plain = hot_instructions(&code(&Collection::default()).0);
     // The check of the loop, and what the register allocator moves for it.
-    for (trigger, most) in [(CheckTrigger::Cell, 3 + 6), (CheckTrigger::Count, 6 + 6)] {
-        let text = code(&checked(trigger)).0;
-        let checked = hot_instructions(&text);
-        assert!(checked > plain && checked <= plain + most, "{plain} instructions, and {checked}: {text}");
-    }
+    let text = code(&checked()).0;
+    let checked = hot_instructions(&text);
+    assert!(checked > plain && checked <= plain + 6 + 6, "{plain} instructions, and {checked}: {text}");
 }
 
 #[test]
 fn checks_count_in_the_pinned_register_itself() {
-    let (text, _, bytes) = code(&checked(CheckTrigger::Count));
+    let (text, _, bytes) = code(&checked());
     let places = |code: &[u8]| bytes.windows(code.len()).filter(|window| *window == code).count();
     // What the disassembly, which is made before, still shows: the register is read twice in each check.
     let reads = text.matches("%r15, %").count();

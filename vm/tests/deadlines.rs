@@ -146,6 +146,34 @@ fn a_timer_begins_bursts_at_least_of_the_length_that_was_asked_for() -> Outcome 
 }
 
 #[test]
+fn a_timer_begins_bursts_whatever_the_last_one_has_left_behind() -> Outcome {
+    let trigger = Trigger::Time(Duration::from_micros(100));
+    let adaptive =
+        Adaptive { lengths: BurstLengths { checking: 1, instrumented: 50 }, trigger, ..Adaptive::default() };
+    let engine = Engine::new(Config::new().profiling(ProfilingConfig::Adaptive(adaptive)))?;
+    // A burst ends in the callee's loop, where there is no other code yet, so that the frame returns as it is.
+    let wat = r#"(module
+        (func $leaf (param i32) (result i32)
+            (loop $again (br_if $again (local.tee 0 (i32.sub (local.get 0) (i32.const 1)))))
+            (local.get 0))
+        (func (export "run") (param i32) (result i32) (local $sum i32)
+            (loop $again
+                (local.set $sum (i32.sub (local.get $sum) (call $leaf (i32.const 90))))
+                (br_if $again (local.tee 0 (i32.sub (local.get 0) (i32.const 1)))))
+            (local.get $sum)))"#;
+    let mut store = Store::new(&engine, ());
+    let instance = Instance::new(&mut store, &Module::new(&engine, wat)?, &[])?;
+    let run = instance.get_typed_func::<i32, i32>(&mut store, "run")?;
+    for _ in 0..5000 {
+        assert_eq!(run.call(&mut store, 10_000)?, 0);
+        if store.bursts().expect("it is sampled").begun >= 50 {
+            return Ok(());
+        }
+    }
+    panic!("too few bursts: {:?}", store.bursts());
+}
+
+#[test]
 fn a_timer_can_be_stopped() -> Outcome {
     let engine = adaptive(Trigger::Time(Duration::from_micros(100)), None)?;
     let (mut store, instance) = instantiate(&engine)?;

@@ -20,10 +20,8 @@ pub mod vmctx {
     pub const POLL: i32 = 24;
     /// Opaque pointer to the runtime's instance.
     pub const INSTANCE: i32 = 32;
-    /// The vmctx's own address while no check is to fire, if checks look here. Other threads change it.
-    pub const CALM: i32 = 48;
     /// Size of the head.
-    pub const HEAD: u32 = 56;
+    pub const HEAD: u32 = 48;
     /// The magic of an instance.
     pub const MAGIC_INSTANCE: u32 = 0x77_76_6d_69;
 }

@@ -20,7 +20,6 @@ use cranelift_codegen::ir::{
 
 use super::in_place;
 use crate::abi::{TrapCode, check, check_signature, store_context, vmctx};
-use crate::plan::CheckTrigger;
 
 /// The namespace of marks among external functions; within it they have the index of their check.
 const NAMESPACE: u32 = 1;
@@ -40,13 +39,13 @@ pub(crate) fn mark(index: usize) -> UserExternalName {
 }
 
 /// Replaces the marks of `checks` by checks.
-pub(super) fn insert(func: &mut Function, checks: &[Check], trigger: CheckTrigger) {
+pub(super) fn insert(func: &mut Function, checks: &[Check]) {
     let marks = marks(func);
     let cold = cold(func, &marks);
     for (inst, index) in marks {
         let args = func.dfg.inst_args(inst).to_vec();
         let signature = func.dfg.call_signature(inst).expect("marks are calls");
-        Insertion { func, cold: &cold, trigger }.check(inst, &checks[index], &args);
+        Insertion { func, cold: &cold }.check(inst, &checks[index], &args);
         // Nobody calls it, and there is no need to find out how it would be called.
         func.dfg.signatures[signature].params.clear();
     }
@@ -97,7 +96,6 @@ fn is_movable(func: &Function, inst: Inst) -> bool {
 struct Insertion<'a> {
     func: &'a mut Function,
     cold: &'a EntitySet<Inst>,
-    trigger: CheckTrigger,
 }
 
 impl Insertion<'_> {
@@ -114,7 +112,7 @@ impl Insertion<'_> {
             self.func.layout.set_cold(cold);
         }
         let mut pos = FuncCursor::new(self.func).with_srcloc(in_place(location)).at_bottom(block);
-        let fires = fires(&mut pos, args[0], self.trigger);
+        let fires = fires(&mut pos);
         pos.ins().brif(fires, ask, &[], go_on, &[]);
         pos.set_srcloc(location);
         pos.goto_bottom(ask);
@@ -157,22 +155,14 @@ impl Insertion<'_> {
     }
 }
 
-/// Whether a check fires. A count is kept in the pinned register itself if this, and the branch that uses the result, are at
+/// Whether a check fires. The count is kept in the pinned register itself if this, and the branch that uses the result, are at
 /// a location that is [`in_place`].
-pub(crate) fn fires(pos: &mut FuncCursor<'_>, context: Value, trigger: CheckTrigger) -> Value {
-    match trigger {
-        CheckTrigger::Count => {
-            let old = pos.ins().get_pinned_reg(types::I64);
-            let new = pos.ins().iadd_imm_s(old, -1);
-            pos.ins().set_pinned_reg(new);
-            let new = pos.ins().get_pinned_reg(types::I64);
-            pos.ins().icmp_imm_s(IntCC::SignedLessThan, new, 0)
-        }
-        CheckTrigger::Cell => {
-            let calm = pos.ins().load(types::I64, MemFlagsData::trusted(), context, vmctx::CALM);
-            pos.ins().icmp(IntCC::NotEqual, context, calm)
-        }
-    }
+pub(crate) fn fires(pos: &mut FuncCursor<'_>) -> Value {
+    let old = pos.ins().get_pinned_reg(types::I64);
+    let new = pos.ins().iadd_imm_s(old, -1);
+    pos.ins().set_pinned_reg(new);
+    let new = pos.ins().get_pinned_reg(types::I64);
+    pos.ins().icmp_imm_s(IntCC::SignedLessThan, new, 0)
 }
 
 /// Gives what the runtime says: see [`store_context::GO_ON`].

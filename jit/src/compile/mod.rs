@@ -24,7 +24,7 @@ use crate::cfg::Cfg;
 use crate::events::EventModel;
 use crate::graph::{BlockGraph, PartSizes, Parts};
 use crate::module::ModuleInfo;
-use crate::plan::{CheckTrigger, Collection, Counting, FunctionPlan, Instrumentation, Metric};
+use crate::plan::{Collection, Counting, FunctionPlan, Instrumentation, Metric};
 use crate::reoptimize::{Reoptimized, Reoptimizer};
 use crate::translate::{Translated, translate};
 pub(crate) use checks::{Check, ask_runtime, fires as check_fires, mark as check_mark, trap_if_told};
@@ -83,8 +83,8 @@ pub struct CompilerOptions {
     pub references: bool,
     /// Record data references in bursts that are recorded.
     pub logs_references: bool,
-    /// Code checks whether to go on in another version, and this makes a check fire.
-    pub checked: Option<CheckTrigger>,
+    /// Code checks whether to go on in another version, and counts checks in the pinned register.
+    pub checked: bool,
     /// Calling contexts are counted, and what callers pass for that takes the pinned register if nothing else does.
     pub contexts: bool,
     /// Keep of all code which instruction it comes from: [`MachineCode::positions`].
@@ -130,7 +130,7 @@ impl Default for CompilerOptions {
             traced: false,
             references: false,
             logs_references: false,
-            checked: None,
+            checked: false,
             contexts: false,
             positions: false,
             metrics: 0,
@@ -163,7 +163,7 @@ impl CompilerOptions {
         CompilerOptions {
             // A check can be made to fire.
             polls: (self.polls || is_profiled || traced) && collection.checks.is_none(),
-            checked: collection.checks.map(|_| collection.check_trigger),
+            checked: collection.checks.is_some(),
             precise: !collection.is_off() && !collection.in_bursts,
             capture_state: collection.counting == Counting::PerInstruction,
             frames_hold_vmctx: is_profiled || collection.contexts,
@@ -187,8 +187,8 @@ impl CompilerOptions {
         match (self.traced, self.pinned) {
             (true, _) => Some(store_context::TRACE_WORD),
             (false, Some(kind)) => Some(store_context::event(kind)),
-            (false, None) if self.checked == Some(CheckTrigger::Count) => Some(store_context::CHECKS),
-            (false, None) => (self.contexts && self.checked.is_none()).then_some(store_context::CALLEE_SLOT),
+            (false, None) if self.checked => Some(store_context::CHECKS),
+            (false, None) => self.contexts.then_some(store_context::CALLEE_SLOT),
         }
     }
 
@@ -260,7 +260,7 @@ impl Compiler {
     /// If Cranelift has no back end for this machine.
     pub fn new(options: CompilerOptions) -> Result<Compiler, CompileError> {
         let (best, fast) = (isa::best(&options)?, isa::fast(&options)?);
-        let rest = options.checked.map(|_| isa::rest(&options)).transpose()?;
+        let rest = options.checked.then(|| isa::rest(&options)).transpose()?;
         let in_bursts = options.clone();
         Ok(Compiler { best, fast, rest, options, in_bursts, scratch: Mutex::default() })
     }
@@ -423,10 +423,12 @@ impl Compiler {
         isa: &'a dyn TargetIsa,
         checks: &[Check],
     ) -> Result<&'a dyn TargetIsa, CompileError> {
-        let Some(trigger) = self.options.checked.filter(|_| !checks.is_empty()) else { return Ok(isa) };
+        if checks.is_empty() {
+            return Ok(isa);
+        }
         let failed = |error| CompileError::Codegen { func, message: format!("{error:?}") };
         context.optimize(isa, &mut ControlPlane::default()).map_err(failed)?;
-        checks::insert(&mut context.func, checks, trigger);
+        checks::insert(&mut context.func, checks);
         context.flowgraph();
         let is_optimised = isa.flags().opt_level() != OptLevel::None;
         Ok(self.rest.as_deref().filter(|_| is_optimised).unwrap_or(isa))

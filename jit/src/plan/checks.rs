@@ -18,16 +18,6 @@ use crate::cfg::{Call, Cfg, Operators, is_call};
 use crate::graph::{BlockGraph, Probe};
 use crate::module::ModuleInfo;
 
-/// What makes a check fire.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum CheckTrigger {
-    /// A count of checks, in the pinned register, falls below zero.
-    #[default]
-    Count,
-    /// A cell of the vmctx changes, by another thread: the cheaper one.
-    Cell,
-}
-
 /// Which entries are checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum EntryChecks {

@@ -24,7 +24,7 @@ use wprof_profiler::{
     VertexPlan,
 };
 
-pub use checks::{CheckTrigger, Checks, EntryChecks, FunctionChecks};
+pub use checks::{Checks, EntryChecks, FunctionChecks};
 pub use contexts::{ContextSite, FunctionContexts};
 pub use events::FunctionEvents;
 pub use expected::{Expected, likely_edges};
@@ -75,8 +75,6 @@ pub struct Collection {
     pub metrics: Vec<Metric>,
     /// Where code checks whether to go on in another version, if there are two.
     pub checks: Option<Checks>,
-    /// What makes them fire.
-    pub check_trigger: CheckTrigger,
     /// Whether this is of code that runs in bursts only.
     pub in_bursts: bool,
     /// Whether such code records what happens in them, in order.

@@ -1,7 +1,6 @@
 //! Checks: how a program goes on in instrumented code for a while, and back.
 //!
-//! Checking code asks the runtime when a check fires: when its count, in the pinned register, falls below zero, or when a
-//! cell of the vmctx changes. While a burst runs each check fires, so that the next one of a frame that was left in checking
+//! Checking code asks the runtime when a check fires: when its count, in the pinned register, falls below zero. While a burst runs each check fires, so that the next one of a frame that was left in checking
 //! code asks. Code for bursts counts in the store's context. The runtime is asked through a stub that changes no register.
 //! Source: Hirzel & Chilimbi 2001; the decision itself is `wprof_profiler::Bursts`.
 
@@ -53,9 +52,7 @@ impl Translator<'_> {
         let go_on = self.builder.create_block();
         self.in_place(|translator| {
             let fires = match (translator.graph.in_bursts, translator.options.checked) {
-                (false, Some(trigger)) => {
-                    check_fires(&mut translator.builder.cursor(), translator.vmctx, trigger)
-                }
+                (false, true) => check_fires(&mut translator.builder.cursor()),
                 _ => translator.count_in_burst(),
             };
             translator.builder.ins().brif(fires, ask, &[], go_on, &[]);

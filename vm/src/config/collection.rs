@@ -39,7 +39,6 @@ impl Config {
             flow_contexts: self.flow_contexts.then_some(self.record_paths),
             call_targets: false,
             checks: self.checks(),
-            check_trigger: self.profiling.check_trigger(),
             in_bursts: false,
             records_bursts: false,
         })

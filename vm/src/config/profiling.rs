@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use wprof_jit::plan::{CheckTrigger, Checks, Instrumentation};
+use wprof_jit::plan::{Checks, Instrumentation};
 use wprof_profiler::{BurstLengths, Overhead};
 
 /// What is collected by an exact profile.
@@ -58,8 +58,8 @@ pub enum Trigger {
     #[default]
     Checks,
     /// The time: a timer makes the next check begin a burst each time that this long has passed, which goes on for a
-    /// hundredth of that, and at least for the checks in a burst of [`Adaptive::lengths`]. Checks cost less than those that
-    /// are counted, but what takes long for what it does is seen more often than it runs.
+    /// hundredth of that, and at least for the checks in a burst of [`Adaptive::lengths`]. What takes long for what it
+    /// does is seen more often than it runs.
     Time(Duration),
 }
 
@@ -74,14 +74,6 @@ impl ProfilingConfig {
             ProfilingConfig::Exact(Collect::Blocks) => Instrumentation::Vertex,
             ProfilingConfig::Exact(Collect::BlockCounters) => Instrumentation::BlockCounters,
             ProfilingConfig::Exact(Collect::AllBlocks) => Instrumentation::Blocks,
-        }
-    }
-
-    /// What makes checks fire, if there are any.
-    pub fn check_trigger(self) -> CheckTrigger {
-        match self {
-            ProfilingConfig::Adaptive(Adaptive { trigger: Trigger::Time(_), .. }) => CheckTrigger::Cell,
-            _ => CheckTrigger::Count,
         }
     }
 }

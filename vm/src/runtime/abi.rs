@@ -61,8 +61,6 @@ pub struct VmContext {
     /// Two bytes per segment index: data segment dropped, element segment dropped. Only the runtime's own assembly
     /// and builtins touch it.
     pub dropped: *mut u8,
-    /// See `abi::vmctx::CALM`.
-    pub calm: AtomicUsize,
 }
 
 /// A host function's context (`abi::host_context`): what its callers pass as vmctx. The typed rest follows, see
@@ -217,7 +215,6 @@ mod tests {
             store = abi::vmctx::STORE,
             builtins = abi::vmctx::BUILTINS,
             poll = abi::vmctx::POLL,
-            calm = abi::vmctx::CALM,
             instance = abi::vmctx::INSTANCE,
         });
         check!(VmHostContext { magic = 0, func = abi::host_context::FUNC, slots = abi::host_context::HEAD });

@@ -120,6 +120,17 @@ impl StoreOpaque {
         unsafe { (*self.context().as_ptr()).go_on = go_on };
     }
 
+    /// The host goes over to wasm code: a burst that is due begins at the next check.
+    pub fn heed_tick(&mut self) {
+        if self.burst_time.is_some() && self.interrupt().has_ticked() && !self.counts_in_burst() {
+            // SAFETY: the context lives as long as the store, and machine code waits for us.
+            unsafe {
+                let context = self.context().as_ptr();
+                (*context).checks = (*context).checks.min(0);
+            }
+        }
+    }
+
     /// The version in which the frame goes on, unless it stays.
     fn next_code(&mut self, pc: usize, fp: usize) -> Option<usize> {
         let fired = arch::cycles();
@@ -130,9 +141,15 @@ impl StoreOpaque {
         if !at.in_bursts {
             self.take_snapshot();
         }
-        // Two threads change the cells that checks look at: one may fire for what another has seen.
+        // A signal may make a check fire for what an earlier one has seen.
         let is_late = self.burst_time.is_some() && !has_ticked && !at.in_bursts && !self.counts_in_burst();
-        let version = if is_late { None } else { self.decide(&at) };
+        let version = match (is_late, &mut self.bursts) {
+            (true, Some(bursts)) => {
+                bursts.set_lengths(bursts.lengths());
+                None
+            }
+            _ => self.decide(&at),
+        };
         self.look_for_hot_code(&at);
         self.keep_pace(before, fired);
         if version.is_some() {
@@ -257,12 +274,6 @@ impl StoreOpaque {
         unsafe {
             ((*context).checks, (*context).burst) = (bursts.checking, bursts.instrumented);
             (*context).counts = bursts.counts().into();
-        }
-        if self.burst_time.is_some() {
-            match bursts.counts() {
-                true => self.interrupt().disturb(),
-                false => self.interrupt().calm(),
-            }
         }
     }
 }

@@ -62,11 +62,13 @@ unsafe fn fire(context: &mut ucontext_t) -> Option<()> {
     let store = activation.context.cast_mut();
     // SAFETY: the store that was entered holds the page.
     let page = unsafe { &*activation.interrupt };
-    if !page.is_requested() {
-        return None;
-    }
     // SAFETY: the context lives as long as the store whose code runs, and nothing refers to it meanwhile.
     unsafe {
+        // A tick is for the burst that runs, if one does.
+        let is_due = page.has_ticked() && (*store).counts == 0;
+        if !is_due && !page.is_requested() {
+            return None;
+        }
         (*store).burst = (*store).burst.min(1);
         if (*store).pinned == store_context::CHECKS as usize {
             let checks = arch::pinned(context);

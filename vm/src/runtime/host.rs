@@ -166,7 +166,10 @@ unsafe extern "C" fn shim<T: 'static>(
     store.opaque.read_metrics();
     let pending = match result {
         Ok(Ok(())) => match store.opaque.interrupt().take() {
-            None => return 0,
+            None => {
+                store.opaque.heed_tick();
+                return 0;
+            }
             Some(request) => Pending::Error(Trap::from(request).into()),
         },
         Ok(Err(error)) => Pending::Error(error),

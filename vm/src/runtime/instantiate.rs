@@ -5,12 +5,11 @@
 
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicU8, AtomicUsize};
+use std::sync::atomic::AtomicU8;
 
 use hashbrown::HashMap;
 use wprof_jit::abi::{Builtin, vmctx as head};
 use wprof_jit::module::{ElementItems, Entity, SegmentMode};
-use wprof_jit::plan::CheckTrigger;
 
 use super::abi::{VmContext, VmFuncImport, VmFuncRef, VmMemory, VmTable, VmValue};
 use super::bulk;
@@ -70,9 +69,6 @@ pub fn instantiate(store: &mut StoreOpaque, module: &Module, imports: Imports) -
         advice: None,
     };
     // From here on the store owns it, since things defined in its vmctx do so too.
-    if store.engine().compiler().options().checked == Some(CheckTrigger::Cell) {
-        store.interrupt().add_cell(instance.vmctx.head());
-    }
     store.instances.push(instance);
     add_definitions(store, index)?;
     apply_elements(store, index)?;
@@ -111,7 +107,6 @@ fn fill_head(store: &StoreOpaque, vmctx: &VmCtx, index: u32, dropped: &[AtomicU8
         poll: store.interrupt().address(),
         instance: index as usize,
         dropped: dropped.as_ptr() as *mut u8,
-        calm: AtomicUsize::new(vmctx.head().addr().get()),
     };
     // SAFETY: the head of a fresh vmctx, which nothing else refers to.
     unsafe { vmctx.head().write(content) };

@@ -5,8 +5,7 @@
 //! again. A poll may fault although the flag is taken, if the two happen at once: then there is nothing to do but
 //! make the page readable and poll again.
 //!
-//! Where code has checks instead of polls a watcher makes them fire; it also knows the time. Checks that do not count look
-//! at a cell of their instance's vmctx: see [`InterruptPage::disturb`].
+//! Where code has checks instead of polls a watcher makes them fire, by a signal (`runtime::fire`); it also knows the time.
 
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, Ordering};
@@ -15,12 +14,14 @@ use std::time::{Duration, Instant};
 
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
 
-use super::abi::VmContext;
 use super::watch::Watcher;
 use super::{fire, wake};
 use crate::Trap;
 
 const SIZE: usize = 4096;
+
+/// Signals for each tick: more than one, as one may come where no check can be made to fire.
+const SIGNALS_OF_TICK: u8 = 4;
 
 /// Why a store is to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,21 +54,9 @@ struct Alarms {
     deadline: Option<Instant>,
     /// The next tick, and how long after it the one after that is.
     tick: Option<(Instant, Duration)>,
-}
-
-/// The vmctx of an instance that was not forgotten.
-#[derive(Debug)]
-struct CalmCell(NonNull<VmContext>);
-
-// SAFETY: only an atomic field of it is touched.
-unsafe impl Send for CalmCell {}
-
-impl CalmCell {
-    fn set(&self, to: usize) {
-        // SAFETY: the vmctx lives until the store ends, which forgets its cells first.
-        let cell = unsafe { &(*self.0.as_ptr()).calm };
-        cell.store(to, Ordering::SeqCst);
-    }
+    /// How many more signals tell of the last one. It is no use to send them to a thread that waits in the host, and wakes it;
+    /// when that goes on in wasm code, it finds the tick.
+    signals: u8,
 }
 
 /// One store's page.
@@ -81,8 +70,6 @@ pub struct InterruptPage {
     /// The thread that runs the store's wasm code, or host functions for it; 0 if none does.
     thread: AtomicI32,
     alarms: Mutex<Alarms>,
-    /// The cells that checks look at.
-    cells: Mutex<Vec<CalmCell>>,
     watcher: OnceLock<Watcher>,
     /// Held while that is started.
     starting: Mutex<()>,
@@ -107,7 +94,6 @@ impl InterruptPage {
             ticked: AtomicBool::new(false),
             thread: AtomicI32::new(0),
             alarms: Mutex::default(),
-            cells: Mutex::default(),
             watcher: OnceLock::new(),
             starting: Mutex::new(()),
         })
@@ -177,13 +163,13 @@ impl InterruptPage {
         {
             *at = now + *every;
             self.ticked.store(true, Ordering::SeqCst);
+            alarms.signals = SIGNALS_OF_TICK;
         }
         let next = [alarms.deadline, alarms.tick.map(|(at, _)| at)].into_iter().flatten().min();
+        let tells_of_tick = self.has_ticked() && alarms.signals > 0;
+        alarms.signals = alarms.signals.saturating_sub(1);
         drop(alarms);
-        if self.is_awaited() {
-            self.disturb();
-        }
-        if self.is_requested() {
+        if self.is_requested() || tells_of_tick {
             fire::send(self.thread());
         }
         if self.requested.load(Ordering::SeqCst) == Request::Deadline as u8 {
@@ -192,9 +178,14 @@ impl InterruptPage {
         next
     }
 
-    /// Whether a check is to fire that has not yet.
+    /// Whether a check is to fire that has not yet, and another signal may bring that about.
     pub fn is_awaited(&self) -> bool {
-        self.is_requested() || self.ticked.load(Ordering::SeqCst)
+        self.is_requested() || self.has_ticked() && self.alarms().signals > 0
+    }
+
+    /// Whether the next check is to fire, so that a burst begins. Async-signal-safe.
+    pub fn has_ticked(&self) -> bool {
+        self.ticked.load(Ordering::SeqCst)
     }
 
     /// Makes the system call fail in which a host function of the store waits, if one does right now. See
@@ -233,32 +224,6 @@ impl InterruptPage {
         self.ticked.swap(false, Ordering::SeqCst)
     }
 
-    /// Checks of an instance look at this cell from now on.
-    pub fn add_cell(&self, cell: NonNull<VmContext>) {
-        self.cells().push(CalmCell(cell));
-        if self.is_awaited() {
-            self.disturb();
-        }
-    }
-
-    /// The instances end.
-    pub fn forget_cells(&self) {
-        self.cells().clear();
-    }
-
-    /// The next check fires, and those that follow, until it is calm.
-    pub fn disturb(&self) {
-        self.cells().iter().for_each(|cell| cell.set(0));
-    }
-
-    /// Checks do not fire any more, unless one is to.
-    pub fn calm(&self) {
-        self.cells().iter().for_each(|cell| cell.set(cell.0.as_ptr().addr()));
-        if self.is_awaited() {
-            self.disturb();
-        }
-    }
-
     /// Makes polls pass again, unless there is a request. Async-signal-safe.
     pub fn make_readable(&self) {
         self.protect(MprotectFlags::READ);
@@ -276,10 +241,6 @@ impl InterruptPage {
         if let Some(watcher) = self.watcher.get() {
             watcher.notify();
         }
-    }
-
-    fn cells(&self) -> MutexGuard<'_, Vec<CalmCell>> {
-        self.cells.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn alarms(&self) -> MutexGuard<'_, Alarms> {

@@ -449,7 +449,6 @@ impl StoreOpaque {
 
 impl Drop for StoreOpaque {
     fn drop(&mut self) {
-        self.interrupt.forget_cells();
         // SAFETY: leaked by `new`. Only machine code of this store refers to it, and none is running.
         drop(unsafe { Box::from_raw(self.context.as_ptr()) });
     }

@@ -95,7 +95,6 @@ impl Counted {
             metered,
             contexts,
             checks,
-            check_trigger: self.profiling.check_trigger(),
             metrics,
             flow_contexts,
             ..Collection::default()
