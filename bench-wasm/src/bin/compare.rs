@@ -181,7 +181,8 @@ fn engines(what: What) -> Result<Vec<Engine>> {
                 ours("adaptive, by time", &["--eager", "--burst", "1:20", "--every", "1000"]),
                 without("without superblocks", "superblocks"),
                 without("without inlining", "inlining"),
-                without("without both", "all"),
+                without("without guesses", "guesses"),
+                without("without all", "all"),
             ]
         }
         What::Peers => {

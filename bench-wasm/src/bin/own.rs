@@ -50,7 +50,7 @@ struct Run {
     /// Where bursts can begin and end.
     #[arg(long, value_name = "NAME", default_value = "default")]
     checks: Checks,
-    /// Leave out parts of what makes hot functions better: superblocks, inlining, or all.
+    /// Leave out parts of what makes hot functions better: superblocks, inlining, guesses, or all.
     #[arg(long, value_name = "WHAT", value_delimiter = ',')]
     without: Vec<String>,
     /// Make hot functions better from the start, by the profile of an earlier run.
@@ -228,7 +228,12 @@ fn run(options: &Run) -> Result<ExitCode> {
 /// How hot functions are made better, if they are.
 fn policy(without: &[String]) -> Option<Policy> {
     let has = |what: &str| without.iter().all(|left_out| left_out != what);
-    let policy = Policy { superblocks: has("superblocks"), inlining: has("inlining"), ..Policy::default() };
+    let policy = Policy {
+        superblocks: has("superblocks"),
+        inlining: has("inlining"),
+        guesses: has("guesses"),
+        ..Policy::default()
+    };
     has("all").then_some(policy)
 }
 

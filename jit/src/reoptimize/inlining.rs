@@ -149,7 +149,7 @@ impl<'a> Inlining<'a> {
         let fits = callee < info.funcs.len() as u32
             && info.func_type(callee) == &info.types[type_index as usize]
             && info.escaped_index(callee).is_some();
-        match fits && share >= self.by.policy.least_guess {
+        match fits && self.by.policy.is_guessed(share) {
             true => Ok((callee, share)),
             false => Err(Refusal::ManyCallees),
         }

@@ -73,7 +73,7 @@ impl Reoptimizer<'_> {
         let (before, recent) = (before.targets.get(&site)?, recent.targets.get(&site)?);
         let is_often = recent.calls as f64 >= self.policy.least_call_share * self.advice.ops as f64;
         let leaving = |made_for: &Targets, sample: &Targets| {
-            let guess = made_for.most().filter(|&(_, share)| share >= self.policy.least_guess);
+            let guess = made_for.most().filter(|&(_, share)| self.policy.is_guessed(share));
             guess.map_or(1.0, |(callee, _)| 1.0 - sample.share_of(callee))
         };
         let (predicted, measured) = (leaving(before, before), leaving(before, recent));

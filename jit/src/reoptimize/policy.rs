@@ -37,6 +37,8 @@ pub struct Policy {
     pub path_growth: u32,
     /// Whether calls are inlined.
     pub inlining: bool,
+    /// Whether calls through tables are inlined where one function gets most of them.
+    pub guesses: bool,
     /// A call is inlined if a callee of up to this size is called there at all: the call itself is as large.
     pub tiny_callee: u32,
     /// Or if the callee has up to this size, and calls there are at least [`Policy::least_call_share`].
@@ -76,6 +78,7 @@ impl Default for Policy {
             least_path_share: 0.02,
             path_growth: 2,
             inlining: true,
+            guesses: true,
             tiny_callee: 12,
             small_callee: 80,
             large_callee: 300,
@@ -121,6 +124,11 @@ impl Policy {
     /// Whether a function is to be reoptimized of which so many instructions were seen, and so many when it last was.
     pub fn is_worth_another(&self, last: u64, seen: u64) -> bool {
         seen >= self.least_seen && seen / self.seen_again >= last
+    }
+
+    /// Whether a call through a table is taken to call the function that has this share of its calls.
+    pub fn is_guessed(&self, share: f64) -> bool {
+        self.guesses && share >= self.least_guess
     }
 
     /// The largest callee that is inlined at a call that is made so often, as a share of all executed instructions.

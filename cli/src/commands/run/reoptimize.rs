@@ -18,6 +18,8 @@ enum Optimization {
     Superblocks,
     /// Callees' blocks in their callers
     Inlining,
+    /// Those of calls through tables, by guessing which function is called
+    Guesses,
     /// All that the profile leads to
     All,
 }
@@ -41,6 +43,7 @@ impl ReoptimizeArgs {
         let policy = Policy {
             superblocks: has(Optimization::Superblocks),
             inlining: has(Optimization::Inlining),
+            guesses: has(Optimization::Guesses),
             ..Policy::default()
         };
         has(Optimization::All).then_some(policy)
