@@ -151,6 +151,36 @@ fn seldom_bursts_count_a_share_of_all_paths() -> Outcome {
     Ok(())
 }
 
+/// Loops that run in turns, as often: one that is unrolled, with one check for several rounds, and one that calls, with one for each.
+#[test]
+fn bursts_see_rounds_of_unrolled_loops_as_often_as_others() -> Outcome {
+    let wat = r#"(module
+        (func $leaf (param i32) (result i32) (i32.add (local.get 0) (i32.const 1)))
+        (func $small (param $n i32)
+            (loop $again (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1))))))
+        (func $calls (param $n i32) (local $i i32)
+            (loop $again
+                (local.set $i (call $leaf (local.get $i)))
+                (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1))))))
+        (func (export "run") (param $n i32)
+            (loop $again
+                (call $small (i32.const 1000))
+                (call $calls (i32.const 1000))
+                (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))))"#;
+    let engine = engine(adaptive(997, 50, "default"), Strategy::Optimized)?;
+    let mut store = Store::new(&engine, ());
+    let instance = Instance::new(&mut store, &Module::new(&engine, wat)?, &[])?;
+    instance.get_typed_func::<i32, ()>(&mut store, "run")?.call(&mut store, 2000)?;
+    let profile = instance.profile(&store)?;
+    let rounds = |func: u32| {
+        let paths = profile.function(func).and_then(|function| function.paths.as_ref()).expect("it was seen");
+        paths.finished.iter().map(|path| path.count).sum::<u64>() as f64
+    };
+    let ratio = rounds(1) / rounds(2);
+    assert!((0.8..1.25).contains(&ratio), "{} and {} rounds", rounds(1), rounds(2));
+    Ok(())
+}
+
 #[test]
 fn what_is_counted_otherwise_is_not_sampled() {
     let mut config = Config::new();

@@ -146,12 +146,11 @@ fn a_timer_begins_bursts_at_least_of_the_length_that_was_asked_for() -> Outcome 
 }
 
 #[test]
-fn a_timer_begins_bursts_whatever_the_last_one_has_left_behind() -> Outcome {
+fn a_timer_goes_on_beginning_bursts_while_better_code_is_compiled() -> Outcome {
     let trigger = Trigger::Time(Duration::from_micros(100));
     let adaptive =
         Adaptive { lengths: BurstLengths { checking: 1, instrumented: 50 }, trigger, ..Adaptive::default() };
     let engine = Engine::new(Config::new().profiling(ProfilingConfig::Adaptive(adaptive)))?;
-    // A burst ends in the callee's loop, where there is no other code yet, so that the frame returns as it is.
     let wat = r#"(module
         (func $leaf (param i32) (result i32)
             (loop $again (br_if $again (local.tee 0 (i32.sub (local.get 0) (i32.const 1)))))

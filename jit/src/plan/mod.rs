@@ -67,7 +67,8 @@ pub struct Collection {
     pub references: bool,
     /// Whether calling contexts are counted.
     pub contexts: bool,
-    /// Whether paths, if they are counted, are so in each calling context of their own.
+    /// If paths are counted in each calling context of their own: up to how many a function has, its call records have a cell
+    /// for each.
     pub flow_contexts: Option<u64>,
     /// Whether the callees of indirect calls are counted, by call site.
     pub call_targets: bool,
@@ -82,21 +83,24 @@ pub struct Collection {
 }
 
 impl Collection {
-    /// The loops of a function that may be unrolled: none if every round is told of. Code for bursts unrolls those that
-    /// checking code does.
+    /// The loops of a function that may be unrolled, with what they count put off: none if every round is told of, or in
+    /// bursts.
     fn loops(&self, info: &ModuleInfo, cfg: &Cfg) -> Result<Vec<SmallLoop>, CompileError> {
-        let is_told = self.tracing.is_some() || !self.metrics.is_empty();
-        let are_checks_fewer = self.checks.is_some_and(|checks| checks.unroll);
-        if self.in_bursts {
-            let small = are_checks_fewer.then(|| SmallLoop::all(info, cfg, None)).transpose()?;
-            return Ok(small.unwrap_or_default());
-        }
-        let is_plain = self.is_off() && !are_checks_fewer;
+        let is_told = self.tracing.is_some() || !self.metrics.is_empty() || self.in_bursts;
+        let is_plain = self.is_off() && !self.checks.is_some_and(|checks| checks.unroll);
         if is_plain || is_told || self.counting == Counting::PerInstruction {
             return Ok(Vec::new());
         }
         let metered = self.metered.map(|kind| (kind, &self.events[kind as usize]));
         Ok(SmallLoop::all(info, cfg, metered)?)
+    }
+
+    /// The loops that code for bursts copies only to have as many checks as checking code: those that this unrolls.
+    fn loops_in_bursts(&self, info: &ModuleInfo, cfg: &Cfg) -> Result<Vec<SmallLoop>, CompileError> {
+        match self.checks {
+            Some(Checks { unroll: true, .. }) => Ok(SmallLoop::all(info, cfg, None)?),
+            _ => Ok(Vec::new()),
+        }
     }
 
     /// By kind of events, the metric of its lengths, if they are measured.
@@ -306,25 +310,22 @@ impl FunctionPlan {
         let cfg = Arc::new(crate::cfg::build(info, func)?);
         let expected = Expected::new(info, collection, &cfg);
         let mut loops = collection.loops(info, &cfg)?;
-        let put_off = if collection.in_bursts { &[] } else { loops.as_slice() };
-        let plan = plan(&cfg, collection, &expected, put_off);
+        let plan = plan(&cfg, collection, &expected, &loops);
         let contexts = collection.contexts.then(|| FunctionContexts::new(info, &cfg)).transpose()?;
         let in_records = contexts.as_ref().zip(collection.flow_contexts);
         let in_records = in_records.map(|(contexts, most)| (contexts.behind(), most));
-        if !collection.in_bursts {
-            plan.count_rounds(&cfg, &mut loops, in_records);
-        }
+        plan.count_rounds(&cfg, &mut loops, in_records);
         let prefixes = plan.paths().and_then(|paths| {
             let shape = cfg.shape();
             Some(PrefixCounts::new(&shape, paths, collection.earlier(func, &shape)?.paths.as_ref()?))
         });
         let events = match collection.events.is_empty() {
             true => None,
-            false => {
-                let put_off = if collection.in_bursts { &[] } else { loops.as_slice() };
-                Some(FunctionEvents::new(info, &cfg, collection, &expected, put_off)?)
-            }
+            false => Some(FunctionEvents::new(info, &cfg, collection, &expected, &loops)?),
         };
+        if collection.in_bursts {
+            loops = collection.loops_in_bursts(info, &cfg)?;
+        }
         let trace = |tracing| FunctionTrace::new(info, &cfg, tracing, collection.references, &expected);
         let trace = collection.tracing.map(trace).transpose()?;
         let targets = collection.call_targets.then(|| FunctionTargets::new(info, &cfg)).transpose()?;

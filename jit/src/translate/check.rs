@@ -1,7 +1,7 @@
 //! Checks: how a program goes on in instrumented code for a while, and back.
 //!
-//! Checking code asks the runtime when a check fires: when its count, in the pinned register, falls below zero. While a burst runs each check fires, so that the next one of a frame that was left in checking
-//! code asks. Code for bursts counts in the store's context. The runtime is asked through a stub that changes no register.
+//! Checking code asks the runtime when a check fires: when its count, in the pinned register, falls below zero. While a burst
+//! runs each check fires, so that the next one of a frame that was left in checking code asks. Code for bursts counts in the store's context. The runtime is asked through a stub that changes no register.
 //! Source: Hirzel & Chilimbi 2001; the decision itself is `wprof_profiler::Bursts`.
 
 use cranelift_codegen::ir::condcodes::IntCC;

@@ -108,7 +108,7 @@ impl Translator<'_> {
         }
     }
 
-    /// Leaves what was measured where another version of the function, or the table of paths, will find it.
+    /// Leaves what was measured where another version of the function will find it.
     pub(super) fn pass_measured(&mut self, measured: &[Value]) {
         for (metric, &value) in (0..).zip(measured) {
             self.store_metric_cell(store_context::measured(metric), value);

@@ -358,13 +358,8 @@ pub fn compare_flow(
         folding.unwind();
     }
     let found = flow_of(profile)?;
-    if let Some((place, count)) = traced.iter().find(|(place, count)| found.get(place) != Some(count)) {
-        return Err(format!("{place:?}: {count} by the trace, {:?} by the profile", found.get(place)));
-    }
-    match found.keys().find(|place| !traced.contains_key(place)) {
-        Some(place) => Err(format!("{place:?} by the profile only")),
-        None => Ok(found.len()),
-    }
+    same(&found, &traced)?;
+    Ok(found.len())
 }
 
 /// Demands that both profiles have the same paths in the same calling contexts.
@@ -372,7 +367,10 @@ pub fn compare_flow(
 /// # Errors
 /// The first difference.
 pub fn same_flow(found: &Profile, expected: &Profile) -> Result<(), String> {
-    let (found, expected) = (flow_of(found)?, flow_of(expected)?);
+    same(&flow_of(found)?, &flow_of(expected)?)
+}
+
+fn same(found: &Flow, expected: &Flow) -> Result<(), String> {
     let is_other = |(place, count): &(&(Chain, Way), &u64)| found.get(place) != Some(count);
     match (expected.iter().find(is_other), found.keys().find(|place| !expected.contains_key(place))) {
         (Some((place, count)), _) => Err(format!("{place:?}: {:?}, expected {count}", found.get(place))),

@@ -143,13 +143,7 @@ impl StoreOpaque {
         }
         // A signal may make a check fire for what an earlier one has seen.
         let is_late = self.burst_time.is_some() && !has_ticked && !at.in_bursts && !self.counts_in_burst();
-        let version = match (is_late, &mut self.bursts) {
-            (true, Some(bursts)) => {
-                bursts.set_lengths(bursts.lengths());
-                None
-            }
-            _ => self.decide(&at),
-        };
+        let version = if is_late { self.wait_for_tick() } else { self.decide(&at) };
         self.look_for_hot_code(&at);
         self.keep_pace(before, fired);
         if version.is_some() {
@@ -160,6 +154,12 @@ impl StoreOpaque {
         }
         self.write_bursts();
         version
+    }
+
+    /// Nothing is due: the count, which a signal has ended, begins anew. The frame stays.
+    fn wait_for_tick(&mut self) -> Option<usize> {
+        self.bursts.iter_mut().for_each(|bursts| bursts.set_lengths(bursts.lengths()));
+        None
     }
 
     /// From round to round, has functions reoptimized that bursts have shown to be hot, or to do something else than before.

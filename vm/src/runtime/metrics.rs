@@ -90,16 +90,9 @@ impl Metrics {
 }
 
 impl StoreOpaque {
-    /// What was measured along the path that machine code asks to count.
-    pub fn measured(&self) -> Measured {
-        // SAFETY: the context lives as long as the store; machine code does not run now.
-        let sums = unsafe { ptr::read(&raw const (*self.context().as_ptr()).measured) };
-        sums.map(i64::cast_unsigned)
-    }
-
     /// What the frame that has trapped had measured since its path began.
     pub fn measured_at_trap(&self, record: &TrapRecord) -> Measured {
-        // SAFETY: as above.
+        // SAFETY: the context lives as long as the store; machine code does not run now.
         let mut readings = unsafe { ptr::read(&raw const (*self.context().as_ptr()).metrics) };
         for ((number, metric), reading) in self.metrics.all().iter().enumerate().zip(&mut readings) {
             *reading = match metric {

@@ -38,10 +38,9 @@ impl PathTable {
         PathTable { is_bounded, ..PathTable::default() }
     }
 
-    /// Counts a path of a function, along which so much was measured.
-    pub fn count(&mut self, func: u32, number: u64, measured: &[u64]) {
-        let figures: Figures = [1].iter().chain(measured).copied().collect();
-        self.add(func, number, &figures, MAX_ROWS);
+    /// Counts a path of a function, along which nothing is measured.
+    pub fn count(&mut self, func: u32, number: u64) {
+        self.add(func, number, &[1], MAX_ROWS);
     }
 
     /// Adds what a row has counted of a path of function `func`, in a call record or not, and empties it. A row that has not
@@ -122,8 +121,8 @@ mod tests {
     fn a_bounded_table_has_the_paths_of_each_function_that_ran_most() {
         let mut table = PathTable::new(true);
         for number in 0..1_000_000 {
-            table.count(1, number, &[]);
-            table.count(2, 7, &[]);
+            table.count(1, number);
+            table.count(2, 7);
         }
         assert_eq!(table.of(2).collect::<Vec<_>>(), [(7, smallvec![1_000_000])]);
         assert!(table.of(1).count() <= HOT_PATHS && !table.is_full());
@@ -133,8 +132,8 @@ mod tests {
     fn a_bounded_table_adds_up_what_was_measured_along_each_path() {
         let mut table = PathTable::new(true);
         for measured in 0..10 {
-            table.count(1, 3, &[measured, 1]);
-            table.count(1, 4, &[0, measured]);
+            table.add(1, 3, &[1, measured, 1], MAX_ROWS);
+            table.add(1, 4, &[1, 0, measured], MAX_ROWS);
         }
         let mut found: Vec<_> = table.of(1).collect();
         found.sort_unstable();
