@@ -20,7 +20,6 @@ const WAT: &str = "(module (memory 1) (func (param $n i32) (param $sum i32) (res
 fn code(collection: &Collection) -> (String, String, Vec<u8>) {
     let bytes: Arc<[u8]> = wat::parse_str(WAT).expect("valid text").into();
     let info = module::parse(bytes).expect("valid module");
-    info.find_entry_checks().expect("valid module");
     let layout = VmLayout::new(&info);
     let env = ModuleEnv { info: &info, layout: &layout, type_ids: &[0], events: &[], slots: 0 };
     let compiler = Compiler::new(CompilerOptions::default().collecting(collection)).expect("this machine");

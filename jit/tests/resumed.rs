@@ -65,3 +65,27 @@ fn deep_nests_do_not_grow_without_bound() {
         assert!(resumed.nodes.len() <= 5 * size, "{} of {size}", resumed.nodes.len());
     }
 }
+
+/// How many instructions the graph has that is resumed in the innermost of three loops, of which the outermost has so many.
+fn resumed_ops(outer: usize) -> u32 {
+    let inner = "(loop $b (loop $c (br_if $c (local.get $n))) (br_if $b (local.get $n)))";
+    let rest = "(local.set $n (i32.add (local.get $n) (i32.const 1)))".repeat(outer / 4);
+    let (plan, graph) = graph(&format!("(loop $a {rest} {inner} (br_if $a (local.get $n)))"));
+    let header = plan.cfg.blocks.iter().rposition(|block| block.is_loop_header).expect("a loop");
+    let resumed = graph.resumed_at(&plan.cfg, header as u32);
+    assert_eq!(resumed.verify(&plan.cfg), Ok(()));
+    assert_eq!(resumed.nodes[0].block, header as u32);
+    resumed.nodes.iter().map(|node| plan.cfg.blocks[node.block as usize].ops).sum()
+}
+
+#[test]
+fn a_quarter_of_a_large_function_is_copied_at_most() {
+    let all = |outer: u32| outer + 6;
+    // Twice the rounds of the inner loops, and what is left of one of the outermost.
+    for outer in [4, 100, 400] {
+        assert_eq!(resumed_ops(outer), all(outer as u32) + 12, "{outer}");
+    }
+    for outer in [4000, 40_000] {
+        assert!(resumed_ops(outer) <= all(outer as u32) * 5 / 4, "{outer}");
+    }
+}

@@ -48,6 +48,8 @@ impl Default for BurstLengths {
 
 /// How many checks a frame waits in code for bursts before it asks for checking code again.
 const WAIT: i64 = 1000;
+/// How many checks after a burst was lost it is tried again; after each further one that is lost, twice as many as before.
+const RETRY: i64 = 1000;
 
 /// A version of each function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +70,8 @@ pub struct Bursts {
     pub instrumented: i64,
     /// Whether that is no burst, but waiting for checking code.
     waits: bool,
+    /// How many checks a burst comes late that is lost now.
+    retry: i64,
     /// Checks from the end of the last burst until the next one begins.
     between: u64,
     /// Checks that were between bursts, and in bursts, up to the last change from one to the other.
@@ -87,6 +91,7 @@ impl Bursts {
             checking: 0,
             instrumented: 0,
             waits: false,
+            retry: RETRY,
             between: 0,
             passed: 0,
             seen: 0,
@@ -146,18 +151,25 @@ impl Bursts {
         if self.checking < 0 { self.begin() } else { Version::Checking }
     }
 
-    /// The burst that was to begin, or has begun, cannot: there is no instrumented code where the program is.
+    /// The burst that was to begin, or has begun, cannot: there is no instrumented code where the program is. It is tried
+    /// again soon, then less and less soon, for there may be such code elsewhere, or in a moment.
     pub fn lose(&mut self) {
         self.seen = self.seen.saturating_sub(self.length().cast_unsigned());
-        self.rest();
         self.begun -= 1;
         self.lost += 1;
+        self.rest_for(checks_of(self.lengths.checking).min(self.retry));
+        self.retry = self.retry.saturating_mul(2);
     }
 
     /// The burst has ended, but the frame cannot leave its code, as there is no checking code where it is. After some checks
     /// it tries again; what it counts meanwhile is none of the profile's.
     pub fn wait(&mut self) {
         (self.instrumented, self.waits) = (WAIT, true);
+    }
+
+    /// How many checks there were before the burst that runs, since the one before it ended or was lost.
+    pub fn checks_between(&self) -> u64 {
+        self.between
     }
 
     /// How many checks there were before the burst that runs.
@@ -185,12 +197,16 @@ impl Bursts {
         if self.instrumented > 0 {
             return Version::Instrumented;
         }
+        self.retry = RETRY;
         self.rest();
         Version::Checking
     }
 
     fn rest(&mut self) {
-        let between = checks_of(self.lengths.checking);
+        self.rest_for(checks_of(self.lengths.checking));
+    }
+
+    fn rest_for(&mut self, between: i64) {
         (self.checking, self.instrumented, self.between) = (between - 1, 0, between.cast_unsigned());
     }
 

@@ -29,7 +29,6 @@ fn run(program: &Program, profiling: ProfilingConfig, traces: bool) -> Ended {
 
 /// By function: whether its entry is checked, and the parts of its split graph that are headers with a check.
 fn checked(info: &ModuleInfo, checks: Checks) -> BTreeMap<u32, (bool, BTreeSet<u32>)> {
-    info.find_entry_checks().expect("valid");
     let defined = info.imported_funcs..info.funcs.len() as u32;
     let of = |func: u32| {
         let cfg = cfg::build(info, func).expect("within limits");

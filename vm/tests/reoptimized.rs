@@ -219,3 +219,25 @@ fn two_threads_share_what_is_made_better() -> Outcome {
     })?;
     Ok(())
 }
+
+/// All that a superblock could do for a loop with one path is done without.
+#[test]
+fn a_version_that_saves_nothing_is_not_made() -> Outcome {
+    let spin = 10;
+    let run = |policy: Policy| -> std::result::Result<Program, Box<dyn std::error::Error>> {
+        let mut config = adaptive(SHORT);
+        config.strategy(Strategy::Optimized).reoptimization(Some(Policy { inlining: false, ..policy }));
+        let mut program = Program::new(&config)?;
+        program.call("spins", (30, 500))?;
+        Ok(program)
+    };
+    let eager = run(Policy::eager())?;
+    assert!(eager.module.reoptimizations().iter().any(|done| done.func == spin));
+    assert_eq!(eager.module.not_reoptimized(), []);
+    let picky = run(Policy { least_gain: Policy::default().least_gain, ..Policy::eager() })?;
+    assert!(!picky.module.reoptimizations().iter().any(|done| done.func == spin));
+    let refused = picky.module.not_reoptimized();
+    let (_, why) = refused.iter().find(|(func, _)| *func == spin).expect("it was looked at");
+    assert!(why.saved - why.before < Policy::default().least_gain, "{why}");
+    Ok(())
+}

@@ -109,6 +109,17 @@ pub mod check {
     pub const TRAP: i64 = 1;
 }
 
+/// The heat of a function's baseline code, a counter: rounds of loops and calls in its lower half, calls in its upper one.
+pub mod heat {
+    /// What a round adds, and a call.
+    pub const ROUND: u64 = 1;
+    /// What a call adds besides.
+    pub const CALL: u64 = 1 << 32;
+    /// A function that asks for a better version asks again when it has become hotter by what it took the first time, divided by
+    /// this.
+    pub const ASKS: u32 = 4;
+}
+
 /// Which version of a function a call gets while two are timed; both bits may be there.
 pub mod trial {
     /// The newer one; else the one before it.

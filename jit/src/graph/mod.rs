@@ -61,8 +61,9 @@ pub enum Probe {
     /// Count down, and perhaps go on in another version. Stands first among a node's probes: that version does what the
     /// others do.
     Check,
-    /// Add one to a counter of the instance and, when it is high enough, ask for a better version; at a loop header,
-    /// go on in it. Stands first among a node's probes: the better version repeats the others.
+    /// Add one to the lower half of a counter of the instance and, when that is high enough, ask for a better version; at a
+    /// loop header, go on in it. At the function's entry, add one to the upper half, too: that counts calls. Stands first among
+    /// a node's probes: the better version repeats the others.
     Heat(u32),
     /// Set the path register: a path begins.
     PathStart(i64),

@@ -3,7 +3,8 @@
 //! Input: a graph of a whole function. Output: a graph whose node 0 is the header. If it were the same graph entered
 //! there, the loops around would be entered in their middle, and no longer be loops that a code generator knows. So what
 //! runs until the header of the next loop around is reached is a copy of its own, and so for each loop further out: every
-//! loop is entered at its header only, and its code is that of a version that was called.
+//! loop is entered at its header only, and its code is that of a version that was called. A loop that is too large for that
+//! is entered in its middle, and those around it: its inner loops, in which it spends its time, stay what they are.
 //!
 //! Example: `a -> b; b -> c; c -> c | d; d -> b | e`, resumed in the inner loop `c`, becomes
 //! `c' -> c' | d'; d' -> b | e; b -> c; c -> c | d; d -> b | e`.
@@ -16,6 +17,9 @@ use crate::cfg::Cfg;
 
 /// How many loops one inside the other are kept apart, the inner ones first; more would only cost time.
 const MOST_LEVELS: usize = 4;
+/// So many instructions may be copied for that in a function of any size, and this share of a large one.
+const COPIES: u32 = 200;
+const SHARE: u32 = 4;
 
 impl BlockGraph {
     /// The same graph, entered at the loop header `block`, with what can be reached from there.
@@ -26,8 +30,7 @@ impl BlockGraph {
         let start = start.map_or(0, |(_, index)| index);
         let shape = cfg.shape();
         let loops = Loops::new(&shape, &DepthFirst::new(&shape));
-        let levels = Levels::around(&loops, block);
-        let order = self.reached(&levels, start);
+        let (levels, order) = self.levels(cfg, &loops, block, start);
         let index_of: HashMap<Place, u32> = order.iter().copied().zip(0..).collect();
         let node = |&(level, old): &Place| -> Node {
             let mut node = self.nodes[old as usize].clone();
@@ -57,6 +60,29 @@ impl BlockGraph {
             })
         });
         begun.or(self.path_register)
+    }
+
+    /// The loops around `block` that are kept apart, and what is then reached from `start`: see [`BlockGraph::reached`].
+    fn levels<'a>(&self, cfg: &Cfg, loops: &'a Loops, block: u32, start: u32) -> (Levels<'a>, Vec<Place>) {
+        let ops_of = |&(_, old): &Place| {
+            let node = &self.nodes[old as usize];
+            self.cfg_of(cfg, node.frame).blocks[node.block as usize].ops
+        };
+        let around = |most: usize| {
+            let levels = Levels::around(loops, block, most);
+            let order = self.reached(&levels, start);
+            let ops: u32 = order.iter().map(ops_of).sum();
+            (levels, order, ops)
+        };
+        let (mut levels, mut order, without) = around(1);
+        for most in 2..=MOST_LEVELS {
+            let (more, places, ops) = around(most);
+            if ops - without > COPIES.max(without / SHARE) {
+                break;
+            }
+            (levels, order) = (more, places);
+        }
+        (levels, order)
     }
 
     /// All places that are reached, the first one first, the others by level and in the old order, so that loops are sealed
@@ -92,10 +118,10 @@ struct Levels<'a> {
 }
 
 impl<'a> Levels<'a> {
-    /// The loop that `block` heads, and those around it.
-    fn around(loops: &'a Loops, block: u32) -> Levels<'a> {
+    /// The loop that `block` heads, and those around it, no more than `most`.
+    fn around(loops: &'a Loops, block: u32, most: usize) -> Levels<'a> {
         let outward = std::iter::successors(loops.headed_by(BlockId(block)), |&id| loops.get(id).parent);
-        Levels { loops, around: outward.take(MOST_LEVELS).collect() }
+        Levels { loops, around: outward.take(most).collect() }
     }
 
     /// The copy of node `to`, of the given block, to which a wire leads that comes from `level`.

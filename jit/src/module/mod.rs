@@ -3,11 +3,12 @@
 //! Index spaces are wasm's: imports first. `imported_*` says how many of each are imports.
 
 mod branch_hints;
+mod calls;
 mod const_expr;
 mod parse;
 
 use std::ops::Range;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use hashbrown::HashMap;
 use wasmparser::{
@@ -16,6 +17,7 @@ use wasmparser::{
 };
 
 pub use branch_hints::BranchHints;
+pub(crate) use calls::Calls;
 pub use const_expr::{ConstArith, ConstExpr, ConstOp};
 pub use parse::{ModuleError, features, parse};
 
@@ -139,8 +141,8 @@ pub struct ModuleInfo {
     pub branch_hints: BranchHints,
     /// Byte range of the code section's contents; DWARF addresses are relative to its start.
     pub code_section: Range<usize>,
-    /// Whether each function needs a check at its entry, once that is known.
-    pub(crate) entry_checks: OnceLock<Vec<bool>>,
+    /// Who calls whom.
+    pub(crate) calls: Calls,
     pub(crate) resources: Option<ValidatorResources>,
     pub(crate) features: WasmFeatures,
     /// The module's bytes.
@@ -170,13 +172,6 @@ impl ModuleInfo {
     /// The bytes of a defined function's body.
     pub fn body(&self, func: u32) -> Range<usize> {
         self.bodies[(func - self.imported_funcs) as usize].clone()
-    }
-
-    /// A defined function's body.
-    pub(crate) fn function_body(&self, func: u32) -> FunctionBody<'_> {
-        let range = self.body(func);
-        let bytes = &self.bytes[range.clone()];
-        FunctionBody::new(BinaryReader::new_features(bytes, range.start as u64, self.features))
     }
 
     /// How many locals a defined function has, parameters included.

@@ -13,6 +13,7 @@ use wasmparser::{
     ValidatorResources, WasmFeatures,
 };
 
+use super::calls::{Calls, FunctionCalls};
 use super::{
     BranchHints, ConstExpr, DataSegment, ElementItems, ElementSegment, Entity, Global, Import, ModuleInfo,
     SegmentMode,
@@ -69,7 +70,7 @@ pub fn parse(bytes: Arc<[u8]>) -> Result<ModuleInfo> {
         }
         info.add(payload)?;
     }
-    validate_bodies(bodies)?;
+    info.calls = Calls::new(info.imported_funcs, validate_bodies(bodies)?);
     info.branch_hints = BranchHints::read(&info);
     info.escaped_funcs = info.find_escaped();
     info.export_index = info.exports.iter().cloned().collect();
@@ -81,7 +82,7 @@ type Body<'a> = (FuncToValidate<ValidatorResources>, FunctionBody<'a>);
 /// Bytes of code below which starting threads does not pay.
 const PARALLEL_FROM: usize = 1 << 20;
 
-fn validate_bodies(mut bodies: Vec<Body<'_>>) -> Result<()> {
+fn validate_bodies(mut bodies: Vec<Body<'_>>) -> Result<Vec<FunctionCalls>> {
     let size: usize = bodies.iter().map(|(_, body)| (body.range().end - body.range().start) as usize).sum();
     if size < PARALLEL_FROM {
         return validate_all(bodies);
@@ -95,34 +96,52 @@ fn validate_bodies(mut bodies: Vec<Body<'_>>) -> Result<()> {
     std::thread::scope(|scope| {
         let workers: Vec<_> = shares.into_iter().map(|share| scope.spawn(|| validate_all(share))).collect();
         let results = workers.into_iter().map(|w| w.join().expect("validation does not panic"));
-        results.filter_map(std::result::Result::err).min_by_key(|e| e.offset).map_or(Ok(()), Err)
+        let (mut calls, mut first) = (Vec::new(), None::<ModuleError>);
+        for result in results {
+            match result {
+                Ok(more) => calls.extend(more),
+                Err(e) if first.as_ref().is_none_or(|first| e.offset < first.offset) => first = Some(e),
+                Err(_) => {}
+            }
+        }
+        calls.sort_unstable_by_key(|calls: &FunctionCalls| calls.func);
+        first.map_or(Ok(calls), Err)
     })
 }
 
-fn validate_all(bodies: Vec<Body<'_>>) -> Result<()> {
+fn validate_all(bodies: Vec<Body<'_>>) -> Result<Vec<FunctionCalls>> {
     let mut allocations = FuncValidatorAllocations::default();
+    let mut calls = Vec::with_capacity(bodies.len());
     for (func, body) in bodies {
         let mut validator = func.into_validator(allocations);
-        validate_body(&mut validator, &body)?;
+        calls.push(validate_body(&mut validator, &body)?);
         allocations = validator.into_allocations();
     }
-    Ok(())
+    Ok(calls)
 }
 
-/// `FuncValidator::validate`, with a limit on the operand stack: a call of two bytes may push a thousand values.
-fn validate_body(validator: &mut FuncValidator<ValidatorResources>, body: &FunctionBody<'_>) -> Result<()> {
+/// `FuncValidator::validate`, with a limit on the operand stack: a call of two bytes may push a thousand values. Gives what the
+/// function calls.
+fn validate_body(
+    validator: &mut FuncValidator<ValidatorResources>,
+    body: &FunctionBody<'_>,
+) -> Result<FunctionCalls> {
+    let mut calls = FunctionCalls::new(validator.index());
     let mut reader = body.get_binary_reader();
     validator.read_locals(&mut reader)?;
     reader.set_features(features());
     while !reader.eof() {
         let offset = reader.original_position();
+        let before = reader.clone();
         reader.visit_operator(&mut validator.visitor(offset))??;
+        calls.see(before)?;
         if validator.operand_stack_height() > MAX_OPERANDS {
             let message = format!("more than {MAX_OPERANDS} values on the operand stack");
             return Err(ModuleError::new(offset as usize, message));
         }
     }
-    Ok(reader.finish_expression(&validator.visitor(reader.original_position()))?)
+    reader.finish_expression(&validator.visitor(reader.original_position()))?;
+    Ok(calls.compact())
 }
 
 fn range(range: Range<u64>) -> Range<usize> {
@@ -167,7 +186,7 @@ impl ModuleInfo {
             custom_sections: Vec::new(),
             branch_hints: BranchHints::default(),
             code_section: 0..0,
-            entry_checks: Default::default(),
+            calls: Calls::default(),
             resources: None,
             features: features(),
             bytes,

@@ -10,11 +10,11 @@ use std::collections::HashSet;
 use std::str::FromStr;
 
 use wasmparser::BinaryReaderError;
-use wprof_profiler::{BlockId, CallGraph, DepthFirst, LoopId, Loops};
+use wprof_profiler::{BlockId, DepthFirst, LoopId, Loops};
 
 use super::references::is_access;
 use super::trip_count::TripCounts;
-use crate::cfg::{Call, Cfg, Operators, is_call};
+use crate::cfg::{Cfg, Operators, is_call};
 use crate::graph::{BlockGraph, Probe};
 use crate::module::ModuleInfo;
 
@@ -132,11 +132,10 @@ impl FunctionChecks {
             EntryChecks::All => true,
             EntryChecks::None => false,
             EntryChecks::NotLeaves => !cfg.is_leaf,
-            // Before it is known, any that may be.
-            EntryChecks::Needed => match info.entry_checks.get() {
-                Some(needed) => needed[cfg.func as usize],
-                None => !cfg.is_leaf,
-            },
+            EntryChecks::Needed => {
+                let roots = || info.escaped_funcs.iter().copied().chain(info.start).collect();
+                info.calls.entry_checks(roots)[cfg.func as usize]
+            }
         };
         let mut headers: Vec<u32> =
             (0..cfg.blocks.len() as u32).filter(|&block| cfg.can_resume(block)).collect();
@@ -242,36 +241,6 @@ impl<'a> Nests<'a> {
             }
         }
         true
-    }
-}
-
-impl ModuleInfo {
-    /// Finds out which functions need a check at their entry, unless that is known. Reads the whole module.
-    ///
-    /// # Errors
-    /// If the bytes are not those that were validated.
-    pub fn find_entry_checks(&self) -> Result<(), BinaryReaderError> {
-        if self.entry_checks.get().is_some() {
-            return Ok(());
-        }
-        let (mut graph, mut is_leaf) = (CallGraph::new(), vec![true; self.funcs.len()]);
-        (0..self.imported_funcs).for_each(|_| graph.add([]));
-        for func in self.imported_funcs..self.funcs.len() as u32 {
-            let mut callees = Vec::new();
-            let mut operators = self.function_body(func).get_operators_reader()?;
-            while !operators.eof() {
-                let Some(call) = Call::of(&operators.read()?) else { continue };
-                is_leaf[func as usize] = false;
-                if let Call::Direct(callee) = call {
-                    callees.push(callee);
-                }
-            }
-            graph.add(callees);
-        }
-        let roots: Vec<u32> = self.escaped_funcs.iter().copied().chain(self.start).collect();
-        // Another thread may have been faster, to the same result.
-        let _ = self.entry_checks.set(graph.entry_checks(&roots, |func| is_leaf[func as usize]));
-        Ok(())
     }
 }
 

@@ -69,6 +69,23 @@ pub enum Verdict {
     },
 }
 
+/// Why no better version of a function is made.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LittleGain {
+    /// What one would save: see [`Estimate::saved`].
+    pub saved: f64,
+    /// What the one that there is was expected to save.
+    pub before: f64,
+}
+
+impl fmt::Display for LittleGain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [saved, before] =
+            [self.saved, self.before].map(|saved| change(saved * 100.0, "% less", "% more"));
+        write!(f, "predicted: {saved} work than plain code; {before} in the version that there is")
+    }
+}
+
 /// Why a call is not inlined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {

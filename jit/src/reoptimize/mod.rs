@@ -13,9 +13,9 @@ mod policy;
 mod traces;
 
 pub use advice::{Advice, FunctionAdvice, Targets};
-pub use decision::{Decision, Refusal, Verdict};
+pub use decision::{Decision, LittleGain, Refusal, Verdict};
 pub use estimate::Estimate;
-pub use phase::{Basis, SideExits};
+pub use phase::{Basis, SideExits, predicted};
 pub use policy::Policy;
 
 use crate::CompileError;

@@ -17,6 +17,8 @@ pub struct Basis {
     pub advice: Arc<Advice>,
     /// The functions that it is made of, in ascending order: its own and those that are inlined.
     pub functions: Vec<u32>,
+    /// What it was expected to save: see [`Estimate::saved`].
+    pub saved: f64,
 }
 
 /// What leaves a version.
@@ -38,8 +40,17 @@ impl Basis {
         let mut functions: Vec<u32> = inlined.chain([func]).collect();
         functions.sort_unstable();
         functions.dedup();
-        Basis { advice, functions }
+        Basis { advice, functions, saved: predicted(decisions) }
     }
+}
+
+/// What a version is expected to save about which this was decided.
+pub fn predicted(decisions: &[Decision]) -> f64 {
+    let saved = decisions.iter().find_map(|decision| match decision.verdict {
+        Verdict::Predicted(estimate) => Some(estimate.saved),
+        _ => None,
+    });
+    saved.unwrap_or_default()
 }
 
 impl Reoptimizer<'_> {

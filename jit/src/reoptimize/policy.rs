@@ -18,6 +18,9 @@ pub struct Policy {
     pub least_seen: u64,
     /// It is reoptimized again when the profile has seen so many times more.
     pub seen_again: u64,
+    /// But only if the new version is expected to save at least this share more of the function's work than the one that there
+    /// is. What is less is lost in where code happens to lie, and a large function takes the compiler long.
+    pub least_gain: f64,
     /// A better version is made by the bursts since the last round alone if that keeps at least this share more of the function's
     /// instructions on superblocks, or of the calls at one place inlined. Samples of one phase hardly ever differ so much.
     pub phase_change: f64,
@@ -70,6 +73,7 @@ impl Default for Policy {
             least_share: 0.002,
             least_seen: 2000,
             seen_again: 8,
+            least_gain: 0.02,
             phase_change: 0.5,
             most_phases: 4,
             trial_calls: 200,
@@ -102,6 +106,7 @@ impl Policy {
             least_share: 0.0,
             least_seen: 1,
             seen_again: 2,
+            least_gain: f64::NEG_INFINITY,
             least_path_share: 0.0,
             tiny_callee: 300,
             longest_call: u64::MAX,
@@ -124,6 +129,12 @@ impl Policy {
     /// Whether a function is to be reoptimized of which so many instructions were seen, and so many when it last was.
     pub fn is_worth_another(&self, last: u64, seen: u64) -> bool {
         seen >= self.least_seen && seen / self.seen_again >= last
+    }
+
+    /// Whether a version that is expected to save so much is to take the place of one that is expected to save as much as
+    /// `before`.
+    pub fn is_worth_making(&self, saved: f64, before: f64) -> bool {
+        saved - before >= self.least_gain
     }
 
     /// Whether a call through a table is taken to call the function that has this share of its calls.

@@ -8,6 +8,7 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
     AbiParam, Block, ExtFuncData, ExternalName, InstBuilder, Signature, Value, types,
 };
+use cranelift_codegen::settings::OptLevel;
 
 use super::Translator;
 use crate::abi::{resume_signature, store_context, wasm_signature};
@@ -16,10 +17,12 @@ use crate::compile::{Check, ask_runtime, check_fires, check_mark, trap_if_told};
 impl Translator<'_> {
     /// Checks; when that fires, goes on in the version that the runtime says.
     pub(super) fn check(&mut self) {
-        // A frame that is inlined goes on behind the call.
-        match self.graph.in_bursts || self.graph.nodes[self.node].behind.is_some() {
-            true => self.check_here(),
-            false => self.mark_check(),
+        // Where nothing is optimised, nothing stands in the optimiser's way; a frame that is inlined goes on behind the call.
+        let is_optimised = self.isa.flags().opt_level() != OptLevel::None;
+        let is_inlined = self.graph.nodes[self.node].behind.is_some();
+        match is_optimised && !self.graph.in_bursts && !is_inlined {
+            true => self.mark_check(),
+            false => self.check_here(),
         }
     }
 

@@ -24,7 +24,7 @@ impl Translator<'_> {
     pub(super) fn probe(&mut self, probe: &Probe) {
         match *probe {
             Probe::Count { counter, by } => {
-                self.count(counter, by);
+                self.count(counter, by.into());
             }
             Probe::CountInRecord { offset, by } => {
                 let by = self.builder.ins().iconst(types::I64, i64::from(by));
@@ -71,12 +71,12 @@ impl Translator<'_> {
     }
 
     /// One add to memory: counters lie at a constant distance from the vmctx. Gives the new count.
-    pub(super) fn count(&mut self, counter: u32, by: u32) -> Value {
+    pub(super) fn count(&mut self, counter: u32, by: u64) -> Value {
         let offset =
             i32::try_from(self.env.layout.counter(counter)).expect("the runtime bounds the counters");
         let flags = self.counter_flags();
         let old = self.builder.ins().load(types::I64, flags, self.vmctx, offset);
-        let new = self.builder.ins().iadd_imm_s(old, i64::from(by));
+        let new = self.builder.ins().iadd_imm_s(old, by.cast_signed());
         self.builder.ins().store(flags, new, self.vmctx, offset);
         new
     }

@@ -9,13 +9,15 @@ use cranelift_codegen::ir::{InstBuilder, MemFlagsData, SigRef, Type, Value, type
 
 use super::homes::{Homes, Local};
 use super::{Result, Translator};
-use crate::abi::{Builtin, clif_type, code_slots, resume_signature, store_context, value, vmctx};
+use crate::abi::{Builtin, clif_type, code_slots, heat, resume_signature, store_context, value, vmctx};
 use crate::graph::{Node, Probe};
 
 impl Translator<'_> {
     /// Counts heat; asks for a better version when there is enough of it, and goes on in it if it is ready.
     pub(super) fn heat(&mut self, counter: u32) {
-        let heat = self.count(counter, 1);
+        let call = if self.block == 0 { heat::CALL } else { 0 };
+        let heat = self.count(counter, heat::ROUND + call);
+        let heat = self.builder.ins().ireduce(types::I32, heat);
         let hot = self.options.hot_after(self.env.info.body(self.own.func).len());
         let is_hot = self.builder.ins().icmp_imm_s(IntCC::SignedGreaterThanOrEqual, heat, i64::from(hot));
         let (promote, go_on) = (self.builder.create_block(), self.builder.create_block());

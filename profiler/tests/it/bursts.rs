@@ -90,6 +90,28 @@ fn a_lost_burst_is_tried_again_after_as_many_checks() {
     assert_eq!((fired, bursts.begun, bursts.lost), (3, 0, 3));
 }
 
+/// How many checks lie between the bursts that begin when some are lost: from one to the next.
+#[test]
+fn a_lost_burst_is_tried_again_soon_then_less_soon() {
+    let mut bursts = Bursts::new(BurstLengths { checking: 5000, instrumented: 2 });
+    let mut next = |is_lost: bool| {
+        let mut checks = 1;
+        while check(&mut bursts, Version::Checking) == Version::Checking {
+            checks += 1;
+        }
+        match is_lost {
+            true => bursts.lose(),
+            false => while check(&mut bursts, Version::Instrumented) == Version::Instrumented {},
+        }
+        checks
+    };
+    let lost = [true, true, true, true, true, false, true, false, false];
+    let between = lost.map(&mut next);
+    assert_eq!(between, [5000, 1000, 2000, 4000, 5000, 5000, 5000, 1000, 5000]);
+    let rate = bursts.rate();
+    assert_eq!((rate.counted, rate.of), (3 * 2, 3 * 2 + between.iter().sum::<u64>()));
+}
+
 #[test]
 fn lengths_are_two_numbers() {
     let lengths = |checking, instrumented| Ok(BurstLengths { checking, instrumented });

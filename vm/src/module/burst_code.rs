@@ -100,8 +100,7 @@ impl ModuleInner {
     /// Whether a function has run so often that it is worth the time to compile it twice.
     fn is_worth_bursts(&self, func: u32) -> bool {
         let is_tiered = self.engine.config().strategy == Strategy::Tiered;
-        let is_hot = |compiled: &Compiled| compiled.promoted || compiled.restored;
-        !is_tiered || self.code.look(func, is_hot) == Some(true)
+        !is_tiered || self.code.look(func, Compiled::is_hot) == Some(true)
     }
 
     /// Compiles code of `func` for bursts, and publishes it if it is entered by calls. Bursts that begin in a loop will also end

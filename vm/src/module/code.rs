@@ -11,10 +11,11 @@ use std::time::Instant;
 
 use hashbrown::{HashMap, HashSet};
 use wprof_jit::CompileError;
+use wprof_jit::abi::heat;
 use wprof_jit::compile::{MachineCode, ModuleEnv, Origin, Tier};
 use wprof_jit::graph::Probe;
-use wprof_jit::plan::{Checks, EntryChecks, FunctionPlan};
-use wprof_jit::reoptimize::{Advice, Basis, Decision};
+use wprof_jit::plan::FunctionPlan;
+use wprof_jit::reoptimize::{Advice, Basis, Decision, LittleGain};
 use wprof_profiler::{CodeTier, Profile};
 
 use super::burst_code::BurstCode;
@@ -73,6 +74,8 @@ pub(super) struct Compiled {
     pub part_code: PartCode,
     /// Versions that resume at a loop header, by its block.
     pub resumed: HashMap<u32, usize>,
+    /// How often baseline code asked for a better version, by the block where it was hot.
+    pub asked: HashMap<u32, u32>,
     /// What has been asked for already.
     pub requested: HashSet<Promotion>,
     /// Whether its callers have a better version.
@@ -85,6 +88,8 @@ pub(super) struct Compiled {
     pub phases: u32,
     /// How many instructions of it a profile had seen when it was last decided whether to make it better.
     pub known: u64,
+    /// Why no better version was made when it was last looked for one.
+    pub refused: Option<LittleGain>,
     /// Whether its code comes from the code cache.
     pub restored: bool,
     /// Its code for bursts.
@@ -102,25 +107,42 @@ impl Compiled {
             plan: None,
             part_code: PartCode::new(),
             resumed: HashMap::new(),
+            asked: HashMap::new(),
             requested: HashSet::new(),
             promoted: false,
             basis: None,
             phase: None,
             phases: 0,
             known: 0,
+            refused: None,
             restored: false,
             bursts: BurstCode::default(),
         }
     }
 
-    /// What a frame wants that is hot at the loop header `block`, if that is one. It wants nothing of its own before there
-    /// is a better version for callers: most hot loops end soon and come again by a call, and versions for frames would
-    /// take most of the compiler thread's time while a large program starts.
-    fn wanted_at(&self, block: u32) -> Option<Promotion> {
-        if block == 0 || !self.promoted || self.resumed.contains_key(&block) {
-            return None;
+    /// What is wanted by a frame that is hot at the loop header `block`, or 0 for the entry, in the baseline code of a function
+    /// that was called `calls` times. A frame wants nothing of its own before there is a better version for callers: most hot
+    /// loops end soon and come again by a call, and versions for frames would take most of the compiler thread's time while a
+    /// large program starts. But where there was one call only, all that is known to come is the rest of that: so a
+    /// version is wanted for a loop that is hot by itself, one after the other, for with the first one the frame may leave.
+    fn wanted_at(&mut self, block: u32, calls: u64) -> Option<Promotion> {
+        if block == 0 || !self.promoted && calls > 1 {
+            return Some(Promotion::Entry);
         }
-        Some(Promotion::Resume(block))
+        let asked = self.asked.entry(block).or_default();
+        *asked = asked.saturating_add(1);
+        let is_alone = || {
+            self.requested.iter().all(|of| match of {
+                Promotion::Resume(block) => self.resumed.contains_key(block),
+                _ => true,
+            })
+        };
+        (self.promoted || *asked >= heat::ASKS && is_alone()).then_some(Promotion::Resume(block))
+    }
+
+    /// Whether it has run so often that it has better code than at first.
+    pub fn is_hot(&self) -> bool {
+        self.promoted || self.restored || !self.resumed.is_empty()
     }
 }
 
@@ -171,6 +193,15 @@ impl ModuleCode {
         let addresses =
             functions.values().flat_map(|c| std::iter::once(&c.address).chain(c.part_code.values()));
         addresses.filter_map(|&address| registry::find(address)).map(|object| object.len).sum()
+    }
+
+    /// Why no better versions of functions were made, by ascending index.
+    pub(super) fn refused(&self) -> Vec<(u32, LittleGain)> {
+        let functions = self.functions.read().unwrap_or_else(PoisonError::into_inner);
+        let refused = functions.iter().filter_map(|(&func, compiled)| Some((func, compiled.refused?)));
+        let mut refused: Vec<_> = refused.collect();
+        refused.sort_unstable_by_key(|&(func, _)| func);
+        refused
     }
 
     /// Number of functions that have been called.
@@ -251,9 +282,6 @@ impl ModuleInner {
         is_called: bool,
     ) -> Result<Compiled> {
         let (func, began) = (claim.func(), Instant::now());
-        if tier == Tier::Optimized {
-            self.find_entry_checks()?;
-        }
         let mut plan = FunctionPlan::new(&self.info, func, self.engine.collection(), 0)?;
         let counters = plan.counters();
         plan.first_counter = self.counters(claim, counters, is_called)?;
@@ -287,15 +315,14 @@ impl ModuleInner {
         Ok(compiled)
     }
 
-    /// Baseline code of `func` is hot, at the loop header `block` or, if that is 0, at its entry. Orders better versions;
-    /// gives the address of one that resumes at `block` if there is one.
-    pub(crate) fn request_promotion(self: &Arc<Self>, func: u32, block: u32) -> Option<usize> {
+    /// Baseline code of `func`, which was called `calls` times, is hot, at the loop header `block` or, if that is 0, at its
+    /// entry. Orders better versions; gives the address of one that resumes at `block` if there is one.
+    pub(crate) fn request_promotion(self: &Arc<Self>, func: u32, block: u32, calls: u64) -> Option<usize> {
         if self.engine.config().strategy != Strategy::Tiered {
             return None;
         }
-        self.order_promotion(func, Promotion::Entry);
-        if let Some(resume) = self.code.look(func, |compiled| compiled.wanted_at(block))? {
-            self.order_promotion(func, resume);
+        if let Some(wanted) = self.code.update(func, |compiled| compiled.wanted_at(block, calls))? {
+            self.order_promotion(func, wanted);
         }
         self.code.look(func, |compiled| compiled.resumed.get(&block).copied()).flatten()
     }
@@ -327,7 +354,6 @@ impl ModuleInner {
     /// # Errors
     /// As [`ModuleInner::code_of`]; the function then stays as it is.
     pub(crate) fn promote(self: &Arc<Self>, func: u32, promotion: Promotion) -> Result<()> {
-        self.find_entry_checks()?;
         match promotion {
             Promotion::Burst(block) => self.compile_for_bursts(func, block),
             Promotion::Reoptimized => self.reoptimize(func),
@@ -495,16 +521,6 @@ impl ModuleInner {
     pub(super) fn more_counters(&self, func: u32, count: u32) -> Result<u32> {
         let first = self.code.first.more_counters(count, self.counter_capacity());
         first.ok_or_else(|| too_many_counters(func))
-    }
-
-    /// Finds out once where code is checked at entries, if there are checks that depend on it.
-    fn find_entry_checks(&self) -> Result<()> {
-        match self.engine.collection().checks {
-            Some(Checks { entries: EntryChecks::Needed, .. }) => {
-                Ok(self.info.find_entry_checks().map_err(CompileError::from)?)
-            }
-            _ => Ok(()),
-        }
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::Instant;
 use wprof_jit::compile::{MachineCode, Tier};
 use wprof_jit::graph::BlockGraph;
 use wprof_jit::plan::FunctionPlan;
-use wprof_jit::reoptimize::{Advice, Basis, Decision, Reoptimized, Reoptimizer};
+use wprof_jit::reoptimize::{Advice, Basis, Decision, LittleGain, Reoptimized, Reoptimizer, predicted};
 use wprof_profiler::{CodeTier, Profile};
 
 use super::code::{Compiled, Promotion};
@@ -39,6 +39,13 @@ impl Module {
     }
 }
 
+impl Module {
+    /// The functions for which no better version was made when it was last looked for one, and why, by ascending index.
+    pub fn not_reoptimized(&self) -> Vec<(u32, LittleGain)> {
+        self.inner().code.refused()
+    }
+}
+
 impl ModuleInner {
     /// Has hot functions reoptimized, as a profile advises; also by what is new since `last`, which the same source told before.
     /// Gives what the profile tells.
@@ -50,8 +57,7 @@ impl ModuleInner {
         for func in hot {
             let seen = advice.ops_of(func);
             let is_worth = |compiled: &mut Compiled| {
-                let is_hot = compiled.promoted || compiled.restored;
-                let is_worth = is_hot && policy.is_worth_another(compiled.known, seen);
+                let is_worth = compiled.is_hot() && policy.is_worth_another(compiled.known, seen);
                 compiled.known = if is_worth { seen } else { compiled.known };
                 is_worth
             };
@@ -95,6 +101,9 @@ impl ModuleInner {
             return Ok(());
         };
         let (graph, Some(decisions)) = self.best_graph(&plan, Some(&advice))? else { return Ok(()) };
+        if changes.is_empty() && !self.is_worth_making(func, predicted(&decisions)) {
+            return Ok(());
+        }
         let basis = Basis::new(func, advice, &decisions);
         let code = self.optimized(&plan, &graph)?;
         let old = self.code.address(func).and_then(|address| self.code.arena.copy_of(address));
@@ -118,6 +127,17 @@ impl ModuleInner {
         self.note(CompiledVersion { bytes_before: before, ..version });
         self.try_out(&mut trials, func, replaced, address);
         Ok(())
+    }
+
+    /// Whether a version that is expected to save so much is better enough than the one that there is. Keeps it if not.
+    fn is_worth_making(&self, func: u32, saved: f64) -> bool {
+        let basis = |compiled: &Compiled| compiled.basis.as_ref().map_or(0.0, |basis| basis.saved);
+        let before = self.code.look(func, basis).unwrap_or_default();
+        if self.engine.reoptimization().is_none_or(|policy| policy.is_worth_making(saved, before)) {
+            return true;
+        }
+        self.code.update(func, |compiled| compiled.refused = Some(LittleGain { saved, before }));
+        false
     }
 
     /// What a function is to be reoptimized by, now: a new phase, or all that is known.

@@ -31,6 +31,7 @@ impl Compiled {
     pub(super) fn replace(&mut self, address: usize, resumed: Vec<(u32, usize)>, basis: Basis) -> Replaced {
         let before = self.resumed.clone();
         self.resumed.extend(resumed);
+        self.refused = None;
         let address = std::mem::replace(&mut self.address, address);
         Replaced { address, resumed: before, basis: self.basis.replace(basis) }
     }

@@ -196,7 +196,8 @@ pub unsafe extern "C" fn promote(vmctx: *const VmContext, func: u32, block: u32)
     // SAFETY: machine code passes its own vmctx.
     let (store, instance) = unsafe { caller(vmctx) };
     let of_caller = &store.instances[instance as usize];
-    let promoted = of_caller.module.inner().request_promotion(func, block);
+    let calls = of_caller.calls_in_baseline(func);
+    let promoted = of_caller.module.inner().request_promotion(func, block, calls);
     if promoted.is_none() {
         of_caller.cool_down(func);
     }

@@ -194,7 +194,7 @@ impl StoreOpaque {
             return;
         };
         match (before.counts(), bursts.counts()) {
-            (false, true) => pace.begin_burst(bursts.lengths(), fired),
+            (false, true) => pace.begin_burst(bursts.checks_between(), fired),
             (true, false) => bursts.set_lengths(pace.end_burst(bursts.lengths())),
             _ if bursts.lost > before.lost => pace.begin_anew(),
             _ => {}

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use hashbrown::HashMap;
+use wprof_jit::abi::heat;
 use wprof_jit::compile::Origin;
 use wprof_jit::module::Entity;
 use wprof_jit::plan::FunctionPlan;
@@ -100,6 +101,15 @@ impl InstanceData {
     pub fn cool_down(&self, func: u32) {
         let module = self.module.inner();
         let Some((counter, hot)) = module.heat(func) else { return };
-        self.vmctx.set_counter(module.layout().counter(counter), u64::from(hot - hot.div_ceil(4)));
+        let cell = module.layout().counter(counter);
+        let calls = self.vmctx.counter(cell) / heat::CALL * heat::CALL;
+        self.vmctx.set_counter(cell, calls + u64::from(hot - hot.div_ceil(heat::ASKS)));
+    }
+
+    /// How often baseline code of a function was called.
+    pub fn calls_in_baseline(&self, func: u32) -> u64 {
+        let module = self.module.inner();
+        let cell = module.heat(func).map(|(counter, _)| module.layout().counter(counter));
+        cell.map_or(0, |cell| self.vmctx.counter(cell) / heat::CALL)
     }
 }

@@ -25,9 +25,10 @@ impl Pace {
         self.since = arch::cycles();
     }
 
-    /// A burst begins, for which a check fired at `now`, after as many checks as it was to.
-    pub fn begin_burst(&mut self, lengths: BurstLengths, now: u64) {
-        self.between = Phase { checks: lengths.checking, time: now.wrapping_sub(self.since) };
+    /// A burst begins, for which a check fired at `now`, after so many checks.
+    pub fn begin_burst(&mut self, checks: u64, now: u64) {
+        let checks = u32::try_from(checks).unwrap_or(u32::MAX);
+        self.between = Phase { checks, time: now.wrapping_sub(self.since) };
         self.since = now;
     }
 

@@ -77,9 +77,13 @@ impl ReoptimizeArgs {
     }
 }
 
-/// What was made better, a function a paragraph.
+/// What was made better, a function a paragraph, then what was not.
 pub fn decisions(module: &Module) -> Vec<String> {
-    module.reoptimizations().iter().flat_map(|done| lines(module, done)).collect()
+    let (made, refused) = (module.reoptimizations(), module.not_reoptimized());
+    let refused = refused
+        .into_iter()
+        .map(|(func, why)| format!("{} not reoptimized: {why}", names::shown(func, module.func_name(func))));
+    made.iter().flat_map(|done| lines(module, done)).chain(refused).collect()
 }
 
 fn lines(module: &Module, done: &Reoptimization) -> Vec<String> {

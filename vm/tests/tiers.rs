@@ -1,0 +1,64 @@
+//! Which better versions of a function are made, and in which order.
+
+use wprof::profiler::CodeTier;
+use wprof::*;
+
+type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
+
+/// `two(n)` has two loops of n rounds, one after the other, in a loop of `rounds` rounds.
+const WAT: &str = r#"(module
+    (func (export "two") (param $n i32) (param $rounds i32) (result i32) (local $i i32) (local $sum i32)
+        (loop $outer
+            (local.set $i (local.get $n))
+            (loop $first
+                (local.set $sum (i32.add (local.get $sum) (local.get $i)))
+                (br_if $first (local.tee $i (i32.sub (local.get $i) (i32.const 1)))))
+            (local.set $i (local.get $n))
+            (loop $second
+                (local.set $sum (i32.xor (local.get $sum) (local.get $i)))
+                (br_if $second (local.tee $i (i32.sub (local.get $i) (i32.const 1)))))
+            (br_if $outer (local.tee $rounds (i32.sub (local.get $rounds) (i32.const 1)))))
+        (local.get $sum)))"#;
+
+/// The better versions that are made while `two` is called with these arguments, one after the other.
+fn versions(calls: &[(i32, i32)]) -> std::result::Result<Vec<CodeTier>, Box<dyn std::error::Error>> {
+    let mut config = Config::new();
+    config.strategy(Strategy::Tiered).promote_after(100).background_compilation(false);
+    config.profiling(ProfilingConfig::Exact(Collect::Edges)).time_line(true);
+    let engine = Engine::new(&config)?;
+    let mut store = Store::new(&engine, ());
+    let instance = Linker::new(&engine).instantiate(&mut store, &Module::new(&engine, WAT)?)?;
+    let two = instance.get_typed_func::<(i32, i32), i32>(&mut store, "two")?;
+    let expected = |(n, rounds): (i32, i32)| {
+        let round =
+            |sum: i32, _| (1..=n).rev().fold((1..=n).rev().fold(sum, i32::wrapping_add), |s, i| s ^ i);
+        (0..rounds).fold(0, round)
+    };
+    for &args in calls {
+        assert_eq!(two.call(&mut store, args)?, expected(args), "{args:?}");
+    }
+    let made = instance.profile(&store)?.timeline.ok_or("no time line")?.versions;
+    Ok(made.iter().map(|version| version.tier).filter(|tier| *tier != CodeTier::Baseline).collect())
+}
+
+#[test]
+fn a_frame_of_a_function_called_once_gets_its_version_at_once() -> Outcome {
+    assert_eq!(versions(&[(10_000, 1)])?, [CodeTier::Loop]);
+    Ok(())
+}
+
+#[test]
+fn a_loop_that_is_not_hot_by_itself_gets_none() -> Outcome {
+    // Together the two are hot.
+    assert_eq!(versions(&[(80, 1)])?, []);
+    Ok(())
+}
+
+#[test]
+fn a_function_called_again_gets_a_version_for_callers_first() -> Outcome {
+    let calls = [(3, 1); 60];
+    assert_eq!(versions(&calls)?, [CodeTier::Optimized]);
+    let then_long = [&calls[..10], &[(10_000, 1)]].concat();
+    assert_eq!(versions(&then_long)?, [CodeTier::Optimized, CodeTier::Loop]);
+    Ok(())
+}
