@@ -187,6 +187,18 @@ fn what_superblocks_are_to_save_adds_up_to_what_the_version_does() {
     let whole = Estimate::new(&plan.cfg, &better.graph).expect("it ran").saved;
     assert!(parts.len() > 1 && parts[0] > 0.0 && whole > 0.0, "{parts:?} {whole}");
     assert!((parts.iter().sum::<f64>() - whole).abs() < 1e-9, "{parts:?} {whole}");
+
+    // Who wants more has none.
+    let policy = Policy { least_superblocks: whole + 1e-9, ..policy };
+    let by = Reoptimizer { policy: &policy, ..by };
+    let plain = by.graph(&plan, &|plan| plan.graph()).expect("within limits").expect("it is known");
+    assert_eq!(plain.graph.nodes.len(), plan.graph().nodes.len());
+    let refused = plain.decisions.iter().filter_map(|decision| match decision.verdict {
+        Verdict::NoSuperblock { saved, .. } => Some(saved),
+        _ => None,
+    });
+    assert_eq!(refused.collect::<Vec<_>>(), parts);
+    assert!(!plain.decisions.iter().any(|decision| matches!(decision.verdict, Verdict::Superblock { .. })));
 }
 
 #[test]

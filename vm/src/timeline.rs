@@ -59,7 +59,7 @@ fn kind(verdict: &Verdict) -> DecisionKind {
     match verdict {
         Verdict::Superblock { .. } => DecisionKind::Superblock,
         Verdict::Inlined { .. } => DecisionKind::Inlined,
-        Verdict::Refused { .. } => DecisionKind::Declined,
+        Verdict::Refused { .. } | Verdict::NoSuperblock { .. } => DecisionKind::Declined,
         Verdict::Predicted(_) => DecisionKind::Predicted,
         Verdict::Tried { .. } => DecisionKind::Tried,
         Verdict::PhaseChange { .. } => DecisionKind::PhaseChange,

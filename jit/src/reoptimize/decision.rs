@@ -33,6 +33,15 @@ pub enum Verdict {
         /// they save together.
         saved: f64,
     },
+    /// A path from here has none, since all those of the function together would save too little.
+    NoSuperblock {
+        /// How many blocks it has.
+        blocks: u32,
+        /// Its share of the instructions that the function executes.
+        share: f64,
+        /// What blocks of its own would save: see [`Verdict::Superblock`].
+        saved: f64,
+    },
     /// A call is inlined.
     Inlined {
         /// The function that is called.
@@ -106,6 +115,13 @@ pub enum Refusal {
 }
 
 impl Verdict {
+    /// The same of a superblock that is not formed.
+    pub(super) fn refuse_superblock(&mut self) {
+        if let Verdict::Superblock { blocks, share, saved, .. } = *self {
+            *self = Verdict::NoSuperblock { blocks, share, saved };
+        }
+    }
+
     /// In words, with functions called by `name`.
     pub fn named(&self, name: impl Fn(u32) -> String) -> String {
         match self {
@@ -113,6 +129,12 @@ impl Verdict {
                 let (share, saved) = (share * 100.0, change(saved * 100.0, "% less", "% more"));
                 format!(
                     "superblock of {blocks} blocks, {copies} of them copied, {share:.1}% of the function; predicted: {saved} work"
+                )
+            }
+            Verdict::NoSuperblock { blocks, share, saved } => {
+                let (share, saved) = (share * 100.0, change(saved * 100.0, "% less", "% more"));
+                format!(
+                    "no superblock of {blocks} blocks, {share:.1}% of the function; predicted: {saved} work"
                 )
             }
             Verdict::Inlined { callee, calls, guess } => {

@@ -95,9 +95,10 @@ impl<'a> Reoptimizer<'a> {
         let advice = self.advice_of(cfg)?;
         let ops: u32 = cfg.blocks.iter().map(|block| block.ops).sum();
         let room = ops.saturating_mul(self.policy.path_growth).min(self.policy.room);
-        let mut forming = graph.superblocks(cfg, &advice.counts, room);
         let predicted = |graph: &BlockGraph| Estimate::new(cfg, graph).unwrap_or_default().saved;
-        let mut before = predicted(&forming.so_far());
+        let mut forming = graph.clone().superblocks(cfg, &advice.counts, room);
+        let plain = predicted(&forming.so_far());
+        let (mut formed, mut before) = (Vec::new(), plain);
         for (path, executed) in self.hot_paths(plan, advice) {
             let copies = forming.add(path);
             if copies > 0 {
@@ -106,9 +107,14 @@ impl<'a> Reoptimizer<'a> {
                 let verdict = Verdict::Superblock { blocks, copies, share, saved: after - before };
                 before = after;
                 let offset = cfg.blocks[path.start as usize].start;
-                decisions.push(Decision { func: cfg.func, offset, verdict });
+                formed.push(Decision { func: cfg.func, offset, verdict });
             }
         }
+        if before - plain < self.policy.least_superblocks {
+            forming = graph.superblocks(cfg, &advice.counts, room);
+            formed.iter_mut().for_each(|decision| decision.verdict.refuse_superblock());
+        }
+        decisions.extend(formed);
         Some(forming.finish())
     }
 

@@ -36,6 +36,9 @@ pub struct Policy {
     /// A path gets its own blocks if it executes at least this share of its function's instructions. Rarer ones would grow the
     /// code more than they can gain.
     pub least_path_share: f64,
+    /// And if superblocks together are predicted to save at least this share of the function's work, without what is inlined.
+    /// Where it is less, programs of ours were as fast without any, hash 4% and fib a fifth faster.
+    pub least_superblocks: f64,
     /// Copies for superblocks may have so many times the instructions of their function, and [`Policy::room`] at most.
     pub path_growth: u32,
     /// Whether calls are inlined.
@@ -80,6 +83,7 @@ impl Default for Policy {
             trial_margin: 0.01,
             superblocks: true,
             least_path_share: 0.02,
+            least_superblocks: 0.03,
             path_growth: 2,
             inlining: true,
             guesses: true,
@@ -108,6 +112,7 @@ impl Policy {
             seen_again: 2,
             least_gain: f64::NEG_INFINITY,
             least_path_share: 0.0,
+            least_superblocks: f64::NEG_INFINITY,
             tiny_callee: 300,
             longest_call: u64::MAX,
             least_guess: 0.3,

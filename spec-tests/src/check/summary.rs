@@ -70,7 +70,8 @@ impl Summary {
                 Verdict::Inlined { .. } => self.inlined += 1,
                 Verdict::Superblock { .. } => self.superblocks += 1,
                 Verdict::PhaseChange { .. } => self.phase_changes += 1,
-                Verdict::Refused { .. } | Verdict::Predicted(_) | Verdict::Tried { .. } => {}
+                Verdict::NoSuperblock { .. } | Verdict::Refused { .. } => {}
+                Verdict::Predicted(_) | Verdict::Tried { .. } => {}
             }
         }
     }
