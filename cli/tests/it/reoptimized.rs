@@ -48,16 +48,27 @@ fn what_a_profile_leads_to_is_explained_with_what_it_is_to_save() {
 
 #[test]
 fn each_superblock_tells_what_it_is_to_save() {
-    let (folder, json) = (Folder::new(), program("json"));
-    let profile = folder.path("j.wprof");
-    wprof(&["run", "-q", "--collect", "paths", "-o", &profile, &json, "20", "2"]).succeeded();
-    let explain = ["explain", &json, "parse_value", "--stage", "decisions", "--profile-use", &profile];
-    let told = wprof(&[&explain[..], &["--profile", "off", "--without", "inlining"]].concat()).succeeded();
-    let (superblocks, version): (Vec<&str>, Vec<&str>) =
-        told.lines().partition(|line| line.contains("superblock"));
-    let sum: f64 = superblocks.iter().map(|line| predicted(line)).sum();
+    let folder = Folder::new();
+    // What the lines about superblocks predict together, and that about the version.
+    let told = |name: &str, args: &[&str], function: &str| {
+        let (profile, program) = (folder.path(name), program(name));
+        let run = ["run", "-q", "--collect", "paths", "-o", &profile, &program];
+        wprof(&[&run[..], args].concat()).succeeded();
+        let explain = ["explain", &program, function, "--stage", "decisions", "--profile-use", &profile];
+        let told =
+            wprof(&[&explain[..], &["--profile", "off", "--without", "inlining"]].concat()).succeeded();
+        let (superblocks, version): (Vec<&str>, Vec<&str>) =
+            told.lines().partition(|line| line.contains("superblock"));
+        assert!(!superblocks.is_empty(), "{told}");
+        let refused = superblocks.iter().filter(|line| line.contains(": no superblock")).count();
+        let sum: f64 = superblocks.iter().map(|line| predicted(line)).sum();
+        (refused == superblocks.len(), sum, predicted(&version.concat()))
+    };
     // Each is rounded to a tenth.
-    assert!(superblocks.len() > 1 && (sum - predicted(&version.concat())).abs() < 0.5, "{told}");
+    let (are_refused, sum, version) = told("branchy", &["2"], "classify");
+    assert!(!are_refused && version > 3.0 && (sum - version).abs() < 0.5, "{sum} {version}");
+    let (are_refused, sum, version) = told("json", &["20", "2"], "parse_value");
+    assert!(are_refused && 0.0 < sum && sum < 3.0 && version == 0.0, "{sum} {version}");
 }
 
 #[test]

@@ -101,7 +101,7 @@ impl ModuleInner {
             return Ok(());
         };
         let (graph, Some(decisions)) = self.best_graph(&plan, Some(&advice))? else { return Ok(()) };
-        if changes.is_empty() && !self.is_worth_making(func, predicted(&decisions)) {
+        if !self.is_worth_making(func, predicted(&decisions), !changes.is_empty()) {
             return Ok(());
         }
         let basis = Basis::new(func, advice, &decisions);
@@ -129,10 +129,11 @@ impl ModuleInner {
         Ok(())
     }
 
-    /// Whether a version that is expected to save so much is better enough than the one that there is. Keeps it if not.
-    fn is_worth_making(&self, func: u32, saved: f64) -> bool {
+    /// Whether a version that is expected to save so much is better enough than the one that there is, of which nothing is known
+    /// in a new phase. Keeps it if not.
+    fn is_worth_making(&self, func: u32, saved: f64, in_new_phase: bool) -> bool {
         let basis = |compiled: &Compiled| compiled.basis.as_ref().map_or(0.0, |basis| basis.saved);
-        let before = self.code.look(func, basis).unwrap_or_default();
+        let before = if in_new_phase { 0.0 } else { self.code.look(func, basis).unwrap_or_default() };
         if self.engine.reoptimization().is_none_or(|policy| policy.is_worth_making(saved, before)) {
             return true;
         }
