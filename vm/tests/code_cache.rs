@@ -183,3 +183,23 @@ fn code_from_the_cache_is_sampled_as_any() -> Outcome {
     }
     Ok(())
 }
+
+/// `run` is called once, so that this run only wants a version for the frame in its loop; the next one has better.
+#[test]
+fn the_next_run_has_optimised_code_of_functions_called_once() -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let mut config = Config::new();
+    config.profiling(ProfilingConfig::Exact(Collect::Edges)).promote_after(100).background_compilation(false);
+    config.code_cache(folder.path().join("code")).time_line(true);
+    let versions = || -> std::result::Result<Vec<_>, Box<dyn std::error::Error>> {
+        let module = load(&config)?;
+        let profile = run(&module, 7)?.1.ok_or("no profile")?;
+        module.update_code_cache()?;
+        let versions = profile.timeline.ok_or("no time line")?.versions;
+        Ok(versions.iter().filter(|version| version.function == 3).map(|version| version.tier).collect())
+    };
+    use wprof::profiler::CodeTier::{Baseline, Loop, Optimized};
+    assert_eq!(versions()?, [Baseline, Loop, Optimized]);
+    assert_eq!(versions()?, []);
+    Ok(())
+}

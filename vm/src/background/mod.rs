@@ -28,6 +28,8 @@ pub struct Job {
 pub enum Task {
     /// A better version.
     Promote(Promotion),
+    /// A better version that the next run of the program wants, but not this one.
+    PromoteForNextRun(Promotion),
     /// The first version, before it is called.
     Ahead {
         /// Whether a function calls it that the program has called.
@@ -40,7 +42,9 @@ impl Job {
     pub fn run(&self) {
         let Some(module) = self.module.upgrade() else { return };
         let _ = catch_unwind(AssertUnwindSafe(|| match self.task {
-            Task::Promote(promotion) => module.promote(self.func, promotion),
+            Task::Promote(promotion) | Task::PromoteForNextRun(promotion) => {
+                module.promote(self.func, promotion)
+            }
             Task::Ahead { .. } => module.compile_ahead(self.func),
         }));
     }

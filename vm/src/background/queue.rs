@@ -4,7 +4,7 @@
 //! probably call next, for while it meets new functions it mostly waits for the compiler; but one better version for
 //! every [`FIRST_PER_BETTER`] of them, so that neither keeps the other from being done. What is called from functions
 //! that were themselves compiled ahead is for when there is nothing else. Code for bursts comes after all that the program
-//! has run: a burst that finds none is tried again.
+//! has run: a burst that finds none is tried again. So does what only the next run of the program wants.
 
 use std::collections::VecDeque;
 
@@ -21,7 +21,8 @@ const MOST_AHEAD: usize = 256;
 pub struct Queue {
     resumed: VecDeque<Job>,
     better: VecDeque<Job>,
-    bursts: VecDeque<Job>,
+    /// What this run hardly waits for.
+    later: VecDeque<Job>,
     /// The last is the next: the program goes on from the function that it called last.
     near: VecDeque<Job>,
     far: VecDeque<Job>,
@@ -35,7 +36,7 @@ impl Queue {
         match job.task {
             Task::Promote(Promotion::Entry | Promotion::Reoptimized) => self.better.push_back(job),
             Task::Promote(Promotion::Resume(_)) => self.resumed.push_front(job),
-            Task::Promote(Promotion::Burst(_)) => self.bursts.push_back(job),
+            Task::Promote(Promotion::Burst(_)) | Task::PromoteForNextRun(_) => self.later.push_back(job),
             Task::Ahead { near: true } => push_bounded(&mut self.near, job),
             Task::Ahead { near: false } => push_bounded(&mut self.far, job),
         }
@@ -54,7 +55,7 @@ impl Queue {
         }
         self.since_better = 0;
         let better = self.better.pop_front().or_else(|| self.near.pop_back());
-        better.or_else(|| self.bursts.pop_front()).or_else(|| self.far.pop_back())
+        better.or_else(|| self.later.pop_front()).or_else(|| self.far.pop_back())
     }
 
     /// Takes the most urgent order to compile a function ahead.
@@ -90,9 +91,10 @@ mod tests {
         (0..6).for_each(|func| order(&mut queue, func, Task::Ahead { near: true }));
         order(&mut queue, 10, Task::Ahead { near: false });
         (20..22).for_each(|func| order(&mut queue, func, Task::Promote(Promotion::Entry)));
-        order(&mut queue, 40, Task::Promote(Promotion::Burst(0)));
+        order(&mut queue, 40, Task::PromoteForNextRun(Promotion::Entry));
+        order(&mut queue, 41, Task::Promote(Promotion::Burst(0)));
         order(&mut queue, 30, Task::Promote(Promotion::Resume(1)));
-        assert_eq!(taken(&mut queue), [30, 5, 4, 3, 2, 20, 1, 0, 21, 40, 10]);
+        assert_eq!(taken(&mut queue), [30, 5, 4, 3, 2, 20, 1, 0, 21, 40, 41, 10]);
     }
 
     #[test]

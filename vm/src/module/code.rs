@@ -323,18 +323,27 @@ impl ModuleInner {
         }
         if let Some(wanted) = self.code.update(func, |compiled| compiled.wanted_at(block, calls))? {
             self.order_promotion(func, wanted);
+            // The code cache has versions for callers only.
+            if wanted != Promotion::Entry && self.engine.code_cache().is_some() {
+                self.order(func, Promotion::Entry, Task::PromoteForNextRun(Promotion::Entry));
+            }
         }
         self.code.look(func, |compiled| compiled.resumed.get(&block).copied()).flatten()
     }
 
     pub(super) fn order_promotion(self: &Arc<Self>, func: u32, promotion: Promotion) {
+        self.order(func, promotion, Task::Promote(promotion));
+    }
+
+    /// Has a better version made, unless it was ordered before or there are enough.
+    fn order(self: &Arc<Self>, func: u32, promotion: Promotion, task: Task) {
         let most = MOST_VERSIONS.max(MOST_BYTES / self.info.body(func).len().max(1));
         let is_new =
             |compiled: &mut Compiled| compiled.requested.len() < most && compiled.requested.insert(promotion);
         if self.code.update(func, is_new) != Some(true) {
             return;
         }
-        let job = Job { module: Arc::downgrade(self), func, task: Task::Promote(promotion) };
+        let job = Job { module: Arc::downgrade(self), func, task };
         match self.engine.background() {
             Some(background) => background.order([job]),
             None => job.run(),
