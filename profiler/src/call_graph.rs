@@ -1,17 +1,36 @@
 //! The call graph of a program, and at the entries of which functions there must be a check.
 //!
 //! Input: the direct calls of each function, the functions that may be called otherwise. Output: a set of functions, such
-//! that only a bounded number of calls is made without a check at an entry.
+//! that only a bounded number of calls is made without a check at an entry, or at one of a loop.
 //! Invariant: every cycle of calls has a function of the set, as has every entry from outside but of leaves. Linear time.
-//! Source: Hirzel & Chilimbi, *Bursty Tracing*, FDDO 2001, section 3.1: the set C. Oracle: all cycles of small graphs, in
+//! Source: Hirzel & Chilimbi, *Bursty Tracing*, FDDO 2001, section 3.1: the set C. That calls in loops have a check before them
+//! is not theirs: a recursion that goes through one needs no other. Oracle: all cycles of small graphs, in
 //! `tests/it/call_graph.rs`.
+
+/// What a function calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct DirectCallee {
+    /// The function that is called.
+    pub func: u32,
+    /// Whether all these calls are in loops.
+    pub in_loops: bool,
+}
 
 /// Which functions call which.
 #[derive(Clone, Debug, Default)]
 pub struct CallGraph {
     /// Callees of function f: `callees[starts[f]..starts[f + 1]]`.
     starts: Vec<u32>,
-    callees: Vec<u32>,
+    callees: Vec<DirectCallee>,
+}
+
+/// What keeps a recursion from going on without a check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Broken {
+    /// Checks at entries: the paper's set C.
+    ByEntries,
+    /// Also those of the loops that calls are in.
+    ByLoops,
 }
 
 /// Not reached from a root.
@@ -24,7 +43,7 @@ impl CallGraph {
     }
 
     /// Adds the next function, which calls these directly; they may be added later.
-    pub fn add(&mut self, callees: impl IntoIterator<Item = u32>) {
+    pub fn add(&mut self, callees: impl IntoIterator<Item = DirectCallee>) {
         self.callees.extend(callees);
         self.starts.push(self.callees.len() as u32);
     }
@@ -39,31 +58,57 @@ impl CallGraph {
         self.len() == 0
     }
 
-    /// Functions that `func` calls directly.
-    pub fn callees(&self, func: u32) -> &[u32] {
+    /// What `func` calls directly.
+    pub fn callees(&self, func: u32) -> &[DirectCallee] {
         &self.callees[self.starts[func as usize] as usize..self.starts[func as usize + 1] as usize]
     }
 
     /// Whether each function has a check at its entry: it is no leaf, and a root, or taken by address, or called from below
     /// in a recursion: by one of its strongly connected component that is no closer to the roots. `roots` are the
-    /// functions that are called from outside, or by address.
+    /// functions that are called from outside, or by address. Recursions that loops break do not count.
     ///
     /// # Panics
     /// If a root or callee is no function of the graph.
-    pub fn entry_checks(&self, roots: &[u32], is_leaf: impl Fn(u32) -> bool) -> Vec<bool> {
-        let (distances, components) = (self.distances(roots), self.components());
+    pub fn entry_checks(&self, broken: Broken, roots: &[u32], is_leaf: impl Fn(u32) -> bool) -> Vec<bool> {
+        let distances = self.distances(roots);
+        let unbroken = match broken {
+            Broken::ByEntries => self,
+            Broken::ByLoops => &self.without_loops(),
+        };
+        let components = unbroken.components();
         let mut checked = vec![false; self.len()];
         roots.iter().for_each(|&root| checked[root as usize] = true);
-        for caller in 0..self.len() as u32 {
-            for &callee in self.callees(caller) {
-                let together = components[caller as usize] == components[callee as usize];
-                if together && distances[caller as usize] >= distances[callee as usize] {
-                    checked[callee as usize] = true;
+        for caller in 0..self.len() {
+            for callee in unbroken.callees(caller as u32).iter().map(|callee| callee.func as usize) {
+                if components[caller] == components[callee] && distances[caller] >= distances[callee] {
+                    checked[callee] = true;
                 }
             }
         }
         (0..).zip(&mut checked).for_each(|(func, checked)| *checked &= !is_leaf(func));
         checked
+    }
+
+    /// The callees of each function with which it is in a recursion that is broken by its loops, if `checked` has the entry
+    /// checks for that: these loops must have checks, or else its entry.
+    pub fn broken_by_loops(&self, checked: &[bool]) -> Vec<Vec<u32>> {
+        let components = self.components();
+        let of = |caller: u32| {
+            let callees = self.callees(caller).iter().filter(|callee| {
+                let together = components[caller as usize] == components[callee.func as usize];
+                callee.in_loops && together && !checked[caller as usize]
+            });
+            callees.map(|callee| callee.func).collect()
+        };
+        (0..self.len() as u32).map(of).collect()
+    }
+
+    fn without_loops(&self) -> CallGraph {
+        let mut graph = CallGraph::new();
+        for func in 0..self.len() as u32 {
+            graph.add(self.callees(func).iter().copied().filter(|callee| !callee.in_loops));
+        }
+        graph
     }
 
     /// The least number of calls from a root to each function.
@@ -78,7 +123,7 @@ impl CallGraph {
         let mut next = 0;
         while let Some(&caller) = queue.get(next) {
             next += 1;
-            for &callee in self.callees(caller) {
+            for callee in self.callees(caller).iter().map(|callee| callee.func) {
                 if distances[callee as usize] == FAR {
                     distances[callee as usize] = distances[caller as usize] + 1;
                     queue.push(callee);
@@ -128,7 +173,7 @@ impl Components<'_> {
         self.find(root);
         while let Some((func, next)) = path.last_mut() {
             let func = *func;
-            let Some(&callee) = self.graph.callees(func).get(*next) else {
+            let Some(&DirectCallee { func: callee, .. }) = self.graph.callees(func).get(*next) else {
                 path.pop();
                 self.finish(func);
                 if let Some(&(caller, _)) = path.last()

@@ -72,7 +72,7 @@ pub use block_plan::{BlockPlan, CounterCost, CounterCosts};
 pub use block_weights::BlockWeights;
 pub use burst_budget::{BurstBudget, Overhead, Phase};
 pub use bursts::{BurstLengths, Bursts, Version};
-pub use call_graph::CallGraph;
+pub use call_graph::{Broken, CallGraph, DirectCallee};
 pub use cfg::{Cfg, CfgError, Edge};
 pub use comparison::*;
 pub use contexts::*;

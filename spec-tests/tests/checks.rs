@@ -70,7 +70,7 @@ fn programs_execute_few_blocks_between_two_checks() {
     for program in own() {
         let ended = run(&program, ProfilingConfig::Off, true);
         let trace = ended.trace.as_ref().expect("traced");
-        for name in ["default", "orig", "EC", "LT", "LB"] {
+        for name in ["default", "orig", "EC", "ECL", "LT", "LB"] {
             let longest = longest_stretch(&program, trace, name.parse().expect("a name"));
             println!("{:<14} {name:<8} {longest}", program.name);
             assert!(longest < FEW_BLOCKS, "{} {name}: {longest} blocks", program.name);

@@ -95,8 +95,14 @@ pub mod store_context {
     pub const COUNTS: i32 = BURST + 8;
     /// Address of the code with [`super::super::check_signature`].
     pub const CHECK: i32 = COUNTS + 8;
+    /// Address of the code with [`super::super::check_pinned_signature`].
+    pub const CHECK_PINNED: i32 = CHECK + 8;
+    /// Address of the code with [`super::super::leave_signature`].
+    pub const LEAVE: i32 = CHECK_PINNED + 8;
+    /// The vmctx of the frame that calls it.
+    pub const LEAVING: i32 = LEAVE + 8;
     /// What that has decided: the address of the version to go on in, 0 to stay, or one of [`super::check`].
-    pub const GO_ON: i32 = CHECK + 8;
+    pub const GO_ON: i32 = LEAVING + 8;
     /// Size.
     pub const SIZE: u32 = GO_ON as u32 + 8;
     /// Frames with more locals and operands than this stay in the version they are in.

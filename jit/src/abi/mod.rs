@@ -25,7 +25,8 @@ pub use layout::{
     memory, path_row, reference, store_context, table, trace_word, trial, value, vmctx,
 };
 pub use signature::{
-    array_call_signature, check_signature, clif_type, find_record_signature, host_call_signature,
-    read_metrics_signature, resume_signature, returns_in_memory, touch_lines_signature, wasm_signature,
+    array_call_signature, check_pinned_signature, check_signature, clif_type, find_record_signature,
+    host_call_signature, leave_signature, read_metrics_signature, resume_signature, returns_in_memory,
+    touch_lines_signature, wasm_signature,
 };
 pub use trap::TrapCode;

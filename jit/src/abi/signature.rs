@@ -69,6 +69,21 @@ pub fn check_signature() -> Signature {
     preserving(&[types::I64])
 }
 
+/// The same where a check that counts in the pinned register fires: that holds the store's context instead, so that no other
+/// register is needed, and afterwards the count.
+pub fn check_pinned_signature() -> Signature {
+    preserving(&[])
+}
+
+/// What a frame tail-calls that leaves its state in the transfer buffer and its vmctx in `store_context::LEAVING`, to go on in
+/// the version that is in `store_context::GO_ON`, of the same type. The pinned register holds the store's context. So no
+/// argument has to be in a register of its own, which Cranelift's register allocator would heed wherever the argument lives.
+pub fn leave_signature(ty: &FuncType) -> Signature {
+    let mut sig = resume_signature(ty);
+    sig.params.clear();
+    sig
+}
+
 /// What machine code calls where a callee slot does not hold the record of the function that is entered: `(vmctx, function
 /// index, its call sites, callee slot)`. Afterwards the slot does. The caller has made sure that there is stack for the
 /// host. It changes no register, so that code that has to call it only seldom is none the worse.

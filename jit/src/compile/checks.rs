@@ -6,8 +6,9 @@
 //! is needed.
 //!
 //! Input: an optimised function with marks. Output: the same with checks, ready for machine code.
-//! Invariant: but for the three instructions of each check, or the two with the count in the pinned register (`pinned.rs`),
-//! the hot code is what it would be without checks.
+//! Invariant: but for the two instructions of each check (`pinned.rs`) the hot code is what it would be without checks, as far
+//! as Cranelift's register allocator sees to that: the cold code leaves it all registers (`abi::check_pinned_signature`,
+//! `abi::leave_signature`).
 //! Source: Hirzel & Chilimbi, FDDO 2001, section 2; what `cold` finds is dead code but for the marks.
 
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
@@ -18,8 +19,8 @@ use cranelift_codegen::ir::{
     UserExternalName, Value, types,
 };
 
-use super::in_place;
-use crate::abi::{TrapCode, check, check_signature, store_context, vmctx};
+use super::{copy, in_place};
+use crate::abi::{TrapCode, check, check_pinned_signature, check_signature, store_context, vmctx};
 
 /// The namespace of marks among external functions; within it they have the index of their check.
 const NAMESPACE: u32 = 1;
@@ -116,12 +117,11 @@ impl Insertion<'_> {
         pos.ins().brif(fires, ask, &[], go_on, &[]);
         pos.set_srcloc(location);
         pos.goto_bottom(ask);
-        let version = ask_runtime(&mut pos, args[0]);
-        pos.ins().brif(version, leave, &[], go_on, &[]);
+        let leaves = ask_runtime_pinned(&mut pos, args[0]);
+        pos.ins().brif(leaves, leave, &[], go_on, &[]);
         let state = self.sink(leave, &args[1..]);
         let mut pos = FuncCursor::new(self.func).with_srcloc(location).at_bottom(leave);
-        trap_if_told(&mut pos, version);
-        go_on_in(&mut pos, check, args[0], version, &state);
+        go_on_in(&mut pos, check, args[0], &state);
     }
 
     /// Computes values at the end of a block, if that is nowhere done.
@@ -175,6 +175,17 @@ pub(crate) fn ask_runtime(pos: &mut FuncCursor<'_>, context: Value) -> Value {
     pos.ins().load(types::I64, trusted, store, store_context::GO_ON)
 }
 
+/// The same for a check that [`fires`].
+pub(crate) fn ask_runtime_pinned(pos: &mut FuncCursor<'_>, context: Value) -> Value {
+    let trusted = MemFlagsData::trusted();
+    let store = pos.ins().load(types::I64, trusted, context, vmctx::STORE);
+    pos.ins().set_pinned_reg(store);
+    let code = pos.ins().load(types::I64, trusted, store, store_context::CHECK_PINNED);
+    let signature = pos.func.import_signature(check_pinned_signature());
+    pos.ins().call_indirect(signature, code, &[]);
+    pos.ins().load(types::I64, trusted, store, store_context::GO_ON)
+}
+
 /// Traps if that is what the runtime says.
 pub(crate) fn trap_if_told(pos: &mut FuncCursor<'_>, version: Value) {
     let is_trap = pos.ins().icmp_imm_s(IntCC::Equal, version, check::TRAP);
@@ -182,19 +193,29 @@ pub(crate) fn trap_if_told(pos: &mut FuncCursor<'_>, version: Value) {
 }
 
 /// Leaves the state of the frame where the other version finds it, and goes on there.
-fn go_on_in(pos: &mut FuncCursor<'_>, check: &Check, context: Value, version: Value, state: &[Value]) {
+fn go_on_in(pos: &mut FuncCursor<'_>, check: &Check, context: Value, state: &[Value]) {
     let trusted = MemFlagsData::trusted();
-    let mut args = vec![context, context];
-    match &check.places {
-        None => args.extend(state),
-        Some(places) => {
-            let store = pos.ins().load(types::I64, trusted, context, vmctx::STORE);
-            let buffer = pos.ins().load(types::I64, trusted, store, store_context::TRANSFER);
-            for (&place, &value) in places.iter().zip(state) {
-                pos.ins().store(trusted, value, buffer, place);
-            }
-        }
-    }
+    let store = pos.ins().load(types::I64, trusted, context, vmctx::STORE);
+    let version = pos.ins().load(types::I64, trusted, store, store_context::GO_ON);
+    trap_if_told(pos, version);
     let signature = pos.func.import_signature(check.signature.clone());
-    pos.ins().return_call_indirect(signature, version, &args);
+    let Some(places) = &check.places else {
+        // Arguments are in certain registers, where these values need not be elsewhere.
+        let context = copy(pos, context);
+        let args: Vec<Value> = state.iter().map(|&value| copy(pos, value)).collect();
+        pos.ins().return_call_indirect(signature, version, &[&[context; 2], &args[..]].concat());
+        return;
+    };
+    let buffer = pos.ins().load(types::I64, trusted, store, store_context::TRANSFER);
+    for (&place, &value) in places.iter().zip(state) {
+        pos.ins().store(trusted, value, buffer, place);
+    }
+    if check.signature.params.is_empty() {
+        pos.ins().store(trusted, context, store, store_context::LEAVING);
+        let leave = pos.ins().load(types::I64, trusted, store, store_context::LEAVE);
+        pos.ins().set_pinned_reg(store);
+        pos.ins().return_call_indirect(signature, leave, &[]);
+    } else {
+        pos.ins().return_call_indirect(signature, version, &[context, context]);
+    }
 }

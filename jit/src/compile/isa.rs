@@ -1,4 +1,4 @@
-//! The two code generators of an engine: one for good code, one for code that is needed quickly.
+//! The code generators of an engine: one for good code, in two steps, and one for code that is needed quickly.
 
 use cranelift_codegen::isa::OwnedTargetIsa;
 use cranelift_codegen::settings::{self, Configurable};
@@ -16,7 +16,7 @@ pub(super) fn fast(options: &CompilerOptions) -> Result<OwnedTargetIsa, CompileE
     isa(options, &[("opt_level", "none"), ("regalloc_algorithm", "single_pass")])
 }
 
-/// What is left to do for code that is as [`best`] would optimise it.
+/// What is left to do for code that [`best`] has optimised.
 pub(super) fn rest(options: &CompilerOptions) -> Result<OwnedTargetIsa, CompileError> {
     let own = [("opt_level", "none"), ("regalloc_algorithm", "backtracking")];
     isa(options, &[&own[..], &[("enable_nan_canonicalization", "false")]].concat())

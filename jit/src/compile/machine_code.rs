@@ -102,6 +102,8 @@ pub struct MachineCode {
     pub record_slot: Option<u32>,
     /// Whether it is code for bursts.
     pub in_bursts: bool,
+    /// Whether it counts heat; then the check of its entry does not lead into another version.
+    pub counts_heat: bool,
     /// Calls that are not made, since their callees are inlined: where each is; callers before callees.
     pub inlined: Vec<Origin>,
 }
@@ -175,6 +177,7 @@ pub(super) fn generate(
         metrics_slot: (1..=store_context::METRIC_KINDS)
             .find_map(|metrics| Some((slot(METRICS_SLOT + u64::from(metrics))?, metrics))),
         in_bursts: false,
+        counts_heat: false,
         inlined: Vec::new(),
     })
 }

@@ -5,6 +5,7 @@ mod isa;
 mod machine_code;
 mod origins;
 mod pinned;
+mod results;
 pub(crate) mod trace;
 mod trampoline;
 
@@ -12,6 +13,8 @@ use std::sync::Mutex;
 
 use cranelift_codegen::Context;
 use cranelift_codegen::control::ControlPlane;
+use cranelift_codegen::cursor::FuncCursor;
+use cranelift_codegen::ir::{InstBuilder, Value, types};
 use cranelift_codegen::isa::{OwnedTargetIsa, TargetIsa};
 use cranelift_codegen::settings::OptLevel;
 use cranelift_frontend::FunctionBuilderContext;
@@ -22,12 +25,14 @@ use crate::CompileError;
 use crate::abi::{VmLayout, store_context};
 use crate::cfg::Cfg;
 use crate::events::EventModel;
-use crate::graph::{BlockGraph, PartSizes, Parts};
+use crate::graph::{BlockGraph, Node, PartSizes, Parts};
 use crate::module::ModuleInfo;
 use crate::plan::{Collection, Counting, FunctionPlan, Instrumentation, Metric};
 use crate::reoptimize::{Reoptimized, Reoptimizer};
 use crate::translate::{Translated, translate};
-pub(crate) use checks::{Check, ask_runtime, fires as check_fires, mark as check_mark, trap_if_told};
+pub(crate) use checks::{
+    Check, ask_runtime, ask_runtime_pinned, fires as check_fires, mark as check_mark, trap_if_told,
+};
 pub use machine_code::{CallSite, MachineCode, Origin, Reloc, TrapSite};
 pub(crate) use machine_code::{METRICS_SLOT, PATH_SLOT, RECORD_SLOT, VMCTX_SLOT};
 pub(crate) use origins::Origins;
@@ -106,8 +111,8 @@ pub struct CompilerOptions {
     /// Larger functions are compiled in parts, where control comes to them: see [`Compiler::parts`].
     pub part_sizes: PartSizes,
     /// After how many entries and rounds of loops in baseline code a small function is worth optimising: see
-    /// [`CompilerOptions::hot_after`].
-    pub hot: u32,
+    /// [`CompilerOptions::hot_after`]. `None` if none ever is.
+    pub hot: Option<u32>,
 }
 
 /// The bytecode whose optimisation [`CompilerOptions::hot`] rounds repay. So cc1, compiling a hundred lines on one core, spends
@@ -141,7 +146,7 @@ impl Default for CompilerOptions {
             canonical_nans: false,
             verify: cfg!(debug_assertions),
             part_sizes: PartSizes::above(4000),
-            hot: 1000,
+            hot: Some(1000),
         }
     }
 }
@@ -151,7 +156,7 @@ impl CompilerOptions {
     /// they have to repay, grows with its size.
     pub fn hot_after(&self, bytes: usize) -> u32 {
         let times = (bytes / REPAID_BYTES).clamp(1, MOST_TIMES);
-        self.hot.saturating_mul(times as u32)
+        self.hot.unwrap_or(u32::MAX).saturating_mul(times as u32)
     }
 
     /// The same for code that collects. Where more than totals is collected, the embedder can always interrupt.
@@ -226,8 +231,8 @@ pub enum Tier {
 pub struct Compiler {
     best: OwnedTargetIsa,
     fast: OwnedTargetIsa,
-    /// For functions that are optimised already, if there are checks to insert.
-    rest: Option<OwnedTargetIsa>,
+    /// For functions that are optimised already.
+    rest: OwnedTargetIsa,
     options: CompilerOptions,
     /// The options of code for bursts.
     in_bursts: CompilerOptions,
@@ -260,7 +265,7 @@ impl Compiler {
     /// If Cranelift has no back end for this machine.
     pub fn new(options: CompilerOptions) -> Result<Compiler, CompileError> {
         let (best, fast) = (isa::best(&options)?, isa::fast(&options)?);
-        let rest = options.checked.then(|| isa::rest(&options)).transpose()?;
+        let rest = isa::rest(&options)?;
         let in_bursts = options.clone();
         Ok(Compiler { best, fast, rest, options, in_bursts, scratch: Mutex::default() })
     }
@@ -340,7 +345,9 @@ impl Compiler {
         let mut graph = self.probed(plan);
         match tier {
             Tier::Baseline => {
-                graph.add_heat(&plan.cfg, plan.heat_counter());
+                if self.options.hot.is_some() {
+                    graph.add_heat(&plan.cfg, plan.heat_counter());
+                }
                 graph
             }
             Tier::Optimized => optimized(graph, plan),
@@ -400,11 +407,12 @@ impl Compiler {
         let options = self.options_of(graph);
         let Translated { origins, checks } =
             translate(env, options, isa, cfg, graph, &mut context.func, builder)?;
-        let isa = self.insert_checks(cfg.func, context, isa, &checks)?;
+        let isa = self.optimise(cfg.func, context, isa, &checks)?;
         let mut code = machine_code::generate(cfg.func, context, isa, &origins, self.options.positions);
         context.clear();
         if let Ok(code) = &mut code {
             (code.in_bursts, code.inlined) = (graph.in_bursts, graph.inlined_at(cfg));
+            code.counts_heat = graph.nodes.iter().any(Node::counts_heat);
             // Nobody asks frames in bursts for their path, and one that does not fit on the stack has none: without
             // exact code it is not known where that is found out.
             code.path_slot = code.path_slot.filter(|_| !graph.in_bursts);
@@ -415,23 +423,24 @@ impl Compiler {
         code
     }
 
-    /// Replaces the marks of a function by checks, once it is optimised. Gives the code generator that does the rest.
-    fn insert_checks<'a>(
+    /// Optimises a function, unless `isa` does not, and does what Cranelift's optimiser must not see: its marks become checks.
+    /// Gives the code generator that does the rest.
+    fn optimise<'a>(
         &'a self,
         func: u32,
         context: &mut Context,
         isa: &'a dyn TargetIsa,
         checks: &[Check],
     ) -> Result<&'a dyn TargetIsa, CompileError> {
-        if checks.is_empty() {
+        if isa.flags().opt_level() == OptLevel::None {
             return Ok(isa);
         }
         let failed = |error| CompileError::Codegen { func, message: format!("{error:?}") };
         context.optimize(isa, &mut ControlPlane::default()).map_err(failed)?;
+        results::add_copies(context);
         checks::insert(&mut context.func, checks);
         context.flowgraph();
-        let is_optimised = isa.flags().opt_level() != OptLevel::None;
-        Ok(self.rest.as_deref().filter(|_| is_optimised).unwrap_or(isa))
+        Ok(&*self.rest)
     }
 
     /// The CLIF text of a block graph, before optimisation.
@@ -460,7 +469,7 @@ impl Compiler {
         let mut builder = FunctionBuilderContext::new();
         let (options, isa) = (self.options_of(graph), &*self.best);
         let translated = translate(env, options, isa, cfg, graph, &mut context.func, &mut builder)?;
-        let isa = self.insert_checks(cfg.func, &mut context, isa, &translated.checks)?;
+        let isa = self.optimise(cfg.func, &mut context, isa, &translated.checks)?;
         machine_code::disassemble(cfg.func, &mut context, isa)
     }
 
@@ -495,4 +504,12 @@ impl Compiler {
 fn optimized(graph: BlockGraph, plan: &FunctionPlan) -> BlockGraph {
     let graph = graph.unrolled(&plan.cfg, &plan.loops, plan.first_counter).dispatched(&plan.cfg);
     graph.split_loops(&plan.cfg, plan.prefixes.as_ref())
+}
+
+/// The same integer in a register of its own. The optimiser, which would find that out, is done.
+fn copy(pos: &mut FuncCursor<'_>, value: Value) -> Value {
+    match pos.func.dfg.value_type(value) {
+        types::I32 | types::I64 => pos.ins().iadd_imm_s(value, 0),
+        _ => value,
+    }
 }

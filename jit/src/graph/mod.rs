@@ -279,6 +279,11 @@ pub struct Node {
 }
 
 impl Node {
+    /// Whether it counts heat, as baseline code does that may be left for better.
+    pub fn counts_heat(&self) -> bool {
+        matches!(self.probes.first(), Some(Probe::Heat(_)))
+    }
+
     /// All nodes that it leads to, by its wires and otherwise.
     pub fn targets(&self) -> impl Iterator<Item = u32> {
         let others = self.guard.map(|guard| guard.to).into_iter().chain(self.behind);

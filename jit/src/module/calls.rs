@@ -1,13 +1,14 @@
 //! Who calls whom: found while bodies are validated, when every instruction is read anyway.
 //!
-//! Output: a call graph of the direct calls, and which functions call nothing at all; from these, on demand, at which
-//! entries checks cannot be done without.
+//! Output: a call graph of the direct calls, with those that are in loops, and which functions call nothing at all; from
+//! these, on demand, at which entries checks cannot be done without.
 
 use std::sync::OnceLock;
 
 use wasmparser::{BinaryReader, BinaryReaderError};
-use wprof_profiler::CallGraph;
+use wprof_profiler::{Broken, CallGraph, DirectCallee};
 
+const LOOP: u8 = 0x03;
 const CALL: u8 = 0x10;
 const CALL_INDIRECT: u8 = 0x11;
 const RETURN_CALL: u8 = 0x12;
@@ -18,19 +19,29 @@ const RETURN_CALL_INDIRECT: u8 = 0x13;
 pub(super) struct FunctionCalls {
     pub func: u32,
     /// The functions that it calls by their index.
-    direct: Vec<u32>,
+    direct: Vec<DirectCallee>,
     is_leaf: bool,
+    /// The loops around the instruction that was seen last: how many constructs are open in each, itself included.
+    loops: Vec<u32>,
 }
 
 impl FunctionCalls {
     pub fn new(func: u32) -> FunctionCalls {
-        FunctionCalls { func, direct: Vec::new(), is_leaf: true }
+        FunctionCalls { func, direct: Vec::new(), is_leaf: true, loops: Vec::new() }
     }
 
-    /// Notes the instruction that `reader` stands at, if it is a call; it is valid.
-    pub fn see(&mut self, mut reader: BinaryReader<'_>) -> Result<(), BinaryReaderError> {
+    /// Notes the instruction that `reader` stands at, if it is a call; it is valid, and behind it so many constructs are open.
+    pub fn see(&mut self, mut reader: BinaryReader<'_>, open: u32) -> Result<(), BinaryReaderError> {
+        self.loops.pop_if(|loop_open| *loop_open > open);
         match reader.read_u8()? {
-            CALL | RETURN_CALL => self.direct.push(reader.read_var_u32()?),
+            LOOP => {
+                self.loops.push(open);
+                return Ok(());
+            }
+            CALL | RETURN_CALL => {
+                self.direct
+                    .push(DirectCallee { func: reader.read_var_u32()?, in_loops: !self.loops.is_empty() });
+            }
             CALL_INDIRECT | RETURN_CALL_INDIRECT => {}
             _ => return Ok(()),
         }
@@ -40,9 +51,11 @@ impl FunctionCalls {
 
     /// The same with each callee once.
     pub fn compact(mut self) -> FunctionCalls {
+        // Calls that are in no loop come first.
         self.direct.sort_unstable();
-        self.direct.dedup();
+        self.direct.dedup_by_key(|callee| callee.func);
         self.direct.shrink_to_fit();
+        self.loops = Vec::new();
         self
     }
 }
@@ -54,6 +67,15 @@ pub(crate) struct Calls {
     /// Of each function, imports included.
     is_leaf: Vec<bool>,
     entry_checks: OnceLock<Vec<bool>>,
+    least: OnceLock<LeastChecks>,
+}
+
+/// The fewest entries that are checked, if loops are.
+#[derive(Clone, Debug)]
+struct LeastChecks {
+    entries: Vec<bool>,
+    /// Of each function, the callees that have to have the check of a loop before them.
+    in_loops: Vec<Vec<u32>>,
 }
 
 impl Calls {
@@ -72,7 +94,21 @@ impl Calls {
     /// Whether each function needs a check at its entry, so that no recursion goes on without one; `roots` are those that are
     /// called from outside, or by address, the same each time.
     pub(crate) fn entry_checks(&self, roots: impl FnOnce() -> Vec<u32>) -> &[bool] {
-        self.entry_checks
-            .get_or_init(|| self.graph.entry_checks(&roots(), |func| self.is_leaf[func as usize]))
+        self.entry_checks.get_or_init(|| self.find(Broken::ByEntries, &roots()))
+    }
+
+    /// Whether `func` needs a check at its entry, if no call of certain callees can be come to but through the check of a loop;
+    /// and these callees.
+    pub(crate) fn least_entry_check(&self, func: u32, roots: impl FnOnce() -> Vec<u32>) -> (bool, &[u32]) {
+        let least = self.least.get_or_init(|| {
+            let entries = self.find(Broken::ByLoops, &roots());
+            let in_loops = self.graph.broken_by_loops(&entries);
+            LeastChecks { entries, in_loops }
+        });
+        (least.entries[func as usize], &least.in_loops[func as usize])
+    }
+
+    fn find(&self, broken: Broken, roots: &[u32]) -> Vec<bool> {
+        self.graph.entry_checks(broken, roots, |func| self.is_leaf[func as usize])
     }
 }

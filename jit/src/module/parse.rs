@@ -134,7 +134,7 @@ fn validate_body(
         let offset = reader.original_position();
         let before = reader.clone();
         reader.visit_operator(&mut validator.visitor(offset))??;
-        calls.see(before)?;
+        calls.see(before, validator.control_stack_height())?;
         if validator.operand_stack_height() > MAX_OPERANDS {
             let message = format!("more than {MAX_OPERANDS} values on the operand stack");
             return Err(ModuleError::new(offset as usize, message));

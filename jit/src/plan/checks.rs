@@ -3,7 +3,8 @@
 //! Input: a function, and which checks are wanted. Output: at its entry or not, and at which loop headers.
 //! Invariant: with the default checks only a bounded number of instructions is executed without one, but in boring loops
 //! and in those with thousands of locals.
-//! Source: Hirzel & Chilimbi, *Bursty Tracing*, FDDO 2001, sections 4.1 and 4.2; the set C is `CallGraph::entry_checks`.
+//! Source: Hirzel & Chilimbi, *Bursty Tracing*, FDDO 2001, sections 4.1 and 4.2; the set C, and how far the
+//! checks of loops make it smaller, is `CallGraph::entry_checks`.
 //! Oracle: the blocks that programs execute between two checks, `spec-tests/tests/checks.rs`.
 
 use std::collections::HashSet;
@@ -14,7 +15,7 @@ use wprof_profiler::{BlockId, DepthFirst, LoopId, Loops};
 
 use super::references::is_access;
 use super::trip_count::TripCounts;
-use crate::cfg::{Cfg, Operators, is_call};
+use crate::cfg::{Cfg, Operators, Target, is_call};
 use crate::graph::{BlockGraph, Probe};
 use crate::module::ModuleInfo;
 
@@ -26,8 +27,10 @@ pub enum EntryChecks {
     /// Those of functions that call others.
     NotLeaves,
     /// Those without which calls could go on for ever (the paper's set C).
-    #[default]
     Needed,
+    /// Those without which calls could go on for ever, and never come to the check of a loop.
+    #[default]
+    Least,
     /// None.
     None,
 }
@@ -65,7 +68,7 @@ impl Checks {
 
     /// The fewest with which no loop is boring.
     const DEFAULT: Checks = Checks {
-        entries: EntryChecks::Needed,
+        entries: EntryChecks::Least,
         boring: None,
         unroll: true,
         skip_short: true,
@@ -78,7 +81,7 @@ impl Checks {
 }
 
 /// The names of the paper's table, and of what else there is, and what they stand for.
-const NAMED: [(&str, Checks); 12] = [
+const NAMED: [(&str, Checks); 13] = [
     ("default", Checks::DEFAULT),
     ("orig", Checks::ORIGINAL),
     ("EL", Checks::ORIGINAL.with(EntryChecks::NotLeaves, None)),
@@ -88,6 +91,7 @@ const NAMED: [(&str, Checks); 12] = [
     ("L10", Checks::ORIGINAL.with(EntryChecks::All, Some(10))),
     ("LN", Checks::ORIGINAL.with(EntryChecks::All, Some(u32::MAX))),
     ("EC+L4", Checks { unroll: true, ..Checks::ORIGINAL.with(EntryChecks::Needed, Some(4)) }),
+    ("ECL", Checks::ORIGINAL.with(EntryChecks::Least, None)),
     // The paper's section 4.2 names these without trying them.
     ("LT", Checks { skip_short: true, ..Checks::ORIGINAL }),
     ("LB", Checks { skip_covered: true, ..Checks::ORIGINAL }),
@@ -128,20 +132,22 @@ impl FunctionChecks {
     /// # Errors
     /// If the bytes are not those that were validated.
     pub fn new(info: &ModuleInfo, cfg: &Cfg, checks: Checks) -> Result<FunctionChecks, BinaryReaderError> {
-        let entry = match checks.entries {
-            EntryChecks::All => true,
-            EntryChecks::None => false,
-            EntryChecks::NotLeaves => !cfg.is_leaf,
-            EntryChecks::Needed => {
-                let roots = || info.escaped_funcs.iter().copied().chain(info.start).collect();
-                info.calls.entry_checks(roots)[cfg.func as usize]
-            }
-        };
         let mut headers: Vec<u32> =
             (0..cfg.blocks.len() as u32).filter(|&block| cfg.can_resume(block)).collect();
         if !headers.is_empty() {
             headers = Nests::new(info, cfg).checked(headers, checks)?;
         }
+        let roots = || info.escaped_funcs.iter().copied().chain(info.start).collect();
+        let entry = match checks.entries {
+            EntryChecks::All => true,
+            EntryChecks::None => false,
+            EntryChecks::NotLeaves => !cfg.is_leaf,
+            EntryChecks::Needed => info.calls.entry_checks(roots)[cfg.func as usize],
+            EntryChecks::Least => {
+                let (needed, in_loops) = info.calls.least_entry_check(cfg.func, roots);
+                needed || calls_before(cfg, &headers, in_loops)
+            }
+        };
         Ok(FunctionChecks { entry, headers })
     }
 
@@ -152,6 +158,30 @@ impl FunctionChecks {
             graph.nodes[node as usize].probes.insert(0, Probe::Check);
         }
     }
+}
+
+/// Whether a call of one of `callees` can be come to without coming to one of these headers.
+fn calls_before(cfg: &Cfg, headers: &[u32], callees: &[u32]) -> bool {
+    let calls = cfg.calls.iter().filter(|call| callees.contains(&call.callee));
+    let calling: HashSet<u32> = calls.map(|call| call.block).collect();
+    if calling.is_empty() {
+        return false;
+    }
+    let (mut pending, mut seen) = (vec![0], HashSet::from([0]));
+    while let Some(block) = pending.pop() {
+        if headers.binary_search(&block).is_ok() {
+            continue;
+        }
+        if calling.contains(&block) {
+            return true;
+        }
+        let targets = cfg.blocks[block as usize].edges.iter().filter_map(|edge| match edge.target {
+            Target::Block(to) => Some(to),
+            _ => None,
+        });
+        pending.extend(targets.filter(|&to| seen.insert(to)));
+    }
+    false
 }
 
 /// A function and its loops.
@@ -246,11 +276,56 @@ impl<'a> Nests<'a> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
 
     #[test]
     fn the_default_has_a_name() {
         assert_eq!("default".parse(), Ok(Checks::default()));
         assert!("EC+L5".parse::<Checks>().unwrap_err().contains("EC+L4"));
+    }
+
+    /// Whether entries are checked of the functions of a module whose first one is exported.
+    fn entries(checks: &str, functions: &str) -> Vec<bool> {
+        let bytes: Arc<[u8]> = wat::parse_str(format!("(module {functions})")).expect("valid text").into();
+        let info = crate::module::parse(bytes).expect("valid module");
+        let checks = checks.parse().expect("a name");
+        let is_checked = |func| {
+            let cfg = crate::cfg::build(&info, func).expect("within limits");
+            FunctionChecks::new(&info, &cfg, checks).expect("valid").entry
+        };
+        (0..info.funcs.len() as u32).map(is_checked).collect()
+    }
+
+    #[test]
+    fn recursions_through_checked_loops_need_no_check_at_an_entry() {
+        let in_loop = "(func (export \"main\") (call $f (i32.const 9)))
+            (func $f (param $n i32) (block $out (loop $l
+                (br_if $out (i32.lt_u (local.get $n) (i32.const 2)))
+                (call $f (i32.sub (local.get $n) (i32.const 1)))
+                (local.set $n (i32.sub (local.get $n) (i32.const 2))) (br $l))))";
+        assert_eq!(entries("default", in_loop), [true, false]);
+        assert_eq!(entries("ECL", in_loop), [true, false]);
+        assert_eq!(entries("EC", in_loop), [true, true]);
+        let beside_it = format!(
+            "{} (func $g (call $f (i32.const 1)))",
+            in_loop.replace("(br $l))))", "(br $l))) (call $g))")
+        );
+        assert_eq!(entries("default", &beside_it), [true, true, false]);
+    }
+
+    #[test]
+    fn loops_without_checks_break_no_recursion() {
+        // It is no loop; it makes two rounds; its header is behind the call.
+        for body in [
+            "(loop (call $f))",
+            "(local $i i32) (local.set $i (i32.const 0))
+             (loop $l (call $f) (br_if $l (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 2))))",
+            "(loop $l (call $f) (loop $m (br_if $m (i32.const 0))) (br $l))",
+        ] {
+            let functions = format!("(func (export \"main\") (call $f)) (func $f {body})");
+            assert_eq!(entries("default", &functions), [true, true], "{body}");
+        }
     }
 }

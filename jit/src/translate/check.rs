@@ -11,8 +11,8 @@ use cranelift_codegen::ir::{
 use cranelift_codegen::settings::OptLevel;
 
 use super::Translator;
-use crate::abi::{resume_signature, store_context, wasm_signature};
-use crate::compile::{Check, ask_runtime, check_fires, check_mark, trap_if_told};
+use crate::abi::{leave_signature, resume_signature, returns_in_memory, store_context, wasm_signature};
+use crate::compile::{Check, ask_runtime, ask_runtime_pinned, check_fires, check_mark, trap_if_told};
 
 impl Translator<'_> {
     /// Checks; when that fires, goes on in the version that the runtime says.
@@ -34,7 +34,9 @@ impl Translator<'_> {
             0 => (Check { signature: wasm_signature(ty), places: None }, self.params()),
             _ => {
                 let (places, state) = self.live_state().into_iter().unzip();
-                (Check { signature: resume_signature(ty), places: Some(places) }, state)
+                let signature =
+                    if returns_in_memory(ty) { resume_signature(ty) } else { leave_signature(ty) };
+                (Check { signature, places: Some(places) }, state)
             }
         };
         let args: Vec<Value> = std::iter::once(self.vmctx).chain(state).collect();
@@ -51,23 +53,42 @@ impl Translator<'_> {
     }
 
     fn check_here(&mut self) {
-        let [ask, leave] = [(); 2].map(|()| self.cold_block());
+        let ask = self.cold_block();
         let go_on = self.builder.create_block();
+        let is_pinned = self.options.checked && !self.graph.in_bursts;
         self.in_place(|translator| {
-            let fires = match (translator.graph.in_bursts, translator.options.checked) {
-                (false, true) => check_fires(&mut translator.builder.cursor()),
-                _ => translator.count_in_burst(),
+            let fires = match is_pinned {
+                true => check_fires(&mut translator.builder.cursor()),
+                false => translator.count_in_burst(),
             };
             translator.builder.ins().brif(fires, ask, &[], go_on, &[]);
         });
         self.enter_cold(ask);
         // Nothing here may be moved out of a loop around, where it would cost registers.
+        let ask_runtime = if is_pinned { ask_runtime_pinned } else { ask_runtime };
         let version = ask_runtime(&mut self.builder.cursor(), self.vmctx);
+        match self.leave_when_hot.take() {
+            Some(leave) => {
+                trap_if_told(&mut self.builder.cursor(), version);
+                self.builder.ins().brif(version, leave, &[version.into()], go_on, &[]);
+                self.builder.seal_block(leave);
+            }
+            None if self.block == 0 && self.graph.nodes[self.node].counts_heat() => {
+                // Callers of a hot function reach better code; what is asked for is whether to stop.
+                trap_if_told(&mut self.builder.cursor(), version);
+                self.builder.ins().jump(go_on, &[]);
+            }
+            None => self.check_leaves(version, go_on),
+        }
+        self.builder.seal_block(go_on);
+        self.builder.switch_to_block(go_on);
+    }
+
+    fn check_leaves(&mut self, version: Value, go_on: Block) {
+        let leave = self.cold_block();
         self.builder.ins().brif(version, leave, &[], go_on, &[]);
         self.enter_cold(leave);
         self.aside(|translator| translator.leave_for(version));
-        self.builder.seal_block(go_on);
-        self.builder.switch_to_block(go_on);
     }
 
     /// One check less of the burst; it fires at the last one, and when no burst runs.

@@ -142,6 +142,8 @@ struct Translator<'a> {
     liveness: Vec<Option<&'a Liveness>>,
     origins: Origins,
     checks: Vec<Check>,
+    /// The way out of the node by which a frame leaves for better code, if its check may take it too; it has the address.
+    leave_when_hot: Option<ir::Block>,
     /// The block being translated, and the byte of the instruction.
     block: u32,
     offset: u32,
@@ -200,6 +202,7 @@ impl<'a> Translator<'a> {
             liveness: Vec::new(),
             origins: Origins::default(),
             checks: Vec::new(),
+            leave_when_hot: None,
             block: 0,
             offset: 0,
             rounds: 0,

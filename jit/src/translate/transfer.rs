@@ -47,11 +47,18 @@ impl Translator<'_> {
 
     fn transfer_if_ready(&mut self, version: Value) {
         let (leave, stay) = (self.builder.create_block(), self.builder.create_block());
-        self.builder.ins().brif(version, leave, &[], stay, &[]);
-        self.builder.seal_block(leave);
+        let to = self.builder.append_block_param(leave, types::I64);
+        self.builder.ins().brif(version, leave, &[version.into()], stay, &[]);
         self.builder.set_cold_block(leave);
         self.builder.switch_to_block(leave);
-        self.aside(|translator| translator.transfer_to(version));
+        self.aside(|translator| translator.transfer_to(to));
+        match self.graph.nodes[self.node].probes[..] {
+            // The check behind leaves by the same way.
+            [Probe::Heat(_), Probe::Check, ..] if self.block != 0 && self.options.metrics == 0 => {
+                self.leave_when_hot = Some(leave);
+            }
+            _ => self.builder.seal_block(leave),
+        }
         self.builder.seal_block(stay);
         self.builder.set_cold_block(stay);
         self.builder.switch_to_block(stay);

@@ -328,6 +328,35 @@ pub extern "C" fn check() {
     )
 }
 
+/// See `abi::check_pinned_signature`. Whatever the count was below zero, it is one now.
+#[unsafe(naked)]
+pub extern "C" fn check_pinned() {
+    preserving!(
+        "cmp rsp, [r15 + {limit}]\njb 2f",
+        "mov rdi, r15\nmov rsi, [rbp + 8]\nmov rdx, -1\nmov rcx, [rbp]\ncall {target}",
+        "mov r15, rax",
+        "2:\nmov qword ptr [r15 + {go_on}], 0\nmov r15, -1\nret",
+        target = sym builtins::check,
+        limit = const offset_of!(VmStoreContext, stack_limit),
+        go_on = const offset_of!(VmStoreContext, go_on),
+    )
+}
+
+/// See `abi::leave_signature`. Since a check has fired none has been counted.
+#[unsafe(naked)]
+pub extern "C" fn leave() {
+    naked_asm!(
+        "mov rdi, [r15 + {leaving}]",
+        "mov rsi, rdi",
+        "mov r10, [r15 + {go_on}]",
+        "mov r15, [r15 + {checks}]",
+        "jmp r10",
+        leaving = const offset_of!(VmStoreContext, leaving),
+        go_on = const offset_of!(VmStoreContext, go_on),
+        checks = const offset_of!(VmStoreContext, checks),
+    )
+}
+
 /// Brings cycles up to date as machine code does.
 ///
 /// # Safety

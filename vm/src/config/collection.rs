@@ -5,11 +5,12 @@ use wprof_jit::compile::CompilerOptions;
 use wprof_jit::plan::{Checks, Collection, Instrumentation, Metric};
 
 use super::{Adaptive, Collect, Config, ProfilingConfig, Trigger};
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result, Strategy};
 
 impl Config {
     pub(crate) fn compiler_options(&self, collection: &Collection) -> CompilerOptions {
-        CompilerOptions { polls: self.polls, ..self.compiler.clone() }.collecting(collection)
+        let hot = self.compiler.hot.filter(|_| self.strategy == Strategy::Tiered);
+        CompilerOptions { polls: self.polls, hot, ..self.compiler.clone() }.collecting(collection)
     }
 
     /// What is collected of all functions.

@@ -308,7 +308,7 @@ impl Config {
     /// After how many entries and rounds of loops a function is optimised, for each 100 bytes of its bytecode (default: 1000).
     /// What optimising takes grows with the size, and has to be repaid.
     pub fn promote_after(&mut self, count: u32) -> &mut Self {
-        self.compiler.hot = count.max(1);
+        self.compiler.hot = Some(count.max(1));
         self
     }
 

@@ -120,6 +120,12 @@ pub struct VmStoreContext {
     pub counts: i64,
     /// Code with `abi::check_signature`.
     pub check: usize,
+    /// Code with `abi::check_pinned_signature`.
+    pub check_pinned: usize,
+    /// Code with `abi::leave_signature`.
+    pub leave: usize,
+    /// The frame's vmctx, for that.
+    pub leaving: *mut VmContext,
     /// What it has decided: see `abi::check`.
     pub go_on: i64,
     /// The store, as the innermost code that holds it exclusively lent it to wasm. Not read by machine code.
@@ -238,6 +244,9 @@ mod tests {
             burst = abi::store_context::BURST,
             counts = abi::store_context::COUNTS,
             check = abi::store_context::CHECK,
+            check_pinned = abi::store_context::CHECK_PINNED,
+            leave = abi::store_context::LEAVE,
+            leaving = abi::store_context::LEAVING,
             go_on = abi::store_context::GO_ON,
             store = abi::store_context::SIZE,
         });

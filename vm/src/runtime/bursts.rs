@@ -27,6 +27,8 @@ struct Place {
     block: u32,
     /// Whether it is in code for bursts.
     in_bursts: bool,
+    /// Whether it may go on in code for bursts.
+    can_leave: bool,
 }
 
 impl Place {
@@ -35,7 +37,8 @@ impl Place {
         let object = registry::find_return(pc)?;
         let (module, _) = object.function.as_ref()?;
         let Origin { func, block, .. } = object.origin_of_return(pc)?;
-        Some(Place { module: module.upgrade()?, func, block, in_bursts: object.code.in_bursts })
+        let (in_bursts, can_leave) = (object.code.in_bursts, block != 0 || !object.code.counts_heat);
+        Some(Place { module: module.upgrade()?, func, block, in_bursts, can_leave })
     }
 }
 
@@ -231,7 +234,7 @@ impl StoreOpaque {
         match (at.in_bursts, version) {
             (false, Version::Checking) | (true, Version::Instrumented) => None,
             (false, Version::Instrumented) => {
-                let code = at.module.burst_code(at.func, at.block);
+                let code = at.can_leave.then(|| at.module.burst_code(at.func, at.block)).flatten();
                 // In a burst that goes on the next check asks again.
                 if code.is_none() && bursts.begun > begun {
                     bursts.lose();

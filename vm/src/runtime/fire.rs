@@ -72,7 +72,10 @@ unsafe fn fire(context: &mut ucontext_t) -> Option<()> {
         (*store).burst = (*store).burst.min(1);
         if (*store).pinned == store_context::CHECKS as usize {
             let checks = arch::pinned(context);
-            *checks = (*checks).min(0);
+            // The store's context is there while a check fires.
+            if *checks != store.addr() as i64 {
+                *checks = (*checks).min(0);
+            }
         }
     }
     Some(())

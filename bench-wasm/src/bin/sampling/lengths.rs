@@ -57,13 +57,13 @@ impl fmt::Display for Cell {
     }
 }
 
-/// One program at all lengths, with its arguments for benches or those for tests.
+/// One program at these lengths, with its arguments for benches or those for tests.
 ///
 /// # Errors
 /// If it cannot be run.
-pub fn cells(program: &Program, times: &Times, bench: bool) -> Result<Vec<Cell>> {
+pub fn cells(program: &Program, lengths: &[&str], times: &Times, bench: bool) -> Result<Vec<Cell>> {
     let exact = profile(program, ProfilingConfig::Exact(Collect::Paths), bench)?;
-    let checking = times.basic[super::timed::DEFAULT];
+    let checking = times.checks;
     let cell = |(lengths, &measured): (&str, &f64)| {
         let lengths: BurstLengths = lengths.parse().map_err(anyhow::Error::msg)?;
         let (n, m) = (f64::from(lengths.checking), f64::from(lengths.instrumented));
@@ -72,7 +72,7 @@ pub fn cells(program: &Program, times: &Times, bench: bool) -> Result<Vec<Cell>>
         let some = profile(program, ProfilingConfig::Adaptive(adaptive), bench)?;
         Ok(Cell { measured, predicted, overlap: overlap_of(&exact, &some) })
     };
-    LENGTHS.into_iter().zip(&times.bursts).map(cell).collect()
+    lengths.iter().copied().zip(&times.bursts).map(cell).collect()
 }
 
 /// The profile of a run.

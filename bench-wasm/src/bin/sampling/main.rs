@@ -16,15 +16,16 @@ use wprof_bench::plot;
 use wprof_bench::programs::{self, Program};
 
 use code::Code;
-use lengths::{Cell, LENGTHS};
+use lengths::Cell;
 use table::Table;
 use timed::{Engines, Times};
 
 /// Times programs with checks and bursts, compares what those see with exact profiles, and weighs their code.
 #[derive(Parser)]
 struct Options {
-    /// Rounds; each runs every program once in each way. Of the times of one way the least counts.
-    #[arg(long, default_value_t = 2)]
+    /// Rounds; each runs every program once in each way, with its code in one of four places. Of the times of one way in one
+    /// place the least counts.
+    #[arg(long, default_value_t = 4)]
     rounds: usize,
     /// Also the downloaded programs (`bench-wasm/download.sh`).
     #[arg(long)]
@@ -32,6 +33,9 @@ struct Options {
     /// Only programs whose name contains this.
     #[arg(long, default_value = "")]
     only: String,
+    /// Only the default's checks and length of bursts.
+    #[arg(long)]
+    defaults: bool,
     /// The small inputs of the tests: a check of the benches, not a measurement.
     #[arg(long)]
     quick: bool,
@@ -55,16 +59,16 @@ fn main() -> Result<()> {
 }
 
 fn measure_all(options: &Options, programs: &[Program], scratch: &Path) -> Result<()> {
-    let engines = Engines::new()?;
+    let engines = Engines::new(options.defaults)?;
     let mut rows = Vec::new();
     for program in programs {
         eprintln!("{}", program.name);
         let times = engines.time(program, (options.rounds, options.quick), scratch)?;
-        let bursts = lengths::cells(program, &times, !options.quick)?;
+        let bursts = lengths::cells(program, engines.lengths, &times, !options.quick)?;
         let code = Code::of(program, &engines)?;
         rows.push(Row { program: program.name.clone(), times, bursts, code });
     }
-    let tables = [basic(&rows, &engines), bursts(&rows), sizes(&rows)];
+    let tables = [basic(&rows, &engines), bursts(&rows, engines.lengths), sizes(&rows)];
     let text = tables.map(|table| table.to_string()).join("\n");
     let Some(folder) = &options.out else {
         print!("{text}");
@@ -74,8 +78,8 @@ fn measure_all(options: &Options, programs: &[Program], scratch: &Path) -> Resul
     for (name, text) in [
         ("sampling.md", text),
         ("basic.svg", basic_plot(&rows, &engines)),
-        ("overlap.svg", overlap_plot(&rows)),
-        ("predicted.svg", predicted_plot(&rows)),
+        ("overlap.svg", overlap_plot(&rows, engines.lengths)),
+        ("predicted.svg", predicted_plot(&rows, engines.lengths)),
     ] {
         let path = folder.join(name);
         std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
@@ -93,9 +97,13 @@ fn basic(rows: &[Row], engines: &Engines) -> Table {
 }
 
 /// What bursts cost and see.
-fn bursts(rows: &[Row]) -> Table {
+fn bursts(rows: &[Row], lengths: &[&str]) -> Table {
     let title = "Bursts: time over plain code, the same as predicted, and overlap of paths";
-    let mut table = Table::new(title, &[], &["in one burst"].into_iter().chain(LENGTHS).collect::<Vec<_>>());
+    let mut table = Table::new(
+        title,
+        &[],
+        &["in one burst"].into_iter().chain(lengths.iter().copied()).collect::<Vec<_>>(),
+    );
     let text = |cells: &[Cell]| cells.iter().map(ToString::to_string).collect();
     for Row { program, times, bursts, .. } in rows {
         table.texts(program, &[vec![format!("{:.3}", times.in_burst)], text(bursts)].concat());
@@ -118,7 +126,8 @@ fn sizes(rows: &[Row]) -> Table {
 
 /// By length, of all programs.
 fn means(rows: &[Row]) -> Vec<Cell> {
-    (0..LENGTHS.len()).map(|at| Cell::mean(rows.iter().map(|row| row.bursts[at]))).collect()
+    let lengths = rows.first().map_or(0, |row| row.bursts.len());
+    (0..lengths).map(|at| Cell::mean(rows.iter().map(|row| row.bursts[at]))).collect()
 }
 
 fn basic_plot(rows: &[Row], engines: &Engines) -> String {
@@ -127,9 +136,10 @@ fn basic_plot(rows: &[Row], engines: &Engines) -> String {
     plot::bars("Checks alone: time over plain code, geometric mean", &bars)
 }
 
-fn overlap_plot(rows: &[Row]) -> String {
-    let points: Vec<_> = LENGTHS
-        .into_iter()
+fn overlap_plot(rows: &[Row], lengths: &[&str]) -> String {
+    let points: Vec<_> = lengths
+        .iter()
+        .copied()
         .zip(means(rows))
         .map(|(name, cell)| (name, cell.measured, cell.overlap))
         .collect();
@@ -137,9 +147,10 @@ fn overlap_plot(rows: &[Row]) -> String {
     plot::points("Bursts by length", titles, &points)
 }
 
-fn predicted_plot(rows: &[Row]) -> String {
-    let points: Vec<_> = LENGTHS
-        .into_iter()
+fn predicted_plot(rows: &[Row], lengths: &[&str]) -> String {
+    let points: Vec<_> = lengths
+        .iter()
+        .copied()
         .zip(means(rows))
         .map(|(name, cell)| (name, cell.predicted, cell.measured))
         .collect();

@@ -5,23 +5,27 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use wprof_bench::programs::Program;
 use wprof_bench::runner::{Engine, Measured, beside_this_program};
-use wprof_bench::stats::Spread;
+use wprof_bench::stats::{Spread, geometric_mean};
 
 use super::lengths::LENGTHS;
 
 /// Where there are checks, as in Hirzel & Chilimbi's table; the last is what engines do unless told otherwise.
 const CHECKS: [&str; 9] = ["orig", "EL", "EC", "EN", "L4", "L10", "LN", "EC+L4", "default"];
 
-/// Which of them that is.
-pub const DEFAULT: usize = CHECKS.len() - 1;
-
 /// What another engine takes for being interruptible in every loop.
 const EPOCHS: &str = "Wasmtime, epochs";
+
+/// Where code lies, by rounds: how far on, in 16 bytes. A program may take some percent longer in one place than in another,
+/// which is more than checks take.
+const PLACES: [&str; 4] = ["0", "1", "2", "3"];
 
 /// Ways to run a program.
 pub struct Engines {
     off: Engine,
-    /// With checks, and no burst.
+    /// Where there are checks, if there is no burst.
+    checks: &'static [&'static str],
+    /// How long bursts are.
+    pub lengths: &'static [&'static str],
     basic: Vec<Engine>,
     in_burst: Engine,
     /// By length of bursts.
@@ -36,6 +40,8 @@ pub struct Times {
     pub off_ms: f64,
     /// Checks alone, as named by [`Engines::basic_names`].
     pub basic: Vec<f64>,
+    /// Those of the default.
+    pub checks: f64,
     /// When all of it is one burst.
     pub in_burst: f64,
     /// By length of bursts.
@@ -43,11 +49,13 @@ pub struct Times {
 }
 
 impl Engines {
-    /// All that there are.
+    /// All that there are, or those alone that engines are unless told otherwise.
     ///
     /// # Errors
     /// If our own runner has not been built.
-    pub fn new() -> Result<Engines> {
+    pub fn new(defaults: bool) -> Result<Engines> {
+        let last = |all: &'static [&'static str]| if defaults { &all[all.len() - 1..] } else { all };
+        let (checks, lengths) = (last(&CHECKS), last(&LENGTHS));
         let own = beside_this_program("own")?;
         let with = |name, options: &[&'static str]| {
             let all = [&["--eager"], options].concat();
@@ -63,16 +71,18 @@ impl Engines {
         });
         Ok(Engines {
             off: with("off", &[]),
-            basic: CHECKS.iter().map(|checks| bursts(checks, "inf:1", checks)).collect(),
+            checks,
+            lengths,
+            basic: checks.iter().map(|checks| bursts(checks, "inf:1", checks)).collect(),
             in_burst: bursts("in one burst", "1:inf", "default"),
-            bursts: LENGTHS.iter().map(|lengths| bursts(lengths, lengths, "default")).collect(),
-            peer,
+            bursts: lengths.iter().map(|lengths| bursts(lengths, lengths, "default")).collect(),
+            peer: peer.filter(|_| !defaults),
         })
     }
 
     /// What the columns of [`Times::basic`] are.
     pub fn basic_names(&self) -> Vec<&'static str> {
-        CHECKS.into_iter().chain(self.peer.iter().map(|_| EPOCHS)).collect()
+        self.checks.iter().copied().chain(self.peer.iter().map(|_| EPOCHS)).collect()
     }
 
     /// Runs the program in each way, so many rounds; with its small inputs if it is to be quick.
@@ -84,21 +94,30 @@ impl Engines {
         let all: Vec<&Engine> = ours.chain(self.peer.iter().flatten()).collect();
         let files = all.iter().map(|engine| engine.prepare(program, scratch)).collect::<Result<Vec<_>>>()?;
         let args = if quick { &program.quick_args } else { &program.args };
-        let mut taken = vec![Vec::new(); all.len()];
-        for _ in 0..rounds {
+        let mut taken = vec![[const { Vec::new() }; PLACES.len()]; all.len()];
+        for at in (0..PLACES.len()).cycle().take(rounds) {
             for ((engine, file), taken) in all.iter().zip(&files).zip(&mut taken) {
-                taken.push(engine.run(program, file, args)?.run);
+                let options = match engine.runner == self.off.runner {
+                    true => [&engine.options[..], &["--shift", PLACES[at]]].concat(),
+                    false => engine.options.clone(),
+                };
+                let engine = Engine { options, ..(*engine).clone() };
+                taken[at].push(engine.run(program, file, args)?.run);
             }
         }
-        let least: Vec<f64> = taken.iter().map(|times| Spread::of(times).min).collect();
-        let [off, in_burst, ours @ ..] = &least[..] else { unreachable!("both are run") };
+        let mean = |places: &[Vec<f64>; PLACES.len()]| {
+            geometric_mean(places.iter().filter(|times| !times.is_empty()).map(|times| Spread::of(times).min))
+        };
+        let times: Vec<f64> = taken.iter().map(mean).collect();
+        let [off, in_burst, ours @ ..] = &times[..] else { unreachable!("both are run") };
         let (ours, theirs) = ours.split_at(self.basic.len() + self.bursts.len());
         let mut ratios: Vec<f64> = ours.iter().map(|time| time / off).collect();
         let bursts = ratios.split_off(self.basic.len());
+        let checks = *ratios.last().expect("the default is the last");
         if let [without, with] = theirs {
             ratios.push(with / without);
         }
-        Ok(Times { off_ms: *off, basic: ratios, in_burst: in_burst / off, bursts })
+        Ok(Times { off_ms: *off, basic: ratios, checks, in_burst: in_burst / off, bursts })
     }
 
     /// The least time that whole processes take for the small inputs, from a cold start: plain, and sampled, in ms.

@@ -46,8 +46,8 @@ pub struct ProfileArgs {
     #[arg(long, value_name = "N:M")]
     burst: Option<BurstLengths>,
     /// Of samples: where bursts can begin and end, as a name of Hirzel & Chilimbi's table: orig, EL, EC, EN,
-    /// L4, L10, LN, EC+L4, as LT (short loops are not checked), LB (nor are those with a check in each round), LU (small loops
-    /// are unrolled), or default
+    /// L4, L10, LN, EC+L4, as ECL (as EC, but recursions that come to a check in a loop have no other), LT (short loops are not
+    /// checked), LB (nor are those with a check in each round), LU (small loops are unrolled), or default
     #[arg(long, value_name = "NAME")]
     checks: Option<Checks>,
     /// Of samples: what makes a burst begin, the number of `checks` or the time, as in `time:1ms`
