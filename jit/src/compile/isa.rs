@@ -19,7 +19,9 @@ pub(super) fn fast(options: &CompilerOptions) -> Result<OwnedTargetIsa, CompileE
 /// What is left to do for code that [`best`] has optimised.
 pub(super) fn rest(options: &CompilerOptions) -> Result<OwnedTargetIsa, CompileError> {
     let own = [("opt_level", "none"), ("regalloc_algorithm", "backtracking")];
-    isa(options, &[&own[..], &[("enable_nan_canonicalization", "false")]].concat())
+    // Where blocks begin is what `relax` needs.
+    let more = [("enable_nan_canonicalization", "false"), ("machine_code_cfg_info", "true")];
+    isa(options, &[&own[..], &more].concat())
 }
 
 fn isa(options: &CompilerOptions, own: &[(&str, &str)]) -> Result<OwnedTargetIsa, CompileError> {

@@ -7,7 +7,7 @@ use cranelift_codegen::isa::TargetIsa;
 use cranelift_codegen::{Context, FinalizedRelocTarget, MachBufferFinalized, MachSrcLoc, MachTrap};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{origins::Origins, pinned};
+use super::{origins::Origins, pinned, relax};
 use crate::CompileError;
 use crate::abi::{TrapCode, store_context};
 
@@ -163,7 +163,7 @@ pub(super) fn generate(
         let slot = frame.stackslots.values().find(|slot| slot.key == Some(StackSlotKey::new(key)))?;
         Some(frame.frame_to_fp_offset - slot.offset)
     };
-    Ok(MachineCode {
+    let mut relaxed = MachineCode {
         bytes: bytes(buffer, isa),
         align: buffer.alignment.max(isa.function_alignment().preferred),
         relocs,
@@ -179,7 +179,13 @@ pub(super) fn generate(
         in_bursts: false,
         counts_heat: false,
         inlined: Vec::new(),
-    })
+    };
+    if isa.name() == "x64" && !code.bb_starts.is_empty() {
+        let cold = locations.iter().find(|location| !location.loc.is_default() && relax::unmarked(location.loc.bits()).1);
+        let cold = cold.map_or(buffer.total_size(), |location| location.start);
+        relax::relax(&mut relaxed, &relax::Layout { blocks: &code.bb_starts, cold });
+    }
+    Ok(relaxed)
 }
 
 /// The disassembly of `context.func`.
@@ -207,7 +213,7 @@ fn positions(locations: &[MachSrcLoc<cranelift_codegen::Final>], origins: &Origi
 
 /// The index of an origin.
 fn known(location: &MachSrcLoc<cranelift_codegen::Final>) -> Option<u32> {
-    (!location.loc.is_default()).then(|| pinned::unmarked(location.loc.bits()).0)
+    (!location.loc.is_default()).then(|| relax::unmarked(pinned::unmarked(location.loc.bits()).0).0)
 }
 
 /// The code, with what it does to the pinned register done in place.

@@ -5,6 +5,7 @@ mod isa;
 mod machine_code;
 mod origins;
 mod pinned;
+mod relax;
 mod results;
 pub(crate) mod trace;
 mod trampoline;
@@ -439,6 +440,7 @@ impl Compiler {
         context.optimize(isa, &mut ControlPlane::default()).map_err(failed)?;
         results::add_copies(context);
         checks::insert(&mut context.func, checks);
+        relax::mark_cold(&mut context.func);
         context.flowgraph();
         Ok(&*self.rest)
     }

@@ -20,7 +20,7 @@ const PINNED: u8 = 15;
 /// With so many the longest rewritten check is one instruction, and nothing but a branch follows it.
 const MOST_PREFIXES: usize = 6;
 /// A prefix that means nothing to instructions without memory operands: a segment override.
-const PADDING: u8 = 0x2e;
+pub(super) const PADDING: u8 = 0x2e;
 
 /// The location of instructions that compute with the pinned register alone, and what they compute is used by one another.
 pub(crate) fn in_place(location: SourceLoc) -> SourceLoc {
@@ -195,7 +195,7 @@ fn padded(insts: &[Vec<u8>], len: usize) -> Option<Vec<u8>> {
 }
 
 /// One or more instructions of `len` bytes that do nothing.
-fn nothing(len: usize) -> Vec<u8> {
+pub(super) fn nothing(len: usize) -> Vec<u8> {
     const LONGEST: [u8; 8] = [0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0];
     match len {
         0 => Vec::new(),

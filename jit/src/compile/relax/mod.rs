@@ -1,0 +1,291 @@
+//! Finished machine code, made shorter, and small loops put where the processor takes them fastest.
+//!
+//! Cranelift writes each jump with four bytes for its distance and most numbers with four bytes, and puts loops wherever they
+//! come to lie. Processors fetch code, decoded or not, by lines of 64 bytes: a loop of 25 bytes takes twice as long (measured)
+//! if it lies in two lines instead of one. So instructions that do nothing are left out here, jumps and numbers are
+//! written as short as they can be, and the innermost loops lie in as few lines as they can.
+//!
+//! Input: machine code for x86-64, its tables, where its blocks begin, and where its cold part does. Output: the same,
+//! with other offsets; or nothing, if anything in it is not understood.
+//! Invariant: the same instructions with the same operands in the same order, but for those that do nothing; each jump leads to
+//! the instruction that it led to.
+//! Source: branch relaxation as in Szymanski, CACM 21(4), 1978: all jumps are short at first, and grow where they have to.
+
+#[cfg(debug_assertions)]
+mod equal;
+mod place;
+mod read;
+
+use cranelift_codegen::ir::{Block, Function, SourceLoc};
+
+use super::machine_code::MachineCode;
+use super::pinned::nothing;
+
+/// How many bytes of code a processor takes at a time.
+const LINE: u32 = 64;
+/// Marks locations of instructions in cold blocks; they are indices far below this.
+const COLD: u32 = 1 << 30;
+
+/// Marks the locations of what is in cold blocks, so that it is known where they are.
+pub(super) fn mark_cold(func: &mut Function) {
+    let cold: Vec<Block> = func.layout.blocks().filter(|&block| func.layout.is_cold(block)).collect();
+    for block in cold {
+        let mut next = func.layout.first_inst(block);
+        while let Some(inst) = next {
+            let location = func.srcloc(inst);
+            if !location.is_default() {
+                func.set_srcloc(inst, SourceLoc::new(location.bits() | COLD));
+            }
+            next = func.layout.next_inst(inst);
+        }
+    }
+}
+
+/// A location without that mark, and whether it had it.
+pub(super) fn unmarked(location: u32) -> (u32, bool) {
+    (location & !COLD, location & COLD != 0)
+}
+
+/// Where blocks of machine code begin, in ascending order; and where the cold ones do, which lie behind the others.
+pub(super) struct Layout<'a> {
+    pub blocks: &'a [u32],
+    pub cold: u32,
+}
+
+/// Makes `code` shorter, and aligns its loops. It stays as it is if anything in it is not understood.
+pub(super) fn relax(code: &mut MachineCode, layout: &Layout<'_>) {
+    let Some(mut pieces) = read::read(&code.bytes, layout) else { return };
+    let loops = place::innermost_loops(&pieces, layout.cold);
+    place::place(&mut pieces, &loops);
+    let Some(bytes) = write(&pieces, &code.bytes) else { return };
+    #[cfg(debug_assertions)]
+    equal::assert_equal(&pieces, &code.bytes, &bytes);
+    let places = Places { pieces: &pieces };
+    code.bytes = bytes;
+    if !loops.is_empty() {
+        code.align = code.align.max(LINE);
+    }
+    code.traps.iter_mut().for_each(|trap| trap.pc = places.begin(trap.pc));
+    code.calls.iter_mut().for_each(|call| call.return_pc = places.end(call.return_pc));
+    code.relocs.iter_mut().for_each(|reloc| reloc.offset = places.inside(reloc.offset));
+    code.positions.iter_mut().for_each(|(at, _)| *at = places.begin(*at));
+}
+
+/// An instruction, or data.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    /// Where it was.
+    old: u32,
+    old_len: u32,
+    kind: Kind,
+    /// Where it is, and how long; before it there may be bytes that do nothing.
+    new: u32,
+    len: u32,
+}
+
+/// What may change when a piece goes elsewhere. Places are old ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Nothing; so many bytes in front of it are left out.
+    Plain { padding: u32 },
+    /// Nothing, either; it is a call.
+    Call,
+    /// It does nothing.
+    Nothing,
+    /// A number of four bytes, its last, fits in one; the opcode is so many bytes from the beginning.
+    ShortNumber { padding: u32, opcode: u32 },
+    Jump { to: u32 },
+    /// A conditional jump: with the low four bits of its opcode.
+    Branch { condition: u8, to: u32 },
+    /// It has the distance to a place in four bytes, so many from its beginning.
+    Relative { at: u32, to: u32 },
+    /// An entry of a jump table, relative to that.
+    Entry { table: u32, to: u32 },
+    /// Constants; they are aligned as they were.
+    Constants,
+}
+
+/// Pieces by their old places.
+struct Places<'a> {
+    pieces: &'a [Piece],
+}
+
+impl Places<'_> {
+    /// The piece that begins at an old place, or the one around it; that behind all if there is none.
+    fn index(&self, old: u32) -> usize {
+        self.pieces.partition_point(|piece| piece.old + piece.old_len <= old)
+    }
+
+    fn is_begin(&self, old: u32) -> bool {
+        self.pieces.get(self.index(old)).is_some_and(|piece| piece.old == old)
+    }
+
+    /// Where what began there begins.
+    fn begin(&self, old: u32) -> u32 {
+        match self.pieces.get(self.index(old)) {
+            Some(piece) if piece.kind == Kind::Constants => piece.new + (old - piece.old),
+            Some(piece) => piece.new,
+            None => self.pieces.last().map_or(0, |last| last.new + last.len),
+        }
+    }
+
+    /// Where what ended there ends.
+    fn end(&self, old: u32) -> u32 {
+        let Some(before) = old.checked_sub(1) else { return 0 };
+        self.pieces.get(self.index(before)).map_or(0, |piece| piece.new + piece.len)
+    }
+
+    /// Where a byte of an instruction is that stays as it is.
+    fn inside(&self, old: u32) -> u32 {
+        let piece = &self.pieces[self.index(old)];
+        piece.new + (old - piece.old)
+    }
+}
+
+/// The bytes of the pieces, in their new places.
+fn write(pieces: &[Piece], old: &[u8]) -> Option<Vec<u8>> {
+    let places = Places { pieces };
+    let mut bytes: Vec<u8> = Vec::with_capacity(old.len());
+    for piece in pieces {
+        bytes.extend(nothing(piece.new as usize - bytes.len()));
+        let own = &old[piece.old as usize..(piece.old + piece.old_len) as usize];
+        let distance = |to: u32| i64::from(places.begin(to)) - i64::from(piece.new + piece.len);
+        let is_short = piece.len == 2;
+        match piece.kind {
+            Kind::Nothing => {}
+            Kind::Plain { padding } => bytes.extend(&own[padding as usize..]),
+            Kind::ShortNumber { padding, opcode } => {
+                let begin = bytes.len();
+                bytes.extend(&own[padding as usize..own.len() - 3]);
+                bytes[begin + (opcode - padding) as usize] = 0x83;
+            }
+            Kind::Jump { to } | Kind::Branch { to, .. } if is_short => {
+                let opcode = if let Kind::Branch { condition, .. } = piece.kind { 0x70 | condition } else { 0xeb };
+                bytes.extend([opcode, i8::try_from(distance(to)).ok()? as u8]);
+            }
+            Kind::Jump { to } | Kind::Branch { to, .. } => {
+                bytes.extend(&own[..own.len() - 4]);
+                bytes.extend(i32::try_from(distance(to)).ok()?.to_le_bytes());
+            }
+            Kind::Relative { at, to } => {
+                let begin = bytes.len() + at as usize;
+                bytes.extend(own);
+                bytes[begin..begin + 4].copy_from_slice(&i32::try_from(distance(to)).ok()?.to_le_bytes());
+            }
+            Kind::Entry { table, to } => {
+                let distance = i64::from(places.begin(to)) - i64::from(places.begin(table));
+                bytes.extend(i32::try_from(distance).ok()?.to_le_bytes());
+            }
+            Kind::Call | Kind::Constants => bytes.extend(own),
+        }
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::machine_code::{CallSite, TrapSite};
+    use super::super::pinned::PADDING;
+    use super::*;
+    use crate::abi::TrapCode;
+
+    /// mov %rax, %rcx
+    const MOVE: [u8; 3] = [0x48, 0x89, 0xc1];
+    const RET: u8 = 0xc3;
+
+    /// `jb` or `jmp` over so many bytes.
+    fn jb(distance: i32) -> Vec<u8> {
+        [&[0x0f, 0x82][..], &distance.to_le_bytes()].concat()
+    }
+
+    fn jmp(distance: i32) -> Vec<u8> {
+        [&[0xe9][..], &distance.to_le_bytes()].concat()
+    }
+
+    fn relaxed(parts: &[&[u8]], blocks: &[u32]) -> MachineCode {
+        let bytes = parts.concat();
+        let mut code = MachineCode { align: 16, bytes, ..MachineCode::default() };
+        relax(&mut code, &Layout { blocks, cold: u32::MAX });
+        code
+    }
+
+    #[test]
+    fn jumps_are_as_short_as_they_can_be() {
+        let near = MOVE.repeat(42);
+        assert_eq!(relaxed(&[&jb(126), &near, &[RET]], &[0]).bytes, [&[0x72, 126], &near[..], &[RET]].concat());
+        let far = [&near[..], &MOVE].concat();
+        assert_eq!(relaxed(&[&jb(129), &far, &[RET]], &[0]).bytes, [&jb(129)[..], &far, &[RET]].concat());
+        // The first reaches its target because the second, which it skips, becomes short.
+        let code = relaxed(&[&jmp(129), &jb(0), &near[3..], &[RET]], &[0]);
+        assert_eq!(code.bytes, [&[0xeb, 125, 0x72, 0], &near[3..], &[RET]].concat());
+    }
+
+    #[test]
+    fn numbers_and_checks_are_as_short_as_they_can_be() {
+        // nop; a padded add $-1, %r15; jb; add $127, %eax with its shortest code; cmp $127, %ecx; cmp $128, %ecx
+        let padded = [PADDING, PADDING, 0x49, 0x81, 0xc7, 0xff, 0xff, 0xff, 0xff];
+        let code = relaxed(
+            &[
+                &nothing(9),
+                &padded,
+                &jb(0),
+                &[0x05, 127, 0, 0, 0],
+                &[0x81, 0xf9, 127, 0, 0, 0],
+                &[0x81, 0xf9, 128, 0, 0, 0],
+                &[RET],
+            ],
+            &[0],
+        );
+        let short = [0x49, 0x83, 0xc7, 0xff, 0x72, 0, 0x05, 127, 0, 0, 0, 0x83, 0xf9, 127];
+        assert_eq!(code.bytes, [&short[..], &[0x81, 0xf9, 128, 0, 0, 0, RET]].concat());
+    }
+
+    #[test]
+    fn small_loops_lie_in_one_line() {
+        // Fourteen moves, then a loop of ten and a jump: in 32 bytes.
+        let (before, looped) = (MOVE.repeat(14), MOVE.repeat(10));
+        let code = relaxed(&[&before, &looped, &jb(-36), &[RET]], &[0, 42]);
+        assert_eq!(code.align, LINE);
+        assert_eq!(code.bytes[42..64], nothing(22));
+        assert_eq!(code.bytes[64..], [&looped[..], &[0x72, 0u8.wrapping_sub(32), RET]].concat());
+        // With a call in it the calls take longer.
+        let call = [0xff, 0xd0];
+        let code = relaxed(&[&before, &looped, &call, &jb(-38), &[RET]], &[0, 42]);
+        assert_eq!((code.align, code.bytes.len()), (16, 42 + 30 + 2 + 2 + 1));
+    }
+
+    #[test]
+    fn jump_tables_and_constants_stay_together() {
+        // lea table(%rip), %rax; jmp *%rax; the table; two blocks; a constant that the second loads, aligned.
+        let lea = [0x48, 0x8d, 0x05, 2, 0, 0, 0];
+        let table = [16i32, 8].map(i32::to_le_bytes).concat();
+        let load = [0x0f, 0x28, 0x05, 13, 0, 0, 0];
+        let blocks = [&[0x81, 0xc1, 1, 0, 0, 0][..], &[0x90, RET], &load, &[RET]].concat();
+        let constant = [7; 16];
+        let zeros = [0; 16 - 33 % 16 - 1 + 13];
+        let code = relaxed(&[&lea, &[0xff, 0xe0], &table, &blocks, &zeros, &constant], &[0, 17, 25]);
+        let old_constant = 33 + zeros.len();
+        assert_eq!(code.bytes.len() % 64, (old_constant + 16) % 64);
+        assert_eq!(code.bytes[9..17], [12i32, 8].map(i32::to_le_bytes).concat());
+        assert!(code.bytes.ends_with(&constant));
+    }
+
+    #[test]
+    fn tables_of_places_are_kept_true() {
+        let parts: [&[u8]; 5] = [&jb(8), &[0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0], &[0xff, 0xd0], &nothing(3), &[0x0f, 0x0b]];
+        let trap = |pc| TrapSite { pc, code: TrapCode::Unreachable, origin: None };
+        let mut code = MachineCode { bytes: parts.concat(), ..MachineCode::default() };
+        code.traps = vec![trap(21)];
+        code.calls = vec![CallSite { return_pc: 18, origin: None }];
+        code.positions = vec![(0, 1), (6, 2), (16, 3), (21, 4)];
+        let mut shorter = code.clone();
+        // Into the middle of an instruction: nothing is understood, nothing changes.
+        relax(&mut shorter, &Layout { blocks: &[0], cold: u32::MAX });
+        assert_eq!(shorter.bytes, code.bytes);
+        code.bytes[2..6].copy_from_slice(&10i32.to_le_bytes());
+        relax(&mut code, &Layout { blocks: &[0], cold: u32::MAX });
+        assert_eq!((code.bytes.len(), code.bytes[1]), (16, 10));
+        assert_eq!((code.traps[0].pc, code.calls[0].return_pc), (14, 14));
+        assert_eq!(code.positions, [(0, 1), (2, 2), (12, 3), (14, 4)]);
+    }
+}

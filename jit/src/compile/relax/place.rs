@@ -1,0 +1,110 @@
+//! Where pieces go.
+
+use super::{Kind, LINE, Piece, Places};
+
+/// Longer loops take so long for a round that it does not matter where they lie.
+const LONGEST_LOOP: u32 = 2 * LINE;
+/// After so many times that jumps have grown, as many of them have to that it is no use to try the others.
+const MOST_ROUNDS: u32 = 10;
+
+/// The first and the last piece of a loop.
+type Loop = (usize, usize);
+
+/// The small loops without others and without calls in them, in ascending order. `cold` is where code begins that is not in
+/// the order in which it runs.
+pub(super) fn innermost_loops(pieces: &[Piece], cold: u32) -> Vec<Loop> {
+    let mut loops = loops(pieces, cold);
+    let headers: Vec<usize> = loops.iter().map(|&(header, _)| header).collect();
+    loops.retain(|&(header, last)| {
+        let next = headers.get(headers.partition_point(|&other| other <= header));
+        let is_innermost = next.is_none_or(|&next| next > last);
+        let is_small = pieces[last].old + pieces[last].old_len - pieces[header].old <= LONGEST_LOOP;
+        is_innermost && is_small && pieces[header..=last].iter().all(|piece| piece.kind != Kind::Call)
+    });
+    loops
+}
+
+/// What lies between the target of a jump backwards and the last such jump.
+fn loops(pieces: &[Piece], cold: u32) -> Vec<Loop> {
+    let places = Places { pieces };
+    let hot = pieces.iter().enumerate().take_while(|(_, piece)| piece.old < cold);
+    let back = |(last, piece): (usize, &Piece)| match piece.kind {
+        Kind::Jump { to } | Kind::Branch { to, .. } if to <= piece.old => Some((places.index(to), last)),
+        _ => None,
+    };
+    let mut loops: Vec<Loop> = hot.filter_map(back).collect();
+    loops.sort_unstable_by_key(|&(header, last)| (header, std::cmp::Reverse(last)));
+    loops.dedup_by_key(|&mut (header, _)| header);
+    loops
+}
+
+/// Decides how long each piece is and where it lies.
+pub(super) fn place(pieces: &mut [Piece], loops: &[Loop]) {
+    let jumps: Vec<(usize, usize)> = {
+        let places = Places { pieces };
+        let target = |(at, piece): (usize, &Piece)| match piece.kind {
+            Kind::Jump { to } | Kind::Branch { to, .. } => Some((at, places.index(to))),
+            _ => None,
+        };
+        pieces.iter().enumerate().filter_map(target).collect()
+    };
+    for round in 0.. {
+        put_in_a_row(pieces, loops);
+        if !grow(pieces, &jumps, round >= MOST_ROUNDS) {
+            return;
+        }
+    }
+}
+
+/// Makes jumps longer that have to be, or all of them; whether there were any.
+fn grow(pieces: &mut [Piece], jumps: &[(usize, usize)], all: bool) -> bool {
+    let mut has_grown = false;
+    for &(at, to) in jumps {
+        let (piece, to) = (pieces[at], pieces[to].new);
+        let distance = i64::from(to) - i64::from(piece.new + piece.len);
+        if piece.len != piece.old_len && (all || i8::try_from(distance).is_err()) {
+            pieces[at].len = piece.old_len;
+            has_grown = true;
+        }
+    }
+    has_grown
+}
+
+fn put_in_a_row(pieces: &mut [Piece], loops: &[Loop]) {
+    let mut loops = loops.iter().peekable();
+    let mut at = 0;
+    for index in 0..pieces.len() {
+        if let Some(&(_, last)) = loops.next_if(|&&(header, _)| header == index) {
+            let len = pieces[index..=last].iter().map(|piece| piece.len).sum();
+            at += padding_before(at, len);
+        }
+        let piece = &mut pieces[index];
+        if piece.kind == Kind::Constants {
+            // They are as well aligned as they were.
+            at += (piece.old % LINE + LINE - at % LINE) % LINE;
+        }
+        piece.new = at;
+        at += piece.len;
+    }
+}
+
+/// How many bytes are needed before a loop of `len` bytes at `at` for it to lie in as few lines as it can.
+fn padding_before(at: u32, len: u32) -> u32 {
+    let lines = |at: u32| (at % LINE + len).div_ceil(LINE);
+    if lines(at) > lines(0) { LINE - at % LINE } else { 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loops_are_moved_only_if_they_would_lie_in_fewer_lines() {
+        assert_eq!(padding_before(0, 25), 0);
+        assert_eq!(padding_before(39, 25), 0);
+        assert_eq!(padding_before(40, 25), 24);
+        assert_eq!(padding_before(64 + 63, 64), 1);
+        assert_eq!(padding_before(28, 100), 0);
+        assert_eq!(padding_before(29, 100), 35);
+    }
+}
