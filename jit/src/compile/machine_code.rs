@@ -181,7 +181,9 @@ pub(super) fn generate(
         inlined: Vec::new(),
     };
     if isa.name() == "x64" && !code.bb_starts.is_empty() {
-        let cold = locations.iter().find(|location| !location.loc.is_default() && relax::unmarked(location.loc.bits()).1);
+        let cold = locations
+            .iter()
+            .find(|location| !location.loc.is_default() && relax::unmarked(location.loc.bits()).1);
         let cold = cold.map_or(buffer.total_size(), |location| location.start);
         relax::relax(&mut relaxed, &relax::Layout { blocks: &code.bb_starts, cold });
     }

@@ -87,20 +87,36 @@ struct Piece {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     /// Nothing; so many bytes in front of it are left out.
-    Plain { padding: u32 },
+    Plain {
+        padding: u32,
+    },
     /// Nothing, either; it is a call.
     Call,
     /// It does nothing.
     Nothing,
     /// A number of four bytes, its last, fits in one; the opcode is so many bytes from the beginning.
-    ShortNumber { padding: u32, opcode: u32 },
-    Jump { to: u32 },
+    ShortNumber {
+        padding: u32,
+        opcode: u32,
+    },
+    Jump {
+        to: u32,
+    },
     /// A conditional jump: with the low four bits of its opcode.
-    Branch { condition: u8, to: u32 },
+    Branch {
+        condition: u8,
+        to: u32,
+    },
     /// It has the distance to a place in four bytes, so many from its beginning.
-    Relative { at: u32, to: u32 },
+    Relative {
+        at: u32,
+        to: u32,
+    },
     /// An entry of a jump table, relative to that.
-    Entry { table: u32, to: u32 },
+    Entry {
+        table: u32,
+        to: u32,
+    },
     /// Constants; they are aligned as they were.
     Constants,
 }
@@ -160,7 +176,8 @@ fn write(pieces: &[Piece], old: &[u8]) -> Option<Vec<u8>> {
                 bytes[begin + (opcode - padding) as usize] = 0x83;
             }
             Kind::Jump { to } | Kind::Branch { to, .. } if is_short => {
-                let opcode = if let Kind::Branch { condition, .. } = piece.kind { 0x70 | condition } else { 0xeb };
+                let opcode =
+                    if let Kind::Branch { condition, .. } = piece.kind { 0x70 | condition } else { 0xeb };
                 bytes.extend([opcode, i8::try_from(distance(to)).ok()? as u8]);
             }
             Kind::Jump { to } | Kind::Branch { to, .. } => {
@@ -212,7 +229,10 @@ mod tests {
     #[test]
     fn jumps_are_as_short_as_they_can_be() {
         let near = MOVE.repeat(42);
-        assert_eq!(relaxed(&[&jb(126), &near, &[RET]], &[0]).bytes, [&[0x72, 126], &near[..], &[RET]].concat());
+        assert_eq!(
+            relaxed(&[&jb(126), &near, &[RET]], &[0]).bytes,
+            [&[0x72, 126], &near[..], &[RET]].concat()
+        );
         let far = [&near[..], &MOVE].concat();
         assert_eq!(relaxed(&[&jb(129), &far, &[RET]], &[0]).bytes, [&jb(129)[..], &far, &[RET]].concat());
         // The first reaches its target because the second, which it skips, becomes short.
@@ -259,20 +279,22 @@ mod tests {
         // lea table(%rip), %rax; jmp *%rax; the table; two blocks; a constant that the second loads, aligned.
         let lea = [0x48, 0x8d, 0x05, 2, 0, 0, 0];
         let table = [16i32, 8].map(i32::to_le_bytes).concat();
-        let load = [0x0f, 0x28, 0x05, 13, 0, 0, 0];
-        let blocks = [&[0x81, 0xc1, 1, 0, 0, 0][..], &[0x90, RET], &load, &[RET]].concat();
+        let load = |distance| [0x0f, 0x28, 0x05, distance, 0, 0, 0];
+        let blocks = [&[0x81, 0xc1, 1, 0, 0, 0][..], &[0x90, RET], &load(16), &[RET]].concat();
         let constant = [7; 16];
-        let zeros = [0; 16 - 33 % 16 - 1 + 13];
-        let code = relaxed(&[&lea, &[0xff, 0xe0], &table, &blocks, &zeros, &constant], &[0, 17, 25]);
-        let old_constant = 33 + zeros.len();
-        assert_eq!(code.bytes.len() % 64, (old_constant + 16) % 64);
-        assert_eq!(code.bytes[9..17], [12i32, 8].map(i32::to_le_bytes).concat());
-        assert!(code.bytes.ends_with(&constant));
+        let code = relaxed(&[&lea, &[0xff, 0xe0], &table, &blocks, &[0; 15], &constant], &[0, 17, 25]);
+        // The two blocks are targets: aligned by themselves, in the order in which they lie.
+        assert_eq!(code.bytes[9..17], [64 - 9, 32 - 9].map(i32::to_le_bytes).concat());
+        assert_eq!(code.bytes[32..36], [0x83, 0xc1, 1, RET]);
+        // The constant lay at 48, and is as well aligned.
+        assert_eq!(code.bytes[64..72], [&load(112 - 71)[..], &[RET]].concat());
+        assert_eq!(code.bytes[112..], constant);
     }
 
     #[test]
     fn tables_of_places_are_kept_true() {
-        let parts: [&[u8]; 5] = [&jb(8), &[0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0], &[0xff, 0xd0], &nothing(3), &[0x0f, 0x0b]];
+        let parts: [&[u8]; 5] =
+            [&jb(8), &[0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0], &[0xff, 0xd0], &nothing(3), &[0x0f, 0x0b]];
         let trap = |pc| TrapSite { pc, code: TrapCode::Unreachable, origin: None };
         let mut code = MachineCode { bytes: parts.concat(), ..MachineCode::default() };
         code.traps = vec![trap(21)];
