@@ -55,14 +55,14 @@ pub(super) struct Layout<'a> {
 /// Makes `code` shorter, and aligns its loops. It stays as it is if anything in it is not understood.
 pub(super) fn relax(code: &mut MachineCode, layout: &Layout<'_>) {
     let Some(mut pieces) = read::read(&code.bytes, layout) else { return };
-    let loops = place::innermost_loops(&pieces, layout.cold);
-    place::place(&mut pieces, &loops);
+    let aligned = place::Aligned::new(&pieces, layout.cold);
+    place::place(&mut pieces, &aligned);
     let Some(bytes) = write(&pieces, &code.bytes) else { return };
     #[cfg(debug_assertions)]
     equal::assert_equal(&pieces, &code.bytes, &bytes);
     let places = Places { pieces: &pieces };
     code.bytes = bytes;
-    if !loops.is_empty() {
+    if !aligned.is_empty() {
         code.align = code.align.max(LINE);
     }
     code.traps.iter_mut().for_each(|trap| trap.pc = places.begin(trap.pc));

@@ -12,9 +12,33 @@ const MOST_ROUNDS: u32 = 10;
 /// The first and the last piece of a loop.
 type Loop = (usize, usize);
 
-/// The small loops without others and without calls in them, in ascending order. `cold` is where code begins that is not in
-/// the order in which it runs.
-pub(super) fn innermost_loops(pieces: &[Piece], cold: u32) -> Vec<Loop> {
+/// What does not lie just anywhere.
+pub(super) struct Aligned {
+    loops: Vec<Loop>,
+    /// Where jumps through tables lead, in ascending order.
+    targets: Vec<u32>,
+}
+
+impl Aligned {
+    /// `cold` is where code begins that is not in the order in which it runs.
+    pub(super) fn new(pieces: &[Piece], cold: u32) -> Aligned {
+        let target = |piece: &Piece| match piece.kind {
+            Kind::Entry { to, .. } => Some(to),
+            _ => None,
+        };
+        let mut targets: Vec<u32> = pieces.iter().filter_map(target).collect();
+        targets.sort_unstable();
+        targets.dedup();
+        Aligned { loops: innermost_loops(pieces, cold), targets }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.loops.is_empty() && self.targets.is_empty()
+    }
+}
+
+/// The small loops without others and without calls in them, in ascending order.
+fn innermost_loops(pieces: &[Piece], cold: u32) -> Vec<Loop> {
     let mut loops = loops(pieces, cold);
     let headers: Vec<usize> = loops.iter().map(|&(header, _)| header).collect();
     loops.retain(|&(header, last)| {
@@ -41,7 +65,7 @@ fn loops(pieces: &[Piece], cold: u32) -> Vec<Loop> {
 }
 
 /// Decides how long each piece is and where it lies.
-pub(super) fn place(pieces: &mut [Piece], loops: &[Loop]) {
+pub(super) fn place(pieces: &mut [Piece], aligned: &Aligned) {
     let jumps: Vec<(usize, usize)> = {
         let places = Places { pieces };
         let target = |(at, piece): (usize, &Piece)| match piece.kind {
@@ -51,7 +75,7 @@ pub(super) fn place(pieces: &mut [Piece], loops: &[Loop]) {
         pieces.iter().enumerate().filter_map(target).collect()
     };
     for round in 0.. {
-        put_in_a_row(pieces, loops);
+        put_in_a_row(pieces, aligned);
         if !grow(pieces, &jumps, round >= MOST_ROUNDS) {
             return;
         }
@@ -72,19 +96,18 @@ fn grow(pieces: &mut [Piece], jumps: &[(usize, usize)], all: bool) -> bool {
     has_grown
 }
 
-fn put_in_a_row(pieces: &mut [Piece], loops: &[Loop]) {
-    let mut loops = loops.iter().peekable();
-    let targets = table_targets(pieces);
+fn put_in_a_row(pieces: &mut [Piece], aligned: &Aligned) {
+    let mut loops = aligned.loops.iter().peekable();
     let mut at = 0_u32;
     for index in 0..pieces.len() {
+        if aligned.targets.binary_search(&pieces[index].old).is_ok() {
+            at = at.next_multiple_of(TARGET_ALIGN);
+        }
         if let Some(&(_, last)) = loops.next_if(|&&(header, _)| header == index) {
             let len = pieces[index..=last].iter().map(|piece| piece.len).sum();
             at += padding_before(at, len);
         }
         let piece = &mut pieces[index];
-        if targets.binary_search(&piece.old).is_ok() {
-            at = at.next_multiple_of(TARGET_ALIGN);
-        }
         if piece.kind == Kind::Constants {
             // They are as well aligned as they were.
             at += (piece.old % LINE + LINE - at % LINE) % LINE;
@@ -92,17 +115,6 @@ fn put_in_a_row(pieces: &mut [Piece], loops: &[Loop]) {
         piece.new = at;
         at += piece.len;
     }
-}
-
-/// Where jumps through tables lead, in ascending order.
-fn table_targets(pieces: &[Piece]) -> Vec<u32> {
-    let target = |piece: &Piece| match piece.kind {
-        Kind::Entry { to, .. } => Some(to),
-        _ => None,
-    };
-    let mut targets: Vec<u32> = pieces.iter().filter_map(target).collect();
-    targets.sort_unstable();
-    targets
 }
 
 /// How many bytes are needed before a loop of `len` bytes at `at` for it to lie in as few lines as it can.
