@@ -12,7 +12,14 @@ fn clif(wat: &str) -> String {
     let bytes: Arc<[u8]> = wat::parse_str(wat).expect("valid text").into();
     let info = module::parse(bytes).expect("valid module");
     let layout = VmLayout::new(&info);
-    let env = ModuleEnv { info: &info, layout: &layout, type_ids: &[0], events: &[], slots: 0 };
+    let env = ModuleEnv {
+        info: &info,
+        layout: &layout,
+        type_ids: &[0],
+        events: &[],
+        slots: 0,
+        dispatch_cells: None,
+    };
     let compiler = Compiler::new(CompilerOptions::default()).expect("this machine");
     let plan = FunctionPlan::new(&info, 0, &Collection::default(), 0).expect("within limits");
     let graph = compiler.version(&plan, Tier::Baseline);

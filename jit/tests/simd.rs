@@ -83,7 +83,14 @@ fn compile(compiler: &Compiler, wat: &str) -> Result<usize, String> {
     let info = module::parse(bytes).map_err(|e| e.to_string())?;
     let layout = VmLayout::new(&info);
     let type_ids: Vec<u32> = (0..info.types.len() as u32).collect();
-    let env = ModuleEnv { info: &info, layout: &layout, type_ids: &type_ids, events: &[], slots: 0x1000 };
+    let env = ModuleEnv {
+        info: &info,
+        layout: &layout,
+        type_ids: &type_ids,
+        events: &[],
+        slots: 0x1000,
+        dispatch_cells: None,
+    };
     let plan = FunctionPlan::new(&info, 0, &Collection::default(), 0).map_err(|e| e.to_string())?;
     let code = compiler.function(&env, &plan, Tier::Optimized).map_err(|e| e.to_string())?;
     Ok(code.bytes.len())

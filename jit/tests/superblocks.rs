@@ -30,7 +30,14 @@ fn branches(counts: &[u64]) -> Vec<String> {
     let info = info(TWO_BRANCHES);
     let plan = plan(&info, 0);
     let (layout, type_ids) = (VmLayout::new(&info), [0]);
-    let env = ModuleEnv { info: &info, layout: &layout, type_ids: &type_ids, events: &[], slots: 0x1000 };
+    let env = ModuleEnv {
+        info: &info,
+        layout: &layout,
+        type_ids: &type_ids,
+        events: &[],
+        slots: 0x1000,
+        dispatch_cells: None,
+    };
     let compiler = Compiler::new(CompilerOptions::default()).expect("this machine");
     let graph = plan.graph().superblocks(&plan.cfg, counts, 0).finish();
     let clif = compiler.clif(&env, &plan.cfg, &graph).expect("within limits");

@@ -13,7 +13,14 @@ fn compile(wat: &str) -> String {
     let info = module::parse(bytes).expect("valid module");
     let layout = VmLayout::new(&info);
     let type_ids: Vec<u32> = (0..info.types.len() as u32).collect();
-    let env = ModuleEnv { info: &info, layout: &layout, type_ids: &type_ids, events: &[], slots: 0x1000 };
+    let env = ModuleEnv {
+        info: &info,
+        layout: &layout,
+        type_ids: &type_ids,
+        events: &[],
+        slots: 0x1000,
+        dispatch_cells: None,
+    };
     let compiler =
         Compiler::new(CompilerOptions { verify: true, ..Default::default() }).expect("this machine");
     let mut text = String::new();

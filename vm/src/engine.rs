@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use wprof_jit::abi::TrapCode;
 use wprof_jit::compile::{Compiler, MachineCode};
 use wprof_jit::plan::Collection;
 use wprof_jit::reoptimize::Policy;
@@ -10,7 +11,7 @@ use crate::arch;
 use crate::background::Background;
 use crate::code_cache::CodeCache;
 use crate::perf::PerfFile;
-use crate::runtime::code::{CodeArena, CodeSpace, Stubs};
+use crate::runtime::code::{CodeArena, CodeSpace, Stubs, TrapStubs};
 use crate::runtime::signals;
 use crate::runtime::types::{FuncTypeEntry, TypeRegistry};
 use crate::{Config, Error, PerfFormat, ProfilingConfig, Result};
@@ -31,6 +32,7 @@ struct Inner {
     trampolines: CodeArena,
     types: TypeRegistry,
     raise: usize,
+    trap_stubs: TrapStubs,
     background: Option<Background>,
     code_cache: Option<CodeCache>,
     perf: Option<PerfFile>,
@@ -63,7 +65,13 @@ impl Engine {
         };
         let space = Arc::new(space);
         let trampolines = CodeArena::new(space.clone());
-        let raise = trampolines.place(arch::raise(), None).map_err(no_code_memory)?;
+        let raise = |code| trampolines.place(arch::raise(code), None).map_err(no_code_memory);
+        let trap_stubs = TrapStubs {
+            bad_signature: raise(TrapCode::BadSignature)?,
+            null: raise(TrapCode::IndirectCallToNull)?,
+            out_of_bounds: raise(TrapCode::TableOutOfBounds)?,
+        };
+        let raise = raise(TrapCode::Host)?;
         let stubs = Stubs::new(space.clone());
         let types = TypeRegistry::default();
         let background = config.background_compilation.then(Background::default);
@@ -83,6 +91,7 @@ impl Engine {
             trampolines,
             types,
             raise,
+            trap_stubs,
             background,
             code_cache,
             perf,
@@ -173,6 +182,11 @@ impl Engine {
 
     pub(crate) fn types(&self) -> &TypeRegistry {
         &self.0.types
+    }
+
+    /// Where calls through constant tables lead that call nothing.
+    pub(crate) fn trap_stubs(&self) -> &TrapStubs {
+        &self.0.trap_stubs
     }
 
     /// Code that traps with `TrapCode::Host`.

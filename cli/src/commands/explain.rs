@@ -180,7 +180,8 @@ fn code(
     let (info, events) = (module.info(), &collection.events);
     let layout = VmLayout::new(info);
     let type_ids: Vec<u32> = (0..info.types.len() as u32).collect();
-    let env = ModuleEnv { info, layout: &layout, type_ids: &type_ids, events, slots: 0 };
+    let env =
+        ModuleEnv { info, layout: &layout, type_ids: &type_ids, events, slots: 0, dispatch_cells: Some(0) };
     let compiler = compiler(collection)?;
     Ok(match stage {
         Stage::Clif => compiler.clif(&env, &plan.cfg, graph)?,

@@ -247,6 +247,12 @@ pub mod code_slots {
     pub const SIZE: u32 = 16;
 }
 
+/// A dispatch cell: the address of a row of code slots, which is below 4 GiB then. See `module::ConstantTables`.
+pub mod dispatch_cell {
+    /// Size.
+    pub const SIZE: u32 = 4;
+}
+
 /// A function value: what a `funcref` points to.
 pub mod func_ref {
     /// Pointer to the function's code slots.

@@ -106,6 +106,11 @@ pub struct MachineCode {
     pub counts_heat: bool,
     /// Calls that are not made, since their callees are inlined: where each is; callers before callees.
     pub inlined: Vec<Origin>,
+    /// The dispatches (`ConstantTables::dispatches`) whose cells it reads; ascending.
+    pub dispatches: Vec<u32>,
+    /// From where to where there are no instructions but jump tables and constants, as far as is known; ascending.
+    #[serde(skip)]
+    pub data: Vec<(u32, u32)>,
 }
 
 impl MachineCode {
@@ -179,6 +184,8 @@ pub(super) fn generate(
         in_bursts: false,
         counts_heat: false,
         inlined: Vec::new(),
+        dispatches: Vec::new(),
+        data: Vec::new(),
     };
     if isa.name() == "x64" && !code.bb_starts.is_empty() {
         let cold = locations
@@ -188,19 +195,6 @@ pub(super) fn generate(
         relax::relax(&mut relaxed, &relax::Layout { blocks: &code.bb_starts, cold });
     }
     Ok(relaxed)
-}
-
-/// The disassembly of `context.func`.
-pub(super) fn disassemble(
-    func: u32,
-    context: &mut Context,
-    isa: &dyn TargetIsa,
-) -> Result<String, CompileError> {
-    context.set_disasm(true);
-    let code = context
-        .compile(isa, &mut ControlPlane::default())
-        .map_err(|e| CompileError::Codegen { func, message: format!("{:?}", e.inner) })?;
-    Ok(code.vcode.clone().unwrap_or_default())
 }
 
 /// Where code begins that comes from another instruction than the code before.

@@ -1,6 +1,9 @@
 //! Cranelift: from a block graph, or a trampoline's signature, to machine code with what the runtime must know of it.
 
 mod checks;
+mod constants;
+mod disassembly;
+mod extends;
 mod isa;
 mod machine_code;
 mod origins;
@@ -217,6 +220,8 @@ pub struct ModuleEnv<'a> {
     pub events: &'a [EventModel],
     /// Address of the module's code slots: one `abi::code_slots` row per function index.
     pub slots: u64,
+    /// Address of its dispatch cells, if they are there.
+    pub dispatch_cells: Option<u64>,
 }
 
 /// How much is done for the code.
@@ -399,6 +404,17 @@ impl Compiler {
         graph: &BlockGraph,
         tier: Tier,
     ) -> Result<MachineCode, CompileError> {
+        self.emit(env, cfg, graph, tier, self.options.positions)
+    }
+
+    fn emit(
+        &self,
+        env: &ModuleEnv<'_>,
+        cfg: &Cfg,
+        graph: &BlockGraph,
+        tier: Tier,
+        with_positions: bool,
+    ) -> Result<MachineCode, CompileError> {
         let isa = match tier {
             Tier::Baseline => &*self.fast,
             Tier::Optimized => &*self.best,
@@ -406,13 +422,14 @@ impl Compiler {
         let mut scratch = self.scratch.lock().map_or_else(|_| None, |mut all| all.pop()).unwrap_or_default();
         let Scratch { context, builder } = &mut *scratch;
         let options = self.options_of(graph);
-        let Translated { origins, checks } =
+        let Translated { origins, checks, dispatches } =
             translate(env, options, isa, cfg, graph, &mut context.func, builder)?;
         let isa = self.optimise(cfg.func, context, isa, &checks)?;
-        let mut code = machine_code::generate(cfg.func, context, isa, &origins, self.options.positions);
+        let mut code = machine_code::generate(cfg.func, context, isa, &origins, with_positions);
         context.clear();
         if let Ok(code) = &mut code {
-            (code.in_bursts, code.inlined) = (graph.in_bursts, graph.inlined_at(cfg));
+            (code.in_bursts, code.inlined, code.dispatches) =
+                (graph.in_bursts, graph.inlined_at(cfg), dispatches);
             code.counts_heat = graph.nodes.iter().any(Node::counts_heat);
             // Nobody asks frames in bursts for their path, and one that does not fit on the stack has none: without
             // exact code it is not known where that is found out.
@@ -438,8 +455,10 @@ impl Compiler {
         }
         let failed = |error| CompileError::Codegen { func, message: format!("{error:?}") };
         context.optimize(isa, &mut ControlPlane::default()).map_err(failed)?;
+        extends::widen(context);
         results::add_copies(context);
         checks::insert(&mut context.func, checks);
+        constants::renew(&mut context.func);
         relax::mark_cold(&mut context.func);
         context.flowgraph();
         Ok(&*self.rest)
@@ -457,7 +476,8 @@ impl Compiler {
         Ok(func.display().to_string())
     }
 
-    /// The disassembly of a block graph's machine code.
+    /// The disassembly of a block graph's optimised machine code, as it runs: for each instruction its byte in the code and,
+    /// where that changes, the byte of the module that it comes from.
     ///
     /// # Errors
     /// As [`Compiler::function`].
@@ -467,12 +487,8 @@ impl Compiler {
         cfg: &Cfg,
         graph: &BlockGraph,
     ) -> Result<String, CompileError> {
-        let mut context = Context::new();
-        let mut builder = FunctionBuilderContext::new();
-        let (options, isa) = (self.options_of(graph), &*self.best);
-        let translated = translate(env, options, isa, cfg, graph, &mut context.func, &mut builder)?;
-        let isa = self.optimise(cfg.func, &mut context, isa, &translated.checks)?;
-        machine_code::disassemble(cfg.func, &mut context, isa)
+        let code = self.emit(env, cfg, graph, Tier::Optimized, true)?;
+        Ok(disassembly::text(&code, self.best.name() == "x64"))
     }
 
     /// The trampoline that calls a wasm function of type `ty` from the host: see `abi::array_call_signature`.

@@ -1,7 +1,8 @@
 //! Who calls whom: found while bodies are validated, when every instruction is read anyway.
 //!
 //! Output: a call graph of the direct calls, with those that are in loops, and which functions call nothing at all; from
-//! these, on demand, at which entries checks cannot be done without.
+//! these, on demand, at which entries checks cannot be done without. And what tables are used for, see
+//! `constant_tables`.
 
 use std::sync::OnceLock;
 
@@ -13,6 +14,13 @@ const CALL: u8 = 0x10;
 const CALL_INDIRECT: u8 = 0x11;
 const RETURN_CALL: u8 = 0x12;
 const RETURN_CALL_INDIRECT: u8 = 0x13;
+const TABLE_SET: u8 = 0x26;
+const PREFIX: u8 = 0xfc;
+/// Behind the prefix.
+const TABLE_INIT: u32 = 12;
+const TABLE_COPY: u32 = 14;
+const TABLE_GROW: u32 = 15;
+const TABLE_FILL: u32 = 17;
 
 /// What one function calls.
 #[derive(Debug)]
@@ -21,13 +29,24 @@ pub(super) struct FunctionCalls {
     /// The functions that it calls by their index.
     direct: Vec<DirectCallee>,
     is_leaf: bool,
+    /// The tables through which it calls, and with which types.
+    through_tables: Vec<(u32, u32)>,
+    /// The tables that it writes to.
+    written_tables: Vec<u32>,
     /// The loops around the instruction that was seen last: how many constructs are open in each, itself included.
     loops: Vec<u32>,
 }
 
 impl FunctionCalls {
     pub fn new(func: u32) -> FunctionCalls {
-        FunctionCalls { func, direct: Vec::new(), is_leaf: true, loops: Vec::new() }
+        FunctionCalls {
+            func,
+            direct: Vec::new(),
+            is_leaf: true,
+            through_tables: Vec::new(),
+            written_tables: Vec::new(),
+            loops: Vec::new(),
+        }
     }
 
     /// Notes the instruction that `reader` stands at, if it is a call; it is valid, and behind it so many constructs are open.
@@ -42,8 +61,15 @@ impl FunctionCalls {
                 self.direct
                     .push(DirectCallee { func: reader.read_var_u32()?, in_loops: !self.loops.is_empty() });
             }
-            CALL_INDIRECT | RETURN_CALL_INDIRECT => {}
-            _ => return Ok(()),
+            CALL_INDIRECT => {
+                let ty = reader.read_var_u32()?;
+                self.through_tables.push((reader.read_var_u32()?, ty));
+            }
+            RETURN_CALL_INDIRECT => {}
+            code => {
+                self.written_tables.extend(written_table(code, reader)?);
+                return Ok(());
+            }
         }
         self.is_leaf = false;
         Ok(())
@@ -55,9 +81,39 @@ impl FunctionCalls {
         self.direct.sort_unstable();
         self.direct.dedup_by_key(|callee| callee.func);
         self.direct.shrink_to_fit();
+        self.through_tables.sort_unstable();
+        self.through_tables.dedup();
+        self.through_tables.shrink_to_fit();
         self.loops = Vec::new();
         self
     }
+}
+
+/// The table that an instruction writes to, given its first byte.
+fn written_table(code: u8, mut reader: BinaryReader<'_>) -> Result<Option<u32>, BinaryReaderError> {
+    match code {
+        TABLE_SET => reader.read_var_u32().map(Some),
+        PREFIX => match reader.read_var_u32()? {
+            // The segment comes first.
+            TABLE_INIT => reader.read_var_u32().and_then(|_| reader.read_var_u32()).map(Some),
+            TABLE_COPY | TABLE_GROW | TABLE_FILL => reader.read_var_u32().map(Some),
+            _ => Ok(None),
+        },
+        _ => Ok(None),
+    }
+}
+
+/// The tables that functions write to, and with which types, the table first, they call through tables; each once.
+pub(super) fn tables_used(functions: &[FunctionCalls]) -> (Vec<u32>, Vec<(u32, u32)>) {
+    let mut written: Vec<u32> =
+        functions.iter().flat_map(|function| &function.written_tables).copied().collect();
+    let mut called: Vec<(u32, u32)> =
+        functions.iter().flat_map(|function| &function.through_tables).copied().collect();
+    written.sort_unstable();
+    written.dedup();
+    called.sort_unstable();
+    called.dedup();
+    (written, called)
 }
 
 /// The calls of a module.

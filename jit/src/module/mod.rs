@@ -5,6 +5,7 @@
 mod branch_hints;
 mod calls;
 mod const_expr;
+mod constant_tables;
 mod parse;
 
 use std::ops::Range;
@@ -19,6 +20,7 @@ use wasmparser::{
 pub use branch_hints::BranchHints;
 pub(crate) use calls::Calls;
 pub use const_expr::{ConstArith, ConstExpr, ConstOp};
+pub use constant_tables::{ConstantTables, Dispatch, Target};
 pub use parse::{ModuleError, features, parse};
 
 /// What an import or export is, with its index in its index space.
@@ -141,6 +143,8 @@ pub struct ModuleInfo {
     pub branch_hints: BranchHints,
     /// Byte range of the code section's contents; DWARF addresses are relative to its start.
     pub code_section: Range<usize>,
+    /// What is known of calls through tables.
+    pub constant_tables: ConstantTables,
     /// Who calls whom.
     pub(crate) calls: Calls,
     pub(crate) resources: Option<ValidatorResources>,

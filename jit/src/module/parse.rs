@@ -13,10 +13,10 @@ use wasmparser::{
     ValidatorResources, WasmFeatures,
 };
 
-use super::calls::{Calls, FunctionCalls};
+use super::calls::{Calls, FunctionCalls, tables_used};
 use super::{
-    BranchHints, ConstExpr, DataSegment, ElementItems, ElementSegment, Entity, Global, Import, ModuleInfo,
-    SegmentMode,
+    BranchHints, ConstExpr, ConstantTables, DataSegment, ElementItems, ElementSegment, Entity, Global,
+    Import, ModuleInfo, SegmentMode,
 };
 use crate::limits::MAX_OPERANDS;
 
@@ -70,7 +70,10 @@ pub fn parse(bytes: Arc<[u8]>) -> Result<ModuleInfo> {
         }
         info.add(payload)?;
     }
-    info.calls = Calls::new(info.imported_funcs, validate_bodies(bodies)?);
+    let functions = validate_bodies(bodies)?;
+    let (written, called) = tables_used(&functions);
+    info.constant_tables = ConstantTables::new(&info, &written, &called);
+    info.calls = Calls::new(info.imported_funcs, functions);
     info.branch_hints = BranchHints::read(&info);
     info.escaped_funcs = info.find_escaped();
     info.export_index = info.exports.iter().cloned().collect();
@@ -186,6 +189,7 @@ impl ModuleInfo {
             custom_sections: Vec::new(),
             branch_hints: BranchHints::default(),
             code_section: 0..0,
+            constant_tables: ConstantTables::default(),
             calls: Calls::default(),
             resources: None,
             features: features(),

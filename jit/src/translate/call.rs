@@ -7,7 +7,7 @@ use wprof_profiler::HOST_CALLEE;
 
 use super::Translator;
 use super::region::Region;
-use crate::abi::{TrapCode, code_slots, func_import, func_ref, trace_word, wasm_signature};
+use crate::abi::{TrapCode, code_slots, dispatch_cell, func_import, func_ref, trace_word, wasm_signature};
 use crate::compile::trace::Bits;
 use crate::graph::{Probe, Probes};
 
@@ -108,8 +108,12 @@ impl Translator<'_> {
             Operator::Call { function_index } | Operator::ReturnCall { function_index } => {
                 Some(self.direct(function_index))
             }
-            Operator::CallIndirect { type_index, table_index }
-            | Operator::ReturnCallIndirect { type_index, table_index } => {
+            Operator::CallIndirect { type_index, table_index } => Some(
+                self.dispatched(type_index, table_index)
+                    .unwrap_or_else(|| self.through_table(type_index, table_index)),
+            ),
+            // A trap at a dispatch cell is the callee's, so its caller must be on the stack.
+            Operator::ReturnCallIndirect { type_index, table_index } => {
                 Some(self.through_table(type_index, table_index))
             }
             _ => None,
@@ -126,6 +130,30 @@ impl Translator<'_> {
             (self.builder.ins().iconst(types::I64, row as i64), self.vmctx)
         };
         self.resolve(self.env.info.funcs[func as usize], slots, vmctx, None)
+    }
+
+    /// The callee by its dispatch cell, if there is one: the cell, the code, and the instance, which is this one.
+    fn dispatched(&mut self, type_index: u32, table: u32) -> Option<Callee> {
+        // Where it stops must be seen, or who is called.
+        if self.options.precise || self.graph.in_bursts {
+            return None;
+        }
+        let (info, cells) = (self.env.info, self.env.dispatch_cells?);
+        let number = info.constant_tables.find(info, table, type_index)?;
+        let dispatch = &info.constant_tables.dispatches()[number];
+        self.dispatches.insert(number as u32);
+        let index = self.pop();
+        let index = self.extend_index(index, false);
+        let len = self.builder.ins().iconst(types::I64, i64::from(dispatch.len));
+        let is_out = self.builder.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, index, len);
+        let index = self.builder.ins().select_spectre_guard(is_out, len, index);
+        let offset = self.builder.ins().ishl_imm_u(index, i64::from(dispatch_cell::SIZE.ilog2()));
+        let first = cells + u64::from(dispatch.first) * u64::from(dispatch_cell::SIZE);
+        let first = self.builder.ins().iconst(types::I64, first as i64);
+        let cell = self.builder.ins().iadd(first, offset);
+        let slots =
+            self.builder.ins().uload32(MemFlagsData::trusted().with_readonly().with_can_move(), cell, 0);
+        Some(self.resolve(type_index, slots, self.vmctx, None))
     }
 
     fn through_table(&mut self, type_index: u32, table: u32) -> Callee {

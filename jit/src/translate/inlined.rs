@@ -2,7 +2,7 @@
 //!
 //! The operands of an inlined function lie above those that its caller keeps, so that results need not be moved. A call
 //! through a table whose callee was guessed compares the function reference found there with the guess's own, which is the
-//! check for null and for the type as well.
+//! check for null and for the type as well; or the index, if the table is constant and has the guess in one place.
 
 use cranelift_codegen::ir::InstBuilder;
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -74,9 +74,14 @@ impl Translator<'_> {
     fn guess(&mut self, guess: u32, op: &Operator<'_>, node: &Node) {
         let Operator::CallIndirect { table_index, .. } = *op else { unreachable!("only these have guesses") };
         let index = self.pop();
-        let reference = self.load_element(table_index, index);
-        let expected = self.func_ref(guess);
-        let is_right = self.builder.ins().icmp(IntCC::Equal, reference, expected);
+        let is_right = match self.env.info.constant_tables.only_index(table_index, guess) {
+            Some(only) => self.builder.ins().icmp_imm_u(IntCC::Equal, index, i64::from(only)),
+            None => {
+                let reference = self.load_element(table_index, index);
+                let expected = self.func_ref(guess);
+                self.builder.ins().icmp(IntCC::Equal, reference, expected)
+            }
+        };
         let (right, wrong) = (self.builder.create_block(), node.wires[1].to.expect("it does the call"));
         self.builder.ins().brif(is_right, right, &[], self.blocks[wrong as usize], &[]);
         self.arrived(wrong);

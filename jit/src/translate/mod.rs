@@ -32,6 +32,8 @@ mod table;
 mod target;
 mod transfer;
 
+use std::collections::BTreeSet;
+
 use cranelift_codegen::ir::{self, Function, InstBuilder, MemFlagsData, SigRef, Value, types};
 use cranelift_codegen::isa::TargetIsa;
 use cranelift_codegen::settings::OptLevel;
@@ -58,6 +60,8 @@ pub(crate) struct Translated {
     pub origins: Origins,
     /// The checks of which it has marks.
     pub checks: Vec<Check>,
+    /// The dispatches whose cells it reads, ascending.
+    pub dispatches: Vec<u32>,
 }
 
 /// Translates `graph` into `func`, which `isa` makes machine code of.
@@ -95,7 +99,8 @@ pub(crate) fn translate(
         translator.node(node)?;
     }
     translator.builder.finalize(isa.frontend_config());
-    Ok(Translated { origins: translator.origins, checks: translator.checks })
+    let dispatches = translator.dispatches.into_iter().collect();
+    Ok(Translated { origins: translator.origins, checks: translator.checks, dispatches })
 }
 
 struct Translator<'a> {
@@ -142,6 +147,7 @@ struct Translator<'a> {
     liveness: Vec<Option<&'a Liveness>>,
     origins: Origins,
     checks: Vec<Check>,
+    dispatches: BTreeSet<u32>,
     /// The way out of the node by which a frame leaves for better code, if its check may take it too; it has the address.
     leave_when_hot: Option<ir::Block>,
     /// The block being translated, and the byte of the instruction.
@@ -202,6 +208,7 @@ impl<'a> Translator<'a> {
             liveness: Vec::new(),
             origins: Origins::default(),
             checks: Vec::new(),
+            dispatches: BTreeSet::new(),
             leave_when_hot: None,
             block: 0,
             offset: 0,

@@ -40,9 +40,9 @@ pub fn lazy_stubs(first: u32, count: u32, in_memory: bool) -> Vec<u8> {
     code
 }
 
-/// A function of any type that traps with `TrapCode::Host` at once.
-pub fn raise() -> MachineCode {
-    let site = TrapSite { pc: 0, code: TrapCode::Host, origin: None };
+/// A function of any type that traps at once.
+pub fn raise(code: TrapCode) -> MachineCode {
+    let site = TrapSite { pc: 0, code, origin: None };
     MachineCode { bytes: vec![0x0f, 0x0b], align: 16, traps: vec![site], ..MachineCode::default() } // ud2
 }
 

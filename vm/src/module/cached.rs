@@ -104,6 +104,7 @@ impl ModuleInner {
         let mut known = Vec::with_capacity(functions.len());
         let mut pieces = Vec::with_capacity(functions.len());
         for CachedFunction { row, first_counter, counters, code } in functions {
+            self.slots.fill(&self.info, &code.dispatches);
             known.push((row, first_counter, counters));
             pieces.push((code, Some((Arc::downgrade(self), self.part_rows.func(row)))));
         }

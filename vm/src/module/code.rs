@@ -491,6 +491,7 @@ impl ModuleInner {
     }
 
     pub(super) fn place(self: &Arc<Self>, func: u32, mut code: MachineCode) -> Result<usize> {
+        self.slots.fill(&self.info, &code.dispatches);
         let positions = std::mem::take(&mut code.positions);
         let bytes = self.engine.perf().map(|_| code.bytes.clone());
         let owner = Some((Arc::downgrade(self), func));
@@ -517,7 +518,9 @@ impl ModuleInner {
     pub(super) fn env(&self) -> ModuleEnv<'_> {
         let slots = self.slots.address() as u64;
         let events = &self.engine.collection().events;
-        ModuleEnv { info: &self.info, layout: &self.layout, type_ids: &self.type_ids, events, slots }
+        let dispatch_cells = self.slots.dispatch_cells().map(|address| address as u64);
+        let ModuleInner { info, layout, type_ids, .. } = self;
+        ModuleEnv { info, layout, type_ids, events, slots, dispatch_cells }
     }
 
     /// The first of `count` counters for the claimed function. Half of all there may be are for functions that are called.

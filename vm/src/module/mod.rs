@@ -310,7 +310,7 @@ fn lazy_slots(
     let is_special = |row: u32| in_memory[info.funcs[rows.func(row) as usize] as usize];
     let is_special: Vec<bool> = (0..count).map(is_special).collect();
     let stub = move |row: u32| if is_special[row as usize] { special(row) } else { usual(row) };
-    CodeSlots::new(count as usize, stub, at)
+    CodeSlots::new(count as usize, stub, (&info.constant_tables, engine.trap_stubs()), at)
 }
 
 fn hash_of(info: &ModuleInfo) -> [u8; 32] {

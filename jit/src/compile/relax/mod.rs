@@ -11,6 +11,8 @@
 //! the instruction that it led to.
 //! Source: branch relaxation as in Szymanski, CACM 21(4), 1978: all jumps are short at first, and grow where they have to.
 
+mod calls;
+mod encoded;
 #[cfg(debug_assertions)]
 mod equal;
 mod place;
@@ -20,6 +22,7 @@ use cranelift_codegen::ir::{Block, Function, SourceLoc};
 
 use super::machine_code::MachineCode;
 use super::pinned::nothing;
+use encoded::Encoded;
 
 /// How many bytes of code a processor takes at a time.
 const LINE: u32 = 64;
@@ -55,6 +58,7 @@ pub(super) struct Layout<'a> {
 /// Makes `code` shorter, and aligns its loops. It stays as it is if anything in it is not understood.
 pub(super) fn relax(code: &mut MachineCode, layout: &Layout<'_>) {
     let Some(mut pieces) = read::read(&code.bytes, layout) else { return };
+    calls::merge(&mut pieces, &code.bytes, layout.blocks);
     let aligned = place::Aligned::new(&pieces, layout.cold);
     place::place(&mut pieces, &aligned);
     let Some(bytes) = write(&pieces, &code.bytes) else { return };
@@ -69,6 +73,8 @@ pub(super) fn relax(code: &mut MachineCode, layout: &Layout<'_>) {
     code.calls.iter_mut().for_each(|call| call.return_pc = places.end(call.return_pc));
     code.relocs.iter_mut().for_each(|reloc| reloc.offset = places.inside(reloc.offset));
     code.positions.iter_mut().for_each(|(at, _)| *at = places.begin(*at));
+    let data = pieces.iter().filter(|piece| matches!(piece.kind, Kind::Entry { .. } | Kind::Constants));
+    code.data = data.map(|piece| (piece.new, piece.new + piece.len)).collect();
 }
 
 /// An instruction, or data.
@@ -92,6 +98,9 @@ enum Kind {
     },
     /// Nothing, either; it is a call.
     Call,
+    /// It is this instead: of what it was part of, see `calls`.
+    Encoded(Encoded),
+    EncodedCall(Encoded),
     /// It does nothing.
     Nothing,
     /// A number of four bytes, its last, fits in one; the opcode is so many bytes from the beginning.
@@ -193,6 +202,7 @@ fn write(pieces: &[Piece], old: &[u8]) -> Option<Vec<u8>> {
                 let distance = i64::from(places.begin(to)) - i64::from(places.begin(table));
                 bytes.extend(i32::try_from(distance).ok()?.to_le_bytes());
             }
+            Kind::Encoded(code) | Kind::EncodedCall(code) => bytes.extend(code.bytes()),
             Kind::Call | Kind::Constants => bytes.extend(own),
         }
     }
@@ -289,6 +299,42 @@ mod tests {
         // The constant lay at 48, and is as well aligned.
         assert_eq!(code.bytes[64..72], [&load(112 - 71)[..], &[RET]].concat());
         assert_eq!(code.bytes[112..], constant);
+    }
+
+    /// shl $2, %rax; mov 0x1000(%rax), %eax; mov (%rax), %rcx
+    const CELL: [u8; 13] = [0x48, 0xc1, 0xe0, 2, 0x8b, 0x80, 0, 0x10, 0, 0, 0x48, 0x8b, 0x08];
+    /// mov $0x1000, %eax; mov 8(%rax), %rcx
+    const PLACE: [u8; 9] = [0xb8, 0, 0x10, 0, 0, 0x48, 0x8b, 0x48, 8];
+    /// mov %rdx, %rsi; call *%rcx
+    const PASS: [u8; 3] = [0x48, 0x89, 0xd6];
+    const CALL: [u8; 2] = [0xff, 0xd1];
+
+    #[test]
+    fn calls_of_what_stands_in_memory_are_one_instruction() {
+        let direct = relaxed(&[&PLACE, &PASS, &CALL, &[RET]], &[0]).bytes;
+        assert_eq!(direct, [&PASS[..], &[0xff, 0x14, 0x25, 8, 0x10, 0, 0, RET]].concat());
+        let dispatched = relaxed(&[&CELL, &PASS, &CALL, &[RET]], &[0]).bytes;
+        // mov 0x1000(, %rax, 4), %eax; mov %rdx, %rsi; call *(%rax)
+        let read = [0x8b, 0x04, 0x85, 0, 0x10, 0, 0];
+        assert_eq!(dispatched, [&read[..], &PASS, &[0xff, 0x50, 0, RET]].concat());
+    }
+
+    #[test]
+    fn calls_whose_registers_are_used_stay_as_they_are() {
+        // mov %rcx, %rsi; mov %rdx, %rcx; mov %rax, %rsi; mov %rdx, %rax
+        let uses: [&[u8]; 4] =
+            [&[0x48, 0x89, 0xce], &[0x48, 0x89, 0xd1], &[0x48, 0x89, 0xc6], &[0x48, 0x89, 0xd0]];
+        for (made, used) in [(&PLACE[..], &uses[..3]), (&CELL, &uses)] {
+            for between in used {
+                let code = [made, between, &CALL, &[RET]].concat();
+                assert_eq!(relaxed(&[&code], &[0]).bytes, code, "{between:x?}");
+            }
+        }
+        // A jump leads behind the reading; what is read may be needed behind the call: mov 8(%rax), %rbx; call *%rbx.
+        let split = [&PLACE[..], &PASS, &CALL, &[RET]].concat();
+        assert_eq!(relaxed(&[&split], &[0, 9]).bytes, split);
+        let preserved = [&PLACE[..5], &[0x48, 0x8b, 0x58, 8], &PASS, &[0xff, 0xd3, RET]].concat();
+        assert_eq!(relaxed(&[&preserved], &[0]).bytes, preserved);
     }
 
     #[test]

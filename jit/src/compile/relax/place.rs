@@ -45,7 +45,11 @@ fn innermost_loops(pieces: &[Piece], cold: u32) -> Vec<Loop> {
         let next = headers.get(headers.partition_point(|&other| other <= header));
         let is_innermost = next.is_none_or(|&next| next > last);
         let is_small = pieces[last].old + pieces[last].old_len - pieces[header].old <= LONGEST_LOOP;
-        is_innermost && is_small && pieces[header..=last].iter().all(|piece| piece.kind != Kind::Call)
+        is_innermost
+            && is_small
+            && !pieces[header..=last]
+                .iter()
+                .any(|piece| matches!(piece.kind, Kind::Call | Kind::EncodedCall(_)))
     });
     loops
 }

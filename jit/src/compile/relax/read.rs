@@ -64,6 +64,7 @@ impl Reader<'_> {
             Kind::Jump { .. } | Kind::Branch { .. } => 2,
             Kind::Plain { padding } => old_len - padding,
             Kind::ShortNumber { padding, .. } => old_len - padding - 3,
+            Kind::Encoded(code) | Kind::EncodedCall(code) => code.len(),
             Kind::Call | Kind::Relative { .. } | Kind::Entry { .. } | Kind::Constants => old_len,
         };
         self.pieces.push(Piece { old, old_len, kind, new: 0, len });

@@ -8,5 +8,5 @@ pub mod slots;
 pub mod stubs;
 
 pub use arena::{CodeArena, CodeSpace};
-pub use slots::CodeSlots;
+pub use slots::{CodeSlots, TrapStubs};
 pub use stubs::Stubs;

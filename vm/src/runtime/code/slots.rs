@@ -1,12 +1,16 @@
-//! A module's code slots: the table through which its functions are called.
+//! A module's code slots: the table through which its functions are called; and its dispatch cells, which lead there.
 //!
 //! Invariant: the table neither moves nor goes away while the module lives, and each entry always holds the address
-//! of runnable code: a lazy stub's until [`CodeSlots::publish`] stores the function's.
+//! of runnable code: a lazy stub's until [`CodeSlots::publish`] stores the function's. Dispatch cells are filled before code
+//! that reads them is published, and then stay.
 
 use std::ptr;
 use std::sync::atomic::Ordering;
+use std::sync::{Mutex, PoisonError};
 
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
+use wprof_jit::abi::dispatch_cell;
+use wprof_jit::module::{ConstantTables, ModuleInfo, Target};
 
 use crate::runtime::abi::VmCodeSlots;
 
@@ -14,8 +18,16 @@ use crate::runtime::abi::VmCodeSlots;
 pub struct CodeSlots {
     base: *mut VmCodeSlots,
     rows: usize,
+    cells: usize,
+    /// Which dispatches have their cells filled.
+    filled: Mutex<Vec<bool>>,
     stub: Box<Stub>,
 }
+
+/// Rows behind the others, which lead to code that traps.
+const TRAPS: usize = 3;
+/// The highest address that an instruction of x86-64 can name.
+const HIGHEST: usize = i32::MAX as usize;
 
 /// The lazy stub of each function.
 type Stub = dyn Fn(u32) -> usize + Send + Sync;
@@ -32,22 +44,73 @@ unsafe impl Send for CodeSlots {}
 unsafe impl Sync for CodeSlots {}
 
 impl CodeSlots {
-    /// One row per function, all of them pointing to the stub that `stub` gives for their index; at address `at`, if
-    /// it matters where.
+    /// One row per function, all of them pointing to the stub that `stub` gives for their index; and room for the dispatch cells
+    /// of `tables`, of which bad ones lead to `traps`. At address `at`, if it matters where.
     ///
     /// # Errors
     /// If the system has no memory for it, or not there.
     pub fn new(
         rows: usize,
         stub: impl Fn(u32) -> usize + Send + Sync + 'static,
+        (tables, traps): (&ConstantTables, &TrapStubs),
         at: Option<usize>,
     ) -> std::io::Result<CodeSlots> {
-        let base = at.map_or_else(|| map(bytes(rows)), |address| map_at(address, bytes(rows)))?;
-        let slots = CodeSlots { base: base.cast(), rows, stub: Box::new(stub) };
+        let cells = tables.cells() as usize;
+        let size = bytes(rows, cells);
+        let base = at.map_or_else(|| map(size), |address| map_at(address, size))?;
+        let filled = Mutex::new(vec![false; tables.dispatches().len()]);
+        let slots = CodeSlots { base: base.cast(), rows, cells, filled, stub: Box::new(stub) };
         for func in 0..rows as u32 {
             slots.publish(func, slots.stub(func));
         }
+        for (trap, stub) in [traps.bad_signature, traps.null, traps.out_of_bounds].into_iter().enumerate() {
+            let row = slots.any_row(rows + trap);
+            row.entry.store(stub, Ordering::Release);
+            row.instrumented_entry.store(stub, Ordering::Release);
+        }
         Ok(slots)
+    }
+
+    /// Address of the dispatch cells, if machine code can use them.
+    pub fn dispatch_cells(&self) -> Option<usize> {
+        let end = self.address() + bytes(self.rows, self.cells);
+        (self.cells > 0 && end <= HIGHEST).then(|| self.any_row(self.rows + TRAPS) as *const _ as usize)
+    }
+
+    /// Fills the cells of these dispatches, if they are not.
+    pub fn fill(&self, info: &ModuleInfo, dispatches: &[u32]) {
+        let mut filled = self.filled.lock().unwrap_or_else(PoisonError::into_inner);
+        for &number in dispatches {
+            if !std::mem::replace(&mut filled[number as usize], true) {
+                self.fill_cells(info, number as usize);
+            }
+        }
+    }
+
+    fn fill_cells(&self, info: &ModuleInfo, number: usize) {
+        let tables = &info.constant_tables;
+        let dispatch = &tables.dispatches()[number];
+        for (cell, target) in (dispatch.first as usize..).zip(tables.targets(info, dispatch)) {
+            let row = match target {
+                Target::Func(func) => func as usize,
+                Target::BadSignature => self.rows,
+                Target::Null => self.rows + 1,
+                Target::OutOfBounds => self.rows + 2,
+            };
+            let address = ptr::from_ref(self.any_row(row)) as usize as u32;
+            assert!(cell < self.cells);
+            // SAFETY: the cells lie behind the rows, in the same mapping; nothing else writes them, and machine code that
+            // reads them comes later.
+            unsafe { self.base.add(self.rows + TRAPS).cast::<u32>().add(cell).write(address) };
+        }
+    }
+
+    /// One of all rows, those that trap included.
+    fn any_row(&self, row: usize) -> &VmCodeSlots {
+        assert!(row <= self.rows + TRAPS);
+        // SAFETY: within the mapping, which nothing unmaps before `drop`, and whose beginning is zeros or rows; one behind the last
+        // row is used for its address only.
+        unsafe { &*self.base.add(row) }
     }
 
     /// Address of the table, which machine code holds as a constant.
@@ -58,8 +121,7 @@ impl CodeSlots {
     /// The row of function `func`.
     pub fn row(&self, func: u32) -> &VmCodeSlots {
         assert!((func as usize) < self.rows);
-        // SAFETY: `func` is a row of the mapping, which `new` filled and nothing unmaps before `drop`.
-        unsafe { &*self.base.add(func as usize) }
+        self.any_row(func as usize)
     }
 
     /// What a row held at first.
@@ -84,8 +146,20 @@ impl CodeSlots {
     }
 }
 
-fn bytes(rows: usize) -> usize {
-    (rows * size_of::<VmCodeSlots>()).max(1).next_multiple_of(4096)
+/// Where dispatch cells of an engine lead that call nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct TrapStubs {
+    /// What traps as calls of another type do.
+    pub bad_signature: usize,
+    /// As calls of null.
+    pub null: usize,
+    /// As calls beyond the table.
+    pub out_of_bounds: usize,
+}
+
+fn bytes(rows: usize, cells: usize) -> usize {
+    let cells = cells * dispatch_cell::SIZE as usize;
+    ((rows + TRAPS + 1) * size_of::<VmCodeSlots>() + cells).next_multiple_of(4096)
 }
 
 /// Zeroed memory, low in the address space if possible: the address is a shorter constant there.
@@ -128,6 +202,6 @@ impl Drop for CodeSlots {
     fn drop(&mut self) {
         // SAFETY: mapped by `new` with this size. Machine code that knows the address is the module's own, or holds
         // the module alive through an instance of it in a store.
-        let _ = unsafe { munmap(self.base.cast(), bytes(self.rows)) };
+        let _ = unsafe { munmap(self.base.cast(), bytes(self.rows, self.cells)) };
     }
 }

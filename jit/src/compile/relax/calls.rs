@@ -1,0 +1,153 @@
+//! Calls of what stands in memory: as one instruction.
+//!
+//! Cranelift reads the address of a callee into a register and calls that, with other instructions, mostly moves of arguments, in
+//! between; of a direct call it makes the place in another register first, and it shifts the index of a dispatch cell. Input:
+//! the pieces of a function. Output: the same, with one piece for several where that is sure to do the same.
+//! Invariant: what the place and the address were in is not needed behind the call, and was not by those in between.
+//! Example: `mov $place, %eax; mov (%rax), %rcx; …; call *%rcx` becomes `…; call *place`, and `shl $2, %rax; mov cells(%rax),
+//! %eax; mov (%rax), %rcx; …; call *%rcx` becomes `mov cells(, %rax, 4), %eax; …; call *(%rax)`.
+
+use std::ops::Range;
+
+use iced_x86::{
+    Code, Decoder, DecoderOptions, Instruction, InstructionInfoFactory, OpAccess, OpKind, Register,
+};
+
+use super::{Encoded, Kind, Piece};
+
+/// The address is looked for among so many instructions before a call.
+const FARTHEST: usize = 16;
+
+/// Merges what calls consist of. `blocks` are where blocks begin.
+pub(super) fn merge(pieces: &mut [Piece], bytes: &[u8], blocks: &[u32]) {
+    for call in 0..pieces.len() {
+        if pieces[call].kind != Kind::Call {
+            continue;
+        }
+        let block = blocks.partition_point(|&block| block <= pieces[call].old).checked_sub(1);
+        let mut search = Search { pieces, bytes, usage: InstructionInfoFactory::new() };
+        for (at, code) in block.and_then(|block| search.merged(call, blocks[block])).unwrap_or_default() {
+            let (kind, len) = match code {
+                None => (Kind::Nothing, 0),
+                Some(code) if at == call => (Kind::EncodedCall(code), code.len()),
+                Some(code) => (Kind::Encoded(code), code.len()),
+            };
+            pieces[at] = Piece { kind, len, ..pieces[at] };
+        }
+    }
+}
+
+/// What becomes of pieces: other code, or nothing.
+type Changes = Vec<(usize, Option<Encoded>)>;
+
+/// Looks backwards from a call.
+struct Search<'a> {
+    pieces: &'a [Piece],
+    bytes: &'a [u8],
+    usage: InstructionInfoFactory,
+}
+
+impl Search<'_> {
+    fn inst(&self, at: usize) -> Instruction {
+        let begin = self.pieces[at].old;
+        let bytes = &self.bytes[begin as usize..];
+        Decoder::with_ip(64, bytes, begin.into(), DecoderOptions::NONE).decode()
+    }
+
+    /// What becomes of `call`, and of what it consists of, if its block begins at `block`.
+    fn merged(&mut self, call: usize, block: u32) -> Option<Changes> {
+        let target = called_register(&self.inst(call)).filter(|&target| !is_preserved(target))?;
+        let first = (0..call).rev().take(FARTHEST).take_while(|&at| self.pieces[at].old >= block).last()?;
+        let reads = self.last_use(first..call, target)?;
+        let read = self.inst(reads);
+        let held = place_register(&read).filter(|_| written(&read) == Some(target))?;
+        let makes = self.last_use(first..reads, held)?;
+        let made = self.inst(makes);
+        let displacement = read.memory_displacement64() as i32;
+        if written(&made) != Some(held) {
+            return None;
+        }
+        let is_gone = held == target || self.is_gone(held, reads + 1..call);
+        if let Some(place) = constant(&made).filter(|_| is_gone) {
+            let place = i32::try_from(place.checked_add_signed(displacement)?).ok()?;
+            return Some(vec![(makes, None), (reads, None), (call, Some(Encoded::call_place(place)))]);
+        }
+        let shifts = self.last_use(first..makes, held)?;
+        let is_cell = made.code() == Code::Mov_r32_rm32 && is_at(&made, held);
+        // Not overwritten by an argument, either.
+        let is_kept = held == target || self.last_use(reads + 1..call, held).is_none();
+        let is_scaled = is_scale(&self.inst(shifts), held) && is_gone && is_kept && is_cell;
+        let cells = is_scaled.then(|| made.memory_displacement64() as i32)?;
+        let read_cell = Encoded::read_cell(cells, held)?;
+        let called = Encoded::call_at(held, i8::try_from(displacement).ok()?)?;
+        Some(vec![(shifts, None), (makes, Some(read_cell)), (reads, None), (call, Some(called))])
+    }
+
+    /// The last instruction of a range that has to do with a register; `None` if there is none.
+    fn last_use(&mut self, range: Range<usize>, register: Register) -> Option<usize> {
+        range.rev().find(|&at| self.access(at, register).is_some())
+    }
+
+    /// Whether nobody reads a register in a range, nor behind the call that follows.
+    fn is_gone(&mut self, register: Register, mut range: Range<usize>) -> bool {
+        match range.find_map(|at| self.access(at, register)) {
+            Some(access) => access == OpAccess::Write,
+            // Neither an argument nor preserved.
+            None => matches!(register, Register::RAX | Register::R10 | Register::R11),
+        }
+    }
+
+    fn access(&mut self, at: usize, register: Register) -> Option<OpAccess> {
+        let inst = self.inst(at);
+        let used = self.usage.info(&inst).used_registers().iter();
+        let accesses: Vec<OpAccess> = used
+            .filter(|used| used.register().full_register() == register)
+            .map(|used| used.access())
+            .collect();
+        match accesses[..] {
+            [] => None,
+            [access] => Some(access),
+            _ => Some(OpAccess::ReadWrite),
+        }
+    }
+}
+
+/// `call *%register`.
+fn called_register(inst: &Instruction) -> Option<Register> {
+    (inst.code() == Code::Call_rm64 && inst.op0_kind() == OpKind::Register).then(|| inst.op0_register())
+}
+
+/// `mov displacement(%register), …`.
+fn place_register(inst: &Instruction) -> Option<Register> {
+    let base = inst.memory_base();
+    (inst.code() == Code::Mov_r64_rm64 && base.is_gpr64() && is_at(inst, base)).then_some(base)
+}
+
+/// Whether the second operand is `displacement(%base)`.
+fn is_at(inst: &Instruction, base: Register) -> bool {
+    let has_index = inst.memory_index() != Register::None || inst.segment_prefix() != Register::None;
+    inst.op1_kind() == OpKind::Memory && inst.memory_base() == base && !has_index
+}
+
+/// `shl $2, %register`.
+fn is_scale(inst: &Instruction, register: Register) -> bool {
+    inst.code() == Code::Shl_rm64_imm8
+        && inst.op0_kind() == OpKind::Register
+        && inst.op0_register() == register
+        && inst.immediate8() == 2
+}
+
+/// Whether callees of some calls leave a register as it was.
+fn is_preserved(register: Register) -> bool {
+    use Register::{R12, R13, R14, R15, RBX};
+    matches!(register, RBX | R12 | R13 | R14 | R15)
+}
+
+/// `mov $constant, …`.
+fn constant(inst: &Instruction) -> Option<u32> {
+    (inst.code() == Code::Mov_r32_imm32).then(|| inst.immediate32())
+}
+
+fn written(inst: &Instruction) -> Option<Register> {
+    (inst.op0_kind() == OpKind::Register).then(|| inst.op0_register().full_register())
+}

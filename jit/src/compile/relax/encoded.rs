@@ -1,0 +1,89 @@
+//! Short instructions that Cranelift does not write.
+//!
+//! Source of encodings: AMD64 Architecture Programmer's Manual, volume 3, chapter 1.
+
+use iced_x86::Register;
+
+/// No instruction here is longer.
+const LONGEST: usize = 8;
+
+/// The bytes of an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Encoded {
+    bytes: [u8; LONGEST],
+    len: u8,
+}
+
+impl Encoded {
+    fn new(parts: &[&[u8]]) -> Encoded {
+        let all = parts.concat();
+        let mut bytes = [0; LONGEST];
+        bytes[..all.len()].copy_from_slice(&all);
+        Encoded { bytes, len: all.len() as u8 }
+    }
+
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.len.into()]
+    }
+
+    pub fn len(&self) -> u32 {
+        self.len.into()
+    }
+
+    /// `call *place`: neither a base nor an index.
+    pub fn call_place(place: i32) -> Encoded {
+        Encoded::new(&[&[0xff, 0x14, 0x25], &place.to_le_bytes()])
+    }
+
+    /// `call *displacement(%base)`.
+    pub fn call_at(base: Register, displacement: i8) -> Option<Encoded> {
+        let number = number(base)?;
+        // REX.B extends the base; 4 stands for an index.
+        let prefix: &[u8] = if number < 8 { &[] } else { &[0x41] };
+        let code = [0xff, 0x50 | number & 7, displacement as u8];
+        (number & 7 != 4).then(|| Encoded::new(&[prefix, &code]))
+    }
+
+    /// `mov cells(, %index, 4), %index`, of which 32 bits are read.
+    pub fn read_cell(cells: i32, index: Register) -> Option<Encoded> {
+        let number = number(index)?;
+        // REX.R and REX.X extend both; 4 stands for no index, and 5 for no base.
+        let prefix: &[u8] = if number < 8 { &[] } else { &[0x46] };
+        let code = [0x8b, (number & 7) << 3 | 4, 0x80 | (number & 7) << 3 | 5];
+        (index != Register::RSP).then(|| Encoded::new(&[prefix, &code, &cells.to_le_bytes()]))
+    }
+}
+
+/// The number of a register of 64 bits.
+fn number(register: Register) -> Option<u8> {
+    register.is_gpr64().then(|| register.number() as u8)
+}
+
+#[cfg(test)]
+mod tests {
+    use iced_x86::{Decoder, DecoderOptions, Formatter, GasFormatter};
+
+    use super::*;
+
+    fn text(code: Encoded) -> String {
+        let inst = Decoder::new(64, code.bytes(), DecoderOptions::NONE).decode();
+        assert_eq!(inst.len(), code.bytes().len());
+        let mut text = String::new();
+        GasFormatter::new().format(&inst, &mut text);
+        text
+    }
+
+    #[test]
+    fn instructions_read_as_what_they_are_called() {
+        assert_eq!(text(Encoded::call_place(0x1234)), "callq *0x1234");
+        for number in 0..16 {
+            let register = Register::RAX + number;
+            let name = format!("{register:?}").to_lowercase();
+            let called = Encoded::call_at(register, 8).map(text);
+            assert_eq!(called, (number % 8 != 4).then(|| format!("callq *8(%{name})")));
+            let to = format!("{:?}", Register::EAX + number).to_lowercase();
+            let read = Encoded::read_cell(0x1000, register).map(text);
+            assert_eq!(read, (number != 4).then(|| format!("mov 0x1000(,%{name},4),%{to}")));
+        }
+    }
+}

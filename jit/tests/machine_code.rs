@@ -1,0 +1,109 @@
+//! What hot machine code does without.
+
+use std::sync::Arc;
+
+use wprof_jit::abi::{VmLayout, code_slots};
+use wprof_jit::compile::{Compiler, CompilerOptions, ModuleEnv, Tier};
+use wprof_jit::module;
+use wprof_jit::plan::{Collection, FunctionPlan};
+
+/// The instructions of the first function, whose code slots lie at `slots`.
+fn instructions(wat: &str, slots: u64) -> Vec<String> {
+    let bytes: Arc<[u8]> = wat::parse_str(wat).expect("valid text").into();
+    let info = module::parse(bytes).expect("valid module");
+    let layout = VmLayout::new(&info);
+    let type_ids: Vec<u32> = (0..info.types.len() as u32).collect();
+    let env = ModuleEnv {
+        info: &info,
+        layout: &layout,
+        type_ids: &type_ids,
+        events: &[],
+        slots,
+        dispatch_cells: None,
+    };
+    let collection = Collection::default();
+    let compiler = Compiler::new(CompilerOptions::default().collecting(&collection)).expect("this machine");
+    let plan = FunctionPlan::new(&info, 0, &collection, 0).expect("within limits");
+    let graph = compiler.version(&plan, Tier::Optimized);
+    let text = compiler.disassemble(&env, &plan.cfg, &graph).expect("within limits");
+    // Behind the columns of places.
+    text.lines().map(|line| line.get(20..).unwrap_or(line).to_string()).collect()
+}
+
+/// Those between the first label and the last jump.
+fn looped(instructions: &[String]) -> &[String] {
+    let is_jump = |line: &String| line.starts_with('j');
+    let last = instructions.iter().rposition(is_jump).expect("a loop");
+    let label = instructions[last].rsplit(' ').next().expect("a target");
+    let first = instructions.iter().position(|line| line.trim_end_matches(':') == label).expect("is there");
+    &instructions[first..=last]
+}
+
+/// `mov` from one register of 32 bits to another.
+fn extensions(instructions: &[String]) -> usize {
+    let is_extension = |line: &&String| {
+        let operands: Vec<&str> = line.strip_prefix("mov ").unwrap_or_default().split(", ").collect();
+        let is_short =
+            |operand: &&str| operand.starts_with("%e") || operand.starts_with("%r") && operand.ends_with('d');
+        operands.len() == 2 && operands.iter().all(is_short)
+    };
+    instructions.iter().filter(is_extension).count()
+}
+
+#[test]
+fn an_index_that_a_loop_counts_is_not_extended_in_each_round() {
+    let counted = "(module (memory 1) (func (param $at i32) (param $end i32) (result i32) (local $sum i32)
+        (loop $again
+            (local.set $sum (i32.add (local.get $sum) (i32.load8_u (local.get $at))))
+            (br_if $again (i32.lt_u (local.tee $at (i32.add (local.get $at) (i32.const 1))) (local.get $end))))
+        (local.get $sum)))";
+    assert_eq!(extensions(looped(&instructions(counted, 0))), 0);
+}
+
+#[test]
+fn a_loaded_index_is_not_extended_again() {
+    // A list, whose next element is compared with zero and followed.
+    let followed = "(module (memory 1) (func (param $at i32) (result i32) (local $count i32)
+        (loop $again
+            (local.set $count (i32.add (local.get $count) (i32.load8_u offset=4 (local.get $at))))
+            (br_if $again (local.tee $at (i32.load (local.get $at)))))
+        (local.get $count)))";
+    assert_eq!(extensions(looped(&instructions(followed, 0))), 0);
+}
+
+#[test]
+fn what_a_conversion_cuts_off_is_extended() {
+    // The lower half of a number of 64 bits: nobody has cleared the other.
+    let cut = "(module (memory 1) (func (param i32) (result i32)
+        (i32.load (i32.wrap_i64 (i64.load (local.get 0))))))";
+    assert_eq!(extensions(&instructions(cut, 0)[3..]), 2, "the parameter and what is loaded");
+}
+
+const CALLS: &str = "(module (memory 1)
+    (func (param i32) (result i32)
+        (i32.store (call $callee (i32.const 1000)) (i32.const 77777))
+        (i32.store (call $callee (i32.const 1000)) (i32.const 77777))
+        (call $callee (i32.const 1000)))
+    (func $callee (param i32) (result i32) (local.get 0)))";
+
+#[test]
+fn a_direct_call_is_one_instruction() {
+    let slots = 0x1000;
+    let calls = |slots: u64| {
+        let place = slots + u64::from(code_slots::SIZE) + code_slots::ENTRY as u64;
+        let text = instructions(CALLS, slots);
+        let direct = format!("callq *{place:#x}").to_lowercase();
+        let count = |wanted: &str| text.iter().filter(|line| line.to_lowercase().starts_with(wanted)).count();
+        (count(&direct), count("call"))
+    };
+    assert_eq!(calls(slots), (3, 3));
+    // Where an address does not fit into it, it is read first.
+    assert_eq!(calls(1 << 40), (0, 3));
+}
+
+#[test]
+fn constants_are_made_anew_behind_calls() {
+    let text = instructions(CALLS, 0x1000);
+    let makes = |number: &str| text.iter().filter(|line| line.to_lowercase().contains(number)).count();
+    assert_eq!(makes("$0x3e8,"), 3, "{text:?}");
+}
