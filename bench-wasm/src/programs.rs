@@ -15,6 +15,8 @@ pub struct Program {
     pub args: Vec<String>,
     /// Its arguments in a quick run.
     pub quick_args: Vec<String>,
+    /// Its arguments in a run of seconds; those for when it is measured, if there are no others.
+    pub long_args: Vec<String>,
     /// Folders for it: host path and the name that it sees.
     pub dirs: Vec<(PathBuf, String)>,
     /// The exit code that says it did its work.
@@ -29,7 +31,20 @@ pub fn home() -> &'static Path {
 /// Our own programs that have arguments for benches.
 fn own() -> Result<Vec<Program>> {
     let folder = home().join("programs");
-    read(&folder.join("manifest.tsv"), &folder, &[])
+    let mut programs = read(&folder.join("manifest.tsv"), &folder, &[])?;
+    let table = folder.join("long.tsv");
+    let text = std::fs::read_to_string(&table).with_context(|| format!("cannot read {}", table.display()))?;
+    let rows =
+        text.lines().filter(|line| !line.starts_with('#')).skip(1).filter_map(|line| line.split_once('\t'));
+    for (name, args) in rows {
+        let program = programs.iter_mut().find(|program| program.name == name);
+        program.with_context(|| format!("{}: no program {name}", table.display()))?.long_args = words(args);
+    }
+    Ok(programs)
+}
+
+fn words(text: &str) -> Vec<String> {
+    text.split_whitespace().map(str::to_string).collect()
 }
 
 /// The downloaded programs that are there, writing to `out`.
@@ -74,12 +89,12 @@ fn read(table: &Path, folder: &Path, dirs: &[(PathBuf, String)]) -> Result<Vec<P
         if bench == "-" {
             continue;
         }
-        let words = |text: &str| text.split_whitespace().map(str::to_string).collect();
         programs.push(Program {
             name: name.into(),
             file: folder.join(format!("{program}.wasm")),
             args: words(bench),
             quick_args: words(quick),
+            long_args: words(bench),
             dirs: dirs.to_vec(),
             exit_code: code
                 .parse()

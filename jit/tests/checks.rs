@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use wprof_jit::abi::VmLayout;
+use wprof_jit::cfg::instruction_offsets;
 use wprof_jit::compile::{Compiler, CompilerOptions, ModuleEnv, Tier};
+use wprof_jit::graph::{InlinedCall, Site};
 use wprof_jit::module;
 use wprof_jit::plan::{Checks, Collection, FunctionPlan};
 
@@ -68,6 +70,33 @@ fn a_check_takes_two_instructions() {
 #[test]
 fn checks_count_in_the_pinned_register_itself() {
     let text = code(&checked()).0;
+    assert_eq!(text.matches("add $-1, %r15\n").count(), 1, "{text}");
+    assert_eq!(text.matches("mov %r15").count(), 0, "{text}");
+}
+
+#[test]
+fn checks_of_inlined_loops_do_so_too() {
+    let caller = "(func (param i32) (result i32) (i32.add (call 0 (local.get 0) (i32.const 5)) (i32.const 1)))";
+    let wat = WAT.strip_suffix(')').expect("a module").to_owned() + caller + ")";
+    let info = module::parse(wat::parse_str(wat).expect("valid text").into()).expect("valid module");
+    let (layout, collection) = (VmLayout::new(&info), checked());
+    let env = ModuleEnv {
+        info: &info,
+        layout: &layout,
+        type_ids: &[0, 1],
+        events: &[],
+        slots: 0,
+        dispatch_cells: None,
+    };
+    let compiler = Compiler::new(CompilerOptions::default().collecting(&collection)).expect("this machine");
+    let [callee, caller] = [0, 1].map(|func| FunctionPlan::new(&info, func, &collection, 0).expect("small"));
+    let offsets = instruction_offsets(&info, &caller.cfg).expect("it was validated");
+    // local.get, i32.const, call
+    let call = InlinedCall { at: offsets[2], guess: None };
+    let mut graph = compiler.version(&caller, Tier::Optimized);
+    let site = Site { node: 0, call, next: offsets[3], wrong: 0 };
+    graph.inline(&site, &callee.cfg, compiler.version(&callee, Tier::Optimized));
+    let text = compiler.disassemble(&env, &caller.cfg, &graph).expect("within limits");
     assert_eq!(text.matches("add $-1, %r15\n").count(), 1, "{text}");
     assert_eq!(text.matches("mov %r15").count(), 0, "{text}");
 }

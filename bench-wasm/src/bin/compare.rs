@@ -28,6 +28,9 @@ struct Options {
     /// The small inputs of the tests: a check of the benches, not a measurement.
     #[arg(long)]
     quick: bool,
+    /// Inputs that take seconds, so that warming up is a small part.
+    #[arg(long, conflicts_with = "quick")]
+    long: bool,
     /// Also plot the geometric means, as SVG.
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
@@ -215,7 +218,11 @@ fn engines(what: What) -> Result<Vec<Engine>> {
 }
 
 fn measure(options: &Options, program: &Program, engines: &[Engine], scratch: &Path) -> Result<Vec<Column>> {
-    let args = if options.quick { &program.quick_args } else { &program.args };
+    let args = match (options.quick, options.long) {
+        (true, _) => &program.quick_args,
+        (_, true) => &program.long_args,
+        _ => &program.args,
+    };
     let mut columns: Vec<Column> =
         engines.iter().map(|engine| Column { engine: engine.clone(), rounds: Vec::new() }).collect();
     let files: Vec<PathBuf> =

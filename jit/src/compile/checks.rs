@@ -18,6 +18,7 @@ use cranelift_codegen::ir::{
     Block, ExternalName, Function, Inst, InstBuilder, InstructionData, MemFlagsData, Opcode, Signature,
     UserExternalName, Value, types,
 };
+use hashbrown::HashMap;
 
 use super::{copy, in_place};
 use crate::abi::{TrapCode, check, check_pinned_signature, check_signature, store_context, vmctx};
@@ -126,22 +127,17 @@ impl Insertion<'_> {
 
     /// Computes values at the end of a block, if that is nowhere done.
     fn sink(&mut self, block: Block, values: &[Value]) -> Vec<Value> {
-        let mut sunk: SecondaryMap<Inst, Option<Value>> = SecondaryMap::new();
+        let mut sunk: HashMap<Inst, Value> = HashMap::new();
         let state = values.iter().map(|&value| self.sink_value(block, value, &mut sunk));
         state.collect()
     }
 
-    fn sink_value(
-        &mut self,
-        block: Block,
-        value: Value,
-        sunk: &mut SecondaryMap<Inst, Option<Value>>,
-    ) -> Value {
+    fn sink_value(&mut self, block: Block, value: Value, sunk: &mut HashMap<Inst, Value>) -> Value {
         let Some(inst) = self.func.dfg.value_def(value).inst().filter(|&inst| self.cold.contains(inst))
         else {
             return value;
         };
-        if let Some(copy) = sunk[inst] {
+        if let Some(&copy) = sunk.get(&inst) {
             return copy;
         }
         let args = self.func.dfg.inst_args(inst).to_vec();
@@ -150,7 +146,7 @@ impl Insertion<'_> {
         self.func.dfg.inst_args_mut(copy).copy_from_slice(&args);
         self.func.layout.append_inst(copy, block);
         let result = self.func.dfg.first_result(copy);
-        sunk[inst] = Some(result);
+        sunk.insert(inst, result);
         result
     }
 }

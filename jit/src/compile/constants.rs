@@ -7,9 +7,12 @@
 //! Cranelift's optimiser makes constants anew in each block that uses them (its `remat` rules), but not within.
 
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
-use cranelift_codegen::entity::SecondaryMap;
 use cranelift_codegen::ir::{Block, Function, Inst, Opcode, Value};
 use cranelift_codegen::isa::CallConv;
+use hashbrown::HashMap;
+
+/// By constant of a block: how many calls there were before it was made last, and what it is called since then.
+type Made = HashMap<Value, (u32, Value)>;
 
 /// Makes constants anew behind calls.
 pub(super) fn renew(func: &mut Function) {
@@ -24,17 +27,19 @@ fn renew_in(func: &mut Function, block: Block) {
     if !insts.iter().any(|&inst| clobbers(func, inst)) {
         return;
     }
-    // How many calls there were before a constant was made last, and what it is called since then.
-    let mut made: SecondaryMap<Value, Option<(u32, Value)>> = SecondaryMap::new();
+    let mut made = Made::new();
     let mut calls = 0;
     for inst in insts {
         if is_constant(func, inst) {
             let value = func.dfg.first_result(inst);
-            made[value] = Some((calls, value));
+            made.insert(value, (calls, value));
             continue;
         }
         let values: Vec<Value> = func.dfg.inst_values(inst).collect();
-        if values.iter().any(|&value| made[value].is_some_and(|(since, now)| since < calls || now != value)) {
+        if values
+            .iter()
+            .any(|&value| made.get(&value).is_some_and(|&(since, now)| since < calls || now != value))
+        {
             let values: Vec<Value> =
                 values.into_iter().map(|value| renewed(func, inst, value, calls, &mut made)).collect();
             func.dfg.overwrite_inst_values(inst, values.into_iter());
@@ -44,14 +49,8 @@ fn renew_in(func: &mut Function, block: Block) {
 }
 
 /// What a value is called at `inst`, `calls` calls from the beginning of its block.
-fn renewed(
-    func: &mut Function,
-    inst: Inst,
-    value: Value,
-    calls: u32,
-    made: &mut SecondaryMap<Value, Option<(u32, Value)>>,
-) -> Value {
-    let Some((since, now)) = made[value] else { return value };
+fn renewed(func: &mut Function, inst: Inst, value: Value, calls: u32, made: &mut Made) -> Value {
+    let Some(&(since, now)) = made.get(&value) else { return value };
     if since == calls {
         return now;
     }
@@ -59,7 +58,7 @@ fn renewed(
     let copy = func.dfg.clone_inst(constant);
     FuncCursor::new(func).at_inst(inst).insert_inst(copy);
     let copy = func.dfg.first_result(copy);
-    made[value] = Some((calls, copy));
+    made.insert(value, (calls, copy));
     copy
 }
 

@@ -19,13 +19,13 @@ struct Labels(BTreeMap<u64, usize>);
 impl SymbolResolver for Labels {
     fn symbol(
         &mut self,
-        _: &Instruction,
+        inst: &Instruction,
         _: u32,
         _: Option<u32>,
         address: u64,
         _: u32,
     ) -> Option<SymbolResult<'_>> {
-        let number = self.0.get(&address)?;
+        let number = self.0.get(&address).filter(|_| inst.op0_kind() == OpKind::NearBranch64)?;
         Some(SymbolResult::with_string(address, format!("label{number}")))
     }
 }

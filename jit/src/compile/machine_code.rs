@@ -1,5 +1,7 @@
 //! Machine code with its tables: where it may trap, where it calls, what must be patched in.
 
+use std::ops::Range;
+
 use cranelift_codegen::binemit::Reloc as RelocKind;
 use cranelift_codegen::control::ControlPlane;
 use cranelift_codegen::ir::{ExternalName, LibCall, StackSlotKey};
@@ -218,11 +220,27 @@ fn bytes(buffer: &MachBufferFinalized<cranelift_codegen::Final>, isa: &dyn Targe
     if isa.name() != "x64" {
         return bytes;
     }
-    let marked = buffer.get_srclocs_sorted().iter();
-    for location in marked.filter(|l| !l.loc.is_default() && pinned::unmarked(l.loc.bits()).1) {
-        pinned::rewrite(&mut bytes[location.start as usize..location.end as usize]);
+    for range in in_place_ranges(buffer.get_srclocs_sorted()) {
+        pinned::rewrite(&mut bytes[range]);
     }
     bytes
+}
+
+/// The ranges at locations that are marked for that, with what the optimiser, which forgets where a sum comes from, has put between
+/// two of them.
+fn in_place_ranges(locations: &[MachSrcLoc<cranelift_codegen::Final>]) -> Vec<Range<usize>> {
+    let is_marked = |location: &&MachSrcLoc<cranelift_codegen::Final>| {
+        !location.loc.is_default() && pinned::unmarked(location.loc.bits()).1
+    };
+    let mut ranges: Vec<Range<usize>> = Vec::new();
+    for location in locations.iter().filter(is_marked) {
+        let (start, end) = (location.start as usize, location.end as usize);
+        match ranges.last_mut() {
+            Some(last) if start - last.end <= pinned::LONGEST_SUM => last.end = end,
+            _ => ranges.push(start..end),
+        }
+    }
+    ranges
 }
 
 fn location_at(locations: &[MachSrcLoc<cranelift_codegen::Final>], pc: u32) -> Option<u32> {

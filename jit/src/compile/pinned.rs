@@ -4,7 +4,7 @@
 //! addition that takes one, five for a check that takes two. Here they are found in the finished machine code and rewritten
 //! within their bytes, so that nothing else moves.
 //!
-//! Input: machine code, and the ranges of it at locations that were marked by [`in_place`]. Output: the same code, where
+//! Input: machine code, and the ranges of it at locations that were marked by [`in_place`], or between two such. Output: the same code, where
 //! ranges that read as expected work on the pinned register itself; others stay as they are.
 //! Invariant: what a marked instruction computes is used by one marked instruction, so that it need not be in the register
 //! where Cranelift put it once that one is rewritten, too. A count that is compared with zero has not overflowed.
@@ -19,6 +19,8 @@ const MARK: u32 = 1 << 31;
 const PINNED: u8 = 15;
 /// With so many the longest rewritten check is one instruction, and nothing but a branch follows it.
 const MOST_PREFIXES: usize = 6;
+/// Bytes of the longest instruction that adds to the register which the pinned one was copied to.
+pub(super) const LONGEST_SUM: usize = 8;
 /// A prefix that means nothing to instructions without memory operands: a segment override.
 pub(super) const PADDING: u8 = 0x2e;
 

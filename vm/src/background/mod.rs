@@ -23,7 +23,7 @@ pub struct Job {
     pub task: Task,
 }
 
-/// What to compile of a function.
+/// What to compile of a function, or else to do for its module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Task {
     /// A better version.
@@ -35,6 +35,8 @@ pub enum Task {
         /// Whether a function calls it that the program has called.
         near: bool,
     },
+    /// The hash of the module, which profiles have.
+    Hash,
 }
 
 impl Job {
@@ -46,6 +48,10 @@ impl Job {
                 module.promote(self.func, promotion)
             }
             Task::Ahead { .. } => module.compile_ahead(self.func),
+            Task::Hash => {
+                module.hash();
+                Ok(())
+            }
         }));
     }
 }

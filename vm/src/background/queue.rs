@@ -36,7 +36,9 @@ impl Queue {
         match job.task {
             Task::Promote(Promotion::Entry | Promotion::Reoptimized) => self.better.push_back(job),
             Task::Promote(Promotion::Resume(_)) => self.resumed.push_front(job),
-            Task::Promote(Promotion::Burst(_)) | Task::PromoteForNextRun(_) => self.later.push_back(job),
+            Task::Promote(Promotion::Burst(_)) | Task::PromoteForNextRun(_) | Task::Hash => {
+                self.later.push_back(job);
+            }
             Task::Ahead { near: true } => push_bounded(&mut self.near, job),
             Task::Ahead { near: false } => push_bounded(&mut self.far, job),
         }

@@ -28,6 +28,7 @@ pub use reoptimized::Reoptimization;
 pub use symbols::{FrameSymbol, SourceRow};
 pub(crate) use versions::CompiledVersion;
 
+use crate::background::{Job, Task};
 use crate::code_cache::CachedModule;
 use crate::engine::no_code_memory;
 use crate::runtime::code::CodeSlots;
@@ -38,6 +39,9 @@ use code::ModuleCode;
 use names::Names;
 use parts::PartRows;
 use symbols::{DebugFile, Symbols};
+
+/// Bytes of a module from which on computing its hash takes longer than a millisecond.
+const SLOWLY_HASHED: usize = 1 << 20;
 
 /// A module, ready to be instantiated. Cheap to clone; all clones share its code, and so do its instances, whichever
 /// store and thread they are in.
@@ -105,6 +109,7 @@ impl Module {
         if let Some(cached) = cached {
             inner.restore(cached)?;
         }
+        inner.order_hash();
         Ok(Module(inner))
     }
 
@@ -201,7 +206,7 @@ impl Module {
 
     /// The SHA-256 hash of the binary module, by which profiles know what they are of.
     pub fn hash(&self) -> [u8; 32] {
-        *self.0.hash.get_or_init(|| hash_of(&self.0.info))
+        self.0.hash()
     }
 
     /// The parsed module.
@@ -249,6 +254,19 @@ impl Module {
 }
 
 impl ModuleInner {
+    pub(crate) fn hash(&self) -> [u8; 32] {
+        *self.hash.get_or_init(|| hash_of(&self.info))
+    }
+
+    /// Has the hash computed before the first profile asks for it, if that takes long.
+    fn order_hash(self: &Arc<Self>) {
+        let is_wanted = self.engine.has_bursts() && self.info.bytes.len() >= SLOWLY_HASHED;
+        if let Some(background) = self.engine.background().filter(|_| is_wanted && self.hash.get().is_none())
+        {
+            background.order([Job { module: Arc::downgrade(self), func: 0, task: Task::Hash }]);
+        }
+    }
+
     pub(crate) fn info(&self) -> &ModuleInfo {
         &self.info
     }
