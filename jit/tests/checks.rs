@@ -76,7 +76,8 @@ fn checks_count_in_the_pinned_register_itself() {
 
 #[test]
 fn checks_of_inlined_loops_do_so_too() {
-    let caller = "(func (param i32) (result i32) (i32.add (call 0 (local.get 0) (i32.const 5)) (i32.const 1)))";
+    let caller =
+        "(func (param i32) (result i32) (i32.add (call 0 (local.get 0) (i32.const 5)) (i32.const 1)))";
     let wat = WAT.strip_suffix(')').expect("a module").to_owned() + caller + ")";
     let info = module::parse(wat::parse_str(wat).expect("valid text").into()).expect("valid module");
     let (layout, collection) = (VmLayout::new(&info), checked());

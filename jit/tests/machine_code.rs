@@ -107,3 +107,27 @@ fn constants_are_made_anew_behind_calls() {
     let makes = |number: &str| text.iter().filter(|line| line.to_lowercase().contains(number)).count();
     assert_eq!(makes("$0x3e8,"), 3, "{text:?}");
 }
+
+#[test]
+fn a_mask_that_does_not_change_is_computed_before_the_loop() {
+    // As C compilers write unrolled loops: up to an even number.
+    let unrolled = "(module (memory 1) (func (param $n i32) (result i32) (local $i i32) (local $sum i32)
+        (loop $again
+            (local.set $sum (i32.add (local.get $sum) (i32.load8_u (local.get $i))))
+            (br_if $again (i32.ne
+                (local.tee $i (i32.add (local.get $i) (i32.const 2)))
+                (i32.and (local.get $n) (i32.const -2)))))
+        (local.get $sum)))";
+    let text = instructions(unrolled, 0);
+    let masks = |text: &[String]| text.iter().filter(|line| line.starts_with("and $-2,")).count();
+    assert_eq!((masks(&text), masks(looped(&text))), (1, 0), "{text:?}");
+    // Not where the number itself is needed in the loop, too: that would take one more register.
+    let both = unrolled.replace("(i32.load8_u (local.get $i))", "(i32.load8_u (local.get $n))");
+    let text = instructions(
+        &both
+            .replace("(local.tee $i", "(local.tee $i (i32.xor (local.get $n)")
+            .replace("(i32.const 2)))", "(i32.const 2))))"),
+        0,
+    );
+    assert_eq!(masks(looped(&text)), 1, "{text:?}");
+}

@@ -59,6 +59,11 @@ fn marks(func: &Function) -> Vec<(Inst, usize)> {
     insts.filter_map(|inst| Some((inst, check_of(func, inst)?))).collect()
 }
 
+/// Whether an instruction is a mark.
+pub(super) fn is_mark(func: &Function, inst: Inst) -> bool {
+    check_of(func, inst).is_some()
+}
+
 fn check_of(func: &Function, inst: Inst) -> Option<usize> {
     let InstructionData::Call { func_ref, .. } = func.dfg.insts[inst] else { return None };
     let ExternalName::User(name) = func.dfg.ext_funcs[func_ref].name else { return None };

@@ -220,15 +220,15 @@ fn bytes(buffer: &MachBufferFinalized<cranelift_codegen::Final>, isa: &dyn Targe
     if isa.name() != "x64" {
         return bytes;
     }
-    for range in in_place_ranges(buffer.get_srclocs_sorted()) {
+    for range in in_place_ranges(buffer.get_srclocs_sorted(), &bytes) {
         pinned::rewrite(&mut bytes[range]);
     }
     bytes
 }
 
-/// The ranges at locations that are marked for that, with what the optimiser, which forgets where a sum comes from, has put between
-/// two of them.
-fn in_place_ranges(locations: &[MachSrcLoc<cranelift_codegen::Final>]) -> Vec<Range<usize>> {
+/// The ranges at locations that are marked for that; two with a countdown between them, of which the optimiser has forgotten where it
+/// comes from, are one.
+fn in_place_ranges(locations: &[MachSrcLoc<cranelift_codegen::Final>], code: &[u8]) -> Vec<Range<usize>> {
     let is_marked = |location: &&MachSrcLoc<cranelift_codegen::Final>| {
         !location.loc.is_default() && pinned::unmarked(location.loc.bits()).1
     };
@@ -236,7 +236,7 @@ fn in_place_ranges(locations: &[MachSrcLoc<cranelift_codegen::Final>]) -> Vec<Ra
     for location in locations.iter().filter(is_marked) {
         let (start, end) = (location.start as usize, location.end as usize);
         match ranges.last_mut() {
-            Some(last) if start - last.end <= pinned::LONGEST_SUM => last.end = end,
+            Some(last) if pinned::is_countdown(&code[last.end..start]) => last.end = end,
             _ => ranges.push(start..end),
         }
     }

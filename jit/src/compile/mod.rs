@@ -4,6 +4,7 @@ mod checks;
 mod constants;
 mod disassembly;
 mod extends;
+mod invariants;
 mod isa;
 mod machine_code;
 mod origins;
@@ -455,6 +456,7 @@ impl Compiler {
         }
         let failed = |error| CompileError::Codegen { func, message: format!("{error:?}") };
         context.optimize(isa, &mut ControlPlane::default()).map_err(failed)?;
+        invariants::hoist(context);
         extends::widen(context);
         results::add_copies(context);
         checks::insert(&mut context.func, checks);

@@ -19,8 +19,6 @@ const MARK: u32 = 1 << 31;
 const PINNED: u8 = 15;
 /// With so many the longest rewritten check is one instruction, and nothing but a branch follows it.
 const MOST_PREFIXES: usize = 6;
-/// Bytes of the longest instruction that adds to the register which the pinned one was copied to.
-pub(super) const LONGEST_SUM: usize = 8;
 /// A prefix that means nothing to instructions without memory operands: a segment override.
 pub(super) const PADDING: u8 = 0x2e;
 
@@ -32,6 +30,16 @@ pub(crate) fn in_place(location: SourceLoc) -> SourceLoc {
 /// A location without its mark, and whether it had one.
 pub(super) fn unmarked(location: u32) -> (u32, bool) {
     (location & !MARK, location & MARK != 0)
+}
+
+/// Whether code is all that a check does between reading the pinned register and writing it: nothing else takes one off.
+pub(super) fn is_countdown(code: &[u8]) -> bool {
+    match Inst::read(code) {
+        Some((Inst::Add { plus: -1, .. } | Inst::Lea { plus: -1, is_twice: false, .. }, len)) => {
+            len == code.len()
+        }
+        _ => false,
+    }
 }
 
 /// Rewrites what is found at the beginning of a marked range, and behind that as long as there is more.
@@ -270,6 +278,17 @@ mod tests {
         for code in [added, shown] {
             assert_eq!(essence(&code), [0x49, 0x81, 0xc7, 0x78, 0x56, 0x34, 0x12]);
         }
+    }
+
+    #[test]
+    fn a_countdown_is_told_from_other_sums() {
+        assert!(is_countdown(&LESS) && is_countdown(&[0x49, 0x83, 0xc4, 0xff]));
+        let (more, doubled) = ([0x48, 0x83, 0xc0, 1], [0x48, 0x8d, 0x44, 0x00, 0xff]);
+        assert!(
+            ![&more[..], &doubled, &READ, &[], &[&LESS[..], &WRITE].concat()]
+                .map(is_countdown)
+                .contains(&true)
+        );
     }
 
     #[test]

@@ -1,0 +1,144 @@
+//! What Cranelift's optimiser computes anew in a loop, although it does not change there: computed before it.
+//!
+//! Sums and masks with a constant are made in each block that needs them (the optimiser's `remat` rules), as that costs one
+//! instruction and may save a register. In a loop it costs two a round where the value itself has to stay, and saves nothing where the
+//! value is needed for nothing else: then either of them takes the register. So it is with the `n & -2` that loops compare with which
+//! a C compiler has unrolled.
+//!
+//! Input: an optimised function. Output: the same, with such instructions moved.
+//! Invariant: what is moved only computes, and its operands are known where it goes.
+
+use cranelift_codegen::Context;
+use cranelift_codegen::cursor::{Cursor, FuncCursor};
+use cranelift_codegen::entity::EntitySet;
+use cranelift_codegen::ir::{Block, Function, Inst, InstructionData, Opcode, Value, ValueDef, types};
+use cranelift_codegen::loop_analysis::{Loop, LoopAnalysis};
+use hashbrown::HashMap;
+
+use super::checks;
+
+/// Moves out of innermost loops what does not change in them.
+pub(super) fn hoist(context: &mut Context) {
+    let (func, loops) = (&mut context.func, &context.loop_analysis);
+    if loops.loops().len() == 0 {
+        return;
+    }
+    let needed = needed(func);
+    let is_innermost = |id: &Loop| loops.loops().all(|other| loops.loop_parent(other) != Some(*id));
+    for id in loops.loops().filter(is_innermost) {
+        let before = context.domtree.idom(loops.loop_header(id));
+        if let Some(before) = before.filter(|&before| !loops.is_in_loop(before, id)) {
+            Body::new(func, loops, id, &needed).hoist_to(func, before);
+        }
+    }
+    func.dfg.resolve_all_aliases();
+}
+
+/// The values that something else than marks takes: what checks take along waits in the frame.
+fn needed(func: &Function) -> EntitySet<Value> {
+    let mut needed = EntitySet::new();
+    for inst in func.layout.blocks().flat_map(|block| func.layout.block_insts(block)) {
+        if !checks::is_mark(func, inst) {
+            func.dfg.inst_values(inst).for_each(|value| _ = needed.insert(value));
+        }
+    }
+    needed
+}
+
+/// What an instruction computes: its opcode, a value, and a constant.
+type Computed = (Opcode, Value, i64);
+
+/// What matters of a loop.
+struct Body {
+    /// What is computed of a value that is known before it, and a constant.
+    sums: Vec<(Inst, Computed)>,
+    /// By such a value: what is computed of it; `None` if it is needed for something else, too.
+    needed_for: HashMap<Value, Option<Computed>>,
+}
+
+impl Body {
+    fn new(func: &Function, loops: &LoopAnalysis, id: Loop, needed: &EntitySet<Value>) -> Body {
+        let is_hot = |block: &Block| loops.innermost_loop(*block) == Some(id) && !func.layout.is_cold(*block);
+        let hot = func.layout.blocks().filter(is_hot).flat_map(|block| func.layout.block_insts(block));
+        let mut body = Body { sums: Vec::new(), needed_for: HashMap::new() };
+        for inst in hot.filter(|&inst| !checks::is_mark(func, inst)) {
+            let computed = computed(func, inst).filter(|&(_, value, _)| !is_within(func, loops, id, value));
+            if computed.is_some() && !needed.contains(func.dfg.first_result(inst)) {
+                continue;
+            }
+            body.sums.extend(computed.map(|computed| (inst, computed)));
+            for value in func.dfg.inst_values(inst) {
+                let needed_for = body.needed_for.entry(value).or_insert(computed);
+                *needed_for = needed_for.filter(|_| *needed_for == computed);
+            }
+        }
+        body
+    }
+
+    /// Moves what is all that a value is needed for to the end of a block before the loop.
+    fn hoist_to(self, func: &mut Function, before: Block) {
+        let mut hoisted: HashMap<Computed, Value> = HashMap::new();
+        for (inst, computed) in self.sums {
+            if self.needed_for[&computed.1] == Some(computed) {
+                let value = *hoisted.entry(computed).or_insert_with(|| copy(func, inst, before));
+                let result = func.dfg.first_result(inst);
+                func.dfg.clear_results(inst);
+                func.dfg.change_to_alias(result, value);
+                func.layout.remove_inst(inst);
+            }
+        }
+    }
+}
+
+/// What an instruction computes, if that is a sum or a mask with a constant.
+fn computed(func: &Function, inst: Inst) -> Option<Computed> {
+    let opcode = func.dfg.insts[inst].opcode();
+    let is_sum = match opcode {
+        // Sums of 64 bits are part of addresses as a rule.
+        Opcode::Iadd => func.dfg.value_type(func.dfg.first_result(inst)) == types::I32,
+        _ => matches!(opcode, Opcode::Band | Opcode::Bor | Opcode::Bxor),
+    };
+    let &[left, right] = func.dfg.inst_args(inst) else { return None };
+    match (is_sum, constant(func, left), constant(func, right)) {
+        (true, None, Some(constant)) => Some((opcode, left, constant)),
+        (true, Some(constant), None) => Some((opcode, right, constant)),
+        _ => None,
+    }
+}
+
+fn constant(func: &Function, value: Value) -> Option<i64> {
+    match func.dfg.insts[func.dfg.value_def(value).inst()?] {
+        InstructionData::UnaryImm { opcode: Opcode::Iconst, imm } => Some(imm.bits()),
+        _ => None,
+    }
+}
+
+fn is_within(func: &Function, loops: &LoopAnalysis, id: Loop, value: Value) -> bool {
+    let block = match func.dfg.value_def(value) {
+        ValueDef::Result(inst, _) => func.layout.inst_block(inst),
+        ValueDef::Param(block, _) => Some(block),
+        ValueDef::Union(..) => None,
+    };
+    block.is_none_or(|block| loops.is_in_loop(block, id))
+}
+
+/// Computes at the end of a block what an instruction does, and the constants that it takes.
+fn copy(func: &mut Function, inst: Inst, block: Block) -> Value {
+    let end = func.layout.last_inst(block).expect("blocks have an end");
+    let args = func.dfg.inst_args(inst).to_vec();
+    let mut copies = Vec::new();
+    for arg in args {
+        let made = func.dfg.value_def(arg).inst().filter(|_| constant(func, arg).is_some());
+        copies.push(made.map_or(arg, |made| insert(func, made, end)));
+    }
+    let copy = func.dfg.clone_inst(inst);
+    func.dfg.inst_args_mut(copy).copy_from_slice(&copies);
+    FuncCursor::new(func).at_inst(end).insert_inst(copy);
+    func.dfg.first_result(copy)
+}
+
+fn insert(func: &mut Function, inst: Inst, before: Inst) -> Value {
+    let copy = func.dfg.clone_inst(inst);
+    FuncCursor::new(func).at_inst(before).insert_inst(copy);
+    func.dfg.first_result(copy)
+}
