@@ -7,7 +7,7 @@
 //!
 //! Input: machine code for x86-64, its tables, where its blocks begin, and where its cold part does. Output: the same,
 //! with other offsets; or nothing, if anything in it is not understood.
-//! Invariant: the same instructions with the same operands in the same order, but for those that do nothing; each jump leads to
+//! Invariant: the same instructions with the same operands in the same order, but for those that do nothing, and calls (`calls`); each jump leads to
 //! the instruction that it led to.
 //! Source: branch relaxation as in Szymanski, CACM 21(4), 1978: all jumps are short at first, and grow where they have to.
 
