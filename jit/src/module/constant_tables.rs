@@ -16,6 +16,8 @@ use super::{ConstExpr, ConstOp, ElementItems, ElementSegment, Entity, ModuleInfo
 
 /// A module has no more cells, of four bytes each; calls beyond are done without.
 const MOST_CELLS: u32 = 1 << 23;
+/// Constant tables have no more elements together: a few bytes of a module are enough for a table of any length.
+const MOST_ELEMENTS: u64 = 1 << 20;
 
 /// The constant tables of a module.
 #[derive(Clone, Debug, Default)]
@@ -123,11 +125,15 @@ impl ConstantTables {
 /// The elements of each table, if it is constant.
 fn elements(info: &ModuleInfo, written: &[u32]) -> Vec<Option<Vec<Option<u32>>>> {
     let is_exported = |table: u32| info.exports.iter().any(|(_, entity)| *entity == Entity::Table(table));
+    let mut room = MOST_ELEMENTS;
     let initial = |(index, table): (u32, &wasmparser::TableType)| {
         let is_own = index >= info.imported_tables && !is_exported(index) && !written.contains(&index);
         let is_usual = table.element_type == RefType::FUNCREF && !table.table64;
-        (is_own && is_usual && table.initial < u64::from(MOST_CELLS))
-            .then(|| vec![None; table.initial as usize])
+        if !is_own || !is_usual || table.initial > room {
+            return None;
+        }
+        room -= table.initial;
+        Some(vec![None; table.initial as usize])
     };
     let mut tables: Vec<Option<Vec<Option<u32>>>> = (0..).zip(&info.tables).map(initial).collect();
     for segment in &info.elements {
@@ -218,6 +224,7 @@ mod tests {
             "(table 5 funcref) (func (table.copy (i32.const 1) (i32.const 2) (i32.const 1)))",
             "(table 5 funcref) (elem $e func $f) (func (table.init $e (i32.const 1) (i32.const 0) (i32.const 1)))",
             "(table 5 funcref) (elem (i32.const 5) $f)",
+            "(table 0x100001 funcref) (elem (i32.const 0) $f)",
             "(import \"m\" \"at\" (global $at i32)) (table 5 funcref) (elem (global.get $at) $f)",
         ];
         for case in cases {

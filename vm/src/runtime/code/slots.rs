@@ -74,7 +74,8 @@ impl CodeSlots {
     /// Address of the dispatch cells, if machine code can use them.
     pub fn dispatch_cells(&self) -> Option<usize> {
         let end = self.address() + bytes(self.rows, self.cells);
-        (self.cells > 0 && end <= HIGHEST).then(|| self.any_row(self.rows + TRAPS) as *const _ as usize)
+        (self.cells > 0 && end <= HIGHEST)
+            .then(|| self.address() + (self.rows + TRAPS) * size_of::<VmCodeSlots>())
     }
 
     /// Fills the cells of these dispatches, if they are not.
@@ -107,9 +108,8 @@ impl CodeSlots {
 
     /// One of all rows, those that trap included.
     fn any_row(&self, row: usize) -> &VmCodeSlots {
-        assert!(row <= self.rows + TRAPS);
-        // SAFETY: within the mapping, which nothing unmaps before `drop`, and whose beginning is zeros or rows; one behind the last
-        // row is used for its address only.
+        assert!(row < self.rows + TRAPS);
+        // SAFETY: a row of the mapping, which `new` maps with room for all of them, zeroed, and nothing unmaps before `drop`.
         unsafe { &*self.base.add(row) }
     }
 
