@@ -112,9 +112,9 @@ impl Insertion<'_> {
         let block = pos.current_block().expect("marks are in the layout");
         pos.remove_inst();
         let behind = pos.current_inst().expect("a mark does not end its block");
-        let [go_on, ask, leave] = [(); 3].map(|()| self.func.dfg.make_block());
+        let [go_on, ask, back, leave] = [(); 4].map(|()| self.func.dfg.make_block());
         self.func.layout.split_block(go_on, behind);
-        for cold in [ask, leave] {
+        for cold in [ask, back, leave] {
             self.func.layout.append_block(cold);
             self.func.layout.set_cold(cold);
         }
@@ -124,7 +124,10 @@ impl Insertion<'_> {
         pos.set_srcloc(location);
         pos.goto_bottom(ask);
         let leaves = ask_runtime_pinned(&mut pos, args[0]);
-        pos.ins().brif(leaves, leave, &[], go_on, &[]);
+        pos.ins().brif(leaves, leave, &[], back, &[]);
+        // What the register allocator moves on the way back would be hot code if the edge had no cold block of its own.
+        pos.goto_bottom(back);
+        pos.ins().jump(go_on, &[]);
         let state = self.sink(leave, &args[1..]);
         let mut pos = FuncCursor::new(self.func).with_srcloc(location).at_bottom(leave);
         go_on_in(&mut pos, check, args[0], &state);

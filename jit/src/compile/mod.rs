@@ -526,10 +526,16 @@ fn optimized(graph: BlockGraph, plan: &FunctionPlan) -> BlockGraph {
     graph.split_loops(&plan.cfg, plan.prefixes.as_ref())
 }
 
-/// The same integer in a register of its own. The optimiser, which would find that out, is done.
+/// The same integer in a register of its own. The optimiser, which would find that out, is done. What takes its operand's
+/// register would not do, as both were given the same one; and a sum with zero would become part of what computes the
+/// value, whose operands then had to be kept as well.
 fn copy(pos: &mut FuncCursor<'_>, value: Value) -> Value {
     match pos.func.dfg.value_type(value) {
-        types::I32 | types::I64 => pos.ins().iadd_imm_s(value, 0),
+        types::I32 => {
+            let extended = pos.ins().sextend(types::I64, value);
+            pos.ins().ireduce(types::I32, extended)
+        }
+        types::I64 => pos.ins().rotr_imm_u(value, 0),
         _ => value,
     }
 }

@@ -5,7 +5,7 @@
 //! the pieces of a function. Output: the same, with one piece for several where that is sure to do the same.
 //! Invariant: what the place and the address were in is not needed behind the call, and was not by those in between.
 //! Example: `mov $place, %eax; mov (%rax), %rcx; …; call *%rcx` becomes `…; call *place`, and `shl $2, %rax; mov cells(%rax),
-//! %eax; mov (%rax), %rcx; …; call *%rcx` becomes `mov cells(, %rax, 4), %eax; …; call *(%rax)`.
+//! %edx; mov (%rdx), %rcx; …; call *%rcx` becomes `mov cells(, %rax, 4), %edx; …; call *(%rdx)`.
 
 use std::ops::Range;
 
@@ -72,14 +72,15 @@ impl Search<'_> {
             let place = i32::try_from(place.checked_add_signed(displacement)?).ok()?;
             return Some(vec![(makes, None), (reads, None), (call, Some(Encoded::call_place(place)))]);
         }
-        let shifts = self.last_use(first..makes, held)?;
-        let is_cell = made.code() == Code::Mov_r32_rm32 && is_at(&made, held);
-        // Not overwritten by an argument, either.
-        let is_kept = held == target || self.last_use(reads + 1..call, held).is_none();
-        let is_scaled = is_scale(&self.inst(shifts), held) && is_gone && is_kept && is_cell;
-        let cells = is_scaled.then(|| made.memory_displacement64() as i32)?;
-        let read_cell = Encoded::read_cell(cells, held)?;
-        let called = Encoded::call_at(held, i8::try_from(displacement).ok()?)?;
+        let index = (made.code() == Code::Mov_r32_rm32).then(|| made.memory_base()).filter(|&base| is_at(&made, base))?;
+        let shifts = self.last_use(first..makes, index)?;
+        let is_unshifted = index == held || index == target || self.is_gone(index, makes + 1..call);
+        // Then the target may hold the place from the beginning.
+        let is_free = held == target || self.last_use(makes + 1..reads, target).is_none();
+        let is_merged = is_scale(&self.inst(shifts), index) && is_gone && is_unshifted && is_free;
+        let cells = is_merged.then(|| made.memory_displacement64() as i32)?;
+        let read_cell = Encoded::read_cell(cells, index, target)?;
+        let called = Encoded::call_at(target, i8::try_from(displacement).ok()?)?;
         Some(vec![(shifts, None), (makes, Some(read_cell)), (reads, None), (call, Some(called))])
     }
 

@@ -44,12 +44,13 @@ impl Encoded {
         (number & 7 != 4).then(|| Encoded::new(&[prefix, &code]))
     }
 
-    /// `mov cells(, %index, 4), %index`, of which 32 bits are read.
-    pub fn read_cell(cells: i32, index: Register) -> Option<Encoded> {
-        let number = number(index)?;
-        // REX.R and REX.X extend both; 4 stands for no index, and 5 for no base.
-        let prefix: &[u8] = if number < 8 { &[] } else { &[0x46] };
-        let code = [0x8b, (number & 7) << 3 | 4, 0x80 | (number & 7) << 3 | 5];
+    /// `mov cells(, %index, 4), %to`, of which 32 bits are read.
+    pub fn read_cell(cells: i32, index: Register, to: Register) -> Option<Encoded> {
+        let (number, to) = (number(index)?, number(to)?);
+        // REX.R and REX.X extend them; 4 stands for no index, and 5 for no base.
+        let extended = 0x40 | to >> 3 << 2 | number >> 3 << 1;
+        let prefix: &[u8] = if extended == 0x40 { &[] } else { &[extended] };
+        let code = [0x8b, (to & 7) << 3 | 4, 0x80 | (number & 7) << 3 | 5];
         (index != Register::RSP).then(|| Encoded::new(&[prefix, &code, &cells.to_le_bytes()]))
     }
 }
@@ -81,9 +82,11 @@ mod tests {
             let name = format!("{register:?}").to_lowercase();
             let called = Encoded::call_at(register, 8).map(text);
             assert_eq!(called, (number % 8 != 4).then(|| format!("callq *8(%{name})")));
-            let to = format!("{:?}", Register::EAX + number).to_lowercase();
-            let read = Encoded::read_cell(0x1000, register).map(text);
-            assert_eq!(read, (number != 4).then(|| format!("mov 0x1000(,%{name},4),%{to}")));
+            for to in 0..16 {
+                let read = Encoded::read_cell(0x1000, register, Register::RAX + to).map(text);
+                let to = format!("{:?}", Register::EAX + to).to_lowercase();
+                assert_eq!(read, (number != 4).then(|| format!("mov 0x1000(,%{name},4),%{to}")));
+            }
         }
     }
 }

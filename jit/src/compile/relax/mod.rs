@@ -317,6 +317,16 @@ mod tests {
         // mov 0x1000(, %rax, 4), %eax; mov %rdx, %rsi; call *(%rax)
         let read = [0x8b, 0x04, 0x85, 0, 0x10, 0, 0];
         assert_eq!(dispatched, [&read[..], &PASS, &[0xff, 0x50, 0, RET]].concat());
+        // shl $2, %rsi; mov 0x1000(%rsi), %r8d; mov (%r8), %r8; mov %rdx, %rsi; call *%r8
+        let shift = [0x48, 0xc1, 0xe6, 2];
+        let cell = [0x44, 0x8b, 0x86, 0, 0x10, 0, 0, 0x4d, 0x8b, 0x00];
+        let apart = relaxed(&[&shift, &cell, &PASS, &[0x41, 0xff, 0xd0], &[RET]], &[0]).bytes;
+        // mov 0x1000(, %rsi, 4), %r8d; mov %rdx, %rsi; call *(%r8)
+        let read = [0x44, 0x8b, 0x04, 0xb5, 0, 0x10, 0, 0];
+        assert_eq!(apart, [&read[..], &PASS, &[0x41, 0xff, 0x50, 0, RET]].concat());
+        // An argument is the shifted index.
+        let passed = [&shift[..], &cell, &[0x41, 0xff, 0xd0], &[RET]].concat();
+        assert_eq!(relaxed(&[&passed], &[0]).bytes, passed);
     }
 
     #[test]
