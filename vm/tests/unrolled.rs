@@ -1,6 +1,6 @@
 //! Unrolled loops count what plain ones count, wherever a round ends.
 
-use wprof::profiler::Profile;
+use wprof::profiler::{BurstLengths, Profile};
 use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
@@ -77,6 +77,69 @@ fn wherever_a_round_ends_the_counts_are_those_of_plain_loops() -> Outcome {
             let expected = run(&plain, name, end, round)?;
             for engine in &unrolled {
                 assert_eq!(run(engine, name, end, round)?, expected, "{name}, end {end} in round {round}");
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A loop that counts from the first parameter by `step` while it compares so with the second, but makes no more rounds than the
+/// third says; it gives what it counted to and how many rounds it made. The test is at its end, or at its beginning.
+fn counted(ty: &str, step: i64, goes_on: &str, is_at_end: bool) -> String {
+    let step = format!("(local.set $i ({ty}.add (local.get $i) ({ty}.const {step})))");
+    let test = format!("({ty}.{goes_on} (local.get $i) (local.get $bound))");
+    let round = "(local.set $rounds (i32.add (local.get $rounds) (i32.const 1)))
+        (br_if $out (i32.ge_u (local.get $rounds) (local.get $most)))";
+    let body = match is_at_end {
+        true => format!("{round} {step} (br_if $again {test})"),
+        false => format!("(br_if $out (i32.eqz {test})) {round} {step} (br $again)"),
+    };
+    format!(
+        r#"(module (func (export "run") (param $i {ty}) (param $bound {ty}) (param $most i32) (result {ty} i32)
+            (local $rounds i32)
+            (block $out (loop $again {body}))
+            (local.get $i) (local.get $rounds)))"#
+    )
+}
+
+/// What the loop does from and to values around the ends of the range, and the counts of all that together.
+fn outcomes(engine: &Engine, wat: &str, is_64: bool) -> Result<(Vec<String>, Vec<u64>)> {
+    let mut store = Store::new(engine, ());
+    let instance = Linker::new(engine).instantiate(&mut store, &Module::new(engine, wat)?)?;
+    let run = instance.get_func(&mut store, "run").expect("exported");
+    let (least, most) = if is_64 { (i64::MIN, i64::MAX) } else { (i32::MIN.into(), i32::MAX.into()) };
+    let ends = [least, least + 7, -9, -1, 0, 1, 10, most - 8, most];
+    let value = |number: i64| if is_64 { Val::I64(number) } else { Val::I32(number as i32) };
+    let mut all = Vec::new();
+    for (from, to) in ends.iter().flat_map(|&from| ends.map(|to| (from, to))) {
+        let mut results = vec![value(0), Val::I32(0)];
+        run.call(&mut store, &[value(from), value(to), Val::I32(25)], &mut results)?;
+        all.push(format!("{results:?}"));
+    }
+    let profile = instance.profile(&store)?;
+    profile.verify().expect("consistent");
+    Ok((all, profile.functions.iter().flat_map(|f| f.block_counts()).collect()))
+}
+
+#[test]
+fn loops_that_count_make_as_many_rounds_however_they_compare() -> Outcome {
+    let plain = Engine::new(&config(Strategy::Baseline, Collect::AllEdges))?;
+    let exact = Engine::new(&config(Strategy::Optimized, Collect::Edges))?;
+    let mut adaptive = Config::new();
+    let lengths = BurstLengths { checking: 3, instrumented: 2 };
+    let profiling = ProfilingConfig::Adaptive(Adaptive { lengths, ..Adaptive::default() });
+    adaptive.strategy(Strategy::Optimized).background_compilation(false).profiling(profiling);
+    let adaptive = Engine::new(&adaptive)?;
+    for (ty, is_64) in [("i32", false), ("i64", true)] {
+        for goes_on in ["ne", "eq", "lt_s", "lt_u", "le_s", "le_u", "gt_s", "gt_u", "ge_s", "ge_u"] {
+            for step in [-65_537, -65_536, -3, -1, 0, 1, 2, 5, 65_536, 65_537] {
+                for is_at_end in [true, false] {
+                    let wat = counted(ty, step, goes_on, is_at_end);
+                    let expected = outcomes(&plain, &wat, is_64)?;
+                    let what = format!("{ty}.{goes_on} by {step}, at the end: {is_at_end}");
+                    assert_eq!(outcomes(&exact, &wat, is_64)?, expected, "{what}");
+                    assert_eq!(outcomes(&adaptive, &wat, is_64)?.0, expected.0, "{what}");
+                }
             }
         }
     }

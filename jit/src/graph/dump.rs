@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{BlockGraph, PathCells, Probe, Probes};
+use super::{BlockGraph, Guard, Lacking, PathCells, Probe, Probes};
 
 fn probes(f: &mut fmt::Formatter<'_>, probes: &Probes) -> fmt::Result {
     for probe in probes {
@@ -77,10 +77,13 @@ impl fmt::Display for BlockGraph {
             if node.rounds > 0 {
                 write!(f, " round {}", node.rounds)?;
             }
-            if let Some(guard) = &node.guard {
-                write!(f, " guard[{}]<{}->node{}", guard.kind, guard.most, guard.to)?;
+            if let Some(Guard { when: Lacking::Budget { kind, most }, to }) = node.guard {
+                write!(f, " guard[{kind}]<{most}->node{to}")?;
             }
             probes(f, &node.probes)?;
+            if let Some(Guard { when: Lacking::Rounds { tests, .. }, to }) = node.guard {
+                write!(f, " guard tests<{tests}->node{to}")?;
+            }
             writeln!(f)?;
             for inner in &node.inner {
                 for (when, all) in [("before", &inner.before), ("after", &inner.after)] {
@@ -98,6 +101,9 @@ impl fmt::Display for BlockGraph {
                     None => f.write_str("exit")?,
                 }
                 probes(f, &wire.probes)?;
+                if node.sure == Some(edge as u32) {
+                    f.write_str(" surely")?;
+                }
                 writeln!(f)?;
             }
         }

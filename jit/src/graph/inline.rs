@@ -67,6 +67,7 @@ impl BlockGraph {
             call: None,
             count,
             guard: None,
+            sure: None,
             behind: None,
             elsewhere: None,
             probes: Probes::new(),

@@ -23,7 +23,7 @@ use wprof_profiler::{EdgeId, PathPlan, PathStep};
 
 use crate::cfg::{Cfg, Target};
 use crate::compile::Origin;
-use crate::plan::{self, Plan};
+use crate::plan::{self, Countdown, Plan};
 pub use inline::Site;
 pub use parts::{PartSizes, Parts};
 pub use round_path::{RoundCell, RoundPath};
@@ -213,15 +213,32 @@ pub struct Inner {
     pub after: Probes,
 }
 
-/// A way out of a node before anything of it is done, to another copy of its block: for what the node does ahead.
+/// A way out of a node before its first instruction, to another copy of its block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Guard {
-    /// A kind of events with a budget.
-    pub kind: u32,
-    /// It is taken if not even this many are left of it.
-    pub most: u64,
+    /// When it is taken.
+    pub when: Lacking,
     /// The node it leads to.
     pub to: u32,
+}
+
+/// What a node's copies are guarded against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lacking {
+    /// Not so much is left of a budget as the node takes ahead. Nothing of the node is done before.
+    Budget {
+        /// The kind of its events.
+        kind: u32,
+        /// How much is taken.
+        most: u64,
+    },
+    /// It is not sure that so many tests of the loop that begins here go on. What entering the node does is done before.
+    Rounds {
+        /// What is tested.
+        countdown: Countdown,
+        /// How many tests.
+        tests: u32,
+    },
 }
 
 /// A call whose callee's blocks are in the graph of its caller.
@@ -265,6 +282,8 @@ pub struct Node {
     pub rounds: u32,
     /// When to go on in another copy of the block instead.
     pub guard: Option<Guard>,
+    /// The edge that its branch goes along, if a guard has made that sure: it is not tested.
+    pub sure: Option<u32>,
     /// Of an inlined frame's node that is checked: where its caller goes on, if the frame leaves for another version.
     pub behind: Option<u32>,
     /// Of a block whose code is in another part: the row of code slots through which that is entered. Nothing else is done
@@ -341,6 +360,7 @@ impl BlockGraph {
             count: None,
             rounds: 0,
             guard: None,
+            sure: None,
             behind: None,
             elsewhere: None,
             probes: Probes::new(),

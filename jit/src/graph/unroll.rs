@@ -7,7 +7,10 @@
 //! place ([`Node::rounds`]), as with the queries of Ball, *Efficiently Counting Program Events*, TOPLAS 1994.
 //! Paths are put off likewise where all rounds are one path ([`RoundPath`]): a frame's first round, which begins with
 //! another path, is made in a copy of its own.
-//! A budget is checked in the first copy only, and ahead, for the rounds of all copies ([`Guard`]): where it might run
+//! A loop that counts ([`Countdown`]) is entered by a test for all copies but the last ([`Lacking::Rounds`]), which have none then.
+//! Where too few rounds are left, they are made in copies that do test, and which come back to the first: so a bound that is not
+//! met exactly does no harm.
+//! A budget is checked in the first copy only, and ahead, for the rounds of all copies ([`Lacking::Budget`]): where it might run
 //! out in them, the loop goes on in a plain copy, which checks in each round. So the program stops where it would stop
 //! in plain code.
 //! Code for bursts copies the same loops, so that it comes to as many checks as checking code does: else a burst would see
@@ -19,12 +22,13 @@
 //! from `b2` out of the loop counts 2.
 
 use wasmparser::BinaryReaderError;
-use wprof_profiler::{DepthFirst, EdgeId, Loop, LoopId, Loops};
+use wprof_profiler::{BlockId, DepthFirst, EdgeId, Loop, LoopId, Loops};
 
-use super::{BlockGraph, Guard, Node, Probe, Probes, RoundPath, Wire};
+use super::{BlockGraph, Guard, Lacking, Node, Probe, Probes, RoundPath, Wire};
 use crate::cfg::{Cfg, Operators, Target, is_call};
 use crate::events::{EventModel, executed, is_dynamic};
 use crate::module::ModuleInfo;
+use crate::plan::{Countdown, TripCounts};
 
 /// How often a loop is copied at most: beyond that what is left of the cost of a round is lost in the round itself.
 const MOST_COPIES: u32 = 4;
@@ -47,6 +51,8 @@ pub struct SmallLoop {
     pub metered: Option<(u32, u64)>,
     /// The path of its rounds, if paths are counted. Loops with several are not unrolled then.
     pub path: Option<RoundPath>,
+    /// By which test it goes on, and along which edge of that block, if it counts.
+    pub countdown: Option<(Countdown, u32)>,
 }
 
 impl SmallLoop {
@@ -64,12 +70,16 @@ impl SmallLoop {
         }
         let shape = cfg.shape();
         let loops = Loops::new(&shape, &DepthFirst::new(&shape));
+        let trips = TripCounts { info, cfg, shape: &shape, loops: &loops };
         let innermost = loops.iter().filter(|(id, found)| !found.irreducible && loops.is_innermost(*id));
         let mut small = Vec::new();
-        for mut found in innermost.filter_map(|(id, found)| SmallLoop::new(cfg, &shape, &loops, id, found)) {
+        for (id, found) in innermost {
+            let Some(mut found) = SmallLoop::new(cfg, &shape, &loops, id, found) else { continue };
             if found.is_left(info, cfg)? {
                 continue;
             }
+            let countdown = trips.countdown(id, BlockId(found.latch.0))?;
+            found.countdown = countdown.map(|countdown| (countdown, found.edge_on(cfg, countdown.block)));
             if let Some((kind, model)) = metered {
                 let most = found.most_events(info, cfg, model)?;
                 found.metered = Some((kind, most.saturating_mul(u64::from(found.copies) - 1)));
@@ -103,7 +113,17 @@ impl SmallLoop {
             copies,
             metered: None,
             path: None,
+            countdown: None,
         })
+    }
+
+    /// The edge along which a block that may leave the loop does not.
+    fn edge_on(&self, cfg: &Cfg, block: u32) -> u32 {
+        let is_on = |edge: &crate::cfg::Edge| match edge.target {
+            Target::Block(to) => self.blocks.binary_search(&to).is_ok(),
+            Target::Exit => false,
+        };
+        cfg.blocks[block as usize].edges.iter().position(is_on).expect("the loop goes on") as u32
     }
 
     /// Whether a round may leave the machine code of the loop, and so be seen from outside, or take long by itself.
@@ -174,10 +194,9 @@ impl SmallLoop {
         if self.path.is_some() { Copy::Entered } else { Copy::Round(0) }
     }
 
-    /// The other copies, in the order in which they lie.
-    fn other_copies(&self) -> impl Iterator<Item = Copy> {
-        let rounds = (0..self.copies).map(Copy::Round).filter(|copy| *copy != self.first_copy());
-        rounds.chain(self.metered.map(|_| Copy::Plain))
+    /// Whether its header, as it is in a graph, does nothing but what one copy does for all.
+    fn begins_plainly(&self, header: &Node) -> bool {
+        header.probes.iter().all(|probe| matches!(probe, Probe::Poll | Probe::Check))
     }
 }
 
@@ -214,6 +233,8 @@ impl BlockGraph {
 /// Where the copies of a loop are to lie.
 struct Copies<'a> {
     found: &'a SmallLoop,
+    /// Its countdown, if that is used.
+    countdown: Option<(Countdown, u32)>,
     /// Old indices of its nodes, ascending.
     nodes: Vec<u32>,
     /// What is to be added for each round.
@@ -236,7 +257,25 @@ impl<'a> Copies<'a> {
         let is_changed = inner.flat_map(|wire| &wire.probes).any(|probe| matches!(probe, Probe::PathAdd(_)));
         let restart = latch.iter().copied().find(|probe| is_changed && matches!(probe, Probe::PathStart(_)));
         let added = found.added_by_round(latch, first);
-        Copies { found, nodes: Vec::new(), added, restart, second: 0 }
+        let header = &old.nodes[node_of(found.blocks[0]) as usize];
+        let is_alone = found.metered.is_none() && found.path.is_none() && found.begins_plainly(header);
+        let countdown = found.countdown.filter(|_| is_alone);
+        Copies { found, countdown, nodes: Vec::new(), added, restart, second: 0 }
+    }
+
+    /// The edge that the branch of a block is sure to go along in a copy.
+    fn sure_edge(&self, block: u32, copy: Copy) -> Option<u32> {
+        let is_sure = matches!(copy, Copy::Round(round) if round + 1 < self.found.copies);
+        let (_, edge) = self.countdown.filter(|(countdown, _)| is_sure && countdown.block == block)?;
+        Some(edge)
+    }
+
+    /// The copies but the first, in the order in which they lie.
+    fn others(&self) -> impl Iterator<Item = Copy> {
+        let (first, copies) = (self.found.first_copy(), self.found.copies);
+        let rounds = (0..copies).map(Copy::Round).filter(move |copy| *copy != first);
+        let tested = self.countdown.map_or(0..0, |_| 0..copies - 1).map(Copy::Tested);
+        rounds.chain(tested).chain(self.found.metered.map(|_| Copy::Plain))
     }
 }
 
@@ -247,8 +286,31 @@ enum Copy {
     Entered,
     /// The one for a round, from 0 on.
     Round(u32),
+    /// The same where it is not sure that there is one.
+    Tested(u32),
     /// The one that does everything in each round.
     Plain,
+}
+
+impl Copy {
+    /// How many rounds are made before it that are counted later.
+    fn rounds(self) -> u32 {
+        match self {
+            Copy::Round(round) | Copy::Tested(round) => round,
+            Copy::Entered | Copy::Plain => 0,
+        }
+    }
+
+    /// The copy for the next round, of a loop with so many.
+    fn next(self, copies: u32) -> Copy {
+        match self {
+            Copy::Entered => Copy::Round(0),
+            Copy::Round(round) => Copy::Round((round + 1) % copies),
+            Copy::Tested(round) if round + 2 == copies => Copy::Round(0),
+            Copy::Tested(round) => Copy::Tested(round + 1),
+            Copy::Plain => Copy::Plain,
+        }
+    }
 }
 
 /// A graph in the making.
@@ -285,7 +347,7 @@ impl<'a> Unrolling<'a> {
             copies.nodes.push(index);
             if copies.nodes.len() == copies.found.blocks.len() {
                 copies.second = next;
-                next += (copies.found.other_copies().count() * copies.nodes.len()) as u32;
+                next += (copies.others().count() * copies.nodes.len()) as u32;
             }
         }
         Unrolling { old, loops: all, loop_of, first, nodes: Vec::with_capacity(next as usize) }
@@ -297,7 +359,7 @@ impl<'a> Unrolling<'a> {
         let small = self.loops[found].found;
         self.copy(index, found, small.first_copy());
         if self.loops[found].nodes.last() == Some(&index) {
-            for copy in small.other_copies() {
+            for copy in self.loops[found].others().collect::<Vec<Copy>>() {
                 for old in self.loops[found].nodes.clone() {
                     self.copy(old, found, copy);
                 }
@@ -314,32 +376,25 @@ impl<'a> Unrolling<'a> {
     fn copy(&mut self, index: u32, found: usize, copy: Copy) {
         let (mut node, small) = (self.old.nodes[index as usize].clone(), self.loops[found].found);
         let puts_off = !self.old.in_bursts;
-        if let Copy::Round(round) = copy {
-            node.rounds = if puts_off { round } else { 0 };
+        if matches!(copy, Copy::Round(_) | Copy::Tested(_)) {
+            node.rounds = if puts_off { copy.rounds() } else { 0 };
             node.probes.retain(|probe| match probe {
                 Probe::Budget(_) => !puts_off,
-                Probe::Poll | Probe::Check => round == 0,
+                Probe::Poll | Probe::Check => copy == Copy::Round(0),
                 _ => true,
             });
-            if node.block == small.blocks[0] && round == 0 {
-                node.guard = small.metered.map(|(kind, most)| Guard {
-                    kind,
-                    most,
-                    to: self.copy_of(index, found, Copy::Plain),
-                });
-            }
         }
+        if node.block == small.blocks[0] && copy == Copy::Round(0) {
+            node.guard = self.guard(index, found);
+        }
+        node.sure = self.loops[found].sure_edge(node.block, copy);
         for (wire, edge) in node.wires.iter_mut().zip(0..) {
             let is_latch = small.latch == (node.block, edge);
-            if let (Copy::Round(round), true) = (copy, puts_off) {
-                self.put_off(found, wire, round, is_latch);
+            if matches!(copy, Copy::Round(_) | Copy::Tested(_)) && puts_off {
+                self.put_off(found, wire, copy, is_latch);
             }
             let Some(to) = &mut wire.to else { continue };
-            let next = match copy {
-                Copy::Entered if is_latch => Copy::Round(0),
-                Copy::Round(round) => Copy::Round((round + u32::from(is_latch)) % small.copies),
-                same => same,
-            };
+            let next = if is_latch { copy.next(small.copies) } else { copy };
             *to = match self.loop_of[*to as usize] == Some(found) {
                 true => self.copy_of(*to, found, next),
                 false => self.first[*to as usize],
@@ -348,15 +403,30 @@ impl<'a> Unrolling<'a> {
         self.nodes.push(node);
     }
 
-    /// Moves what the latch adds from the wire of a node in round `round` to the wires where it is added for several.
-    fn put_off(&self, found: usize, wire: &mut Wire, round: u32, is_latch: bool) {
+    /// The way out of the header of the first copy for a round.
+    fn guard(&self, header: u32, found: usize) -> Option<Guard> {
+        let Copies { found: small, countdown, .. } = &self.loops[found];
+        let budget = |(kind, most)| {
+            let to = self.copy_of(header, found, Copy::Plain);
+            Guard { when: Lacking::Budget { kind, most }, to }
+        };
+        let rounds = |(countdown, _)| {
+            let to = self.copy_of(header, found, Copy::Tested(0));
+            Guard { when: Lacking::Rounds { countdown, tests: small.copies - 1 }, to }
+        };
+        small.metered.map(budget).or(countdown.map(rounds))
+    }
+
+    /// Moves what the latch adds from the wire of a node in `copy` to the wires where it is added for several.
+    fn put_off(&self, found: usize, wire: &mut Wire, copy: Copy, is_latch: bool) {
         let Copies { found: small, added, restart, .. } = &self.loops[found];
         let leaves = wire.to.is_none_or(|to| self.loop_of[to as usize] != Some(found));
-        let rounds = round + u32::from(is_latch);
+        let rounds = copy.rounds() + u32::from(is_latch);
+        let begins_anew = is_latch && copy.next(small.copies).rounds() == 0;
         if is_latch {
             wire.probes = restart.iter().copied().collect();
         }
-        if rounds > 0 && (leaves || is_latch && rounds == small.copies) {
+        if rounds > 0 && (leaves || begins_anew) {
             for probe in added {
                 probe.times(rounds).merge_into(&mut wire.probes);
             }
@@ -366,7 +436,7 @@ impl<'a> Unrolling<'a> {
     /// The new index of a copy of an old node.
     fn copy_of(&self, node: u32, found: usize, copy: Copy) -> u32 {
         let copies = &self.loops[found];
-        let Some(before) = copies.found.other_copies().position(|other| other == copy) else {
+        let Some(before) = copies.others().position(|other| other == copy) else {
             return self.first[node as usize];
         };
         let place = copies.nodes.binary_search(&node).expect("it is in the loop");

@@ -35,6 +35,8 @@ pub use split::{Part, Place, Position, SplitCfg};
 pub use system_event::SystemEvent;
 pub use targets::{CELLS_PER_SITE, FunctionTargets};
 pub use trace::{FunctionTrace, Moment, Tracing};
+pub(crate) use trip_count::TripCounts;
+pub use trip_count::{Bound, Countdown, GoesOn, Order};
 
 use crate::CompileError;
 use crate::abi::path_row;

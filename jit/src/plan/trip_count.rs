@@ -1,9 +1,11 @@
-//! Trip counts that are small constants: such a loop takes a bounded time, and needs no check.
+//! Trip counts: those that are small constants, and those that are known when a round begins.
 //!
-//! Input: a function and one of its loops. Output: whether it makes at most [`MOST_ROUNDS`] rounds whenever it is entered.
+//! Input: a function and one of its loops. Output: whether it makes at most [`MOST_ROUNDS`] rounds whenever it is entered: such
+//! a loop takes a bounded time, and needs no check. Or by which test one can tell, when a round begins, that the loop goes on for some
+//! more ([`Countdown`]): these need no tests of their own.
 //! Recognised is what compilers make of `for (i = 0; i < 8; i++)`: a local that is written once in the loop, by adding a
-//! constant to it; a test in the header or the latch that compares it with a constant; a constant on the way in. These rounds
-//! are then gone through, so that it does not matter how the test is written.
+//! constant to it; a test in the header or the latch that compares it with what does not change; for a small constant, also
+//! constants to compare with and on the way in. These rounds are then gone through, so that it does not matter how the test is written.
 //! Source: Hirzel & Chilimbi 2001, section 4.2: "only a small, fixed number of iterations".
 //! Oracle: the blocks that programs execute between two checks, `spec-tests/tests/checks.rs`.
 
@@ -17,11 +19,13 @@ use crate::module::ModuleInfo;
 
 /// More rounds are not a few.
 const MOST_ROUNDS: u32 = 16;
+/// Longer steps are not reckoned with, so that no sum of a few overflows.
+const MOST_STEP: u64 = 1 << 16;
 /// How many blocks are looked at for what a local is when a loop is entered.
 const MOST_BLOCKS: usize = 8;
 
 /// A function whose loops are looked at.
-pub(super) struct TripCounts<'a> {
+pub(crate) struct TripCounts<'a> {
     pub info: &'a ModuleInfo,
     pub cfg: &'a Cfg,
     pub shape: &'a wprof_profiler::Cfg,
@@ -41,14 +45,14 @@ enum Known {
     Other,
 }
 
-/// Whether a local, with something added, compares so with a constant.
+/// Whether a local, with something added, compares so with something else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Test {
     local: u32,
     plus: i64,
     is_64: bool,
     comparison: Comparison,
-    with: i64,
+    with: Bound,
     is_negated: bool,
 }
 
@@ -61,11 +65,24 @@ enum Comparison {
     GreaterUnsigned,
 }
 
+impl Comparison {
+    /// The same of the operands the other way round.
+    fn swapped(self) -> Comparison {
+        match self {
+            Comparison::Equal => Comparison::Equal,
+            Comparison::LessSigned => Comparison::GreaterSigned,
+            Comparison::LessUnsigned => Comparison::GreaterUnsigned,
+            Comparison::GreaterSigned => Comparison::LessSigned,
+            Comparison::GreaterUnsigned => Comparison::LessUnsigned,
+        }
+    }
+}
+
 impl Test {
-    fn holds(self, value: i64) -> bool {
+    fn holds(self, value: i64, with: i64) -> bool {
         let narrow = |value: i64| if self.is_64 { value } else { i64::from(value as i32) };
         let unsigned = |value: i64| if self.is_64 { value as u64 } else { u64::from(value as u32) };
-        let (value, with) = (narrow(value.wrapping_add(self.plus)), narrow(self.with));
+        let (value, with) = (narrow(value.wrapping_add(self.plus)), narrow(with));
         let holds = match self.comparison {
             Comparison::Equal => value == with,
             Comparison::LessSigned => value < with,
@@ -74,6 +91,86 @@ impl Test {
             Comparison::GreaterUnsigned => unsigned(value) > unsigned(with),
         };
         holds != self.is_negated
+    }
+
+    /// The same test told of the local that it compares with, if that has nothing added.
+    fn swapped(self) -> Option<Test> {
+        let Bound::Local(local) = self.with else { return None };
+        let comparison = self.comparison.swapped();
+        (self.plus == 0).then_some(Test { local, comparison, with: Bound::Local(self.local), ..self })
+    }
+}
+
+/// What a loop's local is compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bound {
+    /// A constant.
+    Constant(i64),
+    /// A local, which the loop does not write.
+    Local(u32),
+}
+
+/// A test that each round makes once: of a local to which each round adds the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Countdown {
+    /// The block that ends with it.
+    pub block: u32,
+    /// The local.
+    pub local: u32,
+    /// What the test has added to the value at the start of the round.
+    pub plus: i64,
+    /// What the next round has more.
+    pub step: i64,
+    /// What it is compared with.
+    pub bound: Bound,
+    /// Whether these have 64 bits.
+    pub is_64: bool,
+    /// When the loop goes on.
+    pub goes_on: GoesOn,
+}
+
+/// When a loop with a countdown goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GoesOn {
+    /// Until the local is the bound.
+    Until,
+    /// While it is less than the bound; each round adds to it.
+    Below(Order),
+    /// While it is greater than the bound; each round takes something off.
+    Above(Order),
+}
+
+/// How a local is compared with its bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Order {
+    /// As signed numbers.
+    pub is_signed: bool,
+    /// It may also be the bound.
+    pub or_equal: bool,
+}
+
+impl GoesOn {
+    /// That of a loop which goes on if the test is so; `None` if its steps do not lead to its end, or are too large to reckon
+    /// with.
+    fn of(test: &Test, goes_on_if: bool, step: i64) -> Option<GoesOn> {
+        use Comparison::{Equal, GreaterSigned, GreaterUnsigned, LessSigned, LessUnsigned};
+        let is_not = test.is_negated == goes_on_if;
+        let is_signed = matches!(test.comparison, LessSigned | GreaterSigned);
+        let goes_on = match (test.comparison, is_not) {
+            (Equal, true) => GoesOn::Until,
+            (LessSigned | LessUnsigned, false) => GoesOn::Below(Order { is_signed, or_equal: false }),
+            (GreaterSigned | GreaterUnsigned, true) => GoesOn::Below(Order { is_signed, or_equal: true }),
+            (GreaterSigned | GreaterUnsigned, false) => GoesOn::Above(Order { is_signed, or_equal: false }),
+            (LessSigned | LessUnsigned, true) => GoesOn::Above(Order { is_signed, or_equal: true }),
+            (Equal, false) => return None,
+        };
+        let leads_on = match goes_on {
+            GoesOn::Until => step != 0,
+            // Compared with 64 bits, where nothing overflows.
+            GoesOn::Below(_) => step > 0 && !test.is_64,
+            GoesOn::Above(_) => step < 0 && !test.is_64,
+        };
+        (leads_on && step.unsigned_abs() <= MOST_STEP).then_some(goes_on)
     }
 }
 
@@ -105,10 +202,62 @@ impl TripCounts<'_> {
 
     /// Whether the test at the end of a block that each round runs through leaves the loop after few rounds.
     fn ends_after_few(&self, id: LoopId, tested: BlockId, latch: BlockId) -> Result<bool, BinaryReaderError> {
-        let Some(goes_on_if) = self.goes_on_if(id, tested) else { return Ok(false) };
-        let effect = self.effect(tested)?;
-        let Known::Test(test) = effect.condition else { return Ok(false) };
-        let step = match effect.written.get(&test.local) {
+        let Some((test, goes_on_if)) = self.test_of(id, tested)? else { return Ok(false) };
+        let (Bound::Constant(with), Some(step)) = (test.with, self.step_of(id, &test, tested, latch)?) else {
+            return Ok(false);
+        };
+        let Some(mut value) = self.value_before(id, test.local)? else { return Ok(false) };
+        for _ in 1..MOST_ROUNDS {
+            if test.holds(value, with) != goes_on_if {
+                return Ok(true);
+            }
+            value = value.wrapping_add(step);
+        }
+        Ok(false)
+    }
+
+    /// The test that tells how long a loop with one latch goes on, if it has one.
+    ///
+    /// # Errors
+    /// If the bytes are not those that were validated.
+    pub fn countdown(&self, id: LoopId, latch: BlockId) -> Result<Option<Countdown>, BinaryReaderError> {
+        for tested in [latch, self.loops.get(id).header] {
+            let Some((test, goes_on_if)) = self.test_of(id, tested)? else { continue };
+            for test in [Some(test), test.swapped()].into_iter().flatten() {
+                let is_kept = match test.with {
+                    Bound::Constant(_) => true,
+                    Bound::Local(bound) => self.writes(id, bound)? == 0,
+                };
+                if let (true, Some(step)) = (is_kept, self.step_of(id, &test, tested, latch)?)
+                    && let Some(goes_on) = GoesOn::of(&test, goes_on_if, step)
+                {
+                    let Test { local, plus, is_64, with: bound, .. } = test;
+                    let block = tested.0;
+                    return Ok(Some(Countdown { block, local, plus, step, bound, is_64, goes_on }));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// What a block branches on, if that is a test, and how that is when the loop goes on.
+    fn test_of(&self, id: LoopId, tested: BlockId) -> Result<Option<(Test, bool)>, BinaryReaderError> {
+        let Some(goes_on_if) = self.goes_on_if(id, tested) else { return Ok(None) };
+        match self.effect(tested)?.condition {
+            Known::Test(test) => Ok(Some((test, goes_on_if))),
+            _ => Ok(None),
+        }
+    }
+
+    /// What each round adds to the local that a block of each round tests, if that is a constant.
+    fn step_of(
+        &self,
+        id: LoopId,
+        test: &Test,
+        tested: BlockId,
+        latch: BlockId,
+    ) -> Result<Option<i64>, BinaryReaderError> {
+        let step = match self.effect(tested)?.written.get(&test.local) {
             Some(&step) => step,
             // Tested before it is written.
             None if tested != latch => {
@@ -116,18 +265,10 @@ impl TripCounts<'_> {
             }
             None => Known::Other,
         };
-        let Known::Local(of, step) = step else { return Ok(false) };
-        if of != test.local || self.writes(id, test.local)? != 1 {
-            return Ok(false);
+        match step {
+            Known::Local(of, step) if of == test.local && self.writes(id, of)? == 1 => Ok(Some(step)),
+            _ => Ok(None),
         }
-        let Some(mut value) = self.value_before(id, test.local)? else { return Ok(false) };
-        for _ in 1..MOST_ROUNDS {
-            if test.holds(value) != goes_on_if {
-                return Ok(true);
-            }
-            value = value.wrapping_add(step);
-        }
-        Ok(false)
     }
 
     /// How the condition of a block's branch is when the loop goes on; `None` if it does not leave the loop there.
@@ -194,7 +335,9 @@ impl TripCounts<'_> {
             step(&op, &mut stack, &mut written);
         }
         let condition = match stack.pop().unwrap_or(Known::Other) {
-            Known::Local(local, plus) => test(Comparison::Equal, false, true, Known::Local(local, plus), 0),
+            Known::Local(local, plus) => {
+                test(Comparison::Equal, false, true, Known::Local(local, plus), Known::Constant(0))
+            }
             known => known,
         };
         Ok(Effect { written, condition })
@@ -251,17 +394,27 @@ fn step(op: &Operator<'_>, stack: &mut Vec<Known>, written: &mut BTreeMap<u32, K
         (Some(Known::Test(test)), Some(Known::Constant(0))) if compared == Equal => {
             Known::Test(Test { is_negated: test.is_negated == is_negated, ..test })
         }
-        (Some(local), Some(Known::Constant(with))) => test(compared, is_64, is_negated, local, with),
+        (Some(left), Some(right)) => test(compared, is_64, is_negated, left, right),
         _ => Known::Other,
     };
     stack.push(tested);
 }
 
-fn test(comparison: Comparison, is_64: bool, is_negated: bool, of: Known, with: i64) -> Known {
-    match of {
-        Known::Local(local, plus) => Known::Test(Test { local, plus, is_64, comparison, with, is_negated }),
-        _ => Known::Other,
-    }
+fn test(comparison: Comparison, is_64: bool, is_negated: bool, left: Known, right: Known) -> Known {
+    let (local, plus, with, comparison) = match (left, right) {
+        (Known::Local(local, plus), Known::Constant(with)) => {
+            (local, plus, Bound::Constant(with), comparison)
+        }
+        (Known::Constant(with), Known::Local(local, plus)) => {
+            (local, plus, Bound::Constant(with), comparison.swapped())
+        }
+        (Known::Local(local, plus), Known::Local(with, 0)) => (local, plus, Bound::Local(with), comparison),
+        (Known::Local(with, 0), Known::Local(local, plus)) => {
+            (local, plus, Bound::Local(with), comparison.swapped())
+        }
+        _ => return Known::Other,
+    };
+    Known::Test(Test { local, plus, is_64, comparison, with, is_negated })
 }
 
 /// Adds the operand on top, or takes it off.
@@ -286,8 +439,8 @@ mod tests {
 
     use super::*;
 
-    /// Whether the only loop of a body makes few rounds.
-    fn is_short(body: &str) -> bool {
+    /// What is found out about the only loop of a body.
+    fn of_loop<T>(body: &str, find: impl FnOnce(&TripCounts<'_>, LoopId) -> T) -> T {
         let wat = format!("(module (func (param $n i32) (local $i i32) (local $j i64) {body}))");
         let bytes: Arc<[u8]> = wat::parse_str(wat).expect("valid text").into();
         let info = crate::module::parse(bytes).expect("valid module");
@@ -296,7 +449,20 @@ mod tests {
         let loops = Loops::new(&shape, &DepthFirst::new(&shape));
         let trips = TripCounts { info: &info, cfg: &cfg, shape: &shape, loops: &loops };
         let (id, _) = loops.iter().next().expect("a loop");
-        trips.is_short(id).expect("valid")
+        find(&trips, id)
+    }
+
+    /// Whether it makes few rounds.
+    fn is_short(body: &str) -> bool {
+        of_loop(body, |trips, id| trips.is_short(id).expect("valid"))
+    }
+
+    /// Its countdown.
+    fn countdown(body: &str) -> Option<Countdown> {
+        of_loop(body, |trips, id| {
+            let backs = trips.loops.back_edges(trips.shape, id);
+            trips.countdown(id, trips.shape.edge(backs[0]).from).expect("valid")
+        })
     }
 
     /// A loop whose local `i` begins and changes so, and that goes on if this holds.
@@ -326,6 +492,45 @@ mod tests {
             (br_if $out (i32.ge_u (local.get $i) (i32.const 5)))
             (local.set $i (i32.add (local.get $i) (i32.const 1))) (br $l)))";
         assert!(is_short(at_the_top));
+    }
+
+    #[test]
+    fn countdowns_are_found_however_they_are_written() {
+        let (i, n) = (1, Bound::Local(0));
+        let order = |is_signed, or_equal| Order { is_signed, or_equal };
+        let at_end = |step, bound, goes_on| {
+            let (local, plus, is_64, block) = (i, step, false, 1);
+            Some(Countdown { block, local, plus, step, bound, is_64, goes_on })
+        };
+        for (step, test, expected) in [
+            (1, "(i32.lt_s (local.get $i) (local.get $n))", at_end(1, n, GoesOn::Below(order(true, false)))),
+            (2, "(i32.ge_u (local.get $n) (local.get $i))", at_end(2, n, GoesOn::Below(order(false, true)))),
+            (
+                -1,
+                "(i32.gt_u (local.get $i) (i32.const 9))",
+                at_end(-1, Bound::Constant(9), GoesOn::Above(order(false, false))),
+            ),
+            (
+                -4,
+                "(i32.eqz (i32.lt_s (local.get $i) (local.get $n)))",
+                at_end(-4, n, GoesOn::Above(order(true, true))),
+            ),
+            (3, "(i32.ne (local.get $n) (local.get $i))", at_end(3, n, GoesOn::Until)),
+            (-1, "(local.get $i)", at_end(-1, Bound::Constant(0), GoesOn::Until)),
+            // It would go on until the count overflows, or if it is the bound; steps are long; the bound changes.
+            (-1, "(i32.lt_s (local.get $i) (local.get $n))", None),
+            (1, "(i32.eq (local.get $i) (local.get $n))", None),
+            (1 << 17, "(i32.lt_s (local.get $i) (local.get $n))", None),
+            (1, "(i32.lt_s (local.get $i) (local.tee $n (i32.sub (local.get $n) (i32.const 1))))", None),
+        ] {
+            assert_eq!(countdown(&counted(0, step, test)), expected, "{step} {test}");
+        }
+        let at_the_top = "(block $out (loop $l
+            (br_if $out (i32.ge_u (local.get $i) (local.get $n)))
+            (local.set $i (i32.add (local.get $i) (i32.const 1))) (br $l)))";
+        let expected =
+            Countdown { plus: 0, ..at_end(1, n, GoesOn::Below(order(false, false))).expect("some") };
+        assert_eq!(countdown(at_the_top), Some(expected));
     }
 
     #[test]

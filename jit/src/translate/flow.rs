@@ -20,9 +20,14 @@ impl Translator<'_> {
         self.send_locals_home(block);
         match &block.how {
             End::Jump => {
-                let values = self.moved(&block.edges, &node.wires);
-                self.flush(operands_behind(&block.edges, &node.wires));
-                self.cross(&block.edges[0], &node.wires[0], &values);
+                self.go_along(&block.edges[0], &node.wires[0]);
+            }
+            End::Branch if node.sure.is_some() => {
+                self.drop();
+                let sure = node.sure.unwrap_or_default() as usize;
+                let others = node.wires.iter().zip(0..).filter(|&(_, edge)| edge != sure);
+                others.filter_map(|(wire, _)| wire.to).for_each(|to| self.arrived(to));
+                self.go_along(&block.edges[sure], &node.wires[sure]);
             }
             End::Branch => {
                 let condition = self.pop();
@@ -49,6 +54,14 @@ impl Translator<'_> {
                 self.builder.ins().trap(TrapCode::Unreachable.to_clif());
             }
         }
+    }
+
+    /// Crosses an edge unconditionally.
+    fn go_along(&mut self, edge: &Edge, wire: &Wire) {
+        let (edges, wires) = (std::slice::from_ref(edge), std::slice::from_ref(wire));
+        let values = self.moved(edges, wires);
+        self.flush(operands_behind(edges, wires));
+        self.cross(edge, wire, &values);
     }
 
     /// The topmost operands, as many as any edge takes to where they are not; all of them are where they belong if it is none.

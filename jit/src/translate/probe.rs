@@ -12,7 +12,8 @@ use crate::abi::{TrapCode, store_context, vmctx};
 use crate::compile::VMCTX_SLOT;
 use crate::compile::trace::{self, Bits};
 use crate::events::is_dynamic;
-use crate::graph::{Guard, Probe, Probes};
+use crate::graph::{Guard, Lacking, Probe, Probes};
+use crate::plan::{Bound, Countdown, GoesOn};
 
 impl Translator<'_> {
     pub(super) fn probes(&mut self, probes: &Probes) {
@@ -113,20 +114,68 @@ impl Translator<'_> {
         self.builder.ins().load(types::I64, flags, context, offset)
     }
 
-    /// Goes to the other copy of the node's block if too little is left of the budget. Locals and operands are the same.
+    /// Goes to the other copy of the node's block if there is not what the guard wants. Locals and operands are the same.
     pub(super) fn guard(&mut self, guard: &Guard) {
-        let counter = self.load_events(guard.kind);
-        let least = i64::try_from(guard.most).map_or(i64::MIN, |most| -most);
-        let is_near = self.builder.ins().icmp_imm_s(IntCC::SignedGreaterThan, counter, least);
-        let (near, go_on) = (self.builder.create_block(), self.builder.create_block());
-        self.builder.ins().brif(is_near, near, &[], go_on, &[]);
-        self.builder.seal_block(near);
+        let is_lacking = match &guard.when {
+            Lacking::Budget { kind, most } => {
+                let counter = self.load_events(*kind);
+                let least = i64::try_from(*most).map_or(i64::MIN, |most| -most);
+                self.builder.ins().icmp_imm_s(IntCC::SignedGreaterThan, counter, least)
+            }
+            Lacking::Rounds { countdown, tests } => self.may_end(countdown, *tests),
+        };
+        let (other, go_on) = (self.builder.create_block(), self.builder.create_block());
+        self.builder.ins().brif(is_lacking, other, &[], go_on, &[]);
+        self.builder.seal_block(other);
         self.builder.seal_block(go_on);
-        self.builder.switch_to_block(near);
+        self.builder.switch_to_block(other);
         self.carry_path(guard.to);
         self.builder.ins().jump(self.blocks[guard.to as usize], &[]);
         self.arrived(guard.to);
         self.builder.switch_to_block(go_on);
+    }
+
+    /// Whether one of the next `tests` tests of a loop may end it.
+    fn may_end(&mut self, countdown: &Countdown, tests: u32) -> Value {
+        let local = self.read_local(countdown.local);
+        let plus = self.countdown_constant(countdown, countdown.plus);
+        let first = self.builder.ins().iadd(local, plus);
+        let bound = match countdown.bound {
+            Bound::Constant(bound) => self.countdown_constant(countdown, bound),
+            Bound::Local(bound) => self.read_local(bound),
+        };
+        let way = countdown.step * i64::from(tests - 1);
+        let order = match countdown.goes_on {
+            GoesOn::Until => {
+                let left = match way > 0 {
+                    true => self.builder.ins().isub(bound, first),
+                    false => self.builder.ins().isub(first, bound),
+                };
+                return self.builder.ins().icmp_imm_u(IntCC::UnsignedLessThanOrEqual, left, way.abs());
+            }
+            GoesOn::Below(order) | GoesOn::Above(order) => order,
+        };
+        // With 64 bits, so that nothing overflows.
+        let [first, bound] = [first, bound].map(|value| match order.is_signed {
+            true => self.builder.ins().sextend(types::I64, value),
+            false => self.builder.ins().uextend(types::I64, value),
+        });
+        let last = self.builder.ins().iadd_imm_s(first, way);
+        let ends_if = match (countdown.goes_on, order.or_equal) {
+            (GoesOn::Below(_), false) => IntCC::SignedGreaterThanOrEqual,
+            (GoesOn::Below(_), true) => IntCC::SignedGreaterThan,
+            (_, false) => IntCC::SignedLessThanOrEqual,
+            (_, true) => IntCC::SignedLessThan,
+        };
+        self.builder.ins().icmp(ends_if, last, bound)
+    }
+
+    /// A constant of as many bits as a countdown counts with.
+    fn countdown_constant(&mut self, countdown: &Countdown, value: i64) -> Value {
+        match countdown.is_64 {
+            true => self.builder.ins().iconst(types::I64, value),
+            false => self.builder.ins().iconst(types::I32, i64::from(value as u32)),
+        }
     }
 
     /// A metered counter is above zero when there is no budget left. Then a store faults, to nowhere: a call

@@ -72,7 +72,9 @@ impl Search<'_> {
             let place = i32::try_from(place.checked_add_signed(displacement)?).ok()?;
             return Some(vec![(makes, None), (reads, None), (call, Some(Encoded::call_place(place)))]);
         }
-        let index = (made.code() == Code::Mov_r32_rm32).then(|| made.memory_base()).filter(|&base| is_at(&made, base))?;
+        let index = (made.code() == Code::Mov_r32_rm32)
+            .then(|| made.memory_base())
+            .filter(|&base| is_at(&made, base))?;
         let shifts = self.last_use(first..makes, index)?;
         let is_unshifted = index == held || index == target || self.is_gone(index, makes + 1..call);
         // Then the target may hold the place from the beginning.

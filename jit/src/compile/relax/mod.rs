@@ -314,9 +314,12 @@ mod tests {
         let direct = relaxed(&[&PLACE, &PASS, &CALL, &[RET]], &[0]).bytes;
         assert_eq!(direct, [&PASS[..], &[0xff, 0x14, 0x25, 8, 0x10, 0, 0, RET]].concat());
         let dispatched = relaxed(&[&CELL, &PASS, &CALL, &[RET]], &[0]).bytes;
-        // mov 0x1000(, %rax, 4), %eax; mov %rdx, %rsi; call *(%rax)
-        let read = [0x8b, 0x04, 0x85, 0, 0x10, 0, 0];
-        assert_eq!(dispatched, [&read[..], &PASS, &[0xff, 0x50, 0, RET]].concat());
+        // mov 0x1000(, %rax, 4), %ecx; mov %rdx, %rsi; call *(%rcx)
+        let read = [0x8b, 0x0c, 0x85, 0, 0x10, 0, 0];
+        assert_eq!(dispatched, [&read[..], &PASS, &[0xff, 0x51, 0, RET]].concat());
+        // mov %rdx, %rax: an argument, instead of the index.
+        let overwritten = relaxed(&[&CELL, &[0x48, 0x89, 0xd0], &CALL, &[RET]], &[0]).bytes;
+        assert_eq!(overwritten, [&read[..], &[0x48, 0x89, 0xd0, 0xff, 0x51, 0, RET]].concat());
         // shl $2, %rsi; mov 0x1000(%rsi), %r8d; mov (%r8), %r8; mov %rdx, %rsi; call *%r8
         let shift = [0x48, 0xc1, 0xe6, 2];
         let cell = [0x44, 0x8b, 0x86, 0, 0x10, 0, 0, 0x4d, 0x8b, 0x00];
@@ -331,11 +334,10 @@ mod tests {
 
     #[test]
     fn calls_whose_registers_are_used_stay_as_they_are() {
-        // mov %rcx, %rsi; mov %rdx, %rcx; mov %rax, %rsi; mov %rdx, %rax
-        let uses: [&[u8]; 4] =
-            [&[0x48, 0x89, 0xce], &[0x48, 0x89, 0xd1], &[0x48, 0x89, 0xc6], &[0x48, 0x89, 0xd0]];
-        for (made, used) in [(&PLACE[..], &uses[..3]), (&CELL, &uses)] {
-            for between in used {
+        // mov %rcx, %rsi; mov %rdx, %rcx; mov %rax, %rsi
+        let uses: [&[u8]; 3] = [&[0x48, 0x89, 0xce], &[0x48, 0x89, 0xd1], &[0x48, 0x89, 0xc6]];
+        for made in [&PLACE[..], &CELL] {
+            for between in uses {
                 let code = [made, between, &CALL, &[RET]].concat();
                 assert_eq!(relaxed(&[&code], &[0]).bytes, code, "{between:x?}");
             }
