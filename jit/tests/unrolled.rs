@@ -43,28 +43,31 @@ fn the_last_copy_counts_all_rounds_and_exits_those_before_them() {
         expect![[r#"
             node0 = block0
                 edge 0 -> node1
-            node1 = block1 poll guard tests<3->node5
-                edge 0 -> node2 surely
-                edge 1 -> node8
+            node1 = block1 poll
+                edge 0 -> node2
+                edge 1 -> node9
             node2 = block1 round 1
-                edge 0 -> node3 surely
-                edge 1 -> node8 count[7]
+                edge 0 -> node3
+                edge 1 -> node9 count[7]
             node3 = block1 round 2
-                edge 0 -> node4 surely
-                edge 1 -> node8 count[7]+2
+                edge 0 -> node4
+                edge 1 -> node9 count[7]+2
             node4 = block1 round 3
-                edge 0 -> node1 count[7]+4
-                edge 1 -> node8 count[7]+3
-            node5 = block1
-                edge 0 -> node6
-                edge 1 -> node8
+                edge 0 -> node5 count[7]+4
+                edge 1 -> node9 count[7]+3
+            node5 = block1 guard tests<15->node1 poll
+                edge 0 -> node6 surely
+                edge 1 -> node9
             node6 = block1 round 1
-                edge 0 -> node7
-                edge 1 -> node8 count[7]
+                edge 0 -> node7 surely
+                edge 1 -> node9 count[7]
             node7 = block1 round 2
-                edge 0 -> node1 count[7]+3
-                edge 1 -> node8 count[7]+2
-            node8 = block2
+                edge 0 -> node8 surely
+                edge 1 -> node9 count[7]+2
+            node8 = block1 round 3
+                edge 0 -> node5 count[7]+4
+                edge 1 -> node9 count[7]+3
+            node9 = block2
                 edge 0 -> exit count[8]
         "#]],
     );
@@ -80,63 +83,71 @@ fn what_a_round_does_by_its_own_choice_is_done_in_each_copy() {
         expect![[r#"
             node0 = block0
                 edge 0 -> node1
-            node1 = block1 poll guard tests<3->node13
+            node1 = block1 poll
                 edge 0 -> node2
                 edge 1 -> node3
             node2 = block2
                 edge 0 -> node3 count[7]
             node3 = block3
-                edge 0 -> node4 surely
-                edge 1 -> node22
+                edge 0 -> node4
+                edge 1 -> node25
             node4 = block1 round 1
                 edge 0 -> node5
                 edge 1 -> node6
             node5 = block2 round 1
                 edge 0 -> node6 count[7]
             node6 = block3 round 1
-                edge 0 -> node7 surely
-                edge 1 -> node22 count[8]
+                edge 0 -> node7
+                edge 1 -> node25 count[8]
             node7 = block1 round 2
                 edge 0 -> node8
                 edge 1 -> node9
             node8 = block2 round 2
                 edge 0 -> node9 count[7]
             node9 = block3 round 2
-                edge 0 -> node10 surely
-                edge 1 -> node22 count[8]+2
+                edge 0 -> node10
+                edge 1 -> node25 count[8]+2
             node10 = block1 round 3
                 edge 0 -> node11
                 edge 1 -> node12
             node11 = block2 round 3
                 edge 0 -> node12 count[7]
             node12 = block3 round 3
-                edge 0 -> node1 count[8]+4
-                edge 1 -> node22 count[8]+3
-            node13 = block1
+                edge 0 -> node13 count[8]+4
+                edge 1 -> node25 count[8]+3
+            node13 = block1 guard tests<15->node1 poll
                 edge 0 -> node14
                 edge 1 -> node15
             node14 = block2
                 edge 0 -> node15 count[7]
             node15 = block3
-                edge 0 -> node16
-                edge 1 -> node22
+                edge 0 -> node16 surely
+                edge 1 -> node25
             node16 = block1 round 1
                 edge 0 -> node17
                 edge 1 -> node18
             node17 = block2 round 1
                 edge 0 -> node18 count[7]
             node18 = block3 round 1
-                edge 0 -> node19
-                edge 1 -> node22 count[8]
+                edge 0 -> node19 surely
+                edge 1 -> node25 count[8]
             node19 = block1 round 2
                 edge 0 -> node20
                 edge 1 -> node21
             node20 = block2 round 2
                 edge 0 -> node21 count[7]
             node21 = block3 round 2
-                edge 0 -> node1 count[8]+3
-                edge 1 -> node22 count[8]+2
-            node22 = block4
+                edge 0 -> node22 surely
+                edge 1 -> node25 count[8]+2
+            node22 = block1 round 3
+                edge 0 -> node23
+                edge 1 -> node24
+            node23 = block2 round 3
+                edge 0 -> node24 count[7]
+            node24 = block3 round 3
+                edge 0 -> node13 count[8]+4
+                edge 1 -> node25 count[8]+3
+            node25 = block4
                 edge 0 -> exit count[9]
         "#]],
     );
@@ -148,28 +159,31 @@ fn a_resumed_graph_is_entered_at_the_first_copy() {
     let graph = plan.graph().unrolled(&plan.cfg, &plan.loops, plan.first_counter).resumed_at(&plan.cfg, 1);
     expect![[r#"
         resumes at node0
-        node0 = block1 guard tests<3->node4
-            edge 0 -> node1 surely
-            edge 1 -> node7
+        node0 = block1
+            edge 0 -> node1
+            edge 1 -> node8
         node1 = block1 round 1
-            edge 0 -> node2 surely
-            edge 1 -> node7 count[7]
+            edge 0 -> node2
+            edge 1 -> node8 count[7]
         node2 = block1 round 2
-            edge 0 -> node3 surely
-            edge 1 -> node7 count[7]+2
+            edge 0 -> node3
+            edge 1 -> node8 count[7]+2
         node3 = block1 round 3
-            edge 0 -> node0 count[7]+4
-            edge 1 -> node7 count[7]+3
-        node4 = block1
-            edge 0 -> node5
-            edge 1 -> node7
+            edge 0 -> node4 count[7]+4
+            edge 1 -> node8 count[7]+3
+        node4 = block1 guard tests<15->node0
+            edge 0 -> node5 surely
+            edge 1 -> node8
         node5 = block1 round 1
-            edge 0 -> node6
-            edge 1 -> node7 count[7]
+            edge 0 -> node6 surely
+            edge 1 -> node8 count[7]
         node6 = block1 round 2
-            edge 0 -> node0 count[7]+3
-            edge 1 -> node7 count[7]+2
-        node7 = block2
+            edge 0 -> node7 surely
+            edge 1 -> node8 count[7]+2
+        node7 = block1 round 3
+            edge 0 -> node4 count[7]+4
+            edge 1 -> node8 count[7]+3
+        node8 = block2
             edge 0 -> exit count[8]
     "#]]
     .assert_eq(&graph.to_string());

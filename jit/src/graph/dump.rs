@@ -77,13 +77,16 @@ impl fmt::Display for BlockGraph {
             if node.rounds > 0 {
                 write!(f, " round {}", node.rounds)?;
             }
-            if let Some(Guard { when: Lacking::Budget { kind, most }, to }) = node.guard {
-                write!(f, " guard[{kind}]<{most}->node{to}")?;
+            match node.guard {
+                Some(Guard { when: Lacking::Budget { kind, most }, to }) => {
+                    write!(f, " guard[{kind}]<{most}->node{to}")?;
+                }
+                Some(Guard { when: Lacking::Rounds { tests, .. }, to }) => {
+                    write!(f, " guard tests<{tests}->node{to}")?;
+                }
+                None => {}
             }
             probes(f, &node.probes)?;
-            if let Some(Guard { when: Lacking::Rounds { tests, .. }, to }) = node.guard {
-                write!(f, " guard tests<{tests}->node{to}")?;
-            }
             writeln!(f)?;
             for inner in &node.inner {
                 for (when, all) in [("before", &inner.before), ("after", &inner.after)] {

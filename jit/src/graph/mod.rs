@@ -213,7 +213,7 @@ pub struct Inner {
     pub after: Probes,
 }
 
-/// A way out of a node before its first instruction, to another copy of its block.
+/// A way out of a node before anything of it is done, to another copy of its block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Guard {
     /// When it is taken.
@@ -225,14 +225,14 @@ pub struct Guard {
 /// What a node's copies are guarded against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lacking {
-    /// Not so much is left of a budget as the node takes ahead. Nothing of the node is done before.
+    /// Not so much is left of a budget as the node takes ahead.
     Budget {
         /// The kind of its events.
         kind: u32,
         /// How much is taken.
         most: u64,
     },
-    /// It is not sure that so many tests of the loop that begins here go on. What entering the node does is done before.
+    /// It is not sure that so many tests of the loop that begins here go on.
     Rounds {
         /// What is tested.
         countdown: Countdown,

@@ -7,9 +7,9 @@
 //! place ([`Node::rounds`]), as with the queries of Ball, *Efficiently Counting Program Events*, TOPLAS 1994.
 //! Paths are put off likewise where all rounds are one path ([`RoundPath`]): a frame's first round, which begins with
 //! another path, is made in a copy of its own.
-//! A loop that counts ([`Countdown`]) is entered by a test for all copies but the last ([`Lacking::Rounds`]), which have none then.
-//! Where too few rounds are left, they are made in copies that do test, and which come back to the first: so a bound that is not
-//! met exactly does no harm.
+//! A loop that counts ([`Countdown`]) makes its first rounds in copies that test. Behind these is a test for several rounds
+//! ([`Lacking::Rounds`]), and copies for them, all but the last without tests of their own. Where too few rounds are left
+//! they are made in the copies that test, so a bound that is not met exactly does no harm.
 //! A budget is checked in the first copy only, and ahead, for the rounds of all copies ([`Lacking::Budget`]): where it might run
 //! out in them, the loop goes on in a plain copy, which checks in each round. So the program stops where it would stop
 //! in plain code.
@@ -36,6 +36,10 @@ const MOST_COPIES: u32 = 4;
 /// hides what is done once a round.
 const MOST_INSTRUCTIONS: u32 = 160;
 
+/// With fewer rounds left than so many times the copies of a loop these are not entered: most loops make few rounds, and each
+/// test that differs from one time to the next costs a jump that is predicted wrongly.
+const LEAST_PASSES: u32 = 4;
+
 /// A loop that is worth unrolling: an innermost one, with one back edge and without calls and bulk operations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SmallLoop {
@@ -51,7 +55,7 @@ pub struct SmallLoop {
     pub metered: Option<(u32, u64)>,
     /// The path of its rounds, if paths are counted. Loops with several are not unrolled then.
     pub path: Option<RoundPath>,
-    /// By which test it goes on, and along which edge of that block, if it counts.
+    /// By which test it goes on, and along which edge of that block, if it counts, and there are no paths or budgets.
     pub countdown: Option<(Countdown, u32)>,
 }
 
@@ -78,11 +82,12 @@ impl SmallLoop {
             if found.is_left(info, cfg)? {
                 continue;
             }
-            let countdown = trips.countdown(id, BlockId(found.latch.0))?;
-            found.countdown = countdown.map(|countdown| (countdown, found.edge_on(cfg, countdown.block)));
             if let Some((kind, model)) = metered {
                 let most = found.most_events(info, cfg, model)?;
                 found.metered = Some((kind, most.saturating_mul(u64::from(found.copies) - 1)));
+            } else {
+                let countdown = trips.countdown(id, BlockId(found.latch.0))?;
+                found.countdown = countdown.map(|countdown| (countdown, found.edge_on(cfg, countdown.block)));
             }
             small.push(found);
         }
@@ -191,12 +196,25 @@ impl SmallLoop {
 
     /// The copy to which the loop is entered.
     fn first_copy(&self) -> Copy {
-        if self.path.is_some() { Copy::Entered } else { Copy::Round(0) }
+        match self.countdown {
+            Some(_) => Copy::Tested(0),
+            None if self.path.is_some() => Copy::Entered,
+            None => Copy::Round(0),
+        }
     }
 
-    /// Whether its header, as it is in a graph, does nothing but what one copy does for all.
-    fn begins_plainly(&self, header: &Node) -> bool {
-        header.probes.iter().all(|probe| matches!(probe, Probe::Poll | Probe::Check))
+    /// The other copies, in the order in which they lie.
+    fn other_copies(&self) -> impl Iterator<Item = Copy> {
+        let tested = self.countdown.map_or(0..0, |_| 0..self.copies).map(Copy::Tested);
+        let all = tested.chain((0..self.copies).map(Copy::Round));
+        all.filter(|copy| *copy != self.first_copy()).chain(self.metered.map(|_| Copy::Plain))
+    }
+
+    /// The edge that the branch of a block is sure to go along in a copy.
+    fn sure_edge(&self, block: u32, copy: Copy) -> Option<u32> {
+        let is_sure = matches!(copy, Copy::Round(round) if round + 1 < self.copies);
+        let (_, edge) = self.countdown.filter(|(countdown, _)| is_sure && countdown.block == block)?;
+        Some(edge)
     }
 }
 
@@ -233,8 +251,6 @@ impl BlockGraph {
 /// Where the copies of a loop are to lie.
 struct Copies<'a> {
     found: &'a SmallLoop,
-    /// Its countdown, if that is used.
-    countdown: Option<(Countdown, u32)>,
     /// Old indices of its nodes, ascending.
     nodes: Vec<u32>,
     /// What is to be added for each round.
@@ -257,25 +273,7 @@ impl<'a> Copies<'a> {
         let is_changed = inner.flat_map(|wire| &wire.probes).any(|probe| matches!(probe, Probe::PathAdd(_)));
         let restart = latch.iter().copied().find(|probe| is_changed && matches!(probe, Probe::PathStart(_)));
         let added = found.added_by_round(latch, first);
-        let header = &old.nodes[node_of(found.blocks[0]) as usize];
-        let is_alone = found.metered.is_none() && found.path.is_none() && found.begins_plainly(header);
-        let countdown = found.countdown.filter(|_| is_alone);
-        Copies { found, countdown, nodes: Vec::new(), added, restart, second: 0 }
-    }
-
-    /// The edge that the branch of a block is sure to go along in a copy.
-    fn sure_edge(&self, block: u32, copy: Copy) -> Option<u32> {
-        let is_sure = matches!(copy, Copy::Round(round) if round + 1 < self.found.copies);
-        let (_, edge) = self.countdown.filter(|(countdown, _)| is_sure && countdown.block == block)?;
-        Some(edge)
-    }
-
-    /// The copies but the first, in the order in which they lie.
-    fn others(&self) -> impl Iterator<Item = Copy> {
-        let (first, copies) = (self.found.first_copy(), self.found.copies);
-        let rounds = (0..copies).map(Copy::Round).filter(move |copy| *copy != first);
-        let tested = self.countdown.map_or(0..0, |_| 0..copies - 1).map(Copy::Tested);
-        rounds.chain(tested).chain(self.found.metered.map(|_| Copy::Plain))
+        Copies { found, nodes: Vec::new(), added, restart, second: 0 }
     }
 }
 
@@ -306,7 +304,7 @@ impl Copy {
         match self {
             Copy::Entered => Copy::Round(0),
             Copy::Round(round) => Copy::Round((round + 1) % copies),
-            Copy::Tested(round) if round + 2 == copies => Copy::Round(0),
+            Copy::Tested(round) if round + 1 == copies => Copy::Round(0),
             Copy::Tested(round) => Copy::Tested(round + 1),
             Copy::Plain => Copy::Plain,
         }
@@ -347,7 +345,7 @@ impl<'a> Unrolling<'a> {
             copies.nodes.push(index);
             if copies.nodes.len() == copies.found.blocks.len() {
                 copies.second = next;
-                next += (copies.others().count() * copies.nodes.len()) as u32;
+                next += (copies.found.other_copies().count() * copies.nodes.len()) as u32;
             }
         }
         Unrolling { old, loops: all, loop_of, first, nodes: Vec::with_capacity(next as usize) }
@@ -359,7 +357,7 @@ impl<'a> Unrolling<'a> {
         let small = self.loops[found].found;
         self.copy(index, found, small.first_copy());
         if self.loops[found].nodes.last() == Some(&index) {
-            for copy in self.loops[found].others().collect::<Vec<Copy>>() {
+            for copy in small.other_copies() {
                 for old in self.loops[found].nodes.clone() {
                     self.copy(old, found, copy);
                 }
@@ -380,14 +378,14 @@ impl<'a> Unrolling<'a> {
             node.rounds = if puts_off { copy.rounds() } else { 0 };
             node.probes.retain(|probe| match probe {
                 Probe::Budget(_) => !puts_off,
-                Probe::Poll | Probe::Check => copy == Copy::Round(0),
+                Probe::Poll | Probe::Check => copy.rounds() == 0,
                 _ => true,
             });
         }
         if node.block == small.blocks[0] && copy == Copy::Round(0) {
             node.guard = self.guard(index, found);
         }
-        node.sure = self.loops[found].sure_edge(node.block, copy);
+        node.sure = small.sure_edge(node.block, copy);
         for (wire, edge) in node.wires.iter_mut().zip(0..) {
             let is_latch = small.latch == (node.block, edge);
             if matches!(copy, Copy::Round(_) | Copy::Tested(_)) && puts_off {
@@ -405,16 +403,16 @@ impl<'a> Unrolling<'a> {
 
     /// The way out of the header of the first copy for a round.
     fn guard(&self, header: u32, found: usize) -> Option<Guard> {
-        let Copies { found: small, countdown, .. } = &self.loops[found];
+        let small = self.loops[found].found;
         let budget = |(kind, most)| {
             let to = self.copy_of(header, found, Copy::Plain);
             Guard { when: Lacking::Budget { kind, most }, to }
         };
         let rounds = |(countdown, _)| {
             let to = self.copy_of(header, found, Copy::Tested(0));
-            Guard { when: Lacking::Rounds { countdown, tests: small.copies - 1 }, to }
+            Guard { when: Lacking::Rounds { countdown, tests: LEAST_PASSES * small.copies - 1 }, to }
         };
-        small.metered.map(budget).or(countdown.map(rounds))
+        small.metered.map(budget).or(small.countdown.map(rounds))
     }
 
     /// Moves what the latch adds from the wire of a node in `copy` to the wires where it is added for several.
@@ -436,7 +434,7 @@ impl<'a> Unrolling<'a> {
     /// The new index of a copy of an old node.
     fn copy_of(&self, node: u32, found: usize, copy: Copy) -> u32 {
         let copies = &self.loops[found];
-        let Some(before) = copies.others().position(|other| other == copy) else {
+        let Some(before) = copies.found.other_copies().position(|other| other == copy) else {
             return self.first[node as usize];
         };
         let place = copies.nodes.binary_search(&node).expect("it is in the loop");

@@ -97,10 +97,15 @@ impl Collection {
         Ok(SmallLoop::all(info, cfg, metered)?)
     }
 
-    /// The loops that code for bursts copies only to have as many checks as checking code: those that this unrolls.
+    /// The loops that code for bursts copies only to have as many checks as checking code: those that this unrolls. It runs too
+    /// seldom to be worth more code for countdowns, which take none off.
     fn loops_in_bursts(&self, info: &ModuleInfo, cfg: &Cfg) -> Result<Vec<SmallLoop>, CompileError> {
         match self.checks {
-            Some(Checks { unroll: true, .. }) => Ok(SmallLoop::all(info, cfg, None)?),
+            Some(Checks { unroll: true, .. }) => {
+                let mut loops = SmallLoop::all(info, cfg, None)?;
+                loops.iter_mut().for_each(|found| found.countdown = None);
+                Ok(loops)
+            }
             _ => Ok(Vec::new()),
         }
     }
@@ -221,6 +226,7 @@ impl Plan {
                 RoundPath { id, cell: in_records.map_or(RoundCell::Counter(place), in_record) }
             });
             next += u32::from(found.path.is_some());
+            found.countdown = None;
             found.path.is_some()
         });
     }

@@ -45,7 +45,7 @@ use crate::CompileError;
 use crate::abi::{Builtin, TrapCode, clif_type, resume_signature, vmctx, wasm_signature};
 use crate::cfg::{Cfg, Liveness, Operators, may_stop};
 use crate::compile::{Check, CompilerOptions, ModuleEnv, Origin, Origins, in_place};
-use crate::graph::{BlockGraph, Guard, Lacking, Node};
+use crate::graph::{BlockGraph, Node};
 use homes::{Homes, Local};
 use inlined::AroundCalls;
 use path::PathRegister;
@@ -290,14 +290,10 @@ impl<'a> Translator<'a> {
             return Ok(());
         }
         self.keep_path();
-        let is_first = |guard: &&Guard| matches!(guard.when, Lacking::Budget { .. });
-        if let Some(guard) = node.guard.as_ref().filter(is_first) {
+        if let Some(guard) = &node.guard {
             self.guard(guard);
         }
         self.probes(&node.probes);
-        if let Some(guard) = node.guard.as_ref().filter(|guard| !is_first(guard)) {
-            self.guard(guard);
-        }
         let mut operators = Operators::new(self.env.info, node.start, block.limit);
         let mut last = None;
         let mut inner = node.inner.iter().peekable();

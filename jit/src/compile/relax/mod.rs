@@ -285,6 +285,18 @@ mod tests {
     }
 
     #[test]
+    fn what_does_nothing_stands_before_outer_loops() {
+        // A loop of ten moves and a jump in another one, which begins fourteen moves earlier: both in the second line.
+        let (before, looped) = (MOVE.repeat(14), MOVE.repeat(10));
+        let code = relaxed(&[&MOVE, &before, &looped, &jb(-36), &jb(-84), &[RET]], &[0, 3, 45]);
+        assert_eq!(code.bytes[..3], MOVE);
+        assert_eq!(code.bytes[3..22], nothing(19));
+        assert_eq!(code.bytes[22..64], before);
+        let back = [0x72, 0u8.wrapping_sub(32), 0x72, 0u8.wrapping_sub(76), RET];
+        assert_eq!(code.bytes[64..], [&looped[..], &back].concat());
+    }
+
+    #[test]
     fn jump_tables_and_constants_stay_together() {
         // lea table(%rip), %rax; jmp *%rax; the table; two blocks; a constant that the second loads, aligned.
         let lea = [0x48, 0x8d, 0x05, 2, 0, 0, 0];

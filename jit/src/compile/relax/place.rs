@@ -15,6 +15,9 @@ type Loop = (usize, usize);
 /// What does not lie just anywhere.
 pub(super) struct Aligned {
     loops: Vec<Loop>,
+    /// The headers of outermost loops, and of the aligned loops in each the first: what does nothing had better be done once
+    /// before the outer loop than in each round of it.
+    inside: Vec<(usize, Loop)>,
     /// Where jumps through tables lead, in ascending order.
     targets: Vec<u32>,
 }
@@ -29,7 +32,9 @@ impl Aligned {
         let mut targets: Vec<u32> = pieces.iter().filter_map(target).collect();
         targets.sort_unstable();
         targets.dedup();
-        Aligned { loops: innermost_loops(pieces, cold), targets }
+        let all = loops(pieces, cold);
+        let loops = innermost_loops(pieces, &all);
+        Aligned { inside: inside(&all, &loops), loops, targets }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -37,9 +42,27 @@ impl Aligned {
     }
 }
 
+/// The first of `loops` in each of the outermost of `all`, unless it is that itself.
+fn inside(all: &[Loop], loops: &[Loop]) -> Vec<(usize, Loop)> {
+    let mut inside: Vec<(usize, Loop)> = Vec::new();
+    let mut outermost = all.iter().peekable();
+    for &(header, last) in loops {
+        // Those that begin inside another one go on in it as a rule.
+        while outermost.next_if(|&&(_, end)| end < header).is_some() {}
+        if let Some(&&(outer, end)) = outermost.peek()
+            && outer < header
+            && end >= last
+            && inside.last().is_none_or(|&(other, _)| other != outer)
+        {
+            inside.push((outer, (header, last)));
+        }
+    }
+    inside
+}
+
 /// The small loops without others and without calls in them, in ascending order.
-fn innermost_loops(pieces: &[Piece], cold: u32) -> Vec<Loop> {
-    let mut loops = loops(pieces, cold);
+fn innermost_loops(pieces: &[Piece], all: &[Loop]) -> Vec<Loop> {
+    let mut loops = all.to_vec();
     let headers: Vec<usize> = loops.iter().map(|&(header, _)| header).collect();
     loops.retain(|&(header, last)| {
         let next = headers.get(headers.partition_point(|&other| other <= header));
@@ -102,14 +125,18 @@ fn grow(pieces: &mut [Piece], jumps: &[(usize, usize)], all: bool) -> bool {
 
 fn put_in_a_row(pieces: &mut [Piece], aligned: &Aligned) {
     let mut loops = aligned.loops.iter().peekable();
+    let mut inside = aligned.inside.iter().peekable();
     let mut at = 0_u32;
     for index in 0..pieces.len() {
         if aligned.targets.binary_search(&pieces[index].old).is_ok() {
             at = at.next_multiple_of(TARGET_ALIGN);
         }
+        let len = |range: &[Piece]| range.iter().map(|piece| piece.len).sum::<u32>();
+        if let Some(&(_, (header, last))) = inside.next_if(|&&(outer, _)| outer == index) {
+            at += padding_before(at + len(&pieces[index..header]), len(&pieces[header..=last]));
+        }
         if let Some(&(_, last)) = loops.next_if(|&&(header, _)| header == index) {
-            let len = pieces[index..=last].iter().map(|piece| piece.len).sum();
-            at += padding_before(at, len);
+            at += padding_before(at, len(&pieces[index..=last]));
         }
         let piece = &mut pieces[index];
         if piece.kind == Kind::Constants {
