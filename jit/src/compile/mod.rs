@@ -21,7 +21,6 @@ use cranelift_codegen::control::ControlPlane;
 use cranelift_codegen::cursor::FuncCursor;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use cranelift_codegen::isa::{OwnedTargetIsa, TargetIsa};
-use cranelift_codegen::settings::OptLevel;
 use cranelift_frontend::FunctionBuilderContext;
 use wasmparser::FuncType;
 use wprof_profiler::CacheShape;
@@ -251,11 +250,16 @@ pub struct Compiler {
 struct Scratch {
     context: Context,
     builder: FunctionBuilderContext,
+    registers: regalloc2::Ctx,
 }
 
 impl Default for Scratch {
     fn default() -> Self {
-        Scratch { context: Context::new(), builder: FunctionBuilderContext::new() }
+        Scratch {
+            context: Context::new(),
+            builder: FunctionBuilderContext::new(),
+            registers: regalloc2::Ctx::default(),
+        }
     }
 }
 
@@ -421,12 +425,19 @@ impl Compiler {
             Tier::Optimized => &*self.best,
         };
         let mut scratch = self.scratch.lock().map_or_else(|_| None, |mut all| all.pop()).unwrap_or_default();
-        let Scratch { context, builder } = &mut *scratch;
+        let Scratch { context, builder, registers } = &mut *scratch;
         let options = self.options_of(graph);
         let Translated { origins, checks, dispatches } =
             translate(env, options, isa, cfg, graph, &mut context.func, builder)?;
-        let isa = self.optimise(cfg.func, context, isa, &checks)?;
-        let mut code = machine_code::generate(cfg.func, context, isa, &origins, with_positions);
+        let mut code = match tier {
+            Tier::Baseline => {
+                machine_code::generate_fast(cfg.func, context, registers, isa, &origins, with_positions)
+            }
+            Tier::Optimized => {
+                let isa = self.optimise(cfg.func, context, isa, &checks)?;
+                machine_code::generate(cfg.func, context, isa, &origins, with_positions)
+            }
+        };
         context.clear();
         if let Ok(code) = &mut code {
             (code.in_bursts, code.inlined, code.dispatches) =
@@ -442,7 +453,7 @@ impl Compiler {
         code
     }
 
-    /// Optimises a function, unless `isa` does not, and does what Cranelift's optimiser must not see: its marks become checks.
+    /// Optimises a function, and does what Cranelift's optimiser must not see: its marks become checks.
     /// Gives the code generator that does the rest.
     fn optimise<'a>(
         &'a self,
@@ -451,9 +462,6 @@ impl Compiler {
         isa: &'a dyn TargetIsa,
         checks: &[Check],
     ) -> Result<&'a dyn TargetIsa, CompileError> {
-        if isa.flags().opt_level() == OptLevel::None {
-            return Ok(isa);
-        }
         let failed = |error| CompileError::Codegen { func, message: format!("{error:?}") };
         context.optimize(isa, &mut ControlPlane::default()).map_err(failed)?;
         invariants::hoist(context);

@@ -14,6 +14,8 @@ mod symbols;
 mod trials;
 mod versions;
 
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -74,10 +76,10 @@ impl Module {
     /// If it is malformed, invalid, larger than the configuration allows, or another than the one that
     /// [`Config::weights`](crate::Config::weights) or [`Config::interesting_paths`](crate::Config::interesting_paths) are of.
     pub fn new(engine: &Engine, bytes: impl AsRef<[u8]>) -> Result<Module> {
-        Module::load(engine, bytes.as_ref(), None)
+        Module::load(engine, bytes.as_ref().into(), None)
     }
 
-    fn load(engine: &Engine, bytes: &[u8], file: Option<&Path>) -> Result<Module> {
+    fn load(engine: &Engine, bytes: Arc<[u8]>, file: Option<&Path>) -> Result<Module> {
         let info = parse(engine, bytes)?;
         check_profiles(engine, &info)?;
         let layout = VmLayout::new(&info);
@@ -120,9 +122,9 @@ impl Module {
     /// If it cannot be read, and as [`Module::new`].
     pub fn from_file(engine: &Engine, path: impl AsRef<Path>) -> Result<Module> {
         let path = path.as_ref();
-        let bytes = std::fs::read(path)
+        let bytes = read(path)
             .map_err(|e| Error::with_source(ErrorKind::System, Box::new(e)).context(path.display()))?;
-        Module::load(engine, &bytes, Some(path)).map_err(|e| e.context(path.display()))
+        Module::load(engine, bytes, Some(path)).map_err(|e| e.context(path.display()))
     }
 
     /// Checks a binary module without keeping anything of it.
@@ -130,7 +132,7 @@ impl Module {
     /// # Errors
     /// As [`Module::new`].
     pub fn validate(engine: &Engine, bytes: &[u8]) -> Result<()> {
-        parse(engine, bytes).map(drop)
+        parse(engine, bytes.into()).map(drop)
     }
 
     /// The engine it was loaded into.
@@ -335,7 +337,20 @@ fn hash_of(info: &ModuleInfo) -> [u8; 32] {
     Sha256::digest(&info.bytes).into()
 }
 
-fn parse(engine: &Engine, bytes: &[u8]) -> Result<ModuleInfo> {
+/// Reads a file to where its bytes stay: a large module takes as long to be copied as to be read.
+fn read(path: &Path) -> std::io::Result<Arc<[u8]>> {
+    let mut file = File::open(path)?;
+    let about = file.metadata()?;
+    let mut bytes: Arc<[u8]> =
+        std::iter::repeat_n(0, if about.is_file() { about.len() as usize } else { 0 }).collect();
+    file.read_exact(Arc::get_mut(&mut bytes).expect("nobody else has it yet"))?;
+    let mut more = Vec::new();
+    file.read_to_end(&mut more)?;
+    // Not a file of a known size, such as a pipe, or one that grows.
+    Ok(if more.is_empty() { bytes } else { [&bytes, &more[..]].concat().into() })
+}
+
+fn parse(engine: &Engine, bytes: Arc<[u8]>) -> Result<ModuleInfo> {
     let limit = engine.config().max_module_size;
     if bytes.len() > limit {
         let message =
@@ -396,19 +411,19 @@ fn check_profiles(engine: &Engine, info: &ModuleInfo) -> Result<()> {
 
 /// Text becomes binary. A binary module starts with a zero byte, which no text does.
 #[cfg(feature = "wat")]
-fn binary(bytes: &[u8]) -> Result<Arc<[u8]>> {
+fn binary(bytes: Arc<[u8]>) -> Result<Arc<[u8]>> {
     if bytes.starts_with(b"\0") {
-        return Ok(bytes.into());
+        return Ok(bytes);
     }
-    if std::str::from_utf8(bytes).is_err() {
+    if std::str::from_utf8(&bytes).is_err() {
         let message = "neither a binary module, which begins with the bytes 00 61 73 6d, nor text in UTF-8";
         return Err(Error::new(ErrorKind::Module, message));
     }
-    let bytes = wat::parse_bytes(bytes).map_err(|e| Error::with_source(ErrorKind::Module, Box::new(e)))?;
+    let bytes = wat::parse_bytes(&bytes).map_err(|e| Error::with_source(ErrorKind::Module, Box::new(e)))?;
     Ok(bytes.into())
 }
 
 #[cfg(not(feature = "wat"))]
-fn binary(bytes: &[u8]) -> Result<Arc<[u8]>> {
-    Ok(bytes.into())
+fn binary(bytes: Arc<[u8]>) -> Result<Arc<[u8]>> {
+    Ok(bytes)
 }
