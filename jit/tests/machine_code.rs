@@ -131,3 +131,40 @@ fn a_mask_that_does_not_change_is_computed_before_the_loop() {
     );
     assert_eq!(masks(looped(&text)), 1, "{text:?}");
 }
+
+#[test]
+fn what_a_load_has_extended_is_not_extended_once_more() {
+    // Needed in another block, compared, and stored as it was: with zeros, and with signs.
+    for (load, again) in
+        [("load16_u", "movzw"), ("load16_s", "movsw"), ("load8_u", "movzb"), ("load8_s", "movsb")]
+    {
+        let store = if load.contains("16") { "store16" } else { "store8" };
+        let text = instructions(
+            &format!(
+                "(module (memory 1) (func (param $at i32) (param $limit i32) (result i32) (local $read i32)
+                    (local.set $read (i32.{load} (local.get $at)))
+                    (i32.{store} offset=100 (local.get $at) (local.get $read))
+                    (if (i32.lt_s (local.get $read) (local.get $limit)) (then (return (i32.const 7))))
+                    (i32.mul (local.get $read) (local.get $limit))))"
+            ),
+            0,
+        );
+        assert_eq!(text.iter().filter(|line| line.starts_with(again)).count(), 1, "{text:?}");
+    }
+}
+
+#[test]
+fn the_result_of_a_loop_keeps_nothing_alive_but_itself() {
+    // The sum, not what it is the sum of, is what waits for the end: one addition.
+    let text = instructions(
+        "(module (memory 1) (func (param $n i32) (result i32) (local $sum i32)
+            (loop $again
+                (local.set $sum (i32.add (i32.mul (local.get $sum) (i32.const 31)) (i32.load (local.get $n))))
+                (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 4)))))
+            (local.get $sum)))",
+        0,
+    );
+    let adds = text.iter().filter(|line| line.starts_with("add ") || line.starts_with("lea "));
+    let sums: Vec<&String> = adds.filter(|line| !line.contains("$-4") && !line.contains("-4(")).collect();
+    assert_eq!(sums.len(), 1, "{text:?}");
+}

@@ -61,7 +61,7 @@ fn extended(func: &Function, inst: Inst) -> Option<Value> {
 }
 
 /// Takes an instruction away, whose result is `value`.
-fn replace(func: &mut Function, inst: Inst, value: Value) {
+pub(super) fn replace(func: &mut Function, inst: Inst, value: Value) {
     let result = func.dfg.first_result(inst);
     func.dfg.clear_results(inst);
     func.dfg.change_to_alias(result, value);

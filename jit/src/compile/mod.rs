@@ -6,6 +6,7 @@ mod disassembly;
 mod extends;
 mod invariants;
 mod isa;
+mod loads;
 mod machine_code;
 mod origins;
 mod pinned;
@@ -464,6 +465,7 @@ impl Compiler {
     ) -> Result<&'a dyn TargetIsa, CompileError> {
         let failed = |error| CompileError::Codegen { func, message: format!("{error:?}") };
         context.optimize(isa, &mut ControlPlane::default()).map_err(failed)?;
+        loads::extend(&mut context.func);
         invariants::hoist(context);
         extends::widen(context);
         results::add_copies(context);
