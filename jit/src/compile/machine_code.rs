@@ -148,8 +148,7 @@ pub(super) fn generate(
     finish(func, code, isa, origins, with_positions)
 }
 
-/// The same, without what Cranelift does for code that it goes on to optimise: of the time of a baseline compilation that is a
-/// tenth.
+/// The same of code that is not optimised, without what Cranelift does before it optimises.
 pub(super) fn generate_fast(
     func: u32,
     context: &mut Context,
