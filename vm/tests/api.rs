@@ -453,3 +453,21 @@ fn imports_and_exports_have_types() -> Outcome {
     assert_eq!((module.name(), module.func_name(0)), (Some("named"), Some("inner")));
     Ok(())
 }
+
+#[test]
+fn a_file_of_more_bytes_than_are_allowed_is_not_read() -> Outcome {
+    let file = tempfile::NamedTempFile::new()?;
+    // Nothing of it is on the disk; nor would it fit into memory.
+    file.as_file().set_len(1 << 42)?;
+    let engine = Engine::new(&Config::new())?;
+    let error = Module::from_file(&engine, file.path()).expect_err("it is too large");
+    assert_eq!(error.kind(), ErrorKind::Limit);
+    assert!(error.to_string().contains("Config::max_module_size"), "{error}");
+    // What is no file has no size before it is read.
+    let mut config = Config::new();
+    config.max_module_size(1000);
+    let engine = Engine::new(&config)?;
+    let error = Module::from_file(&engine, "/dev/zero").expect_err("it has no end");
+    assert_eq!(error.kind(), ErrorKind::Limit);
+    Ok(())
+}

@@ -108,12 +108,12 @@ fn outcomes(engine: &Engine, wat: &str, is_64: bool) -> Result<(Vec<String>, Vec
     let instance = Linker::new(engine).instantiate(&mut store, &Module::new(engine, wat)?)?;
     let run = instance.get_func(&mut store, "run").expect("exported");
     let (least, most) = if is_64 { (i64::MIN, i64::MAX) } else { (i32::MIN.into(), i32::MAX.into()) };
-    let ends = [least, least + 7, -9, -1, 0, 1, 10, most - 8, most];
+    let ends = [least, least + 7, -9, -1, 0, 1, 10, 21, 36, 51, most - 21, most];
     let value = |number: i64| if is_64 { Val::I64(number) } else { Val::I32(number as i32) };
     let mut all = Vec::new();
     for (from, to) in ends.iter().flat_map(|&from| ends.map(|to| (from, to))) {
         let mut results = vec![value(0), Val::I32(0)];
-        run.call(&mut store, &[value(from), value(to), Val::I32(25)], &mut results)?;
+        run.call(&mut store, &[value(from), value(to), Val::I32(45)], &mut results)?;
         all.push(format!("{results:?}"));
     }
     let profile = instance.profile(&store)?;

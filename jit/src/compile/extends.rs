@@ -20,6 +20,8 @@ use cranelift_codegen::ir::{
 };
 use cranelift_codegen::loop_analysis::LoopAnalysis;
 
+use super::replace;
+
 /// A block in a loop is taken to run so many times as often, as a power of two.
 const ROUNDS: u32 = 3;
 /// Deeper loops are taken for loops of this depth.
@@ -58,14 +60,6 @@ fn extended(func: &Function, inst: Inst) -> Option<Value> {
     let InstructionData::Unary { opcode: Opcode::Uextend, arg } = func.dfg.insts[inst] else { return None };
     let is_wide = func.dfg.value_type(func.dfg.first_result(inst)) == types::I64;
     (is_wide && func.dfg.value_type(arg) == types::I32).then_some(arg)
-}
-
-/// Takes an instruction away, whose result is `value`.
-pub(super) fn replace(func: &mut Function, inst: Inst, value: Value) {
-    let result = func.dfg.first_result(inst);
-    func.dfg.clear_results(inst);
-    func.dfg.change_to_alias(result, value);
-    func.layout.remove_inst(inst);
 }
 
 /// Parameters of 32 bits, by what it costs to extend them.

@@ -15,7 +15,7 @@ use cranelift_codegen::ir::{Block, Function, Inst, InstructionData, Opcode, Valu
 use cranelift_codegen::loop_analysis::{Loop, LoopAnalysis};
 use hashbrown::HashMap;
 
-use super::checks;
+use super::{checks, replace};
 
 /// Moves out of innermost loops what does not change in them.
 pub(super) fn hoist(context: &mut Context) {
@@ -81,10 +81,7 @@ impl Body {
         for (inst, computed) in self.sums {
             if self.needed_for[&computed.1] == Some(computed) {
                 let value = *hoisted.entry(computed).or_insert_with(|| copy(func, inst, before));
-                let result = func.dfg.first_result(inst);
-                func.dfg.clear_results(inst);
-                func.dfg.change_to_alias(result, value);
-                func.layout.remove_inst(inst);
+                replace(func, inst, value);
             }
         }
     }

@@ -12,7 +12,7 @@ use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::ir::{Function, Inst, InstBuilder, InstructionData, Opcode, Type, Value, types};
 use hashbrown::HashMap;
 
-use super::extends::replace;
+use super::replace;
 
 /// Merges loads with what extends them.
 pub(super) fn extend(func: &mut Function) {
@@ -30,7 +30,7 @@ fn extensions(func: &Function) -> Vec<(Inst, Vec<Inst>)> {
     let mut all: Vec<(Inst, Vec<Inst>)> = Vec::new();
     let mut index_of: HashMap<Inst, usize> = HashMap::new();
     for inst in func.layout.blocks().flat_map(|block| func.layout.block_insts(block)) {
-        let Some((_, arg)) = extension(func, inst) else { continue };
+        let Some(arg) = extended(func, inst) else { continue };
         let Some(load) = func.dfg.value_def(arg).inst().filter(|&load| is_narrow_load(func, load)) else {
             continue;
         };
@@ -43,11 +43,11 @@ fn extensions(func: &Function) -> Vec<(Inst, Vec<Inst>)> {
     all
 }
 
-/// Whether an instruction extends with signs or zeros, and what.
-fn extension(func: &Function, inst: Inst) -> Option<(Opcode, Value)> {
+/// What an instruction extends with signs or zeros.
+fn extended(func: &Function, inst: Inst) -> Option<Value> {
     match func.dfg.insts[inst] {
-        InstructionData::Unary { opcode: opcode @ (Opcode::Uextend | Opcode::Sextend), arg } => {
-            matches!(type_of(func, inst), types::I32 | types::I64).then_some((opcode, arg))
+        InstructionData::Unary { opcode: Opcode::Uextend | Opcode::Sextend, arg } => {
+            matches!(type_of(func, inst), types::I32 | types::I64).then_some(arg)
         }
         _ => None,
     }

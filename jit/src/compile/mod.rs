@@ -20,7 +20,7 @@ use std::sync::Mutex;
 use cranelift_codegen::Context;
 use cranelift_codegen::control::ControlPlane;
 use cranelift_codegen::cursor::FuncCursor;
-use cranelift_codegen::ir::{InstBuilder, Value, types};
+use cranelift_codegen::ir::{Function, Inst, InstBuilder, Value, types};
 use cranelift_codegen::isa::{OwnedTargetIsa, TargetIsa};
 use cranelift_frontend::FunctionBuilderContext;
 use wasmparser::FuncType;
@@ -548,4 +548,12 @@ fn copy(pos: &mut FuncCursor<'_>, value: Value) -> Value {
         types::I64 => pos.ins().rotr_imm_u(value, 0),
         _ => value,
     }
+}
+
+/// Takes an instruction away, whose result is `value`.
+fn replace(func: &mut Function, inst: Inst, value: Value) {
+    let result = func.dfg.first_result(inst);
+    func.dfg.clear_results(inst);
+    func.dfg.change_to_alias(result, value);
+    func.layout.remove_inst(inst);
 }

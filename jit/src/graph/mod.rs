@@ -513,6 +513,9 @@ impl BlockGraph {
             if node.guard.is_some_and(|guard| block_of(guard.to) != Some(node.block)) {
                 return wrong("the guard leads to another block");
             }
+            if node.sure.is_some_and(|edge| edge as usize >= node.wires.len()) {
+                return wrong("no edge is sure that it does not have");
+            }
             let is_right = match node.call {
                 _ if node.elsewhere.is_some() => match node.wires.is_empty() {
                     true => Ok(()),

@@ -55,8 +55,8 @@ pub struct SmallLoop {
     pub metered: Option<(u32, u64)>,
     /// The path of its rounds, if paths are counted. Loops with several are not unrolled then.
     pub path: Option<RoundPath>,
-    /// By which test it goes on, and along which edge of that block, if it counts, and there are no paths or budgets.
-    pub countdown: Option<(Countdown, u32)>,
+    /// By which test it goes on, if it counts, and there are no paths or budgets.
+    pub countdown: Option<Countdown>,
 }
 
 impl SmallLoop {
@@ -86,8 +86,7 @@ impl SmallLoop {
                 let most = found.most_events(info, cfg, model)?;
                 found.metered = Some((kind, most.saturating_mul(u64::from(found.copies) - 1)));
             } else {
-                let countdown = trips.countdown(id, BlockId(found.latch.0))?;
-                found.countdown = countdown.map(|countdown| (countdown, found.edge_on(cfg, countdown.block)));
+                found.countdown = trips.countdown(id, BlockId(found.latch.0))?;
             }
             small.push(found);
         }
@@ -120,15 +119,6 @@ impl SmallLoop {
             path: None,
             countdown: None,
         })
-    }
-
-    /// The edge along which a block that may leave the loop does not.
-    fn edge_on(&self, cfg: &Cfg, block: u32) -> u32 {
-        let is_on = |edge: &crate::cfg::Edge| match edge.target {
-            Target::Block(to) => self.blocks.binary_search(&to).is_ok(),
-            Target::Exit => false,
-        };
-        cfg.blocks[block as usize].edges.iter().position(is_on).expect("the loop goes on") as u32
     }
 
     /// Whether a round may leave the machine code of the loop, and so be seen from outside, or take long by itself.
@@ -213,8 +203,8 @@ impl SmallLoop {
     /// The edge that the branch of a block is sure to go along in a copy.
     fn sure_edge(&self, block: u32, copy: Copy) -> Option<u32> {
         let is_sure = matches!(copy, Copy::Round(round) if round + 1 < self.copies);
-        let (_, edge) = self.countdown.filter(|(countdown, _)| is_sure && countdown.block == block)?;
-        Some(edge)
+        let countdown = self.countdown.filter(|countdown| is_sure && countdown.block == block)?;
+        Some(countdown.edge)
     }
 }
 
@@ -408,7 +398,7 @@ impl<'a> Unrolling<'a> {
             let to = self.copy_of(header, found, Copy::Plain);
             Guard { when: Lacking::Budget { kind, most }, to }
         };
-        let rounds = |(countdown, _)| {
+        let rounds = |countdown| {
             let to = self.copy_of(header, found, Copy::Tested(0));
             Guard { when: Lacking::Rounds { countdown, tests: LEAST_PASSES * small.copies - 1 }, to }
         };

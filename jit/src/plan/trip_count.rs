@@ -115,6 +115,8 @@ pub enum Bound {
 pub struct Countdown {
     /// The block that ends with it.
     pub block: u32,
+    /// Along which of its edges the loop goes on.
+    pub edge: u32,
     /// The local.
     pub local: u32,
     /// What the test has added to the value at the start of the round.
@@ -202,8 +204,9 @@ impl TripCounts<'_> {
 
     /// Whether the test at the end of a block that each round runs through leaves the loop after few rounds.
     fn ends_after_few(&self, id: LoopId, tested: BlockId, latch: BlockId) -> Result<bool, BinaryReaderError> {
-        let Some((test, goes_on_if)) = self.test_of(id, tested)? else { return Ok(false) };
-        let (Bound::Constant(with), Some(step)) = (test.with, self.step_of(id, &test, tested, latch)?) else {
+        let Some((effect, test, goes_on_if)) = self.test_of(id, tested)? else { return Ok(false) };
+        let (Bound::Constant(with), Some(step)) = (test.with, self.step_of(id, &test, &effect, latch)?)
+        else {
             return Ok(false);
         };
         let Some(mut value) = self.value_before(id, test.local)? else { return Ok(false) };
@@ -222,48 +225,50 @@ impl TripCounts<'_> {
     /// If the bytes are not those that were validated.
     pub fn countdown(&self, id: LoopId, latch: BlockId) -> Result<Option<Countdown>, BinaryReaderError> {
         for tested in [latch, self.loops.get(id).header] {
-            let Some((test, goes_on_if)) = self.test_of(id, tested)? else { continue };
+            let Some((effect, test, goes_on_if)) = self.test_of(id, tested)? else { continue };
             for test in [Some(test), test.swapped()].into_iter().flatten() {
                 let is_kept = match test.with {
                     Bound::Constant(_) => true,
                     Bound::Local(bound) => self.writes(id, bound)? == 0,
                 };
-                if let (true, Some(step)) = (is_kept, self.step_of(id, &test, tested, latch)?)
+                if let (true, Some(step)) = (is_kept, self.step_of(id, &test, &effect, latch)?)
                     && let Some(goes_on) = GoesOn::of(&test, goes_on_if, step)
                 {
                     let Test { local, plus, is_64, with: bound, .. } = test;
-                    let block = tested.0;
-                    return Ok(Some(Countdown { block, local, plus, step, bound, is_64, goes_on }));
+                    let (block, edge) = (tested.0, u32::from(!goes_on_if));
+                    return Ok(Some(Countdown { block, edge, local, plus, step, bound, is_64, goes_on }));
                 }
             }
         }
         Ok(None)
     }
 
-    /// What a block branches on, if that is a test, and how that is when the loop goes on.
-    fn test_of(&self, id: LoopId, tested: BlockId) -> Result<Option<(Test, bool)>, BinaryReaderError> {
+    /// What a block does that branches on a test, the test, and how that is when the loop goes on.
+    fn test_of(
+        &self,
+        id: LoopId,
+        tested: BlockId,
+    ) -> Result<Option<(Effect, Test, bool)>, BinaryReaderError> {
         let Some(goes_on_if) = self.goes_on_if(id, tested) else { return Ok(None) };
-        match self.effect(tested)?.condition {
-            Known::Test(test) => Ok(Some((test, goes_on_if))),
+        let effect = self.effect(tested)?;
+        match effect.condition {
+            Known::Test(test) => Ok(Some((effect, test, goes_on_if))),
             _ => Ok(None),
         }
     }
 
-    /// What each round adds to the local that a block of each round tests, if that is a constant.
+    /// What each round adds to the local that a block of each round, which does this, tests, if that is a constant.
     fn step_of(
         &self,
         id: LoopId,
         test: &Test,
-        tested: BlockId,
+        effect: &Effect,
         latch: BlockId,
     ) -> Result<Option<i64>, BinaryReaderError> {
-        let step = match self.effect(tested)?.written.get(&test.local) {
+        let step = match effect.written.get(&test.local) {
             Some(&step) => step,
             // Tested before it is written.
-            None if tested != latch => {
-                self.effect(latch)?.written.get(&test.local).copied().unwrap_or(Known::Other)
-            }
-            None => Known::Other,
+            None => self.effect(latch)?.written.get(&test.local).copied().unwrap_or(Known::Other),
         };
         match step {
             Known::Local(of, step) if of == test.local && self.writes(id, of)? == 1 => Ok(Some(step)),
@@ -499,8 +504,8 @@ mod tests {
         let (i, n) = (1, Bound::Local(0));
         let order = |is_signed, or_equal| Order { is_signed, or_equal };
         let at_end = |step, bound, goes_on| {
-            let (local, plus, is_64, block) = (i, step, false, 1);
-            Some(Countdown { block, local, plus, step, bound, is_64, goes_on })
+            let (local, plus, is_64, block, edge) = (i, step, false, 1, 0);
+            Some(Countdown { block, edge, local, plus, step, bound, is_64, goes_on })
         };
         for (step, test, expected) in [
             (1, "(i32.lt_s (local.get $i) (local.get $n))", at_end(1, n, GoesOn::Below(order(true, false)))),
@@ -529,7 +534,7 @@ mod tests {
             (br_if $out (i32.ge_u (local.get $i) (local.get $n)))
             (local.set $i (i32.add (local.get $i) (i32.const 1))) (br $l)))";
         let expected =
-            Countdown { plus: 0, ..at_end(1, n, GoesOn::Below(order(false, false))).expect("some") };
+            Countdown { plus: 0, edge: 1, ..at_end(1, n, GoesOn::Below(order(false, false))).expect("some") };
         assert_eq!(countdown(at_the_top), Some(expected));
     }
 

@@ -18,35 +18,35 @@ impl Translator<'_> {
         let node = &self.graph.nodes[index];
         let block = &self.cfg.blocks[node.block as usize];
         self.send_locals_home(block);
-        match &block.how {
-            End::Jump => {
+        match (&block.how, node.sure) {
+            (End::Jump, _) => {
                 self.go_along(&block.edges[0], &node.wires[0]);
             }
-            End::Branch if node.sure.is_some() => {
+            (End::Branch, Some(sure)) => {
                 self.drop();
-                let sure = node.sure.unwrap_or_default() as usize;
+                let sure = sure as usize;
                 let others = node.wires.iter().zip(0..).filter(|&(_, edge)| edge != sure);
                 others.filter_map(|(wire, _)| wire.to).for_each(|to| self.arrived(to));
                 self.go_along(&block.edges[sure], &node.wires[sure]);
             }
-            End::Branch => {
+            (End::Branch, None) => {
                 let condition = self.pop();
                 let branch = self.landings(&block.edges, &node.wires);
                 let [taken, not_taken] = [branch.landings[0].block, branch.landings[1].block];
                 self.branch(condition, (taken, not_taken), self.is_usually_taken(node));
                 self.land(branch, &block.edges, &node.wires);
             }
-            End::Switch(table) => {
+            (End::Switch(table), _) => {
                 let selector = self.pop();
                 let branch = self.landings(&block.edges, &node.wires);
                 self.switch(selector, table, &branch.landings);
                 self.land(branch, &block.edges, &node.wires);
             }
-            End::TailCall => {
+            (End::TailCall, _) => {
                 let last = last.expect("a tail call is an instruction");
                 self.tail_call(last, &node.wires[0].probes);
             }
-            End::Trap => {
+            (End::Trap, _) => {
                 if self.options.precise {
                     // Else Cranelift lets the branch that leads here trap instead: the frame would seem to stop there.
                     self.builder.ins().sequence_point();

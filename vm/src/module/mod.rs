@@ -76,7 +76,9 @@ impl Module {
     /// If it is malformed, invalid, larger than the configuration allows, or another than the one that
     /// [`Config::weights`](crate::Config::weights) or [`Config::interesting_paths`](crate::Config::interesting_paths) are of.
     pub fn new(engine: &Engine, bytes: impl AsRef<[u8]>) -> Result<Module> {
-        Module::load(engine, bytes.as_ref().into(), None)
+        let bytes = bytes.as_ref();
+        check_size(engine, bytes.len() as u64)?;
+        Module::load(engine, bytes.into(), None)
     }
 
     fn load(engine: &Engine, bytes: Arc<[u8]>, file: Option<&Path>) -> Result<Module> {
@@ -122,8 +124,7 @@ impl Module {
     /// If it cannot be read, and as [`Module::new`].
     pub fn from_file(engine: &Engine, path: impl AsRef<Path>) -> Result<Module> {
         let path = path.as_ref();
-        let bytes = read(path)
-            .map_err(|e| Error::with_source(ErrorKind::System, Box::new(e)).context(path.display()))?;
+        let bytes = read(engine, path).map_err(|e| e.context(path.display()))?;
         Module::load(engine, bytes, Some(path)).map_err(|e| e.context(path.display()))
     }
 
@@ -132,6 +133,7 @@ impl Module {
     /// # Errors
     /// As [`Module::new`].
     pub fn validate(engine: &Engine, bytes: &[u8]) -> Result<()> {
+        check_size(engine, bytes.len() as u64)?;
         parse(engine, bytes.into()).map(drop)
     }
 
@@ -338,25 +340,33 @@ fn hash_of(info: &ModuleInfo) -> [u8; 32] {
 }
 
 /// Reads a file to where its bytes stay: a large module takes as long to be copied as to be read.
-fn read(path: &Path) -> std::io::Result<Arc<[u8]>> {
-    let mut file = File::open(path)?;
-    let about = file.metadata()?;
-    let mut bytes: Arc<[u8]> =
-        std::iter::repeat_n(0, if about.is_file() { about.len() as usize } else { 0 }).collect();
-    file.read_exact(Arc::get_mut(&mut bytes).expect("nobody else has it yet"))?;
+fn read(engine: &Engine, path: &Path) -> Result<Arc<[u8]>> {
+    let failed = |e: std::io::Error| Error::with_source(ErrorKind::System, Box::new(e));
+    let mut file = File::open(path).map_err(failed)?;
+    let about = file.metadata().map_err(failed)?;
+    // Of a pipe the size is not known before.
+    let size = if about.is_file() { about.len() } else { 0 };
+    check_size(engine, size)?;
+    let mut bytes: Arc<[u8]> = std::iter::repeat_n(0, size as usize).collect();
+    file.read_exact(Arc::get_mut(&mut bytes).expect("nobody else has it yet")).map_err(failed)?;
     let mut more = Vec::new();
-    file.read_to_end(&mut more)?;
-    // Not a file of a known size, such as a pipe, or one that grows.
+    let most = (engine.config().max_module_size as u64).saturating_add(1) - size;
+    file.take(most).read_to_end(&mut more).map_err(failed)?;
+    check_size(engine, size + more.len() as u64)?;
     Ok(if more.is_empty() { bytes } else { [&bytes, &more[..]].concat().into() })
 }
 
-fn parse(engine: &Engine, bytes: Arc<[u8]>) -> Result<ModuleInfo> {
+fn check_size(engine: &Engine, size: u64) -> Result<()> {
     let limit = engine.config().max_module_size;
-    if bytes.len() > limit {
+    if size > limit as u64 {
         let message =
-            format!("module has {} bytes, {limit} are allowed: raise Config::max_module_size", bytes.len());
+            format!("module has at least {size} bytes, {limit} are allowed: raise Config::max_module_size");
         return Err(Error::new(ErrorKind::Limit, message));
     }
+    Ok(())
+}
+
+fn parse(engine: &Engine, bytes: Arc<[u8]>) -> Result<ModuleInfo> {
     let info = wprof_jit::module::parse(binary(bytes)?)?;
     check_limits(engine, &info)?;
     Ok(info)
