@@ -23,7 +23,7 @@ fn clif(wat: &str) -> String {
     let compiler = Compiler::new(CompilerOptions::default()).expect("this machine");
     let plan = FunctionPlan::new(&info, 0, &Collection::default(), 0).expect("within limits");
     let graph = compiler.version(&plan, Tier::Baseline);
-    compiler.clif(&env, &plan.cfg, &graph).expect("within limits")
+    compiler.clif(&env, &plan.cfg, &graph, Tier::Baseline).expect("within limits")
 }
 
 /// How many instructions have this name.
@@ -70,4 +70,39 @@ fn branches_test_comparisons_and_their_opposites() {
         let value = compared.split_whitespace().find(|word| word.starts_with('v')).expect("a value");
         assert!(text.contains(&format!("brif {value}, ")), "{text}");
     }
+}
+
+#[test]
+fn the_address_for_an_index_is_computed_once_between_calls() {
+    let two = "(i32.store (local.get 0) (i32.load offset=4 (local.get 0)))";
+    let text = clif(&format!("(module (memory 1) (func (param i32) {two}))"));
+    // One counts heat.
+    assert_eq!(count(&text, "iadd"), 2, "{text}");
+    let text = clif(&format!("(module (memory 1) (func (param i32) {two} (call 0 (i32.const 0)) {two}))"));
+    assert_eq!(count(&text, "iadd"), 3, "{text}");
+}
+
+#[test]
+fn what_is_behind_a_call_reads_locals_from_the_frame() {
+    let text = clif(
+        "(module (func (param i32) (result i32)
+            (local.set 0 (i32.mul (local.get 0) (local.get 0)))
+            (drop (call 0 (local.get 0)))
+            (block (br_if 0 (local.get 0)))
+            (local.get 0)))",
+    );
+    // Its first value and the product go there, and both blocks behind the call read it, once each, as does the first.
+    let places = count(&text, "stack_addr");
+    assert_eq!(places, 5, "{text}");
+}
+
+#[test]
+fn a_local_that_no_other_block_reads_does_not_go_to_the_frame() {
+    let text = clif(
+        "(module (func (param i32) (result i32) (local i32)
+            (local.set 1 (i32.mul (local.get 0) (local.get 0)))
+            (i32.add (call 0 (i32.const 1)) (local.get 1))))",
+    );
+    // Of the parameter, at the entry and where it is read.
+    assert_eq!(count(&text, "stack_addr"), 2, "{text}");
 }

@@ -40,7 +40,7 @@ fn branches(counts: &[u64]) -> Vec<String> {
     };
     let compiler = Compiler::new(CompilerOptions::default()).expect("this machine");
     let graph = plan.graph().superblocks(&plan.cfg, counts, 0).finish();
-    let clif = compiler.clif(&env, &plan.cfg, &graph).expect("within limits");
+    let clif = compiler.clif(&env, &plan.cfg, &graph, Tier::Optimized).expect("within limits");
     let branches = clif.lines().filter_map(|line| line.split_once("brif ")?.1.split_once(", "));
     branches.map(|(_, targets)| targets.to_owned()).collect()
 }

@@ -184,7 +184,7 @@ fn code(
         ModuleEnv { info, layout: &layout, type_ids: &type_ids, events, slots: 0, dispatch_cells: Some(0) };
     let compiler = compiler(collection)?;
     Ok(match stage {
-        Stage::Clif => compiler.clif(&env, &plan.cfg, graph)?,
+        Stage::Clif => compiler.clif(&env, &plan.cfg, graph, Tier::Optimized)?,
         _ => compiler.disassemble(&env, &plan.cfg, graph)?,
     })
 }

@@ -3,15 +3,14 @@
 //! The validator runs along: it knows the types of the operand stack, which blocks record at their entry. Labels of
 //! enclosing constructs become blocks when they are reached, if a branch or the code before goes there.
 
-use std::sync::OnceLock;
-
 use smallvec::SmallVec;
 use wasmparser::{
     BlockType, FuncToValidate, FuncValidator, FuncValidatorAllocations, FunctionBody, Operator, ValType,
     ValidatorResources,
 };
 
-use super::{Block, Call, Cfg, DirectCall, Edge, End, StackId, Target, TypeStacks, is_structure};
+use super::liveness::Accesses;
+use super::{Block, Call, Cfg, DirectCall, Edge, End, Liveness, StackId, Target, TypeStacks, is_structure};
 use crate::module::ModuleInfo;
 use crate::{CompileError, limits};
 
@@ -123,6 +122,7 @@ struct Builder<'a> {
     edge_labels: Vec<SmallVec<[usize; 2]>>,
     labels: Vec<Label>,
     frames: Vec<Frame>,
+    accesses: Accesses,
     /// `None` in dead code.
     open: Option<Open>,
     /// Edges so far, and values on them.
@@ -146,6 +146,7 @@ impl<'a> Builder<'a> {
             edge_labels: Vec::new(),
             labels: Vec::new(),
             frames: Vec::new(),
+            accesses: Accesses::new(0),
             open: None,
             edges: 0,
         })
@@ -158,6 +159,7 @@ impl<'a> Builder<'a> {
             let (count, ty) = group?;
             self.locals.extend(std::iter::repeat_n(ty, count as usize));
         }
+        self.accesses = Accesses::new(self.locals.len());
         Ok(())
     }
 
@@ -185,6 +187,13 @@ impl<'a> Builder<'a> {
             self.is_leaf &= call.is_none();
             if let Some(Call::Direct(callee)) = call {
                 self.calls.push(DirectCall { block: self.blocks.len() as u32, callee });
+            }
+            match *op {
+                Operator::LocalGet { local_index } => self.accesses.read(local_index),
+                Operator::LocalSet { local_index } | Operator::LocalTee { local_index } => {
+                    self.accesses.write(local_index);
+                }
+                _ => {}
             }
         }
         match op {
@@ -368,6 +377,7 @@ impl<'a> Builder<'a> {
 
     fn open_block(&mut self, start: u32, stack: StackId) {
         self.stack = stack;
+        self.accesses.begin_block();
         self.open = Some(Open { start, stack, ops: 0 });
     }
 
@@ -424,6 +434,7 @@ impl<'a> Builder<'a> {
             block.is_loop_header = is_header;
         }
         self.stacks.compact(self.blocks.iter_mut().map(|b| &mut b.stack));
+        let liveness = Liveness::new(&self.blocks, self.accesses);
         let cfg = Cfg {
             func: self.func,
             locals: self.locals,
@@ -432,7 +443,7 @@ impl<'a> Builder<'a> {
             calls: self.calls,
             is_leaf: self.is_leaf,
             stacks: self.stacks,
-            liveness: OnceLock::new(),
+            liveness,
         };
         debug_assert_eq!(cfg.verify(), Ok(()));
         Ok(cfg)

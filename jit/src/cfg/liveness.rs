@@ -4,10 +4,7 @@
 //! written before it is read, on every way from there.
 //! Source: the textbook's backward data flow, by sweeps against bytecode order until nothing changes.
 
-use wasmparser::{BinaryReaderError, Operator};
-
-use super::{Cfg, Operators, Target};
-use crate::module::ModuleInfo;
+use super::{Block, Target};
 
 /// Words of all sets together; a function that is larger is taken to need all its locals.
 const MOST_WORDS: usize = 1 << 22;
@@ -15,6 +12,45 @@ const MOST_WORDS: usize = 1 << 22;
 /// Each sweep follows one more back edge on a way. A function that needs more is nested as no program is, and taken to need
 /// all its locals.
 const MOST_SWEEPS: usize = 32;
+
+/// What blocks read before they write it, and what they write: noted while they are made.
+#[derive(Debug)]
+pub(super) struct Accesses {
+    /// Words of one set.
+    words: usize,
+    /// By block.
+    read: Vec<u64>,
+    written: Vec<u64>,
+}
+
+impl Accesses {
+    /// None yet, of so many locals.
+    pub(super) fn new(locals: usize) -> Accesses {
+        Accesses { words: locals.div_ceil(64), read: Vec::new(), written: Vec::new() }
+    }
+
+    /// What follows is of the next block.
+    pub(super) fn begin_block(&mut self) {
+        if self.read.len() <= MOST_WORDS {
+            self.read.resize(self.read.len() + self.words, 0);
+            self.written.resize(self.read.len(), 0);
+        }
+    }
+
+    pub(super) fn read(&mut self, local: u32) {
+        let (word, bit) = self.place(local);
+        self.read[word] |= bit & !self.written[word];
+    }
+
+    pub(super) fn write(&mut self, local: u32) {
+        let (word, bit) = self.place(local);
+        self.written[word] |= bit;
+    }
+
+    fn place(&self, local: u32) -> (usize, u64) {
+        (self.read.len() - self.words + local as usize / 64, 1 << (local % 64))
+    }
+}
 
 /// The live locals of a function, at the entry of each block.
 #[derive(Clone, Debug)]
@@ -26,27 +62,18 @@ pub struct Liveness {
 }
 
 impl Liveness {
-    /// The live locals of the function with this graph.
-    ///
-    /// # Errors
-    /// If the bytes are not those that were validated.
-    pub fn new(info: &ModuleInfo, cfg: &Cfg) -> Result<Liveness, BinaryReaderError> {
-        let words = cfg.locals.len().div_ceil(64);
-        if words * cfg.blocks.len() > MOST_WORDS {
-            return Ok(Liveness { words, live: Vec::new() });
+    /// The live locals of the function with these blocks.
+    pub(super) fn new(blocks: &[Block], accesses: Accesses) -> Liveness {
+        let Accesses { words, read, written } = accesses;
+        if read.len() > MOST_WORDS {
+            return Liveness { words, live: Vec::new() };
         }
-        let mut written = vec![0; words * cfg.blocks.len()];
-        let mut live = vec![0; words * cfg.blocks.len()];
-        for block in 0..cfg.blocks.len() {
-            let range = block * words..(block + 1) * words;
-            scan(info, cfg, block, &mut live[range.clone()], &mut written[range])?;
-        }
-        let mut liveness = Liveness { words, live };
-        let is_done = (0..MOST_SWEEPS).any(|_| !liveness.sweep(cfg, &written));
+        let mut liveness = Liveness { words, live: read };
+        let is_done = (0..MOST_SWEEPS).any(|_| !liveness.sweep(blocks, &written));
         if !is_done {
             liveness.live.clear();
         }
-        Ok(liveness)
+        liveness
     }
 
     /// Whether `local` may be read from the entry of `block` on.
@@ -56,9 +83,9 @@ impl Liveness {
     }
 
     /// Makes all blocks take over what their successors read; whether anything changed.
-    fn sweep(&mut self, cfg: &Cfg, written: &[u64]) -> bool {
+    fn sweep(&mut self, blocks: &[Block], written: &[u64]) -> bool {
         let mut changed = false;
-        for (index, block) in cfg.blocks.iter().enumerate().rev() {
+        for (index, block) in blocks.iter().enumerate().rev() {
             for edge in &block.edges {
                 let Target::Block(to) = edge.target else { continue };
                 for word in 0..self.words {
@@ -73,27 +100,37 @@ impl Liveness {
     }
 }
 
-/// What a block reads before it writes it, and what it writes.
-fn scan(
-    info: &ModuleInfo,
-    cfg: &Cfg,
-    block: usize,
-    read: &mut [u64],
-    written: &mut [u64],
-) -> Result<(), BinaryReaderError> {
-    let block = &cfg.blocks[block];
-    let mut operators = Operators::new(info, block.start, block.limit);
-    while let Some((op, _)) = operators.next()? {
-        match op {
-            Operator::LocalGet { local_index } => {
-                let (word, bit) = (local_index as usize / 64, 1 << (local_index % 64));
-                read[word] |= bit & !written[word];
-            }
-            Operator::LocalSet { local_index } | Operator::LocalTee { local_index } => {
-                written[local_index as usize / 64] |= 1 << (local_index % 64);
-            }
-            _ => {}
-        }
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use crate::{cfg, module};
+
+    /// By block, which of four locals are live at its entry.
+    fn live(body: &str) -> Vec<[bool; 4]> {
+        let text = format!("(module (func (param i32) (local i32 i32 i32) {body}))");
+        let bytes: Arc<[u8]> = wat::parse_str(text).expect("valid text").into();
+        let cfg = cfg::build(&module::parse(bytes).expect("valid module"), 0).expect("within limits");
+        let blocks = 0..cfg.blocks.len() as u32;
+        blocks.map(|block| [0, 1, 2, 3].map(|local| cfg.liveness.is_live(block, local))).collect()
     }
-    Ok(())
+
+    #[test]
+    fn a_local_is_live_where_it_is_read_before_it_is_written() {
+        let loops = live(
+            "(local.set 1 (local.get 0))
+             (loop (local.set 2 (local.get 1)) (br_if 0 (local.tee 3 (local.get 2))))
+             (drop (local.get 3))",
+        );
+        assert_eq!(loops[0], [true, false, false, false]);
+        // Each round needs local 1 again, and makes the others.
+        assert_eq!(loops[1], [false, true, false, false]);
+        assert_eq!(loops[2], [false, false, false, true]);
+    }
+
+    #[test]
+    fn dead_code_reads_nothing() {
+        let live = live("(block (br 0 ) (drop (local.get 1))) (drop (local.get 2))");
+        assert_eq!(live[0], [false, false, true, false]);
+    }
 }

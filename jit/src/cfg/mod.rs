@@ -13,14 +13,11 @@ mod next;
 mod ops;
 mod stack;
 
-use std::sync::OnceLock;
-
 use smallvec::SmallVec;
-use wasmparser::{BinaryReaderError, ValType};
+use wasmparser::ValType;
 use wprof_profiler as profiler;
 
 use crate::abi::store_context;
-use crate::module::ModuleInfo;
 
 pub use build::{build, operand_types};
 pub use liveness::Liveness;
@@ -111,8 +108,8 @@ pub struct Cfg {
     pub is_leaf: bool,
     /// Operand stack types that blocks refer to.
     pub stacks: TypeStacks,
-    /// Once somebody wanted to know it.
-    liveness: OnceLock<Liveness>,
+    /// The locals that may still be read at the entry of each block.
+    pub liveness: Liveness,
 }
 
 impl Cfg {
@@ -143,20 +140,6 @@ impl Cfg {
     pub fn has_room(&self, block: u32) -> bool {
         let operands = self.stacks.height(self.blocks[block as usize].stack);
         self.locals.len() + operands as usize <= store_context::TRANSFER_VALUES as usize
-    }
-
-    /// The locals that may still be read at the entry of each block; found out once.
-    ///
-    /// # Errors
-    /// If the bytes are not those that were validated.
-    pub fn liveness(&self, info: &ModuleInfo) -> Result<&Liveness, BinaryReaderError> {
-        match self.liveness.get() {
-            Some(liveness) => Ok(liveness),
-            None => {
-                let liveness = Liveness::new(info, self)?;
-                Ok(self.liveness.get_or_init(|| liveness))
-            }
-        }
     }
 
     /// Whether code that can be stopped asks at node `index` of a graph, a copy of `block`: at loop headers and at the entry of a

@@ -65,38 +65,40 @@ pub(crate) fn may_stop(op: &Operator<'_>) -> bool {
     !is_harmless
 }
 
-/// A reader of instructions from anywhere in a function body, of which wasmparser's own, which follows the nesting
-/// of constructs, sees only one at a time.
+/// A reader of instructions from anywhere in a function body, where constructs end that began before.
 pub(crate) struct Operators<'a> {
-    reader: BinaryReader<'a>,
+    bytes: &'a [u8],
+    start: u32,
+    /// Of what follows the last such end.
+    reader: OperatorsReader<'a>,
 }
 
 impl<'a> Operators<'a> {
     /// Reads bytes `start..limit` of the module.
     pub(crate) fn new(info: &'a ModuleInfo, start: u32, limit: u32) -> Operators<'a> {
         let bytes = &info.bytes[start as usize..limit as usize];
-        Operators { reader: BinaryReader::new_features(bytes, u64::from(start), info.features) }
+        let reader = BinaryReader::new_features(bytes, u64::from(start), info.features);
+        Operators { bytes, start, reader: OperatorsReader::new(reader) }
     }
 
     /// The next instruction and its byte offset in the module; `None` at the end.
     pub(crate) fn next(&mut self) -> Result<Option<(Operator<'a>, u32)>, BinaryReaderError> {
-        if self.reader.eof() {
-            return Ok(None);
-        }
         let at = self.reader.original_position() as u32;
-        let mut rest = self.reader.clone();
-        let op = match rest.read_u8()? {
-            END => Operator::End,
-            ELSE => Operator::Else,
-            _ => {
-                let mut one = OperatorsReader::new(self.reader.clone());
-                let op = one.read()?;
-                rest = one.get_binary_reader();
-                op
-            }
+        let op = match self.bytes.get((at - self.start) as usize) {
+            None => return Ok(None),
+            // wasmparser's reader follows the nesting of constructs, but knows none from before its start.
+            Some(&END) => self.leave(Operator::End)?,
+            Some(&ELSE) => self.leave(Operator::Else)?,
+            Some(_) => self.reader.read()?,
         };
-        self.reader = rest;
         Ok(Some((op, at)))
+    }
+
+    fn leave(&mut self, op: Operator<'a>) -> Result<Operator<'a>, BinaryReaderError> {
+        let mut rest = self.reader.get_binary_reader();
+        rest.read_u8()?;
+        self.reader = OperatorsReader::new(rest);
+        Ok(op)
     }
 }
 

@@ -35,11 +35,9 @@ fn renew_in(func: &mut Function, block: Block) {
             made.insert(value, (calls, value));
             continue;
         }
-        let values: Vec<Value> = func.dfg.inst_values(inst).collect();
-        if values
-            .iter()
-            .any(|&value| made.get(&value).is_some_and(|&(since, now)| since < calls || now != value))
-        {
+        let is_renewed = |value| made.get(&value).is_some_and(|&(since, now)| since < calls || now != value);
+        if !made.is_empty() && func.dfg.inst_values(inst).any(is_renewed) {
+            let values: Vec<Value> = func.dfg.inst_values(inst).collect();
             let values: Vec<Value> =
                 values.into_iter().map(|value| renewed(func, inst, value, calls, &mut made)).collect();
             func.dfg.overwrite_inst_values(inst, values.into_iter());

@@ -20,7 +20,7 @@ use cranelift_codegen::ir::{
 };
 use cranelift_codegen::loop_analysis::LoopAnalysis;
 
-use super::replace;
+use super::{replace, resolve_aliases};
 
 /// A block in a loop is taken to run so many times as often, as a power of two.
 const ROUNDS: u32 = 3;
@@ -46,9 +46,9 @@ pub(super) fn widen(context: &mut Context) {
             replace(func, inst, value);
         }
     }
-    func.dfg.resolve_all_aliases();
+    resolve_aliases(func);
     share_extensions(func, &context.domtree);
-    func.dfg.resolve_all_aliases();
+    resolve_aliases(func);
 }
 
 fn insts(func: &Function) -> Vec<Inst> {
@@ -276,10 +276,9 @@ fn share_extensions(func: &mut Function, domtree: &DominatorTree) {
             replace(func, inst, wide);
             continue;
         }
-        let values: Vec<Value> = func.dfg.inst_values(inst).collect();
-        if values.iter().any(|&value| extensions[value].is_some()) {
-            let values = values.into_iter().map(|value| lower(func, value).map_or(value, |(_, lower)| lower));
-            let values: Vec<Value> = values.collect();
+        if func.dfg.inst_values(inst).any(|value| extensions[value].is_some()) {
+            let taken = |value| lower(func, value).map_or(value, |(_, lower)| lower);
+            let values: Vec<Value> = func.dfg.inst_values(inst).map(taken).collect();
             func.dfg.overwrite_inst_values(inst, values.into_iter());
         }
     }

@@ -15,7 +15,7 @@ use cranelift_codegen::ir::{Block, Function, Inst, InstructionData, Opcode, Valu
 use cranelift_codegen::loop_analysis::{Loop, LoopAnalysis};
 use hashbrown::HashMap;
 
-use super::{checks, replace};
+use super::{checks, replace, resolve_aliases};
 
 /// Moves out of innermost loops what does not change in them.
 pub(super) fn hoist(context: &mut Context) {
@@ -31,7 +31,7 @@ pub(super) fn hoist(context: &mut Context) {
             Body::new(func, loops, id, &needed).hoist_to(func, before);
         }
     }
-    func.dfg.resolve_all_aliases();
+    resolve_aliases(func);
 }
 
 /// The values that something else than marks takes: what checks take along waits in the frame.

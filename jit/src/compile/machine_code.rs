@@ -134,22 +134,9 @@ fn read_name<'de, D: Deserializer<'de>>(from: D) -> Result<LibCall, D::Error> {
     name.parse().map_err(|()| serde::de::Error::custom(format_args!("no runtime routine is called {name}")))
 }
 
-/// Compiles `context.func`. Source locations in it are of `origins`, and kept if `with_positions`.
+/// Compiles `context.func`, whose flow graph and dominators are known and which has no aliases. Source locations in it are of
+/// `origins`, and kept if `with_positions`.
 pub(super) fn generate(
-    func: u32,
-    context: &mut Context,
-    isa: &dyn TargetIsa,
-    origins: &Origins,
-    with_positions: bool,
-) -> Result<MachineCode, CompileError> {
-    let code = context
-        .compile(isa, &mut ControlPlane::default())
-        .map_err(|e| CompileError::Codegen { func, message: format!("{:?}", e.inner) })?;
-    finish(func, code, isa, origins, with_positions)
-}
-
-/// The same of code that is not optimised, without what Cranelift does before it optimises.
-pub(super) fn generate_fast(
     func: u32,
     context: &mut Context,
     registers: &mut regalloc2::Ctx,
@@ -157,18 +144,8 @@ pub(super) fn generate_fast(
     origins: &Origins,
     with_positions: bool,
 ) -> Result<MachineCode, CompileError> {
-    if isa.flags().enable_nan_canonicalization() {
-        return generate(func, context, isa, origins, with_positions);
-    }
     let failed = |error| CompileError::Codegen { func, message: format!("{error:?}") };
     context.verify_if(isa).map_err(failed)?;
-    context.compute_cfg();
-    context.compute_domtree();
-    context.eliminate_unreachable_code(isa).map_err(failed)?;
-    let values = &mut context.func.dfg;
-    if values.values().any(|value| values.value_is_alias(value)) {
-        values.resolve_all_aliases();
-    }
     let code = isa
         .compile_function(&context.func, &context.domtree, registers, false, &mut ControlPlane::default())
         .map_err(failed)?;

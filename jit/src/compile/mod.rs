@@ -202,6 +202,11 @@ impl CompilerOptions {
         }
     }
 
+    /// Whether anybody wants to know of each data reference.
+    pub(crate) fn records_references(&self) -> bool {
+        self.references || self.logs_references
+    }
+
     /// Whether that is what callers pass to their callees.
     pub(crate) fn pins_callee_slot(&self) -> bool {
         self.pinned_cell() == Some(store_context::CALLEE_SLOT)
@@ -295,6 +300,14 @@ impl Compiler {
 
     fn options_of(&self, graph: &BlockGraph) -> &CompilerOptions {
         if graph.in_bursts { &self.in_bursts } else { &self.options }
+    }
+
+    /// What code of a tier is translated for.
+    fn isa(&self, tier: Tier) -> &dyn TargetIsa {
+        match tier {
+            Tier::Baseline => &*self.fast,
+            Tier::Optimized => &*self.best,
+        }
     }
 
     /// Everything that its code depends on besides what is compiled: equal for two code generators that make the same
@@ -421,24 +434,20 @@ impl Compiler {
         tier: Tier,
         with_positions: bool,
     ) -> Result<MachineCode, CompileError> {
-        let isa = match tier {
-            Tier::Baseline => &*self.fast,
-            Tier::Optimized => &*self.best,
-        };
+        let isa = self.isa(tier);
         let mut scratch = self.scratch.lock().map_or_else(|_| None, |mut all| all.pop()).unwrap_or_default();
         let Scratch { context, builder, registers } = &mut *scratch;
         let options = self.options_of(graph);
         let Translated { origins, checks, dispatches } =
             translate(env, options, isa, cfg, graph, &mut context.func, builder)?;
-        let mut code = match tier {
+        let isa = match tier {
             Tier::Baseline => {
-                machine_code::generate_fast(cfg.func, context, registers, isa, &origins, with_positions)
+                prepare(cfg.func, context, isa)?;
+                isa
             }
-            Tier::Optimized => {
-                let isa = self.optimise(cfg.func, context, isa, &checks)?;
-                machine_code::generate(cfg.func, context, isa, &origins, with_positions)
-            }
+            Tier::Optimized => self.optimise(cfg.func, context, isa, &checks)?,
         };
+        let mut code = machine_code::generate(cfg.func, context, registers, isa, &origins, with_positions);
         context.clear();
         if let Ok(code) = &mut code {
             (code.in_bursts, code.inlined, code.dispatches) =
@@ -473,18 +482,25 @@ impl Compiler {
         constants::renew(&mut context.func);
         relax::mark_cold(&mut context.func);
         context.flowgraph();
+        resolve_aliases(&mut context.func);
         Ok(&*self.rest)
     }
 
-    /// The CLIF text of a block graph, before optimisation.
+    /// The CLIF text of a block graph in a tier, before optimisation.
     ///
     /// # Errors
     /// As [`Compiler::function`].
-    pub fn clif(&self, env: &ModuleEnv<'_>, cfg: &Cfg, graph: &BlockGraph) -> Result<String, CompileError> {
+    pub fn clif(
+        &self,
+        env: &ModuleEnv<'_>,
+        cfg: &Cfg,
+        graph: &BlockGraph,
+        tier: Tier,
+    ) -> Result<String, CompileError> {
         let mut func = cranelift_codegen::ir::Function::new();
         let mut builder = FunctionBuilderContext::new();
         let options = self.options_of(graph);
-        translate(env, options, &*self.best, cfg, graph, &mut func, &mut builder)?;
+        translate(env, options, self.isa(tier), cfg, graph, &mut func, &mut builder)?;
         Ok(func.display().to_string())
     }
 
@@ -536,6 +552,18 @@ fn optimized(graph: BlockGraph, plan: &FunctionPlan) -> BlockGraph {
     graph.split_loops(&plan.cfg, plan.prefixes.as_ref())
 }
 
+/// Makes a function that is not optimised ready for code generation, without what Cranelift does before it optimises.
+fn prepare(func: u32, context: &mut Context, isa: &dyn TargetIsa) -> Result<(), CompileError> {
+    let failed = |error| CompileError::Codegen { func, message: format!("{error:?}") };
+    if isa.flags().enable_nan_canonicalization() {
+        return context.optimize(isa, &mut ControlPlane::default()).map_err(failed);
+    }
+    context.flowgraph();
+    context.eliminate_unreachable_code(isa).map_err(failed)?;
+    resolve_aliases(&mut context.func);
+    Ok(())
+}
+
 /// The same integer in a register of its own. The optimiser, which would find that out, is done. What takes its operand's
 /// register would not do, as both were given the same one; and a sum with zero would become part of what computes the
 /// value, whose operands then had to be kept as well.
@@ -556,4 +584,12 @@ fn replace(func: &mut Function, inst: Inst, value: Value) {
     func.dfg.clear_results(inst);
     func.dfg.change_to_alias(result, value);
     func.layout.remove_inst(inst);
+}
+
+/// Lets instructions take values themselves instead of other names for them.
+fn resolve_aliases(func: &mut Function) {
+    let values = &mut func.dfg;
+    if values.values().any(|value| values.value_is_alias(value)) {
+        values.resolve_all_aliases();
+    }
 }

@@ -12,7 +12,7 @@ use wasmparser::{FuncType, ValType};
 
 use super::machine_code::{self, MachineCode};
 use super::origins::Origins;
-use super::{CompilerOptions, trace};
+use super::{CompilerOptions, prepare, trace};
 use crate::CompileError;
 use crate::abi::{
     Builtin, TrapCode, activation, array_call_signature, clif_type, host_call_signature, host_context,
@@ -36,7 +36,9 @@ fn compile(
     build(&mut builder, params);
     builder.seal_all_blocks();
     builder.finalize(isa.frontend_config());
-    machine_code::generate(0, &mut context, isa, &Origins::default(), false)
+    prepare(0, &mut context, isa)?;
+    let mut registers = regalloc2::Ctx::default();
+    machine_code::generate(0, &mut context, &mut registers, isa, &Origins::default(), false)
 }
 
 fn load_values(builder: &mut FunctionBuilder<'_>, types: &[ValType], from: Value) -> Vec<Value> {

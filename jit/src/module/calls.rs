@@ -10,6 +10,7 @@ use wasmparser::{BinaryReader, BinaryReaderError};
 use wprof_profiler::{Broken, CallGraph, DirectCallee};
 
 const LOOP: u8 = 0x03;
+const END: u8 = 0x0b;
 const CALL: u8 = 0x10;
 const CALL_INDIRECT: u8 = 0x11;
 const RETURN_CALL: u8 = 0x12;
@@ -47,6 +48,14 @@ impl FunctionCalls {
             written_tables: Vec::new(),
             loops: Vec::new(),
         }
+    }
+
+    /// Whether an instruction whose first byte is this wants to be seen. Most do not, and all are asked.
+    pub fn wants(code: u8) -> bool {
+        matches!(
+            code,
+            LOOP | END | CALL | CALL_INDIRECT | RETURN_CALL | RETURN_CALL_INDIRECT | TABLE_SET | PREFIX
+        )
     }
 
     /// Notes the instruction that `reader` stands at, if it is a call; it is valid, and behind it so many constructs are open.

@@ -133,11 +133,15 @@ fn validate_body(
     let mut reader = body.get_binary_reader();
     validator.read_locals(&mut reader)?;
     reader.set_features(features());
+    let bytes = body.as_bytes();
     while !reader.eof() {
         let offset = reader.original_position();
-        let before = reader.clone();
+        let is_wanted = FunctionCalls::wants(bytes[(offset - body.range().start) as usize]);
+        let before = is_wanted.then(|| reader.clone());
         reader.visit_operator(&mut validator.visitor(offset))??;
-        calls.see(before, validator.control_stack_height())?;
+        if let Some(before) = before {
+            calls.see(before, validator.control_stack_height())?;
+        }
         if validator.operand_stack_height() > MAX_OPERANDS {
             let message = format!("more than {MAX_OPERANDS} values on the operand stack");
             return Err(ModuleError::new(offset as usize, message));

@@ -27,6 +27,7 @@ impl Translator<'_> {
             // Until the callee is named nothing of the call has happened: see `FunctionTrace::frame`.
             self.emit(Bits::Token { token, value: 0, bits: 0 }, self.offset - 1);
         }
+        self.settle();
         let call = self.builder.ins().call_indirect(callee.signature, callee.code, &callee.args);
         for index in 0..self.builder.inst_results(call).len() {
             let result = self.builder.inst_results(call)[index];
@@ -195,6 +196,6 @@ impl Translator<'_> {
 
     fn signature_of(&mut self, type_index: u32) -> SigRef {
         let new = || self.builder.import_signature(wasm_signature(&self.env.info.types[type_index as usize]));
-        *self.signatures.entry(type_index).or_insert_with(new)
+        *self.signatures.entry(self.env.type_ids[type_index as usize]).or_insert_with(new)
     }
 }

@@ -8,6 +8,9 @@ use super::Translator;
 use super::region::Region;
 use crate::abi::{TrapCode, memory};
 
+/// How many addresses of a node are kept for later accesses by the same index.
+const MOST_ADDRESSES: usize = 8;
+
 /// Address and constant offset of an access, and the flags for it.
 pub(super) struct Access {
     pub(super) base: Value,
@@ -20,36 +23,59 @@ impl Translator<'_> {
     pub(super) fn access(&mut self, arg: &MemArg, size: u64) -> Access {
         let index = self.pop();
         let ty = self.env.info.memories[memory_of(arg) as usize];
-        let index = self.extend_index(index, ty.memory64);
-        self.record_access((index, arg.offset), size, ty.memory64);
-        self.touch_access(arg, index, size);
+        self.see_access(arg, index, size);
         let (base, offset) = match self.is_covered_by_guard(&ty, arg.offset.saturating_add(size)) {
             true => self.guarded_address(arg, index),
-            false => (self.checked_address(arg, &ty, index, size), 0),
+            false => {
+                let index = self.extend_index(index, ty.memory64);
+                (self.checked_address(arg, &ty, index, size), 0)
+            }
         };
         Access { base, offset, flags: self.heap_flags(memory_of(arg)) }
     }
 
     /// Address and offset of an access that guard pages check; one at a constant index needs no addition.
     fn guarded_address(&mut self, arg: &MemArg, index: Value) -> (Value, i32) {
-        let start = self.memory_base(memory_of(arg));
-        let place = self.constant_of(index).and_then(|index| i32::try_from(index + arg.offset).ok());
+        let memory = memory_of(arg);
+        let known = self.addresses.iter().find(|&&(of, at, _)| (of, at) == (memory, index));
+        if let Some(&(_, _, address)) = known {
+            return self.fold_offset(address, arg.offset);
+        }
+        let start = self.memory_base(memory);
+        let extended = self.extend_index(index, false);
+        let place = self.constant_of(extended).and_then(|index| i32::try_from(index + arg.offset).ok());
         if let Some(place) = place {
             return (start, place);
         }
-        let address = self.builder.ins().iadd(start, index);
+        let address = self.builder.ins().iadd(start, extended);
+        if self.addresses.len() == MOST_ADDRESSES {
+            self.addresses.pop_front();
+        }
+        self.addresses.push_back((memory, index, address));
         self.fold_offset(address, arg.offset)
     }
 
-    /// Lets the simulated cache see an access, also one that will trap.
-    fn touch_access(&mut self, arg: &MemArg, index: Value, size: u64) {
-        if self.options.cache.is_none() {
+    /// What was computed so far is not used any more.
+    pub(super) fn forget_addresses(&mut self) {
+        self.base = None;
+        self.addresses.clear();
+    }
+
+    /// Lets traces, recorded bursts and the simulated cache see an access, also one that will trap.
+    fn see_access(&mut self, arg: &MemArg, index: Value, size: u64) {
+        if !self.options.records_references() && self.options.cache.is_none() {
             return;
         }
-        let start = self.memory_base(memory_of(arg));
-        let (address, rest) = self.fold_offset(index, arg.offset);
-        let address = self.offset_by(address, rest);
-        self.touch(start, address, size);
+        let memory = memory_of(arg);
+        let is_64 = self.env.info.memories[memory as usize].memory64;
+        let index = self.extend_index(index, is_64);
+        self.record_access((index, arg.offset), size, is_64);
+        if self.options.cache.is_some() {
+            let start = self.memory_base(memory);
+            let (address, rest) = self.fold_offset(index, arg.offset);
+            let address = self.offset_by(address, rest);
+            self.touch(start, address, size);
+        }
     }
 
     /// Zero-extends an index, size or length of a memory or table to 64 bits.

@@ -7,6 +7,9 @@
 //!
 //! **Invariant**: where a node begins, the place of each local that may still be read holds it. Within the node what was read
 //! or written is known as a value, which may be used wherever the code that made it has run.
+//!
+//! That allocator goes backwards, and what a call takes from a register stays in the frame for all that comes before it: each use
+//! reads it again. So nothing is known of locals across calls: before one they go home, and after it they are read from there.
 
 use cranelift_codegen::ir::{InstBuilder, StackSlot, StackSlotData, StackSlotKind, Type, Value, types};
 use cranelift_frontend::{FunctionBuilder, Variable};
@@ -121,6 +124,7 @@ impl Translator<'_> {
 
     /// Of locals is known what was when so many of them were known: nothing, where a node begins.
     pub(super) fn forget_locals(&mut self, known: usize) {
+        self.settled = self.settled.min(known);
         for index in self.known.split_off(known) {
             let local = self.local(index);
             (local.value, local.is_new) = (None, false);
@@ -129,11 +133,13 @@ impl Translator<'_> {
 
     /// The end of a node of `block`: what a successor may read goes home.
     pub(super) fn send_locals_home(&mut self, block: &Block) {
-        self.send_home(|translator, local| {
-            let reads =
-                |target: &Target| matches!(*target, Target::Block(to) if translator.is_live(to, local));
-            block.edges.iter().any(|edge| reads(&edge.target))
-        });
+        self.send_home(|translator, local| translator.is_read_behind(block, local));
+    }
+
+    /// Whether a local may be read in what follows `block`.
+    fn is_read_behind(&self, block: &Block, local: usize) -> bool {
+        let reads = |target: &Target| matches!(*target, Target::Block(to) if self.is_live(to, local));
+        block.edges.iter().any(|edge| reads(&edge.target))
     }
 
     /// What the node has changed goes home, if it is wanted there.
@@ -145,6 +151,39 @@ impl Translator<'_> {
                 self.home_of_local(index).write(&mut self.builder, value);
             }
         }
+    }
+
+    /// Before the probes of a node in baseline code, which may call: what is known there of locals, their first values, goes home.
+    pub(super) fn send_parameters_home(&mut self) {
+        if self.homes == Homes::Frame {
+            self.send_home(|translator, local| translator.is_live(translator.block, local));
+            self.forget_locals(0);
+        }
+    }
+
+    /// Before a call in baseline code: of locals and addresses nothing is known behind it, but of those locals that have no home
+    /// to go to, since only the node itself may read them. Each of these is looked at once.
+    pub(super) fn settle(&mut self) {
+        if self.homes == Homes::Variables {
+            return;
+        }
+        self.forget_addresses();
+        let block = &self.cfg.blocks[self.block as usize];
+        let mut kept = self.settled;
+        for place in self.settled..self.known.len() {
+            let index = self.known[place];
+            let Local { value: Some(value), is_new, .. } = *self.local(index) else { continue };
+            if is_new && !self.is_read_behind(block, index as usize) {
+                self.known.swap(kept, place);
+                kept += 1;
+                continue;
+            }
+            if is_new {
+                self.home_of_local(index).write(&mut self.builder, value);
+            }
+        }
+        self.settled = kept;
+        self.forget_locals(kept);
     }
 
     /// Translates what does not lead on to the rest of the node, which so knows nothing of what is read there.

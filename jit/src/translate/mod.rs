@@ -32,7 +32,7 @@ mod table;
 mod target;
 mod transfer;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 
 use cranelift_codegen::ir::{self, Function, InstBuilder, MemFlagsData, SigRef, Value, types};
 use cranelift_codegen::isa::TargetIsa;
@@ -43,7 +43,7 @@ use wasmparser::{Operator, ValType};
 
 use crate::CompileError;
 use crate::abi::{Builtin, TrapCode, clif_type, resume_signature, vmctx, wasm_signature};
-use crate::cfg::{Cfg, Liveness, Operators, may_stop};
+use crate::cfg::{Cfg, Operators, may_stop};
 use crate::compile::{Check, CompilerOptions, ModuleEnv, Origin, Origins, in_place};
 use crate::graph::{BlockGraph, Node};
 use homes::{Homes, Local};
@@ -90,7 +90,6 @@ pub(crate) fn translate(
     }
     translator.begin_path();
     translator.begin_metrics();
-    translator.find_live_locals()?;
     match graph.resumes {
         true => translator.resume(),
         false => translator.enter_function(),
@@ -124,6 +123,8 @@ struct Translator<'a> {
     locals: Vec<Vec<Local>>,
     /// Those whose value is known.
     known: Vec<u32>,
+    /// So many of these stay known across calls.
+    settled: usize,
     homes: Homes,
     /// The frame of the node being translated, as in [`Node::frame`](crate::graph::Node::frame); `cfg` is its function's.
     frame: u32,
@@ -136,15 +137,17 @@ struct Translator<'a> {
     stack: OperandStack,
     /// A memory and the address of its byte 0, if the node has read that already.
     base: Option<(u32, Value)>,
-    /// By type, how functions of it are called.
+    /// Addresses that the node has computed already, with their memory and index: the last ones.
+    addresses: VecDeque<(u32, Value, Value)>,
+    /// By id of a type, how functions of it are called.
     signatures: HashMap<u32, SigRef>,
+    /// How builtins are called.
+    builtins: HashMap<Builtin, SigRef>,
     /// By node of a function that calls nothing, where a frame may stop or be looked at.
     stops: Option<Vec<bool>>,
     path: Option<PathRegister>,
     /// What the frame has measured, by metric.
     sums: Option<ir::StackSlot>,
-    /// By frame, which locals versions take over from each other; all, if it is not known.
-    liveness: Vec<Option<&'a Liveness>>,
     origins: Origins,
     checks: Vec<Check>,
     dispatches: BTreeSet<u32>,
@@ -194,6 +197,7 @@ impl<'a> Translator<'a> {
             vmctx,
             locals: vec![Vec::new(); graph.inlined.len() + 1],
             known: Vec::new(),
+            settled: 0,
             homes,
             frame: 0,
             around_calls: AroundCalls::default(),
@@ -201,11 +205,12 @@ impl<'a> Translator<'a> {
             target_cell: None,
             stack: OperandStack::default(),
             base: None,
+            addresses: VecDeque::new(),
             signatures: HashMap::new(),
+            builtins: HashMap::new(),
             stops: None,
             path: None,
             sums: None,
-            liveness: Vec::new(),
             origins: Origins::default(),
             checks: Vec::new(),
             dispatches: BTreeSet::new(),
@@ -293,6 +298,9 @@ impl<'a> Translator<'a> {
         if let Some(guard) = &node.guard {
             self.guard(guard);
         }
+        if !node.probes.is_empty() {
+            self.send_parameters_home();
+        }
         self.probes(&node.probes);
         let mut operators = Operators::new(self.env.info, node.start, block.limit);
         let mut last = None;
@@ -328,7 +336,7 @@ impl<'a> Translator<'a> {
         self.node = index;
         (self.frame, self.block, self.rounds) = (node.frame, node.block, node.rounds);
         self.cfg = self.graph.cfg_of(self.own, node.frame);
-        self.base = None;
+        self.forget_addresses();
         self.place_path();
         if index > 0 || self.graph.resumes {
             self.builder.switch_to_block(self.blocks[index]);
@@ -429,7 +437,9 @@ impl<'a> Translator<'a> {
 
     /// Calls a builtin; `args` follow the vmctx.
     fn builtin(&mut self, builtin: Builtin, args: &[Value]) -> Value {
-        let signature = self.builder.import_signature(builtin.signature(self.isa.default_call_conv()));
+        let convention = self.isa.default_call_conv();
+        let new = || self.builder.import_signature(builtin.signature(convention));
+        let signature = *self.builtins.entry(builtin).or_insert_with(new);
         let table = self.load_constant(types::I64, self.vmctx, vmctx::BUILTINS);
         let address = self.load_constant(types::I64, table, builtin.offset());
         let args: Vec<Value> = std::iter::once(self.vmctx).chain(args.iter().copied()).collect();

@@ -7,10 +7,10 @@
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, SigRef, Type, Value, types};
 
-use super::homes::{Homes, Local};
-use super::{Result, Translator};
+use super::Translator;
+use super::homes::Local;
 use crate::abi::{Builtin, clif_type, code_slots, heat, resume_signature, store_context, value, vmctx};
-use crate::graph::{Node, Probe};
+use crate::graph::Probe;
 
 impl Translator<'_> {
     /// Counts heat; asks for a better version when there is enough of it, and goes on in it if it is ready.
@@ -120,31 +120,9 @@ impl Translator<'_> {
         self.arrived(behind);
     }
 
-    /// Finds out which locals a frame has to take along where it may leave for another version, and nodes to their
-    /// successors if they do so by the frame.
-    pub(super) fn find_live_locals(&mut self) -> Result<()> {
-        if self.options.capture_state {
-            // Whoever looks at a frame wants to see all of them.
-            self.liveness.push(None);
-            return Ok(());
-        }
-        let graph = self.graph;
-        let frames = (0..=graph.inlined.len() as u32).map(|frame| {
-            let cfg = graph.cfg_of(self.own, frame);
-            let leaves = |node: &Node| match node.probes[..] {
-                [Probe::Heat(_), ..] if cfg.blocks[node.block as usize].is_loop_header => true,
-                _ => node.probes.contains(&Probe::Check),
-            };
-            let is_left = graph.nodes.iter().any(|node| node.frame == frame && leaves(node));
-            let in_frame = self.homes == Homes::Frame && cfg.blocks.len() > 1;
-            (is_left || in_frame).then(|| cfg.liveness(self.env.info)).transpose()
-        });
-        self.liveness = frames.collect::<std::result::Result<_, _>>()?;
-        Ok(())
-    }
-
+    /// Whether a local of the frame may be read from the entry of `block` on. Whoever looks at captured state wants to see all.
     pub(super) fn is_live(&self, block: u32, local: usize) -> bool {
-        self.liveness[self.frame as usize].as_ref().is_none_or(|liveness| liveness.is_live(block, local))
+        self.options.capture_state || self.cfg.liveness.is_live(block, local)
     }
 
     /// Stores locals, then operands, into the transfer buffer, as many as fit.

@@ -339,7 +339,8 @@ fn hash_of(info: &ModuleInfo) -> [u8; 32] {
     Sha256::digest(&info.bytes).into()
 }
 
-/// Reads a file to where its bytes stay: a large module takes as long to be copied as to be read.
+/// Reads a file to where its bytes stay: a large module takes as long to be copied, or cleared before, as to be read.
+#[expect(unsafe_code, reason = "the system clears memory that is new")]
 fn read(engine: &Engine, path: &Path) -> Result<Arc<[u8]>> {
     let failed = |e: std::io::Error| Error::with_source(ErrorKind::System, Box::new(e));
     let mut file = File::open(path).map_err(failed)?;
@@ -347,7 +348,8 @@ fn read(engine: &Engine, path: &Path) -> Result<Arc<[u8]>> {
     // Of a pipe the size is not known before.
     let size = if about.is_file() { about.len() } else { 0 };
     check_size(engine, size)?;
-    let mut bytes: Arc<[u8]> = std::iter::repeat_n(0, size as usize).collect();
+    // SAFETY: zeros are bytes.
+    let mut bytes: Arc<[u8]> = unsafe { Arc::new_zeroed_slice(size as usize).assume_init() };
     file.read_exact(Arc::get_mut(&mut bytes).expect("nobody else has it yet")).map_err(failed)?;
     let mut more = Vec::new();
     let most = (engine.config().max_module_size as u64).saturating_add(1) - size;
