@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use expect_test::{Expect, expect};
 use wprof_jit::abi::VmLayout;
-use wprof_jit::compile::{Compiler, CompilerOptions, ModuleEnv};
+use wprof_jit::compile::{Compiler, CompilerOptions, ModuleEnv, Tier};
 use wprof_jit::graph::{BlockGraph, HotPath, InlinedCall, Site};
 use wprof_jit::module::{self, ModuleInfo};
 use wprof_jit::plan::{Collection, FunctionPlan};
