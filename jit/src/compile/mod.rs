@@ -482,6 +482,7 @@ impl Compiler {
         constants::renew(&mut context.func);
         relax::mark_cold(&mut context.func);
         context.flowgraph();
+        context.remove_constant_phis(isa).map_err(failed)?;
         resolve_aliases(&mut context.func);
         Ok(&*self.rest)
     }
