@@ -188,13 +188,6 @@ impl<'a> Builder<'a> {
             if let Some(Call::Direct(callee)) = call {
                 self.calls.push(DirectCall { block: self.blocks.len() as u32, callee });
             }
-            match *op {
-                Operator::LocalGet { local_index } => self.accesses.read(local_index),
-                Operator::LocalSet { local_index } | Operator::LocalTee { local_index } => {
-                    self.accesses.write(local_index);
-                }
-                _ => {}
-            }
         }
         match op {
             Operator::Block { blockty } => self.enter(Construct::Block, *blockty, at, next),
@@ -239,6 +232,13 @@ impl<'a> Builder<'a> {
         let Some((pops, pushes)) = arity else {
             return Err(CompileError::Unsupported { offset: at as usize, what: format!("{op:?}") });
         };
+        match *op {
+            Operator::LocalGet { local_index } => self.accesses.read(local_index),
+            Operator::LocalSet { local_index } | Operator::LocalTee { local_index } => {
+                self.accesses.write(local_index);
+            }
+            _ => {}
+        }
         self.stack = self.stacks.drop_top(self.stack, pops);
         for depth in (0..pushes as usize).rev() {
             // Reachable code has no values of unknown type.

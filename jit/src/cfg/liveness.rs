@@ -1,7 +1,7 @@
 //! Which locals may still be read: what a frame need not take along when it goes on in another version.
 //!
-//! Input: a function. Output: for each block, a set of locals. Invariant: a local that is not in the set of a block is
-//! written before it is read, on every way from there.
+//! Input: a function. Output: for each block, two sets of locals. Invariant: a local that is not in a set is written before it
+//! is read, on every way from the block's entry, or from its end.
 //! Source: the textbook's backward data flow, by sweeps against bytecode order until nothing changes.
 
 use super::{Block, Target};
@@ -52,13 +52,15 @@ impl Accesses {
     }
 }
 
-/// The live locals of a function, at the entry of each block.
+/// The live locals of a function, at the entry and at the end of each block.
 #[derive(Clone, Debug)]
 pub struct Liveness {
     /// Words of one set.
     words: usize,
-    /// By block; nothing if all are taken to be live.
+    /// At the entry, by block; nothing if all are taken to be live.
     live: Vec<u64>,
+    /// At the end.
+    behind: Vec<u64>,
 }
 
 impl Liveness {
@@ -66,19 +68,29 @@ impl Liveness {
     pub(super) fn new(blocks: &[Block], accesses: Accesses) -> Liveness {
         let Accesses { words, read, written } = accesses;
         if read.len() > MOST_WORDS {
-            return Liveness { words, live: Vec::new() };
+            return Liveness { words, live: Vec::new(), behind: Vec::new() };
         }
-        let mut liveness = Liveness { words, live: read };
+        let behind = vec![0; read.len()];
+        let mut liveness = Liveness { words, live: read, behind };
         let is_done = (0..MOST_SWEEPS).any(|_| !liveness.sweep(blocks, &written));
         if !is_done {
-            liveness.live.clear();
+            (liveness.live, liveness.behind) = (Vec::new(), Vec::new());
         }
         liveness
     }
 
     /// Whether `local` may be read from the entry of `block` on.
     pub fn is_live(&self, block: u32, local: usize) -> bool {
-        let word = self.live.get(block as usize * self.words + local / 64);
+        self.is_in(&self.live, block, local)
+    }
+
+    /// Whether `local` may be read behind `block`.
+    pub fn is_live_behind(&self, block: u32, local: usize) -> bool {
+        self.is_in(&self.behind, block, local)
+    }
+
+    fn is_in(&self, sets: &[u64], block: u32, local: usize) -> bool {
+        let word = sets.get(block as usize * self.words + local / 64);
         word.is_none_or(|word| word >> (local % 64) & 1 == 1)
     }
 
@@ -90,7 +102,8 @@ impl Liveness {
                 let Target::Block(to) = edge.target else { continue };
                 for word in 0..self.words {
                     let (from, to) = (index * self.words + word, to as usize * self.words + word);
-                    let live = self.live[from] | self.live[to] & !written[from];
+                    self.behind[from] |= self.live[to];
+                    let live = self.live[from] | self.behind[from] & !written[from];
                     changed |= live != self.live[from];
                     self.live[from] = live;
                 }
@@ -104,13 +117,19 @@ impl Liveness {
 mod tests {
     use std::sync::Arc;
 
-    use crate::{cfg, module};
+    use crate::cfg::{Cfg, build};
+    use crate::module;
 
-    /// By block, which of four locals are live at its entry.
-    fn live(body: &str) -> Vec<[bool; 4]> {
+    /// Of a function with four locals.
+    fn cfg(body: &str) -> Cfg {
         let text = format!("(module (func (param i32) (local i32 i32 i32) {body}))");
         let bytes: Arc<[u8]> = wat::parse_str(text).expect("valid text").into();
-        let cfg = cfg::build(&module::parse(bytes).expect("valid module"), 0).expect("within limits");
+        build(&module::parse(bytes).expect("valid module"), 0).expect("within limits")
+    }
+
+    /// By block, which locals are live at its entry.
+    fn live(body: &str) -> Vec<[bool; 4]> {
+        let cfg = cfg(body);
         let blocks = 0..cfg.blocks.len() as u32;
         blocks.map(|block| [0, 1, 2, 3].map(|local| cfg.liveness.is_live(block, local))).collect()
     }
@@ -129,8 +148,18 @@ mod tests {
     }
 
     #[test]
+    fn a_local_is_live_behind_a_block_that_writes_what_the_next_reads() {
+        let cfg = cfg(
+            "(local.set 1 (local.get 0)) (loop (br_if 0 (local.tee 2 (local.get 1)))) (drop (local.get 3))",
+        );
+        let behind =
+            [0, 1, 2].map(|block| [0, 1, 2, 3].map(|local| cfg.liveness.is_live_behind(block, local)));
+        assert_eq!(behind, [[false, true, false, true], [false, true, false, true], [false; 4]]);
+    }
+
+    #[test]
     fn dead_code_reads_nothing() {
-        let live = live("(block (br 0 ) (drop (local.get 1))) (drop (local.get 2))");
+        let live = live("(block (br 0) (drop (local.get 1))) (drop (local.get 2))");
         assert_eq!(live[0], [false, false, true, false]);
     }
 }

@@ -17,7 +17,7 @@ impl Translator<'_> {
     pub(super) fn end_of_node(&mut self, index: usize, last: Option<&Operator<'_>>) {
         let node = &self.graph.nodes[index];
         let block = &self.cfg.blocks[node.block as usize];
-        self.send_locals_home(block);
+        self.send_locals_home();
         match (&block.how, node.sure) {
             (End::Jump, _) => {
                 self.go_along(&block.edges[0], &node.wires[0]);

@@ -16,7 +16,6 @@ use cranelift_frontend::{FunctionBuilder, Variable};
 
 use super::Translator;
 use crate::abi::clif_type;
-use crate::cfg::{Block, Target};
 use wasmparser::ValType;
 
 /// What keeps one value from node to node.
@@ -131,15 +130,9 @@ impl Translator<'_> {
         }
     }
 
-    /// The end of a node of `block`: what a successor may read goes home.
-    pub(super) fn send_locals_home(&mut self, block: &Block) {
-        self.send_home(|translator, local| translator.is_read_behind(block, local));
-    }
-
-    /// Whether a local may be read in what follows `block`.
-    fn is_read_behind(&self, block: &Block, local: usize) -> bool {
-        let reads = |target: &Target| matches!(*target, Target::Block(to) if self.is_live(to, local));
-        block.edges.iter().any(|edge| reads(&edge.target))
+    /// The end of a node: what a successor may read goes home.
+    pub(super) fn send_locals_home(&mut self) {
+        self.send_home(|translator, local| translator.is_live_behind(local));
     }
 
     /// What the node has changed goes home, if it is wanted there.
@@ -168,12 +161,11 @@ impl Translator<'_> {
             return;
         }
         self.forget_addresses();
-        let block = &self.cfg.blocks[self.block as usize];
         let mut kept = self.settled;
         for place in self.settled..self.known.len() {
             let index = self.known[place];
             let Local { value: Some(value), is_new, .. } = *self.local(index) else { continue };
-            if is_new && !self.is_read_behind(block, index as usize) {
+            if is_new && !self.is_live_behind(index as usize) {
                 self.known.swap(kept, place);
                 kept += 1;
                 continue;

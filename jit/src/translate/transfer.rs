@@ -125,6 +125,11 @@ impl Translator<'_> {
         self.options.capture_state || self.cfg.liveness.is_live(block, local)
     }
 
+    /// The same of what follows the block that is translated.
+    pub(super) fn is_live_behind(&self, local: usize) -> bool {
+        self.options.capture_state || self.cfg.liveness.is_live_behind(self.block, local)
+    }
+
     /// Stores locals, then operands, into the transfer buffer, as many as fit.
     pub(super) fn store_state(&mut self) {
         let state = self.state_where(|_, _| true);
