@@ -177,3 +177,30 @@ impl Calls {
         self.graph.entry_checks(broken, roots, |func| self.is_leaf[func as usize])
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use crate::module::parse;
+
+    /// Whether a function that calls itself so, and is called once from outside, needs a check at its entry.
+    fn needs_check(body: &str) -> bool {
+        let text = format!("(module (func (param i32) {body}) (func (call 0 (i32.const 0))))");
+        let bytes: Arc<[u8]> = wat::parse_str(text).expect("valid text").into();
+        parse(bytes).expect("valid module").calls.least_entry_check(0, || vec![1]).0
+    }
+
+    #[test]
+    fn a_call_is_in_a_loop_until_that_ends() {
+        assert!(needs_check("(call 0 (local.get 0))"));
+        assert!(!needs_check("(loop (call 0 (local.get 0)) (br_if 0 (local.get 0)))"));
+        assert!(needs_check("(loop (br_if 0 (local.get 0))) (call 0 (local.get 0))"));
+        // As many constructs are open as in the loop.
+        assert!(needs_check("(loop (br_if 0 (local.get 0))) (block (call 0 (local.get 0)))"));
+        assert!(needs_check("(loop (loop (br_if 0 (local.get 0)))) (call 0 (local.get 0))"));
+        assert!(!needs_check(
+            "(loop (loop (br_if 0 (local.get 0))) (call 0 (local.get 0)) (br_if 0 (local.get 0)))"
+        ));
+    }
+}

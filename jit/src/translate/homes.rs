@@ -9,7 +9,8 @@
 //! or written is known as a value, which may be used wherever the code that made it has run.
 //!
 //! That allocator goes backwards, and what a call takes from a register stays in the frame for all that comes before it: each use
-//! reads it again. So nothing is known of locals across calls: before one they go home, and after it they are read from there.
+//! reads it again. So of locals that other blocks may read nothing is known across calls: before one they go home, and after it
+//! they are read from there.
 
 use cranelift_codegen::ir::{InstBuilder, StackSlot, StackSlotData, StackSlotKind, Type, Value, types};
 use cranelift_frontend::{FunctionBuilder, Variable};
