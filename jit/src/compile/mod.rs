@@ -12,6 +12,7 @@ mod origins;
 mod pinned;
 mod relax;
 mod results;
+mod single_pass;
 pub(crate) mod trace;
 mod trampoline;
 
@@ -42,6 +43,7 @@ pub use machine_code::{CallSite, MachineCode, Origin, Reloc, TrapSite};
 pub(crate) use machine_code::{METRICS_SLOT, PATH_SLOT, RECORD_SLOT, VMCTX_SLOT};
 pub(crate) use origins::Origins;
 pub(crate) use pinned::in_place;
+use single_pass::{Features, SinglePass};
 
 /// How linear memories are laid out; every memory of an engine is laid out so, and code relies on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -245,6 +247,8 @@ pub struct Compiler {
     fast: OwnedTargetIsa,
     /// For functions that are optimised already.
     rest: OwnedTargetIsa,
+    /// What a single pass may use, where there is one for this machine.
+    single_pass: Option<Features>,
     options: CompilerOptions,
     /// The options of code for bursts.
     in_bursts: CompilerOptions,
@@ -257,6 +261,7 @@ struct Scratch {
     context: Context,
     builder: FunctionBuilderContext,
     registers: regalloc2::Ctx,
+    single_pass: SinglePass,
 }
 
 impl Default for Scratch {
@@ -265,6 +270,7 @@ impl Default for Scratch {
             context: Context::new(),
             builder: FunctionBuilderContext::new(),
             registers: regalloc2::Ctx::default(),
+            single_pass: SinglePass::default(),
         }
     }
 }
@@ -284,7 +290,8 @@ impl Compiler {
         let (best, fast) = (isa::best(&options)?, isa::fast(&options)?);
         let rest = isa::rest(&options)?;
         let in_bursts = options.clone();
-        Ok(Compiler { best, fast, rest, options, in_bursts, scratch: Mutex::default() })
+        let single_pass = Features::of(&*fast);
+        Ok(Compiler { best, fast, rest, single_pass, options, in_bursts, scratch: Mutex::default() })
     }
 
     /// The same with other options for code for bursts, which may collect more than other code.
@@ -436,18 +443,28 @@ impl Compiler {
     ) -> Result<MachineCode, CompileError> {
         let isa = self.isa(tier);
         let mut scratch = self.scratch.lock().map_or_else(|_| None, |mut all| all.pop()).unwrap_or_default();
-        let Scratch { context, builder, registers } = &mut *scratch;
+        let Scratch { context, builder, registers, single_pass } = &mut *scratch;
         let options = self.options_of(graph);
         let Translated { origins, checks, dispatches } =
             translate(env, options, isa, cfg, graph, &mut context.func, builder)?;
-        let isa = match tier {
-            Tier::Baseline => {
-                prepare(cfg.func, context, isa)?;
-                isa
+        let in_one_pass = match (tier, self.single_pass) {
+            (Tier::Baseline, Some(features)) if !isa.flags().enable_nan_canonicalization() => {
+                resolve_aliases(&mut context.func);
+                single_pass.generate(&context.func, features, &origins, with_positions).ok()
             }
-            Tier::Optimized => self.optimise(cfg.func, context, isa, &checks)?,
+            _ => None,
         };
-        let mut code = machine_code::generate(cfg.func, context, registers, isa, &origins, with_positions);
+        let mut code = match (in_one_pass, tier) {
+            (Some(code), _) => Ok(code),
+            (None, Tier::Baseline) => {
+                prepare(cfg.func, context, isa)?;
+                machine_code::generate(cfg.func, context, registers, isa, &origins, with_positions)
+            }
+            (None, Tier::Optimized) => {
+                let isa = self.optimise(cfg.func, context, isa, &checks)?;
+                machine_code::generate(cfg.func, context, registers, isa, &origins, with_positions)
+            }
+        };
         context.clear();
         if let Ok(code) = &mut code {
             (code.in_bursts, code.inlined, code.dispatches) =

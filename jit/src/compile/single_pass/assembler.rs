@@ -1,0 +1,719 @@
+//! An assembler for x86-64: instructions to bytes, and jumps to where labels are.
+//!
+//! Few forms make all instructions: an opcode, a register, and an operand that is a register or in memory. Conditions and
+//! widths are numbers here, where a type for each instruction, as in Cranelift's assembler, would make each use a choice
+//! between them.
+//!
+//! Output: the code. Invariant: a label that is used is bound before [`Assembler::finish`].
+//! Source: AMD64 Architecture Programmer's Manual, volume 3, chapter 1. Oracle: iced's decoder, in the tests.
+
+/// A register: a general one below [`FIRST_XMM`], a vector register from there on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Reg(pub u8);
+
+/// The number of the first vector register.
+pub(super) const FIRST_XMM: u8 = 16;
+
+pub(super) const RAX: Reg = Reg(0);
+pub(super) const RCX: Reg = Reg(1);
+pub(super) const RDX: Reg = Reg(2);
+pub(super) const RSP: Reg = Reg(4);
+pub(super) const RBP: Reg = Reg(5);
+pub(super) const RSI: Reg = Reg(6);
+pub(super) const RDI: Reg = Reg(7);
+pub(super) const R8: Reg = Reg(8);
+pub(super) const R9: Reg = Reg(9);
+pub(super) const R10: Reg = Reg(10);
+/// Holds nothing from one step of an instruction to the next.
+pub(super) const SCRATCH: Reg = Reg(11);
+/// What `get_pinned_reg` reads.
+pub(super) const PINNED: Reg = Reg(15);
+/// The same as [`SCRATCH`].
+pub(super) const XMM_SCRATCH: Reg = Reg(FIRST_XMM + 15);
+
+impl Reg {
+    pub(super) const fn xmm(number: u8) -> Reg {
+        Reg(FIRST_XMM + number)
+    }
+
+    pub(super) fn is_xmm(self) -> bool {
+        self.0 >= FIRST_XMM
+    }
+
+    /// Its number among those of its class.
+    fn number(self) -> u8 {
+        self.0 % FIRST_XMM
+    }
+}
+
+/// A place in memory: the sum of its parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Mem {
+    pub base: Reg,
+    /// Not the stack pointer.
+    pub index: Option<Reg>,
+    pub offset: i32,
+}
+
+impl Mem {
+    pub(super) fn at(base: Reg, offset: i32) -> Mem {
+        Mem { base, index: None, offset }
+    }
+}
+
+/// What an instruction may take from a register or from memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Operand {
+    Reg(Reg),
+    Mem(Mem),
+}
+
+impl From<Reg> for Operand {
+    fn from(reg: Reg) -> Operand {
+        Operand::Reg(reg)
+    }
+}
+
+impl From<Mem> for Operand {
+    fn from(mem: Mem) -> Operand {
+        Operand::Mem(mem)
+    }
+}
+
+/// How many bits an instruction works on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Width {
+    W32,
+    W64,
+}
+
+use Width::{W32, W64};
+
+impl Width {
+    pub(super) fn bits(self) -> u8 {
+        match self {
+            W32 => 32,
+            W64 => 64,
+        }
+    }
+}
+
+/// An instruction but for its operands.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Op {
+    /// 0 if it has none.
+    prefix: u8,
+    /// With its escape bytes, the last one lowest.
+    opcode: u32,
+    /// Whether registers are bytes, of which some need a prefix.
+    is_byte: bool,
+}
+
+impl Op {
+    const fn new(opcode: u32) -> Op {
+        Op { prefix: 0, opcode, is_byte: false }
+    }
+
+    const fn with(prefix: u8, opcode: u32) -> Op {
+        Op { prefix, opcode, is_byte: false }
+    }
+
+    const fn byte(opcode: u32) -> Op {
+        Op { prefix: 0, opcode, is_byte: true }
+    }
+
+    /// The same of the condition whose number is added.
+    const fn plus(self, number: u8) -> Op {
+        Op { opcode: self.opcode + number as u32, ..self }
+    }
+}
+
+/// Instructions that take an operand and change a register.
+pub(super) mod op {
+    use super::Op;
+
+    pub const MOV: Op = Op::new(0x8b);
+    pub const LEA: Op = Op::new(0x8d);
+    pub const IMUL: Op = Op::new(0x0faf);
+    pub const TEST: Op = Op::new(0x85);
+    pub const TEST_BYTE: Op = Op::byte(0x84);
+    pub const MOVZX_BYTE: Op = Op::byte(0x0fb6);
+    pub const MOVZX_WORD: Op = Op::new(0x0fb7);
+    pub const MOVSX_BYTE: Op = Op::byte(0x0fbe);
+    pub const MOVSX_WORD: Op = Op::new(0x0fbf);
+    pub const MOVSX_DOUBLE: Op = Op::new(0x63);
+    pub const LZCNT: Op = Op::with(0xf3, 0x0fbd);
+    pub const TZCNT: Op = Op::with(0xf3, 0x0fbc);
+    pub const POPCNT: Op = Op::with(0xf3, 0x0fb8);
+
+    /// What stores a register.
+    pub const STORE: Op = Op::new(0x89);
+    pub const STORE_WORD: Op = Op::with(0x66, 0x89);
+    pub const STORE_BYTE: Op = Op::byte(0x88);
+    pub const STORE_F32: Op = Op::with(0xf3, 0x0f11);
+    pub const STORE_F64: Op = Op::with(0xf2, 0x0f11);
+
+    pub const LOAD_F32: Op = Op::with(0xf3, 0x0f10);
+    pub const LOAD_F64: Op = Op::with(0xf2, 0x0f10);
+    pub const MOVAPS: Op = Op::new(0x0f28);
+    /// From a general register, and back.
+    pub const MOV_TO_XMM: Op = Op::with(0x66, 0x0f6e);
+    pub const MOV_FROM_XMM: Op = Op::with(0x66, 0x0f7e);
+    pub const ANDPS: Op = Op::new(0x0f54);
+    pub const ORPS: Op = Op::new(0x0f56);
+    pub const XORPS: Op = Op::new(0x0f57);
+
+    /// Of floats; with the prefix of their type.
+    pub const ADD: u32 = 0x0f58;
+    pub const MUL: u32 = 0x0f59;
+    pub const SUB: u32 = 0x0f5c;
+    pub const MIN: u32 = 0x0f5d;
+    pub const DIV: u32 = 0x0f5e;
+    pub const MAX: u32 = 0x0f5f;
+    pub const SQRT: u32 = 0x0f51;
+    pub const TO_OTHER_FLOAT: u32 = 0x0f5a;
+    pub const FROM_INT: u32 = 0x0f2a;
+    pub const TO_INT: u32 = 0x0f2c;
+
+    /// A scalar instruction on floats of a type.
+    pub const fn scalar(is_f64: bool, opcode: u32) -> Op {
+        Op::with(if is_f64 { 0xf2 } else { 0xf3 }, opcode)
+    }
+
+    pub const fn compare_floats(is_f64: bool) -> Op {
+        Op::with(if is_f64 { 0x66 } else { 0 }, 0x0f2e)
+    }
+
+    pub const fn round(is_f64: bool) -> Op {
+        Op::with(0x66, if is_f64 { 0x0f3a0b } else { 0x0f3a0a })
+    }
+}
+
+/// The two-operand instructions of the oldest form, by their number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Alu {
+    Add = 0,
+    Or = 1,
+    And = 4,
+    Sub = 5,
+    Xor = 6,
+    Cmp = 7,
+}
+
+/// Shifts and rotations, by their number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Shift {
+    RotateLeft = 0,
+    RotateRight = 1,
+    Left = 4,
+    Right = 5,
+    SignedRight = 7,
+}
+
+/// Instructions with one operand, by opcode and number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unary {
+    Not,
+    Neg,
+    Div,
+    SignedDiv,
+    Call,
+    Jump,
+}
+
+/// What the flags may say; by the number of the condition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Cc {
+    Overflow = 0,
+    NoOverflow = 1,
+    Below = 2,
+    AboveOrEqual = 3,
+    Equal = 4,
+    NotEqual = 5,
+    BelowOrEqual = 6,
+    Above = 7,
+    Parity = 10,
+    NoParity = 11,
+    Less = 12,
+    GreaterOrEqual = 13,
+    LessOrEqual = 14,
+    Greater = 15,
+}
+
+impl Cc {
+    pub(super) fn not(self) -> Cc {
+        match self {
+            Cc::Below => Cc::AboveOrEqual,
+            Cc::AboveOrEqual => Cc::Below,
+            Cc::Equal => Cc::NotEqual,
+            Cc::NotEqual => Cc::Equal,
+            Cc::BelowOrEqual => Cc::Above,
+            Cc::Above => Cc::BelowOrEqual,
+            Cc::Overflow => Cc::NoOverflow,
+            Cc::NoOverflow => Cc::Overflow,
+            Cc::Parity => Cc::NoParity,
+            Cc::NoParity => Cc::Parity,
+            Cc::Less => Cc::GreaterOrEqual,
+            Cc::GreaterOrEqual => Cc::Less,
+            Cc::LessOrEqual => Cc::Greater,
+            Cc::Greater => Cc::LessOrEqual,
+        }
+    }
+}
+
+/// A place in the code that jumps lead to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Label(u32);
+
+const UNBOUND: u32 = u32::MAX;
+
+/// A distance of four bytes in the code that is not known yet.
+#[derive(Clone, Copy, Debug)]
+struct Fixup {
+    at: u32,
+    label: Label,
+    /// What the distance is from.
+    from: u32,
+}
+
+/// Code that is being written.
+#[derive(Debug, Default)]
+pub(super) struct Assembler {
+    pub code: Vec<u8>,
+    /// Where labels are.
+    labels: Vec<u32>,
+    fixups: Vec<Fixup>,
+}
+
+impl Assembler {
+    pub(super) fn clear(&mut self) {
+        self.code.clear();
+        self.labels.clear();
+        self.fixups.clear();
+    }
+
+    /// Where the next instruction begins.
+    pub(super) fn here(&self) -> u32 {
+        self.code.len() as u32
+    }
+
+    pub(super) fn label(&mut self) -> Label {
+        self.labels.push(UNBOUND);
+        Label(self.labels.len() as u32 - 1)
+    }
+
+    pub(super) fn bind(&mut self, label: Label) {
+        self.labels[label.0 as usize] = self.here();
+    }
+
+    fn use_label(&mut self, label: Label, from: u32) {
+        self.fixups.push(Fixup { at: self.here(), label, from });
+        self.code.extend([0; 4]);
+    }
+
+    /// Fills in the distances.
+    pub(super) fn finish(&mut self) {
+        for &Fixup { at, label, from } in &self.fixups {
+            let to = self.labels[label.0 as usize];
+            debug_assert_ne!(to, UNBOUND);
+            let distance = to.wrapping_sub(from).to_le_bytes();
+            self.code[at as usize..at as usize + 4].copy_from_slice(&distance);
+        }
+    }
+
+    /// Writes four bytes over those at `at`.
+    pub(super) fn patch(&mut self, at: u32, number: i32) {
+        self.code[at as usize..at as usize + 4].copy_from_slice(&number.to_le_bytes());
+    }
+
+    /// Prefixes, opcode, and the operands: `reg` is a register's number or part of the opcode. Distances to labels are from
+    /// behind `tail` more bytes.
+    fn encode(&mut self, op: Op, width: Width, reg: u8, operand: Operand) {
+        if op.prefix != 0 {
+            self.code.push(op.prefix);
+        }
+        let (index, base) = match operand {
+            Operand::Reg(reg) => (0, reg.number()),
+            Operand::Mem(mem) => (mem.index.map_or(0, Reg::number), mem.base.number()),
+        };
+        let wide = u8::from(width == W64);
+        let rex = wide << 3 | (reg >> 3) << 2 | (index >> 3) << 1 | base >> 3;
+        // Without a prefix these numbers stand for other bytes.
+        let needs_rex = op.is_byte && (reg >= 4 || matches!(operand, Operand::Reg(reg) if reg.0 >= 4));
+        if rex != 0 || needs_rex {
+            self.code.push(0x40 | rex);
+        }
+        let bytes = op.opcode.to_be_bytes();
+        let escapes = (op.opcode.leading_zeros() / 8).min(3) as usize;
+        self.code.extend_from_slice(&bytes[escapes..]);
+        match operand {
+            Operand::Reg(rm) => self.code.push(0xc0 | (reg & 7) << 3 | rm.number() & 7),
+            Operand::Mem(mem) => self.encode_mem(reg & 7, mem),
+        }
+    }
+
+    fn encode_mem(&mut self, reg: u8, Mem { base, index, offset }: Mem) {
+        let low = base.number() & 7;
+        // Without an offset this base would stand for none.
+        let mode = match offset {
+            0 if low != RBP.0 => 0,
+            -128..=127 => 1,
+            _ => 2,
+        };
+        let has_sib = index.is_some() || low == RSP.0;
+        self.code.push(mode << 6 | reg << 3 | if has_sib { RSP.0 } else { low });
+        if has_sib {
+            let index = index.map_or(RSP.0, |index| index.number() & 7);
+            self.code.push(index << 3 | low);
+        }
+        match mode {
+            0 => {}
+            1 => self.code.push(offset as u8),
+            _ => self.code.extend(offset.to_le_bytes()),
+        }
+    }
+
+    fn number(&mut self, number: i32) {
+        self.code.extend(number.to_le_bytes());
+    }
+
+    /// An instruction with a register and an operand.
+    pub(super) fn op(&mut self, op: Op, width: Width, reg: Reg, operand: impl Into<Operand>) {
+        self.encode(op, width, reg.number(), operand.into());
+    }
+
+    /// The same with a byte behind.
+    pub(super) fn op_byte(&mut self, op: Op, reg: Reg, operand: impl Into<Operand>, byte: u8) {
+        self.encode(op, W32, reg.number(), operand.into());
+        self.code.push(byte);
+    }
+
+    pub(super) fn mov(&mut self, width: Width, to: Reg, from: impl Into<Operand>) {
+        self.op(op::MOV, width, to, from);
+    }
+
+    /// Puts a number into a general register, as short as can be. No flag changes.
+    pub(super) fn constant(&mut self, to: Reg, number: i64) {
+        if let Ok(number) = u32::try_from(number) {
+            if to.number() >= 8 {
+                self.code.push(0x41);
+            }
+            self.code.push(0xb8 | to.number() & 7);
+            self.code.extend(number.to_le_bytes());
+        } else if let Ok(number) = i32::try_from(number) {
+            self.encode(Op::new(0xc7), W64, 0, to.into());
+            self.number(number);
+        } else {
+            self.code.extend([0x48 | to.number() >> 3, 0xb8 | to.number() & 7]);
+            self.code.extend(number.to_le_bytes());
+        }
+    }
+
+    pub(super) fn alu(&mut self, alu: Alu, width: Width, reg: Reg, operand: impl Into<Operand>) {
+        self.op(Op::new((alu as u32) << 3 | 3), width, reg, operand);
+    }
+
+    pub(super) fn alu_constant(&mut self, alu: Alu, width: Width, to: impl Into<Operand>, number: i32) {
+        match i8::try_from(number) {
+            Ok(byte) => {
+                self.encode(Op::new(0x83), width, alu as u8, to.into());
+                self.code.push(byte as u8);
+            }
+            Err(_) => {
+                self.encode(Op::new(0x81), width, alu as u8, to.into());
+                self.number(number);
+            }
+        }
+    }
+
+    pub(super) fn imul_constant(&mut self, width: Width, to: Reg, from: Operand, number: i32) {
+        self.op(Op::new(0x69), width, to, from);
+        self.number(number);
+    }
+
+    /// Stores a number of one, two, four or eight bytes, the last sign-extended.
+    pub(super) fn store_constant(&mut self, bytes: u32, to: Mem, number: i32) {
+        let to = to.into();
+        match bytes {
+            1 => {
+                self.encode(Op::new(0xc6), W32, 0, to);
+                self.code.push(number as u8);
+            }
+            2 => {
+                self.encode(Op::with(0x66, 0xc7), W32, 0, to);
+                self.code.extend((number as u16).to_le_bytes());
+            }
+            _ => {
+                self.encode(Op::new(0xc7), if bytes == 8 { W64 } else { W32 }, 0, to);
+                self.number(number);
+            }
+        }
+    }
+
+    pub(super) fn shift_constant(&mut self, shift: Shift, width: Width, reg: Reg, by: u8) {
+        self.encode(Op::new(0xc1), width, shift as u8, reg.into());
+        self.code.push(by);
+    }
+
+    /// By as much as is in cl.
+    pub(super) fn shift(&mut self, shift: Shift, width: Width, reg: Reg) {
+        self.encode(Op::new(0xd3), width, shift as u8, reg.into());
+    }
+
+    pub(super) fn unary(&mut self, unary: Unary, width: Width, operand: impl Into<Operand>) {
+        let (opcode, number) = match unary {
+            Unary::Not => (0xf7, 2),
+            Unary::Neg => (0xf7, 3),
+            Unary::Div => (0xf7, 6),
+            Unary::SignedDiv => (0xf7, 7),
+            Unary::Call => (0xff, 2),
+            Unary::Jump => (0xff, 4),
+        };
+        self.encode(Op::new(opcode), width, number, operand.into());
+    }
+
+    /// rdx becomes the sign of rax.
+    pub(super) fn sign_into_rdx(&mut self, width: Width) {
+        if width == W64 {
+            self.code.push(0x48);
+        }
+        self.code.push(0x99);
+    }
+
+    /// The low byte of `reg` becomes 1 or 0.
+    pub(super) fn set(&mut self, cc: Cc, reg: Reg) {
+        self.encode(Op::byte(0x0f90).plus(cc as u8), W32, 0, reg.into());
+    }
+
+    pub(super) fn cmov(&mut self, cc: Cc, width: Width, to: Reg, from: impl Into<Operand>) {
+        self.op(Op::new(0x0f40).plus(cc as u8), width, to, from);
+    }
+
+    pub(super) fn push(&mut self, reg: Reg) {
+        self.code.push(0x50 | reg.number());
+    }
+
+    pub(super) fn leave(&mut self) {
+        self.code.push(0xc9);
+    }
+
+    /// Returns, and takes so many bytes of arguments off the stack.
+    pub(super) fn ret(&mut self, bytes: u16) {
+        match bytes {
+            0 => self.code.push(0xc3),
+            _ => {
+                self.code.push(0xc2);
+                self.code.extend(bytes.to_le_bytes());
+            }
+        }
+    }
+
+    pub(super) fn ud2(&mut self) {
+        self.code.extend([0x0f, 0x0b]);
+    }
+
+    pub(super) fn jump(&mut self, to: Label) {
+        if let Some(distance) = self.short(to) {
+            self.code.extend([0xeb, distance]);
+            return;
+        }
+        self.code.push(0xe9);
+        self.use_label(to, self.here() + 4);
+    }
+
+    pub(super) fn branch(&mut self, cc: Cc, to: Label) {
+        if let Some(distance) = self.short(to) {
+            self.code.extend([0x70 | cc as u8, distance]);
+            return;
+        }
+        self.code.extend([0x0f, 0x80 | cc as u8]);
+        self.use_label(to, self.here() + 4);
+    }
+
+    /// The distance to a label that is bound already, from behind an instruction of two bytes, if it fits into one.
+    fn short(&self, to: Label) -> Option<u8> {
+        let place = self.labels[to.0 as usize];
+        let distance = i64::from(place) - i64::from(self.here()) - 2;
+        i8::try_from(distance).ok().filter(|_| place != UNBOUND).map(|distance| distance as u8)
+    }
+
+    /// The address of a label.
+    pub(super) fn address_of(&mut self, to: Reg, label: Label) {
+        self.code.extend([0x48 | to.number() >> 3 << 2, 0x8d, (to.number() & 7) << 3 | 5]);
+        self.use_label(label, self.here() + 4);
+    }
+
+    /// Four bytes: how far `label` is from `table`.
+    pub(super) fn entry(&mut self, label: Label, table: u32) {
+        self.use_label(label, table);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use iced_x86::{Decoder, DecoderOptions, Formatter, GasFormatter};
+
+    use super::*;
+
+    /// The code as text, an instruction a line.
+    fn text(write: impl FnOnce(&mut Assembler)) -> Vec<String> {
+        let mut assembler = Assembler::default();
+        write(&mut assembler);
+        assembler.finish();
+        let mut formatter = GasFormatter::new();
+        let mut lines = Vec::new();
+        for inst in Decoder::with_ip(64, &assembler.code, 0, DecoderOptions::NONE) {
+            let mut line = String::new();
+            formatter.format(&inst, &mut line);
+            lines.push(line);
+        }
+        lines
+    }
+
+    const NAMES: [&str; 16] = [
+        "%rax", "%rcx", "%rdx", "%rbx", "%rsp", "%rbp", "%rsi", "%rdi", "%r8", "%r9", "%r10", "%r11", "%r12", "%r13",
+        "%r14", "%r15",
+    ];
+
+    #[test]
+    fn every_register_is_a_base_and_an_index() {
+        for base in 0..16 {
+            for index in (0..16).filter(|&index| Reg(index) != RSP) {
+                for (offset, shown) in [(0, ""), (8, "8"), (-8, "-8"), (0x1234, "0x1234")] {
+                    let mem = Mem { base: Reg(base), index: Some(Reg(index)), offset };
+                    let line = text(|a| a.mov(W64, RAX, mem)).concat();
+                    // A base without offset may have to be written with one of zero.
+                    let (base, index) = (NAMES[base as usize], NAMES[index as usize]);
+                    assert_eq!(line.replace(",0(", ",("), format!("mov {shown}({base},{index}),%rax"));
+                }
+            }
+            let line = text(|a| a.mov(W64, Reg(base), Mem::at(Reg(base), -0x1000))).concat();
+            let name = NAMES[base as usize];
+            assert_eq!(line, format!("mov -0x1000({name}),{name}"));
+        }
+    }
+
+    #[test]
+    fn bytes_are_low_bytes_of_all_registers() {
+        let lines = text(|a| {
+            for reg in [RAX, RSI, RDI, R8] {
+                a.set(Cc::Equal, reg);
+                a.op(op::MOVZX_BYTE, W32, reg, reg);
+                a.op(op::STORE_BYTE, W32, reg, Mem::at(RBP, -1));
+            }
+        });
+        let expected = [
+            "sete %al", "movzbl %al,%eax", "mov %al,-1(%rbp)", "sete %sil", "movzbl %sil,%esi", "mov %sil,-1(%rbp)",
+            "sete %dil", "movzbl %dil,%edi", "mov %dil,-1(%rbp)", "sete %r8b", "movzbl %r8b,%r8d", "mov %r8b,-1(%rbp)",
+        ];
+        assert_eq!(lines, expected);
+    }
+
+    #[test]
+    fn numbers_are_as_short_as_can_be() {
+        let lines = text(|a| {
+            for number in [0, 1 << 31, -1, i64::from(i32::MIN), 1 << 40] {
+                a.constant(SCRATCH, number);
+            }
+            a.alu_constant(Alu::Add, W64, RAX, -128);
+            a.alu_constant(Alu::Cmp, W32, Mem::at(RBP, -8), 128);
+            a.imul_constant(W64, RCX, R9.into(), 3);
+            a.store_constant(1, Mem::at(RSI, 0), -1);
+            a.store_constant(2, Mem::at(RSI, 0), -1);
+            a.store_constant(4, Mem::at(RSI, 0), -1);
+            a.store_constant(8, Mem::at(R10, 0), -1);
+        });
+        let expected = [
+            "mov $0,%r11d", "mov $0x80000000,%r11d", "mov $0xFFFFFFFFFFFFFFFF,%r11", "mov $0xFFFFFFFF80000000,%r11",
+            "movabs $0x10000000000,%r11", "add $0xFFFFFFFFFFFFFF80,%rax", "cmpl $0x80,-8(%rbp)", "imul $3,%r9,%rcx",
+            "movb $0xFF,(%rsi)", "movw $0xFFFF,(%rsi)", "movl $0xFFFFFFFF,(%rsi)", "movq $0xFFFFFFFFFFFFFFFF,(%r10)",
+        ];
+        assert_eq!(lines, expected);
+    }
+
+    #[test]
+    fn instructions_are_what_they_are_called() {
+        let (x1, x9) = (Reg::xmm(1), Reg::xmm(9));
+        let lines = text(|a| {
+            a.push(RBP);
+            for alu in [Alu::Add, Alu::Or, Alu::And, Alu::Sub, Alu::Xor, Alu::Cmp] {
+                a.alu(alu, W32, RAX, R8);
+            }
+            for (shift, by) in [(Shift::Left, 1), (Shift::Right, 2), (Shift::SignedRight, 63), (Shift::RotateLeft, 7)] {
+                a.shift_constant(shift, W64, RDX, by);
+            }
+            a.shift(Shift::RotateRight, W32, R9);
+            for unary in [Unary::Not, Unary::Neg, Unary::Div, Unary::SignedDiv] {
+                a.unary(unary, W32, SCRATCH);
+            }
+            a.unary(Unary::Call, W32, RAX);
+            a.unary(Unary::Jump, W32, SCRATCH);
+            a.sign_into_rdx(W32);
+            a.sign_into_rdx(W64);
+            a.op(op::LEA, W64, RAX, Mem { base: RCX, index: Some(RDX), offset: 0 });
+            a.op(op::IMUL, W32, RAX, RCX);
+            a.op(op::TEST, W64, RAX, RAX);
+            a.op(op::TEST_BYTE, W32, RSI, RSI);
+            a.op(op::MOVSX_DOUBLE, W64, RAX, RCX);
+            a.op(op::MOVSX_WORD, W64, RAX, RCX);
+            a.op(op::MOVZX_WORD, W32, RAX, RCX);
+            a.op(op::LZCNT, W32, RAX, RCX);
+            a.op(op::TZCNT, W64, RAX, R9);
+            a.op(op::POPCNT, W64, R9, RAX);
+            a.cmov(Cc::Less, W64, RAX, RCX);
+            a.op(op::STORE_WORD, W32, R9, Mem::at(RSP, 8));
+            a.op(op::MOVAPS, W32, x1, x9);
+            a.op(op::LOAD_F32, W32, x9, Mem::at(RBP, -8));
+            a.op(op::STORE_F64, W32, x9, Mem::at(RBP, -8));
+            a.op(op::MOV_TO_XMM, W64, x9, R8);
+            a.op(op::MOV_FROM_XMM, W32, x1, RAX);
+            a.op(op::scalar(true, op::ADD), W32, x1, x9);
+            a.op(op::scalar(false, op::FROM_INT), W64, x9, R8);
+            a.op(op::scalar(true, op::TO_INT), W64, R8, x9);
+            a.op(op::compare_floats(true), W32, x1, x9);
+            a.op(op::compare_floats(false), W32, x1, x9);
+            a.op_byte(op::round(true), x1, x9, 3);
+            a.leave();
+            a.ret(0);
+            a.ret(16);
+            a.ud2();
+        });
+        let expected = [
+            "push %rbp", "add %r8d,%eax", "or %r8d,%eax", "and %r8d,%eax", "sub %r8d,%eax", "xor %r8d,%eax",
+            "cmp %r8d,%eax", "shl $1,%rdx", "shr $2,%rdx", "sar $0x3F,%rdx", "rol $7,%rdx", "ror %cl,%r9d", "not %r11d",
+            "neg %r11d", "div %r11d", "idiv %r11d", "call *%rax", "jmp *%r11", "cltd", "cqto", "lea (%rcx,%rdx),%rax",
+            "imul %ecx,%eax", "test %rax,%rax", "test %sil,%sil", "movslq %ecx,%rax", "movswq %cx,%rax",
+            "movzwl %cx,%eax", "lzcnt %ecx,%eax", "tzcnt %r9,%rax", "popcnt %rax,%r9", "cmovl %rcx,%rax",
+            "mov %r9w,8(%rsp)", "movaps %xmm9,%xmm1", "movss -8(%rbp),%xmm9", "movsd %xmm9,-8(%rbp)", "movq %r8,%xmm9",
+            "movd %xmm1,%eax", "addsd %xmm9,%xmm1", "cvtsi2ss %r8,%xmm9", "cvttsd2si %xmm9,%r8", "ucomisd %xmm9,%xmm1",
+            "ucomiss %xmm9,%xmm1", "roundsd $3,%xmm9,%xmm1", "leave", "ret", "ret $0x10", "ud2",
+        ];
+        assert_eq!(lines, expected);
+    }
+
+    #[test]
+    fn jumps_lead_to_their_labels() {
+        let lines = text(|a| {
+            let (behind, before, table) = (a.label(), a.label(), a.label());
+            a.bind(before);
+            a.jump(behind);
+            a.branch(Cc::Above, before);
+            a.address_of(R9, table);
+            a.bind(behind);
+            a.jump(before);
+            a.bind(table);
+        });
+        assert_eq!(lines, ["jmp 0x000000000000000E", "ja 0", "lea 0x10,%r9", "jmp 0"].map(str::to_string));
+    }
+
+    #[test]
+    fn opposites_are_the_other_way_round() {
+        for cc in [Cc::Below, Cc::Equal, Cc::Above, Cc::Parity, Cc::Less, Cc::Greater] {
+            assert_eq!(cc as u8 ^ 1, cc.not() as u8);
+            assert_eq!(cc.not().not(), cc);
+        }
+    }
+}

@@ -1,0 +1,384 @@
+//! The frame, blocks, branches, calls and traps.
+//!
+//! A frame, from its top: the return address, the caller's frame pointer, to which the frame pointer points, stack slots and places of
+//! values, arguments of calls that are not in registers.
+
+use cranelift_codegen::ir::{
+    self, BlockArg, BlockCall, Inst, InstructionData, JumpTable, Opcode, SigRef, Value,
+};
+use cranelift_codegen::isa::CallConv;
+use smallvec::SmallVec;
+
+use super::abi::{self, Place};
+use super::assembler::{Alu, Cc, Label, Mem, RAX, RBP, RSP, Reg, SCRATCH, Unary, Width, op};
+use super::integer::Condition;
+use super::uses::Ordered;
+use super::{Emitter, LARGEST_FRAME, Unsupported};
+
+/// Of return address and frame pointer.
+const ABOVE_FRAME: i32 = 16;
+
+impl Emitter<'_> {
+    pub(super) fn function(&mut self) -> Result<(), Unsupported> {
+        self.assembler.push(RBP);
+        self.assembler.mov(Width::W64, RBP, RSP);
+        let size_at = self.make_frame();
+        self.parameters()?;
+        for index in 0..self.uses.blocks.len() {
+            let Ordered { block, goes_on } = self.uses.blocks[index];
+            if index > 0 {
+                self.enter(block, goes_on);
+            }
+            let next = self.uses.blocks.get(index + 1).map(|next| next.block);
+            self.block(block, next)?;
+        }
+        let size = (self.frame + self.outgoing).next_multiple_of(16);
+        if size > LARGEST_FRAME {
+            return Err(Unsupported);
+        }
+        self.assembler.patch(size_at, size as i32);
+        Ok(())
+    }
+
+    /// Takes a frame of a size that is known in the end; returns where that stands.
+    fn make_frame(&mut self) -> u32 {
+        // Too large for a byte, so that it has four.
+        self.assembler.alu_constant(Alu::Sub, Width::W64, RSP, i32::MAX);
+        self.assembler.here() - 4
+    }
+
+    fn parameters(&mut self) -> Result<(), Unsupported> {
+        let places = abi::arguments(&self.func.signature.params)?;
+        self.incoming = places.stack;
+        let entry = self.func.layout.entry_block().filter(|&entry| !self.uses.is_target(entry));
+        let entry = entry.ok_or(Unsupported)?;
+        let params = self.func.dfg.block_params(entry);
+        for (&param, place) in params.iter().zip(places.all) {
+            match place {
+                Place::Reg(reg) => self.define(param, reg),
+                Place::Stack(offset) => self.values[param].place = ABOVE_FRAME + offset as i32,
+            }
+        }
+        Ok(())
+    }
+
+    fn label_of(&mut self, block: ir::Block) -> Label {
+        *self.blocks[block].get_or_insert_with(|| self.assembler.label())
+    }
+
+    fn enter(&mut self, block: ir::Block, goes_on: bool) {
+        let label = self.label_of(block);
+        self.assembler.bind(label);
+        if !goes_on {
+            self.forget_registers();
+        }
+        for &param in self.func.dfg.block_params(block) {
+            self.place_of(param);
+        }
+    }
+
+    fn block(&mut self, block: ir::Block, next: Option<ir::Block>) -> Result<(), Unsupported> {
+        let last = self.func.layout.last_inst(block).ok_or(Unsupported)?;
+        for inst in self.func.layout.block_insts(block) {
+            if inst == last {
+                self.registers.unlock_all();
+                self.note_location(inst);
+                self.terminator(inst, next)?;
+            } else {
+                self.instruction(inst)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn terminator(&mut self, inst: Inst, next: Option<ir::Block>) -> Result<(), Unsupported> {
+        match self.func.dfg.insts[inst] {
+            InstructionData::Jump { destination, .. } => {
+                self.pass_arguments(destination)?;
+                self.jump(destination.block(&self.func.dfg.value_lists), next);
+                Ok(())
+            }
+            InstructionData::Brif { arg, blocks, .. } => self.branch(arg, blocks, next),
+            InstructionData::BranchTable { arg, table, .. } => self.switch(arg, table),
+            InstructionData::MultiAry { opcode: Opcode::Return, .. } => self.leave_function(inst),
+            InstructionData::CallIndirect { opcode: Opcode::ReturnCallIndirect, sig_ref, .. } => {
+                self.tail_call(inst, sig_ref)
+            }
+            InstructionData::Trap { code, .. } => {
+                self.trap_site(code, self.location());
+                self.assembler.ud2();
+                Ok(())
+            }
+            _ => Err(Unsupported),
+        }
+    }
+
+    fn jump(&mut self, to: ir::Block, next: Option<ir::Block>) {
+        let label = self.label_of(to);
+        if next != Some(to) {
+            self.assembler.jump(label);
+        }
+    }
+
+    /// Stores what a block takes from one that leads there.
+    fn pass_arguments(&mut self, call: BlockCall) -> Result<(), Unsupported> {
+        let args: SmallVec<[Value; 4]> = self.arguments_of(call)?;
+        let to = call.block(&self.func.dfg.value_lists);
+        let params = self.func.dfg.block_params(to);
+        for &arg in &args {
+            self.compute(arg)?;
+        }
+        if let ([arg], [param]) = (&args[..], params) {
+            let place = self.place_of(*param);
+            self.copy_to(Mem::at(RBP, place), *arg)?;
+        } else {
+            // One may be what another is stored over.
+            let between: SmallVec<[i32; 4]> = args.iter().map(|_| self.new_place()).collect();
+            for (&arg, &place) in args.iter().zip(&between) {
+                self.copy_to(Mem::at(RBP, place), arg)?;
+            }
+            for (&param, &from) in params.iter().zip(&between) {
+                let place = self.place_of(param);
+                self.assembler.mov(Width::W64, SCRATCH, Mem::at(RBP, from));
+                self.assembler.op(op::STORE, Width::W64, SCRATCH, Mem::at(RBP, place));
+            }
+        }
+        args.into_iter().for_each(|arg| self.use_up(arg));
+        Ok(())
+    }
+
+    fn arguments_of(&self, call: BlockCall) -> Result<SmallVec<[Value; 4]>, Unsupported> {
+        let value = |arg| match arg {
+            BlockArg::Value(value) if !self.func.dfg.value_type(value).is_vector() => Ok(value),
+            _ => Err(Unsupported),
+        };
+        call.args(&self.func.dfg.value_lists).map(value).collect()
+    }
+
+    /// Stores eight bytes, without a change to any register that holds something.
+    fn copy_to(&mut self, to: Mem, value: Value) -> Result<(), Unsupported> {
+        self.compute(value)?;
+        let reg = match self.values[value].reg {
+            Some(reg) => reg,
+            None => {
+                self.load_into(SCRATCH, value)?;
+                SCRATCH
+            }
+        };
+        self.store_at(to, reg);
+        Ok(())
+    }
+
+    fn has_arguments(&self, call: BlockCall) -> bool {
+        call.args(&self.func.dfg.value_lists).len() > 0
+    }
+
+    fn branch(
+        &mut self,
+        condition: Value,
+        [yes, no]: [BlockCall; 2],
+        next: Option<ir::Block>,
+    ) -> Result<(), Unsupported> {
+        let pool = &self.func.dfg.value_lists;
+        let (to_yes, to_no) = (yes.block(pool), no.block(pool));
+        // What waits is computed here, not on one of the ways.
+        for call in [yes, no] {
+            for arg in self.arguments_of(call)? {
+                self.compute(arg)?;
+            }
+        }
+        let condition = self.condition(condition)?;
+        if !self.has_arguments(yes) && (next != Some(to_yes) || self.has_arguments(no)) {
+            let label = self.label_of(to_yes);
+            self.branch_if(condition, label);
+            self.pass_arguments(no)?;
+            self.jump(to_no, next);
+        } else if !self.has_arguments(no) && !self.has_arguments(yes) {
+            let label = self.label_of(to_no);
+            self.branch_unless(condition, label);
+            self.jump(to_yes, next);
+        } else {
+            let other = self.assembler.label();
+            self.branch_unless(condition, other);
+            self.pass_arguments(yes)?;
+            self.jump(to_yes, None);
+            self.assembler.bind(other);
+            self.pass_arguments(no)?;
+            self.jump(to_no, next);
+        }
+        Ok(())
+    }
+
+    fn branch_if(&mut self, condition: Condition, to: Label) {
+        match condition {
+            Condition::One(cc) => self.assembler.branch(cc, to),
+            Condition::UnequalOrUnordered => {
+                self.assembler.branch(Cc::Parity, to);
+                self.assembler.branch(Cc::NotEqual, to);
+            }
+            Condition::EqualAndOrdered => {
+                let not = self.assembler.label();
+                self.assembler.branch(Cc::Parity, not);
+                self.assembler.branch(Cc::Equal, to);
+                self.assembler.bind(not);
+            }
+        }
+    }
+
+    fn branch_unless(&mut self, condition: Condition, to: Label) {
+        match condition {
+            Condition::One(cc) => self.branch_if(Condition::One(cc.not()), to),
+            Condition::EqualAndOrdered => self.branch_if(Condition::UnequalOrUnordered, to),
+            Condition::UnequalOrUnordered => self.branch_if(Condition::EqualAndOrdered, to),
+        }
+    }
+
+    /// Jumps through a table, whose last entry is for all that is too large: so there is nothing to speculate on.
+    fn switch(&mut self, index: Value, table: JumpTable) -> Result<(), Unsupported> {
+        let table = &self.func.dfg.jump_tables[table];
+        let calls = table.as_slice().iter().copied().chain([table.default_block()]);
+        let calls: Vec<BlockCall> = calls.collect();
+        if calls.iter().any(|&call| self.has_arguments(call)) {
+            return Err(Unsupported);
+        }
+        let labels: Vec<Label> =
+            calls.iter().map(|call| self.label_of(call.block(&self.func.dfg.value_lists))).collect();
+        let operand = self.operand(index)?;
+        let at = self.fresh(false);
+        let width = self.width(index)?;
+        self.assembler.mov(width, at, operand);
+        self.assembler.constant(SCRATCH, labels.len() as i64 - 1);
+        self.assembler.alu(Alu::Cmp, Width::W64, at, SCRATCH);
+        self.assembler.cmov(Cc::Above, Width::W64, at, SCRATCH);
+        let entries = self.assembler.label();
+        self.assembler.address_of(SCRATCH, entries);
+        // at = table + entry[at]
+        self.assembler.shift_constant(super::assembler::Shift::Left, Width::W64, at, 2);
+        self.assembler.op(
+            op::MOVSX_DOUBLE,
+            Width::W64,
+            at,
+            Mem { base: SCRATCH, index: Some(at), offset: 0 },
+        );
+        self.assembler.alu(Alu::Add, Width::W64, at, SCRATCH);
+        self.assembler.unary(Unary::Jump, Width::W32, at);
+        self.use_up(index);
+        self.assembler.bind(entries);
+        let start = self.assembler.here();
+        labels.into_iter().for_each(|label| self.assembler.entry(label, start));
+        self.code.data.push((start, self.assembler.here()));
+        Ok(())
+    }
+
+    fn leave_function(&mut self, inst: Inst) -> Result<(), Unsupported> {
+        let results = self.func.dfg.inst_args(inst);
+        let signature = &self.func.signature;
+        let places = abi::results(signature.call_conv, &signature.returns)?;
+        self.pass(&moves(results, &places.all))?;
+        self.assembler.leave();
+        let is_tail = signature.call_conv == CallConv::Tail;
+        let popped = if is_tail { self.incoming } else { 0 };
+        self.assembler.ret(u16::try_from(popped).map_err(|_| Unsupported)?);
+        results.iter().for_each(|&result| self.use_up(result));
+        Ok(())
+    }
+
+    fn tail_call(&mut self, inst: Inst, signature: SigRef) -> Result<(), Unsupported> {
+        let func = self.func;
+        let [callee, ref args @ ..] = *func.dfg.inst_args(inst) else { return Err(Unsupported) };
+        let places = abi::arguments(&func.dfg.signatures[signature].params)?;
+        if places.stack > 0 {
+            return Err(Unsupported);
+        }
+        self.leave_pinned();
+        let mut moves = moves(args, &places.all);
+        moves.push((callee, RAX));
+        self.pass(&moves)?;
+        self.assembler.leave();
+        if self.incoming > 0 {
+            // The callee has no arguments there to take off.
+            let incoming = self.incoming as i32;
+            self.assembler.mov(Width::W64, SCRATCH, Mem::at(RSP, 0));
+            self.assembler.op(op::STORE, Width::W64, SCRATCH, Mem::at(RSP, incoming));
+            self.assembler.alu_constant(Alu::Add, Width::W64, RSP, incoming);
+        }
+        self.assembler.unary(Unary::Jump, Width::W32, RAX);
+        self.use_up(callee);
+        args.iter().for_each(|&arg| self.use_up(arg));
+        Ok(())
+    }
+
+    fn call(&mut self, inst: Inst, signature: SigRef) -> Result<(), Unsupported> {
+        let func = self.func;
+        let [callee, ref args @ ..] = *func.dfg.inst_args(inst) else { return Err(Unsupported) };
+        let signature = &func.dfg.signatures[signature];
+        let places = abi::arguments(&signature.params)?;
+        let results = abi::results(signature.call_conv, &signature.returns)?;
+        self.outgoing = self.outgoing.max(places.stack);
+        self.leave_pinned();
+        for (&arg, &place) in args.iter().zip(&places.all) {
+            if let Place::Stack(offset) = place {
+                self.copy_to(Mem::at(RSP, offset as i32), arg)?;
+            }
+        }
+        let mut moves = moves(args, &places.all);
+        moves.push((callee, RAX));
+        self.save_beyond(inst)?;
+        self.pass(&moves)?;
+        self.assembler.unary(Unary::Call, Width::W32, RAX);
+        self.call_site();
+        if signature.call_conv == CallConv::Tail && places.stack > 0 {
+            // The callee took them off.
+            self.assembler.alu_constant(Alu::Sub, Width::W64, RSP, places.stack as i32);
+        }
+        func.dfg.inst_args(inst).iter().for_each(|&arg| self.use_up(arg));
+        self.forget_registers();
+        for (&result, place) in func.dfg.inst_results(inst).iter().zip(results.all) {
+            if let Place::Reg(reg) = place {
+                self.define(result, reg);
+            }
+        }
+        Ok(())
+    }
+
+    /// What is needed behind a call goes to the frame.
+    fn save_beyond(&mut self, inst: Inst) -> Result<(), Unsupported> {
+        let args = self.func.dfg.inst_args(inst);
+        for &arg in args {
+            self.compute(arg)?;
+        }
+        self.save_registers(|emitter, value| {
+            let used_here = args.iter().filter(|&&arg| arg == value).count() as u32;
+            emitter.left(value) > used_here
+        });
+        Ok(())
+    }
+
+    /// The rest: calls and conditional traps.
+    pub(super) fn control(&mut self, inst: Inst) -> Result<(), Unsupported> {
+        match self.func.dfg.insts[inst] {
+            InstructionData::CallIndirect { opcode: Opcode::CallIndirect, sig_ref, .. } => {
+                self.call(inst, sig_ref)
+            }
+            InstructionData::CondTrap { opcode, arg, code } => {
+                let label = self.trap_label(code);
+                let condition = self.condition(arg)?;
+                match opcode {
+                    Opcode::Trapnz => self.branch_if(condition, label),
+                    _ => self.branch_unless(condition, label),
+                }
+                Ok(())
+            }
+            _ => Err(Unsupported),
+        }
+    }
+}
+
+/// Which values go to which registers.
+fn moves(values: &[Value], places: &[Place]) -> SmallVec<[(Value, Reg); 8]> {
+    let in_register = |place: &Place| match *place {
+        Place::Reg(reg) => Some(reg),
+        Place::Stack(_) => None,
+    };
+    values.iter().zip(places).filter_map(|(&value, place)| Some((value, in_register(place)?))).collect()
+}

@@ -1,0 +1,582 @@
+//! Integers, comparisons and choices.
+
+use cranelift_codegen::ir::condcodes::{CondCode, FloatCC, IntCC};
+use cranelift_codegen::ir::{self, Inst, InstructionData, Opcode, Type, Value, types};
+
+use super::assembler::{
+    Alu, Cc, Mem, Op, Operand, PINNED, RAX, RCX, RDX, RSP, Reg, SCRATCH, Shift, Unary, Width, op,
+};
+use super::registers::Kind;
+use super::{Emitter, Unsupported};
+
+/// What the flags say when something is true.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Condition {
+    One(Cc),
+    /// Equal floats, which are ordered.
+    EqualAndOrdered,
+    /// Floats that are not.
+    UnequalOrUnordered,
+}
+
+impl Emitter<'_> {
+    pub(super) fn int_binary(
+        &mut self,
+        inst: Inst,
+        opcode: Opcode,
+        args: [Value; 2],
+    ) -> Result<(), Unsupported> {
+        let width = self.width(args[0])?;
+        let is_commutative = matches!(opcode, Opcode::Iadd | Opcode::Band | Opcode::Bor | Opcode::Bxor | Opcode::Imul);
+        let args = if is_commutative { self.commuted(args) } else { args };
+        match opcode {
+            Opcode::Iadd => self.add(inst, width, args),
+            Opcode::Isub => self.alu(inst, Alu::Sub, width, args),
+            Opcode::Band => self.alu(inst, Alu::And, width, args),
+            Opcode::Bor => self.alu(inst, Alu::Or, width, args),
+            Opcode::Bxor => self.alu(inst, Alu::Xor, width, args),
+            Opcode::Imul => self.multiply(inst, width, args),
+            Opcode::Ishl => self.shift(inst, Shift::Left, width, args),
+            Opcode::Ushr => self.shift(inst, Shift::Right, width, args),
+            Opcode::Sshr => self.shift(inst, Shift::SignedRight, width, args),
+            Opcode::Rotl => self.shift(inst, Shift::RotateLeft, width, args),
+            Opcode::Rotr => self.shift(inst, Shift::RotateRight, width, args),
+            Opcode::Udiv | Opcode::Urem | Opcode::Sdiv | Opcode::Srem => {
+                self.divide(inst, opcode, width, args)
+            }
+            Opcode::Umin => self.lesser(inst, Cc::Below, width, args),
+            Opcode::Umax => self.lesser(inst, Cc::Above, width, args),
+            Opcode::Smin => self.lesser(inst, Cc::Less, width, args),
+            Opcode::Smax => self.lesser(inst, Cc::Greater, width, args),
+            _ => Err(Unsupported),
+        }
+    }
+
+    /// The operands of what may take them in any order: first one that can be overwritten, second a constant.
+    fn commuted(&mut self, [a, b]: [Value; 2]) -> [Value; 2] {
+        let can_go = |value: Value| self.left(value) == 1 && self.values[value].reg.is_some();
+        let is_better = can_go(b) && !can_go(a);
+        let comes_second = self.constant(a).is_some() || is_better && self.constant(b).is_none();
+        if comes_second { [b, a] } else { [a, b] }
+    }
+
+    fn alu(
+        &mut self,
+        inst: Inst,
+        alu: Alu,
+        width: Width,
+        [a, b]: [Value; 2],
+    ) -> Result<(), Unsupported> {
+        let constant = self.small_constant(b);
+        let operand = if constant.is_none() { Some(self.operand(b)?) } else { None };
+        let to = self.take(a)?;
+        match (constant, operand) {
+            (Some(constant), _) => self.assembler.alu_constant(alu, width, to, constant),
+            (None, Some(operand)) => self.assembler.alu(alu, width, to, operand),
+            (None, None) => unreachable!("what is no constant is an operand"),
+        }
+        self.done(inst, &[a, b], to);
+        Ok(())
+    }
+
+    /// The operands are used up, and the result is in a register.
+    pub(super) fn done(&mut self, inst: Inst, operands: &[Value], to: Reg) {
+        for &operand in operands {
+            self.use_up(operand);
+        }
+        self.define(self.func.dfg.first_result(inst), to);
+    }
+
+    /// A sum goes to a register of its own if both operands are still needed.
+    fn add(&mut self, inst: Inst, width: Width, [a, b]: [Value; 2]) -> Result<(), Unsupported> {
+        let is_needed = self.left(a) > 1 && self.values[a].reg.is_some();
+        let constant = self.small_constant(b);
+        if !is_needed || (constant.is_none() && self.values[b].reg.is_none()) {
+            return self.alu(inst, Alu::Add, width, [a, b]);
+        }
+        let base = self.reg(a)?;
+        let mem = match constant {
+            Some(offset) => Mem::at(base, offset),
+            None => Mem { base, index: Some(self.reg(b)?), offset: 0 },
+        };
+        let to = self.fresh(false);
+        self.assembler.op(op::LEA, width, to, mem);
+        self.done(inst, &[a, b], to);
+        Ok(())
+    }
+
+    fn multiply(&mut self, inst: Inst, width: Width, [a, b]: [Value; 2]) -> Result<(), Unsupported> {
+        if let Some(constant) = self.small_constant(b) {
+            let operand = self.operand(a)?;
+            let to = self.fresh(false);
+            self.assembler.imul_constant(width, to, operand, constant);
+            self.done(inst, &[a, b], to);
+            return Ok(());
+        }
+        let operand = self.operand(b)?;
+        let to = self.take(a)?;
+        self.assembler.op(op::IMUL, width, to, operand);
+        self.done(inst, &[a, b], to);
+        Ok(())
+    }
+
+    fn shift(
+        &mut self,
+        inst: Inst,
+        shift: Shift,
+        width: Width,
+        [a, by]: [Value; 2],
+    ) -> Result<(), Unsupported> {
+        if let Some(constant) = self.constant(by) {
+            let to = self.take(a)?;
+            let by_bits = constant as u8 & (width.bits() - 1);
+            self.assembler.shift_constant(shift, width, to, by_bits);
+            self.done(inst, &[a, by], to);
+            return Ok(());
+        }
+        // What waits for its user is computed while all registers are there for it.
+        self.reg(by)?;
+        self.reg(a)?;
+        self.fetch_into(RCX, by)?;
+        let to = self.take(a)?;
+        self.assembler.shift(shift, width, to);
+        self.done(inst, &[a, by], to);
+        Ok(())
+    }
+
+    /// Puts a value into a certain register, which must not be written.
+    fn fetch_into(&mut self, reg: Reg, value: Value) -> Result<(), Unsupported> {
+        if self.values[value].reg == Some(reg) {
+            self.registers.lock(reg);
+            return Ok(());
+        }
+        self.claim(reg);
+        self.load_into(reg, value)
+    }
+
+    fn divide(
+        &mut self,
+        inst: Inst,
+        opcode: Opcode,
+        width: Width,
+        [a, b]: [Value; 2],
+    ) -> Result<(), Unsupported> {
+        self.compute(a)?;
+        let divisor = self.constant(b);
+        self.load_into(SCRATCH, b)?;
+        self.claim(RDX);
+        match self.values[a].reg == Some(RAX) && self.left(a) == 1 {
+            true => self.detach(a),
+            false => {
+                self.claim(RAX);
+                self.load_into(RAX, a)?;
+            }
+        }
+        self.registers.lock(RAX);
+        if divisor.is_none_or(|divisor| divisor == 0) {
+            let zero = self.trap_label(ir::TrapCode::INTEGER_DIVISION_BY_ZERO);
+            self.assembler.op(op::TEST, width, SCRATCH, SCRATCH);
+            self.assembler.branch(Cc::Equal, zero);
+        }
+        let is_signed = matches!(opcode, Opcode::Sdiv | Opcode::Srem);
+        let minus_one = if width == Width::W64 { -1 } else { i64::from(u32::MAX) };
+        let behind = self.assembler.label();
+        if is_signed && divisor.is_none_or(|divisor| divisor == minus_one) {
+            self.avoid_overflow(opcode, width, behind);
+        }
+        if is_signed {
+            self.assembler.sign_into_rdx(width);
+            self.assembler.unary(Unary::SignedDiv, width, SCRATCH);
+        } else {
+            self.assembler.alu(Alu::Xor, Width::W32, RDX, RDX);
+            self.assembler.unary(Unary::Div, width, SCRATCH);
+        }
+        self.assembler.bind(behind);
+        let to = if matches!(opcode, Opcode::Udiv | Opcode::Sdiv) { RAX } else { RDX };
+        self.done(inst, &[a, b], to);
+        Ok(())
+    }
+
+    /// The least number divided by -1 has no quotient, and processors refuse to give the remainder, too, which is 0.
+    fn avoid_overflow(&mut self, opcode: Opcode, width: Width, behind: super::Label) {
+        let go_on = self.assembler.label();
+        self.assembler.alu_constant(Alu::Cmp, width, SCRATCH, -1);
+        self.assembler.branch(Cc::NotEqual, go_on);
+        if opcode == Opcode::Srem {
+            self.assembler.alu(Alu::Xor, Width::W32, RDX, RDX);
+            self.assembler.jump(behind);
+        } else {
+            let overflow = self.trap_label(ir::TrapCode::INTEGER_OVERFLOW);
+            // Of all numbers only the least one overflows when one is taken off.
+            self.assembler.alu_constant(Alu::Cmp, width, RAX, 1);
+            self.assembler.branch(Cc::Overflow, overflow);
+        }
+        self.assembler.bind(go_on);
+    }
+
+    /// The one operand or the other, by how they compare.
+    fn lesser(&mut self, inst: Inst, cc: Cc, width: Width, [a, b]: [Value; 2]) -> Result<(), Unsupported> {
+        let operand = self.operand(b)?;
+        let to = self.take(a)?;
+        self.assembler.alu(Alu::Cmp, width, to, operand);
+        self.assembler.cmov(opposite_order(cc), width, to, operand);
+        self.done(inst, &[a, b], to);
+        Ok(())
+    }
+
+    pub(super) fn add_or_trap(
+        &mut self,
+        inst: Inst,
+        [a, b]: [Value; 2],
+        code: ir::TrapCode,
+    ) -> Result<(), Unsupported> {
+        let width = self.width(a)?;
+        let label = self.trap_label(code);
+        let operand = self.operand(b)?;
+        let to = self.take(a)?;
+        self.assembler.alu(Alu::Add, width, to, operand);
+        self.assembler.branch(Cc::Below, label);
+        self.done(inst, &[a, b], to);
+        Ok(())
+    }
+
+    pub(super) fn int_unary(&mut self, inst: Inst, opcode: Opcode, arg: Value) -> Result<(), Unsupported> {
+        let from = self.func.dfg.value_type(arg);
+        match opcode {
+            Opcode::Uextend => self.zero_extend(inst, from, arg),
+            Opcode::Sextend => {
+                let to = self.func.dfg.value_type(self.func.dfg.first_result(inst));
+                let width = if to == types::I64 { Width::W64 } else { Width::W32 };
+                self.extend_with(inst, (sign_extension(from)?, width), arg)
+            }
+            Opcode::Ireduce => {
+                let to = self.take(arg)?;
+                self.done(inst, &[arg], to);
+                Ok(())
+            }
+            Opcode::Clz => self.count_bits(inst, op::LZCNT, arg),
+            Opcode::Ctz => self.count_bits(inst, op::TZCNT, arg),
+            Opcode::Popcnt => self.count_bits(inst, op::POPCNT, arg),
+            Opcode::Ineg => self.change(inst, Unary::Neg, arg),
+            Opcode::Bnot => self.change(inst, Unary::Not, arg),
+            _ => Err(Unsupported),
+        }
+    }
+
+    fn change(&mut self, inst: Inst, unary: Unary, arg: Value) -> Result<(), Unsupported> {
+        let width = self.width(arg)?;
+        let to = self.take(arg)?;
+        self.assembler.unary(unary, width, to);
+        self.done(inst, &[arg], to);
+        Ok(())
+    }
+
+    fn count_bits(&mut self, inst: Inst, op: Op, arg: Value) -> Result<(), Unsupported> {
+        let width = self.width(arg)?;
+        if !self.features.counts_bits {
+            return Err(Unsupported);
+        }
+        let operand = self.operand(arg)?;
+        let to = self.fresh(false);
+        self.assembler.op(op, width, to, operand);
+        self.done(inst, &[arg], to);
+        Ok(())
+    }
+
+    fn zero_extend(&mut self, inst: Inst, from: Type, arg: Value) -> Result<(), Unsupported> {
+        if let Some(bits) = self.constant(arg) {
+            self.use_up(arg);
+            self.values[self.func.dfg.first_result(inst)].kind = Kind::Constant(bits);
+            return Ok(());
+        }
+        // Computed first, which tells whether it is clean.
+        self.operand(arg)?;
+        if self.values[arg].is_clean {
+            let to = self.take(arg)?;
+            self.done(inst, &[arg], to);
+            return Ok(());
+        }
+        let op = match from {
+            types::I8 => op::MOVZX_BYTE,
+            types::I16 => op::MOVZX_WORD,
+            types::I32 => op::MOV,
+            _ => return Err(Unsupported),
+        };
+        self.extend_with(inst, (op, Width::W32), arg)
+    }
+
+    fn extend_with(
+        &mut self,
+        inst: Inst,
+        (op, width): (Op, Width),
+        arg: Value,
+    ) -> Result<(), Unsupported> {
+        let operand = self.operand(arg)?;
+        let to = self.fresh(false);
+        self.assembler.op(op, width, to, operand);
+        self.done(inst, &[arg], to);
+        Ok(())
+    }
+
+    /// A comparison as a number.
+    pub(super) fn truth(&mut self, inst: Inst) -> Result<(), Unsupported> {
+        let condition = self.compare(inst)?;
+        // To make room changes no flag.
+        let to = self.fresh(false);
+        self.set(condition, to);
+        self.assembler.op(op::MOVZX_BYTE, Width::W32, to, to);
+        self.define(self.func.dfg.first_result(inst), to);
+        Ok(())
+    }
+
+    fn set(&mut self, condition: Condition, to: Reg) {
+        let (first, second, both) = match condition {
+            Condition::One(cc) => return self.assembler.set(cc, to),
+            Condition::EqualAndOrdered => (Cc::NoParity, Cc::Equal, Alu::And),
+            Condition::UnequalOrUnordered => (Cc::Parity, Cc::NotEqual, Alu::Or),
+        };
+        self.assembler.set(first, SCRATCH);
+        self.assembler.set(second, to);
+        self.assembler.alu(both, Width::W32, to, SCRATCH);
+    }
+
+    /// Sets the flags by whether a value is true, which is used up.
+    pub(super) fn condition(&mut self, value: Value) -> Result<Condition, Unsupported> {
+        if let Kind::Deferred(inst) = self.values[value].kind
+            && self.func.dfg.insts[inst].opcode() != Opcode::Iadd
+        {
+            let condition = self.compare(inst)?;
+            self.use_up(value);
+            return Ok(condition);
+        }
+        let reg = self.reg(value)?;
+        match self.func.dfg.value_type(value) {
+            types::I8 => self.assembler.op(op::TEST_BYTE, Width::W32, reg, reg),
+            types::I16 => return Err(Unsupported),
+            _ => {
+                let width = self.width(value)?;
+                self.assembler.op(op::TEST, width, reg, reg);
+            }
+        }
+        self.use_up(value);
+        Ok(Condition::One(Cc::NotEqual))
+    }
+
+    /// Sets the flags as a comparison does.
+    fn compare(&mut self, inst: Inst) -> Result<Condition, Unsupported> {
+        match self.func.dfg.insts[inst] {
+            InstructionData::IntCompare { cond, args, .. } => {
+                Ok(Condition::One(self.compare_ints(cond, args)?))
+            }
+            InstructionData::FloatCompare { cond, args, .. } => self.compare_floats(cond, args),
+            _ => Err(Unsupported),
+        }
+    }
+
+    fn compare_ints(&mut self, cond: IntCC, [a, b]: [Value; 2]) -> Result<Cc, Unsupported> {
+        let ty = self.func.dfg.value_type(a);
+        if ty.bits() < 32 {
+            return self.compare_narrow(cond, [a, b]);
+        }
+        let width = self.width(a)?;
+        // Constants come second.
+        let (a, b, cond) = match self.constant(a).is_some() && self.constant(b).is_none() {
+            true => (b, a, cond.swap_args()),
+            false => (a, b, cond),
+        };
+        match self.small_constant(b) {
+            Some(0) if self.values[a].reg.is_some() || self.values[a].kind != Kind::Held => {
+                let reg = self.reg(a)?;
+                self.assembler.op(op::TEST, width, reg, reg);
+            }
+            Some(constant) => {
+                let operand = self.operand(a)?;
+                self.assembler.alu_constant(Alu::Cmp, width, operand, constant);
+            }
+            None => {
+                let operand = self.operand(b)?;
+                let reg = self.reg(a)?;
+                self.assembler.alu(Alu::Cmp, width, reg, operand);
+            }
+        }
+        self.use_up(a);
+        self.use_up(b);
+        Ok(of_ints(cond))
+    }
+
+    /// Of bytes and words: as numbers of 32 bits.
+    fn compare_narrow(&mut self, cond: IntCC, [a, b]: [Value; 2]) -> Result<Cc, Unsupported> {
+        let ty = self.func.dfg.value_type(a);
+        let op = match (is_signed(cond), ty) {
+            (true, _) => sign_extension(ty)?,
+            (false, types::I8) => op::MOVZX_BYTE,
+            (false, _) => op::MOVZX_WORD,
+        };
+        let operand = self.operand(a)?;
+        let left = self.fresh(false);
+        self.assembler.op(op, Width::W32, left, operand);
+        self.load_into(SCRATCH, b)?;
+        self.assembler.op(op, Width::W32, SCRATCH, SCRATCH);
+        self.assembler.alu(Alu::Cmp, Width::W32, left, SCRATCH);
+        self.use_up(a);
+        self.use_up(b);
+        Ok(of_ints(cond))
+    }
+
+    pub(super) fn select(&mut self, inst: Inst, [condition, yes, no]: [Value; 3]) -> Result<(), Unsupported> {
+        if self.is_float(yes) {
+            return self.select_float(inst, condition, [yes, no]);
+        }
+        let width = if self.func.dfg.value_type(yes).bits() <= 32 { Width::W32 } else { Width::W64 };
+        let chosen = self.reg(yes)?;
+        let to = self.take(no)?;
+        let condition = self.condition(condition)?;
+        match condition {
+            Condition::One(cc) => self.assembler.cmov(cc, width, to, chosen),
+            Condition::UnequalOrUnordered => {
+                self.assembler.cmov(Cc::Parity, width, to, chosen);
+                self.assembler.cmov(Cc::NotEqual, width, to, chosen);
+            }
+            Condition::EqualAndOrdered => {
+                // What is not both is one or the other: then back to where it was.
+                self.assembler.mov(Width::W64, SCRATCH, to);
+                self.assembler.cmov(Cc::Equal, width, to, chosen);
+                self.assembler.cmov(Cc::Parity, width, to, SCRATCH);
+            }
+        }
+        self.done(inst, &[yes, no], to);
+        Ok(())
+    }
+
+    pub(super) fn nullary(&mut self, inst: Inst, opcode: Opcode) -> Result<(), Unsupported> {
+        match opcode {
+            Opcode::Nop | Opcode::SequencePoint => {}
+            Opcode::GetPinnedReg => {
+                let result = self.func.dfg.first_result(inst);
+                self.leave_pinned();
+                self.values[result].kind = Kind::Pinned;
+                self.pinned = Some(result);
+                if self.uses.crosses[result] {
+                    self.leave_pinned();
+                }
+            }
+            Opcode::GetStackPointer => {
+                let to = self.fresh(false);
+                self.assembler.mov(Width::W64, to, RSP);
+                self.define(self.func.dfg.first_result(inst), to);
+            }
+            _ => return Err(Unsupported),
+        }
+        Ok(())
+    }
+
+    /// Adds to the pinned register itself where that is what is computed.
+    pub(super) fn set_pinned(&mut self, value: Value) -> Result<(), Unsupported> {
+        if let Some((old, constant, amount)) = self.sum_of_pinned(value)? {
+            match amount {
+                Operand2::Constant(amount) => {
+                    self.use_up(old);
+                    self.leave_pinned();
+                    self.assembler.alu_constant(Alu::Add, Width::W64, PINNED, amount);
+                }
+                Operand2::Value(amount) => {
+                    self.use_up(old);
+                    self.leave_pinned();
+                    self.assembler.alu(Alu::Add, Width::W64, PINNED, amount);
+                }
+            }
+            self.use_up(constant);
+            self.use_up(value);
+            return Ok(());
+        }
+        let reg = self.reg(value)?;
+        self.leave_pinned();
+        self.assembler.mov(Width::W64, PINNED, reg);
+        self.use_up(value);
+        Ok(())
+    }
+
+    /// The operands of a sum with what is in the pinned register, if `value` is one that is not computed yet.
+    fn sum_of_pinned(&mut self, value: Value) -> Result<Option<(Value, Value, Operand2)>, Unsupported> {
+        let Kind::Deferred(inst) = self.values[value].kind else { return Ok(None) };
+        let InstructionData::Binary { opcode: Opcode::Iadd, args: [old, amount] } = self.func.dfg.insts[inst]
+        else {
+            return Ok(None);
+        };
+        if self.values[old].kind != Kind::Pinned || old == amount {
+            return Ok(None);
+        }
+        let operand = match self.small_constant(amount) {
+            Some(constant) => Operand2::Constant(constant),
+            None => Operand2::Value(self.operand(amount)?),
+        };
+        Ok(Some((old, amount, operand)))
+    }
+}
+
+/// What an instruction adds.
+#[derive(Clone, Copy)]
+enum Operand2 {
+    Constant(i32),
+    Value(Operand),
+}
+
+fn sign_extension(from: Type) -> Result<Op, Unsupported> {
+    match from {
+        types::I8 => Ok(op::MOVSX_BYTE),
+        types::I16 => Ok(op::MOVSX_WORD),
+        types::I32 => Ok(op::MOVSX_DOUBLE),
+        _ => Err(Unsupported),
+    }
+}
+
+fn is_signed(cond: IntCC) -> bool {
+    cond != cond.unsigned()
+}
+
+fn of_ints(cond: IntCC) -> Cc {
+    match cond {
+        IntCC::Equal => Cc::Equal,
+        IntCC::NotEqual => Cc::NotEqual,
+        IntCC::SignedLessThan => Cc::Less,
+        IntCC::SignedGreaterThanOrEqual => Cc::GreaterOrEqual,
+        IntCC::SignedGreaterThan => Cc::Greater,
+        IntCC::SignedLessThanOrEqual => Cc::LessOrEqual,
+        IntCC::UnsignedLessThan => Cc::Below,
+        IntCC::UnsignedGreaterThanOrEqual => Cc::AboveOrEqual,
+        IntCC::UnsignedGreaterThan => Cc::Above,
+        IntCC::UnsignedLessThanOrEqual => Cc::BelowOrEqual,
+    }
+}
+
+/// When the second operand is the one wanted that stands in this order to the other.
+fn opposite_order(cc: Cc) -> Cc {
+    match cc {
+        Cc::Below => Cc::Above,
+        Cc::Above => Cc::Below,
+        Cc::Less => Cc::Greater,
+        _ => Cc::Less,
+    }
+}
+
+/// Of floats, and whether they are compared the other way round.
+pub(super) fn of_floats(cond: FloatCC) -> (Condition, bool) {
+    let one = Condition::One;
+    match cond {
+        FloatCC::Equal => (Condition::EqualAndOrdered, false),
+        FloatCC::NotEqual => (Condition::UnequalOrUnordered, false),
+        // Less is the same as unordered, so what is ordered has to be greater.
+        FloatCC::LessThan => (one(Cc::Above), true),
+        FloatCC::LessThanOrEqual => (one(Cc::AboveOrEqual), true),
+        FloatCC::GreaterThan => (one(Cc::Above), false),
+        FloatCC::GreaterThanOrEqual => (one(Cc::AboveOrEqual), false),
+        FloatCC::UnorderedOrLessThan => (one(Cc::Below), false),
+        FloatCC::UnorderedOrLessThanOrEqual => (one(Cc::BelowOrEqual), false),
+        FloatCC::UnorderedOrGreaterThan => (one(Cc::Below), true),
+        FloatCC::UnorderedOrGreaterThanOrEqual => (one(Cc::BelowOrEqual), true),
+        FloatCC::Ordered => (one(Cc::NoParity), false),
+        FloatCC::Unordered => (one(Cc::Parity), false),
+        FloatCC::OrderedNotEqual => (one(Cc::NotEqual), false),
+        FloatCC::UnorderedOrEqual => (one(Cc::Equal), false),
+    }
+}
