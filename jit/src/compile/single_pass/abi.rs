@@ -4,7 +4,7 @@
 //! callee takes its arguments off the stack, and which has more registers for results. Oracle: code of the two calls each
 //! other in all tests of baseline code.
 
-use cranelift_codegen::ir::{AbiParam, ArgumentExtension, ArgumentPurpose};
+use cranelift_codegen::ir::{AbiParam, ArgumentExtension, ArgumentPurpose, Signature};
 use cranelift_codegen::isa::CallConv;
 use smallvec::SmallVec;
 
@@ -30,16 +30,17 @@ const ARGUMENTS: [Reg; 6] = [RDI, RSI, RDX, RCX, R8, R9];
 const TAIL_RESULTS: [Reg; 8] = [RAX, RCX, RDX, RSI, RDI, R8, R9, R10];
 const RESULTS: [Reg; 2] = [RAX, RDX];
 
-/// Where arguments are.
-pub(super) fn arguments(params: &[AbiParam]) -> Result<Places, Unsupported> {
-    assign(params, &ARGUMENTS, 8)
+/// Where arguments are. If there are results in memory, too, nothing is where it seems.
+pub(super) fn arguments(signature: &Signature) -> Result<Places, Unsupported> {
+    results(signature)?;
+    assign(&signature.params, &ARGUMENTS, 8)
 }
 
 /// Where results are: all of them in registers.
-pub(super) fn results(convention: CallConv, results: &[AbiParam]) -> Result<Places, Unsupported> {
-    let places = match convention {
-        CallConv::Tail => assign(results, &TAIL_RESULTS, 8)?,
-        _ => assign(results, &RESULTS, 2)?,
+pub(super) fn results(signature: &Signature) -> Result<Places, Unsupported> {
+    let places = match signature.call_conv {
+        CallConv::Tail => assign(&signature.returns, &TAIL_RESULTS, 8)?,
+        _ => assign(&signature.returns, &RESULTS, 2)?,
     };
     if places.stack == 0 { Ok(places) } else { Err(Unsupported) }
 }

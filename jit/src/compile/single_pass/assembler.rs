@@ -574,8 +574,8 @@ mod tests {
     }
 
     const NAMES: [&str; 16] = [
-        "%rax", "%rcx", "%rdx", "%rbx", "%rsp", "%rbp", "%rsi", "%rdi", "%r8", "%r9", "%r10", "%r11", "%r12", "%r13",
-        "%r14", "%r15",
+        "%rax", "%rcx", "%rdx", "%rbx", "%rsp", "%rbp", "%rsi", "%rdi", "%r8", "%r9", "%r10", "%r11", "%r12",
+        "%r13", "%r14", "%r15",
     ];
 
     #[test]
@@ -606,8 +606,18 @@ mod tests {
             }
         });
         let expected = [
-            "sete %al", "movzbl %al,%eax", "mov %al,-1(%rbp)", "sete %sil", "movzbl %sil,%esi", "mov %sil,-1(%rbp)",
-            "sete %dil", "movzbl %dil,%edi", "mov %dil,-1(%rbp)", "sete %r8b", "movzbl %r8b,%r8d", "mov %r8b,-1(%rbp)",
+            "sete %al",
+            "movzbl %al,%eax",
+            "mov %al,-1(%rbp)",
+            "sete %sil",
+            "movzbl %sil,%esi",
+            "mov %sil,-1(%rbp)",
+            "sete %dil",
+            "movzbl %dil,%edi",
+            "mov %dil,-1(%rbp)",
+            "sete %r8b",
+            "movzbl %r8b,%r8d",
+            "mov %r8b,-1(%rbp)",
         ];
         assert_eq!(lines, expected);
     }
@@ -627,9 +637,18 @@ mod tests {
             a.store_constant(8, Mem::at(R10, 0), -1);
         });
         let expected = [
-            "mov $0,%r11d", "mov $0x80000000,%r11d", "mov $0xFFFFFFFFFFFFFFFF,%r11", "mov $0xFFFFFFFF80000000,%r11",
-            "movabs $0x10000000000,%r11", "add $0xFFFFFFFFFFFFFF80,%rax", "cmpl $0x80,-8(%rbp)", "imul $3,%r9,%rcx",
-            "movb $0xFF,(%rsi)", "movw $0xFFFF,(%rsi)", "movl $0xFFFFFFFF,(%rsi)", "movq $0xFFFFFFFFFFFFFFFF,(%r10)",
+            "mov $0,%r11d",
+            "mov $0x80000000,%r11d",
+            "mov $0xFFFFFFFFFFFFFFFF,%r11",
+            "mov $0xFFFFFFFF80000000,%r11",
+            "movabs $0x10000000000,%r11",
+            "add $0xFFFFFFFFFFFFFF80,%rax",
+            "cmpl $0x80,-8(%rbp)",
+            "imul $3,%r9,%rcx",
+            "movb $0xFF,(%rsi)",
+            "movw $0xFFFF,(%rsi)",
+            "movl $0xFFFFFFFF,(%rsi)",
+            "movq $0xFFFFFFFFFFFFFFFF,(%r10)",
         ];
         assert_eq!(lines, expected);
     }
@@ -642,7 +661,9 @@ mod tests {
             for alu in [Alu::Add, Alu::Or, Alu::And, Alu::Sub, Alu::Xor, Alu::Cmp] {
                 a.alu(alu, W32, RAX, R8);
             }
-            for (shift, by) in [(Shift::Left, 1), (Shift::Right, 2), (Shift::SignedRight, 63), (Shift::RotateLeft, 7)] {
+            for (shift, by) in
+                [(Shift::Left, 1), (Shift::Right, 2), (Shift::SignedRight, 63), (Shift::RotateLeft, 7)]
+            {
                 a.shift_constant(shift, W64, RDX, by);
             }
             a.shift(Shift::RotateRight, W32, R9);
@@ -682,14 +703,53 @@ mod tests {
             a.ud2();
         });
         let expected = [
-            "push %rbp", "add %r8d,%eax", "or %r8d,%eax", "and %r8d,%eax", "sub %r8d,%eax", "xor %r8d,%eax",
-            "cmp %r8d,%eax", "shl $1,%rdx", "shr $2,%rdx", "sar $0x3F,%rdx", "rol $7,%rdx", "ror %cl,%r9d", "not %r11d",
-            "neg %r11d", "div %r11d", "idiv %r11d", "call *%rax", "jmp *%r11", "cltd", "cqto", "lea (%rcx,%rdx),%rax",
-            "imul %ecx,%eax", "test %rax,%rax", "test %sil,%sil", "movslq %ecx,%rax", "movswq %cx,%rax",
-            "movzwl %cx,%eax", "lzcnt %ecx,%eax", "tzcnt %r9,%rax", "popcnt %rax,%r9", "cmovl %rcx,%rax",
-            "mov %r9w,8(%rsp)", "movaps %xmm9,%xmm1", "movss -8(%rbp),%xmm9", "movsd %xmm9,-8(%rbp)", "movq %r8,%xmm9",
-            "movd %xmm1,%eax", "addsd %xmm9,%xmm1", "cvtsi2ss %r8,%xmm9", "cvttsd2si %xmm9,%r8", "ucomisd %xmm9,%xmm1",
-            "ucomiss %xmm9,%xmm1", "roundsd $3,%xmm9,%xmm1", "leave", "ret", "ret $0x10", "ud2",
+            "push %rbp",
+            "add %r8d,%eax",
+            "or %r8d,%eax",
+            "and %r8d,%eax",
+            "sub %r8d,%eax",
+            "xor %r8d,%eax",
+            "cmp %r8d,%eax",
+            "shl $1,%rdx",
+            "shr $2,%rdx",
+            "sar $0x3F,%rdx",
+            "rol $7,%rdx",
+            "ror %cl,%r9d",
+            "not %r11d",
+            "neg %r11d",
+            "div %r11d",
+            "idiv %r11d",
+            "call *%rax",
+            "jmp *%r11",
+            "cltd",
+            "cqto",
+            "lea (%rcx,%rdx),%rax",
+            "imul %ecx,%eax",
+            "test %rax,%rax",
+            "test %sil,%sil",
+            "movslq %ecx,%rax",
+            "movswq %cx,%rax",
+            "movzwl %cx,%eax",
+            "lzcnt %ecx,%eax",
+            "tzcnt %r9,%rax",
+            "popcnt %rax,%r9",
+            "cmovl %rcx,%rax",
+            "mov %r9w,8(%rsp)",
+            "movaps %xmm9,%xmm1",
+            "movss -8(%rbp),%xmm9",
+            "movsd %xmm9,-8(%rbp)",
+            "movq %r8,%xmm9",
+            "movd %xmm1,%eax",
+            "addsd %xmm9,%xmm1",
+            "cvtsi2ss %r8,%xmm9",
+            "cvttsd2si %xmm9,%r8",
+            "ucomisd %xmm9,%xmm1",
+            "ucomiss %xmm9,%xmm1",
+            "roundsd $3,%xmm9,%xmm1",
+            "leave",
+            "ret",
+            "ret $0x10",
+            "ud2",
         ];
         assert_eq!(lines, expected);
     }

@@ -48,7 +48,7 @@ impl Emitter<'_> {
     }
 
     fn parameters(&mut self) -> Result<(), Unsupported> {
-        let places = abi::arguments(&self.func.signature.params)?;
+        let places = abi::arguments(&self.func.signature)?;
         self.incoming = places.stack;
         let entry = self.func.layout.entry_block().filter(|&entry| !self.uses.is_target(entry));
         let entry = entry.ok_or(Unsupported)?;
@@ -273,7 +273,7 @@ impl Emitter<'_> {
     fn leave_function(&mut self, inst: Inst) -> Result<(), Unsupported> {
         let results = self.func.dfg.inst_args(inst);
         let signature = &self.func.signature;
-        let places = abi::results(signature.call_conv, &signature.returns)?;
+        let places = abi::results(signature)?;
         self.pass(&moves(results, &places.all))?;
         self.assembler.leave();
         let is_tail = signature.call_conv == CallConv::Tail;
@@ -286,7 +286,7 @@ impl Emitter<'_> {
     fn tail_call(&mut self, inst: Inst, signature: SigRef) -> Result<(), Unsupported> {
         let func = self.func;
         let [callee, ref args @ ..] = *func.dfg.inst_args(inst) else { return Err(Unsupported) };
-        let places = abi::arguments(&func.dfg.signatures[signature].params)?;
+        let places = abi::arguments(&func.dfg.signatures[signature])?;
         if places.stack > 0 {
             return Err(Unsupported);
         }
@@ -312,8 +312,8 @@ impl Emitter<'_> {
         let func = self.func;
         let [callee, ref args @ ..] = *func.dfg.inst_args(inst) else { return Err(Unsupported) };
         let signature = &func.dfg.signatures[signature];
-        let places = abi::arguments(&signature.params)?;
-        let results = abi::results(signature.call_conv, &signature.returns)?;
+        let places = abi::arguments(signature)?;
+        let results = abi::results(signature)?;
         self.outgoing = self.outgoing.max(places.stack);
         self.leave_pinned();
         for (&arg, &place) in args.iter().zip(&places.all) {

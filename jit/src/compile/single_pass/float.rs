@@ -44,7 +44,8 @@ impl Emitter<'_> {
         let other = self.reg(b)?;
         let to = self.take(a)?;
         let is_f64 = self.is_f64(a);
-        let (differ, equal, behind) = (self.assembler.label(), self.assembler.label(), self.assembler.label());
+        let (differ, equal, behind) =
+            (self.assembler.label(), self.assembler.label(), self.assembler.label());
         self.assembler.op(op::compare_floats(is_f64), Width::W32, to, other);
         self.assembler.branch(Cc::NotEqual, differ);
         self.assembler.branch(Cc::NoParity, equal);

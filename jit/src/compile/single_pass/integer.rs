@@ -27,7 +27,8 @@ impl Emitter<'_> {
         args: [Value; 2],
     ) -> Result<(), Unsupported> {
         let width = self.width(args[0])?;
-        let is_commutative = matches!(opcode, Opcode::Iadd | Opcode::Band | Opcode::Bor | Opcode::Bxor | Opcode::Imul);
+        let is_commutative =
+            matches!(opcode, Opcode::Iadd | Opcode::Band | Opcode::Bor | Opcode::Bxor | Opcode::Imul);
         let args = if is_commutative { self.commuted(args) } else { args };
         match opcode {
             Opcode::Iadd => self.add(inst, width, args),
@@ -60,13 +61,7 @@ impl Emitter<'_> {
         if comes_second { [b, a] } else { [a, b] }
     }
 
-    fn alu(
-        &mut self,
-        inst: Inst,
-        alu: Alu,
-        width: Width,
-        [a, b]: [Value; 2],
-    ) -> Result<(), Unsupported> {
+    fn alu(&mut self, inst: Inst, alu: Alu, width: Width, [a, b]: [Value; 2]) -> Result<(), Unsupported> {
         let constant = self.small_constant(b);
         let operand = if constant.is_none() { Some(self.operand(b)?) } else { None };
         let to = self.take(a)?;
@@ -305,12 +300,7 @@ impl Emitter<'_> {
         self.extend_with(inst, (op, Width::W32), arg)
     }
 
-    fn extend_with(
-        &mut self,
-        inst: Inst,
-        (op, width): (Op, Width),
-        arg: Value,
-    ) -> Result<(), Unsupported> {
+    fn extend_with(&mut self, inst: Inst, (op, width): (Op, Width), arg: Value) -> Result<(), Unsupported> {
         let operand = self.operand(arg)?;
         let to = self.fresh(false);
         self.assembler.op(op, width, to, operand);

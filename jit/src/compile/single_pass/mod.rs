@@ -26,7 +26,9 @@ mod registers;
 mod uses;
 
 use cranelift_codegen::entity::SecondaryMap;
-use cranelift_codegen::ir::{self, Block, Function, Inst, InstructionData, Opcode, StackSlotKey, Type, Value, types};
+use cranelift_codegen::ir::{
+    self, Block, Function, Inst, InstructionData, Opcode, StackSlotKey, Type, Value, types,
+};
 use cranelift_codegen::isa::TargetIsa;
 
 use super::machine_code::{CallSite, MachineCode, TrapSite};
@@ -209,9 +211,19 @@ impl Emitter<'_> {
         }
         if self.with_positions
             && let Some(origin) = self.origins.of_code(self.location())
-            && self.code.positions.last().is_none_or(|&(_, offset)| offset != origin.offset)
         {
-            self.code.positions.push((self.assembler.here(), origin.offset));
+            self.note_position(origin.offset);
+        }
+    }
+
+    /// What follows comes from byte `offset` of the module.
+    fn note_position(&mut self, offset: u32) {
+        let positions = &mut self.code.positions;
+        if positions.last().is_some_and(|&(at, _)| at == self.assembler.here()) {
+            positions.pop();
+        }
+        if positions.last().is_none_or(|&(_, before)| before != offset) {
+            positions.push((self.assembler.here(), offset));
         }
     }
 

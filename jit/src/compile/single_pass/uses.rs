@@ -70,8 +70,7 @@ impl Uses {
         let of = |cold: bool| func.layout.blocks().filter(move |&block| func.layout.is_cold(block) == cold);
         let mut before = None;
         for block in of(false).chain(of(true)) {
-            let falls_through =
-                before.is_some_and(|before| destinations(func, before).any(|to| to == block));
+            let falls_through = before.is_some_and(|before| destinations(func, before).any(|to| to == block));
             let goes_on = falls_through && self.predecessors[block] == 1;
             self.blocks.push(Ordered { block, goes_on });
             before = Some(block);
