@@ -244,7 +244,7 @@ impl Emitter<'_> {
         let labels: Vec<Label> =
             calls.iter().map(|call| self.label_of(call.block(&self.func.dfg.value_lists))).collect();
         let operand = self.operand(index)?;
-        let at = self.fresh(false);
+        let at = self.fresh(false)?;
         let width = self.width(index)?;
         self.assembler.mov(width, at, operand);
         self.assembler.constant(SCRATCH, labels.len() as i64 - 1);
@@ -290,7 +290,7 @@ impl Emitter<'_> {
         if places.stack > 0 {
             return Err(Unsupported);
         }
-        self.leave_pinned();
+        self.leave_pinned()?;
         let mut moves = moves(args, &places.all);
         moves.push((callee, RAX));
         self.pass(&moves)?;
@@ -315,7 +315,7 @@ impl Emitter<'_> {
         let places = abi::arguments(signature)?;
         let results = abi::results(signature)?;
         self.outgoing = self.outgoing.max(places.stack);
-        self.leave_pinned();
+        self.leave_pinned()?;
         for (&arg, &place) in args.iter().zip(&places.all) {
             if let Place::Stack(offset) = place {
                 self.copy_to(Mem::at(RSP, offset as i32), arg)?;

@@ -69,7 +69,7 @@ impl Emitter<'_> {
 
     /// A float's bits in a general register of their own.
     fn bits_of(&mut self, value: Value) -> Result<Reg, Unsupported> {
-        let bits = self.fresh(false);
+        let bits = self.fresh(false)?;
         self.copy_bits(bits, value)?;
         Ok(bits)
     }
@@ -88,7 +88,7 @@ impl Emitter<'_> {
         let sign = width.bits() - 1;
         let bits = self.bits_of(a)?;
         self.copy_bits(SCRATCH, b)?;
-        let to = self.fresh(true);
+        let to = self.fresh(true)?;
         self.assembler.shift_constant(Shift::Left, width, bits, 1);
         self.assembler.shift_constant(Shift::Right, width, bits, 1);
         self.assembler.shift_constant(Shift::Right, width, SCRATCH, sign);
@@ -141,7 +141,7 @@ impl Emitter<'_> {
             return Err(Unsupported);
         }
         let operand = self.operand(arg)?;
-        let to = self.fresh(true);
+        let to = self.fresh(true)?;
         self.assembler.op_byte(op::round(self.is_f64(arg)), to, operand, mode);
         self.done(inst, &[arg], to);
         Ok(())
@@ -157,7 +157,7 @@ impl Emitter<'_> {
         arg: Value,
     ) -> Result<(), Unsupported> {
         let operand = self.operand(arg)?;
-        let to = self.fresh(true);
+        let to = self.fresh(true)?;
         self.assembler.op(op::XORPS, Width::W32, to, to);
         self.assembler.op(op, width, to, operand);
         self.done(inst, &[arg], to);
@@ -173,7 +173,7 @@ impl Emitter<'_> {
     fn from_unsigned(&mut self, inst: Inst, arg: Value) -> Result<(), Unsupported> {
         let is_f64 = self.is_f64(self.func.dfg.first_result(inst));
         let from_int = op::scalar(is_f64, op::FROM_INT);
-        let to = self.fresh(true);
+        let to = self.fresh(true)?;
         if self.width(arg)? == Width::W32 {
             let operand = self.operand(arg)?;
             self.assembler.mov(Width::W32, SCRATCH, operand);
@@ -183,7 +183,7 @@ impl Emitter<'_> {
             return Ok(());
         }
         // What is too large for a signed number is halved, rounded to odd, and doubled.
-        let low = self.fresh(false);
+        let low = self.fresh(false)?;
         self.load_into(SCRATCH, arg)?;
         let (large, behind) = (self.assembler.label(), self.assembler.label());
         self.assembler.op(op::XORPS, Width::W32, to, to);
@@ -217,7 +217,7 @@ impl Emitter<'_> {
         let result = self.func.dfg.first_result(inst);
         let (width, is_f64) = (self.width(result)?, self.is_f64(arg));
         let from = self.reg(arg)?;
-        let to = self.fresh(false);
+        let to = self.fresh(false)?;
         let (ordered, behind) = (self.assembler.label(), self.assembler.label());
         self.assembler.op(op::scalar(is_f64, op::TO_INT), width, to, from);
         // The processor gives the least number for all that does not fit.
@@ -242,7 +242,7 @@ impl Emitter<'_> {
         let result = self.func.dfg.first_result(inst);
         let (width, is_f64) = (self.width(result)?, self.is_f64(arg));
         let from = self.reg(arg)?;
-        let (to, rest) = (self.fresh(false), self.fresh(true));
+        let (to, rest) = (self.fresh(false)?, self.fresh(true)?);
         let [large, zero, most, behind] = [(); 4].map(|()| self.assembler.label());
         let convert = op::scalar(is_f64, op::TO_INT);
         self.assembler.op(op::XORPS, Width::W32, rest, rest);
@@ -290,7 +290,7 @@ impl Emitter<'_> {
         let nan = self.trap_label(ir::TrapCode::BAD_CONVERSION_TO_INTEGER);
         let overflow = self.trap_label(ir::TrapCode::INTEGER_OVERFLOW);
         let from = self.reg(arg)?;
-        let (to, rest) = (self.fresh(false), self.fresh(true));
+        let (to, rest) = (self.fresh(false)?, self.fresh(true)?);
         let compare = op::compare_floats(is_f64);
         self.assembler.op(compare, Width::W32, from, from);
         self.assembler.branch(Cc::Parity, nan);
@@ -363,7 +363,7 @@ impl Emitter<'_> {
             (false, true) => {
                 let width = self.width(arg)?;
                 let operand = self.operand(arg)?;
-                let to = self.fresh(true);
+                let to = self.fresh(true)?;
                 self.assembler.op(op::MOV_TO_XMM, width, to, operand);
                 self.done(inst, &[arg], to);
             }

@@ -94,7 +94,7 @@ impl Emitter<'_> {
             Some(offset) => Mem::at(base, offset),
             None => Mem { base, index: Some(self.reg(b)?), offset: 0 },
         };
-        let to = self.fresh(false);
+        let to = self.fresh(false)?;
         self.assembler.op(op::LEA, width, to, mem);
         self.done(inst, &[a, b], to);
         Ok(())
@@ -103,7 +103,7 @@ impl Emitter<'_> {
     fn multiply(&mut self, inst: Inst, width: Width, [a, b]: [Value; 2]) -> Result<(), Unsupported> {
         if let Some(constant) = self.small_constant(b) {
             let operand = self.operand(a)?;
-            let to = self.fresh(false);
+            let to = self.fresh(false)?;
             self.assembler.imul_constant(width, to, operand, constant);
             self.done(inst, &[a, b], to);
             return Ok(());
@@ -145,7 +145,7 @@ impl Emitter<'_> {
             self.registers.lock(reg);
             return Ok(());
         }
-        self.claim(reg);
+        self.claim(reg)?;
         self.load_into(reg, value)
     }
 
@@ -159,11 +159,11 @@ impl Emitter<'_> {
         self.compute(a)?;
         let divisor = self.constant(b);
         self.load_into(SCRATCH, b)?;
-        self.claim(RDX);
+        self.claim(RDX)?;
         match self.values[a].reg == Some(RAX) && self.left(a) == 1 {
             true => self.detach(a),
             false => {
-                self.claim(RAX);
+                self.claim(RAX)?;
                 self.load_into(RAX, a)?;
             }
         }
@@ -272,7 +272,7 @@ impl Emitter<'_> {
             return Err(Unsupported);
         }
         let operand = self.operand(arg)?;
-        let to = self.fresh(false);
+        let to = self.fresh(false)?;
         self.assembler.op(op, width, to, operand);
         self.done(inst, &[arg], to);
         Ok(())
@@ -302,7 +302,7 @@ impl Emitter<'_> {
 
     fn extend_with(&mut self, inst: Inst, (op, width): (Op, Width), arg: Value) -> Result<(), Unsupported> {
         let operand = self.operand(arg)?;
-        let to = self.fresh(false);
+        let to = self.fresh(false)?;
         self.assembler.op(op, width, to, operand);
         self.done(inst, &[arg], to);
         Ok(())
@@ -312,7 +312,7 @@ impl Emitter<'_> {
     pub(super) fn truth(&mut self, inst: Inst) -> Result<(), Unsupported> {
         let condition = self.compare(inst)?;
         // To make room changes no flag.
-        let to = self.fresh(false);
+        let to = self.fresh(false)?;
         self.set(condition, to);
         self.assembler.op(op::MOVZX_BYTE, Width::W32, to, to);
         self.define(self.func.dfg.first_result(inst), to);
@@ -403,7 +403,7 @@ impl Emitter<'_> {
             (false, _) => op::MOVZX_WORD,
         };
         let operand = self.operand(a)?;
-        let left = self.fresh(false);
+        let left = self.fresh(false)?;
         self.assembler.op(op, Width::W32, left, operand);
         self.load_into(SCRATCH, b)?;
         self.assembler.op(op, Width::W32, SCRATCH, SCRATCH);
@@ -443,15 +443,15 @@ impl Emitter<'_> {
             Opcode::Nop | Opcode::SequencePoint => {}
             Opcode::GetPinnedReg => {
                 let result = self.func.dfg.first_result(inst);
-                self.leave_pinned();
+                self.leave_pinned()?;
                 self.values[result].kind = Kind::Pinned;
                 self.pinned = Some(result);
-                if self.uses.crosses[result] {
-                    self.leave_pinned();
+                if self.uses.values[result].crosses {
+                    self.leave_pinned()?;
                 }
             }
             Opcode::GetStackPointer => {
-                let to = self.fresh(false);
+                let to = self.fresh(false)?;
                 self.assembler.mov(Width::W64, to, RSP);
                 self.define(self.func.dfg.first_result(inst), to);
             }
@@ -466,12 +466,12 @@ impl Emitter<'_> {
             match amount {
                 Operand2::Constant(amount) => {
                     self.use_up(old);
-                    self.leave_pinned();
+                    self.leave_pinned()?;
                     self.assembler.alu_constant(Alu::Add, Width::W64, PINNED, amount);
                 }
                 Operand2::Value(amount) => {
                     self.use_up(old);
-                    self.leave_pinned();
+                    self.leave_pinned()?;
                     self.assembler.alu(Alu::Add, Width::W64, PINNED, amount);
                 }
             }
@@ -480,7 +480,7 @@ impl Emitter<'_> {
             return Ok(());
         }
         let reg = self.reg(value)?;
-        self.leave_pinned();
+        self.leave_pinned()?;
         self.assembler.mov(Width::W64, PINNED, reg);
         self.use_up(value);
         Ok(())

@@ -60,7 +60,7 @@ impl Emitter<'_> {
                 self.registers.unlock(reg);
             }
         }
-        let to = self.fresh(self.is_float(result));
+        let to = self.fresh(self.is_float(result))?;
         self.may_trap(self.func.dfg.mem_flags[flags].trap_code());
         self.assembler.op(op, width, to, mem);
         self.define(result, to);

@@ -93,7 +93,9 @@ impl SinglePass {
         let SinglePass { assembler, uses, values, blocks, slots, free_places, traps } = self;
         assembler.clear();
         values.clear();
+        values.resize(func.dfg.num_values());
         blocks.clear();
+        blocks.resize(func.dfg.num_blocks());
         free_places.clear();
         traps.clear();
         uses.find(func);
@@ -197,11 +199,16 @@ impl Emitter<'_> {
         let data = &self.func.dfg.insts[inst];
         let can_wait = match data.opcode() {
             Opcode::Icmp | Opcode::Fcmp => true,
-            Opcode::Iadd => self.func.dfg.value_type(self.func.dfg.first_result(inst)) == types::I64,
+            // One that waits for another would keep registers of all of them.
+            Opcode::Iadd => {
+                let waits = |&value: &Value| matches!(self.values[value].kind, Kind::Deferred(_));
+                self.func.dfg.value_type(self.func.dfg.first_result(inst)) == types::I64
+                    && !self.func.dfg.inst_args(inst).iter().any(waits)
+            }
             _ => false,
         };
         let Some(&result) = self.func.dfg.inst_results(inst).first() else { return false };
-        can_wait && self.left(result) == 1 && !self.uses.crosses[result]
+        can_wait && self.left(result) == 1 && !self.uses.values[result].crosses
     }
 
     fn note_location(&mut self, inst: Inst) {

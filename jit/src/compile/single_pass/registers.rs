@@ -91,7 +91,7 @@ impl Registers {
     }
 
     /// A register that holds nothing, or else the one of its class that was used longest ago.
-    fn choose(&self, is_xmm: bool) -> Reg {
+    fn choose(&self, is_xmm: bool) -> Result<Reg, Unsupported> {
         let vectors = (0..VECTORS).map(Reg::xmm);
         match is_xmm {
             true => self.choose_among(vectors),
@@ -99,16 +99,16 @@ impl Registers {
         }
     }
 
-    fn choose_among(&self, registers: impl Iterator<Item = Reg>) -> Reg {
+    fn choose_among(&self, registers: impl Iterator<Item = Reg>) -> Result<Reg, Unsupported> {
         let unlocked = registers.filter(|&reg| !self.is_locked(reg));
         let age = |reg: &Reg| self.holds(*reg).map(|_| self.used[reg.0 as usize] + 1).unwrap_or(0);
-        unlocked.min_by_key(age).expect("no instruction needs so many registers")
+        unlocked.min_by_key(age).ok_or(Unsupported)
     }
 }
 
 impl Emitter<'_> {
     pub(super) fn left(&self, value: Value) -> u32 {
-        self.uses.counts[value]
+        self.uses.values[value].count
     }
 
     pub(super) fn is_float(&self, value: Value) -> bool {
@@ -152,7 +152,7 @@ impl Emitter<'_> {
     /// The place of a value in the frame; it is not written.
     pub(super) fn place_of(&mut self, value: Value) -> i32 {
         if self.values[value].place == 0 {
-            let free = if self.uses.crosses[value] { None } else { self.free_places.pop() };
+            let free = if self.uses.values[value].crosses { None } else { self.free_places.pop() };
             let place = free.unwrap_or_else(|| self.new_place());
             self.values[value].place = place;
         }
@@ -215,18 +215,18 @@ impl Emitter<'_> {
     }
 
     /// A locked register that may be written.
-    pub(super) fn fresh(&mut self, is_xmm: bool) -> Reg {
-        let reg = self.registers.choose(is_xmm);
+    pub(super) fn fresh(&mut self, is_xmm: bool) -> Result<Reg, Unsupported> {
+        let reg = self.registers.choose(is_xmm)?;
         self.evict(reg);
         self.registers.lock(reg);
-        reg
+        Ok(reg)
     }
 
     /// A certain register that may be written, locked. What it holds goes elsewhere.
-    pub(super) fn claim(&mut self, reg: Reg) {
+    pub(super) fn claim(&mut self, reg: Reg) -> Result<(), Unsupported> {
         if let Some(value) = self.registers.holds(reg) {
             self.registers.lock(reg);
-            let other = self.registers.choose(reg.is_xmm());
+            let other = self.registers.choose(reg.is_xmm())?;
             // Only what is free is better than the frame.
             if self.registers.holds(other).is_none() && self.values[value].place == 0 {
                 self.move_between(other, reg);
@@ -237,6 +237,7 @@ impl Emitter<'_> {
             }
         }
         self.registers.lock(reg);
+        Ok(())
     }
 
     fn attach(&mut self, value: Value, reg: Reg) {
@@ -292,7 +293,9 @@ impl Emitter<'_> {
     pub(super) fn compute(&mut self, value: Value) -> Result<(), Unsupported> {
         if let Kind::Deferred(inst) = self.values[value].kind {
             self.values[value].kind = Kind::Held;
+            let locked = self.registers.locked;
             self.lower(inst)?;
+            self.registers.locked = locked;
         }
         Ok(())
     }
@@ -308,7 +311,7 @@ impl Emitter<'_> {
             self.registers.lock(reg);
             return Ok(reg);
         }
-        let reg = self.fresh(self.is_float(value));
+        let reg = self.fresh(self.is_float(value))?;
         self.load_into(reg, value)?;
         if kind == Kind::Held {
             self.attach(value, reg);
@@ -334,19 +337,19 @@ impl Emitter<'_> {
             self.registers.lock(reg);
             return Ok(reg);
         }
-        let reg = self.fresh(self.is_float(value));
+        let reg = self.fresh(self.is_float(value))?;
         self.load_into(reg, value)?;
         Ok(reg)
     }
 
     /// An operand has been read.
     pub(super) fn use_up(&mut self, value: Value) {
-        let left = &mut self.uses.counts[value];
+        let left = &mut self.uses.values[value].count;
         *left -= 1;
         if *left == 0 {
             self.detach(value);
             let place = self.values[value].place;
-            if place < 0 && !self.uses.crosses[value] {
+            if place < 0 && !self.uses.values[value].crosses {
                 self.free_places.push(place);
                 self.values[value].place = 0;
             }
@@ -360,18 +363,19 @@ impl Emitter<'_> {
         }
         debug_assert_eq!(self.registers.holds(reg), None);
         self.attach(value, reg);
-        if self.uses.crosses[value] {
+        if self.uses.values[value].crosses {
             self.store_home(value, reg);
         }
     }
 
     /// The pinned register is about to be written: who still needs what is in it gets a register.
-    pub(super) fn leave_pinned(&mut self) {
-        let Some(value) = self.pinned.take().filter(|&value| self.left(value) > 0) else { return };
-        let reg = self.fresh(false);
+    pub(super) fn leave_pinned(&mut self) -> Result<(), Unsupported> {
+        let Some(value) = self.pinned.take().filter(|&value| self.left(value) > 0) else { return Ok(()) };
+        let reg = self.fresh(false)?;
         self.assembler.mov(Width::W64, reg, PINNED);
         self.values[value].kind = Kind::Held;
         self.define(value, reg);
+        Ok(())
     }
 
     /// Puts values into registers of their own, all at once. The values are used up.
