@@ -20,6 +20,10 @@ const WAT: &str = "(module (memory 1) (func (param $n i32) (param $sum i32) (res
 
 /// The disassembly, and how it reads the address of the memory.
 fn code(collection: &Collection) -> (String, String) {
+    code_of(collection, Tier::Optimized)
+}
+
+fn code_of(collection: &Collection, tier: Tier) -> (String, String) {
     let bytes: Arc<[u8]> = wat::parse_str(WAT).expect("valid text").into();
     let info = module::parse(bytes).expect("valid module");
     let layout = VmLayout::new(&info);
@@ -33,8 +37,8 @@ fn code(collection: &Collection) -> (String, String) {
     };
     let compiler = Compiler::new(CompilerOptions::default().collecting(collection)).expect("this machine");
     let plan = FunctionPlan::new(&info, 0, collection, 0).expect("within limits");
-    let graph = compiler.version(&plan, Tier::Optimized);
-    let text = compiler.disassemble(&env, &plan.cfg, &graph).expect("within limits");
+    let graph = compiler.version(&plan, tier);
+    let text = compiler.disassemble(&env, &plan.cfg, &graph, tier).expect("within limits");
     (text, format!(" {:#x}(%", layout.memory(0)))
 }
 
@@ -47,6 +51,20 @@ fn checked() -> Collection {
 fn hot_instructions(text: &str) -> usize {
     let hot = text.lines().position(|line| line.ends_with(" ret")).expect("it returns");
     text.lines().take(hot).filter(|line| !line.starts_with("label")).count()
+}
+
+/// Where it is interrupted meanwhile the pinned register is set, and that must not be undone.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn baseline_code_counts_checks_in_the_pinned_register_itself() {
+    let (text, _) = code_of(&checked(), Tier::Baseline);
+    let instructions: Vec<&str> = text.lines().filter_map(|line| line.get(20..)).collect();
+    let writes = |line: &&&str| line.ends_with(", %r15");
+    let is_check = |pair: &[&str]| pair[0] == "add $-1, %r15" && pair[1].starts_with("jl ");
+    let checks = instructions.windows(2).filter(|pair| is_check(pair)).count();
+    // Each asks the runtime with the store's context there instead.
+    assert_eq!(instructions.iter().filter(writes).count(), 2 * checks, "{text}");
+    assert!(checks > 0, "{text}");
 }
 
 #[test]
@@ -97,7 +115,7 @@ fn checks_of_inlined_loops_do_so_too() {
     let mut graph = compiler.version(&caller, Tier::Optimized);
     let site = Site { node: 0, call, next: offsets[3], wrong: 0 };
     graph.inline(&site, &callee.cfg, compiler.version(&callee, Tier::Optimized));
-    let text = compiler.disassemble(&env, &caller.cfg, &graph).expect("within limits");
+    let text = compiler.disassemble(&env, &caller.cfg, &graph, Tier::Optimized).expect("within limits");
     assert_eq!(text.matches("add $-1, %r15\n").count(), 1, "{text}");
     assert_eq!(text.matches("mov %r15").count(), 0, "{text}");
 }

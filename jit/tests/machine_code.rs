@@ -25,7 +25,7 @@ fn instructions(wat: &str, slots: u64) -> Vec<String> {
     let compiler = Compiler::new(CompilerOptions::default().collecting(&collection)).expect("this machine");
     let plan = FunctionPlan::new(&info, 0, &collection, 0).expect("within limits");
     let graph = compiler.version(&plan, Tier::Optimized);
-    let text = compiler.disassemble(&env, &plan.cfg, &graph).expect("within limits");
+    let text = compiler.disassemble(&env, &plan.cfg, &graph, Tier::Optimized).expect("within limits");
     // Behind the columns of places.
     text.lines().map(|line| line.get(20..).unwrap_or(line).to_string()).collect()
 }

@@ -28,6 +28,22 @@ enum Stage {
     Decisions,
 }
 
+/// How much is done for the code that is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum ShownTier {
+    Baseline,
+    Optimized,
+}
+
+impl From<ShownTier> for Tier {
+    fn from(tier: ShownTier) -> Tier {
+        match tier {
+            ShownTier::Baseline => Tier::Baseline,
+            ShownTier::Optimized => Tier::Optimized,
+        }
+    }
+}
+
 #[derive(Debug, Args)]
 #[command(after_help = format!("\
 Stages:
@@ -42,13 +58,14 @@ Stages:
 
 {COLLECT_HELP}
 
-Shown is the optimised version. Addresses in machine code are those of no real run: code slots start at 0, and \
+Shown is the optimised version, or baseline code with `--tier baseline`. Addresses in machine code are those of no real run: code slots start at 0, and \
 counters at the first of the module.
 
 Examples:
   wprof explain json.wasm parse_value   where its counters are
   wprof explain json.wasm parse_value --stage asm
   wprof explain json.wasm 17 --stage asm --profile off
+  wprof explain json.wasm 17 --stage asm --profile off --tier baseline   what runs first
   wprof explain json.wasm 17 --collect blocks --collect events=instructions,loads
   wprof explain json.wasm 17 --weights f.wprof   with the counts of a run for weights
   wprof explain json.wasm 17 --budget fuel=1000000   where it is checked
@@ -66,6 +83,9 @@ pub struct ExplainArgs {
     /// What to show, see below
     #[arg(long, value_enum, value_name = "STAGE", default_value = "plan")]
     stage: Stage,
+    /// Graph and code of this tier
+    #[arg(long, value_enum, value_name = "TIER", default_value = "optimized")]
+    tier: ShownTier,
     /// As it is traced, by this method; nothing is counted then
     #[arg(long, value_enum, value_name = "METHOD")]
     trace: Option<Method>,
@@ -109,11 +129,11 @@ pub fn execute(args: &ExplainArgs) -> Result<()> {
     let text = match args.stage {
         Stage::Cfg => plan.cfg.to_string(),
         Stage::Plan => plan::text(module.info(), &plan, &collection, &function.shown()),
-        Stage::Graph => graph(&module, &plan, &collection, &args.reoptimize)?.to_string(),
+        Stage::Graph => graph(args, &module, &plan, &collection)?.to_string(),
         Stage::Decisions => decisions(&module, &plan, &collection, &args.reoptimize)?,
         Stage::Clif | Stage::Asm => {
-            let graph = graph(&module, &plan, &collection, &args.reoptimize)?;
-            code(&module, &plan, &collection, (&graph, args.stage))?
+            let graph = graph(args, &module, &plan, &collection)?;
+            code(args, &module, &plan, &collection, &graph)?
         }
     };
     output::print(&text)
@@ -125,17 +145,20 @@ fn compiler(collection: &Collection) -> Result<Compiler> {
     Ok(Compiler::new(options.collecting(collection))?)
 }
 
-/// The graph of the best version there would be.
+/// The graph of baseline code, or of the best version there would be.
 fn graph(
+    args: &ExplainArgs,
     module: &Module,
     plan: &FunctionPlan,
     collection: &Collection,
-    reoptimize: &ReoptimizeArgs,
 ) -> Result<BlockGraph> {
-    let better = better(module, plan, collection, reoptimize)?.map(|better| better.graph);
+    let better = match args.tier {
+        ShownTier::Baseline => None,
+        ShownTier::Optimized => better(module, plan, collection, &args.reoptimize)?,
+    };
     Ok(match better {
-        Some(graph) => graph,
-        None => compiler(collection)?.version(plan, Tier::Optimized),
+        Some(better) => better.graph,
+        None => compiler(collection)?.version(plan, args.tier.into()),
     })
 }
 
@@ -172,10 +195,11 @@ fn decisions(
 }
 
 fn code(
+    args: &ExplainArgs,
     module: &Module,
     plan: &FunctionPlan,
     collection: &Collection,
-    (graph, stage): (&BlockGraph, Stage),
+    graph: &BlockGraph,
 ) -> Result<String> {
     let (info, events) = (module.info(), &collection.events);
     let layout = VmLayout::new(info);
@@ -183,8 +207,8 @@ fn code(
     let env =
         ModuleEnv { info, layout: &layout, type_ids: &type_ids, events, slots: 0, dispatch_cells: Some(0) };
     let compiler = compiler(collection)?;
-    Ok(match stage {
-        Stage::Clif => compiler.clif(&env, &plan.cfg, graph, Tier::Optimized)?,
-        _ => compiler.disassemble(&env, &plan.cfg, graph)?,
+    Ok(match args.stage {
+        Stage::Clif => compiler.clif(&env, &plan.cfg, graph, args.tier.into())?,
+        _ => compiler.disassemble(&env, &plan.cfg, graph, args.tier.into())?,
     })
 }

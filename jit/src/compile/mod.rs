@@ -522,7 +522,7 @@ impl Compiler {
         Ok(func.display().to_string())
     }
 
-    /// The disassembly of a block graph's optimised machine code, as it runs: for each instruction its byte in the code and,
+    /// The disassembly of a block graph's machine code in a tier, as it runs: for each instruction its byte in the code and,
     /// where that changes, the byte of the module that it comes from.
     ///
     /// # Errors
@@ -532,8 +532,9 @@ impl Compiler {
         env: &ModuleEnv<'_>,
         cfg: &Cfg,
         graph: &BlockGraph,
+        tier: Tier,
     ) -> Result<String, CompileError> {
-        let code = self.emit(env, cfg, graph, Tier::Optimized, true)?;
+        let code = self.emit(env, cfg, graph, tier, true)?;
         Ok(disassembly::text(&code, self.best.name() == "x64"))
     }
 

@@ -10,10 +10,14 @@ use cranelift_codegen::isa::CallConv;
 use smallvec::SmallVec;
 
 use super::abi::{self, Place};
-use super::assembler::{Alu, Cc, Label, Mem, RAX, RBP, RSP, Reg, SCRATCH, Unary, Width, op};
+use super::assembler::{Alu, Cc, Label, Mem, Operand, RAX, RBP, RSP, Reg, SCRATCH, Unary, Width, op};
 use super::integer::Condition;
+use super::registers::Kind;
 use super::uses::Ordered;
 use super::{Emitter, LARGEST_FRAME, Unsupported};
+
+/// Between the load of what is called and its call there are not more instructions than this.
+const FARTHEST_CALL: usize = 32;
 
 /// Of return address and frame pointer.
 const ABOVE_FRAME: i32 = 16;
@@ -321,12 +325,20 @@ impl Emitter<'_> {
                 self.copy_to(Mem::at(RSP, offset as i32), arg)?;
             }
         }
+        // What the callee is loaded from takes its place.
+        let (from, operand) = match self.deferred_load(callee) {
+            Some((base, offset)) => (base, Mem::at(RAX, offset).into()),
+            None => (callee, Operand::Reg(RAX)),
+        };
         let mut moves = moves(args, &places.all);
-        moves.push((callee, RAX));
-        self.save_beyond(inst)?;
+        moves.push((from, RAX));
+        self.save_beyond(args, from)?;
         self.pass(&moves)?;
-        self.assembler.unary(Unary::Call, Width::W32, RAX);
+        self.assembler.unary(Unary::Call, Width::W32, operand);
         self.call_site();
+        if from != callee {
+            self.use_up(from);
+        }
         if signature.call_conv == CallConv::Tail && places.stack > 0 {
             // The callee took them off.
             self.assembler.alu_constant(Alu::Sub, Width::W64, RSP, places.stack as i32);
@@ -342,16 +354,53 @@ impl Emitter<'_> {
     }
 
     /// What is needed behind a call goes to the frame.
-    fn save_beyond(&mut self, inst: Inst) -> Result<(), Unsupported> {
-        let args = self.func.dfg.inst_args(inst);
-        for &arg in args {
-            self.compute(arg)?;
+    fn save_beyond(&mut self, args: &[Value], callee: Value) -> Result<(), Unsupported> {
+        let used = || args.iter().chain([&callee]);
+        for &value in used() {
+            self.compute(value)?;
         }
         self.save_registers(|emitter, value| {
-            let used_here = args.iter().filter(|&&arg| arg == value).count() as u32;
+            let used_here = used().filter(|&&used| used == value).count() as u32;
             emitter.left(value) > used_here
         });
         Ok(())
+    }
+
+    /// Whether a load, of which no trap is to be told, is of what a call behind it calls, and nothing is stored in between but to
+    /// the frame.
+    pub(super) fn loads_callee(&self, inst: Inst) -> bool {
+        let dfg = &self.func.dfg;
+        let InstructionData::Load { opcode: Opcode::Load, flags, .. } = dfg.insts[inst] else { return false };
+        if dfg.mem_flags[flags].trap_code().is_some() {
+            return false;
+        }
+        let loaded = dfg.first_result(inst);
+        let mut behind = std::iter::successors(Some(inst), |&inst| self.func.layout.next_inst(inst)).skip(1);
+        let user = behind.by_ref().take(FARTHEST_CALL).find(|&inst| !self.leaves_memory(inst));
+        user.is_some_and(|user| {
+            dfg.insts[user].opcode() == Opcode::CallIndirect && dfg.inst_args(user).first() == Some(&loaded)
+        })
+    }
+
+    /// Whether an instruction stores nothing but to the frame.
+    fn leaves_memory(&self, inst: Inst) -> bool {
+        let dfg = &self.func.dfg;
+        match dfg.insts[inst] {
+            InstructionData::Store { args: [_, base], .. } => {
+                let from = dfg.value_def(base).inst();
+                from.is_some_and(|from| dfg.insts[from].opcode() == Opcode::StackAddr)
+            }
+            ref data => matches!(data.opcode(), Opcode::StackAddr | Opcode::Iconst),
+        }
+    }
+
+    /// Base and offset of a load that waits for its user.
+    fn deferred_load(&self, value: Value) -> Option<(Value, i32)> {
+        let Kind::Deferred(inst) = self.values[value].kind else { return None };
+        match self.func.dfg.insts[inst] {
+            InstructionData::Load { arg, offset, .. } => Some((arg, offset.into())),
+            _ => None,
+        }
     }
 
     /// The rest: calls and conditional traps.

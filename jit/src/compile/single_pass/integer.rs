@@ -377,7 +377,10 @@ impl Emitter<'_> {
         match self.small_constant(b) {
             Some(0) if self.values[a].reg.is_some() || self.values[a].kind != Kind::Held => {
                 let reg = self.reg(a)?;
-                self.assembler.op(op::TEST, width, reg, reg);
+                // An addition to a count, which does not overflow, has set the same flags.
+                if reg != PINNED || self.counted != self.assembler.here() {
+                    self.assembler.op(op::TEST, width, reg, reg);
+                }
             }
             Some(constant) => {
                 let operand = self.operand(a)?;
@@ -468,6 +471,7 @@ impl Emitter<'_> {
                     self.use_up(old);
                     self.leave_pinned()?;
                     self.assembler.alu_constant(Alu::Add, Width::W64, PINNED, amount);
+                    self.counted = self.assembler.here();
                 }
                 Operand2::Value(amount) => {
                     self.use_up(old);

@@ -115,6 +115,8 @@ impl SinglePass {
             traps,
             registers: Registers::default(),
             pinned: None,
+            counted: 0,
+            nearest: Some(NEAREST),
             frame,
             outgoing: 0,
             incoming: 0,
@@ -126,10 +128,10 @@ impl SinglePass {
     }
 }
 
-/// Gives each stack slot its place, from the frame pointer. Returns how many bytes they take.
+/// Gives each stack slot its place, from the frame pointer. Returns how many bytes they take, with [`NEAREST`].
 fn place_slots(func: &Function, slots: &mut Vec<i32>) -> Result<u32, Unsupported> {
     slots.clear();
-    let mut bytes = 0_u32;
+    let mut bytes = 8_u32;
     for slot in func.sized_stack_slots.values() {
         if slot.align_shift > 4 {
             return Err(Unsupported);
@@ -142,6 +144,9 @@ fn place_slots(func: &Function, slots: &mut Vec<i32>) -> Result<u32, Unsupported
     }
     Ok(bytes)
 }
+
+/// The place that is reached with the shortest instructions, for the first value that needs one: the vmctx.
+const NEAREST: i32 = -8;
 
 /// A larger frame could reach beyond the guard page below the stack, and is left to Cranelift, which touches each page of it.
 const LARGEST_FRAME: u32 = 4000;
@@ -164,6 +169,10 @@ struct Emitter<'a> {
     registers: Registers,
     /// The value that is in the pinned register.
     pinned: Option<Value>,
+    /// Where the code ended when something was added to the pinned register last.
+    counted: u32,
+    /// [`NEAREST`], until it is given out.
+    nearest: Option<i32>,
     /// Bytes of the frame that are given out.
     frame: u32,
     /// Bytes that calls need for arguments on the stack.
@@ -194,21 +203,24 @@ impl Emitter<'_> {
         self.lower(inst)
     }
 
-    /// Whether an instruction is best computed by its user: a comparison that leaves flags, a sum that makes an address.
+    /// Whether an instruction is best computed by its user: a comparison that leaves flags, a sum that makes an address, a
+    /// load of what is called.
     fn is_deferred(&self, inst: Inst) -> bool {
-        let data = &self.func.dfg.insts[inst];
-        let can_wait = match data.opcode() {
+        let Some(&result) = self.func.dfg.inst_results(inst).first() else { return false };
+        if self.left(result) != 1 || self.uses.values[result].crosses {
+            return false;
+        }
+        match self.func.dfg.insts[inst].opcode() {
             Opcode::Icmp | Opcode::Fcmp => true,
+            Opcode::Load => self.loads_callee(inst),
             // One that waits for another would keep registers of all of them.
             Opcode::Iadd => {
                 let waits = |&value: &Value| matches!(self.values[value].kind, Kind::Deferred(_));
-                self.func.dfg.value_type(self.func.dfg.first_result(inst)) == types::I64
+                self.func.dfg.value_type(result) == types::I64
                     && !self.func.dfg.inst_args(inst).iter().any(waits)
             }
             _ => false,
-        };
-        let Some(&result) = self.func.dfg.inst_results(inst).first() else { return false };
-        can_wait && self.left(result) == 1 && !self.uses.values[result].crosses
+        }
     }
 
     fn note_location(&mut self, inst: Inst) {

@@ -160,6 +160,9 @@ impl Emitter<'_> {
     }
 
     pub(super) fn new_place(&mut self) -> i32 {
+        if let Some(nearest) = self.nearest.take() {
+            return nearest;
+        }
         self.frame += 8;
         -(self.frame as i32)
     }

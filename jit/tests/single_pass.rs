@@ -1,0 +1,127 @@
+//! What baseline code looks like.
+
+use std::sync::Arc;
+
+use expect_test::{Expect, expect};
+use wprof_jit::abi::VmLayout;
+use wprof_jit::compile::{Compiler, CompilerOptions, ModuleEnv, Tier};
+use wprof_jit::module;
+use wprof_jit::plan::{Collection, FunctionPlan};
+
+/// The baseline code of the first function, without what counts its heat.
+fn check(wat: &str, expected: &Expect) {
+    let bytes: Arc<[u8]> = wat::parse_str(wat).expect("valid text").into();
+    let info = module::parse(bytes).expect("valid module");
+    let layout = VmLayout::new(&info);
+    let type_ids: Vec<u32> = (0..info.types.len() as u32).collect();
+    let env = ModuleEnv {
+        info: &info,
+        layout: &layout,
+        type_ids: &type_ids,
+        events: &[],
+        slots: 0x1_0000_0000,
+        dispatch_cells: None,
+    };
+    let options = CompilerOptions { hot: None, ..CompilerOptions::default() };
+    let compiler = Compiler::new(options).expect("this machine");
+    let plan = FunctionPlan::new(&info, 0, &Collection::default(), 0).expect("within limits");
+    let graph = compiler.version(&plan, Tier::Baseline);
+    let text = compiler.disassemble(&env, &plan.cfg, &graph, Tier::Baseline).expect("within limits");
+    // Behind the columns of places.
+    let lines = text.lines().map(|line| line.get(20..).unwrap_or(line).to_string() + "\n");
+    expected.assert_eq(&lines.collect::<String>());
+}
+
+/// Locals are in the frame where blocks meet; an address is one operand; a comparison is a flag.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn a_loop() {
+    check(
+        "(module (memory 1) (func (param $at i32) (result i32) (local $sum i32)
+            (loop $again
+                (local.set $sum (i32.add (local.get $sum) (i32.load offset=4 (local.get $at))))
+                (br_if $again (i32.lt_u (local.tee $at (i32.sub (local.get $at) (i32.const 4))) (i32.const 64))))
+            (local.get $sum)))",
+        &expect![[r#"
+            push %rbp
+            mov %rsp, %rbp
+            sub $0x20, %rsp
+            mov %rdi, -8(%rbp)
+            mov %edx, -0x10(%rbp)
+            movl $0, -0x18(%rbp)
+            label1:
+            mov -0x18(%rbp), %eax
+            mov -0x10(%rbp), %ecx
+            mov -8(%rbp), %rdx
+            mov 0x30(%rdx), %rdx
+            mov %rcx, %rsi
+            mov 4(%rdx,%rsi), %edx
+            add %edx, %eax
+            sub $4, %ecx
+            mov %eax, -0x18(%rbp)
+            mov %ecx, -0x10(%rbp)
+            cmp $0x40, %ecx
+            jb label1
+            mov -0x18(%rbp), %eax
+            leave
+            ret
+        "#]],
+    );
+}
+
+/// What is called is not loaded before; what is needed behind the call is in the frame.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn a_call() {
+    check(
+        "(module (func (param $a i64) (param $b i64) (result i64)
+                (i64.add (local.get $a) (call $swapped (local.get $b) (local.get $a))))
+            (func $swapped (param i64 i64) (result i64) (local.get 0)))",
+        &expect![[r#"
+            push %rbp
+            mov %rsp, %rbp
+            sub $0x10, %rsp
+            mov %rdx, -8(%rbp)
+            mov %rdi, %rsi
+            mov %rdx, %r11
+            mov %rcx, %rdx
+            mov %r11, %rcx
+            movabs $0x100000010, %rax
+            callq *(%rax)
+            add -8(%rbp), %rax
+            leave
+            ret
+        "#]],
+    );
+}
+
+/// What traps is behind all else.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn a_division() {
+    check(
+        "(module (func (param i32 i32) (result i32) (i32.div_s (local.get 0) (local.get 1))))",
+        &expect![[r#"
+            push %rbp
+            mov %rsp, %rbp
+            sub $0x10, %rsp
+            mov %rcx, %r11
+            mov %rdx, %rax
+            test %r11d, %r11d
+            je label2
+            cmp $-1, %r11d
+            jne label1
+            cmp $1, %eax
+            jo label3
+            label1:
+            cltd
+            idiv %r11d
+            leave
+            ret
+            label2:
+            ud2
+            label3:
+            ud2
+        "#]],
+    );
+}
