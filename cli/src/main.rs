@@ -20,6 +20,7 @@ mod sizes;
 mod sources;
 mod threshold;
 
+use std::io::ErrorKind;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -53,12 +54,26 @@ Examples:
   wprof help run                   more about one command";
 
 fn main() -> ExitCode {
-    let Cli { command, color } = Cli::parse();
+    let Cli { command, color } = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(instead) => return show_instead(&instead),
+    };
     match command.execute(color) {
         Ok(code) => code,
         Err(error) => {
             output::tell_line(format_args!("error: {error:#}"));
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Shows help, the version, or what is wrong with the command line.
+fn show_instead(instead: &clap::Error) -> ExitCode {
+    match instead.print() {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe && !instead.use_stderr() => {
+            output::tell_line(format_args!("error: cannot write to standard output: {error}"));
+            ExitCode::FAILURE
+        }
+        _ => ExitCode::from(u8::try_from(instead.exit_code()).unwrap_or(u8::MAX)),
     }
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use clap::{Args, CommandFactory};
 
 use crate::Cli;
@@ -20,7 +20,8 @@ pub struct ManArgs {
 }
 
 pub fn execute(args: &ManArgs) -> Result<()> {
-    let written = fs::create_dir_all(&args.folder)
-        .and_then(|()| clap_mangen::generate_to(Cli::command(), &args.folder));
-    written.with_context(|| format!("cannot write to {}", args.folder.display()))
+    let folder = &args.folder;
+    ensure!(!folder.exists() || folder.is_dir(), "{} is not a folder: name one", folder.display());
+    let written = fs::create_dir_all(folder).and_then(|()| clap_mangen::generate_to(Cli::command(), folder));
+    written.with_context(|| format!("cannot write to {}", folder.display()))
 }

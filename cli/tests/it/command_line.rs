@@ -74,6 +74,27 @@ fn usage_errors_exit_with_2() {
 }
 
 #[test]
+fn help_that_cannot_be_written_is_an_error() {
+    for args in [&["--help"][..], &["run", "--help"], &["--version"], &["help", "top"]] {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let ran = Command::new(env!("CARGO_BIN_EXE_wprof")).args(args).stdout(full).output().unwrap();
+        let said = String::from_utf8(ran.stderr).unwrap();
+        assert_eq!(ran.status.code(), Some(1), "{args:?}: {said}");
+        assert!(said.contains("No space left"), "{args:?}: {said}");
+    }
+    let said = wprof(&["man", "/dev/full"]).failed();
+    assert!(said.contains("/dev/full is not a folder"), "{said}");
+}
+
+#[test]
+fn top_says_that_it_shows_samples() {
+    for option in ["--exact", "--profile=off"] {
+        let said = wprof(&["top", option, "none.wasm"]).failed();
+        assert!(said.contains(&format!("leave out {option}")), "{said}");
+    }
+}
+
+#[test]
 fn what_takes_long_is_told_on_a_terminal_only() {
     let folder = Folder::new();
     let module = folder.path("slow.wat");

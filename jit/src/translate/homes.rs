@@ -1,16 +1,16 @@
-//! Where locals and operands are between nodes: in optimised code in frontend variables, of which SSA construction makes
-//! phis; in baseline code in the frame.
+//! Where locals and operands are between nodes: in optimised code in frontend variables, of which SSA construction
+//! makes phis; in baseline code in the frame.
 //!
-//! The allocator of baseline code keeps nothing in a register from one block to the next, so what crosses blocks is in the
-//! frame in any case; as a phi it would be moved there on each edge that leads to it, also where nobody touches it. With a
-//! place of its own a local is read once in a node that uses it, and written once where a node ends that changed it.
+//! Registers of baseline code hold nothing from one run of blocks to the next (`compile/single_pass`), so what
+//! crosses blocks is in the frame in any case; as a phi it would be moved there on each edge that leads to it, also
+//! where nobody touches it. With a place of its own a local is read once in a node that uses it, and written once
+//! where a node ends that changed it.
 //!
 //! **Invariant**: where a node begins, the place of each local that may still be read holds it. Within the node what was read
 //! or written is known as a value, which may be used wherever the code that made it has run.
 //!
-//! That allocator goes backwards, and what a call takes from a register stays in the frame for all that comes before it: each use
-//! reads it again. So of locals that other blocks may read nothing is known across calls: before one they go home, and after it
-//! they are read from there.
+//! A call takes all registers. So of locals that other blocks may read nothing is known across calls: before one they
+//! go home, and after it they are read from there.
 
 use cranelift_codegen::ir::{InstBuilder, StackSlot, StackSlotData, StackSlotKind, Type, Value, types};
 use cranelift_frontend::{FunctionBuilder, Variable};
@@ -147,7 +147,8 @@ impl Translator<'_> {
         }
     }
 
-    /// Before the probes of a node in baseline code, which may call: what is known there of locals, their first values, goes home.
+    /// Before the probes of a node in baseline code, which may call: what is known there of locals, their first
+    /// values, goes home.
     pub(super) fn send_parameters_home(&mut self) {
         if self.homes == Homes::Frame {
             self.send_home(|translator, local| translator.is_live(translator.block, local));
@@ -155,8 +156,8 @@ impl Translator<'_> {
         }
     }
 
-    /// Before a call in baseline code: of locals and addresses nothing is known behind it, but of those locals that have no home
-    /// to go to, since only the node itself may read them. Each of these is looked at once.
+    /// Before a call in baseline code: of locals and addresses nothing is known behind it, but of those locals that
+    /// have no home to go to, since only the node itself may read them. Each of these is looked at once.
     pub(super) fn settle(&mut self) {
         if self.homes == Homes::Variables {
             return;

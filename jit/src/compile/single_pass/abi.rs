@@ -1,8 +1,8 @@
 //! Where calls have arguments and results.
 //!
-//! Source: Cranelift's conventions for x86-64, which the code of both code generators follows: System V's, and `tail`, whose
-//! callee takes its arguments off the stack, and which has more registers for results. Oracle: code of the two calls each
-//! other in all tests of baseline code.
+//! Source: Cranelift's conventions for x86-64, which the code of both code generators follows: System V's, and
+//! `tail`, whose callee takes its arguments off the stack, and which has more registers for results. Oracle: code of
+//! the two calls each other in all tests of baseline code.
 
 use cranelift_codegen::ir::{AbiParam, ArgumentExtension, ArgumentPurpose, Signature};
 use cranelift_codegen::isa::CallConv;

@@ -1,7 +1,7 @@
 //! The frame, blocks, branches, calls and traps.
 //!
-//! A frame, from its top: the return address, the caller's frame pointer, to which the frame pointer points, stack slots and places of
-//! values, arguments of calls that are not in registers.
+//! A frame, from its top: the return address, the caller's frame pointer, to which the frame pointer points, stack
+//! slots and places of values, arguments of calls that are not in registers.
 
 use cranelift_codegen::ir::{
     self, BlockArg, BlockCall, Inst, InstructionData, JumpTable, Opcode, SigRef, Value,
@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 
 use super::abi::{self, Place};
 use super::assembler::{Alu, Cc, Label, Mem, Operand, RAX, RBP, RSP, Reg, SCRATCH, Unary, Width, op};
-use super::integer::Condition;
+use super::compare::Condition;
 use super::registers::Kind;
 use super::uses::Ordered;
 use super::{Emitter, LARGEST_FRAME, Unsupported};
@@ -73,6 +73,8 @@ impl Emitter<'_> {
     fn enter(&mut self, block: ir::Block, goes_on: bool) {
         let label = self.label_of(block);
         self.assembler.bind(label);
+        // Who jumps here has other flags.
+        self.counted = None;
         if !goes_on {
             self.forget_registers();
         }
@@ -137,7 +139,7 @@ impl Emitter<'_> {
             self.copy_to(Mem::at(RBP, place), *arg)?;
         } else {
             // One may be what another is stored over.
-            let between: SmallVec<[i32; 4]> = args.iter().map(|_| self.new_place()).collect();
+            let between: SmallVec<[i32; 4]> = args.iter().map(|_| self.free_place()).collect();
             for (&arg, &place) in args.iter().zip(&between) {
                 self.copy_to(Mem::at(RBP, place), arg)?;
             }
@@ -146,6 +148,7 @@ impl Emitter<'_> {
                 self.assembler.mov(Width::W64, SCRATCH, Mem::at(RBP, from));
                 self.assembler.op(op::STORE, Width::W64, SCRATCH, Mem::at(RBP, place));
             }
+            self.free_places.extend(between);
         }
         args.into_iter().for_each(|arg| self.use_up(arg));
         Ok(())
@@ -366,8 +369,8 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Whether a load, of which no trap is to be told, is of what a call behind it calls, and nothing is stored in between but to
-    /// the frame.
+    /// Whether a load, of which no trap is to be told, is of what a call behind it calls, and nothing is stored in
+    /// between but to the frame.
     pub(super) fn loads_callee(&self, inst: Inst) -> bool {
         let dfg = &self.func.dfg;
         let InstructionData::Load { opcode: Opcode::Load, flags, .. } = dfg.insts[inst] else { return false };

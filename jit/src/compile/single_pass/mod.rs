@@ -1,24 +1,25 @@
 //! Machine code for x86-64 in a single pass: the code generator of baseline code.
 //!
-//! Cranelift goes over a function many times, for instructions, for registers, for bytes. Of baseline code, which is run a few
-//! hundred times at most, that is most of what compiling takes. Here each CLIF instruction is written as it comes, with what
-//! is known of registers at that point, as one-pass compilers of wasm do; but for what only looking back would find,
-//! that is hardly worse than what Cranelift's own allocator for quick compilation gives.
+//! Cranelift goes over a function many times, for instructions, for registers, for bytes. Of baseline code, which is
+//! run a few hundred times at most, that is most of what compiling takes. Here each CLIF instruction is written as it
+//! comes, with what is known of registers at that point, as one-pass compilers of wasm do; but for what only looking
+//! back would find, that is hardly worse than what Cranelift's own allocator for quick compilation gives.
 //!
 //! Input: a function as the translator makes it for baseline code. Output: machine code with its tables; or
 //! [`Unsupported`], if anything in the function is rare enough to be left to Cranelift: vectors, atomic instructions.
-//! The flow: `uses` finds out what is needed of each value; `control` writes blocks, branches and calls, `integer`, `float` and
-//! `memory` the rest; `registers` tells them which register has what; `assembler` makes bytes.
+//! The flow: `uses` finds out what is needed of each value; `control` writes blocks, branches and calls, `integer`,
+//! `float`, `convert` and `memory` the rest; `registers` tells them which register has what; `assembler` makes bytes.
 //!
 //! **Invariant**: a value that crosses from run to run (`uses`) is in the frame where its run ends.
-//! Source: Haas, Niederer and others, Bringing the Web up to Speed with WebAssembly, PLDI 2017, section 5; Titzer, Whose
-//! Baseline Compiler is it Anyway?, CGO 2024, sections III and IV, of what is known of values while code is written; there it is the wasm
-//! code that is gone over, here CLIF, so that there is one translator.
+//! Source: Titzer, Whose Baseline Compiler is it Anyway?, CGO 2024, of how such compilers follow what registers and
+//! constants are; they go over wasm code, this over CLIF, so that there is one translator.
 //! Oracle: whatever runs in baseline code, against the specification's tests, other engines and Cranelift's code.
 
 mod abi;
 mod assembler;
+mod compare;
 mod control;
+mod convert;
 mod float;
 mod integer;
 mod memory;
@@ -115,7 +116,7 @@ impl SinglePass {
             traps,
             registers: Registers::default(),
             pinned: None,
-            counted: 0,
+            counted: None,
             nearest: Some(NEAREST),
             frame,
             outgoing: 0,
@@ -148,7 +149,8 @@ fn place_slots(func: &Function, slots: &mut Vec<i32>) -> Result<u32, Unsupported
 /// The place that is reached with the shortest instructions, for the first value that needs one: the vmctx.
 const NEAREST: i32 = -8;
 
-/// A larger frame could reach beyond the guard page below the stack, and is left to Cranelift, which touches each page of it.
+/// A larger frame could reach beyond the guard page below the stack, and is left to Cranelift, which touches each
+/// page of it.
 const LARGEST_FRAME: u32 = 4000;
 
 /// A function being compiled.
@@ -169,8 +171,8 @@ struct Emitter<'a> {
     registers: Registers,
     /// The value that is in the pinned register.
     pinned: Option<Value>,
-    /// Where the code ended when something was added to the pinned register last.
-    counted: u32,
+    /// Where the code ended when the block added something to the pinned register last.
+    counted: Option<u32>,
     /// [`NEAREST`], until it is given out.
     nearest: Option<i32>,
     /// Bytes of the frame that are given out.
@@ -203,8 +205,8 @@ impl Emitter<'_> {
         self.lower(inst)
     }
 
-    /// Whether an instruction is best computed by its user: a comparison that leaves flags, a sum that makes an address, a
-    /// load of what is called.
+    /// Whether an instruction is best computed by its user: a comparison that leaves flags, a sum that makes an
+    /// address, a load of what is called.
     fn is_deferred(&self, inst: Inst) -> bool {
         let Some(&result) = self.func.dfg.inst_results(inst).first() else { return false };
         if self.left(result) != 1 || self.uses.values[result].crosses {

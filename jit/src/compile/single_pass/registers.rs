@@ -1,8 +1,8 @@
 //! Which register holds which value.
 //!
-//! A value is in a register, in the frame, or in both; or it is a constant, or is computed where it is used. Registers are
-//! given out as instructions come; when there are none, the one that was used longest ago goes to the frame. Where a run of
-//! blocks begins registers hold nothing: what comes from elsewhere is in the frame.
+//! A value is in a register, in the frame, or in both; or it is a constant, or is computed where it is used.
+//! Registers are given out as instructions come; when there are none, the one that was used longest ago goes to the
+//! frame. Where a run of blocks begins registers hold nothing: what comes from elsewhere is in the frame.
 //!
 //! Within an instruction: first all operands are brought where they are needed, which locks their registers; then
 //! the instruction is written; then its operands are used up, and its result is defined.
@@ -50,7 +50,7 @@ const fn bit(reg: Reg) -> u32 {
 }
 
 /// The registers of a function.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Registers {
     holds: [Option<Value>; 32],
     /// When each was used last.
@@ -58,12 +58,6 @@ pub(super) struct Registers {
     clock: u32,
     /// Those that the current instruction needs.
     locked: u32,
-}
-
-impl Default for Registers {
-    fn default() -> Self {
-        Registers { holds: [None; 32], used: [0; 32], clock: 0, locked: 0 }
-    }
 }
 
 impl Registers {
@@ -152,14 +146,18 @@ impl Emitter<'_> {
     /// The place of a value in the frame; it is not written.
     pub(super) fn place_of(&mut self, value: Value) -> i32 {
         if self.values[value].place == 0 {
-            let free = if self.uses.values[value].crosses { None } else { self.free_places.pop() };
-            let place = free.unwrap_or_else(|| self.new_place());
-            self.values[value].place = place;
+            let crosses = self.uses.values[value].crosses;
+            self.values[value].place = if crosses { self.new_place() } else { self.free_place() };
         }
         self.values[value].place
     }
 
-    pub(super) fn new_place(&mut self) -> i32 {
+    /// A place that may have held something else before, in the same run.
+    pub(super) fn free_place(&mut self) -> i32 {
+        self.free_places.pop().unwrap_or_else(|| self.new_place())
+    }
+
+    fn new_place(&mut self) -> i32 {
         if let Some(nearest) = self.nearest.take() {
             return nearest;
         }

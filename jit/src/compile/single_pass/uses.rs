@@ -1,11 +1,11 @@
 //! What is needed of each value, found out before any code is written.
 //!
-//! Blocks of which each falls through into the next, which has no other predecessor, are a *run*: registers keep what they
-//! hold from one to the other. A value that is used in another run than where it comes from *crosses*: it has a place in the
-//! frame for all of the function.
+//! Blocks of which each falls through into the next, which has no other predecessor, are a *run*: registers keep what
+//! they hold from one to the other. A value that is used in another run than where it comes from *crosses*: it has a
+//! place in the frame for all of the function.
 //!
-//! Output: the blocks in the order in which they are written, and the uses of values. Instructions that nobody needs are
-//! marked, and what they use does not count.
+//! Output: the blocks in the order in which they are written, and the uses of values. Instructions that nobody needs
+//! are marked, and what they use does not count.
 
 use cranelift_codegen::entity::SecondaryMap;
 use cranelift_codegen::ir::{Block, BlockCall, Function, Inst, Value};
