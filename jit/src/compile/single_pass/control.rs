@@ -54,8 +54,10 @@ impl Emitter<'_> {
     fn parameters(&mut self) -> Result<(), Unsupported> {
         let places = abi::arguments(&self.func.signature)?;
         self.incoming = places.stack;
-        let entry = self.func.layout.entry_block().filter(|&entry| !self.uses.is_target(entry));
-        let entry = entry.ok_or(Unsupported)?;
+        // Where arguments are in registers, nobody may come later, and nothing be written before.
+        let is_first =
+            |entry: &ir::Block| self.uses.blocks[0].block == *entry && !self.uses.is_target(*entry);
+        let entry = self.func.layout.entry_block().filter(is_first).ok_or(Unsupported)?;
         let params = self.func.dfg.block_params(entry);
         for (&param, place) in params.iter().zip(places.all) {
             match place {

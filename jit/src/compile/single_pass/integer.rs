@@ -2,9 +2,7 @@
 
 use cranelift_codegen::ir::{self, Inst, InstructionData, Opcode, Type, Value, types};
 
-use super::assembler::{
-    Alu, Cc, Mem, Op, Operand, PINNED, RAX, RCX, RDX, RSP, Reg, SCRATCH, Shift, Unary, Width, op,
-};
+use super::assembler::{Alu, Cc, Mem, Op, PINNED, RAX, RCX, RDX, RSP, Reg, SCRATCH, Shift, Unary, Width, op};
 use super::registers::Kind;
 use super::{Emitter, Unsupported};
 
@@ -319,56 +317,45 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Adds to the pinned register itself where that is what is computed.
     pub(super) fn set_pinned(&mut self, value: Value) -> Result<(), Unsupported> {
-        if let Some((old, constant, amount)) = self.sum_of_pinned(value)? {
-            match amount {
-                Operand2::Constant(amount) => {
-                    self.use_up(old);
-                    self.leave_pinned()?;
-                    self.assembler.alu_constant(Alu::Add, Width::W64, PINNED, amount);
-                    self.counted = Some(self.assembler.here());
-                }
-                Operand2::Value(amount) => {
-                    self.use_up(old);
-                    self.leave_pinned()?;
-                    self.assembler.alu(Alu::Add, Width::W64, PINNED, amount);
-                }
-            }
-            self.use_up(constant);
-            self.use_up(value);
-            return Ok(());
+        if let Some([old, amount]) = self.sum_of_pinned(value) {
+            self.use_up(old);
+            self.leave_pinned()?;
+            self.add_to_pinned(amount)?;
+            self.use_up(amount);
+        } else {
+            let reg = self.reg(value)?;
+            self.leave_pinned()?;
+            self.assembler.mov(Width::W64, PINNED, reg);
         }
-        let reg = self.reg(value)?;
-        self.leave_pinned()?;
-        self.assembler.mov(Width::W64, PINNED, reg);
         self.use_up(value);
         Ok(())
     }
 
-    /// The operands of a sum with what is in the pinned register, if `value` is one that is not computed yet.
-    fn sum_of_pinned(&mut self, value: Value) -> Result<Option<(Value, Value, Operand2)>, Unsupported> {
-        let Kind::Deferred(inst) = self.values[value].kind else { return Ok(None) };
-        let InstructionData::Binary { opcode: Opcode::Iadd, args: [old, amount] } = self.func.dfg.insts[inst]
-        else {
-            return Ok(None);
-        };
-        if self.values[old].kind != Kind::Pinned || old == amount {
-            return Ok(None);
+    /// The operands of `value`, if it is a sum with what is in the pinned register and not computed yet: then that is done
+    /// in the register itself, which a signal may set meanwhile.
+    fn sum_of_pinned(&self, value: Value) -> Option<[Value; 2]> {
+        let Kind::Deferred(inst) = self.values[value].kind else { return None };
+        match self.func.dfg.insts[inst] {
+            InstructionData::Binary { opcode: Opcode::Iadd, args: [old, amount] } => {
+                let is_pinned = self.values[old].kind == Kind::Pinned && old != amount;
+                is_pinned.then_some([old, amount])
+            }
+            _ => None,
         }
-        let operand = match self.small_constant(amount) {
-            Some(constant) => Operand2::Constant(constant),
-            None => Operand2::Value(self.operand(amount)?),
-        };
-        Ok(Some((old, amount, operand)))
     }
-}
 
-/// What an instruction adds.
-#[derive(Clone, Copy)]
-enum Operand2 {
-    Constant(i32),
-    Value(Operand),
+    fn add_to_pinned(&mut self, amount: Value) -> Result<(), Unsupported> {
+        match self.small_constant(amount) {
+            Some(amount) => self.assembler.alu_constant(Alu::Add, Width::W64, PINNED, amount),
+            None => {
+                let amount = self.operand(amount)?;
+                self.assembler.alu(Alu::Add, Width::W64, PINNED, amount);
+            }
+        }
+        self.counted = Some(self.assembler.here());
+        Ok(())
+    }
 }
 
 pub(super) fn sign_extension(from: Type) -> Result<Op, Unsupported> {
