@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, ensure};
 use clap::Args;
 use wprof_profiler::{Ending, Profile};
 
@@ -101,12 +101,6 @@ fn has_ended(profile: &Profile) -> bool {
 
 /// Runs the program, and looks at its profile until it has ended.
 fn run(args: &TopArgs, color: ColorChoice) -> Result<ExitCode> {
-    let is_other =
-        |option: &&String| matches!(&***option, "--exact" | "--profile") || option.starts_with("--profile=");
-    let other = args.program.iter().take_while(|arg| arg.starts_with('-')).find(is_other);
-    if let Some(option) = other {
-        bail!("`wprof top` shows samples: leave out {option}, or count with `wprof run` and see its report");
-    }
     let mut process = Process::start(&args.program, args.every, args.output.as_deref())?;
     let mut looks = Looks::new(Place::Messages, args.top, color);
     let mut file = Replaced::new(process.profile());

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -34,8 +34,13 @@ impl Process {
     /// Starts `wprof run` with these arguments; the profile goes to `output`, or nowhere in particular.
     ///
     /// # Errors
-    /// If the system has no process, or no temporary files for it.
+    /// If the system has no process, or no temporary files for it, or another profile is asked for.
     pub fn start(args: &[String], every: Duration, output: Option<&Path>) -> Result<Self> {
+        if let Some(option) = other_profile(args) {
+            bail!(
+                "`wprof top` shows samples: leave out {option}, or count with `wprof run` and see its report"
+            );
+        }
         let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
         let profile = output.map_or_else(|| folder.path().join("top.wprof"), Path::to_owned);
         let signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).context("cannot handle signals")?;
@@ -115,4 +120,12 @@ fn show(kept: Option<File>, mut out: impl io::Write) -> Result<()> {
         .and_then(|()| io::copy(&mut file, &mut out))
         .context("cannot show what the program wrote")?;
     Ok(())
+}
+
+/// The option of `wprof run`, in front of all else, that asks for another profile than samples.
+fn other_profile(args: &[String]) -> Option<&String> {
+    let is_other = |option: &&String| {
+        matches!(option.as_str(), "--exact" | "--profile") || option.starts_with("--profile=")
+    };
+    args.iter().take_while(|arg| arg.starts_with('-')).find(is_other)
 }
