@@ -1,14 +1,16 @@
 //! Machine code for x86-64 in a single pass: the code generator of baseline code.
 //!
 //! Cranelift goes over a function many times, for instructions, for registers, for bytes. Of baseline code, which is
-//! run a few hundred times at most, that is most of what compiling takes. Here each CLIF instruction is written as it
-//! comes, with what is known of registers at that point, as one-pass compilers of wasm do; but for what only looking
-//! back would find, that is hardly worse than what Cranelift's own allocator for quick compilation gives.
+//! run a few hundred times at most, that was most of what compiling took. Here each CLIF instruction is written as it
+//! comes, with what is known of registers at that point, as one-pass compilers of wasm do. The code is no slower than
+//! what Cranelift's allocator for quick compilation gives (`bench-wasm/records/2026-11-23-single-pass.md`).
 //!
 //! Input: a function as the translator makes it for baseline code. Output: machine code with its tables; or
-//! [`Unsupported`], if anything in the function is rare enough to be left to Cranelift: vectors, atomic instructions.
+//! [`Unsupported`], if anything in the function is rare enough to be left to Cranelift: vectors, atomic instructions,
+//! results in memory, more of a frame than a page.
 //! The flow: `uses` finds out what is needed of each value; `control` writes blocks, branches and calls, `integer`,
-//! `float`, `convert` and `memory` the rest; `registers` tells them which register has what; `assembler` makes bytes.
+//! `compare`, `float`, `convert` and `memory` the rest; `registers` tells them which register has what; `abi` where
+//! calls have it; `assembler` makes bytes.
 //!
 //! **Invariant**: a value that crosses from run to run (`uses`) is in the frame where its run ends.
 //! Source: Titzer, Whose Baseline Compiler is it Anyway?, CGO 2024, of how such compilers follow what registers and
