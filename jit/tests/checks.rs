@@ -1,13 +1,13 @@
 //! What checks do to the machine code around them.
 
-use std::sync::Arc;
+mod parsed;
 
-use wprof_jit::abi::VmLayout;
 use wprof_jit::cfg::instruction_offsets;
-use wprof_jit::compile::{Compiler, CompilerOptions, ModuleEnv, Tier};
+use wprof_jit::compile::{Compiler, CompilerOptions, Tier};
 use wprof_jit::graph::{InlinedCall, Site};
-use wprof_jit::module;
 use wprof_jit::plan::{Checks, Collection, FunctionPlan};
+
+use parsed::Parsed;
 
 /// A loop with an access in its middle, behind a condition: what is hoisted is the address of the memory.
 const WAT: &str = "(module (memory 1) (func (param $n i32) (param $sum i32) (result i32)
@@ -24,22 +24,13 @@ fn code(collection: &Collection) -> (String, String) {
 }
 
 fn code_of(collection: &Collection, tier: Tier) -> (String, String) {
-    let bytes: Arc<[u8]> = wat::parse_str(WAT).expect("valid text").into();
-    let info = module::parse(bytes).expect("valid module");
-    let layout = VmLayout::new(&info);
-    let env = ModuleEnv {
-        info: &info,
-        layout: &layout,
-        type_ids: &[0],
-        events: &[],
-        slots: 0,
-        dispatch_cells: None,
-    };
+    let parsed = Parsed::new(WAT);
+    let (info, env) = (&parsed.info, parsed.env(0));
     let compiler = Compiler::new(CompilerOptions::default().collecting(collection)).expect("this machine");
-    let plan = FunctionPlan::new(&info, 0, collection, 0).expect("within limits");
+    let plan = FunctionPlan::new(info, 0, collection, 0).expect("within limits");
     let graph = compiler.version(&plan, tier);
     let text = compiler.disassemble(&env, &plan.cfg, &graph, tier).expect("within limits");
-    (text, format!(" {:#x}(%", layout.memory(0)))
+    (text, format!(" {:#x}(%", parsed.layout.memory(0)))
 }
 
 fn checked() -> Collection {
@@ -97,19 +88,11 @@ fn checks_of_inlined_loops_do_so_too() {
     let caller =
         "(func (param i32) (result i32) (i32.add (call 0 (local.get 0) (i32.const 5)) (i32.const 1)))";
     let wat = WAT.strip_suffix(')').expect("a module").to_owned() + caller + ")";
-    let info = module::parse(wat::parse_str(wat).expect("valid text").into()).expect("valid module");
-    let (layout, collection) = (VmLayout::new(&info), checked());
-    let env = ModuleEnv {
-        info: &info,
-        layout: &layout,
-        type_ids: &[0, 1],
-        events: &[],
-        slots: 0,
-        dispatch_cells: None,
-    };
+    let (parsed, collection) = (Parsed::new(&wat), checked());
+    let (info, env) = (&parsed.info, parsed.env(0));
     let compiler = Compiler::new(CompilerOptions::default().collecting(&collection)).expect("this machine");
-    let [callee, caller] = [0, 1].map(|func| FunctionPlan::new(&info, func, &collection, 0).expect("small"));
-    let offsets = instruction_offsets(&info, &caller.cfg).expect("it was validated");
+    let [callee, caller] = [0, 1].map(|func| FunctionPlan::new(info, func, &collection, 0).expect("small"));
+    let offsets = instruction_offsets(info, &caller.cfg).expect("it was validated");
     // local.get, i32.const, call
     let call = InlinedCall { at: offsets[2], guess: None };
     let mut graph = compiler.version(&caller, Tier::Optimized);

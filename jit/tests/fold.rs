@@ -1,27 +1,18 @@
 //! What code without an optimiser does not compute.
 
-use std::sync::Arc;
+mod parsed;
 
-use wprof_jit::abi::VmLayout;
-use wprof_jit::compile::{Compiler, CompilerOptions, ModuleEnv, Tier};
-use wprof_jit::module;
+use wprof_jit::compile::{Compiler, CompilerOptions, Tier};
 use wprof_jit::plan::{Collection, FunctionPlan};
+
+use parsed::Parsed;
 
 /// The CLIF of the baseline version of the first function.
 fn clif(wat: &str) -> String {
-    let bytes: Arc<[u8]> = wat::parse_str(wat).expect("valid text").into();
-    let info = module::parse(bytes).expect("valid module");
-    let layout = VmLayout::new(&info);
-    let env = ModuleEnv {
-        info: &info,
-        layout: &layout,
-        type_ids: &[0],
-        events: &[],
-        slots: 0,
-        dispatch_cells: None,
-    };
+    let parsed = Parsed::new(wat);
+    let (info, env) = (&parsed.info, parsed.env(0));
     let compiler = Compiler::new(CompilerOptions::default()).expect("this machine");
-    let plan = FunctionPlan::new(&info, 0, &Collection::default(), 0).expect("within limits");
+    let plan = FunctionPlan::new(info, 0, &Collection::default(), 0).expect("within limits");
     let graph = compiler.version(&plan, Tier::Baseline);
     compiler.clif(&env, &plan.cfg, &graph, Tier::Baseline).expect("within limits")
 }

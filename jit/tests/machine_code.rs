@@ -1,29 +1,20 @@
 //! What hot machine code does without.
 
-use std::sync::Arc;
+mod parsed;
 
-use wprof_jit::abi::{VmLayout, code_slots};
-use wprof_jit::compile::{Compiler, CompilerOptions, ModuleEnv, Tier};
-use wprof_jit::module;
+use wprof_jit::abi::code_slots;
+use wprof_jit::compile::{Compiler, CompilerOptions, Tier};
 use wprof_jit::plan::{Collection, FunctionPlan};
+
+use parsed::Parsed;
 
 /// The instructions of the first function, whose code slots lie at `slots`.
 fn instructions(wat: &str, slots: u64) -> Vec<String> {
-    let bytes: Arc<[u8]> = wat::parse_str(wat).expect("valid text").into();
-    let info = module::parse(bytes).expect("valid module");
-    let layout = VmLayout::new(&info);
-    let type_ids: Vec<u32> = (0..info.types.len() as u32).collect();
-    let env = ModuleEnv {
-        info: &info,
-        layout: &layout,
-        type_ids: &type_ids,
-        events: &[],
-        slots,
-        dispatch_cells: None,
-    };
+    let parsed = Parsed::new(wat);
+    let (info, env) = (&parsed.info, parsed.env(slots));
     let collection = Collection::default();
     let compiler = Compiler::new(CompilerOptions::default().collecting(&collection)).expect("this machine");
-    let plan = FunctionPlan::new(&info, 0, &collection, 0).expect("within limits");
+    let plan = FunctionPlan::new(info, 0, &collection, 0).expect("within limits");
     let graph = compiler.version(&plan, Tier::Optimized);
     let text = compiler.disassemble(&env, &plan.cfg, &graph, Tier::Optimized).expect("within limits");
     // Behind the columns of places.

@@ -1,30 +1,20 @@
 //! What baseline code looks like.
 
-use std::sync::Arc;
+mod parsed;
 
 use expect_test::{Expect, expect};
-use wprof_jit::abi::VmLayout;
-use wprof_jit::compile::{Compiler, CompilerOptions, ModuleEnv, Tier};
-use wprof_jit::module;
+use wprof_jit::compile::{Compiler, CompilerOptions, Tier};
 use wprof_jit::plan::{Collection, FunctionPlan};
+
+use parsed::Parsed;
 
 /// The baseline code of the first function, without what counts its heat.
 fn check(wat: &str, expected: &Expect) {
-    let bytes: Arc<[u8]> = wat::parse_str(wat).expect("valid text").into();
-    let info = module::parse(bytes).expect("valid module");
-    let layout = VmLayout::new(&info);
-    let type_ids: Vec<u32> = (0..info.types.len() as u32).collect();
-    let env = ModuleEnv {
-        info: &info,
-        layout: &layout,
-        type_ids: &type_ids,
-        events: &[],
-        slots: 0x1_0000_0000,
-        dispatch_cells: None,
-    };
+    let parsed = Parsed::new(wat);
+    let (info, env) = (&parsed.info, parsed.env(0x1_0000_0000));
     let options = CompilerOptions { hot: None, ..CompilerOptions::default() };
     let compiler = Compiler::new(options).expect("this machine");
-    let plan = FunctionPlan::new(&info, 0, &Collection::default(), 0).expect("within limits");
+    let plan = FunctionPlan::new(info, 0, &Collection::default(), 0).expect("within limits");
     let graph = compiler.version(&plan, Tier::Baseline);
     let text = compiler.disassemble(&env, &plan.cfg, &graph, Tier::Baseline).expect("within limits");
     // Behind the columns of places.

@@ -1,19 +1,20 @@
 //! What superblocks and inlined calls make of a graph.
 
+mod parsed;
+
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use expect_test::{Expect, expect};
-use wprof_jit::abi::VmLayout;
-use wprof_jit::compile::{Compiler, CompilerOptions, ModuleEnv, Tier};
+use wprof_jit::compile::{Compiler, CompilerOptions, Tier};
 use wprof_jit::graph::{BlockGraph, HotPath, InlinedCall, Site};
-use wprof_jit::module::{self, ModuleInfo};
+use wprof_jit::module::ModuleInfo;
 use wprof_jit::plan::{Collection, FunctionPlan};
 use wprof_jit::reoptimize::{Advice, Estimate, FunctionAdvice, Policy, Reoptimizer, Verdict};
 
+use parsed::Parsed;
+
 fn info(wat: &str) -> ModuleInfo {
-    let bytes: Arc<[u8]> = wat::parse_str(wat).expect("valid text").into();
-    module::parse(bytes).expect("valid module")
+    Parsed::new(wat).info
 }
 
 fn plan(info: &ModuleInfo, func: u32) -> FunctionPlan {
@@ -27,17 +28,8 @@ const TWO_BRANCHES: &str = "(module (func (param $n i32) (loop $again
 
 /// The branches of [`TWO_BRANCHES`] if its blocks ran so often, by the blocks that they lead to.
 fn branches(counts: &[u64]) -> Vec<String> {
-    let info = info(TWO_BRANCHES);
-    let plan = plan(&info, 0);
-    let (layout, type_ids) = (VmLayout::new(&info), [0]);
-    let env = ModuleEnv {
-        info: &info,
-        layout: &layout,
-        type_ids: &type_ids,
-        events: &[],
-        slots: 0x1000,
-        dispatch_cells: None,
-    };
+    let parsed = Parsed::new(TWO_BRANCHES);
+    let (plan, env) = (plan(&parsed.info, 0), parsed.env(0x1000));
     let compiler = Compiler::new(CompilerOptions::default()).expect("this machine");
     let graph = plan.graph().superblocks(&plan.cfg, counts, 0).finish();
     let clif = compiler.clif(&env, &plan.cfg, &graph, Tier::Optimized).expect("within limits");

@@ -1,26 +1,17 @@
 //! Every shape of control flow becomes machine code, and the CFG is the expected one.
 
-use std::sync::Arc;
+mod parsed;
 
-use wprof_jit::abi::VmLayout;
-use wprof_jit::compile::{Compiler, CompilerOptions, ModuleEnv, Tier};
+use wprof_jit::cfg;
+use wprof_jit::compile::{Compiler, CompilerOptions, Tier};
 use wprof_jit::plan::{Collection, FunctionPlan, Instrumentation};
-use wprof_jit::{cfg, module};
+
+use parsed::Parsed;
 
 /// Compiles every function of a text module in every instrumentation; gives the CFGs as text.
 fn compile(wat: &str) -> String {
-    let bytes: Arc<[u8]> = wat::parse_str(wat).expect("valid text").into();
-    let info = module::parse(bytes).expect("valid module");
-    let layout = VmLayout::new(&info);
-    let type_ids: Vec<u32> = (0..info.types.len() as u32).collect();
-    let env = ModuleEnv {
-        info: &info,
-        layout: &layout,
-        type_ids: &type_ids,
-        events: &[],
-        slots: 0x1000,
-        dispatch_cells: None,
-    };
+    let parsed = Parsed::new(wat);
+    let (info, env) = (&parsed.info, parsed.env(0x1000));
     let compiler =
         Compiler::new(CompilerOptions { verify: true, ..Default::default() }).expect("this machine");
     let mut text = String::new();
@@ -29,7 +20,7 @@ fn compile(wat: &str) -> String {
             [Instrumentation::Off, Instrumentation::Chords, Instrumentation::Blocks, Instrumentation::Paths]
         {
             let collection = Collection { counters: instrumentation, ..Collection::default() };
-            let plan = FunctionPlan::new(&info, func, &collection, 0).expect("plans");
+            let plan = FunctionPlan::new(info, func, &collection, 0).expect("plans");
             for tier in [Tier::Baseline, Tier::Optimized] {
                 assert!(!compiler.function(&env, &plan, tier).expect("compiles").bytes.is_empty());
             }
@@ -38,7 +29,7 @@ fn compile(wat: &str) -> String {
                 assert!(!compiler.resumed(&env, &plan, header).expect("compiles").bytes.is_empty());
             }
         }
-        text += &cfg::build(&info, func).expect("builds").to_string();
+        text += &cfg::build(info, func).expect("builds").to_string();
     }
     text
 }
