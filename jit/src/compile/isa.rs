@@ -11,7 +11,7 @@ pub(super) fn best(options: &CompilerOptions) -> Result<OwnedTargetIsa, CompileE
     isa(options, &[("opt_level", "speed"), ("regalloc_algorithm", "backtracking")])
 }
 
-/// The fastest compilation, for trampolines.
+/// The fastest compilation, for trampolines, and for what `single_pass` leaves of baseline code.
 pub(super) fn fast(options: &CompilerOptions) -> Result<OwnedTargetIsa, CompileError> {
     isa(options, &[("opt_level", "none"), ("regalloc_algorithm", "single_pass")])
 }

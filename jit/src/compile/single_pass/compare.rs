@@ -91,8 +91,9 @@ impl Emitter<'_> {
         match self.small_constant(b) {
             Some(0) if self.values[a].reg.is_some() || self.values[a].kind != Kind::Held => {
                 let reg = self.reg(a)?;
-                // An addition to a count, which does not overflow, has set the same flags.
-                if reg != PINNED || self.counted != Some(self.assembler.here()) {
+                // An addition to a count, which does not overflow, has set the same flags but for carry.
+                let is_set = reg == PINNED && self.counted == Some(self.assembler.here());
+                if !(is_set && is_signed(cond)) {
                     self.assembler.op(op::TEST, width, reg, reg);
                 }
             }

@@ -10,7 +10,7 @@ use cranelift_codegen::isa::CallConv;
 use smallvec::SmallVec;
 
 use super::abi::{self, Place};
-use super::assembler::{Alu, Cc, Label, Mem, Operand, RAX, RBP, RSP, Reg, SCRATCH, Unary, Width, op};
+use super::assembler::{Alu, Cc, Label, Mem, Operand, RAX, RBP, RSP, Reg, SCRATCH, Shift, Unary, Width, op};
 use super::compare::Condition;
 use super::registers::Kind;
 use super::uses::Ordered;
@@ -262,13 +262,9 @@ impl Emitter<'_> {
         let entries = self.assembler.label();
         self.assembler.address_of(SCRATCH, entries);
         // at = table + entry[at]
-        self.assembler.shift_constant(super::assembler::Shift::Left, Width::W64, at, 2);
-        self.assembler.op(
-            op::MOVSX_DOUBLE,
-            Width::W64,
-            at,
-            Mem { base: SCRATCH, index: Some(at), offset: 0 },
-        );
+        let entry = Mem { base: SCRATCH, index: Some(at), offset: 0 };
+        self.assembler.shift_constant(Shift::Left, Width::W64, at, 2);
+        self.assembler.op(op::MOVSX_DOUBLE, Width::W64, at, entry);
         self.assembler.alu(Alu::Add, Width::W64, at, SCRATCH);
         self.assembler.unary(Unary::Jump, Width::W32, at);
         self.use_up(index);

@@ -77,7 +77,7 @@ impl Emitter<'_> {
         let ty = self.func.dfg.value_type(value);
         let bytes = stored_bytes(opcode, ty)?;
         let code = self.func.dfg.mem_flags[flags].trap_code();
-        // Where code goes on behind the instruction, that has to be the store of a register.
+        // Stores behind which the host lets code go on are of no constants (`translate/probe.rs`).
         let constant = if ty.is_float() { None } else { self.small_constant(value) };
         if let Some(constant) = constant {
             let mem = self.address(base, offset)?;
