@@ -1,8 +1,8 @@
 //! How many instructions the machine code of a program executes: free of noise, so that a change of a percent is one.
 //!
-//! Input: a program, and what is collected. Output: instructions, under valgrind's cachegrind, of a run with more work less
-//! those of one with less work. So start and compilation cancel out, and it does not matter how wprof was built.
-//! They depend on what the processor can do, as code does: a baseline says for which it holds.
+//! Input: a program, and what is collected. Output: instructions, under valgrind's cachegrind, of a run with more
+//! work less those of one with less work. So start and compilation cancel out, and it does not matter how wprof was
+//! built. They depend on what the processor can do, as code does: a baseline says for which it holds.
 
 use std::collections::BTreeMap;
 use std::path::Path;

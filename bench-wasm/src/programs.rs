@@ -56,8 +56,8 @@ fn real(out: &Path) -> Result<Vec<Program>> {
     Ok(programs)
 }
 
-/// Gives `measure` the programs whose names contain `only`, the downloaded ones too if they are `real`, and a folder that
-/// is there for as long.
+/// Gives `measure` the programs whose names contain `only`, the downloaded ones too if they are `real`, and a folder
+/// that is there for as long.
 ///
 /// # Errors
 /// If a table cannot be read or the folder made, or those of `measure`.

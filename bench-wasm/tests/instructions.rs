@@ -1,5 +1,5 @@
-//! The machine code of some programs executes no more instructions than the committed baseline says; all programs are for
-//! `cargo run --release -p wprof-bench --bin instructions`.
+//! The machine code of some programs executes no more instructions than the committed baseline says; all programs are
+//! for `cargo run --release -p wprof-bench --bin instructions`.
 
 use std::path::Path;
 

@@ -1,4 +1,5 @@
-//! A test of what messages advise: an option is one that the subcommand has, or stands behind the subcommand that has it.
+//! A test of what messages advise: an option is one that the subcommand has, or stands behind the subcommand that has
+//! it.
 //!
 //! Input: the text of all messages, from the sources. Messages that several subcommands share quote the whole command:
 //! `wprof run --exact`; only what is written in a subcommand's own file may speak of its options alone.

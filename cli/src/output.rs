@@ -1,5 +1,5 @@
-//! Standard output, standard error and files. A reader that has gone away is no error: `wprof report x | head` ends quietly.
-//! A file is replaced at once, or left as it was.
+//! Standard output, standard error and files. A reader that has gone away is no error: `wprof report x | head` ends
+//! quietly. A file is replaced at once, or left as it was.
 
 use std::fmt;
 use std::io::{self, BufWriter, ErrorKind, Write};

@@ -19,12 +19,14 @@ pub fn during<R>(going_on: &str, work: impl FnOnce() -> R) -> R {
     while_showing(work, || spinner(going_on), ProgressBar::tick)
 }
 
-/// Does `work`, which reads a file; if that takes long and standard error is a terminal, a bar says how far that has come.
+/// Does `work`, which reads a file; if that takes long and standard error is a terminal, a bar says how far that has
+/// come.
 pub fn during_reading<R>(going_on: &str, position: &Position, work: impl FnOnce() -> R) -> R {
     during_counting(going_on, position.length(), || position.bytes(), work)
 }
 
-/// Does `work`, which consists of `all` parts; if that takes long and standard error is a terminal, a bar says how many are `done`.
+/// Does `work`, which consists of `all` parts; if that takes long and standard error is a terminal, a bar says how
+/// many are `done`.
 pub fn during_counting<R>(
     going_on: &str,
     all: u64,
@@ -34,8 +36,8 @@ pub fn during_counting<R>(
     while_showing(work, || bar(going_on, all), move |bar| bar.set_position(done()))
 }
 
-/// Does `work`, and draws meanwhile if that takes long and somebody sees it. What is printed to the same terminal would stand
-/// between the drawings.
+/// Does `work`, and draws meanwhile if that takes long and somebody sees it. What is printed to the same terminal
+/// would stand between the drawings.
 fn while_showing<R>(
     work: impl FnOnce() -> R,
     show: impl FnOnce() -> ProgressBar + Send,

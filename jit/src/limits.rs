@@ -20,10 +20,10 @@ pub const MAX_EVENT_COST: u64 = u32::MAX as u64;
 /// Rules in one table of a user's kind of event; there are fewer opcodes.
 pub const MAX_EVENT_RULES: usize = 1000;
 
-/// Functions with at most so many paths have a counter for each, which takes address space always and memory where paths
-/// run; the others count in rows of a table.
+/// Functions with at most so many paths have a counter for each, which takes address space always and memory where
+/// paths run; the others count in rows of a table.
 pub const MAX_DENSE_PATHS: u64 = 1 << 14;
 
-/// Where paths are counted in each calling context, call records of functions with at most so many have a counter for each,
-/// unless the user wants it otherwise; the others count in rows of a table.
+/// Where paths are counted in each calling context, call records of functions with at most so many have a counter for
+/// each, unless the user wants it otherwise; the others count in rows of a table.
 pub const RECORD_PATHS: u64 = 64;

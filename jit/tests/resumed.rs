@@ -66,7 +66,8 @@ fn deep_nests_do_not_grow_without_bound() {
     }
 }
 
-/// How many instructions the graph has that is resumed in the innermost of three loops, of which the outermost has so many.
+/// How many instructions the graph has that is resumed in the innermost of three loops, of which the outermost has so
+/// many.
 fn resumed_ops(outer: usize) -> u32 {
     let inner = "(loop $b (loop $c (br_if $c (local.get $n))) (br_if $b (local.get $n)))";
     let rest = "(local.set $n (i32.add (local.get $n) (i32.const 1)))".repeat(outer / 4);

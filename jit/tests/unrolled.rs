@@ -204,8 +204,8 @@ fn only_small_innermost_loops_with_one_latch_and_no_calls_are_unrolled() {
     }
 }
 
-/// The first round of a frame ends another path than the others, so it has a copy of its own; behind it the path register is
-/// what it is at the header, and nothing changes it.
+/// The first round of a frame ends another path than the others, so it has a copy of its own; behind it the path
+/// register is what it is at the header, and nothing changes it.
 #[test]
 fn where_paths_are_counted_rounds_that_are_one_path_count_as_an_edge_does() {
     let plan = plan_of(&format!("(loop (br_if 1 (local.get $n)) {STEP})"), Instrumentation::Paths);

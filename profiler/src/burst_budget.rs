@@ -1,14 +1,14 @@
 //! How seldom bursts must be so that they keep to a budget.
 //!
-//! Input: how many checks each phase had, and what it took. Output: how many checks are to lie between two bursts.
-//! A burst takes b, with the way into it and out of it, and a check between bursts t. So with n checks between two bursts
-//! these take b of n t + b, which is the budget's share s for n = b (1 - s) / (s t). That is more than bursts cost, as the
-//! program gets on in them, too; but how much it would take otherwise is not known of single bursts: loops of very different
-//! cost follow one another, and the difference of two means is mostly what tells these apart.
+//! Input: how many checks each phase had, and what it took. Output: how many checks are to lie between two bursts. A
+//! burst takes b, with the way into it and out of it, and a check between bursts t. So with n checks between two
+//! bursts these take b of n t + b, which is the budget's share s for n = b (1 - s) / (s t). That is more than bursts
+//! cost, as the program gets on in them, too; but how much it would take otherwise is not known of single bursts:
+//! loops of very different cost follow one another, and the difference of two means is mostly what tells these apart.
 //! Both b and t are running means that one outlier, such as a page fault or a wait, moves only a little.
 //! The first [`COLD`] bursts, of new code and empty caches, say nothing of later ones.
-//! Source: the cost model of Hirzel & Chilimbi 2001, section 2.2, solved for the sampling rate. What checks cost where no
-//! burst runs is not in it.
+//! Source: the cost model of Hirzel & Chilimbi 2001, section 2.2, solved for the sampling rate. What checks cost
+//! where no burst runs is not in it.
 
 use std::str::FromStr;
 

@@ -48,7 +48,8 @@ impl Default for BurstLengths {
 
 /// How many checks a frame waits in code for bursts before it asks for checking code again.
 const WAIT: i64 = 1000;
-/// How many checks after a burst was lost it is tried again; after each further one that is lost, twice as many as before.
+/// How many checks after a burst was lost it is tried again; after each further one that is lost, twice as many as
+/// before.
 const RETRY: i64 = 1000;
 
 /// A version of each function.
@@ -107,8 +108,8 @@ impl Bursts {
         self.lengths
     }
 
-    /// Changes how long the phases are: a burst that runs ends at its next check, and the time until the next one begins
-    /// anew.
+    /// Changes how long the phases are: a burst that runs ends at its next check, and the time until the next one
+    /// begins anew.
     pub fn set_lengths(&mut self, lengths: BurstLengths) {
         match self.counts() {
             true => self.seen = self.seen.saturating_sub(self.instrumented.cast_unsigned()),
@@ -151,8 +152,8 @@ impl Bursts {
         if self.checking < 0 { self.begin() } else { Version::Checking }
     }
 
-    /// The burst that was to begin, or has begun, cannot: there is no instrumented code where the program is. It is tried
-    /// again soon, then less and less soon, for there may be such code elsewhere, or in a moment.
+    /// The burst that was to begin, or has begun, cannot: there is no instrumented code where the program is. It is
+    /// tried again soon, then less and less soon, for there may be such code elsewhere, or in a moment.
     pub fn lose(&mut self) {
         self.seen = self.seen.saturating_sub(self.length().cast_unsigned());
         self.begun -= 1;
@@ -161,8 +162,8 @@ impl Bursts {
         self.retry = self.retry.saturating_mul(2);
     }
 
-    /// The burst has ended, but the frame cannot leave its code, as there is no checking code where it is. After some checks
-    /// it tries again; what it counts meanwhile is none of the profile's.
+    /// The burst has ended, but the frame cannot leave its code, as there is no checking code where it is. After some
+    /// checks it tries again; what it counts meanwhile is none of the profile's.
     pub fn wait(&mut self) {
         (self.instrumented, self.waits) = (WAIT, true);
     }

@@ -1,11 +1,12 @@
 //! The call graph of a program, and at the entries of which functions there must be a check.
 //!
-//! Input: the direct calls of each function, the functions that may be called otherwise. Output: a set of functions, such
-//! that only a bounded number of calls is made without a check at an entry, or at one of a loop.
-//! Invariant: every cycle of calls has a function of the set, as has every entry from outside but of leaves. Linear time.
-//! Source: Hirzel & Chilimbi, *Bursty Tracing*, FDDO 2001, section 3.1: the set C. That calls in loops have a check before them
-//! is not theirs: a recursion that goes through one needs no other. Oracle: all cycles of small graphs, in
-//! `tests/it/call_graph.rs`.
+//! Input: the direct calls of each function, the functions that may be called otherwise. Output: a set of functions,
+//! such that only a bounded number of calls is made without a check at an entry, or at one of a loop.
+//! Invariant: every cycle of calls has a function of the set, as has every entry from outside but of leaves. Linear
+//! time.
+//! Source: Hirzel & Chilimbi, *Bursty Tracing*, FDDO 2001, section 3.1: the set C. That calls in loops have a check
+//! before them is not theirs: a recursion that goes through one needs no other. Oracle: all cycles of small graphs,
+//! in `tests/it/call_graph.rs`.
 
 /// What a function calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -63,9 +64,9 @@ impl CallGraph {
         &self.callees[self.starts[func as usize] as usize..self.starts[func as usize + 1] as usize]
     }
 
-    /// Whether each function has a check at its entry: it is no leaf, and a root, or taken by address, or called from below
-    /// in a recursion: by one of its strongly connected component that is no closer to the roots. `roots` are the
-    /// functions that are called from outside, or by address. Recursions that loops break do not count.
+    /// Whether each function has a check at its entry: it is no leaf, and a root, or taken by address, or called from
+    /// below in a recursion: by one of its strongly connected component that is no closer to the roots. `roots` are
+    /// the functions that are called from outside, or by address. Recursions that loops break do not count.
     ///
     /// # Panics
     /// If a root or callee is no function of the graph.
@@ -89,8 +90,8 @@ impl CallGraph {
         checked
     }
 
-    /// The callees of each function with which it is in a recursion that is broken by its loops, if `checked` has the entry
-    /// checks for that: these loops must have checks, or else its entry.
+    /// The callees of each function with which it is in a recursion that is broken by its loops, if `checked` has the
+    /// entry checks for that: these loops must have checks, or else its entry.
     pub fn broken_by_loops(&self, checked: &[bool]) -> Vec<Vec<u32>> {
         let components = self.components();
         let of = |caller: u32| {

@@ -1,14 +1,14 @@
 //! Two profiles side by side: of one module, or of two builds of it.
 //!
-//! Input: two profiles, the earlier (or complete) one first. Output: [`Change`]s of totals, functions, edges, paths, calling
-//! contexts and call targets; how much of them [`overlap`]s.
+//! Input: two profiles, the earlier (or complete) one first. Output: [`Change`]s of totals, functions, edges, paths,
+//! calling contexts and call targets; how much of them [`overlap`]s.
 //! Invariant: what is only in one profile is 0 in the other, so changes add up to those of the totals. Order matters:
 //! the largest change comes first, equal ones by place.
-//! In one module functions are matched by index. In another build of it they are matched by name and shape, then by name, and
-//! those without names by shape, where that is unambiguous; edges and paths are compared where the shape is the same,
-//! contexts by the names on the stack.
-//! Figures of samples are scaled up to the whole run, so that runs sampled at different rates can be compared; what changed
-//! less than samples of one program may differ is marked.
+//! In one module functions are matched by index. In another build of it they are matched by name and shape, then by
+//! name, and those without names by shape, where that is unambiguous; edges and paths are compared where the shape is
+//! the same, contexts by the names on the stack.
+//! Figures of samples are scaled up to the whole run, so that runs sampled at different rates can be compared; what
+//! changed less than samples of one program may differ is marked.
 //! Source: algorithms.md, section 9, for the overlap. Oracle: `tests/it/comparison.rs`.
 
 mod contexts;
@@ -176,8 +176,8 @@ impl<'a> Comparison<'a> {
         changes
     }
 
-    /// The counts of all edges; those of functions that were reshaped, or ran in one profile only, are in one only. Nothing
-    /// unless both have counted edges.
+    /// The counts of all edges; those of functions that were reshaped, or ran in one profile only, are in one only.
+    /// Nothing unless both have counted edges.
     pub fn edges(&self) -> Vec<Change> {
         let all = [self.before, self.after].map(|profile| &profile.functions);
         if all.iter().any(|functions| functions.iter().any(|function| !function.has_edge_counts())) {

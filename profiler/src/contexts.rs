@@ -55,8 +55,8 @@ pub struct ContextTree {
     /// Whether paths were counted in each context of their own.
     #[serde(skip)]
     pub has_paths: bool,
-    /// How the figures were come by. Of sampled ones, a call is counted that began in a burst, in the context that it has
-    /// then. Stored apart.
+    /// How the figures were come by. Of sampled ones, a call is counted that began in a burst, in the context that it
+    /// has then. Stored apart.
     #[serde(skip)]
     pub kind: FigureKind,
 }
@@ -100,8 +100,8 @@ pub enum Callee {
         /// Name it was imported by.
         name: String,
     },
-    /// Nothing: the parent of the records of calls in contexts that there was no memory for, one a function; of sampled calls
-    /// also those below more frames than could be looked at in a burst.
+    /// Nothing: the parent of the records of calls in contexts that there was no memory for, one a function; of
+    /// sampled calls also those below more frames than could be looked at in a burst.
     Beyond,
 }
 
@@ -144,8 +144,8 @@ pub struct CallRecord {
     /// What was measured in the function itself, callees not included, by metric of the tree. Stored apart.
     #[serde(skip)]
     pub metrics: Vec<u64>,
-    /// The paths that ran to their end in this context, ascending by number, if these were counted; their figures are by
-    /// metric of the profile. Stored apart.
+    /// The paths that ran to their end in this context, ascending by number, if these were counted; their figures are
+    /// by metric of the profile. Stored apart.
     #[serde(skip)]
     pub paths: Vec<PathCount>,
     /// Those that did not, ascending by exit's place and prefix. Stored apart.

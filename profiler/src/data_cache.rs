@@ -1,8 +1,8 @@
 //! A simulated data cache: how many lines a program's loads and stores miss.
 //!
 //! Input: accesses, in order. Output: the misses of each.
-//! Invariant: set-associative, the line that was used longest ago goes first, and stores bring lines in as loads do. What it
-//! says depends on the accesses alone, so one program with one input has the same misses on any machine.
+//! Invariant: set-associative, the line that was used longest ago goes first, and stores bring lines in as loads do.
+//! What it says depends on the accesses alone, so one program with one input has the same misses on any machine.
 //! Source: algorithms.md, section 5. Oracle: lists of lines that are searched one by one, in `tests/it/data_cache.rs`.
 
 /// The size and shape of a cache. All three are powers of two.
@@ -82,7 +82,8 @@ impl DataCache {
         self.shape
     }
 
-    /// A load or store of `bytes` bytes from `address` on, in the memory that this number names. Gives the lines missed.
+    /// A load or store of `bytes` bytes from `address` on, in the memory that this number names. Gives the lines
+    /// missed.
     pub fn touch(&mut self, memory: u64, address: u64, bytes: u64) -> u64 {
         let Some(more) = bytes.checked_sub(1) else { return 0 };
         let [first, last] =

@@ -36,8 +36,8 @@ impl EdgeWeights {
         Self::hinted(cfg, &[])
     }
 
-    /// The static weighting of a graph some of whose edges are known to be likely, given ascending: they get [`LIKELY_SHARE`] of what their
-    /// block shares out. Loop exits keep their weight, which is of the loop.
+    /// The static weighting of a graph some of whose edges are known to be likely, given ascending: they get
+    /// [`LIKELY_SHARE`] of what their block shares out. Loop exits keep their weight, which is of the loop.
     pub fn hinted(cfg: &Cfg, likely: &[EdgeId]) -> Self {
         let search = DepthFirst::new(cfg);
         let loops = Loops::new(cfg, &search);

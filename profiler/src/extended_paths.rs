@@ -1,15 +1,15 @@
 //! Extended paths: paths that go on over back edges, or into calls.
 //!
-//! Input: what happens in bursts, in order ([`crate::BurstEvent`]), afterwards or while the program runs. Output: how often
-//! each extended path ran; while it runs, of those that ran most, in the bounded memory of a [`HotPathTable`].
-//! Over at most x back edges, the paths of a frame are taken together, x + 1 at a time, or fewer when the function is left.
-//! Into calls at most x deep, a path is taken together with the paths of the calls made along it, if these run through their
-//! functions without a round of a loop; what loops is a path of its own, as is what lies deeper.
-//! Invariant: each path that ends in a burst is part of one extended path, but for those that the burst's end cuts off. In
-//! bounded memory none is made of more than [`MOST_PIECES`] paths: longer ones are split.
-//! Source: Vaswani, *Efficient Online Path Profiling*, PhD thesis 2007, section 5.3, "Detecting extended paths". There a path
-//! into a callee has the caller's way up to the call in front; here, where calls do not end paths, all of the caller's path
-//! comes behind it. Oracle: `tests/it/extended_paths.rs`.
+//! Input: what happens in bursts, in order ([`crate::BurstEvent`]), afterwards or while the program runs. Output: how
+//! often each extended path ran; while it runs, of those that ran most, in the bounded memory of a [`HotPathTable`].
+//! Over at most x back edges, the paths of a frame are taken together, x + 1 at a time, or fewer when the function is
+//! left. Into calls at most x deep, a path is taken together with the paths of the calls made along it, if these run
+//! through their functions without a round of a loop; what loops is a path of its own, as is what lies deeper.
+//! Invariant: each path that ends in a burst is part of one extended path, but for those that the burst's end cuts
+//! off. In bounded memory none is made of more than [`MOST_PIECES`] paths: longer ones are split.
+//! Source: Vaswani, *Efficient Online Path Profiling*, PhD thesis 2007, section 5.3, "Detecting extended paths".
+//! There a path into a callee has the caller's way up to the call in front; here, where calls do not end paths, all
+//! of the caller's path comes behind it. Oracle: `tests/it/extended_paths.rs`.
 //!
 //! Example, over one back edge: a loop whose rounds are `a b a b a` has `a b` twice, and `a` alone when it is left.
 
@@ -183,8 +183,8 @@ impl ExtendedPaths {
         ExtendedProfile { extension: self.extension, paths }
     }
 
-    /// Makes the innermost frame of a function the innermost of all: those above have ended otherwise than by a path. One that
-    /// was called before the burst is new.
+    /// Makes the innermost frame of a function the innermost of all: those above have ended otherwise than by a path.
+    /// One that was called before the burst is new.
     fn find_frame(&mut self, func: u32) {
         match self.frames.iter().rposition(|frame| frame.func == func) {
             Some(at) => self.frames.truncate(at + 1),

@@ -17,18 +17,19 @@
 //! end       the section "END ", empty, whose checksum is of the whole file before it
 //! ```
 //!
-//! Sections of version 1.0, each once and in any order: `HEAD` (program, module hash, runs, code figures),
-//! `FUNC` (functions), `HOST` (host calls). Version 1.1 adds, if there is anything to be in them: `EVNT` (totals
-//! of events), `BLCK` (the functions of which only blocks were counted, each with its counts; a reader of version
-//! 1.0 must not see them, since it would take the missing counts of their edges for zeros). Version 1.2 adds `CNTX`
-//! (calling contexts) and `PATH` (the paths of those functions whose paths were counted, by index). Version 1.3 adds `SLCT`
-//! (the functions of which only chosen paths were counted, each with these; an older reader must not take what is there
-//! for all that ran), `METR` (metrics, and for each function with paths, by index, the figures of each of its paths),
-//! `CMET` (metrics of calling contexts, and the figures of each record in `CNTX`) and `FLOW` (the paths of each record).
-//! Version 1.4 adds `TARG` (what indirect calls called), `HTIM` (the time of each row in `HOST`) and `BRST` (how many bursts
-//! samples are from). Version 1.5 adds `CKND` (how the figures of calling contexts were come by, if not exactly), `STOP` (the
-//! unfinished paths of each record, with their figures) and `TIME` (the time line). Version 1.6 adds `GAIN` (what versions on the
-//! time line save, by position). Version 1.7 adds `XTND` (extended paths). A change to what a section holds takes a new tag.
+//! Sections of version 1.0, each once and in any order: `HEAD` (program, module hash, runs, code figures), `FUNC`
+//! (functions), `HOST` (host calls). Version 1.1 adds, if there is anything to be in them: `EVNT` (totals of events),
+//! `BLCK` (the functions of which only blocks were counted, each with its counts; a reader of version 1.0 must not
+//! see them, since it would take the missing counts of their edges for zeros). Version 1.2 adds `CNTX` (calling
+//! contexts) and `PATH` (the paths of those functions whose paths were counted, by index). Version 1.3 adds `SLCT`
+//! (the functions of which only chosen paths were counted, each with these; an older reader must not take what is
+//! there for all that ran), `METR` (metrics, and for each function with paths, by index, the figures of each of its
+//! paths), `CMET` (metrics of calling contexts, and the figures of each record in `CNTX`) and `FLOW` (the paths of
+//! each record). Version 1.4 adds `TARG` (what indirect calls called), `HTIM` (the time of each row in `HOST`) and
+//! `BRST` (how many bursts samples are from). Version 1.5 adds `CKND` (how the figures of calling contexts were come
+//! by, if not exactly), `STOP` (the unfinished paths of each record, with their figures) and `TIME` (the time line).
+//! Version 1.6 adds `GAIN` (what versions on the time line save, by position). Version 1.7 adds `XTND` (extended
+//! paths). A change to what a section holds takes a new tag.
 
 mod replace;
 mod section;

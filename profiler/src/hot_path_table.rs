@@ -1,11 +1,11 @@
 //! The hot path table: counts of paths in bounded memory.
 //!
-//! Input: paths as they run, each named by a [`PathDescriptor`], or by the paths that it is made of. Output: the counts of those that ran most, about.
-//! The table is divided into sets of few entries. A path has its place in one set; where that is full, a new path replaces
-//! the one that was counted least there, whose count is lost.
+//! Input: paths as they run, each named by a [`PathDescriptor`], or by the paths that it is made of. Output: the
+//! counts of those that ran most, about. The table is divided into sets of few entries. A path has its place in one
+//! set; where that is full, a new path replaces the one that was counted least there, whose count is lost.
 //! Invariant: no path has a higher count than it has run; while nothing was replaced all counts are exact.
-//! Source: Vaswani, *Efficient Online Path Profiling*, PhD thesis 2007, section 5.4, a table in hardware of 512 entries in
-//! sets of 4. Quality: `spec-tests/tests/hot_paths.rs`, by overlap with the complete profile.
+//! Source: Vaswani, *Efficient Online Path Profiling*, PhD thesis 2007, section 5.4, a table in hardware of 512
+//! entries in sets of 4. Quality: `spec-tests/tests/hot_paths.rs`, by overlap with the complete profile.
 
 /// What a path is called: where it begins, and which way each of its branches went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -33,7 +33,8 @@ impl PathDescriptor {
     /// How many bits of outcomes a descriptor has room for.
     pub const MOST_BRANCHES: u8 = 32;
 
-    /// The descriptors of a path: one, or if it has too many branches several, each beginning where the one before ends.
+    /// The descriptors of a path: one, or if it has too many branches several, each beginning where the one before
+    /// ends.
     pub fn of_path(start: u32, branches: impl IntoIterator<Item = Branch>) -> Vec<PathDescriptor> {
         let (mut full, mut last) = (Vec::new(), PathDescriptor { start, branches: 0, outcomes: 0 });
         let mut here = start;

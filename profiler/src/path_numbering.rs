@@ -137,7 +137,8 @@ impl PathNumbering {
         sum..last + 1
     }
 
-    /// Whether an edge of the view is a way on from its block: of ENTRY's those that stand for starts elsewhere are none.
+    /// Whether an edge of the view is a way on from its block: of ENTRY's those that stand for starts elsewhere are
+    /// none.
     pub(crate) fn goes_on(&self, edge: EdgeId) -> bool {
         edge.index() < self.real || self.view.edge(edge).to == self.view.exit()
     }

@@ -25,7 +25,8 @@ pub struct PathPlan {
     pub steps: Vec<PathStep>,
     /// By real block: what to add to the register there to have the prefix's sum.
     pub queries: Vec<i64>,
-    /// By real block, whether the register tells the prefix there: see [`PathPlan::of_others`]. Empty if it does in all.
+    /// By real block, whether the register tells the prefix there: see [`PathPlan::of_others`]. Empty if it does in
+    /// all.
     pub(crate) told: Vec<bool>,
 }
 
@@ -38,8 +39,8 @@ pub enum PathStep {
     Add(i64),
     /// Sets the register. If a path ends here, it is not counted.
     Set(i64),
-    /// Counts a path, the number of which is the register plus `add`, and sets the register for the next one, unless the
-    /// edge leads to EXIT.
+    /// Counts a path, the number of which is the register plus `add`, and sets the register for the next one, unless
+    /// the edge leads to EXIT.
     Finish {
         /// What is missing in the register.
         add: i64,
@@ -60,8 +61,8 @@ impl PathPlan {
         Self::of_values(cfg, weights, numbering, &values)
     }
 
-    /// The plan with other values than the numbering's: by edge of the view, the closing edge last, modulo 2^64. Where a
-    /// path ends the register tells their sum along it.
+    /// The plan with other values than the numbering's: by edge of the view, the closing edge last, modulo 2^64.
+    /// Where a path ends the register tells their sum along it.
     pub(crate) fn of_values(
         cfg: &Cfg,
         weights: &EdgeWeights,
@@ -94,7 +95,8 @@ impl PathPlan {
         Self { entry, steps, queries: plan.queries, numbering, told: Vec::new() }
     }
 
-    /// Whether the register tells the prefix that has led to `block`. If not, it is that of a known path, which is not counted.
+    /// Whether the register tells the prefix that has led to `block`. If not, it is that of a known path, which is
+    /// not counted.
     pub fn is_told(&self, block: BlockId) -> bool {
         self.told.get(block.index()).copied().unwrap_or(true)
     }

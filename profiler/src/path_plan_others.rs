@@ -1,16 +1,17 @@
 //! The plan of a path profile in which known paths are not counted where that saves something.
 //!
-//! Input: a [`PathPlan`], and numbers of paths, such as those that tests took. Output: a plan that counts every other path; of
-//! the known ones it counts those that end by an edge by which others end, too.
-//! Invariant: where a path that is not known ends, the register plus the step's amount is its number. In a block that is
-//! [told](PathPlan::is_told), the register tells the prefix; every prefix that leads to another one is that of a known path.
-//! Linear in edges and in the lengths of the known paths.
-//! Source: ours. Vaswani 2007, section 3.5.1, tells tested paths from others where each ends; Joshi, Bond & Zilles, *Targeted
-//! Path Profiling*, CGO 2004, leave out what an edge profile tells. Oracle: random walks, in `tests/it/path_plan.rs`.
+//! Input: a [`PathPlan`], and numbers of paths, such as those that tests took. Output: a plan that counts every other
+//! path; of the known ones it counts those that end by an edge by which others end, too.
+//! Invariant: where a path that is not known ends, the register plus the step's amount is its number. In a block that
+//! is [told](PathPlan::is_told), the register tells the prefix; every prefix that leads to another one is that of a
+//! known path. Linear in edges and in the lengths of the known paths.
+//! Source: ours. Vaswani 2007, section 3.5.1, tells tested paths from others where each ends; Joshi, Bond & Zilles,
+//! *Targeted Path Profiling*, CGO 2004, leave out what an edge profile tells. Oracle: random walks, in
+//! `tests/it/path_plan.rs`.
 //!
-//! As many different paths end by an edge as there are prefixes that lead to it. If so many of the known ones do, it is *done*.
-//! From a block from which only done ends are reached nobody wants to know the register, and it is set to 0, so that it is known
-//! at compile time and takes no place.
+//! As many different paths end by an edge as there are prefixes that lead to it. If so many of the known ones do, it
+//! is *done*. From a block from which only done ends are reached nobody wants to know the register, and it is set to
+//! 0, so that it is known at compile time and takes no place.
 
 use std::collections::HashSet;
 

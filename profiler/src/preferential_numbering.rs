@@ -9,18 +9,18 @@
 //! Oracle: all sets of paths of small graphs, random ones of others, and the thesis's examples, in
 //! `tests/it/preferential_numbering.rs`.
 //!
-//! **Weights.** Blocks are visited in reverse topological order, and the edges out of a block in theirs. Let a prefix be a
-//! way from ENTRY to the block, and the interval of an edge and a prefix go from the least to the greatest sum, from the
-//! block on, of the interesting paths with this prefix that take the edge. An edge gets the least weight that puts each
-//! of its intervals behind those of the same prefix on earlier edges. So when the block is done, paths with one prefix
-//! have different sums: at ENTRY all have. Edges on no interesting path weigh nothing.
+//! **Weights.** Blocks are visited in reverse topological order, and the edges out of a block in theirs. Let a prefix
+//! be a way from ENTRY to the block, and the interval of an edge and a prefix go from the least to the greatest sum,
+//! from the block on, of the interesting paths with this prefix that take the edge. An edge gets the least weight
+//! that puts each of its intervals behind those of the same prefix on earlier edges. So when the block is done, paths
+//! with one prefix have different sums: at ENTRY all have. Edges on no interesting path weigh nothing.
 //!
-//! **Bounds.** A block's first edge gets the weight that makes its least sum 0, and later edges no less than that; so no
-//! sum is negative when the block is done. And as an edge's weight is at most the sums before it, the sums of a block are
-//! fewer than those of its successors together: as the numbers of paths grow in the Ball-Larus numbering.
+//! **Bounds.** A block's first edge gets the weight that makes its least sum 0, and later edges no less than that; so
+//! no sum is negative when the block is done. And as an edge's weight is at most the sums before it, the sums of a
+//! block are fewer than those of its successors together: as the numbers of paths grow in the Ball-Larus numbering.
 //!
-//! The thesis's example: s leads to a and b, a to b or c, b to c, c to d or t, d to t. Of the paths sacdt, sact and sbct,
-//! the edge c -> t gets 1, b -> c -1 and s -> b 2, all others nothing: they are 0, 1 and 2.
+//! The thesis's example: s leads to a and b, a to b or c, b to c, c to d or t, d to t. Of the paths sacdt, sact and
+//! sbct, the edge c -> t gets 1, b -> c -1 and s -> b 2, all others nothing: they are 0, 1 and 2.
 
 use std::collections::{HashMap, HashSet};
 
@@ -46,8 +46,8 @@ pub struct InterestingPath {
 }
 
 impl PreferentialNumbering {
-    /// Numbers the paths with the numbers `interesting`, which may come in any order; numbers of no path are ignored, and
-    /// the last ones if there are very many. `None` if none is left.
+    /// Numbers the paths with the numbers `interesting`, which may come in any order; numbers of no path are ignored,
+    /// and the last ones if there are very many. `None` if none is left.
     pub fn new(numbering: &PathNumbering, interesting: &[u64]) -> Option<Self> {
         let mut seen = HashSet::new();
         let ids = interesting.iter().copied().filter(|&id| seen.insert(id));

@@ -7,13 +7,14 @@
 //! as in a [`PathPlan`].
 //! Source: Vaswani 2007, sections 3.2.3 and 3.6. Oracle: random walks, in `tests/it/preferential_plan.rs`.
 //!
-//! **One register.** The thesis has two, changed on the same edges. Ours are halves of one: the preferential number in the
-//! upper half, the Ball-Larus number in the lower one. Sums of whole words modulo 2^64 are right for both, though an amount
-//! may borrow from the upper half: where a path ends both are numbers of 32 bits again. So there is one addition where
-//! either number changes, and frames, transfers and queries need nothing new.
+//! **One register.** The thesis has two, changed on the same edges. Ours are halves of one: the preferential number
+//! in the upper half, the Ball-Larus number in the lower one. Sums of whole words modulo 2^64 are right for both,
+//! though an amount may borrow from the upper half: where a path ends both are numbers of 32 bits again. So there is
+//! one addition where either number changes, and frames, transfers and queries need nothing new.
 //!
-//! **One comparison.** The thesis compares the preferential number with the range, and then the other number. There are
-//! 2^k cells here, of which the number's low bits choose one: a cell that holds the path's Ball-Larus number is its own.
+//! **One comparison.** The thesis compares the preferential number with the range, and then the other number. There
+//! are 2^k cells here, of which the number's low bits choose one: a cell that holds the path's Ball-Larus number is
+//! its own.
 
 use std::sync::Arc;
 
@@ -27,8 +28,8 @@ pub struct PreferentialPlan {
     pub paths: PathPlan,
     /// The preferential numbers.
     pub numbering: PreferentialNumbering,
-    /// By preferential number: the Ball-Larus number of the interesting path with it, or [`Self::NO_PATH`]. Their number
-    /// is a power of two.
+    /// By preferential number: the Ball-Larus number of the interesting path with it, or [`Self::NO_PATH`]. Their
+    /// number is a power of two.
     pub cells: Arc<[u32]>,
 }
 

@@ -63,8 +63,8 @@ pub struct Profile {
     pub contexts: Option<ContextTree>,
     /// How many bursts sampled figures are from, if there are any: the independent samples of all of them.
     pub bursts: Option<u64>,
-    /// What indirect calls called, ascending by caller and call site, if that was counted by itself. It also follows from
-    /// calling contexts.
+    /// What indirect calls called, ascending by caller and call site, if that was counted by itself. It also follows
+    /// from calling contexts.
     pub call_targets: Vec<CallTarget>,
     /// The extended paths that ran most, if bursts have counted any.
     pub extended: Option<ExtendedProfile>,
@@ -114,9 +114,9 @@ impl HostCalls {
 }
 
 impl Profile {
-    /// Brings all lists into the order that [`verify`](Self::verify) asks for, and adds up exits at one
-    /// place, calls of one host function and those of one call target. Functions with one index and events with one name are left for
-    /// `verify` to refuse.
+    /// Brings all lists into the order that [`verify`](Self::verify) asks for, and adds up exits at one place, calls
+    /// of one host function and those of one call target. Functions with one index and events with one name are left
+    /// for `verify` to refuse.
     pub fn normalize(&mut self) {
         self.runs.sort();
         self.functions.sort_by_key(|function| function.index);

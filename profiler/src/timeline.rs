@@ -1,9 +1,9 @@
-//! What became of a program's code while it ran: which version of which function was compiled when and why, and when bursts
-//! ran.
+//! What became of a program's code while it ran: which version of which function was compiled when and why, and when
+//! bursts ran.
 //!
 //! Input: what the runtime has noted. Output: a value that profiles keep.
-//! Invariant: versions and bursts are in the order of time. Times are real ones, in nanoseconds since the program's store was
-//! made, and so never the same twice.
+//! Invariant: versions and bursts are in the order of time. Times are real ones, in nanoseconds since the program's
+//! store was made, and so never the same twice.
 //! Source: design.md, section 6.
 
 use serde::{Deserialize, Serialize};
@@ -135,7 +135,8 @@ pub struct BurstSpan {
     pub began_ns: u64,
     /// How long it ran.
     pub took_ns: u64,
-    /// How many checks the program had passed before: how far it had come. 0 where time begins bursts, and nobody counts them.
+    /// How many checks the program had passed before: how far it had come. 0 where time begins bursts, and nobody
+    /// counts them.
     pub checks: u64,
 }
 
@@ -158,7 +159,8 @@ impl Timeline {
         self.bursts.sort_by_key(|burst| (burst.began_ns, burst.checks));
     }
 
-    /// How fast the program went between one burst and the next, where checks are counted: when, and checks passed in a millisecond.
+    /// How fast the program went between one burst and the next, where checks are counted: when, and checks passed in
+    /// a millisecond.
     pub fn checks_per_ms(&self) -> Vec<(u64, f64)> {
         let speed = |pair: &[BurstSpan]| {
             let [before, after] = pair else { return None };

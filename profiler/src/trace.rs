@@ -35,10 +35,10 @@
 //!
 //! * The bits of an edge and the move from its source to its target are one step. A flush on an edge names
 //!   the source if it comes before the bits, and the target (EXIT too) if it comes after them.
-//! * The token of an indirect call and the entry of its callee are one step: it is written after the last
-//!   check that may trap in the caller, and if the callee has no room on the stack, the callee is named, in
-//!   its block 0. For a tail call the edge to EXIT belongs to the same step. A direct callee that has no room may be named, or left out with its caller in
-//!   [`Stage::Body`].
+//! * The token of an indirect call and the entry of its callee are one step: it is written after the last check that
+//!   may trap in the caller, and if the callee has no room on the stack, the callee is named, in its block 0. For a
+//!   tail call the edge to EXIT belongs to the same step. A direct callee that has no room may be named, or left out
+//!   with its caller in [`Stage::Body`].
 //! * A root's marker and index are one step with its entry. A host call is in [`Stage::Host`] from the moment
 //!   at which it counts as made until its `0` is written.
 //! * Every frame with one above it is in [`Stage::Call`], or in [`Stage::Host`] if the host lies between.
@@ -48,9 +48,10 @@
 //!
 //! # Data references
 //!
-//! Optionally the run writes each load and store into a second stream ([`References`]), right before it is made: so one
-//! that traps is in it. A frame at a call has made all accesses of its block. Where one stops in the middle of a block, at
-//! a trap or at the end of a chunk, the number of references until then tells how many of the block's it has made.
+//! Optionally the run writes each load and store into a second stream ([`References`]), right before it is made: so
+//! one that traps is in it. A frame at a call has made all accesses of its block. Where one stops in the middle of a
+//! block, at a trap or at the end of a chunk, the number of references until then tells how many of the block's it
+//! has made.
 
 mod access;
 mod bit_tracing;

@@ -51,8 +51,8 @@ fn has_tail_calls(wasm: &[u8]) -> Result<bool, String> {
     Ok(false)
 }
 
-/// Whether a frame ended at a tail call. In traced code one of a host function is a call and a return, so if the host does
-/// not return, the frame has stopped; else its path has ended.
+/// Whether a frame ended at a tail call. In traced code one of a host function is a call and a return, so if the host
+/// does not return, the frame has stopped; else its path has ended.
 fn stops_in_tail_calls(profile: &Profile) -> bool {
     profile.functions.iter().any(|function| {
         let mut stopped = function.exits.iter().flat_map(|exit| function.out_edges(exit.block));
@@ -131,8 +131,8 @@ impl Engines {
         Ok(summary)
     }
 
-    /// Demands that functions that are reoptimized by an invented profile, with and without checks and bursts, leave behind
-    /// what the interpreter does.
+    /// Demands that functions that are reoptimized by an invented profile, with and without checks and bursts, leave
+    /// behind what the interpreter does.
     ///
     /// # Errors
     /// The first difference.
@@ -163,8 +163,8 @@ impl Engines {
         Ok(summary)
     }
 
-    /// Demands that the calling context tree is what a shadow stack says that follows the trace of the same run; and that
-    /// it is the same when there is no trace, and when all else is counted too.
+    /// Demands that the calling context tree is what a shadow stack says that follows the trace of the same run; and
+    /// that it is the same when there is no trace, and when all else is counted too.
     ///
     /// # Errors
     /// The first difference.
@@ -194,8 +194,9 @@ impl Engines {
         Ok(summary)
     }
 
-    /// Demands that a burst that does not end sees all calls that wasm makes in the tree, and that others see a part of them;
-    /// gives how many contexts those have seen. Frames that tail calls have replaced are not on the stack when a burst begins.
+    /// Demands that a burst that does not end sees all calls that wasm makes in the tree, and that others see a part
+    /// of them; gives how many contexts those have seen. Frames that tail calls have replaced are not on the stack
+    /// when a burst begins.
     fn contexts_in_bursts(&self, case: &Case, tree: &ContextTree) -> Result<u64, String> {
         if has_tail_calls(&case.wasm)? {
             return Ok(0);
@@ -337,8 +338,8 @@ impl Engines {
         same_counts(&paths, profile).map_err(|e| format!("edges that follow from paths first: {e}"))
     }
 
-    /// Demands that every second path can be interesting: if these are counted too, paths are those of a trace of the same
-    /// run; if not, they are the others alone. All functions are taken to have too many paths for counters.
+    /// Demands that every second path can be interesting: if these are counted too, paths are those of a trace of the
+    /// same run; if not, they are the others alone. All functions are taken to have too many paths for counters.
     ///
     /// # Errors
     /// The first difference.
@@ -384,8 +385,8 @@ impl Engines {
         Err(format!("split along {:?}, expected {:?}", plain_paths(&found), plain_paths(expected)))
     }
 
-    /// Demands that the paths that were counted are those of a trace of the same run, wherever it ends, in the tier that
-    /// the seed selects.
+    /// Demands that the paths that were counted are those of a trace of the same run, wherever it ends, in the tier
+    /// that the seed selects.
     ///
     /// # Errors
     /// The first difference.
@@ -435,8 +436,8 @@ impl Engines {
         Ok(summary)
     }
 
-    /// Demands the same paths in contexts where nothing else is recorded, so that loops are unrolled, whether call records
-    /// have cells for paths or these share rows.
+    /// Demands the same paths in contexts where nothing else is recorded, so that loops are unrolled, whether call
+    /// records have cells for paths or these share rows.
     fn flow_alone(&self, case: &Case, profile: &Profile) -> Result<(), String> {
         for engine in &self.flow {
             let ran = ours::run(engine, &case.wasm, &case.drive)?;

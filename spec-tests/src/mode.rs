@@ -19,16 +19,18 @@ pub enum Mode {
     Tiered,
     /// The same, and every block of a function that can be a part of its own is one.
     Parts,
-    /// The first two with an exact edge profile, and so with polls, with counts of all kinds of events and with calling contexts.
+    /// The first two with an exact edge profile, and so with polls, with counts of all kinds of events and with
+    /// calling contexts.
     Exact,
-    /// The first two with counts of all kinds of events, and a budget of instructions that never ends. (One of fuel can be used up
-    /// by a single 64-bit length.)
+    /// The first two with counts of all kinds of events, and a budget of instructions that never ends. (One of fuel
+    /// can be used up by a single 64-bit length.)
     Metered,
     /// The first three with checks everywhere, and so many bursts that programs are in and out of them all the time.
     Bursts,
     /// The same, and each burst is one check, as is the time between two of them.
     Samples,
-    /// The same with bursts as long, and as far apart, as in Hirzel & Chilimbi's table, and checks where they are by default.
+    /// The same with bursts as long, and as far apart, as in Hirzel & Chilimbi's table, and checks where they are by
+    /// default.
     Seldom,
     /// As `Bursts`, but a timer begins them.
     Timed,

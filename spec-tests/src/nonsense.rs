@@ -10,8 +10,8 @@ use crate::rng::Rng;
 /// How many different paths of a function are said to have run.
 const PATHS: usize = 12;
 
-/// A profile of `module` by the numbers of `seed`: counts of edges that do not add up, paths that may be impossible, and
-/// callees everywhere, of any type.
+/// A profile of `module` by the numbers of `seed`: counts of edges that do not add up, paths that may be impossible,
+/// and callees everywhere, of any type.
 pub fn profile(module: &Module, seed: u64) -> Profile {
     let rng = &mut Rng::new(seed);
     let info = module.info();

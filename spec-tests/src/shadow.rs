@@ -303,8 +303,8 @@ impl Shadow {
         }
     }
 
-    /// The same where the stack was used up: the calls of frames that ended before they did anything may be missing, since
-    /// a trace also names functions that could not be entered.
+    /// The same where the stack was used up: the calls of frames that ended before they did anything may be missing,
+    /// since a trace also names functions that could not be entered.
     ///
     /// # Errors
     /// If more is missing, or there is more.

@@ -1,4 +1,5 @@
-//! Where code is checked: programs come to a check again and again, and frames go over into other versions wherever there is one.
+//! Where code is checked: programs come to a check again and again, and frames go over into other versions wherever
+//! there is one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Cursor;

@@ -94,21 +94,22 @@ impl StoreOpaque {
 }
 
 impl<T: 'static> Store<T> {
-    /// How the bursts go in which an adaptive profile is taken: how many began, where the next one is; `None` without. With
-    /// [`Trigger::Time`](crate::Trigger::Time) nobody counts the checks between them: see [`Store::burst_rate`].
+    /// How the bursts go in which an adaptive profile is taken: how many began, where the next one is; `None`
+    /// without. With [`Trigger::Time`](crate::Trigger::Time) nobody counts the checks between them: see
+    /// [`Store::burst_rate`].
     pub fn bursts(&self) -> Option<Bursts> {
         self.opaque().bursts
     }
 
-    /// The share of the program that was in bursts so far, as profiles have it; `None` without. It is of all checks, or with
-    /// [`Trigger::Time`](crate::Trigger::Time) of the processor time of the thread, in nanoseconds.
+    /// The share of the program that was in bursts so far, as profiles have it; `None` without. It is of all checks,
+    /// or with [`Trigger::Time`](crate::Trigger::Time) of the processor time of the thread, in nanoseconds.
     pub fn burst_rate(&self) -> Option<Rate> {
         self.opaque().burst_rate()
     }
 
-    /// Changes how long bursts are and how many checks lie between them; `None` for no bursts until they are set again. One
-    /// that runs ends. What was counted stays, and [`FigureKind::Sampled`](wprof_profiler::FigureKind::Sampled) says of how
-    /// large a share of all checks it is.
+    /// Changes how long bursts are and how many checks lie between them; `None` for no bursts until they are set
+    /// again. One that runs ends. What was counted stays, and
+    /// [`FigureKind::Sampled`](wprof_profiler::FigureKind::Sampled) says of how large a share of all checks it is.
     ///
     /// # Errors
     /// If the engine is not an adaptive one, or the system has no thread for a timer.
@@ -116,13 +117,14 @@ impl<T: 'static> Store<T> {
         self.opaque_mut().set_bursts(lengths)
     }
 
-    /// Records from now on which functions of instances of `module` are entered in each burst, which paths end there, and with
-    /// [`Config::trace_references`](crate::Config::trace_references) what they touch, in order, into `out`, in at most `limit` bytes; `program` is a name for the readers of
-    /// [`BurstReader`](wprof_profiler::BurstReader). [`Store::finish_bursts`] completes it.
+    /// Records from now on which functions of instances of `module` are entered in each burst, which paths end there,
+    /// and with [`Config::trace_references`](crate::Config::trace_references) what they touch, in order, into `out`,
+    /// in at most `limit` bytes; `program` is a name for the readers of [`BurstReader`](wprof_profiler::BurstReader).
+    /// [`Store::finish_bursts`] completes it.
     ///
     /// # Errors
-    /// If the engine does not record bursts (see [`Config::record_bursts`](crate::Config::record_bursts)), or the system
-    /// refuses.
+    /// If the engine does not record bursts (see [`Config::record_bursts`](crate::Config::record_bursts)), or the
+    /// system refuses.
     pub fn record_bursts(
         &mut self,
         module: &Module,

@@ -27,8 +27,8 @@ impl fmt::Display for OutOfBudget {
 }
 
 impl<T: 'static> Store<T> {
-    /// How many events of `kind` have happened in wasm code of this store. Exact, also while a host function runs, after
-    /// a trap and after an exit.
+    /// How many events of `kind` have happened in wasm code of this store. Exact, also while a host function runs,
+    /// after a trap and after an exit.
     ///
     /// # Errors
     /// If the engine does not count them: see [`Config::count_events`](crate::Config::count_events).
@@ -44,9 +44,9 @@ impl<T: 'static> Store<T> {
         event_counts(self)
     }
 
-    /// Lets `more` events of `kind` happen from now on. The program is stopped at the first function entry or loop header
-    /// at which more have happened, with [`Trap::OutOfBudget`](crate::Trap::OutOfBudget); the same program with the same
-    /// input always stops at the same place.
+    /// Lets `more` events of `kind` happen from now on. The program is stopped at the first function entry or loop
+    /// header at which more have happened, with [`Trap::OutOfBudget`](crate::Trap::OutOfBudget); the same program
+    /// with the same input always stops at the same place.
     ///
     /// # Errors
     /// If there is no budget of this kind: see [`Config::budget`](crate::Config::budget).
@@ -163,8 +163,8 @@ pub fn event_counts(store: impl AsContext) -> Result<Vec<(String, u64)>> {
 }
 
 impl Instance {
-    /// What a frame that stands at the instruction at byte `offset` of the module, in function `func`, adds to the counter
-    /// of each kind: exact count = counter + corrections of all frames. Modulo 2^64.
+    /// What a frame that stands at the instruction at byte `offset` of the module, in function `func`, adds to the
+    /// counter of each kind: exact count = counter + corrections of all frames. Modulo 2^64.
     ///
     /// # Errors
     /// If there is no such instruction, or the engine counts no events.

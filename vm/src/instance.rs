@@ -56,7 +56,8 @@ impl Instance {
         Ok(instance)
     }
 
-    /// The newest instance of `module` in a store: also one whose start function failed, so that its profile is not lost.
+    /// The newest instance of `module` in a store: also one whose start function failed, so that its profile is not
+    /// lost.
     pub fn newest_of(store: impl crate::AsContext, module: &Module) -> Option<Instance> {
         let opaque = &store.as_context().0.opaque;
         let of_module = |i: &InstanceData| std::sync::Arc::ptr_eq(i.module.inner(), module.inner());

@@ -22,9 +22,9 @@ impl InterruptHandle {
         self.0.request(Request::Interrupt);
     }
 
-    /// Makes a system call fail with `EINTR` in which a host function of the store waits at this moment, such as a read
-    /// from a terminal. It is up to the host function, and to the program, what comes of that. One that begins to wait a
-    /// little later is not woken: who must be sure calls again.
+    /// Makes a system call fail with `EINTR` in which a host function of the store waits at this moment, such as a
+    /// read from a terminal. It is up to the host function, and to the program, what comes of that. One that begins
+    /// to wait a little later is not woken: who must be sure calls again.
     ///
     /// Installs a handler for SIGURG if there is none.
     pub fn wake(&self) {

@@ -1,9 +1,11 @@
-//! The figures of paths besides their counts: what was measured along them, and the events that follow from their blocks.
+//! The figures of paths besides their counts: what was measured along them, and the events that follow from their
+//! blocks.
 //!
-//! Input: counts, and sums as frames have left them. Output: a column of figures for each metric, and what was taken off.
-//! Source: algorithms.md, section 5; Ammons, Ball & Larus 1997, section 3.2: what measuring adds each time it starts is
-//! known, and taken off. Events of paths cost nothing while the program runs, but for lengths of bulk operations, which are
-//! measured.
+//! Input: counts, and sums as frames have left them. Output: a column of figures for each metric, and what was taken
+//! off.
+//! Source: algorithms.md, section 5; Ammons, Ball & Larus 1997, section 3.2: what measuring adds each time it starts
+//! is known, and taken off. Events of paths cost nothing while the program runs, but for lengths of bulk operations,
+//! which are measured.
 
 use wprof_jit::cfg::Cfg;
 use wprof_jit::events::{EventModel, executed};

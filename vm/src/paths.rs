@@ -1,6 +1,7 @@
 //! Paths of instances: raw counters and path registers become a [`PathProfile`].
 //!
-//! Input: the counters of a function whose paths are few, or the instance's table, and the frames that ended in mid-path.
+//! Input: the counters of a function whose paths are few, or the instance's table, and the frames that ended in
+//! mid-path.
 //! Output: its paths, with what was measured along them, and the counts of edges that follow.
 //! Invariant: exact, or an error if the table was full.
 //! Source: algorithms.md, section 5.
@@ -117,8 +118,8 @@ fn of_cells(paths: &PreferentialPaths, counters: &[u64]) -> Vec<Counted> {
 /// A call record, and a frame that stopped there.
 pub type StoppedIn = (u32, Stop, Stopped);
 
-/// Adds the paths of each call record of a function, with the figures of their columns, to those of other functions: what
-/// was counted there, and the frames that stopped there.
+/// Adds the paths of each call record of a function, with the figures of their columns, to those of other functions:
+/// what was counted there, and the frames that stopped there.
 ///
 /// # Errors
 /// As [`read`].

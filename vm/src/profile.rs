@@ -31,8 +31,8 @@ use crate::runtime::unfinished::{Stop, Stopped};
 use crate::{AsContext, Error, ErrorKind, Instance, Module, Result, timeline};
 
 impl Instance {
-    /// What its functions have executed so far. Host calls, totals of events and calling contexts are those of the whole
-    /// store.
+    /// What its functions have executed so far. Host calls, totals of events and calling contexts are those of the
+    /// whole store.
     ///
     /// The profile's runs are left to the caller, who knows what was run. If only events or contexts are counted, it
     /// holds no functions.
@@ -44,8 +44,8 @@ impl Instance {
         with_timeline(store, store.index(self.0), true)
     }
 
-    /// What its functions' indirect calls have called so far, by caller and call site, as far as that is counted: in bursts.
-    /// The same is in its [`profile`](Self::profile), in order, which takes longer.
+    /// What its functions' indirect calls have called so far, by caller and call site, as far as that is counted: in
+    /// bursts. The same is in its [`profile`](Self::profile), in order, which takes longer.
     pub fn call_targets(&self, store: impl AsContext) -> Vec<CallTarget> {
         let store = &store.as_context().0.opaque;
         let index = store.index(self.0);
@@ -92,8 +92,8 @@ fn with_timeline(store: &StoreOpaque, index: u32, has_contexts: bool) -> Result<
     Ok(profile)
 }
 
-/// The profile without a time line of instance number `index` of a store: see [`Instance::profile`]. Calling contexts can only
-/// be read where host code runs that wasm has called, or nobody.
+/// The profile without a time line of instance number `index` of a store: see [`Instance::profile`]. Calling contexts
+/// can only be read where host code runs that wasm has called, or nobody.
 fn of_instance(store: &StoreOpaque, index: u32, has_contexts: bool) -> Result<Profile> {
     let instance = &store.instances[index as usize];
     let module = &instance.module;

@@ -1,7 +1,7 @@
 //! Profiles of a program while it runs.
 //!
-//! Taken where a check fires, since there the program waits for us and everything is consistent. So they come when bursts
-//! begin, and not while the program waits in the host.
+//! Taken where a check fires, since there the program waits for us and everything is consistent. So they come when
+//! bursts begin, and not while the program waits in the host.
 
 use std::time::{Duration, Instant};
 
@@ -29,9 +29,9 @@ impl std::fmt::Debug for Snapshots {
 
 impl<T: 'static> Store<T> {
     /// Gives `receive` the profile so far of the first instance of `module`, as
-    /// [`Instance::profile`](crate::Instance::profile) has it but for calling contexts, each time that about so long has
-    /// passed: when the next check fires, on the program's thread, which waits. It gets none while the program waits in the
-    /// host.
+    /// [`Instance::profile`](crate::Instance::profile) has it but for calling contexts, each time that about so long
+    /// has passed: when the next check fires, on the program's thread, which waits. It gets none while the program
+    /// waits in the host.
     ///
     /// # Errors
     /// If the engine is not an adaptive one: other code has no checks.

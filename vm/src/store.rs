@@ -78,8 +78,8 @@ impl<T: 'static> Store<T> {
     }
 
     /// Stops wasm code of this store with [`Trap::Deadline`](crate::Trap::Deadline) soon after an instant, as an
-    /// [`InterruptHandle`] would; a host function that waits in the system then is woken. With `None` there is no deadline
-    /// any more. One that has stopped a call is over.
+    /// [`InterruptHandle`] would; a host function that waits in the system then is woken. With `None` there is no
+    /// deadline any more. One that has stopped a call is over.
     ///
     /// # Errors
     /// If the system has no thread for a timer.

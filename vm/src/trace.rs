@@ -147,8 +147,8 @@ impl Recording {
         self.unwound <= MAX_UNWOUND
     }
 
-    /// Ends a chunk, with the words of data references if they are recorded. The innermost frame of `end` has made `done`
-    /// of its block's accesses.
+    /// Ends a chunk, with the words of data references if they are recorded. The innermost frame of `end` has made
+    /// `done` of its block's accesses.
     pub fn send(&mut self, words: Vec<u64>, references: Option<Vec<u64>>, end: Vec<Frame>, done: u32) {
         for func in self.module.inner().compiled_functions() {
             self.add_function(func);
@@ -243,8 +243,8 @@ fn not_written(error: TraceFileError) -> Error {
 }
 
 impl<T: 'static> Store<T> {
-    /// Records all that the instance of `module` in this store executes from now on, into `out`, in at most `limit` bytes;
-    /// `program` is a name for the trace's readers. The store must have no other instance, now and later.
+    /// Records all that the instance of `module` in this store executes from now on, into `out`, in at most `limit`
+    /// bytes; `program` is a name for the trace's readers. The store must have no other instance, now and later.
     ///
     /// [`Store::finish_trace`] completes it. What was written until then can be read too.
     ///

@@ -1,5 +1,5 @@
-//! Bursts in order: what a burst without end records is the whole run, path by path. Extended paths that are counted while the
-//! program runs are those of the record.
+//! Bursts in order: what a burst without end records is the whole run, path by path. Extended paths that are counted
+//! while the program runs are those of the record.
 
 use std::io::{Cursor, Write};
 use std::sync::{Arc, Mutex};

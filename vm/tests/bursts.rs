@@ -5,7 +5,8 @@ use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// Nested loops with operands on the stack, vectors and references in locals, recursion, calls through a table, a switch.
+/// Nested loops with operands on the stack, vectors and references in locals, recursion, calls through a table, a
+/// switch.
 const WAT: &str = r#"(module
     (type $unary (func (param i64) (result i64)))
     (table 2 funcref) (elem (i32.const 0) $fib $collatz)
@@ -151,7 +152,8 @@ fn seldom_bursts_count_a_share_of_all_paths() -> Outcome {
     Ok(())
 }
 
-/// Loops that run in turns, as often: one that is unrolled, with one check for several rounds, and one that calls, with one for each.
+/// Loops that run in turns, as often: one that is unrolled, with one check for several rounds, and one that calls,
+/// with one for each.
 #[test]
 fn bursts_see_rounds_of_unrolled_loops_as_often_as_others() -> Outcome {
     let wat = r#"(module
@@ -263,8 +265,8 @@ const STEPS: &str = r#"(module
             (br_if $outer (i64.lt_u (local.tee $i (i64.add (local.get $i) (i64.const 1))) (i64.const 30))))
         (local.get $sum)))"#;
 
-/// Runs that module; at each step the host sets the bursts that `change` gives. Gives the result, and how many paths were
-/// seen up to each step.
+/// Runs that module; at each step the host sets the bursts that `change` gives. Gives the result, and how many paths
+/// were seen up to each step.
 fn run_steps(change: fn(i64) -> Option<Option<BurstLengths>>) -> Result<(i64, Vec<u64>)> {
     let engine = engine(adaptive(BurstLengths::FOREVER, 1, "orig"), Strategy::Optimized)?;
     let (mut store, mut linker) = (Store::new(&engine, Vec::new()), Linker::new(&engine));

@@ -4,8 +4,8 @@ use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// A table with functions of two types and a hole, called at any index in a function that is called itself; `extra` may let it
-/// change.
+/// A table with functions of two types and a hole, called at any index in a function that is called itself; `extra`
+/// may let it change.
 fn wat(extra: &str) -> String {
     format!(
         r#"(module (type $unary (func (param i32) (result i32))) (type $nullary (func (result i32)))

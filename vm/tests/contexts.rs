@@ -110,7 +110,8 @@ fn each_call_site_has_its_own_records() -> Outcome {
     check(wat, run(100, true), expected)
 }
 
-/// Ammons, Ball & Larus 1997, figure 4: the call graph has the way M, D, A, C, which did not run, and C has two contexts.
+/// Ammons, Ball & Larus 1997, figure 4: the call graph has the way M, D, A, C, which did not run, and C has two
+/// contexts.
 #[test]
 fn the_paper_s_calls_have_the_contexts_that_ran_and_no_others() -> Outcome {
     let wat = r#"(module

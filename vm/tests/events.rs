@@ -193,7 +193,8 @@ fn a_budget_stops_at_a_check_and_not_a_longest_path_later() -> Outcome {
     Ok(())
 }
 
-/// What calls nothing does not check its budget when it is called: then who calls it does, and if that is the host, the runtime.
+/// What calls nothing does not check its budget when it is called: then who calls it does, and if that is the host,
+/// the runtime.
 #[test]
 fn the_host_cannot_call_what_there_is_no_budget_for() -> Outcome {
     let mut config = Config::new();

@@ -121,8 +121,8 @@ fn interesting_paths_of_something_else_are_refused() -> Outcome {
     Ok(())
 }
 
-/// A function with few paths, which a run takes but for the one that leaves the loop with an even number: the bytes of its code, what
-/// it computed, and its profile.
+/// A function with few paths, which a run takes but for the one that leaves the loop with an even number: the bytes
+/// of its code, what it computed, and its profile.
 fn steps(config: &Config) -> std::result::Result<(usize, i32, Profile), Error> {
     let wat = r#"(module (func (export "steps") (param $n i32) (result i32) (local $s i32)
         (loop $again

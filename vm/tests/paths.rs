@@ -32,8 +32,8 @@ fn bits(ifs: u32) -> String {
     )
 }
 
-/// The blocks of the round with this `n`: the entry before the first one, the loop header, for each bit its arm, if it is
-/// set, and what follows the arm.
+/// The blocks of the round with this `n`: the entry before the first one, the loop header, for each bit its arm, if
+/// it is set, and what follows the arm.
 fn round(ifs: u32, n: i32, is_first: bool) -> Vec<u32> {
     let x = (n as u32).wrapping_mul(0x9e37_79b1);
     let arms = (0..ifs).map(|bit| (x >> bit & 1 == 1, 2 + 2 * bit));

@@ -5,9 +5,8 @@ use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// `run(n, which)` calls `step` n times, `which` path of it, which calls a function of its own; `calls(n, which)` calls through
-/// a table; `mixed(n)` takes both paths by
-/// turns.
+/// `run(n, which)` calls `step` n times, `which` path of it, which calls a function of its own; `calls(n, which)`
+/// calls through a table; `mixed(n)` takes both paths by turns.
 const WAT: &str = r#"(module
     (type $unary (func (param i32) (result i32)))
     (table 2 funcref) (elem (i32.const 0) $double $shift)
@@ -77,7 +76,8 @@ impl Program {
         self.instance.get_typed_func::<(i32, i32), i32>(&mut self.store, name)?.call(&mut self.store, args)
     }
 
-    /// The phases that a function has come into, in order: what has changed where, and the functions that are inlined since.
+    /// The phases that a function has come into, in order: what has changed where, and the functions that are inlined
+    /// since.
     fn phases(&self, func: u32) -> Vec<(Vec<Decision>, Vec<u32>)> {
         let phase = |done: Reoptimization| {
             let is_change = |decision: &Decision| matches!(decision.verdict, Verdict::PhaseChange { .. });

@@ -125,8 +125,8 @@ fn all_placements_count_calls_that_overflow() -> Outcome {
     Ok(())
 }
 
-/// The ways from `$to1` and `$to2` to `$a` and `$b` are a cycle without a pipe, and heavier than what is around them, so
-/// that three of them are in the tree; the fourth needs no counter if only blocks are wanted.
+/// The ways from `$to1` and `$to2` to `$a` and `$b` are a cycle without a pipe, and heavier than what is around them,
+/// so that three of them are in the tree; the fourth needs no counter if only blocks are wanted.
 #[test]
 fn blocks_take_fewer_counters_than_edges() -> Outcome {
     let wat = r#"(module (func (export "cross") (param i32 i32)

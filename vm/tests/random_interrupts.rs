@@ -10,8 +10,8 @@ use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// Loops with and without calls, recursion, tail calls, calls through a table and of the host, memory that grows by bulk
-/// operations.
+/// Loops with and without calls, recursion, tail calls, calls through a table and of the host, memory that grows by
+/// bulk operations.
 const WAT: &str = r#"(module
     (import "host" "id" (func $id (param i64) (result i64)))
     (type $unary (func (param i64) (result i64)))

@@ -127,7 +127,8 @@ fn backtraces_show_inlined_frames() -> Outcome {
     Ok(())
 }
 
-/// A burst begins or ends in the inlined loop, so that the frame goes on in a version that the machine frame around calls.
+/// A burst begins or ends in the inlined loop, so that the frame goes on in a version that the machine frame around
+/// calls.
 #[test]
 fn backtraces_show_inlined_frames_once_that_have_left_for_another_version() -> Outcome {
     let expected = Program::new(&Config::new())?.call("touches", (1, 50)).expect_err("beyond the memory");

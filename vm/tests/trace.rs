@@ -260,7 +260,8 @@ fn a_stack_that_overflowed_is_replayed() -> Outcome {
     Ok(())
 }
 
-/// Recursion to some depth, then a call of a function that has not been compiled and cannot be, with so little stack left.
+/// Recursion to some depth, then a call of a function that has not been compiled and cannot be, with so little stack
+/// left.
 #[test]
 fn a_callee_that_cannot_be_compiled_is_named() -> Outcome {
     let wat = r#"(module

@@ -8,8 +8,8 @@ use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// `run(n, x)` calls functions with one, two and ten results, one that calls itself and one that calls the host, which calls
-/// back; it divides by x.
+/// `run(n, x)` calls functions with one, two and ten results, one that calls itself and one that calls the host,
+/// which calls back; it divides by x.
 const WAT: &str = r#"(module
     (import "host" "again" (func $again (param i32) (result i32)))
     (func $sum (param $n i32) (result i32) (local $sum i32)

@@ -83,8 +83,9 @@ fn wherever_a_round_ends_the_counts_are_those_of_plain_loops() -> Outcome {
     Ok(())
 }
 
-/// A loop that counts from the first parameter by `step` while it compares so with the second, but makes no more rounds than the
-/// third says; it gives what it counted to and how many rounds it made. The test is at its end, or at its beginning.
+/// A loop that counts from the first parameter by `step` while it compares so with the second, but makes no more
+/// rounds than the third says; it gives what it counted to and how many rounds it made. The test is at its end, or at
+/// its beginning.
 fn counted(ty: &str, step: i64, goes_on: &str, is_at_end: bool) -> String {
     let step = format!("(local.set $i ({ty}.add (local.get $i) ({ty}.const {step})))");
     let test = format!("({ty}.{goes_on} (local.get $i) (local.get $bound))");

@@ -1,5 +1,5 @@
-//! Wasmtime, and the interpreter wasmi, as libraries, set up to run WASI programs the way `wprof` does, so that they can be compared on equal
-//! terms: same host functions, same process, same clocks.
+//! Wasmtime, and the interpreter wasmi, as libraries, set up to run WASI programs the way `wprof` does, so that they
+//! can be compared on equal terms: same host functions, same process, same clocks.
 //!
 //! A package of its own, so that Wasmtime's features never unify with those of the engine under test.
 

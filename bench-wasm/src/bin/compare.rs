@@ -44,7 +44,8 @@ enum What {
     Events,
     /// As steady, what each kind of profile costs over plain code.
     Profiles,
-    /// As steady, what cycles, contexts, and paths in contexts cost over plain code (Ammons, Ball & Larus 1997, table 1).
+    /// As steady, what cycles, contexts, and paths in contexts cost over plain code (Ammons, Ball & Larus 1997, table
+    /// 1).
     Flow,
     /// As steady, what each placement of counters costs over plain code (Ball & Larus 1994, section 6.1).
     Placements,

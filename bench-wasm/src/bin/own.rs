@@ -277,8 +277,8 @@ fn weights(options: &Run) -> Result<Option<profiler::Profile>> {
     Ok(Some(profile))
 }
 
-/// Makes the edges of a function that were taken often those that were taken seldom. Of the least spanning tree this makes the
-/// greatest one.
+/// Makes the edges of a function that were taken often those that were taken seldom. Of the least spanning tree this
+/// makes the greatest one.
 fn turn_round(function: &mut profiler::FunctionProfile) {
     let most = function.edges.iter().map(|edge| edge.count).max().unwrap_or(0);
     function.edges.iter_mut().for_each(|edge| edge.count = most - edge.count);

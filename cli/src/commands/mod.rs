@@ -60,7 +60,8 @@ pub enum Command {
 }
 
 impl Command {
-    /// Does it. The exit code is 0 but for `run`, `top` and `trace record`, where it is the program's, `residual` and `diff`.
+    /// Does it. The exit code is 0 but for `run`, `top` and `trace record`, where it is the program's, `residual` and
+    /// `diff`.
     pub fn execute(self, color: ColorChoice) -> Result<ExitCode> {
         match self {
             Command::Run(args) => return run::execute(args, color),

@@ -58,14 +58,15 @@ pub struct ReportArgs {
     /// Show who called a function, who called those, …
     #[arg(long, value_name = "FUNC", conflicts_with_all = ["cct", "sort"])]
     callers: Option<String>,
-    /// Weigh calling contexts by a metric that was measured in them, such as `cycles`, or by `instructions` where paths were
-    /// counted in them (`--collect flow`) [default: calls]
+    /// Weigh calling contexts by a metric that was measured in them, such as `cycles`, or by `instructions` where
+    /// paths were counted in them (`--collect flow`) [default: calls]
     #[arg(long, value_name = "METRIC")]
     by: Option<String>,
     /// Show which paths are interesting, as they ran in this profile, and how compactly they are numbered
     #[arg(long, value_name = "PROFILE", conflicts_with_all = ["cct", "callers", "sort"])]
     interesting: Option<PathBuf>,
-    /// Leave out contexts with less than so many percent of the calls, and paths with less of a metric: the others are hot
+    /// Leave out contexts with less than so many percent of the calls, and paths with less of a metric: the others
+    /// are hot
     #[arg(long, value_name = "PERCENT", default_value_t = 1.0, value_parser = percent)]
     least: f64,
     /// Write one HTML file for a browser instead, with all that it needs; `-` is standard output

@@ -44,8 +44,8 @@ impl Thinned {
     }
 }
 
-/// Where the length stands of the section whose content begins at `content`. The byte before it is the section's kind, which is
-/// small, and all bytes of a length but the last have their highest bit set.
+/// Where the length stands of the section whose content begins at `content`. The byte before it is the section's
+/// kind, which is small, and all bytes of a length but the last have their highest bit set.
 fn length_at(module: &[u8], content: usize) -> usize {
     let longer = module[..content - 1].iter().rev().take_while(|&&byte| byte >= 0x80).count();
     content - 1 - longer

@@ -1,7 +1,7 @@
 //! The code of functions line by line, and the source files that it comes from.
 //!
-//! Input: a module, the functions to be shown, the module's line table. Output: a [`Listing`] of each function, and the files
-//! that these name.
+//! Input: a module, the functions to be shown, the module's line table. Output: a [`Listing`] of each function, and
+//! the files that these name.
 //! Invariant: files are numbered in the order of the module's; a line of code that comes from no line has none.
 
 use std::collections::{BTreeSet, HashMap};

@@ -119,8 +119,8 @@ impl Weights {
     }
 }
 
-/// The [`MOST`] stacks that have the largest shares of any weight, ascending. A caller has no less than what it calls, so
-/// it is among them if that is.
+/// The [`MOST`] stacks that have the largest shares of any weight, ascending. A caller has no less than what it
+/// calls, so it is among them if that is.
 fn heaviest(weights: &[Weights], stacks: usize) -> Vec<u32> {
     let mut shares = vec![0.0_f64; stacks];
     for (column, most) in weights.iter().flat_map(Weights::columns) {

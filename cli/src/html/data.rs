@@ -1,7 +1,7 @@
 //! Values as JSON within a page.
 //!
-//! Invariant: the text holds no `<`, so that no string ends the element that it stands in; and no line break, so that a line
-//! is a value.
+//! Invariant: the text holds no `<`, so that no string ends the element that it stands in; and no line break, so that
+//! a line is a value.
 
 use std::io::{self, Write};
 

@@ -1,9 +1,9 @@
 //! What there is to say of each function, in numbers.
 //!
-//! Input: a profile. Output: its figures, one column each, in the order in which they are offered: instructions, calls, then
-//! what was measured.
-//! Invariant: a function has a figure of its own, callees not included; with callees only where calling contexts tell, each
-//! call counted once also if functions recurse.
+//! Input: a profile. Output: its figures, one column each, in the order in which they are offered: instructions,
+//! calls, then what was measured.
+//! Invariant: a function has a figure of its own, callees not included; with callees only where calling contexts
+//! tell, each call counted once also if functions recurse.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! The table of functions, column by column.
 //!
-//! Invariant: all columns are of the same length, one row for each function that ran, in the order of the module, then one
-//! for each that ran in the earlier profile only.
+//! Invariant: all columns are of the same length, one row for each function that ran, in the order of the module,
+//! then one for each that ran in the earlier profile only.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

@@ -1,7 +1,7 @@
 //! A profile as one HTML file that needs nothing else: no network, no other file.
 //!
-//! Input: a [`View`] of a profile, what its module tells of the code, maybe an earlier profile. Output: a page, which holds
-//! the figures as JSON, and the program (`assets/`) that shows them.
+//! Input: a [`View`] of a profile, what its module tells of the code, maybe an earlier profile. Output: a page, which
+//! holds the figures as JSON, and the program (`assets/`) that shows them.
 //! Invariant: what comes from the module or the profile is in the page only as data, in which no `<` stands, so that it
 //! can neither end the data nor begin an element; the program puts it on the screen only as text.
 //! Oracle: `cli/tests/it/html.rs`, which opens pages in a browser.
@@ -82,8 +82,8 @@ pub struct HtmlPage<'a> {
 }
 
 impl<'a> HtmlPage<'a> {
-    /// A page of a profile, beside an earlier one if there is one. `map` is what its module tells, if that is at hand, and
-    /// has the source lines at least.
+    /// A page of a profile, beside an earlier one if there is one. `map` is what its module tells, if that is at
+    /// hand, and has the source lines at least.
     ///
     /// # Errors
     /// If the module cannot be disassembled.

@@ -89,7 +89,8 @@ pub fn tree(view: &View<'_>, tree: &ContextTree, weights: &Weights, share: f64) 
     table
 }
 
-/// The callers of a routine, each below the one that it calls: those that account for at least this share of its weight.
+/// The callers of a routine, each below the one that it calls: those that account for at least this share of its
+/// weight.
 pub fn callers(view: &View<'_>, tree: &ContextTree, weights: &Weights, routine: u32, share: f64) -> Table {
     let own = &weights.of_records;
     let of_routine = tree.records.iter().zip(own).filter(|(record, _)| record.routine == routine);

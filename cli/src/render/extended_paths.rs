@@ -8,7 +8,8 @@ use super::paths::Paths;
 use super::table::{Side, Table};
 use super::view::View;
 
-/// The first `limit`, each with how often it ran and which share of all those counted that is; empty if none were counted.
+/// The first `limit`, each with how often it ran and which share of all those counted that is; empty if none were
+/// counted.
 pub fn table(view: &View<'_>, limit: usize) -> Table {
     let mut table = Table::new(&[
         ("times", Side::Right),

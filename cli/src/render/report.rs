@@ -14,8 +14,8 @@ use super::{
     interesting, loops, runs, sample, summary,
 };
 
-/// The report, `top` rows in each table; functions in the order given, or else in both. Hot is what has at least this share
-/// of a metric.
+/// The report, `top` rows in each table; functions in the order given, or else in both. Hot is what has at least this
+/// share of a metric.
 pub fn write(page: &mut Page, view: &View<'_>, top: usize, order: Option<Order>, share: f64) {
     let screen = page.screen();
     runs::write(page, view);
@@ -42,8 +42,8 @@ pub fn write(page: &mut Page, view: &View<'_>, top: usize, order: Option<Order>,
     section(page, "What counting cost", &counters::table(view.profile));
 }
 
-/// The calling contexts from the top down or, from `callee` up, those of one function: what has at least this share of the
-/// weight.
+/// The calling contexts from the top down or, from `callee` up, those of one function: what has at least this share
+/// of the weight.
 pub fn write_contexts(
     page: &mut Page,
     view: &View<'_>,

@@ -40,8 +40,8 @@ pub fn advice(bursts: u64) -> Option<String> {
     }
 }
 
-/// By how many percentage points the share of half of a run may be wrong, at worst, in nineteen of twenty samples of so many
-/// bursts: what runs in one is taken to be all alike, as in `wprof_profiler::comparison::significance`.
+/// By how many percentage points the share of half of a run may be wrong, at worst, in nineteen of twenty samples of
+/// so many bursts: what runs in one is taken to be all alike, as in `wprof_profiler::comparison::significance`.
 fn uncertainty(bursts: u64) -> f64 {
     (1.96 * 50.0 / (bursts.max(1) as f64).sqrt()).min(100.0)
 }

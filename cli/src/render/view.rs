@@ -29,8 +29,8 @@ impl<'a> View<'a> {
         Self { profile, module, ops: profile.ops() }
     }
 
-    /// Whether it says what the code did, beside totals of events and calling contexts; samples do, if only that nothing was
-    /// seen.
+    /// Whether it says what the code did, beside totals of events and calling contexts; samples do, if only that
+    /// nothing was seen.
     pub fn is_of_code(&self) -> bool {
         let has_contexts = self.profile.contexts.as_ref().is_some_and(|tree| tree.kind.rate().is_none());
         let has_others = !self.profile.events.is_empty() || has_contexts;

@@ -139,7 +139,8 @@ fn weights_of_another_module_or_without_edges_are_refused() {
     }
 }
 
-/// By hand: ten rounds, five of them by the arm of odd numbers; the first path begins at the entry, the last one leaves.
+/// By hand: ten rounds, five of them by the arm of odd numbers; the first path begins at the entry, the last one
+/// leaves.
 #[test]
 fn paths_have_counts_and_edges_follow() {
     let folder = Folder::new();

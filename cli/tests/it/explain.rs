@@ -40,7 +40,8 @@ fn the_plan_shows_what_blocks_do_not_need() {
     assert!(text.contains("\nweights: an estimate\n"), "{text}");
 }
 
-/// The arm of odd numbers is taken or not, before the loop goes on or ends: so from the entry, and from the loop header.
+/// The arm of odd numbers is taken or not, before the loop goes on or ends: so from the entry, and from the loop
+/// header.
 #[test]
 fn the_plan_shows_how_paths_are_numbered() {
     let text = explain(&Folder::new(), &["--collect", "paths"]);

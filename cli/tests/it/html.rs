@@ -1,5 +1,5 @@
-//! Pages hold what the profile holds, and work in a browser: each opens itself with `#test`, searches, sorts, zooms, follows
-//! paths, and says how that went. Without Chromium (`scripts/setup`) that part is skipped, with a note.
+//! Pages hold what the profile holds, and work in a browser: each opens itself with `#test`, searches, sorts, zooms,
+//! follows paths, and says how that went. Without Chromium (`scripts/setup`) that part is skipped, with a note.
 
 use std::process::Command;
 

@@ -1,5 +1,5 @@
-//! Programs that others wrote read our exports, where they are installed; elsewhere their tests are skipped, with a note.
-//! `scripts/setup` installs some, `readers/download.sh` fetches the others.
+//! Programs that others wrote read our exports, where they are installed; elsewhere their tests are skipped, with a
+//! note. `scripts/setup` installs some, `readers/download.sh` fetches the others.
 
 mod chrome;
 mod firefox;

@@ -1,7 +1,7 @@
 //! The tutorial and the pages of exporters: what they say that commands print is what they print.
 //!
-//! In a block that begins with `$ wprof`, each line with `$` is a command, and what follows is its output, `...` being any
-//! lines. Times differ from run to run, so all are taken for the same, and so is what took most of one.
+//! In a block that begins with `$ wprof`, each line with `$` is a command, and what follows is its output, `...`
+//! being any lines. Times differ from run to run, so all are taken for the same, and so is what took most of one.
 
 use std::process::Command;
 

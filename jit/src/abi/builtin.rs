@@ -66,10 +66,11 @@ builtins! {
     /// `(function, address of a row, key) -> status`: makes a row of the table of paths that of another path, see
     /// [`super::path_row`].
     TakeRow(I32, I64, I64) -> I32;
-    /// `(first cell of the call, function reference) -> status`: an indirect call calls another function than the last time.
+    /// `(first cell of the call, function reference) -> status`: an indirect call calls another function than the
+    /// last time.
     CountTarget(I32, I64) -> I32;
-    /// `(function, number, or -1 if it is entered, whether the path leaves it) -> status`: a path has ended, or a function begun,
-    /// in a burst that is recorded.
+    /// `(function, number, or -1 if it is entered, whether the path leaves it) -> status`: a path has ended, or a
+    /// function begun, in a burst that is recorded.
     RecordBurst(I32, I64, I32) -> I32;
     /// `(byte offset of the instruction, address, bytes) -> status`: memory is touched in a burst that is recorded.
     RecordAccess(I32, I64, I64) -> I32;

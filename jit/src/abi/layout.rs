@@ -115,14 +115,15 @@ pub mod check {
     pub const TRAP: i64 = 1;
 }
 
-/// The heat of a function's baseline code, a counter: rounds of loops and calls in its lower half, calls in its upper one.
+/// The heat of a function's baseline code, a counter: rounds of loops and calls in its lower half, calls in its upper
+/// one.
 pub mod heat {
     /// What a round adds, and a call.
     pub const ROUND: u64 = 1;
     /// What a call adds besides.
     pub const CALL: u64 = 1 << 32;
-    /// A function that asks for a better version asks again when it has become hotter by what it took the first time, divided by
-    /// this.
+    /// A function that asks for a better version asks again when it has become hotter by what it took the first time,
+    /// divided by this.
     pub const ASKS: u32 = 4;
 }
 
@@ -156,8 +157,8 @@ pub mod trace_word {
 pub mod call_record {
     use wprof_profiler::{CALLEE_SLOT_BYTES, RECORD_HEAD_BYTES};
 
-    /// `u64`: whose it is. That of a wasm function is the sum of its vmctx's address and its index, which is an address in
-    /// that vmctx and so nobody else's; others have 0.
+    /// `u64`: whose it is. That of a wasm function is the sum of its vmctx's address and its index, which is an
+    /// address in that vmctx and so nobody else's; others have 0.
     pub const KEY: i32 = 0;
     /// `u64`: the number of calls.
     pub const CALLS: i32 = 8;
@@ -177,9 +178,10 @@ pub mod call_record {
     }
 }
 
-/// The rows among a function's counters in which its paths are counted if it has too many for a counter each. The number of
-/// a path chooses its row; the row is that of one path at a time, what others have counted in it is in the instance's table.
-/// Where paths are counted in each calling context, the number has that of the call record above its 32 bits.
+/// The rows among a function's counters in which its paths are counted if it has too many for a counter each. The
+/// number of a path chooses its row; the row is that of one path at a time, what others have counted in it is in the
+/// instance's table. Where paths are counted in each calling context, the number has that of the call record above
+/// its 32 bits.
 pub mod path_row {
     use wprof_profiler::MAX_PATHS;
 
@@ -210,8 +212,8 @@ pub mod path_row {
     pub const SHIFT: u32 = 64 - COUNT.ilog2();
 }
 
-/// A data reference in its buffer: one word with the site, a byte offset in the module, and below it an index of 32 bits;
-/// or, with the highest bit set, the site and the number of words that follow: an index, and perhaps a length.
+/// A data reference in its buffer: one word with the site, a byte offset in the module, and below it an index of 32
+/// bits; or, with the highest bit set, the site and the number of words that follow: an index, and perhaps a length.
 pub mod reference {
     /// The bit that tells that words follow.
     pub const IS_LONG: u64 = 1 << 63;

@@ -62,43 +62,45 @@ pub fn host_call_signature(conv: CallConv) -> Signature {
     sig
 }
 
-/// What machine code calls where a check fires: `(store context)`. The place of the call says which check it is. Afterwards
-/// `store_context::GO_ON` has the address of the version in which the frame goes on, or 0 if it stays. It changes no
-/// register but that with the count of checks, if there is one, and does nothing if too little stack is left for the host.
+/// What machine code calls where a check fires: `(store context)`. The place of the call says which check it is.
+/// Afterwards `store_context::GO_ON` has the address of the version in which the frame goes on, or 0 if it stays. It
+/// changes no register but that with the count of checks, if there is one, and does nothing if too little stack is
+/// left for the host.
 pub fn check_signature() -> Signature {
     preserving(&[types::I64])
 }
 
-/// The same where a check that counts in the pinned register fires: that holds the store's context instead, so that no other
-/// register is needed, and afterwards the count.
+/// The same where a check that counts in the pinned register fires: that holds the store's context instead, so that
+/// no other register is needed, and afterwards the count.
 pub fn check_pinned_signature() -> Signature {
     preserving(&[])
 }
 
-/// What a frame tail-calls that leaves its state in the transfer buffer and its vmctx in `store_context::LEAVING`, to go on in
-/// the version that is in `store_context::GO_ON`, of the same type. The pinned register holds the store's context. So no
-/// argument has to be in a register of its own, which Cranelift's register allocator would heed wherever the argument lives.
+/// What a frame tail-calls that leaves its state in the transfer buffer and its vmctx in `store_context::LEAVING`, to
+/// go on in the version that is in `store_context::GO_ON`, of the same type. The pinned register holds the store's
+/// context. So no argument has to be in a register of its own, which Cranelift's register allocator would heed
+/// wherever the argument lives.
 pub fn leave_signature(ty: &FuncType) -> Signature {
     let mut sig = resume_signature(ty);
     sig.params.clear();
     sig
 }
 
-/// What machine code calls where a callee slot does not hold the record of the function that is entered: `(vmctx, function
-/// index, its call sites, callee slot)`. Afterwards the slot does. The caller has made sure that there is stack for the
-/// host. It changes no register, so that code that has to call it only seldom is none the worse.
+/// What machine code calls where a callee slot does not hold the record of the function that is entered: `(vmctx,
+/// function index, its call sites, callee slot)`. Afterwards the slot does. The caller has made sure that there is
+/// stack for the host. It changes no register, so that code that has to call it only seldom is none the worse.
 pub fn find_record_signature() -> Signature {
     preserving(&[types::I64, types::I32, types::I32, types::I64])
 }
 
-/// Brings the readings of metrics in the store's context up to date: `(store context)`. It changes no register and needs no
-/// stack but for the return address.
+/// Brings the readings of metrics in the store's context up to date: `(store context)`. It changes no register and
+/// needs no stack but for the return address.
 pub fn read_metrics_signature() -> Signature {
     preserving(&[types::I64])
 }
 
-/// Lets the simulated cache see an access that is not all in the line that was touched last: `(store context, address in the
-/// host of the memory's byte 0, address in the memory, bytes)`. As above.
+/// Lets the simulated cache see an access that is not all in the line that was touched last: `(store context, address
+/// in the host of the memory's byte 0, address in the memory, bytes)`. As above.
 pub fn touch_lines_signature() -> Signature {
     preserving(&[types::I64; 4])
 }

@@ -1,7 +1,7 @@
 //! Which locals may still be read: what a frame need not take along when it goes on in another version.
 //!
-//! Input: a function. Output: for each block, two sets of locals. Invariant: a local that is not in a set is written before it
-//! is read, on every way from the block's entry, or from its end.
+//! Input: a function. Output: for each block, two sets of locals. Invariant: a local that is not in a set is written
+//! before it is read, on every way from the block's entry, or from its end.
 //! Source: the textbook's backward data flow, by sweeps against bytecode order until nothing changes.
 
 use super::{Block, Target};
@@ -9,8 +9,8 @@ use super::{Block, Target};
 /// Words of all sets together; a function that is larger is taken to need all its locals.
 const MOST_WORDS: usize = 1 << 22;
 
-/// Each sweep follows one more back edge on a way. A function that needs more is nested as no program is, and taken to need
-/// all its locals.
+/// Each sweep follows one more back edge on a way. A function that needs more is nested as no program is, and taken
+/// to need all its locals.
 const MOST_SWEEPS: usize = 32;
 
 /// What blocks read before they write it, and what they write: noted while they are made.

@@ -130,8 +130,8 @@ impl Cfg {
         self.blocks.iter().map(|block| (block.limit - block.start) as usize).sum()
     }
 
-    /// Whether a frame can go on in another version at `block`: at a loop header, with a state that fits into the transfer
-    /// buffer.
+    /// Whether a frame can go on in another version at `block`: at a loop header, with a state that fits into the
+    /// transfer buffer.
     pub fn can_resume(&self, block: u32) -> bool {
         self.blocks[block as usize].is_loop_header && self.has_room(block)
     }
@@ -142,9 +142,9 @@ impl Cfg {
         self.locals.len() + operands as usize <= store_context::TRANSFER_VALUES as usize
     }
 
-    /// Whether code that can be stopped asks at node `index` of a graph, a copy of `block`: at loop headers and at the entry of a
-    /// function that calls others. So every run of machine code asks after a bounded number of blocks, and who calls what ends
-    /// soon asks behind the call.
+    /// Whether code that can be stopped asks at node `index` of a graph, a copy of `block`: at loop headers and at
+    /// the entry of a function that calls others. So every run of machine code asks after a bounded number of blocks,
+    /// and who calls what ends soon asks behind the call.
     pub fn is_stop(&self, index: usize, block: u32) -> bool {
         index == 0 && !self.is_leaf || self.blocks[block as usize].is_loop_header
     }

@@ -7,9 +7,10 @@ use wprof_profiler::EdgeWeights;
 
 use super::{Cfg, End};
 
-/// What is expected to run less often than this each time the function, or the part of it, does is not likely: what lies
-/// behind five even branches. Of the functions and parts of CPython that are compiled ahead so, 3 of 4 are then called. With 0.15 it
-/// took 7% longer from a cold start, cc1 and cc1plus 2%; with 0.02 they took as long as that or longer.
+/// What is expected to run less often than this each time the function, or the part of it, does is not likely: what
+/// lies behind five even branches. Of the functions and parts of CPython that are compiled ahead so, 3 of 4 are then
+/// called. With 0.15 it took 7% longer from a cold start, cc1 and cc1plus 2%; with 0.02 they took as long as that or
+/// longer.
 const LIKELY: f64 = 0.05;
 
 /// How a function is divided, by block and by part: a whole one has one part.
@@ -33,8 +34,9 @@ impl Cfg {
         self.likely_next(whole).swap_remove(0)
     }
 
-    /// By part, where control likely goes from there: rows of code slots, of functions, imports too, and of other parts, each
-    /// once, in bytecode order. A block that ends in a trap reports a failure, which is not what programs do as a rule.
+    /// By part, where control likely goes from there: rows of code slots, of functions, imports too, and of other
+    /// parts, each once, in bytecode order. A block that ends in a trap reports a failure, which is not what programs
+    /// do as a rule.
     pub(crate) fn likely_next(&self, Division { part_of, heads, first_row }: Division<'_>) -> Vec<Vec<u32>> {
         let weights = Weights::new(self);
         let least = |part: u32| LIKELY * weights.blocks[heads[part as usize] as usize];

@@ -36,8 +36,8 @@ pub(crate) fn is_call(op: &Operator<'_>) -> bool {
     matches!(op, Operator::Call { .. } | Operator::CallIndirect { .. })
 }
 
-/// Whether a frame may stop at `op`, or be looked at: it may trap or call, as far as is known. Not the most frequent ones
-/// of those that only compute, move values or branch.
+/// Whether a frame may stop at `op`, or be looked at: it may trap or call, as far as is known. Not the most frequent
+/// ones of those that only compute, move values or branch.
 pub(crate) fn may_stop(op: &Operator<'_>) -> bool {
     use Operator::*;
     let is_harmless = match op {

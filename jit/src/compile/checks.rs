@@ -1,14 +1,14 @@
 //! Checks in optimised code.
 //!
-//! Cranelift moves no computation out of a loop once it has come across a way out of it, and the way of a check into another
-//! version is one. So while the optimiser works a check is a call that cannot be left, the *mark*, whose arguments are what
-//! the other version takes over. Here marks become what checks are, and what is computed for them only moves to where it
-//! is needed.
+//! Cranelift moves no computation out of a loop once it has come across a way out of it, and the way of a check into
+//! another version is one. So while the optimiser works a check is a call that cannot be left, the *mark*, whose
+//! arguments are what the other version takes over. Here marks become what checks are, and what is computed for them
+//! only moves to where it is needed.
 //!
 //! Input: an optimised function with marks. Output: the same with checks, ready for machine code.
-//! Invariant: but for the two instructions of each check (`pinned.rs`) the hot code is what it would be without checks, as far
-//! as Cranelift's register allocator sees to that: the cold code leaves it all registers (`abi::check_pinned_signature`,
-//! `abi::leave_signature`).
+//! Invariant: but for the two instructions of each check (`pinned.rs`) the hot code is what it would be without
+//! checks, as far as Cranelift's register allocator sees to that: the cold code leaves it all registers
+//! (`abi::check_pinned_signature`, `abi::leave_signature`).
 //! Source: Hirzel & Chilimbi, FDDO 2001, section 2; what `cold` finds is dead code but for the marks.
 
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
@@ -159,8 +159,8 @@ impl Insertion<'_> {
     }
 }
 
-/// Whether a check fires. The count is kept in the pinned register itself if this, and the branch that uses the result, are at
-/// a location that is [`in_place`].
+/// Whether a check fires. The count is kept in the pinned register itself if this, and the branch that uses the
+/// result, are at a location that is [`in_place`].
 pub(crate) fn fires(pos: &mut FuncCursor<'_>) -> Value {
     let old = pos.ins().get_pinned_reg(types::I64);
     let new = pos.ins().iadd_imm_s(old, -1);

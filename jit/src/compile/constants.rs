@@ -1,10 +1,12 @@
 //! Constants behind calls: made anew.
 //!
-//! A call leaves few registers as they were, so what is needed behind it waits in the frame. A constant takes one instruction to
-//! make, as it does to read it back; so it is not worth being kept, and the registers that calls leave are for what is.
+//! A call leaves few registers as they were, so what is needed behind it waits in the frame. A constant takes one
+//! instruction to make, as it does to read it back; so it is not worth being kept, and the registers that calls leave
+//! are for what is.
 //!
-//! Input: an optimised function. Output: the same, in which no constant of a block is used behind a call if it was made before.
-//! Cranelift's optimiser makes constants anew in each block that uses them (its `remat` rules), but not within.
+//! Input: an optimised function. Output: the same, in which no constant of a block is used behind a call if it was
+//! made before. Cranelift's optimiser makes constants anew in each block that uses them (its `remat` rules), but not
+//! within.
 
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::ir::{Block, Function, Inst, Opcode, Value};

@@ -1,7 +1,7 @@
 //! Machine code as text.
 //!
-//! Input: machine code with [`MachineCode::positions`] and [`MachineCode::data`]. Output: a line for each instruction, in the
-//! syntax of the GNU assembler; a label where a jump leads.
+//! Input: machine code with [`MachineCode::positions`] and [`MachineCode::data`]. Output: a line for each
+//! instruction, in the syntax of the GNU assembler; a label where a jump leads.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

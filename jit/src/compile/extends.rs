@@ -1,10 +1,11 @@
 //! Indices of 32 bits that are extended to 64, kept as 64 bits from where they come.
 //!
-//! Wasm computes addresses in 32 bits, and each access extends one. Most instructions of x86-64 extend what they compute by
-//! themselves, and Cranelift knows that of the instruction before. It does not know it of what blocks take as parameters, such as
-//! the index that a loop counts up: there each access of each round first moves the index to another register. So here such
-//! parameters become 64 bits wide, and who needs their lower half takes that, which costs nothing; loads extend what they
-//! load; and where another value is known both ways, one register serves for both.
+//! Wasm computes addresses in 32 bits, and each access extends one. Most instructions of x86-64 extend what they
+//! compute by themselves, and Cranelift knows that of the instruction before. It does not know it of what blocks take
+//! as parameters, such as the index that a loop counts up: there each access of each round first moves the index to
+//! another register. So here such parameters become 64 bits wide, and who needs their lower half takes that, which
+//! costs nothing; loads extend what they load; and where another value is known both ways, one register serves for
+//! both.
 //!
 //! Input: an optimised function. Output: the same, with other types.
 //! Invariant: a value of 64 bits that stands for one of 32 has zeros in its upper half.
@@ -115,8 +116,8 @@ impl Params {
         self.all.iter().filter(|param| param.is_wide)
     }
 
-    /// Decides which parameters are to be wide: those that are extended, and those that they are given, as long as that saves
-    /// work.
+    /// Decides which parameters are to be wide: those that are extended, and those that they are given, as long as
+    /// that saves work.
     fn choose(&mut self, func: &Function) {
         let mut new: Vec<usize> = (0..self.all.len()).filter(|&at| self.all[at].uses > 0).collect();
         new.iter().for_each(|&at| self.all[at].is_wide = true);
@@ -141,8 +142,8 @@ impl Params {
         }
     }
 
-    /// What each wide parameter saves: extensions of itself and for others that it is given to, without those of what it is
-    /// given.
+    /// What each wide parameter saves: extensions of itself and for others that it is given to, without those of what
+    /// it is given.
     fn gains(&self, func: &Function) -> Vec<i64> {
         let mut gains: Vec<i64> = self.all.iter().map(|param| param.uses as i64).collect();
         for (at, param) in self.all.iter().enumerate().filter(|(_, param)| param.is_wide) {
@@ -178,7 +179,8 @@ fn for_each_arg(func: &Function, block: Block, mut each: impl FnMut(Value, Block
     }
 }
 
-/// Whether it takes no instruction to extend a value: it is a constant, loaded, or computed by an instruction of 32 bits.
+/// Whether it takes no instruction to extend a value: it is a constant, loaded, or computed by an instruction of 32
+/// bits.
 fn extends_itself(func: &Function, value: Value) -> bool {
     use Opcode::{Band, Bor, Bxor, Iadd, Iconst, Imul, Ishl, Isub, Load, Ushr};
     let opcode = func.dfg.value_def(value).inst().map(|inst| func.dfg.insts[inst].opcode());

@@ -1,9 +1,9 @@
 //! What Cranelift's optimiser computes anew in a loop, although it does not change there: computed before it.
 //!
-//! Sums and masks with a constant are made in each block that needs them (the optimiser's `remat` rules), as that costs one
-//! instruction and may save a register. In a loop it costs two a round where the value itself has to stay, and saves nothing where the
-//! value is needed for nothing else: then either of them takes the register. So it is with the `n & -2` that loops compare with which
-//! a C compiler has unrolled.
+//! Sums and masks with a constant are made in each block that needs them (the optimiser's `remat` rules), as that
+//! costs one instruction and may save a register. In a loop it costs two a round where the value itself has to stay,
+//! and saves nothing where the value is needed for nothing else: then either of them takes the register. So it is
+//! with the `n & -2` that loops compare with which a C compiler has unrolled.
 //!
 //! Input: an optimised function. Output: the same, with such instructions moved.
 //! Invariant: what is moved only computes, and its operands are known where it goes.

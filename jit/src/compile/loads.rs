@@ -1,8 +1,9 @@
 //! Loads of 8 and 16 bits, which extend what they load.
 //!
-//! The translator loads such a value and extends it by another instruction, so that the optimiser finds what was stored there. But
-//! it may put the second one elsewhere, and then the first extends, as all loads of x86-64 do, and so does the second. Here they become one,
-//! and who needs what was loaded as it is takes the lower part, which costs nothing.
+//! The translator loads such a value and extends it by another instruction, so that the optimiser finds what was
+//! stored there. But it may put the second one elsewhere, and then the first extends, as all loads of x86-64 do, and
+//! so does the second. Here they become one, and who needs what was loaded as it is takes the lower part, which costs
+//! nothing.
 //!
 //! Input: an optimised function. Output: the same with other loads.
 //! Example: `v1 = load.i16 v0; …; v2 = uextend.i32 v1; store v1, v3` becomes

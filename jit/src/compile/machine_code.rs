@@ -38,8 +38,8 @@ pub struct Origin {
     pub block: u32,
     /// How many rounds of the loop around it have been made that are not counted yet.
     pub rounds: u32,
-    /// The path register, if paths are counted and it is the same however control came there: the frame does not hold it
-    /// then.
+    /// The path register, if paths are counted and it is the same however control came there: the frame does not hold
+    /// it then.
     pub path: Option<i64>,
     /// Byte offset of the instruction in the module.
     pub offset: u32,
@@ -92,8 +92,8 @@ pub struct MachineCode {
     pub calls: Vec<CallSite>,
     /// Where a frame is before the first instruction; `None` for trampolines.
     pub entry: Option<Origin>,
-    /// Bytes below the frame pointer at which a frame holds its vmctx, from the first instruction of the first block on;
-    /// `None` if it does not, which only instrumented code does.
+    /// Bytes below the frame pointer at which a frame holds its vmctx, from the first instruction of the first block
+    /// on; `None` if it does not, which only instrumented code does.
     pub vmctx_slot: Option<u32>,
     /// The same for its path register, if paths are counted and it is not known everywhere: see [`Origin::path`].
     pub path_slot: Option<u32>,
@@ -134,8 +134,8 @@ fn read_name<'de, D: Deserializer<'de>>(from: D) -> Result<LibCall, D::Error> {
     name.parse().map_err(|()| serde::de::Error::custom(format_args!("no runtime routine is called {name}")))
 }
 
-/// Compiles `context.func`, whose flow graph and dominators are known and which has no aliases. Source locations in it are of
-/// `origins`, and kept if `with_positions`.
+/// Compiles `context.func`, whose flow graph and dominators are known and which has no aliases. Source locations in
+/// it are of `origins`, and kept if `with_positions`.
 pub(super) fn generate(
     func: u32,
     context: &mut Context,
@@ -242,8 +242,8 @@ fn bytes(buffer: &MachBufferFinalized<cranelift_codegen::Final>, isa: &dyn Targe
     bytes
 }
 
-/// The ranges at locations that are marked for that; two with a countdown between them, of which the optimiser has forgotten where it
-/// comes from, are one.
+/// The ranges at locations that are marked for that; two with a countdown between them, of which the optimiser has
+/// forgotten where it comes from, are one.
 fn in_place_ranges(locations: &[MachSrcLoc<cranelift_codegen::Final>], code: &[u8]) -> Vec<Range<usize>> {
     let is_marked = |location: &&MachSrcLoc<cranelift_codegen::Final>| {
         !location.loc.is_default() && pinned::unmarked(location.loc.bits()).1

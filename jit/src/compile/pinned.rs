@@ -1,14 +1,17 @@
 //! What code does to the pinned register, done in place.
 //!
 //! Cranelift reads the pinned register into another one, computes there and writes it back: three instructions for an
-//! addition that takes one, five for a check that takes two. Here they are found in the finished machine code and rewritten
-//! within their bytes, so that nothing else moves.
+//! addition that takes one, five for a check that takes two. Here they are found in the finished machine code and
+//! rewritten within their bytes, so that nothing else moves.
 //!
-//! Input: machine code, and the ranges of it at locations that were marked by [`in_place`], or between two such. Output: the same code, where
-//! ranges that read as expected work on the pinned register itself; others stay as they are.
-//! Invariant: what a marked instruction computes is used by one marked instruction, so that it need not be in the register
-//! where Cranelift put it once that one is rewritten, too. A count that is compared with zero has not overflowed.
-//! Example: `mov %r15, %rax; lea -1(%rax), %rax; mov %rax, %r15; mov %r15, %rax; test %rax, %rax` becomes `add $-1, %r15`.
+//! Input: machine code, and the ranges of it at locations that were marked by [`in_place`], or between two such.
+//! Output: the same code, where ranges that read as expected work on the pinned register itself; others stay as they
+//! are.
+//! Invariant: what a marked instruction computes is used by one marked instruction, so that it need not be in the
+//! register where Cranelift put it once that one is rewritten, too. A count that is compared with zero has not
+//! overflowed.
+//! Example: `mov %r15, %rax; lea -1(%rax), %rax; mov %rax, %r15; mov %r15, %rax; test %rax, %rax` becomes `add $-1,
+//! %r15`.
 //! Source of encodings: AMD64 Architecture Programmer's Manual, volume 3, chapter 1.
 
 use cranelift_codegen::ir::SourceLoc;
@@ -22,7 +25,8 @@ const MOST_PREFIXES: usize = 6;
 /// A prefix that means nothing to instructions without memory operands: a segment override.
 pub(super) const PADDING: u8 = 0x2e;
 
-/// The location of instructions that compute with the pinned register alone, and what they compute is used by one another.
+/// The location of instructions that compute with the pinned register alone, and what they compute is used by one
+/// another.
 pub(crate) fn in_place(location: SourceLoc) -> SourceLoc {
     if location.is_default() { location } else { SourceLoc::new(location.bits() | MARK) }
 }
@@ -32,7 +36,8 @@ pub(super) fn unmarked(location: u32) -> (u32, bool) {
     (location & !MARK, location & MARK != 0)
 }
 
-/// Whether code is all that a check does between reading the pinned register and writing it: nothing else takes one off.
+/// Whether code is all that a check does between reading the pinned register and writing it: nothing else takes one
+/// off.
 pub(super) fn is_countdown(code: &[u8]) -> bool {
     match Inst::read(code) {
         Some((Inst::Add { plus: -1, .. } | Inst::Lea { plus: -1, is_twice: false, .. }, len)) => {

@@ -1,9 +1,9 @@
 //! Results that are computed in loops: where they are returned they are copies.
 //!
-//! A function returns its results in certain registers. Cranelift's register allocator asks for such a register wherever the
-//! value lives, and if that is taken, it divides the value's life, after a few tries at each use. So a counter that is
-//! returned in the end would be moved forth and back in each round (interp's, with checks: a tenth of all instructions). With a
-//! copy the loop is free to keep it anywhere.
+//! A function returns its results in certain registers. Cranelift's register allocator asks for such a register
+//! wherever the value lives, and if that is taken, it divides the value's life, after a few tries at each use. So a
+//! counter that is returned in the end would be moved forth and back in each round (interp's, with checks: a tenth of
+//! all instructions). With a copy the loop is free to keep it anywhere.
 //!
 //! Input: an optimised function. Output: the same with copies.
 
@@ -117,8 +117,8 @@ mod tests {
 
     use super::*;
 
-    /// A function of two parameters that counts the first down to zero, and returns that and the second; which of its results
-    /// are copies.
+    /// A function of two parameters that counts the first down to zero, and returns that and the second; which of its
+    /// results are copies.
     fn copied() -> Vec<bool> {
         let mut context = Context::new();
         let signature = &mut context.func.signature;

@@ -70,8 +70,8 @@ fn store_pinned(builder: &mut FunctionBuilder<'_>, store: Value, cell: i32) {
 /// See [`array_call_signature`]. The activation is filled so that the signal handler can continue at the handler,
 /// with this frame's stack and frame pointers: Cranelift keeps nothing in registers across an exceptional edge.
 ///
-/// Where something of the store's is kept in the pinned register it is loaded for wasm, and the host's value restored at the end; when
-/// wasm traps, the signal handler has stored it.
+/// Where something of the store's is kept in the pinned register it is loaded for wasm, and the host's value restored
+/// at the end; when wasm traps, the signal handler has stored it.
 pub(super) fn host_to_wasm(
     isa: &dyn TargetIsa,
     options: &CompilerOptions,
@@ -129,8 +129,8 @@ pub(super) fn host_to_wasm(
     })
 }
 
-/// Two versions of function `func`, of type `ty`, in the place of one: the runtime says which a call gets, and whether it is
-/// timed. A call that is not leaves no frame behind.
+/// Two versions of function `func`, of type `ty`, in the place of one: the runtime says which a call gets, and
+/// whether it is timed. A call that is not leaves no frame behind.
 pub(super) fn trial(
     isa: &dyn TargetIsa,
     ty: &FuncType,

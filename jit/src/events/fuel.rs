@@ -21,11 +21,11 @@
 //!
 //! # When it can be seen
 //!
-//! A function keeps the fuel in a local. Where straight-line code ends (a branch, `if`, `loop`, `else`, `end`) the costs
-//! so far are added to it. The store sees the local only where it is written back: before each call and tail call, at
-//! `return`, at the function's end, at `unreachable`, at an access whose constant offset alone is outside the memory's
-//! greatest size, and when fuel has run out (asked at entries, loop headers and bulk operations, short constant lengths
-//! excepted). After a call that returns the local is read again.
+//! A function keeps the fuel in a local. Where straight-line code ends (a branch, `if`, `loop`, `else`, `end`) the
+//! costs so far are added to it. The store sees the local only where it is written back: before each call and tail
+//! call, at `return`, at the function's end, at `unreachable`, at an access whose constant offset alone is outside
+//! the memory's greatest size, and when fuel has run out (asked at entries, loop headers and bulk operations, short
+//! constant lengths excepted). After a call that returns the local is read again.
 //!
 //! * In a host function, `Store::get_fuel` is exact: all up to and including the `call` instruction. What the host
 //!   sets there counts from then on.
@@ -43,9 +43,9 @@
 //! Free where nothing is left to be done at run time: functions in element segments at constant offsets, data at
 //! constant offsets where the host maps it, globals that are constants. Otherwise Wasmtime compiles a function that
 //! starts the module: 1 for its entry, 1 for each instruction of the constant expressions that it evaluates, lengths
-//! of segments and tables that it fills, 1 for the call of the start function, which is charged as any other.
-//! A `start` function alone so costs 2 more than its own code and entry: see [`START`]. The other charges depend on what
-//! Wasmtime happens to leave for run time and are not modelled.
+//! of segments and tables that it fills, 1 for the call of the start function, which is charged as any other. A
+//! `start` function alone so costs 2 more than its own code and entry: see [`START`]. The other charges depend on
+//! what Wasmtime happens to leave for run time and are not modelled.
 
 /// Charge of each function entry.
 pub const ENTRY: u64 = 1;

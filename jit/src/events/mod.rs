@@ -3,8 +3,9 @@
 //! Input: a kind of event ([`EventModel`]) and a function's [`Cfg`](crate::cfg::Cfg).
 //! Output: the events of each block, or of a block's first instructions.
 //! Invariant: costs depend on the opcode alone, never on operands. What an operand decides, the length of a bulk
-//! operation, is charged per unit ([`EventModel::per_unit`]), on top of the opcode's cost. Only instructions that are executed
-//! cost anything: `block`, `loop`, `else` and `end` are structure, belong to no block for sure, and are free.
+//! operation, is charged per unit ([`EventModel::per_unit`]), on top of the opcode's cost. Only instructions that are
+//! executed cost anything: `block`, `loop`, `else` and `end` are structure, belong to no block for sure, and are
+//! free.
 //! Source: Ball, *Efficiently Counting Program Events with Support for On-line Queries*, TOPLAS 1994, which takes the
 //! events of blocks as given; they are made here.
 //! Oracle: `tests/events.rs` (hand-counted functions; `instructions` is `Block::ops` in whole programs); for [`fuel`]

@@ -1,7 +1,7 @@
 //! Dispatch copied into its predecessors: the switch of a small interpreter's loop stands behind each of its cases.
 //!
-//! Input: a graph. Output: the same graph, in which each way back to a loop's switch has its own copy of the switch, and
-//! of the block before it in which the ways meet. Each copy jumps from a place of its own, so that the processor
+//! Input: a graph. Output: the same graph, in which each way back to a loop's switch has its own copy of the switch,
+//! and of the block before it in which the ways meet. Each copy jumps from a place of its own, so that the processor
 //! learns which case follows which, and two jumps a round are gone. Probes are copied with their nodes and wires.
 //! Source: Ertl & Gregg, *The Structure and Performance of Efficient Interpreters*, JILP 2003.
 //!

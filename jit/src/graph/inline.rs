@@ -1,8 +1,9 @@
 //! Inlining: the blocks of a callee in the graph of its caller.
 //!
-//! Input: a graph, a call in one of its nodes, and the graph of the callee. Output: the node ends at the call, whose callee
-//! it enters; the callee's ways out lead to a node with the rest of the block. A call through a table whose callee is a
-//! guess has a copy of that rest, with the call in it, for all other callees: nothing joins before the block ends.
+//! Input: a graph, a call in one of its nodes, and the graph of the callee. Output: the node ends at the call, whose
+//! callee it enters; the callee's ways out lead to a node with the rest of the block. A call through a table whose
+//! callee is a guess has a copy of that rest, with the call in it, for all other callees: nothing joins before the
+//! block ends.
 //!
 //! Example: `a: x call f y -> b`, with `f: p -> q -> exit`, becomes `a: x -> p; p -> q; q -> a'; a': y -> b`.
 
@@ -25,8 +26,8 @@ pub struct Site {
 }
 
 impl BlockGraph {
-    /// Inlines a function with this graph at `site`. Its nodes have no probes but checks and polls, and a way leads out of it. Gives the frame
-    /// and the node with the rest of the caller's block.
+    /// Inlines a function with this graph at `site`. Its nodes have no probes but checks and polls, and a way leads
+    /// out of it. Gives the frame and the node with the rest of the caller's block.
     ///
     /// # Panics
     /// If there is another inlined call in the node.

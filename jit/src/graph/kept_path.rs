@@ -1,11 +1,11 @@
 //! Where a frame leaves a copy of its path register, which is elsewhere in general, for those who look at frames.
 //!
-//! Input: a graph, where its path register is known, and in which nodes a frame may stop. Output: the nodes at whose entry
-//! the copy is made: those that need one, and are not always reached with one.
+//! Input: a graph, where its path register is known, and in which nodes a frame may stop. Output: the nodes at whose
+//! entry the copy is made: those that need one, and are not always reached with one.
 //! Source: availability (Kildall 1973): forward, over all ways, greatest solution.
 //!
-//! Example: a loop adds to the register in `b` and goes on in `c`, where it may stop: the copy is made at `c`. A node behind
-//! `c` finds it made, if nothing adds to the register on the way there.
+//! Example: a loop adds to the register in `b` and goes on in `c`, where it may stop: the copy is made at `c`. A node
+//! behind `c` finds it made, if nothing adds to the register on the way there.
 
 use super::{BlockGraph, Node, PathCells, Probe, Wire};
 

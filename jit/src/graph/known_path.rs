@@ -1,7 +1,8 @@
 //! Where the path register is known: a forward analysis over the wires of a graph.
 //!
 //! Input: a graph. Output: by node, what the path register is there, if it is the same however the node is reached.
-//! Source: constant propagation (Wegman & Zadeck 1991) without branches, since conditions say nothing about the register.
+//! Source: constant propagation (Wegman & Zadeck 1991) without branches, since conditions say nothing about the
+//! register.
 //!
 //! Example: behind the latch of a loop all of whose rounds are one path the register is what paths begin with there.
 

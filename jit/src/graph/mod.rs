@@ -35,7 +35,8 @@ pub use unroll::SmallLoop;
 /// The copy of an edge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wire {
-    /// The node it leads to, from the end of an inlined function the one behind the call; `None` if it leaves the function.
+    /// The node it leads to, from the end of an inlined function the one behind the call; `None` if it leaves the
+    /// function.
     pub to: Option<u32>,
     /// What crossing it does.
     pub probes: Probes,
@@ -98,8 +99,8 @@ pub struct Inlined {
 pub struct InlinedCall {
     /// Byte offset in the module of the call.
     pub at: u32,
-    /// Of a call through a table: the function that is inlined. If another is to be called, wire 1 leads to a copy of the
-    /// block's rest that does the call.
+    /// Of a call through a table: the function that is inlined. If another is to be called, wire 1 leads to a copy of
+    /// the block's rest that does the call.
     pub guess: Option<u32>,
 }
 
@@ -125,8 +126,8 @@ pub struct Node {
     pub sure: Option<u32>,
     /// Of an inlined frame's node that is checked: where its caller goes on, if the frame leaves for another version.
     pub behind: Option<u32>,
-    /// Of a block whose code is in another part: the row of code slots through which that is entered. Nothing else is done
-    /// here, and there are no wires.
+    /// Of a block whose code is in another part: the row of code slots through which that is entered. Nothing else is
+    /// done here, and there are no wires.
     pub elsewhere: Option<u32>,
     /// What entering it does, before its first instruction.
     pub probes: Probes,
@@ -183,8 +184,8 @@ pub struct BlockGraph {
     /// [`wprof_profiler::PreferentialPlan::cells`]. Their address is a constant in the code, so whoever keeps the code
     /// keeps them.
     pub cells: Option<Arc<[u32]>>,
-    /// Whether it is code for bursts: it calls others of that kind, counts the checks of the burst, and has a path register
-    /// of its own wherever it is entered.
+    /// Whether it is code for bursts: it calls others of that kind, counts the checks of the burst, and has a path
+    /// register of its own wherever it is entered.
     pub in_bursts: bool,
 }
 
@@ -304,8 +305,9 @@ impl BlockGraph {
         }
     }
 
-    /// Adds checks of the budget of events of `kind` wherever code may be stopped, and after the calls at the given bytes of the given blocks: a frame that goes on after a call may have been kept from its next check
-    /// by any number of others that did the same.
+    /// Adds checks of the budget of events of `kind` wherever code may be stopped, and after the calls at the given
+    /// bytes of the given blocks: a frame that goes on after a call may have been kept from its next check by any
+    /// number of others that did the same.
     pub fn add_budget(&mut self, cfg: &Cfg, kind: u32, calls: impl Iterator<Item = (u32, u32)>) {
         for (index, node) in self.nodes.iter_mut().enumerate() {
             if cfg.is_stop(index, node.block) {

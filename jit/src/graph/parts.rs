@@ -1,14 +1,14 @@
 //! Parts: a large function's baseline code in several pieces, each of which is compiled when control first comes to it.
 //!
-//! Most of large functions never runs: of those with more than 5,000 bytes that GCC's cc1 calls, four fifths of the blocks. So
-//! start-up that is proportional to what runs has to look into functions.
+//! Most of large functions never runs: of those with more than 5,000 bytes that GCC's cc1 calls, four fifths of the
+//! blocks. So start-up that is proportional to what runs has to look into functions.
 //!
-//! Input: a graph with one node a block. Output: its nodes in parts, each of which is entered at its first node only, the
-//! *head*; a wire to another part leads to a node that goes on there, through a row of the code slots, as a frame does that
-//! goes on in another version.
-//! Algorithm: what a node dominates can only be entered there, so a subtree of the dominator tree can be cut off as a part. From
-//! the leaves up, where a subtree is larger than a part should be the largest ones below it are cut off. Where control comes back
-//! from them into the middle of the rest, the subtree there is cut off as well.
+//! Input: a graph with one node a block. Output: its nodes in parts, each of which is entered at its first node only,
+//! the *head*; a wire to another part leads to a node that goes on there, through a row of the code slots, as a frame
+//! does that goes on in another version.
+//! Algorithm: what a node dominates can only be entered there, so a subtree of the dominator tree can be cut off as a
+//! part. From the leaves up, where a subtree is larger than a part should be the largest ones below it are cut off.
+//! Where control comes back from them into the middle of the rest, the subtree there is cut off as well.
 
 use std::sync::OnceLock;
 
@@ -87,8 +87,8 @@ impl Parts {
         is_divided.then(|| Parts { graph, part_of, heads, nodes, first_row, next: OnceLock::new() })
     }
 
-    /// The rows of code slots that control likely comes to from part `number` of the function with this graph: of functions,
-    /// imports too, and of other parts.
+    /// The rows of code slots that control likely comes to from part `number` of the function with this graph: of
+    /// functions, imports too, and of other parts.
     pub fn likely_next(&self, cfg: &Cfg, number: u32) -> &[u32] {
         let Parts { part_of, heads, first_row, .. } = self;
         let all = || cfg.likely_next(Division { part_of, heads, first_row: *first_row });
@@ -124,8 +124,8 @@ impl Parts {
     }
 }
 
-/// The part of each node, and the head of each part, if at least the nodes are heads that are cut off; `None` if that takes
-/// too long.
+/// The part of each node, and the head of each part, if at least the nodes are heads that are cut off; `None` if that
+/// takes too long.
 fn divide(
     graph: &BlockGraph,
     mut is_head: Vec<bool>,

@@ -33,9 +33,9 @@ pub enum Probe {
     /// Count down, and perhaps go on in another version. Stands first among a node's probes: that version does what the
     /// others do.
     Check,
-    /// Add one to the lower half of a counter of the instance and, when that is high enough, ask for a better version; at a
-    /// loop header, go on in it. At the function's entry, add one to the upper half, too: that counts calls. Stands first among
-    /// a node's probes: the better version repeats the others.
+    /// Add one to the lower half of a counter of the instance and, when that is high enough, ask for a better
+    /// version; at a loop header, go on in it. At the function's entry, add one to the upper half, too: that counts
+    /// calls. Stands first among a node's probes: the better version repeats the others.
     Heat(u32),
     /// Set the path register: a path begins.
     PathStart(i64),
@@ -54,8 +54,8 @@ pub enum Probe {
     StopMetrics,
     /// Charge the call record with what was measured, as the function is left.
     ChargeRecord,
-    /// Count the path that ends in the counter of its cell of [`BlockGraph::cells`](super::BlockGraph::cells), if it is that cell's path; else in
-    /// the instance's table of paths.
+    /// Count the path that ends in the counter of its cell of [`BlockGraph::cells`](super::BlockGraph::cells), if it
+    /// is that cell's path; else in the instance's table of paths.
     PreferentialEnd {
         /// What to add to the path register to have both its numbers.
         amount: i64,
@@ -76,7 +76,8 @@ pub enum Probe {
     },
     /// Pass a callee slot, by its number, to the function that is called next.
     PassSlot(u32),
-    /// Count the callee of the indirect call that comes next, in the counters from this one on: see `plan::FunctionTargets`.
+    /// Count the callee of the indirect call that comes next, in the counters from this one on: see
+    /// `plan::FunctionTargets`.
     CountTarget(u32),
     /// Record that the function is entered in a burst.
     RecordEntry,
@@ -110,7 +111,8 @@ pub enum PathCells {
     Rows {
         /// The first word of row 0.
         first: u32,
-        /// Bytes from the start of the frame's call record to the number of path 0 in it, if each record has paths of its own.
+        /// Bytes from the start of the frame's call record to the number of path 0 in it, if each record has paths of
+        /// its own.
         in_record: Option<u32>,
     },
 }

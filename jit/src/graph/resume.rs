@@ -1,10 +1,11 @@
 //! Resuming: a graph that is entered at a loop header, by a frame that goes on there.
 //!
 //! Input: a graph of a whole function. Output: a graph whose node 0 is the header. If it were the same graph entered
-//! there, the loops around would be entered in their middle, and no longer be loops that a code generator knows. So what
-//! runs until the header of the next loop around is reached is a copy of its own, and so for each loop further out: every
-//! loop is entered at its header only, and its code is that of a version that was called. A loop that is too large for that
-//! is entered in its middle, and those around it: its inner loops, in which it spends its time, stay what they are.
+//! there, the loops around would be entered in their middle, and no longer be loops that a code generator knows. So
+//! what runs until the header of the next loop around is reached is a copy of its own, and so for each loop further
+//! out: every loop is entered at its header only, and its code is that of a version that was called. A loop that is
+//! too large for that is entered in its middle, and those around it: its inner loops, in which it spends its time,
+//! stay what they are.
 //!
 //! Example: `a -> b; b -> c; c -> c | d; d -> b | e`, resumed in the inner loop `c`, becomes
 //! `c' -> c' | d'; d' -> b | e; b -> c; c -> c | d; d -> b | e`.
@@ -62,7 +63,8 @@ impl BlockGraph {
         begun.or(self.path_register)
     }
 
-    /// The loops around `block` that are kept apart, and what is then reached from `start`: see [`BlockGraph::reached`].
+    /// The loops around `block` that are kept apart, and what is then reached from `start`: see
+    /// [`BlockGraph::reached`].
     fn levels<'a>(&self, cfg: &Cfg, loops: &'a Loops, block: u32, start: u32) -> (Levels<'a>, Vec<Place>) {
         let ops_of = |&(_, old): &Place| {
             let node = &self.nodes[old as usize];
@@ -85,8 +87,8 @@ impl BlockGraph {
         (levels, order)
     }
 
-    /// All places that are reached, the first one first, the others by level and in the old order, so that loops are sealed
-    /// as early as they can be.
+    /// All places that are reached, the first one first, the others by level and in the old order, so that loops are
+    /// sealed as early as they can be.
     fn reached(&self, levels: &Levels<'_>, start: u32) -> Vec<Place> {
         let first = (0, start);
         let mut order = vec![first];

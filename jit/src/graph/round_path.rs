@@ -1,8 +1,8 @@
 //! Round paths: loops in which every round but a frame's first is the same path.
 //!
-//! Input: a [`SmallLoop`] and the numbered paths of its function. Output: the number of that path. Behind the back edge the
-//! path register is a constant, and stays one until the loop is left, so the path needs no register and no index: it is
-//! counted as an edge is, once for several rounds (see `unroll`).
+//! Input: a [`SmallLoop`] and the numbered paths of its function. Output: the number of that path. Behind the back
+//! edge the path register is a constant, and stays one until the loop is left, so the path needs no register and no
+//! index: it is counted as an edge is, once for several rounds (see `unroll`).
 
 use wprof_profiler::{BlockId, EdgeId, PathNumbering};
 

@@ -1,19 +1,20 @@
 //! Split loops: the blocks of a small loop copied by what the path register is in them.
 //!
-//! Input: a graph whose probes make up the numbers of paths. Output: the same graph, in which an innermost loop that is not
-//! too large and calls no function by its index has its blocks twice: as they were, for the first round of a frame, whose
-//! path begins before the loop; and for the other rounds a node for each value that the register can have in a block. These
-//! rounds begin with the same value, so it is known in all of their nodes (`known_path`): there is nothing to add and nothing
-//! to keep, and where a path ends its counter is a constant of the place. The rounds are copied several times on top, as there
-//! is a poll in the first only.
-//! If an earlier run tells how often each value occurred, only those that did have nodes of their own, the most frequent ones if
-//! they are too many; others share nodes in which the register is not known, until the next round begins.
+//! Input: a graph whose probes make up the numbers of paths. Output: the same graph, in which an innermost loop that
+//! is not too large and calls no function by its index has its blocks twice: as they were, for the first round of a
+//! frame, whose path begins before the loop; and for the other rounds a node for each value that the register can
+//! have in a block. These rounds begin with the same value, so it is known in all of their nodes (`known_path`):
+//! there is nothing to add and nothing to keep, and where a path ends its counter is a constant of the place. The
+//! rounds are copied several times on top, as there is a poll in the first only.
+//! If an earlier run tells how often each value occurred, only those that did have nodes of their own, the most
+//! frequent ones if they are too many; others share nodes in which the register is not known, until the next round
+//! begins.
 //! Nothing else changes: each copy does what its node did.
-//! Source: path splitting, tail duplication by what is known (Poletto 1997; Bodík, Gupta & Soffa 1998), along frequent paths
-//! only (Ammons & Larus 1998), here of a register that is ours.
+//! Source: path splitting, tail duplication by what is known (Poletto 1997; Bodík, Gupta & Soffa 1998), along
+//! frequent paths only (Ammons & Larus 1998), here of a register that is ours.
 //!
-//! Example: `h -> a +1 | b; a -> b; b -> h count path, path=5 | exit` becomes, behind the same blocks for the first round,
-//! `h5 -> a6 | b5; a6 -> b6; b5 -> h5 count 5 | exit; b6 -> h5 count 6 | exit`.
+//! Example: `h -> a +1 | b; a -> b; b -> h count path, path=5 | exit` becomes, behind the same blocks for the first
+//! round, `h5 -> a6 | b5; a6 -> b6; b5 -> h5 count 5 | exit; b6 -> h5 count 6 | exit`.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -68,8 +69,8 @@ struct Body {
 }
 
 impl BlockGraph {
-    /// The same graph with small loops split, if it has a path register that frames take along; along the prefixes that ran,
-    /// where that is known.
+    /// The same graph with small loops split, if it has a path register that frames take along; along the prefixes
+    /// that ran, where that is known.
     #[must_use]
     pub fn split_loops(mut self, cfg: &Cfg, prefixes: Option<&PrefixCounts>) -> BlockGraph {
         let has_loops = cfg.blocks.iter().any(|block| block.is_loop_header);
@@ -212,8 +213,8 @@ impl Body {
         Some(round)
     }
 
-    /// The most frequent places, with `most` instructions together, and those for all others to which they lead; `None` if no
-    /// round ran.
+    /// The most frequent places, with `most` instructions together, and those for all others to which they lead;
+    /// `None` if no round ran.
     fn frequent_round(
         &self,
         graph: &BlockGraph,

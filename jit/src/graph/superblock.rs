@@ -1,9 +1,10 @@
 //! Superblocks: hot paths without joins.
 //!
-//! Input: a graph that has each block once, and the hot paths of its function. Output: the same graph in which the hot
-//! paths from one start are a tree: behind the first join each block on them is a copy that nothing else leads to, so that
-//! what is known on the way there is known in it. Ways that leave a hot path go on in the ordinary blocks (tail duplication:
-//! Hwu et al., *The Superblock*, J. Supercomputing 1993). Loops keep their one header, at which paths end.
+//! Input: a graph that has each block once, and the hot paths of its function. Output: the same graph in which the
+//! hot paths from one start are a tree: behind the first join each block on them is a copy that nothing else leads
+//! to, so that what is known on the way there is known in it. Ways that leave a hot path go on in the ordinary blocks
+//! (tail duplication: Hwu et al., *The Superblock*, J. Supercomputing 1993). Loops keep their one header, at which
+//! paths end.
 //!
 //! Example: `a -> b | c; b -> d; c -> d; d -> e | a` with the hot paths `a b d a` and `a c d a` becomes
 //! `a -> b | c; b -> d; c -> d'; d -> e | a; d' -> e | a`.
@@ -46,8 +47,8 @@ impl BlockGraph {
         ways
     }
 
-    /// The same graph without nodes that cannot be reached, in the order of the function's own blocks, so that all copies
-    /// of a loop's blocks lie together and its header is sealed soon.
+    /// The same graph without nodes that cannot be reached, in the order of the function's own blocks, so that all
+    /// copies of a loop's blocks lie together and its header is sealed soon.
     #[must_use]
     pub(crate) fn ordered(mut self) -> BlockGraph {
         let mut order: Vec<u32> = self.reachable();

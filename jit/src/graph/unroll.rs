@@ -1,20 +1,21 @@
 //! Unrolling: small loops copied several times, so that what is done once a round is done once in several rounds.
 //!
-//! Input: a graph that has the blocks to unroll at most once, with its probes, and the [`SmallLoop`]s to unroll. Output: the
-//! same graph with the loops' blocks copied; the last copy leads back to the first. Polls stay in the first copy. What
-//! the latch adds to counters is left to the last copy's latch, for all rounds, and to the wires out of the loop, for
-//! those that were made: there a round costs nothing. A frame that stops in copy k owes k rounds, a constant of the
-//! place ([`Node::rounds`]), as with the queries of Ball, *Efficiently Counting Program Events*, TOPLAS 1994.
-//! Paths are put off likewise where all rounds are one path ([`RoundPath`]): a frame's first round, which begins with
-//! another path, is made in a copy of its own.
-//! A loop that counts ([`Countdown`]) makes its first rounds in copies that test. Behind these is a test for several rounds
-//! ([`Lacking::Rounds`]), and copies for them, all but the last without tests of their own. Where too few rounds are left
-//! they are made in the copies that test, so a bound that is not met exactly does no harm.
-//! A budget is checked in the first copy only, and ahead, for the rounds of all copies ([`Lacking::Budget`]): where it might run
-//! out in them, the loop goes on in a plain copy, which checks in each round. So the program stops where it would stop
-//! in plain code.
-//! Code for bursts copies the same loops, so that it comes to as many checks as checking code does: else a burst would see
-//! fewer rounds of them than of others, for the time between bursts that they take. Nothing is put off there.
+//! Input: a graph that has the blocks to unroll at most once, with its probes, and the [`SmallLoop`]s to unroll.
+//! Output: the same graph with the loops' blocks copied; the last copy leads back to the first. Polls stay in the
+//! first copy. What the latch adds to counters is left to the last copy's latch, for all rounds, and to the wires out
+//! of the loop, for those that were made: there a round costs nothing. A frame that stops in copy k owes k rounds, a
+//! constant of the place ([`Node::rounds`]), as with the queries of Ball, *Efficiently Counting Program Events*,
+//! TOPLAS 1994. Paths are put off likewise where all rounds are one path ([`RoundPath`]): a frame's first round,
+//! which begins with another path, is made in a copy of its own.
+//! A loop that counts ([`Countdown`]) makes its first rounds in copies that test. Behind these is a test for several
+//! rounds ([`Lacking::Rounds`]), and copies for them, all but the last without tests of their own. Where too few
+//! rounds are left they are made in the copies that test, so a bound that is not met exactly does no harm.
+//! A budget is checked in the first copy only, and ahead, for the rounds of all copies ([`Lacking::Budget`]): where
+//! it might run out in them, the loop goes on in a plain copy, which checks in each round. So the program stops where
+//! it would stop in plain code.
+//! Code for bursts copies the same loops, so that it comes to as many checks as checking code does: else a burst
+//! would see fewer rounds of them than of others, for the time between bursts that they take. Nothing is put off
+//! there.
 //! Invariant: nothing in a loop that is unrolled can look at a counter, but for frames that stop.
 //! Oracle: exact profiles of programs under unrolled code, `spec-tests/tests/oracle.rs`.
 //!
@@ -36,8 +37,8 @@ const MOST_COPIES: u32 = 4;
 /// hides what is done once a round.
 const MOST_INSTRUCTIONS: u32 = 160;
 
-/// With fewer rounds left than so many times the copies of a loop these are not entered: most loops make few rounds, and each
-/// test that differs from one time to the next costs a jump that is predicted wrongly.
+/// With fewer rounds left than so many times the copies of a loop these are not entered: most loops make few rounds,
+/// and each test that differs from one time to the next costs a jump that is predicted wrongly.
 const LEAST_PASSES: u32 = 4;
 
 /// A loop that is worth unrolling: an innermost one, with one back edge and without calls and bulk operations.

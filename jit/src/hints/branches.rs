@@ -1,6 +1,7 @@
 //! Branch hints: which way `if` and `br_if` likely go.
 //!
-//! Source: "WebAssembly Code Metadata", branch hints: a byte, 1 if the condition likely holds and 0 if it likely does not.
+//! Source: "WebAssembly Code Metadata", branch hints: a byte, 1 if the condition likely holds and 0 if it likely does
+//! not.
 
 use wprof_profiler::BlockId;
 

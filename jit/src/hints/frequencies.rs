@@ -1,7 +1,8 @@
 //! Instruction frequencies: how often a call is executed each time its function is called.
 //!
-//! Source: compilation-hints, `instr_freq`: a byte, floor(log2(executions per call of the function)) + 32 within 1 to 64;
-//! 0 for what need not be optimised. Hinted are the instructions that engines decide about by it: calls that come back.
+//! Source: compilation-hints, `instr_freq`: a byte, floor(log2(executions per call of the function)) + 32 within 1 to
+//! 64; 0 for what need not be optimised. Hinted are the instructions that engines decide about by it: calls that come
+//! back.
 
 use wasmparser::BinaryReaderError;
 

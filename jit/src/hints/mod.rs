@@ -1,12 +1,12 @@
 //! Hints to compilers: what a profile says of a module, in custom sections of the module.
 //!
 //! Input: a module, a profile of it, and [`Thresholds`]. Output: [`MetadataSection`]s, and the module with them.
-//! Invariant: the code section and all other sections stay as they are, byte for byte. Functions that the profile does not
-//! know, or whose graph is another, get no hints.
+//! Invariant: the code section and all other sections stay as they are, byte for byte. Functions that the profile
+//! does not know, or whose graph is another, get no hints.
 //! Source: the "WebAssembly Code Metadata" specification for the sections' common form and for branch hints, the
 //! compilation-hints proposal for the others.
-//! Oracle: `tests/hints.rs`, which reads branch hints with wasmparser's reader and compares all with counts looked up one
-//! by one.
+//! Oracle: `tests/hints.rs`, which reads branch hints with wasmparser's reader and compares all with counts looked up
+//! one by one.
 
 mod accuracy;
 mod branches;

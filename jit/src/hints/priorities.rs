@@ -1,8 +1,8 @@
 //! Compilation priorities: which functions to compile, and which to optimise first.
 //!
 //! Source: compilation-hints, `compilation_priority`: two numbers at offset 0, the lower the earlier; an optimisation
-//! priority of 127 says that the function runs once. Functions that ran have compilation priority 0, and are optimised in
-//! the order of the instructions that they executed; the others have no hint.
+//! priority of 127 says that the function runs once. Functions that ran have compilation priority 0, and are
+//! optimised in the order of the instructions that they executed; the others have no hint.
 
 use super::section::write_u32;
 use super::{MetadataSection, Profiled};

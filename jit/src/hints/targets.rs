@@ -1,9 +1,9 @@
 //! Call targets: which functions an indirect call calls.
 //!
-//! Source: compilation-hints, `call_targets`: pairs of a function and the percentage of the calls that it gets; what is
-//! lacking from 100 went elsewhere. Calls of the host or of other instances have no index in the module, so they are among
-//! what lacks. Calling contexts do not always tell how often a recursive call was made: then its site gets no hint.
-//! The profile's own call targets, which bursts have, tell more than sampled contexts, and so come first.
+//! Source: compilation-hints, `call_targets`: pairs of a function and the percentage of the calls that it gets; what
+//! is lacking from 100 went elsewhere. Calls of the host or of other instances have no index in the module, so they
+//! are among what lacks. Calling contexts do not always tell how often a recursive call was made: then its site gets
+//! no hint. The profile's own call targets, which bursts have, tell more than sampled contexts, and so come first.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,6 +1,7 @@
 //! The branch hints that a module brings along.
 //!
-//! Source: "WebAssembly Code Metadata", branch hints. They are advice: from where on the section is malformed it is ignored.
+//! Source: "WebAssembly Code Metadata", branch hints. They are advice: from where on the section is malformed it is
+//! ignored.
 
 use hashbrown::HashMap;
 use wasmparser::{BinaryReader, BranchHintSectionReader};

@@ -1,7 +1,7 @@
 //! Who calls whom: found while bodies are validated, when every instruction is read anyway.
 //!
-//! Output: a call graph of the direct calls, with those that are in loops, and which functions call nothing at all; from
-//! these, on demand, at which entries checks cannot be done without. And what tables are used for, see
+//! Output: a call graph of the direct calls, with those that are in loops, and which functions call nothing at all;
+//! from these, on demand, at which entries checks cannot be done without. And what tables are used for, see
 //! `constant_tables`.
 
 use std::sync::OnceLock;
@@ -58,7 +58,8 @@ impl FunctionCalls {
         )
     }
 
-    /// Notes the instruction that `reader` stands at, if it is a call; it is valid, and behind it so many constructs are open.
+    /// Notes the instruction that `reader` stands at, if it is a call; it is valid, and behind it so many constructs
+    /// are open.
     pub fn see(&mut self, mut reader: BinaryReader<'_>, open: u32) -> Result<(), BinaryReaderError> {
         self.loops.pop_if(|loop_open| *loop_open > open);
         match reader.read_u8()? {
@@ -156,14 +157,14 @@ impl Calls {
         calls
     }
 
-    /// Whether each function needs a check at its entry, so that no recursion goes on without one; `roots` are those that are
-    /// called from outside, or by address, the same each time.
+    /// Whether each function needs a check at its entry, so that no recursion goes on without one; `roots` are those
+    /// that are called from outside, or by address, the same each time.
     pub(crate) fn entry_checks(&self, roots: impl FnOnce() -> Vec<u32>) -> &[bool] {
         self.entry_checks.get_or_init(|| self.find(Broken::ByEntries, &roots()))
     }
 
-    /// Whether `func` needs a check at its entry, if no call of certain callees can be come to but through the check of a loop;
-    /// and these callees.
+    /// Whether `func` needs a check at its entry, if no call of certain callees can be come to but through the check
+    /// of a loop; and these callees.
     pub(crate) fn least_entry_check(&self, func: u32, roots: impl FnOnce() -> Vec<u32>) -> (bool, &[u32]) {
         let least = self.least.get_or_init(|| {
             let entries = self.find(Broken::ByLoops, &roots());

@@ -1,13 +1,14 @@
 //! Tables that never change, and what is known of the calls through them.
 //!
-//! A table is constant if nobody but this module knows it and no instruction writes to it: then all instances have in it what
-//! the element segments put there, from their first instruction on. Most compilers make such tables. For the types that a
-//! constant table is called with there are *dispatch cells*: by index, the code slots of the function there, or a row that
-//! traps for the reason that a call of that index has. So such a call needs no checks but that of the bounds, which is a
-//! minimum: behind the cells of the elements lies one for all larger indices.
+//! A table is constant if nobody but this module knows it and no instruction writes to it: then all instances have in
+//! it what the element segments put there, from their first instruction on. Most compilers make such tables. For the
+//! types that a constant table is called with there are *dispatch cells*: by index, the code slots of the function
+//! there, or a row that traps for the reason that a call of that index has. So such a call needs no checks but that
+//! of the bounds, which is a minimum: behind the cells of the elements lies one for all larger indices.
 //!
 //! Input: a module. Output: what its cells hold.
-//! Invariant: a call through a cell does what `call_indirect` does; the callee, if there is one, is of the same instance.
+//! Invariant: a call through a cell does what `call_indirect` does; the callee, if there is one, is of the same
+//! instance.
 
 use hashbrown::HashMap;
 use wasmparser::{FuncType, RefType};
@@ -54,8 +55,8 @@ pub enum Target {
 }
 
 impl ConstantTables {
-    /// Finds the tables that nothing changes; `written` are those that instructions write to, and `called` with which types,
-    /// tables first, they are called.
+    /// Finds the tables that nothing changes; `written` are those that instructions write to, and `called` with which
+    /// types, tables first, they are called.
     pub(super) fn new(info: &ModuleInfo, written: &[u32], called: &[(u32, u32)]) -> ConstantTables {
         let mut tables = ConstantTables { elements: elements(info, written), dispatches: Vec::new() };
         let mut first_equal: HashMap<&FuncType, u32> = HashMap::new();

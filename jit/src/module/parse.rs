@@ -123,8 +123,8 @@ fn validate_all(bodies: Vec<Body<'_>>) -> Result<Vec<FunctionCalls>> {
     Ok(calls)
 }
 
-/// `FuncValidator::validate`, with a limit on the operand stack: a call of two bytes may push a thousand values. Gives what the
-/// function calls.
+/// `FuncValidator::validate`, with a limit on the operand stack: a call of two bytes may push a thousand values.
+/// Gives what the function calls.
 fn validate_body(
     validator: &mut FuncValidator<ValidatorResources>,
     body: &FunctionBody<'_>,

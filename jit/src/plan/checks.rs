@@ -1,8 +1,8 @@
 //! Checks: where code looks whether it is to go on in another version.
 //!
 //! Input: a function, and which checks are wanted. Output: at its entry or not, and at which loop headers.
-//! Invariant: with the default checks only a bounded number of instructions is executed without one, but in boring loops
-//! and in those with thousands of locals.
+//! Invariant: with the default checks only a bounded number of instructions is executed without one, but in boring
+//! loops and in those with thousands of locals.
 //! Source: Hirzel & Chilimbi, *Bursty Tracing*, FDDO 2001, sections 4.1 and 4.2; the set C, and how far the
 //! checks of loops make it smaller, is `CallGraph::entry_checks`.
 //! Oracle: the blocks that programs execute between two checks, `spec-tests/tests/checks.rs`.
@@ -40,7 +40,8 @@ pub enum EntryChecks {
 pub struct Checks {
     /// At function entries.
     pub entries: EntryChecks,
-    /// Loops without calls and with at most so many memory accesses are boring: they are not checked. `None` if all are.
+    /// Loops without calls and with at most so many memory accesses are boring: they are not checked. `None` if all
+    /// are.
     pub boring: Option<u32>,
     /// Whether small loops are unrolled, with one check in several rounds.
     pub unroll: bool,
@@ -192,8 +193,8 @@ struct Nests<'a> {
     loops: Loops,
 }
 
-/// In how many blocks of a function together a way past all checks is looked for: each loop in a nest goes through all those
-/// inside it once more.
+/// In how many blocks of a function together a way past all checks is looked for: each loop in a nest goes through
+/// all those inside it once more.
 const MOST_VISITS: usize = 1 << 17;
 
 impl<'a> Nests<'a> {
@@ -238,8 +239,8 @@ impl<'a> Nests<'a> {
         Ok(true)
     }
 
-    /// Leaves out the headers of loops in which each round runs through the header of a loop inside that is left. Calls do not
-    /// count, although their callees may be checked: where they are inlined they are not.
+    /// Leaves out the headers of loops in which each round runs through the header of a loop inside that is left.
+    /// Calls do not count, although their callees may be checked: where they are inlined they are not.
     fn leave_out_covered(&self, headers: &mut Vec<u32>) {
         let (mut visits, inward): (_, Vec<_>) = (0, self.loops.iter().collect());
         for (id, found) in inward.into_iter().rev() {

@@ -39,8 +39,8 @@ impl FunctionContexts {
         call_record::slot(self.sites.len() as u32)
     }
 
-    /// Lets a graph that has each block once find its call record first of all, and pass a slot before each call. A tail
-    /// call passes one too: the callee's context is the function whose frame it takes.
+    /// Lets a graph that has each block once find its call record first of all, and pass a slot before each call. A
+    /// tail call passes one too: the callee's context is the function whose frame it takes.
     pub fn add_probes(&self, graph: &mut BlockGraph) {
         graph.nodes[0].probes.insert(0, Probe::FindRecord { sites: self.sites.len() as u32 });
         for (site, slot) in self.sites.iter().zip(0..) {

@@ -1,7 +1,7 @@
 //! How often edges are expected to be taken: by this, counters and increments are placed.
 //!
-//! Input: an earlier profile, or else the branch hints that the module brings along. Output: weights of the CFG and of what
-//! it is split into.
+//! Input: an earlier profile, or else the branch hints that the module brings along. Output: weights of the CFG and
+//! of what it is split into.
 
 use wprof_profiler::{self as profiler, BlockWeights, EdgeCounts, EdgeId, EdgeWeights};
 

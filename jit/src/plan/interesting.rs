@@ -1,6 +1,7 @@
 //! Interesting paths: those that are counted without the table of paths, or told apart and not counted.
 //!
-//! In a function with few paths others are counted where they cannot be told apart for nothing, and left alone where they can.
+//! In a function with few paths others are counted where they cannot be told apart for nothing, and left alone where
+//! they can.
 
 use std::sync::Arc;
 

@@ -1,14 +1,14 @@
 //! Metrics: what is measured while a function's own code runs, and where the measuring stops and goes on.
 //!
-//! Each metric has a reading that only grows. A frame keeps a sum for each: starting to measure takes the reading off, and
-//! stopping adds it, so that in the end the sum is what was measured. Readings are above all sums, so the sum of a frame
-//! that is measuring is negative, and of one that is not it is not.
-//! Source: Ammons, Ball & Larus 1997, section 3.1; like theirs, paths do not pay for what their function calls. There the
-//! callee keeps the counter of its caller; here the caller does, since callees may be the host.
+//! Each metric has a reading that only grows. A frame keeps a sum for each: starting to measure takes the reading
+//! off, and stopping adds it, so that in the end the sum is what was measured. Readings are above all sums, so the
+//! sum of a frame that is measuring is negative, and of one that is not it is not.
+//! Source: Ammons, Ball & Larus 1997, section 3.1; like theirs, paths do not pay for what their function calls. There
+//! the callee keeps the counter of its caller; here the caller does, since callees may be the host.
 //!
-//! Where control goes from one function to another, one reading ends what the one measures and begins what the other does:
-//! that of the caller before the call, and that of the callee where it returns. The host reads when it returns, enters
-//! wasm code or has compiled, so that its time is nobody's.
+//! Where control goes from one function to another, one reading ends what the one measures and begins what the other
+//! does: that of the caller before the call, and that of the callee where it returns. The host reads when it returns,
+//! enters wasm code or has compiled, so that its time is nobody's.
 
 use wasmparser::BinaryReaderError;
 use wprof_profiler::CacheShape;
@@ -62,8 +62,9 @@ impl Metric {
 pub struct FunctionMetrics {
     /// Its calls but for tail calls: block and byte offset of each.
     pub calls: Vec<(u32, u32)>,
-    /// Where it charges its call record, if paths do not: where it is left, by block and edge. The paper (section 4.3) reads
-    /// at back edges too, for loops that do not end; here frames on the stack tell what they have measured.
+    /// Where it charges its call record, if paths do not: where it is left, by block and edge. The paper (section
+    /// 4.3) reads at back edges too, for loops that do not end; here frames on the stack tell what they have
+    /// measured.
     charges: Vec<(u32, u32)>,
 }
 
@@ -78,8 +79,8 @@ impl FunctionMetrics {
         Ok(FunctionMetrics { calls, charges })
     }
 
-    /// Lets a graph that has each block once measure. Last of all that stands at a place, so that other probes there are not
-    /// measured where that can be.
+    /// Lets a graph that has each block once measure. Last of all that stands at a place, so that other probes there
+    /// are not measured where that can be.
     pub fn add_probes(&self, graph: &mut BlockGraph) {
         graph.nodes[0].probes.push(Probe::StartMetrics);
         for &(block, call) in &self.calls {

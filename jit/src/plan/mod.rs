@@ -60,8 +60,9 @@ pub struct Collection {
     pub metered: Option<u32>,
     /// Which paths are interesting, if any, where paths are counted.
     pub interesting: Option<Interesting>,
-    /// A profile of the module, by whose counts counters and increments are placed; without it by that of the interesting
-    /// paths; without either, or in functions that it does not know, by the static estimate, and the module's branch hints.
+    /// A profile of the module, by whose counts counters and increments are placed; without it by that of the
+    /// interesting paths; without either, or in functions that it does not know, by the static estimate, and the
+    /// module's branch hints.
     pub weights: Option<Arc<Profile>>,
     /// How everything that runs is traced, if it is.
     pub tracing: Option<Tracing>,
@@ -69,8 +70,8 @@ pub struct Collection {
     pub references: bool,
     /// Whether calling contexts are counted.
     pub contexts: bool,
-    /// If paths are counted in each calling context of their own: up to how many a function has, its call records have a cell
-    /// for each.
+    /// If paths are counted in each calling context of their own: up to how many a function has, its call records
+    /// have a cell for each.
     pub flow_contexts: Option<u64>,
     /// Whether the callees of indirect calls are counted, by call site.
     pub call_targets: bool,
@@ -85,8 +86,8 @@ pub struct Collection {
 }
 
 impl Collection {
-    /// The loops of a function that may be unrolled, with what they count put off: none if every round is told of, or in
-    /// bursts.
+    /// The loops of a function that may be unrolled, with what they count put off: none if every round is told of, or
+    /// in bursts.
     fn loops(&self, info: &ModuleInfo, cfg: &Cfg) -> Result<Vec<SmallLoop>, CompileError> {
         let is_told = self.tracing.is_some() || !self.metrics.is_empty() || self.in_bursts;
         let is_plain = self.is_off() && !self.checks.is_some_and(|checks| checks.unroll);
@@ -97,8 +98,8 @@ impl Collection {
         Ok(SmallLoop::all(info, cfg, metered)?)
     }
 
-    /// The loops that code for bursts copies only to have as many checks as checking code: those that this unrolls. It runs too
-    /// seldom to be worth more code for countdowns, which take none off.
+    /// The loops that code for bursts copies only to have as many checks as checking code: those that this unrolls.
+    /// It runs too seldom to be worth more code for countdowns, which take none off.
     fn loops_in_bursts(&self, info: &ModuleInfo, cfg: &Cfg) -> Result<Vec<SmallLoop>, CompileError> {
         match self.checks {
             Some(Checks { unroll: true, .. }) => {
@@ -204,8 +205,9 @@ impl Plan {
         }
     }
 
-    /// Gives the loops all of whose rounds are one path a counter for it, and forgets others, if paths are counted; in call
-    /// records, if paths are counted there: so many bytes behind their start, with a cell for each path up to so many.
+    /// Gives the loops all of whose rounds are one path a counter for it, and forgets others, if paths are counted;
+    /// in call records, if paths are counted there: so many bytes behind their start, with a cell for each path up to
+    /// so many.
     fn count_rounds(&self, cfg: &Cfg, loops: &mut Vec<SmallLoop>, in_records: Option<(u32, u64)>) {
         let Some(paths) = self.paths() else { return };
         let shape = cfg.shape();
@@ -251,8 +253,8 @@ pub fn is_dense(plan: &PathPlan) -> bool {
 pub enum RecordCells {
     /// So many cells: one for each path, then for each metric one for each path.
     Counters(u32),
-    /// The number of path 0 in the record, by which paths are counted in rows (see [`path_row::first_in`]); then a cell for
-    /// each loop whose rounds are one path.
+    /// The number of path 0 in the record, by which paths are counted in rows (see [`path_row::first_in`]); then a
+    /// cell for each loop whose rounds are one path.
     Number {
         /// How many such loops there are.
         rounds: u32,
@@ -294,7 +296,8 @@ pub struct FunctionPlan {
     pub metrics: Option<FunctionMetrics>,
     /// How many counters each path of its own has, if paths have any: one, and one for each metric.
     pub counters_of_path: u32,
-    /// If its paths are counted in each calling context of their own: up to how many it has, call records have a cell for each.
+    /// If its paths are counted in each calling context of their own: up to how many it has, call records have a cell
+    /// for each.
     pub flow_contexts: Option<u64>,
     /// Where it is checked, if there are two versions.
     pub checks: Option<FunctionChecks>,
@@ -407,8 +410,8 @@ impl FunctionPlan {
         around.map_or_else(Probes::new, |around| self.rounds().swap_remove(around))
     }
 
-    /// How many counters it takes from `first_counter` on: those of what it counts and measures, the cells of its indirect
-    /// calls, and one for heat.
+    /// How many counters it takes from `first_counter` on: those of what it counts and measures, the cells of its
+    /// indirect calls, and one for heat.
     pub fn counters(&self) -> u32 {
         self.heat_counter() - self.first_counter + 1
     }

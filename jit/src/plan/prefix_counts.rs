@@ -1,8 +1,8 @@
 //! Prefix counts: how often an earlier run came along each prefix of its most frequent paths.
 //!
-//! Input: the plan of a function's paths, and what an earlier run says of them. Output: by block and path register there,
-//! which together name a prefix (see [`wprof_profiler::PathNumbering`]), the sum of the counts of the paths with this prefix. So a
-//! prefix counts at least as often as a longer one.
+//! Input: the plan of a function's paths, and what an earlier run says of them. Output: by block and path register
+//! there, which together name a prefix (see [`wprof_profiler::PathNumbering`]), the sum of the counts of the paths
+//! with this prefix. So a prefix counts at least as often as a longer one.
 
 use std::cmp::Reverse;
 

@@ -110,8 +110,8 @@ impl SplitCfg {
         self.parts.iter().filter_map(|part| Some((part.block, part.call?)))
     }
 
-    /// The counts of this graph that those of the CFG's give: each part, and each call, ran as often as its block. Where
-    /// frames ended in the middle of a block that is too often, which does not matter to weights.
+    /// The counts of this graph that those of the CFG's give: each part, and each call, ran as often as its block.
+    /// Where frames ended in the middle of a block that is too often, which does not matter to weights.
     pub fn counts(&self, counts: &EdgeCounts) -> EdgeCounts {
         let of_block = |block: u32| counts.blocks.get(block as usize).copied().unwrap_or(0);
         let mut edges = counts.edges.iter().copied();
@@ -124,9 +124,10 @@ impl SplitCfg {
         EdgeCounts { edges, blocks, entries: counts.entries }
     }
 
-    /// Where a frame is that stopped at the instruction at byte `offset` of `block`: its part, and the byte from which on
-    /// instructions of the part were begun (those up to `offset`); a frame at a call has crossed the call's edge, so that
-    /// nothing of the next part was begun. An offset before the block means that nothing of it was begun.
+    /// Where a frame is that stopped at the instruction at byte `offset` of `block`: its part, and the byte from
+    /// which on instructions of the part were begun (those up to `offset`); a frame at a call has crossed the call's
+    /// edge, so that nothing of the next part was begun. An offset before the block means that nothing of it was
+    /// begun.
     pub fn position(&self, block: u32, offset: u32) -> Position {
         let mut part = self.first_part[block as usize];
         while let Some(call) = self.parts[part as usize].call

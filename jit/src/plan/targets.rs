@@ -1,8 +1,8 @@
 //! Call targets: which functions each indirect call of a function calls.
 //!
-//! Input: a function. Output: its indirect calls, and two cells among the instance's counters for each: the callee of the
-//! last call, as a function reference, and how often it was called since another was. Machine code counts as long as the
-//! callee stays the same; the runtime is asked when it changes, and keeps the counts of all others.
+//! Input: a function. Output: its indirect calls, and two cells among the instance's counters for each: the callee of
+//! the last call, as a function reference, and how often it was called since another was. Machine code counts as long
+//! as the callee stays the same; the runtime is asked when it changes, and keeps the counts of all others.
 //! Source: Calder, Feller & Eustace, *Value Profiling*, MICRO 1997, with a table that loses nothing.
 //! Oracle: calling contexts, `vm/tests/call_targets.rs`.
 

@@ -1,11 +1,12 @@
 //! Trip counts: those that are small constants, and those that are known when a round begins.
 //!
-//! Input: a function and one of its loops. Output: whether it makes at most [`MOST_ROUNDS`] rounds whenever it is entered: such
-//! a loop takes a bounded time, and needs no check. Or by which test one can tell, when a round begins, that the loop goes on for some
-//! more ([`Countdown`]): these need no tests of their own.
-//! Recognised is what compilers make of `for (i = 0; i < 8; i++)`: a local that is written once in the loop, by adding a
-//! constant to it; a test in the header or the latch that compares it with what does not change; for a small constant, also
-//! constants to compare with and on the way in. These rounds are then gone through, so that it does not matter how the test is written.
+//! Input: a function and one of its loops. Output: whether it makes at most [`MOST_ROUNDS`] rounds whenever it is
+//! entered: such a loop takes a bounded time, and needs no check. Or by which test one can tell, when a round begins,
+//! that the loop goes on for some more ([`Countdown`]): these need no tests of their own.
+//! Recognised is what compilers make of `for (i = 0; i < 8; i++)`: a local that is written once in the loop, by
+//! adding a constant to it; a test in the header or the latch that compares it with what does not change; for a small
+//! constant, also constants to compare with and on the way in. These rounds are then gone through, so that it does
+//! not matter how the test is written.
 //! Source: Hirzel & Chilimbi 2001, section 4.2: "only a small, fixed number of iterations".
 //! Oracle: the blocks that programs execute between two checks, `spec-tests/tests/checks.rs`.
 
@@ -152,8 +153,8 @@ pub struct Order {
 }
 
 impl GoesOn {
-    /// That of a loop which goes on if the test is so; `None` if its steps do not lead to its end, or are too large to reckon
-    /// with.
+    /// That of a loop which goes on if the test is so; `None` if its steps do not lead to its end, or are too large
+    /// to reckon with.
     fn of(test: &Test, goes_on_if: bool, step: i64) -> Option<GoesOn> {
         use Comparison::{Equal, GreaterSigned, GreaterUnsigned, LessSigned, LessUnsigned};
         let is_not = test.is_negated == goes_on_if;

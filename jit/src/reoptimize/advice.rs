@@ -1,7 +1,7 @@
 //! What a profile tells the reoptimizer.
 //!
-//! Input: a [`Profile`], exact or sampled. Output: for each function that ran how often its blocks did, its hot paths, and
-//! where its indirect calls went.
+//! Input: a [`Profile`], exact or sampled. Output: for each function that ran how often its blocks did, its hot
+//! paths, and where its indirect calls went.
 
 use std::collections::BTreeMap;
 
@@ -31,10 +31,11 @@ pub struct FunctionAdvice {
     pub counts: Vec<u64>,
     /// How many instructions it executed.
     pub ops: u64,
-    /// Its paths, or traces where only edges were counted, those first that executed most; with how many instructions they did.
+    /// Its paths, or traces where only edges were counted, those first that executed most; with how many instructions
+    /// they did.
     pub paths: Vec<(HotPath, u64)>,
-    /// By byte offset in the module of a call through a table: the functions that it called and how often, those first that it
-    /// called most; and how many calls it made.
+    /// By byte offset in the module of a call through a table: the functions that it called and how often, those
+    /// first that it called most; and how many calls it made.
     pub targets: BTreeMap<u32, Targets>,
 }
 
@@ -48,8 +49,8 @@ pub struct Targets {
 }
 
 impl Advice {
-    /// What a profile tells. Functions of which only blocks were counted, or whose counts contradict themselves, are left
-    /// out.
+    /// What a profile tells. Functions of which only blocks were counted, or whose counts contradict themselves, are
+    /// left out.
     pub fn new(profile: &Profile) -> Advice {
         let functions = profile.functions.iter().filter_map(|f| Some((f.index, FunctionAdvice::new(f)?)));
         let mut advice: Advice = functions.collect();

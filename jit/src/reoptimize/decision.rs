@@ -29,8 +29,8 @@ pub enum Verdict {
         copies: u32,
         /// Its share of the instructions that the function executes.
         share: f64,
-        /// What it adds to [`Estimate::saved`], of the function without inlined calls: those of all superblocks add up to what
-        /// they save together.
+        /// What it adds to [`Estimate::saved`], of the function without inlined calls: those of all superblocks add
+        /// up to what they save together.
         saved: f64,
     },
     /// A path from here has none, since all those of the function together would save too little.

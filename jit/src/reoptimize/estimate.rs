@@ -1,13 +1,14 @@
 //! What a better version is expected to save, before it has run: beside what timing it will say.
 //!
-//! Input: the better graph, with how often each node ran by the profile that it is made from. Output: an [`Estimate`] for
-//! what the function executes, inlined callees included.
-//! Method: the instructions stay as many; what there is less of is calls, and joins: blocks that are entered from several
-//! places, where nothing is known of how control came. What either costs is assumed ([`CALL`], [`JOIN`]), and what calls that
-//! stay execute is left out. Code that moved out of the way, and what the compiler makes of its new freedom, are not foreseen.
+//! Input: the better graph, with how often each node ran by the profile that it is made from. Output: an [`Estimate`]
+//! for what the function executes, inlined callees included.
+//! Method: the instructions stay as many; what there is less of is calls, and joins: blocks that are entered from
+//! several places, where nothing is known of how control came. What either costs is assumed ([`CALL`], [`JOIN`]), and
+//! what calls that stay execute is left out. Code that moved out of the way, and what the compiler makes of its new
+//! freedom, are not foreseen.
 //!
-//! Example: a callee of 5 instructions is inlined in a caller that executes 5 of its own. Of 5 + 10 + 5 the 10 of the call are saved:
-//! half of the work.
+//! Example: a callee of 5 instructions is inlined in a caller that executes 5 of its own. Of 5 + 10 + 5 the 10 of the
+//! call are saved: half of the work.
 
 use crate::cfg::{Cfg, Target};
 use crate::graph::{BlockGraph, Node};
@@ -20,8 +21,8 @@ const JOIN: f64 = 1.0;
 /// How much less a version does than plain code, by the counts of a profile.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Estimate {
-    /// The part of the work that is saved, calls and joins taken for so many instructions as is assumed; negative if there is
-    /// more of it.
+    /// The part of the work that is saved, calls and joins taken for so many instructions as is assumed; negative if
+    /// there is more of it.
     pub saved: f64,
     /// Calls that are not made any more, for each 1000 instructions executed.
     pub calls: f64,

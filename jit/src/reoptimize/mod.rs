@@ -53,8 +53,8 @@ impl<'a> Reoptimizer<'a> {
         self.advice.function(cfg.func, cfg.shape().fingerprint())
     }
 
-    /// The better version of a planned function; `None` if nothing is known of it. `probed` gives the graph of a function
-    /// with each block once, and with no probes but checks and polls.
+    /// The better version of a planned function; `None` if nothing is known of it. `probed` gives the graph of a
+    /// function with each block once, and with no probes but checks and polls.
     ///
     /// # Errors
     /// If a callee exceeds a limit.

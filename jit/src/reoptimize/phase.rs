@@ -1,9 +1,9 @@
 //! Phase changes: whether a better version still has the hot paths and callees that it was made for.
 //!
-//! Input: what a version was made by, and what recent bursts tell. Output: where another version, made by these, would keep so
-//! much more of the frequency. Executions of paths without a superblock leave the others by side exits, and calls of another
-//! callee than the guess leave the inlined one. Both are known from what bursts count anyway: they run code of their own, whose
-//! paths and calls are told by origin, so better versions need no counters.
+//! Input: what a version was made by, and what recent bursts tell. Output: where another version, made by these,
+//! would keep so much more of the frequency. Executions of paths without a superblock leave the others by side exits,
+//! and calls of another callee than the guess leave the inlined one. Both are known from what bursts count anyway:
+//! they run code of their own, whose paths and calls are told by origin, so better versions need no counters.
 //! Source: design.md, section 6 (bursts go on, rarely, and notice phase changes).
 
 use std::sync::Arc;
@@ -54,8 +54,8 @@ pub fn predicted(decisions: &[Decision]) -> f64 {
 }
 
 impl Reoptimizer<'_> {
-    /// Where a version is left by side exits so much more often than one by [`Reoptimizer::advice`] would be, which is of recent
-    /// bursts alone.
+    /// Where a version is left by side exits so much more often than one by [`Reoptimizer::advice`] would be, which
+    /// is of recent bursts alone.
     pub fn phase_changes(&self, basis: &Basis) -> Vec<Decision> {
         let is_hot = |func: &u32| self.policy.is_hot(self.advice.ops_of(*func), self.advice.ops);
         let functions = basis.functions.iter().copied().filter(is_hot);

@@ -6,38 +6,41 @@
 /// When the reoptimizer does what.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Policy {
-    /// After how many bursts hot functions are looked for the first time; then each time there were twice as many. Before,
-    /// the program still meets new functions.
+    /// After how many bursts hot functions are looked for the first time; then each time there were twice as many.
+    /// Before, the program still meets new functions.
     pub first_round: u64,
     /// But after so many more at the latest: so long a new phase of the program goes unnoticed.
     pub longest_round: u64,
-    /// A function is reoptimized if it executes at least this share of all instructions. Below it, even twice the speed is
-    /// less than the noise of a measurement.
+    /// A function is reoptimized if it executes at least this share of all instructions. Below it, even twice the
+    /// speed is less than the noise of a measurement.
     pub least_share: f64,
     /// And if the profile has seen so many of its instructions: its paths are guesses before.
     pub least_seen: u64,
     /// It is reoptimized again when the profile has seen so many times more.
     pub seen_again: u64,
-    /// But only if the new version is expected to save at least this share more of the function's work than the one that there
-    /// is. What is less is lost in where code happens to lie, and a large function takes the compiler long.
+    /// But only if the new version is expected to save at least this share more of the function's work than the one
+    /// that there is. What is less is lost in where code happens to lie, and a large function takes the compiler
+    /// long.
     pub least_gain: f64,
-    /// A better version is made by the bursts since the last round alone if that keeps at least this share more of the function's
-    /// instructions on superblocks, or of the calls at one place inlined. Samples of one phase hardly ever differ so much.
+    /// A better version is made by the bursts since the last round alone if that keeps at least this share more of
+    /// the function's instructions on superblocks, or of the calls at one place inlined. Samples of one phase hardly
+    /// ever differ so much.
     pub phase_change: f64,
     /// So often for each function. Phases that come and go are not followed for ever.
     pub most_phases: u32,
-    /// A better version is timed beside the one before it, in so many calls of each, and leaves its place if it is slower; 0: it
-    /// never is. Only with background compilation: else the same input would not go through the same versions.
+    /// A better version is timed beside the one before it, in so many calls of each, and leaves its place if it is
+    /// slower; 0: it never is. Only with background compilation: else the same input would not go through the same
+    /// versions.
     pub trial_calls: u32,
     /// Slower by more than this part of a call.
     pub trial_margin: f64,
     /// Whether superblocks are formed.
     pub superblocks: bool,
-    /// A path gets its own blocks if it executes at least this share of its function's instructions. Rarer ones would grow the
-    /// code more than they can gain.
+    /// A path gets its own blocks if it executes at least this share of its function's instructions. Rarer ones would
+    /// grow the code more than they can gain.
     pub least_path_share: f64,
-    /// And if superblocks together are predicted to save at least this share of the function's work, without what is inlined.
-    /// Where it is less, programs of ours were as fast without any, hash 4% and fib a fifth faster.
+    /// And if superblocks together are predicted to save at least this share of the function's work, without what is
+    /// inlined. Where it is less, programs of ours were as fast without any, hash 4% and fib a fifth faster.
     pub least_superblocks: f64,
     /// Copies for superblocks may have so many times the instructions of their function, and [`Policy::room`] at most.
     pub path_growth: u32,
@@ -57,8 +60,8 @@ pub struct Policy {
     pub least_call_share: f64,
     /// The same for larger callees.
     pub hot_call_share: f64,
-    /// A call through a table is inlined if at least this share of its calls goes to one function: a wrong guess costs as
-    /// much as a right one gains.
+    /// A call through a table is inlined if at least this share of its calls goes to one function: a wrong guess
+    /// costs as much as a right one gains.
     pub least_guess: f64,
     /// How many calls may be inlined one in the other.
     pub depth: u32,
@@ -136,8 +139,8 @@ impl Policy {
         seen >= self.least_seen && seen / self.seen_again >= last
     }
 
-    /// Whether a version that is expected to save so much is to take the place of one that is expected to save as much as
-    /// `before`.
+    /// Whether a version that is expected to save so much is to take the place of one that is expected to save as
+    /// much as `before`.
     pub fn is_worth_making(&self, saved: f64, before: f64) -> bool {
         saved - before >= self.least_gain
     }

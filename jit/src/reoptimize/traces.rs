@@ -1,7 +1,7 @@
 //! Traces: likely paths of a function of which only edges were counted.
 //!
-//! Input: a graph with the counts of its edges. Output: from the entry and each loop header the path that always takes the
-//! most frequent edge, as long as that is clearly so.
+//! Input: a graph with the counts of its edges. Output: from the entry and each loop header the path that always
+//! takes the most frequent edge, as long as that is clearly so.
 //! Source: trace growing by mutual most likely successors, as in Hwu et al., *The Superblock*, section 2; a trace may
 //! begin at headers only, since it ends there.
 

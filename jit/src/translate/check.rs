@@ -1,7 +1,8 @@
 //! Checks: how a program goes on in instrumented code for a while, and back.
 //!
-//! Checking code asks the runtime when a check fires: when its count, in the pinned register, falls below zero. While a burst
-//! runs each check fires, so that the next one of a frame that was left in checking code asks. Code for bursts counts in the store's context. The runtime is asked through a stub that changes no register.
+//! Checking code asks the runtime when a check fires: when its count, in the pinned register, falls below zero. While
+//! a burst runs each check fires, so that the next one of a frame that was left in checking code asks. Code for
+//! bursts counts in the store's context. The runtime is asked through a stub that changes no register.
 //! Source: Hirzel & Chilimbi 2001; the decision itself is `wprof_profiler::Bursts`.
 
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -17,7 +18,8 @@ use crate::compile::{Check, ask_runtime, ask_runtime_pinned, check_fires, check_
 impl Translator<'_> {
     /// Checks; when that fires, goes on in the version that the runtime says.
     pub(super) fn check(&mut self) {
-        // Where nothing is optimised, nothing stands in the optimiser's way; a frame that is inlined goes on behind the call.
+        // Where nothing is optimised, nothing stands in the optimiser's way; a frame that is inlined goes on behind
+        // the call.
         let is_optimised = self.isa.flags().opt_level() != OptLevel::None;
         let is_inlined = self.graph.nodes[self.node].behind.is_some();
         match is_optimised && !self.graph.in_bursts && !is_inlined {

@@ -1,9 +1,9 @@
 //! Calling contexts: how a function comes by its call record, and says where its callees find theirs.
 //!
-//! Whoever calls passes the address of a callee slot of its own record. A callee slot holds the record of the last callee
-//! at that site, and at first the root. One comparison of that record's key with the callee's own tells whether it
-//! is the callee's: no tag is needed, and an indirect call that goes where it went last is as fast as a direct one.
-//! Otherwise the runtime looks for the record, or makes it, and leaves it in the slot.
+//! Whoever calls passes the address of a callee slot of its own record. A callee slot holds the record of the last
+//! callee at that site, and at first the root. One comparison of that record's key with the callee's own tells
+//! whether it is the callee's: no tag is needed, and an indirect call that goes where it went last is as fast as a
+//! direct one. Otherwise the runtime looks for the record, or makes it, and leaves it in the slot.
 //! Source: Ammons, Ball & Larus 1997, section 4.2. There the slot of an indirect call always leads to a list.
 //!
 //! A frame's record is a variable, so that nothing has to be restored after a call or a trap.

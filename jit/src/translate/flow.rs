@@ -64,7 +64,8 @@ impl Translator<'_> {
         self.cross(edge, wire, &values);
     }
 
-    /// The topmost operands, as many as any edge takes to where they are not; all of them are where they belong if it is none.
+    /// The topmost operands, as many as any edge takes to where they are not; all of them are where they belong if it
+    /// is none.
     fn moved(&mut self, edges: &[Edge], wires: &[Wire]) -> Vec<Value> {
         let height = self.stack.height();
         let moves = |(edge, wire): &(&Edge, &Wire)| wire.to.is_none() || !is_in_place(edge, height);
@@ -118,9 +119,9 @@ impl Translator<'_> {
         self.builder.ins().brif(test, rare, &[], usual, &[]);
     }
 
-    /// Whether a branch is taken more often than not, as far as a profile tells: by what its targets, which others may lead to,
-    /// ran at most. Not one that goes round a loop: the header has its place already, and the opposite of what is tested, often a
-    /// sum, may be tested before it is added up, which keeps both alive.
+    /// Whether a branch is taken more often than not, as far as a profile tells: by what its targets, which others
+    /// may lead to, ran at most. Not one that goes round a loop: the header has its place already, and the opposite
+    /// of what is tested, often a sum, may be tested before it is added up, which keeps both alive.
     fn is_usually_taken(&self, node: &Node) -> bool {
         let Some(all) = node.count.filter(|_| !self.goes_round(&node.wires[0])) else { return false };
         let most = |wire: &Wire| Some(self.graph.nodes[wire.to? as usize].count?.min(all));
@@ -164,7 +165,8 @@ impl Translator<'_> {
     }
 }
 
-/// Whether the operands that an edge takes along are at home where its target expects them, given the height of the stack.
+/// Whether the operands that an edge takes along are at home where its target expects them, given the height of the
+/// stack.
 fn is_in_place(edge: &Edge, height: u32) -> bool {
     edge.arity == 0 || edge.height + edge.arity == height
 }

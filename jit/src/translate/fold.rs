@@ -1,6 +1,7 @@
 //! What needs no computation: constant addresses, and truth values that are only tested.
 //!
-//! Optimised code would lose these instructions later; baseline code has no optimiser, and spends its time on each of them.
+//! Optimised code would lose these instructions later; baseline code has no optimiser, and spends its time on each of
+//! them.
 
 use cranelift_codegen::ir::condcodes::{CondCode, IntCC};
 use cranelift_codegen::ir::{InstBuilder, InstructionData, Opcode, Value, types};

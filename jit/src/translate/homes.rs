@@ -6,8 +6,8 @@
 //! where nobody touches it. With a place of its own a local is read once in a node that uses it, and written once
 //! where a node ends that changed it.
 //!
-//! **Invariant**: where a node begins, the place of each local that may still be read holds it. Within the node what was read
-//! or written is known as a value, which may be used wherever the code that made it has run.
+//! **Invariant**: where a node begins, the place of each local that may still be read holds it. Within the node what
+//! was read or written is known as a value, which may be used wherever the code that made it has run.
 //!
 //! A call takes all registers. So of locals that other blocks may read nothing is known across calls: before one they
 //! go home, and after it they are read from there.

@@ -1,8 +1,9 @@
 //! Inlined calls: parameters become locals of the callee's frame, results are left where the caller expects them.
 //!
-//! The operands of an inlined function lie above those that its caller keeps, so that results need not be moved. A call
-//! through a table whose callee was guessed compares the function reference found there with the guess's own, which is the
-//! check for null and for the type as well; or the index, if the table is constant and has the guess in one place.
+//! The operands of an inlined function lie above those that its caller keeps, so that results need not be moved. A
+//! call through a table whose callee was guessed compares the function reference found there with the guess's own,
+//! which is the check for null and for the type as well; or the index, if the table is constant and has the guess in
+//! one place.
 
 use cranelift_codegen::ir::InstBuilder;
 use cranelift_codegen::ir::condcodes::IntCC;

@@ -1,8 +1,9 @@
-//! Ends of paths where interesting ones are told from others: one load and one comparison, or none where the path is known.
+//! Ends of paths where interesting ones are told from others: one load and one comparison, or none where the path is
+//! known.
 //!
 //! Invariant: a path is counted once, in the counter of its cell or in the table of paths.
-//! Source: Vaswani, *Efficient Online Path Profiling*, 2007, section 3.2.3; the plan is a `wprof_profiler::PreferentialPlan`,
-//! which says why the low bits of the preferential number will do.
+//! Source: Vaswani, *Efficient Online Path Profiling*, 2007, section 3.2.3; the plan is a
+//! `wprof_profiler::PreferentialPlan`, which says why the low bits of the preferential number will do.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};

@@ -34,8 +34,8 @@ impl Translator<'_> {
         }
     }
 
-    /// Begins to measure, or goes on with it, from the last reading on: that of the caller, or of the callee that returns. In
-    /// bursts these may not measure.
+    /// Begins to measure, or goes on with it, from the last reading on: that of the caller, or of the callee that
+    /// returns. In bursts these may not measure.
     pub(super) fn start_metrics(&mut self) {
         self.count_start();
         if self.graph.in_bursts {
@@ -75,7 +75,8 @@ impl Translator<'_> {
         self.metrics().map(|metric| measured(self, metric)).collect()
     }
 
-    /// Measures anew from the last reading on: what ends a path is part of the next one, and costs it no further reading.
+    /// Measures anew from the last reading on: what ends a path is part of the next one, and costs it no further
+    /// reading.
     pub(super) fn restart_metrics(&mut self) {
         self.count_start();
         for metric in self.metrics() {
@@ -121,8 +122,8 @@ impl Translator<'_> {
         self.pass_measured(&sums);
     }
 
-    /// Lets the simulated cache, if there is one, see an access at this distance from the byte `start` of the host. Only if
-    /// it is not all in the line that was touched last, which is the one used last of its set anyway.
+    /// Lets the simulated cache, if there is one, see an access at this distance from the byte `start` of the host.
+    /// Only if it is not all in the line that was touched last, which is the one used last of its set anyway.
     pub(super) fn touch(&mut self, start: Value, address: Value, bytes: u64) {
         let Some(shape) = self.options.cache else { return };
         let context = self.store_context();

@@ -1,8 +1,9 @@
 //! The translator: any block graph to CLIF.
 //!
-//! Input: a [`Cfg`] and a [`BlockGraph`] over it. Output: a CLIF function, the wasm [`Origin`] of each source location in
-//! it, and what the marks in it stand for. A node is translated from its block's bytes, given the locals and the operand stack
-//! at its entry, which are frontend variables, of which Cranelift makes SSA form, or in the frame (`homes.rs`).
+//! Input: a [`Cfg`] and a [`BlockGraph`] over it. Output: a CLIF function, the wasm [`Origin`] of each source
+//! location in it, and what the marks in it stand for. A node is translated from its block's bytes, given the locals
+//! and the operand stack at its entry, which are frontend variables, of which Cranelift makes SSA form, or in the
+//! frame (`homes.rs`).
 //!
 //! Source: the order of branch targets and the sealing of loop headers follow what was measured for Cranelift: a
 //! header is sealed as soon as its last predecessor is there, else redundant phis stay.
@@ -126,7 +127,8 @@ struct Translator<'a> {
     /// So many of these stay known across calls.
     settled: usize,
     homes: Homes,
-    /// The frame of the node being translated, as in [`Node::frame`](crate::graph::Node::frame); `cfg` is its function's.
+    /// The frame of the node being translated, as in [`Node::frame`](crate::graph::Node::frame); `cfg` is its
+    /// function's.
     frame: u32,
     /// The operand stacks around inlined calls.
     around_calls: AroundCalls,
@@ -151,7 +153,8 @@ struct Translator<'a> {
     origins: Origins,
     checks: Vec<Check>,
     dispatches: BTreeSet<u32>,
-    /// The way out of the node by which a frame leaves for better code, if its check may take it too; it has the address.
+    /// The way out of the node by which a frame leaves for better code, if its check may take it too; it has the
+    /// address.
     leave_when_hot: Option<ir::Block>,
     /// The block being translated, and the byte of the instruction.
     block: u32,

@@ -1,9 +1,10 @@
 //! The path register: nothing where its value is known, else a frontend variable, and a copy of it in the frame.
 //!
-//! Invariant: wherever the frame may stop or be looked at, the register is known ([`Origin::path`](crate::compile::Origin)),
-//! or the copy is the register. Calls do not end paths: they leave the register alone. In functions that call, the copy is
-//! all there is: a machine register that calls preserve would have to be saved by each of them. In others there is a copy
-//! from the first node on in which the frame may stop (`graph/kept_path.rs`).
+//! Invariant: wherever the frame may stop or be looked at, the register is known
+//! ([`Origin::path`](crate::compile::Origin)), or the copy is the register. Calls do not end paths: they leave the
+//! register alone. In functions that call, the copy is all there is: a machine register that calls preserve would
+//! have to be saved by each of them. In others there is a copy from the first node on in which the frame may stop
+//! (`graph/kept_path.rs`).
 //! Source: Ball & Larus, *Efficient Path Profiling*, MICRO 1996; the plan is a `wprof_profiler::PathPlan`.
 
 use cranelift_codegen::ir::{

@@ -1,8 +1,8 @@
 //! Ends of paths in functions that have too many for a counter each: a row of figures for each path of late.
 //!
 //! Invariant: what a row has counted is its path's; the runtime takes that before another path gets the row.
-//! Source: Ball & Larus 1996, section 3.4 has a hash table. Ours is its part that is used most, direct-mapped, so that a path
-//! which finds its row costs a multiplication and a comparison, and no call.
+//! Source: Ball & Larus 1996, section 3.4 has a hash table. Ours is its part that is used most, direct-mapped, so
+//! that a path which finds its row costs a multiplication and a comparison, and no call.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};

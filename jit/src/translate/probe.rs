@@ -114,7 +114,8 @@ impl Translator<'_> {
         self.builder.ins().load(types::I64, flags, context, offset)
     }
 
-    /// Goes to the other copy of the node's block if there is not what the guard wants. Locals and operands are the same.
+    /// Goes to the other copy of the node's block if there is not what the guard wants. Locals and operands are the
+    /// same.
     pub(super) fn guard(&mut self, guard: &Guard) {
         let is_lacking = match &guard.when {
             Lacking::Budget { kind, most } => {

@@ -1,5 +1,5 @@
-//! Data references of traces, and of bursts that are recorded: recorded right before the access is made, so that one that
-//! traps is recorded too.
+//! Data references of traces, and of bursts that are recorded: recorded right before the access is made, so that one
+//! that traps is recorded too.
 
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 

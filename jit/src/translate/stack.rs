@@ -1,7 +1,7 @@
 //! The operand stack during translation of one node.
 //!
-//! Between blocks each operand has a home, named by its depth and type. Inside a block operands are plain values; one that
-//! the block never touches is never read, so a deep stack costs nothing.
+//! Between blocks each operand has a home, named by its depth and type. Inside a block operands are plain values; one
+//! that the block never touches is never read, so a deep stack costs nothing.
 
 use cranelift_codegen::ir::{Type, Value, types};
 use cranelift_frontend::FunctionBuilder;

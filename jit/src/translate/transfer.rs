@@ -1,8 +1,8 @@
 //! Transfers: how a frame goes on in another version of its function.
 //!
-//! The version that is left stores locals and operands into the store's transfer buffer, and its path register into the
-//! store's context, and tail-calls the other, which loads them and jumps to the node where it resumes. Nothing can happen in between, so one buffer a store is
-//! enough.
+//! The version that is left stores locals and operands into the store's transfer buffer, and its path register into
+//! the store's context, and tail-calls the other, which loads them and jumps to the node where it resumes. Nothing
+//! can happen in between, so one buffer a store is enough.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, SigRef, Type, Value, types};
@@ -100,7 +100,8 @@ impl Translator<'_> {
         self.transfer_metrics();
     }
 
-    /// Calls what the frame goes on in, which returns to its caller: to the machine frame's, or to where the frame is inlined.
+    /// Calls what the frame goes on in, which returns to its caller: to the machine frame's, or to where the frame is
+    /// inlined.
     pub(super) fn leave_to(&mut self, signature: SigRef, version: Value, args: &[Value]) {
         let Some(behind) = self.graph.nodes[self.node].behind else {
             self.builder.ins().return_call_indirect(signature, version, args);
@@ -120,7 +121,8 @@ impl Translator<'_> {
         self.arrived(behind);
     }
 
-    /// Whether a local of the frame may be read from the entry of `block` on. Whoever looks at captured state wants to see all.
+    /// Whether a local of the frame may be read from the entry of `block` on. Whoever looks at captured state wants
+    /// to see all.
     pub(super) fn is_live(&self, block: u32, local: usize) -> bool {
         self.options.capture_state || self.cfg.liveness.is_live(block, local)
     }

@@ -1,7 +1,7 @@
 //! Calling contexts side by side.
 //!
-//! Invariant: contexts are told apart by the functions on the stack, not by call sites, which move when a module is built
-//! anew; the calls of all of them add up to those of the trees.
+//! Invariant: contexts are told apart by the functions on the stack, not by call sites, which move when a module is
+//! built anew; the calls of all of them add up to those of the trees.
 
 use super::Change;
 use crate::{Callee, ContextTree, Stacks};

@@ -1,12 +1,13 @@
 //! Whether a change between samples is more than chance.
 //!
-//! Input: figures of two profiles, of which one at least was sampled in bursts. Output: whether they differ by more than two
-//! samples of one program would in nineteen of twenty cases.
-//! A burst is one sample, whatever it counts: programs do for a while what they do. How alike the paths of a burst are is not
-//! known once counts are added up, so the worst is assumed, that they are all the same. The design effect of a cluster
-//! sample, 1 + (m - 1) rho for clusters of m (Kish, *Survey Sampling*, 1965, section 5.4), is then m: a figure is the mean
-//! of so many draws of a path as there were bursts. Changes that are significant may so be taken for chance, hardly
-//! the other way round; but bursts come every so many checks, not at random, and a program may be in step with them.
+//! Input: figures of two profiles, of which one at least was sampled in bursts. Output: whether they differ by more
+//! than two samples of one program would in nineteen of twenty cases.
+//! A burst is one sample, whatever it counts: programs do for a while what they do. How alike the paths of a burst
+//! are is not known once counts are added up, so the worst is assumed, that they are all the same. The design effect
+//! of a cluster sample, 1 + (m - 1) rho for clusters of m (Kish, *Survey Sampling*, 1965, section 5.4), is then m: a
+//! figure is the mean of so many draws of a path as there were bursts. Changes that are significant may so be taken
+//! for chance, hardly the other way round; but bursts come every so many checks, not at random, and a program may be
+//! in step with them.
 //! Oracle: samples drawn from one program, in `tests/it/significance.rs`.
 
 use crate::{FigureKind, FunctionProfile, HotPath, Profile};

@@ -1,7 +1,8 @@
 //! Call targets side by side, within one module.
 //!
-//! Input: two profiles, each with calling contexts, from which all call targets follow, or with a list of those of indirect
-//! calls, which then is what counts. Output: what was called from where. Of one with a list, only the calls in it are compared.
+//! Input: two profiles, each with calling contexts, from which all call targets follow, or with a list of those of
+//! indirect calls, which then is what counts. Output: what was called from where. Of one with a list, only the calls
+//! in it are compared.
 
 use std::collections::{BTreeMap, BTreeSet};
 

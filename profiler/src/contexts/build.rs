@@ -14,8 +14,8 @@ use crate::{FigureKind, Metric};
 pub struct ContextLog {
     /// What was called, several times perhaps.
     pub routines: Vec<Routine>,
-    /// Parents before children; a record that is its own parent is a root, whose routine is not looked at. Back edges are
-    /// given as links.
+    /// Parents before children; a record that is its own parent is a root, whose routine is not looked at. Back edges
+    /// are given as links.
     pub records: Vec<CallRecord>,
     /// Recursive calls.
     pub links: Vec<ContextLink>,

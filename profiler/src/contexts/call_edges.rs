@@ -1,16 +1,17 @@
 //! Calls by caller, call site and callee, with recursive ones where they were made.
 //!
 //! Input: a tree, and how often its call sites were executed. Output: [`CallEdge`]s.
-//! Method: a record counts the calls that lead to it, recursive ones too, whose back edges have no counts of their own. But the
-//! calls of a function come from somewhere, and the calls at a site, of whichever functions, are as many as it was executed. A
-//! sum of which one part is not known tells that part, which may be the last unknown one of another sum.
-//! Invariant: nothing is guessed. If not all calls of a function are told apart in this way, or what is given contradicts itself, its
-//! recursive calls stay where it was first called, as in its records. In any case calls of a function add up to those of its
-//! records.
+//! Method: a record counts the calls that lead to it, recursive ones too, whose back edges have no counts of their
+//! own. But the calls of a function come from somewhere, and the calls at a site, of whichever functions, are as many
+//! as it was executed. A sum of which one part is not known tells that part, which may be the last unknown one of
+//! another sum.
+//! Invariant: nothing is guessed. If not all calls of a function are told apart in this way, or what is given
+//! contradicts itself, its recursive calls stay where it was first called, as in its records. In any case calls of a
+//! function add up to those of its records.
 //! Oracle: `tests/it/contexts.rs`, which counts the calls of stacks that are written out.
 //!
-//! Example: `main` calls `f` at 10, which calls itself at 20. Its record has 10 calls; 20 was executed 9 times, so of these 9 are
-//! recursive, and 1 is `main`'s.
+//! Example: `main` calls `f` at 10, which calls itself at 20. Its record has 10 calls; 20 was executed 9 times, so of
+//! these 9 are recursive, and 1 is `main`'s.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -28,7 +29,8 @@ pub struct CallEdge {
     pub callee: u32,
     /// How often it was called there.
     pub calls: u64,
-    /// Whether these are all; otherwise there are recursive calls besides, of which it is not known how often they were made.
+    /// Whether these are all; otherwise there are recursive calls besides, of which it is not known how often they
+    /// were made.
     pub is_whole: bool,
 }
 

@@ -29,8 +29,8 @@ struct Caller {
 }
 
 impl ContextTree {
-    /// The callers of all records of `routine` that account for at least `least` of its weight, depth first, the heavier
-    /// of two first. Records are told apart by function and call site. `weights` has one of each record.
+    /// The callers of all records of `routine` that account for at least `least` of its weight, depth first, the
+    /// heavier of two first. Records are told apart by function and call site. `weights` has one of each record.
     pub fn callers(&self, routine: u32, weights: &[u64], least: u64) -> Vec<CallerRow> {
         let callers = self.caller_tree(routine, weights);
         let mut rows = Vec::new();

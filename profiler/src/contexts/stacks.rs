@@ -1,7 +1,7 @@
 //! Calling contexts by what is on the stack, call sites not told apart: the frames of a flame graph.
 //!
-//! Input: trees, and what their callees are to be known by. Output: the stacks of all of them, each once; which of them a
-//! record is.
+//! Input: trees, and what their callees are to be known by. Output: the stacks of all of them, each once; which of
+//! them a record is.
 //! Invariant: a stack comes after its caller's, so one pass from the end sums up what callees have.
 //! Oracle: `tests/it/contexts.rs`, which counts the stacks of all calls.
 
@@ -30,8 +30,8 @@ pub struct Stack {
 }
 
 impl Stacks {
-    /// Adds the contexts of a tree, and gives the stack of each of its records; the root has none. Callees are the same if
-    /// `label` makes the same of them.
+    /// Adds the contexts of a tree, and gives the stack of each of its records; the root has none. Callees are the
+    /// same if `label` makes the same of them.
     pub fn add(&mut self, tree: &ContextTree, label: impl Fn(&Callee) -> Callee) -> Vec<Option<u32>> {
         let callees = tree.routines.iter().map(|routine| self.number(label(&routine.callee)));
         let callees: Vec<u32> = callees.collect();

@@ -14,7 +14,8 @@ pub struct ContextRow {
 }
 
 impl ContextTree {
-    /// By record: the sum of the weights of the record and of all below it; saturates. `weights` has one of each record.
+    /// By record: the sum of the weights of the record and of all below it; saturates. `weights` has one of each
+    /// record.
     pub fn inclusive(&self, weights: &[u64]) -> Vec<u64> {
         let mut sums = weights.to_vec();
         for index in (1..self.records.len()).rev() {
@@ -24,8 +25,8 @@ impl ContextTree {
         sums
     }
 
-    /// The records whose weight, with all below them, is at least `least`, depth first, the heavier of two siblings first.
-    /// `weights` has one of each record.
+    /// The records whose weight, with all below them, is at least `least`, depth first, the heavier of two siblings
+    /// first. `weights` has one of each record.
     pub fn heaviest_first(&self, weights: &[u64], least: u64) -> Vec<ContextRow> {
         let inclusive = self.inclusive(weights);
         let mut children = vec![Vec::new(); self.records.len()];

@@ -1,12 +1,12 @@
 //! The text form of LLVM's sample profiles (AutoFDO), for `clang -fprofile-sample-use` and its like.
 //!
-//! Input: how often instructions were executed, each with its place in the source: function, line and discriminator, and if it
-//! was inlined the calls that it was inlined through; what calls called. Output: for each function the executions of its lines,
-//! those of inlined functions below the line that called them.
-//! The count of a line is that of its most frequent instruction, as copies of a line are executed one by one; totals are
-//! sums of lines.
-//! Source: LLVM, `SampleProfReader.h` and `DebugInfoMetadata.h` (discriminators); Chen, Li & Moseley, *AutoFDO: Automatic
-//! Feedback-Directed Optimization for Warehouse-Scale Applications*, CGO 2016.
+//! Input: how often instructions were executed, each with its place in the source: function, line and discriminator,
+//! and if it was inlined the calls that it was inlined through; what calls called. Output: for each function the
+//! executions of its lines, those of inlined functions below the line that called them.
+//! The count of a line is that of its most frequent instruction, as copies of a line are executed one by one; totals
+//! are sums of lines.
+//! Source: LLVM, `SampleProfReader.h` and `DebugInfoMetadata.h` (discriminators); Chen, Li & Moseley, *AutoFDO:
+//! Automatic Feedback-Directed Optimization for Warehouse-Scale Applications*, CGO 2016.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -120,8 +120,8 @@ impl fmt::Display for Place {
     }
 }
 
-/// The part of a discriminator that tells ways apart. Others, which are left out, tell copies of code apart. In the lowest bits:
-/// a one if it is 0; else a zero, five bits of it, and whether seven bits more follow.
+/// The part of a discriminator that tells ways apart. Others, which are left out, tell copies of code apart. In the
+/// lowest bits: a one if it is 0; else a zero, five bits of it, and whether seven bits more follow.
 fn base_discriminator(discriminator: u32) -> u32 {
     let bits = discriminator >> 1;
     match (discriminator & 1, bits & 0x20) {

@@ -1,11 +1,12 @@
 //! Callgrind's format, which `callgrind_annotate` and KCachegrind read: instructions and calls by function, instruction
 //! and source line.
 //!
-//! Source: the manual of Valgrind, "Callgrind Format Specification". Positions are offsets in the module and lines.
-//! A function's calls are at its first instruction. With calling contexts each call site has a line for each callee; its
-//! inclusive cost has instructions where these are known by context, else calls only.
-//! A recursive call has a line without inclusive cost, where it is known how often it was made ([`Profile::call_edges`]): what it
-//! executes is part of the first call's. So the inclusive cost of a function, as readers add it up, has everything once.
+//! Source: the manual of Valgrind, "Callgrind Format Specification". Positions are offsets in the module and lines. A
+//! function's calls are at its first instruction. With calling contexts each call site has a line for each callee;
+//! its inclusive cost has instructions where these are known by context, else calls only.
+//! A recursive call has a line without inclusive cost, where it is known how often it was made
+//! ([`Profile::call_edges`]): what it executes is part of the first call's. So the inclusive cost of a function, as
+//! readers add it up, has everything once.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
@@ -117,7 +118,8 @@ fn calls_by_caller(profile: &Profile, code: &CodeMap, tree: &ContextTree) -> BTr
     by_caller
 }
 
-/// Instructions and calls with all that is called, by caller, site and callee. Those of a recursive call are the first call's.
+/// Instructions and calls with all that is called, by caller, site and callee. Those of a recursive call are the
+/// first call's.
 fn inclusive(profile: &Profile, tree: &ContextTree) -> HashMap<(u32, u32, u32), [u64; 2]> {
     let instructions = profile.instructions_in_contexts().unwrap_or_else(|| vec![0; tree.records.len()]);
     let inclusive = tree.inclusive(&instructions).into_iter().zip(tree.inclusive(&tree.calls()));

@@ -1,8 +1,9 @@
-//! Chrome's trace events, which Perfetto reads too: stacks as complete events, one process for each metric; and the time line.
+//! Chrome's trace events, which Perfetto reads too: stacks as complete events, one process for each metric; and the
+//! time line.
 //!
-//! Source: the Trace Event Format, phases `X`, `C` and `M`. The axis of a metric is no time: a microsecond stands for a unit of
-//! it, and the order of events is that of the tree, not of the run. Only the process of the time line has real time: when the
-//! compiler worked, a thread for each kind of code or several, and when bursts ran.
+//! Source: the Trace Event Format, phases `X`, `C` and `M`. The axis of a metric is no time: a microsecond stands for
+//! a unit of it, and the order of events is that of the tree, not of the run. Only the process of the time line has
+//! real time: when the compiler worked, a thread for each kind of code or several, and when bursts ran.
 
 use std::io::{self, Write};
 
@@ -118,7 +119,8 @@ fn times(timeline: &Timeline, pid: usize) -> Vec<Event<'_>> {
     events
 }
 
-/// What was compiled of one kind, in as many threads as at most were at the same time: Perfetto drops spans that overlap.
+/// What was compiled of one kind, in as many threads as at most were at the same time: Perfetto drops spans that
+/// overlap.
 fn threads(timeline: &Timeline, tier: CodeTier) -> Vec<(CodeTier, Vec<&CodeVersion>)> {
     let mut threads: Vec<(CodeTier, Vec<&CodeVersion>)> = Vec::new();
     for version in timeline.versions.iter().filter(|version| version.tier == tier) {

@@ -2,8 +2,8 @@
 //!
 //! Input: the stacks of one metric, before and after. Output: those after, each with its weight before.
 //! Stacks are told apart by the names on them, so that those of two builds, or of two call sites, are one.
-//! Invariant: the weights after add up to the later profile's total, and the weights before of the outermost stacks, with
-//! what is gone, to the earlier one's.
+//! Invariant: the weights after add up to the later profile's total, and the weights before of the outermost stacks,
+//! with what is gone, to the earlier one's.
 //! Source: Gregg, *Differential Flame Graphs*, 2014.
 
 use std::collections::HashMap;
@@ -20,7 +20,8 @@ pub struct Differential {
 }
 
 impl Differential {
-    /// Compares one metric. Each unit of `before` counts `scale` times, so that a small sample may be compared with a large one.
+    /// Compares one metric. Each unit of `before` counts `scale` times, so that a small sample may be compared with a
+    /// large one.
     pub fn new(after: (&Samples, &Metric), before: (&Samples, &Metric), scale: f64) -> Self {
         let mut tree = Tree::default();
         for (stack, node) in tree.add(after).into_iter().zip(&after.1.nodes) {

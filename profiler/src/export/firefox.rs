@@ -1,8 +1,9 @@
 //! The processed format of the Firefox Profiler: one thread for each metric.
 //!
-//! Source: the types of firefox-devtools/profiler (`src/types/profile`), version 48, which newer ones upgrade. A table is
-//! a list for each column. Samples are weighted stacks; the time of a sample is the weight of all before it, in place of
-//! milliseconds, so that the time line has the proportions of the flame graph. Weights are doubles: exact to 2^53.
+//! Source: the types of firefox-devtools/profiler (`src/types/profile`), version 48, which newer ones upgrade. A
+//! table is a list for each column. Samples are weighted stacks; the time of a sample is the weight of all before it,
+//! in place of milliseconds, so that the time line has the proportions of the flame graph. Weights are doubles: exact
+//! to 2^53.
 
 use std::collections::HashMap;
 use std::io::{self, Write};

@@ -1,9 +1,9 @@
 //! A flame graph: an SVG image that any browser shows, without scripts or anything to fetch.
 //!
-//! Stacks grow upwards; a frame is as wide as its weight with callees; the tooltip tells the figures. Frames narrower than
-//! a tenth of a pixel are left out, so the image stays small; their weight remains visible in their callers.
-//! Beside an earlier profile frames have the widths of the later one, and are red where there is more than before, blue where
-//! there is less, the more so the more it changed; what is gone is not drawn.
+//! Stacks grow upwards; a frame is as wide as its weight with callees; the tooltip tells the figures. Frames narrower
+//! than a tenth of a pixel are left out, so the image stays small; their weight remains visible in their callers.
+//! Beside an earlier profile frames have the widths of the later one, and are red where there is more than before,
+//! blue where there is less, the more so the more it changed; what is gone is not drawn.
 
 use std::io::{self, Write};
 

@@ -1,10 +1,9 @@
 //! The replacement of a file at once.
 //!
 //! Input: a path and its new content. Output: the file, on disk.
-//! Invariant: whoever reads the path sees the whole old content or the whole new one; if anything fails,
-//! the old one stays and no temporary file is left. What is no regular file (a device, a pipe) is written
-//! to and never replaced, nor is what an open descriptor names (`/dev/stdout`); a symbolic link stays, and what it leads
-//! to is replaced.
+//! Invariant: whoever reads the path sees the whole old content or the whole new one; if anything fails, the old one
+//! stays and no temporary file is left. What is no regular file (a device, a pipe) is written to and never replaced,
+//! nor is what an open descriptor names (`/dev/stdout`); a symbolic link stays, and what it leads to is replaced.
 //! Oracle: a writer that fails half-way, in the tests below.
 
 use std::ffi::OsString;
@@ -21,8 +20,8 @@ pub(super) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     replace_file(path, |file| file.write_all(bytes))
 }
 
-/// Replaces the content of a file by what `write` writes, at once: an old file is left as it was if anything fails. What is
-/// no regular file, such as a pipe, is written to.
+/// Replaces the content of a file by what `write` writes, at once: an old file is left as it was if anything fails.
+/// What is no regular file, such as a pipe, is written to.
 ///
 /// # Errors
 /// If the system or `write` refuses.

@@ -1,8 +1,9 @@
 //! Calls by caller, call site and callee: what calling contexts and the counts of code tell together.
 //!
-//! Input: a [`Profile`] with calling contexts. Output: as of [`ContextTree::call_edges`](crate::ContextTree::call_edges).
-//! Invariant: counts of code are used if they are of the same calls: exact, and in a tree that has all callers. A call site
-//! at which frames ended tells nothing, since the call may not have been made.
+//! Input: a [`Profile`] with calling contexts. Output: as of
+//! [`ContextTree::call_edges`](crate::ContextTree::call_edges).
+//! Invariant: counts of code are used if they are of the same calls: exact, and in a tree that has all callers. A
+//! call site at which frames ended tells nothing, since the call may not have been made.
 
 use super::{FigureKind, FunctionProfile, Profile};
 use crate::{CallEdge, Callee};

@@ -1,9 +1,10 @@
 //! Where a metric comes from: hot paths and functions, dense and sparse ones.
 //!
-//! Input: a [`Profile`] with figures along paths. Output: what has at least a share of all of a metric, and how much of it
-//! all that together has.
-//! Source: Ammons, Ball & Larus 1997, section 6.4, tables 4 and 5: *hot* is what has at least a share; of the hot, *dense* has
-//! more of the metric for each instruction than the program has on average, *sparse* has not. The rest is *cold*.
+//! Input: a [`Profile`] with figures along paths. Output: what has at least a share of all of a metric, and how much
+//! of it all that together has.
+//! Source: Ammons, Ball & Larus 1997, section 6.4, tables 4 and 5: *hot* is what has at least a share; of the hot,
+//! *dense* has more of the metric for each instruction than the program has on average, *sparse* has not. The rest is
+//! *cold*.
 //! Oracle: `tests/it/density.rs`.
 
 use super::{FunctionProfile, HotPath, Profile};

@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Extension, PathOf};
 
-/// The extended paths of a module that ran most, and over what they are extended. What is sampled at what rate, the functions say.
+/// The extended paths of a module that ran most, and over what they are extended. What is sampled at what rate, the
+/// functions say.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExtendedProfile {
     /// Over what.

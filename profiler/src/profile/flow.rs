@@ -1,7 +1,8 @@
 //! Paths in calling contexts: which way through a function, called from where.
 //!
-//! Input: a [`Profile`] whose call records have paths. Output: these, hottest first: with the chain of their callers they
-//! are the program's interprocedural hot paths, as far as call records tell them apart; and the instructions of each record.
+//! Input: a [`Profile`] whose call records have paths. Output: these, hottest first: with the chain of their callers
+//! they are the program's interprocedural hot paths, as far as call records tell them apart; and the instructions of
+//! each record.
 //! Source: Ammons, Ball & Larus 1997, sections 1.1 and 4.3; algorithms.md, section 6.
 
 use std::collections::HashMap;
@@ -31,8 +32,8 @@ impl Profile {
         list
     }
 
-    /// The instructions that the function of each call record executed in that context, callees not included; `None` if paths
-    /// were not counted there, or records do not tell all of them. Saturates.
+    /// The instructions that the function of each call record executed in that context, callees not included; `None`
+    /// if paths were not counted there, or records do not tell all of them. Saturates.
     pub fn instructions_in_contexts(&self) -> Option<Vec<u64>> {
         let contexts = self.contexts.as_ref().filter(|contexts| contexts.has_paths)?;
         let mut own = vec![0_u64; contexts.records.len()];

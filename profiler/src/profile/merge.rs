@@ -33,8 +33,8 @@ fn hex4(hash: &[u8; 32]) -> String {
 }
 
 impl Profile {
-    /// Adds another profile of the same module. Of events and metrics only the kinds that both have are kept, and calling
-    /// contexts and extended paths only if both have counted them. The sum has no time line.
+    /// Adds another profile of the same module. Of events and metrics only the kinds that both have are kept, and
+    /// calling contexts and extended paths only if both have counted them. The sum has no time line.
     ///
     /// # Errors
     /// If the other is of another module, or divides a function into other blocks.

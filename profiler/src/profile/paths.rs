@@ -201,8 +201,8 @@ impl FunctionProfile {
         Some(through)
     }
 
-    /// By metric and block, how much was measured along the paths that ran to their end and go through it; saturates. None if
-    /// paths were not counted.
+    /// By metric and block, how much was measured along the paths that ran to their end and go through it; saturates.
+    /// None if paths were not counted.
     pub fn metrics_through(&self) -> Option<Vec<Vec<u64>>> {
         let (cfg, numbering) = (self.cfg().ok()?, self.path_numbering()?);
         let finished = &self.paths.as_ref()?.finished;

@@ -1,16 +1,17 @@
 //! What ran that no test ran.
 //!
-//! Input: a profile with paths, that of the *field*, and that of the tests, several of them merged. Output: the paths of
-//! the field that no test took, most frequent first, and the edges that make them new; or the profile of these alone.
-//! Invariant: a path that ran to its end is tested if one with its number is among those of the tests. A path that did not
-//! is tested if a test went that way as far, whatever it did then: what is new is the way, not that it ended. Edges are
-//! tested if they were crossed, by unfinished paths too.
+//! Input: a profile with paths, that of the *field*, and that of the tests, several of them merged. Output: the paths
+//! of the field that no test took, most frequent first, and the edges that make them new; or the profile of these
+//! alone.
+//! Invariant: a path that ran to its end is tested if one with its number is among those of the tests. A path that
+//! did not is tested if a test went that way as far, whatever it did then: what is new is the way, not that it ended.
+//! Edges are tested if they were crossed, by unfinished paths too.
 //! Source: Vaswani 2007, section 3.5.1; Pavlopoulou & Young, *Residual Test Coverage Monitoring*, ICSE 1999.
 //! Oracle: logged walks, in `tests/it/residual.rs`.
 //!
-//! **Prefixes.** The ways on from a block v have the sums 0..N(v), so the paths that begin with a prefix of sum s that ends
-//! in v have the numbers s..s + N(v), and nobody else has one of these. So a prefix is tested if a path with such a number
-//! is, or a longer prefix with such a sum.
+//! **Prefixes.** The ways on from a block v have the sums 0..N(v), so the paths that begin with a prefix of sum s
+//! that ends in v have the numbers s..s + N(v), and nobody else has one of these. So a prefix is tested if a path
+//! with such a number is, or a longer prefix with such a sum.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;

@@ -1,7 +1,8 @@
 //! What makes a profile valid.
 //!
 //! Input: a [`Profile`], perhaps read from a file. Output: the first thing wrong with it.
-//! Invariant: linear time, and bounded by a constant for paths; all that is checked here may be relied on everywhere else.
+//! Invariant: linear time, and bounded by a constant for paths; all that is checked here may be relied on everywhere
+//! else.
 //! Oracle: broken profiles, in `tests/it/profile.rs`.
 
 use std::collections::BTreeMap;
@@ -118,8 +119,8 @@ impl Profile {
 }
 
 impl Profile {
-    /// Paths in contexts have the profile's metrics, and exact ones are together those of their functions, unless counts
-    /// have saturated.
+    /// Paths in contexts have the profile's metrics, and exact ones are together those of their functions, unless
+    /// counts have saturated.
     fn verify_paths_in(&self, contexts: &ContextTree) -> Result<(), InvalidProfile> {
         if !contexts.has_paths {
             return Ok(());

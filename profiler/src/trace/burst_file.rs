@@ -1,16 +1,16 @@
-//! Bursts in order: which functions were entered in each, which paths ran to their end, and what they touched, one after
-//! the other.
+//! Bursts in order: which functions were entered in each, which paths ran to their end, and what they touched, one
+//! after the other.
 //!
 //! Input: [`BurstEvent`]s while the program runs. Output: a file that gives them back.
 //! Invariant: as of a trace file: what is cut off gives the beginning of the run and says so, and a byte changed is an
 //! error, or ends the events before it.
 //! A frame that was called before a burst began is not seen until it comes to its next check.
-//! Source: Hirzel & Chilimbi, *Bursty Tracing*, FDDO 2001, section 2: bursts keep the order of what happens in them, which
-//! samples of single events do not.
+//! Source: Hirzel & Chilimbi, *Bursty Tracing*, FDDO 2001, section 2: bursts keep the order of what happens in them,
+//! which samples of single events do not.
 //! Oracle: `tests/it/burst_file.rs`, and traces of the same run in `vm/tests/burst_log.rs`.
 //!
-//! The layout is that of a trace file, with the magic `77 70 72 62 0d 0a 1a 0a` and the sections `HEAD` ([`TraceHead`]), `PATH`
-//! (some [`BurstEvent`]s) any number of times, and `DONE` ([`TraceEnding`]).
+//! The layout is that of a trace file, with the magic `77 70 72 62 0d 0a 1a 0a` and the sections `HEAD`
+//! ([`TraceHead`]), `PATH` (some [`BurstEvent`]s) any number of times, and `DONE` ([`TraceEnding`]).
 
 use std::io::{Read, Seek, SeekFrom, Write};
 

@@ -22,7 +22,8 @@ pub(super) struct DecodingTables {
     tables: Vec<Vec<Option<Table>>>,
 }
 
-/// The entries of one predicate: an edge, or `None` if more bits are needed, or are wrong. Their number is a power of two.
+/// The entries of one predicate: an edge, or `None` if more bits are needed, or are wrong. Their number is a power of
+/// two.
 struct Table(Vec<Option<EdgeId>>);
 
 impl DecodingTables {

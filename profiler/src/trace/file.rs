@@ -26,7 +26,8 @@
 //! | `ADDR` | [`References`] of the chunk before | one for each chunk, or for none |
 //! | `DONE` | why the recording ended | last |
 //!
-//! All are in postcard's encoding, data references as bytes in it. A chunk counts when the stack behind it is there too.
+//! All are in postcard's encoding, data references as bytes in it. A chunk counts when the stack behind it is there
+//! too.
 
 mod error;
 mod function_table;

@@ -339,8 +339,8 @@ impl<'a> Regenerator<'a> {
         }
     }
 
-    /// The common case of a step: from block to block, far from the next stop. `None` if it is another one, or something is
-    /// wrong: then nothing has happened, but for an edge to EXIT.
+    /// The common case of a step: from block to block, far from the next stop. `None` if it is another one, or
+    /// something is wrong: then nothing has happened, but for an edge to EXIT.
     #[inline]
     fn glide(&mut self) -> Option<TraceEvent> {
         let &Frame { function: index, block, stage } = self.frames.last()?;

@@ -7,8 +7,8 @@ use crate::rng::Rng;
 /// How many bursts are not kept to any budget, from the beginning on.
 const COLD: u32 = 16;
 
-/// Runs phases of a program in which a check takes so long between bursts, and so long in one. Gives the share of bursts in the
-/// time of the second half.
+/// Runs phases of a program in which a check takes so long between bursts, and so long in one. Gives the share of
+/// bursts in the time of the second half.
 fn share(budget: &str, (check, in_burst): (u64, u64), rounds: u32, mut noise: impl FnMut() -> u64) -> f64 {
     let mut bursts = BurstBudget::new(budget.parse().unwrap());
     let (mut checks, burst, mut in_bursts, mut all) = (1000, 100, 0, 0);

@@ -97,8 +97,8 @@ fn entry_checks_are_those_of_the_definition_and_break_all_cycles() {
     assert!(checked_some > 1_000 && broken_by_loops > 300, "{checked_some} {broken_by_loops}");
 }
 
-/// Calls that are said to need the check of a loop are in loops, and without them nothing recurs but through checks. Gives
-/// how many there are.
+/// Calls that are said to need the check of a loop are in loops, and without them nothing recurs but through checks.
+/// Gives how many there are.
 fn check_broken_by_loops(calls: &Calls, checks: &[bool]) -> usize {
     let broken = graph(calls).broken_by_loops(checks);
     let rest = |(callees, broken): (&Vec<DirectCallee>, &Vec<u32>)| {

@@ -78,8 +78,8 @@ pub fn for_random_profiles(property: impl Fn(&Cfg, [&[Walk]; 2], [Profile; 2])) 
     });
 }
 
-/// The profile of calls of a function with two branches one after the other, along these edges, with so much of a metric along
-/// each path by number.
+/// The profile of calls of a function with two branches one after the other, along these edges, with so much of a
+/// metric along each path by number.
 pub fn measured_profile(calls: &[&[u32]], amounts: [u64; 4]) -> Profile {
     let pairs = [(0, 1), (0, 2), (1, 3), (2, 3), (3, 4), (3, 5), (4, 6), (5, 6), (6, 7)];
     let cfg = Cfg::from_pairs(7, &pairs).unwrap();

@@ -101,8 +101,8 @@ fn the_run_itself_is_the_best_weighting_and_its_opposite_the_worst() {
     });
 }
 
-/// The relations of the placements in the paper: block counters or edge counters may be the cheaper ones, and those that
-/// tell only the blocks may be cheaper than both.
+/// The relations of the placements in the paper: block counters or edge counters may be the cheaper ones, and those
+/// that tell only the blocks may be cheaper than both.
 #[test]
 fn each_placement_wins_somewhere() {
     let [blocks_win, edges_win, both_lose] = [(); 3].map(|()| Cell::new(0));

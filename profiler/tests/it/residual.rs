@@ -134,7 +134,8 @@ fn empty(profile: &Profile) -> Profile {
     tests
 }
 
-/// Two diamonds: the tests take 0 1 3 4 6 and 0 2 3 5 6, so that all edges are tested, and the field another combination.
+/// Two diamonds: the tests take 0 1 3 4 6 and 0 2 3 5 6, so that all edges are tested, and the field another
+/// combination.
 #[test]
 fn a_new_combination_of_tested_edges_is_found() {
     let edges = [(0, 1), (0, 2), (1, 3), (2, 3), (3, 4), (3, 5), (4, 6), (5, 6), (6, 7)];

@@ -1,9 +1,10 @@
 //! Paths, as a trace of the same run tells them.
 //!
-//! Input: a profile with paths, and the trace, which has each executed block. Output: whether the blocks, cut into paths,
-//! are the paths of the profile. Where paths end is found without the graph: blocks are in bytecode order, so a
-//! block that does not come later begins another round of a loop. Cuts are taken from the profile.
-//! The references of the trace go through a cache that is simulated in the simplest way, and each path pays for its own.
+//! Input: a profile with paths, and the trace, which has each executed block. Output: whether the blocks, cut into
+//! paths, are the paths of the profile. Where paths end is found without the graph: blocks are in bytecode order, so
+//! a block that does not come later begins another round of a loop. Cuts are taken from the profile.
+//! The references of the trace go through a cache that is simulated in the simplest way, and each path pays for its
+//! own.
 //! Source: algorithms.md, section 12.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -133,7 +134,8 @@ fn forgive_unborn(traced: &mut Ways, found: &Ways, unborn: &Ways) {
     }
 }
 
-/// The paths of a function's profile, with this column of their figures; among the stopped ones also those of calls that found no stack.
+/// The paths of a function's profile, with this column of their figures; among the stopped ones also those of calls
+/// that found no stack.
 fn add_ways(
     function: &FunctionProfile,
     misses: Option<usize>,
@@ -327,8 +329,8 @@ fn descriptors(function: &FunctionProfile, way: &Way) -> Vec<PathDescriptor> {
     PathDescriptor::of_path(start(way.blocks[0]), way.blocks.iter().zip(next).filter_map(branch))
 }
 
-/// Demands that the paths in the calling contexts of `profile` are those of `trace`, both of one run of the module, during
-/// which the host saw what `host` says. Gives how many different ones there are.
+/// Demands that the paths in the calling contexts of `profile` are those of `trace`, both of one run of the module,
+/// during which the host saw what `host` says. Gives how many different ones there are.
 ///
 /// # Errors
 /// The first difference.

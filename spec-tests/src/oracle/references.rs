@@ -1,8 +1,8 @@
 //! The independent, stupid record of data references: a module that logs its own.
 //!
-//! Before each access the module mixes the place and the index of it, and the length if it has one, into a global, so that
-//! other references, or the same in another order, give another [`Log`]. Its widths and directions are added up by what
-//! the kinds of events say of opcodes, which knows nothing of traces.
+//! Before each access the module mixes the place and the index of it, and the length if it has one, into a global, so
+//! that other references, or the same in another order, give another [`Log`]. Its widths and directions are added up
+//! by what the kinds of events say of opcodes, which knows nothing of traces.
 
 use std::io::Cursor;
 use std::sync::Arc;

@@ -48,8 +48,9 @@ pub fn raise(code: TrapCode) -> MachineCode {
 
 /// The common part of all lazy stubs: compiles what was called and jumps there, with all arguments as they came.
 ///
-/// eax is the index, `$callee` the callee's vmctx or host context, `$caller` the caller's vmctx, an instance's; `$pass` moves the callee's vmctx to rdi and the
-/// caller's to rsi. With too little stack left to compile on, it raises a stack overflow in the caller's stead.
+/// eax is the index, `$callee` the callee's vmctx or host context, `$caller` the caller's vmctx, an instance's;
+/// `$pass` moves the callee's vmctx to rdi and the caller's to rsi. With too little stack left to compile on, it
+/// raises a stack overflow in the caller's stead.
 macro_rules! lazy_common {
     ($name:ident, $callee:literal, $caller:literal, $pass:literal) => {
         #[unsafe(naked)]
@@ -156,8 +157,9 @@ guarded! {
     end_trial = builtins::end_trial, 0;
 }
 
-/// A builtin that changes no register but what it is to change, for wasm code that hardly ever has to call it. `$before`
-/// comes first; with all registers saved `$call` calls it, and `$result` takes what it gives; `$after` stands behind.
+/// A builtin that changes no register but what it is to change, for wasm code that hardly ever has to call it.
+/// `$before` comes first; with all registers saved `$call` calls it, and `$result` takes what it gives; `$after`
+/// stands behind.
 macro_rules! preserving {
     ($before:expr, $call:expr, $result:expr, $after:expr, $($operands:tt)*) => {
         naked_asm!(
@@ -271,7 +273,8 @@ pub extern "C" fn read_cycles() {
     )
 }
 
-/// See `abi::find_record_signature`. Looks among the [`RecentCalls`] first, which have what indirect calls by turns lead to.
+/// See `abi::find_record_signature`. Looks among the [`RecentCalls`] first, which have what indirect calls by turns
+/// lead to.
 #[unsafe(naked)]
 pub extern "C" fn find_record() {
     preserving!(
@@ -313,8 +316,8 @@ pub extern "C" fn find_record() {
     )
 }
 
-/// See `abi::check_signature`. The builtin is told the place of the call, the pinned register and the frame, and gives that
-/// register.
+/// See `abi::check_signature`. The builtin is told the place of the call, the pinned register and the frame, and
+/// gives that register.
 #[unsafe(naked)]
 pub extern "C" fn check() {
     preserving!(
@@ -469,8 +472,8 @@ fn stored_register([prefix, _, operands, _]: [u8; 4]) -> usize {
     usize::from(prefix >> 2 & 1) << 3 | usize::from(operands >> 3 & 7)
 }
 
-/// The length of `mov [base], register` of 64 bits, given its first bytes: prefix, opcode, operands, and what some bases
-/// need besides: rsp and r12 a further byte, rbp and r13 a distance. A constant address takes both.
+/// The length of `mov [base], register` of 64 bits, given its first bytes: prefix, opcode, operands, and what some
+/// bases need besides: rsp and r12 a further byte, rbp and r13 a distance. A constant address takes both.
 fn store_length([prefix, opcode, operands, scaled]: [u8; 4]) -> usize {
     assert!(prefix & 0xf8 == 0x48 && opcode == 0x89, "not a store: {prefix:x} {opcode:x} {operands:x}");
     let is_constant = operands & 0xc7 == 0x04 && scaled & 7 == 5;

@@ -3,8 +3,8 @@
 //! Frames that wait in a loop come first: they may be all that the program does. Then come the functions that it will
 //! probably call next, for while it meets new functions it mostly waits for the compiler; but one better version for
 //! every [`FIRST_PER_BETTER`] of them, so that neither keeps the other from being done. What is called from functions
-//! that were themselves compiled ahead is for when there is nothing else. Code for bursts comes after all that the program
-//! has run: a burst that finds none is tried again. So does what only the next run of the program wants.
+//! that were themselves compiled ahead is for when there is nothing else. Code for bursts comes after all that the
+//! program has run: a burst that finds none is tried again. So does what only the next run of the program wants.
 
 use std::collections::VecDeque;
 

@@ -16,8 +16,8 @@ impl Config {
     /// What is collected of all functions.
     ///
     /// # Errors
-    /// If there are too many kinds of events, two of one name, the budget is of none of them, or what is asked for cannot be
-    /// had together.
+    /// If there are too many kinds of events, two of one name, the budget is of none of them, or what is asked for
+    /// cannot be had together.
     pub(crate) fn collection(&self) -> Result<Collection> {
         self.check_events()?;
         self.check_samples()?;
@@ -102,7 +102,8 @@ impl Config {
         Ok(())
     }
 
-    /// What paths have besides that follows from lengths of bulk operations; nothing is measured along interesting ones.
+    /// What paths have besides that follows from lengths of bulk operations; nothing is measured along interesting
+    /// ones.
     fn lengths(&self) -> impl Iterator<Item = Metric> {
         let has_them = self.profiling == ProfilingConfig::Exact(Collect::Paths) && self.interesting.is_none();
         let kinds = self.events.iter().filter(move |model| has_them && model.charges_lengths());

@@ -149,25 +149,26 @@ impl Config {
         self
     }
 
-    /// How hot functions are made better by what is known of them: from bursts, or from [`Config::profile_use`] (default:
-    /// the reoptimizer's own policy). `None`: they are not. Code that counts everything is never reoptimized.
+    /// How hot functions are made better by what is known of them: from bursts, or from [`Config::profile_use`]
+    /// (default: the reoptimizer's own policy). `None`: they are not. Code that counts everything is never
+    /// reoptimized.
     pub fn reoptimization(&mut self, policy: Option<Policy>) -> &mut Self {
         self.reoptimization = policy;
         self
     }
 
-    /// An earlier profile, by which hot functions are made better as soon as they are optimised (default: none). All modules
-    /// must be the one that it is of. Code is then not cached.
+    /// An earlier profile, by which hot functions are made better as soon as they are optimised (default: none). All
+    /// modules must be the one that it is of. Code is then not cached.
     pub fn profile_use(&mut self, profile: Arc<Profile>) -> &mut Self {
         self.advice = Some(profile);
         self
     }
 
-    /// Paths that are interesting (default: none), of an engine that counts paths. In functions that have too many paths
-    /// for a counter each, interesting paths are counted without the table that the others need; or, if they are not to be
-    /// counted, profiles have the others alone. Their profile takes the place of [`Config::weights`] where there are none,
-    /// and loops are compiled for its paths. All modules must be the one that the interesting paths are of. Code is then
-    /// not cached.
+    /// Paths that are interesting (default: none), of an engine that counts paths. In functions that have too many
+    /// paths for a counter each, interesting paths are counted without the table that the others need; or, if they
+    /// are not to be counted, profiles have the others alone. Their profile takes the place of [`Config::weights`]
+    /// where there are none, and loops are compiled for its paths. All modules must be the one that the interesting
+    /// paths are of. Code is then not cached.
     pub fn interesting_paths(&mut self, interesting: Interesting) -> &mut Self {
         self.interesting = Some(interesting);
         self
@@ -193,15 +194,16 @@ impl Config {
         self
     }
 
-    /// Whether calling contexts are counted in all wasm code of a store (default: no): how often each function was called,
-    /// by whom, who was called by whom, …, see [`Profile::contexts`]. With an adaptive profile the calls in bursts are.
+    /// Whether calling contexts are counted in all wasm code of a store (default: no): how often each function was
+    /// called, by whom, who was called by whom, …, see [`Profile::contexts`]. With an adaptive profile the calls in
+    /// bursts are.
     pub fn count_contexts(&mut self, enable: bool) -> &mut Self {
         self.contexts = enable;
         self
     }
 
-    /// How many bytes of memory the call records of a store may take (default: 256 MiB, enough for more than a million).
-    /// When they are used up, calls in new contexts are counted by function only, under
+    /// How many bytes of memory the call records of a store may take (default: 256 MiB, enough for more than a
+    /// million). When they are used up, calls in new contexts are counted by function only, under
     /// [`Callee::Beyond`](wprof_profiler::Callee::Beyond).
     pub fn context_memory(&mut self, bytes: usize) -> &mut Self {
         self.context_memory = bytes;
@@ -216,11 +218,11 @@ impl Config {
         self
     }
 
-    /// What is measured (default: nothing), along paths and in calling contexts, whichever are counted; with an adaptive
-    /// profile, in bursts. What callees cost
-    /// is left out: see [`PathCount::metrics`](wprof_profiler::PathCount::metrics) and
-    /// [`CallRecord::metrics`](wprof_profiler::CallRecord::metrics). Of events that are counted too, the totals along paths
-    /// follow.
+    /// What is measured (default: nothing), along paths and in calling contexts, whichever are counted; with an
+    /// adaptive profile, in bursts. What callees cost is left out: see
+    /// [`PathCount::metrics`](wprof_profiler::PathCount::metrics) and
+    /// [`CallRecord::metrics`](wprof_profiler::CallRecord::metrics). Of events that are counted too, the totals along
+    /// paths follow.
     pub fn measure(&mut self, metrics: impl IntoIterator<Item = Metric>) -> &mut Self {
         self.metrics = metrics.into_iter().collect();
         self.metrics.sort();
@@ -234,8 +236,9 @@ impl Config {
         self
     }
 
-    /// With `flow_contexts`, up to how many paths of a function each of its call records has a cell for each (default: 64).
-    /// Others are counted in rows that all its records share, which takes longer, but no memory for paths that do not run.
+    /// With `flow_contexts`, up to how many paths of a function each of its call records has a cell for each
+    /// (default: 64). Others are counted in rows that all its records share, which takes longer, but no memory for
+    /// paths that do not run.
     pub fn record_paths(&mut self, most: u32) -> &mut Self {
         self.record_paths = most.into();
         self
@@ -248,8 +251,8 @@ impl Config {
         self
     }
 
-    /// Whether profiles have a time line (default: no), [`Profile::timeline`]: when which code was compiled and why, and when
-    /// bursts ran. Times are never the same twice.
+    /// Whether profiles have a time line (default: no), [`Profile::timeline`]: when which code was compiled and why,
+    /// and when bursts ran. Times are never the same twice.
     pub fn time_line(&mut self, enable: bool) -> &mut Self {
         self.has_time_line = enable;
         self
@@ -262,8 +265,8 @@ impl Config {
         self
     }
 
-    /// Over what bursts extend paths (default: nothing), back edges or calls: see [`Profile::extended`]. Makes what runs in
-    /// bursts slower. It has no effect without bursts.
+    /// Over what bursts extend paths (default: nothing), back edges or calls: see [`Profile::extended`]. Makes what
+    /// runs in bursts slower. It has no effect without bursts.
     pub fn extend_paths(&mut self, extension: Option<Extension>) -> &mut Self {
         self.extension = extension;
         self
@@ -282,9 +285,10 @@ impl Config {
         self
     }
 
-    /// Whether functions, and parts of large ones, are compiled by another thread before they are called, as soon as a function
-    /// runs that is likely to call them (default: if there is more than one core). Of the tiered strategy with background compilation only.
-    /// It changes neither results nor profiles, but when things are compiled depends on time.
+    /// Whether functions, and parts of large ones, are compiled by another thread before they are called, as soon as
+    /// a function runs that is likely to call them (default: if there is more than one core). Of the tiered strategy
+    /// with background compilation only. It changes neither results nor profiles, but when things are compiled
+    /// depends on time.
     pub fn speculative_compilation(&mut self, enable: bool) -> &mut Self {
         self.speculative_compilation = enable;
         self
@@ -305,15 +309,15 @@ impl Config {
         Some(caches.join("wprof/code"))
     }
 
-    /// After how many entries and rounds of loops a function is optimised, for each 100 bytes of its bytecode (default: 1000).
-    /// What optimising takes grows with the size, and has to be repaid.
+    /// After how many entries and rounds of loops a function is optimised, for each 100 bytes of its bytecode
+    /// (default: 1000). What optimising takes grows with the size, and has to be repaid.
     pub fn promote_after(&mut self, count: u32) -> &mut Self {
         self.compiler.hot = Some(count.max(1));
         self
     }
 
-    /// Functions of more bytes of bytecode are compiled in parts at first, each when control first comes to it (default: 4000);
-    /// never with `usize::MAX`. Only code that counts nothing exactly is.
+    /// Functions of more bytes of bytecode are compiled in parts at first, each when control first comes to it
+    /// (default: 4000); never with `usize::MAX`. Only code that counts nothing exactly is.
     pub fn parts_above(&mut self, bytes: usize) -> &mut Self {
         self.compiler.part_sizes = PartSizes::above(bytes);
         self
@@ -325,9 +329,9 @@ impl Config {
         self
     }
 
-    /// Whether loops and entries of functions that call poll for interruption (default: no). Without it an interruption takes effect
-    /// at the next call of a host function. Profiled code always polls: its counts are exact only if it stops at known
-    /// instructions.
+    /// Whether loops and entries of functions that call poll for interruption (default: no). Without it an
+    /// interruption takes effect at the next call of a host function. Profiled code always polls: its counts are
+    /// exact only if it stops at known instructions.
     pub fn interruptible(&mut self, enable: bool) -> &mut Self {
         self.polls = enable;
         self
@@ -376,8 +380,8 @@ impl Config {
         self
     }
 
-    /// The largest body of a function, in bytes (default: 7,654,321, as browsers have it). The time to compile a function
-    /// grows with its size: this is how to bound it.
+    /// The largest body of a function, in bytes (default: 7,654,321, as browsers have it). The time to compile a
+    /// function grows with its size: this is how to bound it.
     pub fn max_function_size(&mut self, bytes: u32) -> &mut Self {
         self.max_function_size = bytes;
         self

@@ -16,8 +16,8 @@ pub enum Collect {
     /// The count of every acyclic path: of every way from an entry or loop header to the next loop round or exit. Edges
     /// follow from them.
     Paths,
-    /// The count of every block, with counters on the fewest edges that tell them: never dearer, seldom cheaper, and the
-    /// profile knows no branches.
+    /// The count of every block, with counters on the fewest edges that tell them: never dearer, seldom cheaper, and
+    /// the profile knows no branches.
     Blocks,
     /// The same with counters in the fewest blocks that tell the others (Knuth & Stevenson 1973), for comparison.
     BlockCounters,
@@ -46,15 +46,17 @@ pub struct Adaptive {
     pub checks: Checks,
     /// What makes a burst begin.
     pub trigger: Trigger,
-    /// How much longer the program may take because of bursts (default: no limit). The number of checks between two bursts
-    /// follows from what they are measured to take, so it is not the same in each run. What checks cost is not counted.
+    /// How much longer the program may take because of bursts (default: no limit). The number of checks between two
+    /// bursts follows from what they are measured to take, so it is not the same in each run. What checks cost is not
+    /// counted.
     pub budget: Option<Overhead>,
 }
 
 /// What makes a burst begin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Trigger {
-    /// The number of checks since the last one, of [`Adaptive::lengths`]: deterministic, whatever else the machine does.
+    /// The number of checks since the last one, of [`Adaptive::lengths`]: deterministic, whatever else the machine
+    /// does.
     #[default]
     Checks,
     /// The time: a timer makes the next check begin a burst each time that this long has passed, which goes on for a

@@ -1,5 +1,5 @@
-//! Compilation ahead of the first call, on the guess that who calls a function calls those soon that it calls, and that who comes
-//! to a part of one goes on in the parts that it leads to.
+//! Compilation ahead of the first call, on the guess that who calls a function calls those soon that it calls, and
+//! that who comes to a part of one goes on in the parts that it leads to.
 //!
 //! The code is placed, and published when it is called. A guess that fails costs the time of another core.
 
@@ -16,16 +16,16 @@ use crate::background::{Background, Job, Task};
 use crate::{Module, Result};
 
 impl Module {
-    /// How many functions, and parts of large ones, were compiled ahead of their first call, and how many were compiled but not
-    /// called so far. [`Module::compiled`] knows the functions among the first, and no others.
+    /// How many functions, and parts of large ones, were compiled ahead of their first call, and how many were
+    /// compiled but not called so far. [`Module::compiled`] knows the functions among the first, and no others.
     pub fn compiled_ahead(&self) -> (usize, usize) {
         self.inner().code.first.ahead()
     }
 }
 
 impl ModuleInner {
-    /// The rows of code slots that control is likely to come to from a function, or from its first part; none if nothing is
-    /// compiled ahead.
+    /// The rows of code slots that control is likely to come to from a function, or from its first part; none if
+    /// nothing is compiled ahead.
     pub(super) fn likely_next(&self, plan: &FunctionPlan, parted: Option<&PartedFunction>) -> Vec<u32> {
         if self.engine.speculation().is_none() {
             return Vec::new();
@@ -48,8 +48,8 @@ impl ModuleInner {
         }
     }
 
-    /// Does for the compiler thread what it would do next, if that is to compile ahead: whoever calls a function that is being
-    /// compiled has nothing better to do. Gives whether there was anything.
+    /// Does for the compiler thread what it would do next, if that is to compile ahead: whoever calls a function that
+    /// is being compiled has nothing better to do. Gives whether there was anything.
     pub(super) fn help(&self) -> bool {
         let Some(job) = self.engine.speculation().and_then(Background::next_ahead) else { return false };
         job.run();

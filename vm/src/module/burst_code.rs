@@ -1,7 +1,7 @@
 //! Code for bursts, and for going back from it; both are compiled when a burst first needs them.
 //!
-//! Invariant: calls from code for bursts go through slots of their own, which hold ordinary code until there is code for
-//! bursts: so a function without a check at its entry is counted too when it is called in a burst.
+//! Invariant: calls from code for bursts go through slots of their own, which hold ordinary code until there is code
+//! for bursts: so a function without a check at its entry is counted too when it is called in a burst.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -15,8 +15,8 @@ use super::code::{Compiled, Promotion};
 use super::{CompiledVersion, ModuleInner};
 use crate::{Result, Strategy};
 
-/// How often bursts want a version of a function before it is compiled in the background. A place where few bursts begin
-/// is not worth the compiler's time.
+/// How often bursts want a version of a function before it is compiled in the background. A place where few bursts
+/// begin is not worth the compiler's time.
 const PATIENCE: u32 = 3;
 
 /// The code of one function for bursts.
@@ -67,8 +67,8 @@ impl ModuleInner {
         self.code.look(func, known)?
     }
 
-    /// Called through the slot for bursts, which holds a stub: where the call goes. Once it is ordered, calls go to ordinary
-    /// code until there is code for bursts.
+    /// Called through the slot for bursts, which holds a stub: where the call goes. Once it is ordered, calls go to
+    /// ordinary code until there is code for bursts.
     pub(super) fn called_in_burst(self: &Arc<Self>, func: u32, entry: usize) -> usize {
         let code = self.burst_code(func, 0);
         let is_worth = self.is_worth_bursts(func);
@@ -83,8 +83,8 @@ impl ModuleInner {
         code.unwrap_or(entry)
     }
 
-    /// Makes `code` what callers of `func` reach, of which there was no code or worse. Calls in bursts ask for code of their
-    /// own if it is worth it.
+    /// Makes `code` what callers of `func` reach, of which there was no code or worse. Calls in bursts ask for code
+    /// of their own if it is worth it.
     pub(super) fn publish(&self, func: u32, code: usize) {
         if !self.engine.has_bursts() {
             return self.slots.publish(func, code);
@@ -103,8 +103,8 @@ impl ModuleInner {
         !is_tiered || self.code.look(func, Compiled::is_hot) == Some(true)
     }
 
-    /// Compiles code of `func` for bursts, and publishes it if it is entered by calls. Bursts that begin in a loop will also end
-    /// in it: the way back is there first.
+    /// Compiles code of `func` for bursts, and publishes it if it is entered by calls. Bursts that begin in a loop
+    /// will also end in it: the way back is there first.
     pub(super) fn compile_for_bursts(self: &Arc<Self>, func: u32, block: u32) -> Result<()> {
         if block != 0 && self.code.look(func, |compiled| compiled.resumed.contains_key(&block)) == Some(false)
         {

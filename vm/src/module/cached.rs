@@ -18,8 +18,8 @@ const WORTHWHILE: u32 = 32;
 
 impl Module {
     /// Stores the code that has been compiled so far in the engine's code cache, for the next time this module is
-    /// loaded; see [`Config::code_cache`](crate::Config::code_cache). Does nothing if there is no cache or little that it
-    /// does not have yet. Returns whether it stored something.
+    /// loaded; see [`Config::code_cache`](crate::Config::code_cache). Does nothing if there is no cache or little
+    /// that it does not have yet. Returns whether it stored something.
     ///
     /// # Errors
     /// If the system refuses.

@@ -31,8 +31,8 @@ use crate::runtime::code::{CodeArena, registry};
 use crate::runtime::vmctx;
 use crate::{Collect, Engine, Error, ErrorKind, ProfilingConfig, Result, Strategy};
 
-/// How many better versions a function may have, whatever its size. Each loop wants several, and a hostile function of a
-/// megabyte has a hundred thousand loops.
+/// How many better versions a function may have, whatever its size. Each loop wants several, and a hostile function
+/// of a megabyte has a hundred thousand loops.
 const MOST_VERSIONS: usize = 3;
 /// A function may have so many that their bytes of wasm code together are no more than this.
 const MOST_BYTES: usize = 1 << 20;
@@ -67,8 +67,9 @@ pub(super) struct Compiled {
     pub counters: u32,
     /// What to compile ahead when it is called, by rows of code slots.
     pub likely_next: Vec<u32>,
-    /// `None` when not profiling, and for code from the cache: it is made again faster than it is worth keeping. Code of
-    /// which interesting paths are told from others reads the plan's cells, so that it stays here as long as the code.
+    /// `None` when not profiling, and for code from the cache: it is made again faster than it is worth keeping. Code
+    /// of which interesting paths are told from others reads the plan's cells, so that it stays here as long as the
+    /// code.
     pub plan: Option<Arc<FunctionPlan>>,
     /// The parts that control has come to, but for the first, if its baseline code is compiled in parts.
     pub part_code: PartCode,
@@ -120,11 +121,12 @@ impl Compiled {
         }
     }
 
-    /// What is wanted by a frame that is hot at the loop header `block`, or 0 for the entry, in the baseline code of a function
-    /// that was called `calls` times. A frame wants nothing of its own before there is a better version for callers: most hot
-    /// loops end soon and come again by a call, and versions for frames would take most of the compiler thread's time while a
-    /// large program starts. But where there was one call only, all that is known to come is the rest of that: so a
-    /// version is wanted for a loop that is hot by itself, one after the other, for with the first one the frame may leave.
+    /// What is wanted by a frame that is hot at the loop header `block`, or 0 for the entry, in the baseline code of
+    /// a function that was called `calls` times. A frame wants nothing of its own before there is a better version
+    /// for callers: most hot loops end soon and come again by a call, and versions for frames would take most of the
+    /// compiler thread's time while a large program starts. But where there was one call only, all that is known to
+    /// come is the rest of that: so a version is wanted for a loop that is hot by itself, one after the other, for
+    /// with the first one the frame may leave.
     fn wanted_at(&mut self, block: u32, calls: u64) -> Option<Promotion> {
         if block == 0 || !self.promoted && calls > 1 {
             return Some(Promotion::Entry);
@@ -227,8 +229,8 @@ impl ModuleCode {
 }
 
 impl ModuleInner {
-    /// The address of the code behind a row of code slots, a function's or a part of one, which is compiled and published now if
-    /// need be.
+    /// The address of the code behind a row of code slots, a function's or a part of one, which is compiled and
+    /// published now if need be.
     ///
     /// # Errors
     /// If it is too large to compile, or there is no memory for its code.
@@ -315,8 +317,8 @@ impl ModuleInner {
         Ok(compiled)
     }
 
-    /// Baseline code of `func`, which was called `calls` times, is hot, at the loop header `block` or, if that is 0, at its
-    /// entry. Orders better versions; gives the address of one that resumes at `block` if there is one.
+    /// Baseline code of `func`, which was called `calls` times, is hot, at the loop header `block` or, if that is 0,
+    /// at its entry. Orders better versions; gives the address of one that resumes at `block` if there is one.
     pub(crate) fn request_promotion(self: &Arc<Self>, func: u32, block: u32, calls: u64) -> Option<usize> {
         if self.engine.config().strategy != Strategy::Tiered {
             return None;
@@ -523,7 +525,8 @@ impl ModuleInner {
         ModuleEnv { info, layout, type_ids, events, slots, dispatch_cells }
     }
 
-    /// The first of `count` counters for the claimed function. Half of all there may be are for functions that are called.
+    /// The first of `count` counters for the claimed function. Half of all there may be are for functions that are
+    /// called.
     fn counters(&self, claim: &Claim<'_>, count: u32, is_called: bool) -> Result<u32> {
         let limit = self.counter_capacity() / if is_called { 1 } else { 2 };
         claim.counters(count, limit).ok_or_else(|| too_many_counters(claim.func()))

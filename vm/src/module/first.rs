@@ -1,5 +1,5 @@
-//! First compilations: which functions and parts of functions, by their rows of code slots, are being compiled, which have been compiled ahead of their first call, and
-//! which counters each has.
+//! First compilations: which functions and parts of functions, by their rows of code slots, are being compiled, which
+//! have been compiled ahead of their first call, and which counters each has.
 //!
 //! Invariant: a function is compiled for the first time by one thread at a time. Others that need it wait for that
 //! function only; a compilation that fails or panics lets the next one try.
@@ -11,8 +11,8 @@ use hashbrown::{HashMap, HashSet};
 
 use super::code::Compiled;
 
-/// How many functions and parts may be compiled ahead and not yet be called, for each that has been called, and from the
-/// start.
+/// How many functions and parts may be compiled ahead and not yet be called, for each that has been called, and from
+/// the start.
 /// Start-up stays proportional to what runs.
 const AHEAD_PER_CALLED: usize = 1;
 const AHEAD_AT_START: usize = 64;
@@ -72,8 +72,8 @@ impl FirstCompilations {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A claim to `func` for somebody who calls it, unless `known` finds its code. While another has it, `help` does something
-    /// else that is to be done, or finds nothing.
+    /// A claim to `func` for somebody who calls it, unless `known` finds its code. While another has it, `help` does
+    /// something else that is to be done, or finds nothing.
     ///
     /// # Errors
     /// The code that was found.

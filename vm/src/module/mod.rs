@@ -74,7 +74,8 @@ impl Module {
     ///
     /// # Errors
     /// If it is malformed, invalid, larger than the configuration allows, or another than the one that
-    /// [`Config::weights`](crate::Config::weights) or [`Config::interesting_paths`](crate::Config::interesting_paths) are of.
+    /// [`Config::weights`](crate::Config::weights) or [`Config::interesting_paths`](crate::Config::interesting_paths)
+    /// are of.
     pub fn new(engine: &Engine, bytes: impl AsRef<[u8]>) -> Result<Module> {
         let bytes = bytes.as_ref();
         check_size(engine, bytes.len() as u64)?;
@@ -176,14 +177,14 @@ impl Module {
         self.0.symbols().missing(&self.0.info)
     }
 
-    /// From which byte offset on code has which DWARF discriminator, ascending: what tells several ways through one source line
-    /// apart, 0 for the only one. Of several rows at one offset the last holds.
+    /// From which byte offset on code has which DWARF discriminator, ascending: what tells several ways through one
+    /// source line apart, 0 for the only one. Of several rows at one offset the last holds.
     pub fn discriminators(&self) -> Vec<(u32, u32)> {
         self.0.symbols().discriminators(&self.0.info)
     }
 
-    /// The source line that each function is defined at, by its name in [`symbols_at`](Self::symbols_at); nothing without
-    /// DWARF.
+    /// The source line that each function is defined at, by its name in [`symbols_at`](Self::symbols_at); nothing
+    /// without DWARF.
     pub fn definition_lines(&self) -> std::collections::HashMap<String, u32> {
         self.0.symbols().definitions().into_iter().collect()
     }
@@ -233,7 +234,8 @@ impl Module {
         self.0.code.size()
     }
 
-    /// Bytes of the code that callers of the compiled functions come to, all its parts that are compiled included; other versions of them are not included.
+    /// Bytes of the code that callers of the compiled functions come to, all its parts that are compiled included;
+    /// other versions of them are not included.
     pub fn code_bytes(&self) -> usize {
         self.0.code.bytes()
     }

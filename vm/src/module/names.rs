@@ -1,7 +1,7 @@
 //! The names of a module and its functions, for people.
 //!
-//! From the "name" custom section as far as it can be read, the module's own or that of its debug file, or else from exports
-//! and imports. Bad data is ignored.
+//! From the "name" custom section as far as it can be read, the module's own or that of its debug file, or else from
+//! exports and imports. Bad data is ignored.
 
 use hashbrown::HashMap;
 use wasmparser::{BinaryReader, Name, NameSectionReader};

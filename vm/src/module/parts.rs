@@ -1,7 +1,7 @@
 //! Baseline code in parts: which row of the code slots leads to which part of which function, and how it gets there.
 //!
-//! **Invariant**: rows are given out by the sizes of functions alone, so that they are the same in each run: the code cache
-//! relies on it.
+//! **Invariant**: rows are given out by the sizes of functions alone, so that they are the same in each run: the code
+//! cache relies on it.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
@@ -88,7 +88,8 @@ impl ModuleInner {
         row as usize >= self.info.funcs.len()
     }
 
-    /// The address of the code that `row` leads to, a part of a function that has been called; it is compiled now if need be.
+    /// The address of the code that `row` leads to, a part of a function that has been called; it is compiled now if
+    /// need be.
     ///
     /// # Errors
     /// As [`ModuleInner::code_of`].
@@ -140,8 +141,8 @@ impl ModuleInner {
         }
     }
 
-    /// The parts of a function that another part of it leads to. They are found again if its code comes from the code cache, and if
-    /// frames still run there after it got better code.
+    /// The parts of a function that another part of it leads to. They are found again if its code comes from the code
+    /// cache, and if frames still run there after it got better code.
     fn parted(&self, func: u32) -> Arc<PartedFunction> {
         let known = self.code.parted.lock().unwrap_or_else(PoisonError::into_inner).get(&func).cloned();
         let anew = || self.parts_of(&self.plan_of(func)?);

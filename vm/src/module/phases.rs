@@ -15,8 +15,8 @@ pub(super) struct Phase {
 }
 
 impl ModuleInner {
-    /// Has functions reoptimized by what they did of late, of which `now` is known in all, if their versions were made for
-    /// something else.
+    /// Has functions reoptimized by what they did of late, of which `now` is known in all, if their versions were
+    /// made for something else.
     pub(super) fn follow_phases(self: &Arc<Self>, policy: &Policy, recent: &Arc<Advice>, now: &Advice) {
         let collection = self.engine.collection();
         let by = Reoptimizer { info: &self.info, advice: recent, policy, collection };

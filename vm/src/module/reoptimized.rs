@@ -1,7 +1,7 @@
 //! Better versions of hot functions, by what a profile tells: see `wprof_jit::reoptimize`.
 //!
-//! Profiles come from bursts, in rounds, or from an earlier run. A better version takes the place of the one for callers and of
-//! those for frames; frames come to it when the next burst ends in them.
+//! Profiles come from bursts, in rounds, or from an earlier run. A better version takes the place of the one for
+//! callers and of those for frames; frames come to it when the next burst ends in them.
 
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
@@ -47,8 +47,8 @@ impl Module {
 }
 
 impl ModuleInner {
-    /// Has hot functions reoptimized, as a profile advises; also by what is new since `last`, which the same source told before.
-    /// Gives what the profile tells.
+    /// Has hot functions reoptimized, as a profile advises; also by what is new since `last`, which the same source
+    /// told before. Gives what the profile tells.
     pub(crate) fn advise(self: &Arc<Self>, profile: &Profile, last: Option<&Advice>) -> Option<Arc<Advice>> {
         let policy = self.engine.reoptimization()?;
         let advice = Arc::new(Advice::new(profile));
@@ -129,8 +129,8 @@ impl ModuleInner {
         Ok(())
     }
 
-    /// Whether a version that is expected to save so much is better enough than the one that there is, of which nothing is known
-    /// in a new phase. Keeps it if not.
+    /// Whether a version that is expected to save so much is better enough than the one that there is, of which
+    /// nothing is known in a new phase. Keeps it if not.
     fn is_worth_making(&self, func: u32, saved: f64, in_new_phase: bool) -> bool {
         let basis = |compiled: &Compiled| compiled.basis.as_ref().map_or(0.0, |basis| basis.saved);
         let before = if in_new_phase { 0.0 } else { self.code.look(func, basis).unwrap_or_default() };

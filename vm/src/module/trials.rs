@@ -1,10 +1,10 @@
 //! Trials of better versions: the one before has its place again if it was the faster.
 //!
-//! While a trial goes on, callers reach code that asks the runtime which of the two versions to call. What frames in loops go on
-//! in is not timed, and follows the versions for callers.
+//! While a trial goes on, callers reach code that asks the runtime which of the two versions to call. What frames in
+//! loops go on in is not timed, and follows the versions for callers.
 //!
-//! Invariant: while the trials are locked, what is published of a function fits to whether it is tried. They are locked before
-//! the compiled functions, and those before what was compiled.
+//! Invariant: while the trials are locked, what is published of a function fits to whether it is tried. They are
+//! locked before the compiled functions, and those before what was compiled.
 //! Source: design.md, section 6 (never slower).
 
 use std::sync::{MutexGuard, PoisonError};
@@ -52,8 +52,9 @@ pub(super) struct FunctionTrial {
 pub(super) type Trials = HashMap<u32, FunctionTrial>;
 
 impl ModuleInner {
-    /// Publishes the version of `func` at `after`: for good, or beside the one before for as long as they are timed. If that
-    /// was still being timed itself, it is the one before it that stays: nobody knows yet whether the other is slower.
+    /// Publishes the version of `func` at `after`: for good, or beside the one before for as long as they are timed.
+    /// If that was still being timed itself, it is the one before it that stays: nobody knows yet whether the other
+    /// is slower.
     pub(super) fn try_out(&self, trials: &mut Trials, func: u32, replaced: Replaced, after: usize) {
         let before = trials.remove(&func).map_or(replaced, |unfinished| unfinished.before);
         let calls = self.engine.trial_calls();

@@ -1,7 +1,7 @@
 //! A jitdump: code, names and lines in binary records.
 //!
-//! Source: `tools/perf/Documentation/jitdump-specification.txt` in Linux, version 1. Perf finds the file because a page of it is
-//! mapped executable when it is created; records carry the time of `perf record -k mono`.
+//! Source: `tools/perf/Documentation/jitdump-specification.txt` in Linux, version 1. Perf finds the file because a
+//! page of it is mapped executable when it is created; records carry the time of `perf record -k mono`.
 
 use std::fs::File;
 use std::io::{self, Write};

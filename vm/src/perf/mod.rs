@@ -1,7 +1,7 @@
 //! What Linux perf is told of machine code: where each function is and what it is called.
 //!
-//! Invariant: each piece of code of a wasm function is told once, when it is placed and before it runs. When the file cannot
-//! be written any more, the rest is lost and the program goes on.
+//! Invariant: each piece of code of a wasm function is told once, when it is placed and before it runs. When the file
+//! cannot be written any more, the rest is lost and the program goes on.
 
 mod jitdump;
 mod map;
@@ -20,7 +20,8 @@ use map::Map;
 pub enum PerfFormat {
     /// `/tmp/perf-PID.map`: addresses and names; `perf report` finds it by itself.
     Map,
-    /// `jit-PID.dump` in the current folder: also code and source lines, for `perf record -k mono` and `perf inject --jit`.
+    /// `jit-PID.dump` in the current folder: also code and source lines, for `perf record -k mono` and `perf inject
+    /// --jit`.
     Jitdump,
 }
 

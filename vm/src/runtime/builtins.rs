@@ -205,8 +205,8 @@ pub unsafe extern "C" fn promote(vmctx: *const VmContext, func: u32, block: u32)
     promoted.unwrap_or(0)
 }
 
-/// `abi::check_signature`; called by `arch::check`, which keeps all registers but the pinned one: that is to hold what this
-/// gives. Where checks are not counted it is a register as any other.
+/// `abi::check_signature`; called by `arch::check`, which keeps all registers but the pinned one: that is to hold
+/// what this gives. Where checks are not counted it is a register as any other.
 ///
 /// # Safety
 /// For machine code only, which passes its store's context.

@@ -1,14 +1,15 @@
 //! Calling contexts in bursts: the record of a frame that a burst begins in, or comes into.
 //!
-//! Code for bursts passes callee slots and finds records as code does that counts all contexts (`call_records`); other code
-//! does neither. So when a frame leaves that for code for bursts, the return addresses on the stack tell what it would have
-//! been passed.
-//! Input: the stack. Output: the callee slot, or the record, in the store's context, where code for bursts looks for it.
-//! Invariant: a context follows from return addresses alone, so what one leads to is known from then on: a frame costs a
-//! look-up in a hash table. In each burst that ends so many frames are looked at, no more; those above are called by
-//! [`Called::Beyond`](super::call_records::Called::Beyond).
-//! Source: algorithms.md, section 6: "by walking the stack once when a burst begins, then incrementally". A frame that tail
-//! calls have replaced is not on the stack, so that its callee seems to be called by its caller.
+//! Code for bursts passes callee slots and finds records as code does that counts all contexts (`call_records`);
+//! other code does neither. So when a frame leaves that for code for bursts, the return addresses on the stack tell
+//! what it would have been passed.
+//! Input: the stack. Output: the callee slot, or the record, in the store's context, where code for bursts looks for
+//! it.
+//! Invariant: a context follows from return addresses alone, so what one leads to is known from then on: a frame
+//! costs a look-up in a hash table. In each burst that ends so many frames are looked at, no more; those above are
+//! called by [`Called::Beyond`](super::call_records::Called::Beyond).
+//! Source: algorithms.md, section 6: "by walking the stack once when a burst begins, then incrementally". A frame
+//! that tail calls have replaced is not on the stack, so that its callee seems to be called by its caller.
 //! Oracle: a burst without end gives the exact tree, and others parts of it (`vm/tests/burst_contexts.rs`).
 
 use std::sync::Arc;
@@ -52,8 +53,8 @@ struct Passed {
 }
 
 impl StoreOpaque {
-    /// The frame with this frame pointer goes over into code for bursts, at the check whose call returns to `pc`: lets that
-    /// code find its call record.
+    /// The frame with this frame pointer goes over into code for bursts, at the check whose call returns to `pc`:
+    /// lets that code find its call record.
     pub fn pass_burst_context(&mut self, pc: usize, fp: usize) {
         if self.contexts.is_none() {
             return;
@@ -179,8 +180,8 @@ impl StoreOpaque {
         Some((contexts.find(passed.slot, routine, key as u64, extent), instance, sites))
     }
 
-    /// The instance of `module` that a frame runs in whose caller runs in this one. Calls stay in the instance, unless it is
-    /// another module's; of several the first is meant.
+    /// The instance of `module` that a frame runs in whose caller runs in this one. Calls stay in the instance,
+    /// unless it is another module's; of several the first is meant.
     fn instance_like(&self, caller: u32, module: &Arc<ModuleInner>) -> Option<u32> {
         let is_of = |index: u32| Arc::ptr_eq(self.instances[index as usize].module.inner(), module);
         let all = 0..self.instances.len() as u32;

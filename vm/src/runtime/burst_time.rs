@@ -3,8 +3,9 @@
 //! Bursts take the same share of the time wherever they are. If they had the same number of checks, slow loops would be
 //! counted more often than they run; so each goes on until it has taken long enough.
 //!
-//! Measured is the processor time of the thread, so that a program that waits takes none. Code for bursts is slower than
-//! other code, and so its share of the time is larger than its share of the work: figures that are scaled by it are low.
+//! Measured is the processor time of the thread, so that a program that waits takes none. Code for bursts is slower
+//! than other code, and so its share of the time is larger than its share of the work: figures that are scaled by it
+//! are low.
 
 use std::time::{Duration, Instant};
 

@@ -109,8 +109,8 @@ impl StoreOpaque {
         self.bursts.as_ref().is_none_or(Bursts::counts)
     }
 
-    /// Decides where the frame with this frame pointer goes on whose check has fired, by a call that returns to `pc`: see
-    /// `abi::check_signature`.
+    /// Decides where the frame with this frame pointer goes on whose check has fired, by a call that returns to `pc`:
+    /// see `abi::check_signature`.
     pub fn check_fired(&mut self, pc: usize, fp: usize) {
         let go_on = match self.interrupt().take() {
             Some(request) => {
@@ -165,7 +165,8 @@ impl StoreOpaque {
         None
     }
 
-    /// From round to round, has functions reoptimized that bursts have shown to be hot, or to do something else than before.
+    /// From round to round, has functions reoptimized that bursts have shown to be hot, or to do something else than
+    /// before.
     fn look_for_hot_code(&mut self, at: &Place) {
         let begun = self.bursts.as_ref().map_or(0, |bursts| bursts.begun);
         if at.in_bursts || begun < self.next_round {

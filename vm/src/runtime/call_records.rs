@@ -1,7 +1,7 @@
 //! The call records of a store, and what becomes of calls that machine code finds no record for.
 //!
-//! Machine code reads keys and slots, and counts calls (`abi::call_record`); the rest is ours. A slot holds the record of
-//! its last callee. Where a site has had several, all of them are in a list, the last one first.
+//! Machine code reads keys and slots, and counts calls (`abi::call_record`); the rest is ours. A slot holds the
+//! record of its last callee. Where a site has had several, all of them are in a list, the last one first.
 //! Source: Ammons, Ball & Larus 1997, section 4.2; algorithms.md section 6. Ours: slots without tags; the bound.
 //! Invariant: a record never moves, and lives as long as its store. The record of the host function that runs, or the
 //! root, is `current`; those of wasm frames are in the frames, so a trap restores them with these.
@@ -99,8 +99,8 @@ struct Callees {
     records: Vec<u32>,
 }
 
-/// Which record calls of late have led to from slots with several callees: pairs of a slot and a record, at a place that
-/// the slot and the record's key choose. Read by `arch::find_record` before it asks us.
+/// Which record calls of late have led to from slots with several callees: pairs of a slot and a record, at a place
+/// that the slot and the record's key choose. Read by `arch::find_record` before it asks us.
 #[derive(Debug)]
 pub struct RecentCalls(Box<[AtomicUsize]>);
 
@@ -153,7 +153,8 @@ const BOOKKEEPING: usize = 96;
 pub const ROOT: u32 = 0;
 
 impl CallRecords {
-    /// No calls yet. Records may take `room` bytes, and then one more for each function; they have room for so many metrics.
+    /// No calls yet. Records may take `room` bytes, and then one more for each function; they have room for so many
+    /// metrics.
     pub fn new(room: usize, metrics: u32, has_paths: bool) -> CallRecords {
         let mut all = CallRecords {
             routines: Vec::new(),
@@ -215,7 +216,8 @@ impl CallRecords {
         self.recent.keep(slot, key, self.address(found));
     }
 
-    /// The record of a routine that is called through a slot, which holds it then. A new one has a key, and is so large.
+    /// The record of a routine that is called through a slot, which holds it then. A new one has a key, and is so
+    /// large.
     pub fn find(&mut self, slot: usize, routine: u32, key: u64, extent: Extent) -> u32 {
         if let Some(found) = self.in_list(slot, routine) {
             return found;

@@ -1,7 +1,8 @@
-//! Which functions the indirect calls of an instance call: what machine code leaves in cells, and the table of the rest.
+//! Which functions the indirect calls of an instance call: what machine code leaves in cells, and the table of the
+//! rest.
 //!
-//! Invariant: a cell holds the function reference of the last callee, or 0, and behind it how often that was called since
-//! it is there; all other calls are in the table.
+//! Invariant: a cell holds the function reference of the last callee, or 0, and behind it how often that was called
+//! since it is there; all other calls are in the table.
 //! Source: `wprof_jit::plan::FunctionTargets`.
 
 use std::collections::BTreeMap;

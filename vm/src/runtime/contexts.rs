@@ -57,8 +57,8 @@ impl StoreOpaque {
         self.engine().collection().flow_contexts.is_some()
     }
 
-    /// Counts a call whose frame did not fit on the stack, so that it did not count itself. Gives the address of the frame's
-    /// call record, if paths are counted there.
+    /// Counts a call whose frame did not fit on the stack, so that it did not count itself. Gives the address of the
+    /// frame's call record, if paths are counted there.
     pub fn count_unborn_context(&mut self, record: &TrapRecord) -> Option<u64> {
         if self.contexts.is_none() || self.bursts.is_some() || !frames::is_unborn(record) {
             return None;
@@ -126,8 +126,9 @@ impl StoreOpaque {
         plan.map_or(none, |plan| plan.record_cells())
     }
 
-    /// The paths of the functions of an instance in each of their call records that has any, by function: those counted in
-    /// the record, in rows and the rest of the instance's table, and those that frames which stop have not counted.
+    /// The paths of the functions of an instance in each of their call records that has any, by function: those
+    /// counted in the record, in rows and the rest of the instance's table, and those that frames which stop have not
+    /// counted.
     pub fn paths_in_contexts(
         &self,
         instance: u32,
@@ -162,8 +163,8 @@ impl StoreOpaque {
         all
     }
 
-    /// The calling contexts as instance `index` sees them, with the paths of these records; `None` if they are not counted, or
-    /// no burst has seen any.
+    /// The calling contexts as instance `index` sees them, with the paths of these records; `None` if they are not
+    /// counted, or no burst has seen any.
     pub fn context_tree(&self, index: u32, paths: PathsOfRecords) -> Option<ContextTree> {
         let routine = |called: &Called| match called {
             Called::Root => Routine { callee: Callee::Root, sites: Vec::new() },

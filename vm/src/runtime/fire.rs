@@ -1,8 +1,8 @@
 //! Making the next check of running code fire, from another thread, without code that polls.
 //!
-//! A signal finds the thread in code of a function, and sets the count of checks to nothing: in its saved registers, or that
-//! of the burst. If it finds it anywhere else (in the host, in a trampoline, between the load and the store of a count) it
-//! may be in vain: so who must be sure sends again until a check has fired.
+//! A signal finds the thread in code of a function, and sets the count of checks to nothing: in its saved registers,
+//! or that of the burst. If it finds it anywhere else (in the host, in a trampoline, between the load and the store
+//! of a count) it may be in vain: so who must be sure sends again until a check has fired.
 //! Invariant: the pinned register is changed only in code of functions, where it always is the count of checks.
 //! Source: design.md, section 5.
 

@@ -1,7 +1,7 @@
 //! How long the host functions of a store run.
 //!
-//! Invariant: a function's own time is without what it calls back, and without host functions that it calls. So each span
-//! of time takes off those right within it, and own times never add up to more than has passed.
+//! Invariant: a function's own time is without what it calls back, and without host functions that it calls. So each
+//! span of time takes off those right within it, and own times never add up to more than has passed.
 //! Measured in ticks of the time-stamp counter, whose rate follows from the system's clock when somebody asks.
 
 use std::time::Instant;

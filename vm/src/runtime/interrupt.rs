@@ -5,7 +5,8 @@
 //! again. A poll may fault although the flag is taken, if the two happen at once: then there is nothing to do but
 //! make the page readable and poll again.
 //!
-//! Where code has checks instead of polls a watcher makes them fire, by a signal (`runtime::fire`); it also knows the time.
+//! Where code has checks instead of polls a watcher makes them fire, by a signal (`runtime::fire`); it also knows the
+//! time.
 
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, Ordering};
@@ -54,8 +55,8 @@ struct Alarms {
     deadline: Option<Instant>,
     /// The next tick, and how long after it the one after that is.
     tick: Option<(Instant, Duration)>,
-    /// How many more signals tell of the last one. It is no use to send them to a thread that waits in the host, and wakes it;
-    /// when that goes on in wasm code, it finds the tick.
+    /// How many more signals tell of the last one. It is no use to send them to a thread that waits in the host, and
+    /// wakes it; when that goes on in wasm code, it finds the tick.
     signals: u8,
 }
 

@@ -123,8 +123,8 @@ impl StoreOpaque {
         }
     }
 
-    /// The host enters wasm code, while no frame of the store measures. Lengths that no memory has, for which bulk operations
-    /// trap, may have left a reading that no other may be taken from.
+    /// The host enters wasm code, while no frame of the store measures. Lengths that no memory has, for which bulk
+    /// operations trap, may have left a reading that no other may be taken from.
     pub fn enter_metrics(&mut self) {
         for (number, metric) in self.metrics.metrics.iter().enumerate() {
             if matches!(metric, Metric::Lengths(_)) {

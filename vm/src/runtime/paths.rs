@@ -1,8 +1,9 @@
-//! The table of paths: counts of the paths of functions that have too many for counters. What paths of late have counted is
-//! in rows among the instance's counters (`abi::path_row`), until another path takes the row.
+//! The table of paths: counts of the paths of functions that have too many for counters. What paths of late have
+//! counted is in rows among the instance's counters (`abi::path_row`), until another path takes the row.
 //!
-//! Invariant: exact, or it says that it is not: with more than [`MAX_ROWS`] different paths it takes no new ones. What bursts
-//! see is kept in a hot path table instead, in bounded memory: it has the paths that ran most, and forgets others.
+//! Invariant: exact, or it says that it is not: with more than [`MAX_ROWS`] different paths it takes no new ones.
+//! What bursts see is kept in a hot path table instead, in bounded memory: it has the paths that ran most, and
+//! forgets others.
 
 use hashbrown::HashMap;
 use smallvec::SmallVec;
@@ -43,8 +44,8 @@ impl PathTable {
         self.add(func, number, &[1], MAX_ROWS);
     }
 
-    /// Adds what a row has counted of a path of function `func`, in a call record or not, and empties it. A row that has not
-    /// counted yet is nobody's.
+    /// Adds what a row has counted of a path of function `func`, in a call record or not, and empties it. A row that
+    /// has not counted yet is nobody's.
     pub fn empty_row(&mut self, func: u32, row: &mut [u64]) {
         let [key, figures @ ..] = row else { return };
         if figures.first().is_some_and(|count| *count > 0) {

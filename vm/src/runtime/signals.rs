@@ -105,8 +105,8 @@ unsafe fn recover(signal: c_int, info: &siginfo_t, context: &mut ucontext_t) -> 
             Some(TrapCode::Host)
         }
         Some(TrapCode::TraceFull) => {
-            // SAFETY: the registers are those of machine code of this activation, which has the store on loan, and waits
-            // for us. It goes on behind the instruction as if the word had been stored.
+            // SAFETY: the registers are those of machine code of this activation, which has the store on loan, and
+            // waits for us. It goes on behind the instruction as if the word had been stored.
             unsafe {
                 let record = record(Some(TrapCode::TraceFull), &object, registers, vm.fp);
                 (*(*activation.context).store).trace_is_full(&record);

@@ -1,6 +1,7 @@
 //! Counters of the operating system: Linux's `perf_event_open`.
 //!
-//! Invariant: a counter is of the thread that opened it, and counts what that does itself, not what the kernel does for it.
+//! Invariant: a counter is of the thread that opened it, and counts what that does itself, not what the kernel does
+//! for it.
 
 use std::fs::File;
 use std::io::{self, Read};

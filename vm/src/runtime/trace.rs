@@ -1,4 +1,5 @@
-//! The trace that machine code writes: its buffer, what the host adds to it, and where frames are when it is taken away.
+//! The trace that machine code writes: its buffer, what the host adds to it, and where frames are when it is taken
+//! away.
 //!
 //! Machine code fills words and stores them into the buffer, see `wprof_jit::abi::trace_word`. The chunk that ends when
 //! the buffer is full ends in the middle of the run: the frames on the stack go with it.
@@ -74,7 +75,8 @@ impl Buffer {
     fn new(words: usize) -> std::io::Result<Buffer> {
         let access = ProtFlags::READ | ProtFlags::WRITE;
         let pages = Buffer::pages(words);
-        // SAFETY: a fresh mapping at an address of the kernel's choice disturbs nothing; its last page becomes the guard.
+        // SAFETY: a fresh mapping at an address of the kernel's choice disturbs nothing; its last page becomes the
+        // guard.
         unsafe {
             let base = mmap_anonymous(ptr::null_mut(), pages + PAGE, access, MapFlags::PRIVATE)?;
             let buffer = Buffer { first: base.byte_add(pages - words * 8).cast(), words };
@@ -99,7 +101,8 @@ impl Buffer {
 impl Drop for Buffer {
     fn drop(&mut self) {
         let pages = Buffer::pages(self.words);
-        // SAFETY: mapped by `new` with this size, the words at its end; only machine code of the store that owns it knows it.
+        // SAFETY: mapped by `new` with this size, the words at its end; only machine code of the store that owns it
+        // knows it.
         let _ = unsafe { munmap(self.first.byte_sub(pages - self.words * 8).cast(), pages + PAGE) };
     }
 }
@@ -214,8 +217,8 @@ impl StoreOpaque {
         self.named_frames(&outer, None).0
     }
 
-    /// Frames as traces have them, outermost first, and how many of them are in the activations of `outer`. Functions that
-    /// have no table yet get one.
+    /// Frames as traces have them, outermost first, and how many of them are in the activations of `outer`. Functions
+    /// that have no table yet get one.
     fn named_frames(&mut self, outer: &[Vec<RawFrame>], inner: Option<&TrapRecord>) -> (Vec<Frame>, usize) {
         let mut naming = Naming::default();
         if let Some(record) = inner {
@@ -269,8 +272,8 @@ impl StoreOpaque {
 
     /// The wasm function that could not be compiled when it was called.
     fn failed_callee(&self) -> Option<u32> {
-        // SAFETY: the context lives as long as the store. `lazy` has left the vmctx or host context there, both of which
-        // begin with their magic.
+        // SAFETY: the context lives as long as the store. `lazy` has left the vmctx or host context there, both of
+        // which begin with their magic.
         unsafe {
             let context = self.context().as_ptr();
             let magic = (*context).failed_callee.cast::<u32>().as_ref()?;
@@ -294,8 +297,8 @@ impl StoreOpaque {
         self.set_word(trace_word::EMPTY);
     }
 
-    /// Gives the first `count` words of the buffer, the one that is being filled, and the data references to the writer.
-    /// The innermost frame of `end` has made `done` of its block's accesses.
+    /// Gives the first `count` words of the buffer, the one that is being filled, and the data references to the
+    /// writer. The innermost frame of `end` has made `done` of its block's accesses.
     fn end_chunk(&mut self, count: usize, end: Vec<Frame>, done: u32) {
         let (words, references) = (self.take_words(count), self.take_references());
         if let Some(recording) = self.recording().filter(|recording| !recording.is_full()) {

@@ -1,8 +1,8 @@
 //! Calls that are timed, to find out which of two versions of their function is the faster.
 //!
-//! Invariant: one call is timed at a time. What it calls of the same function is of the same version: so its time is that of one
-//! version only. A call that takes long gives way to one within it: all that are made within it cost more than usual, and a
-//! program that is one long call would never have done with them.
+//! Invariant: one call is timed at a time. What it calls of the same function is of the same version: so its time is
+//! that of one version only. A call that takes long gives way to one within it: all that are made within it cost more
+//! than usual, and a program that is one long call would never have done with them.
 
 use wprof_jit::abi::trial;
 use wprof_profiler::Side;
@@ -37,8 +37,8 @@ impl StoreOpaque {
         bits(side) | trial::TIMED
     }
 
-    /// A timed call has returned. There is none any more if it has given way to another, or if a trap has ended what was called
-    /// within it.
+    /// A timed call has returned. There is none any more if it has given way to another, or if a trap has ended what
+    /// was called within it.
     pub fn end_trial(&mut self, ended: u64) {
         let Some(TimedCall { instance, func, side, began }) = self.timed.take() else { return };
         let module = self.instances[instance as usize].module.inner();

@@ -118,8 +118,8 @@ impl StoreOpaque {
 
     /// The instance that a frame runs in; `None` if the frame does not tell, or it is another store's.
     fn instance_of(&self, frame: &Frame, raw: RawFrame) -> Option<u32> {
-        // SAFETY: a live frame holds its own vmctx. Its store is this one or one whose wasm code is on the stack, and so
-        // is the vmctx of a frame that has just ended.
+        // SAFETY: a live frame holds its own vmctx. Its store is this one or one whose wasm code is on the stack, and
+        // so is the vmctx of a frame that has just ended.
         let vmctx = unsafe { raw.vmctx.as_ref() }?;
         let index = vmctx.instance;
         let is_ours = std::ptr::eq(vmctx.store, self.context().as_ptr());
@@ -133,8 +133,8 @@ impl StoreOpaque {
         of_top.or_else(|| self.instance_below(frame, &record.callers))
     }
 
-    /// The same for a frame that did not fit on the stack: that of its nearest caller in the same module, which recursion
-    /// makes its own, or else the newest instance.
+    /// The same for a frame that did not fit on the stack: that of its nearest caller in the same module, which
+    /// recursion makes its own, or else the newest instance.
     fn instance_below(&self, frame: &Frame, callers: &[RawFrame]) -> Option<u32> {
         let newest = || self.instances.iter().rposition(|i| Arc::ptr_eq(i.module.inner(), &frame.module));
         let below = callers.iter().find_map(|&caller| self.instance_of(frame, caller));

@@ -1,6 +1,7 @@
 //! An instance's vmctx: one mapping with the fixed head, the module's definitions, and the counters.
 //!
-//! Counters take address space for the worst case (one per byte of code, for paths all that there is) and memory only where functions count.
+//! Counters take address space for the worst case (one per byte of code, for paths all that there is) and memory only
+//! where functions count.
 
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU64, Ordering};

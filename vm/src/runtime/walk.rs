@@ -45,8 +45,8 @@ pub struct Entry {
     pub returns: Vec<usize>,
 }
 
-/// The entries of this thread into one store, the oldest first, with so many frames at most in all. Wasm code is running in the
-/// newest; `fp` is the frame pointer of its innermost frame.
+/// The entries of this thread into one store, the oldest first, with so many frames at most in all. Wasm code is
+/// running in the newest; `fp` is the frame pointer of its innermost frame.
 ///
 /// # Safety
 /// The thread is in host code that such a frame waits for.
@@ -126,8 +126,8 @@ pub unsafe fn live(limit: usize, mut visit: impl FnMut(RawFrame, *const VmStoreC
     }
 }
 
-/// The wasm frames of this thread, entered through one store, in which the host runs: those of each activation, innermost
-/// first, without those of the newest activation if wasm code is running in it.
+/// The wasm frames of this thread, entered through one store, in which the host runs: those of each activation,
+/// innermost first, without those of the newest activation if wasm code is running in it.
 ///
 /// # Safety
 /// The thread is in host code, entered from wasm in the proper way, by none, or by a signal.

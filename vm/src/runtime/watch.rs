@@ -1,8 +1,8 @@
 //! The watcher of a store: a thread that does what the thread that runs wasm code cannot do for itself.
 //!
-//! It waits for requests to stop, and for instants: the store's deadline, and the ticks at which bursts begin. What is due
-//! it brings about by a signal to the store's thread; and again until that has seen it,
-//! as one may be in vain. It has a weak reference to the page, so that it ends with the store.
+//! It waits for requests to stop, and for instants: the store's deadline, and the ticks at which bursts begin. What
+//! is due it brings about by a signal to the store's thread; and again until that has seen it, as one may be in vain.
+//! It has a weak reference to the page, so that it ends with the store.
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::{Arc, Weak};

@@ -1,6 +1,7 @@
 //! What bursts of different lengths see, beside what they cost and what that was predicted to be.
 //!
-//! With checking code in t_c and code for bursts in t_i, bursts of m checks after every n take (n t_c + m t_i) / (n + m).
+//! With checking code in t_c and code for bursts in t_i, bursts of m checks after every n take (n t_c + m t_i) / (n +
+//! m).
 
 use std::fmt;
 

@@ -1,7 +1,8 @@
-//! `sampling`: what checks and bursts cost, what bursts see, and how much code they take; tables in Markdown, and plots.
+//! `sampling`: what checks and bursts cost, what bursts see, and how much code they take; tables in Markdown, and
+//! plots.
 //!
-//! Source: Hirzel & Chilimbi 2001: where there are checks is their section 3, what bursts of so many checks cost is predicted by
-//! equation (2), and figure 7 is the overlap with all paths.
+//! Source: Hirzel & Chilimbi 2001: where there are checks is their section 3, what bursts of so many checks cost is
+//! predicted by equation (2), and figure 7 is the overlap with all paths.
 
 mod code;
 mod lengths;
@@ -23,8 +24,8 @@ use timed::{Engines, Times};
 /// Times programs with checks and bursts, compares what those see with exact profiles, and weighs their code.
 #[derive(Parser)]
 struct Options {
-    /// Rounds; each runs every program once in each way, with its code in one of four places. Of the times of one way in one
-    /// place the least counts.
+    /// Rounds; each runs every program once in each way, with its code in one of four places. Of the times of one way
+    /// in one place the least counts.
     #[arg(long, default_value_t = 4)]
     rounds: usize,
     /// Also the downloaded programs (`bench-wasm/download.sh`).

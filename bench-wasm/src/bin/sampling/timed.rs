@@ -15,8 +15,8 @@ const CHECKS: [&str; 9] = ["orig", "EL", "EC", "EN", "L4", "L10", "LN", "EC+L4",
 /// What another engine takes for being interruptible in every loop.
 const EPOCHS: &str = "Wasmtime, epochs";
 
-/// Where code lies, by rounds: how far on, in 16 bytes. A program may take some percent longer in one place than in another,
-/// which is more than checks take.
+/// Where code lies, by rounds: how far on, in 16 bytes. A program may take some percent longer in one place than in
+/// another, which is more than checks take.
 const PLACES: [&str; 4] = ["0", "1", "2", "3"];
 
 /// Ways to run a program.

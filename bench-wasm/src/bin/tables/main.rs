@@ -1,5 +1,5 @@
-//! `tables`: what paths and calling contexts of each program look like, and what they cost besides time; prints tables in
-//! Markdown.
+//! `tables`: what paths and calling contexts of each program look like, and what they cost besides time; prints
+//! tables in Markdown.
 //!
 //! Source: Ammons, Ball & Larus 1997, section 6, tables 2 to 5; Vaswani 2007, section 3.4. What is timed is so once,
 //! for `readings`: `compare` does that better.

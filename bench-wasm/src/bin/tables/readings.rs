@@ -1,8 +1,8 @@
 //! What measuring cycles takes, and how much of that the time-stamp counter takes by itself.
 //!
-//! A processor that reads the counter goes on with other work meanwhile, but reads it again only when it is done: a path
-//! that is shorter than a reading takes as long as one. So a price cannot be taken off; but no code that reads the counter so
-//! often can be faster than its readings.
+//! A processor that reads the counter goes on with other work meanwhile, but reads it again only when it is done: a
+//! path that is shorter than a reading takes as long as one. So a price cannot be taken off; but no code that reads
+//! the counter so often can be faster than its readings.
 
 use anyhow::Result;
 use wprof::profiler::Profile;
@@ -11,8 +11,8 @@ use wprof_bench::session::failure;
 
 use super::runs::Runs;
 
-/// How long plain code runs; then for cycles along paths, and for those in contexts: the time over plain code, how often the
-/// counter is read, and the time over plain code of these readings alone.
+/// How long plain code runs; then for cycles along paths, and for those in contexts: the time over plain code, how
+/// often the counter is read, and the time over plain code of these readings alone.
 pub const HEAD: &[&str] = &[
     "plain, s",
     "paths, cycles",

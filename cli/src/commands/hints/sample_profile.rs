@@ -61,8 +61,8 @@ impl<'a> Source<'a> {
         Self { module, definitions, discriminators }
     }
 
-    /// Where an instruction comes from, innermost inlined function first; nothing if one of the functions or lines is not
-    /// known. The line table tells the discriminator of the innermost only.
+    /// Where an instruction comes from, innermost inlined function first; nothing if one of the functions or lines is
+    /// not known. The line table tells the discriminator of the innermost only.
     fn places(&self, offset: u32) -> Vec<PlaceInFunction> {
         let place = |symbol: &FrameSymbol| {
             let (function, line) = (symbol.name()?, symbol.line().filter(|&line| line > 0)?);

@@ -1,7 +1,7 @@
 //! A profile for Binaryen's `wasm-split`, which moves functions that did not run into a module of their own.
 //!
-//! Source: Binaryen, `src/tools/wasm-split`: the hash of the module's file, then for each function that has a body a number
-//! that is 0 if it did not run, all little-endian. Its numbers are times of the first call; ours are 1.
+//! Source: Binaryen, `src/tools/wasm-split`: the hash of the module's file, then for each function that has a body a
+//! number that is 0 if it did not run, all little-endian. Its numbers are times of the first call; ours are 1.
 
 use wprof_profiler::Profile;
 

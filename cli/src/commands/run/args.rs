@@ -85,8 +85,8 @@ pub struct RunArgs {
     pub profile: ProfileArgs,
     #[command(flatten)]
     pub reoptimize: ReoptimizeArgs,
-    /// Stop the program when it has had more than so many events of a kind; or, as a share such as `2%`, let bursts take no
-    /// more of the time
+    /// Stop the program when it has had more than so many events of a kind; or, as a share such as `2%`, let bursts
+    /// take no more of the time
     #[arg(long, value_name = "KIND=N|SHARE", value_parser = Limit::parse)]
     pub budget: Option<Limit>,
     /// Stop at the N-th instruction, and show where that is, with locals and operands; slow
@@ -102,8 +102,8 @@ pub struct RunArgs {
     /// Of samples: write what runs in each burst to a file, in order, for `wprof trace bursts`
     #[arg(long, value_name = "FILE")]
     pub bursts: Option<PathBuf>,
-    /// Of samples: also count extended paths in bursts, over N back edges or through N calls, one inside the other; the profile
-    /// has those that run most
+    /// Of samples: also count extended paths in bursts, over N back edges or through N calls, one inside the other;
+    /// the profile has those that run most
     #[arg(long, value_name = "back-edges:N|calls:N")]
     pub extend: Option<Extension>,
     /// With `--bursts`: also what loads, stores and bulk operations touch in them

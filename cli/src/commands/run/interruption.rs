@@ -13,8 +13,9 @@ use wprof::InterruptHandle;
 
 use crate::output;
 
-/// How long the program may take to stop before we say what else can be done. Signals until then are the first once more: who
-/// tells a process also tells its group, as `timeout` does, and `wprof top` passes on what may have reached us already.
+/// How long the program may take to stop before we say what else can be done. Signals until then are the first once
+/// more: who tells a process also tells its group, as `timeout` does, and `wprof top` passes on what may have reached
+/// us already.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// How often a program is woken that may wait in the system.

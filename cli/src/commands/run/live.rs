@@ -1,6 +1,7 @@
 //! Profiles of a program that still runs, written to a file again and again: the option `--live`.
 //!
-//! The program hands them over and goes on; a thread of its own writes them. While it is busy with one, others are dropped.
+//! The program hands them over and goes on; a thread of its own writes them. While it is busy with one, others are
+//! dropped.
 
 use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, SyncSender};
@@ -54,8 +55,8 @@ impl Live {
         Ok(Following(writer))
     }
 
-    /// Writes what comes until nothing can come any more. What cannot be written is no loss yet: at the end the whole profile goes
-    /// to the same file, and that says why it cannot.
+    /// Writes what comes until nothing can come any more. What cannot be written is no loss yet: at the end the whole
+    /// profile goes to the same file, and that says why it cannot.
     fn write_all(self, profiles: &Receiver<(Profile, Duration)>, started: SystemTime) {
         while let Ok((mut profile, wall)) = profiles.recv() {
             profile.program.clone_from(&self.program);

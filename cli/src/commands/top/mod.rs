@@ -1,7 +1,7 @@
 //! `wprof top`: what a program does while it runs.
 //!
-//! The program runs in a process of its own, `wprof run --live`, which writes its profile again and again; here that file is
-//! looked at whenever it is new. So a program that somebody else has started is followed in the same way.
+//! The program runs in a process of its own, `wprof run --live`, which writes its profile again and again; here that
+//! file is looked at whenever it is new. So a program that somebody else has started is followed in the same way.
 
 mod looks;
 mod process;

@@ -1,7 +1,8 @@
 //! The process that runs a program and writes its profile meanwhile.
 //!
-//! Ctrl-C reaches it by itself, as it is in our group, but who sends a signal to a process alone sends it to us. So we pass on
-//! what we get, and it takes what comes twice at once for one: it then stops the program, and we wait for that.
+//! Ctrl-C reaches it by itself, as it is in our group, but who sends a signal to a process alone sends it to us. So
+//! we pass on what we get, and it takes what comes twice at once for one: it then stops the program, and we wait for
+//! that.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Seek};

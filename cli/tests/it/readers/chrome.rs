@@ -1,4 +1,5 @@
-//! The importers of those who show trace events: Catapult, behind `chrome://tracing`, in Chromium; and Perfetto's trace processor.
+//! The importers of those who show trace events: Catapult, behind `chrome://tracing`, in Chromium; and Perfetto's
+//! trace processor.
 
 use std::process::Command;
 

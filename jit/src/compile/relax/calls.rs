@@ -1,11 +1,12 @@
 //! Calls of what stands in memory: as one instruction.
 //!
-//! Cranelift reads the address of a callee into a register and calls that, with other instructions, mostly moves of arguments, in
-//! between; of a direct call it makes the place in another register first, and it shifts the index of a dispatch cell. Input:
-//! the pieces of a function. Output: the same, with one piece for several where that is sure to do the same.
+//! Cranelift reads the address of a callee into a register and calls that, with other instructions, mostly moves of
+//! arguments, in between; of a direct call it makes the place in another register first, and it shifts the index of a
+//! dispatch cell. Input: the pieces of a function. Output: the same, with one piece for several where that is sure to
+//! do the same.
 //! Invariant: what the place and the address were in is not needed behind the call, and was not by those in between.
-//! Example: `mov $place, %eax; mov (%rax), %rcx; …; call *%rcx` becomes `…; call *place`, and `shl $2, %rax; mov cells(%rax),
-//! %edx; mov (%rdx), %rcx; …; call *%rcx` becomes `mov cells(, %rax, 4), %edx; …; call *(%rdx)`.
+//! Example: `mov $place, %eax; mov (%rax), %rcx; …; call *%rcx` becomes `…; call *place`, and `shl $2, %rax; mov
+//! cells(%rax), %edx; mov (%rdx), %rcx; …; call *%rcx` becomes `mov cells(, %rax, 4), %edx; …; call *(%rdx)`.
 
 use std::ops::Range;
 

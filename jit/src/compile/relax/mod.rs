@@ -1,15 +1,17 @@
 //! Finished machine code, made shorter, and small loops put where the processor takes them fastest.
 //!
-//! Cranelift writes each jump with four bytes for its distance and most numbers with four bytes, and puts loops wherever they
-//! come to lie. Processors fetch code, decoded or not, by lines of 64 bytes: a loop of 25 bytes takes twice as long (measured)
-//! if it lies in two lines instead of one. So instructions that do nothing are left out here, jumps and numbers are
-//! written as short as they can be, and the innermost loops lie in as few lines as they can.
+//! Cranelift writes each jump with four bytes for its distance and most numbers with four bytes, and puts loops
+//! wherever they come to lie. Processors fetch code, decoded or not, by lines of 64 bytes: a loop of 25 bytes takes
+//! twice as long (measured) if it lies in two lines instead of one. So instructions that do nothing are left out
+//! here, jumps and numbers are written as short as they can be, and the innermost loops lie in as few lines as they
+//! can.
 //!
 //! Input: machine code for x86-64, its tables, where its blocks begin, and where its cold part does. Output: the same,
 //! with other offsets; or nothing, if anything in it is not understood.
-//! Invariant: the same instructions with the same operands in the same order, but for those that do nothing, and calls (`calls`); each jump leads to
-//! the instruction that it led to.
-//! Source: branch relaxation as in Szymanski, CACM 21(4), 1978: all jumps are short at first, and grow where they have to.
+//! Invariant: the same instructions with the same operands in the same order, but for those that do nothing, and
+//! calls (`calls`); each jump leads to the instruction that it led to.
+//! Source: branch relaxation as in Szymanski, CACM 21(4), 1978: all jumps are short at first, and grow where they
+//! have to.
 
 mod calls;
 mod encoded;

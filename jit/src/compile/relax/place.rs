@@ -15,8 +15,8 @@ type Loop = (usize, usize);
 /// What does not lie just anywhere.
 pub(super) struct Aligned {
     loops: Vec<Loop>,
-    /// The headers of outermost loops, and of the aligned loops in each the first: what does nothing had better be done once
-    /// before the outer loop than in each round of it.
+    /// The headers of outermost loops, and of the aligned loops in each the first: what does nothing had better be
+    /// done once before the outer loop than in each round of it.
     inside: Vec<(usize, Loop)>,
     /// Where jumps through tables lead, in ascending order.
     targets: Vec<u32>,

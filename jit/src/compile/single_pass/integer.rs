@@ -332,8 +332,8 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// The operands of `value`, if it is a sum with what is in the pinned register and not computed yet: then that is done
-    /// in the register itself, which a signal may set meanwhile.
+    /// The operands of `value`, if it is a sum with what is in the pinned register and not computed yet: then that is
+    /// done in the register itself, which a signal may set meanwhile.
     fn sum_of_pinned(&self, value: Value) -> Option<[Value; 2]> {
         let Kind::Deferred(inst) = self.values[value].kind else { return None };
         match self.func.dfg.insts[inst] {

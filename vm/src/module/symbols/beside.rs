@@ -1,7 +1,7 @@
 //! Files with debug information that a module names, such as `app.wasm.debug.wasm` or `app.wasm.map`.
 //!
-//! Invariant: only regular files of limited size in the module's folder or below are read, since whoever made the module
-//! chose the name. Of an address on the network the last part is looked for there. Bad data is ignored.
+//! Invariant: only regular files of limited size in the module's folder or below are read, since whoever made the
+//! module chose the name. Of an address on the network the last part is looked for there. Bad data is ignored.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};

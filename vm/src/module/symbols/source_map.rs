@@ -1,9 +1,9 @@
-//! Source lines from a source map: the file that a section `sourceMappingURL` names, or what stands in the section itself as a
-//! `data:` URL.
+//! Source lines from a source map: the file that a section `sourceMappingURL` names, or what stands in the section
+//! itself as a `data:` URL.
 //!
 //! Source: ECMA-426, *Source map format specification*, section 9. Of WebAssembly a mapping's generated line is 0 and
-//! its column the byte offset in the module. Maps have no functions; maps of several parts are not read. Bad data is ignored:
-//! what was mapped before it holds.
+//! its column the byte offset in the module. Maps have no functions; maps of several parts are not read. Bad data is
+//! ignored: what was mapped before it holds.
 
 use std::path::Path;
 
@@ -144,8 +144,8 @@ fn mappings(text: &str) -> Vec<Mapping> {
     mappings
 }
 
-/// The numbers of a segment: base 64, five bits a digit, the least first, the sixth bit if more follow; the lowest bit of
-/// a number is its sign.
+/// The numbers of a segment: base 64, five bits a digit, the least first, the sixth bit if more follow; the lowest
+/// bit of a number is its sign.
 fn numbers(segment: &str) -> Option<Vec<i64>> {
     let (mut numbers, mut value, mut shift) = (Vec::new(), 0_i64, 0);
     for digit in segment.bytes().map(data_url::sextet) {

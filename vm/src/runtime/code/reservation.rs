@@ -2,8 +2,8 @@
 //!
 //! Invariant: no mapping is ever writable. Code is written to the file, by a system call, which costs no change of
 //! mappings and so disturbs no other thread.
-//! Perf believes its map only of memory without a file: for it the mapping is anonymous, and the file that code is written
-//! to is the memory of our own process.
+//! Perf believes its map only of memory without a file: for it the mapping is anonymous, and the file that code is
+//! written to is the memory of our own process.
 //! Invariant: a page belongs to at most one extent; extents are given out by [`Reservation::allocate`] and come back
 //! through [`Reservation::free`], which also gives the memory back to the system.
 

@@ -1,8 +1,8 @@
 //! A module's code slots: the table through which its functions are called; and its dispatch cells, which lead there.
 //!
 //! Invariant: the table neither moves nor goes away while the module lives, and each entry always holds the address
-//! of runnable code: a lazy stub's until [`CodeSlots::publish`] stores the function's. Dispatch cells are filled before code
-//! that reads them is published, and then stay.
+//! of runnable code: a lazy stub's until [`CodeSlots::publish`] stores the function's. Dispatch cells are filled
+//! before code that reads them is published, and then stay.
 
 use std::ptr;
 use std::sync::atomic::Ordering;
@@ -44,8 +44,8 @@ unsafe impl Send for CodeSlots {}
 unsafe impl Sync for CodeSlots {}
 
 impl CodeSlots {
-    /// One row per function, all of them pointing to the stub that `stub` gives for their index; and room for the dispatch cells
-    /// of `tables`, of which bad ones lead to `traps`. At address `at`, if it matters where.
+    /// One row per function, all of them pointing to the stub that `stub` gives for their index; and room for the
+    /// dispatch cells of `tables`, of which bad ones lead to `traps`. At address `at`, if it matters where.
     ///
     /// # Errors
     /// If the system has no memory for it, or not there.
@@ -100,8 +100,8 @@ impl CodeSlots {
             };
             let address = ptr::from_ref(self.any_row(row)) as usize as u32;
             assert!(cell < self.cells);
-            // SAFETY: the cells lie behind the rows, in the same mapping; nothing else writes them, and machine code that
-            // reads them comes later.
+            // SAFETY: the cells lie behind the rows, in the same mapping; nothing else writes them, and machine code
+            // that reads them comes later.
             unsafe { self.base.add(self.rows + TRAPS).cast::<u32>().add(cell).write(address) };
         }
     }
@@ -109,7 +109,8 @@ impl CodeSlots {
     /// One of all rows, those that trap included.
     fn any_row(&self, row: usize) -> &VmCodeSlots {
         assert!(row < self.rows + TRAPS);
-        // SAFETY: a row of the mapping, which `new` maps with room for all of them, zeroed, and nothing unmaps before `drop`.
+        // SAFETY: a row of the mapping, which `new` maps with room for all of them, zeroed, and nothing unmaps before
+        // `drop`.
         unsafe { &*self.base.add(row) }
     }
 

@@ -45,9 +45,9 @@ pub struct ProfileArgs {
     /// Of samples: how many checks lie between two bursts, and how many in one [default: 100000:100]
     #[arg(long, value_name = "N:M")]
     burst: Option<BurstLengths>,
-    /// Of samples: where bursts can begin and end, as a name of Hirzel & Chilimbi's table: orig, EL, EC, EN,
-    /// L4, L10, LN, EC+L4, as ECL (as EC, but recursions that come to a check in a loop have no other), LT (short loops are not
-    /// checked), LB (nor are those with a check in each round), LU (small loops are unrolled), or default
+    /// Of samples: where bursts can begin and end, as a name of Hirzel & Chilimbi's table: orig, EL, EC, EN, L4, L10,
+    /// LN, EC+L4, as ECL (as EC, but recursions that come to a check in a loop have no other), LT (short loops are
+    /// not checked), LB (nor are those with a check in each round), LU (small loops are unrolled), or default
     #[arg(long, value_name = "NAME")]
     checks: Option<Checks>,
     /// Of samples: what makes a burst begin, the number of `checks` or the time, as in `time:1ms`
@@ -57,18 +57,19 @@ pub struct ProfileArgs {
     #[arg(long)]
     deterministic: bool,
     /// What to count exactly: `edges`, `paths`, `blocks`, `cct`, or `events=KIND,…`; all can be had together, as in
-    /// `edges,cct`, but only one of the first three; with `paths` or `cct`, or in bursts, also `cycles` and `cache` [default:
-    /// edges with `--exact`, else paths and cct in bursts]
+    /// `edges,cct`, but only one of the first three; with `paths` or `cct`, or in bursts, also `cycles` and `cache`
+    /// [default: edges with `--exact`, else paths and cct in bursts]
     #[arg(long, value_name = "WHAT", value_parser = wanted)]
     collect: Vec<Wanted>,
     /// The data cache that `cache` simulates: its size, ways, and bytes of a line
     #[arg(long, value_name = "SIZE,WAYS,LINE", value_parser = cache_shape, default_value = "32K,8,64")]
     cache: CacheShape,
-    /// With paths or cct, or in bursts: also measure what the system counts along each path and in each context, in hardware or by itself:
-    /// `instructions`, `cache-misses`, `page-faults`, `task-clock`, …
+    /// With paths or cct, or in bursts: also measure what the system counts along each path and in each context, in
+    /// hardware or by itself: `instructions`, `cache-misses`, `page-faults`, `task-clock`, …
     #[arg(long, value_name = "EVENT,…", value_delimiter = ',', value_parser = system_event)]
     events: Vec<SystemEvent>,
-    /// How much memory call records of `cct`, or of bursts, may take; beyond that new contexts are counted by function only
+    /// How much memory call records of `cct`, or of bursts, may take; beyond that new contexts are counted by
+    /// function only
     #[arg(long, value_name = "SIZE", value_parser = sizes::parse, default_value = "256M")]
     max_context_memory: u64,
     /// Count the paths of this earlier profile of the module without a table; with `--collect paths`
@@ -139,14 +140,15 @@ impl ProfileArgs {
         ProfileArgs { mode: self.mode.or(Some(Mode::Exact)), ..self.clone() }
     }
 
-    /// How to profile, if events are counted to stop at one or not. Who wants to count what bursts do not, or says where
-    /// counters are placed, wants exact counts.
+    /// How to profile, if events are counted to stop at one or not. Who wants to count what bursts do not, or says
+    /// where counters are placed, wants exact counts.
     fn mode(&self, stops: bool) -> Mode {
         let is_exact = self.exact || stops || self.weights.is_some() || !self.wanted().all(is_measured);
         self.mode.unwrap_or(if is_exact { Mode::Exact } else { Mode::Adaptive })
     }
 
-    /// That the options contradict neither each other, nor a budget of bursts, nor that events are counted to stop at one.
+    /// That the options contradict neither each other, nor a budget of bursts, nor that events are counted to stop at
+    /// one.
     fn check(&self, mode: Mode, overhead: Option<Overhead>, stops: bool) -> Result<()> {
         ensure!(
             mode != Mode::Off || self.collect.is_empty(),
