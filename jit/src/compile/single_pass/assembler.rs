@@ -223,44 +223,29 @@ pub(super) enum Unary {
     Jump,
 }
 
-/// What the flags may say; by the number of the condition.
+/// What the flags may say: the number of the condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(super) enum Cc {
-    Overflow = 0,
-    NoOverflow = 1,
-    Below = 2,
-    AboveOrEqual = 3,
-    Equal = 4,
-    NotEqual = 5,
-    BelowOrEqual = 6,
-    Above = 7,
-    Parity = 10,
-    NoParity = 11,
-    Less = 12,
-    GreaterOrEqual = 13,
-    LessOrEqual = 14,
-    Greater = 15,
-}
+pub(super) struct Cc(u8);
 
 impl Cc {
+    pub(super) const OVERFLOW: Cc = Cc(0);
+    pub(super) const NO_OVERFLOW: Cc = Cc(1);
+    pub(super) const BELOW: Cc = Cc(2);
+    pub(super) const ABOVE_OR_EQUAL: Cc = Cc(3);
+    pub(super) const EQUAL: Cc = Cc(4);
+    pub(super) const NOT_EQUAL: Cc = Cc(5);
+    pub(super) const BELOW_OR_EQUAL: Cc = Cc(6);
+    pub(super) const ABOVE: Cc = Cc(7);
+    pub(super) const PARITY: Cc = Cc(10);
+    pub(super) const NO_PARITY: Cc = Cc(11);
+    pub(super) const LESS: Cc = Cc(12);
+    pub(super) const GREATER_OR_EQUAL: Cc = Cc(13);
+    pub(super) const LESS_OR_EQUAL: Cc = Cc(14);
+    pub(super) const GREATER: Cc = Cc(15);
+
+    /// The opposite: conditions are numbered in pairs.
     pub(super) fn not(self) -> Cc {
-        match self {
-            Cc::Below => Cc::AboveOrEqual,
-            Cc::AboveOrEqual => Cc::Below,
-            Cc::Equal => Cc::NotEqual,
-            Cc::NotEqual => Cc::Equal,
-            Cc::BelowOrEqual => Cc::Above,
-            Cc::Above => Cc::BelowOrEqual,
-            Cc::Overflow => Cc::NoOverflow,
-            Cc::NoOverflow => Cc::Overflow,
-            Cc::Parity => Cc::NoParity,
-            Cc::NoParity => Cc::Parity,
-            Cc::Less => Cc::GreaterOrEqual,
-            Cc::GreaterOrEqual => Cc::Less,
-            Cc::LessOrEqual => Cc::Greater,
-            Cc::Greater => Cc::LessOrEqual,
-        }
+        Cc(self.0 ^ 1)
     }
 }
 
@@ -485,11 +470,11 @@ impl Assembler {
 
     /// The low byte of `reg` becomes 1 or 0.
     pub(super) fn set(&mut self, cc: Cc, reg: Reg) {
-        self.encode(Op::byte(0x0f90).plus(cc as u8), W32, 0, reg.into());
+        self.encode(Op::byte(0x0f90).plus(cc.0), W32, 0, reg.into());
     }
 
     pub(super) fn cmov(&mut self, cc: Cc, width: Width, to: Reg, from: impl Into<Operand>) {
-        self.op(Op::new(0x0f40).plus(cc as u8), width, to, from);
+        self.op(Op::new(0x0f40).plus(cc.0), width, to, from);
     }
 
     pub(super) fn push(&mut self, reg: Reg) {
@@ -526,10 +511,10 @@ impl Assembler {
 
     pub(super) fn branch(&mut self, cc: Cc, to: Label) {
         if let Some(distance) = self.short(to) {
-            self.code.extend([0x70 | cc as u8, distance]);
+            self.code.extend([0x70 | cc.0, distance]);
             return;
         }
-        self.code.extend([0x0f, 0x80 | cc as u8]);
+        self.code.extend([0x0f, 0x80 | cc.0]);
         self.use_label(to, self.here() + 4);
     }
 

@@ -36,8 +36,8 @@ impl Emitter<'_> {
     fn set(&mut self, condition: Condition, to: Reg) {
         let (first, second, both) = match condition {
             Condition::One(cc) => return self.assembler.set(cc, to),
-            Condition::EqualAndOrdered => (Cc::NoParity, Cc::Equal, Alu::And),
-            Condition::UnequalOrUnordered => (Cc::Parity, Cc::NotEqual, Alu::Or),
+            Condition::EqualAndOrdered => (Cc::NO_PARITY, Cc::EQUAL, Alu::And),
+            Condition::UnequalOrUnordered => (Cc::PARITY, Cc::NOT_EQUAL, Alu::Or),
         };
         self.assembler.set(first, SCRATCH);
         self.assembler.set(second, to);
@@ -63,7 +63,7 @@ impl Emitter<'_> {
             }
         }
         self.use_up(value);
-        Ok(Condition::One(Cc::NotEqual))
+        Ok(Condition::One(Cc::NOT_EQUAL))
     }
 
     /// Sets the flags as a comparison does.
@@ -142,14 +142,14 @@ impl Emitter<'_> {
         match condition {
             Condition::One(cc) => self.assembler.cmov(cc, width, to, chosen),
             Condition::UnequalOrUnordered => {
-                self.assembler.cmov(Cc::Parity, width, to, chosen);
-                self.assembler.cmov(Cc::NotEqual, width, to, chosen);
+                self.assembler.cmov(Cc::PARITY, width, to, chosen);
+                self.assembler.cmov(Cc::NOT_EQUAL, width, to, chosen);
             }
             Condition::EqualAndOrdered => {
                 // What is not both is one or the other: then back to where it was.
                 self.assembler.mov(Width::W64, SCRATCH, to);
-                self.assembler.cmov(Cc::Equal, width, to, chosen);
-                self.assembler.cmov(Cc::Parity, width, to, SCRATCH);
+                self.assembler.cmov(Cc::EQUAL, width, to, chosen);
+                self.assembler.cmov(Cc::PARITY, width, to, SCRATCH);
             }
         }
         self.done(inst, &[yes, no], to);
@@ -183,12 +183,12 @@ impl Emitter<'_> {
         match self.condition(condition)? {
             Condition::One(cc) => self.assembler.branch(cc, behind),
             Condition::UnequalOrUnordered => {
-                self.assembler.branch(Cc::Parity, behind);
-                self.assembler.branch(Cc::NotEqual, behind);
+                self.assembler.branch(Cc::PARITY, behind);
+                self.assembler.branch(Cc::NOT_EQUAL, behind);
             }
             Condition::EqualAndOrdered => {
-                self.assembler.branch(Cc::Parity, chosen);
-                self.assembler.branch(Cc::Equal, behind);
+                self.assembler.branch(Cc::PARITY, chosen);
+                self.assembler.branch(Cc::EQUAL, behind);
             }
         }
         self.assembler.bind(chosen);
@@ -205,16 +205,16 @@ fn is_signed(cond: IntCC) -> bool {
 
 fn of_ints(cond: IntCC) -> Cc {
     match cond {
-        IntCC::Equal => Cc::Equal,
-        IntCC::NotEqual => Cc::NotEqual,
-        IntCC::SignedLessThan => Cc::Less,
-        IntCC::SignedGreaterThanOrEqual => Cc::GreaterOrEqual,
-        IntCC::SignedGreaterThan => Cc::Greater,
-        IntCC::SignedLessThanOrEqual => Cc::LessOrEqual,
-        IntCC::UnsignedLessThan => Cc::Below,
-        IntCC::UnsignedGreaterThanOrEqual => Cc::AboveOrEqual,
-        IntCC::UnsignedGreaterThan => Cc::Above,
-        IntCC::UnsignedLessThanOrEqual => Cc::BelowOrEqual,
+        IntCC::Equal => Cc::EQUAL,
+        IntCC::NotEqual => Cc::NOT_EQUAL,
+        IntCC::SignedLessThan => Cc::LESS,
+        IntCC::SignedGreaterThanOrEqual => Cc::GREATER_OR_EQUAL,
+        IntCC::SignedGreaterThan => Cc::GREATER,
+        IntCC::SignedLessThanOrEqual => Cc::LESS_OR_EQUAL,
+        IntCC::UnsignedLessThan => Cc::BELOW,
+        IntCC::UnsignedGreaterThanOrEqual => Cc::ABOVE_OR_EQUAL,
+        IntCC::UnsignedGreaterThan => Cc::ABOVE,
+        IntCC::UnsignedLessThanOrEqual => Cc::BELOW_OR_EQUAL,
     }
 }
 
@@ -225,17 +225,17 @@ fn of_floats(cond: FloatCC) -> (Condition, bool) {
         FloatCC::Equal => (Condition::EqualAndOrdered, false),
         FloatCC::NotEqual => (Condition::UnequalOrUnordered, false),
         // Less is the same as unordered, so what is ordered has to be greater.
-        FloatCC::LessThan => (one(Cc::Above), true),
-        FloatCC::LessThanOrEqual => (one(Cc::AboveOrEqual), true),
-        FloatCC::GreaterThan => (one(Cc::Above), false),
-        FloatCC::GreaterThanOrEqual => (one(Cc::AboveOrEqual), false),
-        FloatCC::UnorderedOrLessThan => (one(Cc::Below), false),
-        FloatCC::UnorderedOrLessThanOrEqual => (one(Cc::BelowOrEqual), false),
-        FloatCC::UnorderedOrGreaterThan => (one(Cc::Below), true),
-        FloatCC::UnorderedOrGreaterThanOrEqual => (one(Cc::BelowOrEqual), true),
-        FloatCC::Ordered => (one(Cc::NoParity), false),
-        FloatCC::Unordered => (one(Cc::Parity), false),
-        FloatCC::OrderedNotEqual => (one(Cc::NotEqual), false),
-        FloatCC::UnorderedOrEqual => (one(Cc::Equal), false),
+        FloatCC::LessThan => (one(Cc::ABOVE), true),
+        FloatCC::LessThanOrEqual => (one(Cc::ABOVE_OR_EQUAL), true),
+        FloatCC::GreaterThan => (one(Cc::ABOVE), false),
+        FloatCC::GreaterThanOrEqual => (one(Cc::ABOVE_OR_EQUAL), false),
+        FloatCC::UnorderedOrLessThan => (one(Cc::BELOW), false),
+        FloatCC::UnorderedOrLessThanOrEqual => (one(Cc::BELOW_OR_EQUAL), false),
+        FloatCC::UnorderedOrGreaterThan => (one(Cc::BELOW), true),
+        FloatCC::UnorderedOrGreaterThanOrEqual => (one(Cc::BELOW_OR_EQUAL), true),
+        FloatCC::Ordered => (one(Cc::NO_PARITY), false),
+        FloatCC::Unordered => (one(Cc::PARITY), false),
+        FloatCC::OrderedNotEqual => (one(Cc::NOT_EQUAL), false),
+        FloatCC::UnorderedOrEqual => (one(Cc::EQUAL), false),
     }
 }

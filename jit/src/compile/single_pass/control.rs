@@ -222,13 +222,13 @@ impl Emitter<'_> {
         match condition {
             Condition::One(cc) => self.assembler.branch(cc, to),
             Condition::UnequalOrUnordered => {
-                self.assembler.branch(Cc::Parity, to);
-                self.assembler.branch(Cc::NotEqual, to);
+                self.assembler.branch(Cc::PARITY, to);
+                self.assembler.branch(Cc::NOT_EQUAL, to);
             }
             Condition::EqualAndOrdered => {
                 let not = self.assembler.label();
-                self.assembler.branch(Cc::Parity, not);
-                self.assembler.branch(Cc::Equal, to);
+                self.assembler.branch(Cc::PARITY, not);
+                self.assembler.branch(Cc::EQUAL, to);
                 self.assembler.bind(not);
             }
         }
@@ -258,7 +258,7 @@ impl Emitter<'_> {
         self.assembler.mov(width, at, operand);
         self.assembler.constant(SCRATCH, labels.len() as i64 - 1);
         self.assembler.alu(Alu::Cmp, Width::W64, at, SCRATCH);
-        self.assembler.cmov(Cc::Above, Width::W64, at, SCRATCH);
+        self.assembler.cmov(Cc::ABOVE, Width::W64, at, SCRATCH);
         let entries = self.assembler.label();
         self.assembler.address_of(SCRATCH, entries);
         // at = table + entry[at]

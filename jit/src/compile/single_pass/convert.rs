@@ -55,7 +55,7 @@ impl Emitter<'_> {
         let from_int = op::scalar(is_f64, op::FROM_INT);
         let (large, behind) = (self.assembler.label(), self.assembler.label());
         self.assembler.op(op::TEST, Width::W64, SCRATCH, SCRATCH);
-        self.assembler.branch(Cc::Less, large);
+        self.assembler.branch(Cc::LESS, large);
         self.assembler.op(from_int, Width::W64, to, SCRATCH);
         self.assembler.jump(behind);
         self.assembler.bind(large);
@@ -85,14 +85,14 @@ impl Emitter<'_> {
         self.assembler.op(op::scalar(is_f64, op::TO_INT), width, to, from);
         // Only from the least number one cannot be taken off.
         self.assembler.alu_constant(Alu::Cmp, width, to, 1);
-        self.assembler.branch(Cc::NoOverflow, behind);
+        self.assembler.branch(Cc::NO_OVERFLOW, behind);
         self.assembler.op(op::compare_floats(is_f64), Width::W32, from, from);
-        self.assembler.branch(Cc::NoParity, ordered);
+        self.assembler.branch(Cc::NO_PARITY, ordered);
         self.assembler.alu(Alu::Xor, Width::W32, to, to);
         self.assembler.jump(behind);
         self.assembler.bind(ordered);
         self.compare_with(is_f64, from, 0.0);
-        self.assembler.branch(Cc::Below, behind);
+        self.assembler.branch(Cc::BELOW, behind);
         self.assembler.constant(to, if width == Width::W64 { i64::MAX } else { i64::from(i32::MAX) });
         self.assembler.bind(behind);
         self.done(inst, &[arg], to);
@@ -106,9 +106,9 @@ impl Emitter<'_> {
         let [zero, most, behind] = [(); 3].map(|()| self.assembler.label());
         self.compare_with(is_f64, from, 0.0);
         // NaN is unordered, which is below, too.
-        self.assembler.branch(Cc::BelowOrEqual, zero);
+        self.assembler.branch(Cc::BELOW_OR_EQUAL, zero);
         self.compare_with(is_f64, from, 2_f64.powi(width.bits().into()));
-        self.assembler.branch(Cc::AboveOrEqual, most);
+        self.assembler.branch(Cc::ABOVE_OR_EQUAL, most);
         self.convert_fitting(width, is_f64, to, (from, rest));
         self.assembler.jump(behind);
         self.assembler.bind(most);
@@ -135,18 +135,18 @@ impl Emitter<'_> {
         let from = self.reg(arg)?;
         let (to, rest) = (self.fresh(false)?, self.fresh(true)?);
         self.assembler.op(op::compare_floats(is_f64), Width::W32, from, from);
-        self.assembler.branch(Cc::Parity, nan);
+        self.assembler.branch(Cc::PARITY, nan);
         let bits = i32::from(width.bits());
         let (below, is_outside) = match is_signed {
-            false => (-1.0, Cc::BelowOrEqual),
+            false => (-1.0, Cc::BELOW_OR_EQUAL),
             // Floats of 64 bits have the number below the least one of 32.
-            true if is_f64 && width == Width::W32 => (-(2_f64.powi(31)) - 1.0, Cc::BelowOrEqual),
-            true => (-(2_f64.powi(bits - 1)), Cc::Below),
+            true if is_f64 && width == Width::W32 => (-(2_f64.powi(31)) - 1.0, Cc::BELOW_OR_EQUAL),
+            true => (-(2_f64.powi(bits - 1)), Cc::BELOW),
         };
         self.compare_with(is_f64, from, below);
         self.assembler.branch(is_outside, overflow);
         self.compare_with(is_f64, from, 2_f64.powi(bits - i32::from(is_signed)));
-        self.assembler.branch(Cc::AboveOrEqual, overflow);
+        self.assembler.branch(Cc::ABOVE_OR_EQUAL, overflow);
         match is_signed {
             true => self.assembler.op(op::scalar(is_f64, op::TO_INT), width, to, from),
             false => self.convert_fitting(width, is_f64, to, (from, rest)),
@@ -163,7 +163,7 @@ impl Emitter<'_> {
         }
         let (small, behind) = (self.assembler.label(), self.assembler.label());
         self.compare_with(is_f64, from, 2_f64.powi(63));
-        self.assembler.branch(Cc::Below, small);
+        self.assembler.branch(Cc::BELOW, small);
         self.move_between(rest, from);
         self.assembler.op(op::scalar(is_f64, op::SUB), Width::W32, rest, XMM_SCRATCH);
         self.assembler.op(to_int, Width::W64, to, rest);

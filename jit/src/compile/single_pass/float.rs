@@ -45,8 +45,8 @@ impl Emitter<'_> {
         let (differ, equal, behind) =
             (self.assembler.label(), self.assembler.label(), self.assembler.label());
         self.assembler.op(op::compare_floats(is_f64), Width::W32, to, other);
-        self.assembler.branch(Cc::NotEqual, differ);
-        self.assembler.branch(Cc::NoParity, equal);
+        self.assembler.branch(Cc::NOT_EQUAL, differ);
+        self.assembler.branch(Cc::NO_PARITY, equal);
         self.assembler.op(op::scalar(is_f64, op::ADD), Width::W32, to, other);
         self.assembler.jump(behind);
         self.assembler.bind(equal);

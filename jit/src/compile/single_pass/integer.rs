@@ -32,10 +32,10 @@ impl Emitter<'_> {
             Opcode::Udiv | Opcode::Urem | Opcode::Sdiv | Opcode::Srem => {
                 self.divide(inst, opcode, width, args)
             }
-            Opcode::Umin => self.lesser(inst, Cc::Below, width, args),
-            Opcode::Umax => self.lesser(inst, Cc::Above, width, args),
-            Opcode::Smin => self.lesser(inst, Cc::Less, width, args),
-            Opcode::Smax => self.lesser(inst, Cc::Greater, width, args),
+            Opcode::Umin => self.lesser(inst, Cc::BELOW, width, args),
+            Opcode::Umax => self.lesser(inst, Cc::ABOVE, width, args),
+            Opcode::Smin => self.lesser(inst, Cc::LESS, width, args),
+            Opcode::Smax => self.lesser(inst, Cc::GREATER, width, args),
             _ => Err(Unsupported),
         }
     }
@@ -158,7 +158,7 @@ impl Emitter<'_> {
         if divisor.is_none_or(|divisor| divisor == 0) {
             let zero = self.trap_label(ir::TrapCode::INTEGER_DIVISION_BY_ZERO);
             self.assembler.op(op::TEST, width, SCRATCH, SCRATCH);
-            self.assembler.branch(Cc::Equal, zero);
+            self.assembler.branch(Cc::EQUAL, zero);
         }
         let is_signed = matches!(opcode, Opcode::Sdiv | Opcode::Srem);
         let minus_one = if width == Width::W64 { -1 } else { i64::from(u32::MAX) };
@@ -183,7 +183,7 @@ impl Emitter<'_> {
     fn avoid_overflow(&mut self, opcode: Opcode, width: Width, behind: super::Label) {
         let go_on = self.assembler.label();
         self.assembler.alu_constant(Alu::Cmp, width, SCRATCH, -1);
-        self.assembler.branch(Cc::NotEqual, go_on);
+        self.assembler.branch(Cc::NOT_EQUAL, go_on);
         if opcode == Opcode::Srem {
             self.assembler.alu(Alu::Xor, Width::W32, RDX, RDX);
             self.assembler.jump(behind);
@@ -191,7 +191,7 @@ impl Emitter<'_> {
             let overflow = self.trap_label(ir::TrapCode::INTEGER_OVERFLOW);
             // Of all numbers only the least one overflows when one is taken off.
             self.assembler.alu_constant(Alu::Cmp, width, RAX, 1);
-            self.assembler.branch(Cc::Overflow, overflow);
+            self.assembler.branch(Cc::OVERFLOW, overflow);
         }
         self.assembler.bind(go_on);
     }
@@ -217,7 +217,7 @@ impl Emitter<'_> {
         let operand = self.operand(b)?;
         let to = self.take(a)?;
         self.assembler.alu(Alu::Add, width, to, operand);
-        self.assembler.branch(Cc::Below, label);
+        self.assembler.branch(Cc::BELOW, label);
         self.done(inst, &[a, b], to);
         Ok(())
     }
@@ -370,9 +370,9 @@ pub(super) fn sign_extension(from: Type) -> Result<Op, Unsupported> {
 /// When the second operand is the one wanted that stands in this order to the other.
 fn opposite_order(cc: Cc) -> Cc {
     match cc {
-        Cc::Below => Cc::Above,
-        Cc::Above => Cc::Below,
-        Cc::Less => Cc::Greater,
-        _ => Cc::Less,
+        Cc::BELOW => Cc::ABOVE,
+        Cc::ABOVE => Cc::BELOW,
+        Cc::LESS => Cc::GREATER,
+        _ => Cc::LESS,
     }
 }

@@ -46,7 +46,7 @@ fn every_register_is_a_base_and_an_index() {
 fn bytes_are_low_bytes_of_all_registers() {
     let lines = text(|a| {
         for reg in [RAX, RSI, RDI, R8] {
-            a.set(Cc::Equal, reg);
+            a.set(Cc::EQUAL, reg);
             a.op(op::MOVZX_BYTE, W32, reg, reg);
             a.op(op::STORE_BYTE, W32, reg, Mem::at(RBP, -1));
         }
@@ -130,7 +130,7 @@ fn instructions_are_what_they_are_called() {
         a.op(op::LZCNT, W32, RAX, RCX);
         a.op(op::TZCNT, W64, RAX, R9);
         a.op(op::POPCNT, W64, R9, RAX);
-        a.cmov(Cc::Less, W64, RAX, RCX);
+        a.cmov(Cc::LESS, W64, RAX, RCX);
         a.op(op::STORE_WORD, W32, R9, Mem::at(RSP, 8));
         a.op(op::MOVAPS, W32, x1, x9);
         a.op(op::LOAD_F32, W32, x9, Mem::at(RBP, -8));
@@ -206,7 +206,7 @@ fn jumps_lead_to_their_labels() {
         let (behind, before, table) = (a.label(), a.label(), a.label());
         a.bind(before);
         a.jump(behind);
-        a.branch(Cc::Above, before);
+        a.branch(Cc::ABOVE, before);
         a.address_of(R9, table);
         a.bind(behind);
         a.jump(before);
@@ -217,8 +217,16 @@ fn jumps_lead_to_their_labels() {
 
 #[test]
 fn opposites_are_the_other_way_round() {
-    for cc in [Cc::Below, Cc::Equal, Cc::Above, Cc::Parity, Cc::Less, Cc::Greater] {
-        assert_eq!(cc as u8 ^ 1, cc.not() as u8);
-        assert_eq!(cc.not().not(), cc);
+    let pairs = [
+        (Cc::OVERFLOW, Cc::NO_OVERFLOW),
+        (Cc::BELOW, Cc::ABOVE_OR_EQUAL),
+        (Cc::EQUAL, Cc::NOT_EQUAL),
+        (Cc::BELOW_OR_EQUAL, Cc::ABOVE),
+        (Cc::PARITY, Cc::NO_PARITY),
+        (Cc::LESS, Cc::GREATER_OR_EQUAL),
+        (Cc::LESS_OR_EQUAL, Cc::GREATER),
+    ];
+    for (cc, other) in pairs {
+        assert_eq!((cc.not(), other.not()), (other, cc));
     }
 }
