@@ -15,9 +15,18 @@ use super::code::{Compiled, Promotion};
 use super::{CompiledVersion, ModuleInner};
 use crate::{Result, Strategy};
 
-/// How often bursts want a version of a function before it is compiled in the background. A place where few bursts
-/// begin is not worth the compiler's time.
+/// How often bursts want a version of a small function before it is compiled in the background. A place where few
+/// bursts begin is not worth the compiler's time.
 const PATIENCE: u32 = 3;
+/// A larger function takes longer to compile, and what the program waits for waits meanwhile: so for each so many bytes
+/// a version is to be wanted as often once more, up to so many times.
+const PATIENCE_BYTES: usize = 100;
+const MOST_TIMES: usize = 4;
+
+/// How often bursts want a version of a function of so many bytes before it is compiled.
+fn patience(bytes: usize) -> u32 {
+    PATIENCE * (bytes / PATIENCE_BYTES).clamp(1, MOST_TIMES) as u32
+}
 
 /// The code of one function for bursts.
 #[derive(Debug, Default)]
@@ -44,7 +53,8 @@ impl ModuleInner {
 
     /// Counts that a burst wants a version; whether it is to be compiled.
     fn is_wanted(&self, func: u32, block: u32) -> bool {
-        let patience = if self.engine.background().is_some() { PATIENCE } else { 1 };
+        let bytes = self.info.body(func).len();
+        let patience = if self.engine.background().is_some() { patience(bytes) } else { 1 };
         let count = |compiled: &mut Compiled| {
             let wanted = compiled.bursts.wanted.entry(block).or_default();
             *wanted = wanted.saturating_add(1);
@@ -148,5 +158,15 @@ impl ModuleInner {
         let mut plans: Vec<_> = plans.collect();
         plans.sort_unstable_by_key(|(func, _)| *func);
         plans
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn larger_functions_are_to_be_wanted_more_often() {
+        assert_eq!([0, 199, 200, 399, 400, 1 << 20].map(patience), [3, 3, 6, 9, 12, 12]);
     }
 }
