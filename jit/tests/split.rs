@@ -83,14 +83,14 @@ fn after_run(mut plan: FunctionPlan, ways: &[(&[u32], u64)]) -> FunctionPlan {
     let id = |way: &[u32]| {
         let is_way = |id: &u64| {
             let path = paths.numbering.path(*id).expect("a path");
-            let blocks = path.blocks(&shape).iter().map(|block| block.0).collect::<Vec<_>>();
+            let blocks = path.blocks(shape).iter().map(|block| block.0).collect::<Vec<_>>();
             blocks == way && path.edges.last().is_some_and(|&last| shape.edge(last).to.0 == way[0])
         };
         (0..paths.numbering.paths()).find(is_way).expect("it is a path")
     };
     let count = |&(way, count): &(&[u32], u64)| PathCount { id: id(way), count, metrics: Vec::new() };
     let earlier = PathProfile { finished: ways.iter().map(count).collect(), ..PathProfile::default() };
-    plan.prefixes = Some(PrefixCounts::new(&shape, paths, &earlier));
+    plan.prefixes = Some(PrefixCounts::new(shape, paths, &earlier));
     plan
 }
 

@@ -142,7 +142,7 @@ pub struct Blocks<'a> {
     info: &'a ModuleInfo,
     version: &'a FunctionPlan,
     /// The function's graph.
-    pub shape: wprof_profiler::Cfg,
+    pub shape: &'a wprof_profiler::Cfg,
     /// By block, how often measuring starts in it: behind each call. Nothing if it is not measured.
     starts: Vec<u64>,
     /// By column, by block, its events; nothing for columns of other figures.

@@ -54,7 +54,7 @@ pub fn read(
     let unfinished = told.map(|(stop, stopped)| paths.unfinished(stop, stopped));
     let unfinished = unfinished.collect::<Result<_>>()?;
     let found = PathProfile { possible: plan.numbering.paths(), finished, unfinished };
-    let counts = found.edge_counts(&paths.blocks.shape, &plan.numbering)?;
+    let counts = found.edge_counts(paths.blocks.shape, &plan.numbering)?;
     Ok((counts, found))
 }
 
@@ -182,7 +182,7 @@ impl Paths<'_, '_> {
     fn finished(&mut self, id: u64, figures: &[u64]) -> Result<PathCount> {
         let [count, measured @ ..] = figures else { unreachable!("a path has a count") };
         let path = self.plan.numbering.path(id).ok_or(PropagateError::UnknownPath(id))?;
-        let whole = path.blocks(&self.blocks.shape);
+        let whole = path.blocks(self.blocks.shape);
         let way = Way { path: &path, whole: &whole, stop: None, count: *count };
         let metrics = self.columns.figures(&self.blocks, &way, measured)?;
         Ok(PathCount { id, count: *count, metrics })
@@ -198,7 +198,7 @@ impl Paths<'_, '_> {
         };
         let unknown = PropagateError::UnknownPrefix { block, prefix };
         let path = self.plan.numbering.prefix(block, prefix).ok_or(unknown)?;
-        let blocks = path.blocks_of_prefix(&self.blocks.shape);
+        let blocks = path.blocks_of_prefix(self.blocks.shape);
         let whole = &blocks[..blocks.len() - 1];
         let stop = Some((origin.block, origin.offset, stop.path.is_some()));
         let way = Way { path: &path, whole, stop, count: stopped.count };

@@ -297,13 +297,13 @@ impl Counts {
             frames.map(|(stop, stopped)| (BlockId(stop.origin.block), stopped.count)).collect();
         let counts = match &version.plan {
             Plan::Off | Plan::Paths(_) | Plan::Preferential(_) => return Ok(None),
-            Plan::Chords(plan) => propagate(&shape, plan, &counters, &exits).map(Counts::Edges),
+            Plan::Chords(plan) => propagate(shape, plan, &counters, &exits).map(Counts::Edges),
             Plan::Edges => {
-                propagate(&shape, &EdgePlan::every_edge(&shape), &counters, &exits).map(Counts::Edges)
+                propagate(shape, &EdgePlan::every_edge(shape), &counters, &exits).map(Counts::Edges)
             }
-            Plan::Vertex(plan) => propagate_blocks(&shape, plan, &counters, &exits).map(Counts::Blocks),
+            Plan::Vertex(plan) => propagate_blocks(shape, plan, &counters, &exits).map(Counts::Blocks),
             Plan::BlockCounters(plan) => {
-                propagate_block_counters(&shape, plan, &counters, &exits).map(Counts::Blocks)
+                propagate_block_counters(shape, plan, &counters, &exits).map(Counts::Blocks)
             }
             // Nothing leads to the entry but calls.
             Plan::Blocks => Ok(Counts::Blocks(BlockCounts { entries: counters[0], blocks: counters })),
@@ -418,7 +418,7 @@ fn idle(module: &Module, cfg: &Cfg) -> FunctionProfile {
         fingerprint: shape.fingerprint(),
         kind: FigureKind::Exact,
         blocks: cfg.blocks.iter().map(block_profile).collect(),
-        edges: edge_profiles(cfg, &shape),
+        edges: edge_profiles(cfg, shape),
         exits: Vec::new(),
         cost: CounterCost::default(),
         only_blocks: None,

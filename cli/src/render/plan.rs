@@ -101,7 +101,7 @@ impl<'a> BudgetNotes<'a> {
 struct Placement<'a> {
     cfg: &'a Cfg,
     plan: &'a Plan,
-    shape: wprof_profiler::Cfg,
+    shape: &'a wprof_profiler::Cfg,
     weights: EdgeWeights,
     /// Where the weights are from.
     source: &'static str,
@@ -112,8 +112,8 @@ impl<'a> Placement<'a> {
     fn new(info: &ModuleInfo, plan: &'a FunctionPlan, collection: &Collection) -> Self {
         let shape = plan.cfg.shape();
         let expected = Expected::new(info, collection, &plan.cfg);
-        let weights = edge_weights(&shape, &expected, &plan.loops);
-        let tree = SpanningTree::maximum(&shape, &weights);
+        let weights = edge_weights(shape, &expected, &plan.loops);
+        let tree = SpanningTree::maximum(shape, &weights);
         let source = match &expected {
             Expected::Measured(_) => "counts of an earlier run",
             Expected::Estimated { likely } if likely.is_empty() => "an estimate",

@@ -10,7 +10,9 @@ use wasmparser::{
 };
 
 use super::liveness::Accesses;
-use super::{Block, Call, Cfg, DirectCall, Edge, End, Liveness, StackId, Target, TypeStacks, is_structure};
+use super::{
+    Block, Call, Cfg, DirectCall, Edge, End, Known, Liveness, StackId, Target, TypeStacks, is_structure,
+};
 use crate::module::ModuleInfo;
 use crate::{CompileError, limits};
 
@@ -444,6 +446,7 @@ impl<'a> Builder<'a> {
             is_leaf: self.is_leaf,
             stacks: self.stacks,
             liveness,
+            known: Known::default(),
         };
         debug_assert_eq!(cfg.verify(), Ok(()));
         Ok(cfg)

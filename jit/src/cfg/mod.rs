@@ -13,9 +13,11 @@ mod next;
 mod ops;
 mod stack;
 
+use std::sync::OnceLock;
+
 use smallvec::SmallVec;
 use wasmparser::ValType;
-use wprof_profiler as profiler;
+use wprof_profiler::{self as profiler, DepthFirst, Loops};
 
 use crate::abi::store_context;
 
@@ -110,11 +112,28 @@ pub struct Cfg {
     pub stacks: TypeStacks,
     /// The locals that may still be read at the entry of each block.
     pub liveness: Liveness,
+    known: Known,
+}
+
+/// What follows from the blocks, once somebody has asked for it.
+#[derive(Clone, Debug, Default)]
+struct Known {
+    shape: OnceLock<profiler::Cfg>,
+    loops: OnceLock<Loops>,
 }
 
 impl Cfg {
     /// The graph as `profiler` sees it. Edge ids count the edges of block 0, then those of block 1, and so on.
-    pub fn shape(&self) -> profiler::Cfg {
+    pub fn shape(&self) -> &profiler::Cfg {
+        self.known.shape.get_or_init(|| self.new_shape())
+    }
+
+    /// The loops of that.
+    pub fn loops(&self) -> &Loops {
+        self.known.loops.get_or_init(|| Loops::new(self.shape(), &DepthFirst::new(self.shape())))
+    }
+
+    fn new_shape(&self) -> profiler::Cfg {
         let exit = self.blocks.len() as u32;
         let edges = self.blocks.iter().zip(0u32..).flat_map(|(block, from)| {
             block.edges.iter().map(move |edge| match edge.target {

@@ -73,7 +73,7 @@ impl Parts {
             return None;
         }
         let shape = cfg.shape();
-        let dominators = Dominators::new(&shape, &DepthFirst::new(&shape));
+        let dominators = Dominators::new(shape, &DepthFirst::new(shape));
         let above = |node: usize| dominators.immediate(BlockId(node as u32)).map(BlockId::index);
         let bytes: Vec<usize> = cfg.blocks.iter().map(size).collect();
         let limit = sizes.limit(cfg.bytes());

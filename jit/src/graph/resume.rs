@@ -11,7 +11,7 @@
 //! `c' -> c' | d'; d' -> b | e; b -> c; c -> c | d; d -> b | e`.
 
 use hashbrown::{HashMap, HashSet};
-use wprof_profiler::{BlockId, DepthFirst, LoopId, Loops};
+use wprof_profiler::{BlockId, LoopId, Loops};
 
 use super::{BlockGraph, Node, Probe};
 use crate::cfg::Cfg;
@@ -29,9 +29,7 @@ impl BlockGraph {
         let is_start = |node: &Node| (node.frame, node.block) == (0, block);
         let start = self.nodes.iter().zip(0..).find(|(node, _)| is_start(node));
         let start = start.map_or(0, |(_, index)| index);
-        let shape = cfg.shape();
-        let loops = Loops::new(&shape, &DepthFirst::new(&shape));
-        let (levels, order) = self.levels(cfg, &loops, block, start);
+        let (levels, order) = self.levels(cfg, cfg.loops(), block, start);
         let index_of: HashMap<Place, u32> = order.iter().copied().zip(0..).collect();
         let node = |&(level, old): &Place| -> Node {
             let mut node = self.nodes[old as usize].clone();

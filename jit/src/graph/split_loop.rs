@@ -20,7 +20,6 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use hashbrown::HashMap;
-use wprof_profiler::{DepthFirst, Loops};
 
 use super::{BlockGraph, Node, Probe, Wire};
 use crate::cfg::Cfg;
@@ -77,8 +76,7 @@ impl BlockGraph {
         if self.path_register.is_none() || self.in_bursts || !has_loops {
             return self;
         }
-        let shape = cfg.shape();
-        let loops = Loops::new(&shape, &DepthFirst::new(&shape));
+        let loops = cfg.loops();
         let unknown = self.blocks_of_unknown_paths();
         for (id, found) in loops.iter().filter(|(id, found)| !found.irreducible && loops.is_innermost(*id)) {
             let is_inside = |block: u32| loops.blocks(id).iter().any(|inner| inner.0 == block);

@@ -23,7 +23,7 @@
 //! from `b2` out of the loop counts 2.
 
 use wasmparser::BinaryReaderError;
-use wprof_profiler::{BlockId, DepthFirst, EdgeId, Loop, LoopId, Loops};
+use wprof_profiler::{BlockId, EdgeId, Loop, LoopId};
 
 use super::{BlockGraph, Guard, Lacking, Node, Probe, Probes, RoundPath, Wire};
 use crate::cfg::{Cfg, Operators, Target, is_call};
@@ -73,13 +73,11 @@ impl SmallLoop {
         if !cfg.blocks.iter().any(|block| block.is_loop_header) {
             return Ok(Vec::new());
         }
-        let shape = cfg.shape();
-        let loops = Loops::new(&shape, &DepthFirst::new(&shape));
-        let trips = TripCounts { info, cfg, shape: &shape, loops: &loops };
+        let (loops, trips) = (cfg.loops(), TripCounts::new(info, cfg));
         let innermost = loops.iter().filter(|(id, found)| !found.irreducible && loops.is_innermost(*id));
         let mut small = Vec::new();
         for (id, found) in innermost {
-            let Some(mut found) = SmallLoop::new(cfg, &shape, &loops, id, found) else { continue };
+            let Some(mut found) = SmallLoop::new(cfg, id, found) else { continue };
             if found.is_left(info, cfg)? {
                 continue;
             }
@@ -94,13 +92,8 @@ impl SmallLoop {
         Ok(small)
     }
 
-    fn new(
-        cfg: &Cfg,
-        shape: &wprof_profiler::Cfg,
-        loops: &Loops,
-        id: LoopId,
-        found: &Loop,
-    ) -> Option<SmallLoop> {
+    fn new(cfg: &Cfg, id: LoopId, found: &Loop) -> Option<SmallLoop> {
+        let (shape, loops) = (cfg.shape(), cfg.loops());
         let mut blocks: Vec<u32> = loops.blocks(id).iter().map(|block| block.0).collect();
         blocks.sort_unstable();
         let ops: u32 = blocks.iter().map(|&block| cfg.blocks[block as usize].ops.max(1)).sum();

@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use std::str::FromStr;
 
 use wasmparser::BinaryReaderError;
-use wprof_profiler::{BlockId, DepthFirst, LoopId, Loops};
+use wprof_profiler::{BlockId, LoopId, Loops};
 
 use super::references::is_access;
 use super::trip_count::TripCounts;
@@ -189,8 +189,7 @@ fn calls_before(cfg: &Cfg, headers: &[u32], callees: &[u32]) -> bool {
 struct Nests<'a> {
     info: &'a ModuleInfo,
     cfg: &'a Cfg,
-    shape: wprof_profiler::Cfg,
-    loops: Loops,
+    loops: &'a Loops,
 }
 
 /// In how many blocks of a function together a way past all checks is looked for: each loop in a nest goes through
@@ -199,14 +198,12 @@ const MOST_VISITS: usize = 1 << 17;
 
 impl<'a> Nests<'a> {
     fn new(info: &'a ModuleInfo, cfg: &'a Cfg) -> Nests<'a> {
-        let shape = cfg.shape();
-        let loops = Loops::new(&shape, &DepthFirst::new(&shape));
-        Nests { info, cfg, shape, loops }
+        Nests { info, cfg, loops: cfg.loops() }
     }
 
     /// Those of the headers that are to be checked.
     fn checked(&self, headers: Vec<u32>, checks: Checks) -> Result<Vec<u32>, BinaryReaderError> {
-        let trips = TripCounts { info: self.info, cfg: self.cfg, shape: &self.shape, loops: &self.loops };
+        let trips = TripCounts::new(self.info, self.cfg);
         let mut kept = Vec::new();
         for header in headers {
             let id = self.loops.headed_by(BlockId(header)).expect("the header of a loop");
@@ -260,8 +257,8 @@ impl<'a> Nests<'a> {
         let header = self.loops.get(id).header;
         let (mut pending, mut seen) = (vec![header], HashSet::new());
         while let Some(block) = pending.pop() {
-            for &edge in self.shape.out_edges(block) {
-                let to = self.shape.edge(edge).to;
+            for &edge in self.cfg.shape().out_edges(block) {
+                let to = self.cfg.shape().edge(edge).to;
                 if to == header {
                     return false;
                 }

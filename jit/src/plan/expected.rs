@@ -25,7 +25,7 @@ impl Expected {
     /// What is known of a function: the counts of an earlier run, if there is one and it knows the function.
     pub fn new(info: &ModuleInfo, collection: &Collection, cfg: &Cfg) -> Expected {
         let shape = cfg.shape();
-        let measured = collection.earlier(cfg.func, &shape).and_then(|function| {
+        let measured = collection.earlier(cfg.func, shape).and_then(|function| {
             function.edge_counts().filter(|_| function.edges.len() == shape.edge_count())
         });
         measured.map_or_else(|| Expected::Estimated { likely: likely_edges(info, cfg) }, Expected::Measured)

@@ -221,7 +221,7 @@ impl Plan {
             _ => path_row::COUNT * path_row::words(1),
         };
         loops.retain_mut(|found| {
-            let id = found.round_path(cfg, &shape, &paths.numbering);
+            let id = found.round_path(cfg, shape, &paths.numbering);
             found.path = id.map(|id| {
                 let place = if is_few { id as u32 } else { next };
                 let in_record = |(behind, _)| RoundCell::Record(behind + 8 * place);
@@ -328,7 +328,7 @@ impl FunctionPlan {
         plan.count_rounds(&cfg, &mut loops, in_records);
         let prefixes = plan.paths().and_then(|paths| {
             let shape = cfg.shape();
-            Some(PrefixCounts::new(&shape, paths, collection.earlier(func, &shape)?.paths.as_ref()?))
+            Some(PrefixCounts::new(shape, paths, collection.earlier(func, shape)?.paths.as_ref()?))
         });
         let events = match collection.events.is_empty() {
             true => None,
@@ -497,13 +497,13 @@ fn plan(cfg: &Cfg, collection: &Collection, expected: &Expected, loops: &[SmallL
     }
     let shape = cfg.shape();
     if instrumentation == Instrumentation::BlockCounters {
-        return Plan::BlockCounters(BlockPlan::cheapest(&shape, &expected.block_weights(&shape)));
+        return Plan::BlockCounters(BlockPlan::cheapest(shape, &expected.block_weights(shape)));
     }
-    let weights = edge_weights(&shape, expected, loops);
+    let weights = edge_weights(shape, expected, loops);
     match instrumentation {
-        Instrumentation::Paths => plan_paths(&shape, &weights, collection.interesting.as_ref(), cfg.func),
-        Instrumentation::Vertex => Plan::Vertex(VertexPlan::unmarked(&shape, &weights)),
-        _ => Plan::Chords(EdgePlan::new(&shape, &weights)),
+        Instrumentation::Paths => plan_paths(shape, &weights, collection.interesting.as_ref(), cfg.func),
+        Instrumentation::Vertex => Plan::Vertex(VertexPlan::unmarked(shape, &weights)),
+        _ => Plan::Chords(EdgePlan::new(shape, &weights)),
     }
 }
 

@@ -27,10 +27,10 @@ const MOST_BLOCKS: usize = 8;
 
 /// A function whose loops are looked at.
 pub(crate) struct TripCounts<'a> {
-    pub info: &'a ModuleInfo,
-    pub cfg: &'a Cfg,
-    pub shape: &'a wprof_profiler::Cfg,
-    pub loops: &'a Loops,
+    info: &'a ModuleInfo,
+    cfg: &'a Cfg,
+    shape: &'a wprof_profiler::Cfg,
+    loops: &'a Loops,
 }
 
 /// A value as far as it is known, in terms of the locals at the start of its block.
@@ -183,7 +183,11 @@ struct Effect {
     condition: Known,
 }
 
-impl TripCounts<'_> {
+impl<'a> TripCounts<'a> {
+    pub fn new(info: &'a ModuleInfo, cfg: &'a Cfg) -> TripCounts<'a> {
+        TripCounts { info, cfg, shape: cfg.shape(), loops: cfg.loops() }
+    }
+
     /// Whether a loop makes few rounds each time.
     ///
     /// # Errors
@@ -441,8 +445,6 @@ fn add(stack: &mut Vec<Known>, sign: i64) {
 mod tests {
     use std::sync::Arc;
 
-    use wprof_profiler::DepthFirst;
-
     use super::*;
 
     /// What is found out about the only loop of a body.
@@ -451,10 +453,8 @@ mod tests {
         let bytes: Arc<[u8]> = wat::parse_str(wat).expect("valid text").into();
         let info = crate::module::parse(bytes).expect("valid module");
         let cfg = crate::cfg::build(&info, 0).expect("within limits");
-        let shape = cfg.shape();
-        let loops = Loops::new(&shape, &DepthFirst::new(&shape));
-        let trips = TripCounts { info: &info, cfg: &cfg, shape: &shape, loops: &loops };
-        let (id, _) = loops.iter().next().expect("a loop");
+        let trips = TripCounts::new(&info, &cfg);
+        let (id, _) = cfg.loops().iter().next().expect("a loop");
         find(&trips, id)
     }
 

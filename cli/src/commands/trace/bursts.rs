@@ -211,7 +211,7 @@ impl Lines {
 
 fn shown(names: &Names, func: u32) -> Option<Shown> {
     let cfg = cfg::build(names.module()?.info(), func).ok()?;
-    let shape = cfg.shape();
+    let shape = cfg.shape().clone();
     let numbering = PathNumbering::new(&shape);
     let starts = cfg.blocks.iter().map(|block| block.start).collect();
     Some(Shown { shape, numbering, starts })
