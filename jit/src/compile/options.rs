@@ -124,7 +124,8 @@ impl CompilerOptions {
     /// takes, which they have to repay, grows with its size.
     pub fn hot_after(&self, bytes: usize) -> u32 {
         let times = (bytes / REPAID_BYTES).clamp(1, MOST_TIMES);
-        self.hot.unwrap_or(u32::MAX).saturating_mul(times as u32)
+        // Code compares it as a number with a sign.
+        self.hot.unwrap_or(u32::MAX).saturating_mul(times as u32).min(i32::MAX as u32)
     }
 
     /// The same for code that collects. Where more than totals is collected, the embedder can always interrupt.
@@ -173,5 +174,22 @@ impl CompilerOptions {
     /// Whether that is what callers pass to their callees.
     pub(crate) fn pins_callee_slot(&self) -> bool {
         self.pinned_cell() == Some(store_context::CALLEE_SLOT)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_functions_are_hot_later_but_never_at_once() {
+        let hot_after = |hot, bytes| CompilerOptions { hot, ..CompilerOptions::default() }.hot_after(bytes);
+        assert_eq!(
+            [0, 199, 200, 1 << 30].map(|bytes| hot_after(Some(1000), bytes)),
+            [1000, 1000, 2000, 1_000_000]
+        );
+        for hot in [Some(u32::MAX), Some(3_000_000), None] {
+            assert_eq!(hot_after(hot, 1 << 30), i32::MAX as u32);
+        }
     }
 }
