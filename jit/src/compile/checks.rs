@@ -20,6 +20,7 @@ use cranelift_codegen::ir::{
 };
 use hashbrown::HashMap;
 
+use super::constants::is_constant;
 use super::{copy, in_place};
 use crate::abi::{TrapCode, check, check_pinned_signature, check_signature, store_context, vmctx};
 
@@ -133,7 +134,7 @@ impl Insertion<'_> {
         go_on_in(&mut pos, check, args[0], &state);
     }
 
-    /// Computes values at the end of a block, if that is nowhere done.
+    /// Computes values at the end of a block, if that is nowhere done; constants in any case.
     fn sink(&mut self, block: Block, values: &[Value]) -> Vec<Value> {
         let mut sunk: HashMap<Inst, Value> = HashMap::new();
         let state = values.iter().map(|&value| self.sink_value(block, value, &mut sunk));
@@ -141,8 +142,8 @@ impl Insertion<'_> {
     }
 
     fn sink_value(&mut self, block: Block, value: Value, sunk: &mut HashMap<Inst, Value>) -> Value {
-        let Some(inst) = self.func.dfg.value_def(value).inst().filter(|&inst| self.cold.contains(inst))
-        else {
+        let is_sunk = |inst: &Inst| self.cold.contains(*inst) || is_constant(self.func, *inst);
+        let Some(inst) = self.func.dfg.value_def(value).inst().filter(is_sunk) else {
             return value;
         };
         if let Some(&copy) = sunk.get(&inst) {

@@ -62,12 +62,12 @@ fn renewed(func: &mut Function, inst: Inst, value: Value, calls: u32, made: &mut
     copy
 }
 
-fn is_constant(func: &Function, inst: Inst) -> bool {
+pub(super) fn is_constant(func: &Function, inst: Inst) -> bool {
     matches!(func.dfg.insts[inst].opcode(), Opcode::Iconst | Opcode::F32const | Opcode::F64const)
 }
 
 /// Whether an instruction is a call that leaves few registers as they were.
-fn clobbers(func: &Function, inst: Inst) -> bool {
+pub(super) fn clobbers(func: &Function, inst: Inst) -> bool {
     let Some(signature) = func.dfg.call_signature(inst) else { return false };
     func.dfg.signatures[signature].call_conv != CallConv::PreserveAll
 }

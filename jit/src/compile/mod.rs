@@ -2,6 +2,7 @@
 
 mod checks;
 mod constants;
+mod crossing;
 mod disassembly;
 mod extends;
 mod invariants;
@@ -342,6 +343,9 @@ impl Compiler {
         context.flowgraph();
         context.remove_constant_phis(isa).map_err(failed)?;
         resolve_aliases(&mut context.func);
+        if let Some(preserved) = crossing::Preserved::of(&*self.rest) {
+            crossing::relieve(context, preserved);
+        }
         Ok(&*self.rest)
     }
 

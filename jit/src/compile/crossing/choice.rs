@@ -1,0 +1,109 @@
+//! Which values wait in the frame.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use cranelift_codegen::Context;
+use cranelift_codegen::entity::SecondaryMap;
+use cranelift_codegen::ir::Block;
+
+use super::flow::Flow;
+use super::life::{Class, Life, Lives};
+use super::traffic::{Planner, Traffic};
+use super::{Preserved, is_constant};
+
+/// What a value in the frame may cost at most: so many accesses for each call that gets a register, in 1024ths.
+const MOST_COST: u64 = 2 << 10;
+/// How many calls are looked at for all values together, at most.
+const MOST_CALLS: usize = 1 << 24;
+
+/// A value that waits in the frame, and what is done for that.
+pub(super) struct Chosen<'a> {
+    pub life: &'a Life,
+    pub traffic: Traffic,
+}
+
+/// Chooses values until there are registers for the others across each call, or they would cost too much. The cheapest
+/// for what is gained comes first; what others have gained before is not gained once more.
+pub(super) fn choose<'a>(
+    context: &Context,
+    flow: &Flow,
+    lives: &'a Lives,
+    frequencies: &SecondaryMap<Block, f32>,
+    preserved: Preserved,
+) -> Vec<Chosen<'a>> {
+    let mut chosen = Vec::new();
+    let across: usize = lives.all.iter().flat_map(|life| &life.calls).map(ExactSizeIterator::len).sum();
+    if across > MOST_CALLS {
+        return chosen;
+    }
+    let mut planner = Planner::new(context, flow, lives, frequencies);
+    let mut plan = |life: &Life| planner.plan(life, is_constant(&context.func, life.value));
+    for class in [Class::Integer, Class::Float] {
+        let mut calls = Calls::new(context, lives, frequencies, class, preserved.of_class(class));
+        let mut plans: Vec<Option<Traffic>> = Vec::new();
+        let mut left = BinaryHeap::new();
+        for (at, life) in lives.all.iter().enumerate() {
+            let gain = if life.class == class { calls.gain(life) } else { 0.0 };
+            let traffic = if gain > 0.0 { plan(life) } else { None };
+            left.extend(traffic.iter().map(|traffic| Reverse((ratio(traffic.cost, gain), at))));
+            plans.push(traffic);
+        }
+        while let Some(Reverse((before, at))) = left.pop().filter(|Reverse((ratio, _))| *ratio <= MOST_COST) {
+            let (life, traffic) = (&lives.all[at], &mut plans[at]);
+            let now = traffic.as_ref().map_or(before, |traffic| ratio(traffic.cost, calls.gain(life)));
+            if now > before {
+                left.push(Reverse((now, at)));
+                continue;
+            }
+            calls.relieve(life);
+            chosen.extend(traffic.take().map(|traffic| Chosen { life, traffic }));
+        }
+    }
+    chosen
+}
+
+/// What a value costs for what it gains, in 1024ths.
+fn ratio(cost: f64, gain: f64) -> u64 {
+    (cost / gain * 1024.0) as u64
+}
+
+/// The calls of a function, and how many values of a class are alive across each.
+struct Calls {
+    /// How often each is made.
+    frequencies: Vec<f32>,
+    alive: Vec<u32>,
+    /// How many may be.
+    most: u32,
+}
+
+impl Calls {
+    fn new(
+        context: &Context,
+        lives: &Lives,
+        frequencies: &SecondaryMap<Block, f32>,
+        class: Class,
+        most: u32,
+    ) -> Calls {
+        let blocks = context.func.layout.blocks();
+        let frequencies =
+            blocks.flat_map(|block| lives.calls_in(block).map(move |_| frequencies[block])).collect();
+        Calls { frequencies, alive: lives.pressure(class), most }
+    }
+
+    /// How often calls are made that a value is alive across with too many others.
+    fn gain(&self, life: &Life) -> f64 {
+        let over = of(life).filter(|&call| self.alive[call] > self.most);
+        over.map(|call| f64::from(self.frequencies[call])).sum()
+    }
+
+    /// A value is no longer alive across its calls.
+    fn relieve(&mut self, life: &Life) {
+        of(life).for_each(|call| self.alive[call] -= 1);
+    }
+}
+
+/// The calls that a value is alive across.
+fn of(life: &Life) -> impl Iterator<Item = usize> {
+    life.calls.iter().flat_map(|calls| calls.start as usize..calls.end as usize)
+}

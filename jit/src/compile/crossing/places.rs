@@ -1,0 +1,156 @@
+//! Values written to places in the frame, and read from there.
+
+use std::collections::BTreeMap;
+
+use cranelift_codegen::cursor::{Cursor, FuncCursor};
+use cranelift_codegen::ir::{
+    Function, Inst, InstBuilder, MemFlagsData, SourceLoc, StackSlot, StackSlotData, StackSlotKind, Type,
+    Value, ValueDef, types,
+};
+
+use super::super::pinned;
+use super::choice::Chosen;
+use super::is_constant;
+use super::life::root;
+use super::traffic::{Name, Traffic};
+
+/// Writes the chosen values to their places, and lets what uses them behind calls take what is read from there.
+/// Constants are made anew instead.
+pub(super) fn fill(func: &mut Function, mut chosen: Vec<Chosen<'_>>) {
+    chosen.sort_unstable_by_key(|chosen| (chosen.life.hull.start, chosen.life.value));
+    let mut places = Places::default();
+    for Chosen { life, traffic } in chosen {
+        let value = life.value;
+        let slot = (!is_constant(func, value))
+            .then(|| places.take(func, func.dfg.value_type(value).bytes(), life.hull.clone()));
+        let names = Names::new(func, value, slot, &traffic);
+        if let Some(slot) = slot {
+            if traffic.is_written_early {
+                let made = where_made(func, value);
+                write(func, value, slot, made);
+            }
+            for (place, name) in traffic.writes {
+                write(func, names.value(name), slot, place.before);
+            }
+        }
+        for (inst, name) in traffic.uses {
+            rename(func, inst, value, names.value(name));
+        }
+    }
+}
+
+/// What a value is called.
+struct Names {
+    own: Value,
+    reads: Vec<Value>,
+}
+
+impl Names {
+    fn new(func: &mut Function, own: Value, slot: Option<StackSlot>, traffic: &Traffic) -> Names {
+        let ty = func.dfg.value_type(own);
+        let reads = traffic.reads.iter().map(|place| match slot {
+            Some(slot) => read(func, ty, slot, place.before),
+            None => copy_constant(func, own, place.before),
+        });
+        Names { own, reads: reads.collect() }
+    }
+
+    fn value(&self, name: Name) -> Value {
+        match name {
+            Name::Own => self.own,
+            Name::Read(at) => self.reads[at],
+        }
+    }
+}
+
+/// Places that have been given out.
+#[derive(Default)]
+struct Places {
+    /// By size, then by where the hull ends of what was put there last.
+    by_size: BTreeMap<u32, BTreeMap<u32, Vec<StackSlot>>>,
+}
+
+impl Places {
+    /// A place for a value with this hull; those whose hulls do not meet may share one. Hulls come in ascending order.
+    fn take(&mut self, func: &mut Function, bytes: u32, hull: std::ops::Range<u32>) -> StackSlot {
+        let bytes = bytes.max(8);
+        let places = self.by_size.entry(bytes).or_default();
+        let over = places.range(..hull.start).next().map(|(&end, _)| end);
+        let free = over.and_then(|end| {
+            let mut slots = places.remove(&end)?;
+            let slot = slots.pop();
+            if !slots.is_empty() {
+                places.insert(end, slots);
+            }
+            slot
+        });
+        let slot = free.unwrap_or_else(|| {
+            let shift = bytes.trailing_zeros() as u8;
+            func.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, bytes, shift))
+        });
+        places.entry(hull.end).or_default().push(slot);
+        slot
+    }
+}
+
+/// The instruction behind the place where a value is made.
+fn where_made(func: &Function, value: Value) -> Inst {
+    let behind = match func.dfg.value_def(value) {
+        ValueDef::Result(inst, _) => func.layout.next_inst(inst),
+        ValueDef::Param(block, _) => func.layout.first_inst(block),
+        ValueDef::Union(..) => None,
+    };
+    behind.expect("values are made in front of the end of a block")
+}
+
+fn write(func: &mut Function, value: Value, slot: StackSlot, before: Inst) {
+    let mut pos = before_inst(func, before);
+    let place = pos.ins().stack_addr(types::I64, slot, 0);
+    pos.ins().store(MemFlagsData::trusted(), value, place, 0);
+}
+
+fn read(func: &mut Function, ty: Type, slot: StackSlot, before: Inst) -> Value {
+    let mut pos = before_inst(func, before);
+    let place = pos.ins().stack_addr(types::I64, slot, 0);
+    pos.ins().load(ty, MemFlagsData::trusted(), place, 0)
+}
+
+fn copy_constant(func: &mut Function, value: Value, before: Inst) -> Value {
+    let made = func.dfg.value_def(value).inst().expect("constants are made by instructions");
+    let copy = func.dfg.clone_inst(made);
+    before_inst(func, before).insert_inst(copy);
+    func.dfg.first_result(copy)
+}
+
+/// Lets an instruction take `name` instead of a value, and the low part of it instead of that of the value.
+fn rename(func: &mut Function, inst: Inst, value: Value, name: Value) {
+    let taken: Vec<Value> = func.dfg.inst_values(inst).collect();
+    let mut renamed = Vec::with_capacity(taken.len());
+    for taken in taken {
+        renamed.push(match root(func, taken) == value {
+            false => taken,
+            true if taken == value => name,
+            true => {
+                let ty = func.dfg.value_type(taken);
+                before_inst(func, inst).ins().ireduce(ty, name)
+            }
+        });
+    }
+    func.dfg.overwrite_inst_values(inst, renamed.into_iter());
+}
+
+/// Before an instruction, at its location; what is done to the pinned register in place stays together.
+fn before_inst(func: &mut Function, mut inst: Inst) -> FuncCursor<'_> {
+    let is_in_place = |func: &Function, inst: Inst| {
+        let location = func.srcloc(inst);
+        !location.is_default() && pinned::unmarked(location.bits()).1
+    };
+    let mut location = func.srcloc(inst);
+    if is_in_place(func, inst) {
+        location = SourceLoc::default();
+        while let Some(before) = func.layout.prev_inst(inst).filter(|&before| is_in_place(func, before)) {
+            inst = before;
+        }
+    }
+    FuncCursor::new(func).at_inst(inst).with_srcloc(location)
+}

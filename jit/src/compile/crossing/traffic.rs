@@ -1,0 +1,233 @@
+//! Where a value that waits in the frame would be written there, and read back.
+//!
+//! It is written before the first call on each way, or where it is made, if that is not more often. Behind a call it
+//! is read where it is used next, and known until the next call, also in the blocks behind, as long as all ways there
+//! know the same. A loop without calls finds it known, since it is read before. Where ways meet of which some have
+//! lost it, it is not merged from them: so many parameters of blocks were worse than reading it again.
+//!
+//! Invariant: a value that is not known has been written on each way. Nothing is found out for blocks that are
+//! entered in the middle of a loop.
+
+use std::ops::Range;
+
+use cranelift_codegen::Context;
+use cranelift_codegen::entity::SecondaryMap;
+use cranelift_codegen::ir::{Block, Inst};
+use cranelift_codegen::loop_analysis::Loop;
+use hashbrown::HashSet;
+use smallvec::SmallVec;
+
+use super::flow::Flow;
+use super::life::{Life, Lives};
+
+/// By what a value is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Name {
+    /// By itself: it is still where it was made.
+    Own,
+    /// By a read, of so many.
+    Read(usize),
+}
+
+/// A place in the code.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub before: Inst,
+    block: Block,
+}
+
+/// What is to be done for one value.
+#[derive(Default)]
+pub(super) struct Traffic {
+    /// Where it is written, by what it is known there; nowhere if `is_written_early`.
+    pub writes: Vec<(Place, Name)>,
+    /// Whether it is written where it is made.
+    pub is_written_early: bool,
+    pub reads: Vec<Place>,
+    /// The instructions that take it, by what it is known there.
+    pub uses: Vec<(Inst, Name)>,
+    /// How often it is written and read.
+    pub cost: f64,
+}
+
+/// What is known at the end of a block.
+#[derive(Clone, Copy, Debug, Default)]
+struct State {
+    name: Option<Name>,
+    is_written: bool,
+}
+
+/// Finds out what would be done for values.
+pub(super) struct Planner<'a> {
+    context: &'a Context,
+    lives: &'a Lives,
+    frequencies: &'a SecondaryMap<Block, f32>,
+    flow: &'a Flow,
+    /// The loops in which calls are made.
+    calling: HashSet<Loop>,
+    /// Of blocks that have been looked at for the present value.
+    states: SecondaryMap<Block, State>,
+    /// Where the present value is used in each block, if that is of its turn.
+    uses: SecondaryMap<Block, Used>,
+    turn: usize,
+}
+
+/// A part of the uses of a value.
+#[derive(Clone, Copy, Debug, Default)]
+struct Used {
+    turn: usize,
+    start: usize,
+    end: usize,
+}
+
+impl<'a> Planner<'a> {
+    /// Loop analysis is there.
+    pub(super) fn new(
+        context: &'a Context,
+        flow: &'a Flow,
+        lives: &'a Lives,
+        frequencies: &'a SecondaryMap<Block, f32>,
+    ) -> Planner<'a> {
+        let loops = &context.loop_analysis;
+        let mut calling = HashSet::new();
+        for block in context.func.layout.blocks().filter(|&block| !lives.calls_in(block).is_empty()) {
+            let innermost = loops.innermost_loop(block);
+            calling.extend(std::iter::successors(innermost, |&id| loops.loop_parent(id)));
+        }
+        Planner { context, lives, frequencies, flow, calling, states: SecondaryMap::new(), uses: SecondaryMap::new(), turn: 0 }
+    }
+
+    /// What is to be done for a value; `None` if that is not found out. Of constants nothing is written.
+    pub(super) fn plan(&mut self, life: &Life, is_constant: bool) -> Option<Traffic> {
+        self.turn += 1;
+        let uses = self.lives.uses(life.value);
+        for (at, &(block, _)) in uses.iter().enumerate() {
+            let used = &mut self.uses[block];
+            *used = if used.turn == self.turn { Used { end: at + 1, ..*used } } else { Used { turn: self.turn, start: at, end: at + 1 } };
+        }
+        let mut way = Way { planner: self, life, traffic: Traffic::default() };
+        for &order in &life.blocks {
+            way.block(way.planner.flow.block(order))?;
+        }
+        let mut traffic = way.traffic;
+        let cost = |places: &mut dyn Iterator<Item = &Place>| -> f64 {
+            places.map(|place| f64::from(self.frequencies[place.block])).sum()
+        };
+        let early = if is_constant { 0.0 } else { f64::from(self.frequencies[life.home]) };
+        let late = cost(&mut traffic.writes.iter().map(|(place, _)| place));
+        traffic.is_written_early = early <= late;
+        if traffic.is_written_early {
+            traffic.writes.clear();
+        }
+        traffic.cost = cost(&mut traffic.reads.iter()) + early.min(late);
+        Some(traffic)
+    }
+}
+
+/// The way through the blocks in which a value is alive.
+struct Way<'p, 'a> {
+    planner: &'p mut Planner<'a>,
+    life: &'p Life,
+    traffic: Traffic,
+}
+
+impl Way<'_, '_> {
+    fn block(&mut self, block: Block) -> Option<()> {
+        let lives = self.planner.lives;
+        let is_home = block == self.life.home;
+        let mut state = match is_home {
+            true => State { name: Some(Name::Own), is_written: false },
+            false => self.begin(block)?,
+        };
+        let calls = lives.calls_in(block);
+        let mut done = if is_home { self.life.calls_before } else { calls.start };
+        let mut last = None;
+        let Used { turn, start, end } = self.planner.uses[block];
+        let uses = if turn == self.planner.turn { start..end } else { 0..0 };
+        for &(_, inst) in &lives.uses(self.life.value)[uses] {
+            if last.replace(inst) == Some(inst) {
+                continue;
+            }
+            let before = lives.calls_before(inst);
+            self.call(block, done..before, &mut state);
+            done = before;
+            let name = state.name.unwrap_or_else(|| self.read(Place { before: inst, block }));
+            state.name = Some(name);
+            self.traffic.uses.push((inst, name));
+        }
+        let across = self.across(done..calls.end);
+        self.call(block, across, &mut state);
+        self.planner.states[block] = state;
+        Some(())
+    }
+
+    /// Those of the calls that the value is alive across.
+    fn across(&self, calls: Range<u32>) -> Range<u32> {
+        let next = self.life.calls.partition_point(|range| range.end <= calls.start);
+        match self.life.calls.get(next) {
+            Some(range) => calls.start.max(range.start)..calls.end.min(range.end),
+            None => calls.end..calls.end,
+        }
+    }
+
+    /// Calls that the value is alive across.
+    fn call(&mut self, block: Block, calls: Range<u32>, state: &mut State) {
+        if calls.is_empty() {
+            return;
+        }
+        if let Some(name) = state.name.take().filter(|_| !state.is_written) {
+            let before = self.planner.lives.call(calls.start);
+            self.traffic.writes.push((Place { before, block }, name));
+        }
+        state.is_written = true;
+    }
+
+    fn read(&mut self, place: Place) -> Name {
+        self.traffic.reads.push(place);
+        Name::Read(self.traffic.reads.len() - 1)
+    }
+
+    /// What is known where a block begins.
+    fn begin(&mut self, block: Block) -> Option<State> {
+        let Planner { context, flow, calling, states, .. } = &*self.planner;
+        let loops = &context.loop_analysis;
+        let is_forward = |from: &&Block| flow.order(**from) < flow.order(block);
+        let mut back = flow.from(block).iter().filter(|from| !is_forward(from)).peekable();
+        let round = loops.is_loop_header(block).filter(|_| back.peek().is_some());
+        if back.any(|&from| round.is_none_or(|id| !loops.is_in_loop(from, id))) {
+            return None;
+        }
+        let forward: SmallVec<[Block; 4]> = flow.from(block).iter().filter(is_forward).copied().collect();
+        let first = states[*forward.first()?].name;
+        let are_same = forward.iter().all(|&from| states[from].name == first);
+        let is_written = forward.iter().all(|&from| states[from].is_written);
+        let keeps = round.is_none_or(|id| !calling.contains(&id));
+        if are_same && keeps && (first.is_some() || round.is_none()) {
+            return Some(State { name: first, is_written });
+        }
+        for &from in &forward {
+            self.write_at_end(from);
+        }
+        let uses = self.planner.lives.uses(self.life.value);
+        let is_used = |id| uses.iter().any(|&(block, _)| loops.is_in_loop(block, id));
+        let name = match (round.filter(|&id| keeps && is_used(id)), &forward[..]) {
+            (Some(_), &[from]) => Some(self.read(Place { before: self.end(from), block: from })),
+            _ => None,
+        };
+        Some(State { name, is_written: true })
+    }
+
+    fn end(&self, block: Block) -> Inst {
+        self.planner.context.func.layout.last_inst(block).expect("blocks have an end")
+    }
+
+    /// Writes the value at the end of a block, if it has not been.
+    fn write_at_end(&mut self, block: Block) {
+        let before = self.end(block);
+        let state = &mut self.planner.states[block];
+        if let Some(name) = state.name.filter(|_| !state.is_written) {
+            state.is_written = true;
+            self.traffic.writes.push((Place { before, block }, name));
+        }
+    }
+}
