@@ -117,6 +117,7 @@ impl Engines {
             ("off", &self.off),
             ("exact", &self.exact),
             ("parts", &self.parts),
+            ("frame", &self.frame),
             ("bursts", bursts),
             (name, engine),
         ];

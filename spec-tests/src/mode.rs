@@ -36,6 +36,8 @@ pub enum Mode {
     Timed,
     /// As `Bursts`, and whatever bursts see is reoptimized at once.
     Reoptimized,
+    /// The same, and in optimised code no value is in a register across a call.
+    Frame,
     /// Optimised code in which every memory access is compared with the size, and every growth moves the memory.
     Checked,
     /// Like `Checked`, without Spectre guards: a failed comparison branches to the trap.
@@ -44,7 +46,7 @@ pub enum Mode {
 
 impl Mode {
     /// All modes.
-    pub const ALL: [Mode; 13] = [
+    pub const ALL: [Mode; 14] = [
         Mode::Off,
         Mode::Baseline,
         Mode::Tiered,
@@ -56,6 +58,7 @@ impl Mode {
         Mode::Seldom,
         Mode::Timed,
         Mode::Reoptimized,
+        Mode::Frame,
         Mode::Checked,
         Mode::Unguarded,
     ];
@@ -74,6 +77,7 @@ impl Mode {
             Mode::Seldom => "seldom",
             Mode::Timed => "timed",
             Mode::Reoptimized => "reoptimized",
+            Mode::Frame => "frame",
             Mode::Checked => "checked",
             Mode::Unguarded => "unguarded",
         }
@@ -106,8 +110,11 @@ impl Mode {
                 let profiling = ProfilingConfig::Adaptive(Adaptive { trigger, ..counted(1, 3, "orig") });
                 config.strategy(Strategy::Tiered).profiling(profiling)
             }
-            Mode::Reoptimized => {
+            Mode::Reoptimized | Mode::Frame => {
                 let profiling = bursts(3, 5, "default");
+                if self == Mode::Frame {
+                    config.values_across_calls(0);
+                }
                 config.strategy(Strategy::Tiered).profiling(profiling).reoptimization(Some(Policy::eager()))
             }
             Mode::Checked => config.memory_reservation(0).memory_guard_size(0),

@@ -343,7 +343,7 @@ impl Compiler {
         context.flowgraph();
         context.remove_constant_phis(isa).map_err(failed)?;
         resolve_aliases(&mut context.func);
-        if let Some(preserved) = crossing::Preserved::of(&*self.rest) {
+        if let Some(preserved) = crossing::Preserved::of(&*self.rest, &self.options) {
             crossing::relieve(context, preserved);
         }
         Ok(&*self.rest)

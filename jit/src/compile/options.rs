@@ -76,6 +76,9 @@ pub struct CompilerOptions {
     pub canonical_nans: bool,
     /// Run Cranelift's verifier on everything (slow; tests do).
     pub verify: bool,
+    /// Let so many integers be alive across calls in optimised code, and no floats, whatever that costs; as many as pay
+    /// with `None`.
+    pub across_calls: Option<u32>,
     /// Larger functions are compiled in parts, where control comes to them: see [`Compiler::parts`].
     pub part_sizes: PartSizes,
     /// After how many entries and rounds of loops in baseline code a small function is worth optimising: see
@@ -113,6 +116,7 @@ impl Default for CompilerOptions {
             flow_contexts: false,
             canonical_nans: false,
             verify: cfg!(debug_assertions),
+            across_calls: None,
             part_sizes: PartSizes::above(4000),
             hot: Some(1000),
         }

@@ -37,6 +37,7 @@ pub struct Engines {
     pub(super) checked: Engine,
     pub(super) unguarded: Engine,
     pub(super) parts: Engine,
+    pub(super) frame: Engine,
 }
 
 impl Default for Engines {
@@ -93,6 +94,7 @@ impl Default for Engines {
             checked: Mode::Checked.engine(),
             unguarded: Mode::Unguarded.engine(),
             parts: Mode::Parts.engine(),
+            frame: Mode::Frame.engine(),
         }
     }
 }

@@ -323,6 +323,13 @@ impl Config {
         self
     }
 
+    /// Lets no more than so many integers, and no floats, be alive across calls in optimised code; others wait in the
+    /// frame, whatever that costs. For tests of wprof itself: by default as many wait as pay.
+    pub fn values_across_calls(&mut self, most: u32) -> &mut Self {
+        self.compiler.across_calls = Some(most);
+        self
+    }
+
     /// Whether memory and table accesses are guarded against speculative out-of-bounds reads (default: yes).
     pub fn spectre_guards(&mut self, enable: bool) -> &mut Self {
         self.compiler.spectre_guards = enable;

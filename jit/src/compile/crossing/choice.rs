@@ -12,8 +12,8 @@ use super::life::{Class, Life, Lives};
 use super::traffic::{Planner, Traffic};
 use super::{Preserved, is_constant};
 
-/// What a value in the frame may cost at most: so many accesses for each call that gets a register, in 1024ths.
-const MOST_COST: u64 = 2 << 10;
+/// One access for each call that gets a register, as a [`ratio`].
+pub(super) const ONE_ACCESS: u64 = 1 << 10;
 /// How many calls are looked at for all values together, at most.
 const MOST_CALLS: usize = 1 << 24;
 
@@ -49,7 +49,9 @@ pub(super) fn choose<'a>(
             left.extend(traffic.iter().map(|traffic| Reverse((ratio(traffic.cost, gain), at))));
             plans.push(traffic);
         }
-        while let Some(Reverse((before, at))) = left.pop().filter(|Reverse((ratio, _))| *ratio <= MOST_COST) {
+        while let Some(Reverse((before, at))) =
+            left.pop().filter(|Reverse((ratio, _))| *ratio <= preserved.most_cost)
+        {
             let (life, traffic) = (&lives.all[at], &mut plans[at]);
             let now = traffic.as_ref().map_or(before, |traffic| ratio(traffic.cost, calls.gain(life)));
             if now > before {
@@ -63,9 +65,10 @@ pub(super) fn choose<'a>(
     chosen
 }
 
-/// What a value costs for what it gains, in 1024ths.
+/// What a value costs for what it gains: accesses of the frame for each call.
 fn ratio(cost: f64, gain: f64) -> u64 {
-    (cost / gain * 1024.0) as u64
+    // The sum of no numbers is less than zero, to Rust.
+    (cost / gain.max(0.0) * ONE_ACCESS as f64) as u64
 }
 
 /// The calls of a function, and how many values of a class are alive across each.

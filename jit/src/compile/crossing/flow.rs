@@ -17,7 +17,8 @@ pub(super) struct Flow {
 
 impl Flow {
     pub(super) fn new(cfg: &ControlFlowGraph, domtree: &DominatorTree) -> Flow {
-        let mut flow = Flow { order: SecondaryMap::new(), blocks: Vec::new(), starts: vec![0], from: Vec::new() };
+        let mut flow =
+            Flow { order: SecondaryMap::new(), blocks: Vec::new(), starts: vec![0], from: Vec::new() };
         for (at, &block) in domtree.cfg_rpo().enumerate() {
             flow.order[block] = Some(at as u32);
             flow.blocks.push(block);

@@ -24,7 +24,7 @@ use cranelift_codegen::Context;
 use cranelift_codegen::ir::{Function, Value};
 use cranelift_codegen::isa::TargetIsa;
 
-use super::constants;
+use super::{CompilerOptions, constants};
 use flow::Flow;
 use life::{Class, Lives};
 
@@ -33,14 +33,26 @@ use life::{Class, Lives};
 pub(super) struct Preserved {
     integers: u32,
     floats: u32,
+    /// What a value in the frame may cost at most: see [`choice::ratio`].
+    most_cost: u64,
 }
+
+/// A write and a read for each call that gets a register: what the register allocator would do there.
+const MOST_COST: u64 = 2 * choice::ONE_ACCESS;
+
+/// What gains nothing is dearer.
+const AT_ANY_COST: u64 = u64::MAX - 1;
 
 impl Preserved {
     /// By functions of the `tail` and of the system's convention; `None` if that is not known of a machine.
-    pub(super) fn of(isa: &dyn TargetIsa) -> Option<Preserved> {
+    pub(super) fn of(isa: &dyn TargetIsa, options: &CompilerOptions) -> Option<Preserved> {
         // rbx, r12 to r15.
         let integers = 5 - u32::from(isa.flags().enable_pinned_reg());
-        (isa.name() == "x64").then_some(Preserved { integers, floats: 0 })
+        let preserved = match options.across_calls {
+            None => Preserved { integers, floats: 0, most_cost: MOST_COST },
+            Some(integers) => Preserved { integers, floats: 0, most_cost: AT_ANY_COST },
+        };
+        (isa.name() == "x64").then_some(preserved)
     }
 
     fn of_class(self, class: Class) -> u32 {
@@ -53,7 +65,8 @@ impl Preserved {
 
 /// Keeps values in the frame that would be alive across calls with more others than are `preserved`.
 pub(super) fn relieve(context: &mut Context, preserved: Preserved) {
-    let calls = |block| context.func.layout.block_insts(block).any(|inst| constants::clobbers(&context.func, inst));
+    let calls =
+        |block| context.func.layout.block_insts(block).any(|inst| constants::clobbers(&context.func, inst));
     if !context.func.layout.blocks().any(calls) {
         return;
     }
@@ -70,3 +83,6 @@ pub(super) fn relieve(context: &mut Context, preserved: Preserved) {
 fn is_constant(func: &Function, value: Value) -> bool {
     func.dfg.value_def(value).inst().is_some_and(|inst| constants::is_constant(func, inst))
 }
+
+#[cfg(test)]
+mod tests;

@@ -94,7 +94,16 @@ impl<'a> Planner<'a> {
             let innermost = loops.innermost_loop(block);
             calling.extend(std::iter::successors(innermost, |&id| loops.loop_parent(id)));
         }
-        Planner { context, lives, frequencies, flow, calling, states: SecondaryMap::new(), uses: SecondaryMap::new(), turn: 0 }
+        Planner {
+            context,
+            lives,
+            frequencies,
+            flow,
+            calling,
+            states: SecondaryMap::new(),
+            uses: SecondaryMap::new(),
+            turn: 0,
+        }
     }
 
     /// What is to be done for a value; `None` if that is not found out. Of constants nothing is written.
@@ -103,7 +112,11 @@ impl<'a> Planner<'a> {
         let uses = self.lives.uses(life.value);
         for (at, &(block, _)) in uses.iter().enumerate() {
             let used = &mut self.uses[block];
-            *used = if used.turn == self.turn { Used { end: at + 1, ..*used } } else { Used { turn: self.turn, start: at, end: at + 1 } };
+            *used = if used.turn == self.turn {
+                Used { end: at + 1, ..*used }
+            } else {
+                Used { turn: self.turn, start: at, end: at + 1 }
+            };
         }
         let mut way = Way { planner: self, life, traffic: Traffic::default() };
         for &order in &life.blocks {
