@@ -35,10 +35,10 @@ impl Code {
         let in_bursts = || versions.iter().filter(|version| version.tier == CodeTier::Burst);
         let kib = |bytes: u64| bytes as f64 / 1024.0;
         let bytes = in_bursts().map(|version| version.bytes).sum();
-        let ms = in_bursts().map(|version| version.took_ns as f64 / 1e6).sum();
+        let ns: u64 = in_bursts().map(|version| version.took_ns).sum();
         let [plain, sampled] = engines.cold(program)?;
         Ok(Code {
-            figures: [kib(off.0), off.1, kib(bytes), ms],
+            figures: [kib(off.0), off.1, kib(bytes), ns as f64 / 1e6],
             ratios: [checks.0 as f64 / off.0 as f64, checks.1 / off.1, sampled / plain],
         })
     }

@@ -67,8 +67,8 @@ pub(super) fn choose<'a>(
 
 /// What a value costs for what it gains: accesses of the frame for each call.
 fn ratio(cost: f64, gain: f64) -> u64 {
-    // The sum of no numbers is less than zero, to Rust.
-    (cost / gain.max(0.0) * ONE_ACCESS as f64) as u64
+    // The sum of no numbers is -0.
+    if gain > 0.0 { (cost / gain * ONE_ACCESS as f64) as u64 } else { u64::MAX }
 }
 
 /// The calls of a function, and how many values of a class are alive across each.
