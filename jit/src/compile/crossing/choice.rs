@@ -14,8 +14,8 @@ use super::{Preserved, is_constant};
 
 /// One access for each call that gets a register, as a [`ratio`].
 pub(super) const ONE_ACCESS: u64 = 1 << 10;
-/// How many calls are looked at for all values together, at most.
-const MOST_CALLS: usize = 1 << 24;
+/// How many calls are looked at for all values together, at most. If there are more, some are not chosen.
+const MOST_STEPS: usize = 1 << 24;
 
 /// A value that waits in the frame, and what is done for that.
 pub(super) struct Chosen<'a> {
@@ -33,10 +33,6 @@ pub(super) fn choose<'a>(
     preserved: Preserved,
 ) -> Vec<Chosen<'a>> {
     let mut chosen = Vec::new();
-    let across: usize = lives.all.iter().flat_map(|life| &life.calls).map(ExactSizeIterator::len).sum();
-    if across > MOST_CALLS {
-        return chosen;
-    }
     let mut planner = Planner::new(context, flow, lives, frequencies);
     let mut plan = |life: &Life| planner.plan(life, is_constant(&context.func, life.value));
     for class in [Class::Integer, Class::Float] {
@@ -78,6 +74,7 @@ struct Calls {
     alive: Vec<u32>,
     /// How many may be.
     most: u32,
+    steps_left: usize,
 }
 
 impl Calls {
@@ -91,11 +88,17 @@ impl Calls {
         let blocks = context.func.layout.blocks();
         let frequencies =
             blocks.flat_map(|block| lives.calls_in(block).map(move |_| frequencies[block])).collect();
-        Calls { frequencies, alive: lives.pressure(class), most }
+        Calls { frequencies, alive: lives.pressure(class), most, steps_left: MOST_STEPS }
     }
 
     /// How often calls are made that a value is alive across with too many others.
-    fn gain(&self, life: &Life) -> f64 {
+    fn gain(&mut self, life: &Life) -> f64 {
+        let steps: usize = life.calls.iter().map(ExactSizeIterator::len).sum();
+        let Some(left) = self.steps_left.checked_sub(steps) else {
+            self.steps_left = 0;
+            return 0.0;
+        };
+        self.steps_left = left;
         let over = of(life).filter(|&call| self.alive[call] > self.most);
         over.map(|call| f64::from(self.frequencies[call])).sum()
     }

@@ -67,8 +67,10 @@ pub(super) struct Planner<'a> {
     calling: HashSet<Loop>,
     /// Of blocks that have been looked at for the present value.
     states: SecondaryMap<Block, State>,
-    /// Where the present value is used in each block, if that is of its turn.
+    /// Where the present value is used in each block, if that is of its turn; and the turn in which one was used last
+    /// in each loop.
     uses: SecondaryMap<Block, Used>,
+    used_in: SecondaryMap<Loop, usize>,
     turn: usize,
 }
 
@@ -102,22 +104,33 @@ impl<'a> Planner<'a> {
             calling,
             states: SecondaryMap::new(),
             uses: SecondaryMap::new(),
+            used_in: SecondaryMap::new(),
             turn: 0,
+        }
+    }
+
+    /// Begins the turn of a value.
+    fn note_uses(&mut self, life: &Life) {
+        self.turn += 1;
+        let loops = &self.context.loop_analysis;
+        for (at, &(block, _)) in self.lives.uses(life.value).iter().enumerate() {
+            let used = &mut self.uses[block];
+            if used.turn == self.turn {
+                used.end = at + 1;
+                continue;
+            }
+            *used = Used { turn: self.turn, start: at, end: at + 1 };
+            let mut around = loops.innermost_loop(block);
+            while let Some(id) = around.filter(|&id| self.used_in[id] != self.turn) {
+                self.used_in[id] = self.turn;
+                around = loops.loop_parent(id);
+            }
         }
     }
 
     /// What is to be done for a value; `None` if that is not found out. Of constants nothing is written.
     pub(super) fn plan(&mut self, life: &Life, is_constant: bool) -> Option<Traffic> {
-        self.turn += 1;
-        let uses = self.lives.uses(life.value);
-        for (at, &(block, _)) in uses.iter().enumerate() {
-            let used = &mut self.uses[block];
-            *used = if used.turn == self.turn {
-                Used { end: at + 1, ..*used }
-            } else {
-                Used { turn: self.turn, start: at, end: at + 1 }
-            };
-        }
+        self.note_uses(life);
         let mut way = Way { planner: self, life, traffic: Traffic::default() };
         for &order in &life.blocks {
             way.block(way.planner.flow.block(order))?;
@@ -221,8 +234,8 @@ impl Way<'_, '_> {
         for &from in &forward {
             self.write_at_end(from);
         }
-        let uses = self.planner.lives.uses(self.life.value);
-        let is_used = |id| uses.iter().any(|&(block, _)| loops.is_in_loop(block, id));
+        let Planner { used_in, turn, .. } = &*self.planner;
+        let is_used = |id| used_in[id] == *turn;
         let name = match (round.filter(|&id| keeps && is_used(id)), &forward[..]) {
             (Some(_), &[from]) => Some(self.read(Place { before: self.end(from), block: from })),
             _ => None,
