@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use cranelift_codegen::entity::SecondaryMap;
-use cranelift_codegen::ir::{Block, Function, Inst, Opcode, Type, Value};
+use cranelift_codegen::ir::{Block, Function, Inst, Opcode, Type, Value, types};
 
 use super::super::constants::clobbers;
 use super::Preserved;
@@ -25,8 +25,14 @@ pub(super) enum Class {
 }
 
 impl Class {
-    fn of(ty: Type) -> Class {
-        if ty.is_int() { Class::Integer } else { Class::Float }
+    /// `None` for what is left to the register allocator: Cranelift makes code of some vector instructions only where
+    /// it sees what their operands come from.
+    fn of(ty: Type) -> Option<Class> {
+        match ty {
+            _ if ty.is_int() && ty.bits() <= 64 => Some(Class::Integer),
+            types::F32 | types::F64 => Some(Class::Float),
+            _ => None,
+        }
     }
 }
 
@@ -246,6 +252,7 @@ impl<'a> Walk<'a> {
     /// Where a value is alive that is made in `home` before `made`, if it is alive across a call. The outer `None` if
     /// too much would have to be looked at.
     fn life(&mut self, func: &Function, value: Value, home: Block, made: Point) -> Option<Option<Life>> {
+        let Some(class) = Class::of(func.dfg.value_type(value)) else { return Some(None) };
         self.hull = made.at..made.at;
         self.calls.clear();
         self.blocks.clear();
@@ -257,7 +264,6 @@ impl<'a> Walk<'a> {
         self.blocks.push(home);
         let mut blocks: Vec<u32> = self.blocks.iter().filter_map(|&block| self.flow.order(block)).collect();
         blocks.sort_unstable();
-        let class = Class::of(func.dfg.value_type(value));
         let (hull, calls) = (self.hull.clone(), self.calls_across());
         Some(Some(Life { value, class, home, calls_before: made.calls, hull, calls, blocks }))
     }

@@ -104,13 +104,14 @@ fn where_made(func: &Function, value: Value) -> Inst {
 }
 
 fn write(func: &mut Function, value: Value, slot: StackSlot, before: Inst) {
-    let mut pos = before_inst(func, before);
+    let made = func.dfg.value_def(value).inst();
+    let mut pos = before_inst(func, before, made);
     let place = pos.ins().stack_addr(types::I64, slot, 0);
     pos.ins().store(MemFlagsData::trusted(), value, place, 0);
 }
 
 fn read(func: &mut Function, ty: Type, slot: StackSlot, before: Inst) -> Value {
-    let mut pos = before_inst(func, before);
+    let mut pos = before_inst(func, before, None);
     let place = pos.ins().stack_addr(types::I64, slot, 0);
     pos.ins().load(ty, MemFlagsData::trusted(), place, 0)
 }
@@ -118,7 +119,7 @@ fn read(func: &mut Function, ty: Type, slot: StackSlot, before: Inst) -> Value {
 fn copy_constant(func: &mut Function, value: Value, before: Inst) -> Value {
     let made = func.dfg.value_def(value).inst().expect("constants are made by instructions");
     let copy = func.dfg.clone_inst(made);
-    before_inst(func, before).insert_inst(copy);
+    before_inst(func, before, None).insert_inst(copy);
     func.dfg.first_result(copy)
 }
 
@@ -132,15 +133,16 @@ fn rename(func: &mut Function, inst: Inst, value: Value, name: Value) {
             true if taken == value => name,
             true => {
                 let ty = func.dfg.value_type(taken);
-                before_inst(func, inst).ins().ireduce(ty, name)
+                FuncCursor::new(func).at_inst(inst).ins().ireduce(ty, name)
             }
         });
     }
     func.dfg.overwrite_inst_values(inst, renamed.into_iter());
 }
 
-/// Before an instruction, at its location; what is done to the pinned register in place stays together.
-fn before_inst(func: &mut Function, mut inst: Inst) -> FuncCursor<'_> {
+/// Before an instruction, at its location, but behind another. What is done to the pinned register in place stays
+/// together, if that allows it.
+fn before_inst(func: &mut Function, mut inst: Inst, behind: Option<Inst>) -> FuncCursor<'_> {
     let is_in_place = |func: &Function, inst: Inst| {
         let location = func.srcloc(inst);
         !location.is_default() && pinned::unmarked(location.bits()).1
@@ -148,7 +150,8 @@ fn before_inst(func: &mut Function, mut inst: Inst) -> FuncCursor<'_> {
     let mut location = func.srcloc(inst);
     if is_in_place(func, inst) {
         location = SourceLoc::default();
-        while let Some(before) = func.layout.prev_inst(inst).filter(|&before| is_in_place(func, before)) {
+        let is_before = |func: &Function, inst: &Inst| is_in_place(func, *inst) && Some(*inst) != behind;
+        while let Some(before) = func.layout.prev_inst(inst).filter(|before| is_before(func, before)) {
             inst = before;
         }
     }
