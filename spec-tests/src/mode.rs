@@ -36,7 +36,7 @@ pub enum Mode {
     Timed,
     /// As `Bursts`, and whatever bursts see is reoptimized at once.
     Reoptimized,
-    /// The same, and in optimised code no value is in a register across a call.
+    /// The same, and in optimised code no value but vectors is in a register across a call.
     Frame,
     /// Optimised code in which every memory access is compared with the size, and every growth moves the memory.
     Checked,

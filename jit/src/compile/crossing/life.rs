@@ -72,7 +72,7 @@ struct Point {
 }
 
 impl Lives {
-    /// `None` if there are no calls, or too much would have to be looked at.
+    /// `None` if too much would have to be looked at.
     pub(super) fn new(func: &Function, flow: &Flow) -> Option<Lives> {
         let mut lives = Lives {
             all: Vec::new(),

@@ -1,3 +1,5 @@
+//! What waits in the frame of functions that are built instruction by instruction, each verified.
+
 use cranelift_codegen::ir::{AbiParam, MemFlagsData, Opcode, Signature, SourceLoc, Type, types};
 use cranelift_codegen::isa::{CallConv, OwnedTargetIsa};
 use cranelift_codegen::verifier::verify_function;
