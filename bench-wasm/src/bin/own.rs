@@ -83,6 +83,9 @@ struct Run {
     /// Put the code so many times 16 bytes further on, at most 100: how fast it is also depends on where it lies.
     #[arg(long, value_name = "COUNT", default_value_t = 0)]
     shift: u8,
+    /// Let functions lie elsewhere in relation to each other for each number: compare means over several.
+    #[arg(long, value_name = "SEED")]
+    padding: Option<u32>,
     /// Keep machine code in the user's code cache from one run to the next.
     #[arg(long)]
     cache: bool,
@@ -185,6 +188,9 @@ fn run(options: &Run) -> Result<ExitCode> {
     }
     if let Some(count) = options.promote_after {
         config.promote_after(count);
+    }
+    if let Some(seed) = options.padding {
+        config.padding(seed);
     }
     if let Some(folder) = Config::default_code_cache().filter(|_| options.cache) {
         config.code_cache(folder);

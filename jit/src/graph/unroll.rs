@@ -41,7 +41,8 @@ const MOST_INSTRUCTIONS: u32 = 160;
 /// and each test that differs from one time to the next costs a jump that is predicted wrongly.
 const LEAST_PASSES: u32 = 4;
 
-/// A loop that is worth unrolling: an innermost one, with one back edge and without calls and bulk operations.
+/// A loop that is worth unrolling: an innermost one, with one back edge and without calls and bulk operations, which
+/// is not itself what is left of one that a compiler has unrolled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SmallLoop {
     /// Its blocks, ascending; the first one is its header.
@@ -78,7 +79,7 @@ impl SmallLoop {
         let mut small = Vec::new();
         for (id, found) in innermost {
             let Some(mut found) = SmallLoop::new(cfg, id, found) else { continue };
-            if found.is_left(info, cfg)? {
+            if found.is_left(info, cfg)? || trips.is_remainder(id, BlockId(found.latch.0))? {
                 continue;
             }
             if let Some((kind, model)) = metered {

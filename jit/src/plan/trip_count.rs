@@ -2,7 +2,8 @@
 //!
 //! Input: a function and one of its loops. Output: whether it makes at most [`MOST_ROUNDS`] rounds whenever it is
 //! entered: such a loop takes a bounded time, and needs no check. Or by which test one can tell, when a round begins,
-//! that the loop goes on for some more ([`Countdown`]): these need no tests of their own.
+//! that the loop goes on for some more ([`Countdown`]): these need no tests of their own. Or whether it is expected to
+//! make few rounds, since they are what is left of a loop that a compiler has unrolled: such a loop is not unrolled.
 //! Recognised is what compilers make of `for (i = 0; i < 8; i++)`: a local that is written once in the loop, by
 //! adding a constant to it; a test in the header or the latch that compares it with what does not change; for a small
 //! constant, also constants to compare with and on the way in. These rounds are then gone through, so that it does
@@ -40,6 +41,8 @@ enum Known {
     Constant(i64),
     /// A local, and what was added to it.
     Local(u32, i64),
+    /// What a mask leaves: at least 0, and at most so much.
+    AtMost(i64),
     /// A comparison.
     Test(Test),
     /// Anything.
@@ -313,6 +316,56 @@ impl<'a> TripCounts<'a> {
         Ok(writes)
     }
 
+    /// Whether a loop makes the few rounds that are left when a compiler has unrolled another: as many as a small mask
+    /// leaves of a number. That is a guess: if it leaves 0, and nothing tests that before, there are many.
+    ///
+    /// # Errors
+    /// If the bytes are not those that were validated.
+    pub fn is_remainder(&self, id: LoopId, latch: BlockId) -> Result<bool, BinaryReaderError> {
+        for tested in [latch, self.loops.get(id).header] {
+            let Some((effect, test, _)) = self.test_of(id, tested)? else { continue };
+            for test in [Some(test), test.swapped()].into_iter().flatten() {
+                if self.step_of(id, &test, &effect, latch)?.is_none() {
+                    continue;
+                }
+                let masked = match test.with {
+                    Bound::Constant(_) => test.local,
+                    Bound::Local(bound) if self.writes(id, bound)? == 0 => bound,
+                    Bound::Local(_) => continue,
+                };
+                if self.is_masked_before(id, masked)? {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether all that a local can be when a loop is entered is what a small mask leaves.
+    fn is_masked_before(&self, id: LoopId, local: u32) -> Result<bool, BinaryReaderError> {
+        let before =
+            |block: BlockId| self.shape.in_edges(block).iter().map(|&edge| self.shape.edge(edge).from);
+        let header = self.loops.get(id).header;
+        let mut pending: Vec<BlockId> =
+            before(header).filter(|&from| !self.loops.contains(id, from)).collect();
+        let mut seen = pending.clone();
+        while let Some(block) = pending.pop() {
+            match self.effect(block)?.written.get(&local) {
+                Some(Known::AtMost(most)) if *most < i64::from(MOST_ROUNDS) => continue,
+                Some(_) => return Ok(false),
+                None if block == BlockId::ENTRY || seen.len() > MOST_BLOCKS => return Ok(false),
+                None => {}
+            }
+            for from in before(block) {
+                if !seen.contains(&from) {
+                    seen.push(from);
+                    pending.push(from);
+                }
+            }
+        }
+        Ok(true)
+    }
+
     /// What a local is when a loop is entered, if that is always the same.
     fn value_before(&self, id: LoopId, local: u32) -> Result<Option<i64>, BinaryReaderError> {
         let header = self.loops.get(id).header;
@@ -374,6 +427,7 @@ fn step(op: &Operator<'_>, stack: &mut Vec<Known>, written: &mut BTreeMap<u32, K
         }
         Operator::I32Add | Operator::I64Add => return add(stack, 1),
         Operator::I32Sub | Operator::I64Sub => return add(stack, -1),
+        Operator::I32And | Operator::I64And => return mask(stack),
         Operator::I32Eqz => (Equal, false, false),
         Operator::I64Eqz => (Equal, true, false),
         Operator::I32Eq => (Equal, false, false),
@@ -425,6 +479,16 @@ fn test(comparison: Comparison, is_64: bool, is_negated: bool, left: Known, righ
         _ => return Known::Other,
     };
     Known::Test(Test { local, plus, is_64, comparison, with, is_negated })
+}
+
+/// Masks.
+fn mask(stack: &mut Vec<Known>) {
+    let operands = [stack.pop(), stack.pop()];
+    let most = operands.into_iter().flatten().find_map(|operand| match operand {
+        Known::Constant(mask) if mask >= 0 => Some(mask),
+        _ => None,
+    });
+    stack.push(most.map_or(Known::Other, Known::AtMost));
 }
 
 /// Adds the operand on top, or takes it off.
@@ -537,6 +601,47 @@ mod tests {
         let expected =
             Countdown { plus: 0, edge: 1, ..at_end(1, n, GoesOn::Below(order(false, false))).expect("some") };
         assert_eq!(countdown(at_the_top), Some(expected));
+    }
+
+    /// Whether it makes what rounds are left of another loop.
+    fn is_remainder(body: &str) -> bool {
+        of_loop(body, |trips, id| {
+            let backs = trips.loops.back_edges(trips.shape, id);
+            trips.is_remainder(id, trips.shape.edge(backs[0]).from).expect("valid")
+        })
+    }
+
+    #[test]
+    fn rounds_that_a_mask_leaves_are_a_remainder() {
+        let down = |set: &str| {
+            format!("{set} (loop $l (br_if $l (local.tee $i (i32.sub (local.get $i) (i32.const 1)))))")
+        };
+        let up = |bound: &str| {
+            format!(
+                "{bound} (local.set $i (i32.const 0))
+                (loop $l (br_if $l (i32.ne (local.tee $i (i32.add (local.get $i) (i32.const 1))) (local.get $n))))"
+            )
+        };
+        let masked = |local: &str, mask: i32| {
+            format!("(local.set {local} (i32.and (local.get $n) (i32.const {mask})))")
+        };
+        assert!(is_remainder(&down(&masked("$i", 3))));
+        assert!(is_remainder(&down("(local.set $i (i32.and (i32.const 7) (local.get $n)))")));
+        assert!(is_remainder(&up(&masked("$n", 3))));
+        // On both ways to it.
+        let on_both = format!("(if (local.get $n) (then {}) (else {}))", masked("$i", 1), masked("$i", 3));
+        assert!(is_remainder(&down(&on_both)));
+        // Only on one; a large mask; none; another local.
+        for other in [
+            format!("(if (local.get $n) (then {}))", masked("$i", 1)),
+            masked("$i", 16),
+            masked("$i", -2),
+            "(local.set $i (local.get $n))".to_owned(),
+            String::new(),
+        ] {
+            assert!(!is_remainder(&down(&other)), "{other}");
+        }
+        assert!(!is_remainder(&up(&masked("$i", 3))));
     }
 
     #[test]

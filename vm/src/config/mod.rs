@@ -48,6 +48,7 @@ pub struct Config {
     pub(crate) background_compilation: bool,
     pub(crate) speculative_compilation: bool,
     pub(crate) code_cache: Option<PathBuf>,
+    pub(crate) padding: Option<u32>,
     pub(crate) events: Vec<EventModel>,
     pub(crate) counting: Counting,
     pub(crate) budget: Option<String>,
@@ -92,6 +93,7 @@ impl Config {
             background_compilation: true,
             speculative_compilation: cores() > 1,
             code_cache: None,
+            padding: None,
             events: Vec::new(),
             counting: Counting::default(),
             budget: None,
@@ -320,6 +322,14 @@ impl Config {
     /// (default: 4000); never with `usize::MAX`. Only code that counts nothing exactly is.
     pub fn parts_above(&mut self, bytes: usize) -> &mut Self {
         self.compiler.part_sizes = PartSizes::above(bytes);
+        self
+    }
+
+    /// Puts up to 240 bytes behind the machine code of each function, as many as follow from this number. How fast
+    /// code is depends on where it lies, by several percent (Mytkowicz et al., *Producing Wrong Data Without Doing
+    /// Anything Obviously Wrong!*, ASPLOS 2009), so benchmarks of wprof itself compare means over several numbers.
+    pub fn padding(&mut self, seed: u32) -> &mut Self {
+        self.padding = Some(seed);
         self
     }
 

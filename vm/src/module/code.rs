@@ -494,6 +494,9 @@ impl ModuleInner {
 
     pub(super) fn place(self: &Arc<Self>, func: u32, mut code: MachineCode) -> Result<usize> {
         self.slots.fill(&self.info, &code.dispatches);
+        if let Some(seed) = self.engine.config().padding {
+            code.bytes.extend(padding(seed, func));
+        }
         let positions = std::mem::take(&mut code.positions);
         let bytes = self.engine.perf().map(|_| code.bytes.clone());
         let owner = Some((Arc::downgrade(self), func));
@@ -548,4 +551,10 @@ fn basis(func: u32, advice: Option<Arc<Advice>>, decisions: Option<&[Decision]>)
 fn too_many_counters(func: u32) -> Error {
     let what = "the module needs more counters than fit: profile it with Collect::Edges or not at all".into();
     CompileError::TooLarge { func, what }.into()
+}
+
+/// Bytes behind a function's code that never run, up to 15 times 16 of them.
+fn padding(seed: u32, func: u32) -> impl Iterator<Item = u8> {
+    let mixed = (u64::from(seed) << 32 | u64::from(func)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    std::iter::repeat_n(0xcc, (mixed >> 60) as usize * 16)
 }

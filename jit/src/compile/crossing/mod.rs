@@ -50,8 +50,9 @@ const AT_ANY_COST: u64 = u64::MAX - 1;
 impl Preserved {
     /// By functions of the `tail` and of the system's convention; `None` if that is not known of a machine.
     pub(super) fn of(isa: &dyn TargetIsa, options: &CompilerOptions) -> Option<Preserved> {
-        // rbx, r12 to r15.
-        let integers = 5 - u32::from(isa.flags().enable_pinned_reg());
+        // Of rbx and r12 to r15 one is for what does not live long: without it the register allocator has others
+        // give way. It takes 2% off QuickJS and compress with checks, and 1% more of strings.
+        let integers = 4 - u32::from(isa.flags().enable_pinned_reg());
         let preserved = match options.across_calls {
             None => Preserved { integers, floats: 0, most_cost: MOST_COST },
             Some(integers) => Preserved { integers, floats: 0, most_cost: AT_ANY_COST },

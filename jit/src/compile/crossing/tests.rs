@@ -196,6 +196,29 @@ fn a_loop_without_calls_reads_before_it() {
 }
 
 #[test]
+fn a_loop_without_uses_has_the_register_for_others() {
+    let (mut round, mut last) = (None, None);
+    let func = relieved(3, 0, |built| {
+        let [_, param, bound] = built.params[..] else { unreachable!("three") };
+        let (again, end) = (built.block(), built.block());
+        (round, last) = (Some(again), Some(end));
+        let count = built.builder.append_block_param(again, types::I64);
+        let result = built.call();
+        // It is known here, and needed once more behind the loop.
+        let first = built.sum(&[result, param]);
+        built.builder.ins().jump(again, &[first.into()]);
+        built.switch_to(again);
+        let next = built.sum(&[count, bound]);
+        built.builder.ins().brif(next, again, &[next.into()], end, &[]);
+        built.switch_to(end);
+        let all = built.sum(&[next, param]);
+        built.builder.ins().return_(&[all]);
+    });
+    let loads = |block| count(&func, block, Opcode::Load);
+    assert_eq!((loads(round), loads(last), loads(None)), (0, 1, 3), "{func}");
+}
+
+#[test]
 fn the_low_part_of_a_value_is_in_its_place() {
     let func = relieved(2, 0, |built| {
         let param = built.params[1];

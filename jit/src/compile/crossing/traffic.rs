@@ -2,8 +2,9 @@
 //!
 //! It is written before the first call on each way, or where it is made, if that is not more often. Behind a call it
 //! is read where it is used next, and known until the next call, also in the blocks behind, as long as all ways there
-//! know the same. A loop without calls finds it known, since it is read before. Where ways meet of which some have
-//! lost it, it is not merged from them: so many parameters of blocks were worse than reading it again.
+//! know the same. A loop without calls that uses it finds it known, since it is read before; one that does not use it
+//! has its register for others. Where ways meet of which some have lost it, it is not merged from them: so many
+//! parameters of blocks were worse than reading it again.
 //!
 //! Invariant: a value that is not known has been written on each way. Nothing is found out for blocks that are
 //! entered in the middle of a loop.
@@ -215,7 +216,7 @@ impl Way<'_, '_> {
 
     /// What is known where a block begins.
     fn begin(&mut self, block: Block) -> Option<State> {
-        let Planner { context, flow, calling, states, .. } = &*self.planner;
+        let Planner { context, flow, calling, states, used_in, turn, .. } = &*self.planner;
         let loops = &context.loop_analysis;
         let is_forward = |from: &&Block| flow.order(**from) < flow.order(block);
         let mut back = flow.from(block).iter().filter(|from| !is_forward(from)).peekable();
@@ -227,16 +228,15 @@ impl Way<'_, '_> {
         let first = states[*forward.first()?].name;
         let are_same = forward.iter().all(|&from| states[from].name == first);
         let is_written = forward.iter().all(|&from| states[from].is_written);
-        let keeps = round.is_none_or(|id| !calling.contains(&id));
+        // In a loop that does not use it, it would only take a register.
+        let keeps = round.is_none_or(|id| !calling.contains(&id) && used_in[id] == *turn);
         if are_same && keeps && (first.is_some() || round.is_none()) {
             return Some(State { name: first, is_written });
         }
         for &from in &forward {
             self.write_at_end(from);
         }
-        let Planner { used_in, turn, .. } = &*self.planner;
-        let is_used = |id| used_in[id] == *turn;
-        let name = match (round.filter(|&id| keeps && is_used(id)), &forward[..]) {
+        let name = match (round.filter(|_| keeps), &forward[..]) {
             (Some(_), &[from]) => Some(self.read(Place { before: self.end(from), block: from })),
             _ => None,
         };
