@@ -80,10 +80,7 @@ struct Run {
     /// Optimise functions after so many entries and rounds of loops.
     #[arg(long, value_name = "COUNT")]
     promote_after: Option<u32>,
-    /// Put the code so many times 16 bytes further on, at most 100: how fast it is also depends on where it lies.
-    #[arg(long, value_name = "COUNT", default_value_t = 0)]
-    shift: u8,
-    /// Let functions lie elsewhere in relation to each other for each number: compare means over several.
+    /// Let functions lie elsewhere for each number: how fast they are depends on that, so compare means over several.
     #[arg(long, value_name = "SEED")]
     padding: Option<u32>,
     /// Keep machine code in the user's code cache from one run to the next.
@@ -196,8 +193,6 @@ fn run(options: &Run) -> Result<ExitCode> {
         config.code_cache(folder);
     }
     let engine = Engine::new(&config)?;
-    let filler = Module::new(&engine, empty_functions(options.shift))?;
-    filler.compile_all()?;
     let module = Module::from_file(&engine, &options.command[0])?;
     if options.eager {
         module.compile_all()?;
@@ -234,22 +229,6 @@ fn run(options: &Run) -> Result<ExitCode> {
             }
         },
     })
-}
-
-/// A module of functions that do nothing, each of which takes 16 bytes of machine code.
-fn empty_functions(count: u8) -> Vec<u8> {
-    let count = count.min(100);
-    let section = |id, items: Vec<u8>| [vec![id, items.len() as u8 + 1, count], items].concat();
-    let types = vec![1, 4, 1, 0x60, 0, 0];
-    let functions = section(3, vec![0; count.into()]);
-    let bodies = [2, 0, 0x0b].repeat(count.into());
-    let mut code = vec![10];
-    code.extend(leb(bodies.len() + 1));
-    [b"\0asm\x01\0\0\0".to_vec(), types, functions, code, vec![count], bodies].concat()
-}
-
-fn leb(value: usize) -> [u8; 2] {
-    [value as u8 | 0x80, (value >> 7) as u8]
 }
 
 /// How hot functions are made better, if they are.

@@ -558,3 +558,16 @@ fn padding(seed: u32, func: u32) -> impl Iterator<Item = u8> {
     let mixed = (u64::from(seed) << 32 | u64::from(func)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     std::iter::repeat_n(0xcc, (mixed >> 60) as usize * 16)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn padding_differs_by_function_and_seed_and_keeps_code_aligned() {
+        let lengths = |seed| (0..64).map(move |func| padding(seed, func).count());
+        assert!(lengths(1).all(|length| length % 16 == 0 && length <= 240));
+        assert!(lengths(1).min() < lengths(1).max());
+        assert!(lengths(1).ne(lengths(2)) && lengths(1).eq(lengths(1)));
+    }
+}

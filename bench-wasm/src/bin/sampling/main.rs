@@ -24,7 +24,7 @@ use timed::{Engines, Times};
 /// Times programs with checks and bursts, compares what those see with exact profiles, and weighs their code.
 #[derive(Parser)]
 struct Options {
-    /// Rounds; each runs every program once in each way, with its code in one of four places. Of the times of one way
+    /// Rounds; each runs every program once in each way, with its code in one of eight places. Of the times of one way
     /// in one place the least counts.
     #[arg(long, default_value_t = 4)]
     rounds: usize,

@@ -15,9 +15,9 @@ const CHECKS: [&str; 9] = ["orig", "EL", "EC", "EN", "L4", "L10", "LN", "EC+L4",
 /// What another engine takes for being interruptible in every loop.
 const EPOCHS: &str = "Wasmtime, epochs";
 
-/// Where code lies, by rounds: how far on, in 16 bytes. A program may take some percent longer in one place than in
-/// another, which is more than checks take.
-const PLACES: [&str; 4] = ["0", "1", "2", "3"];
+/// Where functions lie, by rounds: see [`wprof::Config::padding`]. A program may take some percent longer in one place
+/// than in another, which is more than checks take.
+const PLACES: [&str; 8] = ["0", "1", "2", "3", "4", "5", "6", "7"];
 
 /// Ways to run a program.
 pub struct Engines {
@@ -98,7 +98,7 @@ impl Engines {
         for at in (0..PLACES.len()).cycle().take(rounds) {
             for ((engine, file), taken) in all.iter().zip(&files).zip(&mut taken) {
                 let options = match engine.runner == self.off.runner {
-                    true => [&engine.options[..], &["--shift", PLACES[at]]].concat(),
+                    true => [&engine.options[..], &["--padding", PLACES[at]]].concat(),
                     false => engine.options.clone(),
                 };
                 let engine = Engine { options, ..(*engine).clone() };
