@@ -347,17 +347,23 @@ impl<'a> TripCounts<'a> {
             |block: BlockId| self.shape.in_edges(block).iter().map(|&edge| self.shape.edge(edge).from);
         let header = self.loops.get(id).header;
         let mut pending: Vec<BlockId> =
-            before(header).filter(|&from| !self.loops.contains(id, from)).collect();
+            before(header).filter(|&from| !self.loops.contains(id, from)).take(MOST_BLOCKS).collect();
+        if pending.len() == MOST_BLOCKS {
+            return Ok(false);
+        }
         let mut seen = pending.clone();
         while let Some(block) = pending.pop() {
             match self.effect(block)?.written.get(&local) {
                 Some(Known::AtMost(most)) if *most < i64::from(MOST_ROUNDS) => continue,
                 Some(_) => return Ok(false),
-                None if block == BlockId::ENTRY || seen.len() > MOST_BLOCKS => return Ok(false),
+                None if block == BlockId::ENTRY => return Ok(false),
                 None => {}
             }
             for from in before(block) {
                 if !seen.contains(&from) {
+                    if seen.len() == MOST_BLOCKS {
+                        return Ok(false);
+                    }
                     seen.push(from);
                     pending.push(from);
                 }
