@@ -180,6 +180,17 @@ impl GoesOn {
     }
 }
 
+/// A test that tells how long a loop goes on.
+struct Counted {
+    /// The block that ends with it.
+    tested: BlockId,
+    test: Test,
+    /// How it is when the loop goes on.
+    goes_on_if: bool,
+    /// What each round adds to its local.
+    step: i64,
+}
+
 /// What a block does to locals, and the condition on which it branches.
 struct Effect {
     written: BTreeMap<u32, Known>,
@@ -232,6 +243,20 @@ impl<'a> TripCounts<'a> {
     /// # Errors
     /// If the bytes are not those that were validated.
     pub fn countdown(&self, id: LoopId, latch: BlockId) -> Result<Option<Countdown>, BinaryReaderError> {
+        for Counted { tested, test, goes_on_if, step } in self.counted(id, latch)? {
+            if let Some(goes_on) = GoesOn::of(&test, goes_on_if, step) {
+                let Test { local, plus, is_64, with: bound, .. } = test;
+                let (block, edge) = (tested.0, u32::from(!goes_on_if));
+                return Ok(Some(Countdown { block, edge, local, plus, step, bound, is_64, goes_on }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The tests of a loop with one latch that compare a local, to which each round adds the same, with what no round
+    /// changes.
+    fn counted(&self, id: LoopId, latch: BlockId) -> Result<Vec<Counted>, BinaryReaderError> {
+        let mut all = Vec::new();
         for tested in [latch, self.loops.get(id).header] {
             let Some((effect, test, goes_on_if)) = self.test_of(id, tested)? else { continue };
             for test in [Some(test), test.swapped()].into_iter().flatten() {
@@ -239,16 +264,12 @@ impl<'a> TripCounts<'a> {
                     Bound::Constant(_) => true,
                     Bound::Local(bound) => self.writes(id, bound)? == 0,
                 };
-                if let (true, Some(step)) = (is_kept, self.step_of(id, &test, &effect, latch)?)
-                    && let Some(goes_on) = GoesOn::of(&test, goes_on_if, step)
-                {
-                    let Test { local, plus, is_64, with: bound, .. } = test;
-                    let (block, edge) = (tested.0, u32::from(!goes_on_if));
-                    return Ok(Some(Countdown { block, edge, local, plus, step, bound, is_64, goes_on }));
+                if let (true, Some(step)) = (is_kept, self.step_of(id, &test, &effect, latch)?) {
+                    all.push(Counted { tested, test, goes_on_if, step });
                 }
             }
         }
-        Ok(None)
+        Ok(all)
     }
 
     /// What a block does that branches on a test, the test, and how that is when the loop goes on.
@@ -322,20 +343,13 @@ impl<'a> TripCounts<'a> {
     /// # Errors
     /// If the bytes are not those that were validated.
     pub fn is_remainder(&self, id: LoopId, latch: BlockId) -> Result<bool, BinaryReaderError> {
-        for tested in [latch, self.loops.get(id).header] {
-            let Some((effect, test, _)) = self.test_of(id, tested)? else { continue };
-            for test in [Some(test), test.swapped()].into_iter().flatten() {
-                if self.step_of(id, &test, &effect, latch)?.is_none() {
-                    continue;
-                }
-                let masked = match test.with {
-                    Bound::Constant(_) => test.local,
-                    Bound::Local(bound) if self.writes(id, bound)? == 0 => bound,
-                    Bound::Local(_) => continue,
-                };
-                if self.is_masked_before(id, masked)? {
-                    return Ok(true);
-                }
+        for Counted { test, .. } in self.counted(id, latch)? {
+            let masked = match test.with {
+                Bound::Constant(_) => test.local,
+                Bound::Local(bound) => bound,
+            };
+            if self.is_masked_before(id, masked)? {
+                return Ok(true);
             }
         }
         Ok(false)

@@ -1,6 +1,8 @@
 //! Values written to places in the frame, and read from there.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::ops::Range;
 
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::ir::{
@@ -21,8 +23,7 @@ pub(super) fn fill(func: &mut Function, mut chosen: Vec<Chosen<'_>>) {
     let mut places = Places::default();
     for Chosen { life, traffic } in chosen {
         let value = life.value;
-        let slot = (!is_constant(func, value))
-            .then(|| places.take(func, func.dfg.value_type(value).bytes(), life.hull.clone()));
+        let slot = (!is_constant(func, value)).then(|| places.take(func, life.hull.clone()));
         let names = Names::new(func, value, slot, &traffic);
         if let Some(slot) = slot {
             if traffic.is_written_early {
@@ -63,32 +64,20 @@ impl Names {
     }
 }
 
-/// Places that have been given out.
+/// Places of eight bytes that have been given out, by where the hull ends of what was put there last.
 #[derive(Default)]
-struct Places {
-    /// By size, then by where the hull ends of what was put there last.
-    by_size: BTreeMap<u32, BTreeMap<u32, Vec<StackSlot>>>,
-}
+struct Places(BinaryHeap<Reverse<(u32, StackSlot)>>);
 
 impl Places {
     /// A place for a value with this hull; those whose hulls do not meet may share one. Hulls come in ascending order.
-    fn take(&mut self, func: &mut Function, bytes: u32, hull: std::ops::Range<u32>) -> StackSlot {
-        let bytes = bytes.max(8);
-        let places = self.by_size.entry(bytes).or_default();
-        let over = places.range(..hull.start).next().map(|(&end, _)| end);
-        let free = over.and_then(|end| {
-            let mut slots = places.remove(&end)?;
-            let slot = slots.pop();
-            if !slots.is_empty() {
-                places.insert(end, slots);
-            }
-            slot
-        });
-        let slot = free.unwrap_or_else(|| {
-            let shift = bytes.trailing_zeros() as u8;
-            func.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, bytes, shift))
-        });
-        places.entry(hull.end).or_default().push(slot);
+    fn take(&mut self, func: &mut Function, hull: Range<u32>) -> StackSlot {
+        let is_over = self.0.peek().is_some_and(|Reverse((end, _))| *end < hull.start);
+        let free = if is_over { self.0.pop() } else { None };
+        let slot = free.map_or_else(
+            || func.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, 8, 3)),
+            |Reverse((_, slot))| slot,
+        );
+        self.0.push(Reverse((hull.end, slot)));
         slot
     }
 }
