@@ -79,8 +79,9 @@ fn a_check_takes_two_instructions() {
 #[test]
 fn checks_count_in_the_pinned_register_itself() {
     let text = code(&checked()).0;
+    let hot = text.split(" ret\n").next().expect("it returns");
     assert_eq!(text.matches("add $-1, %r15\n").count(), 1, "{text}");
-    assert_eq!(text.matches("mov %r15").count(), 0, "{text}");
+    assert_eq!(hot.matches("mov %r15").count(), 0, "{text}");
 }
 
 #[test]

@@ -16,7 +16,7 @@ use cranelift_codegen::entity::{EntitySet, SecondaryMap};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
     Block, ExternalName, Function, Inst, InstBuilder, InstructionData, MemFlagsData, Opcode, Signature,
-    UserExternalName, Value, types,
+    SourceLoc, UserExternalName, Value, types,
 };
 use hashbrown::HashMap;
 
@@ -52,6 +52,8 @@ pub(super) fn insert(func: &mut Function, checks: &[Check]) {
         // Nobody calls it, and there is no need to find out how it would be called.
         func.dfg.signatures[signature].params.clear();
     }
+    // What takes values has them live, and read from the frame, though nobody needs what it computes.
+    cold.iter().for_each(|inst| func.layout.remove_inst(inst));
 }
 
 /// The marks, and the check of each.
@@ -84,7 +86,7 @@ fn cold(func: &Function, marks: &[(Inst, usize)]) -> EntitySet<Inst> {
     while let Some(value) = unneeded.pop() {
         uses[value] -= 1;
         if let (0, Some(inst)) = (uses[value], func.dfg.value_def(value).inst())
-            && is_movable(func, inst)
+            && only_computes(func, inst)
             && cold.insert(inst)
         {
             unneeded.extend(func.dfg.inst_values(inst));
@@ -94,7 +96,7 @@ fn cold(func: &Function, marks: &[(Inst, usize)]) -> EntitySet<Inst> {
 }
 
 /// Whether an instruction only computes one value from others.
-fn is_movable(func: &Function, inst: Inst) -> bool {
+pub(super) fn only_computes(func: &Function, inst: Inst) -> bool {
     let opcode: Opcode = func.dfg.insts[inst].opcode();
     let acts = opcode.is_terminator() || opcode.is_call() || opcode.other_side_effects();
     let touches = opcode.can_load() || opcode.can_store() || opcode.can_trap();
@@ -129,9 +131,59 @@ impl Insertion<'_> {
         // What the register allocator moves on the way back would be hot code if the edge had no cold block of its own.
         pos.goto_bottom(back);
         pos.ins().jump(go_on, &[]);
-        let state = self.sink(leave, &args[1..]);
-        let mut pos = FuncCursor::new(self.func).with_srcloc(location).at_bottom(leave);
-        go_on_in(&mut pos, check, args[0], &state);
+        self.leave(leave, location, check, args);
+    }
+
+    /// Goes on in the version that the runtime says. The fewer registers that takes, the fewer values have to give way
+    /// to it: the allocator divides their lives twice, and then at each use, wherever that is.
+    fn leave(&mut self, block: Block, location: SourceLoc, check: &Check, args: &[Value]) {
+        let trusted = MemFlagsData::trusted();
+        let (context, state) = (args[0], &args[1..]);
+        let mut pos = FuncCursor::new(self.func).with_srcloc(location).at_bottom(block);
+        let version = go_on_in(&mut pos, context);
+        trap_if_told(&mut pos, version);
+        let signature = pos.func.import_signature(check.signature.clone());
+        let Some(places) = &check.places else {
+            let state = self.sink(block, state);
+            let mut pos = FuncCursor::new(self.func).with_srcloc(location).at_bottom(block);
+            // Arguments are in certain registers, where these values need not be elsewhere.
+            let context = copy(&mut pos, context);
+            let args: Vec<Value> = state.iter().map(|&value| copy(&mut pos, value)).collect();
+            pos.ins().return_call_indirect(signature, version, &[&[context; 2], &args[..]].concat());
+            return;
+        };
+        let has_results_in_memory = !check.signature.params.is_empty();
+        let store = pos.ins().load(types::I64, trusted, context, vmctx::STORE);
+        if !has_results_in_memory {
+            pos.ins().store(trusted, context, store, store_context::LEAVING);
+            pos.ins().set_pinned_reg(store);
+        }
+        let buffer = pos.ins().load(types::I64, trusted, store, store_context::TRANSFER);
+        self.store(block, location, buffer, places, state);
+        let mut pos = FuncCursor::new(self.func).with_srcloc(location).at_bottom(block);
+        if has_results_in_memory {
+            let version = go_on_in(&mut pos, context);
+            pos.ins().return_call_indirect(signature, version, &[context, context]);
+        } else {
+            let store = pos.ins().get_pinned_reg(types::I64);
+            let leave = pos.ins().load(types::I64, trusted, store, store_context::LEAVE);
+            pos.ins().return_call_indirect(signature, leave, &[]);
+        }
+    }
+
+    /// Leaves the state of the frame where the other version finds it: first what is there, and then what is
+    /// computed.
+    fn store(&mut self, block: Block, location: SourceLoc, buffer: Value, places: &[i32], state: &[Value]) {
+        let mut sunk = HashMap::new();
+        for is_computed in [false, true] {
+            for (&place, &value) in places.iter().zip(state) {
+                if self.is_sunk(value).is_some() == is_computed {
+                    let value = self.sink_value(block, value, &mut sunk);
+                    let mut pos = FuncCursor::new(self.func).with_srcloc(location).at_bottom(block);
+                    pos.ins().store(MemFlagsData::trusted(), value, buffer, place);
+                }
+            }
+        }
     }
 
     /// Computes values at the end of a block, if that is nowhere done; constants in any case.
@@ -141,11 +193,14 @@ impl Insertion<'_> {
         state.collect()
     }
 
-    fn sink_value(&mut self, block: Block, value: Value, sunk: &mut HashMap<Inst, Value>) -> Value {
+    /// What computes a value, if that is done where the value is needed.
+    fn is_sunk(&self, value: Value) -> Option<Inst> {
         let is_sunk = |inst: &Inst| self.cold.contains(*inst) || is_constant(self.func, *inst);
-        let Some(inst) = self.func.dfg.value_def(value).inst().filter(is_sunk) else {
-            return value;
-        };
+        self.func.dfg.value_def(value).inst().filter(is_sunk)
+    }
+
+    fn sink_value(&mut self, block: Block, value: Value, sunk: &mut HashMap<Inst, Value>) -> Value {
+        let Some(inst) = self.is_sunk(value) else { return value };
         if let Some(&copy) = sunk.get(&inst) {
             return copy;
         }
@@ -188,6 +243,13 @@ pub(crate) fn ask_runtime_pinned(pos: &mut FuncCursor<'_>, context: Value) -> Va
     let code = pos.ins().load(types::I64, trusted, store, store_context::CHECK_PINNED);
     let signature = pos.func.import_signature(check_pinned_signature());
     pos.ins().call_indirect(signature, code, &[]);
+    go_on_in(pos, context)
+}
+
+/// The version that the runtime says. The store is read once more rather than kept in a register.
+fn go_on_in(pos: &mut FuncCursor<'_>, context: Value) -> Value {
+    let trusted = MemFlagsData::trusted();
+    let store = pos.ins().load(types::I64, trusted, context, vmctx::STORE);
     pos.ins().load(types::I64, trusted, store, store_context::GO_ON)
 }
 
@@ -197,30 +259,81 @@ pub(crate) fn trap_if_told(pos: &mut FuncCursor<'_>, version: Value) {
     pos.ins().trapnz(is_trap, TrapCode::Host.to_clif());
 }
 
-/// Leaves the state of the frame where the other version finds it, and goes on there.
-fn go_on_in(pos: &mut FuncCursor<'_>, check: &Check, context: Value, state: &[Value]) {
-    let trusted = MemFlagsData::trusted();
-    let store = pos.ins().load(types::I64, trusted, context, vmctx::STORE);
-    let version = pos.ins().load(types::I64, trusted, store, store_context::GO_ON);
-    trap_if_told(pos, version);
-    let signature = pos.func.import_signature(check.signature.clone());
-    let Some(places) = &check.places else {
-        // Arguments are in certain registers, where these values need not be elsewhere.
-        let context = copy(pos, context);
-        let args: Vec<Value> = state.iter().map(|&value| copy(pos, value)).collect();
-        pos.ins().return_call_indirect(signature, version, &[&[context; 2], &args[..]].concat());
-        return;
-    };
-    let buffer = pos.ins().load(types::I64, trusted, store, store_context::TRANSFER);
-    for (&place, &value) in places.iter().zip(state) {
-        pos.ins().store(trusted, value, buffer, place);
+#[cfg(test)]
+mod tests {
+    use cranelift_codegen::ir::{AbiParam, ExtFuncData};
+    use cranelift_codegen::isa::CallConv;
+    use cranelift_codegen::verifier::verify_function;
+    use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
+
+    use super::*;
+
+    /// A loop with a mark that has the vmctx, a sum that nothing else needs, and what the loop counts down.
+    fn marked() -> (Function, [Check; 1]) {
+        let signature = |params: &[types::Type]| {
+            let mut signature = Signature::new(CallConv::Tail);
+            signature.params.extend(params.iter().copied().map(AbiParam::new));
+            signature
+        };
+        let mut func = Function::new();
+        func.signature = signature(&[types::I64, types::I32]);
+        let mut scratch = FunctionBuilderContext::new();
+        let mut builder = FunctionBuilder::new(&mut func, &mut scratch);
+        let [entry, again, out] = [(); 3].map(|()| builder.create_block());
+        builder.append_block_params_for_function_params(entry);
+        let count = builder.append_block_param(again, types::I32);
+        let [context, first] = [0, 1].map(|at| builder.block_params(entry)[at]);
+        builder.switch_to_block(entry);
+        builder.ins().jump(again, &[first.into()]);
+        builder.switch_to_block(again);
+        let unneeded = builder.ins().iadd_imm_s(first, 80);
+        let of_mark = builder.import_signature(signature(&[types::I64, types::I32, types::I32]));
+        let name = builder.func.declare_imported_user_function(mark(0));
+        let name = ExternalName::user(name);
+        let mark = builder.import_function(ExtFuncData {
+            name,
+            signature: of_mark,
+            colocated: false,
+            patchable: false,
+        });
+        builder.ins().call(mark, &[context, unneeded, count]);
+        let less = builder.ins().iadd_imm_s(count, -1);
+        builder.ins().brif(less, again, &[less.into()], out, &[]);
+        builder.switch_to_block(out);
+        builder.ins().return_(&[]);
+        builder.seal_all_blocks();
+        let isa = super::super::isa::best(&super::super::CompilerOptions::default()).expect("this machine");
+        builder.finalize(isa.frontend_config());
+        (func, [Check { signature: signature(&[]), places: Some(vec![0, 16]) }])
     }
-    if check.signature.params.is_empty() {
-        pos.ins().store(trusted, context, store, store_context::LEAVING);
-        let leave = pos.ins().load(types::I64, trusted, store, store_context::LEAVE);
-        pos.ins().set_pinned_reg(store);
-        pos.ins().return_call_indirect(signature, leave, &[]);
-    } else {
-        pos.ins().return_call_indirect(signature, version, &[context, context]);
+
+    #[test]
+    fn what_only_the_other_version_needs_is_computed_on_the_way_there() {
+        let (mut func, checks) = marked();
+        insert(&mut func, &checks);
+        let options = super::super::CompilerOptions { checked: true, ..Default::default() };
+        let isa = super::super::isa::rest(&options).expect("this machine");
+        verify_function(&func, &*isa).expect("valid");
+        let sums = |is_cold: bool| {
+            let blocks = func.layout.blocks().filter(|&block| func.layout.is_cold(block) == is_cold);
+            let insts = blocks.flat_map(|block| func.layout.block_insts(block));
+            insts.filter(|&inst| func.dfg.insts[inst].opcode() == Opcode::Iadd).count()
+        };
+        // What counts rounds and checks.
+        assert_eq!((sums(false), sums(true)), (2, 1), "{func}");
+        assert!(marks(&func).is_empty(), "{func}");
+    }
+
+    #[test]
+    fn what_is_there_is_stored_before_anything_is_computed() {
+        let (mut func, checks) = marked();
+        insert(&mut func, &checks);
+        let blocks = func.layout.blocks().filter(|&block| func.layout.is_cold(block));
+        let insts = blocks.flat_map(|block| func.layout.block_insts(block));
+        let opcodes: Vec<Opcode> = insts.map(|inst| func.dfg.insts[inst].opcode()).collect();
+        let at = opcodes.iter().position(|&opcode| opcode == Opcode::Iadd).expect("the sum");
+        let stores = |opcodes: &[Opcode]| opcodes.iter().filter(|&&opcode| opcode == Opcode::Store).count();
+        // The vmctx and the count; and the sum.
+        assert_eq!((stores(&opcodes[..at]), stores(&opcodes[at..])), (2, 1), "{func}");
     }
 }

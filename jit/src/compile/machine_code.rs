@@ -115,9 +115,37 @@ pub struct MachineCode {
     /// From where to where there are no instructions but jump tables and constants, as far as is known; ascending.
     #[serde(skip)]
     pub data: Vec<(u32, u32)>,
+    /// The end of it that hardly ever runs, if that may lie apart from what is before it.
+    pub cold: Option<ColdPart>,
+}
+
+/// The cold part of a function's code. Hot code of all functions lies closer together if these lie elsewhere.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ColdPart {
+    /// Where it begins, a multiple of [`MachineCode::align`]; it must lie at such an address.
+    pub start: u32,
+    /// Where the code has the distance between a place in one part and one in the other, in four bytes; ascending.
+    pub distances: Vec<u32>,
 }
 
 impl MachineCode {
+    /// Where the cold part begins; the end if there is none.
+    pub fn hot_len(&self) -> usize {
+        self.cold.as_ref().map_or(self.bytes.len(), |cold| cold.start as usize)
+    }
+
+    /// Lets the cold part lie `by` bytes further from the hot one than `bytes` have it. All distances fit into their
+    /// four bytes if the whole code, with what is between its parts, is shorter than `i32::MAX`.
+    pub fn shift_cold(&mut self, by: i32) {
+        let Some(ColdPart { start, distances }) = &self.cold else { return };
+        for &at in distances {
+            let by = if at < *start { by } else { by.wrapping_neg() };
+            let distance = &mut self.bytes[at as usize..][..4];
+            let old = distance.iter().rev().fold(0, |all, &byte| all << 8 | i32::from(byte));
+            distance.copy_from_slice(&old.wrapping_add(by).to_le_bytes());
+        }
+    }
+
     /// The frames that a place in the code is in, innermost first: itself, then the calls that are not made.
     pub fn frames(&self, place: Origin) -> impl Iterator<Item = Origin> {
         let caller = |of: &Origin| Some(self.inlined[of.frame.checked_sub(1)? as usize]);
@@ -204,12 +232,17 @@ fn finish(
         inlined: Vec::new(),
         dispatches: Vec::new(),
         data: Vec::new(),
+        cold: None,
     };
     if isa.name() == "x64" && !code.bb_starts.is_empty() {
-        let cold = locations
+        let mark = locations
             .iter()
             .find(|location| !location.loc.is_default() && relax::unmarked(location.loc.bits()).1);
-        let cold = cold.map_or(buffer.total_size(), |location| location.start);
+        // What the register allocator puts before a block's first instruction has no location.
+        let cold = mark.map_or(buffer.total_size(), |location| {
+            let behind = code.bb_starts.partition_point(|&block| block <= location.start);
+            behind.checked_sub(1).map_or(0, |block| code.bb_starts[block])
+        });
         relax::relax(&mut relaxed, &relax::Layout { blocks: &code.bb_starts, cold });
     }
     Ok(relaxed)

@@ -9,6 +9,7 @@ mod invariants;
 mod isa;
 mod loads;
 mod machine_code;
+mod masks;
 mod options;
 mod origins;
 mod pinned;
@@ -40,7 +41,7 @@ use crate::translate::{Translated, translate};
 pub(crate) use checks::{
     Check, ask_runtime, ask_runtime_pinned, fires as check_fires, mark as check_mark, trap_if_told,
 };
-pub use machine_code::{CallSite, MachineCode, Origin, Reloc, TrapSite};
+pub use machine_code::{CallSite, ColdPart, MachineCode, Origin, Reloc, TrapSite};
 pub(crate) use machine_code::{METRICS_SLOT, PATH_SLOT, RECORD_SLOT, VMCTX_SLOT};
 pub use options::{CompilerOptions, MemoryStyle};
 pub(crate) use origins::Origins;
@@ -333,6 +334,7 @@ impl Compiler {
     ) -> Result<&'a dyn TargetIsa, CompileError> {
         let failed = |error| CompileError::Codegen { func, message: format!("{error:?}") };
         context.optimize(isa, &mut ControlPlane::default()).map_err(failed)?;
+        masks::simplify(&mut context.func);
         loads::extend(&mut context.func);
         invariants::hoist(context);
         extends::widen(context);
@@ -343,6 +345,9 @@ impl Compiler {
         context.flowgraph();
         context.remove_constant_phis(isa).map_err(failed)?;
         resolve_aliases(&mut context.func);
+        if constants::renew_arguments(&mut context.func) {
+            context.flowgraph();
+        }
         if let Some(preserved) = crossing::Preserved::of(&*self.rest, &self.options) {
             crossing::relieve(context, preserved);
         }

@@ -194,7 +194,7 @@ impl ModuleCode {
         let functions = self.functions.read().unwrap_or_else(PoisonError::into_inner);
         let addresses =
             functions.values().flat_map(|c| std::iter::once(&c.address).chain(c.part_code.values()));
-        addresses.filter_map(|&address| registry::find(address)).map(|object| object.len).sum()
+        addresses.filter_map(|&address| registry::find(address)).map(|object| object.size()).sum()
     }
 
     /// Why no better versions of functions were made, by ascending index.
@@ -496,6 +496,10 @@ impl ModuleInner {
         self.slots.fill(&self.info, &code.dispatches);
         if let Some(seed) = self.engine.config().padding {
             code.bytes.extend(padding(seed, func));
+        }
+        if self.engine.perf().is_some() {
+            // It is told of one place for each function.
+            code.cold = None;
         }
         let positions = std::mem::take(&mut code.positions);
         let bytes = self.engine.perf().map(|_| code.bytes.clone());

@@ -121,7 +121,9 @@ impl<'a> Planner<'a> {
                 continue;
             }
             *used = Used { turn: self.turn, start: at, end: at + 1 };
-            let mut around = loops.innermost_loop(block);
+            // What asks whether to leave the loop is no reason to have a register for it in each round.
+            let is_cold = self.context.func.layout.is_cold(block);
+            let mut around = loops.innermost_loop(block).filter(|_| !is_cold);
             while let Some(id) = around.filter(|&id| self.used_in[id] != self.turn) {
                 self.used_in[id] = self.turn;
                 around = loops.loop_parent(id);

@@ -4,7 +4,7 @@
 //! wherever they come to lie. Processors fetch code, decoded or not, by lines of 64 bytes: a loop of 25 bytes takes
 //! twice as long (measured) if it lies in two lines instead of one. So instructions that do nothing are left out
 //! here, jumps and numbers are written as short as they can be, and the innermost loops lie in as few lines as they
-//! can.
+//! can. What seldom runs may lie elsewhere, so that the hot code of many functions takes fewer lines and pages.
 //!
 //! Input: machine code for x86-64, its tables, where its blocks begin, and where its cold part does. Output: the same,
 //! with other offsets; or nothing, if anything in it is not understood.
@@ -13,6 +13,7 @@
 //! Source: branch relaxation as in Szymanski, CACM 21(4), 1978: all jumps are short at first, and grow where they
 //! have to.
 
+mod apart;
 mod calls;
 mod encoded;
 #[cfg(debug_assertions)]
@@ -22,8 +23,9 @@ mod read;
 
 use cranelift_codegen::ir::{Block, Function, SourceLoc};
 
-use super::machine_code::MachineCode;
+use super::machine_code::{ColdPart, MachineCode};
 use super::pinned::nothing;
+use apart::Apart;
 use encoded::Encoded;
 
 /// How many bytes of code a processor takes at a time.
@@ -62,15 +64,19 @@ pub(super) fn relax(code: &mut MachineCode, layout: &Layout<'_>) {
     let Some(mut pieces) = read::read(&code.bytes, layout) else { return };
     calls::merge(&mut pieces, &code.bytes, layout.blocks);
     let aligned = place::Aligned::new(&pieces, layout.cold);
-    place::place(&mut pieces, &aligned);
+    let align = if aligned.is_empty() { code.align } else { code.align.max(LINE) };
+    let apart = apart::begin(&pieces, &code.bytes, layout.cold).map(|begin| Apart { begin, align });
+    place::place(&mut pieces, &aligned, apart);
     let Some(bytes) = write(&pieces, &code.bytes) else { return };
     #[cfg(debug_assertions)]
     equal::assert_equal(&pieces, &code.bytes, &bytes);
     let places = Places { pieces: &pieces };
     code.bytes = bytes;
-    if !aligned.is_empty() {
-        code.align = code.align.max(LINE);
-    }
+    code.align = align;
+    code.cold = apart.map(|apart| ColdPart {
+        start: places.begin(apart.begin),
+        distances: pieces.iter().filter_map(|piece| apart.distance(piece)).collect(),
+    });
     code.traps.iter_mut().for_each(|trap| trap.pc = places.begin(trap.pc));
     code.calls.iter_mut().for_each(|call| call.return_pc = places.end(call.return_pc));
     code.relocs.iter_mut().for_each(|reloc| reloc.offset = places.inside(reloc.offset));
@@ -313,6 +319,52 @@ mod tests {
         // The constant lay at 48, and is as well aligned.
         assert_eq!(code.bytes[64..72], [&load(112 - 71)[..], &[RET]].concat());
         assert_eq!(code.bytes[112..], constant);
+    }
+
+    /// A branch and a table that lead to a cold part, which has a constant; 64 bytes of it lie behind the hot part.
+    fn with_cold_part(last_hot: &[u8]) -> MachineCode {
+        let lea = [0x48, 0x8d, 0x05, 2, 0, 0, 0];
+        // lea table(%rip), %rax; jmp *%rax; entries for the hot block behind the table, and for the cold one.
+        let hot = 9 + 8;
+        let behind = hot + 6 + last_hot.len() as i32;
+        let table = [8, behind - 9].map(i32::to_le_bytes).concat();
+        let load = [0x0f, 0x28, 0x05, 5 + 60 + 1 + 3, 0, 0, 0];
+        let cold =
+            [&load[..], &jmp(hot - (behind + 12)), &MOVE.repeat(20), &[RET], &[0; 3], &[7; 16]].concat();
+        let far = jb(behind - (hot + 6));
+        let bytes = [&lea[..], &[0xff, 0xe0], &table, &far, last_hot, &cold].concat();
+        let mut code = MachineCode { align: 16, bytes, ..MachineCode::default() };
+        let blocks = [0, hot as u32, behind as u32];
+        relax(&mut code, &Layout { blocks: &blocks, cold: behind as u32 });
+        code
+    }
+
+    #[test]
+    fn cold_parts_may_lie_apart() {
+        let mut code = with_cold_part(&[RET]);
+        let cold = code.cold.clone().expect("a cold part");
+        assert_eq!(cold.start % code.align, 0);
+        let together = code.bytes.clone();
+        let number = |bytes: &[u8], at: u32| {
+            let bytes = bytes[at as usize..][..4].iter().rev();
+            bytes.fold(0, |all, &byte| all << 8 | i32::from(byte))
+        };
+        // The second entry of the table, the branch, and the jump back; the constant lies beside what reads it.
+        assert_eq!(cold.distances.len(), 3);
+        code.shift_cold(0x1000);
+        for (&at, by) in cold.distances.iter().zip([0x1000, 0x1000, -0x1000]) {
+            assert_eq!(number(&code.bytes, at), number(&together, at) + by, "at {at}");
+        }
+        code.shift_cold(-0x1000);
+        assert_eq!(code.bytes, together);
+        // Jumps between the parts are long, as it is not known how far they go.
+        let branch = cold.distances[1] as usize;
+        assert_eq!(together[branch - 2..branch], [0x0f, 0x82]);
+    }
+
+    #[test]
+    fn cold_parts_that_hot_code_runs_into_do_not_lie_apart() {
+        assert_eq!(with_cold_part(&MOVE).cold, None);
     }
 
     /// shl $2, %rax; mov 0x1000(%rax), %eax; mov (%rax), %rcx

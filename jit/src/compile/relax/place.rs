@@ -1,5 +1,6 @@
 //! Where pieces go.
 
+use super::apart::Apart;
 use super::{Kind, LINE, Piece, Places};
 
 /// Longer loops take so long for a round that it does not matter where they lie.
@@ -92,7 +93,11 @@ fn loops(pieces: &[Piece], cold: u32) -> Vec<Loop> {
 }
 
 /// Decides how long each piece is and where it lies.
-pub(super) fn place(pieces: &mut [Piece], aligned: &Aligned) {
+pub(super) fn place(pieces: &mut [Piece], aligned: &Aligned, apart: Option<Apart>) {
+    // How far it is to the other part is not known yet.
+    for piece in pieces.iter_mut().filter(|piece| apart.is_some_and(|apart| apart.crosses(piece))) {
+        piece.len = piece.old_len;
+    }
     let jumps: Vec<(usize, usize)> = {
         let places = Places { pieces };
         let target = |(at, piece): (usize, &Piece)| match piece.kind {
@@ -102,7 +107,7 @@ pub(super) fn place(pieces: &mut [Piece], aligned: &Aligned) {
         pieces.iter().enumerate().filter_map(target).collect()
     };
     for round in 0.. {
-        put_in_a_row(pieces, aligned);
+        put_in_a_row(pieces, aligned, apart);
         if !grow(pieces, &jumps, round >= MOST_ROUNDS) {
             return;
         }
@@ -123,11 +128,14 @@ fn grow(pieces: &mut [Piece], jumps: &[(usize, usize)], all: bool) -> bool {
     has_grown
 }
 
-fn put_in_a_row(pieces: &mut [Piece], aligned: &Aligned) {
+fn put_in_a_row(pieces: &mut [Piece], aligned: &Aligned, apart: Option<Apart>) {
     let mut loops = aligned.loops.iter().peekable();
     let mut inside = aligned.inside.iter().peekable();
     let mut at = 0_u32;
     for index in 0..pieces.len() {
+        if let Some(apart) = apart.filter(|apart| apart.begin == pieces[index].old) {
+            at = at.next_multiple_of(apart.align);
+        }
         if aligned.targets.binary_search(&pieces[index].old).is_ok() {
             at = at.next_multiple_of(TARGET_ALIGN);
         }

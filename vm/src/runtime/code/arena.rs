@@ -1,4 +1,5 @@
-//! The machine code of one owner (a module, or an engine's trampolines), packed into chunks.
+//! The machine code of one owner (a module, or an engine's trampolines), packed into chunks. What seldom runs has
+//! chunks of its own, so that what runs takes as few pages and lines of the processor's caches as it can.
 //!
 //! Invariant: code once placed neither moves nor changes; it is freed with the arena.
 
@@ -19,6 +20,8 @@ const RESERVATION: usize = 256 << 20;
 
 /// Functions start at least at such addresses.
 const LEAST_ALIGN: usize = 16;
+/// A processor's jumps reach less far than this.
+const FARTHEST: usize = i32::MAX as usize;
 /// Between functions: a trap, should anything ever get there.
 const PADDING: u8 = 0xcc;
 
@@ -59,24 +62,62 @@ struct Chunk {
     size: usize,
 }
 
+/// Chunks that are filled one after the other.
 #[derive(Debug, Default)]
-struct Chunks {
-    all: Vec<Chunk>,
+struct Area {
+    chunks: Vec<Chunk>,
     /// Bytes used of the last one.
     used: usize,
+}
+
+#[derive(Debug, Default)]
+struct Areas {
+    hot: Area,
+    cold: Area,
+}
+
+impl Areas {
+    fn chunks(&self) -> impl Iterator<Item = &Chunk> {
+        self.hot.chunks.iter().chain(&self.cold.chunks)
+    }
+}
+
+/// What is to lie in an area.
+struct Image {
+    bytes: Vec<u8>,
+    align: usize,
+}
+
+impl Image {
+    fn new() -> Image {
+        Image { bytes: Vec::new(), align: LEAST_ALIGN }
+    }
+
+    /// Makes room for `len` bytes; gives where.
+    fn add(&mut self, len: usize, align: usize) -> usize {
+        let align = align.max(LEAST_ALIGN);
+        self.align = self.align.max(align);
+        let at = self.bytes.len().next_multiple_of(align);
+        self.bytes.resize(at + len, PADDING);
+        at
+    }
+
+    fn fill(&mut self, at: usize, bytes: &[u8]) {
+        self.bytes[at..at + bytes.len()].copy_from_slice(bytes);
+    }
 }
 
 /// One owner's code.
 #[derive(Debug)]
 pub struct CodeArena {
     space: Arc<CodeSpace>,
-    chunks: Mutex<Chunks>,
+    areas: Mutex<Areas>,
 }
 
 impl CodeArena {
     /// An empty arena.
     pub fn new(space: Arc<CodeSpace>) -> CodeArena {
-        CodeArena { space, chunks: Mutex::default() }
+        CodeArena { space, areas: Mutex::default() }
     }
 
     /// Places `code`, makes it known to the registry as belonging to `function`, and returns its address.
@@ -92,65 +133,111 @@ impl CodeArena {
     /// # Errors
     /// If there is no memory for them.
     pub fn place_all(&self, mut pieces: Vec<(MachineCode, Option<Owner>)>) -> std::io::Result<Vec<usize>> {
-        let (mut image, mut offsets, mut align) = (Vec::new(), Vec::with_capacity(pieces.len()), LEAST_ALIGN);
-        for (code, _) in &mut pieces {
-            link(code)?;
-            align = align.max(code.align as usize);
-            image.resize(image.len().next_multiple_of(LEAST_ALIGN.max(code.align as usize)), PADDING);
-            offsets.push(image.len());
-            image.extend_from_slice(&code.bytes);
+        let (mut hot, mut cold) = (Image::new(), Image::new());
+        let add = |(code, _): &(MachineCode, _)| {
+            let (align, hot_len) = (code.align as usize, code.hot_len());
+            let cold_len = code.bytes.len() - hot_len;
+            // A byte behind it, so that no other code begins where it ends.
+            let in_cold = (cold_len > 0).then(|| cold.add(cold_len + 1, align));
+            (hot.add(hot_len, align), in_cold)
+        };
+        let offsets: Vec<(usize, Option<usize>)> = pieces.iter().map(add).collect();
+        let mut areas = self.areas.lock().expect("no panic while it is held");
+        let hot_base = self.reserve(&mut areas.hot, &hot)?;
+        let cold_base = self.reserve(&mut areas.cold, &cold)?;
+        let shift = i32::try_from(cold_base as i64 - hot_base as i64).ok();
+        let is_near = |shift: i32| {
+            (shift.unsigned_abs() as usize) < FARTHEST.saturating_sub(hot.bytes.len() + cold.bytes.len())
+        };
+        if !cold.bytes.is_empty() && !shift.is_some_and(is_near) {
+            drop(areas);
+            pieces.iter_mut().for_each(|(code, _)| code.cold = None);
+            return self.place_all(pieces);
         }
-        let mut chunks = self.chunks.lock().expect("no panic while it is held");
-        let base = self.reserve(&mut chunks, image.len(), align)?;
-        chunks.all.last().expect("just reserved in it").reservation.write(base, &image)?;
-        let starts: Vec<usize> = offsets.iter().map(|offset| base + offset).collect();
-        registry::insert(pieces.into_iter().zip(&starts).map(|((mut code, function), &start)| {
-            let len = std::mem::take(&mut code.bytes).len();
-            Arc::new(CodeObject { start, len, function, code })
-        }));
+        let mut objects = Vec::with_capacity(pieces.len());
+        for ((mut code, function), (in_hot, in_cold)) in pieces.into_iter().zip(offsets) {
+            link(&mut code)?;
+            let (start, len) = (hot_base + in_hot, code.hot_len());
+            let cold_start = in_cold.map_or(start + len, |at| cold_base + at);
+            code.shift_cold(distance(start + len, cold_start));
+            let bytes = std::mem::take(&mut code.bytes);
+            hot.fill(in_hot, &bytes[..len]);
+            if let Some(at) = in_cold {
+                cold.fill(at, &bytes[len..]);
+            }
+            let cold = cold_start..cold_start + (bytes.len() - len);
+            objects.push(Arc::new(CodeObject { start, len, cold, function, code }));
+        }
+        areas.hot.write(hot_base, &hot)?;
+        areas.cold.write(cold_base, &cold)?;
+        let starts = objects.iter().map(|object| object.start).collect();
+        registry::insert(objects.into_iter());
         Ok(starts)
     }
 
     /// The code that was placed at `start`.
     pub fn copy_of(&self, start: usize) -> Option<MachineCode> {
         let object = registry::find(start).filter(|object| object.start == start)?;
-        let chunks = self.chunks.lock().expect("no panic while it is held");
-        let is_ours = chunks.all.iter().any(|c| (c.start..c.start + c.size).contains(&start));
+        let areas = self.areas.lock().expect("no panic while it is held");
+        let is_ours = areas.chunks().any(|c| (c.start..c.start + c.size).contains(&start));
         is_ours.then(|| {
-            // SAFETY: the registry has it as a piece of one of our chunks, which stay mapped while we live, and code
-            // once placed does not change.
-            let bytes = unsafe { std::slice::from_raw_parts(start as *const u8, object.len) };
-            MachineCode { bytes: bytes.to_vec(), ..object.code.clone() }
+            // SAFETY: the registry has both as parts of our chunks, which stay mapped while we live, and code once
+            // placed does not change.
+            let part = |at: usize, len| unsafe { std::slice::from_raw_parts(at as *const u8, len) };
+            let (hot, cold) = (part(start, object.len), part(object.cold.start, object.cold.len()));
+            let mut code = MachineCode { bytes: [hot, cold].concat(), ..object.code.clone() };
+            code.shift_cold(distance(object.cold.start, start + object.len));
+            code
         })
     }
 
     /// Bytes of address space taken.
     pub fn size(&self) -> usize {
-        self.chunks.lock().expect("no panic while it is held").all.iter().map(|c| c.size).sum()
+        self.areas.lock().expect("no panic while it is held").chunks().map(|c| c.size).sum()
     }
 
-    fn reserve(&self, chunks: &mut Chunks, len: usize, align: usize) -> std::io::Result<usize> {
-        let fits = chunks.all.last().map(|c| (c.start + chunks.used).next_multiple_of(align)).filter(|&at| {
-            let c = chunks.all.last().expect("same as above");
-            at + len <= c.start + c.size
+    /// Where in the area there is room for an image; anywhere if it is empty.
+    fn reserve(&self, area: &mut Area, image: &Image) -> std::io::Result<usize> {
+        let len = image.bytes.len();
+        if len == 0 {
+            return Ok(0);
+        }
+        let fits = area.chunks.last().and_then(|chunk| {
+            let at = (chunk.start + area.used).next_multiple_of(image.align);
+            (at + len <= chunk.start + chunk.size).then_some(at)
         });
         let start = match fits {
             Some(at) => at,
-            None => self.grow(chunks, len)?,
+            None => self.grow(area, len)?,
         };
-        let chunk = chunks.all.last().expect("there is one now");
-        chunks.used = start + len - chunk.start;
+        let chunk = area.chunks.last().expect("there is one now");
+        area.used = start + len - chunk.start;
         Ok(start)
     }
 
-    fn grow(&self, chunks: &mut Chunks, len: usize) -> std::io::Result<usize> {
-        let usual = chunks.all.last().map_or(FIRST_CHUNK, |c| (c.size * 2).min(LAST_CHUNK));
+    fn grow(&self, area: &mut Area, len: usize) -> std::io::Result<usize> {
+        let usual = area.chunks.last().map_or(FIRST_CHUNK, |c| (c.size * 2).min(LAST_CHUNK));
         let size = usual.max(len.next_multiple_of(PAGE));
         let (reservation, start) = self.space.allocate(size)?;
-        chunks.all.push(Chunk { reservation, start, size });
-        chunks.used = 0;
+        area.chunks.push(Chunk { reservation, start, size });
+        area.used = 0;
         Ok(start)
     }
+}
+
+impl Area {
+    /// Writes what has just been reserved.
+    fn write(&self, base: usize, image: &Image) -> std::io::Result<()> {
+        match self.chunks.last() {
+            Some(chunk) if !image.bytes.is_empty() => chunk.reservation.write(base, &image.bytes),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// How far it is from one place to another near it.
+fn distance(from: usize, to: usize) -> i32 {
+    (to as isize - from as isize) as i32
 }
 
 /// Writes the addresses into `code` that it asks for.
@@ -167,10 +254,53 @@ fn link(code: &mut MachineCode) -> std::io::Result<()> {
 
 impl Drop for CodeArena {
     fn drop(&mut self) {
-        let chunks = self.chunks.get_mut().expect("no panic while it is held");
-        for chunk in chunks.all.drain(..) {
+        let Areas { hot, cold } = self.areas.get_mut().expect("no panic while it is held");
+        for chunk in hot.chunks.drain(..).chain(cold.chunks.drain(..)) {
             registry::remove(chunk.start, chunk.size);
             chunk.reservation.free(chunk.start, chunk.size);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use wprof_jit::abi::TrapCode;
+    use wprof_jit::compile::{ColdPart, TrapSite};
+
+    use super::*;
+
+    /// A jump into a cold part, which traps.
+    fn jump() -> MachineCode {
+        let mut bytes = vec![0xe9, 11, 0, 0, 0];
+        bytes.resize(16, PADDING);
+        bytes.extend([0x0f, 0x0b]);
+        let traps = vec![TrapSite { pc: 16, code: TrapCode::Unreachable, origin: None }];
+        let cold = Some(ColdPart { start: 16, distances: vec![1] });
+        MachineCode { bytes, align: 16, traps, cold, ..MachineCode::default() }
+    }
+
+    #[test]
+    fn cold_parts_lie_together_and_are_found() {
+        let arena = CodeArena::new(Arc::default());
+        let starts = arena.place_all(vec![(jump(), None), (jump(), None)]).expect("placed");
+        // What is hot lies in a row.
+        assert_eq!(starts[1] - starts[0], 16);
+        let objects = starts.iter().map(|&start| registry::find(start).expect("known"));
+        let cold: Vec<usize> = objects.map(|object| object.cold.start).collect();
+        for (&start, &cold) in starts.iter().zip(&cold) {
+            let found = registry::find(cold).expect("known");
+            assert_eq!((found.start, found.size()), (start, 18));
+            assert_eq!(found.trap_at(cold).map(|site| site.code), Some(TrapCode::Unreachable));
+            assert!(found.trap_at(start).is_none());
+            // SAFETY: the first five bytes of a function that was just placed.
+            let distance = unsafe { ((start + 1) as *const i32).read_unaligned() };
+            assert_eq!(start + 5 + distance as usize, cold);
+            // What is kept of it lies together again.
+            assert_eq!(arena.copy_of(start).expect("it is there").bytes, jump().bytes);
+        }
+        // Behind the end there is nothing, so a pc there is no other function's.
+        assert!(registry::find(cold[1] + 2).is_none());
+        drop(arena);
+        assert!(registry::find(cold[0]).is_none() && registry::find(starts[0]).is_none());
     }
 }

@@ -5,6 +5,7 @@
 //! wasm code, and such a thread never holds that lock.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, RwLock, Weak};
 
@@ -17,24 +18,37 @@ use crate::module::ModuleInner;
 pub struct CodeObject {
     /// Address of its first instruction.
     pub start: usize,
-    /// Size in bytes.
+    /// Size in bytes of what lies there.
     pub len: usize,
+    /// The addresses of its cold part, if that lies elsewhere. Invariant: no code ends where `start` is.
+    pub cold: Range<usize>,
     /// Its module and function index, if it is a wasm function's.
     pub function: Option<(Weak<ModuleInner>, u32)>,
-    /// All but its bytes, which are at `start`; pcs are relative to that.
+    /// All but its bytes; pcs in it are [offsets](CodeObject::offset).
     pub code: MachineCode,
 }
 
 impl CodeObject {
+    /// Size in bytes of all of it.
+    pub fn size(&self) -> usize {
+        self.len + self.cold.len()
+    }
+
+    /// How many of its bytes are before `pc`, which lies in it or is where a call returns to.
+    fn offset(&self, pc: usize) -> u32 {
+        let is_hot = (self.start..=self.start + self.len).contains(&pc);
+        (if is_hot { pc - self.start } else { self.len + (pc - self.cold.start) }) as u32
+    }
+
     /// The trap site at `pc`.
     pub fn trap_at(&self, pc: usize) -> Option<&TrapSite> {
-        let pc = (pc - self.start) as u32;
+        let pc = self.offset(pc);
         self.code.traps.binary_search_by_key(&pc, |t| t.pc).ok().map(|i| &self.code.traps[i])
     }
 
     /// The wasm instruction of the call that returns to `pc`.
     pub fn origin_of_return(&self, pc: usize) -> Option<Origin> {
-        let pc = (pc - self.start) as u32;
+        let pc = self.offset(pc);
         let i = self.code.calls.binary_search_by_key(&pc, |c| c.return_pc).ok()?;
         self.code.calls[i].origin
     }
@@ -58,7 +72,7 @@ impl CodeObject {
     /// The wasm instruction that `pc` belongs to, where that is not recorded exactly: that of the next site, or else
     /// of the last.
     pub fn origin_near(&self, pc: usize) -> Option<Origin> {
-        let pc = (pc - self.start) as u32;
+        let pc = self.offset(pc);
         let call =
             self.code.calls.iter().filter(|c| c.return_pc > pc).find_map(|c| Some((c.return_pc, c.origin?)));
         let trap = self.code.traps.iter().filter(|t| t.pc >= pc).find_map(|t| Some((t.pc, t.origin?)));
@@ -107,7 +121,13 @@ pub fn is_code(pc: usize) -> bool {
 
 /// Makes pieces of code known. To be called before their addresses are published.
 pub fn insert(objects: impl Iterator<Item = Arc<CodeObject>>) {
-    OBJECTS.write().expect("no panic while it is held").extend(objects.map(|object| (object.start, object)));
+    let mut all = OBJECTS.write().expect("no panic while it is held");
+    for object in objects {
+        if !object.cold.is_empty() {
+            all.insert(object.cold.start, object.clone());
+        }
+        all.insert(object.start, object);
+    }
 }
 
 /// Forgets all code in an extent.
@@ -127,7 +147,8 @@ pub fn find(pc: usize) -> Option<Arc<CodeObject>> {
     }
     let objects = OBJECTS.read().expect("no panic while it is held");
     let (_, object) = objects.range(..=pc).next_back()?;
-    (pc < object.start + object.len).then(|| object.clone())
+    let is_in = (object.start..object.start + object.len).contains(&pc) || object.cold.contains(&pc);
+    is_in.then(|| object.clone())
 }
 
 /// The piece of code that a call returning to `pc` lies in. A call may be the last instruction of its function, so

@@ -1,0 +1,62 @@
+//! The cold part of a function, if it may lie apart from the hot one.
+
+use iced_x86::{Decoder, DecoderOptions, FlowControl};
+
+use super::{Kind, Piece};
+
+/// Fewer bytes are not worth an address of their own.
+const LEAST: u32 = 64;
+
+/// Where the cold part begins (an old place), and how it is aligned.
+#[derive(Clone, Copy)]
+pub(super) struct Apart {
+    pub begin: u32,
+    pub align: u32,
+}
+
+impl Apart {
+    /// Whether a piece has a distance to the other part.
+    pub fn crosses(self, piece: &Piece) -> bool {
+        let to = match piece.kind {
+            Kind::Jump { to } | Kind::Branch { to, .. } | Kind::Relative { to, .. } => to,
+            Kind::Entry { to, .. } => to,
+            _ => return false,
+        };
+        (piece.old < self.begin) != (to < self.begin)
+    }
+
+    /// Where that distance is: a new place.
+    pub fn distance(self, piece: &Piece) -> Option<u32> {
+        let at = match piece.kind {
+            Kind::Relative { at, .. } => at,
+            Kind::Entry { .. } => 0,
+            _ => piece.len.saturating_sub(4),
+        };
+        self.crosses(piece).then_some(piece.new + at)
+    }
+}
+
+/// Where the cold part begins, if there is one and control does not run into it from what is before.
+pub(super) fn begin(pieces: &[Piece], bytes: &[u8], cold: u32) -> Option<u32> {
+    let first = pieces.partition_point(|piece| piece.old < cold);
+    let last_hot = pieces[..first].iter().rfind(|piece| piece.kind != Kind::Nothing)?;
+    let cold = pieces.get(first)?.old;
+    let is_left = match last_hot.kind {
+        Kind::Jump { .. } | Kind::Entry { .. } => true,
+        Kind::Plain { .. } => !runs_on(bytes, last_hot.old),
+        _ => false,
+    };
+    (is_left && bytes.len() as u32 - cold >= LEAST).then_some(cold)
+}
+
+/// Whether what is behind an instruction can be executed after it.
+fn runs_on(bytes: &[u8], at: u32) -> bool {
+    let inst = Decoder::with_ip(64, &bytes[at as usize..], at.into(), DecoderOptions::NONE).decode();
+    !matches!(
+        inst.flow_control(),
+        FlowControl::Return
+            | FlowControl::UnconditionalBranch
+            | FlowControl::IndirectBranch
+            | FlowControl::Exception
+    )
+}
