@@ -32,6 +32,12 @@ pub fn home() -> &'static Path {
 fn own() -> Result<Vec<Program>> {
     let folder = home().join("programs");
     let mut programs = read(&folder.join("manifest.tsv"), &folder, &[])?;
+    add_long_args(&mut programs, &folder)?;
+    Ok(programs)
+}
+
+/// Arguments for runs of seconds, from a folder's table.
+fn add_long_args(programs: &mut [Program], folder: &Path) -> Result<()> {
     let table = folder.join("long.tsv");
     let text = std::fs::read_to_string(&table).with_context(|| format!("cannot read {}", table.display()))?;
     let rows =
@@ -40,7 +46,7 @@ fn own() -> Result<Vec<Program>> {
         let program = programs.iter_mut().find(|program| program.name == name);
         program.with_context(|| format!("{}: no program {name}", table.display()))?.long_args = words(args);
     }
-    Ok(programs)
+    Ok(())
 }
 
 fn words(text: &str) -> Vec<String> {
@@ -52,6 +58,7 @@ fn real(out: &Path) -> Result<Vec<Program>> {
     let inputs = home().join("inputs");
     let dirs = [(inputs.clone(), "/in".to_string()), (out.to_path_buf(), "/out".to_string())];
     let mut programs = read(&inputs.join("real.tsv"), &home().join("downloads"), &dirs)?;
+    add_long_args(&mut programs, &inputs)?;
     programs.retain(|p| p.file.exists());
     Ok(programs)
 }
