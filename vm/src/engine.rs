@@ -64,7 +64,7 @@ impl Engine {
             _ => CodeSpace::default(),
         };
         let space = Arc::new(space);
-        let trampolines = CodeArena::new(space.clone());
+        let trampolines = CodeArena::new(space.clone(), None);
         let raise = |code| trampolines.place(arch::raise(code), None).map_err(no_code_memory);
         let trap_stubs = TrapStubs {
             bad_signature: raise(TrapCode::BadSignature)?,

@@ -177,7 +177,7 @@ impl Insertion<'_> {
         let mut sunk = HashMap::new();
         for is_computed in [false, true] {
             for (&place, &value) in places.iter().zip(state) {
-                if self.is_sunk(value).is_some() == is_computed {
+                if self.sunk_inst(value).is_some() == is_computed {
                     let value = self.sink_value(block, value, &mut sunk);
                     let mut pos = FuncCursor::new(self.func).with_srcloc(location).at_bottom(block);
                     pos.ins().store(MemFlagsData::trusted(), value, buffer, place);
@@ -194,13 +194,13 @@ impl Insertion<'_> {
     }
 
     /// What computes a value, if that is done where the value is needed.
-    fn is_sunk(&self, value: Value) -> Option<Inst> {
+    fn sunk_inst(&self, value: Value) -> Option<Inst> {
         let is_sunk = |inst: &Inst| self.cold.contains(*inst) || is_constant(self.func, *inst);
         self.func.dfg.value_def(value).inst().filter(is_sunk)
     }
 
     fn sink_value(&mut self, block: Block, value: Value, sunk: &mut HashMap<Inst, Value>) -> Value {
-        let Some(inst) = self.is_sunk(value) else { return value };
+        let Some(inst) = self.sunk_inst(value) else { return value };
         if let Some(&copy) = sunk.get(&inst) {
             return copy;
         }

@@ -152,6 +152,27 @@ fn copy_before(func: &mut Function, constant: Inst, before: Inst) -> Value {
     func.dfg.first_result(copy)
 }
 
+/// What an instruction computes of a value and a constant.
+pub(super) type Computed = (Opcode, Value, i64);
+
+/// The opcode, the value and the constant of an instruction that has one.
+pub(super) fn computed(func: &Function, inst: Inst) -> Option<Computed> {
+    let InstructionData::Binary { opcode, args: [left, right] } = func.dfg.insts[inst] else { return None };
+    match (integer(func, left), integer(func, right)) {
+        (None, Some(constant)) => Some((opcode, left, constant)),
+        (Some(constant), None) => Some((opcode, right, constant)),
+        _ => None,
+    }
+}
+
+/// The number that a value always is.
+pub(super) fn integer(func: &Function, value: Value) -> Option<i64> {
+    match func.dfg.insts[func.dfg.value_def(value).inst()?] {
+        InstructionData::UnaryImm { opcode: Opcode::Iconst, imm } => Some(imm.bits()),
+        _ => None,
+    }
+}
+
 pub(super) fn is_constant(func: &Function, inst: Inst) -> bool {
     matches!(func.dfg.insts[inst].opcode(), Opcode::Iconst | Opcode::F32const | Opcode::F64const)
 }

@@ -11,10 +11,11 @@
 use cranelift_codegen::Context;
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::entity::EntitySet;
-use cranelift_codegen::ir::{Block, Function, Inst, InstructionData, Opcode, Value, ValueDef, types};
+use cranelift_codegen::ir::{Block, Function, Inst, Opcode, Value, ValueDef, types};
 use cranelift_codegen::loop_analysis::{Loop, LoopAnalysis};
 use hashbrown::HashMap;
 
+use super::constants::{Computed, computed, integer};
 use super::{checks, replace, resolve_aliases};
 
 /// Moves out of innermost loops what does not change in them.
@@ -45,9 +46,6 @@ fn needed(func: &Function) -> EntitySet<Value> {
     needed
 }
 
-/// What an instruction computes: its opcode, a value, and a constant.
-type Computed = (Opcode, Value, i64);
-
 /// What matters of a loop.
 struct Body {
     /// What is computed of a value that is known before it, and a constant.
@@ -62,7 +60,7 @@ impl Body {
         let hot = func.layout.blocks().filter(is_hot).flat_map(|block| func.layout.block_insts(block));
         let mut body = Body { sums: Vec::new(), needed_for: HashMap::new() };
         for inst in hot.filter(|&inst| !checks::is_mark(func, inst)) {
-            let computed = computed(func, inst).filter(|&(_, value, _)| !is_within(func, loops, id, value));
+            let computed = sum(func, inst).filter(|&(_, value, _)| !is_within(func, loops, id, value));
             if computed.is_some() && !needed.contains(func.dfg.first_result(inst)) {
                 continue;
             }
@@ -88,26 +86,12 @@ impl Body {
 }
 
 /// What an instruction computes, if that is a sum or a mask with a constant.
-fn computed(func: &Function, inst: Inst) -> Option<Computed> {
-    let opcode = func.dfg.insts[inst].opcode();
-    let is_sum = match opcode {
+fn sum(func: &Function, inst: Inst) -> Option<Computed> {
+    computed(func, inst).filter(|&(opcode, ..)| match opcode {
         // Sums of 64 bits are part of addresses as a rule.
         Opcode::Iadd => func.dfg.value_type(func.dfg.first_result(inst)) == types::I32,
         _ => matches!(opcode, Opcode::Band | Opcode::Bor | Opcode::Bxor),
-    };
-    let &[left, right] = func.dfg.inst_args(inst) else { return None };
-    match (is_sum, constant(func, left), constant(func, right)) {
-        (true, None, Some(constant)) => Some((opcode, left, constant)),
-        (true, Some(constant), None) => Some((opcode, right, constant)),
-        _ => None,
-    }
-}
-
-fn constant(func: &Function, value: Value) -> Option<i64> {
-    match func.dfg.insts[func.dfg.value_def(value).inst()?] {
-        InstructionData::UnaryImm { opcode: Opcode::Iconst, imm } => Some(imm.bits()),
-        _ => None,
-    }
+    })
 }
 
 fn is_within(func: &Function, loops: &LoopAnalysis, id: Loop, value: Value) -> bool {
@@ -125,7 +109,7 @@ fn copy(func: &mut Function, inst: Inst, block: Block) -> Value {
     let args = func.dfg.inst_args(inst).to_vec();
     let mut copies = Vec::new();
     for arg in args {
-        let made = func.dfg.value_def(arg).inst().filter(|_| constant(func, arg).is_some());
+        let made = func.dfg.value_def(arg).inst().filter(|_| integer(func, arg).is_some());
         copies.push(made.map_or(arg, |made| insert(func, made, end)));
     }
     let copy = func.dfg.clone_inst(inst);

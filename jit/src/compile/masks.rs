@@ -6,13 +6,14 @@
 //!
 //! Input: an optimised function. Output: the same, in which shifts take their distances as they come, and lower halves
 //! are moved.
-//! Invariant: nothing is left that only a distance was computed for.
+//! Invariant: nothing is left that only a distance or a mask was computed for.
 
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::entity::SecondaryMap;
-use cranelift_codegen::ir::{Block, Function, Inst, InstBuilder, InstructionData, Opcode, Value, types};
+use cranelift_codegen::ir::{Block, Function, Inst, InstBuilder, Opcode, Value, types};
 
 use super::checks::only_computes;
+use super::constants::computed;
 use super::{replace, resolve_aliases};
 
 const LOWER_HALF: i64 = 0xffff_ffff;
@@ -26,9 +27,10 @@ pub(super) fn simplify(func: &mut Function) {
         while let Some(inst) = next {
             next = func.layout.next_inst(inst);
             unneeded.extend(simplify_distance(func, inst));
-            if let Some((Opcode::Band, value, LOWER_HALF)) = masked(func, inst)
+            if let Some((Opcode::Band, value, LOWER_HALF)) = computed(func, inst)
                 && func.dfg.value_type(value) == types::I64
             {
+                unneeded.extend(func.dfg.inst_args(inst));
                 let mut pos = FuncCursor::new(func).at_inst(inst);
                 let lower = pos.ins().ireduce(types::I32, value);
                 let extended = pos.ins().uextend(types::I64, lower);
@@ -59,7 +61,7 @@ fn simplify_distance(func: &mut Function, inst: Inst) -> Option<Value> {
     while let Some(made) = func.dfg.value_def(simple).inst() {
         let of = match func.dfg.insts[made].opcode() {
             Opcode::Uextend | Opcode::Sextend | Opcode::Ireduce => Some(func.dfg.inst_args(made)[0]),
-            _ => masked(func, made)
+            _ => computed(func, made)
                 .filter(|&(opcode, _, mask)| opcode == Opcode::Band && mask & taken == taken)
                 .map(|(_, of, _)| of),
         };
@@ -73,23 +75,6 @@ fn simplify_distance(func: &mut Function, inst: Inst) -> Option<Value> {
     }
     func.dfg.inst_args_mut(inst)[1] = simple;
     Some(distance)
-}
-
-/// The opcode, the value and the constant of an instruction that has one.
-fn masked(func: &Function, inst: Inst) -> Option<(Opcode, Value, i64)> {
-    let InstructionData::Binary { opcode, args: [left, right] } = func.dfg.insts[inst] else { return None };
-    match (constant(func, left), constant(func, right)) {
-        (None, Some(mask)) => Some((opcode, left, mask)),
-        (Some(mask), None) => Some((opcode, right, mask)),
-        _ => None,
-    }
-}
-
-fn constant(func: &Function, value: Value) -> Option<i64> {
-    match func.dfg.insts[func.dfg.value_def(value).inst()?] {
-        InstructionData::UnaryImm { opcode: Opcode::Iconst, imm } => Some(imm.bits()),
-        _ => None,
-    }
 }
 
 /// Removes what computes values that nothing takes any more, and what only that took.
@@ -155,7 +140,7 @@ mod tests {
         };
         assert_eq!(shift(63), [Opcode::Ushr]);
         assert_eq!(shift(0x1f8), [Opcode::Iconst, Opcode::Band, Opcode::Ushr], "that leaves out some");
-        assert_eq!(shift(LOWER_HALF), [Opcode::Iconst, Opcode::Ushr]);
+        assert_eq!(shift(LOWER_HALF), [Opcode::Ushr]);
         let extended = simplified(types::I64, |builder, [value, distance]| {
             let lower = builder.ins().ireduce(types::I32, distance);
             let extended = builder.ins().uextend(types::I64, lower);
@@ -173,7 +158,7 @@ mod tests {
             let again = builder.ins().ishl(value, masked);
             builder.ins().iadd(shifted, again)
         });
-        assert_eq!(both, [Opcode::Iconst, Opcode::Ushr, Opcode::Ishl, Opcode::Iadd]);
+        assert_eq!(both, [Opcode::Ushr, Opcode::Ishl, Opcode::Iadd]);
     }
 
     #[test]
@@ -194,7 +179,7 @@ mod tests {
                 builder.ins().band(value, mask)
             })
         };
-        assert_eq!(half(LOWER_HALF), [Opcode::Iconst, Opcode::Ireduce, Opcode::Uextend]);
+        assert_eq!(half(LOWER_HALF), [Opcode::Ireduce, Opcode::Uextend]);
         assert_eq!(half(0x7fff_ffff), [Opcode::Iconst, Opcode::Band]);
     }
 }

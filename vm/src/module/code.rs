@@ -164,7 +164,7 @@ pub enum Promotion {
 impl ModuleCode {
     /// No function compiled yet.
     pub fn new(engine: &Engine) -> ModuleCode {
-        let arena = CodeArena::new(engine.code_space().clone());
+        let arena = CodeArena::new(engine.code_space().clone(), engine.config().padding);
         ModuleCode {
             arena,
             first: FirstCompilations::default(),
@@ -494,9 +494,6 @@ impl ModuleInner {
 
     pub(super) fn place(self: &Arc<Self>, func: u32, mut code: MachineCode) -> Result<usize> {
         self.slots.fill(&self.info, &code.dispatches);
-        if let Some(seed) = self.engine.config().padding {
-            code.bytes.extend(padding(seed, func));
-        }
         if self.engine.perf().is_some() {
             // It is told of one place for each function.
             code.cold = None;
@@ -555,23 +552,4 @@ fn basis(func: u32, advice: Option<Arc<Advice>>, decisions: Option<&[Decision]>)
 fn too_many_counters(func: u32) -> Error {
     let what = "the module needs more counters than fit: profile it with Collect::Edges or not at all".into();
     CompileError::TooLarge { func, what }.into()
-}
-
-/// Bytes behind a function's code that never run, up to 15 times 16 of them.
-fn padding(seed: u32, func: u32) -> impl Iterator<Item = u8> {
-    let mixed = (u64::from(seed) << 32 | u64::from(func)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    std::iter::repeat_n(0xcc, (mixed >> 60) as usize * 16)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn padding_differs_by_function_and_seed_and_keeps_code_aligned() {
-        let lengths = |seed| (0..64).map(move |func| padding(seed, func).count());
-        assert!(lengths(1).all(|length| length % 16 == 0 && length <= 240));
-        assert!(lengths(1).min() < lengths(1).max());
-        assert!(lengths(1).ne(lengths(2)) && lengths(1).eq(lengths(1)));
-    }
 }

@@ -18,8 +18,10 @@ impl Apart {
     /// Whether a piece has a distance to the other part.
     pub fn crosses(self, piece: &Piece) -> bool {
         let to = match piece.kind {
-            Kind::Jump { to } | Kind::Branch { to, .. } | Kind::Relative { to, .. } => to,
-            Kind::Entry { to, .. } => to,
+            Kind::Jump { to }
+            | Kind::Branch { to, .. }
+            | Kind::Relative { to, .. }
+            | Kind::Entry { to, .. } => to,
             _ => return false,
         };
         (piece.old < self.begin) != (to < self.begin)

@@ -111,13 +111,15 @@ impl Image {
 #[derive(Debug)]
 pub struct CodeArena {
     space: Arc<CodeSpace>,
+    /// By what there are bytes behind functions: see [`Config::padding`](crate::Config::padding).
+    padding: Option<u32>,
     areas: Mutex<Areas>,
 }
 
 impl CodeArena {
     /// An empty arena.
-    pub fn new(space: Arc<CodeSpace>) -> CodeArena {
-        CodeArena { space, areas: Mutex::default() }
+    pub fn new(space: Arc<CodeSpace>, padding: Option<u32>) -> CodeArena {
+        CodeArena { space, padding, areas: Mutex::default() }
     }
 
     /// Places `code`, makes it known to the registry as belonging to `function`, and returns its address.
@@ -134,12 +136,12 @@ impl CodeArena {
     /// If there is no memory for them.
     pub fn place_all(&self, mut pieces: Vec<(MachineCode, Option<Owner>)>) -> std::io::Result<Vec<usize>> {
         let (mut hot, mut cold) = (Image::new(), Image::new());
-        let add = |(code, _): &(MachineCode, _)| {
+        let add = |(code, function): &(MachineCode, Option<Owner>)| {
             let (align, hot_len) = (code.align as usize, code.hot_len());
             let cold_len = code.bytes.len() - hot_len;
             // A byte behind it, so that no other code begins where it ends.
             let in_cold = (cold_len > 0).then(|| cold.add(cold_len + 1, align));
-            (hot.add(hot_len, align), in_cold)
+            (hot.add(hot_len + self.padding_behind(function.as_ref()), align), in_cold)
         };
         let offsets: Vec<(usize, Option<usize>)> = pieces.iter().map(add).collect();
         let mut areas = self.areas.lock().expect("no panic while it is held");
@@ -173,6 +175,13 @@ impl CodeArena {
         let starts = objects.iter().map(|object| object.start).collect();
         registry::insert(objects.into_iter());
         Ok(starts)
+    }
+
+    /// How many bytes that never run are behind the hot code of a function, up to 15 times 16.
+    fn padding_behind(&self, function: Option<&Owner>) -> usize {
+        let mixed =
+            |seed, func| (u64::from(seed) << 32 | u64::from(func)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.padding.zip(function).map_or(0, |(seed, &(_, func))| (mixed(seed, func) >> 60) as usize * 16)
     }
 
     /// The code that was placed at `start`.
@@ -281,7 +290,7 @@ mod tests {
 
     #[test]
     fn cold_parts_lie_together_and_are_found() {
-        let arena = CodeArena::new(Arc::default());
+        let arena = CodeArena::new(Arc::default(), None);
         let starts = arena.place_all(vec![(jump(), None), (jump(), None)]).expect("placed");
         // What is hot lies in a row.
         assert_eq!(starts[1] - starts[0], 16);
@@ -302,5 +311,18 @@ mod tests {
         assert!(registry::find(cold[1] + 2).is_none());
         drop(arena);
         assert!(registry::find(cold[0]).is_none() && registry::find(starts[0]).is_none());
+    }
+
+    #[test]
+    fn padding_moves_hot_code_by_function_and_seed_and_keeps_it_aligned() {
+        let starts = |seed| {
+            let arena = CodeArena::new(Arc::default(), Some(seed));
+            let pieces = (0..64).map(|func| (jump(), Some((Weak::new(), func))));
+            let starts = arena.place_all(pieces.collect()).expect("placed");
+            starts.windows(2).map(|pair| pair[1] - pair[0]).collect::<Vec<_>>()
+        };
+        assert!(starts(1).iter().all(|apart| apart % 16 == 0 && (16..=256).contains(apart)));
+        assert!(starts(1).iter().min() < starts(1).iter().max());
+        assert!(starts(1) != starts(2) && starts(1) == starts(1));
     }
 }

@@ -25,7 +25,7 @@ pub struct Stubs {
 impl Stubs {
     /// No stubs yet.
     pub fn new(space: Arc<CodeSpace>) -> Stubs {
-        Stubs { arena: CodeArena::new(space), chunks: Default::default() }
+        Stubs { arena: CodeArena::new(space, None), chunks: Default::default() }
     }
 
     /// Makes sure that stubs for indices below `count` exist and returns how to find them. `in_memory`: for functions
