@@ -44,6 +44,11 @@ impl Encoded {
         (number & 7 != 4).then(|| Encoded::new(&[prefix, &code]))
     }
 
+    /// `mov %from, %to`, of 64 bits, by their numbers.
+    pub fn move_register(from: u8, to: u8) -> Encoded {
+        Encoded::new(&[&[0x48 | from >> 3 << 2 | to >> 3, 0x89, 0xc0 | (from & 7) << 3 | to & 7]])
+    }
+
     /// `mov cells(, %index, 4), %to`, of which 32 bits are read.
     pub fn read_cell(cells: i32, index: Register, to: Register) -> Option<Encoded> {
         let (number, to) = (number(index)?, number(to)?);
@@ -83,6 +88,11 @@ mod tests {
             let called = Encoded::call_at(register, 8).map(text);
             assert_eq!(called, (number % 8 != 4).then(|| format!("callq *8(%{name})")));
             for to in 0..16 {
+                let moved = text(Encoded::move_register(number as u8, to as u8));
+                assert_eq!(
+                    moved,
+                    format!("mov %{name},%{}", format!("{:?}", Register::RAX + to).to_lowercase())
+                );
                 let read = Encoded::read_cell(0x1000, register, Register::RAX + to).map(text);
                 let to = format!("{:?}", Register::EAX + to).to_lowercase();
                 assert_eq!(read, (number != 4).then(|| format!("mov 0x1000(,%{name},4),%{to}")));

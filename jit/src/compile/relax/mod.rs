@@ -8,18 +8,22 @@
 //!
 //! Input: machine code for x86-64, its tables, where its blocks begin, and where its cold part does. Output: the same,
 //! with other offsets; or nothing, if anything in it is not understood.
-//! Invariant: the same instructions with the same operands in the same order, but for those that do nothing, and
-//! calls (`calls`); each jump leads to the instruction that it led to.
+//! Invariant: the same instructions with the same operands in the same order, but for those that do nothing, calls
+//! (`calls`), and copies that nothing needs (`copies`); each jump leads to what is done where it led to (`threads`).
 //! Source: branch relaxation as in Szymanski, CACM 21(4), 1978: all jumps are short at first, and grow where they
 //! have to.
 
 mod apart;
 mod calls;
+mod copies;
+mod effects;
 mod encoded;
 #[cfg(debug_assertions)]
 mod equal;
+mod flow;
 mod place;
 mod read;
+mod threads;
 
 use cranelift_codegen::ir::{Block, Function, SourceLoc};
 
@@ -63,6 +67,10 @@ pub(super) struct Layout<'a> {
 pub(super) fn relax(code: &mut MachineCode, layout: &Layout<'_>) {
     let Some(mut pieces) = read::read(&code.bytes, layout) else { return };
     calls::merge(&mut pieces, &code.bytes, layout.blocks);
+    let mut effects = effects::effects(&pieces, &code.bytes);
+    let straights = flow::straights(&pieces, &effects, layout.blocks);
+    copies::leave_out(&mut pieces, &mut effects, &straights);
+    threads::thread(&mut pieces, layout.cold);
     let aligned = place::Aligned::new(&pieces, layout.cold);
     let align = if aligned.is_empty() { code.align } else { code.align.max(LINE) };
     let apart = apart::begin(&pieces, &code.bytes, layout.cold).map(|begin| Apart { begin, align });
@@ -198,7 +206,10 @@ fn write(pieces: &[Piece], old: &[u8]) -> Option<Vec<u8>> {
                 bytes.extend([opcode, i8::try_from(distance(to)).ok()? as u8]);
             }
             Kind::Jump { to } | Kind::Branch { to, .. } => {
-                bytes.extend(&own[..own.len() - 4]);
+                match piece.kind {
+                    Kind::Branch { condition, .. } => bytes.extend([0x0f, 0x80 | condition]),
+                    _ => bytes.push(0xe9),
+                }
                 bytes.extend(i32::try_from(distance(to)).ok()?.to_le_bytes());
             }
             Kind::Relative { at, to } => {

@@ -1,0 +1,74 @@
+//! Which piece comes after which.
+
+use super::effects::Effect;
+use super::{Kind, Piece, Places};
+
+/// Pieces that run one behind the other.
+#[derive(Debug)]
+pub(super) struct Straight {
+    pub begin: usize,
+    pub end: usize,
+    /// What may run behind them, by index, but for what jump tables lead to.
+    pub next: Vec<usize>,
+    /// Whether anything else may run behind them.
+    pub is_left: bool,
+    /// Whether a jump table leads to them.
+    pub is_target: bool,
+}
+
+/// All code of a function, in the order in which it lies.
+pub(super) fn straights(pieces: &[Piece], effects: &[Effect], blocks: &[u32]) -> Vec<Straight> {
+    let places = Places { pieces };
+    let is_data = |piece: &Piece| matches!(piece.kind, Kind::Entry { .. } | Kind::Constants);
+    let mut begins = vec![false; pieces.len() + 1];
+    let mut mark = |at: usize| begins[at.min(pieces.len())] = true;
+    mark(0);
+    blocks.iter().for_each(|&block| mark(places.index(block)));
+    for (at, piece) in pieces.iter().enumerate() {
+        match piece.kind {
+            Kind::Jump { to } | Kind::Branch { to, .. } => {
+                mark(places.index(to));
+                mark(at + 1);
+            }
+            Kind::Entry { to, .. } => {
+                mark(places.index(to));
+                mark(at);
+                mark(at + 1);
+            }
+            Kind::Constants => mark(at),
+            _ if !effects[at].goes_on => mark(at + 1),
+            _ => {}
+        }
+    }
+    let starts: Vec<usize> = (0..pieces.len()).filter(|&at| begins[at] && !is_data(&pieces[at])).collect();
+    let straight_at = |at: usize| starts.binary_search(&at).ok();
+    let mut is_target = vec![false; starts.len()];
+    for piece in pieces {
+        if let Kind::Entry { to, .. } = piece.kind
+            && let Some(target) = straight_at(places.index(to))
+        {
+            is_target[target] = true;
+        }
+    }
+    starts
+        .iter()
+        .zip(is_target)
+        .map(|(&begin, is_target)| {
+            let end = (begin + 1..=pieces.len()).find(|&at| begins[at]).unwrap_or(pieces.len());
+            let last = &pieces[end - 1];
+            let behind = straight_at(end);
+            let (next, is_left) = match last.kind {
+                Kind::Jump { to } => known([straight_at(places.index(to))]),
+                Kind::Branch { to, .. } => known([straight_at(places.index(to)), behind]),
+                _ if effects[end - 1].goes_on => known([behind]),
+                _ => (Vec::new(), true),
+            };
+            Straight { begin, end, next, is_left, is_target }
+        })
+        .collect()
+}
+
+/// What comes next, of which some may not be known.
+fn known<const N: usize>(next: [Option<usize>; N]) -> (Vec<usize>, bool) {
+    (next.iter().flatten().copied().collect(), next.iter().any(Option::is_none))
+}
