@@ -1,5 +1,6 @@
 // A longer file for cc1, for benchmarks: input.c forty times, so that it has a second of work, as with real files.
 
+#define INPUT "input.c"
 #define JOIN_(name, copy) name##copy
 #define JOIN(name, copy) JOIN_(name, copy)
 #define node JOIN(node_, COPY)
@@ -29,122 +30,6 @@
 #define u32 JOIN(u32_, COPY)
 
 #define COPY 0
-#include "input.c"
+#include INPUT
 #undef COPY
-#define COPY 1
-#include "input.c"
-#undef COPY
-#define COPY 2
-#include "input.c"
-#undef COPY
-#define COPY 3
-#include "input.c"
-#undef COPY
-#define COPY 4
-#include "input.c"
-#undef COPY
-#define COPY 5
-#include "input.c"
-#undef COPY
-#define COPY 6
-#include "input.c"
-#undef COPY
-#define COPY 7
-#include "input.c"
-#undef COPY
-#define COPY 8
-#include "input.c"
-#undef COPY
-#define COPY 9
-#include "input.c"
-#undef COPY
-#define COPY 10
-#include "input.c"
-#undef COPY
-#define COPY 11
-#include "input.c"
-#undef COPY
-#define COPY 12
-#include "input.c"
-#undef COPY
-#define COPY 13
-#include "input.c"
-#undef COPY
-#define COPY 14
-#include "input.c"
-#undef COPY
-#define COPY 15
-#include "input.c"
-#undef COPY
-#define COPY 16
-#include "input.c"
-#undef COPY
-#define COPY 17
-#include "input.c"
-#undef COPY
-#define COPY 18
-#include "input.c"
-#undef COPY
-#define COPY 19
-#include "input.c"
-#undef COPY
-#define COPY 20
-#include "input.c"
-#undef COPY
-#define COPY 21
-#include "input.c"
-#undef COPY
-#define COPY 22
-#include "input.c"
-#undef COPY
-#define COPY 23
-#include "input.c"
-#undef COPY
-#define COPY 24
-#include "input.c"
-#undef COPY
-#define COPY 25
-#include "input.c"
-#undef COPY
-#define COPY 26
-#include "input.c"
-#undef COPY
-#define COPY 27
-#include "input.c"
-#undef COPY
-#define COPY 28
-#include "input.c"
-#undef COPY
-#define COPY 29
-#include "input.c"
-#undef COPY
-#define COPY 30
-#include "input.c"
-#undef COPY
-#define COPY 31
-#include "input.c"
-#undef COPY
-#define COPY 32
-#include "input.c"
-#undef COPY
-#define COPY 33
-#include "input.c"
-#undef COPY
-#define COPY 34
-#include "input.c"
-#undef COPY
-#define COPY 35
-#include "input.c"
-#undef COPY
-#define COPY 36
-#include "input.c"
-#undef COPY
-#define COPY 37
-#include "input.c"
-#undef COPY
-#define COPY 38
-#include "input.c"
-#undef COPY
-#define COPY 39
-#include "input.c"
-#undef COPY
+#include "copies.h"

@@ -1,7 +1,6 @@
 //! The cold part of a function, if it may lie apart from the hot one.
 
-use iced_x86::{Decoder, DecoderOptions, FlowControl};
-
+use super::effects::Effect;
 use super::{Kind, Piece};
 
 /// Fewer bytes are not worth an address of their own.
@@ -39,26 +38,14 @@ impl Apart {
 }
 
 /// Where the cold part begins, if there is one and control does not run into it from what is before.
-pub(super) fn begin(pieces: &[Piece], bytes: &[u8], cold: u32) -> Option<u32> {
+pub(super) fn begin(pieces: &[Piece], effects: &[Effect], cold: u32) -> Option<u32> {
     let first = pieces.partition_point(|piece| piece.old < cold);
-    let last_hot = pieces[..first].iter().rfind(|piece| piece.kind != Kind::Nothing)?;
+    let last_hot = pieces[..first].iter().rposition(|piece| piece.kind != Kind::Nothing)?;
     let cold = pieces.get(first)?.old;
-    let is_left = match last_hot.kind {
+    let is_left = match pieces[last_hot].kind {
         Kind::Jump { .. } | Kind::Entry { .. } => true,
-        Kind::Plain { .. } => !runs_on(bytes, last_hot.old),
-        _ => false,
+        _ => !effects[last_hot].goes_on,
     };
-    (is_left && bytes.len() as u32 - cold >= LEAST).then_some(cold)
-}
-
-/// Whether what is behind an instruction can be executed after it.
-fn runs_on(bytes: &[u8], at: u32) -> bool {
-    let inst = Decoder::with_ip(64, &bytes[at as usize..], at.into(), DecoderOptions::NONE).decode();
-    !matches!(
-        inst.flow_control(),
-        FlowControl::Return
-            | FlowControl::UnconditionalBranch
-            | FlowControl::IndirectBranch
-            | FlowControl::Exception
-    )
+    let end = pieces.last().map_or(cold, |last| last.old + last.old_len);
+    (is_left && end - cold >= LEAST).then_some(cold)
 }

@@ -8,7 +8,7 @@
 //! Example: `L: mov 8(%rsp), %rax; …` is `L: …` if the jumps to `L` come behind `mov 8(%rsp), %rax`, or `mov %rax,
 //! 8(%rsp)`, with nothing that writes either in between.
 
-use super::effects::{ALL, Effect, Registers, What, overlap};
+use super::effects::{ALL, Effect, Registers, WIDTH, What, overlap};
 use super::flow::Straight;
 use super::{Encoded, Kind, Piece};
 
@@ -105,7 +105,7 @@ impl Known<'_> {
                 hold(held, slot, 1 << to);
             }
             What::Store { slot, from } => {
-                held.retain(|&(other, _)| !overlap(other, (slot, 8)));
+                held.retain(|&(other, _)| !overlap(other, (slot, WIDTH)));
                 hold(held, slot, 1 << from);
             }
             What::Move { from, to } => {

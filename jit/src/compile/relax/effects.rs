@@ -15,7 +15,7 @@ pub(super) const ALL: Registers = !0;
 /// What is never taken for a value of the frame: the stack's registers, and the pinned one, which signals change.
 const SPECIAL: Registers = 1 << 4 | 1 << 5 | 1 << 15;
 /// Bytes of a general register.
-const WIDTH: i32 = 8;
+pub(super) const WIDTH: i32 = 8;
 
 /// What an instruction does.
 #[derive(Clone, Copy, Debug)]
@@ -98,11 +98,16 @@ pub(super) fn effects(pieces: &[Piece], bytes: &[u8]) -> Vec<Effect> {
 }
 
 fn effect(inst: &Instruction, usage: &mut InstructionInfoFactory) -> Effect {
-    match inst.flow_control() {
-        FlowControl::Next
-            if !inst.has_lock_prefix() && !inst.has_rep_prefix() && !inst.has_repne_prefix() => {}
-        FlowControl::Next | FlowControl::Call | FlowControl::IndirectCall => return Effect::anything(true),
-        _ => return Effect::anything(false),
+    let flow = inst.flow_control();
+    if flow != FlowControl::Next || inst.has_lock_prefix() || inst.has_rep_prefix() || inst.has_repne_prefix()
+    {
+        return Effect::anything(!matches!(
+            flow,
+            FlowControl::Return
+                | FlowControl::UnconditionalBranch
+                | FlowControl::IndirectBranch
+                | FlowControl::Exception
+        ));
     }
     let info = usage.info(inst);
     let (mut reads, mut writes) = (0, 0);
@@ -150,7 +155,7 @@ fn without_write(inst: &Instruction, writes: Registers) -> What {
     let is_operand = |op| inst.op_kind(op) == OpKind::Register && is_pointer(inst.op_register(op));
     let is_taken = matches!(inst.code(), Code::Lea_r64_m | Code::Lea_r32_m) && is_pointer(inst.memory_base())
         || (0..inst.op_count()).any(is_operand);
-    // The frame pointer is in nothing that an address is computed from then.
+    // Prologues only make the frame pointer of it, which is no operand of anything that stores into the frame.
     if is_taken && writes & !SPECIAL != 0 {
         return What::Address;
     }

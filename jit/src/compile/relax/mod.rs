@@ -73,7 +73,7 @@ pub(super) fn relax(code: &mut MachineCode, layout: &Layout<'_>) {
     threads::thread(&mut pieces, layout.cold);
     let aligned = place::Aligned::new(&pieces, layout.cold);
     let align = if aligned.is_empty() { code.align } else { code.align.max(LINE) };
-    let apart = apart::begin(&pieces, &code.bytes, layout.cold).map(|begin| Apart { begin, align });
+    let apart = apart::begin(&pieces, &effects, layout.cold).map(|begin| Apart { begin, align });
     place::place(&mut pieces, &aligned, apart);
     let Some(bytes) = write(&pieces, &code.bytes) else { return };
     #[cfg(debug_assertions)]
