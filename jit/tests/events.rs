@@ -124,7 +124,7 @@ fn instructions_are_the_ops_of_blocks_in_whole_programs() {
     let files = fs::read_dir(folder).expect("the programs").map(|entry| entry.expect("an entry").path());
     let mut programs = 0;
     for path in files.filter(|path| path.extension().is_some_and(|e| e == "wasm")) {
-        let info = module::parse(fs::read(&path).expect("readable").into()).expect("valid");
+        let info = module::parse(fs::read(&path).expect("readable")).expect("valid");
         programs += 1;
         for func in info.imported_funcs..info.funcs.len() as u32 {
             check_program_function(&info, func);

@@ -7,7 +7,7 @@ use wprof_jit::plan::{Collection, FunctionPlan};
 
 fn graph(body: &str) -> (FunctionPlan, BlockGraph) {
     let bytes = wat::parse_str(format!("(module (func (param $n i32) {body}))")).expect("good text");
-    let info = module::parse(bytes.into()).expect("a module");
+    let info = module::parse(bytes).expect("a module");
     let plan = FunctionPlan::new(&info, 0, &Collection::default(), 0).expect("a function");
     let graph = plan.graph();
     (plan, graph)

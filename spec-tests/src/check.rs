@@ -41,7 +41,7 @@ fn preferential(strategy: Strategy, interesting: Interesting) -> Config {
 
 /// Whether any function of a module ends in a tail call.
 fn has_tail_calls(wasm: &[u8]) -> Result<bool, String> {
-    let info = parse(wasm.to_vec().into()).map_err(|e| e.to_string())?;
+    let info = parse(wasm.to_vec()).map_err(|e| e.to_string())?;
     for func in info.imported_funcs..info.funcs.len() as u32 {
         let cfg = cfg::build(&info, func).map_err(|e| e.to_string())?;
         if cfg.blocks.iter().any(|block| block.how == End::TailCall) {

@@ -44,7 +44,7 @@ fn checked(info: &ModuleInfo, checks: Checks) -> BTreeMap<u32, (bool, BTreeSet<u
 /// The most blocks, split at calls, that a traced run executes without coming to a check.
 fn longest_stretch(program: &Program, trace: &[u8], checks: Checks) -> u64 {
     let wasm = std::fs::read(&program.file).expect("a module");
-    let checked = checked(&parse(wasm.into()).expect("valid"), checks);
+    let checked = checked(&parse(wasm).expect("valid"), checks);
     let mut reader = TraceReader::open(Cursor::new(trace)).expect("a trace");
     let (mut longest, mut stretch) = (0, 0_u64);
     for event in reader.events_from(0) {

@@ -182,8 +182,7 @@ mod tests {
     use super::*;
 
     fn tables(wat: &str) -> (ModuleInfo, ConstantTables) {
-        let info =
-            crate::module::parse(wat::parse_str(wat).expect("valid text").into()).expect("valid module");
+        let info = crate::module::parse(wat::parse_str(wat).expect("valid text")).expect("valid module");
         let tables = info.constant_tables.clone();
         (info, tables)
     }

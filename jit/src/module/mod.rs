@@ -3,13 +3,13 @@
 //! Index spaces are wasm's: imports first. `imported_*` says how many of each are imports.
 
 mod branch_hints;
+mod bytes;
 mod calls;
 mod const_expr;
 mod constant_tables;
 mod parse;
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use hashbrown::HashMap;
 use wasmparser::{
@@ -18,6 +18,7 @@ use wasmparser::{
 };
 
 pub use branch_hints::BranchHints;
+pub use bytes::ModuleBytes;
 pub(crate) use calls::Calls;
 pub use const_expr::{ConstArith, ConstExpr, ConstOp};
 pub use constant_tables::{ConstantTables, Dispatch, Target};
@@ -150,7 +151,7 @@ pub struct ModuleInfo {
     pub(crate) resources: Option<ValidatorResources>,
     pub(crate) features: WasmFeatures,
     /// The module's bytes.
-    pub bytes: Arc<[u8]>,
+    pub bytes: ModuleBytes,
 }
 
 impl std::fmt::Debug for ModuleInfo {

@@ -5,7 +5,6 @@
 //! Source: WebAssembly 2.0 with relaxed SIMD, tail calls, extended constants, multi-memory, memory64.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use wasmparser::{
     BinaryReaderError, DataKind, ElementItems as RawItems, ElementKind, ExternalKind, FuncToValidate,
@@ -16,7 +15,7 @@ use wasmparser::{
 use super::calls::{Calls, FunctionCalls, tables_used};
 use super::{
     BranchHints, ConstExpr, ConstantTables, DataSegment, ElementItems, ElementSegment, Entity, Global,
-    Import, ModuleInfo, SegmentMode,
+    Import, ModuleBytes, ModuleInfo, SegmentMode,
 };
 use crate::limits::MAX_OPERANDS;
 
@@ -58,7 +57,8 @@ pub fn features() -> WasmFeatures {
 ///
 /// # Errors
 /// The first thing that is malformed, invalid, or outside [`features`], with its offset.
-pub fn parse(bytes: Arc<[u8]>) -> Result<ModuleInfo> {
+pub fn parse(bytes: impl Into<ModuleBytes>) -> Result<ModuleInfo> {
+    let bytes = bytes.into();
     let mut info = ModuleInfo::empty(bytes.clone());
     let mut validator = Validator::new_with_features(info.features);
     let mut bodies = Vec::new();
@@ -171,7 +171,7 @@ fn entity(kind: ExternalKind, index: u32, offset: usize) -> Result<Entity> {
 }
 
 impl ModuleInfo {
-    fn empty(bytes: Arc<[u8]>) -> ModuleInfo {
+    fn empty(bytes: ModuleBytes) -> ModuleInfo {
         ModuleInfo {
             types: Vec::new(),
             imports: Vec::new(),

@@ -35,7 +35,7 @@ pub enum Task {
         /// Whether a function calls it that the program has called.
         near: bool,
     },
-    /// The hash of the module, which profiles have.
+    /// A piece of the hash of the module, which profiles have.
     Hash,
 }
 
@@ -49,7 +49,7 @@ impl Job {
             }
             Task::Ahead { .. } => module.compile_ahead(self.func),
             Task::Hash => {
-                module.hash();
+                module.advance_hash();
                 Ok(())
             }
         }));

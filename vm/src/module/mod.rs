@@ -5,7 +5,9 @@ mod burst_code;
 mod cached;
 mod calls;
 mod code;
+mod file;
 mod first;
+mod hash;
 mod names;
 mod parts;
 mod phases;
@@ -14,15 +16,12 @@ mod symbols;
 mod trials;
 mod versions;
 
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use sha2::{Digest, Sha256};
 use wprof_jit::abi::{VmLayout, returns_in_memory};
 use wprof_jit::compile::Tier;
-use wprof_jit::module::{Entity, ModuleInfo};
+use wprof_jit::module::{Entity, ModuleBytes, ModuleInfo};
 
 pub(crate) use code::Promotion;
 pub use names::demangle;
@@ -34,16 +33,16 @@ use crate::background::{Job, Task};
 use crate::code_cache::CachedModule;
 use crate::engine::no_code_memory;
 use crate::runtime::code::CodeSlots;
+use crate::runtime::image::Image;
 use crate::types::{ExportType, ImportType};
 use crate::{Engine, Error, ErrorKind, ExternType, FuncType, GlobalType, MemoryType, Result, TableType};
 use calls::Calls;
 use code::ModuleCode;
+use file::{Contents, check_size};
+use hash::ModuleHash;
 use names::Names;
 use parts::PartRows;
 use symbols::{DebugFile, Symbols};
-
-/// Bytes of a module from which on computing its hash takes longer than a millisecond.
-const SLOWLY_HASHED: usize = 1 << 20;
 
 /// A module, ready to be instantiated. Cheap to clone; all clones share its code, and so do its instances, whichever
 /// store and thread they are in.
@@ -60,11 +59,13 @@ pub struct ModuleInner {
     slots: CodeSlots,
     part_rows: PartRows,
     code: ModuleCode,
-    hash: OnceLock<[u8; 32]>,
+    hash: ModuleHash,
     names: OnceLock<Names>,
     symbols: OnceLock<Symbols>,
     /// The file that it was read from, which others may lie beside.
     file: Option<PathBuf>,
+    /// Its bytes again, if memories can share them.
+    image: Option<Arc<Image>>,
     debug_file: OnceLock<Option<DebugFile>>,
     calls: Calls,
 }
@@ -79,16 +80,19 @@ impl Module {
     pub fn new(engine: &Engine, bytes: impl AsRef<[u8]>) -> Result<Module> {
         let bytes = bytes.as_ref();
         check_size(engine, bytes.len() as u64)?;
-        Module::load(engine, bytes.into(), None)
+        Module::load(engine, ModuleBytes::from(bytes).into(), None)
     }
 
-    fn load(engine: &Engine, bytes: Arc<[u8]>, file: Option<&Path>) -> Result<Module> {
+    fn load(engine: &Engine, contents: Contents, file: Option<&Path>) -> Result<Module> {
+        let Contents { bytes, image } = contents;
+        // What was text is other bytes now.
+        let image = image.filter(|_| is_binary(&bytes));
         let info = parse(engine, bytes)?;
-        check_profiles(engine, &info)?;
         let layout = VmLayout::new(&info);
         let type_ids: Vec<u32> = info.types.iter().map(|ty| engine.types().entry(ty).id).collect();
-        let hash = OnceLock::new();
-        let cached = engine.code_cache().and_then(|cache| cache.load(hash.get_or_init(|| hash_of(&info))));
+        let hash = ModuleHash::default();
+        check_profiles(engine, || hash.get(&info.bytes))?;
+        let cached = engine.code_cache().and_then(|cache| cache.load(&hash.get(&info.bytes)));
         let cached = cached.filter(|cached| cached.type_ids == type_ids);
         let part_rows = PartRows::new(engine, &info);
         let (slots, cached) = slots(engine, &info, &part_rows, cached).map_err(no_code_memory)?;
@@ -108,6 +112,7 @@ impl Module {
             names,
             symbols,
             file,
+            image,
             debug_file,
             calls: Calls::default(),
         });
@@ -125,8 +130,8 @@ impl Module {
     /// If it cannot be read, and as [`Module::new`].
     pub fn from_file(engine: &Engine, path: impl AsRef<Path>) -> Result<Module> {
         let path = path.as_ref();
-        let bytes = read(engine, path).map_err(|e| e.context(path.display()))?;
-        Module::load(engine, bytes, Some(path)).map_err(|e| e.context(path.display()))
+        let load = || Module::load(engine, file::read(engine, path)?, Some(path));
+        load().map_err(|e| e.context(path.display()))
     }
 
     /// Checks a binary module without keeping anything of it.
@@ -261,20 +266,31 @@ impl Module {
 
 impl ModuleInner {
     pub(crate) fn hash(&self) -> [u8; 32] {
-        *self.hash.get_or_init(|| hash_of(&self.info))
+        self.hash.get(&self.info.bytes)
     }
 
     /// Has the hash computed before the first profile asks for it, if that takes long.
     fn order_hash(self: &Arc<Self>) {
-        let is_wanted = self.engine.has_bursts() && self.info.bytes.len() >= SLOWLY_HASHED;
-        if let Some(background) = self.engine.background().filter(|_| is_wanted && self.hash.get().is_none())
-        {
+        let is_wanted = self.engine.has_bursts() && self.info.bytes.len() >= hash::PIECE;
+        if let Some(background) = self.engine.background().filter(|_| is_wanted) {
             background.order([Job { module: Arc::downgrade(self), func: 0, task: Task::Hash }]);
+        }
+    }
+
+    /// Computes a piece of the hash, and has the next ordered.
+    pub(crate) fn advance_hash(self: &Arc<Self>) {
+        if !self.hash.advance(&self.info.bytes) {
+            self.order_hash();
         }
     }
 
     pub(crate) fn info(&self) -> &ModuleInfo {
         &self.info
+    }
+
+    /// Its bytes again, if memories can share them: it was read from a large file.
+    pub(crate) fn image(&self) -> Option<&Image> {
+        self.image.as_deref()
     }
 
     pub(crate) fn layout(&self) -> &VmLayout {
@@ -337,40 +353,7 @@ fn lazy_slots(
     CodeSlots::new(count as usize, stub, (&info.constant_tables, engine.trap_stubs()), at)
 }
 
-fn hash_of(info: &ModuleInfo) -> [u8; 32] {
-    Sha256::digest(&info.bytes).into()
-}
-
-/// Reads a file to where its bytes stay: a large module takes as long to be copied, or cleared before, as to be read.
-#[expect(unsafe_code, reason = "the system clears memory that is new")]
-fn read(engine: &Engine, path: &Path) -> Result<Arc<[u8]>> {
-    let failed = |e: std::io::Error| Error::with_source(ErrorKind::System, Box::new(e));
-    let mut file = File::open(path).map_err(failed)?;
-    let about = file.metadata().map_err(failed)?;
-    // Of a pipe the size is not known before.
-    let size = if about.is_file() { about.len() } else { 0 };
-    check_size(engine, size)?;
-    // SAFETY: zeros are bytes.
-    let mut bytes: Arc<[u8]> = unsafe { Arc::new_zeroed_slice(size as usize).assume_init() };
-    file.read_exact(Arc::get_mut(&mut bytes).expect("nobody else has it yet")).map_err(failed)?;
-    let mut more = Vec::new();
-    let most = (engine.config().max_module_size as u64).saturating_add(1) - size;
-    file.take(most).read_to_end(&mut more).map_err(failed)?;
-    check_size(engine, size + more.len() as u64)?;
-    Ok(if more.is_empty() { bytes } else { [&bytes, &more[..]].concat().into() })
-}
-
-fn check_size(engine: &Engine, size: u64) -> Result<()> {
-    let limit = engine.config().max_module_size;
-    if size > limit as u64 {
-        let message =
-            format!("module has at least {size} bytes, {limit} are allowed: raise Config::max_module_size");
-        return Err(Error::new(ErrorKind::Limit, message));
-    }
-    Ok(())
-}
-
-fn parse(engine: &Engine, bytes: Arc<[u8]>) -> Result<ModuleInfo> {
+fn parse(engine: &Engine, bytes: ModuleBytes) -> Result<ModuleInfo> {
     let info = wprof_jit::module::parse(binary(bytes)?)?;
     check_limits(engine, &info)?;
     Ok(info)
@@ -404,7 +387,7 @@ fn check_limits(engine: &Engine, info: &ModuleInfo) -> Result<()> {
 }
 
 /// Profiles that the engine was given must be of this module.
-fn check_profiles(engine: &Engine, info: &ModuleInfo) -> Result<()> {
+fn check_profiles(engine: &Engine, hash: impl Fn() -> [u8; 32]) -> Result<()> {
     let config = engine.config();
     let interesting = config.interesting.as_ref().map(|interesting| &interesting.profile);
     let profiles = [
@@ -413,7 +396,7 @@ fn check_profiles(engine: &Engine, info: &ModuleInfo) -> Result<()> {
         (config.advice.as_ref(), "hot paths"),
     ];
     for (profile, what) in profiles {
-        if profile.is_some_and(|profile| profile.module_hash != *Sha256::digest(&info.bytes)) {
+        if profile.is_some_and(|profile| profile.module_hash != hash()) {
             let message = format!(
                 "the {what} are a profile of another module, or of another build of it: take one of this module"
             );
@@ -423,10 +406,15 @@ fn check_profiles(engine: &Engine, info: &ModuleInfo) -> Result<()> {
     Ok(())
 }
 
-/// Text becomes binary. A binary module starts with a zero byte, which no text does.
+/// A binary module starts with a zero byte, which no text does.
+fn is_binary(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"\0")
+}
+
+/// Text becomes binary.
 #[cfg(feature = "wat")]
-fn binary(bytes: Arc<[u8]>) -> Result<Arc<[u8]>> {
-    if bytes.starts_with(b"\0") {
+fn binary(bytes: ModuleBytes) -> Result<ModuleBytes> {
+    if is_binary(&bytes) {
         return Ok(bytes);
     }
     if std::str::from_utf8(&bytes).is_err() {
@@ -434,10 +422,10 @@ fn binary(bytes: Arc<[u8]>) -> Result<Arc<[u8]>> {
         return Err(Error::new(ErrorKind::Module, message));
     }
     let bytes = wat::parse_bytes(&bytes).map_err(|e| Error::with_source(ErrorKind::Module, Box::new(e)))?;
-    Ok(bytes.into())
+    Ok(bytes.into_owned().into())
 }
 
 #[cfg(not(feature = "wat"))]
-fn binary(bytes: Arc<[u8]>) -> Result<Arc<[u8]>> {
+fn binary(bytes: ModuleBytes) -> Result<ModuleBytes> {
     Ok(bytes)
 }

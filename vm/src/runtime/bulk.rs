@@ -77,8 +77,13 @@ pub fn memory_init(
     let target = bytes(dst, n.into(), memory.len())?;
     let start = module.info().data[segment as usize].bytes.start;
     if !source.is_empty() {
-        memory.data_mut()[target]
-            .copy_from_slice(&module.info().bytes[start + source.start..start + source.end]);
+        let source = start + source.start..start + source.end;
+        let shared = module.inner().image().map(|image| memory.share(target.start, image, source.clone()));
+        let shared = shared.unwrap_or(source.start..source.start);
+        let (bytes, data) = (&module.info().bytes, &mut memory.data_mut()[target]);
+        let (before, behind) = (shared.start - source.start, shared.end - source.start);
+        data[..before].copy_from_slice(&bytes[source.start..shared.start]);
+        data[behind..].copy_from_slice(&bytes[shared.end..source.end]);
     }
     Ok(())
 }

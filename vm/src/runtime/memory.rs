@@ -7,12 +7,14 @@
 //! Invariant: the definition that machine code reads always matches the mapping. Machine code that relies on a
 //! memory not moving is only generated for styles with which it does not.
 
+use std::ops::Range;
 use std::ptr::{self, NonNull};
 
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
 use wprof_jit::compile::MemoryStyle;
 
 use super::abi::VmMemory;
+use super::image::Image;
 use crate::{Error, ErrorKind, MemoryType, Result, StoreLimits};
 
 /// Bytes per wasm page.
@@ -164,6 +166,18 @@ impl LinearMemory {
     pub fn data_mut(&mut self) -> &mut [u8] {
         // SAFETY: as in `data`, and the borrow is exclusive.
         unsafe { std::slice::from_raw_parts_mut(self.mapping.base.as_ptr(), self.len() as usize) }
+    }
+
+    /// Has the pages of `bytes` of an image for those from byte `at` on, as far as that can be and pays, and returns
+    /// the bytes that it now has: a part of `bytes`, of which the rest is to be copied.
+    pub fn share(&mut self, at: usize, image: &Image, bytes: Range<usize>) -> Range<usize> {
+        assert!(at as u64 + bytes.len() as u64 <= self.len());
+        if self.movable {
+            // What consists of several mappings cannot be moved at once.
+            return bytes.start..bytes.start;
+        }
+        // SAFETY: the range is accessible memory, and borrowed exclusively.
+        unsafe { image.map(bytes, self.mapping.base.add(at)) }
     }
 
     /// Grows by `delta` pages and returns the old size in pages, or `None` if it cannot.

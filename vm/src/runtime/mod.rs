@@ -31,6 +31,7 @@ pub mod fire;
 pub mod frames;
 pub mod host;
 pub mod host_clock;
+pub mod image;
 pub mod instance;
 pub mod instantiate;
 pub mod interrupt;

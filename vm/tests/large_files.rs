@@ -1,0 +1,194 @@
+//! Modules of large files, whose data becomes pages of memories: what they hold is what the file says, and each
+//! instance's own.
+
+use std::io::Write;
+
+use wprof::*;
+
+type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
+
+const PAGE: u32 = 4096;
+const WASM_PAGE: u32 = 65536;
+
+/// Data at an address.
+struct Segment {
+    address: u32,
+    bytes: Vec<u8>,
+}
+
+/// Bytes that are different in each page and each segment.
+fn segment(address: u32, len: u32, seed: u32) -> Segment {
+    let byte = |i: u32| (i.wrapping_mul(0x9e37_79b1).wrapping_add(seed * 77) >> 13) as u8;
+    Segment { address, bytes: (0..len).map(byte).collect() }
+}
+
+fn unsigned(mut number: u32, out: &mut Vec<u8>) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+/// An address, in five bytes, with its sign.
+fn signed(number: u32, out: &mut Vec<u8>) {
+    let number = i64::from(number as i32);
+    (0..4).for_each(|i| out.push((number >> (7 * i)) as u8 | 0x80));
+    out.push((number >> 28) as u8 & 0x7f);
+}
+
+fn section(id: u8, contents: &[u8], out: &mut Vec<u8>) {
+    out.push(id);
+    unsigned(contents.len() as u32, out);
+    out.extend_from_slice(contents);
+}
+
+/// A module with a memory of `pages` that it exports as `m`, and `segments`.
+fn module_of(pages: u32, segments: &[Segment]) -> Vec<u8> {
+    let mut module = b"\0asm\x01\0\0\0".to_vec();
+    let mut memory = vec![1, 0];
+    unsigned(pages, &mut memory);
+    section(5, &memory, &mut module);
+    section(7, &[1, 1, b'm', 2, 0], &mut module);
+    let mut data = Vec::new();
+    unsigned(segments.len() as u32, &mut data);
+    for segment in segments {
+        data.extend([0, 0x41]);
+        signed(segment.address, &mut data);
+        data.push(0x0b);
+        unsigned(segment.bytes.len() as u32, &mut data);
+        data.extend_from_slice(&segment.bytes);
+    }
+    section(11, &data, &mut module);
+    module
+}
+
+/// What a memory of `pages` holds with these segments.
+fn contents(pages: u32, segments: &[Segment]) -> Vec<u8> {
+    let mut memory = vec![0; (pages * WASM_PAGE) as usize];
+    for Segment { address, bytes } in segments {
+        memory[*address as usize..][..bytes.len()].copy_from_slice(bytes);
+    }
+    memory
+}
+
+fn file_of(bytes: &[u8]) -> std::io::Result<tempfile::NamedTempFile> {
+    let mut file = tempfile::NamedTempFile::new()?;
+    file.write_all(bytes)?;
+    Ok(file)
+}
+
+fn memory_of(store: &mut Store<()>, module: &Module) -> std::result::Result<Memory, Error> {
+    let instance = Instance::new(&mut *store, module, &[])?;
+    Ok(instance.get_memory(&mut *store, "m").expect("exported"))
+}
+
+fn check(pages: u32, segments: &[Segment]) -> Outcome {
+    let (engine, expected) = (Engine::default(), contents(pages, segments));
+    let file = file_of(&module_of(pages, segments))?;
+    let module = Module::from_file(&engine, file.path())?;
+    let mut store = Store::new(&engine, ());
+    let first = memory_of(&mut store, &module)?;
+    let second = memory_of(&mut store, &module)?;
+    assert!(first.data(&store) == expected);
+    first.data_mut(&mut store).fill(0xa5);
+    assert!(second.data(&store) == expected, "a memory has another's bytes");
+    second.grow(&mut store, 1)?;
+    assert!(second.data(&store)[..expected.len()] == expected, "growth changes bytes");
+    let mut later = Store::new(&engine, ());
+    let third = memory_of(&mut later, &module)?;
+    drop((store, module));
+    assert!(third.data(&later) == expected, "bytes change with memories that had the same");
+    Ok(())
+}
+
+#[test]
+fn memories_hold_what_segments_say_wherever_these_lie() -> Outcome {
+    const LEN: u32 = 1 << 20;
+    for (address, len) in [
+        (0, LEN),
+        (1024, LEN),
+        (1025, LEN + 7),
+        (PAGE - 1, LEN),
+        (PAGE, LEN - 1),
+        (WASM_PAGE - LEN % PAGE, LEN),
+    ] {
+        check(40, &[segment(address, len, 1)])?;
+    }
+    Ok(())
+}
+
+#[test]
+fn segments_that_overlap_are_written_in_order() -> Outcome {
+    let large = |address, seed| segment(address, 1 << 20, seed);
+    check(40, &[large(1000, 1), large(500_000, 2), segment(700_000, 3, 3)])?;
+    check(40, &[segment(700_000, 100_000, 3), large(500_000, 2), large(1000, 1), segment(1024, 0, 4)])
+}
+
+#[test]
+fn files_of_several_parts_are_read_whole() -> Outcome {
+    for more in [0, 1, PAGE, 12_345] {
+        check(
+            220,
+            &[segment(77, 100, 5), segment(1024, (9 << 20) + more, 6), segment(11 << 20, 2 << 20, 7)],
+        )?;
+    }
+    Ok(())
+}
+
+#[test]
+fn a_segment_to_the_end_of_memory_fits_and_one_byte_more_traps() -> Outcome {
+    let len = 2 << 20;
+    let address = 40 * WASM_PAGE - len;
+    check(40, &[segment(address, len, 1)])?;
+    let file = file_of(&module_of(40, &[segment(address + 1, len, 1)]))?;
+    let engine = Engine::default();
+    let module = Module::from_file(&engine, file.path())?;
+    let error = memory_of(&mut Store::new(&engine, ()), &module).expect_err("it does not fit");
+    assert_eq!(error.trap(), Some(Trap::MemoryOutOfBounds));
+    Ok(())
+}
+
+#[test]
+fn what_wasm_writes_stays_in_its_instance() -> Outcome {
+    let data = "0123456789abcdef".repeat(1 << 17);
+    let text = format!(
+        r#"(module (memory (export "m") 64) (data (i32.const 20000) "{data}")
+            (func (export "f") (param i32 i32) (result i32)
+                (i32.store8 (local.get 0) (local.get 1))
+                (memory.copy (i32.const 0) (i32.const 100000) (i32.const 70000))
+                (i32.load8_u (i32.sub (local.get 0) (i32.const 100000)))))"#
+    );
+    let engine = Engine::default();
+    // Text becomes other bytes than those of the file.
+    let file = file_of(text.as_bytes())?;
+    let of_text = Module::from_file(&engine, file.path())?;
+    let file = file_of(&of_text.info().bytes)?;
+    let of_binary = Module::from_file(&engine, file.path())?;
+    assert_eq!(of_text.hash(), of_binary.hash());
+    for module in [of_text, of_binary] {
+        let mut store = Store::new(&engine, ());
+        for _ in 0..2 {
+            let instance = Instance::new(&mut store, &module, &[])?;
+            let memory = instance.get_memory(&mut store, "m").expect("exported");
+            assert_eq!(memory.data(&store)[150_000], b'0');
+            let f = instance.get_typed_func::<(u32, u32), u32>(&mut store, "f")?;
+            assert_eq!(f.call(&mut store, (150_000, 7))?, 7);
+            assert_eq!(memory.data(&store)[150_001], b'1');
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn files_that_are_cut_off_are_errors() -> Outcome {
+    let whole = module_of(40, &[segment(1024, 2 << 20, 1)]);
+    for len in [whole.len() - 1, 1 << 20] {
+        let file = file_of(&whole[..len])?;
+        let error = Module::from_file(&Engine::default(), file.path()).expect_err("something is missing");
+        assert_eq!(error.kind(), ErrorKind::Module, "{error}");
+    }
+    let file = file_of(&vec![0xff; 2 << 20])?;
+    assert!(Module::from_file(&Engine::default(), file.path()).is_err());
+    Ok(())
+}
