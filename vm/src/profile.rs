@@ -85,8 +85,8 @@ impl Instance {
 
 /// The profile of an instance, with the time line if there is one; for contexts see [`of_instance`].
 fn with_timeline(store: &StoreOpaque, index: u32, has_contexts: bool) -> Result<Profile> {
-    let mut profile = of_instance(store, index, has_contexts)?;
     let module = store.instances[index as usize].module.inner();
+    let mut profile = of_instance(store, index, module.hash(), has_contexts)?;
     profile.timeline = timeline::of_store(store, module);
     profile.normalize();
     Ok(profile)
@@ -94,7 +94,12 @@ fn with_timeline(store: &StoreOpaque, index: u32, has_contexts: bool) -> Result<
 
 /// The profile without a time line of instance number `index` of a store: see [`Instance::profile`]. Calling contexts
 /// can only be read where host code runs that wasm has called, or nobody.
-fn of_instance(store: &StoreOpaque, index: u32, has_contexts: bool) -> Result<Profile> {
+fn of_instance(
+    store: &StoreOpaque,
+    index: u32,
+    module_hash: [u8; 32],
+    has_contexts: bool,
+) -> Result<Profile> {
     let instance = &store.instances[index as usize];
     let module = &instance.module;
     let rate = store.burst_rate();
@@ -122,7 +127,6 @@ fn of_instance(store: &StoreOpaque, index: u32, has_contexts: bool) -> Result<Pr
     let compiled = module.compiled().0 as u64;
     let code = CodeStats { functions: module.info().defined_funcs().into(), compiled, counters };
     let program = module.name().unwrap_or_default().to_string();
-    let module_hash = module.hash();
     let host_calls = host_calls(store);
     let events = event_totals(store)?;
     let paths = paths_of_records(store, instance, &versions, (&exits, &in_contexts))?;
@@ -154,9 +158,10 @@ fn of_instance(store: &StoreOpaque, index: u32, has_contexts: bool) -> Result<Pr
     }
 }
 
-/// What bursts have seen so far of the code of instance number `index` of a store; `None` if it cannot be said.
+/// What bursts have seen so far of the code of instance number `index` of a store, for its module to go by; `None` if
+/// it cannot be said. It does not have the module's hash, which takes long for large ones.
 pub fn sampled(store: &StoreOpaque, index: u32) -> Option<Profile> {
-    of_instance(store, index, false).ok()
+    of_instance(store, index, [0; 32], false).ok()
 }
 
 /// The same of the first instance of a module, with the time line.
