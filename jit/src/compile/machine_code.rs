@@ -177,7 +177,8 @@ pub(super) fn generate(
     let code = isa
         .compile_function(&context.func, &context.domtree, registers, false, &mut ControlPlane::default())
         .map_err(failed)?;
-    finish(func, &code.apply_params(&context.func.params), isa, origins, with_positions)
+    let returned = relax::returned(context.func.signature.returns.len());
+    finish(func, &code.apply_params(&context.func.params), isa, origins, with_positions, returned)
 }
 
 fn finish(
@@ -186,6 +187,7 @@ fn finish(
     isa: &dyn TargetIsa,
     origins: &Origins,
     with_positions: bool,
+    returned: relax::Registers,
 ) -> Result<MachineCode, CompileError> {
     let buffer = &code.buffer;
     let locations = buffer.get_srclocs_sorted();
@@ -235,15 +237,22 @@ fn finish(
         cold: None,
     };
     if isa.name() == "x64" && !code.bb_starts.is_empty() {
-        let mark = locations
-            .iter()
-            .find(|location| !location.loc.is_default() && relax::unmarked(location.loc.bits()).1);
+        let marks = |location: &MachSrcLoc<cranelift_codegen::Final>| {
+            (!location.loc.is_default()).then(|| relax::unmarked(location.loc.bits()).1)
+        };
+        let cold = locations.iter().find(|location| marks(location).is_some_and(|marks| marks.is_cold));
         // What the register allocator puts before a block's first instruction has no location.
-        let cold = mark.map_or(buffer.total_size(), |location| {
+        let cold = cold.map_or(buffer.total_size(), |location| {
             let behind = code.bb_starts.partition_point(|&block| block <= location.start);
             behind.checked_sub(1).map_or(0, |block| code.bb_starts[block])
         });
-        relax::relax(&mut relaxed, &relax::Layout { blocks: &code.bb_starts, cold });
+        let transparent_calls =
+            locations.iter().filter(|location| marks(location).is_some_and(|marks| marks.is_transparent));
+        let transparent_calls: Vec<_> =
+            transparent_calls.map(|location| location.start..location.end).collect();
+        let layout =
+            relax::Layout { blocks: &code.bb_starts, cold, transparent_calls: &transparent_calls, returned };
+        relax::relax(&mut relaxed, &layout);
     }
     Ok(relaxed)
 }

@@ -341,7 +341,7 @@ impl Compiler {
         results::add_copies(context);
         checks::insert(&mut context.func, checks);
         constants::renew(&mut context.func);
-        relax::mark_cold(&mut context.func);
+        relax::mark(&mut context.func);
         context.flowgraph();
         context.remove_constant_phis(isa).map_err(failed)?;
         resolve_aliases(&mut context.func);

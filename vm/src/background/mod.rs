@@ -7,6 +7,7 @@
 mod queue;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 
 use crate::module::{ModuleInner, Promotion};
@@ -56,6 +57,18 @@ impl Job {
     }
 }
 
+impl Job {
+    /// Bytes of bytecode of the function, if it is to be optimised.
+    fn bytes_to_optimise(&self) -> usize {
+        match self.task {
+            Task::Promote(_) | Task::PromoteForNextRun(_) => {
+                self.module.upgrade().map_or(0, |module| module.info().body(self.func).len())
+            }
+            Task::Ahead { .. } | Task::Hash => 0,
+        }
+    }
+}
+
 #[derive(Debug, Default)]
 struct Orders {
     queue: Queue,
@@ -67,6 +80,8 @@ struct Orders {
 struct Shared {
     orders: Mutex<Orders>,
     changed: Condvar,
+    /// Bytes of bytecode of the function that is being optimised, or 0.
+    optimising: AtomicUsize,
 }
 
 /// The thread and its orders.
@@ -88,6 +103,11 @@ impl Background {
         self.0.changed.notify_one();
     }
 
+    /// Bytes of bytecode of the function that the thread optimises just now; 0 if it does something else.
+    pub fn optimising(&self) -> usize {
+        self.0.optimising.load(Ordering::Relaxed)
+    }
+
     /// Takes the most urgent order to compile a function ahead.
     pub fn next_ahead(&self) -> Option<Job> {
         self.0.lock().queue.pop_ahead()
@@ -101,7 +121,9 @@ impl Shared {
 
     fn work(&self) {
         while let Some(job) = self.next() {
+            self.optimising.store(job.bytes_to_optimise(), Ordering::Relaxed);
             job.run();
+            self.optimising.store(0, Ordering::Relaxed);
         }
     }
 

@@ -21,6 +21,8 @@ pub(super) fn leave_out(pieces: &mut [Piece], effects: &mut [Effect], straights:
     if pieces.len() > MOST_PIECES || !effects.iter().any(uses_frame) {
         return;
     }
+    // First what nobody reads: otherwise seldom run code, which copies for itself, would come to need it.
+    leave_unread_out(pieces, effects, straights);
     let known = Known { effects, escapes: effects.iter().any(|effect| effect.what == What::Address) };
     for (at, from) in known.not_needed(straights) {
         let other = from.zip(effects[at].destination());
@@ -31,8 +33,13 @@ pub(super) fn leave_out(pieces: &mut [Piece], effects: &mut [Effect], straights:
         replace(&mut pieces[at], kind);
         effects[at] = effect;
     }
+    leave_unread_out(pieces, effects, straights);
+}
+
+fn leave_unread_out(pieces: &mut [Piece], effects: &mut [Effect], straights: &[Straight]) {
     for at in unread(effects, straights) {
         replace(&mut pieces[at], Kind::Nothing);
+        effects[at] = Effect::NONE;
     }
 }
 
@@ -199,7 +206,7 @@ fn before(live: Registers, effect: &Effect) -> Registers {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Layout, relax};
+    use super::super::{Layout, Registers, relax, returned};
     use crate::compile::MachineCode;
 
     /// mov 8(%rsp), %rax
@@ -223,16 +230,20 @@ mod tests {
     }
 
     fn relaxed(parts: &[&[u8]], blocks: &[u32]) -> Vec<u8> {
+        relaxed_by(parts, &Layout { blocks, ..Layout::UNKNOWN })
+    }
+
+    fn relaxed_by(parts: &[&[u8]], layout: &Layout<'_>) -> Vec<u8> {
         let mut code = MachineCode { align: 16, bytes: parts.concat(), ..MachineCode::default() };
-        relax(&mut code, &Layout { blocks, cold: u32::MAX });
+        relax(&mut code, layout);
         code.bytes
     }
 
-    /// What stands behind `first` is left out, or not, where `between` stands in between.
+    /// What stands behind `first`, which is used, is left out, or not, where `between` stands in between.
     fn is_left_out(first: &[u8], between: &[u8], copy: &[u8]) -> bool {
-        let parts = [first, between, copy, &RET];
+        let parts = [first, &USE, between, copy, &RET];
         let bytes = relaxed(&parts, &[0]);
-        assert!(bytes == parts.concat() || bytes == [first, between, &RET].concat(), "{bytes:x?}");
+        assert!(bytes == parts.concat() || bytes == [first, &USE, between, &RET].concat(), "{bytes:x?}");
         bytes.len() < parts.concat().len()
     }
 
@@ -330,6 +341,55 @@ mod tests {
     }
 
     #[test]
+    fn seldom_run_code_copies_for_itself() {
+        // load; jb L; mov 16(%rsp), %rax; use; ret; L: load; use; ret
+        let parts: [&[u8]; 8] = [&LOAD, &jb(9), &NEXT, &USE, &RET, &LOAD, &USE, &RET];
+        let bytes = relaxed(&parts, &[0, 11, 20]);
+        assert_eq!(bytes, [&[0x72, 9], &NEXT[..], &USE, &RET, &LOAD, &USE, &RET].concat());
+    }
+
+    #[test]
+    fn transparent_calls_neither_read_nor_change_registers() {
+        // call *%r11; call *0x160(%rdx)
+        for call in [&[0x41, 0xff, 0xd3][..], &[0xff, 0x92, 0x60, 1, 0, 0]] {
+            let end = 5 + 3 + call.len() as u32;
+            let by = |parts: &[&[u8]], transparent_calls: &[std::ops::Range<u32>]| {
+                relaxed_by(parts, &Layout { blocks: &[0], transparent_calls, ..Layout::UNKNOWN })
+            };
+            let known: [&[u8]; 5] = [&STORE, &USE, call, &LOAD, &RET];
+            assert_eq!(by(&known, &[end - 1..end]), [&STORE[..], &USE, call, &LOAD, &RET].concat());
+            assert_eq!(by(&known, &[8..end]), [&STORE[..], &USE, call, &RET].concat());
+            assert_eq!(by(&known, &[0..1, 8..9, end..end + 1]), [&STORE[..], &USE, call, &RET].concat());
+            assert_eq!(by(&[&LOAD, call, &NEXT, &RET], &[5..end - 3]), [call, &NEXT, &RET].concat());
+        }
+        // But it reads where to go: load; call *%rax; mov 16(%rsp), %rax
+        let call = [0xff, 0xd0];
+        let layout = Layout { blocks: &[0], transparent_calls: &[5..7], ..Layout::UNKNOWN };
+        let bytes = relaxed_by(&[&LOAD, &call, &NEXT, &RET], &layout);
+        assert_eq!(bytes, [&LOAD[..], &call, &NEXT, &RET].concat());
+        // Who has the frame's address may write it: lea 8(%rsp), %rdx
+        let address = [0x48, 0x8d, 0x54, 0x24, 8];
+        let layout = Layout { blocks: &[0], transparent_calls: &[13..15], ..Layout::UNKNOWN };
+        let bytes = relaxed_by(&[&address, &STORE, &USE, &call, &LOAD, &RET], &layout);
+        assert!(bytes.ends_with(&[&call[..], &LOAD, &RET].concat()));
+    }
+
+    #[test]
+    fn callers_read_results_and_what_callees_keep() {
+        let ends_with = |code: &[u8], returned: Registers| {
+            // add $16, %rsp
+            let epilogue = [0x48, 0x83, 0xc4, 16];
+            let layout = Layout { blocks: &[0], returned, ..Layout::UNKNOWN };
+            relaxed_by(&[code, &epilogue, &RET], &layout).len() > epilogue.len() + RET.len()
+        };
+        // mov 8(%rsp), %rbx; mov 8(%rsp), %r12
+        for kept in [&LOAD[..], &[0x48, 0x8b, 0x5c, 0x24, 8], &[0x4c, 0x8b, 0x64, 0x24, 8]] {
+            assert!(ends_with(kept, returned(0)) && ends_with(kept, returned(1)), "{kept:x?}");
+        }
+        assert!(!ends_with(&OTHER, returned(1)) && ends_with(&OTHER, returned(2)));
+    }
+
+    #[test]
     fn jumps_around_what_is_left_out_are_turned() {
         // load; jb L; load; jmp M; L: use; M: ret
         let parts: [&[u8]; 6] = [&LOAD, &jb(10), &LOAD, &[0xe9, 3, 0, 0, 0], &USE, &RET];
@@ -337,7 +397,7 @@ mod tests {
         assert_eq!(bytes, [&LOAD[..], &[0x73, 3], &USE, &RET].concat());
         // Where L is cold it lies elsewhere.
         let mut code = MachineCode { align: 16, bytes: parts.concat(), ..MachineCode::default() };
-        relax(&mut code, &Layout { blocks: &[0, 11, 21, 24], cold: 21 });
+        relax(&mut code, &Layout { blocks: &[0, 11, 21, 24], cold: 21, ..Layout::UNKNOWN });
         assert_eq!(code.bytes, [&LOAD[..], &[0x72, 2, 0xeb, 3], &USE, &RET].concat());
         // load; jb L; ret; L: load; jmp M; use; M: ret
         let parts: [&[u8]; 7] = [&LOAD, &jb(1), &RET, &LOAD, &[0xe9, 3, 0, 0, 0], &USE, &RET];

@@ -5,15 +5,17 @@ use iced_x86::{
     Register,
 };
 
-use super::{Kind, Piece};
+use super::{Kind, Layout, Piece};
 
 /// A set of general registers, by their numbers.
-pub(super) type Registers = u16;
+pub(in crate::compile) type Registers = u16;
 
 /// All of them.
 pub(super) const ALL: Registers = !0;
 /// What is never taken for a value of the frame: the stack's registers, and the pinned one, which signals change.
 const SPECIAL: Registers = 1 << 4 | 1 << 5 | 1 << 15;
+/// `rax`, where results are, and what callees keep: `rbx`, `rsp`, `rbp`, `r12` to `r15`.
+const KEPT_OR_RESULT: Registers = 1 << 0 | 1 << 3 | 1 << 4 | 1 << 5 | 0xf << 12;
 /// Bytes of a general register.
 pub(super) const WIDTH: i32 = 8;
 
@@ -44,8 +46,14 @@ pub(super) enum What {
     Write { slot: i32, len: i32 },
     /// It takes an address in the frame.
     Address,
-    /// It may do anything: it calls, or moves the stack pointer.
+    /// It may do anything in memory, and what was a slot need not be one behind it: it calls, or moves the stack
+    /// pointer.
     Anything,
+}
+
+/// The registers that callers may read when a function has returned so many results.
+pub(in crate::compile) fn returned(results: usize) -> Registers {
+    if results <= 1 { KEPT_OR_RESULT } else { ALL }
 }
 
 impl Effect {
@@ -74,27 +82,48 @@ fn is_usual(number: u8) -> bool {
 }
 
 /// The effects of pieces, in their order.
-pub(super) fn effects(pieces: &[Piece], bytes: &[u8]) -> Vec<Effect> {
+pub(super) fn effects(pieces: &[Piece], bytes: &[u8], layout: &Layout<'_>) -> Vec<Effect> {
     let mut usage = InstructionInfoFactory::new();
     let mut decoder = Decoder::with_ip(64, bytes, 0, DecoderOptions::NONE);
     let mut inst = Instruction::default();
     let effect = |piece: &Piece| {
         match &piece.kind {
-            Kind::Plain { .. } | Kind::ShortNumber { .. } | Kind::Relative { .. } => {
+            Kind::Plain { .. } | Kind::ShortNumber { .. } | Kind::Relative { .. } | Kind::Call => {
                 decoder.set_position(piece.old as usize).expect("it is a place in the code");
                 decoder.decode_out(&mut inst);
             }
-            Kind::Encoded(code) => inst = Decoder::new(64, code.bytes(), DecoderOptions::NONE).decode(),
-            Kind::Call | Kind::EncodedCall(_) => return Effect::anything(true),
+            Kind::Encoded(code) | Kind::EncodedCall(code) => {
+                inst = Decoder::new(64, code.bytes(), DecoderOptions::NONE).decode()
+            }
             Kind::Nothing
             | Kind::Jump { .. }
             | Kind::Branch { .. }
             | Kind::Entry { .. }
             | Kind::Constants => return Effect::NONE,
         }
-        effect(&inst, &mut usage)
+        match inst.flow_control() {
+            FlowControl::Call | FlowControl::IndirectCall if is_transparent(piece, layout) => {
+                transparent_call(&inst)
+            }
+            FlowControl::Return => Effect { reads: layout.returned, ..Effect::anything(false) },
+            _ => effect(&inst, &mut usage),
+        }
     };
     pieces.iter().map(effect).collect()
+}
+
+/// Whether a call neither reads registers nor changes any.
+fn is_transparent(call: &Piece, layout: &Layout<'_>) -> bool {
+    let at = layout.transparent_calls.partition_point(|range| range.end <= call.old);
+    layout.transparent_calls.get(at).is_some_and(|range| range.start <= call.old)
+}
+
+/// What such a call does: it reads where to go. The frame is its caller's, but its address may be known.
+fn transparent_call(inst: &Instruction) -> Effect {
+    let target = [inst.op_register(0), inst.memory_base(), inst.memory_index()].map(Register::full_register);
+    let target = target.iter().filter(|register| register.is_gpr64());
+    let reads = target.fold(0, |all, register| all | 1 << register.number());
+    Effect { reads, writes: 0, what: What::Elsewhere, goes_on: true }
 }
 
 fn effect(inst: &Instruction, usage: &mut InstructionInfoFactory) -> Effect {
@@ -126,7 +155,7 @@ fn effect(inst: &Instruction, usage: &mut InstructionInfoFactory) -> Effect {
         }
     }
     if writes >> Register::RSP.number() & 1 == 1 {
-        return Effect::anything(true);
+        return Effect { reads, writes, what: What::Anything, goes_on: true };
     }
     let written: Vec<_> = info
         .used_memory()

@@ -25,49 +25,87 @@ mod place;
 mod read;
 mod threads;
 
-use cranelift_codegen::ir::{Block, Function, SourceLoc};
+use std::ops::Range;
+
+use cranelift_codegen::ir::{Block, Function, Inst, SourceLoc};
+use cranelift_codegen::isa::CallConv;
 
 use super::machine_code::{ColdPart, MachineCode};
 use super::pinned::nothing;
 use apart::Apart;
+pub(super) use effects::{Registers, returned};
 use encoded::Encoded;
 
 /// How many bytes of code a processor takes at a time.
 const LINE: u32 = 64;
 /// Marks locations of instructions in cold blocks; they are indices far below this.
 const COLD: u32 = 1 << 30;
+/// Marks locations of calls that neither read registers nor change any.
+const TRANSPARENT: u32 = 1 << 29;
 
-/// Marks the locations of what is in cold blocks, so that it is known where they are.
-pub(super) fn mark_cold(func: &mut Function) {
-    let cold: Vec<Block> = func.layout.blocks().filter(|&block| func.layout.is_cold(block)).collect();
-    for block in cold {
+/// Marks the locations of what is in cold blocks, so that it is known where they are, and of calls that have nothing
+/// to do with what is in registers.
+pub(super) fn mark(func: &mut Function) {
+    let blocks: Vec<Block> = func.layout.blocks().collect();
+    for block in blocks {
+        let cold = if func.layout.is_cold(block) { COLD } else { 0 };
         let mut next = func.layout.first_inst(block);
         while let Some(inst) = next {
+            let marks = cold | if is_transparent(func, inst) { TRANSPARENT } else { 0 };
             let location = func.srcloc(inst);
-            if !location.is_default() {
-                func.set_srcloc(inst, SourceLoc::new(location.bits() | COLD));
+            if marks != 0 && !location.is_default() {
+                func.set_srcloc(inst, SourceLoc::new(location.bits() | marks));
             }
             next = func.layout.next_inst(inst);
         }
     }
 }
 
-/// A location without that mark, and whether it had it.
-pub(super) fn unmarked(location: u32) -> (u32, bool) {
-    (location & !COLD, location & COLD != 0)
+fn is_transparent(func: &Function, inst: Inst) -> bool {
+    let signature = func.dfg.call_signature(inst).map(|signature| &func.dfg.signatures[signature]);
+    signature.is_some_and(|sig| sig.call_conv == CallConv::PreserveAll && sig.params.is_empty())
 }
 
-/// Where blocks of machine code begin, in ascending order; and where the cold ones do, which lie behind the others.
+/// What the marks of a location say.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Marks {
+    pub is_cold: bool,
+    /// It is of a call that neither reads registers nor changes any.
+    pub is_transparent: bool,
+}
+
+/// A location without its marks, and these.
+pub(super) fn unmarked(location: u32) -> (u32, Marks) {
+    let marks = Marks { is_cold: location & COLD != 0, is_transparent: location & TRANSPARENT != 0 };
+    (location & !(COLD | TRANSPARENT), marks)
+}
+
+/// What is known of machine code besides its bytes.
+#[derive(Clone, Copy)]
 pub(super) struct Layout<'a> {
+    /// Where blocks begin, in ascending order.
     pub blocks: &'a [u32],
+    /// Where the cold ones do, which lie behind the others.
     pub cold: u32,
+    /// Where there are calls that neither read registers nor change any, but for the pinned one: ascending ranges,
+    /// with at most one call in each.
+    pub transparent_calls: &'a [Range<u32>],
+    /// What callers may read of what is in registers when it returns.
+    pub returned: Registers,
+}
+
+#[cfg(test)]
+impl Layout<'_> {
+    /// Of code of which nothing is known.
+    const UNKNOWN: Layout<'static> =
+        Layout { blocks: &[], cold: u32::MAX, transparent_calls: &[], returned: effects::ALL };
 }
 
 /// Makes `code` shorter, and aligns its loops. It stays as it is if anything in it is not understood.
 pub(super) fn relax(code: &mut MachineCode, layout: &Layout<'_>) {
     let Some(mut pieces) = read::read(&code.bytes, layout) else { return };
     calls::merge(&mut pieces, &code.bytes, layout.blocks);
-    let mut effects = effects::effects(&pieces, &code.bytes);
+    let mut effects = effects::effects(&pieces, &code.bytes, layout);
     let straights = flow::straights(&pieces, &effects, layout.blocks);
     copies::leave_out(&mut pieces, &mut effects, &straights);
     threads::thread(&mut pieces, layout.cold);
@@ -251,7 +289,7 @@ mod tests {
     fn relaxed(parts: &[&[u8]], blocks: &[u32]) -> MachineCode {
         let bytes = parts.concat();
         let mut code = MachineCode { align: 16, bytes, ..MachineCode::default() };
-        relax(&mut code, &Layout { blocks, cold: u32::MAX });
+        relax(&mut code, &Layout { blocks, ..Layout::UNKNOWN });
         code
     }
 
@@ -346,7 +384,7 @@ mod tests {
         let bytes = [&lea[..], &[0xff, 0xe0], &table, &far, last_hot, &cold].concat();
         let mut code = MachineCode { align: 16, bytes, ..MachineCode::default() };
         let blocks = [0, hot as u32, behind as u32];
-        relax(&mut code, &Layout { blocks: &blocks, cold: behind as u32 });
+        relax(&mut code, &Layout { blocks: &blocks, cold: behind as u32, ..Layout::UNKNOWN });
         code
     }
 
@@ -437,10 +475,10 @@ mod tests {
         code.positions = vec![(0, 1), (6, 2), (16, 3), (21, 4)];
         let mut shorter = code.clone();
         // Into the middle of an instruction: nothing is understood, nothing changes.
-        relax(&mut shorter, &Layout { blocks: &[0], cold: u32::MAX });
+        relax(&mut shorter, &Layout { blocks: &[0], ..Layout::UNKNOWN });
         assert_eq!(shorter.bytes, code.bytes);
         code.bytes[2..6].copy_from_slice(&10i32.to_le_bytes());
-        relax(&mut code, &Layout { blocks: &[0], cold: u32::MAX });
+        relax(&mut code, &Layout { blocks: &[0], ..Layout::UNKNOWN });
         assert_eq!((code.bytes.len(), code.bytes[1]), (16, 10));
         assert_eq!((code.traps[0].pc, code.calls[0].return_pc), (14, 14));
         assert_eq!(code.positions, [(0, 1), (2, 2), (12, 3), (14, 4)]);
