@@ -249,7 +249,7 @@ fn finish(
         let transparent_calls =
             locations.iter().filter(|location| marks(location).is_some_and(|marks| marks.is_transparent));
         let transparent_calls: Vec<_> =
-            transparent_calls.map(|location| location.start..location.end).collect();
+            transparent_calls.map(|location| (location.start, location.end)).collect();
         let layout =
             relax::Layout { blocks: &code.bb_starts, cold, transparent_calls: &transparent_calls, returned };
         relax::relax(&mut relaxed, &layout);

@@ -353,23 +353,26 @@ mod tests {
         // call *%r11; call *0x160(%rdx)
         for call in [&[0x41, 0xff, 0xd3][..], &[0xff, 0x92, 0x60, 1, 0, 0]] {
             let end = 5 + 3 + call.len() as u32;
-            let by = |parts: &[&[u8]], transparent_calls: &[std::ops::Range<u32>]| {
+            let by = |parts: &[&[u8]], transparent_calls: &[(u32, u32)]| {
                 relaxed_by(parts, &Layout { blocks: &[0], transparent_calls, ..Layout::UNKNOWN })
             };
             let known: [&[u8]; 5] = [&STORE, &USE, call, &LOAD, &RET];
-            assert_eq!(by(&known, &[end - 1..end]), [&STORE[..], &USE, call, &LOAD, &RET].concat());
-            assert_eq!(by(&known, &[8..end]), [&STORE[..], &USE, call, &RET].concat());
-            assert_eq!(by(&known, &[0..1, 8..9, end..end + 1]), [&STORE[..], &USE, call, &RET].concat());
-            assert_eq!(by(&[&LOAD, call, &NEXT, &RET], &[5..end - 3]), [call, &NEXT, &RET].concat());
+            assert_eq!(by(&known, &[(end - 1, end)]), [&STORE[..], &USE, call, &LOAD, &RET].concat());
+            assert_eq!(by(&known, &[(8, end)]), [&STORE[..], &USE, call, &RET].concat());
+            assert_eq!(
+                by(&known, &[(0, 1), (8, 9), (end, end + 1)]),
+                [&STORE[..], &USE, call, &RET].concat()
+            );
+            assert_eq!(by(&[&LOAD, call, &NEXT, &RET], &[(5, end - 3)]), [call, &NEXT, &RET].concat());
         }
         // But it reads where to go: load; call *%rax; mov 16(%rsp), %rax
         let call = [0xff, 0xd0];
-        let layout = Layout { blocks: &[0], transparent_calls: &[5..7], ..Layout::UNKNOWN };
+        let layout = Layout { blocks: &[0], transparent_calls: &[(5, 7)], ..Layout::UNKNOWN };
         let bytes = relaxed_by(&[&LOAD, &call, &NEXT, &RET], &layout);
         assert_eq!(bytes, [&LOAD[..], &call, &NEXT, &RET].concat());
         // Who has the frame's address may write it: lea 8(%rsp), %rdx
         let address = [0x48, 0x8d, 0x54, 0x24, 8];
-        let layout = Layout { blocks: &[0], transparent_calls: &[13..15], ..Layout::UNKNOWN };
+        let layout = Layout { blocks: &[0], transparent_calls: &[(13, 15)], ..Layout::UNKNOWN };
         let bytes = relaxed_by(&[&address, &STORE, &USE, &call, &LOAD, &RET], &layout);
         assert!(bytes.ends_with(&[&call[..], &LOAD, &RET].concat()));
     }

@@ -114,8 +114,8 @@ pub(super) fn effects(pieces: &[Piece], bytes: &[u8], layout: &Layout<'_>) -> Ve
 
 /// Whether a call neither reads registers nor changes any.
 fn is_transparent(call: &Piece, layout: &Layout<'_>) -> bool {
-    let at = layout.transparent_calls.partition_point(|range| range.end <= call.old);
-    layout.transparent_calls.get(at).is_some_and(|range| range.start <= call.old)
+    let at = layout.transparent_calls.partition_point(|&(_, end)| end <= call.old);
+    layout.transparent_calls.get(at).is_some_and(|&(begin, _)| begin <= call.old)
 }
 
 /// What such a call does: it reads where to go. The frame is its caller's, but its address may be known.

@@ -25,8 +25,6 @@ mod place;
 mod read;
 mod threads;
 
-use std::ops::Range;
-
 use cranelift_codegen::ir::{Block, Function, Inst, SourceLoc};
 use cranelift_codegen::isa::CallConv;
 
@@ -87,9 +85,9 @@ pub(super) struct Layout<'a> {
     pub blocks: &'a [u32],
     /// Where the cold ones do, which lie behind the others.
     pub cold: u32,
-    /// Where there are calls that neither read registers nor change any, but for the pinned one: ascending ranges,
-    /// with at most one call in each.
-    pub transparent_calls: &'a [Range<u32>],
+    /// Where there are calls that neither read registers nor change any, but for the pinned one: beginnings and ends
+    /// of ranges, ascending, in each of which there are no others.
+    pub transparent_calls: &'a [(u32, u32)],
     /// What callers may read of what is in registers when it returns.
     pub returned: Registers,
 }
