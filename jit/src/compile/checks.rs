@@ -34,6 +34,8 @@ pub(crate) struct Check {
     /// Where the arguments of the mark behind the vmctx go: to these bytes of the transfer buffer; `None` if they are
     /// arguments of the version, too.
     pub places: Option<Vec<i32>>,
+    /// Whether it comes right behind the guard of a node's copies, which leads to a copy with the same check.
+    pub is_guarded: bool,
 }
 
 /// The name of the mark of a check.
@@ -45,10 +47,15 @@ pub(crate) fn mark(index: usize) -> UserExternalName {
 pub(super) fn insert(func: &mut Function, checks: &[Check]) {
     let marks = marks(func);
     let cold = cold(func, &marks);
+    let guarded = guarded(func, marks.iter().filter(|(_, index)| checks[*index].is_guarded));
     for (inst, index) in marks {
         let args = func.dfg.inst_args(inst).to_vec();
         let signature = func.dfg.call_signature(inst).expect("marks are calls");
-        Insertion { func, cold: &cold }.check(inst, &checks[index], &args);
+        let mut insertion = Insertion { func, cold: &cold };
+        match guarded.get(&inst) {
+            Some(&other) => insertion.check_again_in(other, inst),
+            None => insertion.check(inst, &checks[index], &args),
+        }
         // Nobody calls it, and there is no need to find out how it would be called.
         func.dfg.signatures[signature].params.clear();
     }
@@ -72,6 +79,34 @@ fn check_of(func: &Function, inst: Inst) -> Option<usize> {
     let ExternalName::User(name) = func.dfg.ext_funcs[func_ref].name else { return None };
     let name = &func.params.user_named_funcs()[name];
     (name.namespace == NAMESPACE).then_some(name.index as usize)
+}
+
+/// Where the guards of marks lead that stand behind one: those of which the optimiser has left what can be found, and
+/// behind which nothing is done before the mark.
+fn guarded<'a>(func: &Function, marks: impl Iterator<Item = &'a (Inst, usize)>) -> HashMap<Inst, Block> {
+    let mut marks = marks.peekable();
+    if marks.peek().is_none() {
+        return HashMap::new();
+    }
+    // The branch to each block, if there is one only.
+    let mut branches: SecondaryMap<Block, Option<Option<Inst>>> = SecondaryMap::new();
+    for inst in func.layout.blocks().filter_map(|block| func.layout.last_inst(block)) {
+        let tables = (&func.dfg.jump_tables, &func.dfg.exception_tables);
+        for to in func.dfg.insts[inst].branch_destination(tables.0, tables.1) {
+            let branch = &mut branches[to.block(&func.dfg.value_lists)];
+            *branch = Some(if branch.is_none() { Some(inst) } else { None });
+        }
+    }
+    let other_of = |&(mark, _): &(Inst, usize)| {
+        let block = func.layout.inst_block(mark)?;
+        let mut before = func.layout.block_insts(block).take_while(|&inst| inst != mark);
+        let InstructionData::Brif { blocks, .. } = func.dfg.insts[branches[block]??] else { return None };
+        let is_last = before.all(|inst| only_computes(func, inst));
+        let [other, behind] =
+            blocks.map(|to| (to.block(&func.dfg.value_lists), to.len(&func.dfg.value_lists)));
+        (is_last && behind == (block, 0) && other.1 == 0).then_some((mark, other.0))
+    };
+    marks.filter_map(other_of).collect()
 }
 
 /// The instructions of which nothing is needed but for marks.
@@ -111,27 +146,46 @@ struct Insertion<'a> {
 impl Insertion<'_> {
     fn check(&mut self, mark: Inst, check: &Check, args: &[Value]) {
         let location = self.func.srcloc(mark);
-        let mut pos = FuncCursor::new(self.func).at_inst(mark);
-        let block = pos.current_block().expect("marks are in the layout");
-        pos.remove_inst();
-        let behind = pos.current_inst().expect("a mark does not end its block");
-        let [go_on, ask, back, leave] = [(); 4].map(|()| self.func.dfg.make_block());
-        self.func.layout.split_block(go_on, behind);
-        for cold in [ask, back, leave] {
-            self.func.layout.append_block(cold);
-            self.func.layout.set_cold(cold);
-        }
-        let mut pos = FuncCursor::new(self.func).with_srcloc(in_place(location)).at_bottom(block);
-        let fires = fires(&mut pos);
-        pos.ins().brif(fires, ask, &[], go_on, &[]);
-        pos.set_srcloc(location);
-        pos.goto_bottom(ask);
+        let (go_on, [ask, back, leave]) = self.split(mark);
+        let mut pos = FuncCursor::new(self.func).with_srcloc(location).at_bottom(ask);
         let leaves = ask_runtime_pinned(&mut pos, args[0]);
         pos.ins().brif(leaves, leave, &[], back, &[]);
         // What the register allocator moves on the way back would be hot code if the edge had no cold block of its own.
         pos.goto_bottom(back);
         pos.ins().jump(go_on, &[]);
         self.leave(leave, location, check, args);
+    }
+
+    /// Counts a check instead of a mark. Gives the block that goes on behind it and new cold ones, to the first of
+    /// which a check goes that fires.
+    fn split<const N: usize>(&mut self, mark: Inst) -> (Block, [Block; N]) {
+        let location = self.func.srcloc(mark);
+        let mut pos = FuncCursor::new(self.func).at_inst(mark);
+        let block = pos.current_block().expect("marks are in the layout");
+        pos.remove_inst();
+        let behind = pos.current_inst().expect("a mark does not end its block");
+        let go_on = self.func.dfg.make_block();
+        self.func.layout.split_block(go_on, behind);
+        let cold = [(); N].map(|()| self.func.dfg.make_block());
+        for block in cold {
+            self.func.layout.append_block(block);
+            self.func.layout.set_cold(block);
+        }
+        let mut pos = FuncCursor::new(self.func).with_srcloc(in_place(location)).at_bottom(block);
+        let fires = fires(&mut pos);
+        pos.ins().brif(fires, cold[0], &[], go_on, &[]);
+        (go_on, cold)
+    }
+
+    /// A check that fires in the other copy, where what it takes to leave is once, too.
+    fn check_again_in(&mut self, other: Block, mark: Inst) {
+        let location = in_place(self.func.srcloc(mark));
+        let (_, [back]) = self.split(mark);
+        let mut pos = FuncCursor::new(self.func).with_srcloc(location).at_bottom(back);
+        let count = pos.ins().get_pinned_reg(types::I64);
+        let before = pos.ins().iadd_imm_s(count, 1);
+        pos.ins().set_pinned_reg(before);
+        pos.ins().jump(other, &[]);
     }
 
     /// Goes on in the version that the runtime says. The fewer registers that takes, the fewer values have to give way
@@ -304,7 +358,7 @@ mod tests {
         builder.seal_all_blocks();
         let isa = super::super::isa::best(&super::super::CompilerOptions::default()).expect("this machine");
         builder.finalize(isa.frontend_config());
-        (func, [Check { signature: signature(&[]), places: Some(vec![0, 16]) }])
+        (func, [Check { signature: signature(&[]), places: Some(vec![0, 16]), is_guarded: false }])
     }
 
     #[test]
@@ -335,5 +389,78 @@ mod tests {
         let stores = |opcodes: &[Opcode]| opcodes.iter().filter(|&&opcode| opcode == Opcode::Store).count();
         // The vmctx and the count; and the sum.
         assert_eq!((stores(&opcodes[..at]), stores(&opcodes[at..])), (2, 1), "{func}");
+    }
+
+    /// Two copies of a loop: one behind a guard, from which the other is come to, each with a mark. Before the first,
+    /// something is written if `is_late`.
+    fn guarded_marks(is_late: bool) -> (Function, [Check; 2]) {
+        let signature = |params: &[types::Type]| {
+            let mut signature = Signature::new(CallConv::Tail);
+            signature.params.extend(params.iter().copied().map(AbiParam::new));
+            signature
+        };
+        let mut func = Function::new();
+        func.signature = signature(&[types::I64, types::I32]);
+        let mut scratch = FunctionBuilderContext::new();
+        let mut builder = FunctionBuilder::new(&mut func, &mut scratch);
+        let [entry, many, behind, lacking, few, out] = [(); 6].map(|()| builder.create_block());
+        builder.append_block_params_for_function_params(entry);
+        let [context, first] = [0, 1].map(|at| builder.block_params(entry)[at]);
+        let [left, last] = [many, few].map(|block| builder.append_block_param(block, types::I32));
+        let of_mark = builder.import_signature(signature(&[types::I64, types::I32]));
+        let leave_mark = |builder: &mut FunctionBuilder<'_>, index, left| {
+            let name = builder.func.declare_imported_user_function(mark(index));
+            let (name, signature) = (ExternalName::user(name), of_mark);
+            let mark =
+                builder.import_function(ExtFuncData { name, signature, colocated: false, patchable: false });
+            builder.ins().call(mark, &[context, left]);
+        };
+        builder.switch_to_block(entry);
+        builder.ins().jump(many, &[first.into()]);
+        builder.switch_to_block(many);
+        let is_lacking = builder.ins().icmp_imm_s(IntCC::UnsignedLessThan, left, 15);
+        builder.ins().brif(is_lacking, lacking, &[], behind, &[]);
+        builder.switch_to_block(lacking);
+        builder.ins().jump(few, &[left.into()]);
+        builder.switch_to_block(behind);
+        if is_late {
+            builder.ins().store(MemFlagsData::trusted(), left, context, 0);
+        }
+        leave_mark(&mut builder, 0, left);
+        let less = builder.ins().iadd_imm_s(left, -4);
+        builder.ins().jump(many, &[less.into()]);
+        builder.switch_to_block(few);
+        leave_mark(&mut builder, 1, last);
+        let less = builder.ins().iadd_imm_s(last, -1);
+        builder.ins().brif(less, few, &[less.into()], out, &[]);
+        builder.switch_to_block(out);
+        builder.ins().return_(&[]);
+        builder.seal_all_blocks();
+        let isa = super::super::isa::best(&super::super::CompilerOptions::default()).expect("this machine");
+        builder.finalize(isa.frontend_config());
+        let check = |is_guarded| Check { signature: signature(&[]), places: Some(vec![0]), is_guarded };
+        (func, [check(true), check(false)])
+    }
+
+    #[test]
+    fn checks_behind_a_guard_fire_where_it_leads_to() {
+        for is_late in [false, true] {
+            let (mut func, checks) = guarded_marks(is_late);
+            insert(&mut func, &checks);
+            let options = super::super::CompilerOptions { checked: true, ..Default::default() };
+            let isa = super::super::isa::rest(&options).expect("this machine");
+            verify_function(&func, &*isa).expect("valid");
+            let count = |opcode: Opcode| {
+                let insts = func.layout.blocks().flat_map(|block| func.layout.block_insts(block));
+                insts.filter(|&inst| func.dfg.insts[inst].opcode() == opcode).count()
+            };
+            // What is written first must not be written twice, so that check leaves by itself.
+            let ways = if is_late { 2 } else { 1 };
+            let found = (count(Opcode::CallIndirect), count(Opcode::ReturnCallIndirect));
+            assert_eq!(found, (ways, ways), "{func}");
+            // Each counts; then one takes its count back, or the register has the store's context, twice.
+            assert_eq!(count(Opcode::SetPinnedReg), if is_late { 6 } else { 5 }, "{func}");
+            assert!(marks(&func).is_empty(), "{func}");
+        }
     }
 }

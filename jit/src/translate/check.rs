@@ -14,6 +14,7 @@ use cranelift_codegen::settings::OptLevel;
 use super::Translator;
 use crate::abi::{leave_signature, resume_signature, returns_in_memory, store_context, wasm_signature};
 use crate::compile::{Check, ask_runtime, ask_runtime_pinned, check_fires, check_mark, trap_if_told};
+use crate::graph::Lacking;
 
 impl Translator<'_> {
     /// Checks; when that fires, goes on in the version that the runtime says.
@@ -31,14 +32,16 @@ impl Translator<'_> {
     /// Leaves a mark, with what the other version takes over, that becomes the check when the code is optimised.
     fn mark_check(&mut self) {
         let ty = self.env.info.func_type(self.cfg.func);
+        let guard = self.graph.nodes[self.node].guard;
+        let is_guarded = guard.is_some_and(|guard| matches!(guard.when, Lacking::Rounds { .. }));
         let (check, state) = match self.block {
             // At the entry the state of the frame is its parameters: another version is simply called.
-            0 => (Check { signature: wasm_signature(ty), places: None }, self.params()),
+            0 => (Check { signature: wasm_signature(ty), places: None, is_guarded }, self.params()),
             _ => {
                 let (places, state) = self.live_state().into_iter().unzip();
                 let signature =
                     if returns_in_memory(ty) { resume_signature(ty) } else { leave_signature(ty) };
-                (Check { signature, places: Some(places) }, state)
+                (Check { signature, places: Some(places), is_guarded }, state)
             }
         };
         let args: Vec<Value> = std::iter::once(self.vmctx).chain(state).collect();
