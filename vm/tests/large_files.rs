@@ -180,6 +180,45 @@ fn what_wasm_writes_stays_in_its_instance() -> Outcome {
     Ok(())
 }
 
+/// A program that writes a segment to many places gets pages for few of them: a process has not many mappings.
+#[test]
+fn few_pages_are_shared_by_programs_that_ask_often() -> Outcome {
+    let data = "0123456789abcdef".repeat(1 << 17);
+    let text = format!(
+        r#"(module (memory (export "m") 1024) (data $d "{data}")
+            (func (export "f") (param i32)
+                (memory.init $d (local.get 0) (i32.const 0) (i32.const 100000))))"#
+    );
+    let engine = Engine::default();
+    let binary = Module::new(&engine, text)?;
+    let file = file_of(&binary.info().bytes)?;
+    let module = Module::from_file(&engine, file.path())?;
+    let mut store = Store::new(&engine, ());
+    let instance = Instance::new(&mut store, &module, &[])?;
+    let (memory, f) = (
+        instance.get_memory(&mut store, "m").expect("exported"),
+        instance.get_typed_func::<u32, ()>(&mut store, "f")?,
+    );
+    // Where the file has the data in a page, so that memories can share it.
+    let offset = module.info().data[0].bytes.start as u32 % PAGE;
+    let places: Vec<u32> = (0..400).map(|i| offset + i * 40 * PAGE).collect();
+    for &place in &places {
+        f.call(&mut store, place)?;
+    }
+    let in_memory = memory.data(&store).as_ptr_range();
+    let maps = std::fs::read_to_string("/proc/self/maps")?;
+    let begins = maps
+        .lines()
+        .filter(|line| line.contains("wprof-module"))
+        .filter_map(|line| usize::from_str_radix(line.split('-').next()?, 16).ok());
+    let mappings = begins.filter(|begin| in_memory.contains(&(*begin as *const u8))).count();
+    assert_eq!(mappings, 16);
+    for place in places.into_iter().map(|place| place as usize) {
+        assert!(memory.data(&store)[place..place + 100_000] == data.as_bytes()[..100_000]);
+    }
+    Ok(())
+}
+
 #[test]
 fn files_that_are_cut_off_are_errors() -> Outcome {
     let whole = module_of(40, &[segment(1024, 2 << 20, 1)]);

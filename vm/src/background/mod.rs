@@ -103,9 +103,9 @@ impl Background {
         self.0.changed.notify_one();
     }
 
-    /// Bytes of bytecode of the function that the thread optimises just now; 0 if it does something else.
-    pub fn optimising(&self) -> usize {
-        self.0.optimising.load(Ordering::Relaxed)
+    /// Whether the program waits longer for a function of `bytes` of bytecode than it would take to compile it itself.
+    pub fn delays(&self, task: Task, bytes: usize) -> bool {
+        queue::delays(self.0.optimising.load(Ordering::Relaxed), task, bytes)
     }
 
     /// Takes the most urgent order to compile a function ahead.

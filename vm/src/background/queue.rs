@@ -15,6 +15,16 @@ use crate::module::Promotion;
 const FIRST_PER_BETTER: u32 = 4;
 /// How many functions may wait to be compiled ahead, of each kind; the oldest are forgotten.
 const MOST_AHEAD: usize = 256;
+/// How many times as large as another a function is whose optimisation is not waited for: half of its time, more than
+/// half of which are lost in code that takes two to three times as long.
+const MUCH_LARGER: usize = 8;
+
+/// Whether a thread that is optimising a function of so many bytes of bytecode, or none, comes too late to a task for a
+/// function of `bytes`.
+pub fn delays(optimising: usize, task: Task, bytes: usize) -> bool {
+    let is_urgent = matches!(task, Task::Promote(Promotion::Entry | Promotion::Resume(_)));
+    is_urgent && optimising > 0 && optimising >= MUCH_LARGER.saturating_mul(bytes)
+}
 
 /// The orders, by urgency.
 #[derive(Debug, Default)]
@@ -97,6 +107,19 @@ mod tests {
         order(&mut queue, 41, Task::Promote(Promotion::Burst(0)));
         order(&mut queue, 30, Task::Promote(Promotion::Resume(1)));
         assert_eq!(taken(&mut queue), [30, 5, 4, 3, 2, 20, 1, 0, 21, 40, 41, 10]);
+    }
+
+    #[test]
+    fn only_what_is_urgent_and_small_does_not_wait() {
+        let entry = Task::Promote(Promotion::Entry);
+        let all = [799, 800, 0].map(|optimising| delays(optimising, entry, 100));
+        assert_eq!(all, [false, true, false]);
+        assert!(delays(800, Task::Promote(Promotion::Resume(1)), 100) && !delays(0, entry, 0));
+        for task in
+            [Task::Promote(Promotion::Burst(0)), Task::PromoteForNextRun(Promotion::Entry), Task::Hash]
+        {
+            assert!(!delays(800, task, 100), "{task:?}");
+        }
     }
 
     #[test]

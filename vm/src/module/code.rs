@@ -24,7 +24,7 @@ use super::parts::{PartCode, PartedFunction};
 use super::phases::Phase;
 use super::trials::Trials;
 use super::{CompiledVersion, ModuleInner, demangle};
-use crate::background::{Background, Job, Task};
+use crate::background::{Job, Task};
 use crate::engine::no_code_memory;
 use crate::perf::Placed;
 use crate::runtime::code::{CodeArena, registry};
@@ -36,9 +36,6 @@ use crate::{Collect, Engine, Error, ErrorKind, ProfilingConfig, Result, Strategy
 const MOST_VERSIONS: usize = 3;
 /// A function may have so many that their bytes of wasm code together are no more than this.
 const MOST_BYTES: usize = 1 << 20;
-/// How many times as large as another a function is whose optimisation is not waited for: half of its time, more than
-/// half of which are lost in code that takes two to three times as long.
-const MUCH_LARGER: usize = 8;
 
 /// The code of one module.
 #[derive(Debug)]
@@ -350,16 +347,11 @@ impl ModuleInner {
         }
         let job = Job { module: Arc::downgrade(self), func, task };
         match self.engine.background() {
-            Some(background) if !self.is_done_sooner_here(&job, background) => background.order([job]),
+            Some(background) if !background.delays(task, self.info.body(func).len()) => {
+                background.order([job]);
+            }
             _ => job.run(),
         }
-    }
-
-    /// Whether the program waits longer for the compiler's thread than it would take to do a job itself, since that
-    /// has begun to optimise a function that is much larger.
-    fn is_done_sooner_here(&self, job: &Job, background: &Background) -> bool {
-        let is_urgent = matches!(job.task, Task::Promote(Promotion::Entry | Promotion::Resume(_)));
-        is_urgent && background.optimising() >= MUCH_LARGER * self.info.body(job.func).len()
     }
 
     /// Index of the counter of `func`'s heat, and its value from which on it is hot.

@@ -83,18 +83,22 @@ impl Image {
         if whole.len() < MAPPED_FROM || !first.is_multiple_of(PAGE) {
             return bytes.start..bytes.start;
         }
+        let mut mapped = first;
         for part in &self.parts {
             let common = part.range.start.max(first)..part.range.end.min(first + whole.len());
-            if !common.is_empty() {
-                // SAFETY: `whole` lies in what the caller has given.
-                let mapped = unsafe {
-                    part.map(common.clone(), at.add(whole.start + common.start - first), Sharing::Own)
-                };
-                // Whether the old pages are still there after a failure, the system does not tell.
-                mapped.expect("what is mapped can be mapped again");
+            if common.is_empty() {
+                continue;
             }
+            let (end, place) = (common.end, whole.start + common.start - first);
+            // SAFETY: `whole` lies in what the caller has given.
+            if unsafe { part.map(common, at.add(place), Sharing::Own) }.is_err() {
+                // There are too many mappings, which the kernel finds out before it takes the old ones away.
+                break;
+            }
+            mapped = end;
         }
-        bytes.start + whole.start..bytes.start + whole.end
+        let begin = bytes.start + whole.start;
+        begin..begin + (mapped - first)
     }
 }
 

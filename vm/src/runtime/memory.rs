@@ -19,6 +19,8 @@ use crate::{Error, ErrorKind, MemoryType, Result, StoreLimits};
 
 /// Bytes per wasm page.
 pub const WASM_PAGE: u64 = 1 << 16;
+/// How often a memory gets pages of an image. Each time there are two mappings more, of which a process has 65,530.
+const MOST_SHARED: u32 = 16;
 /// First reservation of memories that may move, unless they need more or less.
 const MOVABLE_RESERVATION: u64 = 1 << 30;
 
@@ -95,6 +97,8 @@ pub struct LinearMemory {
     /// Bytes it may grow to.
     limit: u64,
     movable: bool,
+    /// How often it was given pages of an image.
+    shared: u32,
     definition: NonNull<VmMemory>,
     owns_definition: bool,
 }
@@ -131,7 +135,7 @@ impl LinearMemory {
         // SAFETY: a definition inside the store's vmctx, or our own; nothing else refers to it yet.
         unsafe { definition.write(content) };
         let (guard, movable) = (style.guard, !is_static);
-        Ok(LinearMemory { ty, mapping, guard, limit, movable, definition, owns_definition })
+        Ok(LinearMemory { ty, mapping, guard, limit, movable, shared: 0, definition, owns_definition })
     }
 
     /// Its type as declared.
@@ -172,12 +176,14 @@ impl LinearMemory {
     /// the bytes that it now has: a part of `bytes`, of which the rest is to be copied.
     pub fn share(&mut self, at: usize, image: &Image, bytes: Range<usize>) -> Range<usize> {
         assert!(at as u64 + bytes.len() as u64 <= self.len());
-        if self.movable {
-            // What consists of several mappings cannot be moved at once.
+        // What consists of several mappings cannot be moved at once.
+        if self.movable || self.shared == MOST_SHARED {
             return bytes.start..bytes.start;
         }
         // SAFETY: the range is accessible memory, and borrowed exclusively.
-        unsafe { image.map(bytes, self.mapping.base.add(at)) }
+        let shared = unsafe { image.map(bytes, self.mapping.base.add(at)) };
+        self.shared += u32::from(!shared.is_empty());
+        shared
     }
 
     /// Grows by `delta` pages and returns the old size in pages, or `None` if it cannot.
