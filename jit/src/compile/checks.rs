@@ -322,13 +322,23 @@ mod tests {
 
     use super::*;
 
+    fn signature(params: &[types::Type]) -> Signature {
+        let mut signature = Signature::new(CallConv::Tail);
+        signature.params.extend(params.iter().copied().map(AbiParam::new));
+        signature
+    }
+
+    fn leave_mark(builder: &mut FunctionBuilder<'_>, index: usize, args: &[Value]) {
+        let types: Vec<_> = args.iter().map(|&value| builder.func.dfg.value_type(value)).collect();
+        let signature = builder.import_signature(signature(&types));
+        let name = ExternalName::user(builder.func.declare_imported_user_function(mark(index)));
+        let mark =
+            builder.import_function(ExtFuncData { name, signature, colocated: false, patchable: false });
+        builder.ins().call(mark, args);
+    }
+
     /// A loop with a mark that has the vmctx, a sum that nothing else needs, and what the loop counts down.
     fn marked() -> (Function, [Check; 1]) {
-        let signature = |params: &[types::Type]| {
-            let mut signature = Signature::new(CallConv::Tail);
-            signature.params.extend(params.iter().copied().map(AbiParam::new));
-            signature
-        };
         let mut func = Function::new();
         func.signature = signature(&[types::I64, types::I32]);
         let mut scratch = FunctionBuilderContext::new();
@@ -341,16 +351,7 @@ mod tests {
         builder.ins().jump(again, &[first.into()]);
         builder.switch_to_block(again);
         let unneeded = builder.ins().iadd_imm_s(first, 80);
-        let of_mark = builder.import_signature(signature(&[types::I64, types::I32, types::I32]));
-        let name = builder.func.declare_imported_user_function(mark(0));
-        let name = ExternalName::user(name);
-        let mark = builder.import_function(ExtFuncData {
-            name,
-            signature: of_mark,
-            colocated: false,
-            patchable: false,
-        });
-        builder.ins().call(mark, &[context, unneeded, count]);
+        leave_mark(&mut builder, 0, &[context, unneeded, count]);
         let less = builder.ins().iadd_imm_s(count, -1);
         builder.ins().brif(less, again, &[less.into()], out, &[]);
         builder.switch_to_block(out);
@@ -394,11 +395,6 @@ mod tests {
     /// Two copies of a loop: one behind a guard, from which the other is come to, each with a mark. Before the first,
     /// something is written if `is_late`.
     fn guarded_marks(is_late: bool) -> (Function, [Check; 2]) {
-        let signature = |params: &[types::Type]| {
-            let mut signature = Signature::new(CallConv::Tail);
-            signature.params.extend(params.iter().copied().map(AbiParam::new));
-            signature
-        };
         let mut func = Function::new();
         func.signature = signature(&[types::I64, types::I32]);
         let mut scratch = FunctionBuilderContext::new();
@@ -407,14 +403,6 @@ mod tests {
         builder.append_block_params_for_function_params(entry);
         let [context, first] = [0, 1].map(|at| builder.block_params(entry)[at]);
         let [left, last] = [many, few].map(|block| builder.append_block_param(block, types::I32));
-        let of_mark = builder.import_signature(signature(&[types::I64, types::I32]));
-        let leave_mark = |builder: &mut FunctionBuilder<'_>, index, left| {
-            let name = builder.func.declare_imported_user_function(mark(index));
-            let (name, signature) = (ExternalName::user(name), of_mark);
-            let mark =
-                builder.import_function(ExtFuncData { name, signature, colocated: false, patchable: false });
-            builder.ins().call(mark, &[context, left]);
-        };
         builder.switch_to_block(entry);
         builder.ins().jump(many, &[first.into()]);
         builder.switch_to_block(many);
@@ -426,11 +414,11 @@ mod tests {
         if is_late {
             builder.ins().store(MemFlagsData::trusted(), left, context, 0);
         }
-        leave_mark(&mut builder, 0, left);
+        leave_mark(&mut builder, 0, &[context, left]);
         let less = builder.ins().iadd_imm_s(left, -4);
         builder.ins().jump(many, &[less.into()]);
         builder.switch_to_block(few);
-        leave_mark(&mut builder, 1, last);
+        leave_mark(&mut builder, 1, &[context, last]);
         let less = builder.ins().iadd_imm_s(last, -1);
         builder.ins().brif(less, few, &[less.into()], out, &[]);
         builder.switch_to_block(out);
