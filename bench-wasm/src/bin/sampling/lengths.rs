@@ -7,7 +7,7 @@ use std::fmt;
 
 use anyhow::Result;
 use wprof::profiler::{BurstLengths, Change, Comparison, Profile, overlap};
-use wprof::{Adaptive, Collect, Config, ProfilingConfig};
+use wprof::{Adaptive, Collect, Config, ProfilingConfig, Strategy};
 use wprof_bench::programs::Program;
 use wprof_bench::session::Session;
 use wprof_bench::stats::geometric_mean;
@@ -74,6 +74,20 @@ pub fn cells(program: &Program, lengths: &[&str], times: &Times, bench: bool) ->
         Ok(Cell { measured, predicted, overlap: overlap_of(&exact, &some) })
     };
     lengths.iter().copied().zip(&times.bursts).map(cell).collect()
+}
+
+/// How much of all paths is kept of a run that is one burst: all but what the hot path table has no room for.
+///
+/// # Errors
+/// If it cannot be run.
+pub fn kept(program: &Program, bench: bool) -> Result<f64> {
+    let exact = profile(program, ProfilingConfig::Exact(Collect::Paths), bench)?;
+    let lengths = BurstLengths { checking: 1, instrumented: BurstLengths::FOREVER };
+    let mut config = Config::new();
+    // Baseline code of what is called seldom is in no burst.
+    config.strategy(Strategy::Optimized).background_compilation(false);
+    config.profiling(ProfilingConfig::Adaptive(Adaptive { lengths, ..Adaptive::default() }));
+    Ok(overlap_of(&exact, &Session::run(program, &config, bench)?.profile()?))
 }
 
 /// The profile of a run.

@@ -51,6 +51,8 @@ struct Row {
     times: Times,
     /// By length of bursts.
     bursts: Vec<Cell>,
+    /// See [`lengths::kept`].
+    kept: f64,
     code: Code,
 }
 
@@ -66,8 +68,9 @@ fn measure_all(options: &Options, programs: &[Program], scratch: &Path) -> Resul
         eprintln!("{}", program.name);
         let times = engines.time(program, (options.rounds, options.quick), scratch)?;
         let bursts = lengths::cells(program, engines.lengths, &times, !options.quick)?;
+        let kept = lengths::kept(program, !options.quick)?;
         let code = Code::of(program, &engines)?;
-        rows.push(Row { program: program.name.clone(), times, bursts, code });
+        rows.push(Row { program: program.name.clone(), times, bursts, kept, code });
     }
     let tables = [basic(&rows, &engines), bursts(&rows, engines.lengths), sizes(&rows)];
     let text = tables.map(|table| table.to_string()).join("\n");
@@ -106,11 +109,13 @@ fn bursts(rows: &[Row], lengths: &[&str]) -> Table {
         &["in one burst"].into_iter().chain(lengths.iter().copied()).collect::<Vec<_>>(),
     );
     let text = |cells: &[Cell]| cells.iter().map(ToString::to_string).collect();
-    for Row { program, times, bursts, .. } in rows {
-        table.texts(program, &[vec![format!("{:.3}", times.in_burst)], text(bursts)].concat());
+    let in_one = |time: f64, kept: f64| vec![format!("{time:.3}, {:.1}%", 100.0 * kept)];
+    for Row { program, times, bursts, kept, .. } in rows {
+        table.texts(program, &[in_one(times.in_burst, *kept), text(bursts)].concat());
     }
     let in_burst = wprof_bench::stats::geometric_mean(rows.iter().map(|row| row.times.in_burst));
-    table.texts("**mean**", &[vec![format!("{in_burst:.3}")], text(&means(rows))].concat());
+    let kept = rows.iter().map(|row| row.kept).sum::<f64>() / rows.len().max(1) as f64;
+    table.texts("**mean**", &[in_one(in_burst, kept), text(&means(rows))].concat());
     table
 }
 
