@@ -72,6 +72,11 @@ fn contents(pages: u32, segments: &[Segment]) -> Vec<u8> {
     memory
 }
 
+/// Two megabytes for a module in text.
+fn data() -> String {
+    "0123456789abcdef".repeat(1 << 17)
+}
+
 fn file_of(bytes: &[u8]) -> std::io::Result<tempfile::NamedTempFile> {
     let mut file = tempfile::NamedTempFile::new()?;
     file.write_all(bytes)?;
@@ -151,7 +156,7 @@ fn a_segment_to_the_end_of_memory_fits_and_one_byte_more_traps() -> Outcome {
 
 #[test]
 fn what_wasm_writes_stays_in_its_instance() -> Outcome {
-    let data = "0123456789abcdef".repeat(1 << 17);
+    let data = data();
     let text = format!(
         r#"(module (memory (export "m") 64) (data (i32.const 20000) "{data}")
             (func (export "f") (param i32 i32) (result i32)
@@ -183,7 +188,7 @@ fn what_wasm_writes_stays_in_its_instance() -> Outcome {
 /// A program that writes a segment to many places gets pages for few of them: a process has not many mappings.
 #[test]
 fn few_pages_are_shared_by_programs_that_ask_often() -> Outcome {
-    let data = "0123456789abcdef".repeat(1 << 17);
+    let data = data();
     let text = format!(
         r#"(module (memory (export "m") 1024) (data $d "{data}")
             (func (export "f") (param i32)

@@ -328,6 +328,19 @@ mod tests {
         signature
     }
 
+    /// A function with the vmctx and a number for parameters.
+    fn function(build: impl FnOnce(&mut FunctionBuilder<'_>)) -> Function {
+        let mut func = Function::new();
+        func.signature = signature(&[types::I64, types::I32]);
+        let mut scratch = FunctionBuilderContext::new();
+        let mut builder = FunctionBuilder::new(&mut func, &mut scratch);
+        build(&mut builder);
+        builder.seal_all_blocks();
+        let isa = super::super::isa::best(&super::super::CompilerOptions::default()).expect("this machine");
+        builder.finalize(isa.frontend_config());
+        func
+    }
+
     fn leave_mark(builder: &mut FunctionBuilder<'_>, index: usize, args: &[Value]) {
         let types: Vec<_> = args.iter().map(|&value| builder.func.dfg.value_type(value)).collect();
         let signature = builder.import_signature(signature(&types));
@@ -339,26 +352,21 @@ mod tests {
 
     /// A loop with a mark that has the vmctx, a sum that nothing else needs, and what the loop counts down.
     fn marked() -> (Function, [Check; 1]) {
-        let mut func = Function::new();
-        func.signature = signature(&[types::I64, types::I32]);
-        let mut scratch = FunctionBuilderContext::new();
-        let mut builder = FunctionBuilder::new(&mut func, &mut scratch);
-        let [entry, again, out] = [(); 3].map(|()| builder.create_block());
-        builder.append_block_params_for_function_params(entry);
-        let count = builder.append_block_param(again, types::I32);
-        let [context, first] = [0, 1].map(|at| builder.block_params(entry)[at]);
-        builder.switch_to_block(entry);
-        builder.ins().jump(again, &[first.into()]);
-        builder.switch_to_block(again);
-        let unneeded = builder.ins().iadd_imm_s(first, 80);
-        leave_mark(&mut builder, 0, &[context, unneeded, count]);
-        let less = builder.ins().iadd_imm_s(count, -1);
-        builder.ins().brif(less, again, &[less.into()], out, &[]);
-        builder.switch_to_block(out);
-        builder.ins().return_(&[]);
-        builder.seal_all_blocks();
-        let isa = super::super::isa::best(&super::super::CompilerOptions::default()).expect("this machine");
-        builder.finalize(isa.frontend_config());
+        let func = function(|builder| {
+            let [entry, again, out] = [(); 3].map(|()| builder.create_block());
+            builder.append_block_params_for_function_params(entry);
+            let count = builder.append_block_param(again, types::I32);
+            let [context, first] = [0, 1].map(|at| builder.block_params(entry)[at]);
+            builder.switch_to_block(entry);
+            builder.ins().jump(again, &[first.into()]);
+            builder.switch_to_block(again);
+            let unneeded = builder.ins().iadd_imm_s(first, 80);
+            leave_mark(builder, 0, &[context, unneeded, count]);
+            let less = builder.ins().iadd_imm_s(count, -1);
+            builder.ins().brif(less, again, &[less.into()], out, &[]);
+            builder.switch_to_block(out);
+            builder.ins().return_(&[]);
+        });
         (func, [Check { signature: signature(&[]), places: Some(vec![0, 16]), is_guarded: false }])
     }
 
@@ -395,37 +403,32 @@ mod tests {
     /// Two copies of a loop: one behind a guard, from which the other is come to, each with a mark. Before the first,
     /// something is written if `is_late`.
     fn guarded_marks(is_late: bool) -> (Function, [Check; 2]) {
-        let mut func = Function::new();
-        func.signature = signature(&[types::I64, types::I32]);
-        let mut scratch = FunctionBuilderContext::new();
-        let mut builder = FunctionBuilder::new(&mut func, &mut scratch);
-        let [entry, many, behind, lacking, few, out] = [(); 6].map(|()| builder.create_block());
-        builder.append_block_params_for_function_params(entry);
-        let [context, first] = [0, 1].map(|at| builder.block_params(entry)[at]);
-        let [left, last] = [many, few].map(|block| builder.append_block_param(block, types::I32));
-        builder.switch_to_block(entry);
-        builder.ins().jump(many, &[first.into()]);
-        builder.switch_to_block(many);
-        let is_lacking = builder.ins().icmp_imm_s(IntCC::UnsignedLessThan, left, 15);
-        builder.ins().brif(is_lacking, lacking, &[], behind, &[]);
-        builder.switch_to_block(lacking);
-        builder.ins().jump(few, &[left.into()]);
-        builder.switch_to_block(behind);
-        if is_late {
-            builder.ins().store(MemFlagsData::trusted(), left, context, 0);
-        }
-        leave_mark(&mut builder, 0, &[context, left]);
-        let less = builder.ins().iadd_imm_s(left, -4);
-        builder.ins().jump(many, &[less.into()]);
-        builder.switch_to_block(few);
-        leave_mark(&mut builder, 1, &[context, last]);
-        let less = builder.ins().iadd_imm_s(last, -1);
-        builder.ins().brif(less, few, &[less.into()], out, &[]);
-        builder.switch_to_block(out);
-        builder.ins().return_(&[]);
-        builder.seal_all_blocks();
-        let isa = super::super::isa::best(&super::super::CompilerOptions::default()).expect("this machine");
-        builder.finalize(isa.frontend_config());
+        let func = function(|builder| {
+            let [entry, many, behind, lacking, few, out] = [(); 6].map(|()| builder.create_block());
+            builder.append_block_params_for_function_params(entry);
+            let [context, first] = [0, 1].map(|at| builder.block_params(entry)[at]);
+            let [left, last] = [many, few].map(|block| builder.append_block_param(block, types::I32));
+            builder.switch_to_block(entry);
+            builder.ins().jump(many, &[first.into()]);
+            builder.switch_to_block(many);
+            let is_lacking = builder.ins().icmp_imm_s(IntCC::UnsignedLessThan, left, 15);
+            builder.ins().brif(is_lacking, lacking, &[], behind, &[]);
+            builder.switch_to_block(lacking);
+            builder.ins().jump(few, &[left.into()]);
+            builder.switch_to_block(behind);
+            if is_late {
+                builder.ins().store(MemFlagsData::trusted(), left, context, 0);
+            }
+            leave_mark(builder, 0, &[context, left]);
+            let less = builder.ins().iadd_imm_s(left, -4);
+            builder.ins().jump(many, &[less.into()]);
+            builder.switch_to_block(few);
+            leave_mark(builder, 1, &[context, last]);
+            let less = builder.ins().iadd_imm_s(last, -1);
+            builder.ins().brif(less, few, &[less.into()], out, &[]);
+            builder.switch_to_block(out);
+            builder.ins().return_(&[]);
+        });
         let check = |is_guarded| Check { signature: signature(&[]), places: Some(vec![0]), is_guarded };
         (func, [check(true), check(false)])
     }

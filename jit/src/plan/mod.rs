@@ -3,6 +3,7 @@
 //! Input: a function and a [`Collection`], what its engine collects. Output: a [`FunctionPlan`], which all versions of
 //! the function share: each turns it into probes of its block graph, and whoever reads counters reads them by it.
 
+mod block_effect;
 mod checks;
 mod contexts;
 mod events;
@@ -24,6 +25,7 @@ use wprof_profiler::{
     VertexPlan,
 };
 
+pub use block_effect::Bound;
 pub use checks::{Checks, EntryChecks, FunctionChecks};
 pub use contexts::{ContextSite, FunctionContexts};
 pub use events::FunctionEvents;
@@ -36,7 +38,7 @@ pub use system_event::SystemEvent;
 pub use targets::{CELLS_PER_SITE, FunctionTargets};
 pub use trace::{FunctionTrace, Moment, Tracing};
 pub(crate) use trip_count::TripCounts;
-pub use trip_count::{Bound, Countdown, GoesOn, Order};
+pub use trip_count::{Countdown, GoesOn, Order};
 
 use crate::CompileError;
 use crate::abi::path_row;

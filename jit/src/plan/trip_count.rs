@@ -11,11 +11,10 @@
 //! Source: Hirzel & Chilimbi 2001, section 4.2: "only a small, fixed number of iterations".
 //! Oracle: the blocks that programs execute between two checks, `spec-tests/tests/checks.rs`.
 
-use std::collections::BTreeMap;
-
 use wasmparser::{BinaryReaderError, Operator};
 use wprof_profiler::{BlockId, LoopId, Loops};
 
+use super::block_effect::{Bound, Comparison, Effect, Known, Test};
 use crate::cfg::{Cfg, End, Operators, Target};
 use crate::module::ModuleInfo;
 
@@ -32,86 +31,6 @@ pub(crate) struct TripCounts<'a> {
     cfg: &'a Cfg,
     shape: &'a wprof_profiler::Cfg,
     loops: &'a Loops,
-}
-
-/// A value as far as it is known, in terms of the locals at the start of its block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Known {
-    /// A constant.
-    Constant(i64),
-    /// A local, and what was added to it.
-    Local(u32, i64),
-    /// What a mask leaves: at least 0, and at most so much.
-    AtMost(i64),
-    /// A comparison.
-    Test(Test),
-    /// Anything.
-    Other,
-}
-
-/// Whether a local, with something added, compares so with something else.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Test {
-    local: u32,
-    plus: i64,
-    is_64: bool,
-    comparison: Comparison,
-    with: Bound,
-    is_negated: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Comparison {
-    Equal,
-    LessSigned,
-    LessUnsigned,
-    GreaterSigned,
-    GreaterUnsigned,
-}
-
-impl Comparison {
-    /// The same of the operands the other way round.
-    fn swapped(self) -> Comparison {
-        match self {
-            Comparison::Equal => Comparison::Equal,
-            Comparison::LessSigned => Comparison::GreaterSigned,
-            Comparison::LessUnsigned => Comparison::GreaterUnsigned,
-            Comparison::GreaterSigned => Comparison::LessSigned,
-            Comparison::GreaterUnsigned => Comparison::LessUnsigned,
-        }
-    }
-}
-
-impl Test {
-    fn holds(self, value: i64, with: i64) -> bool {
-        let narrow = |value: i64| if self.is_64 { value } else { i64::from(value as i32) };
-        let unsigned = |value: i64| if self.is_64 { value as u64 } else { u64::from(value as u32) };
-        let (value, with) = (narrow(value.wrapping_add(self.plus)), narrow(with));
-        let holds = match self.comparison {
-            Comparison::Equal => value == with,
-            Comparison::LessSigned => value < with,
-            Comparison::GreaterSigned => value > with,
-            Comparison::LessUnsigned => unsigned(value) < unsigned(with),
-            Comparison::GreaterUnsigned => unsigned(value) > unsigned(with),
-        };
-        holds != self.is_negated
-    }
-
-    /// The same test told of the local that it compares with, if that has nothing added.
-    fn swapped(self) -> Option<Test> {
-        let Bound::Local(local) = self.with else { return None };
-        let comparison = self.comparison.swapped();
-        (self.plus == 0).then_some(Test { local, comparison, with: Bound::Local(self.local), ..self })
-    }
-}
-
-/// What a loop's local is compared with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Bound {
-    /// A constant.
-    Constant(i64),
-    /// A local, which the loop does not write.
-    Local(u32),
 }
 
 /// A test that each round makes once: of a local to which each round adds the same.
@@ -191,12 +110,6 @@ struct Counted {
     step: i64,
 }
 
-/// What a block does to locals, and the condition on which it branches.
-struct Effect {
-    written: BTreeMap<u32, Known>,
-    condition: Known,
-}
-
 impl<'a> TripCounts<'a> {
     pub fn new(info: &'a ModuleInfo, cfg: &'a Cfg) -> TripCounts<'a> {
         TripCounts { info, cfg, shape: cfg.shape(), loops: cfg.loops() }
@@ -236,6 +149,10 @@ impl<'a> TripCounts<'a> {
             value = value.wrapping_add(step);
         }
         Ok(false)
+    }
+
+    fn effect_of(&self, block: BlockId) -> Result<Effect, BinaryReaderError> {
+        Effect::of(self.info, &self.cfg.blocks[block.index()])
     }
 
     /// The test that tells how long a loop with one latch goes on, if it has one.
@@ -279,7 +196,7 @@ impl<'a> TripCounts<'a> {
         tested: BlockId,
     ) -> Result<Option<(Effect, Test, bool)>, BinaryReaderError> {
         let Some(goes_on_if) = self.goes_on_if(id, tested) else { return Ok(None) };
-        let effect = self.effect(tested)?;
+        let effect = self.effect_of(tested)?;
         match effect.condition {
             Known::Test(test) => Ok(Some((effect, test, goes_on_if))),
             _ => Ok(None),
@@ -297,7 +214,7 @@ impl<'a> TripCounts<'a> {
         let step = match effect.written.get(&test.local) {
             Some(&step) => step,
             // Tested before it is written.
-            None => self.effect(latch)?.written.get(&test.local).copied().unwrap_or(Known::Other),
+            None => self.effect_of(latch)?.written.get(&test.local).copied().unwrap_or(Known::Other),
         };
         match step {
             Known::Local(of, step) if of == test.local && self.writes(id, of)? == 1 => Ok(Some(step)),
@@ -367,7 +284,7 @@ impl<'a> TripCounts<'a> {
         }
         let mut seen = pending.clone();
         while let Some(block) = pending.pop() {
-            match self.effect(block)?.written.get(&local) {
+            match self.effect_of(block)?.written.get(&local) {
                 Some(Known::AtMost(most)) if *most < i64::from(MOST_ROUNDS) => continue,
                 Some(_) => return Ok(false),
                 None if block == BlockId::ENTRY => return Ok(false),
@@ -394,7 +311,7 @@ impl<'a> TripCounts<'a> {
         let mut entries = entries.filter(|&from| !self.loops.contains(id, from));
         let (Some(mut block), None) = (entries.next(), entries.next()) else { return Ok(None) };
         for _ in 0..MOST_BLOCKS {
-            match self.effect(block)?.written.get(&local) {
+            match self.effect_of(block)?.written.get(&local) {
                 Some(Known::Constant(value)) => return Ok(Some(*value)),
                 Some(_) => return Ok(None),
                 None if block == BlockId::ENTRY => return Ok((local >= self.cfg.params).then_some(0)),
@@ -405,124 +322,6 @@ impl<'a> TripCounts<'a> {
         }
         Ok(None)
     }
-
-    /// Goes through a block.
-    fn effect(&self, block: BlockId) -> Result<Effect, BinaryReaderError> {
-        let block = &self.cfg.blocks[block.index()];
-        let (mut stack, mut written) = (Vec::new(), BTreeMap::new());
-        let mut operators = Operators::new(self.info, block.start, block.limit);
-        while let Some((op, at)) = operators.next()? {
-            if at == block.end {
-                break;
-            }
-            step(&op, &mut stack, &mut written);
-        }
-        let condition = match stack.pop().unwrap_or(Known::Other) {
-            Known::Local(local, plus) => {
-                test(Comparison::Equal, false, true, Known::Local(local, plus), Known::Constant(0))
-            }
-            known => known,
-        };
-        Ok(Effect { written, condition })
-    }
-}
-
-/// What one instruction does. Of operands that are not on this stack nothing is known.
-fn step(op: &Operator<'_>, stack: &mut Vec<Known>, written: &mut BTreeMap<u32, Known>) {
-    use Comparison::{Equal, GreaterSigned, GreaterUnsigned, LessSigned, LessUnsigned};
-    let (compared, is_64, is_negated) = match *op {
-        Operator::I32Const { value } => return stack.push(Known::Constant(value.into())),
-        Operator::I64Const { value } => return stack.push(Known::Constant(value)),
-        Operator::LocalGet { local_index } => {
-            let known = written.get(&local_index).copied().unwrap_or(Known::Local(local_index, 0));
-            return stack.push(known);
-        }
-        Operator::LocalSet { local_index } => {
-            written.insert(local_index, stack.pop().unwrap_or(Known::Other));
-            return;
-        }
-        Operator::LocalTee { local_index } => {
-            written.insert(local_index, stack.last().copied().unwrap_or(Known::Other));
-            return;
-        }
-        Operator::I32Add | Operator::I64Add => return add(stack, 1),
-        Operator::I32Sub | Operator::I64Sub => return add(stack, -1),
-        Operator::I32And | Operator::I64And => return mask(stack),
-        Operator::I32Eqz => (Equal, false, false),
-        Operator::I64Eqz => (Equal, true, false),
-        Operator::I32Eq => (Equal, false, false),
-        Operator::I32Ne => (Equal, false, true),
-        Operator::I32LtS => (LessSigned, false, false),
-        Operator::I32LtU => (LessUnsigned, false, false),
-        Operator::I32GtS => (GreaterSigned, false, false),
-        Operator::I32GtU => (GreaterUnsigned, false, false),
-        Operator::I32LeS => (GreaterSigned, false, true),
-        Operator::I32LeU => (GreaterUnsigned, false, true),
-        Operator::I32GeS => (LessSigned, false, true),
-        Operator::I32GeU => (LessUnsigned, false, true),
-        Operator::I64Eq => (Equal, true, false),
-        Operator::I64Ne => (Equal, true, true),
-        Operator::I64LtS => (LessSigned, true, false),
-        Operator::I64LtU => (LessUnsigned, true, false),
-        Operator::I64GtS => (GreaterSigned, true, false),
-        Operator::I64GtU => (GreaterUnsigned, true, false),
-        Operator::I64LeS => (GreaterSigned, true, true),
-        Operator::I64LeU => (GreaterUnsigned, true, true),
-        Operator::I64GeS => (LessSigned, true, true),
-        Operator::I64GeU => (LessUnsigned, true, true),
-        _ => return stack.clear(),
-    };
-    let is_with_zero = matches!(op, Operator::I32Eqz | Operator::I64Eqz);
-    let with = if is_with_zero { Some(Known::Constant(0)) } else { stack.pop() };
-    let tested = match (stack.pop(), with) {
-        (Some(Known::Test(test)), Some(Known::Constant(0))) if compared == Equal => {
-            Known::Test(Test { is_negated: test.is_negated == is_negated, ..test })
-        }
-        (Some(left), Some(right)) => test(compared, is_64, is_negated, left, right),
-        _ => Known::Other,
-    };
-    stack.push(tested);
-}
-
-fn test(comparison: Comparison, is_64: bool, is_negated: bool, left: Known, right: Known) -> Known {
-    let (local, plus, with, comparison) = match (left, right) {
-        (Known::Local(local, plus), Known::Constant(with)) => {
-            (local, plus, Bound::Constant(with), comparison)
-        }
-        (Known::Constant(with), Known::Local(local, plus)) => {
-            (local, plus, Bound::Constant(with), comparison.swapped())
-        }
-        (Known::Local(local, plus), Known::Local(with, 0)) => (local, plus, Bound::Local(with), comparison),
-        (Known::Local(with, 0), Known::Local(local, plus)) => {
-            (local, plus, Bound::Local(with), comparison.swapped())
-        }
-        _ => return Known::Other,
-    };
-    Known::Test(Test { local, plus, is_64, comparison, with, is_negated })
-}
-
-/// Masks.
-fn mask(stack: &mut Vec<Known>) {
-    let operands = [stack.pop(), stack.pop()];
-    let most = operands.into_iter().flatten().find_map(|operand| match operand {
-        Known::Constant(mask) if mask >= 0 => Some(mask),
-        _ => None,
-    });
-    stack.push(most.map_or(Known::Other, Known::AtMost));
-}
-
-/// Adds the operand on top, or takes it off.
-fn add(stack: &mut Vec<Known>, sign: i64) {
-    let (right, left) = (stack.pop(), stack.pop());
-    stack.push(match (left, right) {
-        (Some(Known::Local(local, plus)), Some(Known::Constant(by))) => {
-            Known::Local(local, plus.wrapping_add(sign.wrapping_mul(by)))
-        }
-        (Some(Known::Constant(by)), Some(Known::Local(local, plus))) if sign == 1 => {
-            Known::Local(local, plus.wrapping_add(by))
-        }
-        _ => Known::Other,
-    });
 }
 
 #[cfg(test)]

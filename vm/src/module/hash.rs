@@ -22,6 +22,11 @@ struct Begun {
 }
 
 impl ModuleHash {
+    /// Whether it is computed already.
+    pub fn is_known(&self) -> bool {
+        self.whole.get().is_some()
+    }
+
     /// The hash of `bytes`, which are always the same.
     pub fn get(&self, bytes: &[u8]) -> [u8; 32] {
         while !self.advance(bytes) {}
@@ -31,7 +36,7 @@ impl ModuleHash {
     /// Hashes a piece more of `bytes`, and returns whether that was the last.
     pub fn advance(&self, bytes: &[u8]) -> bool {
         let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.whole.get().is_none() {
+        if !self.is_known() {
             let end = bytes.len().min(begun.at + PIECE);
             let piece = &bytes[begun.at..end];
             begun.hasher.update(piece);
@@ -41,7 +46,7 @@ impl ModuleHash {
                 self.whole.get_or_init(|| hash.into());
             }
         }
-        self.whole.get().is_some()
+        self.is_known()
     }
 }
 
@@ -56,6 +61,7 @@ mod tests {
             let expected: [u8; 32] = Sha256::digest(&bytes).into();
             let hash = ModuleHash::default();
             let pieces = (1..).find(|_| hash.advance(&bytes)).expect("it ends");
+            assert!(hash.is_known() && !ModuleHash::default().is_known());
             assert_eq!((pieces, hash.get(&bytes)), (len.div_ceil(PIECE).max(1), expected));
             assert_eq!(ModuleHash::default().get(&bytes), expected);
         }

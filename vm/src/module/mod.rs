@@ -271,17 +271,17 @@ impl ModuleInner {
 
     /// Has the hash computed before the first profile asks for it, if that takes long.
     fn order_hash(self: &Arc<Self>) {
-        let is_wanted = self.engine.has_bursts() && self.info.bytes.len() >= hash::PIECE;
+        let is_slow = self.info.bytes.len() >= hash::PIECE && !self.hash.is_known();
+        let is_wanted = self.engine.has_bursts() && is_slow;
         if let Some(background) = self.engine.background().filter(|_| is_wanted) {
             background.order([Job { module: Arc::downgrade(self), func: 0, task: Task::Hash }]);
         }
     }
 
-    /// Computes a piece of the hash, and has the next ordered.
+    /// Computes a piece of the hash, and has the next ordered if there is one.
     pub(crate) fn advance_hash(self: &Arc<Self>) {
-        if !self.hash.advance(&self.info.bytes) {
-            self.order_hash();
-        }
+        self.hash.advance(&self.info.bytes);
+        self.order_hash();
     }
 
     pub(crate) fn info(&self) -> &ModuleInfo {

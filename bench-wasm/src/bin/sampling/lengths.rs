@@ -58,44 +58,37 @@ impl fmt::Display for Cell {
     }
 }
 
-/// One program at these lengths, with its arguments for benches or those for tests.
+/// What one program took and showed, with its arguments for benches or those for tests: at these lengths, and how much
+/// of all paths is seen when the run is one burst, in what room the hot path table has.
 ///
 /// # Errors
 /// If it cannot be run.
-pub fn cells(program: &Program, lengths: &[&str], times: &Times, bench: bool) -> Result<Vec<Cell>> {
-    let exact = profile(program, ProfilingConfig::Exact(Collect::Paths), bench)?;
+pub fn seen(program: &Program, lengths: &[&str], times: &Times, bench: bool) -> Result<(Vec<Cell>, f64)> {
+    let mut config = Config::new();
+    // Of a short run most would be over before there is code for bursts.
+    config.background_compilation(bench);
+    let exact = profile(program, &config, ProfilingConfig::Exact(Collect::Paths), bench)?;
     let checking = times.checks;
     let cell = |(lengths, &measured): (&str, &f64)| {
         let lengths: BurstLengths = lengths.parse().map_err(anyhow::Error::msg)?;
         let (n, m) = (f64::from(lengths.checking), f64::from(lengths.instrumented));
         let predicted = (n * checking + m * times.in_burst) / (n + m);
         let adaptive = Adaptive { lengths, ..Adaptive::default() };
-        let some = profile(program, ProfilingConfig::Adaptive(adaptive), bench)?;
+        let some = profile(program, &config, ProfilingConfig::Adaptive(adaptive), bench)?;
         Ok(Cell { measured, predicted, overlap: overlap_of(&exact, &some) })
     };
-    lengths.iter().copied().zip(&times.bursts).map(cell).collect()
-}
-
-/// How much of all paths is kept of a run that is one burst: all but what the hot path table has no room for.
-///
-/// # Errors
-/// If it cannot be run.
-pub fn kept(program: &Program, bench: bool) -> Result<f64> {
-    let exact = profile(program, ProfilingConfig::Exact(Collect::Paths), bench)?;
+    let cells = lengths.iter().copied().zip(&times.bursts).map(cell).collect::<Result<_>>()?;
     let lengths = BurstLengths { checking: 1, instrumented: BurstLengths::FOREVER };
-    let mut config = Config::new();
+    let adaptive = ProfilingConfig::Adaptive(Adaptive { lengths, ..Adaptive::default() });
     // Baseline code of what is called seldom is in no burst.
+    let mut config = Config::new();
     config.strategy(Strategy::Optimized).background_compilation(false);
-    config.profiling(ProfilingConfig::Adaptive(Adaptive { lengths, ..Adaptive::default() }));
-    Ok(overlap_of(&exact, &Session::run(program, &config, bench)?.profile()?))
+    Ok((cells, overlap_of(&exact, &profile(program, &config, adaptive, bench)?)))
 }
 
 /// The profile of a run.
-fn profile(program: &Program, profiling: ProfilingConfig, bench: bool) -> Result<Profile> {
-    let mut config = Config::new();
-    // Of a short run most would be over before there is code for bursts.
-    config.background_compilation(bench);
-    Session::run(program, config.profiling(profiling), bench)?.profile()
+fn profile(program: &Program, config: &Config, profiling: ProfilingConfig, bench: bool) -> Result<Profile> {
+    Session::run(program, config.clone().profiling(profiling), bench)?.profile()
 }
 
 /// How much the paths of two profiles are the same, by executions.

@@ -51,7 +51,7 @@ struct Row {
     times: Times,
     /// By length of bursts.
     bursts: Vec<Cell>,
-    /// See [`lengths::kept`].
+    /// How much of all paths is seen in one burst.
     kept: f64,
     code: Code,
 }
@@ -67,8 +67,7 @@ fn measure_all(options: &Options, programs: &[Program], scratch: &Path) -> Resul
     for program in programs {
         eprintln!("{}", program.name);
         let times = engines.time(program, (options.rounds, options.quick), scratch)?;
-        let bursts = lengths::cells(program, engines.lengths, &times, !options.quick)?;
-        let kept = lengths::kept(program, !options.quick)?;
+        let (bursts, kept) = lengths::seen(program, engines.lengths, &times, !options.quick)?;
         let code = Code::of(program, &engines)?;
         rows.push(Row { program: program.name.clone(), times, bursts, kept, code });
     }

@@ -26,8 +26,8 @@ mod read;
 mod threads;
 
 use cranelift_codegen::ir::{Block, Function, Inst, SourceLoc};
-use cranelift_codegen::isa::CallConv;
 
+use super::constants::clobbers;
 use super::machine_code::{ColdPart, MachineCode};
 use super::pinned::nothing;
 use apart::Apart;
@@ -60,8 +60,8 @@ pub(super) fn mark(func: &mut Function) {
 }
 
 fn is_transparent(func: &Function, inst: Inst) -> bool {
-    let signature = func.dfg.call_signature(inst).map(|signature| &func.dfg.signatures[signature]);
-    signature.is_some_and(|sig| sig.call_conv == CallConv::PreserveAll && sig.params.is_empty())
+    let signature = func.dfg.call_signature(inst);
+    signature.is_some_and(|sig| func.dfg.signatures[sig].params.is_empty()) && !clobbers(func, inst)
 }
 
 /// What the marks of a location say.
