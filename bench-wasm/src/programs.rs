@@ -63,8 +63,8 @@ fn real(out: &Path) -> Result<Vec<Program>> {
     Ok(programs)
 }
 
-/// Gives `measure` the programs whose names contain `only`, the downloaded ones too if they are `real`, and a folder
-/// that is there for as long.
+/// Gives `measure` the programs whose names contain `only`, or one of its parts between commas, the downloaded ones too if
+/// they are `real`, and a folder that is there for as long.
 ///
 /// # Errors
 /// If a table cannot be read or the folder made, or those of `measure`.
@@ -81,7 +81,7 @@ fn chosen(with_real: bool, only: &str, out: &Path) -> Result<Vec<Program>> {
     if with_real {
         programs.extend(real(out)?);
     }
-    programs.retain(|program| program.name.contains(only));
+    programs.retain(|program| only.split(',').any(|part| program.name.contains(part)));
     Ok(programs)
 }
 

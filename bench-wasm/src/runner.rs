@@ -32,6 +32,8 @@ pub struct Engine {
     pub runner: PathBuf,
     /// What follows `run` on its command line.
     pub options: Vec<&'static str>,
+    /// Where it keeps machine code if `--cache` is one of them (`None`: in the user's code cache).
+    pub cache: Option<PathBuf>,
 }
 
 /// The runner called `name`, built beside the running program.
@@ -76,6 +78,9 @@ impl Engine {
     pub fn run(&self, program: &Program, file: &Path, args: &[String]) -> Result<Measured> {
         let mut command = Command::new(&self.runner);
         command.arg("run").args(&self.options).arg("--times");
+        if let Some(folder) = &self.cache {
+            command.env("XDG_CACHE_HOME", folder);
+        }
         for (host, guest) in &program.dirs {
             command.arg("--dir").arg(format!("{}::{guest}", host.display()));
         }

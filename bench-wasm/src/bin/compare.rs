@@ -22,7 +22,7 @@ struct Options {
     /// Also the downloaded programs (`bench-wasm/download.sh`).
     #[arg(long)]
     real: bool,
-    /// Only programs whose name contains this.
+    /// Only programs whose name contains this, or one of these with commas between.
     #[arg(long, default_value = "")]
     only: String,
     /// The small inputs of the tests: a check of the benches, not a measurement.
@@ -102,10 +102,18 @@ fn engines(what: What) -> Result<Vec<Engine>> {
     let own = beside_this_program("own")?;
     let with_peer = matches!(what, What::Steady | What::Events | What::Tiers | What::Peers | What::Cold);
     let peer = if with_peer { beside_this_program("peer")? } else { PathBuf::new() };
-    let theirs =
-        |name, options: &[&'static str]| Engine { name, runner: peer.clone(), options: options.to_vec() };
-    let ours =
-        |name, options: &[&'static str]| Engine { name, runner: own.clone(), options: options.to_vec() };
+    let theirs = |name, options: &[&'static str]| Engine {
+        name,
+        runner: peer.clone(),
+        options: options.to_vec(),
+        cache: None,
+    };
+    let ours = |name, options: &[&'static str]| Engine {
+        name,
+        runner: own.clone(),
+        options: options.to_vec(),
+        cache: None,
+    };
     Ok(match what {
         What::Steady => vec![
             theirs("Wasmtime", &["--precompiled"]),
@@ -202,7 +210,7 @@ fn engines(what: What) -> Result<Vec<Engine>> {
             let node = programs::home().join("peers/node.mjs");
             let version = Command::new("node").arg("--version").output();
             if version.is_ok_and(|output| output.status.success()) {
-                engines.push(Engine { name: "Node", runner: node, options: Vec::new() });
+                engines.push(Engine { name: "Node", runner: node, options: Vec::new(), cache: None });
             }
             engines
         }

@@ -19,7 +19,7 @@ struct Options {
     /// The arguments for benches instead of those for tests.
     #[arg(long)]
     bench: bool,
-    /// Only programs whose name contains this.
+    /// Only programs whose name contains this, or one of these with commas between.
     #[arg(long, default_value = "")]
     only: String,
 }

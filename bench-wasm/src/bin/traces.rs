@@ -25,7 +25,7 @@ struct Options {
     /// Also the downloaded programs (`bench-wasm/download.sh`).
     #[arg(long)]
     real: bool,
-    /// Only programs whose name contains this.
+    /// Only programs whose name contains this, or one of these with commas between.
     #[arg(long, default_value = "")]
     only: String,
     /// The small inputs of the tests: a check of the benches, not a measurement.

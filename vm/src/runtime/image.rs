@@ -6,14 +6,14 @@
 //! Invariant: the pages are anonymous files that only this image has a name for, and it never writes to them again.
 
 use std::fs::File;
-use std::io::{self, Seek, SeekFrom, Write};
+use std::io::{self, ErrorKind, Seek, SeekFrom, Write};
 use std::iter;
 use std::ops::{Deref, Range};
 use std::os::unix::fs::FileExt;
 use std::ptr::{self, NonNull};
 use std::thread;
 
-use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::fs::{MemfdFlags, memfd_create, sendfile};
 use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
 
 use super::code::reservation::PAGE;
@@ -124,12 +124,14 @@ impl Part {
         let mut pages = File::from(memfd_create("wprof-module", MemfdFlags::CLOEXEC)?);
         let mut at = range.start.max(start);
         pages.seek(SeekFrom::Start((at - range.start) as u64))?;
-        let mut buffer = vec![0; PIECE];
         while at < range.end {
-            let piece = &mut buffer[..PIECE.min(range.end - at)];
-            file.read_exact_at(piece, (at - start) as u64)?;
-            pages.write_all(piece)?;
-            at += piece.len();
+            let offset = (at - start) as u64;
+            let len = range.end - at;
+            at += match sendfile(&pages, file, Some(&mut offset.clone()), len) {
+                Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+                Ok(moved) => moved,
+                Err(_) => copy_piece(file, offset, len, &mut pages)?,
+            };
         }
         Ok(Part { pages, range })
     }
@@ -148,6 +150,15 @@ impl Part {
         unsafe { mmap(place, bytes.len(), protection, flags | MapFlags::FIXED, &self.pages, offset)? };
         Ok(())
     }
+}
+
+/// Copies some of the `len` bytes of `file` from `offset` on, and returns how many, where the system cannot do it by
+/// itself: it does not know how for every kind of file.
+fn copy_piece(file: &File, offset: u64, len: usize, pages: &mut File) -> io::Result<usize> {
+    let mut piece = vec![0; PIECE.min(len)];
+    file.read_exact_at(&mut piece, offset)?;
+    pages.write_all(&piece)?;
+    Ok(piece.len())
 }
 
 /// Which of `len` bytes from `address` on are on pages of which all bytes are among them.
@@ -186,6 +197,24 @@ mod tests {
         for (address, len) in [(1, 0), (1, page - 1), (1, page), (page, page - 1), (page - 1, 2)] {
             assert!(whole_pages(address, len).is_empty(), "{address} {len}");
         }
+    }
+
+    #[test]
+    fn pieces_are_copied_where_the_system_cannot() {
+        let bytes: Vec<u8> = (0..PIECE + 100).map(|i| (i / 50) as u8).collect();
+        let (mut file, mut pages) =
+            (tempfile::tempfile().expect("a file"), tempfile::tempfile().expect("a file"));
+        file.write_all(&bytes).expect("written");
+        let mut copied = 0;
+        while copied < bytes.len() {
+            copied += copy_piece(&file, copied as u64, bytes.len() - copied, &mut pages).expect("copied");
+        }
+        let mut content = vec![0; copied];
+        pages.read_exact_at(&mut content, 0).expect("read");
+        assert!(content == bytes);
+        let beyond = copy_piece(&file, 10, bytes.len(), &mut pages)
+            .and_then(|_| copy_piece(&file, PIECE as u64, PIECE, &mut pages));
+        assert_eq!(beyond.expect_err("there are fewer bytes").kind(), ErrorKind::UnexpectedEof);
     }
 
     #[test]

@@ -14,6 +14,9 @@ use wprof_bench::stats::geometric_mean;
 
 use super::timed::Times;
 
+/// A run that is one burst.
+pub const IN_ONE_BURST: &str = "1:inf";
+
 /// Those of the paper, and the default.
 pub const LENGTHS: [&str; 11] = [
     "20:1",
@@ -68,16 +71,16 @@ pub fn seen(program: &Program, lengths: &[&str], times: &Times, bench: bool) -> 
     // Of a short run most would be over before there is code for bursts.
     config.background_compilation(bench);
     let exact = profile(program, &config, ProfilingConfig::Exact(Collect::Paths), bench)?;
-    let checking = times.checks;
+    let [in_burst, measured @ ..] = &times.bursts[..] else { unreachable!("a run in one burst is timed") };
     let cell = |(lengths, &measured): (&str, &f64)| {
         let lengths: BurstLengths = lengths.parse().map_err(anyhow::Error::msg)?;
         let (n, m) = (f64::from(lengths.checking), f64::from(lengths.instrumented));
-        let predicted = (n * checking + m * times.in_burst) / (n + m);
+        let predicted = (n * times.checks + m * in_burst) / (n + m);
         let adaptive = Adaptive { lengths, ..Adaptive::default() };
         let some = profile(program, &config, ProfilingConfig::Adaptive(adaptive), bench)?;
         Ok(Cell { measured, predicted, overlap: overlap_of(&exact, &some) })
     };
-    let cells = lengths.iter().copied().zip(&times.bursts).map(cell).collect::<Result<_>>()?;
+    let cells = lengths.iter().copied().zip(measured).map(cell).collect::<Result<_>>()?;
     let lengths = BurstLengths { checking: 1, instrumented: BurstLengths::FOREVER };
     let adaptive = ProfilingConfig::Adaptive(Adaptive { lengths, ..Adaptive::default() });
     // Baseline code of what is called seldom is in no burst.

@@ -31,15 +31,21 @@ struct Options {
     /// Also the downloaded programs (`bench-wasm/download.sh`).
     #[arg(long)]
     real: bool,
-    /// Only programs whose name contains this.
+    /// Only programs whose name contains this, or one of these with commas between.
     #[arg(long, default_value = "")]
     only: String,
     /// Only the default's checks and length of bursts.
     #[arg(long)]
     defaults: bool,
+    /// Only what checks alone cost: no bursts.
+    #[arg(long)]
+    checks_alone: bool,
     /// The small inputs of the tests: a check of the benches, not a measurement.
     #[arg(long)]
     quick: bool,
+    /// The inputs with which programs run for seconds.
+    #[arg(long, conflicts_with = "quick")]
+    long: bool,
     /// Write the tables to `sampling.md` in this folder, and plots as SVG beside it, instead of printing the tables.
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
@@ -49,6 +55,12 @@ struct Options {
 struct Row {
     program: String,
     times: Times,
+    /// `None` if checks alone are of interest.
+    seen: Option<Seen>,
+}
+
+/// What bursts see of a program, and the code that it takes.
+struct Seen {
     /// By length of bursts.
     bursts: Vec<Cell>,
     /// How much of all paths is seen in one burst.
@@ -62,32 +74,39 @@ fn main() -> Result<()> {
 }
 
 fn measure_all(options: &Options, programs: &[Program], scratch: &Path) -> Result<()> {
-    let engines = Engines::new(options.defaults)?;
+    let engines = Engines::new(options, scratch)?;
     let mut rows = Vec::new();
     for program in programs {
         eprintln!("{}", program.name);
-        let times = engines.time(program, (options.rounds, options.quick), scratch)?;
-        let (bursts, kept) = lengths::seen(program, engines.lengths, &times, !options.quick)?;
-        let code = Code::of(program, &engines)?;
-        rows.push(Row { program: program.name.clone(), times, bursts, kept, code });
+        let times = engines.time(program, options, scratch)?;
+        let seen =
+            (!options.checks_alone).then(|| seen(program, &engines, &times, !options.quick)).transpose()?;
+        rows.push(Row { program: program.name.clone(), times, seen });
     }
-    let tables = [basic(&rows, &engines), bursts(&rows, engines.lengths), sizes(&rows)];
-    let text = tables.map(|table| table.to_string()).join("\n");
+    let mut tables = vec![basic(&rows, &engines)];
+    let mut plots = vec![("basic.svg", basic_plot(&rows, &engines))];
+    if !options.checks_alone {
+        tables.extend([bursts(&rows, engines.lengths), sizes(&rows)]);
+        plots.push(("overlap.svg", overlap_plot(&rows, engines.lengths)));
+        plots.push(("predicted.svg", predicted_plot(&rows, engines.lengths)));
+    }
+    let text = tables.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
     let Some(folder) = &options.out else {
         print!("{text}");
         return Ok(());
     };
     std::fs::create_dir_all(folder)?;
-    for (name, text) in [
-        ("sampling.md", text),
-        ("basic.svg", basic_plot(&rows, &engines)),
-        ("overlap.svg", overlap_plot(&rows, engines.lengths)),
-        ("predicted.svg", predicted_plot(&rows, engines.lengths)),
-    ] {
+    for (name, text) in [("sampling.md", text)].into_iter().chain(plots) {
         let path = folder.join(name);
         std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(())
+}
+
+/// What bursts see of `program`, with its arguments for benches or those for tests.
+fn seen(program: &Program, engines: &Engines, times: &Times, bench: bool) -> Result<Seen> {
+    let (bursts, kept) = lengths::seen(program, engines.lengths, times, bench)?;
+    Ok(Seen { bursts, kept, code: Code::of(program, engines)? })
 }
 
 /// What checks alone cost.
@@ -109,11 +128,12 @@ fn bursts(rows: &[Row], lengths: &[&str]) -> Table {
     );
     let text = |cells: &[Cell]| cells.iter().map(ToString::to_string).collect();
     let in_one = |time: f64, kept: f64| vec![format!("{time:.3}, {:.1}%", 100.0 * kept)];
-    for Row { program, times, bursts, kept, .. } in rows {
-        table.texts(program, &[in_one(times.in_burst, *kept), text(bursts)].concat());
+    let all: Vec<(&Row, &Seen)> = rows.iter().filter_map(|row| Some((row, row.seen.as_ref()?))).collect();
+    for (Row { program, times, .. }, Seen { bursts, kept, .. }) in &all {
+        table.texts(program, &[in_one(times.bursts[0], *kept), text(bursts)].concat());
     }
-    let in_burst = wprof_bench::stats::geometric_mean(rows.iter().map(|row| row.times.in_burst));
-    let kept = rows.iter().map(|row| row.kept).sum::<f64>() / rows.len().max(1) as f64;
+    let in_burst = wprof_bench::stats::geometric_mean(all.iter().map(|(row, _)| row.times.bursts[0]));
+    let kept = all.iter().map(|(_, seen)| seen.kept).sum::<f64>() / all.len().max(1) as f64;
     table.texts("**mean**", &[in_one(in_burst, kept), text(&means(rows))].concat());
     table
 }
@@ -123,16 +143,17 @@ fn sizes(rows: &[Row]) -> Table {
     let title =
         "Code, how long it takes to compile all, and whole processes with the small inputs, over plain code";
     let mut table = Table::new(title, code::FIGURES, code::RATIOS);
-    for Row { program, code, .. } in rows {
-        table.row(program, &code.figures, &code.ratios);
+    for Row { program, seen, .. } in rows {
+        seen.iter().for_each(|Seen { code, .. }| table.row(program, &code.figures, &code.ratios));
     }
     table
 }
 
 /// By length, of all programs.
 fn means(rows: &[Row]) -> Vec<Cell> {
-    let lengths = rows.first().map_or(0, |row| row.bursts.len());
-    (0..lengths).map(|at| Cell::mean(rows.iter().map(|row| row.bursts[at]))).collect()
+    let all: Vec<&Seen> = rows.iter().filter_map(|row| row.seen.as_ref()).collect();
+    let lengths = all.first().map_or(0, |seen| seen.bursts.len());
+    (0..lengths).map(|at| Cell::mean(all.iter().map(|seen| seen.bursts[at]))).collect()
 }
 
 fn basic_plot(rows: &[Row], engines: &Engines) -> String {

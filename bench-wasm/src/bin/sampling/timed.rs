@@ -7,7 +7,8 @@ use wprof_bench::programs::Program;
 use wprof_bench::runner::{Engine, Measured, beside_this_program};
 use wprof_bench::stats::{Spread, geometric_mean};
 
-use super::lengths::LENGTHS;
+use super::Options;
+use super::lengths::{IN_ONE_BURST, LENGTHS};
 
 /// Where there are checks, as in Hirzel & Chilimbi's table; the last is what engines do unless told otherwise.
 const CHECKS: [&str; 9] = ["orig", "EL", "EC", "EN", "L4", "L10", "LN", "EC+L4", "default"];
@@ -27,8 +28,7 @@ pub struct Engines {
     /// How long bursts are.
     pub lengths: &'static [&'static str],
     basic: Vec<Engine>,
-    in_burst: Engine,
-    /// By length of bursts.
+    /// One burst, then by length of bursts; none if checks alone are of interest.
     bursts: Vec<Engine>,
     /// Without and with interruption, if it is there.
     peer: Option<[Engine; 2]>,
@@ -42,40 +42,40 @@ pub struct Times {
     pub basic: Vec<f64>,
     /// Those of the default.
     pub checks: f64,
-    /// When all of it is one burst.
-    pub in_burst: f64,
-    /// By length of bursts.
+    /// When all of it is one burst, then by length of bursts; none if checks alone are of interest.
     pub bursts: Vec<f64>,
 }
 
 impl Engines {
-    /// All that there are, or those alone that engines are unless told otherwise.
+    /// Those that `options` ask for, which keep machine code in the folder `scratch`: it is compiled once and then only
+    /// moved about.
     ///
     /// # Errors
     /// If our own runner has not been built.
-    pub fn new(defaults: bool) -> Result<Engines> {
+    pub fn new(&Options { defaults, checks_alone, .. }: &Options, scratch: &Path) -> Result<Engines> {
         let last = |all: &'static [&'static str]| if defaults { &all[all.len() - 1..] } else { all };
         let (checks, lengths) = (last(&CHECKS), last(&LENGTHS));
         let own = beside_this_program("own")?;
-        let with = |name, options: &[&'static str]| {
-            let all = [&["--eager"], options].concat();
-            Engine { name, runner: own.clone(), options: all }
+        let with = |name: &'static str, options: &[&'static str]| {
+            let cache = Some(scratch.join(name));
+            Engine { name, runner: own.clone(), options: [&["--eager", "--cache"], options].concat(), cache }
         };
         // Better versions come to fewer checks, and would be seen as bursts that cost less than nothing.
         let bursts = |name, lengths, checks| {
             with(name, &["--contexts", "--without", "all", "--burst", lengths, "--checks", checks])
         };
+        let timed_lengths =
+            [IN_ONE_BURST].into_iter().chain(lengths.iter().copied()).filter(|_| !checks_alone);
         let peer = beside_this_program("peer").ok().map(|runner: PathBuf| {
             [("Wasmtime", vec!["--precompiled"]), (EPOCHS, vec!["--precompiled", "--epochs"])]
-                .map(|(name, options)| Engine { name, runner: runner.clone(), options })
+                .map(|(name, options)| Engine { name, runner: runner.clone(), options, cache: None })
         });
         Ok(Engines {
             off: with("off", &[]),
             checks,
             lengths,
             basic: checks.iter().map(|checks| bursts(checks, "inf:1", checks)).collect(),
-            in_burst: bursts("in one burst", "1:inf", "default"),
-            bursts: lengths.iter().map(|lengths| bursts(lengths, lengths, "default")).collect(),
+            bursts: timed_lengths.map(|lengths| bursts(lengths, lengths, "default")).collect(),
             peer: peer.filter(|_| !defaults),
         })
     }
@@ -85,17 +85,21 @@ impl Engines {
         self.checks.iter().copied().chain(self.peer.iter().map(|_| EPOCHS)).collect()
     }
 
-    /// Runs the program in each way, so many rounds; with its small inputs if it is to be quick.
+    /// Runs the program in each way, with the input and as many rounds as `options` say.
     ///
     /// # Errors
     /// If it cannot be run.
-    pub fn time(&self, program: &Program, (rounds, quick): (usize, bool), scratch: &Path) -> Result<Times> {
-        let ours = [&self.off, &self.in_burst].into_iter().chain(&self.basic).chain(&self.bursts);
+    pub fn time(&self, program: &Program, options: &Options, scratch: &Path) -> Result<Times> {
+        let ours = std::iter::once(&self.off).chain(&self.basic).chain(&self.bursts);
         let all: Vec<&Engine> = ours.chain(self.peer.iter().flatten()).collect();
         let files = all.iter().map(|engine| engine.prepare(program, scratch)).collect::<Result<Vec<_>>>()?;
-        let args = if quick { &program.quick_args } else { &program.args };
+        let args = match options {
+            Options { quick: true, .. } => &program.quick_args,
+            Options { long: true, .. } => &program.long_args,
+            _ => &program.args,
+        };
         let mut taken = vec![[const { Vec::new() }; PLACES.len()]; all.len()];
-        for at in (0..PLACES.len()).cycle().take(rounds) {
+        for at in (0..PLACES.len()).cycle().take(options.rounds) {
             for ((engine, file), taken) in all.iter().zip(&files).zip(&mut taken) {
                 let options = match engine.runner == self.off.runner {
                     true => [&engine.options[..], &["--padding", PLACES[at]]].concat(),
@@ -109,7 +113,7 @@ impl Engines {
             geometric_mean(places.iter().filter(|times| !times.is_empty()).map(|times| Spread::of(times).min))
         };
         let times: Vec<f64> = taken.iter().map(mean).collect();
-        let [off, in_burst, ours @ ..] = &times[..] else { unreachable!("both are run") };
+        let (off, ours) = times.split_first().expect("it is run");
         let (ours, theirs) = ours.split_at(self.basic.len() + self.bursts.len());
         let mut ratios: Vec<f64> = ours.iter().map(|time| time / off).collect();
         let bursts = ratios.split_off(self.basic.len());
@@ -117,7 +121,7 @@ impl Engines {
         if let [without, with] = theirs {
             ratios.push(with / without);
         }
-        Ok(Times { off_ms: *off, basic: ratios, checks, in_burst: in_burst / off, bursts })
+        Ok(Times { off_ms: *off, basic: ratios, checks, bursts })
     }
 
     /// The least time that whole processes take for the small inputs, from a cold start: plain, and sampled, in ms.

@@ -368,6 +368,22 @@ mod tests {
         assert_eq!(code.bytes[112..], constant);
     }
 
+    #[test]
+    fn dispatches_of_loops_lie_in_one_line() {
+        // Fourteen moves; a loop of six more and a jump through a table to two blocks, one of which leads back.
+        let (before, looped) = (MOVE.repeat(14), MOVE.repeat(6));
+        let dispatch = [&looped[..], &[0x48, 0x8d, 0x05, 2, 0, 0, 0, 0xff, 0xe0]].concat();
+        let table = [8i32, 14].map(i32::to_le_bytes).concat();
+        let code = relaxed(&[&before, &dispatch, &table, &jb(-41), &[RET]], &[0, 42, 77, 83]);
+        assert_eq!(code.bytes[42..64], nothing(22));
+        assert_eq!(code.bytes[64..91], dispatch);
+        assert_eq!(code.bytes[91..99], [128 - 91, 160 - 91].map(i32::to_le_bytes).concat());
+        assert_eq!(code.bytes[128..130], [0x72, 0u8.wrapping_sub(66)]);
+        // Nothing leads back: it may lie anywhere.
+        let code = relaxed(&[&before, &dispatch, &table, &nothing(6), &[RET]], &[0, 42, 77, 83]);
+        assert_eq!(code.bytes[42..69], dispatch);
+    }
+
     /// A branch and a table that lead to a cold part, which has a constant; 64 bytes of it lie behind the hot part.
     fn with_cold_part(last_hot: &[u8]) -> MachineCode {
         let lea = [0x48, 0x8d, 0x05, 2, 0, 0, 0];

@@ -34,7 +34,10 @@ impl Aligned {
         targets.sort_unstable();
         targets.dedup();
         let all = loops(pieces, cold);
-        let loops = innermost_loops(pieces, &all);
+        let mut loops = innermost_loops(pieces, &all);
+        loops.extend(dispatches(pieces, &all));
+        loops.sort_unstable();
+        loops.dedup_by_key(|&mut (header, _)| header);
         Aligned { inside: inside(&all, &loops), loops, targets }
     }
 
@@ -76,6 +79,20 @@ fn innermost_loops(pieces: &[Piece], all: &[Loop]) -> Vec<Loop> {
                 .any(|piece| matches!(piece.kind, Kind::Call | Kind::EncodedCall(_)))
     });
     loops
+}
+
+/// The headers of loops with the jumps through tables that come soon behind them: what an interpreter does between two of
+/// its instructions. Where that lies in more lines than it has to, QuickJS takes 5% longer, and up to 14% in some
+/// places (measured on Zen 4).
+fn dispatches(pieces: &[Piece], all: &[Loop]) -> Vec<Loop> {
+    let is_entry = |piece: &Piece| matches!(piece.kind, Kind::Entry { .. });
+    let dispatch = |&(header, last): &Loop| {
+        let is_near = |piece: &Piece| piece.old + piece.old_len - pieces[header].old <= LONGEST_LOOP;
+        let near = pieces[header..=last].iter().take_while(|piece| is_near(piece) && !is_entry(piece));
+        let behind = header + near.count();
+        pieces.get(behind).filter(|piece| behind > header && is_entry(piece)).map(|_| (header, behind - 1))
+    };
+    all.iter().filter_map(dispatch).collect()
 }
 
 /// What lies between the target of a jump backwards and the last such jump.
