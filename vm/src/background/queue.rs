@@ -4,7 +4,8 @@
 //! probably call next, for while it meets new functions it mostly waits for the compiler; but one better version for
 //! every [`FIRST_PER_BETTER`] of them, so that neither keeps the other from being done. What is called from functions
 //! that were themselves compiled ahead is for when there is nothing else. Code for bursts comes after all that the
-//! program has run: a burst that finds none is tried again. So does what only the next run of the program wants.
+//! program has run: a burst that finds none is tried again. So does what a frame does not wait for, as it has something
+//! nearly as good, and what only the next run of the program wants.
 
 use std::collections::VecDeque;
 
@@ -46,7 +47,9 @@ impl Queue {
         match job.task {
             Task::Promote(Promotion::Entry | Promotion::Reoptimized) => self.better.push_back(job),
             Task::Promote(Promotion::Resume(_)) => self.resumed.push_front(job),
-            Task::Promote(Promotion::Burst(_)) | Task::PromoteForNextRun(_) | Task::Hash => {
+            Task::Promote(Promotion::Burst(_) | Promotion::Unrolled(_))
+            | Task::PromoteForNextRun(_)
+            | Task::Hash => {
                 self.later.push_back(job);
             }
             Task::Ahead { near: true } => push_bounded(&mut self.near, job),
@@ -105,8 +108,9 @@ mod tests {
         (20..22).for_each(|func| order(&mut queue, func, Task::Promote(Promotion::Entry)));
         order(&mut queue, 40, Task::PromoteForNextRun(Promotion::Entry));
         order(&mut queue, 41, Task::Promote(Promotion::Burst(0)));
+        order(&mut queue, 42, Task::Promote(Promotion::Unrolled(1)));
         order(&mut queue, 30, Task::Promote(Promotion::Resume(1)));
-        assert_eq!(taken(&mut queue), [30, 5, 4, 3, 2, 20, 1, 0, 21, 40, 41, 10]);
+        assert_eq!(taken(&mut queue), [30, 5, 4, 3, 2, 20, 1, 0, 21, 40, 41, 42, 10]);
     }
 
     #[test]

@@ -155,6 +155,8 @@ pub enum Promotion {
     Entry,
     /// For a frame at this loop header.
     Resume(u32),
+    /// For one that finds there what was compiled while it waited.
+    Unrolled(u32),
     /// For bursts, entered at this loop header, or at 0 by callers in bursts.
     Burst(u32),
     /// For all, by what a profile tells.
@@ -371,7 +373,8 @@ impl ModuleInner {
             Promotion::Burst(block) => self.compile_for_bursts(func, block),
             Promotion::Reoptimized => self.reoptimize(func),
             Promotion::Entry => self.compile_for_callers(func),
-            Promotion::Resume(block) => self.compile_for_frames(func, block),
+            Promotion::Resume(block) => self.compile_for_frame(func, block),
+            Promotion::Unrolled(block) => self.compile_unrolled(func, block),
         }
     }
 
@@ -391,19 +394,6 @@ impl ModuleInner {
         self.publish(func, address);
         self.code.changes.fetch_add(1, Ordering::Relaxed);
         self.note(CompiledVersion::new(func, CodeTier::Optimized, began, bytes).by(decisions));
-        Ok(())
-    }
-
-    fn compile_for_frames(self: &Arc<Self>, func: u32, header: u32) -> Result<()> {
-        let began = Instant::now();
-        let Some(plan) = self.plan_of(func) else { return Ok(()) };
-        let basis = self.code.look(func, |compiled| compiled.basis.clone()).flatten();
-        let (graph, _) = self.best_graph(&plan, basis.as_ref().map(|basis| &*basis.advice))?;
-        let code = self.optimized(&plan, &graph.resumed_at(&plan.cfg, header))?;
-        let bytes = code.bytes.len();
-        let address = self.place(func, code)?;
-        self.note(CompiledVersion::new(func, CodeTier::Loop, began, bytes));
-        self.code.update(func, |compiled| compiled.resumed.insert(header, address));
         Ok(())
     }
 

@@ -7,6 +7,7 @@ mod calls;
 mod code;
 mod file;
 mod first;
+mod frames;
 mod hash;
 mod names;
 mod parts;

@@ -369,19 +369,23 @@ mod tests {
     }
 
     #[test]
-    fn dispatches_of_loops_lie_in_one_line() {
-        // Fourteen moves; a loop of six more and a jump through a table to two blocks, one of which leads back.
+    fn dispatches_of_interpreters_lie_in_one_line() {
+        // Fourteen moves; a loop of six more and a jump through a table to two blocks, one of which is long and leads back
+        // in as many ways as there are branches.
         let (before, looped) = (MOVE.repeat(14), MOVE.repeat(6));
         let dispatch = [&looped[..], &[0x48, 0x8d, 0x05, 2, 0, 0, 0, 0xff, 0xe0]].concat();
-        let table = [8i32, 14].map(i32::to_le_bytes).concat();
-        let code = relaxed(&[&before, &dispatch, &table, &jb(-41), &[RET]], &[0, 42, 77, 83]);
-        assert_eq!(code.bytes[42..64], nothing(22));
-        assert_eq!(code.bytes[64..91], dispatch);
-        assert_eq!(code.bytes[91..99], [128 - 91, 160 - 91].map(i32::to_le_bytes).concat());
-        assert_eq!(code.bytes[128..130], [0x72, 0u8.wrapping_sub(66)]);
-        // Nothing leads back: it may lie anywhere.
-        let code = relaxed(&[&before, &dispatch, &table, &nothing(6), &[RET]], &[0, 42, 77, 83]);
-        assert_eq!(code.bytes[42..69], dispatch);
+        let code = |ways: i32| {
+            let table = [8, 8 + 120 + 6 * ways].map(i32::to_le_bytes).concat();
+            let back: Vec<u8> = (1..=ways).flat_map(|way| jb(42 - (77 + 120 + 6 * way))).collect();
+            let blocks = [0, 42, 77, 77 + 120 + 6 * ways as u32];
+            relaxed(&[&before, &dispatch, &table, &MOVE.repeat(40), &back, &[RET]], &blocks).bytes
+        };
+        let interpreter = code(8);
+        assert_eq!(interpreter[42..64], nothing(22));
+        assert_eq!(interpreter[64..91], dispatch);
+        assert_eq!(interpreter[91..99], [128 - 91, 320 - 91].map(i32::to_le_bytes).concat());
+        // It may be entered often for few rounds.
+        assert_eq!(code(7)[42..69], dispatch);
     }
 
     /// A branch and a table that lead to a cold part, which has a constant; 64 bytes of it lie behind the hot part.

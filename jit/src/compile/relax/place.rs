@@ -5,6 +5,9 @@ use super::{Kind, LINE, Piece, Places};
 
 /// Longer loops take so long for a round that it does not matter where they lie.
 const LONGEST_LOOP: u32 = 2 * LINE;
+/// A loop to whose header so many jumps lead back is an interpreter's: it is seldom entered, which is when what does
+/// nothing is done.
+const MANY_WAYS_BACK: usize = 8;
 /// Where jumps through tables lead: an interpreter whose handlers begin anywhere takes a third longer (measured).
 const TARGET_ALIGN: u32 = 32;
 /// After so many times that jumps have grown, as many of them have to that it is no use to try the others.
@@ -87,10 +90,15 @@ fn innermost_loops(pieces: &[Piece], all: &[Loop]) -> Vec<Loop> {
 fn dispatches(pieces: &[Piece], all: &[Loop]) -> Vec<Loop> {
     let is_entry = |piece: &Piece| matches!(piece.kind, Kind::Entry { .. });
     let dispatch = |&(header, last): &Loop| {
-        let is_near = |piece: &Piece| piece.old + piece.old_len - pieces[header].old <= LONGEST_LOOP;
-        let near = pieces[header..=last].iter().take_while(|piece| is_near(piece) && !is_entry(piece));
-        let behind = header + near.count();
-        pieces.get(behind).filter(|piece| behind > header && is_entry(piece)).map(|_| (header, behind - 1))
+        let (start, inside) = (pieces[header].old, &pieces[header..=last]);
+        let leads_back =
+            |piece: &&Piece| matches!(piece.kind, Kind::Jump { to } | Kind::Branch { to, .. } if to == start);
+        let is_near = |piece: &Piece| piece.old + piece.old_len - start <= LONGEST_LOOP;
+        let behind = header + inside.iter().take_while(|piece| is_near(piece) && !is_entry(piece)).count();
+        let is_dispatch = behind > header
+            && pieces.get(behind).is_some_and(is_entry)
+            && inside.iter().filter(leads_back).count() >= MANY_WAYS_BACK;
+        is_dispatch.then(|| (header, behind - 1))
     };
     all.iter().filter_map(dispatch).collect()
 }

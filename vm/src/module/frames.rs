@@ -1,0 +1,72 @@
+//! Versions for frames in loops, which resume at a loop header.
+//!
+//! Whoever asks for one waits for it in baseline code, or in code for bursts: so at first one is compiled that is there
+//! soon. It is the best for a loop that ends soon; others go on in a better one when the next burst ends in them.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use wprof_jit::compile::Tier;
+use wprof_jit::graph::BlockGraph;
+use wprof_jit::plan::FunctionPlan;
+use wprof_profiler::CodeTier;
+
+use super::code::{Compiled, Promotion};
+use super::{CompiledVersion, ModuleInner};
+use crate::Result;
+use crate::background::{Job, Task};
+
+impl ModuleInner {
+    /// Compiles a version for a frame that waits at a loop header in code that is worse by far: at first one that is
+    /// there soon, and by and by one that takes longer to compile.
+    pub(super) fn compile_for_frame(self: &Arc<Self>, func: u32, header: u32) -> Result<()> {
+        let began = Instant::now();
+        let Some(plan) = self.plan_of(func) else { return Ok(()) };
+        let basis = self.code.look(func, |compiled| compiled.basis.clone()).flatten();
+        let later = self.engine.background().filter(|_| basis.is_none() && !plan.loops.is_empty());
+        let graph = match later {
+            Some(_) => self.engine.compiler().soon(&plan),
+            None => self.best_graph(&plan, basis.as_ref().map(|basis| &*basis.advice))?.0,
+        };
+        let address = self.place_for_frames(&plan, &graph, header, began)?;
+        self.code.update(func, |compiled| compiled.resumed.insert(header, address));
+        if let Some(background) = later {
+            let task = Task::Promote(Promotion::Unrolled(header));
+            background.order([Job { module: Arc::downgrade(self), func, task }]);
+        }
+        Ok(())
+    }
+
+    /// Compiles what takes longer, unless a profile has told meanwhile what is better.
+    pub(super) fn compile_unrolled(self: &Arc<Self>, func: u32, header: u32) -> Result<()> {
+        let began = Instant::now();
+        let is_best = |compiled: &Compiled| compiled.basis.is_some();
+        let Some(plan) = self.plan_of(func).filter(|_| self.code.look(func, is_best) == Some(false)) else {
+            return Ok(());
+        };
+        let graph = self.engine.compiler().version(&plan, Tier::Optimized);
+        let address = self.place_for_frames(&plan, &graph, header, began)?;
+        self.code.update(func, |compiled| {
+            if !is_best(compiled) {
+                compiled.resumed.insert(header, address);
+            }
+        });
+        Ok(())
+    }
+
+    /// Compiles what resumes at a loop header in `graph`.
+    fn place_for_frames(
+        self: &Arc<Self>,
+        plan: &FunctionPlan,
+        graph: &BlockGraph,
+        header: u32,
+        began: Instant,
+    ) -> Result<usize> {
+        let func = plan.cfg.func;
+        let code = self.optimized(plan, &graph.resumed_at(&plan.cfg, header))?;
+        let bytes = code.bytes.len();
+        let address = self.place(func, code)?;
+        self.note(CompiledVersion::new(func, CodeTier::Loop, began, bytes));
+        Ok(address)
+    }
+}
