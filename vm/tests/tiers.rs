@@ -1,5 +1,7 @@
 //! Which better versions of a function are made, and in which order.
 
+use std::time::{Duration, Instant};
+
 use wprof::profiler::CodeTier;
 use wprof::*;
 
@@ -44,6 +46,31 @@ fn versions(calls: &[(i32, i32)]) -> std::result::Result<Vec<CodeTier>, Box<dyn 
 #[test]
 fn a_frame_of_a_function_called_once_gets_its_version_at_once() -> Outcome {
     assert_eq!(versions(&[(10_000, 1)])?, [CodeTier::Loop]);
+    Ok(())
+}
+
+#[test]
+fn a_frame_does_not_wait_for_its_loop_to_be_unrolled() -> Outcome {
+    let mut config = Config::new();
+    config.strategy(Strategy::Tiered).promote_after(100).reoptimization(None).time_line(true);
+    config.profiling(ProfilingConfig::Adaptive(Adaptive { lengths: "inf:1".parse()?, ..Adaptive::default() }));
+    let engine = Engine::new(&config)?;
+    let mut store = Store::new(&engine, ());
+    let instance = Linker::new(&engine).instantiate(&mut store, &Module::new(&engine, WAT)?)?;
+    instance.get_typed_func::<(i32, i32), i32>(&mut store, "two")?.call(&mut store, (10_000, 1))?;
+    // What was ordered is made, sooner or later.
+    let began = Instant::now();
+    let loops = loop {
+        assert!(began.elapsed() < Duration::from_secs(60), "one version only");
+        let made = instance.profile(&store)?.timeline.ok_or("no time line")?.versions;
+        let loops: Vec<u64> =
+            made.iter().filter(|version| version.tier == CodeTier::Loop).map(|version| version.bytes).collect();
+        if loops.len() > 1 {
+            break loops;
+        }
+        std::thread::yield_now();
+    };
+    assert!(loops[0] < loops[1], "{loops:?}");
     Ok(())
 }
 

@@ -18,12 +18,13 @@ use crate::background::{Job, Task};
 
 impl ModuleInner {
     /// Compiles a version for a frame that waits at a loop header in code that is worse by far: at first one that is
-    /// there soon, and by and by one that takes longer to compile.
+    /// there soon, and by and by one that takes longer to compile, if there are bursts, by which frames come to it.
     pub(super) fn compile_for_frame(self: &Arc<Self>, func: u32, header: u32) -> Result<()> {
         let began = Instant::now();
         let Some(plan) = self.plan_of(func) else { return Ok(()) };
         let basis = self.code.look(func, |compiled| compiled.basis.clone()).flatten();
-        let later = self.engine.background().filter(|_| basis.is_none() && !plan.loops.is_empty());
+        let takes_longer = basis.is_none() && !plan.loops.is_empty() && self.engine.has_bursts();
+        let later = self.engine.background().filter(|_| takes_longer);
         let graph = match later {
             Some(_) => self.engine.compiler().soon(&plan),
             None => self.best_graph(&plan, basis.as_ref().map(|basis| &*basis.advice))?.0,
