@@ -53,7 +53,8 @@ fn a_frame_of_a_function_called_once_gets_its_version_at_once() -> Outcome {
 fn a_frame_does_not_wait_for_its_loop_to_be_unrolled() -> Outcome {
     let mut config = Config::new();
     config.strategy(Strategy::Tiered).promote_after(100).reoptimization(None).time_line(true);
-    config.profiling(ProfilingConfig::Adaptive(Adaptive { lengths: "inf:1".parse()?, ..Adaptive::default() }));
+    let adaptive = Adaptive { lengths: "inf:1".parse()?, ..Adaptive::default() };
+    config.profiling(ProfilingConfig::Adaptive(adaptive));
     let engine = Engine::new(&config)?;
     let mut store = Store::new(&engine, ());
     let instance = Linker::new(&engine).instantiate(&mut store, &Module::new(&engine, WAT)?)?;
@@ -63,8 +64,8 @@ fn a_frame_does_not_wait_for_its_loop_to_be_unrolled() -> Outcome {
     let loops = loop {
         assert!(began.elapsed() < Duration::from_secs(60), "one version only");
         let made = instance.profile(&store)?.timeline.ok_or("no time line")?.versions;
-        let loops: Vec<u64> =
-            made.iter().filter(|version| version.tier == CodeTier::Loop).map(|version| version.bytes).collect();
+        let loops = made.iter().filter(|version| version.tier == CodeTier::Loop);
+        let loops: Vec<u64> = loops.map(|version| version.bytes).collect();
         if loops.len() > 1 {
             break loops;
         }
