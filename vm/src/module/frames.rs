@@ -1,7 +1,8 @@
 //! Versions for frames in loops, which resume at a loop header.
 //!
 //! Whoever asks for one waits for it in baseline code, or in code for bursts: so at first one is compiled that is there
-//! soon. It is the best for a loop that ends soon; others go on in a better one when the next burst ends in them.
+//! soon. It is the best for a loop that ends soon; others go on in a better one when the next burst ends in them. Until
+//! then bursts see too much of small loops, which are checked in each round there, and in code for bursts in one of several.
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -125,9 +125,9 @@ impl Part {
         let mut at = range.start.max(start);
         pages.seek(SeekFrom::Start((at - range.start) as u64))?;
         while at < range.end {
-            let offset = (at - start) as u64;
-            let len = range.end - at;
-            at += match sendfile(&pages, file, Some(&mut offset.clone()), len) {
+            let (offset, len) = ((at - start) as u64, range.end - at);
+            let mut next = offset;
+            at += match sendfile(&pages, file, Some(&mut next), len) {
                 Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
                 Ok(moved) => moved,
                 Err(_) => copy_piece(file, offset, len, &mut pages)?,
