@@ -23,6 +23,22 @@ pub struct Program {
     pub exit_code: i32,
 }
 
+impl Program {
+    /// Its arguments when it is measured, or those of a quick run or one of seconds.
+    pub fn args_for(&self, quick: bool, long: bool) -> &[String] {
+        match (quick, long) {
+            (true, _) => &self.quick_args,
+            (_, true) => &self.long_args,
+            _ => &self.args,
+        }
+    }
+}
+
+/// Whether a name contains `only`, or one of its parts between commas.
+pub fn is_among(name: &str, only: &str) -> bool {
+    only.split(',').any(|part| name.contains(part))
+}
+
 /// The folder of this package.
 pub fn home() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -63,8 +79,8 @@ fn real(out: &Path) -> Result<Vec<Program>> {
     Ok(programs)
 }
 
-/// Gives `measure` the programs whose names contain `only`, or one of its parts between commas, the downloaded ones too if
-/// they are `real`, and a folder that is there for as long.
+/// Gives `measure` the programs that are among `only` (see [`is_among`]), the downloaded ones too if they are `real`, and
+/// a folder that is there for as long.
 ///
 /// # Errors
 /// If a table cannot be read or the folder made, or those of `measure`.
@@ -81,7 +97,7 @@ fn chosen(with_real: bool, only: &str, out: &Path) -> Result<Vec<Program>> {
     if with_real {
         programs.extend(real(out)?);
     }
-    programs.retain(|program| only.split(',').any(|part| program.name.contains(part)));
+    programs.retain(|program| is_among(&program.name, only));
     Ok(programs)
 }
 

@@ -52,6 +52,11 @@ pub fn beside_this_program(name: &str) -> Result<PathBuf> {
 }
 
 impl Engine {
+    /// One that keeps machine code, if it does, in the user's code cache.
+    pub fn new(name: &'static str, runner: &Path, options: &[&'static str]) -> Engine {
+        Engine { name, runner: runner.to_owned(), options: options.to_vec(), cache: None }
+    }
+
     /// The file that it runs: the module, or machine code made from it beforehand, in the folder `scratch`.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! Modules of large files, whose data becomes pages of memories: what they hold is what the file says, and each
 //! instance's own.
 
-use std::io::Write;
+use std::io::{Seek, Write};
 
 use wprof::*;
 
@@ -182,6 +182,22 @@ fn what_wasm_writes_stays_in_its_instance() -> Outcome {
             assert_eq!(memory.data(&store)[150_001], b'1');
         }
     }
+    Ok(())
+}
+
+#[test]
+fn what_becomes_of_the_file_later_changes_nothing() -> Outcome {
+    let (segments, engine) = ([segment(1024, 2 << 20, 1)], Engine::default());
+    let (bytes, expected) = (module_of(40, &segments), contents(40, &segments));
+    let mut file = file_of(&bytes)?;
+    let module = Module::from_file(&engine, file.path())?;
+    let mut store = Store::new(&engine, ());
+    file.rewind()?;
+    file.write_all(&vec![0; bytes.len()])?;
+    assert!(memory_of(&mut store, &module)?.data(&store) == expected, "the file was written");
+    file.as_file().set_len(0)?;
+    assert!(memory_of(&mut store, &module)?.data(&store) == expected, "the file was cut off");
+    assert!(*module.info().bytes == *bytes);
     Ok(())
 }
 

@@ -53,11 +53,13 @@ fn a_frame_of_a_function_called_once_gets_its_version_at_once() -> Outcome {
 fn a_frame_does_not_wait_for_its_loop_to_be_unrolled() -> Outcome {
     let mut config = Config::new();
     config.strategy(Strategy::Tiered).promote_after(100).reoptimization(None).time_line(true);
+    config.speculative_compilation(true);
     let adaptive = Adaptive { lengths: "inf:1".parse()?, ..Adaptive::default() };
     config.profiling(ProfilingConfig::Adaptive(adaptive));
     let engine = Engine::new(&config)?;
     let mut store = Store::new(&engine, ());
-    let instance = Linker::new(&engine).instantiate(&mut store, &Module::new(&engine, WAT)?)?;
+    let large = WAT.replace("(local.get $sum)))", &format!("{} (local.get $sum)))", "nop ".repeat(1000)));
+    let instance = Linker::new(&engine).instantiate(&mut store, &Module::new(&engine, large)?)?;
     instance.get_typed_func::<(i32, i32), i32>(&mut store, "two")?.call(&mut store, (10_000, 1))?;
     // What was ordered is made, sooner or later.
     let began = Instant::now();

@@ -102,18 +102,8 @@ fn engines(what: What) -> Result<Vec<Engine>> {
     let own = beside_this_program("own")?;
     let with_peer = matches!(what, What::Steady | What::Events | What::Tiers | What::Peers | What::Cold);
     let peer = if with_peer { beside_this_program("peer")? } else { PathBuf::new() };
-    let theirs = |name, options: &[&'static str]| Engine {
-        name,
-        runner: peer.clone(),
-        options: options.to_vec(),
-        cache: None,
-    };
-    let ours = |name, options: &[&'static str]| Engine {
-        name,
-        runner: own.clone(),
-        options: options.to_vec(),
-        cache: None,
-    };
+    let theirs = |name, options: &[&'static str]| Engine::new(name, &peer, options);
+    let ours = |name, options: &[&'static str]| Engine::new(name, &own, options);
     Ok(match what {
         What::Steady => vec![
             theirs("Wasmtime", &["--precompiled"]),
@@ -210,7 +200,7 @@ fn engines(what: What) -> Result<Vec<Engine>> {
             let node = programs::home().join("peers/node.mjs");
             let version = Command::new("node").arg("--version").output();
             if version.is_ok_and(|output| output.status.success()) {
-                engines.push(Engine { name: "Node", runner: node, options: Vec::new(), cache: None });
+                engines.push(Engine::new("Node", &node, &[]));
             }
             engines
         }
@@ -227,11 +217,7 @@ fn engines(what: What) -> Result<Vec<Engine>> {
 }
 
 fn measure(options: &Options, program: &Program, engines: &[Engine], scratch: &Path) -> Result<Vec<Column>> {
-    let args = match (options.quick, options.long) {
-        (true, _) => &program.quick_args,
-        (_, true) => &program.long_args,
-        _ => &program.args,
-    };
+    let args = program.args_for(options.quick, options.long);
     let mut columns: Vec<Column> =
         engines.iter().map(|engine| Column { engine: engine.clone(), rounds: Vec::new() }).collect();
     let files: Vec<PathBuf> =

@@ -6,13 +6,13 @@ use std::process::ExitCode;
 use anyhow::{Result, ensure};
 use clap::Parser;
 use wprof_bench::instructions::{Baseline, KINDS, TOLERANCE, WORK, has_valgrind, of_work, processor};
-use wprof_bench::programs::home;
+use wprof_bench::programs::{home, is_among};
 use wprof_bench::runner::beside_this_program;
 
 /// Counts instructions under valgrind.
 #[derive(Parser)]
 struct Options {
-    /// Only programs whose name contains this.
+    /// Only programs whose name contains this, or one of these with commas between.
     #[arg(long, default_value = "")]
     only: String,
     /// Write the counts into the baseline, where they change what was there.
@@ -28,7 +28,7 @@ fn main() -> Result<ExitCode> {
     let mut found = Baseline { processor: processor(), ..Baseline::default() };
     println!("| program | {} |", KINDS.map(|(kind, _)| kind).join(" | "));
     println!("|---|{}", "---:|".repeat(KINDS.len()));
-    for work in WORK.into_iter().filter(|(program, ..)| program.contains(&options.only)) {
+    for work in WORK.into_iter().filter(|(program, ..)| is_among(program, &options.only)) {
         let mut cells = Vec::new();
         for (kind, arguments) in KINDS {
             let count = of_work(&own, work, arguments)?;

@@ -109,7 +109,7 @@ fn print_row(program: &str, method: &str, row: &Row) {
 
 /// A row for each method.
 fn measure(options: &Options, program: &Program, scratch: &Path) -> Result<Vec<Row>> {
-    let args = if options.quick { &program.quick_args } else { &program.args };
+    let args = program.args_for(options.quick, false);
     let off = engine(None, false)?;
     let traced: Vec<_> =
         METHODS.iter().map(|&(_, how)| engine(Some(how), options.addresses)).collect::<Result<_>>()?;

@@ -290,7 +290,8 @@ impl Config {
     /// Whether functions, and parts of large ones, are compiled by another thread before they are called, as soon as
     /// a function runs that is likely to call them (default: if there is more than one core). Of the tiered strategy
     /// with background compilation only. It changes neither results nor profiles, but when things are compiled
-    /// depends on time.
+    /// depends on time. Where there are bursts, frames that wait in loops of large functions then have theirs compiled
+    /// in two steps, the first of which takes less time.
     pub fn speculative_compilation(&mut self, enable: bool) -> &mut Self {
         self.speculative_compilation = enable;
         self
@@ -459,6 +460,7 @@ fn round(bytes: u64) -> u64 {
     bytes.checked_next_multiple_of(1 << 16).unwrap_or(bytes & !0xffff)
 }
 
-fn cores() -> usize {
+/// Processors that this process may use.
+pub(crate) fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, |n| n.get())
 }

@@ -1,8 +1,9 @@
 //! Versions for frames in loops, which resume at a loop header.
 //!
-//! Whoever asks for one waits for it in baseline code, or in code for bursts: so at first one is compiled that is there
-//! soon. It is the best for a loop that ends soon; others go on in a better one when the next burst ends in them. Until
-//! then bursts see too much of small loops, which are checked in each round there, and in code for bursts in one of several.
+//! Whoever asks for one waits for it in baseline code, or in code for bursts: so of a large function one is compiled at
+//! first that is there soon. It is the best for a loop that ends soon; others go on in a better one when the next burst
+//! ends in them. Until then bursts see too much of small loops, which are checked in each round there, and in code for
+//! bursts in one of several.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -17,15 +18,16 @@ use super::{CompiledVersion, ModuleInner};
 use crate::Result;
 use crate::background::{Job, Task};
 
+/// Bytes of bytecode of a large function: smaller ones are there soon anyway.
+const LARGE: usize = 1000;
+
 impl ModuleInner {
-    /// Compiles a version for a frame that waits at a loop header in code that is worse by far: at first one that is
-    /// there soon, and by and by one that takes longer to compile, if there are bursts, by which frames come to it.
+    /// Compiles a version for a frame that waits at a loop header in code that is worse by far.
     pub(super) fn compile_for_frame(self: &Arc<Self>, func: u32, header: u32) -> Result<()> {
         let began = Instant::now();
         let Some(plan) = self.plan_of(func) else { return Ok(()) };
         let basis = self.code.look(func, |compiled| compiled.basis.clone()).flatten();
-        let takes_longer = basis.is_none() && !plan.loops.is_empty() && self.engine.has_bursts();
-        let later = self.engine.background().filter(|_| takes_longer);
+        let later = self.engine.background().filter(|_| basis.is_none() && self.has_time_for_two(&plan));
         let graph = match later {
             Some(_) => self.engine.compiler().soon(&plan),
             None => self.best_graph(&plan, basis.as_ref().map(|basis| &*basis.advice))?.0,
@@ -39,17 +41,25 @@ impl ModuleInner {
         Ok(())
     }
 
+    /// Whether it pays to compile two versions, one after the other: the second must not take time from the program, as
+    /// what is compiled ahead must not, and it is by bursts that frames come to it.
+    fn has_time_for_two(&self, plan: &FunctionPlan) -> bool {
+        let takes_long = plan.cfg.bytes() >= LARGE && !plan.loops.is_empty();
+        takes_long && self.engine.has_bursts() && self.engine.config().speculates()
+    }
+
     /// Compiles what takes longer, unless a profile has told meanwhile what is better.
     pub(super) fn compile_unrolled(self: &Arc<Self>, func: u32, header: u32) -> Result<()> {
         let began = Instant::now();
-        let is_best = |compiled: &Compiled| compiled.basis.is_some();
-        let Some(plan) = self.plan_of(func).filter(|_| self.code.look(func, is_best) == Some(false)) else {
+        let is_advised = |compiled: &Compiled| compiled.basis.is_some();
+        let Some(plan) = self.plan_of(func).filter(|_| self.code.look(func, is_advised) == Some(false))
+        else {
             return Ok(());
         };
         let graph = self.engine.compiler().version(&plan, Tier::Optimized);
         let address = self.place_for_frames(&plan, &graph, header, began)?;
         self.code.update(func, |compiled| {
-            if !is_best(compiled) {
+            if !is_advised(compiled) {
                 compiled.resumed.insert(header, address);
             }
         });

@@ -17,6 +17,7 @@ use rustix::fs::{MemfdFlags, memfd_create, sendfile};
 use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
 
 use super::code::reservation::PAGE;
+use crate::config::cores;
 
 /// Bytes of whole pages from which on it pays to map them rather than to copy.
 const MAPPED_FROM: usize = 16 * PAGE;
@@ -50,7 +51,7 @@ impl Image {
     pub fn read(file: &File, start: usize, len: usize) -> io::Result<Image> {
         assert!(start < PAGE && len > 0);
         let size = start + len;
-        let threads = thread::available_parallelism().map_or(1, usize::from).min(MOST_PARTS);
+        let threads = cores().min(MOST_PARTS);
         let of_part = size.div_ceil((size / PART).clamp(1, threads)).next_multiple_of(PAGE);
         let read = |from: usize| Part::read(file, start, from..size.min(from + of_part));
         let parts = thread::scope(|scope| {

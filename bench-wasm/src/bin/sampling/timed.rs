@@ -57,8 +57,8 @@ impl Engines {
         let (checks, lengths) = (last(&CHECKS), last(&LENGTHS));
         let own = beside_this_program("own")?;
         let with = |name: &'static str, options: &[&'static str]| {
-            let cache = Some(scratch.join(name));
-            Engine { name, runner: own.clone(), options: [&["--eager", "--cache"], options].concat(), cache }
+            let engine = Engine::new(name, &own, &[&["--eager", "--cache"], options].concat());
+            Engine { cache: Some(scratch.join(name)), ..engine }
         };
         // Better versions come to fewer checks, and would be seen as bursts that cost less than nothing.
         let bursts = |name, lengths, checks| {
@@ -67,8 +67,8 @@ impl Engines {
         let timed_lengths =
             [IN_ONE_BURST].into_iter().chain(lengths.iter().copied()).filter(|_| !checks_alone);
         let peer = beside_this_program("peer").ok().map(|runner: PathBuf| {
-            [("Wasmtime", vec!["--precompiled"]), (EPOCHS, vec!["--precompiled", "--epochs"])]
-                .map(|(name, options)| Engine { name, runner: runner.clone(), options, cache: None })
+            let with = |name, options: &[&'static str]| Engine::new(name, &runner, options);
+            [with("Wasmtime", &["--precompiled"]), with(EPOCHS, &["--precompiled", "--epochs"])]
         });
         Ok(Engines {
             off: with("off", &[]),
@@ -93,11 +93,7 @@ impl Engines {
         let ours = std::iter::once(&self.off).chain(&self.basic).chain(&self.bursts);
         let all: Vec<&Engine> = ours.chain(self.peer.iter().flatten()).collect();
         let files = all.iter().map(|engine| engine.prepare(program, scratch)).collect::<Result<Vec<_>>>()?;
-        let args = match options {
-            Options { quick: true, .. } => &program.quick_args,
-            Options { long: true, .. } => &program.long_args,
-            _ => &program.args,
-        };
+        let args = program.args_for(options.quick, options.long);
         let mut taken = vec![[const { Vec::new() }; PLACES.len()]; all.len()];
         for at in (0..PLACES.len()).cycle().take(options.rounds) {
             for ((engine, file), taken) in all.iter().zip(&files).zip(&mut taken) {
