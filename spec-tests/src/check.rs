@@ -150,7 +150,7 @@ impl Engines {
         ];
         for (name, strategy, profiling) in ways {
             let mut config = tiered();
-            config.strategy(strategy).parts_above(10).profiling(profiling);
+            config.strategy(strategy).parts_above(10).loop_entries_above(0).profiling(profiling);
             config.reoptimization(Some(Policy::eager()));
             let engine = engine(config.profile_use(profile.clone()));
             let ran = ours::run(&engine, &case.wasm, &case.drive).map_err(|e| format!("{name}: {e}"))?;

@@ -101,8 +101,13 @@ impl Mode {
                     .count_contexts(true)
             }
             Mode::Metered => config.strategy(Strategy::Tiered).count_events(kinds()).budget("instructions"),
-            Mode::Bursts => config.strategy(Strategy::Tiered).parts_above(1).profiling(bursts(2, 3, "orig")),
-            Mode::Samples => config.strategy(Strategy::Tiered).profiling(bursts(1, 1, "orig")),
+            Mode::Bursts => {
+                let profiling = bursts(2, 3, "orig");
+                config.strategy(Strategy::Tiered).parts_above(1).loop_entries_above(0).profiling(profiling)
+            }
+            Mode::Samples => {
+                config.strategy(Strategy::Tiered).loop_entries_above(0).profiling(bursts(1, 1, "orig"))
+            }
             Mode::Seldom => config.strategy(Strategy::Tiered).profiling(bursts(1000, 50, "default")),
             Mode::Timed => {
                 // As often as can be.
@@ -115,7 +120,8 @@ impl Mode {
                 if self == Mode::Frame {
                     config.values_across_calls(0);
                 }
-                config.strategy(Strategy::Tiered).profiling(profiling).reoptimization(Some(Policy::eager()))
+                config.strategy(Strategy::Tiered).loop_entries_above(0).profiling(profiling);
+                config.reoptimization(Some(Policy::eager()))
             }
             Mode::Checked => config.memory_reservation(0).memory_guard_size(0),
             Mode::Unguarded => config.memory_reservation(0).memory_guard_size(0).spectre_guards(false),

@@ -30,3 +30,7 @@ pub use signature::{
     touch_lines_signature, wasm_signature,
 };
 pub use trap::TrapCode;
+
+/// What code is given for its caller's vmctx, which is an address, by frames that enter it at a loop header: see
+/// `graph::loop_entry`.
+pub const LOOP_ENTRY: i64 = 1;

@@ -24,9 +24,9 @@ use std::sync::Mutex;
 use cranelift_codegen::Context;
 use cranelift_codegen::control::ControlPlane;
 use cranelift_codegen::cursor::FuncCursor;
-use cranelift_codegen::ir::{Function, Inst, InstBuilder, Value, types};
+use cranelift_codegen::ir::{Function, Inst, InstBuilder, Type, Value, types};
 use cranelift_codegen::isa::{OwnedTargetIsa, TargetIsa};
-use cranelift_frontend::FunctionBuilderContext;
+use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use wasmparser::FuncType;
 
 use crate::CompileError;
@@ -197,7 +197,7 @@ impl Compiler {
     ) -> Result<Option<Reoptimized>, CompileError> {
         assert!(!self.options.precise, "what is counted in a function is not counted where it is inlined");
         let better = reoptimizer.graph(plan, &|plan| self.probed(plan))?;
-        Ok(better.map(|better| Reoptimized { graph: optimized(better.graph, plan), ..better }))
+        Ok(better.map(|better| Reoptimized { graph: self.optimized(better.graph, plan), ..better }))
     }
 
     /// The block graph that is compiled of a function.
@@ -210,8 +210,26 @@ impl Compiler {
                 }
                 graph
             }
-            Tier::Optimized => optimized(graph, plan),
+            Tier::Optimized => self.optimized(graph, plan),
         }
+    }
+
+    /// The graph with what is copied for speed.
+    fn optimized(&self, graph: BlockGraph, plan: &FunctionPlan) -> BlockGraph {
+        let graph = without_joins(graph.unrolled(&plan.cfg, &plan.loops, plan.first_counter), plan);
+        match self.main_loop(plan) {
+            Some(header) => graph.entered_at(&plan.cfg, header),
+            None => graph,
+        }
+    }
+
+    /// The loop header at which frames can enter the optimised code of a function, if there is one: where nothing but
+    /// locals and operands belongs to a frame.
+    pub fn main_loop(&self, plan: &FunctionPlan) -> Option<u32> {
+        let CompilerOptions { precise, contexts, metrics, loop_entries_above, .. } = self.options;
+        let is_plain = !precise && !contexts && metrics == 0 && !plan.in_bursts;
+        let is_possible = is_plain && plan.cfg.bytes() > loop_entries_above;
+        is_possible.then(|| plan.cfg.main_loop()).flatten()
     }
 
     /// The same as the optimised version, but for what makes it large: its loops are not unrolled. It is compiled in
@@ -300,6 +318,7 @@ impl Compiler {
             (code.in_bursts, code.inlined, code.dispatches) =
                 (graph.in_bursts, graph.inlined_at(cfg), dispatches);
             code.counts_heat = graph.nodes.iter().any(Node::counts_heat);
+            code.loop_entry = graph.loop_entry.map(|node| graph.nodes[node as usize].block);
             // Nobody asks frames in bursts for their path, and one that does not fit on the stack has none: without
             // exact code it is not known where that is found out.
             code.path_slot = code.path_slot.filter(|_| !graph.in_bursts);
@@ -407,6 +426,14 @@ impl Compiler {
         trampoline::trial(&*self.fast, ty, func, versions)
     }
 
+    /// Code that resumes, for frames that enter the code at this address, of a function of type `ty`, at its loop
+    /// header: see [`MachineCode::loop_entry`].
+    ///
+    /// If Cranelift refuses the signature.
+    pub fn loop_entry(&self, ty: &FuncType, code: u64) -> Result<MachineCode, CompileError> {
+        trampoline::loop_entry(&*self.fast, ty, code)
+    }
+
     /// The trampoline that lets wasm call a host function of type `ty`: a wasm function whose vmctx is an
     /// `abi::host_context`.
     ///
@@ -414,11 +441,6 @@ impl Compiler {
     pub fn wasm_to_host(&self, ty: &FuncType) -> Result<MachineCode, CompileError> {
         trampoline::wasm_to_host(&*self.fast, &self.options, ty)
     }
-}
-
-/// The graph with what is copied for speed.
-fn optimized(graph: BlockGraph, plan: &FunctionPlan) -> BlockGraph {
-    without_joins(graph.unrolled(&plan.cfg, &plan.loops, plan.first_counter), plan)
 }
 
 /// The graph with copies of what several ways lead to.
@@ -449,6 +471,19 @@ fn copy(pos: &mut FuncCursor<'_>, value: Value) -> Value {
         }
         types::I64 => pos.ins().rotr_imm_u(value, 0),
         _ => value,
+    }
+}
+
+/// Zero of a type that wasm values have.
+pub(crate) fn zero(builder: &mut FunctionBuilder<'_>, ty: Type) -> Value {
+    match ty {
+        types::F32 => builder.ins().f32const(0.0),
+        types::F64 => builder.ins().f64const(0.0),
+        types::I8X16 => {
+            let constant = builder.func.dfg.constants.insert([0u8; 16].as_slice().into());
+            builder.ins().vconst(types::I8X16, constant)
+        }
+        _ => builder.ins().iconst(ty, 0),
     }
 }
 

@@ -81,6 +81,8 @@ pub struct CompilerOptions {
     pub across_calls: Option<u32>,
     /// Larger functions are compiled in parts, where control comes to them: see [`Compiler::parts`].
     pub part_sizes: PartSizes,
+    /// Optimised code of larger functions, in bytes of bytecode, can be entered at the header of their main loop.
+    pub loop_entries_above: usize,
     /// After how many entries and rounds of loops in baseline code a small function is worth optimising: see
     /// [`CompilerOptions::hot_after`]. `None` if none ever is.
     pub hot: Option<u32>,
@@ -118,6 +120,7 @@ impl Default for CompilerOptions {
             verify: cfg!(debug_assertions),
             across_calls: None,
             part_sizes: PartSizes::above(4000),
+            loop_entries_above: 4000,
             hot: Some(1000),
         }
     }

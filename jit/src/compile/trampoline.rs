@@ -12,11 +12,11 @@ use wasmparser::{FuncType, ValType};
 
 use super::machine_code::{self, MachineCode};
 use super::origins::Origins;
-use super::{CompilerOptions, prepare, trace};
+use super::{CompilerOptions, prepare, trace, zero};
 use crate::CompileError;
 use crate::abi::{
-    Builtin, TrapCode, activation, array_call_signature, clif_type, host_call_signature, host_context,
-    store_context, trial as trial_bits, value, vmctx, wasm_signature,
+    Builtin, LOOP_ENTRY, TrapCode, activation, array_call_signature, clif_type, host_call_signature,
+    host_context, resume_signature, store_context, trial as trial_bits, value, vmctx, wasm_signature,
 };
 
 /// Compiles the function that `build` writes.
@@ -154,6 +154,19 @@ pub(super) fn trial(
         let results = builder.inst_results(call).to_vec();
         builtin(isa, builder, Builtin::EndTrial, &params[..1]);
         builder.ins().return_(&results);
+    })
+}
+
+/// Has a frame that left its state in the transfer buffer enter a function's code at its loop header.
+pub(super) fn loop_entry(isa: &dyn TargetIsa, ty: &FuncType, code: u64) -> Result<MachineCode, CompileError> {
+    compile(isa, resume_signature(ty), |builder, params| {
+        let signature = wasm_signature(ty);
+        let mut args = vec![params[0], builder.ins().iconst(types::I64, LOOP_ENTRY)];
+        // Nobody reads them.
+        args.extend(ty.params().iter().map(|&param| zero(builder, clif_type(param))));
+        let code = builder.ins().iconst(types::I64, code as i64);
+        let signature = builder.import_signature(signature);
+        builder.ins().return_call_indirect(signature, code, &args);
     })
 }
 

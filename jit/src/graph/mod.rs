@@ -9,6 +9,7 @@ mod dump;
 mod inline;
 mod kept_path;
 mod known_path;
+mod loop_entry;
 mod parts;
 mod probe;
 mod resume;
@@ -177,6 +178,9 @@ pub struct BlockGraph {
     /// Whether it is entered in the middle of the function, with locals and operands from the transfer buffer (on-stack
     /// replacement), rather than by a call.
     pub resumes: bool,
+    /// The node that frames can enter as well, with locals and operands from the transfer buffer, of a graph that is
+    /// entered by calls: that of a loop header.
+    pub loop_entry: Option<u32>,
     /// What the path register is when the function is called, if there is one. A graph that resumes finds it in the
     /// store's context.
     pub path_register: Option<i64>,
@@ -218,6 +222,7 @@ impl BlockGraph {
             nodes: cfg.blocks.iter().zip(0..).map(node).collect(),
             inlined: Vec::new(),
             resumes: false,
+            loop_entry: None,
             path_register: None,
             cells: None,
             in_bursts: false,

@@ -40,7 +40,8 @@ impl BlockGraph {
         let nodes = order.iter().map(node).collect();
         let (path_register, cells) = (self.register_at(block), self.cells.clone());
         let inlined = self.inlined.clone();
-        let graph = BlockGraph { nodes, inlined, resumes: true, path_register, cells, ..*self };
+        let graph =
+            BlockGraph { nodes, inlined, resumes: true, loop_entry: None, path_register, cells, ..*self };
         debug_assert_eq!(graph.verify(cfg), Ok(()));
         graph
     }

@@ -87,8 +87,7 @@ impl Translator<'_> {
                 self.define_operand(depth, value);
             }
         }
-        self.builder.ins().jump(self.blocks[to as usize], &[]);
-        self.arrived(to);
+        self.go_to(to);
     }
 
     /// Prepares a conditional branch: sends the operands home and decides where each edge lands.
@@ -102,7 +101,7 @@ impl Translator<'_> {
                 Some(to)
                     if is_in_place(edge, height) && wire.probes.is_empty() && !self.is_path_carried(to) =>
                 {
-                    Landing { block: self.blocks[to as usize], own: false }
+                    Landing { block: self.block_of(to), own: false }
                 }
                 _ => Landing { block: self.builder.create_block(), own: true },
             });

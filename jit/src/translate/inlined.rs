@@ -15,6 +15,7 @@ use super::Translator;
 use super::homes::Local;
 use crate::abi::clif_type;
 use crate::cfg::StackId;
+use crate::compile::zero;
 use crate::graph::{InlinedCall, Node};
 
 /// The operand stack in the middle of a block: what is left of its entry stack, and the types of what lies above.
@@ -62,8 +63,7 @@ impl Translator<'_> {
         let after = self.operands();
         self.around_calls.operands.insert((self.frame, call.at), (before, after));
         self.enter_inlined(frame, &args);
-        self.builder.ins().jump(self.blocks[to as usize], &[]);
-        self.arrived(to);
+        self.go_to(to);
     }
 
     fn operands(&self) -> Operands {
@@ -84,7 +84,8 @@ impl Translator<'_> {
             }
         };
         let (right, wrong) = (self.builder.create_block(), node.wires[1].to.expect("it does the call"));
-        self.builder.ins().brif(is_right, right, &[], self.blocks[wrong as usize], &[]);
+        let not_right = self.block_of(wrong);
+        self.builder.ins().brif(is_right, right, &[], not_right, &[]);
         self.arrived(wrong);
         self.builder.seal_block(right);
         self.builder.switch_to_block(right);
@@ -98,7 +99,7 @@ impl Translator<'_> {
         }
         let caller = std::mem::replace(&mut self.frame, frame);
         for (index, &ty) in types.iter().enumerate() {
-            let value = args.get(index).copied().unwrap_or_else(|| self.zero(ty));
+            let value = args.get(index).copied().unwrap_or_else(|| zero(&mut self.builder, clif_type(ty)));
             self.write_local(index as u32, value);
         }
         self.frame = caller;

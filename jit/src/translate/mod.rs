@@ -8,6 +8,7 @@
 //! Source: the order of branch targets and the sealing of loop headers follow what was measured for Cranelift: a
 //! header is sealed as soon as its last predecessor is there, else redundant phis stay.
 
+mod approach;
 mod bulk;
 mod call;
 mod check;
@@ -40,13 +41,14 @@ use cranelift_codegen::isa::TargetIsa;
 use cranelift_codegen::settings::OptLevel;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
 use hashbrown::HashMap;
-use wasmparser::{Operator, ValType};
+use wasmparser::Operator;
 
 use crate::CompileError;
 use crate::abi::{Builtin, TrapCode, clif_type, resume_signature, vmctx, wasm_signature};
 use crate::cfg::{Cfg, Operators, may_stop};
-use crate::compile::{Check, CompilerOptions, ModuleEnv, Origin, Origins, in_place};
+use crate::compile::{Check, CompilerOptions, ModuleEnv, Origin, Origins, in_place, zero};
 use crate::graph::{BlockGraph, Node};
+use approach::Approach;
 use homes::{Homes, Local};
 use inlined::AroundCalls;
 use path::PathRegister;
@@ -91,9 +93,10 @@ pub(crate) fn translate(
     }
     translator.begin_path();
     translator.begin_metrics();
-    match graph.resumes {
-        true => translator.resume(),
-        false => translator.enter_function(),
+    match Approach::new(cfg, graph, &mut translator.pending, &mut translator.builder) {
+        Some(approach) => translator.enter_either_way(approach),
+        None if graph.resumes => translator.resume(),
+        None => translator.enter_function(translator.blocks[0]),
     }
     for node in 0..graph.nodes.len() {
         translator.node(node)?;
@@ -119,6 +122,8 @@ struct Translator<'a> {
     blocks: Vec<ir::Block>,
     /// Incoming wires of each node that are not translated yet.
     pending: Vec<u32>,
+    /// What leads to some of the blocks, where frames enter a loop.
+    approach: Option<Approach>,
     vmctx: Value,
     /// Those of each frame; nothing of a frame that was not entered yet.
     locals: Vec<Vec<Local>>,
@@ -178,13 +183,14 @@ impl<'a> Translator<'a> {
         for to in graph.nodes.iter().flat_map(Node::targets) {
             pending[to as usize] += 1;
         }
-        let entry = if graph.resumes { builder.create_block() } else { blocks[0] };
-        pending[0] += u32::from(graph.resumes);
+        let entry = if graph.is_entered_apart() { builder.create_block() } else { blocks[0] };
+        pending[0] += u32::from(graph.is_entered_apart());
         builder.append_block_params_for_function_params(entry);
         builder.switch_to_block(entry);
         builder.seal_block(entry);
-        let params = builder.block_params(entry);
-        let vmctx = params[0];
+        let vmctx = builder.block_params(entry)[0];
+        let mut locals = vec![Vec::new(); graph.inlined.len() + 1];
+        locals[0] = cfg.locals.iter().map(|&ty| Local::new(ty)).collect();
         Translator {
             env,
             options,
@@ -197,8 +203,9 @@ impl<'a> Translator<'a> {
             regions: Regions::default(),
             blocks,
             pending,
+            approach: None,
             vmctx,
-            locals: vec![Vec::new(); graph.inlined.len() + 1],
+            locals,
             known: Vec::new(),
             settled: 0,
             homes,
@@ -255,11 +262,9 @@ impl<'a> Translator<'a> {
         Ok(false)
     }
 
-    /// Defines the locals: parameters, then zeros.
-    fn enter_function(&mut self) {
-        let entry = self.blocks[0];
+    /// Defines the locals: parameters, which are those of block `entry`, then zeros.
+    fn enter_function(&mut self, entry: ir::Block) {
         let mut zeros: Vec<(ir::Type, Value)> = Vec::new();
-        self.locals[0] = self.cfg.locals.iter().map(|&ty| Local::new(ty)).collect();
         for (index, &ty) in self.cfg.locals.iter().enumerate() {
             let clif = clif_type(ty);
             let value = if index < self.cfg.params as usize {
@@ -267,23 +272,11 @@ impl<'a> Translator<'a> {
             } else if let Some(&(_, zero)) = zeros.iter().find(|(t, _)| *t == clif) {
                 zero
             } else {
-                let zero = self.zero(ty);
+                let zero = zero(&mut self.builder, clif);
                 zeros.push((clif, zero));
                 zero
             };
             self.write_local(index as u32, value);
-        }
-    }
-
-    fn zero(&mut self, ty: ValType) -> Value {
-        match ty {
-            ValType::F32 => self.builder.ins().f32const(0.0),
-            ValType::F64 => self.builder.ins().f64const(0.0),
-            ValType::V128 => {
-                let constant = self.builder.func.dfg.constants.insert([0u8; 16].as_slice().into());
-                self.builder.ins().vconst(types::I8X16, constant)
-            }
-            _ => self.builder.ins().iconst(clif_type(ty), 0),
         }
     }
 
@@ -341,7 +334,7 @@ impl<'a> Translator<'a> {
         self.cfg = self.graph.cfg_of(self.own, node.frame);
         self.forget_addresses();
         self.place_path();
-        if index > 0 || self.graph.resumes {
+        if index > 0 || self.graph.is_entered_apart() {
             self.builder.switch_to_block(self.blocks[index]);
         }
         // Cranelift would put the entry, too, behind the rest.
@@ -383,12 +376,27 @@ impl<'a> Translator<'a> {
         if self.options.precise { self.origins.access(code) } else { code.to_clif() }
     }
 
+    /// The CLIF block that wires lead to from the node being translated to node `to`.
+    fn block_of(&self, to: u32) -> ir::Block {
+        let before = self.approach.as_ref().and_then(|approach| approach.block(self.node, to));
+        before.unwrap_or(self.blocks[to as usize])
+    }
+
+    /// Goes on at node `to`.
+    fn go_to(&mut self, to: u32) {
+        let block = self.block_of(to);
+        self.builder.ins().jump(block, &[]);
+        self.arrived(to);
+    }
+
     /// One wire of those that lead to node `to` is translated.
     fn arrived(&mut self, to: u32) {
-        let pending = &mut self.pending[to as usize];
+        let block = self.block_of(to);
+        let before = self.approach.as_mut().and_then(|approach| approach.pending(self.node, to));
+        let pending = before.unwrap_or(&mut self.pending[to as usize]);
         *pending -= 1;
         if *pending == 0 {
-            self.builder.seal_block(self.blocks[to as usize]);
+            self.builder.seal_block(block);
         }
     }
 

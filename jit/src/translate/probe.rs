@@ -131,8 +131,7 @@ impl Translator<'_> {
         self.builder.seal_block(go_on);
         self.builder.switch_to_block(other);
         self.carry_path(guard.to);
-        self.builder.ins().jump(self.blocks[guard.to as usize], &[]);
-        self.arrived(guard.to);
+        self.go_to(guard.to);
         self.builder.switch_to_block(go_on);
     }
 

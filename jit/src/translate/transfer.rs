@@ -8,7 +8,6 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, SigRef, Type, Value, types};
 
 use super::Translator;
-use super::homes::Local;
 use crate::abi::{Builtin, clif_type, code_slots, heat, resume_signature, store_context, value, vmctx};
 use crate::graph::Probe;
 
@@ -117,8 +116,7 @@ impl Translator<'_> {
         for (depth, value) in (0..).zip(results) {
             self.define_operand(depth, value);
         }
-        self.builder.ins().jump(self.blocks[behind as usize], &[]);
-        self.arrived(behind);
+        self.go_to(behind);
     }
 
     /// Whether a local of the frame may be read from the entry of `block` on. Whoever looks at captured state wants
@@ -173,28 +171,31 @@ impl Translator<'_> {
         if self.options.contexts {
             self.take_record();
         }
+        self.load_state(self.graph.nodes[0].block);
+        self.start_metrics();
+        self.go_to(0);
+    }
+
+    /// Takes the state of a frame at the entry of `block` from the transfer buffer.
+    pub(super) fn load_state(&mut self, block: u32) {
         let buffer = self.transfer_buffer();
-        let operands = self.cfg.stacks.types(self.cfg.blocks[self.graph.nodes[0].block as usize].stack);
+        let operands = self.cfg.stacks.types(self.cfg.blocks[block as usize].stack);
         let mut offset = 0;
         let mut load = |builder: &mut cranelift_frontend::FunctionBuilder<'_>, ty: Type| {
             let loaded = builder.ins().load(ty, MemFlagsData::trusted(), buffer, offset);
             offset += value::SIZE as i32;
             loaded
         };
-        self.locals[0] = self.cfg.locals.iter().map(|&ty| Local::new(ty)).collect();
         for (index, &ty) in (0..).zip(&self.cfg.locals) {
             // What is not read any more was not stored; the code generator drops the load.
             let value = load(&mut self.builder, clif_type(ty));
             self.write_local(index, value);
         }
-        self.send_home(|translator, local| translator.is_live(translator.graph.nodes[0].block, local));
+        self.send_home(|translator, local| translator.is_live(block, local));
         self.forget_locals(0);
         for (depth, &ty) in operands.iter().enumerate() {
             let value = load(&mut self.builder, clif_type(ty));
             self.define_operand(depth as u32, value);
         }
-        self.start_metrics();
-        self.builder.ins().jump(self.blocks[0], &[]);
-        self.arrived(0);
     }
 }

@@ -109,7 +109,7 @@ pub(super) fn engine(config: &Config) -> Engine {
 
 /// An engine that counts paths in bursts.
 fn bursty(strategy: Strategy, profiling: ProfilingConfig) -> Engine {
-    engine(tiered().strategy(strategy).parts_above(20).profiling(profiling))
+    engine(tiered().strategy(strategy).parts_above(20).loop_entries_above(0).profiling(profiling))
 }
 
 /// An engine that counts contexts in bursts.

@@ -326,6 +326,14 @@ impl Config {
         self
     }
 
+    /// Optimised code of functions of more bytes of bytecode, more than half of which are one loop, can be entered by
+    /// frames at the header of that loop (default: 4000), so that they need no version of their own; of none with
+    /// `usize::MAX`.
+    pub fn loop_entries_above(&mut self, bytes: usize) -> &mut Self {
+        self.compiler.loop_entries_above = bytes;
+        self
+    }
+
     /// Puts up to 240 bytes behind the machine code of each function, as many as follow from this number. How fast
     /// code is depends on where it lies, by several percent (Mytkowicz et al., *Producing Wrong Data Without Doing
     /// Anything Obviously Wrong!*, ASPLOS 2009), so benchmarks of wprof itself compare means over several numbers.

@@ -65,16 +65,13 @@ impl ModuleInner {
 
     /// Code of `func` for the time between bursts, entered likewise.
     pub(crate) fn checking_code(self: &Arc<Self>, func: u32, block: u32) -> Option<usize> {
-        let known = |compiled: &Compiled| match block {
-            0 => Some(compiled.address),
-            _ => compiled.resumed.get(&block).copied(),
-        };
-        let found = self.code.look(func, known)?;
-        if found.is_some() {
-            return found;
+        if block == 0 {
+            return self.code.address(func);
         }
-        self.order_promotion(func, Promotion::Resume(block));
-        self.code.look(func, known)?
+        self.code_for_frame(func, block).or_else(|| {
+            self.order_promotion(func, Promotion::Resume(block));
+            self.code_for_frame(func, block)
+        })
     }
 
     /// Called through the slot for bursts, which holds a stub: where the call goes. Once it is ordered, calls go to
@@ -116,8 +113,7 @@ impl ModuleInner {
     /// Compiles code of `func` for bursts, and publishes it if it is entered by calls. Bursts that begin in a loop
     /// will also end in it: the way back is there first.
     pub(super) fn compile_for_bursts(self: &Arc<Self>, func: u32, block: u32) -> Result<()> {
-        if block != 0 && self.code.look(func, |compiled| compiled.resumed.contains_key(&block)) == Some(false)
-        {
+        if block != 0 && self.code_for_frame(func, block).is_none() {
             self.promote(func, Promotion::Resume(block))?;
         }
         let began = Instant::now();

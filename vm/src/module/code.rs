@@ -332,7 +332,7 @@ impl ModuleInner {
                 self.order(func, Promotion::Entry, Task::PromoteForNextRun(Promotion::Entry));
             }
         }
-        self.code.look(func, |compiled| compiled.resumed.get(&block).copied()).flatten()
+        self.code_for_frame(func, block)
     }
 
     pub(super) fn order_promotion(self: &Arc<Self>, func: u32, promotion: Promotion) {
@@ -372,13 +372,14 @@ impl ModuleInner {
         match promotion {
             Promotion::Burst(block) => self.compile_for_bursts(func, block),
             Promotion::Reoptimized => self.reoptimize(func),
+            Promotion::Entry if self.code.look(func, |compiled| compiled.promoted) == Some(true) => Ok(()),
             Promotion::Entry => self.compile_for_callers(func),
             Promotion::Resume(block) => self.compile_for_frame(func, block),
             Promotion::Unrolled(block) => self.compile_unrolled(func, block),
         }
     }
 
-    fn compile_for_callers(self: &Arc<Self>, func: u32) -> Result<()> {
+    pub(super) fn compile_for_callers(self: &Arc<Self>, func: u32) -> Result<()> {
         let began = Instant::now();
         let Some(plan) = self.plan_of(func) else { return Ok(()) };
         let advice = self.advice();

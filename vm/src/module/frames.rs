@@ -4,6 +4,9 @@
 //! first that is there soon. It is the best for a loop that ends soon; others go on in a better one when the next burst
 //! ends in them. Until then bursts see too much of small loops, which are checked in each round there, and in code for
 //! bursts in one of several.
+//!
+//! A large function that is mostly one loop has one version for callers and for frames in that loop, which enter it
+//! there (loop entries of `wprof_jit`).
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -17,15 +20,53 @@ use super::code::{Compiled, Promotion};
 use super::{CompiledVersion, ModuleInner};
 use crate::Result;
 use crate::background::{Job, Task};
+use crate::engine::no_code_memory;
+use crate::runtime::code::registry;
 
 /// Bytes of bytecode of a large function: smaller ones are there soon anyway.
 const LARGE: usize = 1000;
 
 impl ModuleInner {
+    /// Code that a frame can go on in at a loop header, if there is any.
+    pub(super) fn code_for_frame(self: &Arc<Self>, func: u32, header: u32) -> Option<usize> {
+        let versions = |compiled: &Compiled| (compiled.resumed.get(&header).copied(), compiled.address);
+        let (known, for_callers) = self.code.look(func, versions)?;
+        let enters = |address: usize| registry::find(address)?.code.loop_entry.filter(|&at| at == header);
+        if known.is_some() || enters(for_callers).is_none() {
+            return known;
+        }
+        let address = self.place_loop_entry(func, for_callers).ok()?;
+        self.code.update(func, |compiled| {
+            // It may have got a better version meanwhile.
+            if compiled.address == for_callers {
+                compiled.resumed.insert(header, address);
+            }
+        });
+        Some(address)
+    }
+
+    /// Places what frames enter the code at this address by.
+    pub(super) fn place_loop_entry(&self, func: u32, address: usize) -> Result<usize> {
+        let code = self.engine.compiler().loop_entry(self.info.func_type(func), address as u64)?;
+        self.code.arena.place(code, None).map_err(no_code_memory)
+    }
+
     /// Compiles a version for a frame that waits at a loop header in code that is worse by far.
     pub(super) fn compile_for_frame(self: &Arc<Self>, func: u32, header: u32) -> Result<()> {
         let began = Instant::now();
         let Some(plan) = self.plan_of(func) else { return Ok(()) };
+        if self.engine.compiler().main_loop(&plan) == Some(header) {
+            let is_new = |compiled: &mut Compiled| {
+                compiled.requested.insert(Promotion::Entry);
+                !compiled.promoted
+            };
+            if self.code.update(func, is_new) == Some(true) {
+                self.compile_for_callers(func)?;
+            }
+            if self.code_for_frame(func, header).is_some() {
+                return Ok(());
+            }
+        }
         let basis = self.code.look(func, |compiled| compiled.basis.clone()).flatten();
         let later = self.engine.background().filter(|_| basis.is_none() && self.has_time_for_two(&plan));
         let graph = match later {

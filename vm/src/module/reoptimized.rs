@@ -112,12 +112,18 @@ impl ModuleInner {
             return Ok(());
         }
         let headers = self.code.look(func, |compiled| compiled.resumed.keys().copied().collect::<Vec<_>>());
+        let (after, loop_entry, address) = (code.bytes.len(), code.loop_entry, self.place(func, code)?);
         let mut resumed = Vec::new();
         for header in headers.unwrap_or_default() {
-            let code = self.optimized(&plan, &graph.resumed_at(&plan.cfg, header))?;
-            resumed.push((header, self.place(func, code)?));
+            let of_frames = match loop_entry == Some(header) {
+                true => self.place_loop_entry(func, address)?,
+                false => {
+                    let code = self.optimized(&plan, &graph.resumed_at(&plan.cfg, header))?;
+                    self.place(func, code)?
+                }
+            };
+            resumed.push((header, of_frames));
         }
-        let (after, address) = (code.bytes.len(), self.place(func, code)?);
         let before = old.map(|code| code.bytes.len());
         let decisions = [changes, decisions].concat();
         let version = CompiledVersion::new(func, CodeTier::Reoptimized, began, after).by(Some(decisions));

@@ -1,0 +1,77 @@
+//! Loop entries: a large function's code that frames can enter at the header of its main loop, too.
+//!
+//! A frame that goes on in another version of its function could have code of its own that resumes there (`resume.rs`).
+//! But a function that is mostly one loop, as interpreters are, is then compiled twice, and runs in two places at once:
+//! a frame that has gone on in the one, callees of it in the other; each has to be learnt by the caches and by whatever
+//! predicts jumps. QuickJS took 1.17 of the time so, with bursts, instead of 1.10
+//! (`bench-wasm/records/2026-11-25-loop-entries.md`).
+//!
+//! Input: a graph that is entered by calls. Output: the same graph, with the node that frames enter as well; how they
+//! come there is `translate/approach.rs`.
+//! Invariant: nobody but who enters a loop gives [`crate::abi::LOOP_ENTRY`] for the caller's vmctx.
+
+use super::{BlockGraph, Node};
+use crate::cfg::Cfg;
+
+impl Cfg {
+    /// The header of the innermost loop that has more than half of the function's instructions, if frames can go on in
+    /// another version there.
+    pub(crate) fn main_loop(&self) -> Option<u32> {
+        let loops = self.loops();
+        let ops = |block: usize| u64::from(self.blocks[block].ops);
+        let all: u64 = (0..self.blocks.len()).map(ops).sum();
+        let is_main = |id| loops.blocks(id).iter().map(|block| ops(block.index())).sum::<u64>() > all / 2;
+        let (_, found) = loops.iter().filter(|(id, found)| !found.irreducible && is_main(*id)).last()?;
+        Some(found.header.0).filter(|&header| self.can_resume(header))
+    }
+}
+
+impl BlockGraph {
+    /// The same graph, which frames can enter at the loop header `block`, too.
+    #[must_use]
+    pub(crate) fn entered_at(self, cfg: &Cfg, block: u32) -> BlockGraph {
+        BlockGraph { loop_entry: self.node_of(cfg, block), ..self }
+    }
+
+    /// The first node that is a whole copy of a block of the function itself.
+    pub(crate) fn node_of(&self, cfg: &Cfg, block: u32) -> Option<u32> {
+        let is_it = |node: &Node| node.block == block && self.is_whole(cfg, node);
+        self.nodes.iter().position(is_it).map(|index| index as u32)
+    }
+
+    /// Whether what it does first is apart from node 0.
+    pub(crate) fn is_entered_apart(&self) -> bool {
+        self.resumes || self.loop_entry.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use crate::module;
+    use crate::plan::{Collection, FunctionPlan};
+
+    /// Which of a function's loops, as they are written, is its main loop. `N` counts down in a body.
+    fn main_loop(body: &str) -> Option<usize> {
+        let count = "(br_if 0 (local.tee $n (i32.sub (local.get $n) (i32.const 1))))";
+        let wat = format!("(module (func (param $n i32) {}))", body.replace('N', count));
+        let bytes: Arc<[u8]> = wat::parse_str(wat).expect("valid text").into();
+        let info = module::parse(bytes).expect("valid module");
+        let plan = FunctionPlan::new(&info, 0, &Collection::default(), 0).expect("within limits");
+        let header = plan.cfg.main_loop()?;
+        let mut headers: Vec<u32> = plan.cfg.loops().iter().map(|(_, found)| found.header.0).collect();
+        headers.sort_unstable();
+        headers.iter().position(|of_loop| *of_loop == header)
+    }
+
+    #[test]
+    fn it_is_the_innermost_one_with_more_than_half_of_the_instructions() {
+        assert_eq!(main_loop("N"), None);
+        assert_eq!(main_loop("(loop N)"), Some(0));
+        assert_eq!(main_loop("(loop N) (loop N) N"), None);
+        assert_eq!(main_loop("(loop (loop N) (loop N) N)"), Some(0));
+        assert_eq!(main_loop("(loop (loop N) (loop (loop N N N) N) N)"), Some(2));
+        assert_eq!(main_loop("(loop (loop (loop N) N N) N)"), Some(1));
+    }
+}

@@ -1,0 +1,139 @@
+//! Frames enter the code that callers enter, at the header of the main loop, too.
+
+use wprof::profiler::{BurstLengths, CodeTier};
+use wprof::*;
+
+type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
+
+/// Eight parameters, of which some are passed on the stack; the main loop in two others, with an operand below it, and
+/// with a loop, a call and a trap in it; what the function's first blocks compute is used behind the main loop.
+const WAT: &str = r#"(module
+    (memory 1)
+    (func $mix (param $x i64) (result i64) (i64.xor (local.get $x) (i64.shr_u (local.get $x) (i64.const 3))))
+    (func (export "run")
+        (param $rounds i32) (param $b i64) (param $c f64) (param $d i32) (param $e i64) (param $f i32) (param $g i64)
+        (param $end i32) (result i64) (local $i i32) (local $j i32) (local $v v128) (local $sum i64) (local $first i64)
+        (local.set $first (i64.mul (local.get $b) (i64.const 31)))
+        (if (local.get $d) (then (local.set $first (i64.add (local.get $first) (local.get $e)))))
+        (loop $outermost
+            (loop $around
+                (i64.add (local.get $first) (local.get $g))
+                (loop $main (param i64) (result i64)
+                    (i64.add (call $mix (i64.extend_i32_u (local.get $i))))
+                    (local.set $v (i64x2.add (local.get $v) (i64x2.splat (local.get $b))))
+                    (local.set $c (f64.add (local.get $c) (f64.const 0.5)))
+                    (if (i32.and (local.get $i) (i32.const 2))
+                        (then (local.set $e (i64.rotl (local.get $e) (i64.const 7))))
+                        (else (local.set $e (i64.add (local.get $e) (local.get $first)))))
+                    (if (i32.eqz (i32.rem_u (local.get $i) (i32.const 50))) (then
+                        (local.set $j (i32.const 3))
+                        (loop $small
+                            (local.set $sum (i64.add (i64.mul (local.get $sum) (i64.const 5)) (local.get $e)))
+                            (br_if $small (local.tee $j (i32.sub (local.get $j) (i32.const 1)))))))
+                    (if (i32.eq (local.get $i) (local.get $end)) (then unreachable))
+                    (local.set $i (i32.add (local.get $i) (i32.const 1)))
+                    (br_if $main (i32.rem_u (local.get $i) (local.get $f))))
+                (local.set $sum (i64.add (local.get $sum)))
+                (br_if $around (i32.rem_u (local.get $i) (i32.mul (local.get $f) (i32.const 3)))))
+            (br_if $outermost (local.tee $rounds (i32.sub (local.get $rounds) (i32.const 1)))))
+        (i64.add (i64.trunc_sat_f64_s (local.get $c)) (i64.add (local.get $first)
+            (i64.add (local.get $sum) (i64x2.extract_lane 1 (local.get $v))))))
+)"#;
+
+/// Arguments: how many rounds of the outermost loop, how many of the main loop in each round of the one around it, and
+/// in which one to trap.
+type Way = (i32, i32, i32);
+
+fn run(engine: &Engine, ways: &[Way]) -> Result<(Vec<Option<i64>>, Vec<CodeTier>)> {
+    run_module(&Module::new(engine, WAT)?, ways)
+}
+
+/// What the calls return, and the better versions that are made meanwhile.
+fn run_module(module: &Module, ways: &[Way]) -> Result<(Vec<Option<i64>>, Vec<CodeTier>)> {
+    let engine = module.engine();
+    let mut store = Store::new(engine, ());
+    let instance = Linker::new(engine).instantiate(&mut store, module)?;
+    let run = instance.get_typed_func::<(i32, i64, f64, i32, i64, i32, i64, i32), i64>(&mut store, "run")?;
+    let results = ways.iter().map(|&(rounds, of_main, end)| {
+        match run.call(&mut store, (rounds, 12345, 0.25, rounds & 1, 99, of_main, -7, end)) {
+            Err(error) if error.trap() == Some(Trap::UnreachableCodeReached) => Ok(None),
+            result => result.map(Some),
+        }
+    });
+    let results = results.collect::<Result<Vec<_>>>()?;
+    let timeline = engine.config().profiles().then(|| instance.profile(&store)).transpose()?;
+    let versions = timeline.and_then(|profile| profile.timeline).map_or(Vec::new(), |line| line.versions);
+    let of_run = versions.iter().filter(|version| version.function == 1);
+    Ok((results, of_run.map(|version| version.tier).collect()))
+}
+
+fn config(strategy: Strategy, lengths: BurstLengths) -> Config {
+    let mut config = Config::new();
+    config.strategy(strategy).promote_after(100).background_compilation(false).time_line(true);
+    config.loop_entries_above(0).reoptimization(None);
+    config.profiling(ProfilingConfig::Adaptive(Adaptive { lengths, ..Adaptive::default() }));
+    config
+}
+
+const WAYS: [Way; 7] =
+    [(1, 1, -1), (1, 1000, -1), (2, 7, -1), (40, 5, -1), (3, 200, 500), (3, 200, -1), (1, 300, 899)];
+
+fn expected(ways: &[Way]) -> Result<Vec<Option<i64>>> {
+    let mut config = Config::new();
+    Ok(run(&Engine::new(config.strategy(Strategy::Baseline))?, ways)?.0)
+}
+
+/// The better versions of a function whose frame is in the main loop.
+fn versions(loop_entries_above: usize) -> std::result::Result<Vec<CodeTier>, Box<dyn std::error::Error>> {
+    let mut config = config(Strategy::Tiered, "inf:1".parse()?);
+    config.loop_entries_above(loop_entries_above);
+    let (results, versions) = run(&Engine::new(&config)?, &WAYS[1..2])?;
+    assert_eq!(results, expected(&WAYS[1..2])?);
+    Ok(versions.into_iter().filter(|tier| *tier != CodeTier::Baseline).collect())
+}
+
+#[test]
+fn frames_in_the_main_loop_go_on_in_the_version_for_callers() -> Outcome {
+    assert_eq!(versions(0)?, [CodeTier::Optimized]);
+    assert_eq!(versions(usize::MAX)?, [CodeTier::Loop]);
+    Ok(())
+}
+
+#[test]
+fn wherever_frames_enter_results_are_the_same() -> Outcome {
+    let expected = expected(&WAYS)?;
+    assert!(expected.contains(&None) && expected.iter().filter(|result| result.is_some()).count() == 5);
+    for strategy in [Strategy::Tiered, Strategy::Optimized] {
+        for lengths in ["inf:1", "1:1", "2:3", "7:1", "50:20"] {
+            for policy in [None, Some(Policy::eager())] {
+                let mut config = config(strategy, lengths.parse()?);
+                config.reoptimization(policy);
+                // One after the other, and each as the first.
+                let engine = Engine::new(&config)?;
+                assert_eq!(run(&engine, &WAYS)?.0, expected, "{strategy:?} {lengths}");
+                for (way, expected) in WAYS.iter().zip(&expected) {
+                    let (results, _) = run(&Engine::new(&config)?, &[*way])?;
+                    assert_eq!(results, [*expected], "{strategy:?} {lengths} {way:?}");
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn frames_enter_code_of_an_earlier_run() -> Outcome {
+    let (folder, expected) = (tempfile::tempdir()?, expected(&WAYS)?);
+    let mut config = config(Strategy::Tiered, "20:10".parse()?);
+    config.code_cache(folder.path().join("code"));
+    for is_first in [true, false] {
+        let module = Module::new(&Engine::new(&config)?, WAT)?;
+        assert_eq!(module.compiled().0 == 0, is_first);
+        let (results, versions) = run_module(&module, &WAYS)?;
+        assert_eq!(results, expected);
+        // Frames in other loops have versions of their own in each run.
+        assert_eq!(versions.contains(&CodeTier::Optimized), is_first);
+        module.update_code_cache()?;
+    }
+    Ok(())
+}
