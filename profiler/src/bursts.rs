@@ -17,14 +17,29 @@ pub struct BurstLengths {
     pub checking: u32,
     /// Checks in a burst: nInstr0. With [`BurstLengths::FOREVER`] the first one does not end.
     pub instrumented: u32,
+    /// How many times as long both get while the program goes on; see [`BurstLengths::growing`].
+    pub growth: u32,
 }
 
 impl BurstLengths {
     /// A burst that does not end, or a time without any.
     pub const FOREVER: u32 = u32::MAX;
+
+    /// Lengths that stay the same.
+    pub const fn new(checking: u32, instrumented: u32) -> BurstLengths {
+        BurstLengths { checking, instrumented, growth: 1 }
+    }
+
+    /// Lengths that double after every 256 bursts, until they are `growth` times as long. Code for bursts is not in the
+    /// processor's caches when one begins, so many short ones cost more than few long ones that count as much; but short
+    /// runs should have many.
+    #[must_use]
+    pub const fn growing(self, growth: u32) -> BurstLengths {
+        BurstLengths { growth, ..self }
+    }
 }
 
-/// `CHECKING:INSTRUMENTED`, of which each may be `inf`.
+/// `CHECKING:INSTRUMENTED`, of which each may be `inf`, or `CHECKING:INSTRUMENTEDxGROWTH`.
 impl FromStr for BurstLengths {
     type Err = String;
 
@@ -33,16 +48,21 @@ impl FromStr for BurstLengths {
             "inf" => Some(Self::FOREVER),
             _ => text.replace('_', "").parse().ok().filter(|&length| length > 0),
         };
-        let lengths = text.split_once(':').and_then(|(checking, instrumented)| {
-            Some(BurstLengths { checking: length(checking)?, instrumented: length(instrumented)? })
+        let lengths = text.split_once(':').and_then(|(checking, rest)| {
+            let (instrumented, growth) = rest.split_once('x').unwrap_or((rest, "1"));
+            let growth = growth.parse().ok().filter(|&growth| growth > 0)?;
+            Some(BurstLengths::new(length(checking)?, length(instrumented)?).growing(growth))
         });
-        lengths.ok_or_else(|| "give CHECKS:CHECKS such as 100000:100, or inf for one of them".to_owned())
+        lengths.ok_or_else(|| {
+            "give CHECKS:CHECKS such as 100000:100, or inf for one of them; 100000:100x10 grows to 1000000:1000"
+                .to_owned()
+        })
     }
 }
 
 impl Default for BurstLengths {
     fn default() -> Self {
-        BurstLengths { checking: 100_000, instrumented: 100 }
+        BurstLengths::new(100_000, 100).growing(10)
     }
 }
 
@@ -51,6 +71,8 @@ const WAIT: i64 = 1000;
 /// How many checks after a burst was lost it is tried again; after each further one that is lost, twice as many as
 /// before.
 const RETRY: i64 = 1000;
+/// How many bursts of one length there are before they get longer.
+const BEFORE_GROWTH: u32 = 256;
 
 /// A version of each function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +95,9 @@ pub struct Bursts {
     waits: bool,
     /// How many checks a burst comes late that is lost now.
     retry: i64,
+    /// How many times as long the phases are as at first, and how many bursts of that length have ended.
+    scale: u32,
+    ended: u32,
     /// Checks from the end of the last burst until the next one begins.
     between: u64,
     /// Checks that were between bursts, and in bursts, up to the last change from one to the other.
@@ -80,6 +105,10 @@ pub struct Bursts {
     seen: u64,
     /// How many bursts have begun.
     pub begun: u64,
+    /// The same, but one that is so many times as long as the first counts as that many.
+    pub begun_by_length: u64,
+    /// The same, of the squares of these.
+    squares: u64,
     /// How many could not, since there was no instrumented code.
     pub lost: u64,
 }
@@ -93,17 +122,21 @@ impl Bursts {
             instrumented: 0,
             waits: false,
             retry: RETRY,
+            scale: 1,
+            ended: 0,
             between: 0,
             passed: 0,
             seen: 0,
             begun: 0,
+            begun_by_length: 0,
+            squares: 0,
             lost: 0,
         };
         bursts.rest();
         bursts
     }
 
-    /// How long the phases are.
+    /// How long the phases are, at first.
     pub fn lengths(&self) -> BurstLengths {
         self.lengths
     }
@@ -118,7 +151,7 @@ impl Bursts {
                 self.passed = self.passed.saturating_add(self.between.saturating_sub(left));
             }
         }
-        self.lengths = lengths;
+        (self.lengths, self.scale, self.ended) = (lengths, 1, 0);
         self.rest();
     }
 
@@ -157,8 +190,10 @@ impl Bursts {
     pub fn lose(&mut self) {
         self.seen = self.seen.saturating_sub(self.length().cast_unsigned());
         self.begun -= 1;
+        self.begun_by_length -= u64::from(self.scale);
+        self.squares -= u64::from(self.scale).pow(2);
         self.lost += 1;
-        self.rest_for(checks_of(self.lengths.checking).min(self.retry));
+        self.rest_for(self.scaled(self.lengths.checking).min(self.retry));
         self.retry = self.retry.saturating_mul(2);
     }
 
@@ -185,6 +220,8 @@ impl Bursts {
 
     fn begin(&mut self) -> Version {
         self.begun += 1;
+        self.begun_by_length += u64::from(self.scale);
+        self.squares = self.squares.saturating_add(u64::from(self.scale).pow(2));
         self.passed = self.passed.saturating_add(self.between);
         self.seen = self.seen.saturating_add(self.length().cast_unsigned());
         (self.checking, self.instrumented, self.waits) = (0, self.length(), false);
@@ -199,12 +236,22 @@ impl Bursts {
             return Version::Instrumented;
         }
         self.retry = RETRY;
+        self.grow();
         self.rest();
         Version::Checking
     }
 
+    /// A burst has ended: the phases get longer when there were enough of this length.
+    fn grow(&mut self) {
+        self.ended += 1;
+        if self.ended == BEFORE_GROWTH {
+            self.ended = 0;
+            self.scale = self.scale.saturating_mul(2).min(self.lengths.growth);
+        }
+    }
+
     fn rest(&mut self) {
-        self.rest_for(checks_of(self.lengths.checking));
+        self.rest_for(self.scaled(self.lengths.checking));
     }
 
     fn rest_for(&mut self, between: i64) {
@@ -212,7 +259,19 @@ impl Bursts {
     }
 
     fn length(&self) -> i64 {
-        checks_of(self.lengths.instrumented)
+        self.scaled(self.lengths.instrumented)
+    }
+
+    /// How many checks a length is now.
+    fn scaled(&self, length: u32) -> i64 {
+        checks_of(length).saturating_mul(i64::from(self.scale))
+    }
+
+    /// How many bursts of one length would be as good a sample as those that have begun, of which the longer ones weigh
+    /// more: the effective sample size of Kish (*Survey Sampling*, 1965).
+    pub fn independent(&self) -> u64 {
+        let of_one_weight = u128::from(self.begun_by_length).pow(2).checked_div(self.squares.into());
+        of_one_weight.map_or(0, |bursts| bursts.try_into().unwrap_or(self.begun))
     }
 
     /// The share of checks that were in bursts, those that were lost counted as others.

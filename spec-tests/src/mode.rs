@@ -148,7 +148,7 @@ pub fn bursts(checking: u32, instrumented: u32, checks: &str) -> ProfilingConfig
 
 fn counted(checking: u32, instrumented: u32, checks: &str) -> Adaptive {
     let checks: Checks = checks.parse().expect("a name");
-    let lengths = BurstLengths { checking, instrumented };
+    let lengths = BurstLengths::new(checking, instrumented);
     Adaptive { lengths, checks, ..Adaptive::default() }
 }
 

@@ -16,9 +16,10 @@ use wprof_jit::graph::Probe;
 use wprof_jit::module::ModuleInfo;
 use wprof_jit::plan::{FunctionPlan, Interesting, Plan};
 use wprof_profiler::{
-    BlockCounts, BlockId, BlockProfile, CallTarget, CodeRange, CodeStats, CounterCost, EdgeCounts, EdgeId,
-    EdgeKind, EdgePlan, EdgeProfile, EventTotal, ExtendedPaths, FigureKind, FunctionProfile, HostCalls,
-    PathPlan, PathProfile, Profile, UnfinishedExit, propagate, propagate_block_counters, propagate_blocks,
+    BlockCounts, BlockId, BlockProfile, Bursts, CallTarget, CodeRange, CodeStats, CounterCost, EdgeCounts,
+    EdgeId, EdgeKind, EdgePlan, EdgeProfile, EventTotal, ExtendedPaths, FigureKind, FunctionProfile,
+    HostCalls, PathPlan, PathProfile, Profile, UnfinishedExit, propagate, propagate_block_counters,
+    propagate_blocks,
 };
 
 use crate::metrics::Columns;
@@ -143,7 +144,7 @@ fn of_instance(
         events,
         metrics,
         contexts,
-        bursts: store.bursts.as_ref().map(|bursts| bursts.begun),
+        bursts: store.bursts.as_ref().map(Bursts::independent),
         call_targets,
         extended: instance.extended.as_ref().map(ExtendedPaths::profile),
         timeline: None,

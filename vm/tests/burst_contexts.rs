@@ -45,7 +45,8 @@ const WAT: &str = r#"(module
         (local.get $sum)))"#;
 
 fn adaptive(checking: u32, instrumented: u32, checks: &str) -> ProfilingConfig {
-    let (lengths, checks) = (BurstLengths { checking, instrumented }, checks.parse().expect("a known name"));
+    let (lengths, checks) =
+        (BurstLengths::new(checking, instrumented), checks.parse().expect("a known name"));
     ProfilingConfig::Adaptive(Adaptive { lengths, checks, ..Adaptive::default() })
 }
 

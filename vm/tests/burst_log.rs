@@ -121,8 +121,7 @@ fn traced_entries() -> std::result::Result<Vec<u32>, Box<dyn std::error::Error>>
 
 #[test]
 fn a_burst_without_end_records_every_entry_and_path_in_order() -> Outcome {
-    let (events, profile) =
-        record(&config(BurstLengths { checking: 1, instrumented: BurstLengths::FOREVER }))?;
+    let (events, profile) = record(&config(BurstLengths::new(1, BurstLengths::FOREVER)))?;
     assert_eq!(events[0], BurstEvent::Begin { checks: 1 });
     let entered = |event: &BurstEvent| match event {
         BurstEvent::Enter { func } => Some(*func),
@@ -158,7 +157,7 @@ fn a_burst_without_end_records_every_entry_and_path_in_order() -> Outcome {
 
 #[test]
 fn a_burst_without_end_records_every_access_if_asked_to() -> Outcome {
-    let forever = BurstLengths { checking: 1, instrumented: BurstLengths::FOREVER };
+    let forever = BurstLengths::new(1, BurstLengths::FOREVER);
     let (events, _) = record(config(forever).trace_references(true))?;
     let accesses = events.iter().filter_map(|event| match *event {
         BurstEvent::Access { site, address, bytes } => Some((site, address, bytes)),
@@ -187,8 +186,8 @@ fn is_seen(burst: &[BurstEvent], mut all: &[BurstEvent]) -> bool {
 
 #[test]
 fn short_bursts_are_parts_of_that_and_say_where_they_begin() -> Outcome {
-    let (all, _) = record(&config(BurstLengths { checking: 1, instrumented: BurstLengths::FOREVER }))?;
-    let (events, profile) = record(&config(BurstLengths { checking: 20, instrumented: 5 }))?;
+    let (all, _) = record(&config(BurstLengths::new(1, BurstLengths::FOREVER)))?;
+    let (events, profile) = record(&config(BurstLengths::new(20, 5)))?;
     let begins = events.iter().filter_map(|event| match event {
         BurstEvent::Begin { checks } => Some(*checks),
         _ => None,
@@ -213,7 +212,7 @@ fn extended_paths_of_a_running_program_are_those_of_its_bursts() -> Outcome {
     let extensions = ["back-edges:1", "back-edges:3", "calls:1", "calls:2"];
     for (checking, instrumented) in [(1, BurstLengths::FOREVER), (20, 5), (3, 40)] {
         for extension in extensions.map(|text| text.parse::<Extension>().expect("an extension")) {
-            let mut config = config(BurstLengths { checking, instrumented });
+            let mut config = config(BurstLengths::new(checking, instrumented));
             let Recorded { events, profile } = run(config.extend_paths(Some(extension)))?;
             let mut expected = ExtendedPaths::new(extension);
             for event in events {

@@ -82,7 +82,7 @@ fn run(engine: &Engine) -> Result<(Vec<Option<i64>>, Option<Profile>)> {
 }
 
 fn adaptive(checking: u32, instrumented: u32, checks: &str) -> ProfilingConfig {
-    let lengths = BurstLengths { checking, instrumented };
+    let lengths = BurstLengths::new(checking, instrumented);
     let checks = checks.parse().expect("a known name");
     ProfilingConfig::Adaptive(Adaptive { lengths, checks, ..Adaptive::default() })
 }
@@ -292,9 +292,9 @@ fn bursts_start_stop_and_change_while_the_program_runs() -> Outcome {
     let (expected, none) = run_steps(|_| None)?;
     assert_eq!(none, [0; 30]);
     let (result, seen) = run_steps(|step| match step {
-        5 => Some(Some(BurstLengths { checking: 1, instrumented: BurstLengths::FOREVER })),
+        5 => Some(Some(BurstLengths::new(1, BurstLengths::FOREVER))),
         15 => Some(None),
-        20 => Some(Some(BurstLengths { checking: 10, instrumented: 10 })),
+        20 => Some(Some(BurstLengths::new(10, 10))),
         _ => None,
     })?;
     assert_eq!(result, expected);

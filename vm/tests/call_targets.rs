@@ -58,7 +58,7 @@ fn counted(strategy: Strategy) -> Result<(Vec<Option<i32>>, Profile, Vec<CallTar
 }
 
 fn sampling(checking: u32, instrumented: u32, strategy: Strategy) -> Config {
-    let lengths = BurstLengths { checking, instrumented };
+    let lengths = BurstLengths::new(checking, instrumented);
     let checks = "orig".parse().expect("a known name");
     let mut config = Config::new();
     config.profiling(ProfilingConfig::Adaptive(Adaptive { lengths, checks, ..Adaptive::default() }));

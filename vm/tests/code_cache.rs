@@ -167,7 +167,7 @@ fn code_that_cannot_be_stored_is_an_error() -> Outcome {
 #[test]
 fn code_from_the_cache_is_sampled_as_any() -> Outcome {
     let folder = tempfile::tempdir()?;
-    let lengths = BurstLengths { checking: 10, instrumented: 5 };
+    let lengths = BurstLengths::new(10, 5);
     let mut config = Config::new();
     config.profiling(ProfilingConfig::Adaptive(Adaptive { lengths, ..Adaptive::default() }));
     config.promote_after(100).background_compilation(false).code_cache(folder.path().join("code"));

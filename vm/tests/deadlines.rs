@@ -26,7 +26,7 @@ const WAT: &str = r#"(module
 /// Engines whose code can be stopped anywhere.
 fn stoppable() -> Result<Vec<Engine>> {
     let adaptive = |checking, instrumented| {
-        let lengths = BurstLengths { checking, instrumented };
+        let lengths = BurstLengths::new(checking, instrumented);
         ProfilingConfig::Adaptive(Adaptive { lengths, ..Adaptive::default() })
     };
     let all = [
@@ -103,7 +103,7 @@ fn a_host_function_can_set_the_deadline_of_what_called_it() -> Outcome {
 }
 
 fn adaptive(trigger: Trigger, budget: Option<Overhead>) -> Result<Engine> {
-    let lengths = BurstLengths { checking: 1000, instrumented: 20 };
+    let lengths = BurstLengths::new(1000, 20);
     let adaptive = Adaptive { lengths, trigger, budget, ..Adaptive::default() };
     let mut config = Config::new();
     config.strategy(Strategy::Optimized).background_compilation(false).time_line(true);
@@ -148,8 +148,7 @@ fn a_timer_begins_bursts_at_least_of_the_length_that_was_asked_for() -> Outcome 
 #[test]
 fn a_timer_goes_on_beginning_bursts_while_better_code_is_compiled() -> Outcome {
     let trigger = Trigger::Time(Duration::from_micros(100));
-    let adaptive =
-        Adaptive { lengths: BurstLengths { checking: 1, instrumented: 50 }, trigger, ..Adaptive::default() };
+    let adaptive = Adaptive { lengths: BurstLengths::new(1, 50), trigger, ..Adaptive::default() };
     let engine = Engine::new(Config::new().profiling(ProfilingConfig::Adaptive(adaptive)))?;
     let wat = r#"(module
         (func $leaf (param i32) (result i32)

@@ -64,7 +64,7 @@ impl Program {
 
     /// One whose versions are the same each time.
     fn adaptive() -> Result<Program> {
-        let lengths = BurstLengths { checking: 97, instrumented: 20 };
+        let lengths = BurstLengths::new(97, 20);
         let adaptive = Adaptive { lengths, ..Adaptive::default() };
         let mut config = Config::new();
         config.profiling(ProfilingConfig::Adaptive(adaptive)).reoptimization(Some(policy()));

@@ -49,7 +49,7 @@ const WAT: &str = r#"(module
 
 fn configs() -> Vec<Config> {
     let adaptive = |lengths: (u32, u32), checks: &str, trigger| {
-        let lengths = BurstLengths { checking: lengths.0, instrumented: lengths.1 };
+        let lengths = BurstLengths::new(lengths.0, lengths.1);
         let checks = checks.parse().expect("a known name");
         ProfilingConfig::Adaptive(Adaptive { lengths, checks, trigger, budget: None })
     };

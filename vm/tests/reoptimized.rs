@@ -64,7 +64,7 @@ fn adaptive(lengths: BurstLengths) -> Config {
     config
 }
 
-const SHORT: BurstLengths = BurstLengths { checking: 3, instrumented: 5 };
+const SHORT: BurstLengths = BurstLengths::new(3, 5);
 
 struct Program {
     store: Store<()>,
@@ -132,7 +132,7 @@ fn backtraces_show_inlined_frames() -> Outcome {
 #[test]
 fn backtraces_show_inlined_frames_once_that_have_left_for_another_version() -> Outcome {
     let expected = Program::new(&Config::new())?.call("touches", (1, 50)).expect_err("beyond the memory");
-    let mut better = Program::new(&adaptive(BurstLengths { checking: 7, instrumented: 23 }))?;
+    let mut better = Program::new(&adaptive(BurstLengths::new(7, 23)))?;
     better.call("touches", (300, 9))?;
     assert!(better.inlined().contains(&8), "{:?}", better.module.reoptimizations());
     for calls in 1..60 {
@@ -159,7 +159,7 @@ fn a_wrong_guess_calls_what_the_table_holds() -> Outcome {
 #[test]
 fn an_inlined_loop_can_be_interrupted() -> Outcome {
     // Bursts of several rounds of the outer loop.
-    let lengths = BurstLengths { checking: 7, instrumented: 23 };
+    let lengths = BurstLengths::new(7, 23);
     let mut program = Program::new(&adaptive(lengths))?;
     for _ in 0..3 {
         program.call("spins", (300, 5))?;
@@ -199,7 +199,7 @@ fn an_earlier_profile_does_it_at_once_and_must_be_of_the_module() -> Outcome {
 
 #[test]
 fn two_threads_share_what_is_made_better() -> Outcome {
-    let mut config = adaptive(BurstLengths { checking: 50, instrumented: 10 });
+    let mut config = adaptive(BurstLengths::new(50, 10));
     let engine = Engine::new(config.background_compilation(true))?;
     let module = Module::new(&engine, WAT)?;
     let expected = Program::new(&Config::new())?.call("run", (2000, 3))?;

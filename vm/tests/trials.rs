@@ -98,7 +98,7 @@ impl Program {
 
 /// Checks everywhere, short bursts, and trials of so many calls.
 fn adaptive(trial_calls: u32, trial_margin: f64) -> Result<Engine> {
-    let lengths = BurstLengths { checking: 3, instrumented: 5 };
+    let lengths = BurstLengths::new(3, 5);
     let policy = Policy { trial_calls, trial_margin, inlining: false, ..Policy::eager() };
     let mut config = Config::new();
     config.profiling(ProfilingConfig::Adaptive(Adaptive { lengths, ..Adaptive::default() }));
@@ -216,7 +216,7 @@ fn threads_share_a_trial() -> Outcome {
 
 #[test]
 fn there_is_no_trial_where_the_same_input_is_to_go_through_the_same_versions() -> Outcome {
-    let lengths = BurstLengths { checking: 3, instrumented: 5 };
+    let lengths = BurstLengths::new(3, 5);
     let mut config = Config::new();
     config.profiling(ProfilingConfig::Adaptive(Adaptive { lengths, ..Adaptive::default() }));
     config.reoptimization(Some(Policy { trial_calls: 8, inlining: false, ..Policy::eager() }));

@@ -127,7 +127,7 @@ fn loops_that_count_make_as_many_rounds_however_they_compare() -> Outcome {
     let plain = Engine::new(&config(Strategy::Baseline, Collect::AllEdges))?;
     let exact = Engine::new(&config(Strategy::Optimized, Collect::Edges))?;
     let mut adaptive = Config::new();
-    let lengths = BurstLengths { checking: 3, instrumented: 2 };
+    let lengths = BurstLengths::new(3, 2);
     let profiling = ProfilingConfig::Adaptive(Adaptive { lengths, ..Adaptive::default() });
     adaptive.strategy(Strategy::Optimized).background_compilation(false).profiling(profiling);
     let adaptive = Engine::new(&adaptive)?;

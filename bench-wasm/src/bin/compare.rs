@@ -169,12 +169,12 @@ fn engines(what: What) -> Result<Vec<Engine>> {
             ours("LB", &["--eager", "--burst", "inf:1", "--checks", "LB"]),
             ours("LU", &["--eager", "--burst", "inf:1", "--checks", "LU"]),
             ours("default", &["--eager", "--burst", "inf:1"]),
-            ours("100000:100", &["--eager", "--burst", "100000:100"]),
+            ours("100000:100x10", &["--eager", "--burst", "100000:100x10"]),
             ours("30000:100", &["--eager", "--burst", "30000:100"]),
             ours("1000:50", &["--eager", "--burst", "1000:50"]),
         ],
         What::Tiers => {
-            let adaptive = ["--eager", "--burst", "100000:100"];
+            let adaptive = ["--eager", "--burst", "100000:100x10"];
             let without = |name, what| ours(name, &[adaptive.as_slice(), &["--without", what]].concat());
             vec![
                 theirs("Wasmtime", &["--precompiled"]),
@@ -194,7 +194,7 @@ fn engines(what: What) -> Result<Vec<Engine>> {
                 theirs("Wasmtime, epochs", &["--precompiled", "--epochs"]),
                 theirs("Wasmtime, fuel", &["--precompiled", "--fuel"]),
                 ours("off", &["--eager"]),
-                ours("adaptive", &["--eager", "--burst", "100000:100"]),
+                ours("adaptive", &["--eager", "--burst", "100000:100x10"]),
                 theirs("wasmi", &["--wasmi"]),
             ];
             let node = programs::home().join("peers/node.mjs");
@@ -211,7 +211,7 @@ fn engines(what: What) -> Result<Vec<Engine>> {
             ours("off, warm cache", &["--profile", "off", "--cache"]),
             ours("exact", &["--profile", "exact"]),
             ours("exact, warm cache", &["--profile", "exact", "--cache"]),
-            ours("adaptive", &["--burst", "100000:100", "--contexts"]),
+            ours("adaptive", &["--burst", "100000:100x10", "--contexts"]),
         ],
     })
 }

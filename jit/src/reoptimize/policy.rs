@@ -6,8 +6,8 @@
 /// When the reoptimizer does what.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Policy {
-    /// After how many bursts hot functions are looked for the first time; then each time there were twice as many.
-    /// Before, the program still meets new functions.
+    /// After how many bursts hot functions are looked for the first time; then each time there were twice as many. One
+    /// that is longer than the first counts as several. Before, the program still meets new functions.
     pub first_round: u64,
     /// But after so many more at the latest: so long a new phase of the program goes unnoticed.
     pub longest_round: u64,
@@ -124,7 +124,7 @@ impl Policy {
         }
     }
 
-    /// After how many bursts hot functions are looked for next, when so many have begun.
+    /// After how many bursts hot functions are looked for next, when so many have begun, by length.
     pub fn next_round(&self, begun: u64) -> u64 {
         begun.saturating_add(begun.min(self.longest_round).max(1))
     }

@@ -47,8 +47,7 @@ fn check(bursts: &mut Bursts, version: Version) -> Version {
 fn every_check_decides_as_the_machine_does() {
     let mut rng = Rng::new(3);
     for round in 0..500 {
-        let lengths =
-            BurstLengths { checking: 1 + rng.below(7) as u32, instrumented: 1 + rng.below(7) as u32 };
+        let lengths = BurstLengths::new(1 + rng.below(7) as u32, 1 + rng.below(7) as u32);
         let mut bursts = Bursts::new(lengths);
         let mut machine = Machine { lengths, check: u64::from(lengths.checking), instr: 0 };
         let mut frames = vec![Version::Checking];
@@ -68,7 +67,7 @@ fn every_check_decides_as_the_machine_does() {
 
 #[test]
 fn a_burst_without_end_does_not_end() {
-    let mut bursts = Bursts::new(BurstLengths { checking: 1, instrumented: BurstLengths::FOREVER });
+    let mut bursts = Bursts::new(BurstLengths::new(1, BurstLengths::FOREVER));
     let mut version = Version::Checking;
     for _ in 0..1000 {
         version = check(&mut bursts, version);
@@ -79,7 +78,7 @@ fn a_burst_without_end_does_not_end() {
 
 #[test]
 fn a_lost_burst_is_tried_again_after_as_many_checks() {
-    let mut bursts = Bursts::new(BurstLengths { checking: 3, instrumented: 2 });
+    let mut bursts = Bursts::new(BurstLengths::new(3, 2));
     let mut fired = 0;
     for _ in 0..9 {
         if check(&mut bursts, Version::Checking) == Version::Instrumented {
@@ -93,7 +92,7 @@ fn a_lost_burst_is_tried_again_after_as_many_checks() {
 /// How many checks lie between the bursts that begin when some are lost: from one to the next.
 #[test]
 fn a_lost_burst_is_tried_again_soon_then_less_soon() {
-    let mut bursts = Bursts::new(BurstLengths { checking: 5000, instrumented: 2 });
+    let mut bursts = Bursts::new(BurstLengths::new(5000, 2));
     let mut next = |is_lost: bool| {
         let mut checks = 1;
         while check(&mut bursts, Version::Checking) == Version::Checking {
@@ -114,17 +113,20 @@ fn a_lost_burst_is_tried_again_soon_then_less_soon() {
 
 #[test]
 fn lengths_are_two_numbers() {
-    let lengths = |checking, instrumented| Ok(BurstLengths { checking, instrumented });
+    let lengths = |checking, instrumented| Ok(BurstLengths::new(checking, instrumented));
     assert_eq!("1_000:50".parse(), lengths(1000, 50));
     assert_eq!("1:inf".parse(), lengths(1, BurstLengths::FOREVER));
-    for text in ["", "5", "0:1", "1:0", "1:-1", "1:2:3", "4294967296:1", "x:1"] {
+    assert_eq!("30:2x7".parse(), lengths(30, 2).map(|lengths| lengths.growing(7)));
+    for text in
+        ["", "5", "0:1", "1:0", "1:-1", "1:2:3", "4294967296:1", "x:1", "1:2x", "1:2x0", "1x2:3", "1:2x3x4"]
+    {
         assert!(text.parse::<BurstLengths>().is_err(), "{text}");
     }
 }
 
 #[test]
 fn a_frame_that_cannot_leave_waits_without_counting() {
-    let mut bursts = Bursts::new(BurstLengths { checking: 5000, instrumented: 3 });
+    let mut bursts = Bursts::new(BurstLengths::new(5000, 3));
     while check(&mut bursts, Version::Checking) == Version::Checking {}
     assert!(bursts.counts());
     while check(&mut bursts, Version::Instrumented) == Version::Instrumented {}
@@ -148,11 +150,9 @@ fn a_frame_that_cannot_leave_waits_without_counting() {
 fn lengths_can_change_at_any_time() {
     let mut rng = Rng::new(5);
     for round in 0..300 {
-        let mut some =
-            || BurstLengths { checking: 1 + rng.below(9) as u32, instrumented: 1 + rng.below(9) as u32 };
+        let mut some = || BurstLengths::new(1 + rng.below(9) as u32, 1 + rng.below(9) as u32);
         let (mut bursts, mut version) = (Bursts::new(some()), Version::Checking);
-        let changes =
-            [some(), some(), BurstLengths { checking: BurstLengths::FOREVER, instrumented: 3 }, some()];
+        let changes = [some(), some(), BurstLengths::new(BurstLengths::FOREVER, 3), some()];
         let (mut seen, mut passed) = (0, 0);
         for lengths in changes {
             for _ in 0..rng.below(60) {
@@ -171,9 +171,41 @@ fn lengths_can_change_at_any_time() {
     }
 }
 
+/// The checks of a phase in this version, from its first one on.
+fn phase(bursts: &mut Bursts, version: Version) -> u64 {
+    1 + (0..).take_while(|_| check(bursts, version) == version).count() as u64
+}
+
+#[test]
+fn phases_grow_after_every_256_bursts_and_the_share_of_checks_in_bursts_stays() {
+    let first = BurstLengths::new(7, 3).growing(10);
+    let (mut bursts, mut by_length) = (Bursts::new(first), 0);
+    for scale in [1, 2, 4, 8, 10, 10, 10] {
+        for _ in 0..256 {
+            assert_eq!(phase(&mut bursts, Version::Checking), 7 * scale);
+            by_length += scale;
+            assert_eq!(bursts.begun_by_length, by_length);
+            assert_eq!(phase(&mut bursts, Version::Instrumented), 3 * scale);
+            let rate = bursts.rate();
+            assert_eq!((rate.counted, rate.of), (3 * by_length, 10 * by_length));
+            assert!(scale > 1 || bursts.independent() == bursts.begun);
+        }
+    }
+    // The 256 times 1, 2, 4, 8, and 768 times 10.
+    assert_eq!(bursts.independent(), 11_520 * 11_520 / (256 * 85 + 768 * 100));
+    // One that is lost counts for nothing.
+    assert_eq!(phase(&mut bursts, Version::Checking), 70);
+    bursts.lose();
+    assert_eq!((bursts.begun_by_length, bursts.rate().counted), (by_length, 3 * by_length));
+    // New lengths begin anew.
+    bursts.set_lengths(first);
+    assert_eq!(phase(&mut bursts, Version::Checking), 7);
+    assert_eq!(phase(&mut bursts, Version::Instrumented), 3);
+}
+
 #[test]
 fn without_bursts_none_begins() {
-    let lengths = BurstLengths { checking: BurstLengths::FOREVER, instrumented: 1 };
+    let lengths = BurstLengths::new(BurstLengths::FOREVER, 1);
     let mut bursts = Bursts::new(lengths);
     assert!((0..1000).all(|_| check(&mut bursts, Version::Checking) == Version::Checking));
     // A timer makes the next check fire.

@@ -40,7 +40,8 @@ pub enum ProfilingConfig {
 /// How a program is sampled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Adaptive {
-    /// How long bursts are, and the time between them, in checks.
+    /// How long bursts are, and the time between them, in checks. They grow only where nothing but checks says when a
+    /// burst begins, and without a budget.
     pub lengths: BurstLengths,
     /// Where code checks whether a burst begins.
     pub checks: Checks,

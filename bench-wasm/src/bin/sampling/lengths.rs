@@ -29,7 +29,7 @@ pub const LENGTHS: [&str; 11] = [
     "2000:10",
     "10000:100",
     "30000:100",
-    "100000:100",
+    "100000:100x10",
 ];
 
 /// What one program, or all, took and showed at one length.
@@ -81,7 +81,7 @@ pub fn seen(program: &Program, lengths: &[&str], times: &Times, bench: bool) -> 
         Ok(Cell { measured, predicted, overlap: overlap_of(&exact, &some) })
     };
     let cells = lengths.iter().copied().zip(measured).map(cell).collect::<Result<_>>()?;
-    let lengths = BurstLengths { checking: 1, instrumented: BurstLengths::FOREVER };
+    let lengths = BurstLengths::new(1, BurstLengths::FOREVER);
     let adaptive = ProfilingConfig::Adaptive(Adaptive { lengths, ..Adaptive::default() });
     // Baseline code of what is called seldom is in no burst.
     let mut config = Config::new();

@@ -42,8 +42,9 @@ pub struct ProfileArgs {
     /// Count everything instead of sampling: `--profile exact`
     #[arg(long, conflicts_with = "mode")]
     exact: bool,
-    /// Of samples: how many checks lie between two bursts, and how many in one [default: 100000:100]
-    #[arg(long, value_name = "N:M")]
+    /// Of samples: how many checks lie between two bursts, and how many in one; with `xK` both get up to K times as long
+    /// while the program goes on [default: 100000:100x10]
+    #[arg(long, value_name = "N:M[xK]")]
     burst: Option<BurstLengths>,
     /// Of samples: where bursts can begin and end, as a name of Hirzel & Chilimbi's table: orig, EL, EC, EN, L4, L10,
     /// LN, EC+L4, as ECL (as EC, but recursions that come to a check in a loop have no other), LT (short loops are
@@ -299,7 +300,7 @@ mod tests {
 
     #[test]
     fn bursts_are_of_adaptive_profiles_only() {
-        let lengths = BurstLengths { checking: 7, instrumented: 2 };
+        let lengths = BurstLengths::new(7, 2);
         let burst = Some(lengths);
         let adaptive = ProfileArgs { burst, ..none() };
         let expected = Adaptive { lengths, ..Adaptive::default() };
