@@ -1,7 +1,7 @@
 //! Graphs that resume in the middle of a function: every loop is entered at its header only.
 
 use expect_test::expect;
-use wprof_jit::graph::BlockGraph;
+use wprof_jit::graph::{BlockGraph, Elsewhere};
 use wprof_jit::module;
 use wprof_jit::plan::{Collection, FunctionPlan};
 
@@ -13,10 +13,11 @@ fn graph(body: &str) -> (FunctionPlan, BlockGraph) {
     (plan, graph)
 }
 
+const NEST: &str = "(loop $b (loop $c (br_if $c (local.get $n))) (br_if $b (local.get $n)))";
+
 #[test]
 fn the_loop_around_has_a_copy_of_its_own() {
-    let inner = "(loop $c (br_if $c (local.get $n)))";
-    let (plan, graph) = graph(&format!("(loop $b {inner} (br_if $b (local.get $n)))"));
+    let (plan, graph) = graph(NEST);
     expect![[r#"
         resumes at node0
         node0 = block2
@@ -51,6 +52,15 @@ fn the_loop_around_has_a_copy_of_its_own() {
             edge 0 -> exit
     "#]]
     .assert_eq(&graph.resumed_at(&plan.cfg, 1).to_string());
+}
+
+#[test]
+fn where_code_is_elsewhere_nothing_follows() {
+    let (plan, graph) = graph(NEST);
+    let resumed = graph.left_at(&plan.cfg, 1, 0x1000).resumed_at(&plan.cfg, 2);
+    assert_eq!(resumed.verify(&plan.cfg), Ok(()));
+    let places: Vec<_> = resumed.nodes.iter().map(|node| (node.block, node.elsewhere)).collect();
+    assert_eq!(places, [(2, None), (3, None), (1, Some(Elsewhere::Version(0x1000))), (4, None)]);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Frames enter the code that callers enter, at the header of the main loop, too.
 
-use wprof::profiler::{BurstLengths, CodeTier};
+use wprof::profiler::{BurstLengths, CodeTier, CodeVersion};
 use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
@@ -40,7 +40,7 @@ const WAT: &str = r#"(module
             (i64.add (local.get $sum) (i64x2.extract_lane 1 (local.get $v))))))
 )"#;
 
-/// Arguments: how many rounds of the outermost loop, how many of the main loop in each round of the one around it, and
+/// Arguments of `run`: how many rounds of the outermost loop, how many of the main loop in each round of the one around it, and
 /// in which one to trap.
 type Way = (i32, i32, i32);
 
@@ -48,8 +48,13 @@ fn run(engine: &Engine, ways: &[Way]) -> Result<(Vec<Option<i64>>, Vec<CodeTier>
     run_module(&Module::new(engine, WAT)?, ways)
 }
 
-/// What the calls return, and the better versions that are made meanwhile.
+/// What the calls return, and the versions of `run` that are made meanwhile.
 fn run_module(module: &Module, ways: &[Way]) -> Result<(Vec<Option<i64>>, Vec<CodeTier>)> {
+    let (results, versions) = versions_made(module, ways)?;
+    Ok((results, versions.iter().map(|version| version.tier).collect()))
+}
+
+fn versions_made(module: &Module, ways: &[Way]) -> Result<(Vec<Option<i64>>, Vec<CodeVersion>)> {
     let engine = module.engine();
     let mut store = Store::new(engine, ());
     let instance = Linker::new(engine).instantiate(&mut store, module)?;
@@ -63,15 +68,16 @@ fn run_module(module: &Module, ways: &[Way]) -> Result<(Vec<Option<i64>>, Vec<Co
     let results = results.collect::<Result<Vec<_>>>()?;
     let timeline = engine.config().profiles().then(|| instance.profile(&store)).transpose()?;
     let versions = timeline.and_then(|profile| profile.timeline).map_or(Vec::new(), |line| line.versions);
-    let of_run = versions.iter().filter(|version| version.function == 1);
-    Ok((results, of_run.map(|version| version.tier).collect()))
+    Ok((results, versions.into_iter().filter(|version| version.function == 1).collect()))
 }
 
 fn config(strategy: Strategy, lengths: BurstLengths) -> Config {
     let mut config = Config::new();
     config.strategy(strategy).promote_after(100).background_compilation(false).time_line(true);
     config.loop_entries_above(0).reoptimization(None);
-    config.profiling(ProfilingConfig::Adaptive(Adaptive { lengths, ..Adaptive::default() }));
+    // All loops are checked.
+    let checks = "orig".parse().expect("a known name");
+    config.profiling(ProfilingConfig::Adaptive(Adaptive { lengths, checks, ..Adaptive::default() }));
     config
 }
 
@@ -118,6 +124,23 @@ fn wherever_frames_enter_results_are_the_same() -> Outcome {
             }
         }
     }
+    Ok(())
+}
+
+/// Bytes of machine code of versions for frames.
+fn bytes_for_frames(loop_entries_above: usize) -> std::result::Result<u64, Box<dyn std::error::Error>> {
+    let mut config = config(Strategy::Optimized, "2:3".parse()?);
+    let engine = Engine::new(config.loop_entries_above(loop_entries_above))?;
+    let (results, versions) = versions_made(&Module::new(&engine, WAT)?, &WAYS)?;
+    assert_eq!(results, expected(&WAYS)?);
+    Ok(versions.iter().filter(|version| version.tier == CodeTier::Loop).map(|version| version.bytes).sum())
+}
+
+/// Bursts end in all four loops.
+#[test]
+fn versions_for_frames_in_other_loops_have_no_copy_of_the_main_loop() -> Outcome {
+    let (entered, copied) = (bytes_for_frames(0)?, bytes_for_frames(usize::MAX)?);
+    assert!(entered > 0 && 2 * entered < copied, "{entered} and {copied} bytes");
     Ok(())
 }
 

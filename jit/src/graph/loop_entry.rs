@@ -10,7 +10,7 @@
 //! come there is `translate/approach.rs`.
 //! Invariant: nobody but who enters a loop gives [`crate::abi::LOOP_ENTRY`] for the caller's vmctx.
 
-use super::{BlockGraph, Node};
+use super::{BlockGraph, Elsewhere, Node, Probes};
 use crate::cfg::Cfg;
 
 impl Cfg {
@@ -39,9 +39,30 @@ impl BlockGraph {
         self.nodes.iter().position(is_it).map(|index| index as u32)
     }
 
+    /// The same graph, for frames that go on in other code where they come to the loop header `block`: what resumes at
+    /// another header then need not have that loop as well.
+    #[must_use]
+    pub fn left_at(mut self, cfg: &Cfg, block: u32, code: u64) -> BlockGraph {
+        for index in 0..self.nodes.len() {
+            let node = &self.nodes[index];
+            if node.block == block && self.is_whole(cfg, node) {
+                self.nodes[index] = node.placed(Elsewhere::Version(code));
+            }
+        }
+        self
+    }
+
     /// Whether what it does first is apart from node 0.
     pub(crate) fn is_entered_apart(&self) -> bool {
         self.resumes || self.loop_entry.is_some()
+    }
+}
+
+impl Node {
+    /// What leads to the same block where its code is elsewhere.
+    pub(super) fn placed(&self, elsewhere: Elsewhere) -> Node {
+        let (probes, wires) = (Probes::new(), Default::default());
+        Node { elsewhere: Some(elsewhere), probes, wires, inner: Vec::new(), ..*self }
     }
 }
 

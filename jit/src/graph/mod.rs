@@ -127,9 +127,8 @@ pub struct Node {
     pub sure: Option<u32>,
     /// Of an inlined frame's node that is checked: where its caller goes on, if the frame leaves for another version.
     pub behind: Option<u32>,
-    /// Of a block whose code is in another part: the row of code slots through which that is entered. Nothing else is
-    /// done here, and there are no wires.
-    pub elsewhere: Option<u32>,
+    /// Of a block whose code is elsewhere: where. Nothing else is done here, and there are no wires.
+    pub elsewhere: Option<Elsewhere>,
     /// What entering it does, before its first instruction.
     pub probes: Probes,
     /// What is done inside it, ascending.
@@ -458,6 +457,15 @@ impl BlockGraph {
     fn is_whole(&self, cfg: &Cfg, node: &Node) -> bool {
         node.frame == 0 && node.call.is_none() && node.start == cfg.blocks[node.block as usize].start
     }
+}
+
+/// Where code is that a frame goes on in, as one does that goes on in another version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Elsewhere {
+    /// In another part, which is entered through this row of the code slots.
+    Part(u32),
+    /// At this address.
+    Version(u64),
 }
 
 /// Where the paths of a plan are counted, whose counters begin at `first`, if they have any.

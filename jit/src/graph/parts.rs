@@ -15,7 +15,7 @@ use std::sync::OnceLock;
 use hashbrown::HashMap;
 use wprof_profiler::{BlockId, DepthFirst, Dominators};
 
-use super::{BlockGraph, Node, Probes};
+use super::{BlockGraph, Elsewhere, Node};
 use crate::cfg::{Cfg, Division};
 
 /// A cut may make another one necessary. A function that needs more rounds of that is divided more coarsely.
@@ -118,9 +118,7 @@ impl Parts {
     /// What leads to the part of which `head` is the head.
     fn elsewhere(&self, head: u32) -> Node {
         let part = self.part_of[head as usize];
-        let node = &self.graph.nodes[head as usize];
-        let (probes, wires) = (Probes::new(), Default::default());
-        Node { elsewhere: Some(self.first_row + part - 1), probes, wires, inner: Vec::new(), ..*node }
+        self.graph.nodes[head as usize].placed(Elsewhere::Part(self.first_row + part - 1))
     }
 }
 

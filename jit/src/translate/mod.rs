@@ -286,8 +286,8 @@ impl<'a> Translator<'a> {
         let block = &self.cfg.blocks[node.block as usize];
         // Before the first instruction: see `cfg::ops_executed`.
         self.at(node.start - 1);
-        if let Some(row) = node.elsewhere {
-            self.go_elsewhere(row);
+        if let Some(elsewhere) = node.elsewhere {
+            self.go_elsewhere(elsewhere);
             return Ok(());
         }
         self.keep_path();

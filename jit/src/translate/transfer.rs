@@ -9,7 +9,7 @@ use cranelift_codegen::ir::{InstBuilder, MemFlagsData, SigRef, Type, Value, type
 
 use super::Translator;
 use crate::abi::{Builtin, clif_type, code_slots, heat, resume_signature, store_context, value, vmctx};
-use crate::graph::Probe;
+use crate::graph::{Elsewhere, Probe};
 
 impl Translator<'_> {
     /// Counts heat; asks for a better version when there is enough of it, and goes on in it if it is ready.
@@ -81,13 +81,18 @@ impl Translator<'_> {
         self.leave_to(signature, version, &[self.vmctx, self.vmctx]);
     }
 
-    /// Goes on in the part of the function that is entered through a row of code slots; compiles it if nobody has.
-    pub(super) fn go_elsewhere(&mut self, row: u32) {
-        let entry = self.env.slots + u64::from(row) * u64::from(code_slots::SIZE);
-        let slot = self.builder.ins().iconst(types::I64, entry as i64);
-        let part = self.builder.ins().load(types::I64, MemFlagsData::trusted(), slot, code_slots::ENTRY);
+    /// Goes on in code that is elsewhere; a part is compiled if nobody has.
+    pub(super) fn go_elsewhere(&mut self, elsewhere: Elsewhere) {
+        let code = match elsewhere {
+            Elsewhere::Part(row) => {
+                let entry = self.env.slots + u64::from(row) * u64::from(code_slots::SIZE);
+                let slot = self.builder.ins().iconst(types::I64, entry as i64);
+                self.builder.ins().load(types::I64, MemFlagsData::trusted(), slot, code_slots::ENTRY)
+            }
+            Elsewhere::Version(code) => self.builder.ins().iconst(types::I64, code as i64),
+        };
         self.stop_metrics();
-        self.aside(|translator| translator.transfer_to(part));
+        self.aside(|translator| translator.transfer_to(code));
     }
 
     /// What the frame counts with.

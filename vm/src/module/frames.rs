@@ -68,7 +68,8 @@ impl ModuleInner {
             }
         }
         let basis = self.code.look(func, |compiled| compiled.basis.clone()).flatten();
-        let later = self.engine.background().filter(|_| basis.is_none() && self.has_time_for_two(&plan));
+        let has_two = basis.is_none() && self.main_loop(&plan).is_none() && self.has_time_for_two(&plan);
+        let later = self.engine.background().filter(|_| has_two);
         let graph = match later {
             Some(_) => self.engine.compiler().soon(&plan),
             None => self.best_graph(&plan, basis.as_ref().map(|basis| &*basis.advice))?.0,
@@ -107,6 +108,12 @@ impl ModuleInner {
         Ok(())
     }
 
+    /// The main loop of a function, and the code that frames enter there, if there is such code.
+    fn main_loop(self: &Arc<Self>, plan: &FunctionPlan) -> Option<(u32, usize)> {
+        let header = self.engine.compiler().main_loop(plan)?;
+        Some((header, self.code_for_frame(plan.cfg.func, header)?))
+    }
+
     /// Compiles what resumes at a loop header in `graph`.
     fn place_for_frames(
         self: &Arc<Self>,
@@ -116,10 +123,25 @@ impl ModuleInner {
         began: Instant,
     ) -> Result<usize> {
         let func = plan.cfg.func;
-        let code = self.optimized(plan, &graph.resumed_at(&plan.cfg, header))?;
+        let code = self.optimized(plan, &for_frames(plan, graph, header, self.main_loop(plan)))?;
         let bytes = code.bytes.len();
         let address = self.place(func, code)?;
         self.note(CompiledVersion::new(func, CodeTier::Loop, began, bytes));
         Ok(address)
+    }
+}
+
+/// What resumes at a loop header, and goes on in the code at this address where it comes to the main loop.
+pub(super) fn for_frames(
+    plan: &FunctionPlan,
+    graph: &BlockGraph,
+    header: u32,
+    main_loop: Option<(u32, usize)>,
+) -> BlockGraph {
+    match main_loop {
+        Some((main, code)) if main != header => {
+            graph.clone().left_at(&plan.cfg, main, code as u64).resumed_at(&plan.cfg, header)
+        }
+        _ => graph.resumed_at(&plan.cfg, header),
     }
 }

@@ -13,9 +13,10 @@ use wprof_jit::reoptimize::{Advice, Basis, Decision, LittleGain, Reoptimized, Re
 use wprof_profiler::{CodeTier, Profile};
 
 use super::code::{Compiled, Promotion};
+use super::frames::for_frames;
 use super::phases::Phase;
 use super::{CompiledVersion, ModuleInner};
-use crate::{Module, Result};
+use crate::{Error, Module, Result};
 
 /// A function that the reoptimizer has made a better version of.
 #[derive(Clone, Debug)]
@@ -113,16 +114,14 @@ impl ModuleInner {
         }
         let headers = self.code.look(func, |compiled| compiled.resumed.keys().copied().collect::<Vec<_>>());
         let (after, loop_entry, address) = (code.bytes.len(), code.loop_entry, self.place(func, code)?);
-        let mut resumed = Vec::new();
+        let place = |main| Ok::<_, Error>((main, self.place_loop_entry(func, address)?));
+        let entry = loop_entry.map(place).transpose()?;
+        let mut resumed = Vec::from_iter(entry);
         for header in headers.unwrap_or_default() {
-            let of_frames = match loop_entry == Some(header) {
-                true => self.place_loop_entry(func, address)?,
-                false => {
-                    let code = self.optimized(&plan, &graph.resumed_at(&plan.cfg, header))?;
-                    self.place(func, code)?
-                }
-            };
-            resumed.push((header, of_frames));
+            if loop_entry != Some(header) {
+                let code = self.optimized(&plan, &for_frames(&plan, &graph, header, entry))?;
+                resumed.push((header, self.place(func, code)?));
+            }
         }
         let before = old.map(|code| code.bytes.len());
         let decisions = [changes, decisions].concat();
