@@ -3,7 +3,7 @@
 //! A frame that goes on in another version of its function could have code of its own that resumes there (`resume.rs`).
 //! But a function that is mostly one loop, as interpreters are, is then compiled twice, and runs in two places at once:
 //! a frame that has gone on in the one, callees of it in the other; each has to be learnt by the caches and by whatever
-//! predicts jumps. QuickJS took 1.17 of the time so, with bursts, instead of 1.10
+//! predicts jumps. QuickJS with bursts took 1.17 of the time with checks alone so, instead of 1.10
 //! (`bench-wasm/records/2026-11-25-loop-entries.md`).
 //!
 //! Input: a graph that is entered by calls. Output: the same graph, with the node that frames enter as well; how they
