@@ -23,6 +23,9 @@ pub struct Measured {
     pub whole: f64,
 }
 
+/// The bursts of `wprof run` without options.
+pub const BURSTS: &str = "100000:100x10";
+
 /// An engine with its settings.
 #[derive(Clone, Debug)]
 pub struct Engine {
@@ -135,7 +138,14 @@ fn peak_memory() -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use wprof::profiler::BurstLengths;
+
     use super::*;
+
+    #[test]
+    fn bursts_are_the_default_ones() {
+        assert_eq!(BURSTS.parse(), Ok(BurstLengths::default()));
+    }
 
     #[test]
     fn times_are_read_back() {

@@ -30,9 +30,8 @@ impl BurstLengths {
         BurstLengths { checking, instrumented, growth: 1 }
     }
 
-    /// Lengths that double after every 256 bursts, until they are `growth` times as long. Code for bursts is not in the
-    /// processor's caches when one begins, so many short ones cost more than few long ones that count as much; but short
-    /// runs should have many.
+    /// Lengths that double after every 256 bursts, until they are `growth` times as long. Many short bursts cost more
+    /// than few long ones that count as much; but short runs should have many.
     #[must_use]
     pub const fn growing(self, growth: u32) -> BurstLengths {
         BurstLengths { growth, ..self }

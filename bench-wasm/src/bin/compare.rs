@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use clap::{Parser, ValueEnum};
 use wprof_bench::plot;
 use wprof_bench::programs::{self, Program};
-use wprof_bench::runner::{Engine, Measured, beside_this_program};
+use wprof_bench::runner::{BURSTS, Engine, Measured, beside_this_program};
 use wprof_bench::stats::{Spread, geometric_mean};
 
 /// Compares wprof with Wasmtime on the benchmark programs.
@@ -169,12 +169,12 @@ fn engines(what: What) -> Result<Vec<Engine>> {
             ours("LB", &["--eager", "--burst", "inf:1", "--checks", "LB"]),
             ours("LU", &["--eager", "--burst", "inf:1", "--checks", "LU"]),
             ours("default", &["--eager", "--burst", "inf:1"]),
-            ours("100000:100x10", &["--eager", "--burst", "100000:100x10"]),
+            ours(BURSTS, &["--eager", "--burst", BURSTS]),
             ours("30000:100", &["--eager", "--burst", "30000:100"]),
             ours("1000:50", &["--eager", "--burst", "1000:50"]),
         ],
         What::Tiers => {
-            let adaptive = ["--eager", "--burst", "100000:100x10"];
+            let adaptive = ["--eager", "--burst", BURSTS];
             let without = |name, what| ours(name, &[adaptive.as_slice(), &["--without", what]].concat());
             vec![
                 theirs("Wasmtime", &["--precompiled"]),
@@ -194,7 +194,7 @@ fn engines(what: What) -> Result<Vec<Engine>> {
                 theirs("Wasmtime, epochs", &["--precompiled", "--epochs"]),
                 theirs("Wasmtime, fuel", &["--precompiled", "--fuel"]),
                 ours("off", &["--eager"]),
-                ours("adaptive", &["--eager", "--burst", "100000:100x10"]),
+                ours("adaptive", &["--eager", "--burst", BURSTS]),
                 theirs("wasmi", &["--wasmi"]),
             ];
             let node = programs::home().join("peers/node.mjs");
@@ -211,7 +211,7 @@ fn engines(what: What) -> Result<Vec<Engine>> {
             ours("off, warm cache", &["--profile", "off", "--cache"]),
             ours("exact", &["--profile", "exact"]),
             ours("exact, warm cache", &["--profile", "exact", "--cache"]),
-            ours("adaptive", &["--burst", "100000:100x10", "--contexts"]),
+            ours("adaptive", &["--burst", BURSTS, "--contexts"]),
         ],
     })
 }

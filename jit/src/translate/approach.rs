@@ -31,12 +31,22 @@ pub(super) struct Approach {
 }
 
 /// A block before a header.
-struct BeforeHeader {
+pub(super) struct BeforeHeader {
     /// The header's node.
     header: u32,
     block: ir::Block,
     /// What leads to it and is not translated yet.
     pending: u32,
+}
+
+impl BeforeHeader {
+    /// One way that leads to it is translated.
+    pub fn arrived(&mut self, builder: &mut FunctionBuilder<'_>) {
+        self.pending -= 1;
+        if self.pending == 0 {
+            builder.seal_block(self.block);
+        }
+    }
 }
 
 impl Approach {
@@ -71,7 +81,7 @@ impl Approach {
     }
 
     /// Where the wire from one node to another leads instead, if it leads here.
-    fn before(&mut self, from: usize, to: u32) -> Option<&mut BeforeHeader> {
+    pub fn before(&mut self, from: usize, to: u32) -> Option<&mut BeforeHeader> {
         let at = self.position(from, to)?;
         Some(&mut self.before[at])
     }
@@ -81,14 +91,9 @@ impl Approach {
         (at > 0 || !self.is_inside[from]).then_some(at)
     }
 
-    /// The block that the wire from one node to another leads to, if it leads here.
+    /// The block there.
     pub fn block(&self, from: usize, to: u32) -> Option<ir::Block> {
         Some(self.before[self.position(from, to)?].block)
-    }
-
-    /// How many ways to the same place as this wire are not translated yet, if it leads here.
-    pub fn pending(&mut self, from: usize, to: u32) -> Option<&mut u32> {
-        Some(&mut self.before(from, to)?.pending)
     }
 }
 
@@ -111,14 +116,14 @@ impl Translator<'_> {
         self.say(comes, true);
         let outermost = approach.before.last_mut().expect("the main loop's");
         self.builder.ins().jump(outermost.block, &[]);
-        self.came(outermost);
+        outermost.arrived(&mut self.builder);
 
         for level in (1..approach.before.len()).rev() {
             let [inner, outer] = &mut approach.before[level - 1..=level] else { unreachable!("two of them") };
             self.builder.switch_to_block(outer.block);
             let comes = self.builder.use_var(comes);
             self.builder.ins().brif(comes, inner.block, &[], self.blocks[outer.header as usize], &[]);
-            self.came(inner);
+            inner.arrived(&mut self.builder);
             self.arrived(outer.header);
         }
         let BeforeHeader { header, block, .. } = approach.before[0];
@@ -136,13 +141,5 @@ impl Translator<'_> {
     fn say(&mut self, comes: Variable, value: bool) {
         let value = self.builder.ins().iconst(types::I8, i64::from(value));
         self.builder.def_var(comes, value);
-    }
-
-    /// One way to the block before a header is translated.
-    fn came(&mut self, before: &mut BeforeHeader) {
-        before.pending -= 1;
-        if before.pending == 0 {
-            self.builder.seal_block(before.block);
-        }
     }
 }

@@ -391,12 +391,13 @@ impl<'a> Translator<'a> {
 
     /// One wire of those that lead to node `to` is translated.
     fn arrived(&mut self, to: u32) {
-        let block = self.block_of(to);
-        let before = self.approach.as_mut().and_then(|approach| approach.pending(self.node, to));
-        let pending = before.unwrap_or(&mut self.pending[to as usize]);
+        if let Some(before) = self.approach.as_mut().and_then(|approach| approach.before(self.node, to)) {
+            return before.arrived(&mut self.builder);
+        }
+        let pending = &mut self.pending[to as usize];
         *pending -= 1;
         if *pending == 0 {
-            self.builder.seal_block(block);
+            self.builder.seal_block(self.blocks[to as usize]);
         }
     }
 

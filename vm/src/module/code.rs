@@ -372,14 +372,17 @@ impl ModuleInner {
         match promotion {
             Promotion::Burst(block) => self.compile_for_bursts(func, block),
             Promotion::Reoptimized => self.reoptimize(func),
-            Promotion::Entry if self.code.look(func, |compiled| compiled.promoted) == Some(true) => Ok(()),
             Promotion::Entry => self.compile_for_callers(func),
             Promotion::Resume(block) => self.compile_for_frame(func, block),
             Promotion::Unrolled(block) => self.compile_unrolled(func, block),
         }
     }
 
-    pub(super) fn compile_for_callers(self: &Arc<Self>, func: u32) -> Result<()> {
+    fn compile_for_callers(self: &Arc<Self>, func: u32) -> Result<()> {
+        // A frame may have been faster that has come to the main loop.
+        if self.code.look(func, |compiled| compiled.promoted) == Some(true) {
+            return Ok(());
+        }
         let began = Instant::now();
         let Some(plan) = self.plan_of(func) else { return Ok(()) };
         let advice = self.advice();

@@ -56,13 +56,7 @@ impl ModuleInner {
         let began = Instant::now();
         let Some(plan) = self.plan_of(func) else { return Ok(()) };
         if self.engine.compiler().main_loop(&plan) == Some(header) {
-            let is_new = |compiled: &mut Compiled| {
-                compiled.requested.insert(Promotion::Entry);
-                !compiled.promoted
-            };
-            if self.code.update(func, is_new) == Some(true) {
-                self.compile_for_callers(func)?;
-            }
+            self.promote(func, Promotion::Entry)?;
             if self.code_for_frame(func, header).is_some() {
                 return Ok(());
             }

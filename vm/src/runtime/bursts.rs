@@ -17,7 +17,7 @@ use super::pace::Pace;
 use super::store::{Pending, StoreOpaque};
 use crate::arch;
 use crate::module::ModuleInner;
-use crate::{Adaptive, Error, ErrorKind, ProfilingConfig, Result, Trap, Trigger, profile};
+use crate::{Error, ErrorKind, ProfilingConfig, Result, Trap, Trigger, profile};
 
 /// Where a frame is that has come to a check.
 struct Place {
@@ -52,7 +52,7 @@ impl StoreOpaque {
     /// If the system has no thread for a timer.
     pub fn start_bursts(&mut self) -> Result<()> {
         let ProfilingConfig::Adaptive(adaptive) = self.engine().config().profiling else { return Ok(()) };
-        self.bursts = Some(Bursts::new(self.begin_by_trigger(Some(adaptive.lengths), &adaptive)?));
+        self.bursts = Some(Bursts::new(self.begin_by_trigger(Some(adaptive.lengths), adaptive.trigger)?));
         self.pace = adaptive.budget.map(Pace::new);
         self.burst_spans = self.engine().config().has_time_line.then(|| BurstSpans::new(self.started));
         self.burst_time = match adaptive.trigger {
@@ -73,7 +73,7 @@ impl StoreOpaque {
             let message = "the engine has no bursts: use ProfilingConfig::Adaptive";
             return Err(Error::new(ErrorKind::Type, message));
         };
-        let lengths = self.begin_by_trigger(lengths, &adaptive)?;
+        let lengths = self.begin_by_trigger(lengths, adaptive.trigger)?;
         self.read_bursts(false);
         self.bursts.iter_mut().for_each(|bursts| bursts.set_lengths(lengths));
         self.pace = adaptive.budget.map(Pace::new);
@@ -82,15 +82,12 @@ impl StoreOpaque {
     }
 
     /// Sets the timer by which bursts begin, if that is how; gives the lengths that are left to count.
-    fn begin_by_trigger(&self, lengths: Option<BurstLengths>, adaptive: &Adaptive) -> Result<BurstLengths> {
+    fn begin_by_trigger(&self, lengths: Option<BurstLengths>, trigger: Trigger) -> Result<BurstLengths> {
         let never = BurstLengths::new(BurstLengths::FOREVER, 1);
-        // What bursts cost is measured for those of one length, and times do not grow.
-        let is_fixed = adaptive.budget.is_some() || adaptive.trigger != Trigger::Checks;
-        let lengths = lengths.map(|lengths| if is_fixed { lengths.growing(1) } else { lengths });
-        let Trigger::Time(every) = adaptive.trigger else { return Ok(lengths.unwrap_or(never)) };
+        let Trigger::Time(every) = trigger else { return Ok(lengths.unwrap_or(never)) };
         let ticks = lengths.map(|_| every.max(SHORTEST_TICK));
         self.interrupt().set_ticks(ticks).map_err(|e| Error::system("no thread for a timer", e))?;
-        Ok(lengths.map_or(never, |lengths| BurstLengths { checking: BurstLengths::FOREVER, ..lengths }))
+        Ok(lengths.map_or(never, |lengths| BurstLengths::new(BurstLengths::FOREVER, lengths.instrumented)))
     }
 
     /// The share of checks that were in bursts so far; where time begins bursts, that of the thread's time.

@@ -37,6 +37,6 @@ impl Pace {
         let now = arch::cycles();
         let burst = Phase { checks: lengths.instrumented, time: now.wrapping_sub(self.since) };
         self.since = now;
-        BurstLengths { checking: self.budget.checks_between(self.between, burst), ..lengths }
+        BurstLengths::new(self.budget.checks_between(self.between, burst), lengths.instrumented)
     }
 }

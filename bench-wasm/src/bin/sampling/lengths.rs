@@ -9,6 +9,7 @@ use anyhow::Result;
 use wprof::profiler::{BurstLengths, Change, Comparison, Profile, overlap};
 use wprof::{Adaptive, Collect, Config, ProfilingConfig, Strategy};
 use wprof_bench::programs::Program;
+use wprof_bench::runner::BURSTS;
 use wprof_bench::session::Session;
 use wprof_bench::stats::geometric_mean;
 
@@ -29,7 +30,7 @@ pub const LENGTHS: [&str; 11] = [
     "2000:10",
     "10000:100",
     "30000:100",
-    "100000:100x10",
+    BURSTS,
 ];
 
 /// What one program, or all, took and showed at one length.

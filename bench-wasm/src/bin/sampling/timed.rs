@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use wprof_bench::programs::Program;
-use wprof_bench::runner::{Engine, Measured, beside_this_program};
+use wprof_bench::runner::{BURSTS, Engine, Measured, beside_this_program};
 use wprof_bench::stats::{Spread, geometric_mean};
 
 use super::Options;
@@ -127,7 +127,7 @@ impl Engines {
     pub fn cold(&self, program: &Program) -> Result<[f64; 2]> {
         const ROUNDS: usize = 5;
         let way = |options: &[&'static str]| Engine { options: options.to_vec(), ..self.off.clone() };
-        let ways = [way(&[]), way(&["--burst", "100000:100x10", "--contexts"])];
+        let ways = [way(&[]), way(&["--burst", BURSTS, "--contexts"])];
         let mut least = [f64::MAX; 2];
         for _ in 0..ROUNDS {
             for (way, least) in ways.iter().zip(&mut least) {
