@@ -57,7 +57,7 @@ fn the_loop_around_has_a_copy_of_its_own() {
 #[test]
 fn where_code_is_elsewhere_nothing_follows() {
     let (plan, graph) = graph(NEST);
-    let resumed = graph.left_at(&plan.cfg, 1, 0x1000).resumed_at(&plan.cfg, 2);
+    let resumed = graph.version_at(&plan.cfg, 2, Some((1, 0x1000)));
     assert_eq!(resumed.verify(&plan.cfg), Ok(()));
     let places: Vec<_> = resumed.nodes.iter().map(|node| (node.block, node.elsewhere)).collect();
     assert_eq!(places, [(2, None), (3, None), (1, Some(Elsewhere::Version(0x1000))), (4, None)]);

@@ -102,7 +102,7 @@ impl Mode {
             }
             Mode::Metered => config.strategy(Strategy::Tiered).count_events(kinds()).budget("instructions"),
             Mode::Bursts => {
-                let profiling = bursts(2, 3, "orig");
+                let profiling = unoptimized(bursts(2, 3, "orig"));
                 config.strategy(Strategy::Tiered).parts_above(1).loop_entries_above(0).profiling(profiling)
             }
             Mode::Samples => {
@@ -144,6 +144,16 @@ impl Mode {
 /// If there are no checks of this name.
 pub fn bursts(checking: u32, instrumented: u32, checks: &str) -> ProfilingConfig {
     ProfilingConfig::Adaptive(counted(checking, instrumented, checks))
+}
+
+/// The same, by code for bursts that is not optimised.
+pub fn unoptimized(profiling: ProfilingConfig) -> ProfilingConfig {
+    match profiling {
+        ProfilingConfig::Adaptive(adaptive) => {
+            ProfilingConfig::Adaptive(Adaptive { optimized: Some(false), ..adaptive })
+        }
+        other => other,
+    }
 }
 
 fn counted(checking: u32, instrumented: u32, checks: &str) -> Adaptive {

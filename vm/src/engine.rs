@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use wprof_jit::abi::TrapCode;
-use wprof_jit::compile::{Compiler, MachineCode};
+use wprof_jit::compile::{Compiler, MachineCode, Tier};
 use wprof_jit::plan::Collection;
 use wprof_jit::reoptimize::Policy;
 
@@ -134,6 +134,15 @@ impl Engine {
     /// Whether there are bursts.
     pub(crate) fn has_bursts(&self) -> bool {
         self.0.bursts.is_some()
+    }
+
+    /// How much is done for code for bursts.
+    pub(crate) fn burst_tier(&self) -> Tier {
+        let measures = self.burst_collection().is_some_and(|bursts| !bursts.metrics.is_empty());
+        match self.config().profiling {
+            ProfilingConfig::Adaptive(adaptive) if !adaptive.is_optimized(measures) => Tier::Baseline,
+            _ => Tier::Optimized,
+        }
     }
 
     pub(crate) fn compiler(&self) -> &Compiler {

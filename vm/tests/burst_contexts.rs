@@ -92,12 +92,16 @@ fn calls(tree: &ContextTree) -> BTreeMap<Vec<(Callee, u32)>, u64> {
 #[test]
 fn a_burst_without_end_sees_the_exact_tree() -> Outcome {
     let (result, expected) = exact(WAT, 50)?;
-    let forever = adaptive(1, BurstLengths::FOREVER, "orig");
-    let (found_result, profile) = run(&config(Strategy::Optimized, forever), WAT, 50)?;
-    let found = profile.contexts.expect("counted");
-    assert!(matches!(found.kind, FigureKind::Sampled { .. }));
-    assert_eq!(found_result, result);
-    assert_eq!(ContextTree { kind: FigureKind::Exact, ..found }, expected);
+    for optimized in [true, false].map(Some) {
+        let (lengths, checks) = (BurstLengths::new(1, BurstLengths::FOREVER), "orig".parse()?);
+        let forever = Adaptive { lengths, checks, optimized, ..Adaptive::default() };
+        let (found_result, profile) =
+            run(&config(Strategy::Optimized, ProfilingConfig::Adaptive(forever)), WAT, 50)?;
+        let found = profile.contexts.expect("counted");
+        assert!(matches!(found.kind, FigureKind::Sampled { .. }));
+        assert_eq!(found_result, result);
+        assert_eq!(ContextTree { kind: FigureKind::Exact, ..found }, expected, "{optimized:?}");
+    }
     Ok(())
 }
 

@@ -82,9 +82,14 @@ fn run(engine: &Engine) -> Result<(Vec<Option<i64>>, Option<Profile>)> {
 }
 
 fn adaptive(checking: u32, instrumented: u32, checks: &str) -> ProfilingConfig {
+    coded(checking, instrumented, checks, None)
+}
+
+/// The same; whether code for bursts is optimised.
+fn coded(checking: u32, instrumented: u32, checks: &str, optimized: Option<bool>) -> ProfilingConfig {
     let lengths = BurstLengths::new(checking, instrumented);
     let checks = checks.parse().expect("a known name");
-    ProfilingConfig::Adaptive(Adaptive { lengths, checks, ..Adaptive::default() })
+    ProfilingConfig::Adaptive(Adaptive { lengths, checks, optimized, ..Adaptive::default() })
 }
 
 fn engine(profiling: ProfilingConfig, strategy: Strategy) -> Result<Engine> {
@@ -106,10 +111,13 @@ fn results_are_the_same_at_every_ratio_with_all_checks_in_all_tiers() -> Outcome
             for (checking, instrumented) in
                 [(1, 1), (2, 3), (1, 7), (10, 1), (1000, 50), (1, BurstLengths::FOREVER)]
             {
-                let how = format!("{strategy:?} {checks} {checking}:{instrumented}");
-                let (results, profile) = run(&engine(adaptive(checking, instrumented, checks), strategy)?)?;
-                assert_eq!(results, expected, "{how}");
-                profile.expect("it profiles").verify().map_err(|error| format!("{how}: {error}"))?;
+                for optimized in [true, false] {
+                    let how = format!("{strategy:?} {checks} {checking}:{instrumented} {optimized}");
+                    let bursts = coded(checking, instrumented, checks, Some(optimized));
+                    let (results, profile) = run(&engine(bursts, strategy)?)?;
+                    assert_eq!(results, expected, "{how}");
+                    profile.expect("it profiles").verify().map_err(|error| format!("{how}: {error}"))?;
+                }
             }
         }
     }
@@ -121,16 +129,18 @@ fn results_are_the_same_at_every_ratio_with_all_checks_in_all_tiers() -> Outcome
 fn a_burst_without_end_counts_every_path() -> Outcome {
     let exact =
         run(&engine(ProfilingConfig::Exact(Collect::Paths), Strategy::Optimized)?)?.1.expect("a profile");
-    let all =
-        run(&engine(adaptive(1, BurstLengths::FOREVER, "orig"), Strategy::Optimized)?)?.1.expect("a profile");
     let finished = |profile: &Profile| -> Vec<_> {
         paths(profile)
             .into_iter()
             .map(|(func, paths)| (func, paths.map(|paths| paths.finished.clone())))
             .collect()
     };
-    assert_eq!(finished(&all), finished(&exact));
-    assert!(all.functions.iter().all(|function| matches!(function.kind, FigureKind::Sampled { .. })));
+    for optimized in [true, false].map(Some) {
+        let forever = coded(1, BurstLengths::FOREVER, "orig", optimized);
+        let all = run(&engine(forever, Strategy::Optimized)?)?.1.expect("a profile");
+        assert_eq!(finished(&all), finished(&exact), "{optimized:?}");
+        assert!(all.functions.iter().all(|function| matches!(function.kind, FigureKind::Sampled { .. })));
+    }
     Ok(())
 }
 

@@ -1,12 +1,12 @@
 //! Frames enter the code that callers enter, at the header of the main loop, too.
 
-use wprof::profiler::{BurstLengths, CodeTier, CodeVersion};
+use wprof::profiler::{BurstLengths, CacheShape, CodeTier, CodeVersion, Profile};
 use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
 /// Eight parameters, of which some are passed on the stack; the main loop in two others, with an operand below it, and
-/// with a loop, a call and a trap in it; what the function's first blocks compute is used behind the main loop.
+/// with a loop, a call, a store and a trap in it; what the function's first blocks compute is used behind the main loop.
 const WAT: &str = r#"(module
     (memory 1)
     (func $mix (param $x i64) (result i64) (i64.xor (local.get $x) (i64.shr_u (local.get $x) (i64.const 3))))
@@ -17,9 +17,11 @@ const WAT: &str = r#"(module
         (if (local.get $d) (then (local.set $first (i64.add (local.get $first) (local.get $e)))))
         (loop $outermost
             (loop $around
+                (i64.store (i32.and (i32.mul (local.get $i) (i32.const 56)) (i32.const 0xfff8)) (local.get $e))
                 (i64.add (local.get $first) (local.get $g))
                 (loop $main (param i64) (result i64)
                     (i64.add (call $mix (i64.extend_i32_u (local.get $i))))
+                    (i64.store (i32.and (i32.mul (local.get $i) (i32.const 72)) (i32.const 0xfff8)) (local.get $e))
                     (local.set $v (i64x2.add (local.get $v) (i64x2.splat (local.get $b))))
                     (local.set $c (f64.add (local.get $c) (f64.const 0.5)))
                     (if (i32.and (local.get $i) (i32.const 2))
@@ -34,6 +36,7 @@ const WAT: &str = r#"(module
                     (local.set $i (i32.add (local.get $i) (i32.const 1)))
                     (br_if $main (i32.rem_u (local.get $i) (local.get $f))))
                 (local.set $sum (i64.add (local.get $sum)))
+                (drop (i64.load (i32.and (local.get $i) (i32.const 0xff))))
                 (br_if $around (i32.rem_u (local.get $i) (i32.mul (local.get $f) (i32.const 3)))))
             (br_if $outermost (local.tee $rounds (i32.sub (local.get $rounds) (i32.const 1)))))
         (i64.add (i64.trunc_sat_f64_s (local.get $c)) (i64.add (local.get $first)
@@ -127,20 +130,54 @@ fn wherever_frames_enter_results_are_the_same() -> Outcome {
     Ok(())
 }
 
-/// Bytes of machine code of versions for frames.
-fn bytes_for_frames(loop_entries_above: usize) -> std::result::Result<u64, Box<dyn std::error::Error>> {
+/// Bytes of machine code of versions for frames, and of code for bursts. Bursts begin and end in all four loops.
+fn bytes_of_versions(loop_entries_above: usize) -> std::result::Result<[u64; 2], Box<dyn std::error::Error>> {
     let mut config = config(Strategy::Optimized, "2:3".parse()?);
     let engine = Engine::new(config.loop_entries_above(loop_entries_above))?;
     let (results, versions) = versions_made(&Module::new(&engine, WAT)?, &WAYS)?;
     assert_eq!(results, expected(&WAYS)?);
-    Ok(versions.iter().filter(|version| version.tier == CodeTier::Loop).map(|version| version.bytes).sum())
+    let bytes =
+        |tier| versions.iter().filter(|version| version.tier == tier).map(|version| version.bytes).sum();
+    Ok([CodeTier::Loop, CodeTier::Burst].map(bytes))
 }
 
-/// Bursts end in all four loops.
 #[test]
-fn versions_for_frames_in_other_loops_have_no_copy_of_the_main_loop() -> Outcome {
-    let (entered, copied) = (bytes_for_frames(0)?, bytes_for_frames(usize::MAX)?);
-    assert!(entered > 0 && 2 * entered < copied, "{entered} and {copied} bytes");
+fn versions_that_are_entered_elsewhere_have_no_copy_of_the_main_loop() -> Outcome {
+    for (entered, copied) in bytes_of_versions(0)?.into_iter().zip(bytes_of_versions(usize::MAX)?) {
+        assert!(entered > 0 && 3 * entered < 2 * copied, "{entered} and {copied} bytes");
+    }
+    Ok(())
+}
+
+/// What calls of `run` that return have counted.
+fn profile(engine: &Engine) -> std::result::Result<Profile, Box<dyn std::error::Error>> {
+    let mut store = Store::new(engine, ());
+    let instance = Linker::new(engine).instantiate(&mut store, &Module::new(engine, WAT)?)?;
+    let run = instance.get_typed_func::<(i32, i64, f64, i32, i64, i32, i64, i32), i64>(&mut store, "run")?;
+    for (rounds, of_main) in [(1, 1), (1, 1000), (40, 5)] {
+        run.call(&mut store, (rounds, 12345, 0.25, rounds & 1, 99, of_main, -7, -1))?;
+    }
+    Ok(instance.profile(&store)?)
+}
+
+/// A burst that never ends comes into the main loop from the entry and from the other loops.
+#[test]
+fn a_path_goes_on_in_the_main_loop_and_so_does_what_is_measured_along_it() -> Outcome {
+    let counted = |profile: &Profile| -> Vec<_> {
+        profile.functions.iter().map(|function| function.paths.clone().expect("paths").finished).collect()
+    };
+    let misses = [Metric::CacheMisses(CacheShape::new(1024, 2, 64)?)];
+    let mut config = Config::new();
+    config.strategy(Strategy::Optimized).profiling(ProfilingConfig::Exact(Collect::Paths));
+    config.count_contexts(true).measure(misses).loop_entries_above(0).background_compilation(false);
+    let exact = counted(&profile(&Engine::new(&config)?)?);
+    assert!(exact.iter().flatten().any(|path| path.metrics[0] > 0));
+    for optimized in [true, false].map(Some) {
+        let (lengths, checks) = (BurstLengths::new(1, BurstLengths::FOREVER), "orig".parse()?);
+        let adaptive = Adaptive { lengths, checks, optimized, ..Adaptive::default() };
+        config.profiling(ProfilingConfig::Adaptive(adaptive)).reoptimization(None);
+        assert_eq!(counted(&profile(&Engine::new(&config)?)?), exact, "{optimized:?}");
+    }
     Ok(())
 }
 

@@ -51,7 +51,7 @@ fn configs() -> Vec<Config> {
     let adaptive = |lengths: (u32, u32), checks: &str, trigger| {
         let lengths = BurstLengths::new(lengths.0, lengths.1);
         let checks = checks.parse().expect("a known name");
-        ProfilingConfig::Adaptive(Adaptive { lengths, checks, trigger, budget: None })
+        ProfilingConfig::Adaptive(Adaptive { lengths, checks, trigger, ..Adaptive::default() })
     };
     let never = BurstLengths::FOREVER;
     let all = [

@@ -170,6 +170,7 @@ fn run(options: &Run) -> Result<ExitCode> {
             checks: options.checks,
             trigger,
             budget: options.overhead,
+            optimized: None,
         })
     };
     let profiling = options.burst.map_or_else(|| options.profile.config(), adaptive);

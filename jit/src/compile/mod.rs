@@ -172,19 +172,6 @@ impl Compiler {
         self.graph(env, &plan.cfg, &self.version(plan, tier), tier)
     }
 
-    /// Compiles an optimised version that resumes at `block`, a loop header, with its state from the transfer buffer.
-    ///
-    /// As [`Compiler::function`].
-    pub fn resumed(
-        &self,
-        env: &ModuleEnv<'_>,
-        plan: &FunctionPlan,
-        block: u32,
-    ) -> Result<MachineCode, CompileError> {
-        let graph = self.version(plan, Tier::Optimized).resumed_at(&plan.cfg, block);
-        self.graph(env, &plan.cfg, &graph, Tier::Optimized)
-    }
-
     /// A better graph of a function, by what is known of it; `None` if nothing is.
     ///
     /// If a callee exceeds a limit.
@@ -218,17 +205,18 @@ impl Compiler {
     fn optimized(&self, graph: BlockGraph, plan: &FunctionPlan) -> BlockGraph {
         let graph = without_joins(graph.unrolled(&plan.cfg, &plan.loops, plan.first_counter), plan);
         match self.main_loop(plan) {
-            Some(header) => graph.entered_at(&plan.cfg, header),
-            None => graph,
+            Some(header) if !plan.in_bursts => graph.entered_at(&plan.cfg, header),
+            _ => graph,
         }
     }
 
-    /// The loop header at which frames can enter the optimised code of a function, if there is one: where nothing but
-    /// locals and operands belongs to a frame.
+    /// The header of the main loop of a large function, if versions of the function can share the code of that loop:
+    /// frames enter there the optimised code for callers, where nothing but locals and operands belongs to a frame, or
+    /// the code for bursts that resumes there.
     pub fn main_loop(&self, plan: &FunctionPlan) -> Option<u32> {
         let CompilerOptions { precise, contexts, metrics, loop_entries_above, .. } = self.options;
-        let is_plain = !precise && !contexts && metrics == 0 && !plan.in_bursts;
-        let is_possible = is_plain && plan.cfg.bytes() > loop_entries_above;
+        let is_shared = plan.in_bursts || !precise && !contexts && metrics == 0;
+        let is_possible = is_shared && plan.cfg.bytes() > loop_entries_above;
         is_possible.then(|| plan.cfg.main_loop()).flatten()
     }
 
@@ -432,6 +420,19 @@ impl Compiler {
     /// If Cranelift refuses the signature.
     pub fn loop_entry(&self, ty: &FuncType, code: u64) -> Result<MachineCode, CompileError> {
         trampoline::loop_entry(&*self.fast, ty, code)
+    }
+
+    /// Code that resumes, for frames that bring nothing along, in the code for bursts at this address, which is that of
+    /// a [continued](BlockGraph::is_continued) `graph`, of a function of type `ty`.
+    ///
+    /// If Cranelift refuses the signature.
+    pub fn burst_entry(
+        &self,
+        ty: &FuncType,
+        graph: &BlockGraph,
+        code: u64,
+    ) -> Result<MachineCode, CompileError> {
+        trampoline::burst_entry(&*self.fast, &self.in_bursts, ty, (graph.path_register, code))
     }
 
     /// The trampoline that lets wasm call a host function of type `ty`: a wasm function whose vmctx is an

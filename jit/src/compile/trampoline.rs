@@ -170,6 +170,30 @@ pub(super) fn loop_entry(isa: &dyn TargetIsa, ty: &FuncType, code: u64) -> Resul
     })
 }
 
+/// Has a frame that brings nothing along enter code for bursts that expects it to: its path begins with the given
+/// register, if there is one, and nothing is measured yet.
+pub(super) fn burst_entry(
+    isa: &dyn TargetIsa,
+    options: &CompilerOptions,
+    ty: &FuncType,
+    (path, code): (Option<i64>, u64),
+) -> Result<MachineCode, CompileError> {
+    let signature = resume_signature(ty);
+    compile(isa, signature.clone(), |builder, params| {
+        let trusted = MemFlagsData::trusted();
+        let store = builder.ins().load(types::I64, trusted, params[0], vmctx::STORE);
+        let path = path.map(|first| (store_context::PATH, first));
+        let sums = (0..options.metrics).map(|metric| (store_context::measured(metric), 0));
+        for (cell, first) in path.into_iter().chain(sums) {
+            let first = builder.ins().iconst(types::I64, first);
+            builder.ins().store(trusted, first, store, cell);
+        }
+        let code = builder.ins().iconst(types::I64, code as i64);
+        let signature = builder.import_signature(signature);
+        builder.ins().return_call_indirect(signature, code, &params);
+    })
+}
+
 /// Calls a builtin; the first of `args` is the vmctx.
 fn builtin(
     isa: &dyn TargetIsa,

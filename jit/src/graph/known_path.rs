@@ -13,7 +13,7 @@ impl BlockGraph {
     pub(crate) fn known_paths(&self) -> Vec<Option<i64>> {
         let mut known: Vec<Reached> = vec![Reached::Not; self.nodes.len()];
         known[0] = match self.path_register {
-            Some(first) if !self.resumes || self.in_bursts => Reached::With(first),
+            Some(first) if !self.is_continued => Reached::With(first),
             _ => Reached::Any,
         };
         let mut changed = vec![0];

@@ -39,10 +39,28 @@ impl BlockGraph {
         self.nodes.iter().position(is_it).map(|index| index as u32)
     }
 
-    /// The same graph, for frames that go on in other code where they come to the loop header `block`: what resumes at
-    /// another header then need not have that loop as well.
+    /// What is entered at `block`, a loop header, or 0 for the entry of the function. It goes on in other code where it
+    /// comes to the main loop, if there is such code for another header: that, with its address.
     #[must_use]
-    pub fn left_at(mut self, cfg: &Cfg, block: u32, code: u64) -> BlockGraph {
+    pub fn version_at(&self, cfg: &Cfg, block: u32, main_loop: Option<(u32, u64)>) -> BlockGraph {
+        let main_loop = main_loop.filter(|&(header, _)| header != block);
+        match (block, main_loop) {
+            (0, None) => self.clone(),
+            (0, Some((header, code))) => self.clone().left_at(cfg, header, code).without_unreachable(),
+            (_, None) => self.resumed_at(cfg, block),
+            (_, Some((header, code))) => self.clone().left_at(cfg, header, code).resumed_at(cfg, block),
+        }
+    }
+
+    /// The same graph, which resumes, for frames that bring along what they count with.
+    #[must_use]
+    pub fn continued(self) -> BlockGraph {
+        BlockGraph { is_continued: true, ..self }
+    }
+
+    /// The same graph, for frames that go on in other code where they come to the loop header `block`: what resumes at
+    /// another header then need not have that loop as well. Some nodes may be unreachable.
+    fn left_at(mut self, cfg: &Cfg, block: u32, code: u64) -> BlockGraph {
         for index in 0..self.nodes.len() {
             let node = &self.nodes[index];
             if node.block == block && self.is_whole(cfg, node) {

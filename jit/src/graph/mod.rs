@@ -177,11 +177,14 @@ pub struct BlockGraph {
     /// Whether it is entered in the middle of the function, with locals and operands from the transfer buffer (on-stack
     /// replacement), rather than by a call.
     pub resumes: bool,
+    /// Whether frames that resume bring along what they have counted so far, a path register and sums, from code that
+    /// counts the same. To code for bursts most come from code that counts nothing.
+    pub is_continued: bool,
     /// The node that frames can enter as well, with locals and operands from the transfer buffer, of a graph that is
     /// entered by calls: that of a loop header.
     pub loop_entry: Option<u32>,
-    /// What the path register is when the function is called, if there is one. A graph that resumes finds it in the
-    /// store's context.
+    /// What the path register is when the function is called, if there is one, or in a burst when a frame resumes; see
+    /// [`BlockGraph::is_continued`].
     pub path_register: Option<i64>,
     /// The Ball-Larus numbers of interesting paths, if they are told from others: see
     /// [`wprof_profiler::PreferentialPlan::cells`]. Their address is a constant in the code, so whoever keeps the code
@@ -221,6 +224,7 @@ impl BlockGraph {
             nodes: cfg.blocks.iter().zip(0..).map(node).collect(),
             inlined: Vec::new(),
             resumes: false,
+            is_continued: false,
             loop_entry: None,
             path_register: None,
             cells: None,

@@ -112,7 +112,13 @@ impl Parts {
             nodes.push(node);
         }
         nodes.extend(order[inside..].iter().map(|&head| self.elsewhere(head)));
-        BlockGraph { nodes, inlined: Vec::new(), resumes: number > 0, ..self.graph.clone_without_nodes() }
+        BlockGraph {
+            nodes,
+            inlined: Vec::new(),
+            resumes: number > 0,
+            is_continued: number > 0,
+            ..self.graph.clone_without_nodes()
+        }
     }
 
     /// What leads to the part of which `head` is the head.

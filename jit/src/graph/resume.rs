@@ -39,9 +39,17 @@ impl BlockGraph {
         };
         let nodes = order.iter().map(node).collect();
         let (path_register, cells) = (self.register_at(block), self.cells.clone());
-        let inlined = self.inlined.clone();
-        let graph =
-            BlockGraph { nodes, inlined, resumes: true, loop_entry: None, path_register, cells, ..*self };
+        let (inlined, is_continued) = (self.inlined.clone(), !self.in_bursts);
+        let graph = BlockGraph {
+            nodes,
+            inlined,
+            resumes: true,
+            is_continued,
+            loop_entry: None,
+            path_register,
+            cells,
+            ..*self
+        };
         debug_assert_eq!(graph.verify(cfg), Ok(()));
         graph
     }

@@ -109,7 +109,7 @@ impl BlockGraph {
     }
 
     /// The same graph without nodes that nothing leads to any more.
-    fn without_unreachable(self) -> BlockGraph {
+    pub(super) fn without_unreachable(self) -> BlockGraph {
         let mut reached = self.reachable();
         reached.sort_unstable();
         let new_index = |old: u32| reached.binary_search(&old).expect("it is reached") as u32;

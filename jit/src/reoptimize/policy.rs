@@ -11,6 +11,9 @@ pub struct Policy {
     pub first_round: u64,
     /// But after so many more at the latest: so long a new phase of the program goes unnoticed.
     pub longest_round: u64,
+    /// Or after so many for each function that bursts have seen, if those are more: so that reading what they have seen
+    /// takes two parts in a thousand of the time in large programs, too.
+    pub round_of_function: u64,
     /// A function is reoptimized if it executes at least this share of all instructions. Below it, even twice the
     /// speed is less than the noise of a measurement.
     pub least_share: f64,
@@ -76,6 +79,7 @@ impl Default for Policy {
         Policy {
             first_round: 8,
             longest_round: 512,
+            round_of_function: 64,
             least_share: 0.002,
             least_seen: 2000,
             seen_again: 8,
@@ -110,6 +114,7 @@ impl Policy {
         Policy {
             first_round: 1,
             longest_round: 64,
+            round_of_function: 0,
             least_share: 0.0,
             least_seen: 1,
             seen_again: 2,
@@ -124,9 +129,11 @@ impl Policy {
         }
     }
 
-    /// After how many bursts hot functions are looked for next, when so many have begun, by length.
-    pub fn next_round(&self, begun: u64) -> u64 {
-        begun.saturating_add(begun.min(self.longest_round).max(1))
+    /// After how many bursts hot functions are looked for next, when so many have begun, by length, and have seen so
+    /// many functions.
+    pub fn next_round(&self, begun: u64, functions: usize) -> u64 {
+        let longest = self.longest_round.max(self.round_of_function.saturating_mul(functions as u64));
+        begun.saturating_add(begun.min(longest).max(1))
     }
 
     /// Whether a function is hot that executes so many of all the instructions that a profile has seen.

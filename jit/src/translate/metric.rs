@@ -26,7 +26,7 @@ impl Translator<'_> {
         let slot = StackSlotData::new_with_key(StackSlotKind::ExplicitSlot, size, 3, key);
         self.sums = Some(self.builder.create_sized_stack_slot(slot));
         for metric in self.metrics() {
-            let first = match self.graph.resumes && !self.graph.in_bursts {
+            let first = match self.graph.is_continued {
                 true => self.load_metric_cell(store_context::measured(metric)),
                 false => self.builder.ins().iconst(types::I64, 0),
             };

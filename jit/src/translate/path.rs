@@ -56,7 +56,7 @@ impl Translator<'_> {
             self.builder.create_sized_stack_slot(slot)
         });
         self.path = Some(PathRegister { variable, slot, known, here: None, kept });
-        if self.graph.resumes && !self.graph.in_bursts {
+        if self.graph.is_continued {
             let context = self.load_constant(types::I64, self.vmctx, vmctx::STORE);
             let flags = MemFlagsData::trusted();
             let first = self.builder.ins().load(types::I64, flags, context, store_context::PATH);

@@ -72,8 +72,8 @@ impl Translator<'_> {
     pub(super) fn transfer_to(&mut self, version: Value) {
         let state = self.live_state();
         self.store_values(state);
-        // Code for bursts is left for code that counts nothing.
-        if !self.graph.in_bursts {
+        // Code for bursts is left for code that counts nothing, unless it is elsewhere.
+        if !self.graph.in_bursts || self.graph.nodes[self.node].elsewhere.is_some() {
             self.pass_counting();
         }
         let ty = self.env.info.func_type(self.cfg.func);

@@ -4,7 +4,7 @@ use wprof::{Collect, Config, Engine, Metric, ProfilingConfig, Strategy, Tracing}
 use wprof_profiler::BurstLengths;
 
 use crate::engines::reference;
-use crate::mode::{Mode, bursts};
+use crate::mode::{Mode, bursts, unoptimized};
 use crate::oracle::cache::small_cache;
 
 pub(super) const STRATEGIES: [Strategy; 3] = [Strategy::Baseline, Strategy::Optimized, Strategy::Tiered];
@@ -20,15 +20,15 @@ pub struct Engines {
     pub(super) paths: Engine,
     pub(super) traced_paths: [Engine; 3],
     pub(super) metered: Engine,
-    /// Different lengths of bursts, and a burst that does not end.
+    /// Different lengths of bursts, and a burst that does not end, in code that is optimised or not.
     pub(super) bursts: [Engine; 6],
-    pub(super) burst: Engine,
+    pub(super) burst: [Engine; 2],
     pub(super) traced: Engine,
     /// Every way of recording data references.
     pub(super) referenced: Vec<Engine>,
     pub(super) contexts: Engine,
     /// A burst that does not end, and others.
-    pub(super) contexts_in_burst: Engine,
+    pub(super) contexts_in_burst: [Engine; 2],
     pub(super) contexts_in_bursts: [Engine; 2],
     pub(super) contexts_traced: [Engine; 3],
     pub(super) flow_traced: [Engine; 3],
@@ -50,6 +50,7 @@ impl Default for Engines {
             let engine = Engine::with_profiling(ProfilingConfig::Exact(collect));
             engine.expect("an engine for this machine")
         };
+        let forever = bursts(1, BurstLengths::FOREVER, "orig");
         Engines {
             reference: reference::engine(),
             off: Mode::Off.engine(),
@@ -63,17 +64,18 @@ impl Default for Engines {
                 Mode::Bursts.engine(),
                 Mode::Timed.engine(),
                 bursty(Strategy::Optimized, bursts(1, 1, "orig")),
-                bursty(Strategy::Tiered, bursts(1, 1, "default")),
-                bursty(Strategy::Optimized, bursts(7, 2, "default")),
+                bursty(Strategy::Tiered, unoptimized(bursts(1, 1, "default"))),
+                bursty(Strategy::Optimized, unoptimized(bursts(7, 2, "default"))),
                 bursty(Strategy::Tiered, bursts(1000, 50, "default")),
             ],
-            burst: bursty(Strategy::Optimized, bursts(1, BurstLengths::FOREVER, "orig")),
+            burst: [forever, unoptimized(forever)].map(|profiling| bursty(Strategy::Optimized, profiling)),
             traced: engine(Config::new().trace(Tracing::Best)),
             referenced: referenced(),
             contexts: engine(tiered().count_contexts(true)),
-            contexts_in_burst: contexts_in(Strategy::Optimized, bursts(1, BurstLengths::FOREVER, "orig")),
+            contexts_in_burst: [forever, unoptimized(forever)]
+                .map(|profiling| contexts_in(Strategy::Optimized, profiling)),
             contexts_in_bursts: [
-                contexts_in(Strategy::Tiered, bursts(2, 3, "orig")),
+                contexts_in(Strategy::Tiered, unoptimized(bursts(2, 3, "orig"))),
                 contexts_in(Strategy::Optimized, bursts(7, 2, "default")),
             ],
             contexts_traced: [Strategy::Tiered, Strategy::Baseline, Strategy::Optimized].map(|strategy| {
@@ -114,7 +116,7 @@ fn bursty(strategy: Strategy, profiling: ProfilingConfig) -> Engine {
 
 /// An engine that counts contexts in bursts.
 fn contexts_in(strategy: Strategy, profiling: ProfilingConfig) -> Engine {
-    engine(tiered().strategy(strategy).profiling(profiling).count_contexts(true))
+    engine(tiered().strategy(strategy).loop_entries_above(0).profiling(profiling).count_contexts(true))
 }
 
 /// An engine that counts paths, and perhaps traces.

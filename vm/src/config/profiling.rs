@@ -51,6 +51,24 @@ pub struct Adaptive {
     /// bursts follows from what they are measured to take, so it is not the same in each run. What checks cost is not
     /// counted.
     pub budget: Option<Overhead>,
+    /// Whether code for bursts is optimised. By default it is, unless few checks are in bursts, as by the default
+    /// lengths, and nothing is measured along paths: then it hardly matters how fast it is, and it is compiled in a
+    /// fifth of the time.
+    pub optimized: Option<bool>,
+}
+
+/// At most one check in so many is in a burst whose code is not optimised: if that takes twice the time, that of the
+/// program grows by two parts in a thousand.
+const SELDOM: u64 = 500;
+
+impl Adaptive {
+    /// Whether code for bursts is optimised, which may measure.
+    pub(crate) fn is_optimized(&self, measures: bool) -> bool {
+        let BurstLengths { checking, instrumented, .. } = self.lengths;
+        let is_seldom = u64::from(instrumented) * SELDOM <= u64::from(checking) + u64::from(instrumented);
+        let is_counted = self.trigger == Trigger::Checks && self.budget.is_none();
+        self.optimized.unwrap_or(measures || !is_seldom || !is_counted)
+    }
 }
 
 /// What makes a burst begin.

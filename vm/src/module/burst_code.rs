@@ -8,11 +8,13 @@ use std::time::Instant;
 
 use hashbrown::HashMap;
 use wprof_jit::compile::Tier;
+use wprof_jit::graph::BlockGraph;
 use wprof_jit::plan::FunctionPlan;
 use wprof_profiler::CodeTier;
 
 use super::code::{Compiled, Promotion};
 use super::{CompiledVersion, ModuleInner};
+use crate::engine::no_code_memory;
 use crate::{Result, Strategy};
 
 /// How often bursts want a version of a small function before it is compiled in the background. A place where few
@@ -35,6 +37,8 @@ pub struct BurstCode {
     pub plan: Option<Arc<FunctionPlan>>,
     /// Versions by the block where they are entered, 0 for a call.
     pub versions: HashMap<u32, usize>,
+    /// Code of the main loop, for frames that come from other code for bursts.
+    main_loop: Option<usize>,
     /// How often those were wanted that there are not.
     wanted: HashMap<u32, u32>,
 }
@@ -110,27 +114,68 @@ impl ModuleInner {
         !is_tiered || self.code.look(func, Compiled::is_hot) == Some(true)
     }
 
-    /// Compiles code of `func` for bursts, and publishes it if it is entered by calls. Bursts that begin in a loop
-    /// will also end in it: the way back is there first.
+    /// Compiles code of `func` for bursts, and publishes it if it is entered by calls.
     pub(super) fn compile_for_bursts(self: &Arc<Self>, func: u32, block: u32) -> Result<()> {
-        if block != 0 && self.code_for_frame(func, block).is_none() {
-            self.promote(func, Promotion::Resume(block))?;
+        self.compile_way_back(func, block)?;
+        let Some(plan) = self.burst_plan(func)? else { return Ok(()) };
+        let main_loop = match self.engine.compiler().main_loop(&plan) {
+            Some(header) => Some((header, self.main_loop_for_bursts(&plan, header)? as u64)),
+            None => None,
+        };
+        if main_loop.is_some_and(|(header, _)| header == block) {
+            return Ok(());
         }
         let began = Instant::now();
-        let Some(plan) = self.burst_plan(func)? else { return Ok(()) };
-        let (compiler, env) = (self.engine.compiler(), self.env());
-        let code = match block {
-            0 => compiler.function(&env, &plan, Tier::Optimized)?,
-            _ => compiler.resumed(&env, &plan, block)?,
-        };
-        let bytes = code.bytes.len();
-        let address = self.place(func, code)?;
-        self.note(CompiledVersion::new(func, CodeTier::Burst, began, bytes));
+        let graph = self.engine.compiler().version(&plan, Tier::Optimized);
+        let address = self.place_for_bursts(&plan, &graph.version_at(&plan.cfg, block, main_loop), began)?;
         self.code.update(func, |compiled| compiled.bursts.versions.insert(block, address));
         if block == 0 {
             self.slots.publish_for_bursts(func, address);
         }
         Ok(())
+    }
+
+    /// Bursts that begin in a loop will also end in it: where they go back to is there first.
+    fn compile_way_back(self: &Arc<Self>, func: u32, block: u32) -> Result<()> {
+        if block != 0 && self.code_for_frame(func, block).is_none() {
+            self.promote(func, Promotion::Resume(block))?;
+        }
+        Ok(())
+    }
+
+    /// Code of the main loop for bursts, compiled if there is none: one version for frames that come from other code
+    /// for bursts, and bring along what they count with, and for those in which a burst begins.
+    fn main_loop_for_bursts(self: &Arc<Self>, plan: &FunctionPlan, header: u32) -> Result<usize> {
+        let (compiler, func) = (self.engine.compiler(), plan.cfg.func);
+        if let Some(known) = self.code.look(func, |compiled| compiled.bursts.main_loop).flatten() {
+            return Ok(known);
+        }
+        self.compile_way_back(func, header)?;
+        let began = Instant::now();
+        let graph = compiler.version(plan, Tier::Optimized).resumed_at(&plan.cfg, header).continued();
+        let main_loop = self.place_for_bursts(plan, &graph, began)?;
+        let entry = compiler.burst_entry(self.info.func_type(func), &graph, main_loop as u64)?;
+        let entry = self.code.arena.place(entry, None).map_err(no_code_memory)?;
+        self.code.update(func, |compiled| {
+            compiled.bursts.main_loop = Some(main_loop);
+            compiled.bursts.versions.insert(header, entry);
+        });
+        Ok(main_loop)
+    }
+
+    /// Compiles a graph of code for bursts.
+    fn place_for_bursts(
+        self: &Arc<Self>,
+        plan: &FunctionPlan,
+        graph: &BlockGraph,
+        began: Instant,
+    ) -> Result<usize> {
+        let tier = self.engine.burst_tier();
+        let code = self.engine.compiler().graph(&self.env(), &plan.cfg, graph, tier)?;
+        let (func, bytes) = (plan.cfg.func, code.bytes.len());
+        let address = self.place(func, code)?;
+        self.note(CompiledVersion::new(func, CodeTier::Burst, began, bytes));
+        Ok(address)
     }
 
     /// What code of `func` for bursts counts.

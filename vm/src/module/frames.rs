@@ -103,9 +103,9 @@ impl ModuleInner {
     }
 
     /// The main loop of a function, and the code that frames enter there, if there is such code.
-    fn main_loop(self: &Arc<Self>, plan: &FunctionPlan) -> Option<(u32, usize)> {
+    fn main_loop(self: &Arc<Self>, plan: &FunctionPlan) -> Option<(u32, u64)> {
         let header = self.engine.compiler().main_loop(plan)?;
-        Some((header, self.code_for_frame(plan.cfg.func, header)?))
+        Some((header, self.code_for_frame(plan.cfg.func, header)? as u64))
     }
 
     /// Compiles what resumes at a loop header in `graph`.
@@ -117,25 +117,10 @@ impl ModuleInner {
         began: Instant,
     ) -> Result<usize> {
         let func = plan.cfg.func;
-        let code = self.optimized(plan, &for_frames(plan, graph, header, self.main_loop(plan)))?;
+        let code = self.optimized(plan, &graph.version_at(&plan.cfg, header, self.main_loop(plan)))?;
         let bytes = code.bytes.len();
         let address = self.place(func, code)?;
         self.note(CompiledVersion::new(func, CodeTier::Loop, began, bytes));
         Ok(address)
-    }
-}
-
-/// What resumes at a loop header, and goes on in the code at this address where it comes to the main loop.
-pub(super) fn for_frames(
-    plan: &FunctionPlan,
-    graph: &BlockGraph,
-    header: u32,
-    main_loop: Option<(u32, usize)>,
-) -> BlockGraph {
-    match main_loop {
-        Some((main, code)) if main != header => {
-            graph.clone().left_at(&plan.cfg, main, code as u64).resumed_at(&plan.cfg, header)
-        }
-        _ => graph.resumed_at(&plan.cfg, header),
     }
 }

@@ -13,7 +13,6 @@ use wprof_jit::reoptimize::{Advice, Basis, Decision, LittleGain, Reoptimized, Re
 use wprof_profiler::{CodeTier, Profile};
 
 use super::code::{Compiled, Promotion};
-use super::frames::for_frames;
 use super::phases::Phase;
 use super::{CompiledVersion, ModuleInner};
 use crate::{Error, Module, Result};
@@ -116,10 +115,11 @@ impl ModuleInner {
         let (after, loop_entry, address) = (code.bytes.len(), code.loop_entry, self.place(func, code)?);
         let place = |main| Ok::<_, Error>((main, self.place_loop_entry(func, address)?));
         let entry = loop_entry.map(place).transpose()?;
+        let main_loop = entry.map(|(header, code)| (header, code as u64));
         let mut resumed = Vec::from_iter(entry);
         for header in headers.unwrap_or_default() {
             if loop_entry != Some(header) {
-                let code = self.optimized(&plan, &for_frames(&plan, &graph, header, entry))?;
+                let code = self.optimized(&plan, &graph.version_at(&plan.cfg, header, main_loop))?;
                 resumed.push((header, self.place(func, code)?));
             }
         }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use wprof_jit::abi::check;
 use wprof_jit::compile::Origin;
+use wprof_jit::reoptimize::Policy;
 use wprof_profiler::{BurstEvent, BurstLengths, Bursts, Rate, Version};
 
 use super::burst_spans::BurstSpans;
@@ -172,9 +173,12 @@ impl StoreOpaque {
         if at.in_bursts || begun < self.next_round {
             return;
         }
-        self.next_round = self.engine().reoptimization().map_or(u64::MAX, |policy| policy.next_round(begun));
-        let Some(index) = profile::first_of(self, &at.module) else { return };
-        if let Some(profile) = profile::sampled(self, index) {
+        let sampled = profile::first_of(self, &at.module)
+            .and_then(|index| Some((index, profile::sampled(self, index)?)));
+        let functions = sampled.as_ref().map_or(0, |(_, profile)| profile.functions.len());
+        let next = |policy: &Policy| policy.next_round(begun, functions);
+        self.next_round = self.engine().reoptimization().map_or(u64::MAX, next);
+        if let Some((index, profile)) = sampled {
             let instance = &mut self.instances[index as usize];
             instance.advice = at.module.advise(&profile, instance.advice.as_deref());
         }

@@ -229,7 +229,7 @@ impl ProfileArgs {
 
     fn adaptive(&self, budget: Option<Overhead>) -> Adaptive {
         let (lengths, checks) = (self.burst.unwrap_or_default(), self.checks.unwrap_or_default());
-        Adaptive { lengths, checks, trigger: self.trigger, budget }
+        Adaptive { lengths, checks, trigger: self.trigger, budget, optimized: None }
     }
 
     fn profiling(&self, mode: Mode, overhead: Option<Overhead>) -> Result<ProfilingConfig> {
