@@ -65,8 +65,10 @@ impl Default for BurstLengths {
     }
 }
 
-/// How many checks a frame waits in code for bursts before it asks for checking code again.
-const WAIT: i64 = 1000;
+/// How many checks a frame waits in code for bursts before it asks for checking code again: soon at first, for there
+/// may be such code at the next loop, then each time twice as many, for there may be none as long as a loop runs.
+const FIRST_WAIT: i64 = 8;
+const LONGEST_WAIT: i64 = 1024;
 /// How many checks after a burst was lost it is tried again; after each further one that is lost, twice as many as
 /// before.
 const RETRY: i64 = 1000;
@@ -74,7 +76,7 @@ const RETRY: i64 = 1000;
 const BEFORE_GROWTH: u32 = 256;
 
 /// A version of each function.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Version {
     /// Only comes to checks.
     Checking,
@@ -90,8 +92,8 @@ pub struct Bursts {
     pub checking: i64,
     /// How many more checks the burst has, with the next; 0 if none runs: nInstr.
     pub instrumented: i64,
-    /// Whether that is no burst, but waiting for checking code.
-    waits: bool,
+    /// How many checks it was when that is no burst, but waiting for checking code; else 0.
+    waits: i64,
     /// How many checks a burst comes late that is lost now.
     retry: i64,
     /// How many times as long the phases are as at first, and how many bursts of that length have ended.
@@ -119,7 +121,7 @@ impl Bursts {
             lengths,
             checking: 0,
             instrumented: 0,
-            waits: false,
+            waits: 0,
             retry: RETRY,
             scale: 1,
             ended: 0,
@@ -199,7 +201,8 @@ impl Bursts {
     /// The burst has ended, but the frame cannot leave its code, as there is no checking code where it is. After some
     /// checks it tries again; what it counts meanwhile is none of the profile's.
     pub fn wait(&mut self) {
-        (self.instrumented, self.waits) = (WAIT, true);
+        self.waits = (2 * self.waits).clamp(FIRST_WAIT, LONGEST_WAIT);
+        self.instrumented = self.waits;
     }
 
     /// How many checks there were before the burst that runs, since the one before it ended or was lost.
@@ -214,7 +217,7 @@ impl Bursts {
 
     /// Whether a burst runs.
     pub fn counts(&self) -> bool {
-        self.instrumented > 0 && !self.waits
+        self.instrumented > 0 && self.waits == 0
     }
 
     fn begin(&mut self) -> Version {
@@ -223,7 +226,7 @@ impl Bursts {
         self.squares = self.squares.saturating_add(u64::from(self.scale).pow(2));
         self.passed = self.passed.saturating_add(self.between);
         self.seen = self.seen.saturating_add(self.length().cast_unsigned());
-        (self.checking, self.instrumented, self.waits) = (0, self.length(), false);
+        (self.checking, self.instrumented, self.waits) = (0, self.length(), 0);
         Version::Instrumented
     }
 

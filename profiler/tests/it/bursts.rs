@@ -130,19 +130,24 @@ fn a_frame_that_cannot_leave_waits_without_counting() {
     while check(&mut bursts, Version::Checking) == Version::Checking {}
     assert!(bursts.counts());
     while check(&mut bursts, Version::Instrumented) == Version::Instrumented {}
-    for _ in 0..2 {
+    // Longer and longer.
+    for expected in [8, 16, 32, 64, 128, 256, 512, 1024, 1024] {
         bursts.wait();
         assert!(!bursts.counts());
         let mut waited = 1;
         while check(&mut bursts, Version::Instrumented) == Version::Instrumented {
             waited += 1;
         }
-        assert_eq!(waited, 1000);
+        assert_eq!(waited, expected);
     }
     // Meanwhile the next burst comes nearer in checking code.
     bursts.wait();
     while check(&mut bursts, Version::Checking) == Version::Checking {}
     assert!(bursts.counts() && bursts.begun == 2);
+    // After the next burst not for long, again.
+    while check(&mut bursts, Version::Instrumented) == Version::Instrumented {}
+    bursts.wait();
+    assert_eq!(bursts.instrumented, 8);
 }
 
 /// The share of checks in bursts is what a log of the versions says, however often the lengths change.

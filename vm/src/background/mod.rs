@@ -9,9 +9,13 @@ mod queue;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
 
 use crate::module::{ModuleInner, Promotion};
 use queue::Queue;
+
+/// How long nothing may have been urgent before the thread begins with what takes long and is not.
+const QUIET: Duration = Duration::from_millis(20);
 
 /// Something to compile.
 #[derive(Debug)]
@@ -129,7 +133,7 @@ impl Shared {
 
     /// The next job, when there is one; `None` once the engine is gone.
     fn next(&self) -> Option<Job> {
-        let mut orders = self.lock();
+        let (mut orders, idle_since) = (self.lock(), Instant::now());
         loop {
             if orders.closed {
                 return None;
@@ -137,7 +141,18 @@ impl Shared {
             if let Some(job) = orders.queue.pop() {
                 return Some(job);
             }
-            orders = self.changed.wait(orders).unwrap_or_else(PoisonError::into_inner);
+            let wait = QUIET.saturating_sub(idle_since.elapsed());
+            if wait.is_zero()
+                && let Some(job) = orders.queue.pop_at_leisure()
+            {
+                return Some(job);
+            }
+            orders = match orders.queue.has_leisure() {
+                true => {
+                    self.changed.wait_timeout(orders, wait).map_or_else(|e| e.into_inner().0, |both| both.0)
+                }
+                false => self.changed.wait(orders).unwrap_or_else(PoisonError::into_inner),
+            };
         }
     }
 }

@@ -4,8 +4,9 @@
 //! probably call next, for while it meets new functions it mostly waits for the compiler; but one better version for
 //! every [`FIRST_PER_BETTER`] of them, so that neither keeps the other from being done. What is called from functions
 //! that were themselves compiled ahead is for when there is nothing else. Code for bursts comes after all that the
-//! program has run: a burst that finds none is tried again. So does what a frame does not wait for, as it has something
-//! nearly as good, and what only the next run of the program wants.
+//! program has run: a burst that finds none is tried again. So does what only the next run of the program wants. What a
+//! frame does not wait for, as it has something nearly as good, takes long, and who waits for something else meanwhile
+//! waits for it as well: so it comes when nothing was urgent for a while.
 
 use std::collections::VecDeque;
 
@@ -34,6 +35,8 @@ pub struct Queue {
     better: VecDeque<Job>,
     /// What this run hardly waits for.
     later: VecDeque<Job>,
+    /// What takes long, too.
+    at_leisure: VecDeque<Job>,
     /// The last is the next: the program goes on from the function that it called last.
     near: VecDeque<Job>,
     far: VecDeque<Job>,
@@ -47,11 +50,10 @@ impl Queue {
         match job.task {
             Task::Promote(Promotion::Entry | Promotion::Reoptimized) => self.better.push_back(job),
             Task::Promote(Promotion::Resume(_)) => self.resumed.push_front(job),
-            Task::Promote(Promotion::Burst(_) | Promotion::Unrolled(_))
-            | Task::PromoteForNextRun(_)
-            | Task::Hash => {
+            Task::Promote(Promotion::Burst(_)) | Task::PromoteForNextRun(_) | Task::Hash => {
                 self.later.push_back(job);
             }
+            Task::Promote(Promotion::Unrolled(_)) => self.at_leisure.push_back(job),
             Task::Ahead { near: true } => push_bounded(&mut self.near, job),
             Task::Ahead { near: false } => push_bounded(&mut self.far, job),
         }
@@ -71,6 +73,16 @@ impl Queue {
         self.since_better = 0;
         let better = self.better.pop_front().or_else(|| self.near.pop_back());
         better.or_else(|| self.later.pop_front()).or_else(|| self.far.pop_back())
+    }
+
+    /// Takes an order that is for when nothing was urgent for a while.
+    pub fn pop_at_leisure(&mut self) -> Option<Job> {
+        self.at_leisure.pop_front()
+    }
+
+    /// Whether there is one.
+    pub fn has_leisure(&self) -> bool {
+        !self.at_leisure.is_empty()
     }
 
     /// Takes the most urgent order to compile a function ahead.
@@ -110,7 +122,9 @@ mod tests {
         order(&mut queue, 41, Task::Promote(Promotion::Burst(0)));
         order(&mut queue, 42, Task::Promote(Promotion::Unrolled(1)));
         order(&mut queue, 30, Task::Promote(Promotion::Resume(1)));
-        assert_eq!(taken(&mut queue), [30, 5, 4, 3, 2, 20, 1, 0, 21, 40, 41, 42, 10]);
+        assert_eq!(taken(&mut queue), [30, 5, 4, 3, 2, 20, 1, 0, 21, 40, 41, 10]);
+        assert_eq!(queue.pop_at_leisure().map(|job| job.func), Some(42));
+        assert!(!queue.has_leisure());
     }
 
     #[test]

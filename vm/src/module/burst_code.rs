@@ -1,4 +1,4 @@
-//! Code for bursts, and for going back from it; both are compiled when a burst first needs them.
+//! Code for bursts, and for going back from it; both are compiled when bursts have wanted them a few times.
 //!
 //! Invariant: calls from code for bursts go through slots of their own, which hold ordinary code until there is code
 //! for bursts: so a function without a check at its entry is counted too when it is called in a burst.
@@ -10,7 +10,7 @@ use hashbrown::HashMap;
 use wprof_jit::compile::Tier;
 use wprof_jit::graph::BlockGraph;
 use wprof_jit::plan::FunctionPlan;
-use wprof_profiler::CodeTier;
+use wprof_profiler::{CodeTier, Version};
 
 use super::code::{Compiled, Promotion};
 use super::{CompiledVersion, ModuleInner};
@@ -18,7 +18,8 @@ use crate::engine::no_code_memory;
 use crate::{Result, Strategy};
 
 /// How often bursts want a version of a small function before it is compiled in the background. A place where few
-/// bursts begin is not worth the compiler's time.
+/// bursts begin, or end, is not worth the compiler's time: a frame in a loop that it cannot leave leaves the next one
+/// that it comes to, or the function, and counts nothing until then.
 const PATIENCE: u32 = 3;
 /// A larger function takes longer to compile, and what the program waits for waits meanwhile: so for each so many bytes
 /// a version is to be wanted as often once more, up to so many times.
@@ -39,8 +40,8 @@ pub struct BurstCode {
     pub versions: HashMap<u32, usize>,
     /// Code of the main loop, for frames that come from other code for bursts.
     main_loop: Option<usize>,
-    /// How often those were wanted that there are not.
-    wanted: HashMap<u32, u32>,
+    /// How often those were wanted that there are not, and likewise what goes on in a loop when a burst is over.
+    wanted: HashMap<(u32, Version), u32>,
 }
 
 impl ModuleInner {
@@ -48,19 +49,22 @@ impl ModuleInner {
     pub(crate) fn burst_code(self: &Arc<Self>, func: u32, block: u32) -> Option<usize> {
         let known = |compiled: &Compiled| compiled.bursts.versions.get(&block).copied();
         let found = self.code.look(func, known)?;
-        if found.is_some() || !self.is_worth_bursts(func) || !self.is_wanted(func, block) {
+        if found.is_some()
+            || !self.is_worth_bursts(func)
+            || !self.is_wanted(func, (block, Version::Instrumented))
+        {
             return found;
         }
         self.order_promotion(func, Promotion::Burst(block));
         self.code.look(func, known)?
     }
 
-    /// Counts that a burst wants a version; whether it is to be compiled.
-    fn is_wanted(&self, func: u32, block: u32) -> bool {
+    /// Counts that a burst wants a version that is entered at a block; whether it is to be compiled.
+    fn is_wanted(&self, func: u32, version: (u32, Version)) -> bool {
         let bytes = self.info.body(func).len();
         let patience = if self.engine.background().is_some() { patience(bytes) } else { 1 };
         let count = |compiled: &mut Compiled| {
-            let wanted = compiled.bursts.wanted.entry(block).or_default();
+            let wanted = compiled.bursts.wanted.entry(version).or_default();
             *wanted = wanted.saturating_add(1);
             *wanted >= patience
         };
@@ -72,10 +76,12 @@ impl ModuleInner {
         if block == 0 {
             return self.code.address(func);
         }
-        self.code_for_frame(func, block).or_else(|| {
-            self.order_promotion(func, Promotion::Resume(block));
-            self.code_for_frame(func, block)
-        })
+        let known = self.code_for_frame(func, block);
+        if known.is_some() || !self.is_wanted(func, (block, Version::Checking)) {
+            return known;
+        }
+        self.order_promotion(func, Promotion::Resume(block));
+        self.code_for_frame(func, block)
     }
 
     /// Called through the slot for bursts, which holds a stub: where the call goes. Once it is ordered, calls go to
@@ -116,7 +122,6 @@ impl ModuleInner {
 
     /// Compiles code of `func` for bursts, and publishes it if it is entered by calls.
     pub(super) fn compile_for_bursts(self: &Arc<Self>, func: u32, block: u32) -> Result<()> {
-        self.compile_way_back(func, block)?;
         let Some(plan) = self.burst_plan(func)? else { return Ok(()) };
         let main_loop = match self.engine.compiler().main_loop(&plan) {
             Some(header) => Some((header, self.main_loop_for_bursts(&plan, header)? as u64)),
@@ -135,14 +140,6 @@ impl ModuleInner {
         Ok(())
     }
 
-    /// Bursts that begin in a loop will also end in it: where they go back to is there first.
-    fn compile_way_back(self: &Arc<Self>, func: u32, block: u32) -> Result<()> {
-        if block != 0 && self.code_for_frame(func, block).is_none() {
-            self.promote(func, Promotion::Resume(block))?;
-        }
-        Ok(())
-    }
-
     /// Code of the main loop for bursts, compiled if there is none: one version for frames that come from other code
     /// for bursts, and bring along what they count with, and for those in which a burst begins.
     fn main_loop_for_bursts(self: &Arc<Self>, plan: &FunctionPlan, header: u32) -> Result<usize> {
@@ -150,7 +147,6 @@ impl ModuleInner {
         if let Some(known) = self.code.look(func, |compiled| compiled.bursts.main_loop).flatten() {
             return Ok(known);
         }
-        self.compile_way_back(func, header)?;
         let began = Instant::now();
         let graph = compiler.version(plan, Tier::Optimized).resumed_at(&plan.cfg, header).continued();
         let main_loop = self.place_for_bursts(plan, &graph, began)?;
