@@ -167,3 +167,16 @@ impl Policy {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounds_get_longer_and_longest_where_many_functions_are_seen() {
+        let policy = Policy { longest_round: 512, round_of_function: 64, ..Policy::default() };
+        let rounds = [0, 8, 512, 4096].map(|begun| policy.next_round(begun, 2));
+        assert_eq!(rounds, [1, 16, 1024, 4608]);
+        assert_eq!([512, 4096].map(|begun| policy.next_round(begun, 20)), [1024, 4096 + 1280]);
+    }
+}

@@ -53,7 +53,7 @@ pub struct Adaptive {
     pub budget: Option<Overhead>,
     /// Whether code for bursts is optimised. By default it is, unless few checks are in bursts, as by the default
     /// lengths, and nothing is measured along paths: then it hardly matters how fast it is, and it is compiled in a
-    /// fifth of the time.
+    /// fifth of the time. What counts is [`Adaptive::lengths`], not what they are changed to later.
     pub optimized: Option<bool>,
 }
 
@@ -96,5 +96,26 @@ impl ProfilingConfig {
             ProfilingConfig::Exact(Collect::BlockCounters) => Instrumentation::BlockCounters,
             ProfilingConfig::Exact(Collect::AllBlocks) => Instrumentation::Blocks,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_for_bursts_is_optimised_unless_they_are_seldom_and_only_count() {
+        let seldom = Adaptive::default();
+        assert!(!seldom.is_optimized(false) && seldom.is_optimized(true));
+        let by_length = |checking, instrumented| {
+            let lengths = BurstLengths::new(checking, instrumented);
+            Adaptive { lengths, ..seldom }.is_optimized(false)
+        };
+        assert!(by_length(1000, 50) && by_length(4989, 10) && !by_length(4990, 10));
+        assert!(by_length(1, BurstLengths::FOREVER) && !by_length(BurstLengths::FOREVER, 1));
+        let trigger = Trigger::Time(Duration::from_millis(1));
+        assert!(Adaptive { trigger, ..seldom }.is_optimized(false));
+        assert!(Adaptive { budget: "2%".parse().ok(), ..seldom }.is_optimized(false));
+        assert!(!Adaptive { optimized: Some(false), ..seldom }.is_optimized(true));
     }
 }

@@ -12,8 +12,8 @@ use wprof_jit::graph::BlockGraph;
 use wprof_jit::plan::FunctionPlan;
 use wprof_profiler::{CodeTier, Version};
 
+use super::ModuleInner;
 use super::code::{Compiled, Promotion};
-use super::{CompiledVersion, ModuleInner};
 use crate::engine::no_code_memory;
 use crate::{Result, Strategy};
 
@@ -166,12 +166,7 @@ impl ModuleInner {
         graph: &BlockGraph,
         began: Instant,
     ) -> Result<usize> {
-        let tier = self.engine.burst_tier();
-        let code = self.engine.compiler().graph(&self.env(), &plan.cfg, graph, tier)?;
-        let (func, bytes) = (plan.cfg.func, code.bytes.len());
-        let address = self.place(func, code)?;
-        self.note(CompiledVersion::new(func, CodeTier::Burst, began, bytes));
-        Ok(address)
+        self.place_version(plan, graph, (self.engine.burst_tier(), CodeTier::Burst), began)
     }
 
     /// What code of `func` for bursts counts.

@@ -16,8 +16,8 @@ use wprof_jit::graph::BlockGraph;
 use wprof_jit::plan::FunctionPlan;
 use wprof_profiler::CodeTier;
 
+use super::ModuleInner;
 use super::code::{Compiled, Promotion};
-use super::{CompiledVersion, ModuleInner};
 use crate::Result;
 use crate::background::{Job, Task};
 use crate::engine::no_code_memory;
@@ -116,11 +116,7 @@ impl ModuleInner {
         header: u32,
         began: Instant,
     ) -> Result<usize> {
-        let func = plan.cfg.func;
-        let code = self.optimized(plan, &graph.version_at(&plan.cfg, header, self.main_loop(plan)))?;
-        let bytes = code.bytes.len();
-        let address = self.place(func, code)?;
-        self.note(CompiledVersion::new(func, CodeTier::Loop, began, bytes));
-        Ok(address)
+        let graph = graph.version_at(&plan.cfg, header, self.main_loop(plan));
+        self.place_version(plan, &graph, (Tier::Optimized, CodeTier::Loop), began)
     }
 }

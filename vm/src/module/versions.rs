@@ -1,12 +1,16 @@
 //! What was compiled of a module, when, and why.
 
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
+use wprof_jit::compile::Tier;
+use wprof_jit::graph::BlockGraph;
+use wprof_jit::plan::FunctionPlan;
 use wprof_jit::reoptimize::Decision;
 use wprof_profiler::CodeTier;
 
 use super::ModuleInner;
+use crate::Result;
 
 /// A version of a function that was compiled.
 #[derive(Clone, Debug)]
@@ -40,6 +44,21 @@ impl CompiledVersion {
 }
 
 impl ModuleInner {
+    /// Compiles a graph of a function, and keeps that there is such a version, begun at `began`. Gives its address.
+    pub(super) fn place_version(
+        self: &Arc<Self>,
+        plan: &FunctionPlan,
+        graph: &BlockGraph,
+        (effort, tier): (Tier, CodeTier),
+        began: Instant,
+    ) -> Result<usize> {
+        let code = self.engine.compiler().graph(&self.env(), &plan.cfg, graph, effort)?;
+        let (func, bytes) = (plan.cfg.func, code.bytes.len());
+        let address = self.place(func, code)?;
+        self.note(CompiledVersion::new(func, tier, began, bytes));
+        Ok(address)
+    }
+
     /// Keeps that there is a version.
     pub(super) fn note(&self, version: CompiledVersion) {
         self.code.versions.lock().unwrap_or_else(PoisonError::into_inner).push(version);
