@@ -149,6 +149,22 @@ fn versions_that_are_entered_elsewhere_have_no_copy_of_the_main_loop() -> Outcom
     Ok(())
 }
 
+#[test]
+fn code_for_bursts_is_optimised_or_not() -> Outcome {
+    let bytes = |optimized| -> std::result::Result<u64, Box<dyn std::error::Error>> {
+        let lengths = "2:3".parse()?;
+        let mut config = config(Strategy::Optimized, lengths);
+        config.profiling(ProfilingConfig::Adaptive(Adaptive { lengths, optimized, ..Adaptive::default() }));
+        let (_, versions) = versions_made(&Module::new(&Engine::new(&config)?, WAT)?, &WAYS)?;
+        let of_bursts = versions.iter().filter(|version| version.tier == CodeTier::Burst);
+        Ok(of_bursts.map(|version| version.bytes).sum())
+    };
+    // By default it is, as these bursts have more than half of the checks.
+    assert_eq!(bytes(None)?, bytes(Some(true))?);
+    assert!(bytes(Some(false))? > bytes(Some(true))?);
+    Ok(())
+}
+
 /// What calls of `run` that return have counted.
 fn profile(engine: &Engine) -> std::result::Result<Profile, Box<dyn std::error::Error>> {
     let mut store = Store::new(engine, ());

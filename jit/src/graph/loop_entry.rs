@@ -42,13 +42,15 @@ impl BlockGraph {
     /// What is entered at `block`, a loop header, or 0 for the entry of the function. It goes on in other code where it
     /// comes to the main loop, if there is such code for another header: that, with its address.
     #[must_use]
-    pub fn version_at(&self, cfg: &Cfg, block: u32, main_loop: Option<(u32, u64)>) -> BlockGraph {
-        let main_loop = main_loop.filter(|&(header, _)| header != block);
-        match (block, main_loop) {
-            (0, None) => self.clone(),
-            (0, Some((header, code))) => self.clone().left_at(cfg, header, code).without_unreachable(),
-            (_, None) => self.resumed_at(cfg, block),
-            (_, Some((header, code))) => self.clone().left_at(cfg, header, code).resumed_at(cfg, block),
+    pub fn version_at(mut self, cfg: &Cfg, block: u32, main_loop: Option<(u32, u64)>) -> BlockGraph {
+        let elsewhere = main_loop.filter(|&(header, _)| header != block);
+        if let Some((header, code)) = elsewhere {
+            self.leave_at(cfg, header, code);
+        }
+        match block {
+            0 if elsewhere.is_some() => self.without_unreachable(),
+            0 => self,
+            _ => self.resumed_at(cfg, block),
         }
     }
 
@@ -58,16 +60,15 @@ impl BlockGraph {
         BlockGraph { is_continued: true, ..self }
     }
 
-    /// The same graph, for frames that go on in other code where they come to the loop header `block`: what resumes at
-    /// another header then need not have that loop as well. Some nodes may be unreachable.
-    fn left_at(mut self, cfg: &Cfg, block: u32, code: u64) -> BlockGraph {
+    /// Lets frames go on in other code where they come to the loop header `block`: what is entered elsewhere then need not
+    /// have that loop as well. Nodes may be unreachable behind that.
+    fn leave_at(&mut self, cfg: &Cfg, block: u32, code: u64) {
         for index in 0..self.nodes.len() {
             let node = &self.nodes[index];
             if node.block == block && self.is_whole(cfg, node) {
                 self.nodes[index] = node.placed(Elsewhere::Version(code));
             }
         }
-        self
     }
 
     /// Whether what it does first is apart from node 0.

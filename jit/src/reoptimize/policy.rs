@@ -12,7 +12,7 @@ pub struct Policy {
     /// But after so many more at the latest: so long a new phase of the program goes unnoticed.
     pub longest_round: u64,
     /// Or after so many for each function that bursts have seen, if those are more: so that reading what they have seen
-    /// takes two parts in a thousand of the time in large programs, too.
+    /// takes little of the time in large programs, too.
     pub round_of_function: u64,
     /// A function is reoptimized if it executes at least this share of all instructions. Below it, even twice the
     /// speed is less than the noise of a measurement.

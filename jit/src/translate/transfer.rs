@@ -50,7 +50,7 @@ impl Translator<'_> {
         self.builder.ins().brif(version, leave, &[version.into()], stay, &[]);
         self.builder.set_cold_block(leave);
         self.builder.switch_to_block(leave);
-        self.aside(|translator| translator.transfer_to(to));
+        self.aside(|translator| translator.continue_in(to));
         match self.graph.nodes[self.node].probes[..] {
             // The check behind leaves by the same way.
             [Probe::Heat(_), Probe::Check, ..] if self.block != 0 && self.options.metrics == 0 => {
@@ -69,13 +69,10 @@ impl Translator<'_> {
         self.cfg.can_resume(self.block)
     }
 
+    /// Goes on in a version that counts nothing, or something else.
     pub(super) fn transfer_to(&mut self, version: Value) {
         let state = self.live_state();
         self.store_values(state);
-        // Code for bursts is left for code that counts nothing, unless it is elsewhere.
-        if !self.graph.in_bursts || self.graph.nodes[self.node].elsewhere.is_some() {
-            self.pass_counting();
-        }
         let ty = self.env.info.func_type(self.cfg.func);
         let signature = self.builder.import_signature(resume_signature(ty));
         self.leave_to(signature, version, &[self.vmctx, self.vmctx]);
@@ -92,7 +89,13 @@ impl Translator<'_> {
             Elsewhere::Version(code) => self.builder.ins().iconst(types::I64, code as i64),
         };
         self.stop_metrics();
-        self.aside(|translator| translator.transfer_to(code));
+        self.aside(|translator| translator.continue_in(code));
+    }
+
+    /// Goes on in a version that counts the same.
+    fn continue_in(&mut self, version: Value) {
+        self.pass_counting();
+        self.transfer_to(version);
     }
 
     /// What the frame counts with.

@@ -68,7 +68,7 @@ impl ModuleInner {
             Some(_) => self.engine.compiler().soon(&plan),
             None => self.best_graph(&plan, basis.as_ref().map(|basis| &*basis.advice))?.0,
         };
-        let address = self.place_for_frames(&plan, &graph, header, began)?;
+        let address = self.place_for_frames(&plan, graph, header, began)?;
         self.code.update(func, |compiled| compiled.resumed.insert(header, address));
         if let Some(background) = later {
             let task = Task::Promote(Promotion::Unrolled(header));
@@ -93,7 +93,7 @@ impl ModuleInner {
             return Ok(());
         };
         let graph = self.engine.compiler().version(&plan, Tier::Optimized);
-        let address = self.place_for_frames(&plan, &graph, header, began)?;
+        let address = self.place_for_frames(&plan, graph, header, began)?;
         self.code.update(func, |compiled| {
             if !is_advised(compiled) {
                 compiled.resumed.insert(header, address);
@@ -112,7 +112,7 @@ impl ModuleInner {
     fn place_for_frames(
         self: &Arc<Self>,
         plan: &FunctionPlan,
-        graph: &BlockGraph,
+        graph: BlockGraph,
         header: u32,
         began: Instant,
     ) -> Result<usize> {

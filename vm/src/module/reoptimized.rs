@@ -119,7 +119,7 @@ impl ModuleInner {
         let mut resumed = Vec::from_iter(entry);
         for header in headers.unwrap_or_default() {
             if loop_entry != Some(header) {
-                let code = self.optimized(&plan, &graph.version_at(&plan.cfg, header, main_loop))?;
+                let code = self.optimized(&plan, &graph.clone().version_at(&plan.cfg, header, main_loop))?;
                 resumed.push((header, self.place(func, code)?));
             }
         }
