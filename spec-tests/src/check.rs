@@ -150,7 +150,8 @@ impl Engines {
         ];
         for (name, strategy, profiling) in ways {
             let mut config = tiered();
-            config.strategy(strategy).parts_above(10).loop_entries_above(0).profiling(profiling);
+            let main_loops = if strategy == Strategy::Tiered { usize::MAX } else { 0 };
+            config.strategy(strategy).parts_above(10).loop_entries_above(main_loops).profiling(profiling);
             config.reoptimization(Some(Policy::eager()));
             let engine = engine(config.profile_use(profile.clone()));
             let ran = ours::run(&engine, &case.wasm, &case.drive).map_err(|e| format!("{name}: {e}"))?;

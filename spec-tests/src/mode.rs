@@ -90,7 +90,7 @@ impl Mode {
         match self {
             Mode::Off => &mut config,
             Mode::Baseline => config.strategy(Strategy::Baseline),
-            Mode::Tiered => config.strategy(Strategy::Tiered),
+            Mode::Tiered => config.strategy(Strategy::Tiered).shared_loops_above(0),
             Mode::Parts => config.strategy(Strategy::Tiered).parts_above(1).promote_after(10),
             Mode::Exact => {
                 let profiling = ProfilingConfig::Exact(Collect::Edges);
@@ -108,19 +108,26 @@ impl Mode {
             Mode::Samples => {
                 config.strategy(Strategy::Tiered).loop_entries_above(0).profiling(bursts(1, 1, "orig"))
             }
-            Mode::Seldom => config.strategy(Strategy::Tiered).profiling(bursts(1000, 50, "default")),
+            Mode::Seldom => {
+                let profiling = bursts(1000, 50, "default");
+                config.strategy(Strategy::Tiered).shared_loops_above(0).profiling(profiling)
+            }
             Mode::Timed => {
                 // As often as can be.
                 let trigger = Trigger::Time(Duration::ZERO);
                 let profiling = ProfilingConfig::Adaptive(Adaptive { trigger, ..counted(1, 3, "orig") });
-                config.strategy(Strategy::Tiered).profiling(profiling)
+                config.strategy(Strategy::Tiered).shared_loops_above(0).profiling(profiling)
             }
             Mode::Reoptimized | Mode::Frame => {
                 let profiling = bursts(3, 5, "default");
                 if self == Mode::Frame {
                     config.values_across_calls(0);
                 }
-                config.strategy(Strategy::Tiered).loop_entries_above(0).profiling(profiling);
+                config
+                    .strategy(Strategy::Tiered)
+                    .loop_entries_above(0)
+                    .shared_loops_above(0)
+                    .profiling(profiling);
                 config.reoptimization(Some(Policy::eager()))
             }
             Mode::Checked => config.memory_reservation(0).memory_guard_size(0),

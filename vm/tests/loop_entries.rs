@@ -1,4 +1,4 @@
-//! Frames enter the code that callers enter, at the header of the main loop, too.
+//! Frames enter the code that callers enter, at the header of the main loop, or code of their own at any loop.
 
 use wprof::profiler::{BurstLengths, CacheShape, CodeTier, CodeVersion, Profile};
 use wprof::*;
@@ -114,15 +114,16 @@ fn wherever_frames_enter_results_are_the_same() -> Outcome {
     assert!(expected.contains(&None) && expected.iter().filter(|result| result.is_some()).count() == 5);
     for strategy in [Strategy::Tiered, Strategy::Optimized] {
         for lengths in ["inf:1", "1:1", "2:3", "7:1", "50:20"] {
-            for policy in [None, Some(Policy::eager())] {
+            let policies = [None, Some(Policy::eager())];
+            for (policy, main_loops) in policies.into_iter().flat_map(|p| [(p, 0), (p, usize::MAX)]) {
                 let mut config = config(strategy, lengths.parse()?);
-                config.reoptimization(policy);
+                config.reoptimization(policy).loop_entries_above(main_loops).shared_loops_above(0);
                 // One after the other, and each as the first.
                 let engine = Engine::new(&config)?;
-                assert_eq!(run(&engine, &WAYS)?.0, expected, "{strategy:?} {lengths}");
+                assert_eq!(run(&engine, &WAYS)?.0, expected, "{strategy:?} {lengths} {main_loops}");
                 for (way, expected) in WAYS.iter().zip(&expected) {
                     let (results, _) = run(&Engine::new(&config)?, &[*way])?;
-                    assert_eq!(results, [*expected], "{strategy:?} {lengths} {way:?}");
+                    assert_eq!(results, [*expected], "{strategy:?} {lengths} {main_loops} {way:?}");
                 }
             }
         }
@@ -146,6 +147,22 @@ fn versions_that_are_entered_elsewhere_have_no_copy_of_the_main_loop() -> Outcom
     for (entered, copied) in bytes_of_versions(0)?.into_iter().zip(bytes_of_versions(usize::MAX)?) {
         assert!(entered > 0 && 3 * entered < 2 * copied, "{entered} and {copied} bytes");
     }
+    Ok(())
+}
+
+/// How many versions there are for frames, to which bursts lead in all four loops.
+fn versions_for_frames(shared_loops_above: usize) -> std::result::Result<usize, Box<dyn std::error::Error>> {
+    let mut config = config(Strategy::Optimized, "2:3".parse()?);
+    config.loop_entries_above(usize::MAX).shared_loops_above(shared_loops_above);
+    let (results, versions) = run(&Engine::new(&config)?, &WAYS)?;
+    assert_eq!(results, expected(&WAYS)?);
+    Ok(versions.into_iter().filter(|tier| *tier == CodeTier::Loop).count())
+}
+
+#[test]
+fn frames_in_all_loops_go_on_in_one_version() -> Outcome {
+    assert_eq!(versions_for_frames(0)?, 1);
+    assert_eq!(versions_for_frames(usize::MAX)?, 4);
     Ok(())
 }
 

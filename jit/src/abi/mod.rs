@@ -31,6 +31,8 @@ pub use signature::{
 };
 pub use trap::TrapCode;
 
-/// What code is given for its caller's vmctx, which is an address, by frames that enter it at a loop header: see
-/// `graph::loop_entry`.
+/// What code is given for its caller's vmctx, which is an address, by frames that enter it at a loop header: the number
+/// of that, from here on; see `graph::loop_entry`.
 pub const LOOP_ENTRY: i64 = 1;
+/// How many loops of a function frames can enter, which are no addresses of a vmctx.
+pub const MOST_LOOP_ENTRIES: usize = 64;

@@ -108,10 +108,10 @@ pub struct MachineCode {
     pub in_bursts: bool,
     /// Whether it counts heat; then the check of its entry does not lead into another version.
     pub counts_heat: bool,
-    /// The loop header, as a block, at which frames can enter it, too, by [`Compiler::loop_entry`]'s code.
+    /// The loop headers, as blocks, at which frames can enter it, too, by [`Compiler::loop_entry`]'s code.
     ///
     /// [`Compiler::loop_entry`]: super::Compiler::loop_entry
-    pub loop_entry: Option<u32>,
+    pub loop_entries: Vec<u32>,
     /// Calls that are not made, since their callees are inlined: where each is; callers before callees.
     pub inlined: Vec<Origin>,
     /// The dispatches (`ConstantTables::dispatches`) whose cells it reads; ascending.
@@ -235,7 +235,7 @@ fn finish(
             .find_map(|metrics| Some((slot(METRICS_SLOT + u64::from(metrics))?, metrics))),
         in_bursts: false,
         counts_heat: false,
-        loop_entry: None,
+        loop_entries: Vec::new(),
         inlined: Vec::new(),
         dispatches: Vec::new(),
         data: Vec::new(),

@@ -205,7 +205,7 @@ impl Compiler {
     fn optimized(&self, graph: BlockGraph, plan: &FunctionPlan) -> BlockGraph {
         let graph = without_joins(graph.unrolled(&plan.cfg, &plan.loops, plan.first_counter), plan);
         match self.main_loop(plan) {
-            Some(header) if !plan.in_bursts => graph.entered_at(&plan.cfg, header),
+            Some(header) if !plan.in_bursts => graph.entered_at(&plan.cfg, &[header]),
             _ => graph,
         }
     }
@@ -214,10 +214,24 @@ impl Compiler {
     /// frames enter there the optimised code for callers, where nothing but locals and operands belongs to a frame, or
     /// the code for bursts that resumes there.
     pub fn main_loop(&self, plan: &FunctionPlan) -> Option<u32> {
-        let CompilerOptions { precise, contexts, metrics, loop_entries_above, .. } = self.options;
-        let is_shared = plan.in_bursts || !precise && !contexts && metrics == 0;
-        let is_possible = is_shared && plan.cfg.bytes() > loop_entries_above;
+        let is_shared = plan.in_bursts || self.can_be_entered();
+        let is_possible = is_shared && plan.cfg.bytes() > self.options.loop_entries_above;
         is_possible.then(|| plan.cfg.main_loop()).flatten()
+    }
+
+    /// Whether optimised code has nothing but locals and operands that belongs to a frame.
+    fn can_be_entered(&self) -> bool {
+        let CompilerOptions { precise, contexts, metrics, .. } = self.options;
+        !precise && !contexts && metrics == 0
+    }
+
+    /// The same graph, which frames that come from other versions can enter at any of its loops, if that is possible and
+    /// the function is large. In small ones what is asked before each loop would cost more than it saves.
+    #[must_use]
+    pub fn entered_at_loops(&self, plan: &FunctionPlan, graph: BlockGraph) -> BlockGraph {
+        let is_shared = self.can_be_entered() && plan.cfg.bytes() > self.options.shared_loops_above;
+        let loops = if is_shared { plan.cfg.entered_loops() } else { Vec::new() };
+        graph.entered_at(&plan.cfg, &loops)
     }
 
     /// The same as the optimised version, but for what makes it large: its loops are not unrolled. It is compiled in
@@ -306,7 +320,8 @@ impl Compiler {
             (code.in_bursts, code.inlined, code.dispatches) =
                 (graph.in_bursts, graph.inlined_at(cfg), dispatches);
             code.counts_heat = graph.nodes.iter().any(Node::counts_heat);
-            code.loop_entry = graph.loop_entry.map(|node| graph.nodes[node as usize].block);
+            code.loop_entries =
+                graph.loop_entries.iter().map(|&node| graph.nodes[node as usize].block).collect();
             // Nobody asks frames in bursts for their path, and one that does not fit on the stack has none: without
             // exact code it is not known where that is found out.
             code.path_slot = code.path_slot.filter(|_| !graph.in_bursts);
@@ -414,12 +429,16 @@ impl Compiler {
         trampoline::trial(&*self.fast, ty, func, versions)
     }
 
-    /// Code that resumes, for frames that enter the code at this address, of a function of type `ty`, at its loop
-    /// header: see [`MachineCode::loop_entry`].
+    /// Code that resumes, for frames that enter the code at this address, of a function of type `ty`, at the loop header
+    /// of this number: see [`MachineCode::loop_entries`].
     ///
     /// If Cranelift refuses the signature.
-    pub fn loop_entry(&self, ty: &FuncType, code: u64) -> Result<MachineCode, CompileError> {
-        trampoline::loop_entry(&*self.fast, ty, code)
+    pub fn loop_entry(
+        &self,
+        ty: &FuncType,
+        (code, number): (u64, usize),
+    ) -> Result<MachineCode, CompileError> {
+        trampoline::loop_entry(&*self.fast, ty, (code, number))
     }
 
     /// Code that resumes, for frames that bring nothing along, in the code for bursts at this address, which is that of

@@ -83,6 +83,9 @@ pub struct CompilerOptions {
     pub part_sizes: PartSizes,
     /// Optimised code of larger functions, in bytes of bytecode, can be entered at the header of their main loop.
     pub loop_entries_above: usize,
+    /// Larger functions have one version for frames, which these enter at any of its loops: see
+    /// [`Compiler::entered_at_loops`].
+    pub shared_loops_above: usize,
     /// After how many entries and rounds of loops in baseline code a small function is worth optimising: see
     /// [`CompilerOptions::hot_after`]. `None` if none ever is.
     pub hot: Option<u32>,
@@ -121,6 +124,7 @@ impl Default for CompilerOptions {
             across_calls: None,
             part_sizes: PartSizes::above(4000),
             loop_entries_above: 4000,
+            shared_loops_above: 1000,
             hot: Some(1000),
         }
     }

@@ -157,11 +157,15 @@ pub(super) fn trial(
     })
 }
 
-/// Has a frame that left its state in the transfer buffer enter a function's code at its loop header.
-pub(super) fn loop_entry(isa: &dyn TargetIsa, ty: &FuncType, code: u64) -> Result<MachineCode, CompileError> {
+/// Has a frame that left its state in the transfer buffer enter a function's code at the loop header of this number.
+pub(super) fn loop_entry(
+    isa: &dyn TargetIsa,
+    ty: &FuncType,
+    (code, number): (u64, usize),
+) -> Result<MachineCode, CompileError> {
     compile(isa, resume_signature(ty), |builder, params| {
         let signature = wasm_signature(ty);
-        let mut args = vec![params[0], builder.ins().iconst(types::I64, LOOP_ENTRY)];
+        let mut args = vec![params[0], builder.ins().iconst(types::I64, LOOP_ENTRY + number as i64)];
         // Nobody reads them.
         args.extend(ty.params().iter().map(|&param| zero(builder, clif_type(param))));
         let code = builder.ins().iconst(types::I64, code as i64);

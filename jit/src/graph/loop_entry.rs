@@ -1,4 +1,4 @@
-//! Loop entries: a large function's code that frames can enter at the header of its main loop, too.
+//! Loop entries: a large function's code that frames can enter at headers of loops, too.
 //!
 //! A frame that goes on in another version of its function could have code of its own that resumes there (`resume.rs`).
 //! But a function that is mostly one loop, as interpreters are, is then compiled twice, and runs in two places at once:
@@ -6,11 +6,15 @@
 //! predicts jumps. QuickJS with bursts took 1.17 of the time with checks alone so, instead of 1.10
 //! (`bench-wasm/records/2026-11-25-loop-entries.md`).
 //!
-//! Input: a graph that is entered by calls. Output: the same graph, with the node that frames enter as well; how they
+//! A function of several loops has another version that frames enter at any of them, instead of one for each loop: a
+//! frame that has to wait for it at one loop, in code that is worse by far, need not wait again at the next.
+//!
+//! Input: a graph that is entered by calls. Output: the same graph, with the nodes that frames enter as well; how they
 //! come there is `translate/approach.rs`.
-//! Invariant: nobody but who enters a loop gives [`crate::abi::LOOP_ENTRY`] for the caller's vmctx.
+//! Invariant: nobody but who enters a loop gives a number below [`MOST_LOOP_ENTRIES`] for the caller's vmctx.
 
 use super::{BlockGraph, Elsewhere, Node, Probes};
+use crate::abi::MOST_LOOP_ENTRIES;
 use crate::cfg::Cfg;
 
 impl Cfg {
@@ -24,13 +28,26 @@ impl Cfg {
         let (_, found) = loops.iter().filter(|(id, found)| !found.irreducible && is_main(*id)).last()?;
         Some(found.header.0).filter(|&header| self.can_resume(header))
     }
+
+    /// The headers of the loops at which frames can enter one version, outer loops first.
+    pub(crate) fn entered_loops(&self) -> Vec<u32> {
+        let headers = self.loops().iter().filter(|(_, found)| !found.irreducible);
+        let headers = headers.map(|(_, found)| found.header.0).filter(|&header| self.can_resume(header));
+        headers.take(MOST_LOOP_ENTRIES).collect()
+    }
 }
 
 impl BlockGraph {
-    /// The same graph, which frames can enter at the loop header `block`, too.
+    /// The same graph, which frames can enter at these loop headers, too; outer loops come first.
     #[must_use]
-    pub(crate) fn entered_at(self, cfg: &Cfg, block: u32) -> BlockGraph {
-        BlockGraph { loop_entry: self.node_of(cfg, block), ..self }
+    pub(crate) fn entered_at(self, cfg: &Cfg, headers: &[u32]) -> BlockGraph {
+        let loop_entries = headers.iter().filter_map(|&header| self.node_of(cfg, header)).collect();
+        BlockGraph { loop_entries, ..self }
+    }
+
+    /// Whether frames can enter it at this loop header.
+    pub fn is_entered_at(&self, header: u32) -> bool {
+        self.loop_entries.iter().any(|&node| self.nodes[node as usize].block == header)
     }
 
     /// The first node that is a whole copy of a block of the function itself.
@@ -73,7 +90,7 @@ impl BlockGraph {
 
     /// Whether what it does first is apart from node 0.
     pub(crate) fn is_entered_apart(&self) -> bool {
-        self.resumes || self.loop_entry.is_some()
+        self.resumes || !self.loop_entries.is_empty()
     }
 }
 

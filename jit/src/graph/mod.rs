@@ -180,9 +180,9 @@ pub struct BlockGraph {
     /// Whether frames that resume bring along what they have counted so far, a path register and sums, from code that
     /// counts the same. To code for bursts most come from code that counts nothing.
     pub is_continued: bool,
-    /// The node that frames can enter as well, with locals and operands from the transfer buffer, of a graph that is
-    /// entered by calls: that of a loop header.
-    pub loop_entry: Option<u32>,
+    /// The nodes that frames can enter as well, with locals and operands from the transfer buffer, of a graph that is
+    /// entered by calls: those of loop headers, outer loops first.
+    pub loop_entries: Vec<u32>,
     /// What the path register is when the function is called, if there is one, or in a burst when a frame resumes; see
     /// [`BlockGraph::is_continued`].
     pub path_register: Option<i64>,
@@ -225,7 +225,7 @@ impl BlockGraph {
             inlined: Vec::new(),
             resumes: false,
             is_continued: false,
-            loop_entry: None,
+            loop_entries: Vec::new(),
             path_register: None,
             cells: None,
             in_bursts: false,
@@ -347,7 +347,8 @@ impl BlockGraph {
 
     /// What it says of all its nodes.
     fn clone_without_nodes(&self) -> BlockGraph {
-        BlockGraph { nodes: Vec::new(), inlined: self.inlined.clone(), cells: self.cells.clone(), ..*self }
+        let (inlined, cells) = (self.inlined.clone(), self.cells.clone());
+        BlockGraph { nodes: Vec::new(), loop_entries: Vec::new(), inlined, cells, ..*self }
     }
 
     /// Checks the invariant, and that each node has its block's wires.

@@ -45,7 +45,7 @@ impl BlockGraph {
             inlined,
             resumes: true,
             is_continued,
-            loop_entry: None,
+            loop_entries: Vec::new(),
             path_register,
             cells,
             ..*self

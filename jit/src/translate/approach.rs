@@ -1,4 +1,4 @@
-//! The entry of a function that frames enter at the header of its main loop, too: see `graph/loop_entry.rs`.
+//! The entry of a function that frames enter at headers of loops, too: see `graph/loop_entry.rs`.
 //!
 //! What the function's first blocks have computed may be something else for a frame that comes later. If both came to
 //! the header itself, all of that would change from round to round, as far as Cranelift can tell: each back edge would
@@ -7,15 +7,18 @@
 //!
 //! If that block were the first one of a frame, the loops around would be entered in their middle, and be loops no more
 //! to Cranelift and to what looks for loops after it (`compile/crossing`). So frames come by a block before the header
-//! of each loop around, to which all leads that leads to that header; there it is asked whether a frame is on its way.
+//! of each loop around, to which all leads that leads to that header; there it is asked whether a frame is on its way,
+//! and to which loop inside. Of its locals it takes at each of these blocks what may be read at the header, and was not
+//! taken before: what is only read in a loop inside would have to be kept by the loop around from round to round.
 //!
 //! Example: `a -> b; b -> c; c -> c | d; d -> b | e`, entered at `c`, too, becomes `entry -> a | B; a -> B;
 //! B -> b | C; b -> C; C -> c; c -> c | d; d -> B | e`.
 
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{self, InstBuilder, types};
+use cranelift_codegen::ir::{self, InstBuilder, Value, types};
 use cranelift_frontend::{FunctionBuilder, Variable};
-use wprof_profiler::BlockId;
+use hashbrown::HashMap;
+use wprof_profiler::{BlockId, LoopId, Loops};
 
 use super::Translator;
 use crate::abi::LOOP_ENTRY;
@@ -24,10 +27,10 @@ use crate::graph::BlockGraph;
 
 /// The blocks before headers.
 pub(super) struct Approach {
-    /// Before the main loop's, and before those of the loops around it, outward.
+    /// Outer loops first.
     before: Vec<BeforeHeader>,
-    /// By node, whether it is in the main loop.
-    is_inside: Vec<bool>,
+    /// Their indices, by the header's node.
+    by_header: HashMap<u32, usize>,
 }
 
 /// A block before a header.
@@ -37,6 +40,14 @@ pub(super) struct BeforeHeader {
     block: ir::Block,
     /// What leads to it and is not translated yet.
     pending: u32,
+    /// The block before the next loop around.
+    around: Option<usize>,
+    /// Which loops frames enter through it, by number: from the first on to the last.
+    entered: (i64, i64),
+    /// Whether the first is its own.
+    is_entered: bool,
+    /// By node, whether it is in the loop; empty if what is inside leads here, too.
+    is_inside: Vec<bool>,
 }
 
 impl BeforeHeader {
@@ -46,6 +57,11 @@ impl BeforeHeader {
         if self.pending == 0 {
             builder.seal_block(self.block);
         }
+    }
+
+    /// Whether frames go on from it to loops inside.
+    fn leads_inward(&self) -> bool {
+        self.is_inside.is_empty()
     }
 }
 
@@ -57,16 +73,18 @@ impl Approach {
         pending: &mut [u32],
         builder: &mut FunctionBuilder<'_>,
     ) -> Option<Approach> {
-        let (loops, header) = (cfg.loops(), graph.loop_entry?);
-        let main = loops.headed_by(BlockId(graph.nodes[header as usize].block))?;
-        let is_inside = |node: u32| loops.contains(main, BlockId(graph.own_block(node)));
-        let is_inside: Vec<bool> = (0..graph.nodes.len() as u32).map(is_inside).collect();
-        let outward = std::iter::successors(loops.get(main).parent, |&id| loops.get(id).parent);
-        let around = outward.filter_map(|id| graph.node_of(cfg, loops.get(id).header.0));
-        let before = std::iter::once(header).chain(around);
-        // A frame comes to each of them from the one before, or from the entry.
-        let before = before.map(|header| BeforeHeader { header, block: builder.create_block(), pending: 1 });
-        let mut approach = Approach { before: before.collect(), is_inside };
+        let loops = cfg.loops();
+        let headed = |&node: &u32| loops.headed_by(BlockId(graph.nodes[node as usize].block));
+        let entered: Vec<LoopId> = graph.loop_entries.iter().filter_map(headed).collect();
+        if entered.is_empty() {
+            return None;
+        }
+        let mut approach = Approach { before: Vec::new(), by_header: HashMap::new() };
+        for id in with_loops_around(loops, &entered) {
+            if let Some(header) = graph.node_of(cfg, loops.get(id).header.0) {
+                approach.add(graph, loops, (id, header), &entered, builder.create_block());
+            }
+        }
         for (from, node) in graph.nodes.iter().enumerate() {
             for to in node.targets() {
                 if let Some(before) = approach.before(from, to) {
@@ -80,6 +98,37 @@ impl Approach {
         Some(approach)
     }
 
+    /// Adds the block before a loop's header; those of the loops around are there.
+    fn add(
+        &mut self,
+        graph: &BlockGraph,
+        loops: &Loops,
+        (id, header): (LoopId, u32),
+        entered: &[LoopId],
+        block: ir::Block,
+    ) {
+        let is_in = |of: LoopId| loops.contains(id, loops.get(of).header);
+        let first = entered.iter().position(|&of| is_in(of)).expect("a loop that is entered");
+        let count = entered[first..].iter().take_while(|&&of| is_in(of)).count();
+        let is_entered = entered[first] == id;
+        let is_inside = |node: u32| loops.contains(id, BlockId(graph.own_block(node)));
+        let is_inside = match is_entered && count == 1 {
+            true => (0..graph.nodes.len() as u32).map(is_inside).collect(),
+            false => Vec::new(),
+        };
+        let outward = std::iter::successors(loops.get(id).parent, |&of| loops.get(of).parent);
+        let mut around = outward.filter_map(|of| {
+            let header = loops.get(of).header;
+            self.before.iter().position(|before| graph.nodes[before.header as usize].block == header.0)
+        });
+        let around = around.next();
+        let number = |index: usize| LOOP_ENTRY + index as i64;
+        let entered = (number(first), number(first + count - 1));
+        self.by_header.insert(header, self.before.len());
+        // A frame comes to it from the one around, or from the entry.
+        self.before.push(BeforeHeader { header, block, pending: 1, around, entered, is_entered, is_inside });
+    }
+
     /// Where the wire from one node to another leads instead, if it leads here.
     pub fn before(&mut self, from: usize, to: u32) -> Option<&mut BeforeHeader> {
         let at = self.position(from, to)?;
@@ -87,59 +136,128 @@ impl Approach {
     }
 
     fn position(&self, from: usize, to: u32) -> Option<usize> {
-        let at = self.before.iter().position(|before| before.header == to)?;
-        (at > 0 || !self.is_inside[from]).then_some(at)
+        let at = *self.by_header.get(&to)?;
+        let before = &self.before[at];
+        (before.leads_inward() || !before.is_inside[from]).then_some(at)
     }
 
     /// The block there.
     pub fn block(&self, from: usize, to: u32) -> Option<ir::Block> {
         Some(self.before[self.position(from, to)?].block)
     }
+
+    /// Those before the loops in the one behind `around`, or before the outermost ones.
+    fn inside(&self, around: Option<usize>) -> Vec<usize> {
+        (0..self.before.len()).filter(|&at| self.before[at].around == around).collect()
+    }
+}
+
+/// These loops and those around them, outer ones first.
+fn with_loops_around(loops: &Loops, inner: &[LoopId]) -> Vec<LoopId> {
+    let outward = |&id: &LoopId| std::iter::successors(Some(id), |&id| loops.get(id).parent);
+    let mut all: Vec<LoopId> = inner.iter().flat_map(outward).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
 }
 
 impl Translator<'_> {
-    /// The entry of a function that frames enter at the header of its main loop, too: these give a number instead of
-    /// the caller's vmctx.
+    /// The entry of a function that frames enter at headers of loops, too: these give a number instead of the caller's
+    /// vmctx.
     pub(super) fn enter_either_way(&mut self, mut approach: Approach) {
         let entry = self.builder.current_block().expect("the entry");
         let caller = self.builder.block_params(entry)[1];
-        let is_frame = self.builder.ins().icmp_imm_s(IntCC::Equal, caller, LOOP_ENTRY);
+        let count = self.graph.loop_entries.len() as i64;
+        let is_frame = match count {
+            1 => self.builder.ins().icmp_imm_s(IntCC::Equal, caller, LOOP_ENTRY),
+            _ => {
+                let index = self.builder.ins().iadd_imm_s(caller, -LOOP_ENTRY);
+                self.builder.ins().icmp_imm_s(IntCC::UnsignedLessThan, index, count)
+            }
+        };
         let (resume, call) = (self.builder.create_block(), self.builder.create_block());
         self.builder.ins().brif(is_frame, resume, &[], call, &[]);
         [resume, call].into_iter().for_each(|block| self.builder.seal_block(block));
-        // Whether a frame is on its way to the main loop.
-        let comes = self.builder.declare_var(types::I8);
+        // The number of the loop that a frame is on its way to, or 0.
+        let goal = self.builder.declare_var(types::I32);
 
         self.builder.set_cold_block(resume);
         self.builder.switch_to_block(resume);
-        self.load_state(self.graph.nodes[approach.before[0].header as usize].block);
-        self.say(comes, true);
-        let outermost = approach.before.last_mut().expect("the main loop's");
-        self.builder.ins().jump(outermost.block, &[]);
-        outermost.arrived(&mut self.builder);
-
-        for level in (1..approach.before.len()).rev() {
-            let [inner, outer] = &mut approach.before[level - 1..=level] else { unreachable!("two of them") };
-            self.builder.switch_to_block(outer.block);
-            let comes = self.builder.use_var(comes);
-            self.builder.ins().brif(comes, inner.block, &[], self.blocks[outer.header as usize], &[]);
-            inner.arrived(&mut self.builder);
-            self.arrived(outer.header);
+        let number = self.builder.ins().ireduce(types::I32, caller);
+        self.builder.def_var(goal, number);
+        self.go_inward(&mut approach, None, number);
+        for at in 0..approach.before.len() {
+            self.approach_header(&mut approach, at, goal);
         }
-        let BeforeHeader { header, block, .. } = approach.before[0];
-        self.builder.switch_to_block(block);
-        self.say(comes, false);
-        self.go_to(header);
 
         self.approach = Some(approach);
         self.builder.switch_to_block(call);
         self.enter_function(entry);
-        self.say(comes, false);
-        self.go_to(0);
+        self.reach(goal, 0);
     }
 
-    fn say(&mut self, comes: Variable, value: bool) {
-        let value = self.builder.ins().iconst(types::I8, i64::from(value));
-        self.builder.def_var(comes, value);
+    /// Goes on from one block before a header.
+    fn approach_header(&mut self, approach: &mut Approach, at: usize, goal: Variable) {
+        let BeforeHeader { header, block, entered: (first, _), is_entered, .. } = approach.before[at];
+        self.builder.switch_to_block(block);
+        if !approach.before[at].leads_inward() {
+            return self.reach(goal, header);
+        }
+        let (inward, arrived) = (self.builder.create_block(), self.builder.create_block());
+        let number = self.builder.use_var(goal);
+        self.builder.ins().brif(number, inward, &[], arrived, &[]);
+        self.builder.seal_block(inward);
+        // The main loop is hot however frames come there, of which there is no better sign.
+        if self.graph.loop_entries.len() > 1 {
+            self.builder.set_cold_block(inward);
+        }
+        self.builder.switch_to_block(inward);
+        if is_entered {
+            let other = self.choose(number, (IntCC::Equal, first));
+            self.builder.ins().jump(arrived, &[]);
+            self.builder.switch_to_block(other);
+        }
+        self.go_inward(approach, Some(at), number);
+        self.builder.seal_block(arrived);
+        self.builder.switch_to_block(arrived);
+        self.reach(goal, header);
+    }
+
+    /// Goes on to that of the blocks in the one at `around` through which a frame comes to the loop of the given number.
+    fn go_inward(&mut self, approach: &mut Approach, around: Option<usize>, number: Value) {
+        let inside = approach.inside(around);
+        let block_of =
+            |approach: &Approach, at: usize| self.graph.nodes[approach.before[at].header as usize].block;
+        let loaded = around.map(|at| block_of(approach, at));
+        for (left, &at) in (0..inside.len()).rev().zip(&inside) {
+            let header = block_of(approach, at);
+            let before = &mut approach.before[at];
+            let other =
+                (left > 0).then(|| self.choose(number, (IntCC::SignedLessThanOrEqual, before.entered.1)));
+            self.load_state(header, loaded);
+            self.builder.ins().jump(before.block, &[]);
+            before.arrived(&mut self.builder);
+            other.into_iter().for_each(|other| self.builder.switch_to_block(other));
+        }
+    }
+
+    /// Goes on if a number compares so, and else at the block that is given.
+    fn choose(&mut self, number: Value, (comparison, with): (IntCC, i64)) -> ir::Block {
+        let is_it = self.builder.ins().icmp_imm_s(comparison, number, with);
+        let [chosen, other] = [(); 2].map(|()| self.builder.create_block());
+        self.builder.ins().brif(is_it, chosen, &[], other, &[]);
+        for block in [chosen, other] {
+            self.builder.seal_block(block);
+            self.builder.set_cold_block(block);
+        }
+        self.builder.switch_to_block(chosen);
+        other
+    }
+
+    /// Goes on at a node to which no frame is on its way any more.
+    fn reach(&mut self, goal: Variable, node: u32) {
+        let nothing = self.builder.ins().iconst(types::I32, 0);
+        self.builder.def_var(goal, nothing);
+        self.go_to(node);
     }
 }

@@ -179,31 +179,34 @@ impl Translator<'_> {
         if self.options.contexts {
             self.take_record();
         }
-        self.load_state(self.graph.nodes[0].block);
+        self.load_state(self.graph.nodes[0].block, None);
         self.start_metrics();
         self.go_to(0);
     }
 
-    /// Takes the state of a frame at the entry of `block` from the transfer buffer.
-    pub(super) fn load_state(&mut self, block: u32) {
+    /// Takes the state of a frame at the entry of `block` from the transfer buffer: operands, and the locals that may be
+    /// read there, but for those that may be at the entry of `taken`, where they were taken already.
+    pub(super) fn load_state(&mut self, block: u32, taken: Option<u32>) {
         let buffer = self.transfer_buffer();
-        let operands = self.cfg.stacks.types(self.cfg.blocks[block as usize].stack);
-        let mut offset = 0;
-        let mut load = |builder: &mut cranelift_frontend::FunctionBuilder<'_>, ty: Type| {
-            let loaded = builder.ins().load(ty, MemFlagsData::trusted(), buffer, offset);
-            offset += value::SIZE as i32;
-            loaded
+        let wanted = |translator: &Self, local: usize| {
+            translator.is_live(block, local) && !taken.is_some_and(|taken| translator.is_live(taken, local))
         };
-        for (index, &ty) in (0..).zip(&self.cfg.locals) {
-            // What is not read any more was not stored; the code generator drops the load.
-            let value = load(&mut self.builder, clif_type(ty));
-            self.write_local(index, value);
+        let locals = self.cfg.locals.len();
+        for local in (0..locals).filter(|&local| wanted(self, local)).collect::<Vec<_>>() {
+            let value = self.take_value(buffer, local, clif_type(self.cfg.locals[local]));
+            self.write_local(local as u32, value);
         }
-        self.send_home(|translator, local| translator.is_live(block, local));
+        self.send_home(wanted);
         self.forget_locals(0);
+        let operands = self.cfg.stacks.types(self.cfg.blocks[block as usize].stack);
         for (depth, &ty) in operands.iter().enumerate() {
-            let value = load(&mut self.builder, clif_type(ty));
+            let value = self.take_value(buffer, locals + depth, clif_type(ty));
             self.define_operand(depth as u32, value);
         }
+    }
+
+    fn take_value(&mut self, buffer: Value, place: usize, ty: Type) -> Value {
+        let offset = place as i32 * value::SIZE as i32;
+        self.builder.ins().load(ty, MemFlagsData::trusted(), buffer, offset)
     }
 }

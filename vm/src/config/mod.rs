@@ -334,6 +334,13 @@ impl Config {
         self
     }
 
+    /// Functions of more bytes of bytecode (default: 1000) have one version for frames that come from other versions,
+    /// which these enter at any of its loops; smaller ones have one for each loop where frames come.
+    pub fn shared_loops_above(&mut self, bytes: usize) -> &mut Self {
+        self.compiler.shared_loops_above = bytes;
+        self
+    }
+
     /// Puts up to 240 bytes behind the machine code of each function, as many as follow from this number. How fast
     /// code is depends on where it lies, by several percent (Mytkowicz et al., *Producing Wrong Data Without Doing
     /// Anything Obviously Wrong!*, ASPLOS 2009), so benchmarks of wprof itself compare means over several numbers.

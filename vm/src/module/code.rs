@@ -73,8 +73,11 @@ pub(super) struct Compiled {
     pub plan: Option<Arc<FunctionPlan>>,
     /// The parts that control has come to, but for the first, if its baseline code is compiled in parts.
     pub part_code: PartCode,
-    /// Versions that resume at a loop header, by its block.
+    /// What frames go on in at a loop header, by its block: a version that resumes there, or what leads into one that is
+    /// entered there.
     pub resumed: HashMap<u32, usize>,
+    /// The version that frames enter at its loops, if there is one.
+    pub for_frames: Option<usize>,
     /// How often baseline code asked for a better version, by the block where it was hot.
     pub asked: HashMap<u32, u32>,
     /// What has been asked for already.
@@ -108,6 +111,7 @@ impl Compiled {
             plan: None,
             part_code: PartCode::new(),
             resumed: HashMap::new(),
+            for_frames: None,
             asked: HashMap::new(),
             requested: HashSet::new(),
             promoted: false,
@@ -133,18 +137,19 @@ impl Compiled {
         }
         let asked = self.asked.entry(block).or_default();
         *asked = asked.saturating_add(1);
+        let asked = *asked;
         let is_alone = || {
             self.requested.iter().all(|of| match of {
-                Promotion::Resume(block) => self.resumed.contains_key(block),
+                Promotion::Resume(block) => self.has_for_frame(*block),
                 _ => true,
             })
         };
-        (self.promoted || *asked >= heat::ASKS && is_alone()).then_some(Promotion::Resume(block))
+        (self.promoted || asked >= heat::ASKS && is_alone()).then_some(Promotion::Resume(block))
     }
 
     /// Whether it has run so often that it has better code than at first.
     pub fn is_hot(&self) -> bool {
-        self.promoted || self.restored || !self.resumed.is_empty()
+        self.promoted || self.restored || !self.resumed.is_empty() || self.for_frames.is_some()
     }
 }
 

@@ -1,12 +1,13 @@
 //! Versions for frames in loops, which resume at a loop header.
 //!
+//! A large function has one that frames enter at any of its loops (loop entries of `wprof_jit`), if they can: had each
+//! loop a version of its own, each would take the compiler as long, and frames would run now in the one, now in the other.
+//! One that is mostly one loop has one version for callers and for frames in that loop, which enter it there.
+//!
 //! Whoever asks for one waits for it in baseline code, or in code for bursts: so of a large function one is compiled at
-//! first that is there soon. It is the best for a loop that ends soon; others go on in a better one when the next burst
+//! first that is there soon. It is the best for loops that end soon; frames go on in a better one when the next burst
 //! ends in them. Until then bursts see too much of small loops, which are checked in each round there, and in code for
 //! bursts in one of several.
-//!
-//! A large function that is mostly one loop has one version for callers and for frames in that loop, which enter it
-//! there (loop entries of `wprof_jit`).
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -29,26 +30,25 @@ const LARGE: usize = 1000;
 impl ModuleInner {
     /// Code that a frame can go on in at a loop header, if there is any.
     pub(super) fn code_for_frame(self: &Arc<Self>, func: u32, header: u32) -> Option<usize> {
-        let versions = |compiled: &Compiled| (compiled.resumed.get(&header).copied(), compiled.address);
-        let (known, for_callers) = self.code.look(func, versions)?;
-        let enters = |address: usize| registry::find(address)?.code.loop_entry.filter(|&at| at == header);
-        if known.is_some() || enters(for_callers).is_none() {
-            return known;
+        let known = |compiled: &Compiled| compiled.resumed.get(&header).copied();
+        if let Some(known) = self.code.look(func, known)? {
+            return Some(known);
         }
-        let address = self.place_loop_entry(func, for_callers).ok()?;
+        let entry = self.code.look(func, |compiled| compiled.entry_at(header)).flatten()?;
+        let address = self.place_loop_entry(func, entry).ok()?;
         self.code.update(func, |compiled| {
             // It may have got a better version meanwhile.
-            if compiled.address == for_callers {
+            if compiled.entered().any(|code| code == entry.0) {
                 compiled.resumed.insert(header, address);
             }
         });
         Some(address)
     }
 
-    /// Places what frames enter the code at this address by.
-    pub(super) fn place_loop_entry(&self, func: u32, address: usize) -> Result<usize> {
-        let code = self.engine.compiler().loop_entry(self.info.func_type(func), address as u64)?;
-        self.code.arena.place(code, None).map_err(no_code_memory)
+    /// Places what frames enter the code at an address by, at the loop of a number.
+    pub(super) fn place_loop_entry(&self, func: u32, (code, number): (usize, usize)) -> Result<usize> {
+        let entry = self.engine.compiler().loop_entry(self.info.func_type(func), (code as u64, number))?;
+        self.code.arena.place(entry, None).map_err(no_code_memory)
     }
 
     /// Compiles a version for a frame that waits at a loop header in code that is worse by far.
@@ -57,19 +57,21 @@ impl ModuleInner {
         let Some(plan) = self.plan_of(func) else { return Ok(()) };
         if self.engine.compiler().main_loop(&plan) == Some(header) {
             self.promote(func, Promotion::Entry)?;
-            if self.code_for_frame(func, header).is_some() {
-                return Ok(());
-            }
+        }
+        // Frames may enter here what was compiled for others.
+        if self.code_for_frame(func, header).is_some() {
+            return Ok(());
         }
         let basis = self.code.look(func, |compiled| compiled.basis.clone()).flatten();
-        let has_two = basis.is_none() && self.main_loop(&plan).is_none() && self.has_time_for_two(&plan);
+        let main_loop = self.main_loop(&plan);
+        let has_two = basis.is_none() && main_loop.is_none() && self.has_time_for_two(&plan);
         let later = self.engine.background().filter(|_| has_two);
         let graph = match later {
             Some(_) => self.engine.compiler().soon(&plan),
             None => self.best_graph(&plan, basis.as_ref().map(|basis| &*basis.advice))?.0,
         };
-        let address = self.place_for_frames(&plan, graph, header, began)?;
-        self.code.update(func, |compiled| compiled.resumed.insert(header, address));
+        let (graph, address) = self.place_for_frames(&plan, graph, (header, main_loop), began)?;
+        self.code.update(func, |compiled| compiled.take_for_frames(&graph, header, address));
         if let Some(background) = later {
             let task = Task::Promote(Promotion::Unrolled(header));
             background.order([Job { module: Arc::downgrade(self), func, task }]);
@@ -93,10 +95,10 @@ impl ModuleInner {
             return Ok(());
         };
         let graph = self.engine.compiler().version(&plan, Tier::Optimized);
-        let address = self.place_for_frames(&plan, graph, header, began)?;
+        let (graph, address) = self.place_for_frames(&plan, graph, (header, None), began)?;
         self.code.update(func, |compiled| {
             if !is_advised(compiled) {
-                compiled.resumed.insert(header, address);
+                compiled.take_for_frames(&graph, header, address);
             }
         });
         Ok(())
@@ -108,15 +110,70 @@ impl ModuleInner {
         Some((header, self.code_for_frame(plan.cfg.func, header)? as u64))
     }
 
-    /// Compiles what resumes at a loop header in `graph`.
+    /// Compiles what frames at a loop header go on in, and at others if they can; they enter the main loop elsewhere, if
+    /// there is one. Gives its graph and address.
     fn place_for_frames(
         self: &Arc<Self>,
         plan: &FunctionPlan,
         graph: BlockGraph,
-        header: u32,
+        (header, main_loop): (u32, Option<(u32, u64)>),
         began: Instant,
-    ) -> Result<usize> {
-        let graph = graph.version_at(&plan.cfg, header, self.main_loop(plan));
-        self.place_version(plan, &graph, (Tier::Optimized, CodeTier::Loop), began)
+    ) -> Result<(BlockGraph, usize)> {
+        let graph = self.for_frames(plan, graph, (header, main_loop));
+        let address = self.place_version(plan, &graph, (Tier::Optimized, CodeTier::Loop), began)?;
+        Ok((graph, address))
     }
+
+    /// A graph that frames enter at all loops, or, if they cannot or if that is much less, one that resumes at this header.
+    pub(super) fn for_frames(
+        &self,
+        plan: &FunctionPlan,
+        graph: BlockGraph,
+        (header, main_loop): (u32, Option<(u32, u64)>),
+    ) -> BlockGraph {
+        let entered = self.engine.compiler().entered_at_loops(plan, graph.clone());
+        let resumed = graph.version_at(&plan.cfg, header, main_loop);
+        let can_enter = main_loop.is_none() && entered.is_entered_at(header);
+        let is_less = 2 * resumed.nodes.len() < entered.nodes.len();
+        if can_enter && !is_less { entered } else { resumed }
+    }
+}
+
+impl Compiled {
+    /// The code that frames enter at loops.
+    fn entered(&self) -> impl Iterator<Item = usize> {
+        self.for_frames.into_iter().chain([self.address])
+    }
+
+    /// That which they enter at this loop header, and the number of the loop there.
+    fn entry_at(&self, header: u32) -> Option<(usize, usize)> {
+        self.entered().find_map(|code| Some((code, number_of(code, header)?)))
+    }
+
+    /// Loop headers at which frames go on in all the versions that there are for them.
+    pub fn headers_of_frames(&self) -> Vec<u32> {
+        let entered = self.for_frames.and_then(registry::find);
+        let entered = entered.and_then(|object| object.code.loop_entries.first().copied());
+        self.resumed.keys().copied().chain(entered).collect()
+    }
+
+    /// Whether there is code that a frame can go on in at this loop header.
+    pub fn has_for_frame(&self, header: u32) -> bool {
+        self.resumed.contains_key(&header) || self.entry_at(header).is_some()
+    }
+
+    /// Frames go on in the code of this graph from now on, at a loop header, or at all where they can enter it.
+    pub fn take_for_frames(&mut self, graph: &BlockGraph, header: u32, address: usize) {
+        if graph.resumes {
+            self.resumed.insert(header, address);
+        } else {
+            self.for_frames = Some(address);
+            self.resumed.retain(|&header, _| !graph.is_entered_at(header));
+        }
+    }
+}
+
+/// The number of the loop at which frames enter the code at an address, if they do at this header.
+pub(super) fn number_of(code: usize, header: u32) -> Option<usize> {
+    registry::find(code)?.code.loop_entries.iter().position(|&at| at == header)
 }

@@ -111,27 +111,43 @@ impl ModuleInner {
             self.code.update(func, |compiled| compiled.basis = Some(basis));
             return Ok(());
         }
-        let headers = self.code.look(func, |compiled| compiled.resumed.keys().copied().collect::<Vec<_>>());
-        let (after, loop_entry, address) = (code.bytes.len(), code.loop_entry, self.place(func, code)?);
-        let place = |main| Ok::<_, Error>((main, self.place_loop_entry(func, address)?));
-        let entry = loop_entry.map(place).transpose()?;
-        let main_loop = entry.map(|(header, code)| (header, code as u64));
-        let mut resumed = Vec::from_iter(entry);
-        for header in headers.unwrap_or_default() {
-            if loop_entry != Some(header) {
-                let code = self.optimized(&plan, &graph.clone().version_at(&plan.cfg, header, main_loop))?;
-                resumed.push((header, self.place(func, code)?));
-            }
-        }
+        let (after, address) = (code.bytes.len(), self.place(func, code)?);
+        let for_frames = self.better_for_frames(&plan, &graph, address)?;
         let before = old.map(|code| code.bytes.len());
         let decisions = [changes, decisions].concat();
         let version = CompiledVersion::new(func, CodeTier::Reoptimized, began, after).by(Some(decisions));
         let mut trials = self.trials();
-        let replace = |compiled: &mut Compiled| compiled.replace(address, resumed, basis);
+        let replace = |compiled: &mut Compiled| compiled.replace(address, for_frames, basis);
         let Some(replaced) = self.code.update(func, replace) else { return Ok(()) };
         self.note(CompiledVersion { bytes_before: before, ..version });
         self.try_out(&mut trials, func, replaced, address);
         Ok(())
+    }
+
+    /// Compiles a graph for frames, at the loop headers where they had a version before, but for the main loop, where
+    /// they enter the code for callers, which is at `address`. Gives what takes the place of which, by header.
+    fn better_for_frames(
+        self: &Arc<Self>,
+        plan: &FunctionPlan,
+        graph: &BlockGraph,
+        address: usize,
+    ) -> Result<Vec<(u32, BlockGraph, usize)>> {
+        let func = plan.cfg.func;
+        let mut headers = self.code.look(func, Compiled::headers_of_frames).unwrap_or_default();
+        headers.retain(|&header| !graph.is_entered_at(header));
+        let main_loop = self.engine.compiler().main_loop(plan).filter(|&main| graph.is_entered_at(main));
+        let main_loop = main_loop.filter(|_| !headers.is_empty());
+        let entry = |header| Ok::<_, Error>((header, self.place_loop_entry(func, (address, 0))? as u64));
+        let main_loop = main_loop.map(entry).transpose()?;
+        let mut better: Vec<(u32, BlockGraph, usize)> = Vec::new();
+        for header in headers {
+            if !better.iter().any(|(_, graph, _)| graph.is_entered_at(header)) {
+                let graph = self.for_frames(plan, graph.clone(), (header, main_loop));
+                let code = self.optimized(plan, &graph)?;
+                better.push((header, graph, self.place(func, code)?));
+            }
+        }
+        Ok(better)
     }
 
     /// Whether a version that is expected to save so much is better enough than the one that there is, of which

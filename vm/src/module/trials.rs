@@ -10,11 +10,13 @@
 use std::sync::{MutexGuard, PoisonError};
 
 use hashbrown::HashMap;
+use wprof_jit::graph::BlockGraph;
 use wprof_jit::reoptimize::{Basis, Decision, Verdict};
 use wprof_profiler::{CodeTier, Side, Trial, TrialResult};
 
 use super::ModuleInner;
 use super::code::Compiled;
+use super::frames::number_of;
 use crate::Result;
 use crate::engine::no_code_memory;
 
@@ -23,21 +25,34 @@ use crate::engine::no_code_memory;
 pub(super) struct Replaced {
     address: usize,
     resumed: HashMap<u32, usize>,
+    for_frames: Option<usize>,
     basis: Option<Basis>,
 }
 
 impl Compiled {
-    /// Takes a better version in: for callers, and for frames in loops.
-    pub(super) fn replace(&mut self, address: usize, resumed: Vec<(u32, usize)>, basis: Basis) -> Replaced {
-        let before = self.resumed.clone();
-        self.resumed.extend(resumed);
+    /// Takes a better version in: for callers, and for frames in loops, by header.
+    pub(super) fn replace(
+        &mut self,
+        address: usize,
+        for_frames: Vec<(u32, BlockGraph, usize)>,
+        basis: Basis,
+    ) -> Replaced {
+        let before = Replaced {
+            address: std::mem::replace(&mut self.address, address),
+            resumed: self.resumed.clone(),
+            for_frames: self.for_frames,
+            basis: self.basis.replace(basis),
+        };
+        self.resumed.retain(|&header, _| number_of(address, header).is_none());
+        for (header, graph, address) in for_frames {
+            self.take_for_frames(&graph, header, address);
+        }
         self.refused = None;
-        let address = std::mem::replace(&mut self.address, address);
-        Replaced { address, resumed: before, basis: self.basis.replace(basis) }
+        before
     }
 
-    fn restore(&mut self, Replaced { address, resumed, basis }: Replaced) {
-        (self.address, self.resumed, self.basis) = (address, resumed, basis);
+    fn restore(&mut self, Replaced { address, resumed, for_frames, basis }: Replaced) {
+        (self.address, self.resumed, self.for_frames, self.basis) = (address, resumed, for_frames, basis);
     }
 }
 
