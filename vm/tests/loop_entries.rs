@@ -166,6 +166,38 @@ fn frames_in_all_loops_go_on_in_one_version() -> Outcome {
     Ok(())
 }
 
+/// A loop in one that begins with more operands than fit into the transfer buffer.
+#[test]
+fn frames_come_to_a_loop_in_one_where_they_could_not_go_on() -> Outcome {
+    let (types, values, drops) = ("i32 ".repeat(1000), "(i32.const 7)".repeat(1000), "drop ".repeat(1000));
+    let wat = format!(
+        "(module (type $many (func (param {types})))
+            (func (export \"run\") (param $n i32) (result i32) (local $i i32) (local $x i32) (local {})
+                {values} loop $outer (type $many) {drops}
+                    (loop $inner
+                        (local.set $x (i32.add (i32.mul (local.get $x) (i32.const 5)) (local.get $i)))
+                        (local.set $i (i32.add (local.get $i) (i32.const 1)))
+                        (br_if $inner (i32.rem_u (local.get $i) (i32.const 7))))
+                    (if (i32.lt_u (local.get $i) (local.get $n)) (then {values} br $outer))
+                end (local.get $x)))",
+        "i32 ".repeat(3500)
+    );
+    let expected = (0..1001).fold(0_i32, |x, i| x.wrapping_mul(5).wrapping_add(i));
+    for strategy in [Strategy::Optimized, Strategy::Tiered] {
+        let mut config = config(strategy, "1:1".parse()?);
+        config.loop_entries_above(usize::MAX).shared_loops_above(0).promote_after(1);
+        let engine = Engine::new(&config)?;
+        let mut store = Store::new(&engine, ());
+        let instance = Linker::new(&engine).instantiate(&mut store, &Module::new(&engine, &wat)?)?;
+        let run = instance.get_typed_func::<i32, i32>(&mut store, "run")?;
+        assert_eq!(run.call(&mut store, 1000)?, expected, "{strategy:?}");
+        let profile = instance.profile(&store)?;
+        let versions = profile.timeline.expect("a time line").versions;
+        assert!(versions.iter().any(|version| version.tier == CodeTier::Loop), "{strategy:?}");
+    }
+    Ok(())
+}
+
 #[test]
 fn code_for_bursts_is_optimised_or_not() -> Outcome {
     let bytes = |optimized| -> std::result::Result<u64, Box<dyn std::error::Error>> {

@@ -17,6 +17,9 @@ use super::{BlockGraph, Elsewhere, Node, Probes};
 use crate::abi::MOST_LOOP_ENTRIES;
 use crate::cfg::Cfg;
 
+/// How many locals are taken at all loops together, as each may have to be before each loop.
+const MOST_VALUES: usize = 1 << 13;
+
 impl Cfg {
     /// The header of the innermost loop that has more than half of the function's instructions, if frames can go on in
     /// another version there.
@@ -33,7 +36,7 @@ impl Cfg {
     pub(crate) fn entered_loops(&self) -> Vec<u32> {
         let headers = self.loops().iter().filter(|(_, found)| !found.irreducible);
         let headers = headers.map(|(_, found)| found.header.0).filter(|&header| self.can_resume(header));
-        headers.take(MOST_LOOP_ENTRIES).collect()
+        headers.take(MOST_LOOP_ENTRIES.min(MOST_VALUES / self.locals.len().max(1))).collect()
     }
 }
 

@@ -226,19 +226,30 @@ impl Translator<'_> {
     /// Goes on to that of the blocks in the one at `around` through which a frame comes to the loop of the given number.
     fn go_inward(&mut self, approach: &mut Approach, around: Option<usize>, number: Value) {
         let inside = approach.inside(around);
-        let block_of =
-            |approach: &Approach, at: usize| self.graph.nodes[approach.before[at].header as usize].block;
-        let loaded = around.map(|at| block_of(approach, at));
+        let taken = around.map(|at| self.header_block(&approach.before[at]));
         for (left, &at) in (0..inside.len()).rev().zip(&inside) {
-            let header = block_of(approach, at);
             let before = &mut approach.before[at];
             let other =
                 (left > 0).then(|| self.choose(number, (IntCC::SignedLessThanOrEqual, before.entered.1)));
-            self.load_state(header, loaded);
+            self.take_state(self.header_block(before), taken);
             self.builder.ins().jump(before.block, &[]);
             before.arrived(&mut self.builder);
             other.into_iter().for_each(|other| self.builder.switch_to_block(other));
         }
+    }
+
+    fn header_block(&self, before: &BeforeHeader) -> u32 {
+        self.graph.nodes[before.header as usize].block
+    }
+
+    /// Takes what may be read at a header, but for what may be at that of the loop around, where it was taken. On the way
+    /// to the only loop that frames enter all is taken, as by a version that resumes.
+    fn take_state(&mut self, header: u32, taken: Option<u32>) {
+        let all = self.graph.loop_entries.len() == 1 && taken.is_none();
+        self.load_state(header, |translator, local| {
+            let is_taken = taken.is_some_and(|around| translator.is_live(around, local));
+            all || translator.is_live(header, local) && !is_taken
+        });
     }
 
     /// Goes on if a number compares so, and else at the block that is given.
