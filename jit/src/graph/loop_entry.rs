@@ -11,7 +11,7 @@
 //!
 //! Input: a graph that is entered by calls. Output: the same graph, with the nodes that frames enter as well; how they
 //! come there is `translate/approach.rs`.
-//! Invariant: nobody but who enters a loop gives a number below [`MOST_LOOP_ENTRIES`] for the caller's vmctx.
+//! Invariant: nobody but who enters a loop gives a number up to [`MOST_LOOP_ENTRIES`] for the caller's vmctx.
 
 use super::{BlockGraph, Elsewhere, Node, Probes};
 use crate::abi::MOST_LOOP_ENTRIES;
