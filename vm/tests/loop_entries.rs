@@ -166,6 +166,32 @@ fn frames_in_all_loops_go_on_in_one_version() -> Outcome {
     Ok(())
 }
 
+/// Frames need not have a version with all that is before their loop.
+#[test]
+fn what_resumes_near_the_end_is_a_version_of_its_own() -> Outcome {
+    let branch =
+        "(if (i32.and (local.get $n) (i32.const 1)) (then (i32.store (local.get $n) (local.get $x))))
+        (local.set $x (i32.add (local.get $x) (i32.div_u (local.get $n) (i32.const 3))))";
+    let wat = format!(
+        "(module (memory 1) (func (export \"run\") (param $n i32) (result i32) (local $x i32) {}
+            (loop $last
+                (local.set $x (i32.add (i32.mul (local.get $x) (i32.const 5)) (local.get $n)))
+                (br_if $last (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
+            (local.get $x)))",
+        branch.repeat(40)
+    );
+    let mut config = config(Strategy::Optimized, "2:3".parse()?);
+    let engine = Engine::new(config.loop_entries_above(usize::MAX).shared_loops_above(0))?;
+    let mut store = Store::new(&engine, ());
+    let instance = Linker::new(&engine).instantiate(&mut store, &Module::new(&engine, &wat)?)?;
+    instance.get_typed_func::<i32, i32>(&mut store, "run")?.call(&mut store, 100)?;
+    let versions = instance.profile(&store)?.timeline.expect("a time line").versions;
+    let bytes = |tier| versions.iter().find(|version| version.tier == tier).map(|version| version.bytes);
+    let (all, last) = (bytes(CodeTier::Optimized), bytes(CodeTier::Loop));
+    assert!(2 * last.expect("a version for frames") < all.expect("one for callers"), "{versions:?}");
+    Ok(())
+}
+
 /// A loop in one that begins with more operands than fit into the transfer buffer.
 #[test]
 fn frames_come_to_a_loop_in_one_where_they_could_not_go_on() -> Outcome {

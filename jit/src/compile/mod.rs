@@ -226,7 +226,7 @@ impl Compiler {
     }
 
     /// The same graph, which frames that come from other versions can enter at any of its loops, if that is possible and
-    /// the function is large. In small ones what is asked before each loop would cost more than it saves.
+    /// the function is large. In small ones a version for each loop is faster (measured).
     #[must_use]
     pub fn entered_at_loops(&self, plan: &FunctionPlan, graph: BlockGraph) -> BlockGraph {
         let is_shared = self.can_be_entered() && plan.cfg.bytes() > self.options.shared_loops_above;

@@ -35,6 +35,7 @@ pub(super) struct Approach {
 
 /// A block before a header.
 pub(super) struct BeforeHeader {
+    id: LoopId,
     /// The header's node.
     header: u32,
     block: ir::Block,
@@ -116,17 +117,13 @@ impl Approach {
             true => (0..graph.nodes.len() as u32).map(is_inside).collect(),
             false => Vec::new(),
         };
-        let outward = std::iter::successors(loops.get(id).parent, |&of| loops.get(of).parent);
-        let mut around = outward.filter_map(|of| {
-            let header = loops.get(of).header;
-            self.before.iter().position(|before| graph.nodes[before.header as usize].block == header.0)
-        });
-        let around = around.next();
+        let around = self.before.iter().rposition(|before| loops.contains(before.id, loops.get(id).header));
         let number = |index: usize| LOOP_ENTRY + index as i64;
         let entered = (number(first), number(first + count - 1));
         self.by_header.insert(header, self.before.len());
         // A frame comes to it from the one around, or from the entry.
-        self.before.push(BeforeHeader { header, block, pending: 1, around, entered, is_entered, is_inside });
+        let pending = 1;
+        self.before.push(BeforeHeader { id, header, block, pending, around, entered, is_entered, is_inside });
     }
 
     /// Where the wire from one node to another leads instead, if it leads here.

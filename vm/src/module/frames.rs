@@ -70,8 +70,8 @@ impl ModuleInner {
             Some(_) => self.engine.compiler().soon(&plan),
             None => self.best_graph(&plan, basis.as_ref().map(|basis| &*basis.advice))?.0,
         };
-        let (graph, address) = self.place_for_frames(&plan, graph, (header, main_loop), began)?;
-        self.code.update(func, |compiled| compiled.take_for_frames(&graph, header, address));
+        let address = self.place_for_frames(&plan, graph, (header, main_loop), began)?;
+        self.code.update(func, |compiled| compiled.take_for_frames(header, address));
         if let Some(background) = later {
             let task = Task::Promote(Promotion::Unrolled(header));
             background.order([Job { module: Arc::downgrade(self), func, task }]);
@@ -95,10 +95,10 @@ impl ModuleInner {
             return Ok(());
         };
         let graph = self.engine.compiler().version(&plan, Tier::Optimized);
-        let (graph, address) = self.place_for_frames(&plan, graph, (header, None), began)?;
+        let address = self.place_for_frames(&plan, graph, (header, None), began)?;
         self.code.update(func, |compiled| {
             if !is_advised(compiled) {
-                compiled.take_for_frames(&graph, header, address);
+                compiled.take_for_frames(header, address);
             }
         });
         Ok(())
@@ -111,17 +111,16 @@ impl ModuleInner {
     }
 
     /// Compiles what frames at a loop header go on in, and at others if they can; they enter the main loop elsewhere, if
-    /// there is one. Gives its graph and address.
+    /// there is one. Gives its address.
     fn place_for_frames(
         self: &Arc<Self>,
         plan: &FunctionPlan,
         graph: BlockGraph,
         (header, main_loop): (u32, Option<(u32, u64)>),
         began: Instant,
-    ) -> Result<(BlockGraph, usize)> {
+    ) -> Result<usize> {
         let graph = self.for_frames(plan, graph, (header, main_loop));
-        let address = self.place_version(plan, &graph, (Tier::Optimized, CodeTier::Loop), began)?;
-        Ok((graph, address))
+        self.place_version(plan, &graph, (Tier::Optimized, CodeTier::Loop), began)
     }
 
     /// A graph that frames enter at all loops, or, if they cannot or if that is much less, one that resumes at this header.
@@ -131,11 +130,15 @@ impl ModuleInner {
         graph: BlockGraph,
         (header, main_loop): (u32, Option<(u32, u64)>),
     ) -> BlockGraph {
-        let entered = self.engine.compiler().entered_at_loops(plan, graph.clone());
-        let resumed = graph.version_at(&plan.cfg, header, main_loop);
-        let can_enter = main_loop.is_none() && entered.is_entered_at(header);
-        let is_less = 2 * resumed.nodes.len() < entered.nodes.len();
-        if can_enter && !is_less { entered } else { resumed }
+        if main_loop.is_some() {
+            return graph.version_at(&plan.cfg, header, main_loop);
+        }
+        let graph = self.engine.compiler().entered_at_loops(plan, graph);
+        if !graph.is_entered_at(header) {
+            return graph.version_at(&plan.cfg, header, None);
+        }
+        let resumed = graph.clone().version_at(&plan.cfg, header, None);
+        if 2 * resumed.nodes.len() < graph.nodes.len() { resumed } else { graph }
     }
 }
 
@@ -162,13 +165,13 @@ impl Compiled {
         self.resumed.contains_key(&header) || self.entry_at(header).is_some()
     }
 
-    /// Frames go on in the code of this graph from now on, at a loop header, or at all where they can enter it.
-    pub fn take_for_frames(&mut self, graph: &BlockGraph, header: u32, address: usize) {
-        if graph.resumes {
-            self.resumed.insert(header, address);
-        } else {
+    /// Frames go on in the code at this address from now on, at a loop header, or at all where they can enter it.
+    pub fn take_for_frames(&mut self, header: u32, address: usize) {
+        if number_of(address, header).is_some() {
             self.for_frames = Some(address);
-            self.resumed.retain(|&header, _| !graph.is_entered_at(header));
+            self.resumed.retain(|&header, _| number_of(address, header).is_none());
+        } else {
+            self.resumed.insert(header, address);
         }
     }
 }

@@ -13,6 +13,7 @@ use wprof_jit::reoptimize::{Advice, Basis, Decision, LittleGain, Reoptimized, Re
 use wprof_profiler::{CodeTier, Profile};
 
 use super::code::{Compiled, Promotion};
+use super::frames::number_of;
 use super::phases::Phase;
 use super::{CompiledVersion, ModuleInner};
 use crate::{Error, Module, Result};
@@ -131,20 +132,21 @@ impl ModuleInner {
         plan: &FunctionPlan,
         graph: &BlockGraph,
         address: usize,
-    ) -> Result<Vec<(u32, BlockGraph, usize)>> {
+    ) -> Result<Vec<(u32, usize)>> {
         let func = plan.cfg.func;
         let mut headers = self.code.look(func, Compiled::headers_of_frames).unwrap_or_default();
-        headers.retain(|&header| !graph.is_entered_at(header));
-        let main_loop = self.engine.compiler().main_loop(plan).filter(|&main| graph.is_entered_at(main));
-        let main_loop = main_loop.filter(|_| !headers.is_empty());
-        let entry = |header| Ok::<_, Error>((header, self.place_loop_entry(func, (address, 0))? as u64));
-        let main_loop = main_loop.map(entry).transpose()?;
-        let mut better: Vec<(u32, BlockGraph, usize)> = Vec::new();
+        headers.retain(|&header| number_of(address, header).is_none());
+        let main_loop = self.engine.compiler().main_loop(plan).filter(|_| !headers.is_empty());
+        let main_loop = main_loop.and_then(|header| Some((header, number_of(address, header)?)));
+        let place = |(header, number)| {
+            Ok::<_, Error>((header, self.place_loop_entry(func, (address, number))? as u64))
+        };
+        let main_loop = main_loop.map(place).transpose()?;
+        let mut better: Vec<(u32, usize)> = Vec::new();
         for header in headers {
-            if !better.iter().any(|(_, graph, _)| graph.is_entered_at(header)) {
+            if !better.iter().any(|&(_, code)| number_of(code, header).is_some()) {
                 let graph = self.for_frames(plan, graph.clone(), (header, main_loop));
-                let code = self.optimized(plan, &graph)?;
-                better.push((header, graph, self.place(func, code)?));
+                better.push((header, self.place(func, self.optimized(plan, &graph)?)?));
             }
         }
         Ok(better)

@@ -10,7 +10,6 @@
 use std::sync::{MutexGuard, PoisonError};
 
 use hashbrown::HashMap;
-use wprof_jit::graph::BlockGraph;
 use wprof_jit::reoptimize::{Basis, Decision, Verdict};
 use wprof_profiler::{CodeTier, Side, Trial, TrialResult};
 
@@ -34,7 +33,7 @@ impl Compiled {
     pub(super) fn replace(
         &mut self,
         address: usize,
-        for_frames: Vec<(u32, BlockGraph, usize)>,
+        for_frames: Vec<(u32, usize)>,
         basis: Basis,
     ) -> Replaced {
         let before = Replaced {
@@ -44,8 +43,8 @@ impl Compiled {
             basis: self.basis.replace(basis),
         };
         self.resumed.retain(|&header, _| number_of(address, header).is_none());
-        for (header, graph, address) in for_frames {
-            self.take_for_frames(&graph, header, address);
+        for (header, address) in for_frames {
+            self.take_for_frames(header, address);
         }
         self.refused = None;
         before
