@@ -2,21 +2,23 @@
 //!
 //! A shift takes only as much of its distance as there are bits, in wasm, in CLIF and in processors alike; so a mask
 //! that leaves these, or an extension, changes nothing. Where the lower half of 64 bits is taken, Cranelift reads the
-//! mask from memory, where a move of 32 bits would do. C compilers make both of fields in words of 64 bits.
+//! mask from memory, where a move of 32 bits would do. C compilers make both of fields in words of 64 bits. And where
+//! the lowest byte is compared with a constant, as in `(c - '0' & 255) < 10`, processors can do that without a mask.
 //!
-//! Input: an optimised function. Output: the same, in which shifts take their distances as they come, and lower halves
-//! are moved.
+//! Input: an optimised function. Output: the same, in which shifts take their distances as they come, lower halves are
+//! moved, and lowest bytes compared.
 //! Invariant: nothing is left that only a distance or a mask was computed for.
 
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::entity::SecondaryMap;
-use cranelift_codegen::ir::{Block, Function, Inst, InstBuilder, Opcode, Value, types};
+use cranelift_codegen::ir::{Block, Function, Inst, InstBuilder, InstructionData, Opcode, Value, types};
 
 use super::checks::only_computes;
-use super::constants::computed;
+use super::constants::{computed, integer};
 use super::{replace, resolve_aliases};
 
 const LOWER_HALF: i64 = 0xffff_ffff;
+const LOWEST_BYTE: i64 = 0xff;
 
 /// Simplifies the masks of a function.
 pub(super) fn simplify(func: &mut Function) {
@@ -40,6 +42,7 @@ pub(super) fn simplify(func: &mut Function) {
     }
     unneeded.iter_mut().for_each(|value| *value = func.dfg.resolve_aliases(*value));
     resolve_aliases(func);
+    compare_bytes(func, &mut unneeded);
     if !unneeded.is_empty() {
         remove(func, unneeded);
     }
@@ -77,12 +80,59 @@ fn simplify_distance(func: &mut Function, inst: Inst) -> Option<Value> {
     Some(distance)
 }
 
-/// Removes what computes values that nothing takes any more, and what only that took.
-fn remove(func: &mut Function, mut unneeded: Vec<Value>) {
+/// Lets comparisons with constants compare the lowest byte, where nothing else needs its mask.
+fn compare_bytes(func: &mut Function, unneeded: &mut Vec<Value>) {
+    let insts = func.layout.blocks().flat_map(|block| func.layout.block_insts(block));
+    let found: Vec<(Inst, ByteComparison)> =
+        insts.filter_map(|inst| Some((inst, byte_comparison(func, inst)?))).collect();
+    if found.is_empty() {
+        return;
+    }
+    let mut others = uses(func);
+    found.iter().for_each(|(_, comparison)| others[comparison.masked] -= 1);
+    for (inst, ByteComparison { masked, value, constant }) in found {
+        if others[masked] > 0 {
+            continue;
+        }
+        unneeded.extend(func.dfg.inst_args(inst));
+        let mut pos = FuncCursor::new(func).at_inst(inst);
+        let byte = pos.ins().ireduce(types::I8, value);
+        let constant = pos.ins().iconst(types::I8, constant);
+        func.dfg.inst_args_mut(inst).copy_from_slice(&[byte, constant]);
+    }
+}
+
+/// A comparison of `masked`, which is the lowest byte of `value`, with a constant.
+struct ByteComparison {
+    masked: Value,
+    value: Value,
+    constant: i64,
+}
+
+fn byte_comparison(func: &Function, inst: Inst) -> Option<ByteComparison> {
+    let InstructionData::IntCompare { cond, args: [masked, constant], .. } = func.dfg.insts[inst] else {
+        return None;
+    };
+    let constant = integer(func, constant).filter(|constant| (0..=LOWEST_BYTE).contains(constant))?;
+    let (opcode, value, mask) = computed(func, func.dfg.value_def(masked).inst()?)?;
+    // A byte has a sign of its own.
+    let is_byte = opcode == Opcode::Band && mask == LOWEST_BYTE && cond == cond.unsigned();
+    let is_scalar = !func.dfg.value_type(value).is_vector();
+    (is_byte && is_scalar).then_some(ByteComparison { masked, value, constant })
+}
+
+/// How often each value is taken.
+fn uses(func: &Function) -> SecondaryMap<Value, u32> {
     let mut uses: SecondaryMap<Value, u32> = SecondaryMap::new();
     for inst in func.layout.blocks().flat_map(|block| func.layout.block_insts(block)) {
         func.dfg.inst_values(inst).for_each(|value| uses[value] += 1);
     }
+    uses
+}
+
+/// Removes what computes values that nothing takes any more, and what only that took.
+fn remove(func: &mut Function, mut unneeded: Vec<Value>) {
+    let mut uses = uses(func);
     while let Some(value) = unneeded.pop() {
         // It may have been found before.
         let is_unneeded = |&made: &Inst| {
@@ -99,6 +149,7 @@ fn remove(func: &mut Function, mut unneeded: Vec<Value>) {
 
 #[cfg(test)]
 mod tests {
+    use cranelift_codegen::ir::condcodes::IntCC;
     use cranelift_codegen::ir::{AbiParam, Type};
     use cranelift_codegen::verifier::verify_function;
     use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
@@ -169,6 +220,33 @@ mod tests {
             builder.ins().iadd(shifted, masked)
         });
         assert_eq!(opcodes, [Opcode::Iconst, Opcode::Band, Opcode::Ishl, Opcode::Iadd]);
+    }
+
+    #[test]
+    fn bytes_are_compared_without_a_mask() {
+        use IntCC::{Equal, SignedLessThan, UnsignedLessThan};
+        let compared = |mask: i64, condition: IntCC, constant: i64| {
+            simplified(types::I32, |builder, [value, _]| {
+                let masked = builder.ins().band_imm_s(value, mask);
+                let truth = builder.ins().icmp_imm_u(condition, masked, constant);
+                builder.ins().uextend(types::I32, truth)
+            })
+        };
+        let byte = [Opcode::Ireduce, Opcode::Iconst, Opcode::Icmp, Opcode::Uextend];
+        for condition in [Equal, UnsignedLessThan] {
+            assert_eq!(compared(0xff, condition, 200), byte);
+        }
+        let masked = [Opcode::Iconst, Opcode::Band, Opcode::Iconst, Opcode::Icmp, Opcode::Uextend];
+        assert_eq!(compared(0xff, SignedLessThan, 200), masked);
+        assert_eq!(compared(0xff, UnsignedLessThan, 256), masked);
+        assert_eq!(compared(0x7f, Equal, 3), masked);
+        let needed = simplified(types::I32, |builder, [value, _]| {
+            let masked = builder.ins().band_imm_s(value, 0xff);
+            let truth = builder.ins().icmp_imm_u(Equal, masked, 3);
+            let truth = builder.ins().uextend(types::I32, truth);
+            builder.ins().iadd(truth, masked)
+        });
+        assert_eq!(needed[..4], masked[..4]);
     }
 
     #[test]

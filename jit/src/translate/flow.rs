@@ -3,7 +3,7 @@
 //! An edge that moves operands, has probes or leaves the function gets a CLIF block of its own; Cranelift makes the
 //! empty ones vanish.
 
-use cranelift_codegen::ir::{self, BlockCall, InstBuilder, JumpTableData, Value};
+use cranelift_codegen::ir::{self, InstBuilder, Value};
 use smallvec::SmallVec;
 use wasmparser::Operator;
 
@@ -39,7 +39,8 @@ impl Translator<'_> {
             (End::Switch(table), _) => {
                 let selector = self.pop();
                 let branch = self.landings(&block.edges, &node.wires);
-                self.switch(selector, table, &branch.landings);
+                let targets: Vec<ir::Block> = branch.landings.iter().map(|landing| landing.block).collect();
+                self.switch(selector, table, &targets);
                 self.land(branch, &block.edges, &node.wires);
             }
             (End::TailCall, _) => {
@@ -136,16 +137,6 @@ impl Translator<'_> {
         let Some(to) = wire.to else { return false };
         let to = &self.graph.nodes[to as usize];
         to.frame == self.frame && self.cfg.blocks[to.block as usize].is_loop_header
-    }
-
-    fn switch(&mut self, selector: Value, table: &[u32], targets: &[Landing]) {
-        let pool = &mut self.builder.func.dfg.value_lists;
-        let mut call = |edge: u32| BlockCall::new(targets[edge as usize].block, std::iter::empty(), pool);
-        let (default, cases) = table.split_last().expect("a switch has a default");
-        let default = call(*default);
-        let cases: Vec<BlockCall> = cases.iter().map(|&edge| call(edge)).collect();
-        let jump_table = self.builder.create_jump_table(JumpTableData::new(default, &cases));
-        self.builder.ins().br_table(selector, jump_table);
     }
 
     /// Fills the blocks that edges have for themselves.

@@ -30,6 +30,7 @@ mod reference;
 mod region;
 mod simd;
 mod stack;
+mod switch;
 mod table;
 mod target;
 mod transfer;
