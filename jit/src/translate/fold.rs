@@ -54,7 +54,8 @@ impl Translator<'_> {
         self.definition(value).is_some_and(|inst| is_test(inst.opcode()))
     }
 
-    fn definition(&self, value: Value) -> Option<&InstructionData> {
+    /// The instruction that a value is the result of.
+    pub(super) fn definition(&self, value: Value) -> Option<&InstructionData> {
         let dfg = &self.builder.func.dfg;
         let inst = dfg.value_def(dfg.resolve_aliases(value)).inst()?;
         Some(&dfg.insts[inst])

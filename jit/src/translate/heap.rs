@@ -37,13 +37,15 @@ impl Translator<'_> {
     /// Address and offset of an access that guard pages check; one at a constant index needs no addition.
     fn guarded_address(&mut self, arg: &MemArg, index: Value) -> (Value, i32) {
         let memory = memory_of(arg);
+        let (index, constant) = self.as_sum(index);
+        let offset = arg.offset + constant;
         let known = self.addresses.iter().find(|&&(of, at, _)| (of, at) == (memory, index));
         if let Some(&(_, _, address)) = known {
-            return self.fold_offset(address, arg.offset);
+            return self.fold_offset(address, offset);
         }
         let start = self.memory_base(memory);
-        let extended = self.extend_index(index, false);
-        let place = self.constant_of(extended).and_then(|index| i32::try_from(index + arg.offset).ok());
+        let extended = self.extend_shifted(index);
+        let place = self.constant_of(extended).and_then(|index| i32::try_from(index + offset).ok());
         if let Some(place) = place {
             return (start, place);
         }
@@ -52,7 +54,7 @@ impl Translator<'_> {
             self.addresses.pop_front();
         }
         self.addresses.push_back((memory, index, address));
-        self.fold_offset(address, arg.offset)
+        self.fold_offset(address, offset)
     }
 
     /// What was computed so far is not used any more.

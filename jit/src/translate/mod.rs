@@ -26,6 +26,7 @@ mod numeric;
 mod path;
 mod path_row;
 mod probe;
+mod range;
 mod reference;
 mod region;
 mod simd;

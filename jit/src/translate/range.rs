@@ -1,0 +1,89 @@
+//! How large a value can be, and so which sums and shifts cannot wrap.
+//!
+//! Wasm adds and shifts indices in 32 bits, which may wrap; processors compute addresses in 64 bits, which may not. So
+//! each access would compute its index apart, although what is looked up in a table by a byte, a masked or a shifted
+//! value mostly lies far below 4 GiB. Where that is known, the constant of a sum becomes the access's own offset, and a
+//! shift part of the address.
+//! Source: Harrison, *Compiler Analysis of the Value Ranges for Variables*, IEEE TSE 3(3), 1977, of upper bounds only.
+//! Example: of `i32.load (i32.add (i32.shl (i32.load8_u …) 2) 4096)` the address is `base + 4 * byte + 4096`.
+
+use cranelift_codegen::ir::{InstBuilder, InstructionData, Opcode, Value, types};
+
+use super::Translator;
+use super::homes::Homes;
+
+/// Definitions of values are followed so far.
+const DEEPEST: u32 = 6;
+
+impl Translator<'_> {
+    /// An index as a sum that does not wrap: of a value and a constant. Baseline code, which has computed the sum by
+    /// then, keeps it.
+    pub(super) fn as_sum(&self, index: Value) -> (Value, u64) {
+        let sum = match self.definition(index) {
+            Some(&InstructionData::Binary { opcode: Opcode::Iadd, args })
+                if self.homes == Homes::Variables =>
+            {
+                args
+            }
+            _ => return (index, 0),
+        };
+        let (value, constant) = match sum.map(|of| self.constant_of(of)) {
+            [None, Some(constant)] => (sum[0], constant),
+            [Some(constant), None] => (sum[1], constant),
+            _ => return (index, 0),
+        };
+        let constant = u64::from(constant as u32);
+        match self.most(value, DEEPEST) + constant <= u64::from(u32::MAX) {
+            true => (value, constant),
+            false => (index, 0),
+        }
+    }
+
+    /// Zero-extends an index to 64 bits: what it is shifted of, if that does not wrap, and shifts that.
+    pub(super) fn extend_shifted(&mut self, index: Value) -> Value {
+        let shift = match self.definition(index) {
+            Some(&InstructionData::Binary { opcode: Opcode::Ishl, args: [value, by] }) => {
+                self.constant_of(by).map(|by| (value, by & 31)).filter(|_| self.homes == Homes::Variables)
+            }
+            _ => None,
+        };
+        match shift {
+            Some((value, by)) if self.most(value, DEEPEST) << by <= u64::from(u32::MAX) => {
+                let extended = self.extend_index(value, false);
+                let by = self.builder.ins().iconst(types::I64, by as i64);
+                self.builder.ins().ishl(extended, by)
+            }
+            _ => self.extend_index(index, false),
+        }
+    }
+
+    /// No value is larger, of those that an integer of at most 32 bits can have.
+    fn most(&self, value: Value, deep: u32) -> u64 {
+        let bits = self.builder.func.dfg.value_type(value).bits();
+        let all = if bits >= 64 { u64::MAX } else { (1 << bits) - 1 };
+        let Some(definition) = self.definition(value).filter(|_| deep > 0) else { return all };
+        let most = |value| self.most(value, deep - 1);
+        let bound = match *definition {
+            InstructionData::UnaryImm { opcode: Opcode::Iconst, imm } => imm.bits() as u64,
+            InstructionData::Unary { opcode: Opcode::Uextend | Opcode::Ireduce, arg } => most(arg),
+            InstructionData::IntCompare { .. } | InstructionData::FloatCompare { .. } => 1,
+            InstructionData::Ternary { opcode: Opcode::Select, args: [_, a, b] } => most(a).max(most(b)),
+            InstructionData::Binary { opcode, args: [a, b] } => match (opcode, self.constant_of(b)) {
+                (Opcode::Band, _) => most(a).min(most(b)),
+                (Opcode::Bor | Opcode::Bxor, _) => {
+                    // All bits below the highest may be set.
+                    u64::MAX.checked_shr((most(a) | most(b)).leading_zeros()).unwrap_or(0)
+                }
+                (Opcode::Ushr, Some(by)) => most(a) >> (by & u64::from(bits - 1)),
+                (Opcode::Urem, Some(by)) if by != 0 => by - 1,
+                (Opcode::Udiv, Some(by)) if by != 0 => most(a) / by,
+                (Opcode::Ishl, Some(by)) if bits <= 32 => most(a) << (by & u64::from(bits - 1)),
+                (Opcode::Iadd, _) => most(a).saturating_add(most(b)),
+                (Opcode::Imul, _) => most(a).saturating_mul(most(b)),
+                _ => all,
+            },
+            _ => all,
+        };
+        if bound <= all { bound } else { all }
+    }
+}
