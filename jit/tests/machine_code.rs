@@ -159,3 +159,34 @@ fn the_result_of_a_loop_keeps_nothing_alive_but_itself() {
     let sums: Vec<&String> = adds.filter(|line| !line.contains("$-4") && !line.contains("-4(")).collect();
     assert_eq!(sums.len(), 1, "{text:?}");
 }
+
+#[test]
+fn products_with_small_constants_and_tests_of_remainders_take_one_instruction_less() {
+    let of = |body: &str| instructions(&format!("(module (func (param i32) (result i32) {body}))"), 0);
+    let names = |lines: &[String], name: &str| lines.iter().filter(|line| line.starts_with(name)).count();
+    for (factor, scale) in [(3, 2), (5, 4), (9, 8)] {
+        let lines = of(&format!("(i32.mul (local.get 0) (i32.const {factor}))"));
+        let is_sum = |line: &&String| line.starts_with("lea (") && line.contains(&format!(",{scale})"));
+        assert_eq!((lines.iter().filter(is_sum).count(), names(&lines, "imul")), (1, 0), "{lines:#?}");
+    }
+    assert_eq!(names(&of("(i32.mul (local.get 0) (i32.const 7))"), "imul"), 1);
+    let lines = of("(if (result i32) (i32.rem_u (local.get 0) (i32.const 3))
+        (then (i32.const 1)) (else (i32.const 2)))");
+    assert_eq!((names(&lines, "imul"), names(&lines, "mul")), (1, 0), "{lines:#?}");
+}
+
+#[test]
+fn a_switch_of_few_cases_needs_no_table() {
+    let of = |targets: &str| {
+        let body = format!(
+            "(block $a (block $b (block $c (block $d (block $e (block $f
+            (br_table {targets} (local.get 0))) (return (i32.const 1))) (return (i32.const 2)))
+            (return (i32.const 3))) (return (i32.const 4))) (return (i32.const 5))) (i32.const 6)"
+        );
+        let lines = instructions(&format!("(module (func (param i32) (result i32) {body}))"), 0);
+        lines.iter().filter(|line| line.starts_with("jmp *")).count()
+    };
+    assert_eq!(of("$a $b $b $b $b $b $b $c $b $b"), 0);
+    assert_eq!(of("$a $b $c $d $e"), 0);
+    assert_eq!(of("$a $b $c $d $e $f"), 1);
+}

@@ -28,6 +28,8 @@ const EXPRESSIONS: &[Expression] = &[
     ("(i32.rem_u (local.get $x) (i32.const 7))", |x| x % 7),
     ("(i32.rem_s (local.get $x) (i32.const 7))", |x| (x as i32 % 7) as u32),
     ("(i32.div_u (local.get $x) (i32.const 0x1000000))", |x| x / 0x100_0000),
+    ("(i32.div_u (local.get $x) (i32.const 0x80000000))", |x| x >> 31),
+    ("(i32.rem_u (local.get $x) (i32.const 0x80000000))", |x| x & 0x7fff_ffff),
     ("(i32.eq (local.get $x) (i32.const 3))", |x| u32::from(x == 3)),
     ("(select (i32.const 5) (i32.const 900) (local.get $x))", |x| if x != 0 { 5 } else { 900 }),
     ("(i32.or (i32.shr_u (local.get $x) (i32.const 25)) (i32.const 0x180))", |x| x >> 25 | 0x180),

@@ -13,6 +13,7 @@ mod masks;
 mod options;
 mod origins;
 mod pinned;
+mod products;
 mod relax;
 mod results;
 mod single_pass;
@@ -363,6 +364,7 @@ impl Compiler {
         let failed = |error| CompileError::Codegen { func, message: format!("{error:?}") };
         context.optimize(isa, &mut ControlPlane::default()).map_err(failed)?;
         masks::simplify(&mut context.func);
+        products::simplify(&mut context.func);
         loads::extend(&mut context.func);
         invariants::hoist(context);
         extends::widen(context);

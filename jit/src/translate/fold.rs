@@ -18,8 +18,9 @@ impl Translator<'_> {
     }
 
     /// What is tested where `condition` is compared with zero: of what a comparison gives as an i32, the comparison.
-    pub(super) fn condition(&self, condition: Value) -> Value {
-        self.truth_in(condition).unwrap_or(condition)
+    pub(super) fn condition(&mut self, condition: Value) -> Value {
+        let truth = self.truth_in(condition).or_else(|| self.divisible(condition, true));
+        truth.unwrap_or(condition)
     }
 
     /// The opposite of a comparison, for NaN as well, whose result `value` is, as a CLIF truth value.
@@ -37,7 +38,8 @@ impl Translator<'_> {
 
     /// Whether an integer is zero, as a CLIF truth value.
     pub(super) fn zero_test(&mut self, value: Value) -> Value {
-        self.opposite(value).unwrap_or_else(|| self.builder.ins().icmp_imm_s(IntCC::Equal, value, 0))
+        let truth = self.opposite(value).or_else(|| self.divisible(value, false));
+        truth.unwrap_or_else(|| self.builder.ins().icmp_imm_s(IntCC::Equal, value, 0))
     }
 
     fn truth_in(&self, value: Value) -> Option<Value> {

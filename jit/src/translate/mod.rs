@@ -13,6 +13,7 @@ mod bulk;
 mod call;
 mod check;
 mod context;
+mod divisible;
 mod flow;
 mod fold;
 mod global;

@@ -57,7 +57,7 @@ impl Translator<'_> {
         }
     }
 
-    /// No value is larger, of those that an integer of at most 32 bits can have.
+    /// What a value is at most, as an unsigned number.
     fn most(&self, value: Value, deep: u32) -> u64 {
         let bits = self.builder.func.dfg.value_type(value).bits();
         let all = if bits >= 64 { u64::MAX } else { (1 << bits) - 1 };
@@ -68,20 +68,22 @@ impl Translator<'_> {
             InstructionData::Unary { opcode: Opcode::Uextend | Opcode::Ireduce, arg } => most(arg),
             InstructionData::IntCompare { .. } | InstructionData::FloatCompare { .. } => 1,
             InstructionData::Ternary { opcode: Opcode::Select, args: [_, a, b] } => most(a).max(most(b)),
-            InstructionData::Binary { opcode, args: [a, b] } => match (opcode, self.constant_of(b)) {
-                (Opcode::Band, _) => most(a).min(most(b)),
-                (Opcode::Bor | Opcode::Bxor, _) => {
-                    // All bits below the highest may be set.
-                    u64::MAX.checked_shr((most(a) | most(b)).leading_zeros()).unwrap_or(0)
+            InstructionData::Binary { opcode, args: [a, b] } => {
+                match (opcode, self.constant_of(b).map(|by| by & all)) {
+                    (Opcode::Band, _) => most(a).min(most(b)),
+                    (Opcode::Bor | Opcode::Bxor, _) => {
+                        // All bits below the highest may be set.
+                        u64::MAX.checked_shr((most(a) | most(b)).leading_zeros()).unwrap_or(0)
+                    }
+                    (Opcode::Ushr, Some(by)) => most(a) >> (by & u64::from(bits - 1)),
+                    (Opcode::Urem, Some(by)) if by != 0 => by - 1,
+                    (Opcode::Udiv, Some(by)) if by != 0 => most(a) / by,
+                    (Opcode::Ishl, Some(by)) if bits <= 32 => most(a) << (by & u64::from(bits - 1)),
+                    (Opcode::Iadd, _) => most(a).saturating_add(most(b)),
+                    (Opcode::Imul, _) => most(a).saturating_mul(most(b)),
+                    _ => all,
                 }
-                (Opcode::Ushr, Some(by)) => most(a) >> (by & u64::from(bits - 1)),
-                (Opcode::Urem, Some(by)) if by != 0 => by - 1,
-                (Opcode::Udiv, Some(by)) if by != 0 => most(a) / by,
-                (Opcode::Ishl, Some(by)) if bits <= 32 => most(a) << (by & u64::from(bits - 1)),
-                (Opcode::Iadd, _) => most(a).saturating_add(most(b)),
-                (Opcode::Imul, _) => most(a).saturating_mul(most(b)),
-                _ => all,
-            },
+            }
             _ => all,
         };
         if bound <= all { bound } else { all }

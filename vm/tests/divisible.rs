@@ -1,0 +1,56 @@
+//! Whether remainders by constants are zero: in conditions, and as values.
+
+use wprof::*;
+
+type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
+
+const DIVISORS: [i64; 14] = [1, 2, 3, 5, 6, 7, 8, 10, 60, 1000, 0x7fff_ffff, -1, -3, i64::MIN >> 32];
+const NUMBERS: [i64; 16] =
+    [0, 1, 2, 3, 6, 12, 60, 999, 1000, -1, -3, -60, -1000, 0x7fff_ffff, i64::MIN >> 32, 0x7fff_fffe];
+
+/// By a divisor: `eqz` of the remainder, and two bits more for what a branch and a select take it for.
+fn function(name: &str, ty: &str, sign: &str, by: i64) -> String {
+    let remainder = format!("({ty}.rem_{sign} (local.get $x) ({ty}.const {by}))");
+    let test = match ty {
+        "i32" => remainder.clone(),
+        // Conditions are of 32 bits.
+        _ => format!("(i32.eqz ({ty}.eqz {remainder}))"),
+    };
+    format!(
+        "(func (export \"{name}\") (param $x {ty}) (result i32)
+            (i32.or ({ty}.eqz {remainder}) (i32.or
+                (if (result i32) {test} (then (i32.const 0)) (else (i32.const 2)))
+                (select (i32.const 0) (i32.const 4) {test}))))"
+    )
+}
+
+#[test]
+fn conditions_and_values_agree_with_remainders() -> Outcome {
+    let kinds = ["i32", "i64"].into_iter().flat_map(|ty| [(ty, "u"), (ty, "s")]);
+    let cases: Vec<_> = kinds.flat_map(|kind| DIVISORS.map(|by| (kind, by))).collect();
+    let functions: String =
+        (0..).zip(&cases).map(|(at, &((ty, sign), by))| function(&format!("{at}"), ty, sign, by)).collect();
+    for strategy in [Strategy::Baseline, Strategy::Optimized] {
+        let engine = Engine::new(Config::new().strategy(strategy))?;
+        let module = Module::new(&engine, format!("(module {functions})"))?;
+        let mut store = Store::new(&engine, ());
+        let instance = Instance::new(&mut store, &module, &[])?;
+        for (at, &((ty, sign), by)) in cases.iter().enumerate() {
+            for x in NUMBERS {
+                let is_zero = match (ty, sign) {
+                    ("i32", "u") => x as u32 % by as u32 == 0,
+                    ("i32", _) => (x as i32).wrapping_rem(by as i32) == 0,
+                    (_, "u") => x as u64 % by as u64 == 0,
+                    _ => x.wrapping_rem(by) == 0,
+                };
+                let argument = if ty == "i32" { Val::I32(x as i32) } else { Val::I64(x) };
+                let mut results = [Val::I32(0)];
+                let func = instance.get_func(&mut store, &at.to_string()).expect("exported");
+                func.call(&mut store, &[argument], &mut results)?;
+                let expected = if is_zero { 7 } else { 0 };
+                assert_eq!(results[0].i32(), Some(expected), "{strategy:?}: {ty}.rem_{sign} of {x} by {by}");
+            }
+        }
+    }
+    Ok(())
+}
