@@ -65,7 +65,7 @@ fn test(by: u64, bits: u32, is_signed: bool) -> Option<Test> {
     let inverse = (0..5)
         .fold(odd, |inverse, _| inverse.wrapping_mul(2_u64.wrapping_sub(odd.wrapping_mul(inverse))))
         & all;
-    let sum = if is_signed { most / odd & !((1 << rotation) - 1) } else { 0 };
+    let sum = if is_signed { (most / odd) & !((1 << rotation) - 1) } else { 0 };
     let limit = if is_signed { (2 * sum) >> rotation } else { all / by };
     Some(Test { inverse, sum, rotation, limit })
 }
