@@ -38,9 +38,9 @@ fn conditions_and_values_agree_with_remainders() -> Outcome {
         for (at, &((ty, sign), by)) in cases.iter().enumerate() {
             for x in NUMBERS {
                 let is_zero = match (ty, sign) {
-                    ("i32", "u") => x as u32 % by as u32 == 0,
+                    ("i32", "u") => (x as u32).is_multiple_of(by as u32),
                     ("i32", _) => (x as i32).wrapping_rem(by as i32) == 0,
-                    (_, "u") => x as u64 % by as u64 == 0,
+                    (_, "u") => (x as u64).is_multiple_of(by as u64),
                     _ => x.wrapping_rem(by) == 0,
                 };
                 let argument = if ty == "i32" { Val::I32(x as i32) } else { Val::I64(x) };
