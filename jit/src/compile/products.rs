@@ -4,7 +4,8 @@
 //! operand as `lea`, but makes none of products.
 //!
 //! Input: an optimised function. Output: the same, with such sums.
-//! Source: *AMD Software Optimization Guide for the Zen4 Microarchitecture*, section 2.10.
+//! Source: Bernstein, *Multiplication by Integer Constants*, Software: Practice and Experience 16(7), 1986, of which these
+//! are the simplest cases. Of two sums, or a sum and a shift, it was not tried whether they are worth it.
 //! Example: `v2 = imul v1, 5` becomes `v3 = ishl v1, 2; v2 = iadd v1, v3`, which is `lea (%rdi,%rdi,4), %eax`.
 
 use cranelift_codegen::cursor::{Cursor, FuncCursor};

@@ -4,7 +4,7 @@
 //! branch that usually goes one way costs next to nothing; a jump through a table takes eight instructions, loads where
 //! to go, and needs the predictor's memory of where it went.
 //! Source: Bernstein, *Producing Good Code for the Case Statement*, Software: Practice and Experience 15(10), 1985.
-//! Example: `br_table 0 1 1 2 1` tests whether the selector is 0, then whether it is 3.
+//! Example: `br_table 0 1 1 2 1` tests whether the selector is 3, then whether it is 0.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, BlockCall, InstBuilder, JumpTableData, Value};
