@@ -12,9 +12,9 @@ use cranelift_codegen::ir::{InstBuilder, InstructionData, Opcode, Value};
 use super::Translator;
 use super::homes::Homes;
 
-/// `rotr(x * inverse + sum, rotation) <= limit`.
+/// The multiples of a number: all `x` with `rotr(x * inverse + sum, rotation) <= limit`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Test {
+struct Multiples {
     inverse: u64,
     sum: u64,
     rotation: u32,
@@ -32,8 +32,8 @@ impl Translator<'_> {
         };
         let ty = self.builder.func.dfg.value_type(value);
         let is_signed = opcode == Opcode::Srem;
-        let Test { inverse, sum, rotation, limit } = (is_signed || opcode == Opcode::Urem)
-            .then(|| test(self.constant_of(by)?, ty.bits(), is_signed))
+        let Multiples { inverse, sum, rotation, limit } = (is_signed || opcode == Opcode::Urem)
+            .then(|| multiples(self.constant_of(by)?, ty.bits(), is_signed))
             .flatten()?;
         let ins = |translator: &mut Self, number: u64| translator.builder.ins().iconst(ty, number as i64);
         let inverse = ins(self, inverse);
@@ -53,7 +53,7 @@ impl Translator<'_> {
 }
 
 /// What tells multiples of `by` from other numbers of so many bits; `None` if there is something simpler.
-fn test(by: u64, bits: u32, is_signed: bool) -> Option<Test> {
+fn multiples(by: u64, bits: u32, is_signed: bool) -> Option<Multiples> {
     let all = u64::MAX >> (64 - bits);
     let most = if is_signed { all >> 1 } else { all };
     let rotation = by.checked_ilog2().map(|_| by.trailing_zeros())?;
@@ -67,21 +67,21 @@ fn test(by: u64, bits: u32, is_signed: bool) -> Option<Test> {
         & all;
     let sum = if is_signed { (most / odd) & !((1 << rotation) - 1) } else { 0 };
     let limit = if is_signed { (2 * sum) >> rotation } else { all / by };
-    Some(Test { inverse, sum, rotation, limit })
+    Some(Multiples { inverse, sum, rotation, limit })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn is_divisible(test: Test, number: u64, bits: u32) -> bool {
+    fn is_divisible(of: Multiples, number: u64, bits: u32) -> bool {
         let all = u64::MAX >> (64 - bits);
-        let product = number.wrapping_mul(test.inverse).wrapping_add(test.sum) & all;
-        let rotated = match test.rotation {
+        let product = number.wrapping_mul(of.inverse).wrapping_add(of.sum) & all;
+        let rotated = match of.rotation {
             0 => product,
             by => (product >> by | product << (bits - by)) & all,
         };
-        rotated <= test.limit
+        rotated <= of.limit
     }
 
     #[test]
@@ -93,17 +93,17 @@ mod tests {
             let divisors =
                 (0..200).chain(powers.flat_map(near)).chain([1_000_000_007, 0xfedc_ba98_7654_3210]);
             for by in divisors.map(|by| by & all) {
-                let multiples =
+                let numbers =
                     [1, 2, 3, 5, all / by.max(1), all / by.max(1) / 2].map(|times| by.wrapping_mul(times));
                 let ends = [0, all, all >> 1, (all >> 1) + 1, 12345];
-                for number in multiples.into_iter().chain(ends).flat_map(near).map(|number| number & all) {
-                    if let Some(test) = test(by, bits, false) {
-                        assert_eq!(is_divisible(test, number, bits), number % by == 0, "{number} by {by}");
+                for number in numbers.into_iter().chain(ends).flat_map(near).map(|number| number & all) {
+                    if let Some(of) = multiples(by, bits, false) {
+                        assert_eq!(is_divisible(of, number, bits), number % by == 0, "{number} by {by}");
                     }
-                    if let Some(test) = test(by, bits, true) {
+                    if let Some(of) = multiples(by, bits, true) {
                         let signed = |number: u64| (number as i64) << (64 - bits) >> (64 - bits);
                         let expected = signed(number).wrapping_rem(signed(by)) == 0;
-                        assert_eq!(is_divisible(test, number, bits), expected, "{} by {by}", signed(number));
+                        assert_eq!(is_divisible(of, number, bits), expected, "{} by {by}", signed(number));
                     }
                 }
             }
@@ -113,14 +113,14 @@ mod tests {
     #[test]
     fn what_has_simpler_tests_has_none() {
         for by in [0, 1, 2, 64, 1 << 31] {
-            assert_eq!(test(by, 32, false), None);
-            assert_eq!(test(by, 32, true), None);
+            assert_eq!(multiples(by, 32, false), None);
+            assert_eq!(multiples(by, 32, true), None);
         }
         // Negative numbers.
-        assert_eq!(test(0xffff_fffd, 32, true), None);
-        let three = Test { inverse: 0xaaaa_aaab, sum: 0, rotation: 0, limit: 0x5555_5555 };
-        assert_eq!(test(3, 32, false), Some(three));
-        let six = Test { rotation: 1, limit: 0x2aaa_aaaa, ..three };
-        assert_eq!(test(6, 32, false), Some(six));
+        assert_eq!(multiples(0xffff_fffd, 32, true), None);
+        let three = Multiples { inverse: 0xaaaa_aaab, sum: 0, rotation: 0, limit: 0x5555_5555 };
+        assert_eq!(multiples(3, 32, false), Some(three));
+        let six = Multiples { rotation: 1, limit: 0x2aaa_aaaa, ..three };
+        assert_eq!(multiples(6, 32, false), Some(six));
     }
 }

@@ -25,13 +25,13 @@ struct Run {
 impl Translator<'_> {
     /// Goes where `table` says for `selector`: to one of `targets`, which are by edge.
     pub(super) fn switch(&mut self, selector: Value, table: &[u32], targets: &[ir::Block]) {
-        match tests(table) {
-            Some((tests, rest)) => self.tests(selector, &tests, targets, targets[rest as usize]),
+        match few_tests(table) {
+            Some((tests, rest)) => self.test_in_turn(selector, &tests, targets, targets[rest as usize]),
             None => self.jump_through(selector, table, targets),
         }
     }
 
-    fn tests(&mut self, selector: Value, tests: &[Run], targets: &[ir::Block], rest: ir::Block) {
+    fn test_in_turn(&mut self, selector: Value, tests: &[Run], targets: &[ir::Block], rest: ir::Block) {
         let Some((last, others)) = tests.split_last() else {
             self.builder.ins().jump(rest, &[]);
             return;
@@ -80,7 +80,7 @@ impl Translator<'_> {
 
 /// What to test, one run after the other, and the edge that is taken if the selector is of none; `None` if that takes
 /// too many tests.
-fn tests(table: &[u32]) -> Option<(Vec<Run>, u32)> {
+fn few_tests(table: &[u32]) -> Option<(Vec<Run>, u32)> {
     let mut runs = runs(table);
     let mut tests = Vec::new();
     while runs.len() > 1 {
@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn few_runs_are_tested_and_many_are_not() {
         let tested = |table: &[u32]| {
-            let (tests, rest) = tests(table)?;
+            let (tests, rest) = few_tests(table)?;
             Some((tests.iter().map(|run| (run.first, run.last, run.edge)).collect::<Vec<_>>(), rest))
         };
         assert_eq!(tested(&[0]), Some((vec![], 0)));
@@ -143,7 +143,7 @@ mod tests {
         // All tables of seven entries with three edges.
         for number in 0..3_u32.pow(7) {
             let table: Vec<u32> = (0..7).map(|at| number / 3_u32.pow(at) % 3).collect();
-            let Some((tests, rest)) = tests(&table) else { continue };
+            let Some((tests, rest)) = few_tests(&table) else { continue };
             assert!(tests.len() <= MOST_TESTS);
             for selector in (0..9).chain([u32::MAX - 1, u32::MAX]) {
                 let is_in = |run: &&Run| (run.first..=run.last).contains(&selector);
