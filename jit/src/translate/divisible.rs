@@ -10,7 +10,6 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, InstructionData, Opcode, Value};
 
 use super::Translator;
-use super::homes::Homes;
 
 /// The multiples of a number: all `x` with `rotr(x * inverse + sum, rotation) <= limit`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +25,7 @@ impl Translator<'_> {
     /// remainder by a constant. Baseline code has computed it by then.
     pub(super) fn divisible(&mut self, remainder: Value, is_opposite: bool) -> Option<Value> {
         let &InstructionData::Binary { opcode, args: [value, by] } =
-            self.definition(remainder).filter(|_| self.homes == Homes::Variables)?
+            self.definition(remainder).filter(|_| self.is_optimised())?
         else {
             return None;
         };

@@ -7,8 +7,14 @@ use cranelift_codegen::ir::condcodes::{CondCode, IntCC};
 use cranelift_codegen::ir::{InstBuilder, InstructionData, Opcode, Value, types};
 
 use super::Translator;
+use super::homes::Homes;
 
 impl Translator<'_> {
+    /// Whether Cranelift's optimiser will drop what is not needed any more.
+    pub(super) fn is_optimised(&self) -> bool {
+        self.homes == Homes::Variables
+    }
+
     /// The bits of an integer that is a constant.
     pub(super) fn constant_of(&self, value: Value) -> Option<u64> {
         match self.definition(value)? {

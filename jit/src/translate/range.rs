@@ -10,7 +10,6 @@
 use cranelift_codegen::ir::{InstBuilder, InstructionData, Opcode, Value, types};
 
 use super::Translator;
-use super::homes::Homes;
 
 /// Definitions of values are followed so far.
 const DEEPEST: u32 = 6;
@@ -20,11 +19,7 @@ impl Translator<'_> {
     /// then, keeps it.
     pub(super) fn as_sum(&self, index: Value) -> (Value, u64) {
         let sum = match self.definition(index) {
-            Some(&InstructionData::Binary { opcode: Opcode::Iadd, args })
-                if self.homes == Homes::Variables =>
-            {
-                args
-            }
+            Some(&InstructionData::Binary { opcode: Opcode::Iadd, args }) if self.is_optimised() => args,
             _ => return (index, 0),
         };
         let (value, constant) = match sum.map(|of| self.constant_of(of)) {
@@ -43,7 +38,7 @@ impl Translator<'_> {
     pub(super) fn extend_shifted(&mut self, index: Value) -> Value {
         let shift = match self.definition(index) {
             Some(&InstructionData::Binary { opcode: Opcode::Ishl, args: [value, by] }) => {
-                self.constant_of(by).map(|by| (value, by & 31)).filter(|_| self.homes == Homes::Variables)
+                self.constant_of(by).map(|by| (value, by & 31)).filter(|_| self.is_optimised())
             }
             _ => None,
         };

@@ -50,7 +50,7 @@ impl Translator<'_> {
         self.builder.ins().brif(is_in, targets[run.edge as usize], &[], other, &[]);
     }
 
-    /// Whether a selector is of a run, as a CLIF truth value.
+    /// Whether a selector is of a run, which is not the last one, as a CLIF truth value.
     fn is_in(&mut self, selector: Value, &Run { first, last, .. }: &Run) -> Value {
         let ins = |translator: &mut Self, condition, value, number: u32| {
             translator.builder.ins().icmp_imm_u(condition, value, i64::from(number))
@@ -59,8 +59,6 @@ impl Translator<'_> {
             ins(self, IntCC::Equal, selector, first)
         } else if first == 0 {
             ins(self, IntCC::UnsignedLessThanOrEqual, selector, last)
-        } else if last == u32::MAX {
-            ins(self, IntCC::UnsignedGreaterThanOrEqual, selector, first)
         } else {
             let from_first = self.builder.ins().iadd_imm_s(selector, -i64::from(first));
             ins(self, IntCC::UnsignedLessThanOrEqual, from_first, last - first)
