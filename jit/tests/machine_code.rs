@@ -190,3 +190,20 @@ fn a_switch_of_few_cases_needs_no_table() {
     assert_eq!(of("$a $b $c $d $e"), 0);
     assert_eq!(of("$a $b $c $d $e $f"), 1);
 }
+
+#[test]
+fn a_switch_by_a_byte_needs_no_test_of_its_index() {
+    let of = |index: &str| {
+        let body = format!(
+            "(block $a (block $b (block $c (block $d (block $e (block $f
+            (br_table $a $b $c $d $e $f {index})) (return (i32.const 1))) (return (i32.const 2)))
+            (return (i32.const 3))) (return (i32.const 4))) (return (i32.const 5))) (i32.const 6)"
+        );
+        let lines = instructions(&format!("(module (memory 1) (func (param i32) (result i32) {body}))"), 0);
+        lines.iter().filter(|line| line.starts_with("cmovb")).count()
+    };
+    assert_eq!(of("(local.get 0)"), 1);
+    assert_eq!(of("(i32.load16_u (local.get 0))"), 1);
+    assert_eq!(of("(i32.load8_s (local.get 0))"), 1);
+    assert_eq!(of("(i32.load8_u (local.get 0))"), 0);
+}

@@ -20,6 +20,7 @@ impl Apart {
             Kind::Jump { to }
             | Kind::Branch { to, .. }
             | Kind::Relative { to, .. }
+            | Kind::Table { table: to, .. }
             | Kind::Entry { to, .. } => to,
             _ => return false,
         };
@@ -43,7 +44,7 @@ pub(super) fn begin(pieces: &[Piece], effects: &[Effect], cold: u32) -> Option<u
     let last_hot = pieces[..first].iter().rposition(|piece| piece.kind != Kind::Nothing)?;
     let cold = pieces.get(first)?.old;
     let is_left = match pieces[last_hot].kind {
-        Kind::Jump { .. } | Kind::Entry { .. } => true,
+        Kind::Jump { .. } => true,
         _ => !effects[last_hot].goes_on,
     };
     let end = pieces.last().map_or(cold, |last| last.old + last.old_len);

@@ -10,10 +10,9 @@
 
 use std::ops::Range;
 
-use iced_x86::{
-    Code, Decoder, DecoderOptions, Instruction, InstructionInfoFactory, OpAccess, OpKind, Register,
-};
+use iced_x86::{Code, Instruction, OpAccess, OpKind, Register};
 
+use super::search::{Search, written};
 use super::{Encoded, Kind, Piece};
 
 /// The address is looked for among so many instructions before a call.
@@ -26,14 +25,13 @@ pub(super) fn merge(pieces: &mut [Piece], bytes: &[u8], blocks: &[u32]) {
             continue;
         }
         let block = blocks.partition_point(|&block| block <= pieces[call].old).checked_sub(1);
-        let mut search = Search { pieces, bytes, usage: InstructionInfoFactory::new() };
+        let mut search = Search::new(pieces, bytes);
         for (at, code) in block.and_then(|block| search.merged(call, blocks[block])).unwrap_or_default() {
-            let (kind, len) = match code {
-                None => (Kind::Nothing, 0),
-                Some(code) if at == call => (Kind::EncodedCall(code), code.len()),
-                Some(code) => (Kind::Encoded(code), code.len()),
-            };
-            pieces[at] = Piece { kind, len, ..pieces[at] };
+            pieces[at].replace(match code {
+                None => Kind::Nothing,
+                Some(code) if at == call => Kind::EncodedCall(code),
+                Some(code) => Kind::Encoded(code),
+            });
         }
     }
 }
@@ -41,20 +39,7 @@ pub(super) fn merge(pieces: &mut [Piece], bytes: &[u8], blocks: &[u32]) {
 /// What becomes of pieces: other code, or nothing.
 type Changes = Vec<(usize, Option<Encoded>)>;
 
-/// Looks backwards from a call.
-struct Search<'a> {
-    pieces: &'a [Piece],
-    bytes: &'a [u8],
-    usage: InstructionInfoFactory,
-}
-
 impl Search<'_> {
-    fn inst(&self, at: usize) -> Instruction {
-        let begin = self.pieces[at].old;
-        let bytes = &self.bytes[begin as usize..];
-        Decoder::with_ip(64, bytes, begin.into(), DecoderOptions::NONE).decode()
-    }
-
     /// What becomes of `call`, and of what it consists of, if its block begins at `block`.
     fn merged(&mut self, call: usize, block: u32) -> Option<Changes> {
         let target = called_register(&self.inst(call)).filter(|&target| !is_preserved(target))?;
@@ -87,31 +72,12 @@ impl Search<'_> {
         Some(vec![(shifts, None), (makes, Some(read_cell)), (reads, None), (call, Some(called))])
     }
 
-    /// The last instruction of a range that has to do with a register; `None` if there is none.
-    fn last_use(&mut self, range: Range<usize>, register: Register) -> Option<usize> {
-        range.rev().find(|&at| self.access(at, register).is_some())
-    }
-
     /// Whether nobody reads a register in a range, nor behind the call that follows.
     fn is_gone(&mut self, register: Register, mut range: Range<usize>) -> bool {
         match range.find_map(|at| self.access(at, register)) {
             Some(access) => access == OpAccess::Write,
             // Neither an argument nor preserved.
             None => matches!(register, Register::RAX | Register::R10 | Register::R11),
-        }
-    }
-
-    fn access(&mut self, at: usize, register: Register) -> Option<OpAccess> {
-        let inst = self.inst(at);
-        let used = self.usage.info(&inst).used_registers().iter();
-        let accesses: Vec<OpAccess> = used
-            .filter(|used| used.register().full_register() == register)
-            .map(|used| used.access())
-            .collect();
-        match accesses[..] {
-            [] => None,
-            [access] => Some(access),
-            _ => Some(OpAccess::ReadWrite),
         }
     }
 }
@@ -150,8 +116,4 @@ fn is_preserved(register: Register) -> bool {
 /// `mov $constant, …`.
 fn constant(inst: &Instruction) -> Option<u32> {
     (inst.code() == Code::Mov_r32_imm32).then(|| inst.immediate32())
-}
-
-fn written(inst: &Instruction) -> Option<Register> {
-    (inst.op0_kind() == OpKind::Register).then(|| inst.op0_register().full_register())
 }

@@ -30,7 +30,7 @@ pub(super) fn leave_out(pieces: &mut [Piece], effects: &mut [Effect], straights:
             Some((from, to)) => (Kind::Encoded(Encoded::move_register(from, to)), Effect::moved(from, to)),
             None => (Kind::Nothing, Effect::NONE),
         };
-        replace(&mut pieces[at], kind);
+        pieces[at].replace(kind);
         effects[at] = effect;
     }
     leave_unread_out(pieces, effects, straights);
@@ -38,14 +38,9 @@ pub(super) fn leave_out(pieces: &mut [Piece], effects: &mut [Effect], straights:
 
 fn leave_unread_out(pieces: &mut [Piece], effects: &mut [Effect], straights: &[Straight]) {
     for at in unread(effects, straights) {
-        replace(&mut pieces[at], Kind::Nothing);
+        pieces[at].replace(Kind::Nothing);
         effects[at] = Effect::NONE;
     }
-}
-
-fn replace(piece: &mut Piece, kind: Kind) {
-    piece.kind = kind;
-    piece.len = if let Kind::Encoded(code) = kind { code.len() } else { 0 };
 }
 
 /// Which registers have what is in which slot, ascending by slot.

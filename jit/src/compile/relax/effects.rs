@@ -88,13 +88,18 @@ pub(super) fn effects(pieces: &[Piece], bytes: &[u8], layout: &Layout<'_>) -> Ve
     let mut inst = Instruction::default();
     let effect = |piece: &Piece| {
         match &piece.kind {
-            Kind::Plain { .. } | Kind::ShortNumber { .. } | Kind::Relative { .. } | Kind::Call => {
+            Kind::Plain { .. }
+            | Kind::ShortNumber { .. }
+            | Kind::Relative { .. }
+            | Kind::Call
+            | Kind::TableJump => {
                 decoder.set_position(piece.old as usize).expect("it is a place in the code");
                 decoder.decode_out(&mut inst);
             }
             Kind::Encoded(code) | Kind::EncodedCall(code) => {
                 inst = Decoder::new(64, code.bytes(), DecoderOptions::NONE).decode()
             }
+            &Kind::Table { register, .. } => return Effect { writes: 1 << register, ..Effect::NONE },
             Kind::Nothing
             | Kind::Jump { .. }
             | Kind::Branch { .. }

@@ -58,6 +58,19 @@ impl Encoded {
         let code = [0x8b, (to & 7) << 3 | 4, 0x80 | (number & 7) << 3 | 5];
         (index != Register::RSP).then(|| Encoded::new(&[prefix, &code, &cells.to_le_bytes()]))
     }
+
+    /// `movslq (%table, %index, 4), %to`.
+    pub fn read_entry(table: Register, index: Register, to: Register) -> Option<Encoded> {
+        let (base, number, to) = (number(table)?, number(index)?, number(to)?);
+        let prefix = 0x48 | to >> 3 << 2 | number >> 3 << 1 | base >> 3;
+        let scaled = 0x80 | (number & 7) << 3 | base & 7;
+        // 5 stands for no base where there is no displacement.
+        let code: &[u8] = match base & 7 {
+            5 => &[prefix, 0x63, 0x44 | (to & 7) << 3, scaled, 0],
+            _ => &[prefix, 0x63, 0x04 | (to & 7) << 3, scaled],
+        };
+        (index != Register::RSP).then(|| Encoded::new(&[code]))
+    }
 }
 
 /// The number of a register of 64 bits.
@@ -96,6 +109,12 @@ mod tests {
                 let read = Encoded::read_cell(0x1000, register, Register::RAX + to).map(text);
                 let to = format!("{:?}", Register::EAX + to).to_lowercase();
                 assert_eq!(read, (number != 4).then(|| format!("mov 0x1000(,%{name},4),%{to}")));
+                for table in 0..16 {
+                    let (base, to) = (Register::RAX + table, Register::RAX + (number + table) % 16);
+                    let read = Encoded::read_entry(base, register, to).map(text);
+                    let [base, to] = [base, to].map(|register| format!("{register:?}").to_lowercase());
+                    assert_eq!(read, (number != 4).then(|| format!("movslq (%{base},%{name},4),%{to}")));
+                }
             }
         }
     }

@@ -16,6 +16,14 @@ pub(super) fn assert_equal(pieces: &[Piece], old: &[u8], new: &[u8]) {
                 assert!(is_equal, "{before:?} became {after:?}");
                 continue;
             }
+            // In another register perhaps, and of another table: see `tables`.
+            Kind::Table { register, table } => {
+                let is_equal = before.mnemonic() == after.mnemonic()
+                    && after.op0_register().number() == usize::from(register)
+                    && after.ip_rel_memory_address() == u64::from(places.begin(table));
+                assert!(is_equal, "{before:?} became {after:?}");
+                continue;
+            }
             // They may lead elsewhere, or be turned: see `threads`.
             Kind::Jump { to } | Kind::Branch { to, .. } => {
                 let is_jump = before.mnemonic() == Mnemonic::Jmp;

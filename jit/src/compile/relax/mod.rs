@@ -9,7 +9,8 @@
 //! Input: machine code for x86-64, its tables, where its blocks begin, and where its cold part does. Output: the same,
 //! with other offsets; or nothing, if anything in it is not understood.
 //! Invariant: the same instructions with the same operands in the same order, but for those that do nothing, calls
-//! (`calls`), and copies that nothing needs (`copies`); each jump leads to what is done where it led to (`threads`).
+//! (`calls`), tests of what jump tables are read with (`tables`), and copies that nothing needs (`copies`); each jump
+//! leads to what is done where it led to (`threads`).
 //! Source: branch relaxation as in Szymanski, CACM 21(4), 1978: all jumps are short at first, and grow where they
 //! have to.
 
@@ -23,6 +24,8 @@ mod equal;
 mod flow;
 mod place;
 mod read;
+mod search;
+mod tables;
 mod threads;
 
 use cranelift_codegen::ir::{Block, Function, Inst, SourceLoc};
@@ -103,6 +106,7 @@ impl Layout<'_> {
 pub(super) fn relax(code: &mut MachineCode, layout: &Layout<'_>) {
     let Some(mut pieces) = read::read(&code.bytes, layout) else { return };
     calls::merge(&mut pieces, &code.bytes, layout.blocks);
+    tables::share(&mut pieces, &code.bytes, layout.blocks);
     let mut effects = effects::effects(&pieces, &code.bytes, layout);
     let straights = flow::straights(&pieces, &effects, layout.blocks);
     copies::leave_out(&mut pieces, &mut effects, &straights);
@@ -141,6 +145,17 @@ struct Piece {
     len: u32,
 }
 
+impl Piece {
+    /// Makes it something else that takes no more room than its code does.
+    fn replace(&mut self, kind: Kind) {
+        self.kind = kind;
+        self.len = match kind {
+            Kind::Encoded(code) | Kind::EncodedCall(code) => code.len(),
+            _ => 0,
+        };
+    }
+}
+
 /// What may change when a piece goes elsewhere. Places are old ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
@@ -150,6 +165,8 @@ enum Kind {
     },
     /// Nothing, either; it is a call.
     Call,
+    /// Nothing, either; it jumps to where an entry of a jump table leads.
+    TableJump,
     /// It is this instead: of what it was part of, see `calls`.
     Encoded(Encoded),
     EncodedCall(Encoded),
@@ -172,6 +189,11 @@ enum Kind {
     Relative {
         at: u32,
         to: u32,
+    },
+    /// It takes the place of a jump table into a register.
+    Table {
+        register: u8,
+        table: u32,
     },
     /// An entry of a jump table, relative to that.
     Entry {
@@ -225,15 +247,15 @@ fn write(pieces: &[Piece], old: &[u8]) -> Option<Vec<u8>> {
     let mut bytes: Vec<u8> = Vec::with_capacity(old.len());
     for piece in pieces {
         bytes.extend(nothing(piece.new as usize - bytes.len()));
-        let own = &old[piece.old as usize..(piece.old + piece.old_len) as usize];
+        let own = || &old[piece.old as usize..(piece.old + piece.old_len) as usize];
         let distance = |to: u32| i64::from(places.begin(to)) - i64::from(piece.new + piece.len);
         let is_short = piece.len == 2;
         match piece.kind {
             Kind::Nothing => {}
-            Kind::Plain { padding } => bytes.extend(&own[padding as usize..]),
+            Kind::Plain { padding } => bytes.extend(&own()[padding as usize..]),
             Kind::ShortNumber { padding, opcode } => {
                 let begin = bytes.len();
-                bytes.extend(&own[padding as usize..own.len() - 3]);
+                bytes.extend(&own()[padding as usize..piece.old_len as usize - 3]);
                 bytes[begin + (opcode - padding) as usize] = 0x83;
             }
             Kind::Jump { to } | Kind::Branch { to, .. } if is_short => {
@@ -250,15 +272,19 @@ fn write(pieces: &[Piece], old: &[u8]) -> Option<Vec<u8>> {
             }
             Kind::Relative { at, to } => {
                 let begin = bytes.len() + at as usize;
-                bytes.extend(own);
+                bytes.extend(own());
                 bytes[begin..begin + 4].copy_from_slice(&i32::try_from(distance(to)).ok()?.to_le_bytes());
+            }
+            Kind::Table { register, table } => {
+                bytes.extend([0x48 | register >> 3 << 2, 0x8d, 0x05 | (register & 7) << 3]);
+                bytes.extend(i32::try_from(distance(table)).ok()?.to_le_bytes());
             }
             Kind::Entry { table, to } => {
                 let distance = i64::from(places.begin(to)) - i64::from(places.begin(table));
                 bytes.extend(i32::try_from(distance).ok()?.to_le_bytes());
             }
             Kind::Encoded(code) | Kind::EncodedCall(code) => bytes.extend(code.bytes()),
-            Kind::Call | Kind::Constants => bytes.extend(own),
+            Kind::Call | Kind::TableJump | Kind::Constants => bytes.extend(own()),
         }
     }
     Some(bytes)
@@ -352,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn jump_tables_and_constants_stay_together() {
+    fn jump_tables_lie_behind_constants() {
         // lea table(%rip), %rax; jmp *%rax; the table; two blocks; a constant that the second loads, aligned.
         let lea = [0x48, 0x8d, 0x05, 2, 0, 0, 0];
         let table = [16i32, 8].map(i32::to_le_bytes).concat();
@@ -361,11 +387,13 @@ mod tests {
         let constant = [7; 16];
         let code = relaxed(&[&lea, &[0xff, 0xe0], &table, &blocks, &[0; 15], &constant], &[0, 17, 25]);
         // The two blocks are targets: aligned by themselves, in the order in which they lie.
-        assert_eq!(code.bytes[9..17], [64 - 9, 32 - 9].map(i32::to_le_bytes).concat());
+        assert_eq!(code.bytes[..9], [&lea[..3], &[128 - 7, 0, 0, 0, 0xff, 0xe0]].concat());
         assert_eq!(code.bytes[32..36], [0x83, 0xc1, 1, RET]);
         // The constant lay at 48, and is as well aligned.
         assert_eq!(code.bytes[64..72], [&load(112 - 71)[..], &[RET]].concat());
-        assert_eq!(code.bytes[112..], constant);
+        assert_eq!(code.bytes[112..128], constant);
+        assert_eq!(code.bytes[128..], [64 - 128, 32 - 128].map(i32::to_le_bytes).concat());
+        assert_eq!(code.data, [(97, 128), (128, 132), (132, 136)]);
     }
 
     #[test]
@@ -382,10 +410,11 @@ mod tests {
         };
         let interpreter = code(8);
         assert_eq!(interpreter[42..64], nothing(22));
-        assert_eq!(interpreter[64..91], dispatch);
-        assert_eq!(interpreter[91..99], [128 - 91, 320 - 91].map(i32::to_le_bytes).concat());
+        assert_eq!(interpreter[64..82], looped);
+        assert_eq!(interpreter[82..91], [&dispatch[18..21], &[203, 0, 0, 0, 0xff, 0xe0]].concat());
+        assert_eq!(interpreter[292..], [96 - 292, 288 - 292].map(i32::to_le_bytes).concat());
         // It may be entered often for few rounds.
-        assert_eq!(code(7)[42..69], dispatch);
+        assert_eq!(code(7)[42..60], looped);
     }
 
     /// A branch and a table that lead to a cold part, which has a constant; 64 bytes of it lie behind the hot part.
@@ -416,10 +445,11 @@ mod tests {
             let bytes = bytes[at as usize..][..4].iter().rev();
             bytes.fold(0, |all, &byte| all << 8 | i32::from(byte))
         };
-        // The second entry of the table, the branch, and the jump back; the constant lies beside what reads it.
-        assert_eq!(cold.distances.len(), 3);
+        // What takes the place of the table, the branch, the jump back, and the first entry of the table; the constant lies
+        // beside what reads it.
+        assert_eq!(cold.distances.len(), 4);
         code.shift_cold(0x1000);
-        for (&at, by) in cold.distances.iter().zip([0x1000, 0x1000, -0x1000]) {
+        for (&at, by) in cold.distances.iter().zip([0x1000, 0x1000, -0x1000, -0x1000]) {
             assert_eq!(number(&code.bytes, at), number(&together, at) + by, "at {at}");
         }
         code.shift_cold(-0x1000);

@@ -6,7 +6,7 @@ use super::{Kind, Layout, Piece, Places};
 use crate::compile::pinned::PADDING;
 
 /// Bytes of an entry of a jump table.
-const ENTRY: u32 = 4;
+pub(super) const ENTRY: u32 = 4;
 /// Fewer bytes than this align constants.
 const LARGEST_ALIGN: usize = 64;
 
@@ -65,7 +65,12 @@ impl Reader<'_> {
             Kind::Plain { padding } => old_len - padding,
             Kind::ShortNumber { padding, .. } => old_len - padding - 3,
             Kind::Encoded(code) | Kind::EncodedCall(code) => code.len(),
-            Kind::Call | Kind::Relative { .. } | Kind::Entry { .. } | Kind::Constants => old_len,
+            Kind::Call
+            | Kind::TableJump
+            | Kind::Relative { .. }
+            | Kind::Table { .. }
+            | Kind::Entry { .. }
+            | Kind::Constants => old_len,
         };
         self.pieces.push(Piece { old, old_len, kind, new: 0, len });
     }
@@ -91,6 +96,7 @@ impl Reader<'_> {
         Some(match inst.mnemonic() {
             Mnemonic::Nop => Kind::Nothing,
             Mnemonic::Call => Kind::Call,
+            Mnemonic::Jmp if self.table == u32::try_from(inst.next_ip()).ok() => Kind::TableJump,
             _ if has_short_form(inst) => {
                 let opcode = bytes.iter().position(|&byte| byte == 0x81)? as u32;
                 Kind::ShortNumber { padding, opcode }

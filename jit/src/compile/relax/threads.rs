@@ -30,7 +30,7 @@ pub(super) fn thread(pieces: &mut [Piece], cold: u32) {
             turned(pieces, &targets, at).filter(|&(jump, _)| is_same_part_behind(pieces, jump, cold))
         {
             pieces[at].kind = turned;
-            pieces[jump] = Piece { kind: Kind::Nothing, len: 0, ..pieces[jump] };
+            pieces[jump].replace(Kind::Nothing);
         }
     }
 }

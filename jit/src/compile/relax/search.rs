@@ -1,0 +1,56 @@
+//! Looks for what has to do with a register.
+
+use std::ops::Range;
+
+use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory, OpAccess, OpKind, Register};
+
+use super::Piece;
+
+/// Reads pieces as the instructions that they were.
+pub(super) struct Search<'a> {
+    pub pieces: &'a [Piece],
+    bytes: &'a [u8],
+    usage: InstructionInfoFactory,
+}
+
+impl<'a> Search<'a> {
+    pub fn new(pieces: &'a [Piece], bytes: &'a [u8]) -> Search<'a> {
+        Search { pieces, bytes, usage: InstructionInfoFactory::new() }
+    }
+
+    pub fn inst(&self, at: usize) -> Instruction {
+        let begin = self.pieces[at].old;
+        let bytes = &self.bytes[begin as usize..];
+        Decoder::with_ip(64, bytes, begin.into(), DecoderOptions::NONE).decode()
+    }
+
+    /// The last instruction of a range that has to do with a register; `None` if there is none.
+    pub fn last_use(&mut self, range: Range<usize>, register: Register) -> Option<usize> {
+        range.rev().find(|&at| self.access(at, register).is_some())
+    }
+
+    /// The last one that may write it.
+    pub fn last_write(&mut self, range: Range<usize>, register: Register) -> Option<usize> {
+        range.rev().find(|&at| self.access(at, register).is_some_and(|access| access != OpAccess::Read))
+    }
+
+    /// What an instruction does to a register.
+    pub fn access(&mut self, at: usize, register: Register) -> Option<OpAccess> {
+        let inst = self.inst(at);
+        let used = self.usage.info(&inst).used_registers().iter();
+        let accesses: Vec<OpAccess> = used
+            .filter(|used| used.register().full_register() == register)
+            .map(|used| used.access())
+            .collect();
+        match accesses[..] {
+            [] => None,
+            [access] => Some(access),
+            _ => Some(OpAccess::ReadWrite),
+        }
+    }
+}
+
+/// The register that is the first operand, whole.
+pub(super) fn written(inst: &Instruction) -> Option<Register> {
+    (inst.op0_kind() == OpKind::Register).then(|| inst.op0_register().full_register())
+}
