@@ -175,17 +175,20 @@ fn products_with_small_constants_and_tests_of_remainders_take_one_instruction_le
     assert_eq!((names(&lines, "imul"), names(&lines, "mul")), (1, 0), "{lines:#?}");
 }
 
+/// How many instructions, whose text begins so, there are in a switch of an index.
+fn in_switch(start: &str, targets: &str, index: &str) -> usize {
+    let body = format!(
+        "(block $a (block $b (block $c (block $d (block $e (block $f
+        (br_table {targets} {index})) (return (i32.const 1))) (return (i32.const 2)))
+        (return (i32.const 3))) (return (i32.const 4))) (return (i32.const 5))) (i32.const 6)"
+    );
+    let lines = instructions(&format!("(module (memory 1) (func (param i32) (result i32) {body}))"), 0);
+    lines.iter().filter(|line| line.starts_with(start)).count()
+}
+
 #[test]
 fn a_switch_of_few_cases_needs_no_table() {
-    let of = |targets: &str| {
-        let body = format!(
-            "(block $a (block $b (block $c (block $d (block $e (block $f
-            (br_table {targets} (local.get 0))) (return (i32.const 1))) (return (i32.const 2)))
-            (return (i32.const 3))) (return (i32.const 4))) (return (i32.const 5))) (i32.const 6)"
-        );
-        let lines = instructions(&format!("(module (func (param i32) (result i32) {body}))"), 0);
-        lines.iter().filter(|line| line.starts_with("jmp *")).count()
-    };
+    let of = |targets: &str| in_switch("jmp *", targets, "(local.get 0)");
     assert_eq!(of("$a $b $b $b $b $b $b $c $b $b"), 0);
     assert_eq!(of("$a $b $c $d $e"), 0);
     assert_eq!(of("$a $b $c $d $e $f"), 1);
@@ -193,15 +196,7 @@ fn a_switch_of_few_cases_needs_no_table() {
 
 #[test]
 fn a_switch_by_a_byte_needs_no_test_of_its_index() {
-    let of = |index: &str| {
-        let body = format!(
-            "(block $a (block $b (block $c (block $d (block $e (block $f
-            (br_table $a $b $c $d $e $f {index})) (return (i32.const 1))) (return (i32.const 2)))
-            (return (i32.const 3))) (return (i32.const 4))) (return (i32.const 5))) (i32.const 6)"
-        );
-        let lines = instructions(&format!("(module (memory 1) (func (param i32) (result i32) {body}))"), 0);
-        lines.iter().filter(|line| line.starts_with("cmovb")).count()
-    };
+    let of = |index: &str| in_switch("cmovb", "$a $b $c $d $e $f", index);
     assert_eq!(of("(local.get 0)"), 1);
     assert_eq!(of("(i32.load16_u (local.get 0))"), 1);
     assert_eq!(of("(i32.load8_s (local.get 0))"), 1);

@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use iced_x86::{Code, Instruction, OpAccess, OpKind, Register};
 
-use super::search::{Search, written};
+use super::search::{Search, block_of, written};
 use super::{Encoded, Kind, Piece};
 
 /// The address is looked for among so many instructions before a call.
@@ -24,9 +24,9 @@ pub(super) fn merge(pieces: &mut [Piece], bytes: &[u8], blocks: &[u32]) {
         if pieces[call].kind != Kind::Call {
             continue;
         }
-        let block = blocks.partition_point(|&block| block <= pieces[call].old).checked_sub(1);
+        let block = block_of(blocks, pieces[call].old);
         let mut search = Search::new(pieces, bytes);
-        for (at, code) in block.and_then(|block| search.merged(call, blocks[block])).unwrap_or_default() {
+        for (at, code) in block.and_then(|block| search.merged(call, block)).unwrap_or_default() {
             pieces[at].replace(match code {
                 None => Kind::Nothing,
                 Some(code) if at == call => Kind::EncodedCall(code),

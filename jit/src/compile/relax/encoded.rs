@@ -107,10 +107,10 @@ mod tests {
                     format!("mov %{name},%{}", format!("{:?}", Register::RAX + to).to_lowercase())
                 );
                 let read = Encoded::read_cell(0x1000, register, Register::RAX + to).map(text);
-                let to = format!("{:?}", Register::EAX + to).to_lowercase();
-                assert_eq!(read, (number != 4).then(|| format!("mov 0x1000(,%{name},4),%{to}")));
+                let short = format!("{:?}", Register::EAX + to).to_lowercase();
+                assert_eq!(read, (number != 4).then(|| format!("mov 0x1000(,%{name},4),%{short}")));
                 for table in 0..16 {
-                    let (base, to) = (Register::RAX + table, Register::RAX + (number + table) % 16);
+                    let (base, to) = (Register::RAX + table, Register::RAX + to);
                     let read = Encoded::read_entry(base, register, to).map(text);
                     let [base, to] = [base, to].map(|register| format!("{register:?}").to_lowercase());
                     assert_eq!(read, (number != 4).then(|| format!("movslq (%{base},%{name},4),%{to}")));

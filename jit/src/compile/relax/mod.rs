@@ -397,6 +397,24 @@ mod tests {
     }
 
     #[test]
+    fn what_a_table_leads_to_lies_in_few_lines() {
+        // lea table(%rip), %rax; jmp *%rax; twice so many moves and a jump back to what was before: 44 bytes, or 23.
+        let starts = |moves: usize| {
+            let len = 3 * moves as i32 + 5;
+            let table = [8, 8 + len].map(i32::to_le_bytes).concat();
+            let row = |at: i32| [&MOVE.repeat(moves)[..], &jmp(-(at + len))].concat();
+            let blocks = [0, 17, 17 + len as u32];
+            let dispatch = [&[0x48, 0x8d, 0x05, 2, 0, 0, 0, 0xff, 0xe0][..], &table].concat();
+            let bytes = relaxed(&[&dispatch, &row(17), &row(17 + len)], &blocks).bytes;
+            let row = MOVE.repeat(moves);
+            let is_start = |&at: &usize| bytes[at..].starts_with(&row);
+            (0..bytes.len()).filter(is_start).collect::<Vec<_>>()
+        };
+        assert_eq!(starts(13), [64, 128]);
+        assert_eq!(starts(6), [32, 64]);
+    }
+
+    #[test]
     fn dispatches_of_interpreters_lie_in_one_line() {
         // Fourteen moves; a loop of six more and a jump through a table to two blocks, one of which is long and leads back
         // in as many ways as there are branches.

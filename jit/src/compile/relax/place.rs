@@ -52,12 +52,16 @@ impl Aligned {
     }
 }
 
+/// The pieces that lie near behind the first, and itself.
+fn near(pieces: &[Piece]) -> impl Iterator<Item = &Piece> {
+    pieces.iter().take_while(|piece| piece.old + piece.old_len - pieces[0].old <= LONGEST_LOOP)
+}
+
 /// The last piece of what runs from a place on without a jump, if that is short; else the first.
 fn last_of_row(pieces: &[Piece], place: u32) -> usize {
     let first = Places { pieces }.index(place);
-    let is_near = |piece: &&Piece| piece.old + piece.old_len - place <= LONGEST_LOOP;
     let leaves = |piece: &Piece| matches!(piece.kind, Kind::Jump { .. } | Kind::TableJump);
-    let len = pieces[first..].iter().take_while(is_near).position(leaves);
+    let len = near(&pieces[first..]).position(leaves);
     first + len.unwrap_or(0)
 }
 
@@ -105,8 +109,7 @@ fn dispatches(pieces: &[Piece], all: &[Loop]) -> Vec<Loop> {
         let (start, inside) = (pieces[header].old, &pieces[header..=last]);
         let leads_back =
             |piece: &&Piece| matches!(piece.kind, Kind::Jump { to } | Kind::Branch { to, .. } if to == start);
-        let is_near = |piece: &Piece| piece.old + piece.old_len - start <= LONGEST_LOOP;
-        let jump = inside.iter().take_while(|piece| is_near(piece)).position(jumps)?;
+        let jump = near(inside).position(jumps)?;
         let is_dispatch = inside.iter().filter(leads_back).count() >= MANY_WAYS_BACK;
         is_dispatch.then_some((header, header + jump))
     };

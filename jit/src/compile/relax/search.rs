@@ -6,6 +6,12 @@ use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory, OpA
 
 use super::Piece;
 
+/// The beginning of the block that a place is in; `blocks` are where blocks begin.
+pub(super) fn block_of(blocks: &[u32], place: u32) -> Option<u32> {
+    let behind = blocks.partition_point(|&block| block <= place);
+    behind.checked_sub(1).map(|at| blocks[at])
+}
+
 /// Reads pieces as the instructions that they were.
 pub(super) struct Search<'a> {
     pub pieces: &'a [Piece],

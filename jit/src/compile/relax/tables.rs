@@ -14,7 +14,7 @@ use std::ops::Range;
 use iced_x86::{Code, Instruction, OpKind, Register};
 
 use super::read::ENTRY;
-use super::search::{Search, written};
+use super::search::{Search, block_of, written};
 use super::{Encoded, Kind, Piece};
 
 /// How many values a byte has.
@@ -37,9 +37,8 @@ pub(super) fn share(pieces: &mut Vec<Piece>, bytes: &[u8], blocks: &[u32]) {
         let mut targets = targets.clone();
         let mut search = Search::new(pieces, bytes);
         let mut register = search.inst(takes).op0_register();
-        let block = blocks.partition_point(|&block| block <= pieces[takes].old).checked_sub(1);
-        let untested = block.and_then(|block| {
-            let first = pieces.partition_point(|piece| piece.old < blocks[block]);
+        let untested = block_of(blocks, pieces[takes].old).and_then(|block| {
+            let first = pieces.partition_point(|piece| piece.old < block);
             search.without_test(first, takes, targets.len())
         });
         if let Some(untested) = untested {
@@ -124,9 +123,6 @@ impl Search<'_> {
         }
         // The place must not overwrite the index; the sum is the same if it is where the entry was, and that where it was.
         let (table, entry) = if index == table { (entry, table) } else { (table, entry) };
-        if index == table {
-            return None;
-        }
         let mut changes = vec![(test, Kind::Nothing), (test + 2, Kind::Nothing), (test + 3, Kind::Nothing)];
         // Else it is a copy, which may be needed.
         if copy == index {
@@ -189,28 +185,34 @@ mod tests {
         bytes.chunks(4).map(number).collect()
     }
 
-    /// Jumps through tables of their own, each of which leads to the same three of four blocks, the last of which
-    /// jumps again. Gives the code in front of the place of the first table, its place, and its entries' targets; all
-    /// jumps have the same.
+    /// So many jumps through tables of their own, all of which lead to the same three blocks. Gives the code, and where
+    /// the entries of the table at its end lead.
     fn jumps(parts: &[&[u8]], count: usize) -> (Vec<u8>, Vec<usize>) {
+        jumps_with_block(parts, count, 0)
+    }
+
+    /// The same, with another block that begins so many bytes behind the beginning of each jump.
+    fn jumps_with_block(parts: &[&[u8]], count: usize, at: u32) -> (Vec<u8>, Vec<usize>) {
         let parts = [parts, &[&lea(9), &READ, &JUMP]].concat().concat();
         let len = parts.len() + 12;
         let (mut bytes, mut blocks) = (Vec::new(), Vec::new());
         for jump in 0..count {
             // The three blocks lie behind all jumps.
             let to = |block: usize| (len * count + block - (len * jump + parts.len())) as i32;
-            blocks.push((len * jump) as u32);
+            blocks.extend([(len * jump) as u32, (len * jump) as u32 + at]);
             bytes.extend([parts.clone(), [to(2), to(0), to(1)].map(i32::to_le_bytes).concat()].concat());
         }
+        blocks.dedup();
         blocks.extend((0..3).map(|block| (len * count + block) as u32));
         bytes.extend(RET.repeat(3));
         let mut code = MachineCode { align: 16, bytes, ..MachineCode::default() };
         relax(&mut code, &Layout { blocks: &blocks, ..Layout::UNKNOWN });
         let table = code.data[0].0;
-        assert_eq!(code.bytes.len() as u32, code.data.last().unwrap().1, "there is one table");
+        assert_eq!(code.data.last().map(|&(_, end)| end), Some(code.bytes.len() as u32));
         let targets = numbers(&code.bytes[table as usize..]);
         let targets = targets.iter().map(|&to| (table as i32 + to) as usize);
-        (code.bytes.clone(), targets.collect())
+        let targets = targets.collect();
+        (code.bytes, targets)
     }
 
     /// What stands before the place of the table is taken, and what reads it.
@@ -267,6 +269,9 @@ mod tests {
         stays(&[&BYTE, &[0xb9, 3, 0, 0, 0], &TEST[5..]]);
         stays(&[&BYTE, &TEST[..7], &[0x39, 0xf8], &TEST[9..]]);
         stays(&[&BYTE, &TEST[..9], &[0x0f, 0x46, 0xc8]]);
+        // Control may come from elsewhere behind the load.
+        let after_load = jumps_with_block(&[&BYTE, &TEST], 1, BYTE.len() as u32);
+        assert_eq!((after_load.1.len(), jumps(&[&BYTE, &TEST], 1).1.len()), (3, 256));
     }
 
     #[test]
