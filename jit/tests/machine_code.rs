@@ -175,6 +175,24 @@ fn products_with_small_constants_and_tests_of_remainders_take_one_instruction_le
     assert_eq!((names(&lines, "imul"), names(&lines, "mul")), (1, 0), "{lines:#?}");
 }
 
+#[test]
+fn divisions_of_32_bits_by_constants_leave_registers_to_others() {
+    // How many products there are in registers of the processor's choice, and in any.
+    let products = |ty: &str, division: &str, by: i32| {
+        let text = format!(
+            "(module (func (param {ty}) (result {ty}) ({ty}.{division} (local.get 0) ({ty}.const {by}))))"
+        );
+        let lines = instructions(&text, 0);
+        ["mul", "imul"].map(|name| lines.iter().filter(|line| line.starts_with(name)).count())
+    };
+    for by in [10, 18, 5000] {
+        assert_eq!(products("i32", "div_u", by), [0, 1], "{by}");
+        assert_eq!(products("i32", "div_s", by), [0, 1], "{by}");
+        assert_eq!(products("i32", "rem_u", by), [0, 2], "{by}");
+    }
+    assert_eq!(products("i64", "div_u", 10), [1, 0]);
+}
+
 /// How many instructions, whose text begins so, there are in a switch of an index.
 fn in_switch(start: &str, targets: &str, index: &str) -> usize {
     let body = format!(

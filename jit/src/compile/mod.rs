@@ -12,6 +12,7 @@ mod machine_code;
 mod masks;
 mod options;
 mod origins;
+mod params;
 mod pinned;
 mod products;
 mod relax;
@@ -362,6 +363,7 @@ impl Compiler {
         checks: &[Check],
     ) -> Result<&'a dyn TargetIsa, CompileError> {
         let failed = |error| CompileError::Codegen { func, message: format!("{error:?}") };
+        params::leave_out(&mut context.func);
         context.optimize(isa, &mut ControlPlane::default()).map_err(failed)?;
         masks::simplify(&mut context.func);
         products::simplify(&mut context.func);
@@ -373,8 +375,7 @@ impl Compiler {
         constants::renew(&mut context.func);
         relax::mark(&mut context.func);
         context.flowgraph();
-        context.remove_constant_phis(isa).map_err(failed)?;
-        resolve_aliases(&mut context.func);
+        params::leave_out(&mut context.func);
         if constants::renew_arguments(&mut context.func) {
             context.flowgraph();
         }
