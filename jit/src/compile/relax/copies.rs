@@ -17,13 +17,16 @@ const MOST_PIECES: usize = 1 << 17;
 
 /// Leaves copies out that are not needed.
 pub(super) fn leave_out(pieces: &mut [Piece], effects: &mut [Effect], straights: &[Straight]) {
-    let uses_frame = |effect: &Effect| matches!(effect.what, What::Load { .. } | What::Store { .. });
+    let uses_frame = |effect: &Effect| {
+        matches!(effect.what, What::Load { .. } | What::Store { .. } | What::Address { .. })
+    };
     if pieces.len() > MOST_PIECES || !effects.iter().any(uses_frame) {
         return;
     }
     // First what nobody reads: otherwise seldom run code, which copies for itself, would come to need it.
     leave_unread_out(pieces, effects, straights);
-    let known = Known { effects, escapes: effects.iter().any(|effect| effect.what == What::Address) };
+    let known =
+        Known { effects, escapes: effects.iter().any(|effect| matches!(effect.what, What::Address { .. })) };
     for (at, from) in known.not_needed(straights) {
         let other = from.zip(effects[at].destination());
         let (kind, effect) = match other {
@@ -119,7 +122,7 @@ impl Known<'_> {
                 forget(held, effect.writes);
             }
             What::Elsewhere if self.escapes => held.clear(),
-            What::Other | What::Elsewhere | What::Address => forget(held, effect.writes),
+            What::Other | What::Elsewhere | What::Address { .. } => forget(held, effect.writes),
         }
     }
 }
@@ -264,8 +267,8 @@ mod tests {
         for change in [&[0xff, 0xd3][..], &[0x51], &[0x31, 0xc0], &[0x88, 0xc4]] {
             assert!(!is_left_out(&STORE, change, &LOAD), "{change:x?}");
         }
-        // The address of the frame may be anywhere: lea 8(%rsp), %rdx; mov %rsp, %rdx; lea -8(%rbp), %rdx.
-        for address in [&[0x48, 0x8d, 0x54, 0x24, 8][..], &[0x48, 0x89, 0xe2], &[0x48, 0x8d, 0x55, 0xf8]] {
+        // The address of the frame may be anywhere: lea 8(%rsp), %rbx; mov %rsp, %rdx; lea -8(%rbp), %rdx.
+        for address in [&[0x48, 0x8d, 0x5c, 0x24, 8][..], &[0x48, 0x89, 0xe2], &[0x48, 0x8d, 0x55, 0xf8]] {
             assert!(!is_left_out(&STORE, &[address, &ELSEWHERE].concat(), &LOAD));
             assert!(is_left_out(&STORE, address, &LOAD));
         }

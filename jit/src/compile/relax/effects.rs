@@ -44,8 +44,8 @@ pub(super) enum What {
     Store { slot: i32, from: u8 },
     /// It writes so many bytes there.
     Write { slot: i32, len: i32 },
-    /// It takes an address in the frame.
-    Address,
+    /// It takes an address in the frame; to a register, if that is all it does.
+    Address { to: Option<u8> },
     /// It may do anything in memory, and what was a slot need not be one behind it: it calls, or moves the stack
     /// pointer.
     Anything,
@@ -67,10 +67,11 @@ impl Effect {
         Effect { reads: 1 << from, writes: 1 << to, what: What::Move { from, to }, goes_on: true }
     }
 
-    /// The register that it copies to, if that is all it does.
+    /// The register that it copies to, or takes an address to, if that is all it does.
     pub fn destination(&self) -> Option<u8> {
         match self.what {
             What::Move { to, .. } | What::Load { to, .. } => Some(to),
+            What::Address { to } => to,
             _ => None,
         }
     }
@@ -191,7 +192,8 @@ fn without_write(inst: &Instruction, writes: Registers) -> What {
         || (0..inst.op_count()).any(is_operand);
     // Prologues only make the frame pointer of it, which is no operand of anything that stores into the frame.
     if is_taken && writes & !SPECIAL != 0 {
-        return What::Address;
+        let to = register(inst, 0).filter(|_| inst.code() == Code::Lea_r64_m);
+        return What::Address { to };
     }
     let Some(to) = register(inst, 0).filter(|&to| is_usual(to)) else { return What::Other };
     match (inst.code(), register(inst, 1)) {
@@ -213,7 +215,7 @@ fn register(inst: &Instruction, op: u32) -> Option<u8> {
 }
 
 /// Where in the frame an instruction's memory operand is.
-fn slot(inst: &Instruction) -> Option<i32> {
+pub(super) fn slot(inst: &Instruction) -> Option<i32> {
     let is_plain = inst.memory_base() == Register::RSP
         && inst.memory_index() == Register::None
         && inst.segment_prefix() == Register::None;

@@ -5,7 +5,7 @@
 use iced_x86::Register;
 
 /// No instruction here is longer.
-const LONGEST: usize = 8;
+const LONGEST: usize = 14;
 
 /// The bytes of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +57,25 @@ impl Encoded {
         let prefix: &[u8] = if extended == 0x40 { &[] } else { &[extended] };
         let code = [0x8b, (to & 7) << 3 | 4, 0x80 | (number & 7) << 3 | 5];
         (index != Register::RSP).then(|| Encoded::new(&[prefix, &code, &cells.to_le_bytes()]))
+    }
+
+    /// An instruction with a place in the frame, given what it begins with, its mode byte and the number it ends with; all
+    /// as for another place that a register and perhaps a displacement say.
+    pub fn with_slot(begin: &[u8], mode: u8, place: i32, number: &[u8]) -> Option<Encoded> {
+        let mut begin = begin.to_vec();
+        // REX.B extends the register that is gone. It stands behind other prefixes, and before the opcode.
+        let prefix = begin.iter_mut().find(|byte| !matches!(byte, 0x66 | 0xf2 | 0xf3));
+        if let Some(prefix) = prefix.filter(|byte| **byte & 0xf0 == 0x40) {
+            *prefix &= !1;
+        }
+        // 4 stands for what is behind, which is the stack pointer.
+        let operand = mode & 0x38 | 4;
+        let named = match i8::try_from(place) {
+            Ok(place) => vec![operand | 0x40, 0x24, place as u8],
+            Err(_) => [&[operand | 0x80, 0x24][..], &place.to_le_bytes()].concat(),
+        };
+        let len = begin.len() + named.len() + number.len();
+        (len <= LONGEST).then(|| Encoded::new(&[&begin, &named, number]))
     }
 
     /// `movslq (%table, %index, 4), %to`.

@@ -9,11 +9,12 @@
 //! Input: machine code for x86-64, its tables, where its blocks begin, and where its cold part does. Output: the same,
 //! with other offsets; or nothing, if anything in it is not understood.
 //! Invariant: the same instructions with the same operands in the same order, but for those that do nothing, calls
-//! (`calls`), tests of what jump tables are read with (`tables`), and copies that nothing needs (`copies`); each jump
-//! leads to what is done where it led to (`threads`).
+//! (`calls`), tests of what jump tables are read with (`tables`), addresses in the frame (`addresses`), and copies that
+//! nothing needs (`copies`); each jump leads to what is done where it led to (`threads`).
 //! Source: branch relaxation as in Szymanski, CACM 21(4), 1978: all jumps are short at first, and grow where they
 //! have to.
 
+mod addresses;
 mod apart;
 mod calls;
 mod copies;
@@ -107,6 +108,7 @@ pub(super) fn relax(code: &mut MachineCode, layout: &Layout<'_>) {
     let Some(mut pieces) = read::read(&code.bytes, layout) else { return };
     calls::merge(&mut pieces, &code.bytes, layout.blocks);
     tables::share(&mut pieces, &code.bytes, layout.blocks);
+    addresses::name(&mut pieces, &code.bytes, layout.blocks);
     let mut effects = effects::effects(&pieces, &code.bytes, layout);
     let straights = flow::straights(&pieces, &effects, layout.blocks);
     copies::leave_out(&mut pieces, &mut effects, &straights);

@@ -24,6 +24,12 @@ impl<'a> Search<'a> {
         Search { pieces, bytes, usage: InstructionInfoFactory::new() }
     }
 
+    /// The bytes of a piece as they were.
+    pub fn code(&self, at: usize) -> &[u8] {
+        let piece = &self.pieces[at];
+        &self.bytes[piece.old as usize..(piece.old + piece.old_len) as usize]
+    }
+
     pub fn inst(&self, at: usize) -> Instruction {
         let begin = self.pieces[at].old;
         let bytes = &self.bytes[begin as usize..];
