@@ -175,6 +175,8 @@ fn run(options: &Run) -> Result<ExitCode> {
     };
     let profiling = options.burst.map_or_else(|| options.profile.config(), adaptive);
     config.profiling(profiling).count_contexts(options.contexts).flow_contexts(options.flow);
+    // Nobody asks for the profile.
+    config.hash_ahead(false);
     config.measure(options.cycles.then_some(Metric::Cycles));
     config.reoptimization(policy(&options.without));
     config.count_events(options.events.iter().filter_map(|name| EventModel::built_in(name)));

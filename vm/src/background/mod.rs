@@ -14,8 +14,7 @@ use std::time::{Duration, Instant};
 use crate::module::{ModuleInner, Promotion};
 use queue::Queue;
 
-/// How long nothing may have been urgent before the thread begins with what takes long and is not; it goes on with that
-/// until something is.
+/// How long nothing may have been urgent before the thread begins with what takes long and is not.
 const QUIET: Duration = Duration::from_millis(20);
 
 /// Something to compile.
@@ -125,24 +124,21 @@ impl Shared {
     }
 
     fn work(&self) {
-        let mut quiet_since = None;
-        while let Some(job) = self.next(&mut quiet_since) {
+        while let Some(job) = self.next() {
             self.optimising.store(job.bytes_to_optimise(), Ordering::Relaxed);
             job.run();
             self.optimising.store(0, Ordering::Relaxed);
         }
     }
 
-    /// The next job, when there is one, given since when nothing was urgent, if that is not now; `None` once the engine
-    /// is gone.
-    fn next(&self, quiet_since: &mut Option<Instant>) -> Option<Job> {
-        let (mut orders, idle_since) = (self.lock(), *quiet_since.get_or_insert_with(Instant::now));
+    /// The next job, when there is one; `None` once the engine is gone.
+    fn next(&self) -> Option<Job> {
+        let (mut orders, idle_since) = (self.lock(), Instant::now());
         loop {
             if orders.closed {
                 return None;
             }
             if let Some(job) = orders.queue.pop() {
-                *quiet_since = None;
                 return Some(job);
             }
             let wait = QUIET.saturating_sub(idle_since.elapsed());

@@ -48,6 +48,7 @@ pub struct Config {
     pub(crate) background_compilation: bool,
     pub(crate) speculative_compilation: bool,
     pub(crate) code_cache: Option<PathBuf>,
+    pub(crate) hash_ahead: bool,
     pub(crate) padding: Option<u32>,
     pub(crate) events: Vec<EventModel>,
     pub(crate) counting: Counting,
@@ -93,6 +94,7 @@ impl Config {
             background_compilation: true,
             speculative_compilation: cores() > 1,
             code_cache: None,
+            hash_ahead: true,
             padding: None,
             events: Vec::new(),
             counting: Counting::default(),
@@ -302,6 +304,13 @@ impl Config {
     /// [`Module::update_code_cache`](crate::Module::update_code_cache) is called.
     pub fn code_cache(&mut self, folder: impl Into<PathBuf>) -> &mut Self {
         self.code_cache = Some(folder.into());
+        self
+    }
+
+    /// Whether hashes of large modules, which profiles have, are computed while programs run (default: yes), so that who
+    /// asks for a profile need not wait: that takes 0.7 ms for each MiB. Without it nobody else waits for them, either.
+    pub fn hash_ahead(&mut self, is_wanted: bool) -> &mut Self {
+        self.hash_ahead = is_wanted;
         self
     }
 

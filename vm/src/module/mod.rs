@@ -273,7 +273,7 @@ impl ModuleInner {
     /// Has the hash computed before the first profile asks for it, if that takes long.
     fn order_hash(self: &Arc<Self>) {
         let is_slow = self.info.bytes.len() >= hash::PIECE && !self.hash.is_known();
-        let is_wanted = self.engine.has_bursts() && is_slow;
+        let is_wanted = self.engine.has_bursts() && self.engine.config().hash_ahead && is_slow;
         if let Some(background) = self.engine.background().filter(|_| is_wanted) {
             background.order([Job { module: Arc::downgrade(self), func: 0, task: Task::Hash }]);
         }

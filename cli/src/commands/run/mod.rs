@@ -53,7 +53,7 @@ pub fn execute(args: RunArgs, color: ColorChoice) -> Result<ExitCode> {
     if args.eager {
         modules::compile(&module, args.program.module())?;
     }
-    let kept = Kept { counted: &counted, trace: None, bursts, live };
+    let kept = Kept { counted: &counted, trace: None, bursts, live, has_profile: wants_profile(&args) };
     let mut outcome = program::run(&args.program, &module, kept)?;
     ending::report(&outcome, &counted);
     let mut profile = outcome.profile.take();
@@ -121,11 +121,16 @@ fn check_output(path: &Path, counted: &Counted) -> Result<()> {
     Ok(())
 }
 
+/// Whether the profile is shown or written in the end.
+fn wants_profile(args: &RunArgs) -> bool {
+    !args.quiet || args.output.is_some()
+}
+
 fn config(args: &RunArgs, counted: &Counted) -> Result<Config> {
     let mut config = Config::new();
     counted.configure(args.program.configure(&mut config));
     config.record_bursts(args.bursts.is_some()).trace_references(args.addresses);
-    config.extend_paths(args.extend);
+    config.extend_paths(args.extend).hash_ahead(wants_profile(args));
     if let Some(folder) =
         Config::default_code_cache().filter(|_| !args.no_code_cache && !counted.deterministic)
     {

@@ -56,6 +56,8 @@ pub struct Kept<'a> {
     pub bursts: Option<TraceTarget>,
     /// Who gets profiles while it runs, if anybody.
     pub live: Option<Live>,
+    /// Whether anybody wants the profile in the end.
+    pub has_profile: bool,
 }
 
 /// Where a trace goes.
@@ -84,7 +86,7 @@ pub fn run(args: &ProgramArgs, module: &Module, kept: Kept<'_>) -> Result<Outcom
 fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> Result<Outcome> {
     let linker = host::linker(module.engine())?;
     let mut store = Store::try_new(module.engine(), wasi).map_err(failure)?;
-    let Kept { counted, trace, bursts, live } = kept;
+    let Kept { counted, trace, bursts, live, has_profile } = kept;
     let (was_counted, is_traced) = (counted.is_on(), trace.is_some());
     let program = args.module().display().to_string();
     if let Some(TraceTarget { file, max_size }) = trace {
@@ -122,7 +124,7 @@ fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> 
     let spent = counted.budget.as_ref().map(|budget| store.event_count(&budget.kind));
     let spent = spent.transpose().map_err(failure)?;
     let (stop, bursts) = (store.stop().map_err(failure)?, store.bursts());
-    let instance = instance.filter(|_| was_counted);
+    let instance = instance.filter(|_| was_counted && has_profile);
     let profile = instance.map(|instance| instance.profile(&store)).transpose().map_err(failure)?;
     let ending = ending::of(&ended, signal);
     let error = ended.err();

@@ -4,7 +4,7 @@
 //! first. That is an instruction more, and as long as somebody may write to the frame by its address, nothing is known of
 //! what is there (`copies`). Input: the pieces of a function. Output: the same, in which such instructions name the place
 //! themselves; what nobody reads any more is left out by `copies`.
-//! Invariant: between the two nothing writes the register.
+//! Invariant: between the two nothing writes the register, and there is no call.
 //! Example: `lea 8(%rsp), %rax; …; add (%rax), %ecx` becomes `lea 8(%rsp), %rax; …; add 8(%rsp), %ecx`.
 
 use iced_x86::{Code, Decoder, DecoderOptions, EncodingKind, Register};
@@ -44,8 +44,12 @@ impl Search<'_> {
         let block = block_of(blocks, self.pieces[at].old);
         let mut users = Vec::new();
         for user in (at + 1..self.pieces.len()).take(FARTHEST) {
-            if block_of(blocks, self.pieces[user].old) != block {
-                break;
+            let is_near = block_of(blocks, self.pieces[user].old) == block;
+            match self.pieces[user].kind {
+                Kind::Nothing => continue,
+                Kind::Plain { .. } | Kind::ShortNumber { .. } | Kind::Relative { .. } if is_near => {}
+                // What is called writes registers, and other code than was there does.
+                _ => break,
             }
             if self.pieces[user].kind == (Kind::Plain { padding: 0 }) {
                 users.extend(with_slot(self.code(user), register, slot).map(|code| (user, code)));
@@ -144,6 +148,18 @@ mod tests {
     }
 
     #[test]
+    fn tables_behind_the_code_are_none() {
+        // movzbl (%rdi), %eax; mov $2, %ecx; mov %eax, %eax; cmp %ecx, %eax; cmovb %eax, %ecx
+        let index = [0x0f, 0xb6, 0x07, 0xb9, 2, 0, 0, 0, 0x89, 0xc0, 0x39, 0xc8, 0x0f, 0x42, 0xc8];
+        // lea table(%rip), %rdx; movslq (%rdx, %rcx, 4), %rcx; add %rcx, %rdx; jmp *%rdx; the table
+        let jump = [0x48, 0x8d, 0x15, 9, 0, 0, 0, 0x48, 0x63, 0x0c, 0x8a, 0x48, 0x01, 0xca, 0xff, 0xe2];
+        let table = [12; 3].map(i32::to_le_bytes).concat();
+        // The table gets an entry for each byte, which are none of the code that there was.
+        let lines = relaxed(&[&index, &jump, &table, &ADDRESS, &[0x03, 0x08], &RET], &[0, 43]);
+        assert!(lines.contains(&"add 8(%rsp),%ecx".to_owned()), "{lines:?}");
+    }
+
+    #[test]
     fn what_may_be_elsewhere_is_not_named() {
         let ends = |parts: &[&[u8]], blocks: &[u32]| {
             let lines = relaxed(parts, blocks);
@@ -154,6 +170,8 @@ mod tests {
         assert_eq!(ends(&[&ADDRESS, &[0x48, 0x89, 0xd0], &user, &RET], &[0]), "add (%rax),%ecx");
         // There is an index: add (%rax,%rdx), %ecx.
         assert_eq!(ends(&[&ADDRESS, &[0x03, 0x0c, 0x10], &RET], &[0]), "add (%rax,%rdx),%ecx");
+        // A callee may have written it: call *%rbx.
+        assert_eq!(ends(&[&ADDRESS, &[0xff, 0xd3], &user, &RET], &[0]), "add (%rax),%ecx");
         // Others come there, too.
         assert_eq!(ends(&[&ADDRESS, &user, &RET], &[0, 5]), "add (%rax),%ecx");
     }
