@@ -130,11 +130,7 @@ fn config(program: &ProgramArgs, counted: &Counted) -> Config {
 }
 
 fn run(args: &ProgramArgs, module: &Module, counted: &Counted) -> Result<(Outcome, Profile)> {
-    let mut outcome = program::run(
-        args,
-        module,
-        Kept { counted, trace: None, bursts: None, live: None, has_profile: true },
-    )?;
+    let mut outcome = program::run(args, module, Kept::profile(counted))?;
     ending::report(&outcome, counted);
     let profile = outcome.profile.take();
     let mut profile = profile.ok_or_else(|| anyhow!("there is no profile: the program ended too early"))?;

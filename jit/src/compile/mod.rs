@@ -10,6 +10,7 @@ mod isa;
 mod loads;
 mod machine_code;
 mod masks;
+mod merged;
 mod options;
 mod origins;
 mod params;

@@ -14,29 +14,59 @@
 use cranelift_codegen::entity::SecondaryMap;
 use cranelift_codegen::ir::{Block, BlockArg, BlockCall, Function, Inst, Value};
 
+use super::merged::Merged;
 use super::resolve_aliases;
+
+/// One that is found may let another one be found that was looked at before; after so many rounds the rest stays.
+const MOST_ROUNDS: usize = 8;
 
 /// A branch to a block, by its number among those of its instruction.
 type Edge = (Inst, usize);
 
 /// Leaves such parameters out.
 pub(super) fn leave_out(func: &mut Function) {
-    let mut redundant = Redundant::new(func);
-    while redundant.find_more(func) {}
-    redundant.leave_out(func);
+    let edges = edges(func);
+    let entry = func.layout.entry_block();
+    let takes = |&block: &Block| Some(block) != entry && !func.dfg.block_params(block).is_empty();
+    let blocks: Vec<Block> = func.layout.blocks().filter(takes).collect();
+    let mut same = Merged::default();
+    let mut find_more = || {
+        let found = blocks.iter().map(|&block| find(func, block, &edges[block], &mut same));
+        found.fold(false, |any, found| any | found)
+    };
+    let _ = (0..MOST_ROUNDS).take_while(|_| find_more()).count();
+    for block in blocks {
+        leave_out_of(func, block, &edges[block], &mut same);
+    }
     resolve_aliases(func);
 }
 
-/// What is known of parameters.
-struct Redundant {
-    /// The blocks that take parameters, and the edges that lead to each.
-    blocks: Vec<Block>,
-    edges: SecondaryMap<Block, Vec<Edge>>,
-    /// What a parameter is the same as, or what that is the same as, and so on.
-    same: SecondaryMap<Value, Option<Value>>,
+/// The edges with arguments that lead to each block.
+fn edges(func: &Function) -> SecondaryMap<Block, Vec<Edge>> {
+    let mut edges: SecondaryMap<Block, Vec<Edge>> = SecondaryMap::new();
+    for inst in func.layout.blocks().filter_map(|block| func.layout.last_inst(block)) {
+        for (at, target) in targets(func, inst).iter().enumerate() {
+            if target.len(&func.dfg.value_lists) > 0 {
+                edges[target.block(&func.dfg.value_lists)].push((inst, at));
+            }
+        }
+    }
+    edges
 }
 
-/// The values that a parameter is given.
+/// Finds parameters of a block that are given one value, and themselves; whether there are any that were not known.
+fn find(func: &Function, block: Block, edges: &[Edge], same: &mut Merged) -> bool {
+    let mut found = false;
+    for (&param, only) in func.dfg.block_params(block).iter().zip(only_values(func, block, edges, same)) {
+        if let Only::One(value) = only {
+            same.merge(param, value);
+            found = true;
+        }
+    }
+    found
+}
+
+/// The values that a parameter is given, but for itself.
 #[derive(Clone, Copy)]
 enum Only {
     None,
@@ -44,81 +74,38 @@ enum Only {
     Many,
 }
 
-impl Redundant {
-    fn new(func: &Function) -> Redundant {
-        let entry = func.layout.entry_block();
-        let takes = |&block: &Block| Some(block) != entry && !func.dfg.block_params(block).is_empty();
-        let blocks = func.layout.blocks().filter(takes).collect();
-        let mut edges: SecondaryMap<Block, Vec<Edge>> = SecondaryMap::new();
-        for block in func.layout.blocks() {
-            let Some(inst) = func.layout.last_inst(block) else { continue };
-            for (at, target) in targets(func, inst).iter().enumerate() {
-                if target.len(&func.dfg.value_lists) > 0 {
-                    edges[target.block(&func.dfg.value_lists)].push((inst, at));
-                }
-            }
+/// What the parameters of a block are given; nothing of those that are found already.
+fn only_values(func: &Function, block: Block, edges: &[Edge], same: &mut Merged) -> Vec<Only> {
+    let params = func.dfg.block_params(block);
+    let begin = |&param: &Value| if same.is_merged(param) { Only::Many } else { Only::None };
+    let mut all: Vec<Only> = params.iter().map(begin).collect();
+    for &(inst, at) in edges {
+        let args = targets(func, inst)[at].args(&func.dfg.value_lists);
+        for ((only, &param), arg) in all.iter_mut().zip(params).zip(args) {
+            let value = arg.as_value().map(|value| same.find(func.dfg.resolve_aliases(value)));
+            *only = match (*only, value) {
+                (Only::Many, _) | (_, None) => Only::Many,
+                (_, Some(value)) if value == param => *only,
+                (Only::None, Some(value)) => Only::One(value),
+                (Only::One(one), Some(value)) if one == value => *only,
+                (Only::One(_), Some(_)) => Only::Many,
+            };
         }
-        Redundant { blocks, edges, same: SecondaryMap::new() }
     }
+    all
+}
 
-    /// Whether there are more, now that others are found.
-    fn find_more(&mut self, func: &Function) -> bool {
-        let mut found = false;
-        for at in 0..self.blocks.len() {
-            let block = self.blocks[at];
-            for (&param, only) in func.dfg.block_params(block).iter().zip(self.only_values(func, block)) {
-                if let Only::One(value) = only {
-                    self.same[param] = Some(value);
-                    found = true;
-                }
-            }
-        }
-        found
+fn leave_out_of(func: &mut Function, block: Block, edges: &[Edge], same: &mut Merged) {
+    let params: Vec<Value> = func.dfg.block_params(block).to_vec();
+    let kept: Vec<bool> = params.iter().map(|&param| !same.is_merged(param)).collect();
+    if kept.iter().all(|&is_kept| is_kept) {
+        return;
     }
-
-    /// What the parameters of a block are given, but for themselves; nothing of those that are found already.
-    fn only_values(&self, func: &Function, block: Block) -> Vec<Only> {
-        let params = func.dfg.block_params(block);
-        let is_found = |&param: &Value| if self.same[param].is_some() { Only::Many } else { Only::None };
-        let mut all: Vec<Only> = params.iter().map(is_found).collect();
-        for &(inst, at) in &self.edges[block] {
-            let args = targets(func, inst)[at].args(&func.dfg.value_lists);
-            for ((only, &param), arg) in all.iter_mut().zip(params).zip(args) {
-                *only = match (*only, arg.as_value().map(|value| self.meant(func, value))) {
-                    (Only::Many, _) | (_, None) => Only::Many,
-                    (_, Some(value)) if value == param => *only,
-                    (Only::None, Some(value)) => Only::One(value),
-                    (Only::One(one), Some(value)) if one == value => *only,
-                    (Only::One(_), Some(_)) => Only::Many,
-                };
-            }
-        }
-        all
-    }
-
-    fn meant(&self, func: &Function, value: Value) -> Value {
-        let mut value = func.dfg.resolve_aliases(value);
-        while let Some(same) = self.same[value] {
-            value = same;
-        }
-        value
-    }
-
-    fn leave_out(self, func: &mut Function) {
-        for &block in &self.blocks {
-            let params: Vec<Value> = func.dfg.block_params(block).to_vec();
-            let kept: Vec<bool> = params.iter().map(|&param| self.same[param].is_none()).collect();
-            if kept.iter().all(|&is_kept| is_kept) {
-                continue;
-            }
-            self.edges[block].iter().for_each(|&edge| keep_args(func, edge, &kept));
-            // From the last one on: those behind one that goes change places.
-            for &param in params.iter().rev().filter(|&&param| self.same[param].is_some()) {
-                let same = self.meant(func, param);
-                func.dfg.remove_block_param(param);
-                func.dfg.change_to_alias(param, same);
-            }
-        }
+    edges.iter().for_each(|&edge| keep_args(func, edge, &kept));
+    // From the last one on: those behind one that goes change places.
+    for (&param, _) in params.iter().zip(&kept).rev().filter(|(_, is_kept)| !**is_kept) {
+        func.dfg.remove_block_param(param);
+        func.dfg.change_to_alias(param, same.find(param));
     }
 }
 

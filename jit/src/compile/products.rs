@@ -6,7 +6,7 @@
 //! A division by a constant becomes the upper half of a product and a shift (Granlund & Montgomery, PLDI 1994). Of two
 //! factors of 32 bits the processor has that in one register of its own choice, and Cranelift's register allocator lets
 //! whatever is there give way, also in loops that need all registers. So the product is made in 64 bits here, which any
-//! register can hold, and takes a cycle less.
+//! register can hold, and shifted once.
 //!
 //! Input: an optimised function. Output: the same, with such sums and products.
 //! Source of the sums: Bernstein, *Multiplication by Integer Constants*, Software: Practice and Experience 16(7), 1986, of
@@ -20,7 +20,7 @@ use hashbrown::HashMap;
 use super::constants::computed;
 use super::{replace, resolve_aliases};
 
-/// Makes sums of products, and products of upper halves.
+/// Makes sums of products, and whole products of upper halves.
 pub(super) fn simplify(func: &mut Function) {
     let insts = func.layout.blocks().flat_map(|block| func.layout.block_insts(block));
     let found: Vec<Inst> = insts.filter(|&inst| computed(func, inst).is_some()).collect();

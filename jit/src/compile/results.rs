@@ -9,10 +9,11 @@
 
 use cranelift_codegen::Context;
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
-use cranelift_codegen::entity::{EntitySet, SecondaryMap};
+use cranelift_codegen::entity::EntitySet;
 use cranelift_codegen::ir::{Block, Function, Inst, Opcode, Value};
 
 use super::copy;
+use super::merged::Merged;
 
 /// Copies the results of `return`s outside of loops that, or what they are merged from, are used in loops.
 pub(super) fn add_copies(context: &mut Context) {
@@ -42,8 +43,7 @@ fn copy_args(func: &mut Function, inst: Inst, webs: &mut Webs) {
 
 /// Values that are merged by parameters of blocks, which a register allocator likes to have in one register.
 struct Webs {
-    /// Another value of the same web, nearer to the one that stands for it.
-    merged: SecondaryMap<Value, Option<Value>>,
+    merged: Merged,
     /// Of those that stand for their webs: whether one of the web is in a loop.
     in_loops: EntitySet<Value>,
 }
@@ -51,7 +51,7 @@ struct Webs {
 impl Webs {
     fn new(context: &Context) -> Webs {
         let (func, loops) = (&context.func, &context.loop_analysis);
-        let mut webs = Webs { merged: SecondaryMap::new(), in_loops: EntitySet::new() };
+        let mut webs = Webs { merged: Merged::default(), in_loops: EntitySet::new() };
         for block in func.layout.blocks() {
             let is_in_loop = loops.innermost_loop(block).is_some();
             for inst in func.layout.block_insts(block) {
@@ -78,31 +78,20 @@ impl Webs {
         }
     }
 
-    /// The value that stands for the web; the way to it is half as long the next time.
-    fn find(&mut self, mut value: Value) -> Value {
-        while let Some(nearer) = self.merged[value] {
-            if let Some(next) = self.merged[nearer] {
-                self.merged[value] = Some(next);
-            }
-            value = nearer;
-        }
-        value
-    }
-
     fn are_in_loops(&mut self, value: Value) -> bool {
-        let value = self.find(value);
+        let value = self.merged.find(value);
         self.in_loops.contains(value)
     }
 
     fn note_loop(&mut self, value: Value) {
-        let value = self.find(value);
+        let value = self.merged.find(value);
         self.in_loops.insert(value);
     }
 
     fn merge(&mut self, value: Value, with: Value) {
-        let (value, with) = (self.find(value), self.find(with));
+        let (value, with) = (self.merged.find(value), self.merged.find(with));
         if value != with {
-            self.merged[value] = Some(with);
+            self.merged.merge(value, with);
             if self.in_loops.contains(value) {
                 self.in_loops.insert(with);
             }

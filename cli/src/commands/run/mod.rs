@@ -53,7 +53,7 @@ pub fn execute(args: RunArgs, color: ColorChoice) -> Result<ExitCode> {
     if args.eager {
         modules::compile(&module, args.program.module())?;
     }
-    let kept = Kept { counted: &counted, trace: None, bursts, live, has_profile: wants_profile(&args) };
+    let kept = Kept { bursts, live, has_profile: wants_profile(&args), ..Kept::profile(&counted) };
     let mut outcome = program::run(&args.program, &module, kept)?;
     ending::report(&outcome, &counted);
     let mut profile = outcome.profile.take();

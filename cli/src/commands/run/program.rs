@@ -60,6 +60,18 @@ pub struct Kept<'a> {
     pub has_profile: bool,
 }
 
+impl<'a> Kept<'a> {
+    /// The profile only.
+    pub fn profile(counted: &'a Counted) -> Kept<'a> {
+        Kept { counted, trace: None, bursts: None, live: None, has_profile: true }
+    }
+
+    /// A trace only.
+    pub fn trace(counted: &'a Counted, trace: TraceTarget) -> Kept<'a> {
+        Kept { trace: Some(trace), has_profile: false, ..Kept::profile(counted) }
+    }
+}
+
 /// Where a trace goes.
 pub struct TraceTarget {
     /// The file, open.

@@ -88,13 +88,9 @@ pub fn execute(args: &RecordArgs) -> Result<ExitCode> {
     });
     let cannot = || format!("cannot write a trace to {}", path.display());
     let file = File::create(&path).with_context(cannot)?;
-    let trace = Some(TraceTarget { file, max_size: args.max_size });
+    let trace = TraceTarget { file, max_size: args.max_size };
     let counted = Counted::default();
-    let outcome = program::run(
-        &args.program,
-        &module,
-        Kept { counted: &counted, trace, bursts: None, live: None, has_profile: false },
-    )?;
+    let outcome = program::run(&args.program, &module, Kept::trace(&counted, trace))?;
     ending::report(&outcome, &counted);
     let summary = outcome.trace.as_ref().expect("one was asked for").as_ref();
     let summary = summary.map_err(|error| anyhow!("{error}")).with_context(cannot)?;

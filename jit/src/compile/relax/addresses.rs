@@ -4,7 +4,7 @@
 //! first. That is an instruction more, and as long as somebody may write to the frame by its address, nothing is known of
 //! what is there (`copies`). Input: the pieces of a function. Output: the same, in which such instructions name the place
 //! themselves; what nobody reads any more is left out by `copies`.
-//! Invariant: between the two nothing writes the register, and there is no call.
+//! Invariant: between the two nothing writes the register or the stack pointer, and there is no call.
 //! Example: `lea 8(%rsp), %rax; …; add (%rax), %ecx` becomes `lea 8(%rsp), %rax; …; add 8(%rsp), %ecx`.
 
 use iced_x86::{Code, Decoder, DecoderOptions, EncodingKind, Register};
@@ -51,10 +51,13 @@ impl Search<'_> {
                 // What is called writes registers, and other code than was there does.
                 _ => break,
             }
+            if self.may_write(user, Register::RSP) {
+                break;
+            }
             if self.pieces[user].kind == (Kind::Plain { padding: 0 }) {
                 users.extend(with_slot(self.code(user), register, slot).map(|code| (user, code)));
             }
-            if self.last_write(user..user + 1, register).is_some() {
+            if self.may_write(user, register) {
                 break;
             }
         }
@@ -170,6 +173,8 @@ mod tests {
         assert_eq!(ends(&[&ADDRESS, &[0x48, 0x89, 0xd0], &user, &RET], &[0]), "add (%rax),%ecx");
         // There is an index: add (%rax,%rdx), %ecx.
         assert_eq!(ends(&[&ADDRESS, &[0x03, 0x0c, 0x10], &RET], &[0]), "add (%rax,%rdx),%ecx");
+        // The frame is another one: add $8, %rsp.
+        assert_eq!(ends(&[&ADDRESS, &[0x48, 0x83, 0xc4, 8], &user, &RET], &[0]), "add (%rax),%ecx");
         // A callee may have written it: call *%rbx.
         assert_eq!(ends(&[&ADDRESS, &[0xff, 0xd3], &user, &RET], &[0]), "add (%rax),%ecx");
         // Others come there, too.

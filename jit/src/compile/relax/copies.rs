@@ -25,8 +25,8 @@ pub(super) fn leave_out(pieces: &mut [Piece], effects: &mut [Effect], straights:
     }
     // First what nobody reads: otherwise seldom run code, which copies for itself, would come to need it.
     leave_unread_out(pieces, effects, straights);
-    let known =
-        Known { effects, escapes: effects.iter().any(|effect| matches!(effect.what, What::Address { .. })) };
+    let escapes = effects.iter().any(|effect| matches!(effect.what, What::Address { .. }));
+    let known = Known { effects, escapes };
     for (at, from) in known.not_needed(straights) {
         let other = from.zip(effects[at].destination());
         let (kind, effect) = match other {

@@ -43,7 +43,12 @@ impl<'a> Search<'a> {
 
     /// The last one that may write it.
     pub fn last_write(&mut self, range: Range<usize>, register: Register) -> Option<usize> {
-        range.rev().find(|&at| self.access(at, register).is_some_and(|access| access != OpAccess::Read))
+        range.rev().find(|&at| self.may_write(at, register))
+    }
+
+    /// Whether an instruction may write a register.
+    pub fn may_write(&mut self, at: usize, register: Register) -> bool {
+        self.access(at, register).is_some_and(|access| access != OpAccess::Read)
     }
 
     /// What an instruction does to a register.
