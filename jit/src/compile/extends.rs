@@ -16,11 +16,10 @@ use cranelift_codegen::Context;
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::dominator_tree::DominatorTree;
 use cranelift_codegen::entity::SecondaryMap;
-use cranelift_codegen::ir::{
-    Block, BlockArg, Function, Inst, InstBuilder, InstructionData, Opcode, Value, types,
-};
+use cranelift_codegen::ir::{Block, Function, Inst, InstBuilder, InstructionData, Opcode, Value, types};
 use cranelift_codegen::loop_analysis::LoopAnalysis;
 
+use super::params::for_each_arg;
 use super::{replace, resolve_aliases};
 
 /// A block in a loop is taken to run so many times as often, as a power of two.
@@ -165,17 +164,6 @@ fn weight(func: &Function, loops: &LoopAnalysis, block: Block) -> u64 {
     match func.layout.is_cold(block) {
         true => 0,
         false => 1 << (ROUNDS * loops.loop_level(block).level().min(DEEPEST) as u32),
-    }
-}
-
-/// Calls `each` with what a block gives to parameters of the blocks behind it.
-fn for_each_arg(func: &Function, block: Block, mut each: impl FnMut(Value, BlockArg)) {
-    let end = func.layout.last_inst(block).expect("blocks have an end");
-    let (dfg, pool) = (&func.dfg, &func.dfg.value_lists);
-    for call in dfg.insts[end].branch_destination(&dfg.jump_tables, &dfg.exception_tables) {
-        for (&param, arg) in dfg.block_params(call.block(pool)).iter().zip(call.args(pool)) {
-            each(param, arg);
-        }
     }
 }
 

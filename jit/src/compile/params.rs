@@ -17,110 +17,107 @@ use cranelift_codegen::ir::{Block, BlockArg, BlockCall, Function, Inst, Value};
 use super::merged::Merged;
 use super::resolve_aliases;
 
-/// One that is found may let another one be found that was looked at before; after so many rounds the rest stays.
+/// One that is found may let others be found; after so many rounds the rest stays.
 const MOST_ROUNDS: usize = 8;
-
-/// A branch to a block, by its number among those of its instruction.
-type Edge = (Inst, usize);
 
 /// Leaves such parameters out.
 pub(super) fn leave_out(func: &mut Function) {
-    let edges = edges(func);
-    let entry = func.layout.entry_block();
-    let takes = |&block: &Block| Some(block) != entry && !func.dfg.block_params(block).is_empty();
-    let blocks: Vec<Block> = func.layout.blocks().filter(takes).collect();
     let mut same = Merged::default();
-    let mut find_more = || {
-        let found = blocks.iter().map(|&block| find(func, block, &edges[block], &mut same));
-        found.fold(false, |any, found| any | found)
-    };
-    let _ = (0..MOST_ROUNDS).take_while(|_| find_more()).count();
-    for block in blocks {
-        leave_out_of(func, block, &edges[block], &mut same);
+    for _ in 0..MOST_ROUNDS {
+        if !find_more(func, &mut same) {
+            break;
+        }
     }
+    let blocks: Vec<Block> = func.layout.blocks().collect();
+    blocks.iter().for_each(|&block| leave_out_args(func, block, &same));
+    blocks.iter().for_each(|&block| leave_out_params(func, block, &mut same));
     resolve_aliases(func);
 }
 
-/// The edges with arguments that lead to each block.
-fn edges(func: &Function) -> SecondaryMap<Block, Vec<Edge>> {
-    let mut edges: SecondaryMap<Block, Vec<Edge>> = SecondaryMap::new();
-    for inst in func.layout.blocks().filter_map(|block| func.layout.last_inst(block)) {
-        for (at, target) in targets(func, inst).iter().enumerate() {
-            if target.len(&func.dfg.value_lists) > 0 {
-                edges[target.block(&func.dfg.value_lists)].push((inst, at));
-            }
+/// Calls `each` with what a block gives to parameters of the blocks behind it.
+pub(super) fn for_each_arg(func: &Function, block: Block, mut each: impl FnMut(Value, BlockArg)) {
+    let (dfg, pool) = (&func.dfg, &func.dfg.value_lists);
+    for call in targets(func, end(func, block)) {
+        for (&param, arg) in dfg.block_params(call.block(pool)).iter().zip(call.args(pool)) {
+            each(param, arg);
         }
     }
-    edges
-}
-
-/// Finds parameters of a block that are given one value, and themselves; whether there are any that were not known.
-fn find(func: &Function, block: Block, edges: &[Edge], same: &mut Merged) -> bool {
-    let mut found = false;
-    for (&param, only) in func.dfg.block_params(block).iter().zip(only_values(func, block, edges, same)) {
-        if let Only::One(value) = only {
-            same.merge(param, value);
-            found = true;
-        }
-    }
-    found
 }
 
 /// The values that a parameter is given, but for itself.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 enum Only {
+    #[default]
     None,
     One(Value),
     Many,
 }
 
-/// What the parameters of a block are given; nothing of those that are found already.
-fn only_values(func: &Function, block: Block, edges: &[Edge], same: &mut Merged) -> Vec<Only> {
-    let params = func.dfg.block_params(block);
-    let begin = |&param: &Value| if same.is_merged(param) { Only::Many } else { Only::None };
-    let mut all: Vec<Only> = params.iter().map(begin).collect();
-    for &(inst, at) in edges {
-        let args = targets(func, inst)[at].args(&func.dfg.value_lists);
-        for ((only, &param), arg) in all.iter_mut().zip(params).zip(args) {
+/// Finds parameters that are given one value, and themselves; whether there are any that were not known.
+fn find_more(func: &Function, same: &mut Merged) -> bool {
+    let mut given: SecondaryMap<Value, Only> = SecondaryMap::new();
+    let mut params = Vec::new();
+    for block in func.layout.blocks() {
+        params.extend(func.dfg.block_params(block).iter().filter(|&&param| !same.is_merged(param)));
+        for_each_arg(func, block, |param, arg| {
             let value = arg.as_value().map(|value| same.find(func.dfg.resolve_aliases(value)));
-            *only = match (*only, value) {
-                (Only::Many, _) | (_, None) => Only::Many,
-                (_, Some(value)) if value == param => *only,
+            given[param] = match (given[param], value) {
+                (only, Some(value)) if value == param => only,
                 (Only::None, Some(value)) => Only::One(value),
-                (Only::One(one), Some(value)) if one == value => *only,
-                (Only::One(_), Some(_)) => Only::Many,
+                (Only::One(one), Some(value)) if one == value => Only::One(one),
+                _ => Only::Many,
             };
+        });
+    }
+    let mut found = false;
+    for param in params {
+        if let Only::One(value) = given[param] {
+            // That may be the same as this one by now.
+            let value = same.find(value);
+            if value != param {
+                same.merge(param, value);
+                found = true;
+            }
         }
     }
-    all
+    found
 }
 
-fn leave_out_of(func: &mut Function, block: Block, edges: &[Edge], same: &mut Merged) {
-    let params: Vec<Value> = func.dfg.block_params(block).to_vec();
-    let kept: Vec<bool> = params.iter().map(|&param| !same.is_merged(param)).collect();
-    if kept.iter().all(|&is_kept| is_kept) {
-        return;
+/// Lets a block no longer give arguments to such parameters.
+fn leave_out_args(func: &mut Function, block: Block, same: &Merged) {
+    let inst = end(func, block);
+    for at in 0..targets(func, inst).len() {
+        let target = targets(func, inst)[at];
+        let to = target.block(&func.dfg.value_lists);
+        let params = func.dfg.block_params(to);
+        if params.iter().any(|&param| same.is_merged(param)) {
+            let args = target.args(&func.dfg.value_lists).zip(params);
+            let kept: Vec<BlockArg> =
+                args.filter(|(_, param)| !same.is_merged(**param)).map(|(arg, _)| arg).collect();
+            let dfg = &mut func.dfg;
+            let call = BlockCall::new(to, kept, &mut dfg.value_lists);
+            dfg.insts[inst].branch_destination_mut(&mut dfg.jump_tables, &mut dfg.exception_tables)[at] =
+                call;
+        }
     }
-    edges.iter().for_each(|&edge| keep_args(func, edge, &kept));
-    // From the last one on: those behind one that goes change places.
-    for (&param, _) in params.iter().zip(&kept).rev().filter(|(_, is_kept)| !**is_kept) {
+}
+
+/// From the last one on: those behind one that goes change places.
+fn leave_out_params(func: &mut Function, block: Block, same: &mut Merged) {
+    let params = func.dfg.block_params(block).iter().copied();
+    let merged: Vec<Value> = params.filter(|&param| same.is_merged(param)).collect();
+    for param in merged.into_iter().rev() {
         func.dfg.remove_block_param(param);
         func.dfg.change_to_alias(param, same.find(param));
     }
 }
 
-fn targets(func: &Function, inst: Inst) -> &[BlockCall] {
-    func.dfg.insts[inst].branch_destination(&func.dfg.jump_tables, &func.dfg.exception_tables)
+fn end(func: &Function, block: Block) -> Inst {
+    func.layout.last_inst(block).expect("blocks have an end")
 }
 
-/// Lets a branch give only what is kept.
-fn keep_args(func: &mut Function, (inst, at): Edge, kept: &[bool]) {
-    let target = targets(func, inst)[at];
-    let dfg = &mut func.dfg;
-    let args = target.args(&dfg.value_lists).zip(kept).filter(|(_, is_kept)| **is_kept);
-    let args: Vec<BlockArg> = args.map(|(arg, _)| arg).collect();
-    let call = BlockCall::new(target.block(&dfg.value_lists), args, &mut dfg.value_lists);
-    dfg.insts[inst].branch_destination_mut(&mut dfg.jump_tables, &mut dfg.exception_tables)[at] = call;
+fn targets(func: &Function, inst: Inst) -> &[BlockCall] {
+    func.dfg.insts[inst].branch_destination(&func.dfg.jump_tables, &func.dfg.exception_tables)
 }
 
 #[cfg(test)]

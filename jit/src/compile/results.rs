@@ -14,6 +14,7 @@ use cranelift_codegen::ir::{Block, Function, Inst, Opcode, Value};
 
 use super::copy;
 use super::merged::Merged;
+use super::params::for_each_arg;
 
 /// Copies the results of `return`s outside of loops that, or what they are merged from, are used in loops.
 pub(super) fn add_copies(context: &mut Context) {
@@ -60,22 +61,14 @@ impl Webs {
                         func.dfg.inst_values(inst).chain(func.dfg.inst_results(inst).iter().copied());
                     values.for_each(|value| webs.note_loop(func.dfg.resolve_aliases(value)));
                 }
-                webs.merge_params(func, inst);
             }
+            for_each_arg(func, block, |param, arg| {
+                if let Some(value) = arg.as_value() {
+                    webs.merge(func.dfg.resolve_aliases(value), param);
+                }
+            });
         }
         webs
-    }
-
-    fn merge_params(&mut self, func: &Function, inst: Inst) {
-        let (dfg, lists) = (&func.dfg, &func.dfg.value_lists);
-        for target in dfg.insts[inst].branch_destination(&dfg.jump_tables, &dfg.exception_tables) {
-            let params = dfg.block_params(target.block(lists));
-            for (arg, &param) in target.args(lists).zip(params) {
-                if let Some(value) = arg.as_value() {
-                    self.merge(dfg.resolve_aliases(value), param);
-                }
-            }
-        }
     }
 
     fn are_in_loops(&mut self, value: Value) -> bool {

@@ -308,7 +308,7 @@ impl Config {
     }
 
     /// Whether hashes of large modules, which profiles have, are computed while programs run (default: yes), so that who
-    /// asks for a profile need not wait: that takes 0.7 ms for each MiB. Without it nobody else waits for them, either.
+    /// asks for a profile need not wait: that takes 0.7 ms for each MiB. Turn it off where nobody asks.
     pub fn hash_ahead(&mut self, is_wanted: bool) -> &mut Self {
         self.hash_ahead = is_wanted;
         self

@@ -10,7 +10,7 @@ pub(super) fn assert_equal(pieces: &[Piece], old: &[u8], new: &[u8]) {
     for piece in pieces.iter().filter(|piece| !matches!(piece.kind, Kind::Entry { .. } | Kind::Constants)) {
         let (before, after) = (decode(old, piece.old), decode(new, piece.new));
         match piece.kind {
-            // Of several instructions: it still calls, or reads.
+            // Of several instructions, or with its place named: it still does the same to something.
             Kind::Encoded(_) | Kind::EncodedCall(_) => {
                 let is_equal = before.mnemonic() == after.mnemonic() && after.len() == piece.len as usize;
                 assert!(is_equal, "{before:?} became {after:?}");
