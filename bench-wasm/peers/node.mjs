@@ -26,6 +26,7 @@ marks.push(performance.now());
 const wasi = new WASI({ version: 'preview1', args: [basename(file), ...args], preopens, returnOnExit: true });
 const instance = new WebAssembly.Instance(module, wasi.getImportObject());
 marks.push(performance.now());
+const before = process.cpuUsage();
 let code = 134; // of a trap, as of the other runners
 try {
     code = wasi.start(instance);
@@ -33,9 +34,10 @@ try {
     process.stderr.write(`${error.stack}\n`);
 }
 marks.push(performance.now());
+const { user, system } = process.cpuUsage(before);
 if (times) {
     const [load, instantiate, run] = [0, 1, 2].map((i) => (marks[i + 1] - marks[i]).toFixed(3));
     const peak = (process.resourceUsage().maxRSS / 1024).toFixed(1);
-    process.stderr.write(`load ${load} ms, instantiate ${instantiate} ms, run ${run} ms, peak ${peak} MiB\n`);
+    process.stderr.write(`load ${load} ms, instantiate ${instantiate} ms, run ${run} ms, thread ${((user + system) / 1000).toFixed(3)} ms, peak ${peak} MiB\n`);
 }
 process.exit(code);

@@ -1,10 +1,11 @@
 //! Runs of a program in a child process, by any engine whose runner has our command line and prints its phases.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::programs::Program;
 
@@ -17,6 +18,8 @@ pub struct Measured {
     pub instantiate: f64,
     /// From `_start` to the end, in ms.
     pub run: f64,
+    /// What the thread that runs it had of a processor in that time, in ms.
+    pub thread: f64,
     /// Peak resident memory, in MiB.
     pub peak: f64,
     /// The whole process, in ms.
@@ -84,6 +87,14 @@ impl Engine {
     /// # Errors
     /// If it cannot be run, or does not end with the expected exit code.
     pub fn run(&self, program: &Program, file: &Path, args: &[String]) -> Result<Measured> {
+        self.start(program, file, args)?.end()
+    }
+
+    /// As [`run`](Self::run), but does not wait for it to end.
+    ///
+    /// # Errors
+    /// If it cannot be started.
+    pub fn start<'a>(&'a self, program: &'a Program, file: &Path, args: &[String]) -> Result<Running<'a>> {
         let mut command = Command::new(&self.runner);
         command.arg("run").args(&self.options).arg("--times");
         if let Some(folder) = &self.cache {
@@ -94,19 +105,39 @@ impl Engine {
         }
         command.arg(file).args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let begin = Instant::now();
-        let output = command.output().with_context(|| format!("cannot run {}", self.runner.display()))?;
+        let child = command.spawn().with_context(|| format!("cannot run {}", self.runner.display()))?;
+        Ok(Running { engine: self, program, begin, child })
+    }
+}
+
+/// A program that an engine runs.
+pub struct Running<'a> {
+    engine: &'a Engine,
+    program: &'a Program,
+    begin: Instant,
+    child: Child,
+}
+
+impl Running<'_> {
+    /// Waits for its end.
+    ///
+    /// # Errors
+    /// If it does not end with the expected exit code.
+    pub fn end(self) -> Result<Measured> {
+        let Running { engine, program, begin, child } = self;
+        let output = child.wait_with_output()?;
         let whole = begin.elapsed().as_secs_f64() * 1e3;
         let errors = String::from_utf8_lossy(&output.stderr);
         if output.status.code() != Some(program.exit_code) {
-            bail!("{}: {} ended with {}: {errors}", self.name, program.name, output.status);
+            bail!("{}: {} ended with {}: {errors}", engine.name, program.name, output.status);
         }
         let phases = errors.lines().rev().find_map(parse_times);
-        let phases = phases.with_context(|| format!("{}: no times in {errors:?}", self.name))?;
+        let phases = phases.with_context(|| format!("{}: no times in {errors:?}", engine.name))?;
         Ok(Measured { whole, ..phases })
     }
 }
 
-/// Reads `load 1.0 ms, instantiate 0.1 ms, run 9.0 ms, peak 20.0 MiB`.
+/// Reads `load 1.0 ms, instantiate 0.1 ms, run 9.0 ms, thread 8.9 ms, peak 20.0 MiB`.
 fn parse_times(line: &str) -> Option<Measured> {
     let mut measured = Measured::default();
     for part in line.split(", ") {
@@ -116,6 +147,7 @@ fn parse_times(line: &str) -> Option<Measured> {
             "load" => measured.load = value,
             "instantiate" => measured.instantiate = value,
             "run" => measured.run = value,
+            "thread" => measured.thread = value,
             "peak" => measured.peak = value,
             _ => return None,
         }
@@ -123,10 +155,20 @@ fn parse_times(line: &str) -> Option<Measured> {
     Some(measured)
 }
 
-/// Prints a run's phases to standard error, in the form that `compare` reads.
-pub fn print_times(load: f64, instantiate: f64, run: f64) {
+/// Prints a run's phases to standard error, in the form that `compare` reads. `thread` is what the running thread had of
+/// a processor during the last of them.
+pub fn print_times(load: Duration, instantiate: Duration, run: Duration, thread: Duration) {
+    let [load, instantiate, run, thread] =
+        [load, instantiate, run, thread].map(|time| time.as_secs_f64() * 1e3);
     let peak = peak_memory().unwrap_or(0.0);
-    eprintln!("load {load:.3} ms, instantiate {instantiate:.3} ms, run {run:.3} ms, peak {peak:.1} MiB");
+    eprintln!(
+        "load {load:.3} ms, instantiate {instantiate:.3} ms, run {run:.3} ms, thread {thread:.3} ms, peak {peak:.1} MiB"
+    );
+}
+
+/// What this thread has had of a processor.
+pub fn thread_time() -> Duration {
+    clock_gettime(ClockId::ThreadCPUTime).try_into().expect("it is not negative")
 }
 
 /// Peak resident memory of this process, in MiB.
@@ -149,9 +191,9 @@ mod tests {
 
     #[test]
     fn times_are_read_back() {
-        let line = "load 1.500 ms, instantiate 0.250 ms, run 9.000 ms, peak 20.5 MiB";
+        let line = "load 1.500 ms, instantiate 0.250 ms, run 9.000 ms, thread 8.750 ms, peak 20.5 MiB";
         let m = parse_times(line).expect("is well formed");
-        assert_eq!((m.load, m.instantiate, m.run, m.peak), (1.5, 0.25, 9.0, 20.5));
+        assert_eq!((m.load, m.instantiate, m.run, m.thread, m.peak), (1.5, 0.25, 9.0, 8.75, 20.5));
         assert!(parse_times("error: no such file").is_none());
     }
 }

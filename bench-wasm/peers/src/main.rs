@@ -116,11 +116,13 @@ fn exit_code(outcome: Outcome) -> ExitCode {
 
 /// In the form that `compare` reads.
 fn print_times(times: Times) {
-    let ms = |time: std::time::Duration| time.as_secs_f64() * 1e3;
-    let Times { load, instantiate, run } = times;
+    let Times { load, instantiate, run, thread } = times;
+    let [load, instantiate, run, thread] =
+        [load, instantiate, run, thread].map(|time| time.as_secs_f64() * 1e3);
     let peak = peak_memory().unwrap_or(0.0);
-    let (load, instantiate, run) = (ms(load), ms(instantiate), ms(run));
-    eprintln!("load {load:.3} ms, instantiate {instantiate:.3} ms, run {run:.3} ms, peak {peak:.1} MiB");
+    eprintln!(
+        "load {load:.3} ms, instantiate {instantiate:.3} ms, run {run:.3} ms, thread {thread:.3} ms, peak {peak:.1} MiB"
+    );
 }
 
 /// Peak resident memory of this process, in MiB.

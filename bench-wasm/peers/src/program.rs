@@ -2,6 +2,7 @@
 
 use crate::settings::{Settings, Startup};
 use crate::wasi::{self, Exit};
+use rustix::time::{ClockId, clock_gettime};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use wasi_common::WasiCtx;
@@ -41,6 +42,8 @@ pub struct Times {
     pub instantiate: Duration,
     /// From `_start` to its end.
     pub run: Duration,
+    /// What the thread that runs it had of a processor in that time.
+    pub thread: Duration,
 }
 
 impl Program {
@@ -117,16 +120,23 @@ impl Ready {
     }
 }
 
+/// What `run` gives, how long it takes, and what this thread has of a processor in that time.
+pub(crate) fn timed<T>(run: impl FnOnce() -> T) -> (T, Duration, Duration) {
+    let thread = || Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).expect("it is not negative");
+    let (begin, before) = (Instant::now(), thread());
+    let outcome = run();
+    (outcome, begin.elapsed(), thread() - before)
+}
+
 /// Runs a program to its end.
 ///
 /// # Errors
 /// When it could not be started. A trap is an outcome, not an error.
 pub fn run(program: &Program, settings: Settings, startup: Startup) -> Result<(Outcome, Times)> {
     let mut ready = Ready::new(program, settings, startup)?;
-    let begin = Instant::now();
-    let outcome = ready.call();
+    let (outcome, run, thread) = timed(|| ready.call());
     let Ready { load, instantiate, .. } = ready;
-    Ok((outcome, Times { load, instantiate, run: begin.elapsed() }))
+    Ok((outcome, Times { load, instantiate, run, thread }))
 }
 
 /// Runs a program to its end, counting fuel at the default costs.

@@ -9,6 +9,7 @@ use wasmtime::Result;
 use wasmtime::error::Context;
 use wiggle::{GuestMemory, anyhow, run_in_dummy_executor};
 
+use crate::program::timed;
 use crate::wasi::for_each_function;
 use crate::{Outcome, Program, Times};
 
@@ -66,13 +67,13 @@ pub fn run_in_wasmi(program: &Program) -> Result<(Outcome, Times)> {
     let start = instance.get_typed_func::<(), ()>(&store, "_start")?;
     let instantiate = begin.elapsed();
 
-    let begin = Instant::now();
-    let outcome = match start.call(&mut store, ()) {
+    let (ended, run, thread) = timed(|| start.call(&mut store, ()));
+    let outcome = match ended {
         Ok(()) => Outcome::Exited(0),
         Err(error) => match error.i32_exit_status() {
             Some(code) => Outcome::Exited(code),
             None => Outcome::Trapped(error.to_string()),
         },
     };
-    Ok((outcome, Times { load, instantiate, run: begin.elapsed() }))
+    Ok((outcome, Times { load, instantiate, run, thread }))
 }

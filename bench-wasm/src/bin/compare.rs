@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::{Parser, ValueEnum};
+use rustix::thread::{CpuSet, sched_getcpu, sched_setaffinity};
 use wprof_bench::plot;
 use wprof_bench::programs::{self, Program};
-use wprof_bench::runner::{BURSTS, Engine, Measured, beside_this_program};
+use wprof_bench::runner::{BURSTS, Engine, Measured, Running, beside_this_program};
 use wprof_bench::stats::{Spread, geometric_mean};
 
 /// Compares wprof with Wasmtime on the benchmark programs.
@@ -31,6 +32,13 @@ struct Options {
     /// Inputs that take seconds, so that warming up is a small part.
     #[arg(long, conflicts_with = "quick")]
     long: bool,
+    /// Only the reference and columns of these names, with commas between.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    columns: Vec<String>,
+    /// All engines at once on one processor, where they take turns of milliseconds: what others take of the machine they
+    /// all lose alike. Compares what the thread that runs the program had of the processor.
+    #[arg(long)]
+    turns: bool,
     /// Also plot the geometric means, as SVG.
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
@@ -60,23 +68,24 @@ enum What {
     Cold,
 }
 
-/// What one engine measured for one program, by round.
-struct Column {
-    engine: Engine,
-    rounds: Vec<Measured>,
-}
-
 fn main() -> Result<()> {
     let options = Options::parse();
     programs::with(options.real, &options.only, |programs, scratch| compare(&options, programs, scratch))
 }
 
 fn compare(options: &Options, programs: &[Program], scratch: &Path) -> Result<()> {
-    let engines = engines(options.what)?;
+    let mut engines = engines(options.what)?;
+    let reference = engines[0].name;
+    engines.retain(|engine| engine.name == reference || options.shows(engine.name));
     let figure = match options.what {
+        What::Cold if options.turns => bail!("`cold` is the time of whole processes: it takes no `--turns`"),
         What::Cold => |m: &Measured| m.whole,
+        _ if options.turns => |m: &Measured| m.thread,
         _ => |m: &Measured| m.run,
     };
+    if options.turns {
+        stay_on_this_processor()?;
+    }
     print_head(&engines);
     let mut ratios: Vec<Vec<f64>> = vec![Vec::new(); engines.len()];
     for program in programs {
@@ -95,6 +104,19 @@ fn compare(options: &Options, programs: &[Program], scratch: &Path) -> Result<()
     let title = format!("Time over {}, geometric mean", engines[0].name);
     std::fs::write(path, plot::bars(&title, &bars))
         .with_context(|| format!("cannot write {}", path.display()))
+}
+
+impl Options {
+    fn shows(&self, column: &str) -> bool {
+        self.columns.is_empty() || self.columns.iter().any(|name| name == column)
+    }
+}
+
+/// So that this process, and those that it starts, run on one processor.
+fn stay_on_this_processor() -> Result<()> {
+    let mut processors = CpuSet::new();
+    processors.set(sched_getcpu());
+    sched_setaffinity(None, &processors).context("cannot stay on one processor")
 }
 
 /// The reference first: the other columns are ratios to it.
@@ -216,16 +238,26 @@ fn engines(what: What) -> Result<Vec<Engine>> {
     })
 }
 
-fn measure(options: &Options, program: &Program, engines: &[Engine], scratch: &Path) -> Result<Vec<Column>> {
+/// What each engine takes for a program, by round.
+fn measure(
+    options: &Options,
+    program: &Program,
+    engines: &[Engine],
+    scratch: &Path,
+) -> Result<Vec<Vec<Measured>>> {
     let args = program.args_for(options.quick, options.long);
-    let mut columns: Vec<Column> =
-        engines.iter().map(|engine| Column { engine: engine.clone(), rounds: Vec::new() }).collect();
+    let mut columns = vec![Vec::new(); engines.len()];
     let files: Vec<PathBuf> =
         engines.iter().map(|engine| engine.prepare(program, scratch)).collect::<Result<_>>()?;
     for _ in 0..options.rounds {
-        for (column, file) in columns.iter_mut().zip(&files) {
-            column.rounds.push(column.engine.run(program, file, args)?);
-        }
+        let runs = engines.iter().zip(&files).map(|(engine, file)| engine.start(program, file, args));
+        // Started one after the other, or all of them first.
+        let measured: Vec<Measured> = if options.turns {
+            runs.collect::<Result<Vec<_>>>()?.into_iter().map(Running::end).collect::<Result<_>>()?
+        } else {
+            runs.map(|run| run?.end()).collect::<Result<_>>()?
+        };
+        columns.iter_mut().zip(measured).for_each(|(column, measured)| column.push(measured));
     }
     Ok(columns)
 }
@@ -237,17 +269,17 @@ fn print_head(engines: &[Engine]) {
 }
 
 /// Prints a program's row; gives the median ratio of each engine to the first.
-fn print_row(program: &Program, columns: &[Column], figure: fn(&Measured) -> f64) -> Vec<f64> {
-    let values: Vec<Vec<f64>> = columns.iter().map(|c| c.rounds.iter().map(figure).collect()).collect();
+fn print_row(program: &Program, columns: &[Vec<Measured>], figure: fn(&Measured) -> f64) -> Vec<f64> {
+    let values: Vec<Vec<f64>> = columns.iter().map(|rounds| rounds.iter().map(figure).collect()).collect();
     let reference = Spread::of(&values[0]);
     let mut medians = Vec::new();
     let cells: Vec<String> = values
         .iter()
         .zip(columns)
-        .map(|(ours, column)| {
+        .map(|(ours, rounds)| {
             let ratio = Spread::of_ratios(ours, &values[0]);
             medians.push(ratio.median);
-            let peak = Spread::of(&column.rounds.iter().map(|m| m.peak).collect::<Vec<_>>()).median;
+            let peak = Spread::of(&rounds.iter().map(|m| m.peak).collect::<Vec<_>>()).median;
             format!("{:.3} ({:.2}–{:.2}), {peak:.0} MiB", ratio.median, ratio.min, ratio.max)
         })
         .collect();

@@ -12,7 +12,7 @@ use wprof::{
     Adaptive, Checks, Collect, Config, Counting, Engine, Error, EventModel, Interesting, Linker, Metric,
     Module, Policy, ProfilingConfig, Result, Store, Trigger,
 };
-use wprof_bench::runner::print_times;
+use wprof_bench::runner::{print_times, thread_time};
 
 #[derive(Parser)]
 #[command(about = "Runs a WASI program in wprof, for comparison with other engines")]
@@ -212,12 +212,11 @@ fn run(options: &Run) -> Result<ExitCode> {
     let start = instance.get_typed_func::<(), ()>(&mut store, "_start")?;
     let instantiate = begin.elapsed();
 
-    let begin = Instant::now();
+    let (begin, before) = (Instant::now(), thread_time());
     let outcome = start.call(&mut store, ());
-    let run = begin.elapsed();
-    let ms = |time: Duration| time.as_secs_f64() * 1e3;
+    let (run, thread) = (begin.elapsed(), thread_time() - before);
     if options.times {
-        print_times(ms(load), ms(instantiate), ms(run));
+        print_times(load, instantiate, run, thread);
     } else {
         store.event_counts()?.iter().for_each(|(kind, count)| eprintln!("{kind} {count}"));
     }
