@@ -168,6 +168,19 @@ fn frames_in_all_loops_go_on_in_one_version() -> Outcome {
 
 /// Frames need not have a version with all that is before their loop.
 #[test]
+fn a_burst_begins_in_a_loop_only_if_there_is_code_to_come_back_to() -> Outcome {
+    let mut config = config(Strategy::Optimized, BurstLengths::new(100, 10));
+    config.loop_entries_above(usize::MAX);
+    let ways = [(1, 1000, -1)];
+    let (results, versions) = run(&Engine::new(&config)?, &ways)?;
+    assert_eq!(results, expected(&ways)?);
+    let first = |tier| versions.iter().position(|&of| of == tier);
+    let (back, burst) = (first(CodeTier::Loop), first(CodeTier::Burst));
+    assert!(back.is_some() && burst.is_some() && back < burst, "{versions:?}");
+    Ok(())
+}
+
+#[test]
 fn what_resumes_near_the_end_is_a_version_of_its_own() -> Outcome {
     let branch =
         "(if (i32.and (local.get $n) (i32.const 1)) (then (i32.store (local.get $n) (local.get $x))))

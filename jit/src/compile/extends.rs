@@ -33,7 +33,7 @@ type Wide = SecondaryMap<Value, Option<Value>>;
 /// Widens what is worth it.
 pub(super) fn widen(context: &mut Context) {
     let func = &mut context.func;
-    if !insts(func).into_iter().any(|inst| extended(func, inst).is_some()) {
+    if extensions(func).next().is_none() {
         return;
     }
     let mut params = Params::new(func, &context.loop_analysis);
@@ -41,18 +41,22 @@ pub(super) fn widen(context: &mut Context) {
     let mut wide = Wide::new();
     widen_loads(func, &params, &mut wide);
     widen_params(func, &params, &mut wide);
-    for inst in insts(func) {
-        if let Some(value) = extended(func, inst).and_then(|narrow| wide[narrow]) {
-            replace(func, inst, value);
-        }
+    let wider = extensions(func).filter_map(|(inst, narrow)| Some((inst, wide[narrow]?)));
+    for (inst, value) in wider.collect::<Vec<_>>() {
+        replace(func, inst, value);
     }
     resolve_aliases(func);
     share_extensions(func, &context.domtree);
     resolve_aliases(func);
 }
 
-fn insts(func: &Function) -> Vec<Inst> {
-    func.layout.blocks().flat_map(|block| func.layout.block_insts(block)).collect()
+fn insts(func: &Function) -> impl Iterator<Item = Inst> {
+    func.layout.blocks().flat_map(|block| func.layout.block_insts(block))
+}
+
+/// The instructions that extend a value of 32 bits with zeros, and which.
+fn extensions(func: &Function) -> impl Iterator<Item = (Inst, Value)> {
+    insts(func).filter_map(|inst| Some((inst, extended(func, inst)?)))
 }
 
 /// The value of 32 bits that an instruction extends with zeros.
@@ -177,7 +181,7 @@ fn extends_itself(func: &Function, value: Value) -> bool {
 
 /// Lets loads extend what is extended of what they load.
 fn widen_loads(func: &mut Function, params: &Params, wide: &mut Wide) {
-    let extended = insts(func).into_iter().filter_map(|inst| extended(func, inst));
+    let extended = extensions(func).map(|(_, narrow)| narrow);
     let given = params.wide().flat_map(|param| &param.sources).map(|&(source, _)| source);
     let values: Vec<Value> = extended.chain(given).collect();
     for narrow in values {
@@ -244,29 +248,27 @@ fn extension(pos: &mut FuncCursor<'_>, narrow: Value, wide: &Wide) -> Value {
 /// Takes the lower half of what is extended, wherever that is known, instead of keeping both in registers.
 fn share_extensions(func: &mut Function, domtree: &DominatorTree) {
     // By value: where it is extended first, and its lower half right behind that.
-    let mut extensions: SecondaryMap<Value, Option<(Inst, Value)>> = SecondaryMap::new();
-    for inst in insts(func) {
-        let Some(narrow) = extended(func, inst).filter(|&narrow| !extends_itself(func, narrow)) else {
-            continue;
-        };
-        if extensions[narrow].is_none() {
+    let mut first: SecondaryMap<Value, Option<(Inst, Value)>> = SecondaryMap::new();
+    let worth_it = extensions(func).filter(|&(_, narrow)| !extends_itself(func, narrow));
+    for (inst, narrow) in worth_it.collect::<Vec<_>>() {
+        if first[narrow].is_none() {
             let wide = func.dfg.first_result(inst);
             let lower = FuncCursor::new(func).after_inst(inst).ins().ireduce(types::I32, wide);
-            extensions[narrow] = Some((inst, lower));
+            first[narrow] = Some((inst, lower));
         }
     }
-    for inst in insts(func) {
+    for inst in insts(func).collect::<Vec<_>>() {
         let lower = |func: &Function, value: Value| {
-            let (extension, lower) = extensions[value]?;
+            let (extension, lower) = first[value]?;
             let is_behind = extension != inst && domtree.dominates(extension, inst, &func.layout);
             is_behind.then_some((extension, lower))
         };
-        if let Some((first, _)) = extended(func, inst).and_then(|narrow| lower(func, narrow)) {
-            let wide = func.dfg.first_result(first);
+        if let Some((extension, _)) = extended(func, inst).and_then(|narrow| lower(func, narrow)) {
+            let wide = func.dfg.first_result(extension);
             replace(func, inst, wide);
             continue;
         }
-        if func.dfg.inst_values(inst).any(|value| extensions[value].is_some()) {
+        if func.dfg.inst_values(inst).any(|value| first[value].is_some()) {
             let taken = |value| lower(func, value).map_or(value, |(_, lower)| lower);
             let values: Vec<Value> = func.dfg.inst_values(inst).map(taken).collect();
             func.dfg.overwrite_inst_values(inst, values.into_iter());

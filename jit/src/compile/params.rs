@@ -5,7 +5,7 @@
 //! they are is no parameter itself. Each of the others is one more value that a loop brings along from round to round,
 //! which no register is left for, and which its optimiser takes for new in each round.
 //!
-//! Input: a function. Output: the same without such parameters, and without aliases.
+//! Input: a function. Output: the same without such parameters, and, if there were some, without aliases.
 //! Source: trivial φ functions, in Braun, Buchwald, Hack, Leißa, Mallon & Zwinkau, *Simple and Efficient Construction of
 //! Static Single Assignment Form*, CC 2013, section 3.1; here once for a whole function.
 //! Example: `block1(v1): jump block2(v1); block2(v2): brif v3, block2(v2), block3` becomes `block1(v1): jump block2;
@@ -23,10 +23,9 @@ const MOST_ROUNDS: usize = 8;
 /// Leaves such parameters out.
 pub(super) fn leave_out(func: &mut Function) {
     let mut same = Merged::default();
-    for _ in 0..MOST_ROUNDS {
-        if !find_more(func, &mut same) {
-            break;
-        }
+    let rounds = (0..MOST_ROUNDS).take_while(|_| find_more(func, &mut same)).count();
+    if rounds == 0 {
+        return;
     }
     let blocks: Vec<Block> = func.layout.blocks().collect();
     blocks.iter().for_each(|&block| leave_out_args(func, block, &same));

@@ -83,7 +83,7 @@ pub fn parse(bytes: impl Into<ModuleBytes>) -> Result<ModuleInfo> {
 type Body<'a> = (FuncToValidate<ValidatorResources>, FunctionBody<'a>);
 
 /// Bytes of code below which starting threads does not pay.
-const PARALLEL_FROM: usize = 1 << 20;
+const PARALLEL_FROM: usize = 1 << 16;
 
 fn validate_bodies(mut bodies: Vec<Body<'_>>) -> Result<Vec<FunctionCalls>> {
     let size: usize = bodies.iter().map(|(_, body)| (body.range().end - body.range().start) as usize).sum();

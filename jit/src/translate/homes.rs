@@ -12,7 +12,10 @@
 //! A call takes all registers. So of locals that other blocks may read nothing is known across calls: before one they
 //! go home, and after it they are read from there.
 
-use cranelift_codegen::ir::{InstBuilder, StackSlot, StackSlotData, StackSlotKind, Type, Value, types};
+use cranelift_codegen::cursor::{Cursor, FuncCursor};
+use cranelift_codegen::ir::{
+    InstBuilder, MemFlags, MemFlagsData, Opcode, StackSlotData, StackSlotKind, Type, Value, types,
+};
 use cranelift_frontend::{FunctionBuilder, Variable};
 
 use super::Translator;
@@ -24,23 +27,28 @@ use wasmparser::ValType;
 pub(super) enum Home {
     /// In optimised code.
     Variable(Variable),
-    /// In baseline code.
-    Slot(StackSlot),
+    /// In baseline code: its address, which the function's first block has once for all, as code in one pass needs
+    /// no instruction for it.
+    Place(Value, MemFlags),
 }
 
 impl Home {
     pub(super) fn read(self, builder: &mut FunctionBuilder<'_>, ty: Type) -> Value {
         match self {
             Home::Variable(variable) => builder.use_var(variable),
-            Home::Slot(slot) => builder.ins().stack_load(types::I64, ty, slot, 0),
+            Home::Place(place, flags) => {
+                let (inst, dfg) = builder.ins().Load(Opcode::Load, ty, flags, 0.into(), place);
+                dfg.first_result(inst)
+            }
         }
     }
 
     pub(super) fn write(self, builder: &mut FunctionBuilder<'_>, value: Value) {
         match self {
             Home::Variable(variable) => builder.def_var(variable, value),
-            Home::Slot(slot) => {
-                builder.ins().stack_store(types::I64, value, slot, 0);
+            Home::Place(place, flags) => {
+                let ty = builder.func.dfg.value_type(value);
+                builder.ins().Store(Opcode::Store, ty, flags, 0.into(), value, place);
             }
         }
     }
@@ -60,7 +68,13 @@ impl Homes {
             Homes::Frame => {
                 let (bytes, shift) = (ty.bytes(), ty.bytes().trailing_zeros() as u8);
                 let slot = StackSlotData::new(StackSlotKind::ExplicitSlot, bytes, shift);
-                Home::Slot(builder.create_sized_stack_slot(slot))
+                let slot = builder.create_sized_stack_slot(slot);
+                builder.ensure_inserted_block();
+                let first = builder.func.layout.entry_block().expect("there is one");
+                let mut pos = FuncCursor::new(builder.func).at_first_insertion_point(first);
+                let place = pos.ins().stack_addr(types::I64, slot, 0);
+                let flags = MemFlagsData::new().with_notrap();
+                Home::Place(place, builder.func.dfg.mem_flags.insert_unchecked(flags))
             }
         }
     }

@@ -4,7 +4,7 @@
 //! probably call next, for while it meets new functions it mostly waits for the compiler; but one better version for
 //! every [`FIRST_PER_BETTER`] of them, so that neither keeps the other from being done. What is called from functions
 //! that were themselves compiled ahead is for when there is nothing else. Code for bursts comes after all that the
-//! program has run: a burst that finds none is tried again. So does what only the next run of the program wants. What a
+//! program has run: a burst that finds none, or nothing to come back to, is tried again. So does what only the next run of the program wants. What a
 //! frame does not wait for, as it has something nearly as good, takes long, and who waits for something else meanwhile
 //! waits for it as well: so it comes when nothing was urgent for a while.
 
@@ -50,9 +50,9 @@ impl Queue {
         match job.task {
             Task::Promote(Promotion::Entry | Promotion::Reoptimized) => self.better.push_back(job),
             Task::Promote(Promotion::Resume(_)) => self.resumed.push_front(job),
-            Task::Promote(Promotion::Burst(_)) | Task::PromoteForNextRun(_) | Task::Hash => {
-                self.later.push_back(job);
-            }
+            Task::Promote(Promotion::Burst(_) | Promotion::Return(_))
+            | Task::PromoteForNextRun(_)
+            | Task::Hash => self.later.push_back(job),
             Task::Promote(Promotion::Unrolled(_)) => self.at_leisure.push_back(job),
             Task::Ahead { near: true } => push_bounded(&mut self.near, job),
             Task::Ahead { near: false } => push_bounded(&mut self.far, job),
@@ -120,9 +120,10 @@ mod tests {
         (20..22).for_each(|func| order(&mut queue, func, Task::Promote(Promotion::Entry)));
         order(&mut queue, 40, Task::PromoteForNextRun(Promotion::Entry));
         order(&mut queue, 41, Task::Promote(Promotion::Burst(0)));
+        order(&mut queue, 43, Task::Promote(Promotion::Return(1)));
         order(&mut queue, 42, Task::Promote(Promotion::Unrolled(1)));
         order(&mut queue, 30, Task::Promote(Promotion::Resume(1)));
-        assert_eq!(taken(&mut queue), [30, 5, 4, 3, 2, 20, 1, 0, 21, 40, 41, 10]);
+        assert_eq!(taken(&mut queue), [30, 5, 4, 3, 2, 20, 1, 0, 21, 40, 41, 43, 10]);
         assert_eq!(queue.pop_at_leisure().map(|job| job.func), Some(42));
         assert!(!queue.has_leisure());
     }
@@ -133,9 +134,8 @@ mod tests {
         let all = [799, 800, 0].map(|optimising| delays(optimising, entry, 100));
         assert_eq!(all, [false, true, false]);
         assert!(delays(800, Task::Promote(Promotion::Resume(1)), 100) && !delays(0, entry, 0));
-        for task in
-            [Task::Promote(Promotion::Burst(0)), Task::PromoteForNextRun(Promotion::Entry), Task::Hash]
-        {
+        let later = [Promotion::Burst(0), Promotion::Return(1)].map(Task::Promote);
+        for task in later.into_iter().chain([Task::PromoteForNextRun(Promotion::Entry), Task::Hash]) {
             assert!(!delays(800, task, 100), "{task:?}");
         }
     }

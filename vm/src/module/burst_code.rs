@@ -84,6 +84,19 @@ impl ModuleInner {
         self.code_for_frame(func, block)
     }
 
+    /// Whether a frame at a loop header has code to go on in when a burst is over: in code for bursts it would wait for
+    /// it. Where it is now, if that is no baseline code, it can wait for the best.
+    pub(crate) fn comes_back(self: &Arc<Self>, func: u32, header: u32, is_baseline: bool) -> bool {
+        if is_baseline {
+            return self.checking_code(func, header).is_some();
+        }
+        let is_there = || self.code_for_frame(func, header).is_some();
+        if !is_there() && self.is_wanted(func, (header, Version::Checking)) {
+            self.order_promotion(func, Promotion::Return(header));
+        }
+        is_there()
+    }
+
     /// Called through the slot for bursts, which holds a stub: where the call goes. Once it is ordered, calls go to
     /// ordinary code until there is code for bursts.
     pub(super) fn called_in_burst(self: &Arc<Self>, func: u32, entry: usize) -> usize {

@@ -162,6 +162,8 @@ pub enum Promotion {
     Resume(u32),
     /// For one that finds there what was compiled while it waited.
     Unrolled(u32),
+    /// For one that leaves optimised code there for a burst and is to come back.
+    Return(u32),
     /// For bursts, entered at this loop header, or at 0 by callers in bursts.
     Burst(u32),
     /// For all, by what a profile tells.
@@ -379,7 +381,7 @@ impl ModuleInner {
             Promotion::Reoptimized => self.reoptimize(func),
             Promotion::Entry => self.compile_for_callers(func),
             Promotion::Resume(block) => self.compile_for_frame(func, block),
-            Promotion::Unrolled(block) => self.compile_unrolled(func, block),
+            Promotion::Unrolled(block) | Promotion::Return(block) => self.compile_unrolled(func, block),
         }
     }
 

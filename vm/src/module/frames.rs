@@ -92,10 +92,10 @@ impl ModuleInner {
         let is_advised = |compiled: &Compiled| compiled.basis.is_some();
         let Some(plan) = self.plan_of(func).filter(|_| self.code.look(func, is_advised) == Some(false))
         else {
-            return Ok(());
+            return self.compile_for_frame(func, header);
         };
         let graph = self.engine.compiler().version(&plan, Tier::Optimized);
-        let address = self.place_for_frames(&plan, graph, (header, None), began)?;
+        let address = self.place_for_frames(&plan, graph, (header, self.main_loop(&plan)), began)?;
         self.code.update(func, |compiled| {
             if !is_advised(compiled) {
                 compiled.take_for_frames(header, address);

@@ -28,6 +28,8 @@ struct Place {
     block: u32,
     /// Whether it is in code for bursts.
     in_bursts: bool,
+    /// Whether it is in baseline code.
+    is_baseline: bool,
     /// Whether it may go on in code for bursts.
     can_leave: bool,
 }
@@ -38,8 +40,9 @@ impl Place {
         let object = registry::find_return(pc)?;
         let (module, _) = object.function.as_ref()?;
         let Origin { func, block, .. } = object.origin_of_return(pc)?;
-        let (in_bursts, can_leave) = (object.code.in_bursts, block != 0 || !object.code.counts_heat);
-        Some(Place { module: module.upgrade()?, func, block, in_bursts, can_leave })
+        let (in_bursts, is_baseline) = (object.code.in_bursts, object.code.counts_heat);
+        let can_leave = block != 0 || !is_baseline;
+        Some(Place { module: module.upgrade()?, func, block, in_bursts, is_baseline, can_leave })
     }
 }
 
@@ -239,7 +242,9 @@ impl StoreOpaque {
         match (at.in_bursts, version) {
             (false, Version::Checking) | (true, Version::Instrumented) => None,
             (false, Version::Instrumented) => {
+                let comes_back = at.block == 0 || at.module.comes_back(at.func, at.block, at.is_baseline);
                 let code = at.can_leave.then(|| at.module.burst_code(at.func, at.block)).flatten();
+                let code = code.filter(|_| comes_back);
                 // In a burst that goes on the next check asks again.
                 if code.is_none() && bursts.begun > begun {
                     bursts.lose();
