@@ -4,9 +4,9 @@
 //! probably call next, for while it meets new functions it mostly waits for the compiler; but one better version for
 //! every [`FIRST_PER_BETTER`] of them, so that neither keeps the other from being done. What is called from functions
 //! that were themselves compiled ahead is for when there is nothing else. Code for bursts comes after all that the
-//! program has run: a burst that finds none, or nothing to come back to, is tried again. So does what only the next run of the program wants. What a
-//! frame does not wait for, as it has something nearly as good, takes long, and who waits for something else meanwhile
-//! waits for it as well: so it comes when nothing was urgent for a while.
+//! program has run: a burst that finds none, or nothing to come back to, is tried again. So does what only the next run
+//! of the program wants. What a frame does not wait for, as it has something nearly as good, takes long, and who waits
+//! for something else meanwhile waits for it as well: so it comes when nothing was urgent for a while.
 
 use std::collections::VecDeque;
 

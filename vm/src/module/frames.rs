@@ -4,8 +4,9 @@
 //! loop a version of its own, each would take the compiler as long, and frames would run now in the one, now in the other.
 //! One that is mostly one loop has one version for callers and for frames in that loop, which enter it there.
 //!
-//! Whoever asks for one waits for it in baseline code, or in code for bursts: so of a large function one is compiled at
-//! first that is there soon. It is the best for loops that end soon; frames go on in a better one when the next burst
+//! Whoever asks for one waits for it in baseline code, or in code for bursts that a call has led to: so of a large
+//! function one is compiled at first that is there soon. (A frame in a loop of optimised code asks for one before it leaves
+//! that for a burst, and gets the best.) It is the best for loops that end soon; frames go on in a better one when the next burst
 //! ends in them. Until then bursts see too much of small loops, which are checked in each round there, and in code for
 //! bursts in one of several.
 
