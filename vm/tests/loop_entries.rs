@@ -166,7 +166,6 @@ fn frames_in_all_loops_go_on_in_one_version() -> Outcome {
     Ok(())
 }
 
-/// Frames need not have a version with all that is before their loop.
 #[test]
 fn a_burst_begins_in_a_loop_only_if_there_is_code_to_come_back_to() -> Outcome {
     let mut config = config(Strategy::Optimized, BurstLengths::new(100, 10));
@@ -180,6 +179,7 @@ fn a_burst_begins_in_a_loop_only_if_there_is_code_to_come_back_to() -> Outcome {
     Ok(())
 }
 
+/// Frames need not have a version with all that is before their loop.
 #[test]
 fn what_resumes_near_the_end_is_a_version_of_its_own() -> Outcome {
     let branch =

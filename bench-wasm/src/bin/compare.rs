@@ -32,8 +32,8 @@ struct Options {
     /// Inputs that take seconds, so that warming up is a small part.
     #[arg(long, conflicts_with = "quick")]
     long: bool,
-    /// Only the reference and columns of these names, with commas between.
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    /// Only the first column and this one; may be given several times.
+    #[arg(long = "column", value_name = "NAME")]
     columns: Vec<String>,
     /// All engines at once on one processor, where they take turns of milliseconds: what others take of the machine they
     /// all lose alike. Compares what the thread that runs the program had of the processor.
@@ -74,9 +74,7 @@ fn main() -> Result<()> {
 }
 
 fn compare(options: &Options, programs: &[Program], scratch: &Path) -> Result<()> {
-    let mut engines = engines(options.what)?;
-    let reference = engines[0].name;
-    engines.retain(|engine| engine.name == reference || options.shows(engine.name));
+    let engines = options.columns_of(engines(options.what)?)?;
     let figure = match options.what {
         What::Cold if options.turns => bail!("`cold` is the time of whole processes: it takes no `--turns`"),
         What::Cold => |m: &Measured| m.whole,
@@ -107,8 +105,16 @@ fn compare(options: &Options, programs: &[Program], scratch: &Path) -> Result<()
 }
 
 impl Options {
-    fn shows(&self, column: &str) -> bool {
-        self.columns.is_empty() || self.columns.iter().any(|name| name == column)
+    /// The engines whose columns are shown.
+    fn columns_of(&self, mut engines: Vec<Engine>) -> Result<Vec<Engine>> {
+        let names: Vec<&str> = engines.iter().map(|engine| engine.name).collect();
+        if let Some(unknown) = self.columns.iter().find(|column| !names.contains(&column.as_str())) {
+            bail!("there is no column {unknown:?}, but {names:?}");
+        }
+        let is_shown = |engine: &Engine| self.columns.iter().any(|column| column == engine.name);
+        let reference = engines[0].name;
+        engines.retain(|engine| self.columns.is_empty() || engine.name == reference || is_shown(engine));
+        Ok(engines)
     }
 }
 

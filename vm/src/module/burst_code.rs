@@ -90,11 +90,13 @@ impl ModuleInner {
         if is_baseline {
             return self.checking_code(func, header).is_some();
         }
-        let is_there = || self.code_for_frame(func, header).is_some();
-        if !is_there() && self.is_wanted(func, (header, Version::Checking)) {
+        if self.code_for_frame(func, header).is_some() {
+            return true;
+        }
+        if self.is_wanted(func, (header, Version::Checking)) {
             self.order_promotion(func, Promotion::Return(header));
         }
-        is_there()
+        self.code_for_frame(func, header).is_some()
     }
 
     /// Called through the slot for bursts, which holds a stub: where the call goes. Once it is ordered, calls go to

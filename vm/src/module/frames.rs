@@ -5,10 +5,10 @@
 //! One that is mostly one loop has one version for callers and for frames in that loop, which enter it there.
 //!
 //! Whoever asks for one waits for it in baseline code, or in code for bursts that a call has led to: so of a large
-//! function one is compiled at first that is there soon. (A frame in a loop of optimised code asks for one before it leaves
-//! that for a burst, and gets the best.) It is the best for loops that end soon; frames go on in a better one when the next burst
-//! ends in them. Until then bursts see too much of small loops, which are checked in each round there, and in code for
-//! bursts in one of several.
+//! function one is compiled at first that is there soon. It is the best for loops that end soon; frames go on in a better
+//! one when the next burst ends in them. Until then bursts see too much of small loops, which are checked in each round
+//! there, and in code for bursts in one of several. Only a frame in a loop of optimised code does not wait: it asks for
+//! one before it leaves that for a burst, and so gets the best at once.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -87,7 +87,7 @@ impl ModuleInner {
         takes_long && self.engine.has_bursts() && self.engine.config().speculates()
     }
 
-    /// Compiles what takes longer, unless a profile has told meanwhile what is better.
+    /// Compiles what takes longer, or what a profile has told meanwhile to be better, unless there is that.
     pub(super) fn compile_unrolled(self: &Arc<Self>, func: u32, header: u32) -> Result<()> {
         let began = Instant::now();
         let is_advised = |compiled: &Compiled| compiled.basis.is_some();

@@ -19,8 +19,9 @@ use crate::{Error, ErrorKind, MemoryType, Result, StoreLimits};
 
 /// Bytes per wasm page.
 pub const WASM_PAGE: u64 = 1 << 16;
-/// How often a memory gets pages of an image. Each time there are two mappings more, of which a process has 65,530.
-const MOST_SHARED: u32 = 16;
+/// How often a memory gets pages of an image, or asks for large ones. Each time there are two mappings more, of which a
+/// process has 65,530.
+const MOST_SPLIT: u32 = 16;
 /// Who asks for so much at once will probably use all of it: so the system may give it in large pages, which take a
 /// fraction of the time to be made and to be found.
 const LARGE_GROWTH: u64 = 2 << 20;
@@ -109,8 +110,8 @@ pub struct LinearMemory {
     /// Bytes it may grow to.
     limit: u64,
     movable: bool,
-    /// How often it was given pages of an image.
-    shared: u32,
+    /// How often a part of it became a mapping of its own.
+    split: u32,
     definition: NonNull<VmMemory>,
     owns_definition: bool,
 }
@@ -147,7 +148,7 @@ impl LinearMemory {
         // SAFETY: a definition inside the store's vmctx, or our own; nothing else refers to it yet.
         unsafe { definition.write(content) };
         let (guard, movable) = (style.guard, !is_static);
-        Ok(LinearMemory { ty, mapping, guard, limit, movable, shared: 0, definition, owns_definition })
+        Ok(LinearMemory { ty, mapping, guard, limit, movable, split: 0, definition, owns_definition })
     }
 
     /// Its type as declared.
@@ -188,14 +189,18 @@ impl LinearMemory {
     /// the bytes that it now has: a part of `bytes`, of which the rest is to be copied.
     pub fn share(&mut self, at: usize, image: &Image, bytes: Range<usize>) -> Range<usize> {
         assert!(at as u64 + bytes.len() as u64 <= self.len());
-        // What consists of several mappings cannot be moved at once.
-        if self.movable || self.shared == MOST_SHARED {
+        if !self.can_split() {
             return bytes.start..bytes.start;
         }
         // SAFETY: the range is accessible memory, and borrowed exclusively.
         let shared = unsafe { image.map(bytes, self.mapping.base.add(at)) };
-        self.shared += u32::from(!shared.is_empty());
+        self.split += u32::from(!shared.is_empty());
         shared
+    }
+
+    /// Whether a part of it may become a mapping of its own. What consists of several cannot be moved at once.
+    fn can_split(&self) -> bool {
+        !self.movable && self.split < MOST_SPLIT
     }
 
     /// Grows by `delta` pages and returns the old size in pages, or `None` if it cannot.
@@ -207,8 +212,9 @@ impl LinearMemory {
             self.move_to_larger(old, new)?;
         }
         self.mapping.make_accessible(old, new).ok()?;
-        if new - old >= LARGE_GROWTH {
+        if new - old >= LARGE_GROWTH && self.can_split() {
             self.mapping.prefer_large_pages(old, new);
+            self.split += 1;
         }
         let content = VmMemory { base: self.mapping.base.as_ptr(), len: new };
         // SAFETY: as in `len`; no machine code of the store runs at the same time.
@@ -258,6 +264,28 @@ mod tests {
         assert_ne!(memory.data().as_ptr(), before);
         assert_eq!(memory.data()[WASM_PAGE as usize - 1], 7);
         assert_eq!(memory.data()[101 * WASM_PAGE as usize - 1], 0);
+    }
+
+    #[test]
+    fn memories_that_grow_by_much_are_of_few_mappings_or_of_one() {
+        let mappings = |memory: &LinearMemory| {
+            let range = memory.data().as_ptr_range();
+            let (from, to) = (range.start.addr(), range.end.addr());
+            let maps = std::fs::read_to_string("/proc/self/maps").expect("there is one");
+            let address = |text: &str| usize::from_str_radix(text, 16).expect("an address");
+            let ranges = maps.lines().filter_map(|line| line.split(' ').next()?.split_once('-'));
+            ranges.filter(|&(begin, end)| address(begin) < to && address(end) > from).count()
+        };
+        let large = LARGE_GROWTH / WASM_PAGE;
+        let ty = MemoryType::new(1, None);
+        for (reservation, most) in [(4 << 30, 2 * MOST_SPLIT as usize + 1), (WASM_PAGE, 1)] {
+            let mut memory =
+                LinearMemory::new(ty, style(reservation), &StoreLimits::default(), None).expect("made");
+            for _ in 0..3 * MOST_SPLIT {
+                assert!(memory.grow(large).is_some() && memory.grow(1).is_some());
+            }
+            assert!(mappings(&memory) <= most, "{}", mappings(&memory));
+        }
     }
 
     #[test]
