@@ -380,8 +380,9 @@ impl ModuleInner {
             Promotion::Burst(block) => self.compile_for_bursts(func, block),
             Promotion::Reoptimized => self.reoptimize(func),
             Promotion::Entry => self.compile_for_callers(func),
-            Promotion::Resume(block) => self.compile_for_frame(func, block),
-            Promotion::Unrolled(block) | Promotion::Return(block) => self.compile_unrolled(func, block),
+            Promotion::Resume(block) => self.compile_for_frame(func, block, true),
+            Promotion::Return(block) => self.compile_for_frame(func, block, false),
+            Promotion::Unrolled(block) => self.compile_unrolled(func, block),
         }
     }
 

@@ -52,8 +52,9 @@ impl ModuleInner {
         self.code.arena.place(entry, None).map_err(no_code_memory)
     }
 
-    /// Compiles a version for a frame that waits at a loop header in code that is worse by far.
-    pub(super) fn compile_for_frame(self: &Arc<Self>, func: u32, header: u32) -> Result<()> {
+    /// Compiles a version for a frame at a loop header, if there is none, where it `waits` in code that is worse by far, or
+    /// does not.
+    pub(super) fn compile_for_frame(self: &Arc<Self>, func: u32, header: u32, waits: bool) -> Result<()> {
         let began = Instant::now();
         let Some(plan) = self.plan_of(func) else { return Ok(()) };
         if self.engine.compiler().main_loop(&plan) == Some(header) {
@@ -65,7 +66,7 @@ impl ModuleInner {
         }
         let basis = self.code.look(func, |compiled| compiled.basis.clone()).flatten();
         let main_loop = self.main_loop(&plan);
-        let has_two = basis.is_none() && main_loop.is_none() && self.has_time_for_two(&plan);
+        let has_two = waits && basis.is_none() && main_loop.is_none() && self.has_time_for_two(&plan);
         let later = self.engine.background().filter(|_| has_two);
         let graph = match later {
             Some(_) => self.engine.compiler().soon(&plan),
@@ -87,16 +88,16 @@ impl ModuleInner {
         takes_long && self.engine.has_bursts() && self.engine.config().speculates()
     }
 
-    /// Compiles what takes longer, or what a profile has told meanwhile to be better, unless there is that.
+    /// Compiles what takes longer, unless a profile has told meanwhile what is better.
     pub(super) fn compile_unrolled(self: &Arc<Self>, func: u32, header: u32) -> Result<()> {
         let began = Instant::now();
         let is_advised = |compiled: &Compiled| compiled.basis.is_some();
         let Some(plan) = self.plan_of(func).filter(|_| self.code.look(func, is_advised) == Some(false))
         else {
-            return self.compile_for_frame(func, header);
+            return Ok(());
         };
         let graph = self.engine.compiler().version(&plan, Tier::Optimized);
-        let address = self.place_for_frames(&plan, graph, (header, self.main_loop(&plan)), began)?;
+        let address = self.place_for_frames(&plan, graph, (header, None), began)?;
         self.code.update(func, |compiled| {
             if !is_advised(compiled) {
                 compiled.take_for_frames(header, address);

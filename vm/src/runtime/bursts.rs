@@ -30,8 +30,6 @@ struct Place {
     in_bursts: bool,
     /// Whether it is in baseline code.
     is_baseline: bool,
-    /// Whether it may go on in code for bursts.
-    can_leave: bool,
 }
 
 impl Place {
@@ -41,8 +39,20 @@ impl Place {
         let (module, _) = object.function.as_ref()?;
         let Origin { func, block, .. } = object.origin_of_return(pc)?;
         let (in_bursts, is_baseline) = (object.code.in_bursts, object.code.counts_heat);
-        let can_leave = block != 0 || !is_baseline;
-        Some(Place { module: module.upgrade()?, func, block, in_bursts, is_baseline, can_leave })
+        Some(Place { module: module.upgrade()?, func, block, in_bursts, is_baseline })
+    }
+
+    /// Code for bursts in which the frame may go on: none at the entry of baseline code, and in a loop only if there is
+    /// code to come back to. Has both compiled.
+    fn burst_code(&self) -> Option<usize> {
+        match self.block {
+            0 if self.is_baseline => None,
+            0 => self.module.burst_code(self.func, 0),
+            header => {
+                let comes_back = self.module.comes_back(self.func, header, self.is_baseline);
+                self.module.burst_code(self.func, header).filter(|_| comes_back)
+            }
+        }
     }
 }
 
@@ -242,9 +252,7 @@ impl StoreOpaque {
         match (at.in_bursts, version) {
             (false, Version::Checking) | (true, Version::Instrumented) => None,
             (false, Version::Instrumented) => {
-                let comes_back = at.block == 0 || at.module.comes_back(at.func, at.block, at.is_baseline);
-                let code = at.can_leave.then(|| at.module.burst_code(at.func, at.block)).flatten();
-                let code = code.filter(|_| comes_back);
+                let code = at.burst_code();
                 // In a burst that goes on the next check asks again.
                 if code.is_none() && bursts.begun > begun {
                     bursts.lose();
