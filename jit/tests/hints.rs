@@ -194,16 +194,16 @@ fn all_other_sections_stay_as_they_are() {
     let profile = profile(&info);
     let mut sections = compilation_hints(&info, &profile).unwrap();
     sections.push(branch_hints(&info, &profile, thresholds(0.9, 1)).unwrap());
-    let once = module(&with_sections(&info, &sections));
+    let once = module(&with_sections(&info, &info.bytes, &sections));
     assert_eq!(once.bytes[once.code_section.clone()], info.bytes[info.code_section.clone()]);
     assert_eq!(once.custom_section("mine"), Some(&b"kept"[..]));
-    let without: Vec<u8> = with_sections(&info, &[]);
+    let without: Vec<u8> = with_sections(&info, &info.bytes, &[]);
     assert_eq!(without[..], info.bytes[..]);
     for section in &sections {
         assert_eq!(once.custom_section(section.name()), Some(&section.content()[..]));
     }
     // Sections of a hinted module are replaced.
-    assert_eq!(with_sections(&once, &sections)[..], once.bytes[..]);
+    assert_eq!(with_sections(&once, &once.bytes, &sections)[..], once.bytes[..]);
 }
 
 #[test]
@@ -235,7 +235,7 @@ fn accuracy_is_the_share_of_executions_that_went_as_hinted() {
     let info = example();
     let profile = profile(&info);
     let section = branch_hints(&info, &profile, thresholds(0.9, 1)).unwrap();
-    let hinted = module(&with_sections(&info, &[section]));
+    let hinted = module(&with_sections(&info, &info.bytes, &[section]));
     let found = HintAccuracy::new(&hinted, &profile).unwrap();
     assert_eq!(found, HintAccuracy { hinted: 1, reached: 20, as_hinted: 19, all_reached: 30 });
 }

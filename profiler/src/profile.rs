@@ -45,7 +45,7 @@ use crate::{CfgError, ContextTree, CounterCosts, PlacementCosts, Timeline};
 pub struct Profile {
     /// What the program is called, for people: a file name.
     pub program: String,
-    /// The hash of the module's bytes; the caller chooses the function and keeps to it.
+    /// A hash of what the module's code depends on; the caller chooses the function and keeps to it.
     pub module_hash: [u8; 32],
     /// The runs it was taken from, ascending.
     pub runs: Vec<Run>,

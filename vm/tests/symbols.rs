@@ -139,3 +139,32 @@ fn source_maps_give_lines() -> Outcome {
     assert!(self::module(&path)?.source_rows().is_empty(), "a damaged map is ignored");
     Ok(())
 }
+
+#[test]
+fn debug_information_of_large_files_is_read_when_somebody_asks() -> Outcome {
+    let mut bytes = fs::read(json())?;
+    let content = [&[1, b'x'][..], &vec![7; 1 << 20]].concat();
+    let size = (0..4).map(|i| (content.len() >> (7 * i)) as u8 & 0x7f | if i < 3 { 0x80 } else { 0 });
+    bytes.push(0);
+    bytes.extend(size);
+    bytes.extend(content);
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("large.wasm");
+    fs::write(&path, &bytes)?;
+    let (late, gone, whole) = (module(&path)?, module(&path)?, Module::new(&Engine::default(), &bytes)?);
+    let info = late.info().custom_section(".debug_info").expect("it has DWARF");
+    assert!(!info.is_empty() && info.iter().all(|&byte| byte == 0), "read before anybody asked");
+    assert!(!whole.source_rows().is_empty());
+    assert_eq!(late.source_rows(), whole.source_rows());
+    assert_eq!(late.discriminators(), whole.discriminators());
+    assert_eq!(late.definition_lines(), whole.definition_lines());
+    let (rows, one_by_one) = (whole.source_rows(), module(&path)?);
+    for row in rows.iter().filter(|row| row.line.is_some()) {
+        let symbols = one_by_one.symbols_at(row.offset);
+        assert_eq!(symbols, whole.symbols_at(row.offset));
+        assert!(!symbols.is_empty(), "{row:?}");
+    }
+    fs::OpenOptions::new().write(true).open(&path)?.set_len(1 << 20)?;
+    assert!(gone.source_rows().is_empty() && gone.func_name(20) == whole.func_name(20));
+    Ok(())
+}

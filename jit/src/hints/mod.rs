@@ -25,7 +25,7 @@ pub use splice::with_sections;
 
 use crate::CompileError;
 use crate::cfg::{self, Cfg};
-use crate::module::ModuleInfo;
+use crate::module::{BRANCH_HINTS, ModuleInfo};
 
 /// From when on there is a hint.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -45,7 +45,7 @@ pub fn branch_hints(
     profile: &Profile,
     thresholds: Thresholds,
 ) -> Result<MetadataSection, CompileError> {
-    let mut section = MetadataSection::new("metadata.code.branch_hint");
+    let mut section = MetadataSection::new(BRANCH_HINTS);
     for function in profiled(info, profile)? {
         branches::add(&mut section, &function, thresholds);
     }

@@ -12,9 +12,8 @@ const CODE: u8 = 10;
 /// Magic and version.
 const HEAD: usize = 8;
 
-/// The bytes of the module with these sections; those without items are left out.
-pub fn with_sections(info: &ModuleInfo, sections: &[MetadataSection]) -> Vec<u8> {
-    let module = &info.bytes;
+/// The bytes of `module`, which was parsed to `info`, with these sections; those without items are left out.
+pub fn with_sections(info: &ModuleInfo, module: &[u8], sections: &[MetadataSection]) -> Vec<u8> {
     let mut bytes = module[..HEAD].to_vec();
     let mut at = HEAD;
     while at < module.len() {

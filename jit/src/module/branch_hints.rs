@@ -8,6 +8,9 @@ use wasmparser::{BinaryReader, BranchHintSectionReader};
 
 use super::ModuleInfo;
 
+/// The custom section that has them.
+pub const BRANCH_HINTS: &str = "metadata.code.branch_hint";
+
 /// Which way branches likely go.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BranchHints {
@@ -19,7 +22,7 @@ impl BranchHints {
     /// Reads the section of a module, if it has one.
     pub(super) fn read(info: &ModuleInfo) -> BranchHints {
         let mut hints = BranchHints::default();
-        if let Some(section) = info.custom_section("metadata.code.branch_hint") {
+        if let Some(section) = info.custom_section(BRANCH_HINTS) {
             hints.add_section(info, section);
         }
         hints

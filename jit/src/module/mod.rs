@@ -17,7 +17,7 @@ use wasmparser::{
     ValidatorResources, WasmFeatures,
 };
 
-pub use branch_hints::BranchHints;
+pub use branch_hints::{BRANCH_HINTS, BranchHints};
 pub use bytes::ModuleBytes;
 pub(crate) use calls::Calls;
 pub use const_expr::{ConstArith, ConstExpr, ConstOp};
@@ -150,7 +150,8 @@ pub struct ModuleInfo {
     pub(crate) calls: Calls,
     pub(crate) resources: Option<ValidatorResources>,
     pub(crate) features: WasmFeatures,
-    /// The module's bytes.
+    /// The module's bytes; zeros instead of contents of data segments and custom sections that whoever parsed it keeps
+    /// elsewhere.
     pub bytes: ModuleBytes,
 }
 

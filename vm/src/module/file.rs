@@ -1,26 +1,28 @@
 //! Reading files of modules.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, Read, Seek};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use wprof_jit::module::ModuleBytes;
+use wprof_jit::module::{ModuleBytes, ModuleInfo, SegmentMode};
 
-use crate::runtime::code::reservation::PAGE;
 use crate::runtime::image::Image;
 use crate::{Engine, Error, ErrorKind, Result};
 
-/// Bytes of a file from which on it becomes an image.
+/// Bytes of a file from which on it becomes an image, and of a data segment from which on it is late there.
 const LARGE: u64 = 1 << 20;
-/// Data segments that are looked at for a large one.
-const SEGMENTS: u32 = 64;
+/// Data segments that are looked at for large ones.
+const SEGMENTS: u64 = 64;
+/// How the names of sections with debug information begin.
+const DEBUG: &str = ".debug_";
 
 /// A file's contents.
 pub struct Contents {
-    /// All of them.
+    /// All of them, but for late parts of the image.
     pub bytes: ModuleBytes,
-    /// The same, if they can become pages of memories.
+    /// The same, if it is a large one.
     pub image: Option<Arc<Image>>,
 }
 
@@ -47,7 +49,8 @@ pub fn read(engine: &Engine, path: &Path) -> Result<Contents> {
         file.take(most).read_to_end(&mut bytes).map_err(failed)?;
         ModuleBytes::from(bytes).into()
     } else {
-        let image = Arc::new(Image::read(&file, start_in_page(&file), size as usize).map_err(failed)?);
+        let late = late_parts(&file).into_iter().filter(|late| late.end as u64 <= size).collect();
+        let image = Arc::new(Image::read(file, size as usize, late).map_err(failed)?);
         Contents { bytes: ModuleBytes::kept_by(image.clone()), image: Some(image) }
     };
     check_size(engine, contents.bytes.len() as u64)?;
@@ -65,49 +68,70 @@ pub fn check_size(engine: &Engine, size: u64) -> Result<()> {
     Ok(())
 }
 
-/// Where in a page the first byte of a module has to be for its largest data segment to be in its pages as it is in
-/// those of the memory: at the start if there is none, or what the file holds is no module, which others will say.
-fn start_in_page(file: &File) -> usize {
-    let mut scan = Scan { file: BufReader::new(file), offset: 8 };
-    let segments = scan.file.seek(SeekFrom::Start(8)).and_then(|_| scan.segments()).unwrap_or_default();
-    let largest = segments.iter().max_by_key(|segment| segment.len);
-    largest.map_or(0, |segment| (segment.address.wrapping_sub(segment.offset) % PAGE as u64) as usize)
+/// Which parts of the file of a binary module are not needed to compile it: large data segments that its memories have
+/// from the start, and debug information; ascending. What the file holds may be no module, which others will say.
+fn late_parts(file: &File) -> Vec<Range<usize>> {
+    let mut scan = Scan { file: BufReader::new(file), offset: 0, late: Vec::new() };
+    // What was found before an error is there.
+    let _ = scan.file.rewind().and_then(|()| scan.module());
+    scan.late
 }
 
-/// An active data segment with a constant address.
-struct Segment {
-    address: u64,
-    /// Of its bytes in the file.
-    offset: u64,
-    len: u64,
+/// Whether what was taken for late parts of a file that held `info` when it was read are such.
+pub fn are_late(late: &Range<usize>, info: &ModuleInfo) -> bool {
+    let mut data = info.data.iter().filter(|data| matches!(data.mode, SegmentMode::Active { .. }));
+    let mut sections = info.custom_sections.iter().filter(|(name, _)| name.starts_with(DEBUG));
+    data.any(|data| data.bytes == *late) || sections.any(|(_, bytes)| bytes == late)
 }
 
 /// A walk over a file's sections, of which nothing is believed.
 struct Scan<F> {
     file: BufReader<F>,
     offset: u64,
+    late: Vec<Range<usize>>,
 }
 
 impl<F: Read + Seek> Scan<F> {
-    /// The first data segments.
-    fn segments(&mut self) -> io::Result<Vec<Segment>> {
+    fn module(&mut self) -> io::Result<()> {
+        const HEAD: [u8; 8] = *b"\0asm\x01\0\0\0";
+        const CUSTOM: u8 = 0;
         const DATA: u8 = 11;
+        for byte in HEAD {
+            if self.byte()? != byte {
+                return Ok(());
+            }
+        }
         loop {
             let (id, size) = (self.byte()?, self.number()?);
-            if id == DATA {
-                break;
+            let end = self.offset.saturating_add(size);
+            match id {
+                CUSTOM => self.custom_section(end)?,
+                DATA => self.data()?,
+                _ => {}
             }
-            self.skip(size)?;
+            self.skip(end.checked_sub(self.offset).ok_or(io::ErrorKind::InvalidData)?)?;
         }
-        let mut segments = Vec::new();
-        for _ in 0..self.number()?.min(SEGMENTS.into()) {
-            let Ok(segment) = self.segment() else { break };
-            segments.extend(segment);
-        }
-        Ok(segments)
     }
 
-    fn segment(&mut self) -> io::Result<Option<Segment>> {
+    fn custom_section(&mut self, end: u64) -> io::Result<()> {
+        let length = self.number()?;
+        let begin = self.offset.saturating_add(length);
+        for byte in DEBUG.bytes().take(length.try_into().unwrap_or(usize::MAX)) {
+            if self.byte()? != byte {
+                return Ok(());
+            }
+        }
+        if length > DEBUG.len() as u64 && begin < end {
+            self.late.push(begin as usize..end as usize);
+        }
+        Ok(())
+    }
+
+    fn data(&mut self) -> io::Result<()> {
+        (0..self.number()?.min(SEGMENTS)).try_for_each(|_| self.segment())
+    }
+
+    fn segment(&mut self) -> io::Result<()> {
         const I32_CONST: u8 = 0x41;
         const END: u8 = 0x0b;
         let is_active = match self.number()? {
@@ -115,18 +139,20 @@ impl<F: Read + Seek> Scan<F> {
             1 => false,
             _ => return Err(io::ErrorKind::InvalidData.into()),
         };
-        let mut address = 0;
         if is_active {
             let is_constant = self.byte()? == I32_CONST;
-            address = self.number()?;
+            self.number()?;
             if !is_constant || self.byte()? != END {
                 return Err(io::ErrorKind::InvalidData.into());
             }
         }
         let len = self.number()?;
-        let segment = Segment { address, offset: self.offset, len };
+        let begin = self.offset;
         self.skip(len)?;
-        Ok(is_active.then_some(segment))
+        if is_active && len >= LARGE {
+            self.late.push(begin as usize..self.offset as usize);
+        }
+        Ok(())
     }
 
     fn skip(&mut self, bytes: u64) -> io::Result<()> {
@@ -142,8 +168,7 @@ impl<F: Read + Seek> Scan<F> {
         Ok(byte)
     }
 
-    /// A number in LEB128. The sign of one that has one is not looked at: it makes no difference within a page if the
-    /// number takes two bytes, and with one there is no room for a large segment behind.
+    /// A number in LEB128, the sign of one that has one not looked at.
     fn number(&mut self) -> io::Result<u64> {
         let mut number = 0;
         for shift in (0..64).step_by(7) {
@@ -163,31 +188,52 @@ mod tests {
 
     use super::*;
 
-    /// `start_in_page` for a module of these bytes behind its head.
-    fn start(contents: &[u8]) -> usize {
+    /// What is late in a module of these bytes behind its head, which are not counted.
+    fn late(contents: &[u8]) -> Vec<Range<usize>> {
         let mut file = tempfile::tempfile().expect("a file");
         file.write_all(b"\0asm\x01\0\0\0").and_then(|()| file.write_all(contents)).expect("written");
-        start_in_page(&file)
+        late_parts(&file).into_iter().map(|late| late.start - 8..late.end - 8).collect()
     }
 
     #[test]
-    fn the_largest_segment_is_where_the_memory_wants_it() {
-        // A section to skip; then segments at 5 and (with a sign) 0xfffff123, and a passive one.
+    fn large_segments_and_debug_information_are_late() {
+        let active = [0, 0x41, 0xa3, 0xe2, 0x7f, 0x0b];
+        let length = [0x80, 0x80, 0x40];
+        let large = vec![7; LARGE as usize];
         let small = [0, 0x41, 5, 0x0b, 1, 7];
-        let large = [0, 0x41, 0xa3, 0xe2, 0x7f, 0x0b, 3, 7, 7, 7];
-        let passive = [1, 4, 7, 7, 7, 7];
-        let contents = [&[0, 3, 2, b'x', b'y', 11, 23, 3][..], &small, &large, &passive].concat();
-        let offset = 8 + 8 + small.len() + 7;
-        assert_eq!((start(&contents) + offset) % PAGE, 0x123);
+        let passive = [&[1][..], &length, &large].concat();
+        let segments = [&[4][..], &small, &active, &length, &large, &passive, &active, &[1, 7]].concat();
+        let size = (0..4).map(|i| (segments.len() >> (7 * i)) as u8 & 0x7f | if i < 3 { 0x80 } else { 0 });
+        let data = [&[11][..], &size.collect::<Vec<_>>(), &segments].concat();
+        let before = [0, 3, 2, b'x', b'y'];
+        let debug = |name: &[u8]| [&[0, name.len() as u8 + 4, name.len() as u8], name, &[1, 2, 3]].concat();
+        let behind = [
+            debug(b".debug_info"),
+            debug(b".debug"),
+            debug(b".debug_"),
+            debug(b"name"),
+            debug(b".debug_str"),
+        ];
+        let contents = [&before[..], &data, &behind.concat()].concat();
+        let start = before.len() + 5 + 1 + small.len() + active.len() + length.len();
+        let end = before.len() + data.len();
+        let last = contents.len();
+        let expected = [start..start + large.len(), end + 14..end + 17, last - 3..last];
+        assert_eq!(late(&contents), expected);
+        assert!(contents[expected[0].clone()] == large && contents[expected[1].clone()] == [1, 2, 3]);
     }
 
     #[test]
-    fn what_is_no_module_starts_with_a_page() {
+    fn in_what_is_no_module_nothing_is_late() {
         let sizes = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f];
         let huge = [&[0][..], &sizes, &[0], &sizes].concat();
         let global = [11, 8, 1, 0, 0x23, 0, 0x0b, 2, 7, 7];
-        for contents in [&[][..], &[11], &[0xff; 100], &huge, &global] {
-            assert_eq!(start(contents), 0, "{contents:x?}");
+        let named = [&[0, 4, 100][..], b".debug_x", &[1; 100]].concat();
+        for contents in [&[][..], &[11], &[0xff; 100], &huge, &global, &named] {
+            assert_eq!(late(contents), [], "{contents:x?}");
         }
+        let mut file = tempfile::tempfile().expect("a file");
+        file.write_all(b"(module \0\x09\x08.debug_x1").expect("written");
+        assert_eq!(late_parts(&file), []);
     }
 }

@@ -1,69 +1,152 @@
-//! The hash of a module, by which profiles know what they are of.
+//! The hash of a module, by which profiles and kept code know what they are of.
+//!
+//! It is of all that code depends on: not of the contents of data segments, nor of custom sections but branch hints. So a
+//! module without its debug information is the same module, if that lay behind the code, and data of megabytes is not
+//! even read for it. Where code lies in the file counts: profiles and code have offsets.
 
+use std::iter;
+use std::ops::Range;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use sha2::{Digest, Sha256};
+use wprof_jit::module::{BRANCH_HINTS, ModuleInfo};
 
 /// Bytes that are hashed at a time, in about a millisecond: what is more urgent can come between.
-pub const PIECE: usize = 1 << 20;
+const PIECE: usize = 1 << 20;
 
-/// The SHA-256 hash of a module's bytes, computed when it is asked for or in pieces before.
-#[derive(Debug, Default)]
+/// The SHA-256 hash of some of a module's bytes, computed when it is asked for or in pieces before.
+#[derive(Debug)]
 pub struct ModuleHash {
+    /// What is hashed, ascending, in pieces.
+    pieces: Vec<Range<usize>>,
     whole: OnceLock<[u8; 32]>,
     begun: Mutex<Begun>,
 }
 
-/// The hash of the bytes before `at`.
+/// The hash of the pieces before `next`.
 #[derive(Debug, Default)]
 struct Begun {
     hasher: Sha256,
-    at: usize,
+    next: usize,
 }
 
 impl ModuleHash {
-    /// Whether it is computed already.
-    pub fn is_known(&self) -> bool {
-        self.whole.get().is_some()
+    /// The hash of a module.
+    pub fn new(info: &ModuleInfo) -> ModuleHash {
+        let pieces = pieces(info.bytes.len(), without(info));
+        ModuleHash { pieces, whole: OnceLock::new(), begun: Mutex::default() }
     }
 
-    /// The hash of `bytes`, which are always the same.
+    /// Whether it is known already, or soon.
+    pub fn is_quick(&self) -> bool {
+        let bytes: usize = self.pieces.iter().map(Range::len).sum();
+        bytes < PIECE || self.whole.get().is_some()
+    }
+
+    /// The hash of the module of `bytes`, which are always the same.
     pub fn get(&self, bytes: &[u8]) -> [u8; 32] {
-        while !self.advance(bytes) {}
-        *self.whole.get().expect("advanced to the end")
+        loop {
+            if let Some(&hash) = self.whole.get() {
+                return hash;
+            }
+            self.advance(bytes);
+        }
     }
 
-    /// Hashes a piece more of `bytes`, and returns whether that was the last.
-    pub fn advance(&self, bytes: &[u8]) -> bool {
+    /// Hashes a piece more of `bytes`.
+    pub fn advance(&self, bytes: &[u8]) {
         let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
-        if !self.is_known() {
-            let end = bytes.len().min(begun.at + PIECE);
-            let piece = &bytes[begun.at..end];
-            begun.hasher.update(piece);
-            begun.at = end;
-            if end == bytes.len() {
-                let hash = std::mem::take(&mut begun.hasher).finalize();
+        match self.pieces.get(begun.next) {
+            Some(piece) => {
+                begun.hasher.update(&bytes[piece.clone()]);
+                begun.next += 1;
+            }
+            None => {
+                let hash = begun.hasher.clone().finalize();
                 self.whole.get_or_init(|| hash.into());
             }
         }
-        self.is_known()
     }
+}
+
+/// The bytes that code does not depend on, ascending. How many there are is said before each.
+fn without(info: &ModuleInfo) -> Vec<Range<usize>> {
+    let data = info.data.iter().map(|data| data.bytes.clone());
+    let sections = info.custom_sections.iter().filter(|(name, _)| name != BRANCH_HINTS);
+    let mut all: Vec<Range<usize>> = data.chain(sections.map(|(_, bytes)| bytes.clone())).collect();
+    all.sort_unstable_by_key(|bytes| bytes.start);
+    all
+}
+
+/// Bytes 0 to `len` without some, in pieces.
+fn pieces(len: usize, without: impl IntoIterator<Item = Range<usize>>) -> Vec<Range<usize>> {
+    let mut pieces = Vec::new();
+    let mut at = 0;
+    for hole in without.into_iter().chain(iter::once(len..len)) {
+        while at < hole.start {
+            let end = hole.start.min(at + PIECE);
+            pieces.push(at..end);
+            at = end;
+        }
+        at = hole.end;
+    }
+    pieces
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn info(text: &str) -> ModuleInfo {
+        wprof_jit::module::parse(wat::parse_str(text).expect("text")).expect("a module")
+    }
+
+    fn hash(info: &ModuleInfo) -> [u8; 32] {
+        ModuleHash::new(info).get(&info.bytes)
+    }
+
+    #[test]
+    fn pieces_leave_out_what_is_not_wanted() {
+        let long = 2 * PIECE + 100;
+        assert_eq!(pieces(long, []), [0..PIECE, PIECE..2 * PIECE, 2 * PIECE..long]);
+        assert_eq!(pieces(100, [0..10, 10..20, 30..30, 40..50, 90..100]), [20..30, 30..40, 50..90]);
+        assert_eq!(pieces(PIECE + 20, iter::once(5..10)), [0..5, 10..PIECE + 10, PIECE + 10..PIECE + 20]);
+        assert_eq!((pieces(7, iter::once(0..7)), pieces(0, [])), (vec![], vec![]));
+    }
+
+    #[test]
+    fn the_hash_is_of_what_code_depends_on() {
+        let module = |custom: &str, code: &str, data: &str| {
+            info(&format!(
+                r#"(module (memory 1) (func (export "f") (result i32) {code}) (data (i32.const 8) "{data}")
+                    (@custom ".debug_info" (after data) "{custom}"))"#
+            ))
+        };
+        let of = |custom, code, data| hash(&module(custom, code, data));
+        let one = of("abc", "(i32.const 1)", "xyz");
+        assert_eq!(one, of("ABC", "(i32.const 1)", "XYZ"));
+        for other in [of("abc", "(i32.const 2)", "xyz"), of("abc", "(i32.const 1)", "xyzw")] {
+            assert_ne!(one, other);
+        }
+        let hints = |taken: &str| {
+            let section =
+                format!(r#"(@custom "metadata.code.branch_hint" (before code) "\01\00\01\04\01{taken}")"#);
+            hash(&info(&format!("(module {section} (func (param i32) (if (local.get 0) (then))))")))
+        };
+        assert_ne!(hints("\\00"), hints("\\01"));
+    }
+
     #[test]
     fn pieces_have_the_hash_of_the_whole() {
-        for len in [0, 1, PIECE - 1, PIECE, PIECE + 1, 2 * PIECE + 100] {
-            let bytes: Vec<u8> = (0..len).map(|i| (i % 251) as u8).collect();
-            let expected: [u8; 32] = Sha256::digest(&bytes).into();
-            let hash = ModuleHash::default();
-            let pieces = (1..).find(|_| hash.advance(&bytes)).expect("it ends");
-            assert!(hash.is_known() && !ModuleHash::default().is_known());
-            assert_eq!((pieces, hash.get(&bytes)), (len.div_ceil(PIECE).max(1), expected));
-            assert_eq!(ModuleHash::default().get(&bytes), expected);
-        }
+        let info =
+            info(&format!("(module {})", "(func (drop (i64.const 0x123456789abcdef)))".repeat(100_000)));
+        let all: [u8; 32] = Sha256::digest(&info.bytes[..]).into();
+        let mut hash = ModuleHash::new(&info);
+        assert!(hash.pieces.len() > 1 && !hash.is_quick());
+        hash.advance(&info.bytes);
+        assert_eq!(hash.get(&info.bytes), all);
+        assert!(hash.is_quick());
+        hash = ModuleHash::new(&info);
+        assert_eq!(hash.get(&info.bytes), all);
     }
 }

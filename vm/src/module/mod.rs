@@ -17,6 +17,7 @@ mod symbols;
 mod trials;
 mod versions;
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -65,7 +66,7 @@ pub struct ModuleInner {
     symbols: OnceLock<Symbols>,
     /// The file that it was read from, which others may lie beside.
     file: Option<PathBuf>,
-    /// Its bytes again, if memories can share them.
+    /// Its bytes again, with those that are late, if it was read from a large file.
     image: Option<Arc<Image>>,
     debug_file: OnceLock<Option<DebugFile>>,
     calls: Calls,
@@ -86,12 +87,14 @@ impl Module {
 
     fn load(engine: &Engine, contents: Contents, file: Option<&Path>) -> Result<Module> {
         let Contents { bytes, image } = contents;
-        // What was text is other bytes now.
-        let image = image.filter(|_| is_binary(&bytes));
         let info = parse(engine, bytes)?;
+        let image = image.filter(|image| image.late().next().is_some());
+        if let Some(image) = &image {
+            check_late(image, &info)?;
+        }
         let layout = VmLayout::new(&info);
         let type_ids: Vec<u32> = info.types.iter().map(|ty| engine.types().entry(ty).id).collect();
-        let hash = ModuleHash::default();
+        let hash = ModuleHash::new(&info);
         check_profiles(engine, || hash.get(&info.bytes))?;
         let cached = engine.code_cache().and_then(|cache| cache.load(&hash.get(&info.bytes)));
         let cached = cached.filter(|cached| cached.type_ids == type_ids);
@@ -215,9 +218,24 @@ impl Module {
         self.info().export_index.get(name).map(|&entity| self.entity_type(entity))
     }
 
-    /// The SHA-256 hash of the binary module, by which profiles know what they are of.
+    /// The SHA-256 hash of the binary module without the contents of its data segments and of its custom sections, branch
+    /// hints excepted: of all that its code depends on. By it profiles know what they are of.
     pub fn hash(&self) -> [u8; 32] {
         self.0.hash()
+    }
+
+    /// The binary module. Of a large file, large data segments and debug information are only read here, or when they are
+    /// needed, and [`info`](Self::info) has zeros in their place.
+    ///
+    /// # Errors
+    /// If they cannot be read, or the file has changed since the module was loaded.
+    pub fn bytes(&self) -> Result<Cow<'_, [u8]>> {
+        match self.0.image() {
+            Some(image) => {
+                image.whole().map(Cow::Owned).map_err(|e| Error::system("cannot read the module", e))
+            }
+            None => Ok(Cow::Borrowed(&self.info().bytes)),
+        }
     }
 
     /// The parsed module.
@@ -272,8 +290,8 @@ impl ModuleInner {
 
     /// Has the hash computed before the first profile asks for it, if that takes long.
     fn order_hash(self: &Arc<Self>) {
-        let is_slow = self.info.bytes.len() >= hash::PIECE && !self.hash.is_known();
-        let is_wanted = self.engine.has_bursts() && self.engine.config().hash_ahead && is_slow;
+        let is_asked_for = self.engine.has_bursts() && self.engine.config().hash_ahead;
+        let is_wanted = is_asked_for && !self.hash.is_quick();
         if let Some(background) = self.engine.background().filter(|_| is_wanted) {
             background.order([Job { module: Arc::downgrade(self), func: 0, task: Task::Hash }]);
         }
@@ -289,9 +307,22 @@ impl ModuleInner {
         &self.info
     }
 
-    /// Its bytes again, if memories can share them: it was read from a large file.
+    /// Its bytes again, with those that are late; nothing if none are.
     pub(crate) fn image(&self) -> Option<&Image> {
         self.image.as_deref()
+    }
+
+    /// The contents of the first custom section called `name`, nothing if there is none or it cannot be read any more.
+    fn custom_section(&self, name: &str) -> Option<Arc<[u8]>> {
+        let (_, bytes) = self.info.custom_sections.iter().find(|(known, _)| known == name)?;
+        match self.image().filter(|image| image.is_late(bytes)) {
+            Some(image) => {
+                let mut contents: Arc<[u8]> = std::iter::repeat_n(0, bytes.len()).collect();
+                let new = Arc::get_mut(&mut contents).expect("nobody else has it yet");
+                image.read_late(bytes.clone(), new).ok().map(|()| contents)
+            }
+            None => Some(self.info.bytes[bytes.clone()].into()),
+        }
     }
 
     pub(crate) fn layout(&self) -> &VmLayout {
@@ -313,7 +344,8 @@ impl ModuleInner {
 
     pub(crate) fn symbols(&self) -> &Symbols {
         let file = self.file.as_deref();
-        self.symbols.get_or_init(|| Symbols::read(&self.info, file, self.debug_file()))
+        let section = |name: &str| self.custom_section(name);
+        self.symbols.get_or_init(|| Symbols::read(&self.info, section, file, self.debug_file()))
     }
 
     fn debug_file(&self) -> Option<&DebugFile> {
@@ -405,6 +437,14 @@ fn check_profiles(engine: &Engine, hash: impl Fn() -> [u8; 32]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// What was left to be read later must be what is not needed to compile.
+fn check_late(image: &Image, info: &ModuleInfo) -> Result<()> {
+    match image.late().all(|late| file::are_late(late, info)) {
+        true => Ok(()),
+        false => Err(Error::new(ErrorKind::System, "the file has changed while it was read: load it again")),
+    }
 }
 
 /// A binary module starts with a zero byte, which no text does.

@@ -7,7 +7,7 @@ use wprof_jit::abi::{path_row, store_context};
 use wprof_profiler::BurstEvent;
 
 use super::abi::{VmContext, VmStoreContext};
-use super::bulk;
+use super::bulk::{self, InitError};
 use super::call_records::{Called, Extent};
 use super::store::{Pending, StoreOpaque};
 use crate::{Trap, arch};
@@ -68,7 +68,7 @@ bulk_operations! {
         };
     memory_init(memory: u32, segment: u32, dst: u64, src: u32, n: u32) =
         |store, i, memory, segment, dst, src, n| {
-            bulk::memory_init(store, i, memory, segment, dst, src, n)?;
+            bulk::memory_init(store, i, memory, segment, dst, src, n).map_err(InitError::trap)?;
             store.touch_memory(i, memory, dst, n.into());
             Ok(())
         };

@@ -2,6 +2,7 @@
 //!
 //! Memories and tables are named by their indices in the instance, as machine code names them.
 
+use std::io;
 use std::ops::Range;
 
 use wprof_jit::module::ElementItems;
@@ -67,25 +68,48 @@ pub fn memory_init(
     dst: u64,
     src: u32,
     n: u32,
-) -> Result {
+) -> std::result::Result<(), InitError> {
     // The module is kept by a clone, so that its bytes can be read while the memory is written.
     let instance = &store.instances[i as usize];
     let (module, memory) = (instance.module.clone(), instance.memories[memory as usize]);
-    let len = instance.data_segment(segment).len();
-    let source = bytes(src.into(), n.into(), len as u64)?;
+    let all = instance.data_segment(segment);
+    let source = bytes(src.into(), n.into(), all.len() as u64)?;
     let memory = store.memory_mut(memory);
     let target = bytes(dst, n.into(), memory.len())?;
-    let start = module.info().data[segment as usize].bytes.start;
-    if !source.is_empty() {
-        let source = start + source.start..start + source.end;
-        let shared = module.inner().image().map(|image| memory.share(target.start, image, source.clone()));
-        let shared = shared.unwrap_or(source.start..source.start);
-        let (bytes, data) = (&module.info().bytes, &mut memory.data_mut()[target]);
-        let (before, behind) = (shared.start - source.start, shared.end - source.start);
-        data[..before].copy_from_slice(&bytes[source.start..shared.start]);
-        data[behind..].copy_from_slice(&bytes[shared.end..source.end]);
+    let source = all.start + source.start..all.start + source.end;
+    match module.inner().image().filter(|image| image.is_late(&source)) {
+        Some(image) => memory.fill_late(target.start, image, source).map_err(InitError::File),
+        None => {
+            memory.data_mut()[target].copy_from_slice(&module.info().bytes[source]);
+            Ok(())
+        }
     }
-    Ok(())
+}
+
+/// Why `memory.init` did not do what it was to do.
+#[derive(Debug)]
+pub enum InitError {
+    /// As the specification says.
+    Trap(Trap),
+    /// The module's file, which has the segment, could not be read.
+    File(io::Error),
+}
+
+impl From<Trap> for InitError {
+    fn from(trap: Trap) -> InitError {
+        InitError::Trap(trap)
+    }
+}
+
+impl InitError {
+    /// What wasm sees of it. Its own segments are dropped before its code runs, unless the instance could not be made:
+    /// so without the file they are as if they had been.
+    pub fn trap(self) -> Trap {
+        match self {
+            InitError::Trap(trap) => trap,
+            InitError::File(_) => Trap::MemoryOutOfBounds,
+        }
+    }
 }
 
 /// `table.copy`

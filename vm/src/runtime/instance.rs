@@ -1,5 +1,6 @@
 //! An instance of a module in a store.
 
+use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -73,13 +74,13 @@ impl InstanceData {
         self.module.info().export_index.get(name).copied()
     }
 
-    /// The bytes of a data segment; none if it was dropped.
-    pub fn data_segment(&self, segment: u32) -> &[u8] {
-        let info = self.module.info();
-        if self.dropped[2 * segment as usize].load(Ordering::Relaxed) != 0 {
-            return &[];
+    /// Which bytes of the module a data segment is; none if it was dropped.
+    pub fn data_segment(&self, segment: u32) -> Range<usize> {
+        let bytes = self.module.info().data[segment as usize].bytes.clone();
+        match self.dropped[2 * segment as usize].load(Ordering::Relaxed) {
+            0 => bytes,
+            _ => bytes.start..bytes.start,
         }
-        &info.bytes[info.data[segment as usize].bytes.clone()]
     }
 
     /// Whether an element segment was dropped.

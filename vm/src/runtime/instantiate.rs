@@ -12,7 +12,7 @@ use wprof_jit::abi::{Builtin, vmctx as head};
 use wprof_jit::module::{ElementItems, Entity, SegmentMode};
 
 use super::abi::{VmContext, VmFuncImport, VmFuncRef, VmMemory, VmTable, VmValue};
-use super::bulk;
+use super::bulk::{self, InitError};
 use super::call_targets::TargetTable;
 use super::const_eval::eval;
 use super::instance::InstanceData;
@@ -70,6 +70,11 @@ pub fn instantiate(store: &mut StoreOpaque, module: &Module, imports: Imports) -
     };
     // From here on the store owns it, since things defined in its vmctx do so too.
     store.instances.push(instance);
+    let module = store.instances[index as usize].module.inner().clone();
+    if module.image().is_some() {
+        // Data of megabytes is to be read.
+        module.order_start();
+    }
     add_definitions(store, index)?;
     apply_elements(store, index)?;
     apply_data(store, index)?;
@@ -196,7 +201,11 @@ fn apply_data(store: &mut StoreOpaque, index: u32) -> Result<()> {
     for (segment, data) in (0..).zip(&module.info().data) {
         if let SegmentMode::Active { target, offset } = &data.mode {
             let at = offset_value(store, index, offset, module.info().memories[*target as usize].memory64);
-            bulk::memory_init(store, index, *target, segment, at, 0, data.bytes.len() as u32)?;
+            let len = data.bytes.len() as u32;
+            bulk::memory_init(store, index, *target, segment, at, 0, len).map_err(|error| match error {
+                InitError::Trap(trap) => Error::from(trap),
+                InitError::File(error) => Error::system("cannot read the module's data", error),
+            })?;
             store.instances[index as usize].drop_data(segment);
         }
     }

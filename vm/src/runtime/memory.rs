@@ -14,13 +14,14 @@ use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap_anony
 use wprof_jit::compile::MemoryStyle;
 
 use super::abi::VmMemory;
+use super::code::reservation::PAGE;
 use super::image::Image;
 use crate::{Error, ErrorKind, MemoryType, Result, StoreLimits};
 
 /// Bytes per wasm page.
 pub const WASM_PAGE: u64 = 1 << 16;
-/// How often a memory gets pages of an image, or asks for large ones. Each time there are two mappings more, of which a
-/// process has 65,530.
+/// How often a memory gets shared pages, or asks for large ones. Each time there are two mappings more, of which a process
+/// has 65,530.
 const MOST_SPLIT: u32 = 16;
 /// Who asks for so much at once will probably use all of it: so the system may give it in large pages, which take a
 /// fraction of the time to be made and to be found.
@@ -185,17 +186,30 @@ impl LinearMemory {
         unsafe { std::slice::from_raw_parts_mut(self.mapping.base.as_ptr(), self.len() as usize) }
     }
 
-    /// Has the pages of `bytes` of an image for those from byte `at` on, as far as that can be and pays, and returns
-    /// the bytes that it now has: a part of `bytes`, of which the rest is to be copied.
-    pub fn share(&mut self, at: usize, image: &Image, bytes: Range<usize>) -> Range<usize> {
-        assert!(at as u64 + bytes.len() as u64 <= self.len());
-        if !self.can_split() {
-            return bytes.start..bytes.start;
+    /// Has late `bytes` of a file from byte `at` on: as pages that others have, too, if some memory has them already, and
+    /// as far as that can be and pays.
+    ///
+    /// # Errors
+    /// If they cannot be read, or the file has changed.
+    pub fn fill_late(&mut self, at: usize, image: &Image, bytes: Range<usize>) -> std::io::Result<()> {
+        let end = at as u64 + bytes.len() as u64;
+        assert!(end <= self.len());
+        let can_split = self.can_split();
+        let shared = match image.pages(&bytes, at % PAGE)? {
+            // SAFETY: the range is accessible memory, and borrowed exclusively.
+            Some((pages, of_pages)) if can_split => unsafe {
+                let mapped = pages.map(of_pages.clone(), self.mapping.base.add(at));
+                mapped.start - of_pages.start..mapped.end - of_pages.start
+            },
+            _ => 0..0,
+        };
+        if shared.is_empty() && can_split {
+            self.mapping.prefer_large_pages((at - at % PAGE) as u64, end);
         }
-        // SAFETY: the range is accessible memory, and borrowed exclusively.
-        let shared = unsafe { image.map(bytes, self.mapping.base.add(at)) };
-        self.split += u32::from(!shared.is_empty());
-        shared
+        self.split += u32::from(can_split);
+        let data = &mut self.data_mut()[at..end as usize];
+        image.read_late(bytes.start..bytes.start + shared.start, &mut data[..shared.start])?;
+        image.read_late(bytes.start + shared.end..bytes.end, &mut data[shared.end..])
     }
 
     /// Whether a part of it may become a mapping of its own. What consists of several cannot be moved at once.

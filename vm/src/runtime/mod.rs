@@ -39,6 +39,7 @@ pub mod lazy;
 pub mod memory;
 pub mod metrics;
 pub mod pace;
+pub mod pages;
 pub mod paths;
 pub(crate) mod perf;
 pub mod signals;

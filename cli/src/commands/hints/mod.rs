@@ -11,6 +11,7 @@ use anyhow::{Context, Result, ensure};
 use clap::Args;
 use wprof::Module;
 use wprof_jit::hints::{self, HintAccuracy, MetadataSection, Thresholds};
+use wprof_jit::module::BRANCH_HINTS;
 use wprof_profiler::Profile;
 
 use crate::render::numbers::{count_of, percent};
@@ -99,7 +100,7 @@ fn write_split(file: &Path, module: &Module, profile: &Profile, path: &Path) -> 
 
 fn check(module: &Module, profile: &Profile) -> Result<()> {
     ensure!(
-        module.info().custom_section("metadata.code.branch_hint").is_some(),
+        module.info().custom_section(BRANCH_HINTS).is_some(),
         "the module has no branch hints: write some by `wprof hints`"
     );
     ensure_edges(profile)?;
@@ -122,7 +123,7 @@ fn write_hinted(args: &HintsArgs, module: &Module, profile: &Profile, path: &Pat
     if args.all {
         sections.extend(hints::compilation_hints(module.info(), profile)?);
     }
-    let bytes = hints::with_sections(module.info(), &sections);
+    let bytes = hints::with_sections(module.info(), &module.bytes().map_err(modules::failure)?, &sections);
     let hinted = Module::new(module.engine(), &bytes).map_err(modules::failure)?;
     output::write_file(path, |out| out.write_all(&bytes))?;
     sections.iter().for_each(tell);

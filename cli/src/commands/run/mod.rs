@@ -85,6 +85,8 @@ pub fn execute(args: RunArgs, color: ColorChoice) -> Result<ExitCode> {
     {
         output::tell_line(format_args!("wprof: {error}"));
     }
+    // The process ends now, and the system frees what they have sooner than they would.
+    std::mem::forget((engine, module));
     Ok(ending::exit_code(&outcome))
 }
 

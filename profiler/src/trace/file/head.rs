@@ -13,7 +13,7 @@ pub(super) const MINOR: u16 = 0;
 pub struct TraceHead {
     /// Name of the program.
     pub program: String,
-    /// SHA-256 of the module.
+    /// The hash of the module: see [`Profile::module_hash`](crate::Profile::module_hash).
     pub module_hash: [u8; 32],
 }
 

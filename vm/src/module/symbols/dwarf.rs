@@ -4,6 +4,7 @@
 //! functions behind, whose addresses collide with live code: only functions whose range lies within one wasm
 //! function's body are believed. Bad data is ignored.
 
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 use gimli::{EndianArcSlice, LittleEndian, Reader as _};
@@ -19,33 +20,29 @@ type Entry = gimli::DebuggingInformationEntry<Reader>;
 /// The DWARF of one module.
 pub struct DebugInfo {
     context: addr2line::Context<Reader>,
-    /// Address ranges of the functions that exist, ascending.
-    live: Vec<(u64, u64)>,
+    units: Vec<Unit>,
     dwarf: Arc<Dwarf>,
 }
 
 impl DebugInfo {
     /// Indexes the sections that `section` gives by name; nothing if there are none.
-    pub fn read<'s>(info: &ModuleInfo, section: impl Fn(&str) -> Option<&'s [u8]>) -> Option<DebugInfo> {
-        section(".debug_info")?;
+    pub fn read(section: impl Fn(&str) -> Option<Arc<[u8]>>) -> Option<DebugInfo> {
         let load = |id: gimli::SectionId| -> Result<Reader, gimli::Error> {
             let bytes = section(id.name()).unwrap_or_default();
-            Ok(EndianArcSlice::new(Arc::from(bytes), LittleEndian))
+            Ok(EndianArcSlice::new(bytes, LittleEndian))
         };
         let dwarf = Arc::new(Dwarf::load(load).ok()?);
-        let live = live_functions(&dwarf, info);
+        let units: Vec<Unit> = units(&dwarf).map(|unit| Unit::new(&dwarf, unit)).collect();
         let context = addr2line::Context::from_arc_dwarf(dwarf.clone()).ok()?;
-        Some(DebugInfo { context, live, dwarf })
+        (!units.is_empty()).then_some(DebugInfo { context, units, dwarf })
     }
 
     /// The line that each function is defined at, by its name as it is in [`FrameSymbol::name`].
     pub fn definitions(&self) -> HashMap<String, u32> {
         let mut lines = HashMap::new();
-        let mut units = self.dwarf.units();
-        while let Ok(Some(header)) = units.next() {
-            let Ok(unit) = self.dwarf.unit(header) else { continue };
+        for unit in &self.units {
             // What is damaged in one unit costs that unit's remaining functions.
-            let _ = add_definitions(&self.dwarf, &unit, &mut lines);
+            let _ = add_definitions(&self.dwarf, &unit.unit, &mut lines);
         }
         lines
     }
@@ -54,7 +51,7 @@ impl DebugInfo {
     pub fn rows(&self, info: &ModuleInfo) -> Vec<SourceRow> {
         let start = info.code_section.start as u64;
         let mut rows = Rows::default();
-        for &(begin, end) in &self.live {
+        for (begin, end) in self.live(info) {
             let Ok(ranges) = self.context.find_location_range(begin, end) else { continue };
             for (address, _, location) in ranges {
                 // Line 0 is the compiler's way of saying that code comes from nowhere.
@@ -69,13 +66,12 @@ impl DebugInfo {
     /// From which byte offset of the module on code has which discriminator, ascending.
     pub fn discriminators(&self, info: &ModuleInfo) -> Vec<(u32, u32)> {
         let mut rows = Vec::new();
-        let mut units = self.dwarf.units();
-        while let Ok(Some(header)) = units.next() {
-            let Ok(unit) = self.dwarf.unit(header) else { continue };
+        for unit in &self.units {
             // What is damaged in one unit costs that unit's remaining rows.
-            let _ = add_discriminators(&unit, &mut rows);
+            let _ = add_discriminators(&unit.unit, &mut rows);
         }
-        rows.retain(|&(address, _)| self.is_live(address));
+        let live = self.live(info);
+        rows.retain(|&(address, _)| has(&live, address));
         rows.sort_by_key(|&(address, _)| address);
         let start = info.code_section.start as u64;
         let offset = |(address, way): (u64, u64)| {
@@ -84,15 +80,25 @@ impl DebugInfo {
         rows.into_iter().filter_map(offset).collect()
     }
 
-    fn is_live(&self, address: u64) -> bool {
-        let next = self.live.partition_point(|&(start, _)| start <= address);
-        next.checked_sub(1).is_some_and(|at| address < self.live[at].1)
+    /// Address ranges of all functions that exist, ascending.
+    fn live(&self, info: &ModuleInfo) -> Vec<(u64, u64)> {
+        let mut live: Vec<_> =
+            self.units.iter().flat_map(|unit| unit.live(&self.dwarf, info)).copied().collect();
+        live.sort_unstable();
+        live
+    }
+
+    /// Whether there is a function at `address`. Most who ask do so for a few addresses, so only the units that may have
+    /// it are read.
+    fn is_live(&self, info: &ModuleInfo, address: u64) -> bool {
+        let mut units = self.units.iter().filter(|unit| unit.may_have(address));
+        units.any(|unit| has(unit.live(&self.dwarf, info), address))
     }
 
     /// The symbols at byte `offset` of the module, innermost inlined function first.
     pub fn at(&self, info: &ModuleInfo, offset: u32) -> Option<Vec<FrameSymbol>> {
         let address = u64::from(offset).checked_sub(info.code_section.start as u64)?;
-        if !self.is_live(address) {
+        if !self.is_live(info, address) {
             return None;
         }
         let mut frames = self.context.find_frames(address).skip_all_loads().ok()?;
@@ -111,16 +117,58 @@ impl DebugInfo {
     }
 }
 
-fn live_functions(dwarf: &Dwarf, info: &ModuleInfo) -> Vec<(u64, u64)> {
-    let mut live = Vec::new();
-    let mut units = dwarf.units();
-    while let Ok(Some(header)) = units.next() {
-        let Ok(unit) = dwarf.unit(header) else { continue };
-        // What is damaged in one unit costs that unit's remaining functions.
-        let _ = add_functions(dwarf, &unit, info, &mut live);
+/// A compilation unit.
+struct Unit {
+    unit: gimli::Unit<Reader>,
+    /// Address ranges that it says its code has, or else its lines, functions that are gone included.
+    ranges: Vec<(u64, u64)>,
+    /// Address ranges of its functions that exist, ascending.
+    live: OnceCell<Vec<(u64, u64)>>,
+}
+
+impl Unit {
+    fn new(dwarf: &Dwarf, unit: gimli::Unit<Reader>) -> Unit {
+        let mut ranges = Vec::new();
+        if let Ok(mut all) = dwarf.unit_ranges(&unit) {
+            while let Ok(Some(range)) = all.next() {
+                ranges.push((range.begin, range.end));
+            }
+        }
+        // Nor does who only has data say anything, but then there are no lines.
+        if let Some(program) = unit.line_program.clone().filter(|_| ranges.is_empty())
+            && let Ok((_, sequences)) = program.sequences()
+        {
+            ranges.extend(sequences.iter().map(|sequence| (sequence.start, sequence.end)));
+        }
+        Unit { unit, ranges, live: OnceCell::new() }
     }
-    live.sort_unstable();
-    live
+
+    fn may_have(&self, address: u64) -> bool {
+        self.ranges.iter().any(|&(begin, end)| begin <= address && address < end)
+    }
+
+    fn live(&self, dwarf: &Dwarf, info: &ModuleInfo) -> &[(u64, u64)] {
+        self.live.get_or_init(|| {
+            let mut live = Vec::new();
+            // What is damaged in one unit costs that unit's remaining functions.
+            let _ = add_functions(dwarf, &self.unit, info, &mut live);
+            live.sort_unstable();
+            live
+        })
+    }
+}
+
+/// The units that can be read at all.
+fn units(dwarf: &Dwarf) -> impl Iterator<Item = gimli::Unit<Reader>> {
+    let mut headers = dwarf.units();
+    let headers = std::iter::from_fn(move || headers.next().ok().flatten());
+    headers.filter_map(|header| dwarf.unit(header).ok())
+}
+
+/// Whether one of some ranges, ascending, has `address`.
+fn has(ranges: &[(u64, u64)], address: u64) -> bool {
+    let next = ranges.partition_point(|&(start, _)| start <= address);
+    next.checked_sub(1).is_some_and(|at| address < ranges[at].1)
 }
 
 fn add_functions(

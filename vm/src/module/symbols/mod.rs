@@ -71,10 +71,16 @@ impl std::fmt::Debug for Symbols {
 }
 
 impl Symbols {
-    /// Indexes the debug information of `info`, which was read from `file` if it was.
-    pub fn read(info: &ModuleInfo, file: Option<&Path>, debug_file: Option<&DebugFile>) -> Symbols {
-        let own = || DebugInfo::read(info, |name| info.custom_section(name));
-        let separate = || DebugInfo::read(info, |name| debug_file?.section(name));
+    /// Indexes the debug information of `info`, which was read from `file` if it was and has the sections that `section`
+    /// gives by name.
+    pub fn read(
+        info: &ModuleInfo,
+        section: impl Fn(&str) -> Option<Arc<[u8]>>,
+        file: Option<&Path>,
+        debug_file: Option<&DebugFile>,
+    ) -> Symbols {
+        let own = || DebugInfo::read(section);
+        let separate = || DebugInfo::read(|name| debug_file?.section(name).map(Arc::from));
         let dwarf = own().or_else(separate).map(Source::Dwarf);
         let source = dwarf.or_else(|| SourceMap::find(info, file).map(Source::Map));
         Symbols(source.map(Mutex::new))
