@@ -40,6 +40,8 @@ pub struct Engine {
     pub options: Vec<&'static str>,
     /// Where it keeps machine code if `--cache` is one of them (`None`: in the user's code cache).
     pub cache: Option<PathBuf>,
+    /// Whether it is the program that users run, which keeps machine code anyway and prints no times.
+    pub is_product: bool,
 }
 
 /// The runner called `name`, built beside the running program.
@@ -50,7 +52,7 @@ pub fn beside_this_program(name: &str) -> Result<PathBuf> {
     let path = std::env::current_exe()?.with_file_name(name);
     if !path.exists() {
         bail!(
-            "{} is missing: build it with `cargo build --release -p wprof-bench -p wprof-peers`",
+            "{} is missing: build it with `cargo build --release -p wprof-cli -p wprof-bench -p wprof-peers`",
             path.display()
         );
     }
@@ -60,7 +62,15 @@ pub fn beside_this_program(name: &str) -> Result<PathBuf> {
 impl Engine {
     /// One that keeps machine code, if it does, in the user's code cache.
     pub fn new(name: &'static str, runner: &Path, options: &[&'static str]) -> Engine {
-        Engine { name, runner: runner.to_owned(), options: options.to_vec(), cache: None }
+        let (runner, options) = (runner.to_owned(), options.to_vec());
+        Engine { name, runner, options, cache: None, is_product: false }
+    }
+
+    /// The program `wprof` as users run it, without options, and with an empty code cache in the folder `scratch`. Of its
+    /// runs only the time of the whole process is known.
+    pub fn product(name: &'static str, program: &Path, scratch: &Path) -> Engine {
+        let cache = Some(scratch.join("product-cache"));
+        Engine { cache, is_product: true, ..Engine::new(name, program, &[]) }
     }
 
     /// The file that it runs: the module, or machine code made from it beforehand, in the folder `scratch`.
@@ -96,9 +106,14 @@ impl Engine {
     /// If it cannot be started.
     pub fn start<'a>(&'a self, program: &'a Program, file: &Path, args: &[String]) -> Result<Running<'a>> {
         let mut command = Command::new(&self.runner);
-        command.arg("run").args(&self.options).arg("--times");
+        command.arg("run").args(&self.options);
         if let Some(folder) = &self.cache {
             command.env("XDG_CACHE_HOME", folder);
+        }
+        match (self.is_product, &self.cache) {
+            (true, Some(folder)) if folder.exists() => std::fs::remove_dir_all(folder)?,
+            (true, _) => {}
+            (false, _) => drop(command.arg("--times")),
         }
         for (host, guest) in &program.dirs {
             command.arg("--dir").arg(format!("{}::{guest}", host.display()));
@@ -130,6 +145,9 @@ impl Running<'_> {
         let errors = String::from_utf8_lossy(&output.stderr);
         if output.status.code() != Some(program.exit_code) {
             bail!("{}: {} ended with {}: {errors}", engine.name, program.name, output.status);
+        }
+        if engine.is_product {
+            return Ok(Measured { whole, ..Measured::default() });
         }
         let phases = errors.lines().rev().find_map(parse_times);
         let phases = phases.with_context(|| format!("{}: no times in {errors:?}", engine.name))?;

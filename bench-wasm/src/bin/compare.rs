@@ -64,7 +64,8 @@ enum What {
     /// As steady, beside Wasmtime as it is, with epochs, with fuel and with inlining, beside Node's V8 where it is
     /// installed, and beside wasmi.
     Peers,
-    /// The whole process, from a cold start.
+    /// The whole process, from a cold start: the engine alone, and `wprof run` without options, which shows a summary of
+    /// what it saw and keeps machine code for the next run.
     Cold,
 }
 
@@ -74,7 +75,7 @@ fn main() -> Result<()> {
 }
 
 fn compare(options: &Options, programs: &[Program], scratch: &Path) -> Result<()> {
-    let engines = options.columns_of(engines(options.what)?)?;
+    let engines = options.columns_of(engines(options.what, scratch)?)?;
     let figure = match options.what {
         What::Cold if options.turns => bail!("`cold` is the time of whole processes: it takes no `--turns`"),
         What::Cold => |m: &Measured| m.whole,
@@ -126,7 +127,7 @@ fn stay_on_this_processor() -> Result<()> {
 }
 
 /// The reference first: the other columns are ratios to it.
-fn engines(what: What) -> Result<Vec<Engine>> {
+fn engines(what: What, scratch: &Path) -> Result<Vec<Engine>> {
     let own = beside_this_program("own")?;
     let with_peer = matches!(what, What::Steady | What::Events | What::Tiers | What::Peers | What::Cold);
     let peer = if with_peer { beside_this_program("peer")? } else { PathBuf::new() };
@@ -240,6 +241,7 @@ fn engines(what: What) -> Result<Vec<Engine>> {
             ours("exact", &["--profile", "exact"]),
             ours("exact, warm cache", &["--profile", "exact", "--cache"]),
             ours("adaptive", &["--burst", BURSTS, "--contexts"]),
+            Engine::product("wprof run", &beside_this_program("wprof")?, scratch),
         ],
     })
 }
@@ -286,7 +288,8 @@ fn print_row(program: &Program, columns: &[Vec<Measured>], figure: fn(&Measured)
             let ratio = Spread::of_ratios(ours, &values[0]);
             medians.push(ratio.median);
             let peak = Spread::of(&rounds.iter().map(|m| m.peak).collect::<Vec<_>>()).median;
-            format!("{:.3} ({:.2}–{:.2}), {peak:.0} MiB", ratio.median, ratio.min, ratio.max)
+            let spread = format!("{:.3} ({:.2}–{:.2})", ratio.median, ratio.min, ratio.max);
+            if peak > 0.0 { format!("{spread}, {peak:.0} MiB") } else { spread }
         })
         .collect();
     println!("| {} | {:.1} | {} |", program.name, reference.median, cells.join(" | "));

@@ -321,8 +321,35 @@ impl FunctionPlan {
         first_counter: u32,
     ) -> Result<FunctionPlan, CompileError> {
         let cfg = Arc::new(crate::cfg::build(info, func)?);
+        let loops = collection.loops(info, &cfg)?;
+        FunctionPlan::with_loops(info, func, collection, first_counter, (cfg, loops))
+    }
+
+    /// The same for baseline code, which unrolls nothing: if counters do not depend on loops, it knows of none.
+    ///
+    /// # Errors
+    /// As [`FunctionPlan::new`].
+    pub fn baseline(
+        info: &ModuleInfo,
+        func: u32,
+        collection: &Collection,
+        first_counter: u32,
+    ) -> Result<FunctionPlan, CompileError> {
+        if !collection.is_off() {
+            return FunctionPlan::new(info, func, collection, first_counter);
+        }
+        let cfg = Arc::new(crate::cfg::build(info, func)?);
+        FunctionPlan::with_loops(info, func, collection, first_counter, (cfg, Vec::new()))
+    }
+
+    fn with_loops(
+        info: &ModuleInfo,
+        func: u32,
+        collection: &Collection,
+        first_counter: u32,
+        (cfg, mut loops): (Arc<Cfg>, Vec<SmallLoop>),
+    ) -> Result<FunctionPlan, CompileError> {
         let expected = Expected::new(info, collection, &cfg);
-        let mut loops = collection.loops(info, &cfg)?;
         let plan = plan(&cfg, collection, &expected, &loops);
         let contexts = collection.contexts.then(|| FunctionContexts::new(info, &cfg)).transpose()?;
         let in_records = contexts.as_ref().zip(collection.flow_contexts);

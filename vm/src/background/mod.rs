@@ -77,6 +77,9 @@ impl Job {
 struct Orders {
     queue: Queue,
     started: bool,
+    /// Whether the thread waits for orders. To wake somebody who does not would be a call of the system for nothing, each
+    /// time that a function is first called.
+    waits: bool,
     closed: bool,
 }
 
@@ -103,8 +106,11 @@ impl Background {
             // Without a thread everything stays in the baseline tier, and is compiled when called.
             orders.started = thread.spawn(move || shared.work()).is_ok();
         }
+        let waits = orders.waits;
         drop(orders);
-        self.0.changed.notify_one();
+        if waits {
+            self.0.changed.notify_one();
+        }
     }
 
     /// Whether the program waits longer for a function of `bytes` of bytecode than it would take to compile it itself.
@@ -147,12 +153,14 @@ impl Shared {
             {
                 return Some(job);
             }
+            orders.waits = true;
             orders = match orders.queue.has_leisure() {
                 true => {
                     self.changed.wait_timeout(orders, wait).map_or_else(|e| e.into_inner().0, |both| both.0)
                 }
                 false => self.changed.wait(orders).unwrap_or_else(PoisonError::into_inner),
             };
+            orders.waits = false;
         }
     }
 }

@@ -293,7 +293,11 @@ impl ModuleInner {
         is_called: bool,
     ) -> Result<Compiled> {
         let (func, began) = (claim.func(), Instant::now());
-        let mut plan = FunctionPlan::new(&self.info, func, self.engine.collection(), 0)?;
+        let collection = self.engine.collection();
+        let mut plan = match tier {
+            Tier::Baseline => FunctionPlan::baseline(&self.info, func, collection, 0)?,
+            Tier::Optimized => FunctionPlan::new(&self.info, func, collection, 0)?,
+        };
         let counters = plan.counters();
         plan.first_counter = self.counters(claim, counters, is_called)?;
         let plan = Arc::new(plan);

@@ -34,6 +34,8 @@ pub struct State {
     first_counters: HashMap<u32, u32>,
     /// What some thread is compiling.
     claimed: HashSet<u32>,
+    /// How many threads wait until something is no longer being compiled.
+    waiting: usize,
     /// What was compiled ahead and not called yet; `None` if it did not work.
     ahead: HashMap<u32, Option<Ahead>>,
     /// How many of those were called later.
@@ -97,7 +99,9 @@ impl FirstCompilations {
                 helps = help();
                 state = self.lock();
             } else {
+                state.waiting += 1;
                 state = self.released.wait(state).unwrap_or_else(PoisonError::into_inner);
+                state.waiting -= 1;
             }
         }
     }
@@ -162,7 +166,11 @@ impl Claim<'_> {
 
 impl Drop for Claim<'_> {
     fn drop(&mut self) {
-        self.of.lock().claimed.remove(&self.func);
-        self.of.released.notify_all();
+        let mut state = self.of.lock();
+        state.claimed.remove(&self.func);
+        // To wake nobody would be a call of the system for nothing.
+        if state.waiting > 0 {
+            self.of.released.notify_all();
+        }
     }
 }

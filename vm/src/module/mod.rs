@@ -130,6 +130,10 @@ impl Module {
     /// Loads a module from a file. If it names files with its debug information (`external_debug_info`,
     /// `sourceMappingURL`), these are looked for beside it when somebody asks for names or lines.
     ///
+    /// Of a file of 1 MiB and more, data segments of that size and debug information are only read when they are needed: it
+    /// may be removed or replaced by another, but must not be written to as long as the module is instantiated. If it is,
+    /// that is an error then, and there are no lines.
+    ///
     /// # Errors
     /// If it cannot be read, and as [`Module::new`].
     pub fn from_file(engine: &Engine, path: impl AsRef<Path>) -> Result<Module> {

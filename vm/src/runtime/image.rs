@@ -79,15 +79,16 @@ impl Image {
         let base = NonNull::new(base.cast()).expect("the kernel does not map page 0");
         let new = |bytes| Late { bytes, is_given: AtomicBool::new(false), pages: OnceLock::new() };
         let image = Image { base, len, file, stamp, late: late.into_iter().map(new).collect() };
-        // SAFETY: the mapping, which nothing else refers to yet; large pages are a wish.
-        let bytes = unsafe {
-            let _ = madvise(base.as_ptr().cast(), len, Advice::LinuxHugepage);
-            std::slice::from_raw_parts_mut(base.as_ptr(), len)
-        };
-        let mut at = 0;
-        for end in image.late.iter().map(|late| late.bytes.start).chain([len]) {
-            read_parts(&image.file, at, &mut bytes[at..end])?;
-            at = image.late.iter().find(|late| late.bytes.start == end).map_or(len, |late| late.bytes.end);
+        // SAFETY: the mapping, which nothing else refers to yet.
+        let bytes = unsafe { std::slice::from_raw_parts_mut(base.as_ptr(), len) };
+        let ends = image.late.iter().map(|late| late.bytes.start).chain([len]);
+        let begins = [0].into_iter().chain(image.late.iter().map(|late| late.bytes.end));
+        for (begin, end) in begins.zip(ends) {
+            let part = &mut bytes[begin..end];
+            if part.len() >= PART {
+                prefer_large_pages(part);
+            }
+            read_parts(&image.file, begin, part)?;
         }
         // SAFETY: the mapping, which is written no more.
         unsafe { mprotect(base.as_ptr().cast(), len, MprotectFlags::READ)? };
@@ -156,6 +157,14 @@ impl Image {
             false => Err(io::Error::other("the file has changed since the module was loaded: load it again")),
         }
     }
+}
+
+/// Asks the system for large pages, which it may have none of.
+fn prefer_large_pages(part: &mut [u8]) {
+    let before = part.as_ptr().addr() % PAGE;
+    // SAFETY: from the start of the first page on it is all in one mapping, whose contents stay the same.
+    let _ =
+        unsafe { madvise(part.as_mut_ptr().sub(before).cast(), before + part.len(), Advice::LinuxHugepage) };
 }
 
 /// Reads the bytes of a file from `offset` on, several parts of many at once.
