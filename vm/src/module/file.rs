@@ -17,6 +17,8 @@ const LARGE: u64 = 1 << 20;
 const SEGMENTS: u64 = 64;
 /// How the names of sections with debug information begin.
 const DEBUG: &str = ".debug_";
+/// Bytes of such a section from which on it is late: a file has only so many of them.
+const LATE_FROM: u64 = 1 << 12;
 
 /// A file's contents.
 pub struct Contents {
@@ -79,9 +81,12 @@ fn late_parts(file: &File) -> Vec<Range<usize>> {
 
 /// Whether what was taken for late parts of a file that held `info` when it was read are such.
 pub fn are_late(late: &Range<usize>, info: &ModuleInfo) -> bool {
-    let mut data = info.data.iter().filter(|data| matches!(data.mode, SegmentMode::Active { .. }));
-    let mut sections = info.custom_sections.iter().filter(|(name, _)| name.starts_with(DEBUG));
-    data.any(|data| data.bytes == *late) || sections.any(|(_, bytes)| bytes == late)
+    // Both are in the order of the file.
+    let data = info.data.binary_search_by_key(&late.start, |data| data.bytes.start).ok();
+    let section = info.custom_sections.binary_search_by_key(&late.start, |(_, bytes)| bytes.start).ok();
+    let data = data.map(|at| &info.data[at]).filter(|data| matches!(data.mode, SegmentMode::Active { .. }));
+    let section = section.map(|at| &info.custom_sections[at]).filter(|(name, _)| name.starts_with(DEBUG));
+    data.is_some_and(|data| data.bytes == *late) || section.is_some_and(|(_, bytes)| bytes == late)
 }
 
 /// A walk over a file's sections, of which nothing is believed.
@@ -121,7 +126,7 @@ impl<F: Read + Seek> Scan<F> {
                 return Ok(());
             }
         }
-        if length > DEBUG.len() as u64 && begin < end {
+        if length > DEBUG.len() as u64 && end.saturating_sub(begin) >= LATE_FROM {
             self.late.push(begin as usize..end as usize);
         }
         Ok(())
@@ -206,7 +211,12 @@ mod tests {
         let size = (0..4).map(|i| (segments.len() >> (7 * i)) as u8 & 0x7f | if i < 3 { 0x80 } else { 0 });
         let data = [&[11][..], &size.collect::<Vec<_>>(), &segments].concat();
         let before = [0, 3, 2, b'x', b'y'];
-        let debug = |name: &[u8]| [&[0, name.len() as u8 + 4, name.len() as u8], name, &[1, 2, 3]].concat();
+        let content = [1; LATE_FROM as usize];
+        let debug = |name: &[u8]| {
+            let size = name.len() + 1 + content.len();
+            let size = [size as u8 | 0x80, (size >> 7) as u8];
+            [&[0], &size[..], &[name.len() as u8], name, &content].concat()
+        };
         let behind = [
             debug(b".debug_info"),
             debug(b".debug"),
@@ -218,9 +228,13 @@ mod tests {
         let start = before.len() + 5 + 1 + small.len() + active.len() + length.len();
         let end = before.len() + data.len();
         let last = contents.len();
-        let expected = [start..start + large.len(), end + 14..end + 17, last - 3..last];
+        let debug = end + 4 + ".debug_info".len();
+        let size = content.len();
+        let expected = [start..start + large.len(), debug..debug + size, last - size..last];
         assert_eq!(late(&contents), expected);
-        assert!(contents[expected[0].clone()] == large && contents[expected[1].clone()] == [1, 2, 3]);
+        assert!(contents[expected[0].clone()] == large && contents[expected[1].clone()] == content);
+        let smaller = [&[0, 0x8b, 0x20, 11], &b".debug_info"[..], &content[1..]].concat();
+        assert_eq!(late(&smaller), []);
     }
 
     #[test]

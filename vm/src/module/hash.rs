@@ -17,30 +17,29 @@ const PIECE: usize = 1 << 20;
 /// The SHA-256 hash of some of a module's bytes, computed when it is asked for or in pieces before.
 #[derive(Debug)]
 pub struct ModuleHash {
-    /// What is hashed, ascending, in pieces.
-    pieces: Vec<Range<usize>>,
+    /// What is hashed, ascending.
+    kept: Vec<Range<usize>>,
     whole: OnceLock<[u8; 32]>,
     begun: Mutex<Begun>,
 }
 
-/// The hash of the pieces before `next`.
+/// The hash of what is kept before byte `at`.
 #[derive(Debug, Default)]
 struct Begun {
     hasher: Sha256,
-    next: usize,
+    at: usize,
 }
 
 impl ModuleHash {
     /// The hash of a module.
     pub fn new(info: &ModuleInfo) -> ModuleHash {
-        let pieces = pieces(info.bytes.len(), without(info));
-        ModuleHash { pieces, whole: OnceLock::new(), begun: Mutex::default() }
+        let kept = kept(info.bytes.len(), without(info));
+        ModuleHash { kept, whole: OnceLock::new(), begun: Mutex::default() }
     }
 
     /// Whether it is known already, or soon.
     pub fn is_quick(&self) -> bool {
-        let bytes: usize = self.pieces.iter().map(Range::len).sum();
-        bytes < PIECE || self.whole.get().is_some()
+        self.whole.get().is_some() || self.kept.iter().map(Range::len).sum::<usize>() < PIECE
     }
 
     /// The hash of the module of `bytes`, which are always the same.
@@ -56,16 +55,20 @@ impl ModuleHash {
     /// Hashes a piece more of `bytes`.
     pub fn advance(&self, bytes: &[u8]) {
         let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
-        match self.pieces.get(begun.next) {
-            Some(piece) => {
-                begun.hasher.update(&bytes[piece.clone()]);
-                begun.next += 1;
-            }
-            None => {
-                let hash = begun.hasher.clone().finalize();
-                self.whole.get_or_init(|| hash.into());
+        let mut left = PIECE;
+        let first = self.kept.partition_point(|kept| kept.end <= begun.at);
+        for kept in &self.kept[first..] {
+            let begin = kept.start.max(begun.at);
+            let end = kept.end.min(begin + left);
+            begun.hasher.update(&bytes[begin..end]);
+            begun.at = end;
+            left -= end - begin;
+            if left == 0 {
+                return;
             }
         }
+        let hash = std::mem::take(&mut begun.hasher).finalize();
+        self.whole.get_or_init(|| hash.into());
     }
 }
 
@@ -78,19 +81,17 @@ fn without(info: &ModuleInfo) -> Vec<Range<usize>> {
     all
 }
 
-/// Bytes 0 to `len` without some, in pieces.
-fn pieces(len: usize, without: impl IntoIterator<Item = Range<usize>>) -> Vec<Range<usize>> {
-    let mut pieces = Vec::new();
+/// Bytes 0 to `len` without some.
+fn kept(len: usize, without: impl IntoIterator<Item = Range<usize>>) -> Vec<Range<usize>> {
+    let mut kept = Vec::new();
     let mut at = 0;
     for hole in without.into_iter().chain(iter::once(len..len)) {
-        while at < hole.start {
-            let end = hole.start.min(at + PIECE);
-            pieces.push(at..end);
-            at = end;
+        if at < hole.start {
+            kept.push(at..hole.start);
         }
         at = hole.end;
     }
-    pieces
+    kept
 }
 
 #[cfg(test)]
@@ -106,12 +107,11 @@ mod tests {
     }
 
     #[test]
-    fn pieces_leave_out_what_is_not_wanted() {
-        let long = 2 * PIECE + 100;
-        assert_eq!(pieces(long, []), [0..PIECE, PIECE..2 * PIECE, 2 * PIECE..long]);
-        assert_eq!(pieces(100, [0..10, 10..20, 30..30, 40..50, 90..100]), [20..30, 30..40, 50..90]);
-        assert_eq!(pieces(PIECE + 20, iter::once(5..10)), [0..5, 10..PIECE + 10, PIECE + 10..PIECE + 20]);
-        assert_eq!((pieces(7, iter::once(0..7)), pieces(0, [])), (vec![], vec![]));
+    fn what_is_not_wanted_is_left_out() {
+        let without = [0..10, 10..20, 30..30, 40..50, 90..100];
+        assert_eq!(kept(100, without), [20..30, 30..40, 50..90]);
+        assert_eq!(kept(20, iter::once(5..10)), [0..5, 10..20]);
+        assert_eq!((kept(7, iter::once(0..7)), kept(0, [])), (vec![], vec![]));
     }
 
     #[test]
@@ -138,15 +138,20 @@ mod tests {
 
     #[test]
     fn pieces_have_the_hash_of_the_whole() {
-        let info =
-            info(&format!("(module {})", "(func (drop (i64.const 0x123456789abcdef)))".repeat(100_000)));
-        let all: [u8; 32] = Sha256::digest(&info.bytes[..]).into();
-        let mut hash = ModuleHash::new(&info);
-        assert!(hash.pieces.len() > 1 && !hash.is_quick());
-        hash.advance(&info.bytes);
-        assert_eq!(hash.get(&info.bytes), all);
-        assert!(hash.is_quick());
-        hash = ModuleHash::new(&info);
-        assert_eq!(hash.get(&info.bytes), all);
+        // Many small ones, several of which are hashed at a time, or one.
+        let parts: Vec<Range<usize>> = (0..300).map(|i| i * 10_000..i * 10_000 + 9_000 + i).collect();
+        let bytes: Vec<u8> = (0..3_000_000).map(|i: usize| (i % 251) as u8).collect();
+        let one = |range: Range<usize>| vec![range];
+        let ones = [7..PIECE, 7..PIECE + 7, 7..PIECE + 8, 0..2_999_999].map(one);
+        for kept in ones.into_iter().chain([vec![], parts]) {
+            let kept_bytes: Vec<u8> = kept.iter().flat_map(|kept| &bytes[kept.clone()]).copied().collect();
+            let expected: [u8; 32] = Sha256::digest(&kept_bytes).into();
+            let hash = || ModuleHash { kept: kept.clone(), whole: OnceLock::new(), begun: Mutex::default() };
+            let (first, second) = (hash(), hash());
+            assert_eq!(first.is_quick(), kept_bytes.len() < PIECE);
+            first.advance(&bytes);
+            assert_eq!((first.get(&bytes), second.get(&bytes)), (expected, expected));
+            assert!(first.is_quick());
+        }
     }
 }

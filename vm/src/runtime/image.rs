@@ -35,8 +35,9 @@ pub fn parts_of(size: usize) -> usize {
 pub struct Image {
     base: NonNull<u8>,
     len: usize,
-    file: File,
-    stamp: Stamp,
+    /// Where late bytes are, if any are.
+    source: Option<Source>,
+    /// Ascending.
     late: Vec<Late>,
 }
 
@@ -53,6 +54,22 @@ struct Late {
     is_given: AtomicBool,
     /// For those that come later; nothing if there is no memory for that.
     pages: OnceLock<Option<SharedPages>>,
+}
+
+/// A file that is not to change.
+#[derive(Debug)]
+struct Source {
+    file: File,
+    stamp: Stamp,
+}
+
+impl Source {
+    fn check(&self) -> io::Result<()> {
+        match Stamp::of(&self.file.metadata()?) == self.stamp {
+            true => Ok(()),
+            false => Err(io::Error::other("the file has changed since the module was loaded: load it again")),
+        }
+    }
 }
 
 /// By what a file is seen to have changed: when its contents did, and its size. Another file in its place is no change.
@@ -78,7 +95,7 @@ impl Image {
         let base = unsafe { mmap_anonymous(ptr::null_mut(), len, access, flags)? };
         let base = NonNull::new(base.cast()).expect("the kernel does not map page 0");
         let new = |bytes| Late { bytes, is_given: AtomicBool::new(false), pages: OnceLock::new() };
-        let image = Image { base, len, file, stamp, late: late.into_iter().map(new).collect() };
+        let mut image = Image { base, len, source: None, late: late.into_iter().map(new).collect() };
         // SAFETY: the mapping, which nothing else refers to yet.
         let bytes = unsafe { std::slice::from_raw_parts_mut(base.as_ptr(), len) };
         let ends = image.late.iter().map(|late| late.bytes.start).chain([len]);
@@ -88,14 +105,15 @@ impl Image {
             if part.len() >= PART {
                 prefer_large_pages(part);
             }
-            read_parts(&image.file, begin, part)?;
+            read_parts(&file, begin, part)?;
         }
         // SAFETY: the mapping, which is written no more.
         unsafe { mprotect(base.as_ptr().cast(), len, MprotectFlags::READ)? };
+        image.source = (!image.late.is_empty()).then_some(Source { file, stamp });
         Ok(image)
     }
 
-    /// The parts that are late.
+    /// The parts that are late, ascending.
     pub fn late(&self) -> impl Iterator<Item = &Range<usize>> {
         self.late.iter().map(|late| &late.bytes)
     }
@@ -105,9 +123,12 @@ impl Image {
         self.late_part(bytes).is_some()
     }
 
-    fn late_part(&self, bytes: &Range<usize>) -> Option<&Late> {
-        let is_part = |late: &&Late| late.bytes.start <= bytes.start && bytes.end <= late.bytes.end;
-        self.late.iter().find(is_part).filter(|_| !bytes.is_empty())
+    /// The part that these bytes are of, and where that is.
+    fn late_part(&self, bytes: &Range<usize>) -> Option<(&Late, &Source)> {
+        let next = self.late.partition_point(|late| late.bytes.start <= bytes.start);
+        let late = &self.late[next.checked_sub(1)?];
+        let is_part = !bytes.is_empty() && bytes.end <= late.bytes.end;
+        Some(late).filter(|_| is_part).zip(self.source.as_ref())
     }
 
     /// Reads late bytes.
@@ -115,9 +136,12 @@ impl Image {
     /// # Errors
     /// If they cannot be read, or the file has changed.
     pub fn read_late(&self, bytes: Range<usize>, to: &mut [u8]) -> io::Result<()> {
-        assert!(self.is_late(&bytes) || bytes.is_empty());
-        read_parts(&self.file, bytes.start, &mut to[..bytes.len()])?;
-        self.check()
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let (_, source) = self.late_part(&bytes).expect("the bytes are late");
+        read_parts(&source.file, bytes.start, &mut to[..bytes.len()])?;
+        source.check()
     }
 
     /// All bytes, those that are late too.
@@ -136,26 +160,20 @@ impl Image {
     /// # Errors
     /// If the file has changed since some memory had them.
     pub fn pages(&self, bytes: &Range<usize>, at: usize) -> io::Result<Option<(&SharedPages, Range<usize>)>> {
-        let Some(late) = self.late_part(bytes).filter(|late| late.is_given.swap(true, Ordering::Relaxed))
-        else {
+        let Some((late, source)) = self.late_part(bytes) else { return Ok(None) };
+        if !late.is_given.swap(true, Ordering::Relaxed) {
             return Ok(None);
-        };
+        }
+        let start = bytes.start - late.bytes.start;
         if late.pages.get().is_none() {
-            let of_late = bytes.start - late.bytes.start;
-            let start = (at + PAGE - of_late % PAGE) % PAGE;
-            let pages = SharedPages::read(&self.file, late.bytes.clone(), start);
-            self.check()?;
+            let pages =
+                SharedPages::read(&source.file, late.bytes.clone(), (at + PAGE - start % PAGE) % PAGE);
+            source.check()?;
+            // Another thread may have been faster.
             let _ = late.pages.set(pages.ok());
         }
         let pages = late.pages.get().and_then(Option::as_ref);
-        Ok(pages.map(|pages| (pages, bytes.start - late.bytes.start..bytes.end - late.bytes.start)))
-    }
-
-    fn check(&self) -> io::Result<()> {
-        match Stamp::of(&self.file.metadata()?) == self.stamp {
-            true => Ok(()),
-            false => Err(io::Error::other("the file has changed since the module was loaded: load it again")),
-        }
+        Ok(pages.map(|pages| (pages, start..start + bytes.len())))
     }
 }
 

@@ -194,19 +194,18 @@ impl LinearMemory {
     pub fn fill_late(&mut self, at: usize, image: &Image, bytes: Range<usize>) -> std::io::Result<()> {
         let end = at as u64 + bytes.len() as u64;
         assert!(end <= self.len());
-        let can_split = self.can_split();
-        let shared = match image.pages(&bytes, at % PAGE)? {
-            // SAFETY: the range is accessible memory, and borrowed exclusively.
-            Some((pages, of_pages)) if can_split => unsafe {
-                let mapped = pages.map(of_pages.clone(), self.mapping.base.add(at));
-                mapped.start - of_pages.start..mapped.end - of_pages.start
-            },
-            _ => 0..0,
-        };
-        if shared.is_empty() && can_split {
-            self.mapping.prefer_large_pages((at - at % PAGE) as u64, end);
+        let mut shared = 0..0;
+        if self.can_split() {
+            if let Some((pages, of_pages)) = image.pages(&bytes, at % PAGE)? {
+                // SAFETY: the range is accessible memory, and borrowed exclusively.
+                let mapped = unsafe { pages.map(of_pages.clone(), self.mapping.base.add(at)) };
+                shared = mapped.start - of_pages.start..mapped.end - of_pages.start;
+            }
+            if shared.is_empty() {
+                self.mapping.prefer_large_pages((at - at % PAGE) as u64, end);
+            }
+            self.split += 1;
         }
-        self.split += u32::from(can_split);
         let data = &mut self.data_mut()[at..end as usize];
         image.read_late(bytes.start..bytes.start + shared.start, &mut data[..shared.start])?;
         image.read_late(bytes.start + shared.end..bytes.end, &mut data[shared.end..])
