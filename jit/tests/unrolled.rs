@@ -5,7 +5,7 @@ use std::sync::Arc;
 use expect_test::{Expect, expect};
 use wprof_jit::graph::SmallLoop;
 use wprof_jit::module;
-use wprof_jit::plan::{Collection, FunctionPlan, Instrumentation};
+use wprof_jit::plan::{Checks, Collection, FunctionPlan, Instrumentation};
 
 fn plan(body: &str) -> FunctionPlan {
     plan_of(body, Instrumentation::Chords)
@@ -251,4 +251,23 @@ fn where_paths_are_counted_rounds_that_are_one_path_count_as_an_edge_does() {
     .assert_eq(&graph.to_string());
     let several = format!("(loop (if (local.get $n) (then (nop))) {STEP})");
     assert_eq!(plan_of(&several, Instrumentation::Paths).loops, []);
+}
+
+#[test]
+fn baseline_plans_know_loops_only_if_counters_depend_on_them() {
+    let wat = format!("(module (func (param $n i32) (loop {STEP})))");
+    let info = module::parse(Arc::<[u8]>::from(wat::parse_str(wat).expect("valid text"))).expect("valid module");
+    let checks = Some(Checks { unroll: true, ..Checks::default() });
+    let counting = |counters| Collection { counters, ..Collection::default() };
+    for (collection, are_known) in [
+        (Collection { checks, ..Collection::default() }, false),
+        (Collection { checks, ..counting(Instrumentation::Paths) }, true),
+        (counting(Instrumentation::Chords), true),
+    ] {
+        let all = FunctionPlan::new(&info, 0, &collection, 7).expect("within limits");
+        let baseline = FunctionPlan::baseline(&info, 0, &collection, 7).expect("within limits");
+        assert_eq!((all.loops.len(), baseline.loops.len()), (1, usize::from(are_known)));
+        assert_eq!(all.counters(), baseline.counters());
+        assert_eq!(all.graph().to_string(), baseline.graph().to_string());
+    }
 }
