@@ -256,7 +256,8 @@ fn where_paths_are_counted_rounds_that_are_one_path_count_as_an_edge_does() {
 #[test]
 fn baseline_plans_know_loops_only_if_counters_depend_on_them() {
     let wat = format!("(module (func (param $n i32) (loop {STEP})))");
-    let info = module::parse(Arc::<[u8]>::from(wat::parse_str(wat).expect("valid text"))).expect("valid module");
+    let info =
+        module::parse(Arc::<[u8]>::from(wat::parse_str(wat).expect("valid text"))).expect("valid module");
     let checks = Some(Checks { unroll: true, ..Checks::default() });
     let counting = |counters| Collection { counters, ..Collection::default() };
     for (collection, are_known) in [

@@ -1,5 +1,6 @@
 //! `compare`: wprof beside Wasmtime, interleaved, in fresh processes; prints tables in Markdown.
 
+use std::iter;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -35,8 +36,8 @@ struct Options {
     /// Only the first column and this one; may be given several times.
     #[arg(long = "column", value_name = "NAME")]
     columns: Vec<String>,
-    /// All engines at once on one processor, where they take turns of milliseconds: what others take of the machine they
-    /// all lose alike. Compares what the thread that runs the program had of the processor.
+    /// Each engine beside the first, both at once on one processor, where they take turns of milliseconds: what others take
+    /// of the machine they lose alike. Compares what the thread that runs the program had of the processor.
     #[arg(long)]
     turns: bool,
     /// Also plot the geometric means, as SVG.
@@ -246,28 +247,48 @@ fn engines(what: What, scratch: &Path) -> Result<Vec<Engine>> {
     })
 }
 
+/// What an engine took, and what the reference took beside it.
+type Pair = (Measured, Measured);
+
 /// What each engine takes for a program, by round.
 fn measure(
     options: &Options,
     program: &Program,
     engines: &[Engine],
     scratch: &Path,
-) -> Result<Vec<Vec<Measured>>> {
+) -> Result<Vec<Vec<Pair>>> {
     let args = program.args_for(options.quick, options.long);
     let mut columns = vec![Vec::new(); engines.len()];
     let files: Vec<PathBuf> =
         engines.iter().map(|engine| engine.prepare(program, scratch)).collect::<Result<_>>()?;
+    let start = |engine: usize| engines[engine].start(program, &files[engine], args);
     for _ in 0..options.rounds {
-        let runs = engines.iter().zip(&files).map(|(engine, file)| engine.start(program, file, args));
-        // Started one after the other, or all of them first.
-        let measured: Vec<Measured> = if options.turns {
-            runs.collect::<Result<Vec<_>>>()?.into_iter().map(Running::end).collect::<Result<_>>()?
-        } else {
-            runs.map(|run| run?.end()).collect::<Result<_>>()?
+        let round = match options.turns {
+            true => in_turns(start, engines.len())?,
+            false => one_by_one(start, engines.len())?,
         };
-        columns.iter_mut().zip(measured).for_each(|(column, measured)| column.push(measured));
+        columns.iter_mut().zip(round).for_each(|(column, pair)| column.push(pair));
     }
     Ok(columns)
+}
+
+/// A round of so many engines, one after the other.
+fn one_by_one<'a>(start: impl Fn(usize) -> Result<Running<'a>>, engines: usize) -> Result<Vec<Pair>> {
+    let reference = start(0)?.end()?;
+    let others = (1..engines).map(|engine| Ok((start(engine)?.end()?, reference)));
+    iter::once(Ok((reference, reference))).chain(others).collect()
+}
+
+/// A round of so many engines, each beside the first. More at once would find less in the caches at each turn.
+fn in_turns<'a>(start: impl Fn(usize) -> Result<Running<'a>>, engines: usize) -> Result<Vec<Pair>> {
+    let pair = |engine| {
+        let (reference, other) = (start(0)?, start(engine)?);
+        let reference = reference.end()?;
+        Ok((other.end()?, reference))
+    };
+    let others: Vec<Pair> = (1..engines).map(pair).collect::<Result<_>>()?;
+    let reference = others.first().map_or_else(|| start(0)?.end(), |&(_, reference)| Ok(reference))?;
+    Ok(iter::once((reference, reference)).chain(others).collect())
 }
 
 fn print_head(engines: &[Engine]) {
@@ -277,21 +298,21 @@ fn print_head(engines: &[Engine]) {
 }
 
 /// Prints a program's row; gives the median ratio of each engine to the first.
-fn print_row(program: &Program, columns: &[Vec<Measured>], figure: fn(&Measured) -> f64) -> Vec<f64> {
-    let values: Vec<Vec<f64>> = columns.iter().map(|rounds| rounds.iter().map(figure).collect()).collect();
-    let reference = Spread::of(&values[0]);
+fn print_row(program: &Program, columns: &[Vec<Pair>], figure: fn(&Measured) -> f64) -> Vec<f64> {
     let mut medians = Vec::new();
-    let cells: Vec<String> = values
+    let cells: Vec<String> = columns
         .iter()
-        .zip(columns)
-        .map(|(ours, rounds)| {
-            let ratio = Spread::of_ratios(ours, &values[0]);
+        .map(|rounds| {
+            let (ours, theirs): (Vec<f64>, Vec<f64>) =
+                rounds.iter().map(|(run, reference)| (figure(run), figure(reference))).unzip();
+            let ratio = Spread::of_ratios(&ours, &theirs);
             medians.push(ratio.median);
-            let peak = Spread::of(&rounds.iter().map(|m| m.peak).collect::<Vec<_>>()).median;
+            let peak = Spread::of(&rounds.iter().map(|(run, _)| run.peak).collect::<Vec<_>>()).median;
             let spread = format!("{:.3} ({:.2}–{:.2})", ratio.median, ratio.min, ratio.max);
             if peak > 0.0 { format!("{spread}, {peak:.0} MiB") } else { spread }
         })
         .collect();
+    let reference = Spread::of(&columns[0].iter().map(|(run, _)| figure(run)).collect::<Vec<_>>());
     println!("| {} | {:.1} | {} |", program.name, reference.median, cells.join(" | "));
     medians
 }
