@@ -218,7 +218,12 @@ impl ModuleInfo {
 
     /// The contents of the first custom section called `name`.
     pub fn custom_section(&self, name: &str) -> Option<&[u8]> {
+        self.custom_section_range(name).map(|range| &self.bytes[range])
+    }
+
+    /// Where these are in the module.
+    pub fn custom_section_range(&self, name: &str) -> Option<Range<usize>> {
         let (_, range) = self.custom_sections.iter().find(|(n, _)| n == name)?;
-        Some(&self.bytes[range.clone()])
+        Some(range.clone())
     }
 }

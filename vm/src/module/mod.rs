@@ -318,14 +318,14 @@ impl ModuleInner {
 
     /// The contents of the first custom section called `name`, nothing if there is none or it cannot be read any more.
     fn custom_section(&self, name: &str) -> Option<Arc<[u8]>> {
-        let (_, bytes) = self.info.custom_sections.iter().find(|(known, _)| known == name)?;
-        match self.image().filter(|image| image.is_late(bytes)) {
+        let bytes = self.info.custom_section_range(name)?;
+        match self.image().filter(|image| image.is_late(&bytes)) {
             Some(image) => {
                 let mut contents: Arc<[u8]> = std::iter::repeat_n(0, bytes.len()).collect();
                 let new = Arc::get_mut(&mut contents).expect("nobody else has it yet");
-                image.read_late(bytes.clone(), new).ok().map(|()| contents)
+                image.read_late(bytes, new).ok().map(|()| contents)
             }
-            None => Some(self.info.bytes[bytes.clone()].into()),
+            None => Some(self.info.bytes[bytes].into()),
         }
     }
 

@@ -14,21 +14,10 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap_anonymous, mprotect, munmap};
+use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
 
 use super::code::reservation::PAGE;
-use super::pages::SharedPages;
-use crate::config::cores;
-
-/// Bytes that are worth a thread when a file is read: most of the time the system makes pages.
-pub const PART: usize = 2 << 20;
-/// Threads that read a file, where there are more processors.
-const MOST_PARTS: usize = 4;
-
-/// In how many parts `size` bytes are read, each by a thread.
-pub fn parts_of(size: usize) -> usize {
-    (size / PART).clamp(1, cores().min(MOST_PARTS))
-}
+use super::pages::{PART, SharedPages, parts_of, prefer_large_pages};
 
 /// The bytes of a file, zeros where they are late.
 #[derive(Debug)]
@@ -175,14 +164,6 @@ impl Image {
         let pages = late.pages.get().and_then(Option::as_ref);
         Ok(pages.map(|pages| (pages, start..start + bytes.len())))
     }
-}
-
-/// Asks the system for large pages, which it may have none of.
-fn prefer_large_pages(part: &mut [u8]) {
-    let before = part.as_ptr().addr() % PAGE;
-    // SAFETY: from the start of the first page on it is all in one mapping, whose contents stay the same.
-    let _ =
-        unsafe { madvise(part.as_mut_ptr().sub(before).cast(), before + part.len(), Advice::LinuxHugepage) };
 }
 
 /// Reads the bytes of a file from `offset` on, several parts of many at once.

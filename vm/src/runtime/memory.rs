@@ -10,12 +10,13 @@
 use std::ops::Range;
 use std::ptr::{self, NonNull};
 
-use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap_anonymous, mprotect, munmap};
+use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
 use wprof_jit::compile::MemoryStyle;
 
 use super::abi::VmMemory;
 use super::code::reservation::PAGE;
 use super::image::Image;
+use super::pages::prefer_large_pages;
 use crate::{Error, ErrorKind, MemoryType, Result, StoreLimits};
 
 /// Bytes per wasm page.
@@ -55,15 +56,6 @@ impl Mapping {
             mprotect(start, (to - from) as usize, MprotectFlags::READ | MprotectFlags::WRITE)?;
         }
         Ok(())
-    }
-
-    /// Asks the system for large pages, which it may have none of.
-    fn prefer_large_pages(&self, from: u64, to: u64) {
-        assert!(from <= to && to <= self.size as u64);
-        // SAFETY: the range lies in this mapping, whose contents stay the same.
-        let _ = unsafe {
-            madvise(self.base.as_ptr().add(from as usize).cast(), (to - from) as usize, Advice::LinuxHugepage)
-        };
     }
 
     /// Moves the first `len` bytes of `old` here, page tables and all, and unmaps the rest of it.
@@ -202,7 +194,7 @@ impl LinearMemory {
                 shared = mapped.start - of_pages.start..mapped.end - of_pages.start;
             }
             if shared.is_empty() {
-                self.mapping.prefer_large_pages((at - at % PAGE) as u64, end);
+                prefer_large_pages(&mut self.data_mut()[at..end as usize]);
             }
             self.split += 1;
         }
@@ -225,13 +217,13 @@ impl LinearMemory {
             self.move_to_larger(old, new)?;
         }
         self.mapping.make_accessible(old, new).ok()?;
-        if new - old >= LARGE_GROWTH && self.can_split() {
-            self.mapping.prefer_large_pages(old, new);
-            self.split += 1;
-        }
         let content = VmMemory { base: self.mapping.base.as_ptr(), len: new };
         // SAFETY: as in `len`; no machine code of the store runs at the same time.
         unsafe { self.definition.write(content) };
+        if new - old >= LARGE_GROWTH && self.can_split() {
+            prefer_large_pages(&mut self.data_mut()[old as usize..]);
+            self.split += 1;
+        }
         Some(old / WASM_PAGE)
     }
 

@@ -1,4 +1,4 @@
-//! Pages that memories share until they write to one.
+//! Pages for much data: large ones, and such as memories share until they write to one.
 //!
 //! A data segment of megabytes would be copied into each instance's memory, of which a program may read a few pages.
 //! Here the system gives the memory the pages, and copies one when it is written.
@@ -14,15 +14,34 @@ use std::ptr::NonNull;
 use std::thread;
 
 use rustix::fs::{MemfdFlags, memfd_create, sendfile};
-use rustix::mm::{MapFlags, ProtFlags, mmap};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap};
 
 use super::code::reservation::PAGE;
-use super::image::parts_of;
+use crate::config::cores;
 
+/// Bytes that are worth a thread when a file is read: most of the time the system makes pages.
+pub const PART: usize = 2 << 20;
+/// Threads that read a file, where there are more processors.
+const MOST_PARTS: usize = 4;
 /// Bytes of whole pages from which on it pays to map them rather than to copy.
 const MAPPED_FROM: usize = 16 * PAGE;
 /// Bytes that are read at a time, so few that they are still in the cache when they are written.
 const PIECE: usize = 64 << 10;
+
+/// In how many parts `size` bytes are read, each by a thread.
+pub fn parts_of(size: usize) -> usize {
+    (size / PART).clamp(1, cores().min(MOST_PARTS))
+}
+
+/// Asks the system for large pages, of which it may have none.
+pub fn prefer_large_pages(bytes: &mut [u8]) {
+    let before = bytes.as_ptr().addr() % PAGE;
+    // SAFETY: these are the pages that have the bytes, whose contents stay the same.
+    let _ = unsafe {
+        let first = bytes.as_mut_ptr().wrapping_sub(before);
+        madvise(first.cast(), before + bytes.len(), Advice::LinuxHugepage)
+    };
+}
 
 /// Some bytes of a file, as pages.
 #[derive(Debug)]
@@ -143,7 +162,6 @@ mod tests {
 
     use rustix::mm::{mmap_anonymous, munmap};
 
-    use super::super::image::PART;
     use super::*;
 
     #[test]
