@@ -1,5 +1,7 @@
 //! Linear memories, as the embedder sees them.
 
+use std::ops::Range;
+
 use crate::runtime::memory::WASM_PAGE;
 use crate::runtime::store::Stored;
 use crate::store::{StoreContext, StoreContextMut};
@@ -32,13 +34,14 @@ impl Memory {
         MemoryType { minimum: memory.pages(), ..memory.ty() }
     }
 
-    /// Its contents.
+    /// Its contents. Of a module from a large file, that may read megabytes of data that nobody has touched yet. If the
+    /// file was written to meanwhile, which must not be, they are zeros, and no code of the store goes on.
     pub fn data<'a, T: 'static>(&self, store: impl Into<StoreContext<'a, T>>) -> &'a [u8] {
         let opaque = &store.into().0.opaque;
         opaque.memory(opaque.index(self.0)).data()
     }
 
-    /// Its contents.
+    /// Its contents, as [`Memory::data`].
     pub fn data_mut<'a, T: 'static>(&self, store: impl Into<StoreContextMut<'a, T>>) -> &'a mut [u8] {
         self.data_and_store_mut(store).0
     }
@@ -51,6 +54,35 @@ impl Memory {
         let inner = store.into().0;
         let index = inner.opaque.index(self.0);
         (inner.opaque.memory_mut(index).data_mut(), &mut inner.data)
+    }
+
+    /// The same, for what runs on behalf of wasm code that has called the host: some of the contents come when they are
+    /// touched, and must be before the system is given them.
+    pub(crate) fn data_on_demand_and_store_mut<'a, T: 'static>(
+        &self,
+        store: impl Into<StoreContextMut<'a, T>>,
+    ) -> (&'a mut [u8], &'a mut T) {
+        let inner = store.into().0;
+        let index = inner.opaque.index(self.0);
+        (inner.opaque.memory_mut(index).data_on_demand(), &mut inner.data)
+    }
+
+    /// Whether all of its contents are there, however they are touched.
+    pub(crate) fn is_there(&self, store: impl AsContext) -> bool {
+        let opaque = &store.as_context().0.opaque;
+        opaque.memory(opaque.index(self.0)).is_there()
+    }
+
+    /// Sees to it that some bytes are there, as far as it has them.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub(crate) fn fill(&self, store: impl AsContext, start: u64, len: u64) -> Result<()> {
+        let opaque = &store.as_context().0.opaque;
+        let memory = opaque.memory(opaque.index(self.0));
+        let end = start.saturating_add(len).min(memory.len());
+        memory.fill(&(start.min(end) as usize..end as usize));
+        opaque.check_data()
     }
 
     /// Size in bytes.
@@ -84,10 +116,9 @@ impl Memory {
     /// # Errors
     /// If they do not all lie in the memory.
     pub fn read(&self, store: impl AsContext, offset: usize, to: &mut [u8]) -> Result<(), MemoryAccessError> {
-        let context = store.as_context();
-        let data = self.data(context);
-        let end = offset.checked_add(to.len()).ok_or(MemoryAccessError)?;
-        to.copy_from_slice(data.get(offset..end).ok_or(MemoryAccessError)?);
+        let bytes = self.range(&store, offset, to.len())?;
+        let opaque = &store.as_context().0.opaque;
+        to.copy_from_slice(opaque.memory(opaque.index(self.0)).part(bytes));
         Ok(())
     }
 
@@ -101,10 +132,20 @@ impl Memory {
         offset: usize,
         from: &[u8],
     ) -> Result<(), MemoryAccessError> {
-        let context = store.as_context_mut();
-        let data = self.data_mut(context);
-        let end = offset.checked_add(from.len()).ok_or(MemoryAccessError)?;
-        data.get_mut(offset..end).ok_or(MemoryAccessError)?.copy_from_slice(from);
+        let bytes = self.range(&store, offset, from.len())?;
+        let opaque = &mut store.as_context_mut().0.opaque;
+        let index = opaque.index(self.0);
+        opaque.memory_mut(index).part_mut(bytes).copy_from_slice(from);
         Ok(())
+    }
+
+    fn range(
+        &self,
+        store: impl AsContext,
+        offset: usize,
+        len: usize,
+    ) -> Result<Range<usize>, MemoryAccessError> {
+        let end = offset.checked_add(len).filter(|&end| end <= self.data_size(store));
+        Ok(offset..end.ok_or(MemoryAccessError)?)
     }
 }

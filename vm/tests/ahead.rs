@@ -84,32 +84,6 @@ fn code_compiled_ahead_is_used_and_counts_exactly() -> Outcome {
 }
 
 #[test]
-fn what_a_program_begins_with_is_compiled_while_its_data_is_read() -> Outcome {
-    let text = |data: &str| {
-        format!(
-            r#"(module (memory 32) (data (i32.const 0) "{data}") (func (export "_start")) (func (export "f")))"#
-        )
-    };
-    let (large, small) = (text(&"x".repeat(1 << 20)), text(&"x".repeat(1 << 10)));
-    let folder = tempfile::tempdir()?;
-    for (name, text, is_ahead) in [("large", large, true), ("small", small, false)] {
-        let engine = Engine::new(&config(true))?;
-        let path = folder.path().join(name);
-        std::fs::write(&path, &Module::new(&engine, text)?.info().bytes[..])?;
-        let module = Module::from_file(&engine, &path)?;
-        assert_eq!(module.compiled_ahead(), (0, 0));
-        let mut store = Store::new(&engine, ());
-        let instance = Instance::new(&mut store, &module, &[])?;
-        if is_ahead {
-            wait_until("the start is compiled", || module.compiled_ahead() == (0, 1));
-        }
-        instance.get_typed_func::<(), ()>(&mut store, "_start")?.call(&mut store, ())?;
-        assert_eq!(module.compiled_ahead(), (usize::from(is_ahead), 0));
-    }
-    Ok(())
-}
-
-#[test]
 fn threads_run_one_module_while_it_is_compiled_ahead() -> Outcome {
     let expected = run(&Module::new(&Engine::new(&config(false))?, tree())?, 1)?;
     for _ in 0..20 {

@@ -196,6 +196,7 @@ fn files_that_change_are_noticed() -> Outcome {
         assert!(*module.bytes()? == *bytes);
         let mut store = Store::new(&engine, ());
         let first = had_instance.then(|| memory_of(&mut store, &module)).transpose()?;
+        assert!(first.is_none_or(|first| first.data(&store) == expected));
         file.rewind()?;
         file.write_all(&bytes)?;
         let changed = || memory_of(&mut Store::new(&engine, ()), &module).expect_err("the file was written");

@@ -100,3 +100,76 @@ fn standard_input_is_what_was_given() -> Outcome {
     assert_eq!(pipe.contents(), b"in");
     Ok(())
 }
+
+/// All that the system is given of a memory whose data comes on demand: names, vectors, buffers.
+#[test]
+fn the_system_is_given_data_that_nobody_touched() -> Outcome {
+    use std::io::Write;
+    const LEN: usize = 1_600_000;
+    let mut data: Vec<u8> = (0..LEN as u32).map(|i| (i.wrapping_mul(0x9e37_79b1) >> 23) as u8).collect();
+    let mut put = |at: usize, bytes: &[u8]| data[at..at + bytes.len()].copy_from_slice(bytes);
+    put(300_000, b"out");
+    let buffers = [(700_000_u32, 5000_u32), (900_001, 100), (0, 0), (70_000, 80_000)];
+    for (i, (start, len)) in buffers.into_iter().enumerate() {
+        put(500_000 + 8 * i, &start.to_le_bytes());
+        put(500_004 + 8 * i, &len.to_le_bytes());
+    }
+    put(600_000, &1_200_000_u32.to_le_bytes());
+    put(600_004, &60_000_u32.to_le_bytes());
+    let escaped: String = data.iter().map(|byte| format!("\\{byte:02x}")).collect();
+    let wat = format!(
+        r#"(module
+            (import "wasi_snapshot_preview1" "path_open"
+                (func $open (param i32 i32 i32 i32 i32 i64 i64 i32 i32) (result i32)))
+            (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+            (import "wasi_snapshot_preview1" "fd_pread" (func $read (param i32 i32 i32 i64 i32) (result i32)))
+            (import "wasi_snapshot_preview1" "random_get" (func $random (param i32 i32) (result i32)))
+            (memory (export "memory") 32) (data (i32.const 0) "{escaped}")
+            (func (export "_start") (local $file i32)
+                ;; create, truncate; read, write, seek
+                (if (call $open (i32.const 3) (i32.const 0) (i32.const 300000) (i32.const 3) (i32.const 9)
+                        (i64.const 0x66) (i64.const 0) (i32.const 0) (i32.const 1700000))
+                    (then unreachable))
+                (local.set $file (i32.load (i32.const 1700000)))
+                (if (call $write (local.get $file) (i32.const 500000) (i32.const 4) (i32.const 1700000))
+                    (then unreachable))
+                (if (i32.ne (i32.load (i32.const 1700000)) (i32.const 85100)) (then unreachable))
+                (if (call $read (local.get $file) (i32.const 600000) (i32.const 1) (i64.const 10)
+                        (i32.const 1700000))
+                    (then unreachable))
+                (if (i32.ne (i32.load (i32.const 1700000)) (i32.const 60000)) (then unreachable))
+                (if (call $random (i32.const 1400000) (i32.const 3000)) (then unreachable))))"#
+    );
+    let (folder, engine) = (tempfile::tempdir()?, Engine::default());
+    let mut binary = tempfile::NamedTempFile::new()?;
+    binary.write_all(&Module::new(&engine, wat)?.info().bytes)?;
+    let module = Module::from_file(&engine, binary.path())?;
+    let mut linker: Linker<WasiCtx> = Linker::new(&engine);
+    wasi::add_to_linker(&mut linker, |ctx| ctx)?;
+    let written: Vec<u8> =
+        buffers.iter().flat_map(|&(start, len)| &data[start as usize..][..len as usize]).copied().collect();
+    let mut expected = data.clone();
+    expected[1_200_000..1_260_000].copy_from_slice(&written[10..60_010]);
+    // The first has its data read, the second shares pages with others.
+    for _ in 0..2 {
+        let mut store = Store::new(&engine, WasiCtxBuilder::new().preopened_dir(&folder, "/")?.build());
+        let instance = linker.instantiate(&mut store, &module)?;
+        instance.get_typed_func::<(), ()>(&mut store, "_start")?.call(&mut store, ())?;
+        assert!(std::fs::read(folder.path().join("out"))? == written);
+        let memory = instance.get_memory(&mut store, "memory").expect("exported").data(&store);
+        let random = 1_400_000..1_403_000;
+        assert!(memory[..random.start] == expected[..random.start]);
+        assert!(memory[random.clone()] != expected[random.clone()]);
+        assert!(memory[random.end..LEN] == expected[random.end..]);
+    }
+    // What was lost is not written.
+    let module = Module::from_file(&engine, binary.path())?;
+    let mut store = Store::new(&engine, WasiCtxBuilder::new().preopened_dir(&folder, "/")?.build());
+    let instance = linker.instantiate(&mut store, &module)?;
+    binary.as_file().set_len(1 << 20)?;
+    let error = instance.get_typed_func::<(), ()>(&mut store, "_start")?.call(&mut store, ());
+    let error = error.expect_err("the file has changed");
+    assert!(error.to_string().contains("the file has changed since the module was loaded"), "{error}");
+    assert!(std::fs::read(folder.path().join("out"))? == written);
+    Ok(())
+}

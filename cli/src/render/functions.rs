@@ -34,8 +34,12 @@ pub fn table(view: &View<'_>, order: Order, limit: usize, screen: Screen) -> Tab
     ]);
     for (function, _) in sorted.into_iter().take(limit) {
         let mut row = figures(view, function);
-        let details = [per_call(function), function.index.to_string(), view.place_of(&function.blocks)];
-        row.extend(details.map(|text| span(if screen.is_wide() { text } else { String::new() }, Ink::Faint)));
+        // To look up a line takes milliseconds.
+        let details = match screen.is_wide() {
+            true => [per_call(function), function.index.to_string(), view.place_of(&function.blocks)],
+            false => Default::default(),
+        };
+        row.extend(details.map(|text| span(text, Ink::Faint)));
         row.push(span(view.name(function.index), Ink::Name));
         table.row(row);
     }

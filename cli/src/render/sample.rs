@@ -7,6 +7,10 @@ use super::numbers::count_of;
 /// How many bursts are enough: then shares are hardly wrong by more than a tenth of the run.
 const ENOUGH: u64 = 100;
 
+/// How many bursts are enough to tell loops and paths: with fewer, shares may be wrong by a third of the run, so that it
+/// is chance which of them are seen; and it takes longer to look up their lines than to run the program further.
+const ENOUGH_FOR_PLACES: u64 = 10;
+
 /// How large a sample is.
 pub fn size(rate: Rate) -> String {
     format!("a sample of {:.3}% of the run", rate.as_f64() * 100.0)
@@ -24,6 +28,11 @@ pub fn nothing(profile: &Profile) -> (u64, String) {
         profile.code.compiled,
         format!(" of {functions} ran; the program ended before there was code for bursts"),
     )
+}
+
+/// Whether a sample has so few bursts that loops and paths in it mean nothing; unless they are most of the run.
+pub fn is_too_small_for_places(bursts: u64, rate: Rate) -> bool {
+    bursts < ENOUGH_FOR_PLACES && rate.as_f64() < 0.5
 }
 
 /// What to do about a sample of so many bursts, if it is too small to say much.
@@ -55,6 +64,10 @@ mod tests {
         assert!(advice(25).is_some_and(|advice| advice.contains("25 bursts: shares may be wrong by 20 ")));
         assert!(advice(0).is_some_and(|advice| advice.contains("`wprof run --exact`")));
         assert_eq!(advice(ENOUGH), None);
+        let samples = [(1, 4), (9, 1), (10, 1), (1, 5), (1, 10)];
+        let too_small =
+            samples.map(|(bursts, counted)| is_too_small_for_places(bursts, Rate { counted, of: 10 }));
+        assert_eq!(too_small, [true, true, false, false, false]);
         assert!((uncertainty(ENOUGH) - 9.8).abs() < 0.01);
     }
 }

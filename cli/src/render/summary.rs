@@ -6,6 +6,7 @@ use super::functions::{self, Order};
 use super::numbers::{count_of, grouped};
 use super::page::{Ink, Page, plain, span};
 use super::paths::Paths;
+use super::table::Table;
 use super::view::View;
 use super::{blocks, contexts, counters, events, extended_paths, flow, host_calls, loops, metrics, sample};
 
@@ -30,24 +31,34 @@ pub fn write(page: &mut Page, view: &View<'_>, title: &str) {
     }
     metrics::write_brief(page, view, HOT);
     host_calls::write_brief(page, view.profile);
-    let screen = page.screen();
-    let paths = Paths::new(view);
-    for table in [
-        functions::table(view, Order::Instructions, FUNCTIONS, screen),
-        match view.is_of_edges() {
-            true => loops::table(view, LOOPS, screen),
-            false => blocks::table(view, LOOPS),
-        },
-        paths.table(PATHS),
-        flow::table(view, PATHS),
-        extended_paths::table(view, PATHS),
-        counters::table(view.profile),
-        events::table(&view.profile.events),
-    ] {
-        if !table.is_empty() {
+    let functions = functions::table(view, Order::Instructions, FUNCTIONS, page.screen());
+    write_tables(page, &[functions]);
+    let sample = view.profile.bursts.zip(view.sampled());
+    match sample.is_some_and(|(bursts, rate)| sample::is_too_small_for_places(bursts, rate)) {
+        false => write_places(page, view),
+        true => {
             page.gap();
-            page.table(&table);
+            write_detail(page, "too few bursts to tell loops and paths");
         }
+    }
+    write_tables(page, &[counters::table(view.profile), events::table(&view.profile.events)]);
+}
+
+/// Where in the functions the program was.
+fn write_places(page: &mut Page, view: &View<'_>) {
+    let loops = match view.is_of_edges() {
+        true => loops::table(view, LOOPS, page.screen()),
+        false => blocks::table(view, LOOPS),
+    };
+    let paths = Paths::new(view).table(PATHS);
+    write_tables(page, &[loops, paths, flow::table(view, PATHS), extended_paths::table(view, PATHS)]);
+}
+
+/// Those that have any rows.
+fn write_tables(page: &mut Page, tables: &[Table]) {
+    for table in tables.iter().filter(|table| !table.is_empty()) {
+        page.gap();
+        page.table(table);
     }
 }
 

@@ -45,6 +45,9 @@ fn samples_are_taken_unless_something_else_is_asked_for() {
     let (how, said) = kind(&[]);
     assert_eq!(how, "sampled");
     assert!(said.contains(" seen in bursts: a sample of ") && said.contains("only "), "{said}");
+    assert!(said.contains("too few bursts to tell loops and paths") && !said.contains("path in"), "{said}");
+    let (_, said) = kind(&["--burst", "100:10"]);
+    assert!(!said.contains("too few bursts") && said.contains("path in"), "{said}");
     assert_eq!(kind(&["--collect", "cycles"]).0, "sampled");
     for exact in [&["--exact"][..], &["--profile", "exact"], &["--collect", "paths,cct"]] {
         assert_eq!(kind(exact).0, "exact", "{exact:?}");

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use wprof_jit::compile::Tier;
-use wprof_jit::module::Entity;
 use wprof_jit::plan::FunctionPlan;
 
 use super::ModuleInner;
@@ -47,16 +46,6 @@ impl ModuleInner {
         if !jobs.is_empty() {
             background.order(jobs);
         }
-    }
-
-    /// Has what a program begins with compiled ahead, while something else is to be done first.
-    pub(crate) fn order_start(self: &Arc<Self>) {
-        let begin = match self.info.export_index.get("_start") {
-            Some(&Entity::Func(func)) => Some(func),
-            _ => None,
-        };
-        let rows: Vec<u32> = self.info.start.into_iter().chain(begin).collect();
-        self.order_ahead(&rows, true);
     }
 
     /// Does for the compiler thread what it would do next, if that is to compile ahead: whoever calls a function that

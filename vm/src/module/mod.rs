@@ -130,9 +130,9 @@ impl Module {
     /// Loads a module from a file. If it names files with its debug information (`external_debug_info`,
     /// `sourceMappingURL`), these are looked for beside it when somebody asks for names or lines.
     ///
-    /// Of a file of 1 MiB and more, data segments of that size and debug information are only read when they are needed: it
-    /// may be removed or replaced by another, but must not be written to as long as the module is instantiated. If it is,
-    /// that is an error then, and there are no lines.
+    /// Of a file of 1 MiB and more, data segments of that size are only read as instances touch them, and debug information
+    /// when somebody asks: it may be removed or replaced by another, but must not be written to as long as there are
+    /// instances. If it is, whoever needs more of it ends with an error, and there are no lines.
     ///
     /// # Errors
     /// If it cannot be read, and as [`Module::new`].
@@ -312,8 +312,8 @@ impl ModuleInner {
     }
 
     /// Its bytes again, with those that are late; nothing if none are.
-    pub(crate) fn image(&self) -> Option<&Image> {
-        self.image.as_deref()
+    pub(crate) fn image(&self) -> Option<&Arc<Image>> {
+        self.image.as_ref()
     }
 
     /// The contents of the first custom section called `name`, nothing if there is none or it cannot be read any more.

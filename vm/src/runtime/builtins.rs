@@ -10,7 +10,7 @@ use super::abi::{VmContext, VmStoreContext};
 use super::bulk::{self, InitError};
 use super::call_records::{Called, Extent};
 use super::store::{Pending, StoreOpaque};
-use crate::{Trap, arch};
+use crate::{Error, Trap, arch};
 
 /// The store and the index of the instance that called.
 ///
@@ -25,10 +25,10 @@ unsafe fn caller<'a>(vmctx: *const VmContext) -> (&'a mut StoreOpaque, u32) {
 }
 
 fn status(store: &mut StoreOpaque, result: Result<(), Trap>) -> u32 {
-    match result {
+    match result.map_err(Error::from).and_then(|()| store.check_data()) {
         Ok(()) => 0,
-        Err(trap) => {
-            store.pending = Some(Pending::Error(trap.into()));
+        Err(error) => {
+            store.pending = Some(Pending::Error(error));
             1
         }
     }

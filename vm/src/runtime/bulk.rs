@@ -42,10 +42,10 @@ pub fn memory_copy(
     let source = bytes(src, n, store.memory(from).len())?;
     let target = bytes(dst, n, store.memory(to).len())?;
     if to == from {
-        store.memory_mut(to).data_mut().copy_within(source, target.start);
+        store.memory_mut(to).copy_within(source, target.start);
     } else {
         let (to, from) = store.two_memories(to, from);
-        to.data_mut()[target].copy_from_slice(&from.data()[source]);
+        to.part_mut(target).copy_from_slice(from.part(source));
     }
     Ok(())
 }
@@ -55,7 +55,7 @@ pub fn memory_fill(store: &mut StoreOpaque, i: u32, memory: u32, dst: u64, byte:
     let memory = store.instances[i as usize].memories[memory as usize];
     let memory = store.memory_mut(memory);
     let target = bytes(dst, n, memory.len())?;
-    memory.data_mut()[target].fill(byte);
+    memory.part_mut(target).fill(byte);
     Ok(())
 }
 
@@ -80,7 +80,7 @@ pub fn memory_init(
     match module.inner().image().filter(|image| image.is_late(&source)) {
         Some(image) => memory.fill_late(target.start, image, source).map_err(InitError::File),
         None => {
-            memory.data_mut()[target].copy_from_slice(&module.info().bytes[source]);
+            memory.part_mut(target).copy_from_slice(&module.info().bytes[source]);
             Ok(())
         }
     }

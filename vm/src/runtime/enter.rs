@@ -30,6 +30,7 @@ pub unsafe fn call<T>(store: &mut StoreInner<T>, func: FuncPtr, values: &mut [Vm
     if let Some(request) = store.opaque.interrupt().take() {
         return Err(Trap::from(request).into());
     }
+    store.opaque.check_data()?;
     store.opaque.heed_tick();
     let limit = stack::host_limit();
     if arch::stack_pointer() < limit {

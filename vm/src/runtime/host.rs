@@ -164,7 +164,7 @@ unsafe extern "C" fn shim<T: 'static>(
     host.head.ticks.fetch_add(store.opaque.end_span(span), Ordering::Relaxed);
     store.opaque.leave_host_context(outer);
     store.opaque.read_metrics();
-    let pending = match result {
+    let pending = match result.map(|done| done.and_then(|()| store.opaque.check_data())) {
         Ok(Ok(())) => match store.opaque.interrupt().take() {
             None => {
                 store.opaque.heed_tick();

@@ -53,8 +53,12 @@ struct Source {
 }
 
 impl Source {
+    fn is_same(&self) -> io::Result<bool> {
+        Ok(Stamp::of(&self.file.metadata()?) == self.stamp)
+    }
+
     fn check(&self) -> io::Result<()> {
-        match Stamp::of(&self.file.metadata()?) == self.stamp {
+        match self.is_same()? {
             true => Ok(()),
             false => Err(io::Error::other("the file has changed since the module was loaded: load it again")),
         }
@@ -131,6 +135,20 @@ impl Image {
         let (_, source) = self.late_part(&bytes).expect("the bytes are late");
         read_parts(&source.file, bytes.start, &mut to[..bytes.len()])?;
         source.check()
+    }
+
+    /// Reads late bytes from `at` on; whether that could be done, and the file has not changed. Async-signal-safe.
+    pub fn read_in_handler(&self, at: usize, to: &mut [u8]) -> bool {
+        let Some((_, source)) = self.late_part(&(at..at + to.len())) else { return false };
+        source.file.read_exact_at(to, at as u64).and_then(|()| source.is_same()).is_ok_and(|is_same| is_same)
+    }
+
+    /// Whether late bytes can still be read.
+    ///
+    /// # Errors
+    /// If the file has changed.
+    pub fn check(&self) -> io::Result<()> {
+        self.source.as_ref().map_or(Ok(()), Source::check)
     }
 
     /// All bytes, those that are late too.

@@ -15,7 +15,6 @@ use super::abi::{VmContext, VmFuncImport, VmFuncRef, VmMemory, VmTable, VmValue}
 use super::bulk::{self, InitError};
 use super::call_targets::TargetTable;
 use super::const_eval::eval;
-use super::image::Image;
 use super::instance::InstanceData;
 use super::paths::PathTable;
 use super::store::{FuncPtr, StoreOpaque};
@@ -71,11 +70,6 @@ pub fn instantiate(store: &mut StoreOpaque, module: &Module, imports: Imports) -
     };
     // From here on the store owns it, since things defined in its vmctx do so too.
     store.instances.push(instance);
-    let module = store.instances[index as usize].module.clone();
-    let is_late = |image: &Image| module.info().data.iter().any(|data| image.is_late(&data.bytes));
-    if module.inner().image().is_some_and(is_late) {
-        module.inner().order_start();
-    }
     add_definitions(store, index)?;
     apply_elements(store, index)?;
     apply_data(store, index)?;

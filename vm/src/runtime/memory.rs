@@ -9,19 +9,21 @@
 
 use std::ops::Range;
 use std::ptr::{self, NonNull};
+use std::sync::Arc;
 
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
 use wprof_jit::compile::MemoryStyle;
 
 use super::abi::VmMemory;
 use super::code::reservation::PAGE;
+use super::demand::{DemandPages, Faulted};
 use super::image::Image;
-use super::pages::prefer_large_pages;
+use super::pages::{prefer_large_pages, whole_pages};
 use crate::{Error, ErrorKind, MemoryType, Result, StoreLimits};
 
 /// Bytes per wasm page.
 pub const WASM_PAGE: u64 = 1 << 16;
-/// How often a memory gets shared pages, or asks for large ones. Each time there are two mappings more, of which a process
+/// How often a memory gets pages from a file, or asks for large ones. Each time there are mappings more, of which a process
 /// has 65,530.
 const MOST_SPLIT: u32 = 16;
 /// Who asks for so much at once will probably use all of it: so the system may give it in large pages, which take a
@@ -105,6 +107,8 @@ pub struct LinearMemory {
     movable: bool,
     /// How often a part of it became a mapping of its own.
     split: u32,
+    /// Pages that are read when they are touched.
+    demand: Vec<DemandPages>,
     definition: NonNull<VmMemory>,
     owns_definition: bool,
 }
@@ -141,7 +145,17 @@ impl LinearMemory {
         // SAFETY: a definition inside the store's vmctx, or our own; nothing else refers to it yet.
         unsafe { definition.write(content) };
         let (guard, movable) = (style.guard, !is_static);
-        Ok(LinearMemory { ty, mapping, guard, limit, movable, split: 0, definition, owns_definition })
+        Ok(LinearMemory {
+            ty,
+            mapping,
+            guard,
+            limit,
+            movable,
+            split: 0,
+            demand: Vec::new(),
+            definition,
+            owns_definition,
+        })
     }
 
     /// Its type as declared.
@@ -165,42 +179,125 @@ impl LinearMemory {
         self.len() / WASM_PAGE
     }
 
+    /// Where its contents are.
+    pub fn base(&self) -> NonNull<u8> {
+        self.mapping.base
+    }
+
     /// Its contents.
     pub fn data(&self) -> &[u8] {
-        // SAFETY: the first `len` bytes are accessible; the borrow keeps the store, and with it all code that could
-        // write them, from running.
-        unsafe { std::slice::from_raw_parts(self.mapping.base.as_ptr(), self.len() as usize) }
+        self.part(0..self.len() as usize)
     }
 
     /// Its contents.
     pub fn data_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as in `data`, and the borrow is exclusive.
+        self.part_mut(0..self.len() as usize)
+    }
+
+    /// Some of its contents.
+    pub fn part(&self, bytes: Range<usize>) -> &[u8] {
+        self.fill(&bytes);
+        assert!(bytes.start <= bytes.end && bytes.end as u64 <= self.len());
+        // SAFETY: the first `len` bytes are accessible, `fill` has seen to that for these; the borrow keeps the store, and
+        // with it all code that could write them, from running.
+        unsafe { std::slice::from_raw_parts(self.mapping.base.as_ptr().add(bytes.start), bytes.len()) }
+    }
+
+    /// Some of its contents.
+    pub fn part_mut(&mut self, bytes: Range<usize>) -> &mut [u8] {
+        self.fill(&bytes);
+        &mut self.data_on_demand()[bytes]
+    }
+
+    /// Its contents, of which some come when they are touched: only for who runs on behalf of the store's wasm code,
+    /// in its thread, and who does not hand them to the system.
+    pub fn data_on_demand(&mut self) -> &mut [u8] {
+        // SAFETY: the first `len` bytes are accessible, or become so by the signal handler when they are touched; and the
+        // borrow is exclusive.
         unsafe { std::slice::from_raw_parts_mut(self.mapping.base.as_ptr(), self.len() as usize) }
     }
 
+    /// Copies bytes of it to another place in it, as if all were read before any are written.
+    pub fn copy_within(&mut self, from: Range<usize>, to: usize) {
+        self.fill(&from);
+        self.fill(&(to..to + from.len()));
+        self.data_on_demand().copy_within(from, to);
+    }
+
+    /// Whether all bytes are there, however they are touched.
+    pub fn is_there(&self) -> bool {
+        self.demand.iter().all(DemandPages::are_there)
+    }
+
+    /// Sees to it that some bytes are there.
+    pub fn fill(&self, bytes: &Range<usize>) {
+        let base = self.mapping.base.addr().get();
+        self.demand.iter().for_each(|pages| pages.fill(&(base + bytes.start..base + bytes.end)));
+    }
+
+    /// Has a page read that was touched and is not there. Nothing if there is no such page at this address.
+    /// Async-signal-safe.
+    ///
+    /// # Safety
+    /// The memory is this thread's only.
+    pub unsafe fn fault(&self, address: usize) -> Option<Faulted> {
+        // SAFETY: the caller's promise.
+        self.demand.iter().find_map(|pages| unsafe { pages.fault(address) })
+    }
+
+    /// Whether all pages that were touched could be read.
+    ///
+    /// # Errors
+    /// If they could not.
+    pub fn check(&self) -> std::io::Result<()> {
+        self.demand.iter().try_for_each(DemandPages::check)
+    }
+
     /// Has late `bytes` of a file from byte `at` on: as pages that others have, too, if some memory has them already, and
-    /// as far as that can be and pays.
+    /// as far as that can be and pays; else as pages that are read when they are touched.
     ///
     /// # Errors
     /// If they cannot be read, or the file has changed.
-    pub fn fill_late(&mut self, at: usize, image: &Image, bytes: Range<usize>) -> std::io::Result<()> {
-        let end = at as u64 + bytes.len() as u64;
-        assert!(end <= self.len());
-        let mut shared = 0..0;
+    pub fn fill_late(&mut self, at: usize, image: &Arc<Image>, bytes: Range<usize>) -> std::io::Result<()> {
+        let end = at + bytes.len();
+        assert!(end as u64 <= self.len());
+        image.check()?;
+        // What is there is overwritten.
+        self.fill(&(at..end));
+        let mut there = 0..0;
         if self.can_split() {
+            self.split += 1;
             if let Some((pages, of_pages)) = image.pages(&bytes, at % PAGE)? {
                 // SAFETY: the range is accessible memory, and borrowed exclusively.
                 let mapped = unsafe { pages.map(of_pages.clone(), self.mapping.base.add(at)) };
-                shared = mapped.start - of_pages.start..mapped.end - of_pages.start;
+                there = mapped.start - of_pages.start..mapped.end - of_pages.start;
+            } else {
+                there = self.demand(at, image, &bytes)?;
             }
-            if shared.is_empty() {
-                prefer_large_pages(&mut self.data_mut()[at..end as usize]);
-            }
-            self.split += 1;
         }
-        let data = &mut self.data_mut()[at..end as usize];
-        image.read_late(bytes.start..bytes.start + shared.start, &mut data[..shared.start])?;
-        image.read_late(bytes.start + shared.end..bytes.end, &mut data[shared.end..])
+        let data = &mut self.data_on_demand()[at..end];
+        image.read_late(bytes.start..bytes.start + there.start, &mut data[..there.start])?;
+        image.read_late(bytes.start + there.end..bytes.end, &mut data[there.end..])
+    }
+
+    /// Has those of late `bytes` from byte `at` on that fill pages read when they are touched, and says which these are: none
+    /// where pages have been on demand before.
+    fn demand(
+        &mut self,
+        at: usize,
+        image: &Arc<Image>,
+        bytes: &Range<usize>,
+    ) -> std::io::Result<Range<usize>> {
+        let start = self.mapping.base.addr().get() + at;
+        let whole = whole_pages(start, bytes.len());
+        let (pages, offset) = (start + whole.start..start + whole.end, bytes.start + whole.start);
+        if whole.is_empty() || self.demand.iter().any(|others| others.overlap(&pages)) {
+            return Ok(0..0);
+        }
+        // SAFETY: the pages are accessible, in this mapping, which does not move, and borrowed exclusively; all their bytes
+        // are to be overwritten.
+        self.demand.push(unsafe { DemandPages::new(pages, image.clone(), offset)? });
+        Ok(whole)
     }
 
     /// Whether a part of it may become a mapping of its own. What consists of several cannot be moved at once.
@@ -221,7 +318,7 @@ impl LinearMemory {
         // SAFETY: as in `len`; no machine code of the store runs at the same time.
         unsafe { self.definition.write(content) };
         if new - old >= LARGE_GROWTH && self.can_split() {
-            prefer_large_pages(&mut self.data_mut()[old as usize..]);
+            prefer_large_pages(&mut self.data_on_demand()[old as usize..]);
             self.split += 1;
         }
         Some(old / WASM_PAGE)

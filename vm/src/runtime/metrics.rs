@@ -196,7 +196,7 @@ impl StoreOpaque {
             return;
         }
         let memory = self.instances[instance as usize].memories[memory as usize];
-        let start = self.memory(memory).data().as_ptr().addr() as u64;
+        let start = self.memory(memory).base().addr().get() as u64;
         self.touch_lines(start, address, bytes);
     }
 }

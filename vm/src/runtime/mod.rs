@@ -24,6 +24,7 @@ pub mod call_targets;
 pub mod code;
 pub mod const_eval;
 pub mod contexts;
+pub mod demand;
 pub mod enter;
 pub mod events;
 pub mod externs;

@@ -150,7 +150,7 @@ fn copy_piece(file: &File, offset: u64, len: usize, pages: &mut File) -> io::Res
 }
 
 /// Which of `len` bytes from `address` on are on pages of which all bytes are among them.
-fn whole_pages(address: usize, len: usize) -> Range<usize> {
+pub fn whole_pages(address: usize, len: usize) -> Range<usize> {
     let first = (address.next_multiple_of(PAGE) - address).min(len);
     let end = len.saturating_sub((address + len) % PAGE).max(first);
     first..end

@@ -2,10 +2,12 @@
 //!
 //! A fault is ours if its pc lies in machine code of this crate's and either a trap site is recorded there, or the
 //! address is at the end of the stack. Then the handler notes what happened and makes the thread continue in the
-//! activation's entry trampoline, which returns to the host. Every other signal goes to whoever was there before.
+//! activation's entry trampoline, which returns to the host. A page that is not there yet is read instead
+//! ([`DemandPages`](super::demand::DemandPages)), wherever it was touched. Every other signal goes to whoever was there
+//! before.
 //!
-//! The interrupted thread was running wasm code, so it holds no lock and is inside no allocation: the handler may
-//! lock and allocate.
+//! A thread that was running wasm code holds no lock and is inside no allocation: then the handler may lock and
+//! allocate.
 
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
@@ -19,6 +21,7 @@ use wprof_jit::abi::TrapCode;
 use super::abi::NOTHING;
 use super::activation::{self, Activation, RawFrame, TrapRecord};
 use super::code::registry::{self, CodeObject};
+use super::demand::Faulted;
 use super::metrics::Sums;
 use super::store::Pending;
 use super::walk;
@@ -71,8 +74,14 @@ unsafe extern "C" fn handler(signal: c_int, info: *mut siginfo_t, context: *mut 
 /// Handles a trap of wasm code; `None` if it is none.
 unsafe fn recover(signal: c_int, info: &siginfo_t, context: &mut ucontext_t) -> Option<()> {
     let registers = arch::registers(context);
-    if !registry::is_code(registers.pc) {
-        return None;
+    // SAFETY: the fault is this thread's.
+    let faulted = unsafe { touch(signal, info) };
+    match faulted {
+        Some(Faulted::Read) => return Some(()),
+        // The host finds zeros, and wasm code does not go on when it returns.
+        Some(Faulted::Lost) if !registry::is_code(registers.pc) => return Some(()),
+        _ if !registry::is_code(registers.pc) => return None,
+        _ => {}
     }
     // SAFETY: the chain holds live activations only.
     let activation = unsafe { activation::newest().as_ref() }?;
@@ -89,6 +98,12 @@ unsafe fn recover(signal: c_int, info: &siginfo_t, context: &mut ucontext_t) -> 
         unsafe { counter.write(*arch::pinned(context)) };
     }
     let code = match object.trap_at(registers.pc).map(|site| site.code) {
+        _ if faulted.is_some() => {
+            // SAFETY: wasm code, which is running, has the store on loan, and waits for us.
+            let store = unsafe { &mut *(*activation.context).store };
+            store.pending = store.check_data().err().map(Pending::Error);
+            Some(TrapCode::Host)
+        }
         Some(TrapCode::Interrupt) if poll_again(activation) => return Some(()),
         Some(TrapCode::Budget) => {
             // SAFETY: wasm code, which is running, has the store on loan, and waits for us.
@@ -139,6 +154,23 @@ unsafe fn recover(signal: c_int, info: &siginfo_t, context: &mut ucontext_t) -> 
     unsafe { *activation.trap.get() = Some(record) };
     arch::set_registers(context, Registers { pc: vm.handler, sp: vm.sp, fp: vm.fp });
     Some(())
+}
+
+/// Has a page of a memory's read that is not there, if that is what has faulted: in wasm code, or in the host where it works
+/// on its behalf.
+///
+/// # Safety
+/// For the handler of a signal of this thread's.
+unsafe fn touch(signal: c_int, info: &siginfo_t) -> Option<Faulted> {
+    if signal != libc::SIGSEGV || info.si_code <= 0 {
+        return None;
+    }
+    // SAFETY: a fault comes with an address. The newest activation is live, and the store that it entered is this thread's
+    // only. Where the host has it, it does not add memories while it touches what is in one.
+    unsafe {
+        let activation = activation::newest().as_ref()?;
+        (*activation.context).store.as_ref()?.fault(info.si_addr().addr())
+    }
 }
 
 /// Where that belongs which wasm code of an activation keeps in the pinned register.

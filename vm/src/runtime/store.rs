@@ -14,6 +14,7 @@ use super::burst_contexts::BurstContexts;
 use super::burst_spans::BurstSpans;
 use super::burst_time::BurstTime;
 use super::call_records::CallRecords;
+use super::demand::Faulted;
 use super::events::Events;
 use super::externs::ExternArena;
 use super::host::AnyHostContext;
@@ -381,6 +382,26 @@ impl StoreOpaque {
     /// Memory number `index`.
     pub fn memory_mut(&mut self, index: u32) -> &mut LinearMemory {
         &mut self.memories[index as usize]
+    }
+
+    /// Whether all of their data that was touched could be read from the files of their modules; if not, no code of this
+    /// store's is to go on.
+    ///
+    /// # Errors
+    /// If some could not.
+    pub fn check_data(&self) -> Result<()> {
+        let checked = self.memories.iter().try_for_each(LinearMemory::check);
+        checked.map_err(|e| Error::system("cannot read the module's data", e))
+    }
+
+    /// Has a page of a memory's read that was touched and is not there. Nothing if there is no such page at this
+    /// address. Async-signal-safe.
+    ///
+    /// # Safety
+    /// The store is this thread's only.
+    pub unsafe fn fault(&self, address: usize) -> Option<Faulted> {
+        // SAFETY: the caller's promise.
+        self.memories.iter().find_map(|memory| unsafe { memory.fault(address) })
     }
 
     /// Two different memories.

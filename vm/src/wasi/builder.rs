@@ -6,8 +6,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 use wasi_common::pipe::{ReadPipe, WritePipe};
 use wasi_common::sync;
 
-use super::WasiCtx;
 use super::common::Common;
+use super::{Implementation, WasiCtx};
 use crate::{Error, ErrorKind, Result};
 
 /// Builds the usual [`WasiCtx`]: no arguments, no environment, no files, empty input and no output unless told
@@ -100,7 +100,7 @@ impl WasiCtxBuilder {
     /// The context.
     pub fn build(&mut self) -> WasiCtx {
         let builder = std::mem::replace(&mut self.0, sync::WasiCtxBuilder::new());
-        WasiCtx::new(Common({ builder }.build()))
+        WasiCtx(Implementation::Usual(Common({ builder }.build())))
     }
 }
 

@@ -5,7 +5,7 @@ use wasi_common::snapshots::preview_1::wasi_snapshot_preview1 as abi;
 use wiggle::{GuestMemory, run_in_dummy_executor};
 
 use super::Wasi;
-use crate::{Error, ErrorKind, Exit, Result};
+use crate::{Caller, Error, ErrorKind, Exit, Memory, Result};
 
 /// wasi-common's context.
 pub(super) struct Common(pub(super) wasi_common::WasiCtx);
@@ -26,6 +26,41 @@ macro_rules! implement {
 }
 
 preview1!(implement);
+
+/// Has those bytes of a memory read that a function hands to the system as they are, which fails where pages are not
+/// there. All others it reads or writes itself.
+///
+/// # Errors
+/// If they cannot be read.
+pub(super) fn fill_handed_on<T: 'static>(
+    memory: &Memory,
+    mut caller: &mut Caller<'_, T>,
+    name: &str,
+    args: &[u64],
+) -> Result<()> {
+    let (at, count) = match (name, args) {
+        (
+            "fd_read" | "fd_pread" | "fd_write" | "fd_pwrite" | "sock_recv" | "sock_send",
+            &[_, at, count, ..],
+        ) => (at, count),
+        ("random_get", &[start, len]) => return memory.fill(caller, start, len),
+        _ => return Ok(()),
+    };
+    let mut vector = [0; VECTOR];
+    for i in 0..count {
+        // The function itself says what is wrong with the rest.
+        let at = (at + VECTOR as u64 * i) as usize;
+        if memory.is_there(&mut caller) || memory.read(&mut caller, at, &mut vector).is_err() {
+            break;
+        }
+        let [start, len] = [0, 4].map(|i| u32::from_le_bytes([0, 1, 2, 3].map(|j| vector[i + j])));
+        memory.fill(&mut caller, start.into(), len.into())?;
+    }
+    Ok(())
+}
+
+/// Bytes of an `iovec`: the address of a buffer and its length, both of 32 bits.
+const VECTOR: usize = 8;
 
 /// An `Err` of wasi-common's is the end of the program.
 fn finish<R>(result: std::result::Result<R, wiggle::anyhow::Error>) -> Result<R> {

@@ -28,18 +28,39 @@ mod common;
 
 pub use builder::{OutputPipe, WasiCtxBuilder};
 
+use common::Common;
+
 use crate::{Caller, Error, ErrorKind, Extern, Linker, Memory, Result};
 
 /// The module name that programs import these functions from.
 pub const MODULE: &str = "wasi_snapshot_preview1";
 
 /// The state of one program's system interface.
-pub struct WasiCtx(Box<dyn Wasi>);
+pub struct WasiCtx(Implementation);
+
+enum Implementation {
+    /// Of which it is known what it gives to the system.
+    Usual(Common),
+    Own(Box<dyn Wasi>),
+}
 
 impl WasiCtx {
     /// A context with an implementation of one's own.
     pub fn new(implementation: impl Wasi) -> WasiCtx {
-        WasiCtx(Box::new(implementation))
+        WasiCtx(Implementation::Own(Box::new(implementation)))
+    }
+
+    fn is_usual(&self) -> bool {
+        matches!(self.0, Implementation::Usual(_))
+    }
+}
+
+impl Implementation {
+    fn get(&mut self) -> &mut dyn Wasi {
+        match self {
+            Implementation::Usual(common) => common,
+            Implementation::Own(own) => &mut **own,
+        }
     }
 }
 
@@ -77,8 +98,14 @@ macro_rules! define_trait {
             $(
                 let func = move |mut caller: Caller<'_, T>, $($arg: $ty),*| -> Result<$result> {
                     let memory = memory(&mut caller)?;
-                    let (bytes, data) = memory.data_and_store_mut(&mut caller);
-                    context(data).0.$name(bytes, $($arg),*)
+                    let (bytes, data) = if context(caller.data_mut()).is_usual() {
+                        let args = [$(u64::from($arg as u32)),*];
+                        common::fill_handed_on(&memory, &mut caller, stringify!($name), &args)?;
+                        memory.data_on_demand_and_store_mut(&mut caller)
+                    } else {
+                        memory.data_and_store_mut(&mut caller)
+                    };
+                    context(data).0.get().$name(bytes, $($arg),*)
                 };
                 linker.func_wrap(MODULE, stringify!($name), func)?;
             )*
