@@ -1,7 +1,7 @@
 //! From bytecode to [`Cfg`], in one pass.
 //!
-//! The validator runs along: it knows the types of the operand stack, which blocks record at their entry. Labels of
-//! enclosing constructs become blocks when they are reached, if a branch or the code before goes there.
+//! Types of the operand stack go along (`types.rs`), which blocks record at their entry. Labels of enclosing constructs
+//! become blocks when they are reached, if a branch or the code before goes there.
 
 use smallvec::SmallVec;
 use wasmparser::{
@@ -12,6 +12,7 @@ use wasmparser::{
 use super::liveness::Accesses;
 use super::{
     Block, Call, Cfg, DirectCall, Edge, End, Known, Liveness, StackId, Target, TypeStacks, is_structure,
+    types,
 };
 use crate::module::ModuleInfo;
 use crate::{CompileError, limits};
@@ -24,13 +25,24 @@ type Result<T> = std::result::Result<T, CompileError>;
 /// If the function has too many edges, or its bytes are not those that were validated.
 pub fn build(info: &ModuleInfo, func: u32) -> Result<Cfg> {
     let body = body(info, func);
-    let mut builder = Builder::new(info, func)?;
+    let mut builder = Builder::new(info, func);
     builder.locals(&body)?;
     let mut reader = body.get_operators_reader()?;
     builder.begin(reader.original_position() as u32);
+    #[cfg(debug_assertions)]
+    let mut witness = {
+        let mut validator = validator(info, func);
+        validator.read_locals(&mut body.get_binary_reader())?;
+        validator
+    };
     while !reader.eof() {
         let (op, at) = reader.read_with_offset()?;
         builder.operator(&op, at as u32, reader.original_position() as u32)?;
+        #[cfg(debug_assertions)]
+        {
+            witness.op(at, &op)?;
+            builder.agree(&witness, &op);
+        }
     }
     builder.finish()
 }
@@ -111,7 +123,6 @@ struct Open {
 struct Builder<'a> {
     info: &'a ModuleInfo,
     func: u32,
-    validator: FuncValidator<ValidatorResources>,
     locals: Vec<ValType>,
     params: u32,
     stacks: TypeStacks,
@@ -132,12 +143,11 @@ struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    fn new(info: &'a ModuleInfo, func: u32) -> Result<Builder<'a>> {
+    fn new(info: &'a ModuleInfo, func: u32) -> Builder<'a> {
         let params = info.func_type(func).params();
-        Ok(Builder {
+        Builder {
             info,
             func,
-            validator: validator(info, func),
             locals: params.to_vec(),
             params: params.len() as u32,
             stacks: TypeStacks::default(),
@@ -151,12 +161,31 @@ impl<'a> Builder<'a> {
             accesses: Accesses::new(0),
             open: None,
             edges: 0,
-        })
+        }
+    }
+
+    /// The validator has the same stack, where control comes to.
+    #[cfg(debug_assertions)]
+    fn agree(&self, witness: &FuncValidator<ValidatorResources>, op: &Operator<'_>) {
+        const LOOKED_AT: usize = 4;
+        if self.open.is_none() {
+            return;
+        }
+        let height = witness.operand_stack_height();
+        assert_eq!(self.stacks.height(self.stack), height, "{op:?}");
+        let mut stack = self.stack;
+        for depth in 0..LOOKED_AT.min(height as usize) {
+            let (ty, below) = self.stacks.pop(stack).expect("as high as that");
+            let expected = witness.get_operand_type(depth).flatten().expect("reachable values have types");
+            assert!(
+                ty == expected || ty.is_reference_type() && expected.is_reference_type(),
+                "{op:?}: {ty} instead of {expected}"
+            );
+            stack = below;
+        }
     }
 
     fn locals(&mut self, body: &FunctionBody<'_>) -> Result<()> {
-        let mut reader = body.get_binary_reader();
-        self.validator.read_locals(&mut reader)?;
         for group in body.get_locals_reader()? {
             let (count, ty) = group?;
             self.locals.extend(std::iter::repeat_n(ty, count as usize));
@@ -207,7 +236,6 @@ impl<'a> Builder<'a> {
             }
             _ => return self.plain(op, at),
         }
-        self.validator.op(u64::from(at), op)?;
         self.check_limits()
     }
 
@@ -226,14 +254,9 @@ impl<'a> Builder<'a> {
 
     /// An instruction without control flow.
     fn plain(&mut self, op: &Operator<'_>, at: u32) -> Result<()> {
-        let arity = op.operator_arity(&self.validator);
-        self.validator.op(u64::from(at), op)?;
         if self.open.is_none() {
             return Ok(());
         }
-        let Some((pops, pushes)) = arity else {
-            return Err(CompileError::Unsupported { offset: at as usize, what: format!("{op:?}") });
-        };
         match *op {
             Operator::LocalGet { local_index } => self.accesses.read(local_index),
             Operator::LocalSet { local_index } | Operator::LocalTee { local_index } => {
@@ -241,12 +264,9 @@ impl<'a> Builder<'a> {
             }
             _ => {}
         }
-        self.stack = self.stacks.drop_top(self.stack, pops);
-        for depth in (0..pushes as usize).rev() {
-            // Reachable code has no values of unknown type.
-            let ty = self.validator.get_operand_type(depth).flatten();
-            self.stack = self.stacks.push(self.stack, ty.expect("validated: reachable values have types"));
-        }
+        let after = types::after(self.info, &self.locals, op, (&mut self.stacks, self.stack));
+        let unknown = || CompileError::Unsupported { offset: at as usize, what: format!("{op:?}") };
+        self.stack = after.ok_or_else(unknown)?;
         self.check_limits()
     }
 

@@ -12,6 +12,7 @@ mod liveness;
 mod next;
 mod ops;
 mod stack;
+mod types;
 
 use std::sync::OnceLock;
 
