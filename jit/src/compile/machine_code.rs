@@ -1,5 +1,6 @@
 //! Machine code with its tables: where it may trap, where it calls, what must be patched in.
 
+use std::fmt;
 use std::ops::Range;
 
 use cranelift_codegen::binemit::Reloc as RelocKind;
@@ -9,6 +10,7 @@ use cranelift_codegen::isa::TargetIsa;
 use cranelift_codegen::{
     CompiledCode, Context, FinalizedRelocTarget, MachBufferFinalized, MachSrcLoc, MachTrap,
 };
+use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{origins::Origins, pinned, relax};
@@ -81,6 +83,7 @@ pub struct Reloc {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct MachineCode {
     /// The code; position independent but for `relocs`.
+    #[serde(serialize_with = "write_bytes", deserialize_with = "read_bytes")]
     pub bytes: Vec<u8>,
     /// Required alignment in bytes, a power of two.
     pub align: u32,
@@ -155,6 +158,27 @@ impl MachineCode {
         let caller = |of: &Origin| Some(self.inlined[of.frame.checked_sub(1)? as usize]);
         std::iter::successors(Some(place), caller)
     }
+}
+
+/// All at once, where serde would write one after the other.
+fn write_bytes<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_bytes(bytes)
+}
+
+fn read_bytes<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
+    struct Bytes;
+    impl Visitor<'_> for Bytes {
+        type Value = Vec<u8>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("bytes")
+        }
+
+        fn visit_bytes<E: de::Error>(self, bytes: &[u8]) -> Result<Vec<u8>, E> {
+            Ok(bytes.to_vec())
+        }
+    }
+    from.deserialize_bytes(Bytes)
 }
 
 fn write_name<S: Serializer>(target: &LibCall, to: S) -> Result<S::Ok, S::Error> {
