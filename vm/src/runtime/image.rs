@@ -5,15 +5,16 @@
 //! Invariant: what is not late is read once and never changes; of a file that has changed since then nothing late is
 //! used, so that no part of one module is of another.
 
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io;
 use std::ops::{Deref, Range};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::FileExt;
 use std::ptr::{self, NonNull};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+use rustix::fs::fstat;
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
 
 use super::code::reservation::PAGE;
@@ -54,7 +55,7 @@ struct Source {
 
 impl Source {
     fn is_same(&self) -> io::Result<bool> {
-        Ok(Stamp::of(&self.file.metadata()?) == self.stamp)
+        Ok(Stamp::of(&self.file)? == self.stamp)
     }
 
     fn check(&self) -> io::Result<()> {
@@ -65,13 +66,16 @@ impl Source {
     }
 }
 
-/// By what a file is seen to have changed: when its contents did, and its size. Another file in its place is no change.
+/// By what a file is seen to have changed: when its contents did, in seconds and nanoseconds, and its size. Another file
+/// in its place is no change.
 #[derive(Debug, PartialEq, Eq)]
-struct Stamp((i64, i64), u64);
+struct Stamp(i64, i64, i64);
 
 impl Stamp {
-    fn of(file: &Metadata) -> Stamp {
-        Stamp((file.mtime(), file.mtime_nsec()), file.len())
+    /// Async-signal-safe.
+    fn of(file: &File) -> io::Result<Stamp> {
+        let about = fstat(file)?;
+        Ok(Stamp(about.st_mtime as i64, about.st_mtime_nsec as i64, about.st_size as i64))
     }
 }
 
@@ -82,7 +86,7 @@ impl Image {
     /// If the file cannot be read or has fewer bytes, or the system has no memory for them.
     pub fn read(file: File, len: usize, late: Vec<Range<usize>>) -> io::Result<Image> {
         assert!(len > 0 && late.is_sorted_by(|a, b| a.end <= b.start));
-        let stamp = Stamp::of(&file.metadata()?);
+        let stamp = Stamp::of(&file)?;
         let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::NORESERVE);
         // SAFETY: a fresh mapping at an address of the kernel's choice disturbs nothing.
         let base = unsafe { mmap_anonymous(ptr::null_mut(), len, access, flags)? };
