@@ -7,23 +7,28 @@
 //!
 //! Whoever can write to the folder can run code as the user: it must belong to the user alone.
 
+use std::fmt;
 use std::fs;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::SystemTime;
 
-use serde::{Deserialize, Serialize};
+use serde::de::{self, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest, Sha256};
 use wprof_jit::compile::MachineCode;
+
+use crate::runtime::code::registry::CodeObject;
 
 /// Bytes that all files of a folder may take together; the oldest go first.
 const FOLDER_LIMIT: u64 = 1 << 30;
 const HASH: usize = 32;
 
-/// What is kept of a module.
+/// What is kept of a module; of its code all but the bytes as `C`.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct CachedModule {
+pub struct CachedModule<C = MachineCode> {
     /// Address of its code slots, which its code holds as constants.
     pub slots: u64,
     /// Engine-wide ids of its types, likewise.
@@ -31,14 +36,14 @@ pub struct CachedModule {
     /// The first counter that no function has.
     pub next_counter: u32,
     /// Its functions.
-    pub functions: Vec<CachedFunction>,
+    pub functions: Vec<CachedFunction<C>>,
     /// Trampolines for its types.
-    pub trampolines: Vec<CachedTrampoline>,
+    pub trampolines: Vec<CachedTrampoline<C>>,
 }
 
 /// What is kept of a function, or of a part of one.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct CachedFunction {
+pub struct CachedFunction<C> {
     /// The row of code slots that leads to it: a function's index, or that of a part of one.
     pub row: u32,
     /// Its first counter.
@@ -46,18 +51,71 @@ pub struct CachedFunction {
     /// How many it has.
     pub counters: u32,
     /// What its callers call.
-    pub code: MachineCode,
+    pub code: CachedCode<C>,
 }
 
 /// A trampoline.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct CachedTrampoline {
+pub struct CachedTrampoline<C> {
     /// Index of its type in the module.
     pub ty: u32,
     /// From the host to wasm, or the other way.
     pub is_entry: bool,
     /// Its code.
-    pub code: MachineCode,
+    pub code: CachedCode<C>,
+}
+
+/// Machine code.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct CachedCode<C> {
+    /// Its bytes, which serde would pass on one after the other.
+    #[serde(serialize_with = "write_bytes", deserialize_with = "read_bytes")]
+    bytes: Vec<u8>,
+    rest: C,
+}
+
+/// Code that was placed, without its bytes, as [`MachineCode`] on its way to the file.
+#[derive(Debug)]
+pub struct Placed(Arc<CodeObject>);
+
+impl Serialize for Placed {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        self.0.code.serialize(to)
+    }
+}
+
+impl CachedCode<Placed> {
+    /// What was placed, and its bytes.
+    pub fn of((bytes, object): (Vec<u8>, Arc<CodeObject>)) -> Self {
+        CachedCode { bytes, rest: Placed(object) }
+    }
+}
+
+impl CachedCode<MachineCode> {
+    /// The code as it was compiled.
+    pub fn into_code(self) -> MachineCode {
+        MachineCode { bytes: self.bytes, ..self.rest }
+    }
+}
+
+fn write_bytes<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_bytes(bytes)
+}
+
+fn read_bytes<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
+    struct Bytes;
+    impl Visitor<'_> for Bytes {
+        type Value = Vec<u8>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("bytes")
+        }
+
+        fn visit_bytes<E: de::Error>(self, bytes: &[u8]) -> Result<Vec<u8>, E> {
+            Ok(bytes.to_vec())
+        }
+    }
+    from.deserialize_bytes(Bytes)
 }
 
 /// A folder with such files.
@@ -93,9 +151,12 @@ impl CodeCache {
     ///
     /// # Errors
     /// If the system refuses; then what was there before stays.
-    pub fn store(&self, module: &[u8; HASH], content: &CachedModule) -> std::io::Result<()> {
+    pub fn store(&self, module: &[u8; HASH], content: &CachedModule<Placed>) -> std::io::Result<()> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
-        let mut bytes = vec![0; HASH];
+        let code: usize = content.functions.iter().map(|function| function.code.bytes.len()).sum();
+        // Most of it is code.
+        let mut bytes = Vec::with_capacity(HASH + 2 * code);
+        bytes.resize(HASH, 0);
         bytes = postcard::to_extend(content, bytes).map_err(std::io::Error::other)?;
         let hash = Sha256::digest(&bytes[HASH..]);
         bytes[..HASH].copy_from_slice(&hash);

@@ -11,6 +11,7 @@ use crate::arch;
 use crate::background::Background;
 use crate::code_cache::CodeCache;
 use crate::perf::PerfFile;
+use crate::runtime::code::registry::CodeObject;
 use crate::runtime::code::{CodeArena, CodeSpace, Stubs, TrapStubs};
 use crate::runtime::signals;
 use crate::runtime::types::{FuncTypeEntry, TypeRegistry};
@@ -221,9 +222,9 @@ impl Engine {
         Ok(*entry.wasm_to_host.get_or_init(|| address))
     }
 
-    /// The code of a trampoline.
-    pub(crate) fn trampoline_code(&self, address: usize) -> Option<MachineCode> {
-        self.0.trampolines.copy_of(address)
+    /// The code of a trampoline, its bytes apart from the rest.
+    pub(crate) fn trampoline_code(&self, address: usize) -> Option<(Vec<u8>, Arc<CodeObject>)> {
+        self.0.trampolines.placed(address)
     }
 
     /// Places trampolines that were compiled before.

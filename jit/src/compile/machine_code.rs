@@ -1,6 +1,5 @@
 //! Machine code with its tables: where it may trap, where it calls, what must be patched in.
 
-use std::fmt;
 use std::ops::Range;
 
 use cranelift_codegen::binemit::Reloc as RelocKind;
@@ -10,7 +9,6 @@ use cranelift_codegen::isa::TargetIsa;
 use cranelift_codegen::{
     CompiledCode, Context, FinalizedRelocTarget, MachBufferFinalized, MachSrcLoc, MachTrap,
 };
-use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{origins::Origins, pinned, relax};
@@ -82,8 +80,8 @@ pub struct Reloc {
 /// The machine code of one function. Sites are sorted by pc.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct MachineCode {
-    /// The code; position independent but for `relocs`.
-    #[serde(serialize_with = "write_bytes", deserialize_with = "read_bytes")]
+    /// The code; position independent but for `relocs`. Whoever keeps the rest keeps it apart.
+    #[serde(skip)]
     pub bytes: Vec<u8>,
     /// Required alignment in bytes, a power of two.
     pub align: u32,
@@ -135,6 +133,18 @@ pub struct ColdPart {
     pub distances: Vec<u32>,
 }
 
+impl ColdPart {
+    /// Lets it lie `by` bytes further from the hot part than these bytes of both have it.
+    pub fn shift(&self, bytes: &mut [u8], by: i32) {
+        for &at in &self.distances {
+            let by = if at < self.start { by } else { by.wrapping_neg() };
+            let distance = &mut bytes[at as usize..][..4];
+            let old = distance.iter().rev().fold(0, |all, &byte| all << 8 | i32::from(byte));
+            distance.copy_from_slice(&old.wrapping_add(by).to_le_bytes());
+        }
+    }
+}
+
 impl MachineCode {
     /// Where the cold part begins; the end if there is none.
     pub fn hot_len(&self) -> usize {
@@ -144,12 +154,8 @@ impl MachineCode {
     /// Lets the cold part lie `by` bytes further from the hot one than `bytes` have it. All distances fit into their
     /// four bytes if the whole code, with what is between its parts, is shorter than `i32::MAX`.
     pub fn shift_cold(&mut self, by: i32) {
-        let Some(ColdPart { start, distances }) = &self.cold else { return };
-        for &at in distances {
-            let by = if at < *start { by } else { by.wrapping_neg() };
-            let distance = &mut self.bytes[at as usize..][..4];
-            let old = distance.iter().rev().fold(0, |all, &byte| all << 8 | i32::from(byte));
-            distance.copy_from_slice(&old.wrapping_add(by).to_le_bytes());
+        if let Some(cold) = &self.cold {
+            cold.shift(&mut self.bytes, by);
         }
     }
 
@@ -158,27 +164,6 @@ impl MachineCode {
         let caller = |of: &Origin| Some(self.inlined[of.frame.checked_sub(1)? as usize]);
         std::iter::successors(Some(place), caller)
     }
-}
-
-/// All at once, where serde would write one after the other.
-fn write_bytes<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
-    to.serialize_bytes(bytes)
-}
-
-fn read_bytes<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
-    struct Bytes;
-    impl Visitor<'_> for Bytes {
-        type Value = Vec<u8>;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("bytes")
-        }
-
-        fn visit_bytes<E: de::Error>(self, bytes: &[u8]) -> Result<Vec<u8>, E> {
-            Ok(bytes.to_vec())
-        }
-    }
-    from.deserialize_bytes(Bytes)
 }
 
 fn write_name<S: Serializer>(target: &LibCall, to: S) -> Result<S::Ok, S::Error> {

@@ -6,9 +6,11 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
+use wprof_jit::compile::MachineCode;
+
 use super::ModuleInner;
 use super::code::Compiled;
-use crate::code_cache::{CachedFunction, CachedModule, CachedTrampoline};
+use crate::code_cache::{CachedCode, CachedFunction, CachedModule, CachedTrampoline, Placed};
 use crate::engine::no_code_memory;
 use crate::runtime::types::FuncTypeEntry;
 use crate::{Error, Module, Result};
@@ -38,7 +40,7 @@ impl Module {
 }
 
 impl ModuleInner {
-    fn snapshot(&self) -> CachedModule {
+    fn snapshot(&self) -> CachedModule<Placed> {
         // Held so that no counter is given out meanwhile.
         let first = self.code.first.lock();
         let functions = self.code.functions.read().unwrap_or_else(PoisonError::into_inner);
@@ -48,7 +50,8 @@ impl ModuleInner {
             let parts = compiled.part_code.iter().filter(|_| !compiled.promoted);
             let all = std::iter::once((func, compiled.address)).chain(parts.map(|(&row, &code)| (row, code)));
             let of_row = |(row, address)| {
-                Some(CachedFunction { row, first_counter, counters, code: self.code.arena.copy_of(address)? })
+                let code = CachedCode::of(self.code.arena.placed(address)?);
+                Some(CachedFunction { row, first_counter, counters, code })
             };
             all.filter_map(of_row).collect::<Vec<_>>()
         };
@@ -63,11 +66,11 @@ impl ModuleInner {
         }
     }
 
-    fn trampolines(&self) -> Vec<CachedTrampoline> {
+    fn trampolines(&self) -> Vec<CachedTrampoline<Placed>> {
         let entries = (0..).zip(&self.info.types).map(|(ty, of)| (ty, self.engine.types().entry(of)));
         let pair = |(ty, entry): (u32, Arc<FuncTypeEntry>)| {
             let of = |address: Option<&usize>, is_entry| {
-                let code = self.engine.trampoline_code(*address?)?;
+                let code = CachedCode::of(self.engine.trampoline_code(*address?)?);
                 Some(CachedTrampoline { ty, is_entry, code })
             };
             [of(entry.host_to_wasm.get(), true), of(entry.wasm_to_host.get(), false)]
@@ -89,7 +92,7 @@ impl ModuleInner {
         self.restore_functions(functions)?;
         let (types, wanted): (Vec<_>, Vec<_>) = trampolines
             .into_iter()
-            .filter_map(|t| Some(((self.info.types.get(t.ty as usize)?, t.is_entry), t.code)))
+            .filter_map(|t| Some(((self.info.types.get(t.ty as usize)?, t.is_entry), t.code.into_code())))
             .unzip();
         let places = self.engine.place_trampolines(wanted)?;
         for ((ty, is_entry), address) in types.into_iter().zip(places) {
@@ -100,10 +103,11 @@ impl ModuleInner {
         Ok(())
     }
 
-    fn restore_functions(self: &Arc<Self>, functions: Vec<CachedFunction>) -> Result<()> {
+    fn restore_functions(self: &Arc<Self>, functions: Vec<CachedFunction<MachineCode>>) -> Result<()> {
         let mut known = Vec::with_capacity(functions.len());
         let mut pieces = Vec::with_capacity(functions.len());
         for CachedFunction { row, first_counter, counters, code } in functions {
+            let code = code.into_code();
             self.slots.fill(&self.info, &code.dispatches);
             known.push((row, first_counter, counters));
             pieces.push((code, Some((Arc::downgrade(self), self.part_rows.func(row)))));

@@ -186,18 +186,26 @@ impl CodeArena {
 
     /// The code that was placed at `start`.
     pub fn copy_of(&self, start: usize) -> Option<MachineCode> {
+        let (bytes, object) = self.placed(start)?;
+        Some(MachineCode { bytes, ..object.code.clone() })
+    }
+
+    /// The code that was placed at `start`, its bytes apart from the rest.
+    pub fn placed(&self, start: usize) -> Option<(Vec<u8>, Arc<CodeObject>)> {
         let object = registry::find(start).filter(|object| object.start == start)?;
         let areas = self.areas.lock().expect("no panic while it is held");
-        let is_ours = areas.chunks().any(|c| (c.start..c.start + c.size).contains(&start));
-        is_ours.then(|| {
-            // SAFETY: the registry has both as parts of our chunks, which stay mapped while we live, and code once
-            // placed does not change.
-            let part = |at: usize, len| unsafe { std::slice::from_raw_parts(at as *const u8, len) };
-            let (hot, cold) = (part(start, object.len), part(object.cold.start, object.cold.len()));
-            let mut code = MachineCode { bytes: [hot, cold].concat(), ..object.code.clone() };
-            code.shift_cold(distance(object.cold.start, start + object.len));
-            code
-        })
+        if !areas.chunks().any(|c| (c.start..c.start + c.size).contains(&start)) {
+            return None;
+        }
+        // SAFETY: the registry has both as parts of our chunks, which stay mapped while we live, and code once placed
+        // does not change.
+        let part = |at: usize, len| unsafe { std::slice::from_raw_parts(at as *const u8, len) };
+        let (hot, cold) = (part(start, object.len), part(object.cold.start, object.cold.len()));
+        let mut bytes = [hot, cold].concat();
+        if let Some(cold) = &object.code.cold {
+            cold.shift(&mut bytes, distance(object.cold.start, start + object.len));
+        }
+        Some((bytes, object))
     }
 
     /// Bytes of address space taken.
