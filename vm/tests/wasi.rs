@@ -173,3 +173,125 @@ fn the_system_is_given_data_that_nobody_touched() -> Outcome {
     assert!(std::fs::read(folder.path().join("out"))? == written);
     Ok(())
 }
+
+/// Bytes of data, each thing in a piece of its own that is read by itself.
+struct Layout(Vec<u8>);
+
+impl Layout {
+    const PIECE: usize = 64 << 10;
+
+    /// Where there is room for a result.
+    fn room(&mut self) -> Argument {
+        self.0.resize(self.0.len() + Self::PIECE, 0);
+        Argument::Short((self.0.len() - Self::PIECE + 800) as u32)
+    }
+
+    /// Where some bytes are.
+    fn put(&mut self, bytes: &[u8]) -> Argument {
+        let Argument::Short(at) = self.room() else { unreachable!("an address") };
+        self.0[at as usize..][..bytes.len()].copy_from_slice(bytes);
+        Argument::Short(at)
+    }
+
+    /// A vector of one buffer.
+    fn vector(&mut self, buffer: &[u8]) -> Argument {
+        let Argument::Short(at) = self.put(buffer) else { unreachable!("an address") };
+        self.put(&[at.to_le_bytes(), (buffer.len() as u32).to_le_bytes()].concat())
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Argument {
+    Short(u32),
+    Long(u64),
+    /// What a result holds.
+    Loaded(u32),
+}
+
+/// Of a memory whose data comes on demand, every function gets what nobody has touched before.
+#[test]
+fn every_function_reads_and_writes_data_that_nobody_touched() -> Outcome {
+    use std::io::Write;
+
+    use Argument::{Loaded, Long, Short};
+    let mut at = Layout(Vec::new());
+    let one = Short(1);
+    let opened = at.room();
+    let Short(file) = opened else { unreachable!("an address") };
+    let (file, root, zero) = (Loaded(file), Short(3), Short(0));
+    // One subscription: to a clock, of which no time is to pass.
+    let clock = at.put(&[[0; 16], [0; 16], [0; 16]].concat());
+    let calls: Vec<(&str, Vec<Argument>)> = vec![
+        ("args_sizes_get", vec![at.room(), at.room()]),
+        ("args_get", vec![at.room(), at.room()]),
+        ("environ_sizes_get", vec![at.room(), at.room()]),
+        ("environ_get", vec![at.room(), at.room()]),
+        ("clock_res_get", vec![one, at.room()]),
+        ("clock_time_get", vec![one, Long(0), at.room()]),
+        ("fd_prestat_get", vec![root, at.room()]),
+        ("fd_prestat_dir_name", vec![root, at.room(), one]),
+        ("path_create_directory", vec![root, at.put(b"d"), one]),
+        (
+            "path_open",
+            vec![root, zero, at.put(b"f"), one, Short(9), Long(0x0fff_ffff), Long(0), zero, opened],
+        ),
+        ("fd_write", vec![file, at.vector(b"some text"), one, at.room()]),
+        ("fd_pwrite", vec![file, at.vector(b"S"), one, Long(0), at.room()]),
+        ("fd_seek", vec![file, Long(0), zero, at.room()]),
+        ("fd_read", vec![file, at.vector(&[0; 100]), one, at.room()]),
+        ("fd_pread", vec![file, at.vector(&[0; 100]), one, Long(0), at.room()]),
+        ("fd_tell", vec![file, at.room()]),
+        ("fd_fdstat_get", vec![file, at.room()]),
+        ("fd_filestat_get", vec![file, at.room()]),
+        ("path_filestat_get", vec![root, zero, at.put(b"f"), one, at.room()]),
+        ("path_filestat_set_times", vec![root, zero, at.put(b"f"), one, Long(7), Long(7), Short(5)]),
+        ("path_link", vec![root, zero, at.put(b"f"), one, root, at.put(b"g"), one]),
+        ("path_rename", vec![root, at.put(b"g"), one, root, at.put(b"h"), one]),
+        ("path_symlink", vec![at.put(b"f"), one, root, at.put(b"s"), one]),
+        ("path_readlink", vec![root, at.put(b"s"), one, at.room(), Short(50), at.room()]),
+        ("fd_readdir", vec![root, at.room(), Short(2000), Long(0), at.room()]),
+        ("path_unlink_file", vec![root, at.put(b"h"), one]),
+        ("path_remove_directory", vec![root, at.put(b"d"), one]),
+        ("random_get", vec![at.room(), Short(100)]),
+        ("poll_oneoff", vec![clock, at.room(), one, at.room()]),
+    ];
+    let (mut imports, mut body) = (String::new(), String::new());
+    for (name, arguments) in &calls {
+        let types = arguments.iter().map(|argument| if let Long(_) = argument { "i64 " } else { "i32 " });
+        let types: String = types.collect();
+        imports += &format!(
+            "(import \"wasi_snapshot_preview1\" \"{name}\" (func ${name} (param {types}) (result i32)))\n"
+        );
+        let values = arguments.iter().map(|argument| match argument {
+            Short(value) => format!("(i32.const {value})"),
+            Long(value) => format!("(i64.const {value})"),
+            Loaded(at) => format!("(i32.load (i32.const {at}))"),
+        });
+        let values: String = values.collect();
+        body += &format!("(call $check (call ${name} {values}) (i32.const {}))\n", name.len());
+    }
+    let escaped: String = at.0.iter().map(|byte| format!("\\{byte:02x}")).collect();
+    let wat = format!(
+        r#"(module {imports}
+            (memory (export "memory") {}) (data (i32.const 0) "{escaped}")
+            (global $failed (export "failed") (mut i32) (i32.const 0))
+            (func $check (param i32 i32)
+                (if (local.get 0) (then (global.set $failed (i32.add (i32.mul (local.get 0) (i32.const 100)) (local.get 1))) unreachable)))
+            (func (export "_start") {body}))"#,
+        at.0.len() >> 16
+    );
+    let (folder, engine) = (tempfile::tempdir()?, Engine::default());
+    let mut binary = tempfile::NamedTempFile::new()?;
+    binary.write_all(&Module::new(&engine, wat)?.info().bytes)?;
+    let module = Module::from_file(&engine, binary.path())?;
+    let mut linker: Linker<WasiCtx> = Linker::new(&engine);
+    wasi::add_to_linker(&mut linker, |ctx| ctx)?;
+    let ctx = WasiCtxBuilder::new().args(["a", "b"])?.env("c", "d")?.preopened_dir(&folder, "/")?.build();
+    let mut store = Store::new(&engine, ctx);
+    let instance = linker.instantiate(&mut store, &module)?;
+    let outcome = instance.get_typed_func::<(), ()>(&mut store, "_start")?.call(&mut store, ());
+    let failed = instance.get_global(&mut store, "failed").expect("exported").get(&mut store);
+    assert!(outcome.is_ok(), "{outcome:?}: error number times 100, and the length of the name: {failed:?}");
+    assert_eq!(std::fs::read(folder.path().join("f"))?, b"Some text");
+    Ok(())
+}

@@ -196,8 +196,8 @@ impl LinearMemory {
 
     /// Some of its contents.
     pub fn part(&self, bytes: Range<usize>) -> &[u8] {
-        self.fill(&bytes);
         assert!(bytes.start <= bytes.end && bytes.end as u64 <= self.len());
+        self.fill(&bytes);
         // SAFETY: the first `len` bytes are accessible, `fill` has seen to that for these; the borrow keeps the store, and
         // with it all code that could write them, from running.
         unsafe { std::slice::from_raw_parts(self.mapping.base.as_ptr().add(bytes.start), bytes.len()) }

@@ -43,7 +43,6 @@ pub(super) fn fill_handed_on<T: 'static>(
             "fd_read" | "fd_pread" | "fd_write" | "fd_pwrite" | "sock_recv" | "sock_send",
             &[_, at, count, ..],
         ) => (at, count),
-        ("random_get", &[start, len]) => return memory.fill(caller, start, len),
         _ => return Ok(()),
     };
     let mut vector = [0; VECTOR];
