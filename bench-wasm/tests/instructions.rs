@@ -19,15 +19,19 @@ fn code_is_as_good_as_the_baseline() {
     for work in WORK.into_iter().filter(|(program, ..)| ["fib", "json"].contains(program)) {
         for (kind, options) in KINDS.into_iter().filter(|(kind, _)| ["off", "checks", "edges"].contains(kind))
         {
-            let measure = || of_work(own, work, options).expect("it runs under valgrind");
-            let is_more = |&count: &u64| {
-                baseline.ratio(work.0, kind, count).is_some_and(|ratio| ratio > 1.0 + TOLERANCE)
+            let measure = || {
+                let count = of_work(own, work, options).expect("it runs under valgrind");
+                let ratio = baseline.ratio(work.0, kind, count).expect("the baseline has it");
+                let better = if ratio < 1.0 - TOLERANCE { "; write a new baseline" } else { "" };
+                eprintln!("{} {kind}: {count} instructions, {ratio:.4} of the baseline{better}", work.0);
+                ratio
             };
-            // Once in many runs fib had 0.6% more than it always has.
-            let count = Some(measure()).filter(|count| !is_more(count)).unwrap_or_else(measure);
-            let ratio = baseline.ratio(work.0, kind, count).expect("the baseline has it");
-            let better = if ratio < 1.0 - TOLERANCE { "; write a new baseline" } else { "" };
-            eprintln!("{} {kind}: {count} instructions, {ratio:.4} of the baseline{better}", work.0);
+            let mut ratio = measure();
+            if ratio > 1.0 + TOLERANCE {
+                // Start and compilation, which cancel out, are not quite the same in every run: once in many fib had 0.6%
+                // more.
+                ratio = measure();
+            }
             assert!(ratio <= 1.0 + TOLERANCE, "{} {kind}: {ratio:.4} of the baseline", work.0);
         }
     }

@@ -153,10 +153,7 @@ impl CodeCache {
     /// If the system refuses; then what was there before stays.
     pub fn store(&self, module: &[u8; HASH], content: &CachedModule<Placed>) -> std::io::Result<()> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
-        let code: usize = content.functions.iter().map(|function| function.code.bytes.len()).sum();
-        // Most of it is code.
-        let mut bytes = Vec::with_capacity(HASH + 2 * code);
-        bytes.resize(HASH, 0);
+        let mut bytes = vec![0; HASH];
         bytes = postcard::to_extend(content, bytes).map_err(std::io::Error::other)?;
         let hash = Sha256::digest(&bytes[HASH..]);
         bytes[..HASH].copy_from_slice(&hash);

@@ -51,9 +51,10 @@ impl Memory {
         &self,
         store: impl Into<StoreContextMut<'a, T>>,
     ) -> (&'a mut [u8], &'a mut T) {
-        let inner = store.into().0;
-        let index = inner.opaque.index(self.0);
-        (inner.opaque.memory_mut(index).data_mut(), &mut inner.data)
+        let store = store.into();
+        // If some are lost that shows where code of the store's is to go on.
+        let _ = self.fill(&store, 0, u64::MAX);
+        self.data_on_demand_and_store_mut(store)
     }
 
     /// The same, for what runs on behalf of wasm code that has called the host: some of the contents come when they are

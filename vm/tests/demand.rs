@@ -150,7 +150,7 @@ fn however_memory_is_touched_it_holds_the_data() -> Outcome {
             let (mut program, mut other) =
                 (Program::new(&module)?, Program::new(&Module::new(&engine, &bytes)?)?);
             compare(&mut program, &mut other, 40, i as u32 * 10 + seed);
-            let data = program.memory.data(&program.store);
+            let data = program.memory.data_mut(&mut program.store);
             assert!(data == other.memory.data(&other.store), "{i} {seed}");
         }
     }

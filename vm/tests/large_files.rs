@@ -300,7 +300,7 @@ fn few_pages_are_shared_by_modules_of_one_memory() -> Outcome {
         begin.is_some_and(|begin| in_memory.contains(&(begin as *const u8)))
     };
     let inside: Vec<&str> = maps.lines().filter(is_inside).collect();
-    // The first instance of each module asks for large pages, the others share.
+    // The first instance of each module has pages on demand, the others share.
     let shared = inside.iter().filter(|line| line.contains("wprof-module")).count();
     assert_eq!(shared, 5, "of 16 times");
     assert!(inside.len() <= 33, "{}", inside.len());

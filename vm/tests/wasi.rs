@@ -1,6 +1,8 @@
 //! WASI preview 1 programs.
 #![cfg(feature = "wasi")]
 
+use std::io::Write;
+
 use wprof::wasi::{self, OutputPipe, WasiCtx, WasiCtxBuilder};
 use wprof::*;
 
@@ -15,6 +17,18 @@ fn run(wat: &str, ctx: WasiCtx) -> Result<Result<()>> {
     let mut store = Store::new(&engine, ctx);
     let instance = linker.instantiate(&mut store, &module)?;
     Ok(instance.get_typed_func::<(), ()>(&mut store, "_start")?.call(&mut store, ()))
+}
+
+/// A module in a file, and where it can be instantiated.
+fn file_of(
+    wat: &str,
+) -> std::result::Result<(tempfile::NamedTempFile, Linker<WasiCtx>), Box<dyn std::error::Error>> {
+    let engine = Engine::default();
+    let mut file = tempfile::NamedTempFile::new()?;
+    file.write_all(&Module::new(&engine, wat)?.info().bytes)?;
+    let mut linker = Linker::new(&engine);
+    wasi::add_to_linker(&mut linker, |ctx| ctx)?;
+    Ok((file, linker))
 }
 
 /// Writes the argument strings, each followed by a zero byte, to standard output, then exits with their number.
@@ -104,7 +118,6 @@ fn standard_input_is_what_was_given() -> Outcome {
 /// All that the system is given of a memory whose data comes on demand: names, vectors, buffers.
 #[test]
 fn the_system_is_given_data_that_nobody_touched() -> Outcome {
-    use std::io::Write;
     const LEN: usize = 1_600_000;
     let mut data: Vec<u8> = (0..LEN as u32).map(|i| (i.wrapping_mul(0x9e37_79b1) >> 23) as u8).collect();
     let mut put = |at: usize, bytes: &[u8]| data[at..at + bytes.len()].copy_from_slice(bytes);
@@ -125,71 +138,95 @@ fn the_system_is_given_data_that_nobody_touched() -> Outcome {
             (import "wasi_snapshot_preview1" "fd_pread" (func $read (param i32 i32 i32 i64 i32) (result i32)))
             (import "wasi_snapshot_preview1" "random_get" (func $random (param i32 i32) (result i32)))
             (memory (export "memory") 32) (data (i32.const 0) "{escaped}")
-            (func (export "_start") (local $file i32)
+            (global $file (mut i32) (i32.const 0))
+            (func (export "open")
                 ;; create, truncate; read, write, seek
                 (if (call $open (i32.const 3) (i32.const 0) (i32.const 300000) (i32.const 3) (i32.const 9)
                         (i64.const 0x66) (i64.const 0) (i32.const 0) (i32.const 1700000))
                     (then unreachable))
-                (local.set $file (i32.load (i32.const 1700000)))
-                (if (call $write (local.get $file) (i32.const 500000) (i32.const 4) (i32.const 1700000))
+                (global.set $file (i32.load (i32.const 1700000)))
+                ;; the vectors, not what they lead to
+                (drop (i32.load (i32.const 500000)))
+                (drop (i32.load (i32.const 600000))))
+            (func (export "work")
+                (if (call $write (global.get $file) (i32.const 500000) (i32.const 4) (i32.const 1700000))
                     (then unreachable))
                 (if (i32.ne (i32.load (i32.const 1700000)) (i32.const 85100)) (then unreachable))
-                (if (call $read (local.get $file) (i32.const 600000) (i32.const 1) (i64.const 10)
+                (if (call $read (global.get $file) (i32.const 600000) (i32.const 1) (i64.const 10)
                         (i32.const 1700000))
                     (then unreachable))
                 (if (i32.ne (i32.load (i32.const 1700000)) (i32.const 60000)) (then unreachable))
                 (if (call $random (i32.const 1400000) (i32.const 3000)) (then unreachable))))"#
     );
-    let (folder, engine) = (tempfile::tempdir()?, Engine::default());
-    let mut binary = tempfile::NamedTempFile::new()?;
-    binary.write_all(&Module::new(&engine, wat)?.info().bytes)?;
-    let module = Module::from_file(&engine, binary.path())?;
-    let mut linker: Linker<WasiCtx> = Linker::new(&engine);
-    wasi::add_to_linker(&mut linker, |ctx| ctx)?;
+    let ((binary, linker), folder) = (file_of(&wat)?, tempfile::tempdir()?);
+    let start = |module: &Module| -> std::result::Result<_, Box<dyn std::error::Error>> {
+        let context = WasiCtxBuilder::new().preopened_dir(&folder, "/")?.build();
+        let mut store = Store::new(linker.engine(), context);
+        let instance = linker.instantiate(&mut store, module)?;
+        Ok((store, instance))
+    };
+    let call = |(store, instance): &mut (Store<WasiCtx>, Instance), name: &str| -> Result<()> {
+        instance.get_typed_func::<(), ()>(&mut *store, name)?.call(store, ())
+    };
     let written: Vec<u8> =
         buffers.iter().flat_map(|&(start, len)| &data[start as usize..][..len as usize]).copied().collect();
     let mut expected = data.clone();
     expected[1_200_000..1_260_000].copy_from_slice(&written[10..60_010]);
+    let module = Module::from_file(linker.engine(), binary.path())?;
     // The first has its data read, the second shares pages with others.
     for _ in 0..2 {
-        let mut store = Store::new(&engine, WasiCtxBuilder::new().preopened_dir(&folder, "/")?.build());
-        let instance = linker.instantiate(&mut store, &module)?;
-        instance.get_typed_func::<(), ()>(&mut store, "_start")?.call(&mut store, ())?;
+        let mut program = start(&module)?;
+        call(&mut program, "open")?;
+        call(&mut program, "work")?;
         assert!(std::fs::read(folder.path().join("out"))? == written);
+        let (mut store, instance) = program;
         let memory = instance.get_memory(&mut store, "memory").expect("exported").data(&store);
         let random = 1_400_000..1_403_000;
         assert!(memory[..random.start] == expected[..random.start]);
         assert!(memory[random.clone()] != expected[random.clone()]);
         assert!(memory[random.end..LEN] == expected[random.end..]);
     }
-    // What was lost is not written.
-    let module = Module::from_file(&engine, binary.path())?;
-    let mut store = Store::new(&engine, WasiCtxBuilder::new().preopened_dir(&folder, "/")?.build());
-    let instance = linker.instantiate(&mut store, &module)?;
+    // What is lost is neither written nor taken for a name.
+    let module = Module::from_file(linker.engine(), binary.path())?;
+    let mut opened = start(&module)?;
+    call(&mut opened, "open")?;
+    let module = Module::from_file(linker.engine(), binary.path())?;
+    let not_opened = start(&module)?;
     binary.as_file().set_len(1 << 20)?;
-    let error = instance.get_typed_func::<(), ()>(&mut store, "_start")?.call(&mut store, ());
-    let error = error.expect_err("the file has changed");
-    assert!(error.to_string().contains("the file has changed since the module was loaded"), "{error}");
-    assert!(std::fs::read(folder.path().join("out"))? == written);
+    for (mut program, name) in [(opened, "work"), (not_opened, "open")] {
+        let error = call(&mut program, name).expect_err("the file has changed").to_string();
+        assert!(error.contains("the file has changed since the module was loaded"), "{error}");
+        let names = std::fs::read_dir(&folder)?.map(|entry| Ok(entry?.file_name()));
+        assert_eq!(names.collect::<std::io::Result<Vec<_>>>()?, ["out"]);
+        assert_eq!(std::fs::read(folder.path().join("out"))?, b"");
+    }
     Ok(())
 }
 
-/// Bytes of data, each thing in a piece of its own that is read by itself.
-struct Layout(Vec<u8>);
+/// Bytes of data, each thing in a piece of its own that is read by itself: the last first, as what follows pieces that are
+/// there may be read with them.
+struct Layout {
+    data: Vec<u8>,
+    left: usize,
+}
 
 impl Layout {
     const PIECE: usize = 64 << 10;
 
+    fn new(pieces: usize) -> Layout {
+        Layout { data: vec![0; pieces * Self::PIECE], left: pieces }
+    }
+
     /// Where there is room for a result.
     fn room(&mut self) -> Argument {
-        self.0.resize(self.0.len() + Self::PIECE, 0);
-        Argument::Short((self.0.len() - Self::PIECE + 800) as u32)
+        self.left -= 1;
+        Argument::Short((self.left * Self::PIECE + 800) as u32)
     }
 
     /// Where some bytes are.
     fn put(&mut self, bytes: &[u8]) -> Argument {
         let Argument::Short(at) = self.room() else { unreachable!("an address") };
-        self.0[at as usize..][..bytes.len()].copy_from_slice(bytes);
+        self.data[at as usize..][..bytes.len()].copy_from_slice(bytes);
         Argument::Short(at)
     }
 
@@ -211,10 +248,8 @@ enum Argument {
 /// Of a memory whose data comes on demand, every function gets what nobody has touched before.
 #[test]
 fn every_function_reads_and_writes_data_that_nobody_touched() -> Outcome {
-    use std::io::Write;
-
     use Argument::{Loaded, Long, Short};
-    let mut at = Layout(Vec::new());
+    let mut at = Layout::new(80);
     let one = Short(1);
     let opened = at.room();
     let Short(file) = opened else { unreachable!("an address") };
@@ -256,7 +291,7 @@ fn every_function_reads_and_writes_data_that_nobody_touched() -> Outcome {
         ("poll_oneoff", vec![clock, at.room(), one, at.room()]),
     ];
     let (mut imports, mut body) = (String::new(), String::new());
-    for (name, arguments) in &calls {
+    for (index, (name, arguments)) in calls.iter().enumerate() {
         let types = arguments.iter().map(|argument| if let Long(_) = argument { "i64 " } else { "i32 " });
         let types: String = types.collect();
         imports += &format!(
@@ -268,30 +303,27 @@ fn every_function_reads_and_writes_data_that_nobody_touched() -> Outcome {
             Loaded(at) => format!("(i32.load (i32.const {at}))"),
         });
         let values: String = values.collect();
-        body += &format!("(call $check (call ${name} {values}) (i32.const {}))\n", name.len());
+        body += &format!("(call $check (call ${name} {values}) (i32.const {index}))\n");
     }
-    let escaped: String = at.0.iter().map(|byte| format!("\\{byte:02x}")).collect();
+    let escaped: String = at.data.iter().map(|byte| format!("\\{byte:02x}")).collect();
     let wat = format!(
         r#"(module {imports}
             (memory (export "memory") {}) (data (i32.const 0) "{escaped}")
-            (global $failed (export "failed") (mut i32) (i32.const 0))
-            (func $check (param i32 i32)
-                (if (local.get 0) (then (global.set $failed (i32.add (i32.mul (local.get 0) (i32.const 100)) (local.get 1))) unreachable)))
+            (global $failed (export "failed") (mut i32) (i32.const -1))
+            (func $check (param $error i32) (param $call i32)
+                (if (local.get $error) (then (global.set $failed (local.get $call)) unreachable)))
             (func (export "_start") {body}))"#,
-        at.0.len() >> 16
+        at.data.len() >> 16
     );
-    let (folder, engine) = (tempfile::tempdir()?, Engine::default());
-    let mut binary = tempfile::NamedTempFile::new()?;
-    binary.write_all(&Module::new(&engine, wat)?.info().bytes)?;
-    let module = Module::from_file(&engine, binary.path())?;
-    let mut linker: Linker<WasiCtx> = Linker::new(&engine);
-    wasi::add_to_linker(&mut linker, |ctx| ctx)?;
+    let ((binary, linker), folder) = (file_of(&wat)?, tempfile::tempdir()?);
+    let module = Module::from_file(linker.engine(), binary.path())?;
     let ctx = WasiCtxBuilder::new().args(["a", "b"])?.env("c", "d")?.preopened_dir(&folder, "/")?.build();
-    let mut store = Store::new(&engine, ctx);
+    let mut store = Store::new(linker.engine(), ctx);
     let instance = linker.instantiate(&mut store, &module)?;
     let outcome = instance.get_typed_func::<(), ()>(&mut store, "_start")?.call(&mut store, ());
-    let failed = instance.get_global(&mut store, "failed").expect("exported").get(&mut store);
-    assert!(outcome.is_ok(), "{outcome:?}: error number times 100, and the length of the name: {failed:?}");
+    let failed = instance.get_global(&mut store, "failed").expect("exported").get(&mut store).i32();
+    let failed = failed.and_then(|index| calls.get(index as usize)).map(|call| call.0);
+    assert!(outcome.is_ok(), "{failed:?}: {outcome:?}");
     assert_eq!(std::fs::read(folder.path().join("f"))?, b"Some text");
     Ok(())
 }

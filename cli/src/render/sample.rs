@@ -8,7 +8,7 @@ use super::numbers::count_of;
 const ENOUGH: u64 = 100;
 
 /// How many bursts are enough to tell loops and paths: with fewer, shares may be wrong by a third of the run, so that it
-/// is chance which of them are seen; and it takes longer to look up their lines than to run the program further.
+/// is chance which of them are seen. To look up their lines takes milliseconds.
 const ENOUGH_FOR_PLACES: u64 = 10;
 
 /// How large a sample is.

@@ -1,6 +1,6 @@
 //! What instructions do to the types on the operand stack of a function that is known to be valid.
 //!
-//! The validator knows too, but it checks all anew, which takes most of the time to build a CFG. Debug builds ask both.
+//! The validator knows too, but it checks all anew: with it a CFG takes a fifth more instructions. Debug builds ask both.
 
 use wasmparser::{ContType, FrameKind, FuncType, ModuleArity, Operator, RefType, SubType, ValType};
 

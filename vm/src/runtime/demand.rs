@@ -1,7 +1,7 @@
 //! Demand paging: pages of a memory that are read from the module's file when somebody touches them.
 //!
-//! Of megabytes of data a program may touch a few pages, and to make and fill a page takes longer than to run thousands of
-//! instructions. So they are inaccessible at first. The signal handler reads some where machine code faults, or the
+//! Of megabytes of data a program may touch a few pages, and to make and fill one takes a microsecond and more. So they
+//! are inaccessible at first. The signal handler reads some where machine code faults, or the
 //! host on its behalf; whoever may hand bytes to the system, for which such pages are an error, has them read before.
 //!
 //! Invariant: pages become accessible only in the thread that has the memory's store on loan, or under the lock for those
@@ -18,7 +18,8 @@ use super::code::reservation::PAGE;
 use super::image::Image;
 use super::pages::{PART, prefer_large_pages};
 
-/// Pages are read in chunks of so many bytes: a fault takes about as long as to fill eight pages.
+/// Pages are read in chunks of so many bytes, for few faults and not much that nobody touches: of Flite's data a sentence
+/// touches 299 pages, which are in 119 chunks of 16 KB, 40 of 64, 14 of 256.
 const CHUNK: usize = 64 << 10;
 /// So many chunks at most, each of which may come to be a mapping of its own: a process has 65,530.
 const MOST_CHUNKS: usize = 512;

@@ -1,5 +1,5 @@
 //! Large module files in memory, but for what may never be wanted or is wanted elsewhere: *late* parts of the file, which
-//! are read when somebody asks. Of a data segment of megabytes the first instance has the bytes read into its memory,
+//! are read when somebody asks. Of a data segment of megabytes the first instance has those read that it touches,
 //! and others share pages; debug information is for who reports on the program.
 //!
 //! Invariant: what is not late is read once and never changes; of a file that has changed since then nothing late is

@@ -189,11 +189,6 @@ impl LinearMemory {
         self.part(0..self.len() as usize)
     }
 
-    /// Its contents.
-    pub fn data_mut(&mut self) -> &mut [u8] {
-        self.part_mut(0..self.len() as usize)
-    }
-
     /// Some of its contents.
     pub fn part(&self, bytes: Range<usize>) -> &[u8] {
         assert!(bytes.start <= bytes.end && bytes.end as u64 <= self.len());
@@ -362,7 +357,7 @@ mod tests {
         let ty = MemoryType::new(1, None);
         let mut memory =
             LinearMemory::new(ty, style(2 * WASM_PAGE), &StoreLimits::default(), None).expect("made");
-        memory.data_mut()[WASM_PAGE as usize - 1] = 7;
+        memory.data_on_demand()[WASM_PAGE as usize - 1] = 7;
         let before = memory.data().as_ptr();
         assert_eq!(memory.grow(100), Some(1));
         assert_ne!(memory.data().as_ptr(), before);

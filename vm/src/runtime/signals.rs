@@ -76,12 +76,12 @@ unsafe fn recover(signal: c_int, info: &siginfo_t, context: &mut ucontext_t) -> 
     let registers = arch::registers(context);
     // SAFETY: the fault is this thread's.
     let faulted = unsafe { touch(signal, info) };
-    match faulted {
-        Some(Faulted::Read) => return Some(()),
-        // The host finds zeros, and wasm code does not go on when it returns.
-        Some(Faulted::Lost) if !registry::is_code(registers.pc) => return Some(()),
-        _ if !registry::is_code(registers.pc) => return None,
-        _ => {}
+    if faulted == Some(Faulted::Read) {
+        return Some(());
+    }
+    if !registry::is_code(registers.pc) {
+        // Where a page was lost the host finds zeros, and wasm code does not go on when it returns.
+        return faulted.map(drop);
     }
     // SAFETY: the chain holds live activations only.
     let activation = unsafe { activation::newest().as_ref() }?;

@@ -34,7 +34,7 @@ preview1!(implement);
 /// If they cannot be read.
 pub(super) fn fill_handed_on<T: 'static>(
     memory: &Memory,
-    mut caller: &mut Caller<'_, T>,
+    caller: &Caller<'_, T>,
     name: &str,
     args: &[u64],
 ) -> Result<()> {
@@ -49,11 +49,11 @@ pub(super) fn fill_handed_on<T: 'static>(
     for i in 0..count {
         // The function itself says what is wrong with the rest.
         let at = (at + VECTOR as u64 * i) as usize;
-        if memory.is_there(&mut caller) || memory.read(&mut caller, at, &mut vector).is_err() {
+        if memory.is_there(caller) || memory.read(caller, at, &mut vector).is_err() {
             break;
         }
         let [start, len] = [0, 4].map(|i| u32::from_le_bytes([0, 1, 2, 3].map(|j| vector[i + j])));
-        memory.fill(&mut caller, start.into(), len.into())?;
+        memory.fill(caller, start.into(), len.into())?;
     }
     Ok(())
 }

@@ -49,10 +49,6 @@ impl WasiCtx {
     pub fn new(implementation: impl Wasi) -> WasiCtx {
         WasiCtx(Implementation::Own(Box::new(implementation)))
     }
-
-    fn is_usual(&self) -> bool {
-        matches!(self.0, Implementation::Usual(_))
-    }
 }
 
 impl Implementation {
@@ -98,13 +94,16 @@ macro_rules! define_trait {
             $(
                 let func = move |mut caller: Caller<'_, T>, $($arg: $ty),*| -> Result<$result> {
                     let memory = memory(&mut caller)?;
-                    let (bytes, data) = if context(caller.data_mut()).is_usual() {
-                        let args = [$(u64::from($arg as u32)),*];
-                        common::fill_handed_on(&memory, &mut caller, stringify!($name), &args)?;
-                        memory.data_on_demand_and_store_mut(&mut caller)
-                    } else {
-                        memory.data_and_store_mut(&mut caller)
-                    };
+                    if !memory.is_there(&caller) {
+                        match context(caller.data_mut()).0 {
+                            Implementation::Usual(_) => {
+                                let args = [$(u64::from($arg as u32)),*];
+                                common::fill_handed_on(&memory, &caller, stringify!($name), &args)?;
+                            }
+                            Implementation::Own(_) => memory.fill(&caller, 0, u64::MAX)?,
+                        }
+                    }
+                    let (bytes, data) = memory.data_on_demand_and_store_mut(&mut caller);
                     context(data).0.get().$name(bytes, $($arg),*)
                 };
                 linker.func_wrap(MODULE, stringify!($name), func)?;
@@ -122,4 +121,58 @@ fn memory<T>(caller: &mut Caller<'_, T>) -> Result<Memory> {
         .get_export("memory")
         .and_then(Extern::into_memory)
         .ok_or_else(|| Error::new(ErrorKind::Link, "WASI needs the program's memory: export it as `memory`"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Seek, Write};
+
+    use super::*;
+    use crate::{Engine, Module, Store};
+
+    /// Hands all of the memory to the system, whichever function is called.
+    struct Own(std::fs::File);
+
+    macro_rules! implement_own {
+        ($($name:ident($($arg:ident: $ty:ty),*) -> $result:ty;)*) => {
+            impl Wasi for Own {
+                $(
+                    fn $name(&mut self, memory: &mut [u8], $(_: $ty),*) -> Result<$result> {
+                        self.0.write_all(memory)?;
+                        Ok(Default::default())
+                    }
+                )*
+            }
+        };
+    }
+
+    preview1!(implement_own);
+
+    #[test]
+    fn implementations_of_ones_own_have_all_of_a_memory()
+    -> std::result::Result<(), Box<dyn std::error::Error>> {
+        const LEN: usize = 1 << 20;
+        let data: String = (0..LEN).map(|i| char::from(b'a' + (i / 5000 % 26) as u8)).collect();
+        let wat = format!(
+            r#"(module (import "wasi_snapshot_preview1" "sched_yield" (func $yield (result i32)))
+                (memory (export "memory") 17) (data (i32.const 0) "{data}")
+                (func (export "_start") (drop (call $yield))))"#
+        );
+        let engine = Engine::default();
+        let mut file = tempfile::NamedTempFile::new()?;
+        file.write_all(&Module::new(&engine, wat)?.info().bytes)?;
+        let module = Module::from_file(&engine, file.path())?;
+        let mut linker: Linker<WasiCtx> = Linker::new(&engine);
+        add_to_linker(&mut linker, |ctx| ctx)?;
+        let mut out = tempfile::tempfile()?;
+        let mut store = Store::new(&engine, WasiCtx::new(Own(out.try_clone()?)));
+        let instance = linker.instantiate(&mut store, &module)?;
+        instance.get_typed_func::<(), ()>(&mut store, "_start")?.call(&mut store, ())?;
+        let mut written = Vec::new();
+        out.rewind()?;
+        out.read_to_end(&mut written)?;
+        assert_eq!(written.len(), 17 << 16);
+        assert!(written[..LEN] == *data.as_bytes());
+        Ok(())
+    }
 }
