@@ -10,6 +10,7 @@ use wprof_profiler::Profile;
 use wprof_profiler::export::{self, CodeMap, Coverage, Differential, Metric, Samples};
 
 use crate::modules::ModuleOption;
+use crate::render::runs;
 use crate::{code_map, modules, names, output, progress};
 
 /// Formats.
@@ -106,7 +107,8 @@ pub fn execute(args: &ExportArgs) -> Result<()> {
     let exported = Exported::new(profile, args)?;
     if let Some(path) = &args.against {
         let changes = exported.changes_since(super::read_profile(path)?)?;
-        return write_to(&args.output, |out| export::write_differential_flamegraph(&changes, out));
+        let about = exported.about();
+        return write_to(&args.output, |out| export::write_differential_flamegraph(&changes, &about, out));
     }
     let write = || write_to(&args.output, |out| exported.write(args.to, out));
     if is_output(&args.output) { write() } else { progress::during("exporting the profile", write) }
@@ -187,12 +189,24 @@ impl Exported {
         Samples::new(&self.profile, &self.code)
     }
 
+    /// The program, and when it first ran.
+    fn about(&self) -> String {
+        let program = Path::new(&self.profile.program).file_name().unwrap_or_default().to_string_lossy();
+        let started = self.profile.runs.iter().map(|run| run.started).filter(|&started| started > 0).min();
+        started.map_or_else(|| program.to_string(), |started| format!("{program}, {}", runs::date(started)))
+    }
+
     fn write(&self, format: Format, mut out: impl Write) -> io::Result<()> {
         let Self { profile, code, .. } = self;
         let started = profile.runs.iter().map(|run| run.started).min().unwrap_or(0);
         match format {
             Format::Folded => self.write_metric(out, export::write_folded),
-            Format::Flamegraph => self.write_metric(out, export::write_flamegraph),
+            Format::Flamegraph => {
+                let about = self.about();
+                self.write_metric(out, |samples, metric, out| {
+                    export::write_flamegraph(samples, metric, &about, out)
+                })
+            }
             Format::Speedscope => export::write_speedscope(&self.samples(), &profile.program, out),
             Format::Pprof => export::write_pprof(&self.samples(), profile, out),
             Format::Firefox => export::write_firefox(&self.samples(), started, out),
