@@ -90,3 +90,8 @@ pub use wprof_jit::events::{BUILT_IN as BUILT_IN_EVENTS, EventModel};
 pub use wprof_jit::plan::{Checks, Counting, EntryChecks, Interesting, Metric, SystemEvent, Tracing};
 pub use wprof_jit::reoptimize::{Decision, Estimate, Policy, Refusal, SideExits, Verdict};
 pub use wprof_profiler as profiler;
+
+/// The example in the crate's README, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

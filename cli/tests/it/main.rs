@@ -6,6 +6,7 @@
 mod adaptive;
 mod annotate;
 mod bad_input;
+mod book;
 mod collect;
 mod command_line;
 mod comparison;
@@ -30,7 +31,7 @@ mod run;
 mod top;
 mod trace;
 mod trap;
-mod tutorial;
+mod view;
 mod write_failure;
 
 use std::ffi::OsStr;

@@ -50,6 +50,6 @@ pub fn missing_imports(
             list += &format!("\n  {name}  {}", import.ty());
         }
     }
-    let advice = "the module imports what is not here: run it in the host that it was made for";
+    let advice = "the module needs imports that wprof does not provide (it provides WASI preview 1): run it in its own host";
     (!list.is_empty()).then(|| anyhow!("{advice}{list}"))
 }

@@ -80,7 +80,7 @@ fn insist(state: &State, handle: &InterruptHandle) {
         thread::sleep(WAKE_INTERVAL);
         if !is_told && begin.elapsed() >= PATIENCE && !state.ended.load(Ordering::SeqCst) {
             output::tell_line(format_args!(
-                "wprof: the program does not stop waiting: interrupt again to kill it"
+                "wprof: the program is blocked in a host call: interrupt again to kill it"
             ));
             is_told = true;
         }

@@ -46,7 +46,7 @@ pub fn execute(args: RunArgs, color: ColorChoice) -> Result<ExitCode> {
     let module = modules::load(&engine, args.program.module())?;
     ensure!(
         args.extend.is_none() || is_sampled(&counted),
-        "--extend is of samples, and this profile is none: leave out --exact, --profile and --collect"
+        "--extend needs sampling: leave out --exact, --profile and --collect"
     );
     let bursts = args.bursts.as_deref().map(|path| burst_file(path, &counted)).transpose()?;
     let live = live(&args, &counted)?;
@@ -69,13 +69,13 @@ pub fn execute(args: RunArgs, color: ColorChoice) -> Result<ExitCode> {
         let cannot = || format!("cannot write bursts to {}", path.display());
         let summary = written.map_err(|error| anyhow!("{error}")).with_context(cannot)?;
         if summary.limit_reached {
-            eprintln!("wprof: {} has reached its size limit: it has the first bursts", path.display());
+            eprintln!("wprof: {} reached its size limit and has only the first bursts", path.display());
         }
     }
     match (&args.output, &profile) {
         (Some(path), Some(profile)) => super::write_profile(profile, path)?,
         (Some(path), None) => output::tell_line(format_args!(
-            "wprof: nothing to write to {}: it ended too early",
+            "wprof: the program ended too early: there is no profile to write to {}",
             path.display()
         )),
         (None, _) => {}
@@ -99,10 +99,7 @@ fn is_sampled(counted: &Counted) -> bool {
 
 /// The file for bursts.
 fn burst_file(path: &Path, counted: &Counted) -> Result<TraceTarget> {
-    ensure!(
-        is_sampled(counted),
-        "--bursts is of samples, and this profile is none: leave out --exact, --profile and --collect"
-    );
+    ensure!(is_sampled(counted), "--bursts needs sampling: leave out --exact, --profile and --collect");
     let file = File::create(path).with_context(|| format!("cannot write bursts to {}", path.display()))?;
     Ok(TraceTarget { file, max_size: MAX_BURST_FILE })
 }
@@ -172,7 +169,7 @@ fn live(args: &RunArgs, counted: &Counted) -> Result<Option<Live>> {
     let (Some(every), Some(path)) = (args.live, &args.output) else { return Ok(None) };
     ensure!(
         is_sampled(counted),
-        "profiles of running programs are taken by bursts: leave out --live, or --exact, --profile and --collect"
+        "--live needs sampling: leave out --live, or --exact, --profile and --collect"
     );
     let program = args.program.module().display().to_string();
     Ok(Some(Live { path: path.clone(), every, run: run_of(&args.program), program }))
@@ -202,7 +199,10 @@ fn summarize(page: &mut Page, args: &RunArgs, module: &Module, outcome: &Outcome
         summary::write_detail(page, &format!("{functions} compiled to {bytes}"));
         if let Some(bursts) = &outcome.bursts {
             let (begun, lost) = (count_of(bursts.begun, "burst"), grouped(bursts.lost));
-            summary::write_detail(page, &format!("{begun}, {lost} more without code for them"));
+            summary::write_detail(
+                page,
+                &format!("{begun}; {lost} more were skipped, as their code was not compiled yet"),
+            );
         }
         decisions(module).iter().for_each(|line| summary::write_detail(page, line));
         let (used, unused) = module.compiled_ahead();
@@ -210,7 +210,9 @@ fn summarize(page: &mut Page, args: &RunArgs, module: &Module, outcome: &Outcome
             let (used, unused) = (grouped(used as u64), grouped(unused as u64));
             summary::write_detail(
                 page,
-                &format!("{used} of them and their parts ahead of their call, {unused} more in vain"),
+                &format!(
+                    "{used} functions and parts were compiled ahead of their first call, {unused} more were never called"
+                ),
             );
         }
     }

@@ -1,4 +1,4 @@
-// Counts the words of a text, and prints the most frequent ones. Slower than it need be: docs/tutorial.md finds out why.
+// Counts the words of a text, and prints the most frequent ones. Slower than it need be: docs/src/tutorials/slow-program.md finds out why.
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>

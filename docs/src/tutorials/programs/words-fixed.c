@@ -1,4 +1,4 @@
-// Counts the words of a text, and prints the most frequent ones: words.c as docs/tutorial.md leaves it.
+// Counts the words of a text, and prints the most frequent ones: words.c as docs/src/tutorials/slow-program.md leaves it.
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
