@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use wprof::{Config, PerfFormat, StoreLimits};
+use wprof::{Config, PassSet, PerfFormat, StoreLimits};
 use wprof_profiler::Extension;
 
 use super::collect::{COLLECT_HELP, Limit, ProfileArgs};
@@ -24,6 +24,22 @@ impl From<Perf> for PerfFormat {
             Perf::Map => Self::Map,
             Perf::Jitdump => Self::Jitdump,
         }
+    }
+}
+
+/// What is done beyond plain Cranelift.
+#[derive(Clone, Debug, Default, Args)]
+pub struct PassesArgs {
+    /// Turn passes of the compiler on and off, to find one that is at fault: -NAME turns one off, `none,NAME` leaves one
+    /// alone, NAME@A..B has it work on the functions from index A to B - 1 only; `wprof passes` lists them
+    #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
+    passes: Option<PassSet>,
+}
+
+impl PassesArgs {
+    /// Which passes work.
+    pub fn set(&self) -> PassSet {
+        self.passes.clone().unwrap_or_default()
     }
 }
 
@@ -115,6 +131,12 @@ pub struct RunArgs {
     /// Say more: what was compiled, to how much code
     #[arg(short, long)]
     pub verbose: bool,
+    #[command(flatten)]
+    pub passes: PassesArgs,
+    /// Run plain Cranelift's code only, compiled when it is first called: slower, with as little to trust as possible.
+    /// No code is kept for other runs
+    #[arg(long, conflicts_with_all = ["passes", "profile_use"])]
+    pub conservative: bool,
     /// Compile anew: neither use nor keep machine code of other runs
     #[arg(long)]
     pub no_code_cache: bool,
