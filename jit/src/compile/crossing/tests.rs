@@ -312,9 +312,14 @@ fn a_value_is_written_on_each_way_to_a_call() {
     // Where P1 and a way with a call meet, the value is written at the end of P1; where P1 and P2 meet it is not yet
     // written on the way from P2. In either order of the blocks.
     for is_turned in [false, true] {
-        let func = relieved(4, 0, |built| {
-            let [_, first, second, param] = built.params[..] else { unreachable!("four") };
-            let [inner, slow, p1, p2, join, both] = [(); 6].map(|()| built.block());
+        let func = relieved(5, 0, |built| {
+            let [_, first, second, third, param] = built.params[..] else { unreachable!("five") };
+            let [start, out, inner, slow, p1, p2, join, both] = [(); 8].map(|()| built.block());
+            // So seldom that it is not written before.
+            built.builder.ins().brif(third, start, &[], out, &[]);
+            built.switch_to(out);
+            built.builder.ins().return_(&[first]);
+            built.switch_to(start);
             built.builder.ins().brif(first, inner, &[], slow, &[]);
             built.switch_to(inner);
             built.builder.ins().brif(second, p1, &[], p2, &[]);
