@@ -86,6 +86,7 @@ pub use types::{
     ExportType, ExternType, FuncType, GlobalType, ImportType, MemoryType, RefType, TableType, ValType,
 };
 pub use values::{Ref, Val};
+pub use wprof_jit::compile::{Pass, PassSet, PassesError, Stage};
 pub use wprof_jit::events::{BUILT_IN as BUILT_IN_EVENTS, EventModel};
 pub use wprof_jit::plan::{Checks, Counting, EntryChecks, Interesting, Metric, SystemEvent, Tracing};
 pub use wprof_jit::reoptimize::{Decision, Estimate, Policy, Refusal, SideExits, Verdict};

@@ -13,7 +13,7 @@ use wprof_jit::reoptimize::{Advice, Reoptimized, Reoptimizer};
 
 use super::help;
 use super::run::collect::Limit;
-use super::run::{COLLECT_HELP, ProfileArgs, ReoptimizeArgs, decided};
+use super::run::{COLLECT_HELP, PassesArgs, ProfileArgs, ReoptimizeArgs, decided};
 use super::trace::Method;
 use crate::render::plan;
 use crate::{modules, names, output};
@@ -71,6 +71,7 @@ not those of a real run: code slots start at 0, and counters at the first of the
 More examples:
   wprof explain json.wasm 17 --stage asm --profile off --tier baseline   what runs first
   wprof explain json.wasm 17 --collect paths
+  wprof explain json.wasm 17 --stage asm --profile off --passes -copies   without a pass
   wprof explain json.wasm 17 --collect blocks --collect events=instructions,loads
   wprof explain json.wasm 17 --weights f.wprof   with the counts of a run as weights
   wprof explain json.wasm 17 --budget fuel=1000000   where the budget is checked
@@ -104,6 +105,8 @@ pub struct ExplainArgs {
     profile: ProfileArgs,
     #[command(flatten)]
     reoptimize: ReoptimizeArgs,
+    #[command(flatten)]
+    passes: PassesArgs,
 }
 
 pub fn execute(args: &ExplainArgs) -> Result<()> {
@@ -135,7 +138,7 @@ pub fn execute(args: &ExplainArgs) -> Result<()> {
         Stage::Cfg => plan.cfg.to_string(),
         Stage::Plan => plan::text(module.info(), &plan, &collection, &function.shown()),
         Stage::Graph => graph(args, &module, &plan, &collection)?.to_string(),
-        Stage::Decisions => decisions(&module, &plan, &collection, &args.reoptimize)?,
+        Stage::Decisions => decisions(args, &module, &plan, &collection)?,
         Stage::Clif | Stage::Asm => {
             let graph = graph(args, &module, &plan, &collection)?;
             code(args, &module, &plan, &collection, &graph)?
@@ -145,8 +148,9 @@ pub fn execute(args: &ExplainArgs) -> Result<()> {
 }
 
 /// A compiler with the options of `wprof run`, which can be interrupted wherever anything is collected.
-fn compiler(collection: &Collection) -> Result<Compiler> {
-    let options = CompilerOptions { polls: !collection.is_off(), ..CompilerOptions::default() };
+fn compiler(args: &ExplainArgs, collection: &Collection) -> Result<Compiler> {
+    let passes = args.passes.set();
+    let options = CompilerOptions { polls: !collection.is_off(), passes, ..CompilerOptions::default() };
     Ok(Compiler::new(options.collecting(collection))?)
 }
 
@@ -159,39 +163,39 @@ fn graph(
 ) -> Result<BlockGraph> {
     let better = match args.tier {
         ShownTier::Baseline => None,
-        ShownTier::Optimized => better(module, plan, collection, &args.reoptimize)?,
+        ShownTier::Optimized => better(args, module, plan, collection)?,
     };
     Ok(match better {
         Some(better) => better.graph,
-        None => compiler(collection)?.version(plan, args.tier.into()),
+        None => compiler(args, collection)?.version(plan, args.tier.into()),
     })
 }
 
 /// What a profile leads to, if one is to be used and knows the function.
 fn better(
+    args: &ExplainArgs,
     module: &Module,
     plan: &FunctionPlan,
     collection: &Collection,
-    reoptimize: &ReoptimizeArgs,
 ) -> Result<Option<Reoptimized>> {
     let (Some(profile), Some(policy), true) =
-        (reoptimize.profile()?, reoptimize.policy(), collection.is_off())
+        (args.reoptimize.profile()?, args.reoptimize.policy(), collection.is_off())
     else {
         return Ok(None);
     };
     let (info, advice) = (module.info(), Advice::new(&profile));
     let by = Reoptimizer { info, advice: &advice, policy: &policy, collection };
-    Ok(compiler(collection)?.reoptimized(plan, &by)?)
+    Ok(compiler(args, collection)?.reoptimized(plan, &by)?)
 }
 
 /// What is decided on the way to the best version, a line each.
 fn decisions(
+    args: &ExplainArgs,
     module: &Module,
     plan: &FunctionPlan,
     collection: &Collection,
-    reoptimize: &ReoptimizeArgs,
 ) -> Result<String> {
-    let better = better(module, plan, collection, reoptimize)?;
+    let better = better(args, module, plan, collection)?;
     let better = better.context(
         "decisions need a profile in which the function ran: give --profile-use, and --profile off",
     )?;
@@ -211,7 +215,7 @@ fn code(
     let type_ids: Vec<u32> = (0..info.types.len() as u32).collect();
     let env =
         ModuleEnv { info, layout: &layout, type_ids: &type_ids, events, slots: 0, dispatch_cells: Some(0) };
-    let compiler = compiler(collection)?;
+    let compiler = compiler(args, collection)?;
     Ok(match args.stage {
         Stage::Clif => compiler.clif(&env, &plan.cfg, graph, args.tier.into())?,
         _ => compiler.disassemble(&env, &plan.cfg, graph, args.tier.into())?,

@@ -10,6 +10,7 @@ mod hints;
 mod man;
 mod merge;
 mod overlap;
+mod passes;
 mod report;
 mod residual;
 mod run;
@@ -57,6 +58,8 @@ pub enum Command {
     /// Record everything that a program executes, in order, and read it
     #[command(subcommand)]
     Trace(trace::TraceCommand),
+    /// List the passes of the compiler, which --passes turns on and off
+    Passes(passes::PassesArgs),
     /// Print a script that completes commands and options in a shell
     Completions(completions::CompletionsArgs),
     /// Write manual pages
@@ -81,6 +84,7 @@ impl Command {
             Command::Merge(args) => merge::execute(&args)?,
             Command::Export(args) => export::execute(&args)?,
             Command::Hints(args) => hints::execute(&args)?,
+            Command::Passes(args) => passes::execute(&args)?,
             Command::Completions(args) => completions::execute(&args)?,
             Command::Man(args) => man::execute(&args)?,
         }

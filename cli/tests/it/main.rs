@@ -20,6 +20,7 @@ mod invoke;
 mod merge;
 mod metrics;
 mod names;
+mod passes;
 mod paths;
 mod perf;
 mod profile_files;

@@ -49,7 +49,7 @@ use wasmparser::Operator;
 use crate::CompileError;
 use crate::abi::{Builtin, TrapCode, clif_type, resume_signature, vmctx, wasm_signature};
 use crate::cfg::{Cfg, Operators, may_stop};
-use crate::compile::{Check, CompilerOptions, ModuleEnv, Origin, Origins, in_place, zero};
+use crate::compile::{Check, CompilerOptions, Fact, ModuleEnv, Origin, Origins, Passes, zero};
 use crate::graph::{BlockGraph, Node};
 use approach::Approach;
 use homes::{Homes, Local};
@@ -84,6 +84,7 @@ pub(crate) fn translate(
     let ty = env.info.func_type(cfg.func);
     func.signature = if graph.resumes { resume_signature(ty) } else { wasm_signature(ty) };
     func.name = ir::UserFuncName::user(0, cfg.func);
+    Origins::count_from_zero(func);
     let homes = match isa.flags().opt_level() {
         OptLevel::None => Homes::Frame,
         _ => Homes::Variables,
@@ -112,6 +113,8 @@ pub(crate) fn translate(
 struct Translator<'a> {
     env: &'a ModuleEnv<'a>,
     options: &'a CompilerOptions,
+    /// What is done for this function.
+    passes: Passes,
     isa: &'a dyn TargetIsa,
     /// Of the function itself.
     own: &'a Cfg,
@@ -197,6 +200,7 @@ impl<'a> Translator<'a> {
         Translator {
             env,
             options,
+            passes: options.passes.of(cfg.func),
             isa,
             own: cfg,
             cfg,
@@ -359,10 +363,10 @@ impl<'a> Translator<'a> {
         self.builder.set_srcloc(location);
     }
 
-    /// Translates what computes with the pinned register alone: see [`in_place`].
+    /// Translates what computes with the pinned register alone: see [`Fact::InPlace`].
     fn in_place(&mut self, translate: impl FnOnce(&mut Self)) {
         let location = self.builder.srcloc();
-        self.builder.set_srcloc(in_place(location));
+        self.builder.set_srcloc(self.origins.with(location, Fact::InPlace));
         translate(self);
         self.builder.set_srcloc(location);
     }

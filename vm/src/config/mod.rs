@@ -6,7 +6,7 @@ mod profiling;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use wprof_jit::compile::{CompilerOptions, MemoryStyle};
+use wprof_jit::compile::{CompilerOptions, MemoryStyle, PassSet};
 use wprof_jit::events::EventModel;
 use wprof_jit::graph::PartSizes;
 use wprof_jit::limits::RECORD_PATHS;
@@ -49,6 +49,7 @@ pub struct Config {
     pub(crate) speculative_compilation: bool,
     pub(crate) code_cache: Option<PathBuf>,
     pub(crate) hash_ahead: bool,
+    pub(crate) demand_paging: bool,
     pub(crate) padding: Option<u32>,
     pub(crate) events: Vec<EventModel>,
     pub(crate) counting: Counting,
@@ -95,6 +96,7 @@ impl Config {
             speculative_compilation: cores() > 1,
             code_cache: None,
             hash_ahead: true,
+            demand_paging: true,
             padding: None,
             events: Vec::new(),
             counting: Counting::default(),
@@ -117,6 +119,18 @@ impl Config {
             record_bursts: false,
             extension: None,
         }
+    }
+
+    /// Settings for those who want to trust as little code as possible: code is what plain Cranelift makes of wasm. It
+    /// is optimised at the first call, by the thread that calls. There are no [passes](PassSet) of wprof's own, and so no
+    /// assembler and no jump into tables without checks; nothing is compiled ahead or anew by what was seen of it, and
+    /// modules are read whole. The guards against speculative reads stay. Programs start more slowly and take longer:
+    /// see `bench-wasm/records/2026-11-27-conservative.md`.
+    pub fn conservative() -> Config {
+        let mut config = Config::new();
+        config.passes(PassSet::none()).strategy(Strategy::Optimized).reoptimization(None);
+        config.background_compilation(false).speculative_compilation(false).demand_paging(false);
+        config
     }
 
     /// Whether and what to profile (default: off).
@@ -314,6 +328,13 @@ impl Config {
         self
     }
 
+    /// Whether data segments of megabytes and debug information of a module's file are read when they are needed
+    /// (default: yes), rather than at load. The file must not be written to then while the module is used.
+    pub fn demand_paging(&mut self, enable: bool) -> &mut Self {
+        self.demand_paging = enable;
+        self
+    }
+
     /// The folder that programs of one user share as a code cache; `None` if the environment names no place for it.
     pub fn default_code_cache() -> Option<PathBuf> {
         let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
@@ -362,6 +383,13 @@ impl Config {
     /// frame, whatever that costs. For tests of wprof itself: by default as many wait as pay.
     pub fn values_across_calls(&mut self, most: u32) -> &mut Self {
         self.compiler.across_calls = Some(most);
+        self
+    }
+
+    /// What is done to make code better than plain Cranelift does (default: all). What programs do does not depend on
+    /// it: a fault that goes away without a pass is in that pass.
+    pub fn passes(&mut self, passes: PassSet) -> &mut Self {
+        self.compiler.passes = passes;
         self
     }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum, ValueHint};
-use wprof::{Config, PerfFormat, StoreLimits};
+use wprof::{Config, PassSet, PerfFormat, StoreLimits};
 use wprof_profiler::Extension;
 
 use super::collect::{COLLECT_HELP, Limit, ProfileArgs};
@@ -25,6 +25,24 @@ impl From<Perf> for PerfFormat {
             Perf::Map => Self::Map,
             Perf::Jitdump => Self::Jitdump,
         }
+    }
+}
+
+/// What is done beyond plain Cranelift.
+#[derive(Clone, Debug, Default, Args)]
+pub struct PassesArgs {
+    /// Turn passes of the compiler on and off, to find one that is at fault
+    ///
+    /// -NAME turns one off, `none,NAME` leaves only that one on, NAME@A..B limits it to the functions with index A to
+    /// B - 1. `wprof passes` lists them.
+    #[arg(long, value_name = "LIST", allow_hyphen_values = true, help_heading = help::DEBUGGING, hide_short_help = true)]
+    passes: Option<PassSet>,
+}
+
+impl PassesArgs {
+    /// Which passes work.
+    pub fn set(&self) -> PassSet {
+        self.passes.clone().unwrap_or_default()
     }
 }
 
@@ -125,6 +143,14 @@ pub struct RunArgs {
     pub budget: Option<Limit>,
     #[command(flatten)]
     pub reoptimize: ReoptimizeArgs,
+    #[command(flatten)]
+    pub passes: PassesArgs,
+    /// Run plain Cranelift code only: slower, with the smallest trusted base
+    ///
+    /// Each function is compiled when it is first called, without passes of wprof's own, tiers and guesses. No code is
+    /// kept for other runs.
+    #[arg(long, conflicts_with_all = ["passes", "profile_use"], help_heading = help::SPEED, hide_short_help = true)]
+    pub conservative: bool,
     /// Compile and optimize all functions before the program starts
     ///
     /// Without it each function is compiled when it is first called and optimized when it is hot. On a terminal a bar

@@ -23,7 +23,7 @@ use anyhow::{Context, Result, anyhow, ensure};
 use wprof::{Config, Engine, Module, ProfilingConfig};
 use wprof_profiler::{Ending, Profile, Run};
 
-pub use args::{ProgramArgs, RunArgs};
+pub use args::{PassesArgs, ProgramArgs, RunArgs};
 pub use collect::{COLLECT_HELP, Counted, ProfileArgs};
 pub use program::{Kept, Outcome, TraceTarget};
 pub use reoptimize::{ReoptimizeArgs, decided, decisions};
@@ -126,20 +126,26 @@ fn wants_profile(args: &RunArgs) -> bool {
 }
 
 fn config(args: &RunArgs, counted: &Counted) -> Result<Config> {
-    let mut config = Config::new();
+    let mut config = if args.conservative { Config::conservative() } else { Config::new() };
     counted.configure(args.program.configure(&mut config));
     config.record_bursts(args.bursts.is_some()).trace_references(args.addresses);
     config.extend_paths(args.extend).hash_ahead(wants_profile(args));
-    if let Some(folder) =
-        Config::default_code_cache().filter(|_| !args.no_code_cache && !counted.deterministic)
-    {
+    if let Some(folder) = Config::default_code_cache().filter(|_| keeps_code(args, counted)) {
         config.code_cache(folder);
     }
     if let Some(form) = args.perf {
         config.perf(form.into());
     }
-    args.reoptimize.configure(&mut config)?;
+    if !args.conservative {
+        config.passes(args.passes.set());
+        args.reoptimize.configure(&mut config)?;
+    }
     Ok(config)
+}
+
+/// Whether machine code is kept for other runs.
+fn keeps_code(args: &RunArgs, counted: &Counted) -> bool {
+    !args.no_code_cache && !args.conservative && !counted.deterministic
 }
 
 /// Adds to a profile what only we know.
