@@ -2,7 +2,7 @@
 //!
 //! A source location in a CLIF function is an index into this list. That does not do for accesses that fault:
 //! Cranelift makes a load part of the instruction that uses its value, and the location is then the user's, or
-//! unknown if that was simplified. So in code that must be exact each access has a trap code that tells it from its
+//! unknown if that was simplified. So each access has a trap code that tells it from its
 //! neighbours, and the access is the last one with that code at or before the location, or the one nearest to a
 //! location close by. This also keeps Cranelift from dropping a store that a later one overwrites, which would put
 //! off its fault.
