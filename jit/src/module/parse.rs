@@ -15,7 +15,7 @@ use wasmparser::{
 use super::calls::{Calls, FunctionCalls, tables_used};
 use super::{
     BranchHints, ConstExpr, ConstantTables, DataSegment, ElementItems, ElementSegment, Entity, Global,
-    Import, ModuleBytes, ModuleInfo, SegmentMode,
+    Import, ModuleBytes, ModuleInfo, SegmentMode, proposals,
 };
 use crate::limits::MAX_OPERANDS;
 
@@ -59,10 +59,14 @@ pub fn features() -> WasmFeatures {
 /// The first thing that is malformed, invalid, or outside [`features`], with its offset.
 pub fn parse(bytes: impl Into<ModuleBytes>) -> Result<ModuleInfo> {
     let bytes = bytes.into();
+    accepted(&bytes).map_err(|error| proposals::explained(&bytes, error))
+}
+
+fn accepted(bytes: &ModuleBytes) -> Result<ModuleInfo> {
     let mut info = ModuleInfo::empty(bytes.clone());
     let mut validator = Validator::new_with_features(info.features);
     let mut bodies = Vec::new();
-    for payload in Parser::new(0).parse_all(&bytes) {
+    for payload in Parser::new(0).parse_all(bytes) {
         let payload = payload?;
         if let ValidPayload::Func(func, body) = validator.payload(&payload)? {
             info.resources.get_or_insert_with(|| func.resources.clone());
@@ -166,7 +170,7 @@ fn entity(kind: ExternalKind, index: u32, offset: usize) -> Result<Entity> {
         ExternalKind::Table => Ok(Entity::Table(index)),
         ExternalKind::Memory => Ok(Entity::Memory(index)),
         ExternalKind::Global => Ok(Entity::Global(index)),
-        ExternalKind::Tag => Err(ModuleError::new(offset, "exception tags are not supported")),
+        ExternalKind::Tag => Err(ModuleError::new(offset, "wprof does not run exception tags yet")),
     }
 }
 
@@ -270,7 +274,7 @@ impl ModuleInfo {
                     _ => {
                         return Err(ModuleError::new(
                             offset as usize,
-                            "garbage-collected types are not supported",
+                            "wprof does not run garbage-collected types yet",
                         ));
                     }
                 }
@@ -301,7 +305,7 @@ impl ModuleInfo {
                 self.imported_globals += 1;
                 Entity::Global(self.imported_globals - 1)
             }
-            TypeRef::Tag(_) => return Err(ModuleError::new(offset, "exception tags are not supported")),
+            TypeRef::Tag(_) => return Err(ModuleError::new(offset, "wprof does not run exception tags yet")),
         };
         self.imports.push(Import { module: import.module.into(), name: import.name.into(), entity });
         Ok(())
