@@ -22,8 +22,10 @@ mod threshold;
 
 use std::io::ErrorKind;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::Parser;
+use signal_hook::consts::SIGXFSZ;
 
 use commands::Command;
 use render::screen::ColorChoice;
@@ -54,6 +56,9 @@ Examples:
   wprof help run                   more about one command";
 
 fn main() -> ExitCode {
+    // Who writes more to a file than the process may is told so by an error, as on a full disk, and not ended. If the
+    // system does not let us, it ends as any process.
+    let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
     let Cli { command, color } = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(instead) => return show_instead(&instead),

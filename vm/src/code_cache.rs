@@ -21,6 +21,7 @@ use sha2::{Digest, Sha256};
 use wprof_jit::compile::MachineCode;
 
 use crate::runtime::code::registry::CodeObject;
+use crate::runtime::rlimits;
 
 /// Bytes that all files of a folder may take together; the oldest go first.
 const FOLDER_LIMIT: u64 = 1 << 30;
@@ -157,6 +158,7 @@ impl CodeCache {
         bytes = postcard::to_extend(content, bytes).map_err(std::io::Error::other)?;
         let hash = Sha256::digest(&bytes[HASH..]);
         bytes[..HASH].copy_from_slice(&hash);
+        rlimits::check_file_size(bytes.len() as u64)?;
         self.make_room(bytes.len() as u64);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let temporary = self.folder.join(format!("{}-{number}.tmp", std::process::id()));

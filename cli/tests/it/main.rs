@@ -26,6 +26,7 @@ mod readers;
 mod reoptimized;
 mod report;
 mod residual;
+mod resource_limits;
 mod run;
 mod top;
 mod trace;

@@ -18,6 +18,7 @@ use super::{
     Import, ModuleBytes, ModuleInfo, SegmentMode, proposals,
 };
 use crate::limits::MAX_OPERANDS;
+use crate::threads::share_out;
 
 /// Why bytes are not a module that this engine accepts.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -100,20 +101,16 @@ fn validate_bodies(mut bodies: Vec<Body<'_>>) -> Result<Vec<FunctionCalls>> {
     for (i, body) in bodies.drain(..).enumerate() {
         shares[i % threads].push(body);
     }
-    std::thread::scope(|scope| {
-        let workers: Vec<_> = shares.into_iter().map(|share| scope.spawn(|| validate_all(share))).collect();
-        let results = workers.into_iter().map(|w| w.join().expect("validation does not panic"));
-        let (mut calls, mut first) = (Vec::new(), None::<ModuleError>);
-        for result in results {
-            match result {
-                Ok(more) => calls.extend(more),
-                Err(e) if first.as_ref().is_none_or(|first| e.offset < first.offset) => first = Some(e),
-                Err(_) => {}
-            }
+    let (mut calls, mut first) = (Vec::new(), None::<ModuleError>);
+    for result in share_out(shares, validate_all) {
+        match result {
+            Ok(more) => calls.extend(more),
+            Err(e) if first.as_ref().is_none_or(|first| e.offset < first.offset) => first = Some(e),
+            Err(_) => {}
         }
-        calls.sort_unstable_by_key(|calls: &FunctionCalls| calls.func);
-        first.map_or(Ok(calls), Err)
-    })
+    }
+    calls.sort_unstable_by_key(|calls: &FunctionCalls| calls.func);
+    first.map_or(Ok(calls), Err)
 }
 
 fn validate_all(bodies: Vec<Body<'_>>) -> Result<Vec<FunctionCalls>> {

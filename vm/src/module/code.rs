@@ -480,7 +480,7 @@ impl ModuleInner {
             ProfilingConfig::Off => heat,
             // Each function may have many, most of which are never touched.
             ProfilingConfig::Exact(Collect::Paths) | ProfilingConfig::Adaptive(_) => {
-                vmctx::counter_capacity(&self.layout, u64::from(u32::MAX))
+                vmctx::counter_capacity(&self.layout, self.engine.most_counters())
             }
             ProfilingConfig::Exact(_) => {
                 vmctx::counter_capacity(&self.layout, self.info.code_section.len() as u64 + heat)

@@ -43,6 +43,7 @@ pub mod pace;
 pub mod pages;
 pub mod paths;
 pub(crate) mod perf;
+pub mod rlimits;
 pub mod signals;
 pub mod stack;
 pub mod store;
