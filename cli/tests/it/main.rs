@@ -6,6 +6,7 @@
 mod adaptive;
 mod annotate;
 mod bad_input;
+mod code_cache;
 mod collect;
 mod command_line;
 mod comparison;

@@ -13,6 +13,7 @@
 pub mod abi;
 pub mod activation;
 pub mod alt_stack;
+pub mod build_id;
 pub mod builtins;
 pub mod bulk;
 pub mod burst_contexts;
