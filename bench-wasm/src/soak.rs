@@ -3,6 +3,7 @@
 //!
 //! Output: what of the process is left after each phase. Invariant of the engine that this looks for: nothing is.
 
+use std::fmt::Debug;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -11,9 +12,11 @@ use std::{fs, thread};
 use anyhow::{Context, Result, ensure};
 use wprof::profiler::BurstLengths;
 use wprof::{
-    Adaptive, Caller, Collect, Config, Engine, ExternRef, Linker, Module, ProfilingConfig, Store, Strategy,
-    Trap,
+    Adaptive, Caller, Collect, Config, Engine, Error, ExternRef, Linker, Module, ProfilingConfig, Store,
+    Strategy, Trap,
 };
+
+use crate::session::failure;
 
 /// How many engines serve at the same time.
 const ENGINES: usize = 6;
@@ -26,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const MODULE: &str = r#"(module
     (import "host" "keep" (func $keep (param externref) (result externref)))
     (type $unary (func (param i32) (result i32)))
-    (memory 2) (table $kept 4 externref) (table funcref (elem $double $mix $fill))
+    (memory 2) (table $kept 4 externref) (table $calls funcref (elem $double $mix $fill))
     (func $double (type $unary) (i32.mul (local.get 0) (i32.const 2)))
     (func $mix (type $unary) (i32.xor (local.get 0) (i32.rotl (local.get 0) (i32.const 7))))
     (func $fill (type $unary)
@@ -41,7 +44,7 @@ const MODULE: &str = r#"(module
         (table.set $kept (i32.const 1) (call $keep (local.get $kept)))
         (loop $again
             (local.set $sum (i32.add (local.get $sum)
-                (call_indirect (type $unary) (local.get $i) (i32.rem_u (local.get $i) (i32.const 3)))))
+                (call_indirect $calls (type $unary) (local.get $i) (i32.rem_u (local.get $i) (i32.const 3)))))
             (i32.store offset=1024 (i32.and (local.get $sum) (i32.const 0xfffc)) (local.get $sum))
             (local.set $i (i32.add (local.get $i) (i32.const 1)))
             (br_if $again (i32.lt_u (local.get $i) (local.get $n))))
@@ -87,6 +90,54 @@ struct Serving {
     linker: Linker<u64>,
 }
 
+impl Serving {
+    /// A new engine, set up in one of several ways, with a module whose functions have not been compiled.
+    fn new(number: u64) -> wprof::Result<Serving> {
+        let lengths = BurstLengths::new(50 + number as u32 % 100, 20);
+        let adaptive = Adaptive { lengths, ..Adaptive::default() };
+        let mut config = Config::new();
+        match number % 5 {
+            0 => config.profiling(ProfilingConfig::Exact(Collect::Edges)).count_contexts(true),
+            1 => config.profiling(ProfilingConfig::Exact(Collect::Paths)),
+            2 => config.profiling(ProfilingConfig::Off).strategy(Strategy::Optimized),
+            _ => config.profiling(ProfilingConfig::Adaptive(adaptive)),
+        };
+        let engine = Engine::new(config.promote_after(20).interruptible(true))?;
+        let mut linker = Linker::new(&engine);
+        linker.func_wrap("host", "keep", |_: Caller<'_, u64>, kept: Option<ExternRef>| kept)?;
+        Ok(Serving { module: Module::new(&engine, MODULE)?, linker })
+    }
+
+    /// Serves a request in a store of its own: every seventh is stopped by a deadline first, and some calls trap.
+    fn serve(&self, number: u64) -> wprof::Result<()> {
+        let module = &self.module;
+        let mut store = Store::try_new(module.engine(), number)?;
+        let instance = self.linker.instantiate(&mut store, module)?;
+        if number % 7 == 3 {
+            store.set_deadline(Some(Instant::now() + Duration::from_micros(200)))?;
+            let spin = instance.get_typed_func::<(), ()>(&mut store, "spin")?;
+            let stopped = spin.call(&mut store, ()).map_err(|error| error.trap());
+            expect(stopped == Err(Some(Trap::Deadline)), "a deadline", &stopped)?;
+            store.set_deadline(None)?;
+        }
+        let serve = instance.get_typed_func::<(i32, Option<ExternRef>), i32>(&mut store, "serve")?;
+        for round in 0..1 + number % 3 {
+            let n = 50 + ((number * 31 + round) % 3000) as i32;
+            let kept = ExternRef::new(vec![0_u8; 100]);
+            let served = serve.call(&mut store, (n, Some(kept)));
+            expect(served.is_err() == (n % 17 == 0), "a trap for multiples of 17 only", &served)?;
+        }
+        if module.engine().config().profiles() {
+            instance.profile(&store)?.verify().map_err(Error::msg)?;
+        }
+        Ok(())
+    }
+}
+
+fn expect(is_so: bool, what: &str, found: &dyn Debug) -> wprof::Result<()> {
+    if is_so { Ok(()) } else { Err(Error::msg(format_args!("expected {what}, found {found:?}"))) }
+}
+
 /// A service, its requests so far.
 pub struct Service {
     serving: Mutex<Vec<Arc<Serving>>>,
@@ -99,7 +150,8 @@ impl Service {
     /// # Errors
     /// If the machine is not supported.
     pub fn new() -> Result<Service> {
-        let serving = (0..ENGINES as u64).map(serving).collect::<Result<_>>()?;
+        let serving = (0..ENGINES as u64).map(|number| Serving::new(number).map(Arc::new));
+        let serving = serving.collect::<wprof::Result<_>>().map_err(failure)?;
         Ok(Service { serving: Mutex::new(serving), requests: AtomicU64::new(0) })
     }
 
@@ -126,31 +178,11 @@ impl Service {
     fn request(&self, number: u64) -> Result<()> {
         let place = number as usize % ENGINES;
         if number.is_multiple_of(REPLACE_ONE_OF) {
-            let fresh = serving(number)?;
+            let fresh = Arc::new(Serving::new(number).map_err(failure)?);
             self.lock()[place] = fresh;
         }
         let serving = self.lock()[place].clone();
-        let module = &serving.module;
-        let mut store = Store::try_new(module.engine(), number)?;
-        let instance = serving.linker.instantiate(&mut store, module)?;
-        if number % 7 == 3 {
-            store.set_deadline(Some(Instant::now() + Duration::from_micros(200)))?;
-            let spin = instance.get_typed_func::<(), ()>(&mut store, "spin")?;
-            let error = spin.call(&mut store, ()).err().context("the loop ended")?;
-            ensure!(error.trap() == Some(Trap::Deadline), "{error}");
-            store.set_deadline(None)?;
-        }
-        let serve = instance.get_typed_func::<(i32, Option<ExternRef>), i32>(&mut store, "serve")?;
-        for round in 0..1 + number % 3 {
-            let n = 50 + ((number * 31 + round) % 3000) as i32;
-            let kept = ExternRef::new(vec![0_u8; 100]);
-            let served = serve.call(&mut store, (n, Some(kept)));
-            ensure!(served.is_err() == (n % 17 == 0), "{n}: {served:?}");
-        }
-        if module.engine().config().profiles() {
-            instance.profile(&store)?.verify()?;
-        }
-        Ok(())
+        serving.serve(number).map_err(failure)
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Arc<Serving>>> {
@@ -179,21 +211,4 @@ impl Service {
             thread::sleep(Duration::from_millis(5));
         }
     }
-}
-
-/// A new engine, set up in one of several ways, with a module whose functions have not been compiled.
-fn serving(number: u64) -> Result<Arc<Serving>> {
-    let lengths = BurstLengths::new(50 + number % 100, 20);
-    let adaptive = Adaptive { lengths, ..Adaptive::default() };
-    let mut config = Config::new();
-    match number % 5 {
-        0 => config.profiling(ProfilingConfig::Exact(Collect::Edges)).count_contexts(true),
-        1 => config.profiling(ProfilingConfig::Exact(Collect::Paths)),
-        2 => config.profiling(ProfilingConfig::Off).strategy(Strategy::Optimized),
-        _ => config.profiling(ProfilingConfig::Adaptive(adaptive)),
-    };
-    let engine = Engine::new(config.promote_after(20).interruptible(true))?;
-    let mut linker = Linker::new(&engine);
-    linker.func_wrap("host", "keep", |_: Caller<'_, u64>, kept: Option<ExternRef>| kept)?;
-    Ok(Arc::new(Serving { module: Module::new(&engine, MODULE)?, linker }))
 }

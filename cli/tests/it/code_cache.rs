@@ -4,7 +4,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Command;
 
-use super::{COUNT, Folder};
+use super::{COUNT, Folder, Ran, command, program};
 
 /// The head of the note that has the build id of 20 bytes, which follows.
 const NOTE: &[u8] = b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0";
@@ -47,4 +47,27 @@ fn a_copy_of_the_program_shares_the_cache_and_another_build_does_not() {
     let patch = "printf \"\\\\$2\" | dd of=\"$0\" bs=1 seek=\"$1\" conv=notrunc 2>/dev/null && touch -d 2001-01-01 \"$0\"";
     shell(patch, &[&copy, &first, &changed]);
     assert_eq!(run(&copy), 2, "it is another build");
+}
+
+/// What a run says of how many functions ran, of how many.
+fn ran(options: &[&str], cache: &str) -> String {
+    let args = [&["run"], options, &[&program("json"), "2", "1"]].concat();
+    let ran = Ran::from(command(&args).env("XDG_CACHE_HOME", cache).output().expect("the program starts"));
+    let words = ran.err.split(" functions ran").next().expect("there is a first part");
+    let count: Vec<&str> = words.rsplit(' ').take(3).collect();
+    assert!(ran.code == Some(0) && count[1] == "of", "{ran:?}");
+    format!("{} of {}", count[2], count[0])
+}
+
+#[test]
+fn how_many_functions_ran_does_not_depend_on_what_was_compiled() {
+    for options in [&["--exact"][..], &[]] {
+        let (folder, eager) = (Folder::new(), [options, &["--eager"]].concat());
+        let cache = folder.path("cache");
+        let fresh = ran(options, &cache);
+        assert!(!fresh.starts_with("58 "), "not all of them run: {fresh}");
+        for options in [options, &eager, options] {
+            assert_eq!(ran(options, &cache), fresh, "{options:?}");
+        }
+    }
 }
