@@ -51,7 +51,8 @@ fn a_copy_of_the_program_shares_the_cache_and_another_build_does_not() {
 
 /// What a run says of how many functions ran, of how many.
 fn ran(options: &[&str], cache: &str) -> String {
-    let args = [&["run"], options, &[&program("json"), "2", "1"]].concat();
+    let json = program("json");
+    let args = [&["run"], options, &[&json, "2", "1"]].concat();
     let ran = Ran::from(command(&args).env("XDG_CACHE_HOME", cache).output().expect("the program starts"));
     let words = ran.err.split(" functions ran").next().expect("there is a first part");
     let count: Vec<&str> = words.rsplit(' ').take(3).collect();
