@@ -26,9 +26,11 @@ use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind as UsageError};
 use clap::{CommandFactory, Parser};
+use signal_hook::consts::SIGXFSZ;
 
 use commands::Command;
 use render::screen::ColorChoice;
@@ -68,6 +70,9 @@ Examples:
   wprof help run                        all options of one command";
 
 fn main() -> ExitCode {
+    // Who writes more to a file than the process may is told so by an error, as on a full disk, and not ended. If the
+    // system does not let us, it ends as any process.
+    let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
     let Cli { command, color } = match parse(std::env::args_os().collect()) {
         Ok(cli) => cli,
         Err(instead) => return show_instead(&instead),

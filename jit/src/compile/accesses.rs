@@ -1,7 +1,7 @@
 //! Trap codes that tell the accesses of a function apart.
 //!
 //! Cranelift makes a load part of the instruction that uses its value, which then has the location of the user, or none.
-//! The trap code of the load is all that stays with it, and there are few of these. So in code that must be exact the
+//! The trap code of the load is all that stays with it, and there are few of these. So the
 //! accesses have codes in turn, and an access is the last one with its code at or before the location, or the one nearest
 //! to a location close by. This also keeps Cranelift from dropping a store that a later one overwrites, which would put
 //! off its fault.

@@ -117,6 +117,8 @@ pub struct MachineCode {
     pub loop_entries: Vec<u32>,
     /// Calls that are not made, since their callees are inlined: where each is; callers before callees.
     pub inlined: Vec<Origin>,
+    /// The functions that these would call; ascending.
+    pub inlined_funcs: Vec<u32>,
     /// The dispatches (`ConstantTables::dispatches`) whose cells it reads; ascending.
     pub dispatches: Vec<u32>,
     /// From where to where there are no instructions but jump tables and constants, as far as is known; ascending.
@@ -258,6 +260,7 @@ fn finish(
         counts_heat: false,
         loop_entries: Vec::new(),
         inlined: Vec::new(),
+        inlined_funcs: Vec::new(),
         dispatches: Vec::new(),
         data: Vec::new(),
         cold: None,

@@ -346,6 +346,7 @@ impl Compiler {
         if let Ok(code) = &mut code {
             (code.in_bursts, code.inlined, code.dispatches) =
                 (graph.in_bursts, graph.inlined_at(cfg), dispatches);
+            code.inlined_funcs = graph.inlined_funcs();
             code.counts_heat = graph.nodes.iter().any(Node::counts_heat);
             code.loop_entries =
                 graph.loop_entries.iter().map(|&node| graph.nodes[node as usize].block).collect();

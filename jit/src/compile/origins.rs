@@ -5,8 +5,8 @@
 //! passes over CLIF have found out that passes over machine code need: its [`Fact`]s.
 //!
 //! That does not do for accesses that fault: Cranelift makes a load part of the instruction that uses its value, and
-//! the location is then the user's, or unknown if that was simplified. So in code that must be exact each access has a
-//! trap code that tells it from its neighbours (`accesses`).
+//! the location is then the user's, or unknown if that was simplified. So each access has a trap code that tells it from its
+//! neighbours (`accesses`).
 //!
 //! **Invariant**: locations with the same origin and the same facts are the same, as the optimiser may merge what has
 //! the same location.

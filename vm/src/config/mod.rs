@@ -18,6 +18,11 @@ pub use profiling::{Adaptive, Collect, ProfilingConfig, Trigger};
 
 use crate::{PerfFormat, StoreLimits};
 
+/// Memories are reserved whole if so many of them fit into the address space that the process may have.
+const MEMORIES_WITHIN_LIMIT: u64 = 4;
+/// What is inaccessible behind memories that are not: all indices into them are checked.
+const SMALL_GUARD: u64 = 1 << 16;
+
 /// How many extended paths an instance counts, about.
 const EXTENDED_PATHS: usize = 1 << 12;
 
@@ -430,6 +435,18 @@ impl Config {
     pub fn memory_guard_size(&mut self, bytes: u64) -> &mut Self {
         self.compiler.memory = MemoryStyle { guard: round(bytes), ..self.compiler.memory };
         self
+    }
+
+    /// The same where this process may have no more than `limit` bytes of address space: memories are reserved whole only
+    /// if that is room for several.
+    #[must_use]
+    pub(crate) fn within(&self, limit: Option<u64>) -> Config {
+        let mut config = self.clone();
+        let MemoryStyle { reservation, guard } = config.compiler.memory;
+        if limit.is_some_and(|limit| (reservation + guard).saturating_mul(MEMORIES_WITHIN_LIMIT) > limit) {
+            config.memory_reservation(0).memory_guard_size(guard.min(SMALL_GUARD));
+        }
+        config
     }
 
     /// Limits of stores that do not set their own.

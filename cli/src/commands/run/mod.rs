@@ -53,6 +53,7 @@ pub fn execute(args: RunArgs, color: ColorChoice) -> Result<ExitCode> {
     if args.eager {
         modules::compile(&module, args.program.module())?;
     }
+    let spare = args.output.as_ref().map(|_| spare_descriptors()).transpose()?;
     let kept = Kept { bursts, live, has_profile: wants_profile(&args), ..Kept::profile(&counted) };
     let mut outcome = program::run(&args.program, &module, kept)?;
     ending::report(&outcome, &counted);
@@ -65,13 +66,7 @@ pub fn execute(args: RunArgs, color: ColorChoice) -> Result<ExitCode> {
         summarize(&mut page, &args, &module, &outcome, profile.as_ref());
         output::tell(format_args!("{}", page.into_text()));
     }
-    if let (Some(path), Some(written)) = (&args.bursts, outcome.burst_log.take()) {
-        let cannot = || format!("cannot write bursts to {}", path.display());
-        let summary = written.map_err(|error| anyhow!("{error}")).with_context(cannot)?;
-        if summary.limit_reached {
-            eprintln!("wprof: {} reached its size limit and has only the first bursts", path.display());
-        }
-    }
+    drop(spare);
     match (&args.output, &profile) {
         (Some(path), Some(profile)) => super::write_profile(profile, path)?,
         (Some(path), None) => output::tell_line(format_args!(
@@ -79,6 +74,14 @@ pub fn execute(args: RunArgs, color: ColorChoice) -> Result<ExitCode> {
             path.display()
         )),
         (None, _) => {}
+    }
+    // What goes wrong with the other files must not cost the profile.
+    if let (Some(path), Some(written)) = (&args.bursts, outcome.burst_log.take()) {
+        let cannot = || format!("cannot write bursts to {}", path.display());
+        let summary = written.map_err(|error| anyhow!("{error}")).with_context(cannot)?;
+        if summary.limit_reached {
+            eprintln!("wprof: {} reached its size limit and has only the first bursts", path.display());
+        }
     }
     if let Err(error) = module.update_code_cache()
         && args.verbose
@@ -88,6 +91,12 @@ pub fn execute(args: RunArgs, color: ColorChoice) -> Result<ExitCode> {
     // The process ends now, and the system frees what they have sooner than they would.
     std::mem::forget((engine, module));
     Ok(ending::exit_code(&outcome))
+}
+
+/// Descriptors that the program cannot have, so that its profile can be written whatever it leaves open.
+fn spare_descriptors() -> Result<[File; 2]> {
+    let open = || File::open("/dev/null").context("no descriptor for the profile");
+    Ok([open()?, open()?])
 }
 
 /// Files of bursts grow no larger.
