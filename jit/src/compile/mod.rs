@@ -1,5 +1,6 @@
 //! Cranelift: from a block graph, or a trampoline's signature, to machine code with what the runtime must know of it.
 
+mod allocation;
 mod checks;
 mod constants;
 mod crossing;
@@ -83,6 +84,8 @@ pub struct Compiler {
     fast: OwnedTargetIsa,
     /// For functions that are optimised already.
     rest: OwnedTargetIsa,
+    /// For those of which the register allocator would take too long.
+    quick_rest: OwnedTargetIsa,
     /// What a single pass may use, where there is one for this machine.
     single_pass: Option<Features>,
     options: CompilerOptions,
@@ -91,6 +94,9 @@ pub struct Compiler {
     /// What compilations leave for the next ones.
     scratch: Mutex<Vec<Box<Scratch>>>,
 }
+
+/// What functions of more bytes of bytecode have needed is given back: it may be gigabytes.
+const LARGEST_WITH_SCRATCH: usize = 1 << 17;
 
 /// Memory that compilations reuse, as allocating it anew takes a good part of the time of a small one.
 struct Scratch {
@@ -123,10 +129,19 @@ impl Compiler {
     /// If Cranelift has no back end for this machine.
     pub fn new(options: CompilerOptions) -> Result<Compiler, CompileError> {
         let (best, fast) = (isa::best(&options)?, isa::fast(&options)?);
-        let rest = isa::rest(&options)?;
+        let (rest, quick_rest) = (isa::rest(&options)?, isa::quick_rest(&options)?);
         let in_bursts = options.clone();
         let single_pass = Features::of(&*fast);
-        Ok(Compiler { best, fast, rest, single_pass, options, in_bursts, scratch: Mutex::default() })
+        Ok(Compiler {
+            best,
+            fast,
+            rest,
+            quick_rest,
+            single_pass,
+            options,
+            in_bursts,
+            scratch: Mutex::default(),
+        })
     }
 
     /// The same with other options for code for bursts, which may collect more than other code.
@@ -329,7 +344,9 @@ impl Compiler {
             // exact code it is not known where that is found out.
             code.path_slot = code.path_slot.filter(|_| !graph.in_bursts);
         }
-        if let Ok(mut all) = self.scratch.lock() {
+        if cfg.bytes() <= LARGEST_WITH_SCRATCH
+            && let Ok(mut all) = self.scratch.lock()
+        {
             all.push(scratch);
         }
         code
@@ -383,7 +400,8 @@ impl Compiler {
         if let Some(preserved) = crossing::Preserved::of(&*self.rest, &self.options) {
             crossing::relieve(context, preserved);
         }
-        Ok(&*self.rest)
+        let takes_long = allocation::takes_long(&context.func);
+        Ok(if takes_long { &*self.quick_rest } else { &*self.rest })
     }
 
     /// The CLIF text of a block graph in a tier, before optimisation.
