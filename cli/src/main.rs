@@ -37,6 +37,10 @@ struct Cli {
     /// Colour what is shown; auto obeys NO_COLOR
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t)]
     color: ColorChoice,
+    /// How many bytes a profile or the functions of a trace may unpack to, if that is more than is usual for a file of
+    /// its length; for files that you trust
+    #[arg(long, global = true, value_name = "SIZE", value_parser = sizes::parse, hide_short_help = true)]
+    max_unpacked: Option<u64>,
 }
 
 const EXAMPLES: &str = "\
@@ -54,10 +58,13 @@ Examples:
   wprof help run                   more about one command";
 
 fn main() -> ExitCode {
-    let Cli { command, color } = match Cli::try_parse() {
+    let Cli { command, color, max_unpacked } = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(instead) => return show_instead(&instead),
     };
+    if let Some(bytes) = max_unpacked {
+        commands::unpack_up_to(bytes);
+    }
     match command.execute(color) {
         Ok(code) => code,
         Err(error) => {
