@@ -7,6 +7,10 @@
 /// Edges of one function's CFG, and values that they carry; more is refused as too large.
 pub const MAX_EDGES: usize = 4_000_000;
 
+/// Basic blocks of which code is made at once, of a function or a part of one, unless `CompilerOptions` say otherwise;
+/// more is refused as too large.
+pub const MAX_BLOCKS: usize = 500_000;
+
 /// Values on the operand stack of a function; a function that needs more is refused as invalid.
 pub const MAX_OPERANDS: u32 = 1_000_000;
 

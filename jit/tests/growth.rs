@@ -82,6 +82,21 @@ fn parts_are_no_more_than_their_transfers_allow() {
 }
 
 #[test]
+fn a_function_of_more_blocks_than_the_limit_is_refused() {
+    let parsed = Parsed::new(&format!("(module (func {}))", "(block (br_if 0 (i32.const 0)))".repeat(50)));
+    let plan = FunctionPlan::new(&parsed.info, 0, &Collection::default(), 0).expect("within limits");
+    let blocks = plan.cfg.blocks.len();
+    for (max_blocks, expected) in [(blocks, None), (blocks - 1, Some("Config::max_blocks"))] {
+        let options = CompilerOptions { max_blocks, ..CompilerOptions::default() };
+        let compiler = Compiler::new(options).expect("this machine");
+        let error = compiler.function(&parsed.env(0x1_0000_0000), &plan, Tier::Baseline).err();
+        let error = error.map(|error| error.to_string());
+        assert_eq!(error.is_some(), expected.is_some(), "{error:?}");
+        assert!(error.is_none_or(|error| error.contains(expected.expect("there is an error"))));
+    }
+}
+
+#[test]
 fn small_functions_have_all_their_parts_and_transfers() {
     let parsed = Parsed::new(&loops(40));
     let plan = FunctionPlan::new(&parsed.info, 0, &Collection::default(), 0).expect("within limits");

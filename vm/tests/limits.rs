@@ -2,14 +2,18 @@
 //! the process's memory.
 
 use std::fs;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// One measurement at a time.
-static MEASURING: Mutex<()> = Mutex::new(());
+/// What other tests do would be measured, too: each begins by taking this.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// A line of the process's status, in KiB.
 fn status(name: &str) -> usize {
@@ -20,7 +24,6 @@ fn status(name: &str) -> usize {
 
 /// The most KiB that there were during `work` above what there was before.
 fn peak<R>(work: impl FnOnce() -> R) -> (usize, R) {
-    let _measuring = MEASURING.lock().unwrap_or_else(PoisonError::into_inner);
     fs::write("/proc/self/clear_refs", "5").expect("the peak can be reset");
     let before = status("VmRSS");
     let result = work();
@@ -140,23 +143,27 @@ fn small_peak(bomb: fn(u32) -> Vec<u8>, count: u32) -> Outcome {
 
 #[test]
 fn functions_that_share_their_ranges_take_little_memory() -> Outcome {
+    let _alone = alone();
     small_peak(ranges_bomb, 5_000)
 }
 
 #[test]
 fn units_that_share_their_lines_take_little_memory() -> Outcome {
+    let _alone = alone();
     small_peak(lines_bomb, 2_000)
 }
 
 /// Without a limit the stack of the host overflows.
 #[test]
 fn inlined_calls_may_be_nested_however_deep() -> Outcome {
+    let _alone = alone();
     small_peak(nested_bomb, 100_000)
 }
 
 /// What is within the limits is read.
 #[test]
 fn a_few_of_each_are_read() -> Outcome {
+    let _alone = alone();
     for bomb in [ranges_bomb, nested_bomb] {
         let engine = Engine::default();
         let module = Module::new(&engine, bomb(20))?;
@@ -170,6 +177,7 @@ fn a_few_of_each_are_read() -> Outcome {
 /// Half a million frames, each counted.
 #[test]
 fn a_deep_stack_that_overflows_takes_little_memory() -> Outcome {
+    let _alone = alone();
     let text =
         r#"(module (func $f (export "run") (param i32) (call $f (i32.add (local.get 0) (i32.const 1)))))"#;
     let all = [
@@ -204,6 +212,7 @@ fn a_deep_stack_that_overflows_takes_little_memory() -> Outcome {
 /// Frames of many pages: each is touched when it is made.
 #[test]
 fn large_frames_of_baseline_code_end_in_the_guard_page() -> Outcome {
+    let _alone = alone();
     let count = 5_000;
     let sets: String =
         (0..count).map(|i| format!("(local.set {i} (i64.add (local.get 0) (i64.const {i})))")).collect();
@@ -240,6 +249,7 @@ fn large_frames_of_baseline_code_end_in_the_guard_page() -> Outcome {
 /// Thousands of results wait for thousands of calls.
 #[test]
 fn values_that_wait_for_many_calls_are_right_in_optimised_code() -> Outcome {
+    let _alone = alone();
     for (ty, add, count) in [("i64", "i64.add", 12_000), ("v128", "i64x2.add", 3_000)] {
         let lane = if ty == "v128" { "i64x2.extract_lane 0" } else { "" };
         let next = if ty == "v128" { "(i64x2.splat (global.get $n))" } else { "(global.get $n)" };

@@ -312,6 +312,7 @@ impl Compiler {
         tier: Tier,
         with_positions: bool,
     ) -> Result<MachineCode, CompileError> {
+        self.check_blocks(cfg.func, graph)?;
         let isa = self.isa(tier);
         let mut scratch = self.scratch.lock().map_or_else(|_| None, |mut all| all.pop()).unwrap_or_default();
         let Scratch { context, builder, registers, single_pass } = &mut *scratch;
@@ -350,6 +351,12 @@ impl Compiler {
             all.push(scratch);
         }
         code
+    }
+
+    fn check_blocks(&self, func: u32, graph: &BlockGraph) -> Result<(), CompileError> {
+        let (blocks, limit) = (graph.nodes.len(), self.options.max_blocks);
+        let what = || format!("{blocks} basic blocks, and the limit is {limit} (`Config::max_blocks`)");
+        if blocks > limit { Err(CompileError::TooLarge { func, what: what() }) } else { Ok(()) }
     }
 
     /// Baseline code of a function, if nothing in it is left to Cranelift.

@@ -163,6 +163,9 @@ pub struct ProgramArgs {
     /// How large a function may be, which bounds the time to compile it
     #[arg(long, value_name = "BYTES", default_value_t = 7_654_321)]
     pub max_function_size: u32,
+    /// How many basic blocks a function may have, which bounds the memory to compile it
+    #[arg(long, value_name = "COUNT", default_value_t = 500_000)]
+    pub max_blocks: usize,
     /// How many locals a function may have
     #[arg(long, value_name = "COUNT", default_value_t = 50_000)]
     pub max_locals: u32,
@@ -200,7 +203,7 @@ impl ProgramArgs {
         config.interruptible(self.timeout.is_some());
         config.max_module_size(usize::try_from(self.max_module_size).unwrap_or(usize::MAX));
         config.max_functions(self.max_functions).max_function_size(self.max_function_size);
-        config.max_locals(self.max_locals).limits(limits)
+        config.max_locals(self.max_locals).max_blocks(self.max_blocks).limits(limits)
     }
 }
 
