@@ -45,6 +45,9 @@ struct Cli {
     /// Use colours; auto means on a terminal, unless NO_COLOR is set
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t, hide_short_help = true)]
     color: ColorChoice,
+    /// Let a profile or a trace unpack to this size, if that is more than is usual for its length; for files you trust
+    #[arg(long, global = true, value_name = "SIZE", value_parser = sizes::parse, hide_short_help = true)]
+    max_unpacked: Option<u64>,
 }
 
 const EXAMPLES: &str = "\
@@ -73,10 +76,13 @@ fn main() -> ExitCode {
     // Who writes more to a file than the process may is told so by an error, as on a full disk, and not ended. If the
     // system does not let us, it ends as any process.
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
-    let Cli { command, color } = match parse(std::env::args_os().collect()) {
+    let Cli { command, color, max_unpacked } = match parse(std::env::args_os().collect()) {
         Ok(cli) => cli,
         Err(instead) => return show_instead(&instead),
     };
+    if let Some(bytes) = max_unpacked {
+        commands::unpack_up_to(bytes);
+    }
     match command.execute(color) {
         Ok(code) => code,
         Err(error) => {

@@ -10,6 +10,10 @@ use parsed::Parsed;
 
 /// The baseline code of the first function, without what counts its heat.
 fn check(wat: &str, expected: &Expect) {
+    expected.assert_eq(&baseline(wat));
+}
+
+fn baseline(wat: &str) -> String {
     let parsed = Parsed::new(wat);
     let (info, env) = (&parsed.info, parsed.env(0x1_0000_0000));
     let options = CompilerOptions { hot: None, ..CompilerOptions::default() };
@@ -18,8 +22,29 @@ fn check(wat: &str, expected: &Expect) {
     let graph = compiler.version(&plan, Tier::Baseline);
     let text = compiler.disassemble(&env, &plan.cfg, &graph, Tier::Baseline).expect("within limits");
     // Behind the columns of places.
-    let lines = text.lines().map(|line| line.get(20..).unwrap_or(line).to_string() + "\n");
-    expected.assert_eq(&lines.collect::<String>());
+    text.lines().map(|line| line.get(20..).unwrap_or(line).to_string() + "\n").collect()
+}
+
+/// The frame is made behind all other code, in steps each of which is touched.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn a_large_frame() {
+    let sets: String = (0..1500).map(|local| format!("(local.set {local} (i64.const {local}))")).collect();
+    let gets: String =
+        (0..1500).map(|local| format!("(drop (i64.div_s (i64.const 1) (local.get {local})))")).collect();
+    let text = baseline(&format!(
+        "(module (func (local {}) {sets} (block (br_if 0 (i32.const 1))) {gets}))",
+        "i64 ".repeat(1500)
+    ));
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    assert!(
+        lines[..2] == ["push %rbp", "mov %rsp, %rbp"] && lines[2].starts_with("jmp "),
+        "{:?}",
+        &lines[..4]
+    );
+    let touched = lines.iter().filter(|line| line.starts_with("test ") && line.ends_with("(%rsp)")).count();
+    assert_eq!(touched, 3, "{}", lines[lines.len() - 12..].join("\n"));
+    assert!(!lines.iter().any(|line| line.starts_with("sub $0x2")), "the frame is made at once");
 }
 
 /// Locals are in the frame where blocks meet; an address is one operand; a comparison is a flag.

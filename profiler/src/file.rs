@@ -29,7 +29,8 @@
 //! `BRST` (how many bursts samples are from). Version 1.5 adds `CKND` (how the figures of calling contexts were come
 //! by, if not exactly), `STOP` (the unfinished paths of each record, with their figures) and `TIME` (the time line).
 //! Version 1.6 adds `GAIN` (what versions on the time line save, by position). Version 1.7 adds `XTND` (extended
-//! paths). A change to what a section holds takes a new tag.
+//! paths). Version 1.8 adds `FILL`, which holds nothing: with it a file is long enough to be unpacked (see
+//! [`ReadLimits`]). A change to what a section holds takes a new tag.
 
 mod replace;
 mod section;
@@ -40,15 +41,14 @@ use std::path::{Path, PathBuf};
 pub use replace::replace_file;
 use section::{Reader, Tag, Writer};
 
-use crate::limits::MAX_FILE_BYTES;
 use crate::{
     Benefit, BlockCounts, CodeStats, ContextTree, FigureKind, FunctionProfile, HostCalls, InvalidProfile,
-    Metric, PathCount, PathProfile, Profile, Run, Timeline, UnfinishedExit, UnfinishedPath,
+    Metric, PathCount, PathProfile, Profile, ReadLimits, Run, Timeline, UnfinishedExit, UnfinishedPath,
 };
 
 const MAGIC: [u8; 8] = *b"wprof\r\n\x1a";
 const MAJOR: u16 = 1;
-const MINOR: u16 = 7;
+const MINOR: u16 = 8;
 
 const HEAD: Tag = Tag(*b"HEAD");
 const FUNC: Tag = Tag(*b"FUNC");
@@ -116,6 +116,15 @@ pub enum FileError {
         /// What there is too much of.
         what: &'static str,
         /// The limit.
+        limit: u64,
+    },
+    /// It would take more memory to read than [`ReadLimits`] allow.
+    #[error(
+        "the profile unpacks to more than {limit} bytes, too many for a file of its length: if you trust \
+             whoever made it, raise the limit of unpacked bytes"
+    )]
+    Expands {
+        /// How many bytes may be unpacked of a file of its length.
         limit: u64,
     },
     /// The profile contradicts itself.
@@ -229,8 +238,16 @@ impl Profile {
     /// # Errors
     /// If the bytes are no profile, damaged, of another major version, too large or contradictory.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, FileError> {
-        let (minor, sections) = split_header(bytes)?;
-        let mut reader = Reader::new(bytes, sections)?;
+        Self::from_bytes_within(bytes, &ReadLimits::default())
+    }
+
+    /// The same within other limits.
+    ///
+    /// # Errors
+    /// As [`from_bytes`](Self::from_bytes).
+    pub fn from_bytes_within(bytes: &[u8], limits: &ReadLimits) -> Result<Self, FileError> {
+        let (minor, sections) = split_header(bytes, limits)?;
+        let mut reader = Reader::new(bytes, sections, limits)?;
         let head: Head = reader.take(HEAD)?;
         let mut functions: Vec<FunctionProfile> = reader.take(FUNC)?;
         let mut host_calls: Vec<HostCalls> = reader.take(HOST)?;
@@ -300,12 +317,20 @@ impl Profile {
     /// # Errors
     /// As [`from_bytes`](Self::from_bytes), or if the system refuses.
     pub fn read(path: impl AsRef<Path>) -> Result<Self, FileError> {
+        Self::read_within(path, &ReadLimits::default())
+    }
+
+    /// The same within other limits.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn read_within(path: impl AsRef<Path>, limits: &ReadLimits) -> Result<Self, FileError> {
         let path = path.as_ref();
         let refused = |error| FileError::Io { action: "read the profile", path: path.to_owned(), error };
         let file = std::fs::File::open(path).map_err(refused)?;
         let mut bytes = Vec::new();
-        file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(refused)?;
-        Self::from_bytes(&bytes)
+        file.take(limits.file_bytes.saturating_add(1)).read_to_end(&mut bytes).map_err(refused)?;
+        Self::from_bytes_within(&bytes, limits)
     }
 
     /// Writes a profile file. An old file of that name is replaced at once when the new one is safely on
@@ -419,9 +444,9 @@ fn header(major: u16, minor: u16) -> Vec<u8> {
 }
 
 /// The minor version, and where the sections begin.
-fn split_header(bytes: &[u8]) -> Result<(u16, usize), FileError> {
-    if bytes.len() as u64 > MAX_FILE_BYTES {
-        return Err(FileError::TooLarge { what: "bytes", limit: MAX_FILE_BYTES });
+fn split_header(bytes: &[u8], limits: &ReadLimits) -> Result<(u16, usize), FileError> {
+    if bytes.len() as u64 > limits.file_bytes {
+        return Err(FileError::TooLarge { what: "bytes", limit: limits.file_bytes });
     }
     if !bytes.starts_with(&MAGIC[..bytes.len().min(MAGIC.len())]) || bytes.is_empty() {
         return Err(FileError::Foreign);

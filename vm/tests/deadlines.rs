@@ -72,6 +72,32 @@ fn a_deadline_stops_loops_calls_and_waits_once() -> Outcome {
     Ok(())
 }
 
+/// The function takes so long to compile that the deadline comes first.
+#[test]
+fn a_deadline_ends_the_wait_for_the_compiler() -> Outcome {
+    let adds = "(local.set 0 (i64.add (i64.mul (local.get 0) (i64.const 7)) (i64.const 3)))".repeat(30_000);
+    let text = format!(
+        r#"(module (func $large (param i64) (result i64) {adds} (local.get 0))
+            (func (export "run") (result i64) (call $large (i64.const 1))))"#
+    );
+    for strategy in [Strategy::Tiered, Strategy::Optimized] {
+        let mut config = Config::new();
+        let engine =
+            Engine::new(config.profiling(ProfilingConfig::Off).strategy(strategy).parts_above(usize::MAX))?;
+        let mut store = Store::new(&engine, ());
+        let module = Module::new(&engine, &text)?;
+        let instance = Instance::new(&mut store, &module, &[])?;
+        let run = instance.get_typed_func::<(), i64>(&mut store, "run")?;
+        store.set_deadline(Some(Instant::now() + Duration::from_millis(5)))?;
+        assert_eq!(run.call(&mut store, ()).expect_err("it is late").trap(), Some(Trap::Deadline));
+        assert!(module.compiled().0 < 2, "the call waited for the compiler");
+        store.set_deadline(None)?;
+        let expected = (0..30_000).fold(1_i64, |x, _| x.wrapping_mul(7).wrapping_add(3));
+        assert_eq!(run.call(&mut store, ())?, expected, "what was begun is finished");
+    }
+    Ok(())
+}
+
 #[test]
 fn a_deadline_that_is_taken_back_stops_nothing() -> Outcome {
     let engine = Engine::with_profiling(ProfilingConfig::Exact(Collect::Edges))?;

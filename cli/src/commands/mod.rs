@@ -20,10 +20,11 @@ mod view;
 
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::OnceLock;
 
 use anyhow::{Result, anyhow, ensure};
 use clap::Subcommand;
-use wprof_profiler::{FileError, Profile};
+use wprof_profiler::{FileError, Profile, ReadLimits};
 
 use crate::progress;
 use crate::render::screen::ColorChoice;
@@ -92,12 +93,30 @@ impl Command {
     }
 }
 
+/// What files may take to read, if the user has said so.
+static LIMITS: OnceLock<ReadLimits> = OnceLock::new();
+
+/// Lets files unpack to so many bytes, however short they are.
+pub fn unpack_up_to(bytes: u64) {
+    let limits = ReadLimits { unpacked_bytes: bytes, expansion: u64::MAX, ..ReadLimits::default() };
+    LIMITS.get_or_init(|| limits);
+}
+
+/// What files may take to read.
+fn limits() -> ReadLimits {
+    LIMITS.get().copied().unwrap_or_default()
+}
+
+/// What to do about a file that exceeds them.
+const TRUST: &str = "that is `wprof report --max-unpacked 2G`, and the same option of every other command";
+
 /// Reads a profile; errors name the file.
 fn read_profile(path: &Path) -> Result<Profile> {
     let reading = format!("reading {}", path.display());
-    progress::during(&reading, || Profile::read(path)).map_err(|error| match error {
+    progress::during(&reading, || Profile::read_within(path, &limits())).map_err(|error| match error {
         // These name it already.
         FileError::Io { .. } => anyhow!("{error}"),
+        FileError::Expands { .. } => anyhow!("{}: {error}: {TRUST}", path.display()),
         _ => anyhow!("{}: {error}", path.display()),
     })
 }

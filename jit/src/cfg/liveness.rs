@@ -5,9 +5,7 @@
 //! Source: the textbook's backward data flow, by sweeps against bytecode order until nothing changes.
 
 use super::{Block, Target};
-
-/// Words of all sets together; a function that is larger is taken to need all its locals.
-const MOST_WORDS: usize = 1 << 22;
+use crate::limits::{MAX_LIVENESS_STEPS, MAX_LIVENESS_WORDS};
 
 /// Each sweep follows one more back edge on a way. A function that needs more is nested as no program is, and taken
 /// to need all its locals.
@@ -31,7 +29,7 @@ impl Accesses {
 
     /// What follows is of the next block.
     pub(super) fn begin_block(&mut self) {
-        if self.read.len() <= MOST_WORDS {
+        if self.read.len() <= MAX_LIVENESS_WORDS {
             self.read.resize(self.read.len() + self.words, 0);
             self.written.resize(self.read.len(), 0);
         }
@@ -67,12 +65,14 @@ impl Liveness {
     /// The live locals of the function with these blocks.
     pub(super) fn new(blocks: &[Block], accesses: Accesses) -> Liveness {
         let Accesses { words, read, written } = accesses;
-        if read.len() > MOST_WORDS {
+        if read.len() > MAX_LIVENESS_WORDS {
             return Liveness { words, live: Vec::new(), behind: Vec::new() };
         }
         let behind = vec![0; read.len()];
         let mut liveness = Liveness { words, live: read, behind };
-        let is_done = (0..MOST_SWEEPS).any(|_| !liveness.sweep(blocks, &written));
+        let steps = words * blocks.iter().map(|block| block.edges.len()).sum::<usize>();
+        let sweeps = MOST_SWEEPS.min(MAX_LIVENESS_STEPS / steps.max(1));
+        let is_done = (0..sweeps).any(|_| !liveness.sweep(blocks, &written));
         if !is_done {
             (liveness.live, liveness.behind) = (Vec::new(), Vec::new());
         }
@@ -87,6 +87,25 @@ impl Liveness {
     /// Whether `local` may be read behind `block`.
     pub fn is_live_behind(&self, block: u32, local: usize) -> bool {
         self.is_in(&self.behind, block, local)
+    }
+
+    /// How many locals may be read from the entry of `block` on; `None` if all are taken to be.
+    pub(super) fn count(&self, block: u32) -> Option<usize> {
+        let start = block as usize * self.words;
+        let set = self.live.get(start..start + self.words).filter(|_| !self.live.is_empty())?;
+        Some(set.iter().map(|word| word.count_ones() as usize).sum())
+    }
+
+    /// The locals among so many that may be read from the entry of `block` on, ascending.
+    pub fn live_at(&self, block: u32, locals: usize) -> impl Iterator<Item = usize> {
+        let (start, all) = (block as usize * self.words, u64::MAX);
+        let word = move |word: usize| self.live.get(start + word).copied().unwrap_or(all);
+        let bits = move |index: usize| {
+            let next = |&rest: &u64| Some(rest & rest.wrapping_sub(1)).filter(|rest| *rest != 0);
+            let sets = std::iter::successors(Some(word(index)).filter(|set| *set != 0), next);
+            sets.map(move |rest| 64 * index + rest.trailing_zeros() as usize)
+        };
+        (0..self.words).flat_map(bits).take_while(move |&local| local < locals)
     }
 
     fn is_in(&self, sets: &[u64], block: u32, local: usize) -> bool {
@@ -145,6 +164,37 @@ mod tests {
         // Each round needs local 1 again, and makes the others.
         assert_eq!(loops[1], [false, true, false, false]);
         assert_eq!(loops[2], [false, false, false, true]);
+    }
+
+    #[test]
+    fn live_locals_are_counted_and_listed_as_they_are_asked_for() {
+        let reads: String = [0, 63, 64, 127, 200].map(|local| format!("(drop (local.get {local}))")).concat();
+        let text =
+            format!("(module (func (param i32) (local {}) (loop {reads} (br 0))))", "i32 ".repeat(200));
+        let bytes: Arc<[u8]> = wat::parse_str(text).expect("valid text").into();
+        let cfg = build(&module::parse(bytes).expect("valid module"), 0).expect("within limits");
+        for block in 0..cfg.blocks.len() as u32 {
+            let live: Vec<usize> = (0..201).filter(|&local| cfg.liveness.is_live(block, local)).collect();
+            assert_eq!(cfg.liveness.live_at(block, 201).collect::<Vec<_>>(), live);
+            assert_eq!((cfg.liveness.count(block), live.len()), (Some(5), 5));
+        }
+    }
+
+    /// Just over each limit.
+    #[test]
+    fn where_too_much_would_be_looked_at_all_locals_are_live() {
+        let of = |locals: usize, body: &str| {
+            let text = format!("(module (func (local {}) {body}))", "i32 ".repeat(locals));
+            let bytes: Arc<[u8]> = wat::parse_str(text).expect("valid text").into();
+            build(&module::parse(bytes).expect("valid module"), 0).expect("within limits")
+        };
+        let set_words = 640_usize.div_ceil(64);
+        let blocks = super::MAX_LIVENESS_WORDS / set_words / 2;
+        for (pairs, is_known) in [(blocks / 100, true), (blocks + 1, false)] {
+            let cfg = of(640, &"(block (br_if 0 (i32.const 0)))".repeat(pairs));
+            assert_eq!(cfg.liveness.count(0).is_some(), is_known, "{pairs} pairs of blocks");
+            assert_eq!(cfg.liveness.is_live(0, 7), !is_known);
+        }
     }
 
     #[test]

@@ -18,9 +18,10 @@ use std::sync::OnceLock;
 
 use smallvec::SmallVec;
 use wasmparser::ValType;
-use wprof_profiler::{self as profiler, DepthFirst, Loops};
+use wprof_profiler::{self as profiler, BlockId, DepthFirst, Loops};
 
 use crate::abi::store_context;
+use crate::limits;
 
 pub use build::{build, operand_types};
 pub use liveness::Liveness;
@@ -121,6 +122,8 @@ pub struct Cfg {
 struct Known {
     shape: OnceLock<profiler::Cfg>,
     loops: OnceLock<Loops>,
+    /// By block, whether a frame can go on there in another version.
+    resumable: OnceLock<Vec<bool>>,
 }
 
 impl Cfg {
@@ -151,9 +154,38 @@ impl Cfg {
     }
 
     /// Whether a frame can go on in another version at `block`: at a loop header, with a state that fits into the
-    /// transfer buffer.
+    /// transfer buffer. In a function of very many loops with very many locals it can at some of the headers only, the
+    /// first ones of each depth, outer loops first: code for all would have the size of their product.
     pub fn can_resume(&self, block: u32) -> bool {
-        self.blocks[block as usize].is_loop_header && self.has_room(block)
+        self.known.resumable.get_or_init(|| self.find_resumable())[block as usize]
+    }
+
+    fn find_resumable(&self) -> Vec<bool> {
+        let mut resumable = vec![false; self.blocks.len()];
+        let is_header = |&block: &u32| self.blocks[block as usize].is_loop_header && self.has_room(block);
+        let mut headers: Vec<u32> = (0..self.blocks.len() as u32).filter(is_header).collect();
+        let mut left = self.most_transferred();
+        let sizes = headers.iter().map(|&header| self.state_size(header)).sum::<usize>();
+        if sizes > left {
+            headers.sort_by_key(|&header| self.loops().depth(BlockId(header)));
+        }
+        for header in headers {
+            let Some(rest) = left.checked_sub(self.state_size(header)) else { break };
+            left = rest;
+            resumable[header as usize] = true;
+        }
+        resumable
+    }
+
+    /// How many values all transfers of a version of this function may store together.
+    pub(crate) fn most_transferred(&self) -> usize {
+        limits::TRANSFERRED_ALWAYS + limits::TRANSFERRED_PER_BYTE * self.bytes()
+    }
+
+    /// How many values a frame takes along that goes on at the entry of `block` in other code.
+    pub(crate) fn state_size(&self, block: u32) -> usize {
+        let operands = self.stacks.height(self.blocks[block as usize].stack) as usize;
+        self.liveness.count(block).unwrap_or(self.locals.len()) + operands
     }
 
     /// Whether the state of a frame at the entry of `block` fits into the transfer buffer.

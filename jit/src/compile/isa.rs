@@ -18,7 +18,16 @@ pub(super) fn fast(options: &CompilerOptions) -> Result<OwnedTargetIsa, CompileE
 
 /// What is left to do for code that [`best`] has optimised.
 pub(super) fn rest(options: &CompilerOptions) -> Result<OwnedTargetIsa, CompileError> {
-    let own = [("opt_level", "none"), ("regalloc_algorithm", "backtracking")];
+    after_optimising(options, "backtracking")
+}
+
+/// The same, where good code would take too long.
+pub(super) fn quick_rest(options: &CompilerOptions) -> Result<OwnedTargetIsa, CompileError> {
+    after_optimising(options, "single_pass")
+}
+
+fn after_optimising(options: &CompilerOptions, allocator: &str) -> Result<OwnedTargetIsa, CompileError> {
+    let own = [("opt_level", "none"), ("regalloc_algorithm", allocator)];
     // Where blocks begin is what `relax` needs.
     let more = [("enable_nan_canonicalization", "false"), ("machine_code_cfg_info", "true")];
     isa(options, &[&own[..], &more].concat())

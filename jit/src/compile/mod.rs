@@ -1,6 +1,7 @@
 //! Cranelift: from a block graph, or a trampoline's signature, to machine code with what the runtime must know of it.
 
 mod accesses;
+mod allocation;
 mod checks;
 mod constants;
 mod crossing;
@@ -88,6 +89,8 @@ pub struct Compiler {
     fast: OwnedTargetIsa,
     /// For functions that are optimised already.
     rest: OwnedTargetIsa,
+    /// For those of which the register allocator would take too long.
+    quick_rest: OwnedTargetIsa,
     /// What a single pass may use, where there is one for this machine.
     single_pass: Option<Features>,
     options: CompilerOptions,
@@ -96,6 +99,9 @@ pub struct Compiler {
     /// What compilations leave for the next ones.
     scratch: Mutex<Vec<Box<Scratch>>>,
 }
+
+/// What functions of more bytes of bytecode have needed is given back: it may be gigabytes.
+const LARGEST_WITH_SCRATCH: usize = 1 << 17;
 
 /// Memory that compilations reuse, as allocating it anew takes a good part of the time of a small one.
 struct Scratch {
@@ -128,10 +134,19 @@ impl Compiler {
     /// If Cranelift has no back end for this machine.
     pub fn new(options: CompilerOptions) -> Result<Compiler, CompileError> {
         let (best, fast) = (isa::best(&options)?, isa::fast(&options)?);
-        let rest = isa::rest(&options)?;
+        let (rest, quick_rest) = (isa::rest(&options)?, isa::quick_rest(&options)?);
         let in_bursts = options.clone();
         let single_pass = Features::of(&*fast);
-        Ok(Compiler { best, fast, rest, single_pass, options, in_bursts, scratch: Mutex::default() })
+        Ok(Compiler {
+            best,
+            fast,
+            rest,
+            quick_rest,
+            single_pass,
+            options,
+            in_bursts,
+            scratch: Mutex::default(),
+        })
     }
 
     /// The same with other options for code for bursts, which may collect more than other code.
@@ -316,6 +331,7 @@ impl Compiler {
         tier: Tier,
         with_positions: bool,
     ) -> Result<MachineCode, CompileError> {
+        self.check_blocks(cfg.func, graph)?;
         let isa = self.isa(tier);
         let mut scratch = self.scratch.lock().map_or_else(|_| None, |mut all| all.pop()).unwrap_or_default();
         let Scratch { context, builder, registers, single_pass } = &mut *scratch;
@@ -340,7 +356,7 @@ impl Compiler {
                 prepare(cfg.func, context, isa)?;
                 output.generate(context, registers, isa)
             }
-            (None, Tier::Optimized) => output.generate(context, registers, &*self.rest),
+            (None, Tier::Optimized) => output.generate(context, registers, self.rest_of(&context.func)),
         };
         context.clear();
         if let Ok(code) = &mut code {
@@ -354,10 +370,23 @@ impl Compiler {
             // exact code it is not known where that is found out.
             code.path_slot = code.path_slot.filter(|_| !graph.in_bursts);
         }
-        if let Ok(mut all) = self.scratch.lock() {
+        if cfg.bytes() <= LARGEST_WITH_SCRATCH
+            && let Ok(mut all) = self.scratch.lock()
+        {
             all.push(scratch);
         }
         code
+    }
+
+    fn check_blocks(&self, func: u32, graph: &BlockGraph) -> Result<(), CompileError> {
+        let (blocks, limit) = (graph.nodes.len(), self.options.max_blocks);
+        let what = || format!("{blocks} basic blocks, and the limit is {limit} (`Config::max_blocks`)");
+        if blocks > limit { Err(CompileError::TooLarge { func, what: what() }) } else { Ok(()) }
+    }
+
+    /// What does the rest for a function that is optimised.
+    fn rest_of(&self, func: &Function) -> &dyn TargetIsa {
+        if allocation::takes_long(func) { &*self.quick_rest } else { &*self.rest }
     }
 
     /// Baseline code of a function, if nothing in it is left to Cranelift.

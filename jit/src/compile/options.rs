@@ -5,6 +5,7 @@ use wprof_profiler::CacheShape;
 use super::passes::PassSet;
 use crate::abi::store_context;
 use crate::graph::PartSizes;
+use crate::limits::MAX_BLOCKS;
 use crate::plan::{Collection, Counting, Instrumentation, Metric};
 
 /// How linear memories are laid out; every memory of an engine is laid out so, and code relies on it.
@@ -82,6 +83,8 @@ pub struct CompilerOptions {
     pub across_calls: Option<u32>,
     /// Larger functions are compiled in parts, where control comes to them: see [`Compiler::parts`].
     pub part_sizes: PartSizes,
+    /// No code is made of more basic blocks, copies included: they take most of the memory that compiling needs.
+    pub max_blocks: usize,
     /// Optimised code of larger functions, in bytes of bytecode, can be entered at the header of their main loop.
     pub loop_entries_above: usize,
     /// Larger functions have one version for frames, which these enter at any of its loops: see
@@ -126,6 +129,7 @@ impl Default for CompilerOptions {
             verify: cfg!(debug_assertions),
             across_calls: None,
             part_sizes: PartSizes::above(4000),
+            max_blocks: MAX_BLOCKS,
             loop_entries_above: 4000,
             shared_loops_above: 1000,
             hot: Some(1000),

@@ -79,7 +79,10 @@ impl Parts {
         let limit = sizes.limit(cfg.bytes());
         let ever_larger = std::iter::successors(Some(sizes), |sizes| Some(sizes.doubled()));
         let mut ways = ever_larger.map(|sizes| divide(&graph, cut(&bytes, above, sizes), above));
-        let (part_of, heads) = ways.find_map(|way| way.filter(|(_, heads)| heads.len() <= limit + 1))?;
+        let fits = |(part_of, heads): &(Vec<u32>, Vec<u32>)| {
+            heads.len() <= limit + 1 && transferred(&graph, cfg, part_of, heads) <= cfg.most_transferred()
+        };
+        let (part_of, heads) = ways.find_map(|way| way.filter(fits))?;
         let can_enter = |&head: &u32| cfg.has_room(head);
         let is_divided = heads.len() > 1 && heads[1..].iter().all(can_enter);
         let mut nodes = vec![Vec::new(); heads.len()];
@@ -93,6 +96,11 @@ impl Parts {
         let Parts { part_of, heads, first_row, .. } = self;
         let all = || cfg.likely_next(Division { part_of, heads, first_row: *first_row });
         &self.next.get_or_init(all)[number as usize]
+    }
+
+    /// How many parts there are.
+    pub fn count(&self) -> u32 {
+        self.heads.len() as u32
     }
 
     /// The graph of part `number`: 0 is entered by calls, the others with their state from the transfer buffer.
@@ -158,6 +166,19 @@ fn divide(
         }
     }
     None
+}
+
+/// How many values frames store and load on their ways from part to part, in the code of all parts.
+fn transferred(graph: &BlockGraph, cfg: &Cfg, part_of: &[u32], heads: &[u32]) -> usize {
+    let state = |head: u32| cfg.state_size(graph.nodes[head as usize].block);
+    let mut ways: Vec<(u32, u32)> = Vec::new();
+    for (node, &from) in graph.nodes.iter().zip(part_of) {
+        ways.extend(node.targets().filter(|&to| part_of[to as usize] != from).map(|to| (from, to)));
+    }
+    ways.sort_unstable();
+    ways.dedup();
+    let stored = ways.iter().map(|&(_, head)| state(head));
+    stored.chain(heads.iter().skip(1).map(|&head| state(head))).sum()
 }
 
 /// Which nodes are cut off, given their sizes and what is above them in a tree, which has a smaller number.

@@ -11,6 +11,9 @@ use super::Translator;
 use crate::abi::{Builtin, clif_type, code_slots, heat, resume_signature, store_context, value, vmctx};
 use crate::graph::{Elsewhere, Probe};
 
+/// Of no more locals those are loaded, too, that nobody reads.
+const FEW_LOCALS: usize = 256;
+
 impl Translator<'_> {
     /// Counts heat; asks for a better version when there is enough of it, and goes on in it if it is ready.
     pub(super) fn heat(&mut self, counter: u32) {
@@ -140,18 +143,23 @@ impl Translator<'_> {
 
     /// Stores locals, then operands, into the transfer buffer, as many as fit.
     pub(super) fn store_state(&mut self) {
-        let state = self.state_where(|_, _| true);
+        let state = self.state_of((0..self.cfg.locals.len()).collect());
         self.store_values(state);
     }
 
     /// Where in the transfer buffer which values belong, without locals that are not read any more.
     pub(super) fn live_state(&mut self) -> Vec<(i32, Value)> {
-        self.state_where(|translator, local| translator.is_live(translator.block, local))
+        let locals = self.cfg.locals.len();
+        let wanted = match self.options.capture_state {
+            true => (0..locals).collect(),
+            false => self.cfg.liveness.live_at(self.block, locals).collect(),
+        };
+        self.state_of(wanted)
     }
 
-    fn state_where(&mut self, is_wanted: impl Fn(&Self, usize) -> bool) -> Vec<(i32, Value)> {
+    /// The same of these locals, and the operands.
+    fn state_of(&mut self, wanted: Vec<usize>) -> Vec<(i32, Value)> {
         let locals = self.cfg.locals.len();
-        let wanted: Vec<usize> = (0..locals).filter(|&local| is_wanted(self, local)).collect();
         let mut state: Vec<(usize, Value)> =
             wanted.into_iter().map(|local| (local, self.read_local(local as u32))).collect();
         let operands = self.stack.height() as usize;
@@ -181,7 +189,8 @@ impl Translator<'_> {
         }
         // What is not read any more was not stored, and its load is dropped. But without it sieve takes 1.12 of the time
         // with bursts (measured; why is not known).
-        self.load_state(self.graph.nodes[0].block, |_, _| true);
+        let (block, few) = (self.graph.nodes[0].block, self.cfg.locals.len() <= FEW_LOCALS);
+        self.load_state(block, |translator, local| few || translator.is_live(block, local));
         self.start_metrics();
         self.go_to(0);
     }

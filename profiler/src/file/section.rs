@@ -4,19 +4,21 @@
 //! Invariant: a section is unpacked only after its checksum holds, and never beyond the limits; all of a
 //! section's bytes are used.
 
-use std::io::Read;
-
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::FileError;
 use crate::fnv::Fnv64;
-use crate::limits::{COMPRESSION_LEVEL, MAX_FILE_BYTES, MAX_SECTION_BYTES, MAX_SECTIONS};
+use crate::limits::{MAX_SECTIONS, ReadLimits};
+use crate::packed;
 
 /// The name of a section.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Tag(pub(super) [u8; 4]);
 
 const END: Tag = Tag(*b"END ");
+
+/// Nothing: it makes a file long enough for what it unpacks to.
+pub(super) const FILL: Tag = Tag(*b"FILL");
 
 impl Tag {
     fn name(self) -> String {
@@ -27,21 +29,25 @@ impl Tag {
 /// A file being written.
 pub(super) struct Writer {
     bytes: Vec<u8>,
+    /// What the sections so far unpack to.
+    unpacked: u64,
 }
 
 impl Writer {
     /// Begins with a header.
     pub(super) fn new(header: Vec<u8>) -> Self {
-        Self { bytes: header }
+        Self { bytes: header, unpacked: 0 }
     }
 
     /// Appends one value.
     pub(super) fn section(&mut self, tag: Tag, value: &impl Serialize) -> Result<(), FileError> {
         let raw = postcard::to_stdvec(value).map_err(|_| damaged(tag))?;
-        if raw.len() as u64 > MAX_SECTION_BYTES {
-            return Err(FileError::TooLarge { what: "bytes in a section", limit: MAX_SECTION_BYTES });
+        let limit = ReadLimits::default().unpacked_bytes;
+        self.unpacked += raw.len() as u64;
+        if self.unpacked > limit {
+            return Err(FileError::TooLarge { what: "unpacked bytes", limit });
         }
-        let stored = zstd::encode_all(raw.as_slice(), COMPRESSION_LEVEL).map_err(|_| damaged(tag))?;
+        let stored = packed::pack(&raw).map_err(|_| damaged(tag))?;
         self.raw_section(tag, raw.len() as u64, &stored);
         Ok(())
     }
@@ -64,11 +70,16 @@ impl Writer {
 
     /// Appends the end, whose checksum is of the whole file.
     pub(super) fn finish(mut self) -> Result<Vec<u8>, FileError> {
+        let limits = ReadLimits::default();
+        let missing = limits.length_for(self.unpacked).saturating_sub(self.bytes.len() as u64);
+        if missing > 0 {
+            self.raw_section(FILL, 0, &vec![0; missing as usize]);
+        }
         self.bytes.extend_from_slice(&END.0);
         self.bytes.extend_from_slice(&[0; 16]);
         self.seal(0);
-        if self.bytes.len() as u64 > MAX_FILE_BYTES {
-            return Err(FileError::TooLarge { what: "bytes", limit: MAX_FILE_BYTES });
+        if self.bytes.len() as u64 > limits.file_bytes {
+            return Err(FileError::TooLarge { what: "bytes", limit: limits.file_bytes });
         }
         Ok(self.bytes)
     }
@@ -84,11 +95,14 @@ struct Section<'a> {
 /// The sections of a file that nobody has taken yet.
 pub(super) struct Reader<'a> {
     sections: Vec<Section<'a>>,
+    /// How many bytes may be unpacked of the whole file, and how many are left of that.
+    allowed: u64,
+    left: u64,
 }
 
 impl<'a> Reader<'a> {
     /// Splits a file into sections and checks all checksums. The sections begin at `at`.
-    pub(super) fn new(bytes: &'a [u8], mut at: usize) -> Result<Self, FileError> {
+    pub(super) fn new(bytes: &'a [u8], mut at: usize, limits: &ReadLimits) -> Result<Self, FileError> {
         let mut sections = Vec::new();
         loop {
             let section = read_section(bytes, &mut at)?;
@@ -103,7 +117,9 @@ impl<'a> Reader<'a> {
         if at != bytes.len() {
             return Err(FileError::Damaged { part: "what follows its end".to_owned() });
         }
-        Ok(Self { sections })
+        sections.retain(|section| section.tag != FILL);
+        let allowed = limits.unpacked_of(bytes.len() as u64);
+        Ok(Self { sections, allowed, left: allowed })
     }
 
     /// Unpacks the only section of this name.
@@ -120,7 +136,9 @@ impl<'a> Reader<'a> {
         if self.sections.iter().any(|other| other.tag == tag) {
             return Err(damaged(tag));
         }
-        let raw = section.unpack()?;
+        self.left =
+            self.left.checked_sub(section.unpacked).ok_or(FileError::Expands { limit: self.allowed })?;
+        let raw = packed::unpack(section.stored, section.unpacked).ok_or_else(|| damaged(tag))?;
         match postcard::take_from_bytes(&raw) {
             Ok((value, [])) => Ok(Some(value)),
             _ => Err(damaged(tag)),
@@ -133,18 +151,6 @@ impl<'a> Reader<'a> {
             Some(section) if !newer => Err(FileError::UnknownSection(section.tag.name())),
             _ => Ok(()),
         }
-    }
-}
-
-impl Section<'_> {
-    fn unpack(&self) -> Result<Vec<u8>, FileError> {
-        if self.unpacked > MAX_SECTION_BYTES {
-            return Err(FileError::TooLarge { what: "bytes in a section", limit: MAX_SECTION_BYTES });
-        }
-        let mut raw = Vec::new();
-        let decoder = zstd::Decoder::with_buffer(self.stored).map_err(|_| damaged(self.tag))?;
-        decoder.take(self.unpacked + 1).read_to_end(&mut raw).map_err(|_| damaged(self.tag))?;
-        if raw.len() as u64 == self.unpacked { Ok(raw) } else { Err(damaged(self.tag)) }
     }
 }
 

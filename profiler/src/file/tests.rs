@@ -54,8 +54,9 @@ fn functions_without_counts_of_edges_are_stored_apart() {
     };
     let profile = Profile { functions: vec![function], ..Profile::default() };
     let bytes = profile.to_bytes().unwrap();
-    let (_, sections) = split_header(&bytes).unwrap();
-    let seen: Vec<FunctionProfile> = Reader::new(&bytes, sections).unwrap().take(FUNC).unwrap();
+    let limits = ReadLimits::default();
+    let (_, sections) = split_header(&bytes, &limits).unwrap();
+    let seen: Vec<FunctionProfile> = Reader::new(&bytes, sections, &limits).unwrap().take(FUNC).unwrap();
     assert_eq!(seen, []);
     assert_eq!(Profile::from_bytes(&bytes).unwrap(), profile);
 }
@@ -91,11 +92,36 @@ fn another_major_version_says_which_wprof_to_use() {
 fn a_bomb_is_not_unpacked() {
     let zeros = vec![0; 1 << 20];
     let bomb = zstd::encode_all(zeros.as_slice(), 19).unwrap();
-    for (claimed, expected_large) in [(u64::MAX, true), (10, false), (1 << 21, false)] {
+    for (claimed, expected_large) in [(u64::MAX, true), (1 << 21, true), (10, false), ((1 << 20) + 1, false)]
+    {
         let file = file(MINOR, |writer| writer.raw_section(HOST, claimed, &bomb));
         let error = Profile::from_bytes(&file).unwrap_err();
-        assert_eq!(matches!(error, FileError::TooLarge { .. }), expected_large, "{error}");
+        assert_eq!(matches!(error, FileError::Expands { .. }), expected_large, "{error}");
         assert_eq!(matches!(error, FileError::Damaged { .. }), !expected_large, "{error}");
+    }
+}
+
+/// Each section alone is within the limits.
+#[test]
+fn many_small_bombs_are_one_bomb() {
+    let bomb = |writer: &mut Writer| {
+        host(writer);
+        // Events without names, and contexts without paths.
+        writer.section(EVNT, &vec![("", 0_u64); 350_000]).unwrap();
+        writer.section(FLOW, &vec![Vec::<PathRow>::new(); 700_000]).unwrap();
+    };
+    let whole = file(MINOR, bomb);
+    // As somebody would write it who wants it to be short.
+    let fill = whole.windows(4).position(|tag| tag == b"FILL").unwrap();
+    let short = Writer::new(whole[..fill].to_vec()).finish().unwrap();
+    assert!(short.len() < 1000 && whole.len() > 3000, "{} and {}", short.len(), whole.len());
+    let limit = (1 << 20) + 100 * short.len() as u64;
+    let error = Profile::from_bytes(&short).unwrap_err();
+    assert!(matches!(error, FileError::Expands { limit: found } if found == limit), "{error}");
+    let trusted = ReadLimits { expansion: u64::MAX, ..ReadLimits::default() };
+    for (bytes, limits) in [(&short, trusted), (&whole, ReadLimits::default())] {
+        let error = Profile::from_bytes_within(bytes, &limits).unwrap_err();
+        assert!(matches!(error, FileError::Damaged { .. }), "it is unpacked: {error}");
     }
 }
 

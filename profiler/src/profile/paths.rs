@@ -130,14 +130,23 @@ impl PathProfile {
     /// # Errors
     /// If a path is none of this numbering, or the paths are so many and so long that they are too much to follow.
     pub fn edge_counts(&self, cfg: &Cfg, numbering: &PathNumbering) -> Result<EdgeCounts, PropagateError> {
+        self.edge_counts_within(cfg, numbering, &mut { MAX_PATH_STEPS })
+    }
+
+    /// The same if the paths cross no more than so many edges together, which are taken off.
+    pub(super) fn edge_counts_within(
+        &self,
+        cfg: &Cfg,
+        numbering: &PathNumbering,
+        steps: &mut usize,
+    ) -> Result<EdgeCounts, PropagateError> {
         let mut edges = vec![0_u64; cfg.edge_count()];
-        let mut steps = 0;
         let mut cross = |path: Path, count: u64| {
-            steps += path.edges.len();
+            *steps = steps.checked_sub(path.edges.len()).ok_or(PropagateError::TooManySteps)?;
             for edge in path.edges {
                 edges[edge.index()] = edges[edge.index()].saturating_add(count);
             }
-            if steps > MAX_PATH_STEPS { Err(PropagateError::TooManySteps) } else { Ok(()) }
+            Ok(())
         };
         for &PathCount { id, count, .. } in &self.finished {
             cross(numbering.path(id).ok_or(PropagateError::UnknownPath(id))?, count)?;

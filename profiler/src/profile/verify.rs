@@ -1,13 +1,14 @@
 //! What makes a profile valid.
 //!
 //! Input: a [`Profile`], perhaps read from a file. Output: the first thing wrong with it.
-//! Invariant: linear time, and bounded by a constant for paths; all that is checked here may be relied on everywhere
+//! Invariant: linear time, and bounded by a constant for all paths together; all that is checked here may be relied on everywhere
 //! else.
 //! Oracle: broken profiles, in `tests/it/profile.rs`.
 
 use std::collections::BTreeMap;
 
 use super::{ExtendedProfile, FigureKind, FunctionProfile, Profile};
+use crate::limits::{MAX_ALL_PATH_STEPS, MAX_PATH_STEPS};
 use crate::{
     BlockCounts, BlockId, Callee, Cfg, CfgError, ContextTree, InvalidContexts, PathNumbering, PathProfile,
     PropagateError, Timeline,
@@ -58,6 +59,9 @@ pub enum InvalidProfile {
         /// What is wrong with them.
         error: PropagateError,
     },
+    /// The paths of all functions are too much to follow.
+    #[error("the paths of all functions cross more than {MAX_ALL_PATH_STEPS} edges: count edges only")]
+    TooManySteps,
     /// The counts of paths do not say what those of edges and of frames that ended say.
     #[error("function {index} has paths and edges with counts that contradict each other")]
     WrongPaths {
@@ -106,10 +110,11 @@ impl Profile {
         sorted("call targets", self.call_targets.is_sorted_by(|a, b| a.key() < b.key()))?;
         sorted("extended paths", self.extended.as_ref().is_none_or(ExtendedProfile::is_normal))?;
         sorted("events of the time line", self.timeline.as_ref().is_none_or(Timeline::is_sorted))?;
+        let mut steps = MAX_ALL_PATH_STEPS;
         for function in &self.functions {
             sorted("unfinished exits", function.is_normal())?;
             sorted("paths", function.paths.as_ref().is_none_or(PathProfile::is_normal))?;
-            function.verify()?;
+            function.verify(&mut steps)?;
             function.verify_figures(self.metrics.len())?;
         }
         self.contexts.as_ref().map_or(Ok(()), ContextTree::verify)?;
@@ -156,7 +161,8 @@ impl Profile {
 }
 
 impl FunctionProfile {
-    fn verify(&self) -> Result<(), InvalidProfile> {
+    /// The paths may cross so many edges, which are taken off.
+    fn verify(&self, steps: &mut usize) -> Result<(), InvalidProfile> {
         let index = self.index;
         let cfg = self.cfg().map_err(|error| InvalidProfile::BadGraph { index, error })?;
         if cfg.fingerprint() != self.fingerprint {
@@ -173,7 +179,7 @@ impl FunctionProfile {
             Some(counts) => self.verify_blocks(counts)?,
         }
         match &self.paths {
-            Some(paths) => self.verify_paths(&cfg, paths),
+            Some(paths) => self.verify_paths(&cfg, paths, steps),
             None if self.kind == FigureKind::Selected => Err(InvalidProfile::WrongPaths { index }),
             None => Ok(()),
         }
@@ -188,11 +194,16 @@ impl FunctionProfile {
     }
 
     /// Paths are the graph's, and exact ones say exactly what edges and exits say, unless counts have saturated.
-    fn verify_paths(&self, cfg: &Cfg, paths: &PathProfile) -> Result<(), InvalidProfile> {
+    fn verify_paths(&self, cfg: &Cfg, paths: &PathProfile, steps: &mut usize) -> Result<(), InvalidProfile> {
         let index = self.index;
         let numbering = PathNumbering::new(cfg);
-        let counts =
-            paths.edge_counts(cfg, &numbering).map_err(|error| InvalidProfile::BadPaths { index, error })?;
+        let mut left = MAX_PATH_STEPS.min(*steps);
+        let (before, is_last) = (left, *steps < MAX_PATH_STEPS);
+        let counts = paths.edge_counts_within(cfg, &numbering, &mut left).map_err(|error| match error {
+            PropagateError::TooManySteps if is_last => InvalidProfile::TooManySteps,
+            error => InvalidProfile::BadPaths { index, error },
+        })?;
+        *steps -= before - left;
         let saturated = paths.is_saturated() || counts.edges.contains(&u64::MAX);
         let same_edges = counts.edges.iter().eq(self.edges.iter().map(|edge| &edge.count));
         let agrees = same_edges && paths.exits() == self.exits;

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::file::section::{DONE, HEAD, Section, Tag, pack};
 use super::{TraceEnding, TraceFileError, TraceHead};
+use crate::ReadLimits;
 
 const MAGIC: [u8; 8] = *b"wprb\r\n\x1a\n";
 const MAJOR: u16 = 1;
@@ -26,6 +27,9 @@ const PATH: Tag = *b"PATH";
 
 /// So many events are compressed together.
 const CHUNK: usize = 1 << 16;
+
+/// The bytes that the events of a chunk take at most: a tag, a site, an address and a length each.
+const MAX_CHUNK: u64 = CHUNK as u64 * (1 + 5 + 10 + 10) + 10;
 
 /// Something that happened in a burst.
 ///
@@ -146,14 +150,15 @@ impl<R: Read + Seek> BurstReader<R> {
         let bytes = input.seek(SeekFrom::End(0))?;
         check_version(&mut input)?;
         let (mut head, mut chunks, mut byte) = (None, Vec::new(), (MAGIC.len() + 4) as u64);
+        let mut left = ReadLimits::default().unpacked_of(bytes);
         let ending = loop {
             let Some(section) = Section::scan(&mut input, byte, bytes)? else {
                 break TraceEnding::CutOff { byte };
             };
             match section.tag {
-                HEAD => head = Some(section.value(&mut input)?),
-                PATH => chunks.push(section),
-                DONE => break section.value(&mut input)?,
+                HEAD => head = Some(section.kept_value(&mut input, &mut left)?),
+                PATH if section.unpacked <= MAX_CHUNK => chunks.push(section),
+                DONE => break section.kept_value(&mut input, &mut left)?,
                 _ => return Err(section.damaged()),
             }
             byte = section.end().unwrap_or(bytes);

@@ -474,6 +474,14 @@ impl Config {
         self
     }
 
+    /// The most basic blocks of which code is made at once (default: 500,000), of a function or of a part of one. They
+    /// take most of the memory while a function is compiled, and a block may have as few as two bytes. A function that
+    /// has more cannot be called.
+    pub fn max_blocks(&mut self, count: usize) -> &mut Self {
+        self.compiler.max_blocks = count;
+        self
+    }
+
     /// The most locals that a function may have, parameters included (default: 50,000, which is the format's own
     /// limit).
     pub fn max_locals(&mut self, count: u32) -> &mut Self {

@@ -12,7 +12,7 @@ use wprof_jit::plan::FunctionPlan;
 use super::ModuleInner;
 use super::first::Ahead;
 use super::parts::PartedFunction;
-use crate::background::{Background, Job, Task};
+use crate::background::{Job, Task};
 use crate::{Module, Result};
 
 impl Module {
@@ -51,7 +51,13 @@ impl ModuleInner {
     /// Does for the compiler thread what it would do next, if that is to compile ahead: whoever calls a function that
     /// is being compiled has nothing better to do. Gives whether there was anything.
     pub(super) fn help(&self) -> bool {
-        let Some(job) = self.engine.speculation().and_then(Background::next_ahead) else { return false };
+        let Some(background) = self.engine.speculation() else { return false };
+        let Some(job) = background.next_ahead() else { return false };
+        // A program that is to stop must not be busy with what takes long.
+        if job.module.upgrade().is_some_and(|module| module.takes_long(job.func)) {
+            background.order([job]);
+            return false;
+        }
         job.run();
         true
     }

@@ -17,6 +17,7 @@ mod reoptimized;
 mod symbols;
 mod trials;
 mod versions;
+mod waiting;
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};

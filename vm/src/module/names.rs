@@ -3,6 +3,8 @@
 //! From the "name" custom section as far as it can be read, the module's own or that of its debug file, or else from
 //! exports and imports. Bad data is ignored.
 
+use std::fmt::{self, Write};
+
 use hashbrown::HashMap;
 use wasmparser::{BinaryReader, Name, NameSectionReader};
 use wprof_jit::module::{Entity, ModuleInfo};
@@ -61,17 +63,40 @@ impl Names {
     }
 }
 
-/// A mangled Rust or C++ name as it stood in the source; any other as it is.
+/// A mangled Rust or C++ name as it stood in the source, unless that is longer than 64 KiB: each part of a mangled name
+/// can repeat all parts before it. Any other name as it is.
 pub fn demangle(name: &str) -> String {
-    if let Ok(rust) = rustc_demangle::try_demangle(name) {
-        return format!("{rust:#}");
+    demangle_rust(name).or_else(|| demangle_cpp(name)).unwrap_or_else(|| name.to_string())
+}
+
+fn demangle_rust(name: &str) -> Option<String> {
+    let rust = rustc_demangle::try_demangle(name).ok()?;
+    let mut text = Short::default();
+    write!(text, "{rust:#}").ok()?;
+    Some(text.0)
+}
+
+fn demangle_cpp(name: &str) -> Option<String> {
+    let cpp = name.starts_with("_Z").then(|| cpp_demangle::Symbol::new(name).ok()).flatten()?;
+    let mut text = Short::default();
+    cpp.structured_demangle(&mut text, &cpp_demangle::DemangleOptions::default()).ok()?;
+    Some(text.0)
+}
+
+/// A text of no more than [`MOST_DEMANGLED`] bytes.
+#[derive(Default)]
+struct Short(String);
+
+const MOST_DEMANGLED: usize = 1 << 16;
+
+impl Write for Short {
+    fn write_str(&mut self, more: &str) -> fmt::Result {
+        if self.0.len() + more.len() > MOST_DEMANGLED {
+            return Err(fmt::Error);
+        }
+        self.0.push_str(more);
+        Ok(())
     }
-    if name.starts_with("_Z")
-        && let Some(cpp) = cpp_demangle::Symbol::new(name).ok().and_then(|s| s.demangle().ok())
-    {
-        return cpp;
-    }
-    name.to_string()
 }
 
 #[cfg(test)]
@@ -86,6 +111,19 @@ mod tests {
         );
         assert_eq!(demangle("_Z3addii"), "add(int, int)");
         assert_eq!(demangle("memcpy"), "memcpy");
+    }
+
+    /// Each of the substitutions stands for the type before it, twice.
+    #[test]
+    fn names_that_repeat_themselves_without_end_stay_mangled() {
+        let pair = |of: &str| format!("St4pairI{of}{of}E");
+        let digit = |number: usize| char::from(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[number]);
+        let mut name = format!("_Z1f{}", pair("i"));
+        for number in 0..34 {
+            name += &pair(&format!("S{}_", digit(number)));
+        }
+        assert!(name.len() < 1000 && demangle(&name).len() <= MOST_DEMANGLED);
+        assert_eq!(demangle("_Z1fSt4pairIiiE"), "f(std::pair<int, int>)");
     }
 
     #[test]

@@ -10,6 +10,7 @@ use wprof_jit::abi::TrapCode;
 
 use super::abi::{VmActivation, VmContext, VmStoreContext};
 use super::interrupt::InterruptPage;
+use super::many_frames::ManyFrames;
 use super::metrics::Sums;
 
 /// What the signal handler found.
@@ -20,7 +21,7 @@ pub struct TrapRecord {
     /// The frame that trapped, at the instruction that faulted.
     pub top: RawFrame,
     /// All frames from there to the activation, innermost first, at their return addresses.
-    pub callers: Vec<RawFrame>,
+    pub callers: ManyFrames,
     /// The time-stamp counter then.
     pub cycles: u64,
 }

@@ -9,7 +9,7 @@ use wprof_jit::abi;
 use super::abi::{VmContext, VmHostContext};
 use super::host;
 use super::store::{Pending, StoreOpaque};
-use crate::Result;
+use crate::{Result, Trap};
 
 /// Called by a lazy stub: compiles what it stands for, and returns the address to go on at. If that fails, the reason
 /// is left in the store and the address is that of code which traps.
@@ -30,7 +30,8 @@ pub unsafe extern "C" fn lazy_compile(
     }));
     store.read_metrics();
     let failure = match compiled {
-        Ok(Ok(address)) => return address,
+        Ok(Ok(Some(address))) => return address,
+        Ok(Ok(None)) => Pending::Error(store.interrupt().take().map_or(Trap::Interrupt, Trap::from).into()),
         Ok(Err(error)) => Pending::Error(error),
         Err(panic) => Pending::Panic(panic),
     };
@@ -43,14 +44,15 @@ pub unsafe extern "C" fn lazy_compile(
     store.engine().raise()
 }
 
-unsafe fn compile(store: &StoreOpaque, callee: NonNull<c_void>, index: u32) -> Result<usize> {
+/// `None` if the store is to stop before there is code.
+unsafe fn compile(store: &StoreOpaque, callee: NonNull<c_void>, index: u32) -> Result<Option<usize>> {
     // SAFETY: every vmctx and host context begins with its magic, which says what the rest is.
     unsafe {
         if callee.cast::<u32>().read() == abi::host_context::MAGIC {
-            return host_trampoline(store, callee.cast());
+            return host_trampoline(store, callee.cast()).map(Some);
         }
         let instance = callee.cast::<VmContext>().as_ref().instance;
-        store.instances[instance].module.inner().code_of(index)
+        store.instances[instance].module.inner().code_unless(index, || store.interrupt().is_requested())
     }
 }
 

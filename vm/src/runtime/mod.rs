@@ -38,6 +38,7 @@ pub mod instance;
 pub mod instantiate;
 pub mod interrupt;
 pub mod lazy;
+pub mod many_frames;
 pub mod memory;
 pub mod metrics;
 pub mod pace;

@@ -22,6 +22,7 @@ use super::abi::NOTHING;
 use super::activation::{self, Activation, RawFrame, TrapRecord};
 use super::code::registry::{self, CodeObject};
 use super::demand::Faulted;
+use super::many_frames::ManyFrames;
 use super::metrics::Sums;
 use super::store::Pending;
 use super::walk;
@@ -228,7 +229,7 @@ unsafe fn record(
     let is_complete = pc != object.start && !(overflowed && object.is_entry(pc));
     let cycles = arch::cycles();
     let mut top = RawFrame { pc, vmctx: ptr::null(), path: None, sums: Sums::default(), record: None };
-    let mut callers = Vec::new();
+    let mut callers = ManyFrames::default();
     // SAFETY: the frame pointer is a wasm frame's of this activation: this frame's or, at the first instruction, which
     // would have made it, the caller's; there the return address is on top of the stack.
     unsafe {

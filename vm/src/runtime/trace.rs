@@ -15,8 +15,9 @@ use wprof_jit::plan::Moment;
 use wprof_profiler::{BlockId, Call, Frame, HOST_CALLEE, Stage, Unwind};
 
 use super::abi::{VmFuncRef, VmStoreContext};
-use super::activation::{RawFrame, TrapRecord};
+use super::activation::TrapRecord;
 use super::frames;
+use super::many_frames::ManyFrames;
 use super::store::StoreOpaque;
 use super::walk;
 use crate::trace::{Recording, refused};
@@ -219,7 +220,7 @@ impl StoreOpaque {
 
     /// Frames as traces have them, outermost first, and how many of them are in the activations of `outer`. Functions
     /// that have no table yet get one.
-    fn named_frames(&mut self, outer: &[Vec<RawFrame>], inner: Option<&TrapRecord>) -> (Vec<Frame>, usize) {
+    fn named_frames(&mut self, outer: &[ManyFrames], inner: Option<&TrapRecord>) -> (Vec<Frame>, usize) {
         let mut naming = Naming::default();
         if let Some(record) = inner {
             self.name_trap(record, &mut naming);
@@ -401,7 +402,7 @@ struct Naming {
 
 impl Naming {
     /// Frames that have called; `first` is what the innermost of them is doing.
-    fn callers(&mut self, callers: &[RawFrame], first: Moment) {
+    fn callers(&mut self, callers: &ManyFrames, first: Moment) {
         for (index, raw) in callers.iter().enumerate() {
             let moment = if index == 0 { first } else { Moment::InCall };
             let named = || frames::of_return(raw.pc).and_then(|frame| named(&frame, moment));

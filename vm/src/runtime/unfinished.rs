@@ -9,6 +9,7 @@ use wprof_jit::compile::Origin;
 
 use super::activation::{RawFrame, TrapRecord};
 use super::frames::{self, Frame};
+use super::many_frames::ManyFrames;
 use super::metrics::Measured;
 use super::store::StoreOpaque;
 use super::walk;
@@ -65,7 +66,7 @@ impl StoreOpaque {
                 self.add_overflowed(index, &frame);
             }
         }
-        for (raw, count) in tally(record.callers.iter().copied()) {
+        for (raw, count) in record.callers.tally() {
             if let Some(frame) = frames::of_return(raw.pc) {
                 let stop = self.stop(frame.origin, raw);
                 self.add_unfinished(self.instance_of(&frame, raw), stop, stopped(raw, count));
@@ -75,11 +76,11 @@ impl StoreOpaque {
 
     /// The frames of instance `index` that are live right now, while the host runs.
     pub fn live_unfinished(&self, index: u32) -> Unfinished {
-        let mut all = Vec::new();
+        let mut all = ManyFrames::default();
         // SAFETY: a reference to a store is only held by host code.
         unsafe { walk::live(usize::MAX, |frame, _| all.push(frame)) };
         let mut live = Unfinished::default();
-        for (raw, count) in tally(all.into_iter()) {
+        for (raw, count) in all.tally() {
             if let Some(frame) = frames::of_return(raw.pc)
                 && self.instance_of(&frame, raw) == Some(index)
             {
@@ -135,19 +136,11 @@ impl StoreOpaque {
 
     /// The same for a frame that did not fit on the stack: that of its nearest caller in the same module, which
     /// recursion makes its own, or else the newest instance.
-    fn instance_below(&self, frame: &Frame, callers: &[RawFrame]) -> Option<u32> {
+    fn instance_below(&self, frame: &Frame, callers: &ManyFrames) -> Option<u32> {
         let newest = || self.instances.iter().rposition(|i| Arc::ptr_eq(i.module.inner(), &frame.module));
-        let below = callers.iter().find_map(|&caller| self.instance_of(frame, caller));
+        let below = callers.iter().find_map(|caller| self.instance_of(frame, caller));
         below.or_else(|| newest().map(|index| index as u32))
     }
-}
-
-fn tally(frames: impl Iterator<Item = RawFrame>) -> HashMap<RawFrame, u64> {
-    let mut counts = HashMap::new();
-    for frame in frames {
-        *counts.entry(frame).or_default() += 1;
-    }
-    counts
 }
 
 /// So many frames that are in a call, and so do not measure.

@@ -9,6 +9,7 @@ use std::ptr;
 use super::abi::{VmContext, VmStoreContext};
 use super::activation::{self, Activation, RawFrame};
 use super::code::registry::{self, CodeObject};
+use super::many_frames::ManyFrames;
 use super::metrics::Sums;
 
 /// The callers of the frame with frame pointer `fp` up to the entry trampoline whose frame pointer is `end`, innermost
@@ -131,7 +132,7 @@ pub unsafe fn live(limit: usize, mut visit: impl FnMut(RawFrame, *const VmStoreC
 ///
 /// # Safety
 /// The thread is in host code, entered from wasm in the proper way, by none, or by a signal.
-pub unsafe fn left_for_host(context: *const VmStoreContext, in_wasm: bool) -> Vec<Vec<RawFrame>> {
+pub unsafe fn left_for_host(context: *const VmStoreContext, in_wasm: bool) -> Vec<ManyFrames> {
     let mut all = Vec::new();
     let mut activation = activation::newest();
     let mut is_running = in_wasm;

@@ -212,6 +212,10 @@ pub struct ProgramArgs {
     #[arg(long, value_name = "BYTES", default_value_t = 7_654_321)]
     #[arg(help_heading = help::LIMITS, hide_short_help = true)]
     pub max_function_size: u32,
+    /// Refuse functions with more basic blocks than this; their number bounds the memory to compile them
+    #[arg(long, value_name = "COUNT", default_value_t = 500_000)]
+    #[arg(help_heading = help::LIMITS, hide_short_help = true)]
+    pub max_blocks: usize,
     /// Refuse functions with more locals than this
     #[arg(long, value_name = "COUNT", default_value_t = 50_000)]
     #[arg(help_heading = help::LIMITS, hide_short_help = true)]
@@ -251,7 +255,7 @@ impl ProgramArgs {
         config.interruptible(self.timeout.is_some());
         config.max_module_size(usize::try_from(self.max_module_size).unwrap_or(usize::MAX));
         config.max_functions(self.max_functions).max_function_size(self.max_function_size);
-        config.max_locals(self.max_locals).limits(limits)
+        config.max_locals(self.max_locals).max_blocks(self.max_blocks).limits(limits)
     }
 }
 

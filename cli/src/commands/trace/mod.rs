@@ -57,13 +57,17 @@ fn open(path: &Path) -> Result<(Reader, Position)> {
     let file = File::open(path).and_then(Reading::new);
     let file = file.with_context(|| format!("cannot read {}", path.display()))?;
     let position = file.position();
-    let reader = TraceReader::open(BufReader::new(file)).map_err(|error| of(path, &error))?;
+    let reader = TraceReader::open_within(BufReader::new(file), &super::limits());
+    let reader = reader.map_err(|error| of(path, &error))?;
     Ok((reader, position))
 }
 
 /// An error of a trace file.
 fn of(path: &Path, error: &TraceFileError) -> anyhow::Error {
-    anyhow::anyhow!("{}: {error}", path.display())
+    match error {
+        TraceFileError::Expands => anyhow::anyhow!("{}: {error}: {}", path.display(), super::TRUST),
+        _ => anyhow::anyhow!("{}: {error}", path.display()),
+    }
 }
 
 /// Says what is missing from a trace.

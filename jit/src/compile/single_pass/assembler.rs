@@ -509,6 +509,22 @@ impl Assembler {
         self.use_label(to, self.here() + 4);
     }
 
+    /// Jumps to a byte of the code that is there already.
+    pub(super) fn jump_back(&mut self, to: u32) {
+        self.code.push(0xe9);
+        let distance = to.wrapping_sub(self.here() + 4);
+        self.code.extend(distance.to_le_bytes());
+    }
+
+    /// Writes a jump to `to` over the instruction of `length` bytes at `at`; the rest of it is never run.
+    pub(super) fn jump_from(&mut self, at: u32, to: u32, length: u32) {
+        const JUMP_BYTES: u32 = 5;
+        let place = at as usize..(at + length) as usize;
+        self.code[place].fill(0xcc);
+        self.code[at as usize] = 0xe9;
+        self.patch(at + 1, to.wrapping_sub(at + JUMP_BYTES) as i32);
+    }
+
     pub(super) fn branch(&mut self, cc: Cc, to: Label) {
         if let Some(distance) = self.short(to) {
             self.code.extend([0x70 | cc.0, distance]);

@@ -14,10 +14,13 @@ use super::assembler::{Alu, Cc, Label, Mem, Operand, RAX, RBP, RSP, Reg, SCRATCH
 use super::compare::Condition;
 use super::registers::Kind;
 use super::uses::Ordered;
-use super::{Emitter, LARGEST_FRAME, Unsupported};
+use super::{Emitter, LARGEST_FRAME, LARGEST_UNTOUCHED, Unsupported};
 
 /// Between the load of what is called and its call there are not more instructions than this.
 const FARTHEST_CALL: usize = 32;
+
+/// How long the instruction is that makes the frame.
+const FRAME_BYTES: u32 = 7;
 
 /// Of return address and frame pointer.
 const ABOVE_FRAME: i32 = 16;
@@ -37,11 +40,26 @@ impl Emitter<'_> {
             self.block(block, next)?;
         }
         let size = (self.frame + self.outgoing).next_multiple_of(16);
-        if size > LARGEST_FRAME {
-            return Err(Unsupported);
+        match size {
+            0..=LARGEST_UNTOUCHED => self.assembler.patch(size_at, size as i32),
+            0..=LARGEST_FRAME => self.touch_pages(size_at, size),
+            _ => return Err(Unsupported),
         }
-        self.assembler.patch(size_at, size as i32);
         Ok(())
+    }
+
+    /// Makes a large frame step by step, none of which is larger than a page, and touches each step: a frame that does not fit must end in the guard page, not
+    /// behind it. That is written behind all other code, as the size is known only there.
+    fn touch_pages(&mut self, size_at: u32, size: u32) {
+        let (start, behind) = (self.assembler.here(), size_at + 4);
+        for _ in 0..size / LARGEST_UNTOUCHED {
+            self.assembler.alu_constant(Alu::Sub, Width::W64, RSP, LARGEST_UNTOUCHED as i32);
+            self.touched.push(self.assembler.here());
+            self.assembler.op(op::TEST, Width::W32, RSP, Mem::at(RSP, 0));
+        }
+        self.assembler.alu_constant(Alu::Sub, Width::W64, RSP, (size % LARGEST_UNTOUCHED) as i32);
+        self.assembler.jump_back(behind);
+        self.assembler.jump_from(behind - FRAME_BYTES, start, FRAME_BYTES);
     }
 
     /// Takes a frame of a size that is known in the end; returns where that stands.

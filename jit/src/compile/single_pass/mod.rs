@@ -7,7 +7,7 @@
 //!
 //! Input: a function as the translator makes it for baseline code. Output: machine code with its tables; or
 //! [`Unsupported`], if anything in the function is rare enough to be left to Cranelift: vectors, atomic instructions,
-//! results in memory, more of a frame than a page.
+//! results in memory.
 //! The flow: `uses` finds out what is needed of each value; `control` writes blocks, branches and calls, `integer`,
 //! `compare`, `float`, `convert` and `memory` the rest; `registers` tells them which register has what; `abi` where
 //! calls have it; `assembler` makes bytes.
@@ -118,6 +118,7 @@ impl SinglePass {
             registers: Registers::default(),
             pinned: None,
             counted: None,
+            touched: Vec::new(),
             nearest: Some(NEAREST),
             frame,
             outgoing: 0,
@@ -150,9 +151,11 @@ fn place_slots(func: &Function, slots: &mut Vec<i32>) -> Result<u32, Unsupported
 /// The place that is reached with the shortest instructions, for the first value that needs one: the vmctx.
 const NEAREST: i32 = -8;
 
-/// A larger frame could reach beyond the guard page below the stack, and is left to Cranelift, which touches each
-/// page of it.
-const LARGEST_FRAME: u32 = 4000;
+/// A larger frame could reach beyond the guard page below the stack, so each page of it is touched when it is made.
+const LARGEST_UNTOUCHED: u32 = 4000;
+
+/// A larger frame is left to Cranelift.
+const LARGEST_FRAME: u32 = 1 << 28;
 
 /// A function being compiled.
 struct Emitter<'a> {
@@ -174,6 +177,8 @@ struct Emitter<'a> {
     pinned: Option<Value>,
     /// Where the code ended when the block added something to the pinned register last.
     counted: Option<u32>,
+    /// Where pages of a large frame are touched.
+    touched: Vec<u32>,
     /// [`NEAREST`], until it is given out.
     nearest: Option<i32>,
     /// Bytes of the frame that are given out.
@@ -352,6 +357,9 @@ impl Emitter<'_> {
 
     /// Writes what is behind all code, and gives it with its tables.
     fn finish(mut self) -> MachineCode {
+        let origin = self.code.entry;
+        let code = TrapCode::StackOverflow;
+        self.code.traps.extend(self.touched.drain(..).map(|pc| TrapSite { pc, code, origin }));
         for Trap { label, code, location } in std::mem::take(self.traps) {
             self.assembler.bind(label);
             self.trap_site(code, location);

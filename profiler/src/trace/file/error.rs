@@ -33,6 +33,12 @@ pub enum TraceFileError {
     /// A section is larger than the limits allow.
     #[error("a section of the trace has more than {0} bytes: write smaller chunks")]
     TooLarge(u64),
+    /// It would take more memory to read than [`ReadLimits`](crate::ReadLimits) allow.
+    #[error(
+        "the functions of the trace unpack to too many bytes for a file of its length: if you trust whoever made it, \
+         raise the limit of unpacked bytes"
+    )]
+    Expands,
     /// There is no such chunk.
     #[error("the trace has {chunks} chunks, and chunk {chunk} is none of them")]
     NoChunk {

@@ -12,6 +12,8 @@ use super::replay::Replay;
 use super::section::{ADDR, BITS, DONE, FUNC, HEAD, STCK, Section};
 use super::{FunctionTable, References, TraceEnding, TraceFileError, TraceHead};
 
+use crate::ReadLimits;
+
 type Result<T> = std::result::Result<T, TraceFileError>;
 
 /// A trace file.
@@ -40,10 +42,18 @@ impl<R: Read + Seek> TraceReader<R> {
     ///
     /// # Errors
     /// If it is no trace, of another version, or damaged before its first chunk.
-    pub fn open(mut input: R) -> Result<Self> {
+    pub fn open(input: R) -> Result<Self> {
+        Self::open_within(input, &ReadLimits::default())
+    }
+
+    /// The same within other limits; the length of the file has none.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), or if what all chunks have in common exceeds a limit.
+    pub fn open_within(mut input: R, limits: &ReadLimits) -> Result<Self> {
         let file_bytes = input.seek(SeekFrom::End(0))?;
         let newer = read_version(&mut input)?;
-        let mut scan = Scan::new(newer);
+        let mut scan = Scan::new(newer, limits.unpacked_of(file_bytes));
         let ending = scan.run(&mut input, file_bytes)?;
         let head = scan.head.ok_or(TraceFileError::Damaged { section: "HEAD".to_owned(), byte: 12 })?;
         let Scan { tables, functions, chunks, .. } = scan;
@@ -178,6 +188,8 @@ fn read_version(input: &mut (impl Read + Seek)) -> Result<bool> {
 /// The walk over the sections.
 struct Scan {
     newer: bool,
+    /// How many bytes may still be unpacked of what is kept.
+    left: u64,
     head: Option<TraceHead>,
     tables: Vec<FunctionTable>,
     functions: TracedFunctions,
@@ -190,9 +202,10 @@ struct Scan {
 }
 
 impl Scan {
-    fn new(newer: bool) -> Self {
+    fn new(newer: bool, left: u64) -> Self {
         Self {
             newer,
+            left,
             head: None,
             tables: Vec::new(),
             functions: TracedFunctions::new(),
@@ -210,7 +223,7 @@ impl Scan {
         while let Some(section) = Section::scan(input, byte, file)? {
             match self.take(section, input) {
                 Ok(()) => {}
-                Err(TraceFileError::Io(error)) => return Err(error.into()),
+                Err(error @ (TraceFileError::Io(_) | TraceFileError::Expands)) => return Err(error),
                 Err(_) => break,
             }
             let Some(end) = section.end() else { break };
@@ -227,12 +240,19 @@ impl Scan {
             return Err(section.damaged());
         }
         match section.tag {
-            HEAD if self.head.is_none() => self.head = Some(section.value(input)?),
+            HEAD if self.head.is_none() => {
+                self.head = Some(section.kept_value(input, &mut self.left)?);
+            }
             STCK => self.stack(section)?,
-            FUNC => self.add_functions(section.value(input)?, section)?,
+            FUNC => {
+                let tables = section.kept_value(input, &mut self.left)?;
+                self.add_functions(tables, section)?;
+            }
             BITS if self.start.is_some() && self.bits.is_none() => self.bits = Some(section),
             ADDR if self.bits.is_some() && self.references.is_none() => self.references = Some(section),
-            DONE if self.bits.is_none() => self.ending = Some(section.value(input)?),
+            DONE if self.bits.is_none() => {
+                self.ending = Some(section.kept_value(input, &mut self.left)?);
+            }
             HEAD | BITS | ADDR | DONE => return Err(section.damaged()),
             _ if self.newer => {}
             _ => return Err(section.damaged()),
@@ -261,5 +281,44 @@ impl Scan {
             self.tables.push(table);
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use super::super::super::TraceMethod;
+    use super::super::section::pack;
+    use super::*;
+
+    /// Many functions without anything, which compress to almost nothing.
+    #[test]
+    fn functions_that_expand_too_much_are_not_read() {
+        let table = FunctionTable {
+            function: 0,
+            fingerprint: 0,
+            method: TraceMethod::Witnesses,
+            calls: Vec::new(),
+            edges: Vec::new(),
+            emits: Vec::new(),
+            accesses: Vec::new(),
+        };
+        let file = |count: usize| {
+            let version = [&MAGIC[..], &MAJOR.to_le_bytes(), &MINOR.to_le_bytes()].concat();
+            let (head, functions) =
+                (pack(HEAD, &TraceHead::default()), pack(FUNC, &vec![table.clone(); count]));
+            [version, head.unwrap(), functions.unwrap()].concat()
+        };
+        let bomb = file(400_000);
+        assert!(bomb.len() < 2000, "{}", bomb.len());
+        assert!(matches!(TraceReader::open(Cursor::new(&bomb)), Err(TraceFileError::Expands)));
+        let trusted = ReadLimits { expansion: u64::MAX, ..ReadLimits::default() };
+        let read = TraceReader::open_within(Cursor::new(&bomb), &trusted);
+        assert!(
+            matches!(read.map(|read| read.ending()), Ok(TraceEnding::CutOff { .. })),
+            "its tables are damaged"
+        );
+        assert!(TraceReader::open(Cursor::new(&file(10))).is_ok());
     }
 }

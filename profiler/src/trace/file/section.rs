@@ -9,7 +9,8 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use super::TraceFileError;
 use crate::fnv::Fnv64;
-use crate::limits::{COMPRESSION_LEVEL, MAX_SECTION_BYTES};
+use crate::limits::MAX_SECTION_BYTES;
+use crate::packed;
 
 pub(in crate::trace) type Tag = [u8; 4];
 
@@ -30,7 +31,7 @@ pub(in crate::trace) fn pack(tag: Tag, value: &impl Serialize) -> Result<Vec<u8>
     if raw.len() as u64 > MAX_SECTION_BYTES {
         return Err(TraceFileError::TooLarge(MAX_SECTION_BYTES));
     }
-    let stored = zstd::encode_all(raw.as_slice(), COMPRESSION_LEVEL)?;
+    let stored = packed::pack(&raw)?;
     let mut bytes = Vec::with_capacity(HEADER_BYTES + stored.len() + 8);
     bytes.extend_from_slice(&tag);
     bytes.extend_from_slice(&(raw.len() as u64).to_le_bytes());
@@ -49,7 +50,7 @@ pub(in crate::trace) struct Section {
     pub tag: Tag,
     /// Where its header begins.
     pub byte: u64,
-    unpacked: u64,
+    pub unpacked: u64,
     pub stored: u64,
     first_checksum: [u8; 8],
 }
@@ -95,10 +96,7 @@ impl Section {
         if u64::from_le_bytes(sum) != expected {
             return Err(self.damaged());
         }
-        let mut raw = Vec::new();
-        let decoder = zstd::Decoder::with_buffer(stored.as_slice()).map_err(|_| self.damaged())?;
-        decoder.take(self.unpacked + 1).read_to_end(&mut raw).map_err(|_| self.damaged())?;
-        if raw.len() as u64 == self.unpacked { Ok(raw) } else { Err(self.damaged()) }
+        packed::unpack(&stored, self.unpacked).ok_or_else(|| self.damaged())
     }
 
     /// Its content as a value.
@@ -110,6 +108,16 @@ impl Section {
             Ok((value, [])) => Ok(value),
             _ => Err(self.damaged()),
         }
+    }
+
+    /// Its content as a value that is kept, of which so many bytes may still be unpacked.
+    pub(in crate::trace) fn kept_value<T: DeserializeOwned>(
+        &self,
+        input: &mut (impl Read + Seek),
+        left: &mut u64,
+    ) -> Result<T, TraceFileError> {
+        *left = left.checked_sub(self.unpacked).ok_or(TraceFileError::Expands)?;
+        self.value(input)
     }
 
     pub(in crate::trace) fn damaged(&self) -> TraceFileError {

@@ -2,7 +2,7 @@
 //!
 //! DWARF addresses are byte offsets from the start of the code section's contents. Linkers leave entries of removed
 //! functions behind, whose addresses collide with live code: only functions whose range lies within one wasm
-//! function's body are believed. Bad data is ignored.
+//! function's body are believed. Bad data is ignored, and so is what would take too much to read (`guard.rs`).
 
 use std::cell::OnceCell;
 use std::sync::Arc;
@@ -11,38 +11,56 @@ use gimli::{EndianArcSlice, LittleEndian, Reader as _};
 use hashbrown::HashMap;
 use wprof_jit::module::ModuleInfo;
 
+use super::guard::{Budget, Refused, has_long_name};
 use super::{FrameSymbol, Rows, SourceRow};
 
-type Reader = EndianArcSlice<LittleEndian>;
-type Dwarf = gimli::Dwarf<Reader>;
-type Entry = gimli::DebuggingInformationEntry<Reader>;
+pub(super) type Reader = EndianArcSlice<LittleEndian>;
+pub(super) type Dwarf = gimli::Dwarf<Reader>;
+pub(super) type Unit = gimli::Unit<Reader>;
+pub(super) type Entry = gimli::DebuggingInformationEntry<Reader>;
+
+type Result<T> = std::result::Result<T, Refused>;
 
 /// The DWARF of one module.
 pub struct DebugInfo {
     context: addr2line::Context<Reader>,
-    units: Vec<Unit>,
+    units: Vec<KnownUnit>,
     dwarf: Arc<Dwarf>,
+    /// For what is read once: units and their functions.
+    budget: Budget,
+    /// Bytes of all sections.
+    bytes: u64,
 }
 
 impl DebugInfo {
     /// Indexes the sections that `section` gives by name; nothing if there are none.
     pub fn read(section: impl Fn(&str) -> Option<Arc<[u8]>>) -> Option<DebugInfo> {
-        let load = |id: gimli::SectionId| -> Result<Reader, gimli::Error> {
-            let bytes = section(id.name()).unwrap_or_default();
-            Ok(EndianArcSlice::new(bytes, LittleEndian))
+        let (mut bytes, mut has_long_names) = (0, false);
+        let load = |id: gimli::SectionId| -> std::result::Result<Reader, gimli::Error> {
+            let contents = section(id.name()).unwrap_or_default();
+            bytes += contents.len() as u64;
+            let is_of_names = [gimli::SectionId::DebugStr, gimli::SectionId::DebugLineStr].contains(&id);
+            has_long_names |= is_of_names && has_long_name(&contents);
+            Ok(EndianArcSlice::new(contents, LittleEndian))
         };
-        let dwarf = Arc::new(Dwarf::load(load).ok()?);
-        let units: Vec<Unit> = units(&dwarf).map(|unit| Unit::new(&dwarf, unit)).collect();
+        let mut dwarf = Dwarf::load(load).ok()?;
+        // Else each unit would have a copy of the table that it shares with others.
+        dwarf.populate_abbreviations_cache(gimli::AbbreviationsCacheStrategy::Duplicates);
+        let (dwarf, budget) = (Arc::new(dwarf), Budget::of(bytes));
+        let units = if has_long_names { Vec::new() } else { units(&dwarf, &budget).ok()? };
+        if units.is_empty() {
+            return None;
+        }
         let context = addr2line::Context::from_arc_dwarf(dwarf.clone()).ok()?;
-        (!units.is_empty()).then_some(DebugInfo { context, units, dwarf })
+        Some(DebugInfo { context, units, dwarf, budget, bytes })
     }
 
     /// The line that each function is defined at, by its name as it is in [`FrameSymbol::name`].
     pub fn definitions(&self) -> HashMap<String, u32> {
-        let mut lines = HashMap::new();
+        let (mut lines, budget) = (HashMap::new(), Budget::of(self.bytes));
         for unit in &self.units {
             // What is damaged in one unit costs that unit's remaining functions.
-            let _ = add_definitions(&self.dwarf, &unit.unit, &mut lines);
+            let _ = add_definitions(&self.dwarf, &unit.unit, &budget, &mut lines);
         }
         lines
     }
@@ -80,19 +98,43 @@ impl DebugInfo {
         rows.into_iter().filter_map(offset).collect()
     }
 
-    /// Address ranges of all functions that exist, ascending.
+    /// Address ranges of all functions that exist, ascending and apart; of those that overlap the first. Nothing if
+    /// too much would have to be read for them.
     fn live(&self, info: &ModuleInfo) -> Vec<(u64, u64)> {
-        let mut live: Vec<_> =
-            self.units.iter().flat_map(|unit| unit.live(&self.dwarf, info)).copied().collect();
+        let all = self.units.iter().map(|unit| unit.live(self, info));
+        let Some(all) = all.collect::<Option<Vec<_>>>() else { return Vec::new() };
+        let mut live = all.concat();
         live.sort_unstable();
-        live
+        let mut end = 0;
+        live.retain(|&(start, behind)| {
+            let is_apart = start >= end;
+            end = if is_apart { behind } else { end };
+            is_apart
+        });
+        match self.take_looks(&live) {
+            Ok(()) => live,
+            Err(_) => Vec::new(),
+        }
+    }
+
+    /// Takes off the budget what looking for each of these ranges takes, which is as many units as may have it.
+    fn take_looks(&self, live: &[(u64, u64)]) -> Result<()> {
+        let budget = Budget::of(self.bytes);
+        for (begin, end) in self.units.iter().flat_map(|unit| &unit.ranges) {
+            let first = live.partition_point(|&(_, behind)| behind <= *begin);
+            let last = live.partition_point(|&(start, _)| start < *end);
+            budget.take(last.saturating_sub(first) as u64)?;
+        }
+        Ok(())
     }
 
     /// Whether there is a function at `address`. Most who ask do so for a few addresses, so only the units that may have
     /// it are read.
     fn is_live(&self, info: &ModuleInfo, address: u64) -> bool {
-        let mut units = self.units.iter().filter(|unit| unit.may_have(address));
-        units.any(|unit| has(unit.live(&self.dwarf, info), address))
+        let units = self.units.iter().filter(|unit| unit.may_have(address));
+        // All of these are read when the address is looked for, so none may be too much.
+        let live: Option<Vec<&[(u64, u64)]>> = units.map(|unit| unit.live(self, info)).collect();
+        live.is_some_and(|live| live.into_iter().any(|live| has(live, address)))
     }
 
     /// The symbols at byte `offset` of the module, innermost inlined function first.
@@ -118,16 +160,16 @@ impl DebugInfo {
 }
 
 /// A compilation unit.
-struct Unit {
-    unit: gimli::Unit<Reader>,
+struct KnownUnit {
+    unit: Unit,
     /// Address ranges that it says its code has, or else its lines, functions that are gone included.
     ranges: Vec<(u64, u64)>,
-    /// Address ranges of its functions that exist, ascending.
-    live: OnceCell<Vec<(u64, u64)>>,
+    /// Address ranges of its functions that exist, ascending; `None` if too much would have to be read for them.
+    live: OnceCell<Option<Vec<(u64, u64)>>>,
 }
 
-impl Unit {
-    fn new(dwarf: &Dwarf, unit: gimli::Unit<Reader>) -> Unit {
+impl KnownUnit {
+    fn new(dwarf: &Dwarf, unit: Unit) -> KnownUnit {
         let mut ranges = Vec::new();
         if let Ok(mut all) = dwarf.unit_ranges(&unit) {
             while let Ok(Some(range)) = all.next() {
@@ -140,29 +182,43 @@ impl Unit {
         {
             ranges.extend(sequences.iter().map(|sequence| (sequence.start, sequence.end)));
         }
-        Unit { unit, ranges, live: OnceCell::new() }
+        KnownUnit { unit, ranges, live: OnceCell::new() }
     }
 
     fn may_have(&self, address: u64) -> bool {
         self.ranges.iter().any(|&(begin, end)| begin <= address && address < end)
     }
 
-    fn live(&self, dwarf: &Dwarf, info: &ModuleInfo) -> &[(u64, u64)] {
-        self.live.get_or_init(|| {
-            let mut live = Vec::new();
-            // What is damaged in one unit costs that unit's remaining functions.
-            let _ = add_functions(dwarf, &self.unit, info, &mut live);
+    fn live(&self, of: &DebugInfo, info: &ModuleInfo) -> Option<&[(u64, u64)]> {
+        let find = || {
+            let mut live = functions(&of.dwarf, &self.unit, &of.budget, info).ok()?;
             live.sort_unstable();
-            live
-        })
+            Some(live)
+        };
+        self.live.get_or_init(find).as_deref()
     }
 }
 
 /// The units that can be read at all.
-fn units(dwarf: &Dwarf) -> impl Iterator<Item = gimli::Unit<Reader>> {
+fn units(dwarf: &Dwarf, budget: &Budget) -> Result<Vec<KnownUnit>> {
     let mut headers = dwarf.units();
     let headers = std::iter::from_fn(move || headers.next().ok().flatten());
-    headers.filter_map(|header| dwarf.unit(header).ok())
+    let mut units = Vec::new();
+    for header in headers {
+        match unit(dwarf, budget, header) {
+            Ok(unit) => units.push(KnownUnit::new(dwarf, unit)),
+            Err(Refused::Damaged) => {}
+            Err(Refused::TooMuch) => return Err(Refused::TooMuch),
+        }
+    }
+    Ok(units)
+}
+
+fn unit(dwarf: &Dwarf, budget: &Budget, header: gimli::UnitHeader<Reader>) -> Result<Unit> {
+    budget.take_unit(dwarf, &header)?;
+    let unit = dwarf.unit(header)?;
+    budget.take_contents(dwarf, &unit)?;
+    Ok(unit)
 }
 
 /// Whether one of some ranges, ascending, has `address`.
@@ -171,25 +227,27 @@ fn has(ranges: &[(u64, u64)], address: u64) -> bool {
     next.checked_sub(1).is_some_and(|at| address < ranges[at].1)
 }
 
-fn add_functions(
-    dwarf: &Dwarf,
-    unit: &gimli::Unit<Reader>,
-    info: &ModuleInfo,
-    live: &mut Vec<(u64, u64)>,
-) -> Result<(), gimli::Error> {
+/// The address ranges of the functions of a unit that exist. What is damaged in it costs its remaining functions.
+fn functions(dwarf: &Dwarf, unit: &Unit, budget: &Budget, info: &ModuleInfo) -> Result<Vec<(u64, u64)>> {
+    let (mut live, mut inlined) = (Vec::new(), Vec::new());
     let mut entries = unit.entries();
-    while let Some(entry) = entries.next_dfs()? {
+    while let Ok(Some(entry)) = entries.next_dfs() {
+        match budget.take_entry(dwarf, unit, entry, &mut inlined) {
+            Ok(()) => {}
+            Err(Refused::Damaged) => break,
+            Err(Refused::TooMuch) => return Err(Refused::TooMuch),
+        }
         if entry.tag() != gimli::DW_TAG_subprogram {
             continue;
         }
-        let mut ranges = dwarf.die_ranges(unit, entry)?;
-        while let Some(range) = ranges.next()? {
+        let Ok(mut ranges) = dwarf.die_ranges(unit, entry) else { break };
+        while let Ok(Some(range)) = ranges.next() {
             if in_one_body(info, range.begin, range.end) {
                 live.push((range.begin, range.end));
             }
         }
     }
-    Ok(())
+    Ok(live)
 }
 
 fn in_one_body(info: &ModuleInfo, begin: u64, end: u64) -> bool {
@@ -203,7 +261,7 @@ fn in_one_body(info: &ModuleInfo, begin: u64, end: u64) -> bool {
         })
 }
 
-fn add_discriminators(unit: &gimli::Unit<Reader>, rows: &mut Vec<(u64, u64)>) -> Result<(), gimli::Error> {
+fn add_discriminators(unit: &Unit, rows: &mut Vec<(u64, u64)>) -> Result<()> {
     let Some(program) = unit.line_program.clone() else { return Ok(()) };
     let mut program = program.rows();
     while let Some((_, row)) = program.next_row()? {
@@ -216,9 +274,10 @@ fn add_discriminators(unit: &gimli::Unit<Reader>, rows: &mut Vec<(u64, u64)>) ->
 
 fn add_definitions(
     dwarf: &Dwarf,
-    unit: &gimli::Unit<Reader>,
+    unit: &Unit,
+    budget: &Budget,
     lines: &mut HashMap<String, u32>,
-) -> Result<(), gimli::Error> {
+) -> Result<()> {
     let mut entries = unit.entries();
     while let Some(entry) = entries.next_dfs()? {
         if entry.tag() != gimli::DW_TAG_subprogram {
@@ -227,6 +286,7 @@ fn add_definitions(
         let line = entry.attr_value(gimli::DW_AT_decl_line).and_then(|line| line.udata_value());
         let line = line.and_then(|line| u32::try_from(line).ok());
         if let Some((name, line)) = name_of(dwarf, unit, entry)?.zip(line) {
+            budget.take(name.len() as u64)?;
             // Of a declaration in a class and the definition, the latter says which the former is.
             let is_definition = entry.attr_value(gimli::DW_AT_specification).is_some();
             match is_definition {
@@ -239,7 +299,7 @@ fn add_definitions(
 }
 
 /// The name that a linker knows a function by, or else that in the source.
-fn name_of(dwarf: &Dwarf, unit: &gimli::Unit<Reader>, entry: &Entry) -> Result<Option<String>, gimli::Error> {
+fn name_of(dwarf: &Dwarf, unit: &Unit, entry: &Entry) -> Result<Option<String>> {
     for attribute in [gimli::DW_AT_linkage_name, gimli::DW_AT_name] {
         if let Some(value) = entry.attr_value(attribute) {
             return Ok(Some(dwarf.attr_string(unit, value)?.to_string_lossy()?.into_owned()));

@@ -3,6 +3,7 @@
 mod beside;
 mod data_url;
 mod dwarf;
+mod guard;
 mod source_map;
 
 use std::path::Path;

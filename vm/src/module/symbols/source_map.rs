@@ -104,6 +104,10 @@ impl SourceMap {
     }
 }
 
+/// How long the names of all files may be together, for each byte of the map. The root stands in front of each, so a
+/// map of a long root and many sources would take memory that grows with its square; it is not read.
+const MOST_EXPANSION: usize = 16;
+
 /// The files and mappings of a map's text.
 fn parse(text: &[u8]) -> Option<(Vec<String>, Vec<Mapping>)> {
     // A first line that begins so keeps browsers from running it as a script.
@@ -113,6 +117,9 @@ fn parse(text: &[u8]) -> Option<(Vec<String>, Vec<Mapping>)> {
     };
     let file: File = serde_json::from_slice(text).ok().filter(|file: &File| file.version == 3)?;
     let root = file.source_root.unwrap_or_default();
+    if root.len().saturating_mul(file.sources.len()) > MOST_EXPANSION * text.len() {
+        return None;
+    }
     let name = |source: Option<String>| format!("{root}{}", source.unwrap_or_default());
     Some((file.sources.into_iter().map(name).collect(), mappings(&file.mappings)))
 }
@@ -199,6 +206,24 @@ mod tests {
             let map = SourceMap { files: vec!["a".to_owned()], mappings: mappings(&text) };
             let found = (0..40).filter_map(|offset| map.at(offset)).all(|symbol| symbol.line() > Some(0));
             assert!(found && map.rows().len() <= map.mappings.len());
+        }
+    }
+
+    #[test]
+    fn names_do_not_grow_with_the_square_of_the_map() {
+        let map = |root: usize, sources: usize| {
+            let (root, sources) = ("a/".repeat(root), vec![r#""b.ts""#; sources].join(","));
+            let text =
+                format!(r#"{{"version":3,"sourceRoot":"{root}","sources":[{sources}],"mappings":"UAAA"}}"#);
+            (text.len(), parse(text.as_bytes()))
+        };
+        let (_, usual) = map(20, 2000);
+        assert_eq!(usual.unwrap().0.len(), 2000);
+        for size in [1000, 2000] {
+            assert!(map(size, size).1.is_none(), "{size}");
+            let (length, parsed) = map(50, size);
+            let names: usize = parsed.unwrap().0.iter().map(String::len).sum();
+            assert!(names < 20 * length);
         }
     }
 

@@ -1,0 +1,117 @@
+//! How code grows with the function: at most with its length, whatever is combined in it.
+
+mod parsed;
+
+use wprof_jit::compile::{Compiler, CompilerOptions, Tier};
+use wprof_jit::graph::{BlockGraph, PartSizes};
+use wprof_jit::plan::{Collection, FunctionPlan};
+
+use parsed::Parsed;
+
+/// The locals `0..count`, each of which is read behind all that comes before.
+fn reads(count: usize) -> String {
+    (0..count).map(|local| format!("(global.set $g (local.get {local}))")).collect()
+}
+
+fn module(locals: usize, body: &str) -> String {
+    let types = "i32 ".repeat(locals);
+    format!(
+        "(module (global $g (mut i32) (i32.const 0)) (func (param i32) (local {types}) {body} {}))",
+        reads(locals)
+    )
+}
+
+/// Loops one after the other; all locals are alive in all of them.
+fn loops(count: usize) -> String {
+    let of = |local: usize| {
+        format!(
+            "(loop (local.set {local} (i32.add (local.get {local}) (i32.const 1))) (br_if 0 (local.get {local})))"
+        )
+    };
+    module(count, &(0..count).map(of).collect::<String>())
+}
+
+/// The same, one in the other.
+fn nested_loops(count: usize) -> String {
+    let end = |local: usize| format!("(br_if 0 (local.get {local})) end ");
+    module(count, &("loop ".repeat(count) + &(0..count).map(end).collect::<String>()))
+}
+
+/// Many ways into many parts, all locals alive in all of them.
+fn cases(count: usize) -> String {
+    let case = |local: usize| {
+        let adds = format!("(local.set {local} (i32.add (local.get {local}) (i32.const 1)))").repeat(12);
+        format!("(if (local.get {local}) (then {adds}) (else {adds}))")
+    };
+    module(count, &(0..count).map(case).collect::<String>())
+}
+
+/// Bytes of code of the first function, all parts together, and bytes of its bytecode.
+fn sizes(wat: &str, tier: Tier, parts: Option<usize>) -> (usize, usize) {
+    let parsed = Parsed::new(wat);
+    let (info, env) = (&parsed.info, parsed.env(0x1_0000_0000));
+    let mut options = CompilerOptions::default();
+    options.part_sizes = PartSizes::above(parts.unwrap_or(usize::MAX));
+    let compiler = Compiler::new(options).expect("this machine");
+    let plan = FunctionPlan::new(info, 0, &Collection::default(), 0).expect("within limits");
+    let bytes =
+        |graph: BlockGraph| compiler.graph(&env, &plan.cfg, &graph, tier).expect("within limits").bytes.len();
+    let code = match parts.and_then(|_| compiler.parts(&plan, 1)) {
+        Some(parts) => (0..parts.count()).map(|part| bytes(parts.graph(part))).sum(),
+        None => bytes(compiler.version(&plan, tier)),
+    };
+    (code, plan.cfg.bytes())
+}
+
+/// Of functions twice as long the code may be three times as long, and no more than so many bytes for each of bytecode.
+fn check(function: impl Fn(usize) -> String, tier: Tier, parts: Option<usize>, most: usize) {
+    let [(small, _), (large, bytes)] = [800, 1600].map(|count| sizes(&function(count), tier, parts));
+    assert!(large < 3 * small, "{small} bytes of code, then {large}");
+    assert!(large < most * bytes, "{large} bytes of code for {bytes}");
+}
+
+#[test]
+fn frames_leave_baseline_code_at_as_many_loops_as_its_length_allows() {
+    check(loops, Tier::Baseline, None, 80);
+    check(nested_loops, Tier::Baseline, None, 80);
+}
+
+#[test]
+fn parts_are_no_more_than_their_transfers_allow() {
+    check(cases, Tier::Baseline, Some(500), 60);
+}
+
+#[test]
+fn a_function_of_more_blocks_than_the_limit_is_refused() {
+    let parsed = Parsed::new(&format!("(module (func {}))", "(block (br_if 0 (i32.const 0)))".repeat(50)));
+    let plan = FunctionPlan::new(&parsed.info, 0, &Collection::default(), 0).expect("within limits");
+    let blocks = plan.cfg.blocks.len();
+    for (max_blocks, expected) in [(blocks, None), (blocks - 1, Some("Config::max_blocks"))] {
+        let options = CompilerOptions { max_blocks, ..CompilerOptions::default() };
+        let compiler = Compiler::new(options).expect("this machine");
+        let error = compiler.function(&parsed.env(0x1_0000_0000), &plan, Tier::Baseline).err();
+        let error = error.map(|error| error.to_string());
+        assert_eq!(error.is_some(), expected.is_some(), "{error:?}");
+        assert!(error.is_none_or(|error| error.contains(expected.expect("there is an error"))));
+    }
+}
+
+#[test]
+fn small_functions_have_all_their_parts_and_transfers() {
+    let parsed = Parsed::new(&loops(40));
+    let plan = FunctionPlan::new(&parsed.info, 0, &Collection::default(), 0).expect("within limits");
+    let headers =
+        (0..plan.cfg.blocks.len() as u32).filter(|&block| plan.cfg.blocks[block as usize].is_loop_header);
+    assert!(headers.clone().count() == 40 && headers.clone().all(|header| plan.cfg.can_resume(header)));
+}
+
+#[test]
+fn of_too_many_loops_the_outer_ones_can_be_left() {
+    let parsed = Parsed::new(&nested_loops(1600));
+    let plan = FunctionPlan::new(&parsed.info, 0, &Collection::default(), 0).expect("within limits");
+    let cfg = &plan.cfg;
+    let headers = (0..cfg.blocks.len() as u32).filter(|&block| cfg.blocks[block as usize].is_loop_header);
+    let can_be_left: Vec<bool> = headers.map(|header| cfg.can_resume(header)).collect();
+    let first = can_be_left.iter().position(|can| !can).expect("not all");
+    assert!(first > 10 && can_be_left[first..].iter().all(|can| !can), "{first} of {}", can_be_left.len());
+}

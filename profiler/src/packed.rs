@@ -1,0 +1,22 @@
+//! Compressed bytes, and how much memory they may take to unpack.
+//!
+//! Invariant: nothing is unpacked beyond the length that the caller allows, and no history longer than the writer's is
+//! kept for it, whatever the bytes ask for.
+
+use std::io::{self, Read};
+
+use crate::limits::{COMPRESSION_LEVEL, MAX_WINDOW_LOG};
+
+/// Compresses some bytes.
+pub(crate) fn pack(raw: &[u8]) -> io::Result<Vec<u8>> {
+    zstd::encode_all(raw, COMPRESSION_LEVEL)
+}
+
+/// The bytes that were compressed; `None` if they are damaged, or not `length` bytes.
+pub(crate) fn unpack(stored: &[u8], length: u64) -> Option<Vec<u8>> {
+    let mut decoder = zstd::Decoder::with_buffer(stored).ok()?;
+    decoder.window_log_max(MAX_WINDOW_LOG).ok()?;
+    let mut raw = Vec::new();
+    decoder.take(length.saturating_add(1)).read_to_end(&mut raw).ok()?;
+    (raw.len() as u64 == length).then_some(raw)
+}
