@@ -34,6 +34,6 @@ mod tests {
     fn results_come_in_order() {
         let doubled = share_out((0..100).collect(), |x: u32| 2 * x);
         assert!(doubled.into_iter().eq((0..100).map(|x| 2 * x)));
-        assert_eq!(share_out(Vec::new(), |x: u32| x), []);
+        assert!(share_out(Vec::new(), |x: u32| x).is_empty());
     }
 }

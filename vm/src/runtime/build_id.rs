@@ -136,7 +136,7 @@ mod tests {
         let own = own_segments();
         let here = own_segments as *const () as usize;
         let has_code = |bytes: &&[u8]| bytes.as_ptr_range().contains(&std::ptr::without_provenance(here));
-        assert!(own.constant.iter().any(|bytes| has_code(&bytes)));
+        assert!(own.constant.iter().any(has_code));
         let id =
             |constant: &[&'static [u8]]| Segments { notes: Vec::new(), constant: constant.to_vec() }.id();
         let of_other_code = id(&[b"code", b"other constants"]);
