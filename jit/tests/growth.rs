@@ -50,8 +50,8 @@ fn cases(count: usize) -> String {
 fn sizes(wat: &str, tier: Tier, parts: Option<usize>) -> (usize, usize) {
     let parsed = Parsed::new(wat);
     let (info, env) = (&parsed.info, parsed.env(0x1_0000_0000));
-    let mut options = CompilerOptions::default();
-    options.part_sizes = PartSizes::above(parts.unwrap_or(usize::MAX));
+    let part_sizes = PartSizes::above(parts.unwrap_or(usize::MAX));
+    let options = CompilerOptions { part_sizes, ..CompilerOptions::default() };
     let compiler = Compiler::new(options).expect("this machine");
     let plan = FunctionPlan::new(info, 0, &Collection::default(), 0).expect("within limits");
     let bytes =

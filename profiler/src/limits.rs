@@ -13,8 +13,7 @@ pub struct ReadLimits {
     pub file_bytes: u64,
     /// What all sections together unpack to (default: 1 GiB).
     pub unpacked_bytes: u64,
-    /// How many unpacked bytes there may be for each byte of the file (default: 100), besides the first MiB. Profiles
-    /// of real programs have 2 to 10.
+    /// How many unpacked bytes there may be for each byte of the file (default: 100), besides the first MiB.
     pub expansion: u64,
 }
 

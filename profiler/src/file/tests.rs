@@ -107,7 +107,7 @@ fn many_small_bombs_are_one_bomb() {
     let bomb = |writer: &mut Writer| {
         host(writer);
         // Events without names, and contexts without paths.
-        writer.section(EVNT, &vec![("", 0_u64); 350_000]).unwrap();
+        writer.section(EVNT, &vec![("", 0_u64, FigureKind::Exact); 250_000]).unwrap();
         writer.section(FLOW, &vec![Vec::<PathRow>::new(); 700_000]).unwrap();
     };
     let whole = file(MINOR, bomb);

@@ -12,8 +12,7 @@ use std::time::Duration;
 use super::ModuleInner;
 use crate::Result;
 
-/// Bytes of bytecode from which on a function is large: it takes several milliseconds to compile, and a thread is
-/// started in a twentieth of one.
+/// Bytes of bytecode from which on a function is large: starting a thread takes little of the time to compile it.
 const LARGE: usize = 1 << 15;
 
 /// How long the program's thread waits before it looks whether it is to stop.
