@@ -123,7 +123,7 @@ pub fn execute(args: &ExplainArgs) -> Result<()> {
     for (profile, what) in profiles {
         ensure!(
             profile.is_none_or(|profile| profile.module_hash == module.hash()),
-            "the {what} of another module, or of another build of it: take one of this module"
+            "the {what} of another module, or of another build of it: give one of this module"
         );
     }
     let collection = match args.trace {
