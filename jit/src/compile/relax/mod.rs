@@ -323,6 +323,7 @@ mod tests {
     use iced_x86::{Decoder, DecoderOptions, Mnemonic};
 
     use super::super::machine_code::{CallSite, Reloc, TrapSite};
+    use super::super::passes::PassSet;
     use super::super::pinned::PADDING;
     use super::effects::Effect;
     use super::reach::Lost;
@@ -519,14 +520,17 @@ mod tests {
         // A branch over a return to a block of the hot part that does nothing and runs into the cold part.
         let (emptied, cold) = (nothing(3), MOVE.repeat(21));
         let bytes = [&jb(1)[..], &[RET], &emptied, &cold, &[RET]].concat();
-        let mut code = MachineCode { align: 16, bytes, ..MachineCode::default() };
-        relax(&mut code, &Layout { blocks: &[0, 7, 10], cold: 10, ..Layout::UNKNOWN });
-        let apart = code.cold.clone().expect("a cold part");
-        // The branch moves along with the cold part: its distance is one of those between the parts.
-        assert_eq!((apart.start, apart.distances.as_slice()), (16, &[2][..]));
-        assert_eq!(code.bytes[..7], [&jb(10)[..], &[RET]].concat());
-        code.shift_cold(0x1000);
-        assert_eq!(code.bytes[..6], jb(0x100a));
+        // Also where jumps are not threaded.
+        for passes in [Passes::ALL, PassSet::all().with(Pass::Threads, false).of(0)] {
+            let mut code = MachineCode { align: 16, bytes: bytes.clone(), ..MachineCode::default() };
+            relax(&mut code, &Layout { blocks: &[0, 7, 10], cold: 10, passes, ..Layout::UNKNOWN });
+            let apart = code.cold.clone().expect("a cold part");
+            // The branch moves along with the cold part: its distance is one of those between the parts.
+            assert_eq!((apart.start, apart.distances.as_slice()), (16, &[2][..]));
+            assert_eq!(code.bytes[..7], [&jb(10)[..], &[RET]].concat());
+            code.shift_cold(0x1000);
+            assert_eq!(code.bytes[..6], jb(0x100a));
+        }
     }
 
     #[test]
