@@ -7,8 +7,8 @@ use std::ptr::NonNull;
 use wprof_jit::abi;
 
 use super::abi::{VmContext, VmHostContext};
-use super::host;
 use super::store::{Pending, StoreOpaque};
+use super::{fork, host};
 use crate::Result;
 
 /// Called by a lazy stub: compiles what it stands for, and returns the address to go on at. If that fails, the reason
@@ -25,6 +25,7 @@ pub unsafe extern "C" fn lazy_compile(
     // SAFETY: as required above. Wasm code waits for us, so nothing else refers to the store.
     let store = unsafe { &mut *(*caller.as_ref().store).store };
     let compiled = catch_unwind(AssertUnwindSafe(|| {
+        let _quiet = fork::quiet();
         // SAFETY: as required above.
         unsafe { compile(store, callee, index) }
     }));
@@ -34,7 +35,7 @@ pub unsafe extern "C" fn lazy_compile(
         Ok(Err(error)) => Pending::Error(error),
         Err(panic) => Pending::Panic(panic),
     };
-    store.pending = Some(failure);
+    *store.pending.get_mut() = Some(failure);
     // SAFETY: the context lives as long as the store.
     unsafe {
         let context = store.context().as_ptr();
