@@ -86,7 +86,7 @@ impl StoreOpaque {
     /// Records what happens in an instance, if a burst runs and is recorded.
     pub(crate) fn record_in_burst(&mut self, instance: u32, event: BurstEvent) {
         if self.counts_in_burst()
-            && let Some(log) = &mut self.burst_log
+            && let Some(log) = self.burst_log.get_mut()
         {
             log.push_of(&self.instances[instance as usize].module, event);
         }
@@ -137,7 +137,8 @@ impl<T: 'static> Store<T> {
         }
         let head = TraceHead { program: program.to_owned(), module_hash: module.hash() };
         let writer = BurstWriter::new(Output(Box::new(out)), &head, limit).map_err(not_written)?;
-        self.opaque_mut().burst_log = Some(BurstLog { module: module.clone(), writer, failed: None });
+        let log = BurstLog { module: module.clone(), writer, failed: None };
+        *self.opaque_mut().burst_log.get_mut() = Some(log);
         Ok(())
     }
 
@@ -146,7 +147,7 @@ impl<T: 'static> Store<T> {
     /// # Errors
     /// If there are none, or they could not be written.
     pub fn finish_bursts(&mut self) -> Result<TraceSummary> {
-        let log = self.opaque_mut().burst_log.take();
+        let log = self.opaque_mut().burst_log.get_mut().take();
         log.ok_or_else(|| refused("no bursts are being recorded: use Store::record_bursts"))?.finish()
     }
 }

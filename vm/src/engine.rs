@@ -1,6 +1,6 @@
 //! The engine: settings, the code generator, and what all modules and stores share.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use wprof_jit::abi::TrapCode;
 use wprof_jit::compile::{Compiler, MachineCode, Tier};
@@ -14,7 +14,7 @@ use crate::perf::PerfFile;
 use crate::runtime::code::registry::CodeObject;
 use crate::runtime::code::{CodeArena, CodeSpace, Stubs, TrapStubs};
 use crate::runtime::types::{FuncTypeEntry, TypeRegistry};
-use crate::runtime::{rlimits, signals};
+use crate::runtime::{fork, rlimits, signals};
 use crate::{Config, Error, PerfFormat, ProfilingConfig, Result};
 
 /// A wasm engine. Cheap to clone; all clones are the same engine. Modules and stores work together if they are of
@@ -32,7 +32,7 @@ struct Inner {
     compiler: Compiler,
     space: Arc<CodeSpace>,
     stubs: Stubs,
-    trampolines: CodeArena,
+    trampolines: Arc<CodeArena>,
     types: TypeRegistry,
     raise: usize,
     trap_stubs: TrapStubs,
@@ -64,12 +64,8 @@ impl Engine {
         let bursts = config.burst_collection();
         let in_bursts = config.compiler_options(bursts.as_ref().unwrap_or(&collection));
         let compiler = Compiler::new(config.compiler_options(&collection))?.with_bursts(in_bursts);
-        let space = match config.perf {
-            Some(PerfFormat::Map) => CodeSpace::anonymous(),
-            _ => CodeSpace::default(),
-        };
-        let space = Arc::new(space);
-        let trampolines = CodeArena::new(space.clone(), None);
+        let space = CodeSpace::of_process(config.perf == Some(PerfFormat::Map));
+        let trampolines = Arc::new(CodeArena::new(space.clone(), None));
         let raise = |code| trampolines.place(arch::raise(code), None).map_err(no_code_memory);
         let trap_stubs = TrapStubs {
             bad_signature: raise(TrapCode::BadSignature)?,
@@ -78,7 +74,7 @@ impl Engine {
         };
         let raise = raise(TrapCode::Host)?;
         let stubs = Stubs::new(space.clone());
-        let types = TypeRegistry::default();
+        let types = TypeRegistry::new(trampolines.clone());
         let background = config.background_compilation.then(Background::default);
         let code_cache = config.code_cache.as_ref().filter(|_| config.caches()).and_then(|folder| {
             let (strategy, better) = (config.strategy, &config.reoptimization);
@@ -167,9 +163,10 @@ impl Engine {
         policy.map_or(0, |policy| policy.trial_calls)
     }
 
-    /// Where better versions are compiled; `None` if callers are to wait for them.
+    /// Where better versions are compiled; `None` if callers are to wait for them, as in a child of the process that made
+    /// the engine.
     pub(crate) fn background(&self) -> Option<&Background> {
-        self.0.background.as_ref()
+        self.0.background.as_ref().filter(|background| background.is_here())
     }
 
     /// Where functions are compiled ahead; `None` if they are not.
@@ -220,8 +217,9 @@ impl Engine {
         if let Some(&address) = entry.host_to_wasm.get() {
             return Ok(address);
         }
+        let _quiet = fork::quiet();
         let address = self.place_trampoline(self.compiler().host_to_wasm(&entry.ty.0)?)?;
-        Ok(*entry.host_to_wasm.get_or_init(|| address))
+        Ok(self.keep_one(&entry.host_to_wasm, address))
     }
 
     /// The trampoline by which wasm calls host functions of a type.
@@ -230,7 +228,16 @@ impl Engine {
             return Ok(address);
         }
         let address = self.place_trampoline(self.compiler().wasm_to_host(&entry.ty.0)?)?;
-        Ok(*entry.wasm_to_host.get_or_init(|| address))
+        Ok(self.keep_one(&entry.wasm_to_host, address))
+    }
+
+    /// Keeps a trampoline that was placed, unless there is one already.
+    pub(crate) fn keep_one(&self, place: &OnceLock<usize>, address: usize) -> usize {
+        let kept = *place.get_or_init(|| address);
+        if kept != address {
+            self.0.trampolines.free(address);
+        }
+        kept
     }
 
     /// The code of a trampoline, its bytes apart from the rest.

@@ -66,7 +66,9 @@ impl<T: 'static> Store<T> {
     }
 
     /// What happens when the budget is used up: `ask` gives how much there is from now on, and the program goes on, or
-    /// `None`, and it is stopped.
+    /// `None`, and it is stopped. It is called as a host function is: with as much stack, and it may run wasm code of other
+    /// stores. Where that much stack is not left, the program ends with
+    /// [`Trap::StackOverflow`](crate::Trap::StackOverflow). A panic goes on from the call of the program.
     pub fn on_out_of_budget(&mut self, ask: impl FnMut(&mut T, i64) -> Option<u64> + Send + Sync + 'static) {
         let inner = self.as_context_mut().0;
         inner.on_out_of_budget = Some(Box::new(ask));
@@ -202,7 +204,7 @@ fn metered(engine: &Engine, kind: &str) -> Result<u32> {
 /// Asks the closure of a store that has one.
 ///
 /// # Safety
-/// `store` is that of a `StoreInner<T>`, which nothing else uses meanwhile.
+/// `store` was derived from an exclusive reference to a whole `StoreInner<T>`, which nothing else uses meanwhile.
 #[expect(unsafe_code, reason = "the runtime knows stores without their type only")]
 unsafe fn ask_embedder<T: 'static>(store: NonNull<StoreOpaque>) -> Option<u64> {
     // SAFETY: as required above; `StoreInner` begins with its `StoreOpaque`.

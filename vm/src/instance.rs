@@ -56,11 +56,11 @@ impl Instance {
         Ok(instance)
     }
 
-    /// The newest instance of `module` in a store: also one whose start function failed, so that its profile is not
-    /// lost.
+    /// The newest instance of `module` in a store: also one whose start function runs or has failed, so that its profile
+    /// is not lost; but none that could not be made before that.
     pub fn newest_of(store: impl crate::AsContext, module: &Module) -> Option<Instance> {
         let opaque = &store.as_context().0.opaque;
-        let of_module = |i: &InstanceData| std::sync::Arc::ptr_eq(i.module.inner(), module.inner());
+        let of_module = |i: &InstanceData| i.is_ready && i.module.is(module);
         let index = opaque.instances.iter().rposition(of_module)?;
         Some(Instance(opaque.handle(index as u32)))
     }

@@ -11,6 +11,24 @@ use crate::{Engine, Result, StoreLimits};
 ///
 /// Handles (`Func`, `Memory`, `Instance`, …) are small values that belong to one store; using one with another store
 /// panics. Nothing is freed before the store is dropped.
+///
+/// A store may be sent to another thread, and be shared by threads to be read, if its data may:
+///
+/// ```
+/// fn may_be_shared<T: Send + Sync>() {}
+/// may_be_shared::<wprof::Store<Vec<String>>>();
+/// ```
+/// ```compile_fail,E0277
+/// fn may_be_shared<T: Sync>() {}
+/// may_be_shared::<wprof::Store<std::cell::Cell<i32>>>();
+/// ```
+/// ```compile_fail,E0277
+/// fn may_be_sent<T: Send>() {}
+/// may_be_sent::<wprof::Store<std::rc::Rc<i32>>>();
+/// ```
+///
+/// In a child process made by `fork` its copy goes on as in the parent, without threads of the parent's: nothing is
+/// compiled in the background there, and a trace that the parent records ends.
 pub struct Store<T: 'static> {
     inner: Box<StoreInner<T>>,
 }
@@ -102,7 +120,7 @@ impl<T: 'static> Store<T> {
 
     /// Frees externrefs that no table or global refers to. Happens by itself from time to time.
     pub fn gc(&mut self) {
-        self.inner.opaque.collect_externs();
+        self.inner.opaque.collect_externs(&[]);
     }
 
     /// How many externrefs are held for wasm code, garbage included.

@@ -17,6 +17,7 @@ use wprof_profiler::{
     TraceHead, TraceMethod, TracePlan, TraceWriter, Unwind,
 };
 
+use crate::runtime::fork::Generation;
 use crate::{AsContextMut, Error, ErrorKind, Module, Result, Store};
 
 /// How many chunks may wait for the writer.
@@ -54,6 +55,8 @@ pub struct Recording {
     writer: JoinHandle<Result<TraceSummary, TraceFileError>>,
     /// Whether the writer takes no more.
     is_full: Arc<AtomicBool>,
+    /// The process that the writer is in.
+    process: Generation,
 }
 
 /// A chunk on its way to the writer.
@@ -122,12 +125,13 @@ impl Recording {
             queue,
             writer,
             is_full,
+            process: Generation::current(),
         })
     }
 
     /// Whether what is sent is thrown away.
     pub fn is_full(&self) -> bool {
-        self.is_full.load(Ordering::Relaxed)
+        self.is_full.load(Ordering::Relaxed) || !self.process.is_current()
     }
 
     /// The next chunk may name this function, which need not have been compiled.
@@ -164,6 +168,11 @@ impl Recording {
     }
 
     fn finish(self) -> Result<TraceSummary> {
+        if !self.process.is_current() {
+            // A thread that is not there can neither be waited for nor be told.
+            std::mem::forget((self.queue, self.writer));
+            return Err(refused("the trace is written by the process that this one was forked from"));
+        }
         drop(self.queue);
         match self.writer.join() {
             Ok(written) => written.map_err(not_written),

@@ -249,6 +249,127 @@ fn the_host_can_refill_a_budget() -> Outcome {
     Ok(())
 }
 
+/// Uses so much stack.
+#[inline(never)]
+fn use_stack(kib: usize) -> u64 {
+    let frame = std::hint::black_box([kib as u8; 4096]);
+    if kib < 4 { u64::from(frame[0]) } else { use_stack(kib - 4) + u64::from(frame[17]) }
+}
+
+fn endless(engine: &Engine) -> Result<(Store<()>, TypedFunc<i32, i32>)> {
+    let module = Module::new(
+        engine,
+        r#"(module
+            (func $down (export "down") (param i32) (result i32)
+                (if (result i32) (i32.eqz (local.get 0)) (then (i32.const 0))
+                    (else (i32.add (i32.const 1) (call $down (i32.sub (local.get 0) (i32.const 1)))))))
+            (func (export "run") (param i32) (result i32) (local $x i64) (local $y f64)
+                (local.set $y (f64.const 1.5))
+                (loop $again
+                    (local.set $x (i64.add (local.get $x) (i64.const 3)))
+                    (local.set $y (f64.add (local.get $y) (f64.const 0.5)))
+                    (br_if $again (local.tee 0 (i32.sub (local.get 0) (i32.const 1)))))
+                (i32.add (i32.wrap_i64 (local.get $x)) (i32.trunc_f64_s (local.get $y)))))"#,
+    )?;
+    let mut store = Store::new(engine, ());
+    let instance = Instance::new(&mut store, &module, &[])?;
+    let run = instance.get_typed_func::<i32, i32>(&mut store, "run")?;
+    Ok((store, run))
+}
+
+fn metered() -> Result<Engine> {
+    let mut config = Config::new();
+    Engine::new(config.count_events(kinds()).budget("instructions"))
+}
+
+#[test]
+fn who_refills_a_budget_has_as_much_stack_as_a_host_function() -> Outcome {
+    let (mut store, run) = endless(&metered()?)?;
+    store.on_out_of_budget(|_, _| {
+        assert!(use_stack(600) > 0);
+        Some(100)
+    });
+    store.set_budget("instructions", 100)?;
+    assert_eq!(run.call(&mut store, 1000)?, 3000 + 501);
+    Ok(())
+}
+
+#[test]
+fn who_refills_a_budget_can_run_wasm_in_another_store() -> Outcome {
+    let other = Engine::default();
+    let module = Module::new(
+        &other,
+        r#"(module (func $down (export "down") (param i32) (result i32)
+            (if (result i32) (i32.eqz (local.get 0)) (then (i32.const 0))
+                (else (i32.add (i32.const 1) (call $down (i32.sub (local.get 0) (i32.const 1)))))))
+            (func (export "fail") (param i32) (result i32) unreachable))"#,
+    )?;
+    let mut inner = Store::new(&other, ());
+    let instance = Instance::new(&mut inner, &module, &[])?;
+    let down = instance.get_typed_func::<i32, i32>(&mut inner, "down")?;
+    let fail = instance.get_typed_func::<i32, i32>(&mut inner, "fail")?;
+    let (mut store, run) = endless(&metered()?)?;
+    store.on_out_of_budget(move |_, _| {
+        assert_eq!(down.call(&mut inner, 1000).expect("there is stack for it"), 1000);
+        assert_eq!(down.call(&mut inner, i32::MAX).expect_err("too deep").trap(), Some(Trap::StackOverflow));
+        let error = fail.call(&mut inner, 1).expect_err("it traps");
+        assert_eq!(error.trap(), Some(Trap::UnreachableCodeReached));
+        // The frames around, which were interrupted, are walked as well.
+        let trace = error.backtrace().expect("wasm has trapped");
+        let frames: Vec<u32> = trace.frames().iter().map(FrameInfo::func_index).collect();
+        assert_eq!(frames.first(), Some(&1), "{frames:?}");
+        Some(100)
+    });
+    store.set_budget("instructions", 100)?;
+    assert_eq!(run.call(&mut store, 1000)?, 3000 + 501);
+    Ok(())
+}
+
+#[test]
+fn a_panic_of_who_refills_a_budget_goes_through_wasm() -> Outcome {
+    let (mut store, run) = endless(&metered()?)?;
+    store.on_out_of_budget(|_, left| panic!("left {left}"));
+    store.set_budget("instructions", 100)?;
+    let call = std::panic::AssertUnwindSafe(|| run.call(&mut store, 1000));
+    let panic = std::panic::catch_unwind(call).expect_err("it panics");
+    assert!(panic.downcast_ref::<String>().is_some_and(|message| message.starts_with("left -")));
+    store.on_out_of_budget(|_, _| Some(1_000_000));
+    assert_eq!(run.call(&mut store, 1000)?, 3000 + 501);
+    Ok(())
+}
+
+#[test]
+fn nobody_is_asked_for_a_budget_on_the_last_of_the_stack() -> Outcome {
+    let engine = metered()?;
+    let module = Module::new(&engine, r#"(module (func $f (export "f") (call $f) (call $f)))"#)?;
+    for pad in 0..40 {
+        let mut store = Store::new(&engine, 0);
+        let instance = Instance::new(&mut store, &module, &[])?;
+        let f = instance.get_typed_func::<(), ()>(&mut store, "f")?;
+        store.on_out_of_budget(|asked, _| {
+            *asked += 1;
+            Some(use_stack(100) + 1)
+        });
+        store.set_budget("instructions", 100_000 + pad)?;
+        let error = f.call(&mut store, ()).expect_err("it never returns");
+        assert_eq!(error.trap(), Some(Trap::StackOverflow), "{error}");
+    }
+    let mut store = Store::new(&engine, ());
+    let instance = Instance::new(&mut store, &module, &[])?;
+    let f = instance.get_typed_func::<(), ()>(&mut store, "f")?;
+    // With nobody to ask the budget ends the program wherever it is.
+    let mut seen = std::collections::BTreeSet::new();
+    for budget in (0..20).map(|i| 10_000 << i) {
+        store.set_budget("instructions", budget)?;
+        seen.insert(
+            f.call(&mut store, ()).expect_err("it never returns").trap().map(|trap| trap.to_string()),
+        );
+        store.set_budget("instructions", 0)?;
+    }
+    assert!(seen.contains(&Some(Trap::OutOfBudget.to_string())), "{seen:?}");
+    Ok(())
+}
+
 #[test]
 fn what_is_not_counted_is_said() -> Outcome {
     let engine = Engine::new(Config::new().count_events(kinds()))?;

@@ -1,21 +1,20 @@
 //! x86-64 Linux.
 //!
-//! Wasm code passes integer arguments in rdi, rsi, rdx, rcx, r8, r9 and vectors in xmm0 to xmm7, keeps nothing in
-//! other registers across a call, and has a frame pointer: `[rbp]` is the caller's, `[rbp + 8]` the return address.
+//! Wasm code passes integer arguments in rdi, rsi, rdx, rcx, r8, r9 and vectors in xmm0 to xmm7. Across calls it keeps
+//! values in its frame or in the registers that System V has callees preserve, and it has a frame pointer: `[rbp]` is the
+//! caller's, `[rbp + 8]` the return address.
 
 use std::arch::{asm, naked_asm};
+use std::ffi::c_void;
 use std::mem::offset_of;
 
-use libc::{
-    REG_R8, REG_R9, REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15, REG_RAX, REG_RBP, REG_RBX, REG_RCX,
-    REG_RDI, REG_RDX, REG_RIP, REG_RSI, REG_RSP, ucontext_t,
-};
+use libc::{REG_EFL, REG_R15, REG_RBP, REG_RIP, REG_RSP, ucontext_t};
 use wprof_jit::abi::{self, TrapCode};
 use wprof_jit::compile::{MachineCode, TrapSite};
 
-use crate::runtime::abi::{VmContext, VmStoreContext};
+use crate::runtime::abi::{ArrayCall, VmActivation, VmContext, VmStoreContext, VmValue};
 use crate::runtime::call_records::RecentCalls;
-use crate::runtime::{builtins, lazy};
+use crate::runtime::{builtins, lazy, resume as resumption};
 
 /// Bytes of each lazy stub.
 pub const STUB_SIZE: usize = 16;
@@ -360,6 +359,199 @@ pub extern "C" fn leave() {
     )
 }
 
+/// Calls an entry trampoline on another stack: `top` is where that begins. The word below has the stack pointer on this one.
+///
+/// # Safety
+/// As of the trampoline. Nothing else uses that stack until this returns.
+#[unsafe(naked)]
+pub unsafe extern "C" fn enter_on_stack(
+    callee: *mut c_void,
+    caller: *mut c_void,
+    code: usize,
+    values: *mut VmValue,
+    activation: *mut VmActivation,
+    trampoline: ArrayCall,
+    top: *mut u8,
+) -> u32 {
+    naked_asm!(
+        "push rbp",
+        "mov rbp, rsp",
+        "mov rax, [rbp + 16]",
+        "mov [rax - 8], rsp",
+        "lea rsp, [rax - 16]",
+        "call r9",
+        "mov rsp, rbp",
+        "pop rbp",
+        "ret"
+    )
+}
+
+/// All registers of machine code that was interrupted, as [`resume`] saves them on the stack.
+#[repr(C)]
+pub struct Interrupted {
+    vectors: [[u64; 2]; 16],
+    padding: u64,
+    /// As instructions number them. Those of the stack and frame pointers are not these.
+    general: [u64; 16],
+    fp: u64,
+    frame: ReturnFrame,
+}
+
+/// What `iretq` takes from the stack: the only instruction that sets pc, flags and stack pointer at once, so that it
+/// needs no register and no place on the stack that it returns to.
+#[repr(C)]
+struct ReturnFrame {
+    pc: u64,
+    code_segment: u64,
+    flags: u64,
+    sp: u64,
+    stack_segment: u64,
+}
+
+impl Interrupted {
+    /// Where the code was interrupted, or is to go on.
+    pub fn registers(&self) -> Registers {
+        Registers { pc: self.frame.pc as usize, sp: self.frame.sp as usize, fp: self.fp as usize }
+    }
+
+    /// Changes where it goes on.
+    pub fn set_registers(&mut self, registers: Registers) {
+        (self.frame.pc, self.frame.sp) = (registers.pc as u64, registers.sp as u64);
+        self.fp = registers.fp as u64;
+    }
+
+    /// The frame pointer of [`resume`]: below it the interrupted code's, and its pc as if that were a return address.
+    pub fn frame_pointer(&self) -> usize {
+        (&raw const self.fp).addr()
+    }
+
+    /// The pinned register.
+    pub fn pinned(&mut self) -> &mut i64 {
+        let register: *mut i64 = (&raw mut self.general[15]).cast();
+        // SAFETY: a field of ours, of the same size and alignment.
+        unsafe { &mut *register }
+    }
+
+    /// What the store at its pc was to store.
+    ///
+    /// # Safety
+    /// As [`end_of_store`].
+    pub unsafe fn stored_value(&self) -> u64 {
+        // SAFETY: as there.
+        match stored_register(unsafe { *(self.registers().pc as *const [u8; 4]) }) {
+            4 => self.frame.sp,
+            5 => self.fp,
+            register => self.general[register],
+        }
+    }
+}
+
+/// Makes interrupted code continue at `to`, on the stack that ends at `stack`, with what it takes to go on where it was
+/// interrupted on top of that.
+///
+/// # Safety
+/// The stack is nobody's from there on, and `to` knows what to do.
+pub unsafe fn redirect(context: &mut ucontext_t, stack: usize, to: extern "C" fn()) {
+    let (code_segment, stack_segment): (u64, u64);
+    // SAFETY: only reads registers.
+    unsafe {
+        asm!("mov {0:e}, cs", "mov {1:e}, ss", out(reg) code_segment, out(reg) stack_segment,
+            options(nomem, nostack, preserves_flags));
+    }
+    let registers = registers(context);
+    let frame = ReturnFrame {
+        pc: registers.pc as u64,
+        code_segment,
+        flags: context.uc_mcontext.gregs[REG_EFL as usize] as u64,
+        sp: registers.sp as u64,
+        stack_segment,
+    };
+    let place = ((stack & !15) - 48) as *mut ReturnFrame;
+    // SAFETY: the stack is nobody's.
+    unsafe { place.write(frame) };
+    set_registers(context, Registers { pc: to as *const () as usize, sp: place.addr(), ..registers });
+}
+
+/// Where the signal handler leads a thread by [`redirect`]: saves all registers, has [`resume::go_on`](resumption::go_on)
+/// change them, and goes on with them.
+#[unsafe(naked)]
+pub extern "C" fn resume() {
+    naked_asm!(
+        "push rbp",
+        "push r15",
+        "push r14",
+        "push r13",
+        "push r12",
+        "push r11",
+        "push r10",
+        "push r9",
+        "push r8",
+        "push rdi",
+        "push rsi",
+        "push rbp",
+        "push rsp",
+        "push rbx",
+        "push rdx",
+        "push rcx",
+        "push rax",
+        "lea rbp, [rsp + 128]",
+        "sub rsp, 264",
+        "movups [rsp], xmm0",
+        "movups [rsp + 16], xmm1",
+        "movups [rsp + 32], xmm2",
+        "movups [rsp + 48], xmm3",
+        "movups [rsp + 64], xmm4",
+        "movups [rsp + 80], xmm5",
+        "movups [rsp + 96], xmm6",
+        "movups [rsp + 112], xmm7",
+        "movups [rsp + 128], xmm8",
+        "movups [rsp + 144], xmm9",
+        "movups [rsp + 160], xmm10",
+        "movups [rsp + 176], xmm11",
+        "movups [rsp + 192], xmm12",
+        "movups [rsp + 208], xmm13",
+        "movups [rsp + 224], xmm14",
+        "movups [rsp + 240], xmm15",
+        "mov rdi, rsp",
+        "call {target}",
+        "movups xmm0, [rsp]",
+        "movups xmm1, [rsp + 16]",
+        "movups xmm2, [rsp + 32]",
+        "movups xmm3, [rsp + 48]",
+        "movups xmm4, [rsp + 64]",
+        "movups xmm5, [rsp + 80]",
+        "movups xmm6, [rsp + 96]",
+        "movups xmm7, [rsp + 112]",
+        "movups xmm8, [rsp + 128]",
+        "movups xmm9, [rsp + 144]",
+        "movups xmm10, [rsp + 160]",
+        "movups xmm11, [rsp + 176]",
+        "movups xmm12, [rsp + 192]",
+        "movups xmm13, [rsp + 208]",
+        "movups xmm14, [rsp + 224]",
+        "movups xmm15, [rsp + 240]",
+        "add rsp, 264",
+        "pop rax",
+        "pop rcx",
+        "pop rdx",
+        "pop rbx",
+        "add rsp, 16",
+        "pop rsi",
+        "pop rdi",
+        "pop r8",
+        "pop r9",
+        "pop r10",
+        "pop r11",
+        "pop r12",
+        "pop r13",
+        "pop r14",
+        "pop r15",
+        "pop rbp",
+        "iretq",
+        target = sym resumption::go_on,
+    )
+}
+
 /// Brings cycles up to date as machine code does.
 ///
 /// # Safety
@@ -412,6 +604,19 @@ pub fn stack_pointer() -> usize {
     sp
 }
 
+/// The registers that a function leaves as they were: where they are saved, if they are, lies above the stack pointer.
+#[inline(never)]
+pub fn preserved_registers() -> [u64; 6] {
+    let mut all = [0; 6];
+    // SAFETY: only reads registers, and writes them to the array, whose address is in one that need not be preserved.
+    unsafe {
+        asm!("mov [rax], rbx", "mov [rax + 8], rbp", "mov [rax + 16], r12", "mov [rax + 24], r13",
+            "mov [rax + 32], r14", "mov [rax + 40], r15", in("rax") all.as_mut_ptr(),
+            options(nostack, preserves_flags));
+    }
+    all
+}
+
 /// The registers that tell where code was interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Registers {
@@ -450,22 +655,6 @@ pub unsafe fn end_of_store(pc: usize) -> usize {
     // SAFETY: such an instruction has three bytes, and is never a function's last.
     pc + store_length(unsafe { *(pc as *const [u8; 4]) })
 }
-
-/// What that instruction, at the pc of an interrupted context, was to store.
-///
-/// # Safety
-/// As [`end_of_store`].
-pub unsafe fn stored_value(context: &ucontext_t) -> u64 {
-    // SAFETY: as there.
-    let start = unsafe { *(registers(context).pc as *const [u8; 4]) };
-    context.uc_mcontext.gregs[REGISTERS[stored_register(start)] as usize] as u64
-}
-
-/// General registers as instructions number them.
-const REGISTERS: [i32; 16] = [
-    REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI, REG_R8, REG_R9, REG_R10, REG_R11,
-    REG_R12, REG_R13, REG_R14, REG_R15,
-];
 
 /// The number of the register that `mov [base], register` stores: three bits of the operands and one of the prefix.
 fn stored_register([prefix, _, operands, _]: [u8; 4]) -> usize {

@@ -12,6 +12,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use crate::module::{ModuleInner, Promotion};
+use crate::runtime::fork::{self, Generation};
 use queue::Queue;
 
 /// How long nothing may have been urgent before the thread begins with what takes long and is not.
@@ -93,15 +94,24 @@ struct Shared {
 
 /// The thread and its orders.
 #[derive(Debug, Default)]
-pub struct Background(Arc<Shared>);
+pub struct Background {
+    shared: Arc<Shared>,
+    /// The process that it is in. A child of that has neither the thread nor what it may have held.
+    process: Generation,
+}
 
 impl Background {
+    /// Whether it is in this process.
+    pub fn is_here(&self) -> bool {
+        self.process.is_current()
+    }
+
     /// Has `jobs` done, by and by; of those that are equally urgent and speculative, the last first.
     pub fn order(&self, jobs: impl IntoIterator<Item = Job>) {
-        let mut orders = self.0.lock();
+        let mut orders = self.shared.lock();
         jobs.into_iter().for_each(|job| orders.queue.push(job));
         if !orders.started {
-            let shared = self.0.clone();
+            let shared = self.shared.clone();
             let thread = std::thread::Builder::new().name("wprof-compile".into()).stack_size(8 << 20);
             // Without a thread everything stays in the baseline tier, and is compiled when called.
             orders.started = thread.spawn(move || shared.work()).is_ok();
@@ -109,18 +119,18 @@ impl Background {
         let waits = orders.waits;
         drop(orders);
         if waits {
-            self.0.changed.notify_one();
+            self.shared.changed.notify_one();
         }
     }
 
     /// Whether the program waits longer for a function of `bytes` of bytecode than it would take to compile it itself.
     pub fn delays(&self, task: Task, bytes: usize) -> bool {
-        queue::delays(self.0.optimising.load(Ordering::Relaxed), task, bytes)
+        queue::delays(self.shared.optimising.load(Ordering::Relaxed), task, bytes)
     }
 
     /// Takes the most urgent order to compile a function ahead.
     pub fn next_ahead(&self) -> Option<Job> {
-        self.0.lock().queue.pop_ahead()
+        self.shared.lock().queue.pop_ahead()
     }
 }
 
@@ -132,7 +142,9 @@ impl Shared {
     fn work(&self) {
         while let Some(job) = self.next() {
             self.optimising.store(job.bytes_to_optimise(), Ordering::Relaxed);
+            let quiet = fork::quiet();
             job.run();
+            drop(quiet);
             self.optimising.store(0, Ordering::Relaxed);
         }
     }
@@ -167,7 +179,10 @@ impl Shared {
 
 impl Drop for Background {
     fn drop(&mut self) {
-        self.0.lock().closed = true;
-        self.0.changed.notify_one();
+        if !self.is_here() {
+            return;
+        }
+        self.shared.lock().closed = true;
+        self.shared.changed.notify_one();
     }
 }

@@ -75,7 +75,7 @@ impl Func {
             let message = format!("expected room for {} results, got {}", ty.results().len(), results.len());
             return Err(Error::new(ErrorKind::Type, message));
         }
-        context.0.opaque.collect_externs_if_due();
+        context.0.opaque.collect_externs_if_due(&[]);
         let mut values: Values = params.iter().map(|p| p.to_vm(&mut context.0.opaque)).collect();
         values.resize(ty.array_len(), VmValue::default());
         // SAFETY: the arguments were checked against the function's type, and there is room for all results.

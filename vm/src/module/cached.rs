@@ -66,8 +66,8 @@ impl ModuleInner {
     }
 
     fn trampolines(&self) -> Vec<CachedTrampoline<Placed>> {
-        let entries = (0..).zip(&self.info.types).map(|(ty, of)| (ty, self.engine.types().entry(of)));
-        let pair = |(ty, entry): (u32, Arc<FuncTypeEntry>)| {
+        let entries = (0..).zip(&self.types);
+        let pair = |(ty, entry): (u32, &Arc<FuncTypeEntry>)| {
             let of = |address: Option<&usize>, is_entry| {
                 let code = CachedCode::of(self.engine.trampoline_code(*address?)?);
                 Some(CachedTrampoline { ty, is_entry, code })
@@ -100,7 +100,7 @@ impl ModuleInner {
         for ((ty, is_entry), address) in types.into_iter().zip(places) {
             let entry = self.engine.types().entry(ty);
             let place = if is_entry { &entry.host_to_wasm } else { &entry.wasm_to_host };
-            place.get_or_init(|| address);
+            self.engine.keep_one(place, address);
         }
         Ok(())
     }

@@ -37,7 +37,9 @@ use crate::background::{Job, Task};
 use crate::code_cache::CachedModule;
 use crate::engine::no_code_memory;
 use crate::runtime::code::CodeSlots;
+use crate::runtime::fork;
 use crate::runtime::image::Image;
+use crate::runtime::types::FuncTypeEntry;
 use crate::types::{ExportType, ImportType};
 use crate::{Engine, Error, ErrorKind, ExternType, FuncType, GlobalType, MemoryType, Result, TableType};
 use calls::Calls;
@@ -59,6 +61,8 @@ pub struct ModuleInner {
     engine: Engine,
     info: ModuleInfo,
     layout: VmLayout,
+    /// The function types, which keep their ids.
+    types: Vec<Arc<FuncTypeEntry>>,
     type_ids: Vec<u32>,
     slots: CodeSlots,
     part_rows: PartRows,
@@ -88,6 +92,7 @@ impl Module {
     }
 
     fn load(engine: &Engine, contents: Contents, file: Option<&Path>) -> Result<Module> {
+        let _quiet = fork::quiet();
         let Contents { bytes, image } = contents;
         let info = parse(engine, bytes)?;
         let image = image.filter(|image| image.late().next().is_some());
@@ -95,7 +100,8 @@ impl Module {
             check_late(image, &info)?;
         }
         let layout = VmLayout::new(&info);
-        let type_ids: Vec<u32> = info.types.iter().map(|ty| engine.types().entry(ty).id).collect();
+        let types: Vec<Arc<FuncTypeEntry>> = info.types.iter().map(|ty| engine.types().entry(ty)).collect();
+        let type_ids: Vec<u32> = types.iter().map(|entry| entry.id).collect();
         let hash = ModuleHash::new(&info);
         check_profiles(engine, || hash.get(&info.bytes))?;
         let cached = engine.code_cache().and_then(|cache| cache.load(&hash.get(&info.bytes)));
@@ -110,6 +116,7 @@ impl Module {
             engine,
             info,
             layout,
+            types,
             type_ids,
             slots,
             part_rows,

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use super::ModuleInner;
 use crate::Result;
+use crate::runtime::fork;
 
 /// Bytes of bytecode from which on a function is large: starting a thread takes little of the time to compile it.
 const LARGE: usize = 1 << 15;
@@ -35,16 +36,23 @@ impl ModuleInner {
         is_over: impl Fn() -> bool,
     ) -> Result<Option<usize>> {
         let started = if self.takes_long(row) { self.start(row) } else { None };
-        let Some(outcome) = started else { return self.code_of(row).map(Some) };
+        let Some(outcome) = started else { return self.code_now(row).map(Some) };
         loop {
             match outcome.recv_timeout(LOOK_EVERY) {
                 Ok(Ok(result)) => return result.map(Some),
                 Ok(Err(panic)) => resume_unwind(panic),
                 Err(RecvTimeoutError::Timeout) if is_over() => return Ok(None),
                 Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return self.code_of(row).map(Some),
+                Err(RecvTimeoutError::Disconnected) => return self.code_now(row).map(Some),
             }
         }
+    }
+
+    /// As [`ModuleInner::code_of`]. Whoever compiles keeps `fork` waiting, not who waits for it: a `fork` that waits for
+    /// the one would keep the other from beginning.
+    fn code_now(self: &Arc<Self>, row: u32) -> Result<usize> {
+        let _quiet = fork::quiet();
+        self.code_of(row)
     }
 
     /// Whether what is behind a row is a large function without code. Parts of one are small.
@@ -58,7 +66,7 @@ impl ModuleInner {
         let thread = std::thread::Builder::new().name("wprof-compile".into()).stack_size(STACK);
         let compile = move || {
             // Whoever waited may be gone.
-            let _ = sender.send(catch_unwind(AssertUnwindSafe(|| module.code_of(row))));
+            let _ = sender.send(catch_unwind(AssertUnwindSafe(|| module.code_now(row))));
         };
         thread.spawn(compile).ok().map(|_| receiver)
     }

@@ -9,6 +9,7 @@ use std::sync::atomic::AtomicUsize;
 
 use wprof_jit::abi;
 
+use super::demand::DemandList;
 use super::store::StoreOpaque;
 
 /// A wasm value in memory: little endian in the low bytes.
@@ -144,6 +145,8 @@ pub struct VmStoreContext {
     pub saved: [u64; 2],
     /// See [`RecentCalls`](super::call_records::RecentCalls); null if calling contexts are not counted.
     pub recent_calls: *const AtomicUsize,
+    /// The store's pages on demand, for the signal handler.
+    pub demand: *const DemandList,
 }
 
 /// See [`VmStoreContext::pinned`].

@@ -4,6 +4,7 @@
 //! handler looks at the newest only: it is the one whose wasm code is running.
 
 use std::cell::{Cell, UnsafeCell};
+use std::ops::Range;
 use std::ptr;
 
 use wprof_jit::abi::TrapCode;
@@ -49,11 +50,15 @@ pub struct Activation {
     /// The entry below this one.
     pub previous: *const Activation,
     /// Context of the store that was entered.
-    pub context: *const VmStoreContext,
+    pub context: *mut VmStoreContext,
     /// The instance of the function that was entered.
     pub vmctx: *const VmContext,
     /// That store's `exit_fp` at the time: where wasm had left for the host that made this entry.
     pub saved_exit_fp: usize,
+    /// The addresses of the stack that wasm code runs on.
+    pub stack: Range<usize>,
+    /// Whether that is one of ours, which `arch::enter_on_stack` has gone over to.
+    pub is_on_own_stack: bool,
     /// That store's interrupt page.
     pub interrupt: *const InterruptPage,
     /// Left by the signal handler when it unwinds to here.
@@ -69,12 +74,32 @@ pub fn newest() -> *const Activation {
     NEWEST.get()
 }
 
-/// Makes `activation` the newest. The caller unlinks it by [`unlink`] before it goes out of scope.
-pub fn link(activation: &Activation) {
-    NEWEST.set(activation);
+/// Runs `body` with `activation` as the newest, which it is no more when `body` ends, however it does.
+pub fn run<R>(activation: &Activation, body: impl FnOnce() -> R) -> R {
+    let _linked = Linked::new(activation);
+    body()
 }
 
-/// Takes the newest activation off the chain.
-pub fn unlink(activation: &Activation) {
-    NEWEST.set(activation.previous);
+/// An activation on the chain. The borrow keeps it where it is.
+struct Linked<'a>(&'a Activation);
+
+impl<'a> Linked<'a> {
+    fn new(activation: &'a Activation) -> Linked<'a> {
+        debug_assert!(ptr::eq(activation.previous, NEWEST.get()));
+        NEWEST.set(activation);
+        Linked(activation)
+    }
+}
+
+impl Drop for Linked<'_> {
+    fn drop(&mut self) {
+        // Fibers that leave in another order than they came, or on another thread, would leave the chain pointing to
+        // frames that are gone.
+        if !ptr::eq(NEWEST.get(), self.0) {
+            super::signals::die(
+                "wasm calls of one thread must return in reverse order: do not switch fibers in between",
+            );
+        }
+        NEWEST.set(self.0.previous);
+    }
 }

@@ -6,12 +6,11 @@
 use std::mem::MaybeUninit;
 use std::ptr;
 
-use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
+use super::guarded_stack::GuardedStack;
 
-const GUARD: usize = 4096;
 const SIZE: usize = 256 << 10;
 
-struct AltStack(Option<*mut libc::c_void>);
+struct AltStack(Option<GuardedStack>);
 
 thread_local! {
     static ALT_STACK: AltStack = AltStack(install());
@@ -31,38 +30,26 @@ fn current() -> libc::stack_t {
     }
 }
 
-/// Returns the mapping, or `None` if what is there is large enough or the system refuses.
-fn install() -> Option<*mut libc::c_void> {
+/// Returns the stack that is now in use, or `None` if what is there is large enough or the system refuses.
+fn install() -> Option<GuardedStack> {
     let present = current();
     if present.ss_flags & libc::SS_DISABLE == 0 && present.ss_size >= SIZE {
         return None;
     }
-    // SAFETY: a fresh mapping at an address of the kernel's choice disturbs nothing; its first page becomes the
-    // guard. The stack handed to the kernel is the rest of it, and stays mapped until `drop` has disabled it.
-    unsafe {
-        let access = ProtFlags::READ | ProtFlags::WRITE;
-        let base = mmap_anonymous(ptr::null_mut(), GUARD + SIZE, access, MapFlags::PRIVATE).ok()?;
-        let _ = mprotect(base, GUARD, MprotectFlags::empty());
-        let stack = libc::stack_t { ss_sp: base.byte_add(GUARD), ss_flags: 0, ss_size: SIZE };
-        if libc::sigaltstack(&stack, ptr::null_mut()) != 0 {
-            let _ = munmap(base, GUARD + SIZE);
-            return None;
-        }
-        Some(base)
-    }
+    let stack = GuardedStack::new(SIZE).ok()?;
+    let setting = libc::stack_t { ss_sp: stack.low().cast(), ss_flags: 0, ss_size: SIZE };
+    // SAFETY: the memory is the stack's, which nobody else uses, and stays until `AltStack::drop` has disabled it.
+    let is_set = unsafe { libc::sigaltstack(&setting, ptr::null_mut()) == 0 };
+    is_set.then_some(stack)
 }
 
 impl Drop for AltStack {
     fn drop(&mut self) {
-        let Some(base) = self.0 else { return };
-        // SAFETY: `base` is the mapping made by `install`; it is disabled before it goes, if it is still in use.
-        unsafe {
-            if current().ss_sp == base.byte_add(GUARD) {
-                let none =
-                    libc::stack_t { ss_sp: ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: SIZE };
-                libc::sigaltstack(&none, ptr::null_mut());
-            }
-            let _ = munmap(base, GUARD + SIZE);
+        let Some(stack) = &self.0 else { return };
+        if current().ss_sp == stack.low().cast() {
+            let none = libc::stack_t { ss_sp: ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: SIZE };
+            // SAFETY: takes a setting back that is ours, before its memory goes.
+            unsafe { libc::sigaltstack(&none, ptr::null_mut()) };
         }
     }
 }

@@ -9,6 +9,7 @@ use wprof_profiler::BurstEvent;
 use super::abi::{VmContext, VmStoreContext};
 use super::bulk::{self, InitError};
 use super::call_records::{Called, Extent};
+use super::fork;
 use super::store::{Pending, StoreOpaque};
 use crate::{Error, Trap, arch};
 
@@ -28,7 +29,7 @@ fn status(store: &mut StoreOpaque, result: Result<(), Trap>) -> u32 {
     match result.map_err(Error::from).and_then(|()| store.check_data()) {
         Ok(()) => 0,
         Err(error) => {
-            store.pending = Some(Pending::Error(error));
+            *store.pending.get_mut() = Some(Pending::Error(error));
             1
         }
     }
@@ -189,7 +190,9 @@ pub unsafe extern "C" fn promote(vmctx: *const VmContext, func: u32, block: u32)
     let (store, instance) = unsafe { caller(vmctx) };
     let of_caller = &store.instances[instance as usize];
     let calls = of_caller.calls_in_baseline(func);
+    let quiet = fork::quiet();
     let promoted = of_caller.module.inner().request_promotion(func, block, calls);
+    drop(quiet);
     if promoted.is_none() {
         of_caller.cool_down(func);
     }

@@ -14,6 +14,7 @@ use wprof_profiler::{BurstEvent, BurstLengths, Bursts, Rate, Version};
 use super::burst_spans::BurstSpans;
 use super::burst_time::BurstTime;
 use super::code::registry;
+use super::fork;
 use super::pace::Pace;
 use super::store::{Pending, StoreOpaque};
 use crate::arch;
@@ -128,7 +129,7 @@ impl StoreOpaque {
     pub fn check_fired(&mut self, pc: usize, fp: usize) {
         let go_on = match self.interrupt().take() {
             Some(request) => {
-                self.pending = Some(Pending::Error(Trap::from(request).into()));
+                *self.pending.get_mut() = Some(Pending::Error(Trap::from(request).into()));
                 check::TRAP
             }
             None => self.next_code(pc, fp).map_or(0, |address| address as i64),
@@ -160,8 +161,10 @@ impl StoreOpaque {
         }
         // A signal may make a check fire for what an earlier one has seen.
         let is_late = self.burst_time.is_some() && !has_ticked && !at.in_bursts && !self.counts_in_burst();
+        let quiet = fork::quiet();
         let version = if is_late { self.wait_for_tick() } else { self.decide(&at) };
         self.look_for_hot_code(&at);
+        drop(quiet);
         self.keep_pace(before, fired);
         if version.is_some() {
             self.forgive_check(!at.in_bursts);
@@ -232,7 +235,7 @@ impl StoreOpaque {
                     BurstEvent::Begin { checks } => checks,
                     _ => 0,
                 };
-                self.burst_log.iter_mut().for_each(|log| log.push(began));
+                self.burst_log.get_mut().iter_mut().for_each(|log| log.push(began));
                 self.begin_extended_paths();
                 self.burst_spans.iter_mut().for_each(|spans| spans.begin(checks));
             }

@@ -5,14 +5,16 @@
 //! host on its behalf; whoever may hand bytes to the system, for which such pages are an error, has them read before.
 //!
 //! Invariant: pages become accessible only in the thread that has the memory's store on loan, or under the lock for those
-//! that only look at it; and they are read once, before anybody else can see them.
+//! that only look at it; and they are read once, before anybody else can see them. So whoever has a reference to bytes
+//! that are there keeps it: what is written by way of a shared reference are only pages that nobody could have read.
+//! The bytes of such pages are only reached by raw pointers here.
 
 use std::io;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use rustix::mm::{MprotectFlags, mprotect};
+use rustix::mm::{Advice, MprotectFlags, madvise, mprotect};
 
 use super::code::reservation::PAGE;
 use super::image::Image;
@@ -25,6 +27,57 @@ const CHUNK: usize = 64 << 10;
 const MOST_CHUNKS: usize = 512;
 /// Who touches one chunk after the other gets so many at once.
 const MOST_AT_ONCE: usize = 16;
+
+/// All pages on demand of one store, for the signal handler: the memories that they are of may be borrowed exclusively
+/// when it comes. Pages are added and never taken away.
+#[derive(Debug, Default)]
+pub struct DemandList {
+    first: OnceLock<Box<Listed>>,
+}
+
+#[derive(Debug)]
+struct Listed {
+    pages: Arc<DemandPages>,
+    next: DemandList,
+}
+
+impl DemandList {
+    /// Adds pages.
+    pub fn add(&self, pages: &Arc<DemandPages>) {
+        let mut end = self;
+        while let Some(listed) = end.first.get() {
+            end = &listed.next;
+        }
+        let listed = Listed { pages: pages.clone(), next: DemandList::default() };
+        end.first.set(Box::new(listed)).expect("one thread at a time has the store");
+    }
+
+    /// Has a page read that was touched and is not there: see [`DemandPages::fault`]. Async-signal-safe.
+    ///
+    /// # Safety
+    /// The store is this thread's only.
+    pub unsafe fn fault(&self, address: usize) -> Option<Faulted> {
+        let mut end = self;
+        while let Some(listed) = end.first.get() {
+            // SAFETY: the caller's promise.
+            if let Some(faulted) = unsafe { listed.pages.fault(address) } {
+                return Some(faulted);
+            }
+            end = &listed.next;
+        }
+        None
+    }
+}
+
+impl Drop for DemandList {
+    fn drop(&mut self) {
+        // Not by recursion: there may be many.
+        let mut next = self.first.take();
+        while let Some(mut listed) = next {
+            next = listed.next.first.take();
+        }
+    }
+}
 
 /// Some pages of a memory, and what they are to hold.
 #[derive(Debug)]
@@ -61,6 +114,10 @@ impl DemandPages {
         let missing = AtomicUsize::new(present.len());
         let (filling, failed) = (Mutex::new(()), AtomicBool::new(false));
         let demand = DemandPages { pages, image, offset, chunk, present, missing, filling, failed };
+        // They are never one mapping with their neighbours, so that they can be made accessible as a whole where the
+        // process may have no more mappings.
+        // SAFETY: advice about the caller's pages.
+        let _ = unsafe { madvise(demand.pages.start as *mut _, size, Advice::LinuxDontDump) };
         // SAFETY: the caller's pages, which nobody refers to.
         unsafe { demand.protect(0..demand.present.len(), MprotectFlags::empty())? };
         Ok(demand)
@@ -160,19 +217,24 @@ impl DemandPages {
     /// As [`DemandPages::read`]; they are accessible.
     unsafe fn read_accessible(&self, chunks: Range<usize>, may_allocate: bool) -> Faulted {
         let addresses = self.addresses(chunks.clone());
-        // SAFETY: these pages are the caller's of `new`, and nobody else uses them.
-        let to = unsafe { std::slice::from_raw_parts_mut(addresses.start as *mut u8, addresses.len()) };
+        let (to, len) = (addresses.start as *mut u8, addresses.len());
         let begin = self.offset + (addresses.start - self.pages.start);
         let is_read = if may_allocate {
-            if to.len() >= PART {
+            // SAFETY: these pages are the caller's of `new`, accessible, and not there: so nobody refers to them, and
+            // nobody will before this returns. They hold zeros.
+            let to = unsafe { std::slice::from_raw_parts_mut(to, len) };
+            if len >= PART {
                 prefer_large_pages(to);
             }
-            self.image.read_late(begin..begin + to.len(), to).is_ok()
+            self.image.read_late(begin..begin + len, to).is_ok()
         } else {
-            self.image.read_in_handler(begin, to)
+            // SAFETY: as above; but whoever has touched them may have a reference to the memory, so that there is to be
+            // no other here.
+            unsafe { self.image.read_in_handler(begin, to, len) }
         };
         if !is_read {
-            to.fill(0);
+            // SAFETY: as above.
+            unsafe { to.write_bytes(0, len) };
             self.failed.store(true, Ordering::Relaxed);
         }
         self.present[chunks.clone()].iter().for_each(|chunk| chunk.store(true, Ordering::Relaxed));

@@ -3,12 +3,17 @@
 use std::cell::UnsafeCell;
 use std::panic::resume_unwind;
 use std::ptr::NonNull;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
+
+use wprof_jit::abi::TrapCode;
 
 use super::abi::{ArrayCall, VmActivation, VmFuncRef, VmHostContext, VmStoreContext, VmValue};
 use super::activation::{self, Activation, TrapRecord};
+use super::events;
+use super::stack::{self, Place};
 use super::store::{FuncPtr, Pending, StoreOpaque};
-use super::{alt_stack, frames, host, stack, wake};
+use super::{alt_stack, frames, host, wake};
 use crate::backtrace::WasmBacktrace;
 use crate::store::StoreInner;
 use crate::{Error, Result, Trap, arch};
@@ -32,8 +37,7 @@ pub unsafe fn call<T>(store: &mut StoreInner<T>, func: FuncPtr, values: &mut [Vm
     }
     store.opaque.check_data()?;
     store.opaque.heed_tick();
-    let limit = stack::host_limit();
-    if arch::stack_pointer() < limit {
+    if arch::stack_pointer() < stack::host_limit() {
         return Err(Trap::StackOverflow.into());
     }
     store.opaque.pass_entry_slot();
@@ -41,10 +45,15 @@ pub unsafe fn call<T>(store: &mut StoreInner<T>, func: FuncPtr, values: &mut [Vm
         Some(context) => Target::Host(context),
         None => Target::Wasm(store.opaque.func_ref(func), store.opaque.engine().host_to_wasm(&entry)?),
     };
+    let place = match &target {
+        // It runs where we are, and enters wasm by a call of its own.
+        Target::Host(_) => Place::Here(0..0),
+        Target::Wasm(..) => Place::find().map_err(|e| Error::system("no memory for a stack", e))?,
+    };
     let store = NonNull::from(store).cast::<StoreOpaque>();
     // SAFETY: `StoreInner` begins with its `StoreOpaque`; the pointer is derived from the exclusive reference, which
     // is not used again.
-    unsafe { lend(store, limit, |store| target.call(store, values.as_mut_ptr())) }
+    unsafe { lend(store, place.limit(), |store| target.call(store, &place, values.as_mut_ptr())) }
 }
 
 enum Target {
@@ -53,7 +62,7 @@ enum Target {
 }
 
 impl Target {
-    unsafe fn call(&self, store: NonNull<StoreOpaque>, values: *mut VmValue) -> Result<()> {
+    unsafe fn call(&self, store: NonNull<StoreOpaque>, place: &Place, values: *mut VmValue) -> Result<()> {
         match self {
             Target::Host(context) => {
                 // SAFETY: the caller of `call` vouches for the values, and the store is lent.
@@ -62,7 +71,7 @@ impl Target {
                 if failed { Err(unsafe { take_pending(store) }) } else { Ok(()) }
             }
             // SAFETY: likewise; the trampoline was made for the function's type.
-            Target::Wasm(func, trampoline) => unsafe { call_wasm(store, func, *trampoline, values) },
+            Target::Wasm(func, trampoline) => unsafe { call_wasm(store, func, (*trampoline, place), values) },
         }
     }
 }
@@ -105,15 +114,16 @@ impl Drop for Lent {
 unsafe fn call_wasm(
     store: NonNull<StoreOpaque>,
     func: &VmFuncRef,
-    trampoline: usize,
+    (trampoline, place): (usize, &Place),
     values: *mut VmValue,
 ) -> Result<()> {
     alt_stack::ensure();
+    // SAFETY: the caller's pointer is to a whole store, which is lent.
+    unsafe { events::ask_before_call(store)? };
     let span;
     // SAFETY: the store is exclusively ours until wasm code runs.
     let (context, interrupt) = unsafe {
         let store = &mut *store.as_ptr();
-        store.ask_for_budget()?;
         if store.depth == 0 {
             store.interrupt().set_thread(wake::thread_id());
         }
@@ -121,7 +131,7 @@ unsafe fn call_wasm(
         store.depth += 1;
         span = store.begin_span();
         store.enter_metrics();
-        (store.context().as_ptr(), std::sync::Arc::as_ptr(store.interrupt()))
+        (store.context().as_ptr(), Arc::as_ptr(store.interrupt()))
     };
     let activation = Activation {
         vm: UnsafeCell::new(VmActivation::default()),
@@ -130,18 +140,23 @@ unsafe fn call_wasm(
         vmctx: func.vmctx.cast(),
         // SAFETY: the context lives as long as the store.
         saved_exit_fp: unsafe { (*context).exit_fp },
+        stack: place.stack(),
+        is_on_own_stack: place.top().is_some(),
         interrupt,
         trap: UnsafeCell::new(None),
     };
-    activation::link(&activation);
     // SAFETY: the trampoline and the code were compiled for the function's type; `values` fits by the caller's
-    // promise; the activation stays in place until it is unlinked. Wasm code keeps to its instance's memory.
-    let trapped = unsafe {
+    // promise; the activation stays in place while it is on the chain. Wasm code keeps to its instance's memory. The
+    // stack, if it is another one, is ours for this entry.
+    let trapped = activation::run(&activation, || unsafe {
         let enter = std::mem::transmute::<usize, ArrayCall>(trampoline);
         let code = (*func.slots).entry.load(Ordering::Acquire);
-        enter(func.vmctx, func.vmctx, code, values, activation.vm.get())
-    };
-    activation::unlink(&activation);
+        let vm = activation.vm.get();
+        match place.top() {
+            None => enter(func.vmctx, func.vmctx, code, values, vm),
+            Some(top) => arch::enter_on_stack(func.vmctx, func.vmctx, code, values, vm, enter, top),
+        }
+    });
     // SAFETY: wasm code has ended: the store is exclusively ours again.
     let store = unsafe {
         (*context).exit_fp = activation.saved_exit_fp;
@@ -161,6 +176,9 @@ unsafe fn call_wasm(
 
 /// The error of a trap.
 fn trap_error(store: &mut StoreOpaque, record: TrapRecord) -> Error {
+    if record.code == Some(TrapCode::Budget) {
+        store.refuse_for_lack_of_stack();
+    }
     store.drop_timed_call();
     let unborn = store.count_unborn_context(&record);
     store.count_unfinished(&record, unborn);
@@ -186,8 +204,9 @@ unsafe fn take_pending(store: NonNull<StoreOpaque>) -> Error {
 
 /// Why the host made wasm code trap.
 fn host_error(store: &mut StoreOpaque) -> Error {
-    match store.pending.take() {
-        None => Trap::StackOverflow.into(),
+    match store.pending.get_mut().take() {
+        // Data that could not be read stops whoever has touched it; the signal handler does not ask why.
+        None => store.check_data().err().unwrap_or_else(|| Trap::StackOverflow.into()),
         Some(Pending::Error(error)) => error,
         Some(Pending::Panic(payload)) => resume_unwind(payload),
     }

@@ -119,6 +119,12 @@ impl StoreOpaque {
         Ok(())
     }
 
+    fn add_to_budget(&mut self, more: u64) {
+        if let Some(kind) = self.engine().collection().metered {
+            self.set_budget(kind, more);
+        }
+    }
+
     /// Lets `more` events of the metered `kind` happen from now on.
     pub fn set_budget(&mut self, kind: u32, more: u64) {
         self.set_event_limit(kind, self.raw_events(kind).saturating_add(more));
@@ -129,37 +135,26 @@ impl StoreOpaque {
         self.context_events(kind).wrapping_neg()
     }
 
-    /// Wasm is called: what calls nothing does not check the budget itself.
-    ///
-    /// # Errors
-    /// If the budget is used up, and the embedder gives no more.
-    pub fn ask_for_budget(&mut self) -> Result<()> {
-        let is_over = |kind| self.context_events(kind) > 0;
-        if !self.engine().collection().metered.is_some_and(is_over) || self.out_of_budget() {
-            return Ok(());
-        }
-        match self.pending.take() {
-            Some(Pending::Error(error)) => Err(error),
-            _ => Err(Trap::OutOfBudget.into()),
+    /// A check has found the budget used up where too little stack is left to ask the embedder. If nobody is to be
+    /// asked, the reason to trap is that; else it is the stack.
+    pub fn refuse_for_lack_of_stack(&mut self) {
+        if self.events.on_out_of_budget.is_none() {
+            self.refuse_budget();
         }
     }
 
-    /// A check has found the budget used up: asks the embedder, and leaves the reason to trap if there is no more.
-    /// Returns whether the program goes on.
-    pub fn out_of_budget(&mut self) -> bool {
-        let Some(kind) = self.engine().collection().metered else { return true };
-        if let Some(ask) = self.events.on_out_of_budget {
-            // SAFETY: the store is lent to wasm, which waits for us; it is not used while the embedder is asked.
-            if let Some(more) = unsafe { ask(NonNull::from(&mut *self)) } {
-                self.set_budget(kind, more);
-                return self.context_events(kind) <= 0 || self.out_of_budget();
-            }
-        }
+    /// Leaves the reason to trap: there is no more.
+    fn refuse_budget(&mut self) {
+        let Some(kind) = self.engine().collection().metered else { return };
         let overdraft = self.context_events(kind).unsigned_abs();
         let kind = self.engine().collection().events[kind as usize].name.clone();
-        self.pending =
+        *self.pending.get_mut() =
             Some(Pending::Error(Error::from(Trap::OutOfBudget).context(OutOfBudget { kind, overdraft })));
-        false
+    }
+
+    /// Whether more events than the budget allows have happened.
+    fn is_over_budget(&self) -> bool {
+        self.engine().collection().metered.is_some_and(|kind| self.context_events(kind) > 0)
     }
 
     fn raw_stop(&self, frame: Frame) -> RawStop {
@@ -192,6 +187,50 @@ impl StoreOpaque {
         self.events.bias[kind as usize] = limit.min(count.saturating_add(UNLIMITED));
         self.set_raw_events(kind, count);
     }
+}
+
+/// Wasm is called: what calls nothing does not check the budget itself.
+///
+/// # Errors
+/// If the budget is used up, and the embedder gives no more.
+///
+/// # Safety
+/// As [`out_of_budget`].
+pub unsafe fn ask_before_call(store: NonNull<StoreOpaque>) -> Result<()> {
+    // SAFETY: as required above; the reference ends with the line.
+    if !unsafe { store.as_ref() }.is_over_budget() {
+        return Ok(());
+    }
+    // SAFETY: as required above.
+    if unsafe { out_of_budget(store) } {
+        return Ok(());
+    }
+    // SAFETY: as above.
+    match unsafe { &mut *store.as_ptr() }.pending.get_mut().take() {
+        Some(Pending::Error(error)) => Err(error),
+        _ => Err(Trap::OutOfBudget.into()),
+    }
+}
+
+/// The budget is used up: asks the embedder, and leaves the reason to trap if there is no more. Returns whether the
+/// program goes on.
+///
+/// # Safety
+/// The pointer was derived from an exclusive reference to the whole store, its user's data included, and nobody uses the
+/// store meanwhile: the wasm code that it is lent to, if any, waits for us.
+pub unsafe fn out_of_budget(store: NonNull<StoreOpaque>) -> bool {
+    // SAFETY: as required above; each reference ends with its line.
+    unsafe {
+        while store.as_ref().is_over_budget() {
+            let ask = store.as_ref().events.on_out_of_budget;
+            let Some(more) = ask.and_then(|ask| ask(store)) else {
+                (*store.as_ptr()).refuse_budget();
+                return false;
+            };
+            (*store.as_ptr()).add_to_budget(more);
+        }
+    }
+    true
 }
 
 /// By kind, what a frame has to correct.

@@ -1,8 +1,10 @@
 //! The host's values that wasm code holds: a store's arena of `externref`s.
 //!
-//! In wasm an externref is a handle, an index into the arena plus one; null is 0. Handles in tables and globals keep
-//! their value alive. Collection marks those and frees the rest, and only happens when no wasm code of the store is
-//! on the stack: then no handle can be anywhere else.
+//! In wasm an externref is a handle, an index into the arena plus one; null is 0. Handles in tables, in globals and
+//! among what wasm code that waits for the host has on the stack keep their value alive. Collection marks those and frees
+//! the rest; it happens when the host is entered, by a call from wasm or to it. The stack does not say which of its words
+//! are handles, so each that could be one counts (Boehm & Weiser 1988): a number may keep a value for longer than need be,
+//! but none is freed too soon. So machine code needs no maps of its frames.
 
 use crate::ExternRef;
 
@@ -13,6 +15,8 @@ pub struct ExternArena {
     free: Vec<u32>,
     /// Number of live values at which the next collection is due.
     threshold: usize,
+    /// Which of them the collection that runs keeps.
+    marked: Vec<bool>,
 }
 
 /// Collections with fewer values than this are not worth it.
@@ -20,7 +24,7 @@ const FIRST_THRESHOLD: usize = 1024;
 
 impl Default for ExternArena {
     fn default() -> Self {
-        ExternArena { slots: Vec::new(), free: Vec::new(), threshold: FIRST_THRESHOLD }
+        ExternArena { slots: Vec::new(), free: Vec::new(), threshold: FIRST_THRESHOLD, marked: Vec::new() }
     }
 }
 
@@ -58,14 +62,25 @@ impl ExternArena {
         self.len() >= self.threshold
     }
 
-    /// Frees all values but those of the handles in `live`.
-    pub fn collect(&mut self, live: impl Iterator<Item = u64>) {
-        let mut marked = vec![false; self.slots.len()];
-        for index in live.filter_map(|handle| handle.checked_sub(1)) {
-            marked[index as usize] = true;
+    /// A collection begins, which keeps the values of the handles in `live`.
+    pub fn begin_collection(&mut self, live: &[u64]) {
+        self.marked.clear();
+        self.marked.resize(self.slots.len(), false);
+        live.iter().for_each(|&handle| self.keep(handle));
+    }
+
+    /// It also keeps the value of this handle, if it is one.
+    pub fn keep(&mut self, word: u64) {
+        let index = word.checked_sub(1).and_then(|index| usize::try_from(index).ok());
+        if let Some(mark) = index.and_then(|index| self.marked.get_mut(index)) {
+            *mark = true;
         }
-        for (index, slot) in self.slots.iter_mut().enumerate() {
-            if !marked[index] && slot.take().is_some() {
+    }
+
+    /// It ends, and frees all others, or nothing if some may be held that nobody has named.
+    pub fn end_collection(&mut self, are_all_known: bool) {
+        for (index, slot) in self.slots.iter_mut().enumerate().filter(|_| are_all_known) {
+            if !self.marked[index] && slot.take().is_some() {
                 self.free.push(index as u32);
             }
         }
@@ -81,7 +96,11 @@ mod tests {
     fn only_marked_values_survive_a_collection() {
         let mut arena = ExternArena::default();
         let handles: Vec<u64> = (0..10).map(|i| arena.insert(Some(ExternRef::new(i)))).collect();
-        arena.collect(handles.iter().copied().filter(|h| h % 2 == 0).chain([0]));
+        arena.begin_collection(&[0]);
+        handles.iter().copied().filter(|h| h % 2 == 0).chain([0, 11, u64::MAX]).for_each(|h| arena.keep(h));
+        arena.end_collection(false);
+        assert_eq!(arena.len(), 10);
+        arena.end_collection(true);
         assert_eq!(arena.len(), 5);
         assert_eq!(arena.get(handles[1]).and_then(|v| v.downcast_ref::<i32>().copied()), Some(1));
         assert_eq!(arena.insert(None), 0);

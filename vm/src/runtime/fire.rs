@@ -59,7 +59,7 @@ unsafe fn fire(context: &mut ucontext_t) -> Option<()> {
     registry::find(pc)?.function.as_ref()?;
     // SAFETY: the chain holds live activations only.
     let activation = unsafe { activation::newest().as_ref() }?;
-    let store = activation.context.cast_mut();
+    let store = activation.context;
     // SAFETY: the store that was entered holds the page.
     let page = unsafe { &*activation.interrupt };
     // SAFETY: the context lives as long as the store whose code runs, and nothing refers to it meanwhile.

@@ -6,11 +6,13 @@ use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use smallvec::SmallVec;
 use wprof_jit::abi::{host_context, returns_in_memory};
 use wprof_profiler::HOST_CALLEE;
 
 use super::abi::{VmCodeSlots, VmContext, VmFuncRef, VmHostContext, VmStoreContext, VmValue};
 use super::store::{FuncPtr, Pending, StoreOpaque};
+use super::store_ptr::StorePtr;
 use super::types::FuncTypeEntry;
 use crate::caller::Caller;
 use crate::engine::no_code_memory;
@@ -32,7 +34,7 @@ pub struct HostFunc<T: 'static> {
 #[repr(C)]
 pub struct HostHead {
     vm: VmHostContext,
-    context: NonNull<VmStoreContext>,
+    context: StorePtr<VmStoreContext>,
     /// Its type.
     pub entry: Arc<FuncTypeEntry>,
     /// Module and name, if it was defined by these.
@@ -58,6 +60,12 @@ pub struct AnyHostContext {
     pointer: NonNull<HostHead>,
     free: unsafe fn(NonNull<HostHead>),
 }
+
+// SAFETY: it owns the context, whose pointers lead to itself and to the context of the store that it is a part of. What the
+// user put in is `Send` and `Sync` itself: `add` has the compiler check that.
+unsafe impl Send for AnyHostContext {}
+// SAFETY: as above.
+unsafe impl Sync for AnyHostContext {}
 
 impl AnyHostContext {
     /// What is known of it.
@@ -95,6 +103,8 @@ pub fn add<T: 'static>(
     func: &Arc<HostFunc<T>>,
     name: Option<(String, String)>,
 ) -> Result<FuncPtr> {
+    const fn may_be_shared<T: Send + Sync>() {}
+    const { may_be_shared::<(Arc<HostFunc<T>>, Arc<FuncTypeEntry>)>() };
     let opaque = &mut store.opaque;
     let entry = opaque.engine().types().entry(&func.ty.0);
     let code = match entry.wasm_to_host.get() {
@@ -110,7 +120,9 @@ pub fn add<T: 'static>(
     let counted = opaque.engine().config().profiling != crate::ProfilingConfig::Off;
     let vm = VmHostContext { magic: host_context::MAGIC, func: shim::<T>, slots, func_ref };
     let routine = opaque.host_routine(name.as_ref());
-    let (context, calls, ticks) = (opaque.context(), AtomicU64::new(0), AtomicU64::new(0));
+    // SAFETY: the store's context, for a part of the store.
+    let context = unsafe { StorePtr::new(opaque.context()) };
+    let (calls, ticks) = (AtomicU64::new(0), AtomicU64::new(0));
     let head = HostHead { vm, context, entry, name, calls, ticks, counted, routine };
     let pointer = NonNull::from(Box::leak(Box::new(HostContext { head, func: func.clone() })));
     let head: NonNull<HostHead> = pointer.cast();
@@ -140,8 +152,8 @@ unsafe extern "C" fn shim<T: 'static>(
     caller: *mut VmContext,
     values: *mut VmValue,
 ) -> u32 {
-    // SAFETY: `add` made the context for a store of `StoreInner<T>`, which is lent to wasm (or to `enter::call_host`)
-    // by the pointer in its store context. `values` has room for all arguments and results. `caller` is an instance
+    // SAFETY: `add` made the context for a store of `StoreInner<T>`, which `enter::call` has lent to us or to the wasm code
+    // that waits for us, by the pointer in its store context. `values` has room for all arguments and results. `caller` is an instance
     // of the same store, or null.
     let (host, store, instance, values) = unsafe {
         let host = &*context.cast::<HostContext<T>>();
@@ -157,6 +169,7 @@ unsafe extern "C" fn shim<T: 'static>(
     if host.head.counted {
         host.head.calls.fetch_add(1, Ordering::Relaxed);
     }
+    store.opaque.collect_externs_if_due(&externs_in(&host.func.ty, values));
     let outer = store.opaque.enter_host_context(host.head.routine, instance.is_some());
     let span = store.opaque.begin_span();
     let result =
@@ -175,8 +188,14 @@ unsafe extern "C" fn shim<T: 'static>(
         Ok(Err(error)) => Pending::Error(error),
         Err(panic) => Pending::Panic(panic),
     };
-    store.opaque.pending = Some(pending);
+    *store.opaque.pending.get_mut() = Some(pending);
     1
+}
+
+/// The externrefs among arguments.
+fn externs_in(ty: &crate::FuncType, values: &[VmValue]) -> SmallVec<[u64; 4]> {
+    let is_extern = |(ty, _): &(crate::ValType, &VmValue)| *ty == crate::ValType::EXTERNREF;
+    ty.params().zip(values).filter(is_extern).map(|(_, value)| value.u64()).collect()
 }
 
 fn len<T>(host: &HostContext<T>) -> usize {

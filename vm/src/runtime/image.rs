@@ -8,6 +8,7 @@
 use std::fs::File;
 use std::io;
 use std::ops::{Deref, Range};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::ptr::{self, NonNull};
 use std::sync::OnceLock;
@@ -141,10 +142,27 @@ impl Image {
         source.check()
     }
 
-    /// Reads late bytes from `at` on; whether that could be done, and the file has not changed. Async-signal-safe.
-    pub fn read_in_handler(&self, at: usize, to: &mut [u8]) -> bool {
-        let Some((_, source)) = self.late_part(&(at..at + to.len())) else { return false };
-        source.file.read_exact_at(to, at as u64).and_then(|()| source.is_same()).is_ok_and(|is_same| is_same)
+    /// Reads `len` late bytes from `at` on; whether that could be done, and the file has not changed. Async-signal-safe.
+    ///
+    /// # Safety
+    /// `to` has room for them, and nobody reads or writes there meanwhile.
+    pub unsafe fn read_in_handler(&self, at: usize, to: *mut u8, len: usize) -> bool {
+        let Some((_, source)) = self.late_part(&(at..at + len)) else { return false };
+        let mut done = 0;
+        while done < len {
+            let place = to.wrapping_add(done).cast();
+            // SAFETY: there is room for what is left.
+            let read = unsafe {
+                libc::pread(source.file.as_raw_fd(), place, len - done, (at + done) as libc::off_t)
+            };
+            match usize::try_from(read) {
+                Ok(0) => return false,
+                Ok(read) => done += read,
+                Err(_) if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return false,
+            }
+        }
+        source.is_same().is_ok_and(|is_same| is_same)
     }
 
     /// Whether late bytes can still be read.

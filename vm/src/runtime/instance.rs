@@ -24,6 +24,9 @@ use crate::Module;
 pub struct InstanceData {
     /// What it is an instance of.
     pub module: Module,
+    /// Whether all that its code touches is there, and its segments have been copied. Until then nobody is given it:
+    /// machine code takes for granted that memories have their base.
+    pub is_ready: bool,
     /// What its machine code works on.
     pub vmctx: VmCtx,
     /// Store index of each memory, imports first.

@@ -56,6 +56,7 @@ pub fn instantiate(store: &mut StoreOpaque, module: &Module, imports: Imports) -
     let module = module.clone();
     let instance = InstanceData {
         module,
+        is_ready: false,
         vmctx,
         memories,
         tables,
@@ -73,6 +74,7 @@ pub fn instantiate(store: &mut StoreOpaque, module: &Module, imports: Imports) -
     add_definitions(store, index)?;
     apply_elements(store, index)?;
     apply_data(store, index)?;
+    store.instances[index as usize].is_ready = true;
     Ok(index)
 }
 

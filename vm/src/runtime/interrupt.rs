@@ -5,18 +5,17 @@
 //! again. A poll may fault although the flag is taken, if the two happen at once: then there is nothing to do but
 //! make the page readable and poll again.
 //!
-//! Where code has checks instead of polls a watcher makes them fire, by a signal (`runtime::fire`); it also knows the
-//! time.
+//! Where code has checks instead of polls the timer of the process ([`watch`]) makes them fire, by a signal
+//! (`runtime::fire`); it also knows the time.
 
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
 
-use super::watch::Watcher;
-use super::{fire, wake};
+use super::{fire, wake, watch};
 use crate::Trap;
 
 const SIZE: usize = 4096;
@@ -60,6 +59,13 @@ struct Alarms {
     signals: u8,
 }
 
+impl Alarms {
+    /// The next instant at which something is due.
+    fn next(&self) -> Option<Instant> {
+        [self.deadline, self.tick.map(|(at, _)| at)].into_iter().flatten().min()
+    }
+}
+
 /// One store's page.
 #[derive(Debug)]
 pub struct InterruptPage {
@@ -71,9 +77,8 @@ pub struct InterruptPage {
     /// The thread that runs the store's wasm code, or host functions for it; 0 if none does.
     thread: AtomicI32,
     alarms: Mutex<Alarms>,
-    watcher: OnceLock<Watcher>,
-    /// Held while that is started.
-    starting: Mutex<()>,
+    /// Whether the timer knows of it.
+    is_watched: AtomicBool,
 }
 
 // SAFETY: the page is only ever read by machine code; changing its protection is thread-safe.
@@ -95,8 +100,7 @@ impl InterruptPage {
             ticked: AtomicBool::new(false),
             thread: AtomicI32::new(0),
             alarms: Mutex::default(),
-            watcher: OnceLock::new(),
-            starting: Mutex::new(()),
+            is_watched: AtomicBool::new(false),
         })
     }
 
@@ -109,20 +113,19 @@ impl InterruptPage {
     pub fn request(&self, why: Request) {
         let _ = self.requested.compare_exchange(0, why as u8, Ordering::SeqCst, Ordering::SeqCst);
         self.protect(MprotectFlags::empty());
-        self.notify();
+        if self.is_watched.load(Ordering::Relaxed) {
+            watch::request();
+        }
     }
 
     /// From now on a request makes the next check of the store's code fire.
     ///
     /// # Errors
-    /// If the system has no thread or event for the watcher.
+    /// If the system has no thread or event for the timer.
     pub fn watch(self: &Arc<Self>) -> std::io::Result<()> {
-        let _starting = self.starting.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.watcher.get().is_none() {
-            fire::signal();
-            let watcher = Watcher::start(Arc::downgrade(self))?;
-            let _ = self.watcher.set(watcher);
-        }
+        fire::signal();
+        watch::add(self)?;
+        self.is_watched.store(true, Ordering::Relaxed);
         Ok(())
     }
 
@@ -131,14 +134,16 @@ impl InterruptPage {
     /// # Errors
     /// As [`InterruptPage::watch`].
     pub fn set_deadline(self: &Arc<Self>, at: Option<Instant>) -> std::io::Result<()> {
-        self.alarms().deadline = at;
+        at.map_or(Ok(()), |_| self.watch())?;
+        // The timer rings under this lock, so that what it asks for from here on is asked for by the new deadline.
+        let mut alarms = self.alarms();
         // The last one may have passed since the code ended that it was for.
         let (old, none) = (Request::Deadline as u8, 0);
         if self.requested.compare_exchange(old, none, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
             self.make_readable();
         }
-        at.map_or(Ok(()), |_| self.watch())?;
-        self.notify();
+        alarms.deadline = at;
+        watch::schedule(self, alarms.next());
         Ok(())
     }
 
@@ -147,14 +152,15 @@ impl InterruptPage {
     /// # Errors
     /// As [`InterruptPage::watch`].
     pub fn set_ticks(self: &Arc<Self>, every: Option<Duration>) -> std::io::Result<()> {
-        self.alarms().tick = every.map(|every| (Instant::now() + every, every));
         every.map_or(Ok(()), |_| self.watch())?;
-        self.notify();
+        let mut alarms = self.alarms();
+        alarms.tick = every.map(|every| (Instant::now() + every, every));
+        watch::schedule(self, alarms.next());
         Ok(())
     }
 
-    /// Does what is due now; gives the next instant at which something will be.
-    pub fn ring(&self, now: Instant) -> Option<Instant> {
+    /// Does what is due now. For the timer.
+    pub fn ring(&self, now: Instant) {
         let mut alarms = self.alarms();
         if alarms.deadline.take_if(|at| *at <= now).is_some() {
             self.request(Request::Deadline);
@@ -166,7 +172,7 @@ impl InterruptPage {
             self.ticked.store(true, Ordering::SeqCst);
             alarms.signals = SIGNALS_OF_TICK;
         }
-        let next = [alarms.deadline, alarms.tick.map(|(at, _)| at)].into_iter().flatten().min();
+        watch::schedule(self, alarms.next());
         let tells_of_tick = self.has_ticked() && alarms.signals > 0;
         alarms.signals = alarms.signals.saturating_sub(1);
         drop(alarms);
@@ -176,12 +182,12 @@ impl InterruptPage {
         if self.requested.load(Ordering::SeqCst) == Request::Deadline as u8 {
             self.wake();
         }
-        next
     }
 
-    /// Whether a check is to fire that has not yet, and another signal may bring that about.
+    /// Whether a check is to fire that has not yet, and another signal may bring that about. Not while nothing of the
+    /// store runs: whoever enters it sees what is asked for ([`InterruptPage::set_thread`]).
     pub fn is_awaited(&self) -> bool {
-        self.is_requested() || self.has_ticked() && self.alarms().signals > 0
+        self.thread() != 0 && (self.is_requested() || self.has_ticked() && self.alarms().signals > 0)
     }
 
     /// Whether the next check is to fire, so that a burst begins. Async-signal-safe.
@@ -197,12 +203,19 @@ impl InterruptPage {
 
     /// Notes which thread runs the store from now on; 0 for none.
     pub fn set_thread(&self, id: i32) {
-        self.thread.store(id, Ordering::Relaxed);
+        self.thread.store(id, Ordering::SeqCst);
+        if id != 0 && self.is_watched.load(Ordering::Relaxed) {
+            watch::restart_in_child();
+            // Either the timer, which looks at the thread after a request, sees this one, or we see the request.
+            if self.requested.load(Ordering::SeqCst) != 0 {
+                watch::request();
+            }
+        }
     }
 
     /// That thread.
     pub fn thread(&self) -> i32 {
-        self.thread.load(Ordering::Relaxed)
+        self.thread.load(Ordering::SeqCst)
     }
 
     /// Whether somebody asked and nobody has acted on it yet.
@@ -238,12 +251,6 @@ impl InterruptPage {
         let _ = unsafe { mprotect(self.page.as_ptr().cast(), SIZE, flags) };
     }
 
-    fn notify(&self) {
-        if let Some(watcher) = self.watcher.get() {
-            watcher.notify();
-        }
-    }
-
     fn alarms(&self) -> MutexGuard<'_, Alarms> {
         self.alarms.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -251,7 +258,9 @@ impl InterruptPage {
 
 impl Drop for InterruptPage {
     fn drop(&mut self) {
-        self.notify();
+        if *self.is_watched.get_mut() {
+            watch::remove(self);
+        }
         // SAFETY: mapped by `new`; machine code reads it only while the store, which holds this, lives.
         let _ = unsafe { munmap(self.page.as_ptr().cast(), SIZE) };
     }

@@ -7,8 +7,8 @@ use std::ptr::NonNull;
 use wprof_jit::abi;
 
 use super::abi::{VmContext, VmHostContext};
-use super::host;
 use super::store::{Pending, StoreOpaque};
+use super::{fork, host};
 use crate::{Result, Trap};
 
 /// Called by a lazy stub: compiles what it stands for, and returns the address to go on at. If that fails, the reason
@@ -35,7 +35,7 @@ pub unsafe extern "C" fn lazy_compile(
         Ok(Err(error)) => Pending::Error(error),
         Err(panic) => Pending::Panic(panic),
     };
-    store.pending = Some(failure);
+    *store.pending.get_mut() = Some(failure);
     // SAFETY: the context lives as long as the store.
     unsafe {
         let context = store.context().as_ptr();
@@ -49,6 +49,7 @@ unsafe fn compile(store: &StoreOpaque, callee: NonNull<c_void>, index: u32) -> R
     // SAFETY: every vmctx and host context begins with its magic, which says what the rest is.
     unsafe {
         if callee.cast::<u32>().read() == abi::host_context::MAGIC {
+            let _quiet = fork::quiet();
             return host_trampoline(store, callee.cast()).map(Some);
         }
         let instance = callee.cast::<VmContext>().as_ref().instance;

@@ -16,10 +16,11 @@ use wprof_jit::compile::MemoryStyle;
 
 use super::abi::VmMemory;
 use super::code::reservation::PAGE;
-use super::demand::{DemandPages, Faulted};
+use super::demand::{DemandList, DemandPages};
 use super::image::Image;
 use super::pages::{prefer_large_pages, whole_pages};
 use super::rlimits;
+use super::store_ptr::StorePtr;
 use crate::{Error, ErrorKind, MemoryType, Result, StoreLimits};
 
 /// Bytes per wasm page.
@@ -38,6 +39,11 @@ struct Mapping {
     base: NonNull<u8>,
     size: usize,
 }
+
+// SAFETY: address space that this owns alone. What is in it is only reached through the memory, as its borrows allow.
+unsafe impl Send for Mapping {}
+// SAFETY: as above.
+unsafe impl Sync for Mapping {}
 
 impl Mapping {
     fn reserve(size: u64) -> std::io::Result<Mapping> {
@@ -117,14 +123,15 @@ pub struct LinearMemory {
     movable: bool,
     /// How often a part of it became a mapping of its own.
     split: u32,
-    /// Pages that are read when they are touched.
-    demand: Vec<DemandPages>,
-    definition: NonNull<VmMemory>,
+    /// Pages that are read when they are touched. Those of the store are in a list besides, for the signal handler.
+    demand: Vec<Arc<DemandPages>>,
+    demand_of_store: Arc<DemandList>,
+    definition: StorePtr<VmMemory>,
     owns_definition: bool,
 }
 
 impl LinearMemory {
-    /// A zeroed memory of `ty`. Its definition is `definition`, in a vmctx of the same store, or else its own.
+    /// A zeroed memory of `ty`, of the store that has this list of pages on demand. Its definition is `definition`, in a vmctx of the same store, or else its own.
     ///
     /// # Errors
     /// If its minimum is above the limits, or the system has no address space for it.
@@ -133,6 +140,7 @@ impl LinearMemory {
         style: MemoryStyle,
         limits: &StoreLimits,
         definition: Option<NonNull<VmMemory>>,
+        demand_of_store: Arc<DemandList>,
     ) -> Result<LinearMemory> {
         let limit =
             ty.maximum.map_or(u64::MAX, |m| m.saturating_mul(WASM_PAGE)).min(limits.memory_bytes(ty.is_64));
@@ -157,8 +165,12 @@ impl LinearMemory {
         let content = VmMemory { base: mapping.base.as_ptr(), len: minimum };
         let owns_definition = definition.is_none();
         let definition = definition.unwrap_or_else(|| NonNull::from(Box::leak(Box::new(content))));
-        // SAFETY: a definition inside the store's vmctx, or our own; nothing else refers to it yet.
-        unsafe { definition.write(content) };
+        // SAFETY: a definition inside the store's vmctx, or our own; nothing else refers to it yet. It is there as long as
+        // the store, which has this.
+        let definition = unsafe {
+            definition.write(content);
+            StorePtr::new(definition)
+        };
         let (guard, movable) = (style.guard, !is_static);
         Ok(LinearMemory {
             ty,
@@ -168,6 +180,7 @@ impl LinearMemory {
             movable,
             split: 0,
             demand: Vec::new(),
+            demand_of_store,
             definition,
             owns_definition,
         })
@@ -180,7 +193,7 @@ impl LinearMemory {
 
     /// What machine code reads.
     pub fn definition(&self) -> NonNull<VmMemory> {
-        self.definition
+        *self.definition
     }
 
     /// Size in bytes.
@@ -209,7 +222,8 @@ impl LinearMemory {
         assert!(bytes.start <= bytes.end && bytes.end as u64 <= self.len());
         self.fill(&bytes);
         // SAFETY: the first `len` bytes are accessible, `fill` has seen to that for these; the borrow keeps the store, and
-        // with it all code that could write them, from running.
+        // with it all code that could write them, from running. `fill` only writes pages that were not there, which no
+        // reference of before is to.
         unsafe { std::slice::from_raw_parts(self.mapping.base.as_ptr().add(bytes.start), bytes.len()) }
     }
 
@@ -236,7 +250,7 @@ impl LinearMemory {
 
     /// Whether all bytes are there, however they are touched.
     pub fn is_there(&self) -> bool {
-        self.demand.iter().all(DemandPages::are_there)
+        self.demand.iter().all(|pages| pages.are_there())
     }
 
     /// Sees to it that some bytes are there.
@@ -245,22 +259,12 @@ impl LinearMemory {
         self.demand.iter().for_each(|pages| pages.fill(&(base + bytes.start..base + bytes.end)));
     }
 
-    /// Has a page read that was touched and is not there. Nothing if there is no such page at this address.
-    /// Async-signal-safe.
-    ///
-    /// # Safety
-    /// The memory is this thread's only.
-    pub unsafe fn fault(&self, address: usize) -> Option<Faulted> {
-        // SAFETY: the caller's promise.
-        self.demand.iter().find_map(|pages| unsafe { pages.fault(address) })
-    }
-
     /// Whether all pages that were touched could be read.
     ///
     /// # Errors
     /// If they could not.
     pub fn check(&self) -> std::io::Result<()> {
-        self.demand.iter().try_for_each(DemandPages::check)
+        self.demand.iter().try_for_each(|pages| pages.check())
     }
 
     /// Has late `bytes` of a file from byte `at` on: as pages that others have, too, if some memory has them already, and
@@ -306,7 +310,9 @@ impl LinearMemory {
         }
         // SAFETY: the pages are accessible, in this mapping, which does not move, and borrowed exclusively; all their bytes
         // are to be overwritten.
-        self.demand.push(unsafe { DemandPages::new(pages, image.clone(), offset)? });
+        let pages = Arc::new(unsafe { DemandPages::new(pages, image.clone(), offset)? });
+        self.demand_of_store.add(&pages);
+        self.demand.push(pages);
         Ok(whole)
     }
 
@@ -372,7 +378,8 @@ mod tests {
     fn a_movable_memory_keeps_its_contents_when_it_moves() {
         let ty = MemoryType::new(1, None);
         let mut memory =
-            LinearMemory::new(ty, style(2 * WASM_PAGE), &StoreLimits::default(), None).expect("made");
+            LinearMemory::new(ty, style(2 * WASM_PAGE), &StoreLimits::default(), None, Arc::default())
+                .expect("made");
         memory.data_on_demand()[WASM_PAGE as usize - 1] = 7;
         let before = memory.data().as_ptr();
         assert_eq!(memory.grow(100), Some(1));
@@ -395,7 +402,8 @@ mod tests {
         let ty = MemoryType::new(1, None);
         for (reservation, most) in [(4 << 30, 2 * MOST_SPLIT as usize + 1), (WASM_PAGE, 1)] {
             let mut memory =
-                LinearMemory::new(ty, style(reservation), &StoreLimits::default(), None).expect("made");
+                LinearMemory::new(ty, style(reservation), &StoreLimits::default(), None, Arc::default())
+                    .expect("made");
             for _ in 0..3 * MOST_SPLIT {
                 assert!(memory.grow(large).is_some() && memory.grow(1).is_some());
             }
@@ -432,12 +440,14 @@ mod tests {
     #[test]
     fn growth_stops_at_the_maximum_and_at_the_limit() {
         let ty = MemoryType::new(1, Some(3));
-        let mut memory = LinearMemory::new(ty, style(4 << 30), &StoreLimits::default(), None).expect("made");
+        let mut memory = LinearMemory::new(ty, style(4 << 30), &StoreLimits::default(), None, Arc::default())
+            .expect("made");
         assert_eq!(memory.grow(3), None);
         assert_eq!(memory.grow(2), Some(1));
         let limits = StoreLimits { memory_size: WASM_PAGE, ..StoreLimits::default() };
         let mut memory =
-            LinearMemory::new(MemoryType::new(0, None), style(4 << 30), &limits, None).expect("made");
+            LinearMemory::new(MemoryType::new(0, None), style(4 << 30), &limits, None, Arc::default())
+                .expect("made");
         assert_eq!((memory.grow(2), memory.grow(1), memory.grow(u64::MAX)), (None, Some(0), None));
     }
 }

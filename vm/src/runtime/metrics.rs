@@ -22,9 +22,6 @@ pub type Sums = [i64; METRIC_KINDS as usize];
 /// The first reading of what is counted from zero: above anything that can be counted.
 const FIRST: u64 = 1 << 62;
 
-/// Enough for the deepest call of the runtime's on its own stack.
-const OWN_STACK: usize = 64 << 10;
-
 /// How often the cost of a reading is measured.
 const TRIES: u32 = 1000;
 
@@ -35,8 +32,6 @@ pub struct Metrics {
     cache: Option<DataCache>,
     /// By metric, the system's counter of it.
     counters: Vec<Option<SystemCounter>>,
-    /// The stack that what machine code calls runs on.
-    own_stack: Box<[u128]>,
 }
 
 impl Metrics {
@@ -47,9 +42,7 @@ impl Metrics {
     pub fn new(metrics: &[Metric]) -> Result<Metrics> {
         let cache = metrics.iter().find_map(Metric::cache).map(DataCache::new);
         let counters: Vec<Option<SystemCounter>> = metrics.iter().map(counter).collect::<Result<_>>()?;
-        let calls_us = cache.is_some() || counters.iter().any(Option::is_some);
-        let room = if calls_us { OWN_STACK / size_of::<u128>() } else { 0 };
-        Ok(Metrics { metrics: metrics.to_vec(), cache, counters, own_stack: vec![0; room].into() })
+        Ok(Metrics { metrics: metrics.to_vec(), cache, counters })
     }
 
     /// What is measured, in the order of the readings.
@@ -79,9 +72,9 @@ impl Metrics {
         }
     }
 
-    /// Where the runtime's own stack begins, which grows down.
-    pub fn own_stack(&self) -> usize {
-        self.own_stack.as_ptr_range().end.expose_provenance()
+    /// Whether machine code calls the runtime for them, on its own stack.
+    pub fn call_runtime(&self) -> bool {
+        self.cache.is_some() || self.counters.iter().any(Option::is_some)
     }
 
     fn position(&self, is_wanted: impl Fn(&Metric) -> bool) -> Option<usize> {

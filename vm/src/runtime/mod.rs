@@ -6,6 +6,7 @@
 //! **Invariant**: while wasm code runs, the store is reachable through `VmStoreContext::store`, a pointer derived
 //! from the exclusive reference with which the host entered wasm. Host functions and builtins borrow it from there
 //! and give it back before they return.
+//! **Invariant**: signal handlers run no code of the embedder's and have no reference to a store (`signals`).
 //! **Invariant**: no Rust frame lies between a trap and the activation it unwinds to: the host reports failure by a
 //! status, and machine code traps.
 #![allow(unsafe_code, reason = "runs machine code and touches the memory it works on")]
@@ -28,9 +29,12 @@ pub mod contexts;
 pub mod demand;
 pub mod enter;
 pub mod events;
+pub mod exclusive;
 pub mod externs;
 pub mod fire;
+pub mod fork;
 pub mod frames;
+pub mod guarded_stack;
 pub mod host;
 pub mod host_clock;
 pub mod image;
@@ -45,10 +49,12 @@ pub mod pace;
 pub mod pages;
 pub mod paths;
 pub(crate) mod perf;
+pub mod resume;
 pub mod rlimits;
 pub mod signals;
 pub mod stack;
 pub mod store;
+pub mod store_ptr;
 pub mod system_counter;
 pub mod table;
 pub mod trace;

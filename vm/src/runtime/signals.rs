@@ -6,26 +6,39 @@
 //! ([`DemandPages`](super::demand::DemandPages)), wherever it was touched. Every other signal goes to whoever was there
 //! before.
 //!
-//! A thread that was running wasm code holds no lock and is inside no allocation: then the handler may lock and
-//! allocate.
+//! # What may be done here
+//!
+//! Invariant: the handler runs no code of the embedder's, and does not touch the store: what it looks at is made for it
+//! (activations, the store's context through raw pointers, the lists of code and of pages on demand). Where machine code
+//! is to go on after the runtime, or the embedder, has done something, the handler only changes where the thread
+//! continues: in `resume`, on an ordinary stack ([`resume`](super::resume)).
+//!
+//! What is not async-signal-safe in general happens only when the interrupted pc is in machine code. Then the signal is
+//! synchronous, as if that code had called us: the thread holds no lock of ours or of the allocator's, which nobody takes
+//! or keeps while wasm runs, and other threads that hold one go on and release it. So the handler may
+//! - look code up in the registry, which takes a lock for reading and counts references ([`registry::find`]);
+//! - allocate the list of frames that a trap ends ([`TrapRecord`]), which are gone when the host goes on.
+//!
+//! Where the pc is elsewhere, in host code that may hold any lock, it only loads ([`registry::is_code`]), changes the
+//! protection of pages and reads a file ([`DemandPages::fault`](super::demand::DemandPages::fault)), and calls the
+//! previous handler. The other handlers of this library: that of [`fire`](super::fire) acts only on a pc in machine code,
+//! where it looks code up and changes a register and two cells; that of [`wake`](super::wake) does nothing.
 
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::Once;
 
 use libc::{c_int, c_void, sigaction, siginfo_t, ucontext_t};
 use wprof_jit::abi::TrapCode;
 
-use super::abi::NOTHING;
 use super::activation::{self, Activation, RawFrame, TrapRecord};
 use super::code::registry::{self, CodeObject};
+use super::code::reservation;
 use super::demand::Faulted;
 use super::many_frames::ManyFrames;
 use super::metrics::Sums;
-use super::store::Pending;
-use super::walk;
+use super::{fork, resume, walk};
 use crate::arch::{self, Registers};
 
 const SIGNALS: [c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE];
@@ -46,6 +59,7 @@ static PREVIOUS: Previous = Previous(UnsafeCell::new([const { MaybeUninit::unini
 pub fn install() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
+        fork::install();
         for (i, &signal) in SIGNALS.iter().enumerate() {
             // SAFETY: `PREVIOUS` is written before the handler is in place. The handler has the signature that
             // SA_SIGINFO asks for.
@@ -84,6 +98,10 @@ unsafe fn recover(signal: c_int, info: &siginfo_t, context: &mut ucontext_t) -> 
         // Where a page was lost the host finds zeros, and wasm code does not go on when it returns.
         return faulted.map(drop);
     }
+    // SAFETY: a fault comes with an address.
+    if reservation::has_lost_code() && unsafe { info.si_addr() }.addr() == registers.pc {
+        die("this child process runs machine code of which the system had no memory for a copy");
+    }
     // SAFETY: the chain holds live activations only.
     let activation = unsafe { activation::newest().as_ref() }?;
     // SAFETY: the trampoline has written it; wasm code, which is running, does not change it.
@@ -92,63 +110,23 @@ unsafe fn recover(signal: c_int, info: &siginfo_t, context: &mut ucontext_t) -> 
         return None;
     }
     let object = registry::find(registers.pc)?;
-    // SAFETY: the context is that of the store that was entered.
-    let pinned = unsafe { pinned_cell(activation) };
-    if let Some(counter) = pinned {
-        // SAFETY: nothing refers to it while wasm code runs.
-        unsafe { counter.write(*arch::pinned(context)) };
-    }
     let code = match object.trap_at(registers.pc).map(|site| site.code) {
-        _ if faulted.is_some() => {
-            // SAFETY: wasm code, which is running, has the store on loan, and waits for us.
-            let store = unsafe { &mut *(*activation.context).store };
-            store.pending = store.check_data().err().map(Pending::Error);
-            Some(TrapCode::Host)
-        }
+        _ if faulted.is_some() => Some(TrapCode::Host),
         Some(TrapCode::Interrupt) if poll_again(activation) => return Some(()),
-        Some(TrapCode::Budget) => {
-            // SAFETY: wasm code, which is running, has the store on loan, and waits for us.
-            if unsafe { out_of_budget(activation) } {
-                if let Some(counter) = pinned {
-                    // SAFETY: as above.
-                    *arch::pinned(context) = unsafe { counter.read() };
-                }
-                // SAFETY: the instruction is a store, which was to fault and do nothing else.
-                let pc = unsafe { arch::end_of_store(registers.pc) };
-                arch::set_registers(context, Registers { pc, ..registers });
+        Some(code) => {
+            // SAFETY: wasm code of this activation is running.
+            if let Some(stack) = unsafe { resume::stack_for(code, activation, registers.sp) } {
+                // SAFETY: that stack is nobody else's from there on, and what continues there knows the frame.
+                unsafe { arch::redirect(context, stack, arch::resume) };
                 return Some(());
             }
-            Some(TrapCode::Host)
+            Some(code)
         }
-        Some(TrapCode::TraceFull) => {
-            // SAFETY: the registers are those of machine code of this activation, which has the store on loan, and
-            // waits for us. It goes on behind the instruction as if the word had been stored.
-            unsafe {
-                let record = record(Some(TrapCode::TraceFull), &object, registers, vm.fp);
-                (*(*activation.context).store).trace_is_full(&record);
-                let pc = arch::end_of_store(registers.pc);
-                arch::set_registers(context, Registers { pc, ..registers });
-            }
-            return Some(());
-        }
-        Some(TrapCode::ReferencesFull) => {
-            // SAFETY: as above; what was to be stored is the first word of the next chunk.
-            unsafe {
-                let record = record(Some(TrapCode::ReferencesFull), &object, registers, vm.fp);
-                let word = arch::stored_value(context);
-                (*(*activation.context).store).references_are_full(&record, word);
-                if let Some(word) = pinned {
-                    *arch::pinned(context) = word.read();
-                }
-                let pc = arch::end_of_store(registers.pc);
-                arch::set_registers(context, Registers { pc, ..registers });
-            }
-            return Some(());
-        }
-        Some(code) => Some(code),
         None if is_stack_overflow(signal, info, registers) => None,
         None => return None,
     };
+    // SAFETY: as in `resume::go_on`: the store's context is there, and nothing refers to it while wasm code runs.
+    unsafe { resume::store_pinned(activation, *arch::pinned(context)) };
     // SAFETY: the registers are those of a wasm frame of this activation.
     let record = unsafe { record(code, &object, registers, vm.fp) };
     // SAFETY: only this thread touches it, and the host only looks after wasm code has ended.
@@ -166,36 +144,23 @@ unsafe fn touch(signal: c_int, info: &siginfo_t) -> Option<Faulted> {
     if signal != libc::SIGSEGV || info.si_code <= 0 {
         return None;
     }
-    // SAFETY: a fault comes with an address. The newest activation is live, and the store that it entered is this thread's
-    // only. Where the host has it, it does not add memories while it touches what is in one.
+    // SAFETY: a fault comes with an address. The newest activation is live, and so are the store that it entered, its
+    // context and its list of pages, which is not a part of what the host may have borrowed. Only this thread has that
+    // store, so that only it touches these pages.
     unsafe {
         let activation = activation::newest().as_ref()?;
-        (*activation.context).store.as_ref()?.fault(info.si_addr().addr())
+        let pages = (*activation.context).demand.as_ref()?;
+        pages.fault(info.si_addr().addr())
     }
 }
 
-/// Where that belongs which wasm code of an activation keeps in the pinned register.
-unsafe fn pinned_cell(activation: &Activation) -> Option<*mut i64> {
-    // SAFETY: the context lives as long as the store that was entered.
-    unsafe {
-        let context = activation.context.cast_mut();
-        let offset = (*context).pinned;
-        (offset != NOTHING).then(|| context.byte_add(offset).cast::<i64>())
+/// Ends the process, and says why. Async-signal-safe.
+pub fn die(why: &str) -> ! {
+    for part in ["wprof: ", why, "\n"] {
+        // SAFETY: the buffer has as many bytes.
+        unsafe { libc::write(libc::STDERR_FILENO, part.as_ptr().cast(), part.len()) };
     }
-}
-
-/// Lets the embedder refill the budget; whether the program goes on. It may run for long, on the signal stack, as any
-/// other code that wasm calls.
-unsafe fn out_of_budget(activation: &Activation) -> bool {
-    // SAFETY: the store is lent to the wasm code that was interrupted.
-    let store = unsafe { &mut *(*activation.context).store };
-    match catch_unwind(AssertUnwindSafe(|| store.out_of_budget())) {
-        Ok(goes_on) => goes_on,
-        Err(panic) => {
-            store.pending = Some(Pending::Panic(panic));
-            false
-        }
-    }
+    std::process::abort()
 }
 
 /// Whether a poll that faulted has lost its reason meanwhile.
@@ -217,7 +182,10 @@ fn is_stack_overflow(signal: c_int, info: &siginfo_t, registers: Registers) -> b
 }
 
 /// The frames of a trap in `object`.
-unsafe fn record(
+///
+/// # Safety
+/// The registers are those of machine code of the newest activation of this thread, which ends at the frame pointer `end`.
+pub unsafe fn record(
     code: Option<TrapCode>,
     object: &CodeObject,
     registers: Registers,

@@ -1,46 +1,160 @@
-//! The bounds of the running thread's stack.
+//! The stack that wasm code runs on.
 //!
-//! Wasm code uses it to the end: the guard page stops it. Host functions are not called any more when less than a
-//! reserve is left.
+//! Wasm code uses its stack to the end: the guard page stops it. So there must be one. Threads have one below their
+//! stack, and so has the main thread unless it may grow without a limit. Other stacks (fibers, threads whose stack the
+//! embedder made) may have anything below: there wasm runs on a stack of our own, and so do the host functions that it
+//! calls. An explicit check in each prologue would cost everybody.
+//!
+//! Host functions are not called any more when less than a reserve is left.
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell, RefCell};
+use std::io;
 use std::mem::MaybeUninit;
+use std::ops::Range;
 use std::ptr;
 
+use super::guarded_stack::GuardedStack;
 use crate::arch;
 
 /// Stack that a host function, or the compiler, may count on. Debug code needs more.
 const HOST_RESERVE: usize = if cfg!(debug_assertions) { 1 << 20 } else { 512 << 10 };
-/// Assumed where the system does not tell.
-const UNKNOWN_SIZE: usize = 1 << 20;
+/// Size of the stacks of our own: what the main thread usually has.
+const OWN_SIZE: usize = 8 << 20;
+/// A main thread with more has in effect no limit.
+const LARGEST: usize = 1 << 30;
+/// How many stacks of its own a thread keeps for the next entry.
+const MOST_KEPT: usize = 4;
 
 thread_local! {
-    static LIMIT: Cell<usize> = const { Cell::new(0) };
+    /// The addresses of this thread's stack, if it has a guard.
+    static GUARDED: OnceCell<Option<Range<usize>>> = const { OnceCell::new() };
+    /// The addresses of the stack of our own that was entered last and is not left yet.
+    static OWN: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
+    /// Stacks of our own that nobody uses.
+    static FREE: RefCell<Vec<GuardedStack>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The lowest stack pointer of this thread at which the host may still be called.
-pub fn host_limit() -> usize {
-    LIMIT.with(|limit| {
-        if limit.get() == 0 {
-            let (low, size) =
-                bounds().unwrap_or_else(|| (arch::stack_pointer() - UNKNOWN_SIZE, UNKNOWN_SIZE));
-            limit.set(low + HOST_RESERVE.min(size / 4));
+/// Where an entry into wasm runs.
+pub enum Place {
+    /// On the stack that the caller is on.
+    Here(Range<usize>),
+    /// On a stack of our own.
+    Own(OwnStack),
+}
+
+impl Place {
+    /// The place for an entry from here.
+    ///
+    /// # Errors
+    /// If the system has no memory for a stack.
+    pub fn find() -> io::Result<Place> {
+        let sp = arch::stack_pointer();
+        match guarded_around(sp) {
+            Some(stack) => Ok(Place::Here(stack)),
+            None => OwnStack::take().map(Place::Own),
         }
-        limit.get()
-    })
+    }
+
+    /// The addresses of that stack.
+    pub fn stack(&self) -> Range<usize> {
+        match self {
+            Place::Here(stack) => stack.clone(),
+            Place::Own(own) => own.addresses(),
+        }
+    }
+
+    /// The lowest stack pointer at which the host may still be called.
+    pub fn limit(&self) -> usize {
+        limit_of(&self.stack())
+    }
+
+    /// Where the stack begins, if it is another one.
+    pub fn top(&self) -> Option<*mut u8> {
+        match self {
+            Place::Here(_) => None,
+            Place::Own(own) => own.stack.as_ref().map(GuardedStack::top),
+        }
+    }
 }
 
-/// Lowest address and size of this thread's stack.
-fn bounds() -> Option<(usize, usize)> {
+/// The lowest stack pointer at which the host may call itself from here; 0 if nobody knows.
+pub fn host_limit() -> usize {
+    guarded_around(arch::stack_pointer()).map_or(0, |stack| limit_of(&stack))
+}
+
+fn limit_of(stack: &Range<usize>) -> usize {
+    stack.start + HOST_RESERVE.min(stack.len() / 4)
+}
+
+/// The addresses of the stack that this is in, if there is a guard below.
+fn guarded_around(sp: usize) -> Option<Range<usize>> {
+    let (low, high) = OWN.get();
+    if (low..high).contains(&sp) {
+        return Some(low..high);
+    }
+    GUARDED.with(|stack| stack.get_or_init(guarded_stack).clone()).filter(|stack| stack.contains(&sp))
+}
+
+/// A stack of our own, for one entry.
+pub struct OwnStack {
+    /// There until it is given back.
+    stack: Option<GuardedStack>,
+    around: (usize, usize),
+}
+
+impl OwnStack {
+    fn take() -> io::Result<OwnStack> {
+        let kept = FREE.try_with(|free| free.borrow_mut().pop()).ok().flatten();
+        let stack = kept.map_or_else(|| GuardedStack::new(OWN_SIZE), Ok)?;
+        let around = OWN.replace((stack.low().addr(), stack.top().addr()));
+        Ok(OwnStack { stack: Some(stack), around })
+    }
+
+    fn addresses(&self) -> Range<usize> {
+        self.stack.as_ref().map_or(0..0, |stack| stack.low().addr()..stack.top().addr())
+    }
+}
+
+impl Drop for OwnStack {
+    fn drop(&mut self) {
+        OWN.set(self.around);
+        let Some(stack) = self.stack.take() else { return };
+        // At the end of the thread there is nobody to keep it.
+        let _ = FREE.try_with(|free| {
+            let mut free = free.borrow_mut();
+            if free.len() < MOST_KEPT {
+                free.push(stack);
+            }
+        });
+    }
+}
+
+/// The addresses of this thread's stack as the system knows it, if something below stops who goes beyond.
+fn guarded_stack() -> Option<Range<usize>> {
     let mut attr = MaybeUninit::<libc::pthread_attr_t>::uninit();
-    let (mut low, mut size) = (ptr::null_mut(), 0);
+    let (mut low, mut size, mut guard) = (ptr::null_mut(), 0, 0);
     // SAFETY: the attributes are initialised by the first call, which is checked, and destroyed by the last.
-    unsafe {
+    let known = unsafe {
         if libc::pthread_getattr_np(libc::pthread_self(), attr.as_mut_ptr()) != 0 {
             return None;
         }
-        let known = libc::pthread_attr_getstack(attr.as_ptr(), &mut low, &mut size) == 0;
+        let known = libc::pthread_attr_getstack(attr.as_ptr(), &mut low, &mut size) == 0
+            && libc::pthread_attr_getguardsize(attr.as_ptr(), &mut guard) == 0;
         libc::pthread_attr_destroy(attr.as_mut_ptr());
-        known.then_some((low as usize, size))
-    }
+        known
+    };
+    let stack = low.addr()..low.addr() + size;
+    // The kernel has put this on the stack of the main thread, which it lets grow to a limit and no further.
+    // SAFETY: has no preconditions.
+    let is_main = stack.contains(&(unsafe { libc::getauxval(libc::AT_RANDOM) } as usize));
+    let is_guarded = guard > 0 || is_main && has_limit() && size <= LARGEST;
+    (known && is_guarded).then_some(stack)
+}
+
+/// Whether the main thread's stack has a limit.
+fn has_limit() -> bool {
+    let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
+    // SAFETY: the structure is of the right type.
+    let known = unsafe { libc::getrlimit(libc::RLIMIT_STACK, &mut limit) == 0 };
+    known && limit.rlim_cur != libc::RLIM_INFINITY
 }

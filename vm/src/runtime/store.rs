@@ -14,9 +14,11 @@ use super::burst_contexts::BurstContexts;
 use super::burst_spans::BurstSpans;
 use super::burst_time::BurstTime;
 use super::call_records::CallRecords;
-use super::demand::Faulted;
+use super::demand::DemandList;
 use super::events::Events;
+use super::exclusive::Exclusive;
 use super::externs::ExternArena;
+use super::guarded_stack::GuardedStack;
 use super::host::AnyHostContext;
 use super::host_clock::{HostClock, Span};
 use super::instance::InstanceData;
@@ -24,16 +26,22 @@ use super::interrupt::InterruptPage;
 use super::memory::LinearMemory;
 use super::metrics::Metrics;
 use super::pace::Pace;
+use super::store_ptr::StorePtr;
 use super::table::TableData;
 use super::trace::Trace;
 use super::transfer::TransferBuffer;
 use super::trials::TimedCall;
 use super::types::FuncTypeEntry;
+use super::walk;
 use crate::bursts::BurstLog;
 use crate::interrupt::InterruptHandle;
 use crate::limits::check_count;
 use crate::snapshots::Snapshots;
 use crate::{Engine, Error, GlobalType, MemoryType, RefType, Result, StoreLimits, TableType, ValType, arch};
+
+/// Enough for what the runtime does on its own stack for machine code: with metrics little, but the end of a chunk of a
+/// trace plans functions.
+const OWN_STACK: usize = 1 << 20;
 
 /// Identifies a store among all of the process, so that handles of another are noticed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -63,7 +71,7 @@ unsafe impl Sync for FuncPtr {}
 pub struct GlobalData {
     /// Its type.
     pub ty: GlobalType,
-    cell: NonNull<VmValue>,
+    cell: StorePtr<VmValue>,
     owns_cell: bool,
 }
 
@@ -89,10 +97,14 @@ pub struct StoreOpaque {
     id: StoreId,
     engine: Engine,
     /// What machine code and `arch` read. Allocated for itself, as its address is known to every vmctx.
-    context: NonNull<VmStoreContext>,
+    context: StorePtr<VmStoreContext>,
     interrupt: Arc<InterruptPage>,
     /// Only kept for machine code, which finds it through the context.
     _transfer: TransferBuffer,
+    /// Likewise: where code of the runtime's runs that wasm code calls where no stack may be left.
+    _own_stack: Option<GuardedStack>,
+    /// The pages of its memories that are read when they are touched. The signal handler finds them by the context.
+    demand: Arc<DemandList>,
     pub limits: StoreLimits,
     pub instances: Vec<InstanceData>,
     memories: Vec<LinearMemory>,
@@ -102,7 +114,7 @@ pub struct StoreOpaque {
     pub hosts: Vec<AnyHostContext>,
     pub externs: ExternArena,
     /// Why the next trap of code `Host` happens; a stack overflow if there is none.
-    pub pending: Option<Pending>,
+    pub pending: Exclusive<Option<Pending>>,
     /// How many entries into this store's wasm code have not returned.
     pub depth: usize,
     pub events: Events,
@@ -123,7 +135,7 @@ pub struct StoreOpaque {
     /// How much of its time is in bursts, if time begins them.
     pub burst_time: Option<BurstTime>,
     /// What happens in them, if it is recorded.
-    pub burst_log: Option<BurstLog>,
+    pub burst_log: Exclusive<Option<BurstLog>>,
     /// After how many bursts hot functions are looked for next.
     pub next_round: u64,
     /// When the store was made, which is when its time line begins.
@@ -136,11 +148,12 @@ pub struct StoreOpaque {
     pub timed: Option<TimedCall>,
 }
 
-// SAFETY: all pointers lead to memory that the store owns, and machine code runs on the thread that has the store
-// only. What users put in (externrefs, host functions) is Send and Sync itself.
-unsafe impl Send for StoreOpaque {}
-// SAFETY: shared references only read.
-unsafe impl Sync for StoreOpaque {}
+// What is a pointer says for itself why it may go to another thread, and what users put in must be `Send` and `Sync` or
+// be reached exclusively. So the compiler tells whether a store may.
+const _: () = {
+    const fn may_be_shared<T: Send + Sync>() {}
+    may_be_shared::<StoreOpaque>();
+};
 
 impl StoreOpaque {
     /// An empty store.
@@ -163,6 +176,9 @@ impl StoreOpaque {
             let has_paths = engine.counted().flow_contexts.is_some();
             CallRecords::new(engine.config().context_memory, metrics.all().len() as u32, has_paths)
         });
+        let calls_runtime = metrics.call_runtime() || trace.is_some();
+        let own_stack = calls_runtime.then(|| GuardedStack::new(OWN_STACK)).transpose().map_err(no_memory)?;
+        let demand: Arc<DemandList> = Arc::default();
         let context = VmStoreContext {
             stack_limit: 0,
             exit_fp: 0,
@@ -192,16 +208,20 @@ impl StoreOpaque {
             raise: engine.raise(),
             failed_callee: ptr::null_mut(),
             failed_index: 0,
-            own_stack: metrics.own_stack(),
+            own_stack: own_stack.as_ref().map_or(0, |stack| stack.top().expose_provenance()),
+            demand: Arc::as_ptr(&demand),
             saved: Default::default(),
             recent_calls: contexts.as_ref().map_or(ptr::null(), CallRecords::recent_calls),
         };
         let mut store = StoreOpaque {
             id: StoreId(NEXT.fetch_add(1, Ordering::Relaxed)),
             engine: engine.clone(),
-            context: NonNull::from(Box::leak(Box::new(context))),
+            // SAFETY: it is freed with the store.
+            context: unsafe { StorePtr::new(NonNull::from(Box::leak(Box::new(context)))) },
             interrupt: Arc::new(interrupt),
             _transfer: transfer,
+            _own_stack: own_stack,
+            demand,
             limits: engine.config().limits,
             instances: Vec::new(),
             memories: Vec::new(),
@@ -209,7 +229,7 @@ impl StoreOpaque {
             globals: Vec::new(),
             hosts: Vec::new(),
             externs: ExternArena::default(),
-            pending: None,
+            pending: Exclusive::default(),
             depth: 0,
             events: Events::default(),
             trace,
@@ -220,7 +240,7 @@ impl StoreOpaque {
             host_clock: engine.config().times_host_calls.then(HostClock::start),
             pace: None,
             burst_time: None,
-            burst_log: None,
+            burst_log: Exclusive::default(),
             next_round: 0,
             started: Instant::now(),
             burst_spans: None,
@@ -250,7 +270,7 @@ impl StoreOpaque {
 
     /// What machine code reads.
     pub fn context(&self) -> NonNull<VmStoreContext> {
-        self.context
+        *self.context
     }
 
     /// The page by which it is stopped.
@@ -345,7 +365,7 @@ impl StoreOpaque {
     pub fn add_memory(&mut self, ty: MemoryType, definition: Option<NonNull<VmMemory>>) -> Result<u32> {
         check_count("memories", self.memories.len(), self.limits.memories)?;
         let style = self.engine.compiler().options().memory;
-        self.memories.push(LinearMemory::new(ty, style, &self.limits, definition)?);
+        self.memories.push(LinearMemory::new(ty, style, &self.limits, definition, self.demand.clone())?);
         Ok(self.memories.len() as u32 - 1)
     }
 
@@ -368,8 +388,11 @@ impl StoreOpaque {
     pub fn add_global(&mut self, ty: GlobalType, value: VmValue, cell: Option<NonNull<VmValue>>) -> u32 {
         let owns_cell = cell.is_none();
         let cell = cell.unwrap_or_else(|| NonNull::from(Box::leak(Box::new(value))));
-        // SAFETY: a cell in a vmctx of this store, or our own.
-        unsafe { cell.write(value) };
+        // SAFETY: a cell in a vmctx of this store, or our own, which goes with the store.
+        let cell = unsafe {
+            cell.write(value);
+            StorePtr::new(cell)
+        };
         self.globals.push(GlobalData { ty, cell, owns_cell });
         self.globals.len() as u32 - 1
     }
@@ -392,16 +415,6 @@ impl StoreOpaque {
     pub fn check_data(&self) -> Result<()> {
         let checked = self.memories.iter().try_for_each(LinearMemory::check);
         checked.map_err(|e| Error::system("cannot read the module's data", e))
-    }
-
-    /// Has a page of a memory's read that was touched and is not there. Nothing if there is no such page at this
-    /// address. Async-signal-safe.
-    ///
-    /// # Safety
-    /// The store is this thread's only.
-    pub unsafe fn fault(&self, address: usize) -> Option<Faulted> {
-        // SAFETY: the caller's promise.
-        self.memories.iter().find_map(|memory| unsafe { memory.fault(address) })
     }
 
     /// Two different memories.
@@ -433,7 +446,7 @@ impl StoreOpaque {
 
     /// What machine code reads and writes of global number `index`.
     pub fn global_cell(&self, index: u32) -> NonNull<VmValue> {
-        self.globals[index as usize].cell
+        *self.globals[index as usize].cell
     }
 
     /// The value of global number `index`.
@@ -448,26 +461,27 @@ impl StoreOpaque {
         unsafe { self.globals[index as usize].cell.write(value) };
     }
 
-    /// Frees externrefs that nothing refers to, if that is due and no wasm code of this store is on the stack. To be
-    /// called when no handle is on its way in or out, either.
-    pub fn collect_externs_if_due(&mut self) {
+    /// Frees externrefs that nothing refers to, if that is due: see [`StoreOpaque::collect_externs`].
+    pub fn collect_externs_if_due(&mut self, held: &[u64]) {
         if self.externs.is_due() {
-            self.collect_externs();
+            self.collect_externs(held);
         }
     }
 
-    /// Frees externrefs that nothing refers to, unless wasm code of this store is on the stack.
-    pub fn collect_externs(&mut self) {
-        if self.depth > 0 {
-            return;
-        }
-        let mut externs = std::mem::take(&mut self.externs);
+    /// Frees externrefs that nothing refers to: no table, no global, no frame of wasm code, and none of `held`. To be called
+    /// in host code, when no other handle is on its way in or out.
+    pub fn collect_externs(&mut self, held: &[u64]) {
+        let mut live: Vec<u64> = held.to_vec();
         let tables = self.tables.iter().filter(|t| t.ty().element == RefType::Extern);
-        let in_tables = tables.flat_map(|t| t.elements().iter().copied());
+        live.extend(tables.flat_map(|t| t.elements()));
         let globals =
             (0..self.globals.len() as u32).filter(|&g| self.global_type(g).content == ValType::EXTERNREF);
-        externs.collect(in_tables.chain(globals.map(|g| self.global(g).u64())));
-        self.externs = externs;
+        live.extend(globals.map(|g| self.global(g).u64()));
+        let externs = &mut self.externs;
+        externs.begin_collection(&live);
+        // SAFETY: this is host code.
+        let are_all_known = self.depth == 0 || unsafe { walk::words_of_stack(|word| externs.keep(word)) };
+        externs.end_collection(are_all_known);
     }
 }
 

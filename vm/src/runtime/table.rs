@@ -7,6 +7,7 @@ use std::ptr::NonNull;
 
 use super::abi::VmTable;
 use super::bulk::ELEMENTS;
+use super::store_ptr::StorePtr;
 use crate::{Error, ErrorKind, Result, StoreLimits, TableType};
 
 /// One table of a store.
@@ -16,7 +17,7 @@ pub struct TableData {
     /// Only owns the memory: elements are accessed through the definition, as machine code does.
     memory: Vec<u64>,
     limit: u64,
-    definition: NonNull<VmTable>,
+    definition: StorePtr<VmTable>,
     owns_definition: bool,
 }
 
@@ -39,6 +40,8 @@ impl TableData {
         let owns_definition = definition.is_none();
         let empty = VmTable { base: NonNull::dangling().as_ptr(), len: 0 };
         let definition = definition.unwrap_or_else(|| NonNull::from(Box::leak(Box::new(empty))));
+        // SAFETY: a definition inside the store's vmctx, or our own: there as long as the store, which has this.
+        let definition = unsafe { StorePtr::new(definition) };
         let memory = vec![init; ty.minimum as usize];
         let mut table = TableData { ty, memory, limit, definition, owns_definition };
         table.define();
@@ -52,7 +55,7 @@ impl TableData {
 
     /// What machine code reads.
     pub fn definition(&self) -> NonNull<VmTable> {
-        self.definition
+        *self.definition
     }
 
     /// Number of elements.

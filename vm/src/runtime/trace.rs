@@ -72,6 +72,11 @@ struct Buffer {
     words: usize,
 }
 
+// SAFETY: memory that this owns alone. Only machine code of the store that has it writes there, while that is lent to it.
+unsafe impl Send for Buffer {}
+// SAFETY: as above; a shared reference only reads.
+unsafe impl Sync for Buffer {}
+
 impl Buffer {
     fn new(words: usize) -> std::io::Result<Buffer> {
         let access = ProtFlags::READ | ProtFlags::WRITE;
@@ -176,7 +181,7 @@ impl StoreOpaque {
 
     /// Ends a chunk where machine code was interrupted.
     fn end_chunk_at(&mut self, count: usize, record: &TrapRecord) {
-        // SAFETY: machine code of this store was interrupted by the signal that is being handled.
+        // SAFETY: machine code of this store was interrupted and waits for us.
         let outer = unsafe { walk::left_for_host(self.context().as_ptr(), true) };
         let (end, done) = match self.is_traced() {
             true => (self.named_frames(&outer, Some(record)).0, accesses_before(record.top.pc)),
@@ -246,7 +251,9 @@ impl StoreOpaque {
             match record.code {
                 None => self.name_overflow(&frame, naming),
                 // Budgets are checked behind calls.
-                Some(TrapCode::TraceFull | TrapCode::Host) => naming.frame(&frame, Moment::After),
+                Some(TrapCode::TraceFull | TrapCode::Host | TrapCode::Budget) => {
+                    naming.frame(&frame, Moment::After)
+                }
                 _ => naming.frame(&frame, Moment::Before),
             }
         } else if at == self.engine().raise()

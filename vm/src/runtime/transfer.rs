@@ -15,6 +15,12 @@ const SIZE: usize = store_context::TRANSFER_VALUES as usize * value::SIZE as usi
 #[derive(Debug)]
 pub struct TransferBuffer(NonNull<VmValue>);
 
+// SAFETY: memory that this owns alone. Only machine code of the store that has it looks into it, and the store's own
+// methods while none runs.
+unsafe impl Send for TransferBuffer {}
+// SAFETY: as above; what they do by a shared reference is to read.
+unsafe impl Sync for TransferBuffer {}
+
 impl TransferBuffer {
     /// A buffer of `TRANSFER_VALUES` values.
     ///

@@ -28,6 +28,12 @@ pub struct VmCtx {
     fixed: usize,
 }
 
+// SAFETY: a mapping that this owns alone. Machine code writes to it only while its store is lent to it, exclusively; what
+// can be changed by a shared reference to this (`set_counter`) are atomics.
+unsafe impl Send for VmCtx {}
+// SAFETY: as above.
+unsafe impl Sync for VmCtx {}
+
 impl VmCtx {
     /// Zeroed memory for `layout` with `counters` counters.
     ///
@@ -73,7 +79,8 @@ impl VmCtx {
     fn cell(&self, offset: u64) -> &AtomicU64 {
         assert!(offset + 8 <= self.size as u64);
         // SAFETY: inside the mapping, as just checked, and aligned, since the counters start at a multiple of 64.
-        // Machine code of this thread's stores updates it with plain instructions, which do not race with this.
+        // Machine code updates it with plain instructions while its store is lent to it, when nobody has a reference to
+        // this but the host code that it waits for.
         unsafe { self.base.add(offset as usize).cast::<AtomicU64>().as_ref() }
     }
 }

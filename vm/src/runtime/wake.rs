@@ -23,6 +23,11 @@ pub fn thread_id() -> i32 {
     ID.get()
 }
 
+/// Has the number asked for anew: the thread goes on in another process.
+pub fn forget_thread_id() {
+    ID.set(0);
+}
+
 /// Wakes a thread of this process; 0 is none.
 pub fn send(thread: i32) {
     install();

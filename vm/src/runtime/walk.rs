@@ -4,6 +4,7 @@
 //! activation ends at the frame of its entry trampoline. Frames of instrumented code hold their vmctx and their path
 //! register, see `MachineCode::vmctx_slot`.
 
+use std::ops::Range;
 use std::ptr;
 
 use super::abi::{VmContext, VmStoreContext};
@@ -11,6 +12,7 @@ use super::activation::{self, Activation, RawFrame};
 use super::code::registry::{self, CodeObject};
 use super::many_frames::ManyFrames;
 use super::metrics::Sums;
+use crate::arch;
 
 /// The callers of the frame with frame pointer `fp` up to the entry trampoline whose frame pointer is `end`, innermost
 /// first; the trampoline itself is left out.
@@ -145,6 +147,53 @@ pub unsafe fn left_for_host(context: *const VmStoreContext, in_wasm: bool) -> Ve
         activation = current.previous;
     }
     all
+}
+
+/// A word wherever it lies.
+#[repr(C, packed)]
+struct Word(u64);
+
+/// All words of this thread's stacks from here up to its oldest entry into wasm code, and those that are still in
+/// registers: all that wasm code which waits for the host holds. Machine code keeps values in registers that whoever it
+/// calls preserves, so that they may be in frames of the host as well. Whether these are all: not if the host has
+/// switched to a stack that is not known here.
+///
+/// # Safety
+/// As of [`live`].
+pub unsafe fn words_of_stack(mut visit: impl FnMut(u64)) -> bool {
+    // Values of 32 bits lie next to each other.
+    const STEP: usize = 4;
+    // SAFETY: the part of a stack between a stack pointer and a frame further up, which is there as long as that is. Most of
+    // it belongs to other frames, whose owners do not run meanwhile.
+    let mut scan = |words: Range<usize>| unsafe {
+        let last = words.end.saturating_sub(size_of::<u64>() - 1);
+        (words.start..last).step_by(STEP).for_each(|at| visit(ptr::read_volatile(at as *const Word).0));
+    };
+    let registers = arch::preserved_registers();
+    scan(registers.as_ptr_range().start.addr()..registers.as_ptr_range().end.addr());
+    let mut low = arch::stack_pointer();
+    let mut activation = activation::newest();
+    // SAFETY: activations on the chain are live frames' locals.
+    while let Some(current) = unsafe { activation.as_ref() } {
+        // SAFETY: the trampoline has written it.
+        let end = unsafe { (*current.vm.get()).fp };
+        if !current.stack.contains(&low) || low > end {
+            return false;
+        }
+        low = match current.is_on_own_stack {
+            true => {
+                scan(low..current.stack.end);
+                // SAFETY: `arch::enter_on_stack` has left it there.
+                unsafe { *((current.stack.end - size_of::<usize>()) as *const usize) }
+            }
+            false => {
+                scan(low..end);
+                end
+            }
+        };
+        activation = current.previous;
+    }
+    true
 }
 
 /// The frame pointer with which `of` left wasm: its store's current one, unless that store was entered again since.

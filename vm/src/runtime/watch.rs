@@ -1,82 +1,233 @@
-//! The watcher of a store: a thread that does what the thread that runs wasm code cannot do for itself.
+//! The timer of the process: a thread that does what threads that run wasm code cannot do for themselves.
 //!
-//! It waits for requests to stop, and for instants: the store's deadline, and the ticks at which bursts begin. What
-//! is due it brings about by a signal to the store's thread; and again until that has seen it, as one may be in vain.
-//! It has a weak reference to the page, so that it ends with the store.
+//! It waits for requests to stop, and for instants: deadlines of stores, and the ticks at which bursts begin. What is
+//! due it brings about by a signal to the store's thread; and again until that has seen it, as one may be in vain.
+//! It is started when a store first needs it, and serves all of them: a store costs an entry in two maps.
+//!
+//! Invariant: it has weak references to pages, so that they end with their stores; a page that goes takes its entries
+//! along.
 
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::sync::{Arc, Weak};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::os::fd::RawFd;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::fork::Generation;
 use super::interrupt::InterruptPage;
 
 /// How long after a vain attempt the next one is made.
 const AGAIN: Duration = Duration::from_micros(200);
 
-/// The same while no code of the store runs. Whoever enters it sees requests, but for one that comes just then.
-const AGAIN_IDLE: Duration = Duration::from_millis(5);
+/// A page among all, by its address.
+type Key = usize;
 
-/// How a watcher is told that there is something new. Cheap to clone.
-#[derive(Clone, Debug)]
-pub struct Watcher(Arc<OwnedFd>);
+/// Who is watched, and what is due when.
+#[derive(Default)]
+struct Timers {
+    pages: BTreeMap<Key, Watched>,
+    due: BTreeSet<(Instant, Key)>,
+}
 
-impl Watcher {
-    /// Starts a watcher.
-    ///
-    /// # Errors
-    /// If the system has no thread or event for it.
-    pub fn start(page: Weak<InterruptPage>) -> std::io::Result<Watcher> {
-        // SAFETY: makes a new descriptor, which nobody else has.
-        let event = unsafe {
-            match libc::eventfd(0, libc::EFD_CLOEXEC) {
-                -1 => return Err(std::io::Error::last_os_error()),
-                event => OwnedFd::from_raw_fd(event),
-            }
+struct Watched {
+    page: Weak<InterruptPage>,
+    /// Its key in `due`.
+    next: Option<Instant>,
+}
+
+static TIMERS: Mutex<Option<Timers>> = Mutex::new(None);
+
+/// By what the thread is told that there is something new; -1 before it is started.
+static EVENT: AtomicI32 = AtomicI32::new(-1);
+
+/// The number of the process in which the thread was started.
+static STARTED: AtomicU32 = AtomicU32::new(u32::MAX);
+
+/// Whether somebody has asked a page to stop since the thread looked at all of them.
+static REQUESTED: AtomicBool = AtomicBool::new(false);
+
+/// Keeps the timers as they are: see [`hold`].
+pub struct Held {
+    _timers: MutexGuard<'static, Option<Timers>>,
+}
+
+/// Waits until nobody changes timers, and lets nobody until it is dropped.
+pub fn hold() -> Held {
+    Held { _timers: lock() }
+}
+
+fn lock() -> MutexGuard<'static, Option<Timers>> {
+    TIMERS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Watches a page from now on.
+///
+/// # Errors
+/// If the system has no thread or event for the timer.
+pub fn add(page: &Arc<InterruptPage>) -> io::Result<()> {
+    let mut timers = lock();
+    let timers = timers.get_or_insert_default();
+    timers.start()?;
+    let watched = || Watched { page: Arc::downgrade(page), next: None };
+    timers.pages.entry(key(page)).or_insert_with(watched);
+    Ok(())
+}
+
+/// Sees to it that the thread is there, which `fork` has left behind. Without one, deadlines of the parent's stores pass
+/// unnoticed in this process until a page is added.
+pub fn restart_in_child() {
+    if STARTED.load(Ordering::Relaxed) != Generation::current().number() {
+        let _ = lock().get_or_insert_default().start();
+    }
+}
+
+/// A page is to be looked at then, and not when it was before.
+pub fn schedule(page: &InterruptPage, next: Option<Instant>) {
+    let mut timers = lock();
+    let Some(timers) = timers.as_mut() else { return };
+    let first = timers.first();
+    timers.schedule(key(page), next);
+    let is_sooner = next.is_some_and(|next| first.is_none_or(|first| next < first));
+    if is_sooner {
+        notify();
+    }
+}
+
+/// A page goes.
+pub fn remove(page: &InterruptPage) {
+    if let Some(timers) = lock().as_mut() {
+        timers.schedule(key(page), None);
+        timers.pages.remove(&key(page));
+    }
+}
+
+/// Somebody has asked a page to stop. Async-signal-safe.
+pub fn request() {
+    REQUESTED.store(true, Ordering::SeqCst);
+    notify();
+}
+
+/// Makes the thread look. Async-signal-safe.
+fn notify() {
+    let one = 1_u64.to_ne_bytes();
+    let event = EVENT.load(Ordering::SeqCst);
+    if event >= 0 {
+        // SAFETY: the buffer has the eight bytes that an event takes; the descriptor is never closed.
+        unsafe { libc::write(event, one.as_ptr().cast(), one.len()) };
+    }
+}
+
+fn key(page: &InterruptPage) -> Key {
+    std::ptr::from_ref(page).addr()
+}
+
+impl Timers {
+    fn start(&self) -> io::Result<()> {
+        let process = Generation::current().number();
+        if STARTED.load(Ordering::Relaxed) == process {
+            return Ok(());
+        }
+        // SAFETY: makes a new descriptor.
+        let event = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
+        if event < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let timer = thread::Builder::new().name("wprof-timer".into()).spawn(move || run(event));
+        if let Err(error) = timer {
+            // SAFETY: nobody else has it.
+            unsafe { libc::close(event) };
+            return Err(error);
+        }
+        // A parent's stays open: it is the parent's thread that waits for it.
+        EVENT.store(event, Ordering::SeqCst);
+        STARTED.store(process, Ordering::Relaxed);
+        REQUESTED.store(true, Ordering::SeqCst);
+        notify();
+        Ok(())
+    }
+
+    fn first(&self) -> Option<Instant> {
+        self.due.first().map(|(at, _)| *at)
+    }
+
+    fn schedule(&mut self, key: Key, next: Option<Instant>) {
+        let Some(watched) = self.pages.get_mut(&key) else { return };
+        if let Some(old) = std::mem::replace(&mut watched.next, next) {
+            self.due.remove(&(old, key));
+        }
+        if let Some(at) = next {
+            self.due.insert((at, key));
+        }
+    }
+
+    /// The pages for which something is due.
+    fn take_due(&mut self, now: Instant) -> Vec<Arc<InterruptPage>> {
+        let later = self.due.split_off(&(now, Key::MAX));
+        let due = std::mem::replace(&mut self.due, later);
+        let take = |(_, key): (Instant, Key)| {
+            let watched = self.pages.get_mut(&key)?;
+            watched.next = None;
+            watched.page.upgrade()
         };
-        let watcher = Watcher(Arc::new(event));
-        let seen = watcher.clone();
-        thread::Builder::new().name("wprof-watcher".into()).spawn(move || seen.watch(&page))?;
-        Ok(watcher)
+        due.into_iter().filter_map(take).collect()
     }
+}
 
-    /// Makes it look. Async-signal-safe.
-    pub fn notify(&self) {
-        let one = 1_u64.to_ne_bytes();
-        // SAFETY: the buffer has the eight bytes that an event takes.
-        unsafe { libc::write(self.0.as_raw_fd(), one.as_ptr().cast(), one.len()) };
+/// What the thread does, as long as the process is there.
+fn run(event: RawFd) {
+    let mut awaited: Vec<Arc<InterruptPage>> = Vec::new();
+    loop {
+        let now = Instant::now();
+        awaited.extend(pages_to_look_at(now));
+        awaited.iter().for_each(|page| page.ring(now));
+        awaited.retain(|page| page.is_awaited());
+        awaited.sort_unstable_by_key(|page| key(page));
+        awaited.dedup_by_key(|page| key(page));
+        let again = (!awaited.is_empty()).then_some(AGAIN);
+        let first = lock().as_ref().and_then(Timers::first);
+        let next = first.map(|at| at.saturating_duration_since(Instant::now()));
+        // Who waits long must not keep a store alive whose owner has dropped it.
+        let held: Vec<Weak<InterruptPage>> = awaited.drain(..).map(|page| Arc::downgrade(&page)).collect();
+        wait(event, [next, again].into_iter().flatten().min());
+        awaited.extend(held.iter().filter_map(Weak::upgrade));
     }
+}
 
-    fn watch(&self, page: &Weak<InterruptPage>) {
-        let mut pause = None;
-        while self.wait(pause) {
-            let Some(page) = page.upgrade() else { return };
-            let next = page.ring(Instant::now());
-            let again = match (page.is_awaited(), page.thread()) {
-                (false, _) => None,
-                (true, 0) => Some(AGAIN_IDLE),
-                (true, _) => Some(AGAIN),
-            };
-            let next = next.map(|at| at.saturating_duration_since(Instant::now()));
-            pause = [next, again].into_iter().flatten().min();
+/// Those for which something is due, and those that somebody asks to stop.
+fn pages_to_look_at(now: Instant) -> Vec<Arc<InterruptPage>> {
+    let mut timers = lock();
+    let Some(of) = timers.as_mut() else { return Vec::new() };
+    let mut pages = of.take_due(now);
+    let due = pages.len();
+    if REQUESTED.swap(false, Ordering::SeqCst) {
+        pages.extend(of.pages.values().filter_map(|watched| watched.page.upgrade()));
+    }
+    // Only now: a page that goes takes the lock.
+    drop(timers);
+    let mut index = 0;
+    pages.retain(|page| {
+        index += 1;
+        index <= due || page.is_requested()
+    });
+    pages
+}
+
+/// Waits until somebody notifies the thread or, if there is one, for a pause.
+fn wait(event: RawFd, pause: Option<Duration>) {
+    let time = pause.map(|pause| libc::timespec {
+        tv_sec: pause.as_secs().min(1 << 30) as i64,
+        tv_nsec: pause.subsec_nanos().into(),
+    });
+    let mut events = [libc::pollfd { fd: event, events: libc::POLLIN, revents: 0 }];
+    let time = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+    let mut count = [0_u8; 8];
+    // SAFETY: there is one descriptor, and the time, if there is one, lives until the call returns. The buffer has the
+    // eight bytes that an event gives; reading does not wait.
+    unsafe {
+        if libc::ppoll(events.as_mut_ptr(), 1, time, std::ptr::null()) > 0 {
+            libc::read(event, count.as_mut_ptr().cast(), count.len());
         }
-    }
-
-    /// Waits until it is notified or, if there is one, for a pause. Whether the system lets it.
-    fn wait(&self, pause: Option<Duration>) -> bool {
-        let time = pause.map(|pause| libc::timespec {
-            tv_sec: pause.as_secs().min(1 << 30) as i64,
-            tv_nsec: pause.subsec_nanos().into(),
-        });
-        let mut events = [libc::pollfd { fd: self.0.as_raw_fd(), events: libc::POLLIN, revents: 0 }];
-        let time = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-        // SAFETY: there is one descriptor, and the time, if there is one, lives until the call returns.
-        let ready = unsafe { libc::ppoll(events.as_mut_ptr(), 1, time, std::ptr::null()) };
-        if ready > 0 {
-            let mut count = [0_u8; 8];
-            // SAFETY: the buffer has the eight bytes that an event gives.
-            unsafe { libc::read(self.0.as_raw_fd(), count.as_mut_ptr().cast(), count.len()) };
-        }
-        ready >= 0 || std::io::Error::last_os_error().kind() == std::io::ErrorKind::Interrupted
     }
 }

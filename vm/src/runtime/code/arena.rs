@@ -1,9 +1,10 @@
 //! The machine code of one owner (a module, or an engine's trampolines), packed into chunks. What seldom runs has
 //! chunks of its own, so that what runs takes as few pages and lines of the processor's caches as it can.
 //!
-//! Invariant: code once placed neither moves nor changes; it is freed with the arena.
+//! Invariant: code once placed neither moves nor changes; it is freed with the arena, or piece by piece, and then its
+//! place is used again.
 
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 
 use wprof_jit::compile::MachineCode;
 
@@ -29,28 +30,50 @@ const PADDING: u8 = 0xcc;
 /// The function that a piece of code is of.
 pub type Owner = (Weak<ModuleInner>, u32);
 
-/// All code address space of an engine.
+/// Address space for code, which arenas share. A reservation goes away with the last chunk in it.
 #[derive(Debug, Default)]
 pub struct CodeSpace {
     /// Whether it must have no file.
     is_anonymous: bool,
-    reservations: Mutex<Vec<Arc<Reservation>>>,
+    reservations: Mutex<Vec<Weak<Reservation>>>,
+}
+
+/// Those of the process.
+static SPACES: LazyLock<[Arc<CodeSpace>; 2]> = LazyLock::new(|| {
+    [false, true].map(|is_anonymous| Arc::new(CodeSpace { is_anonymous, ..CodeSpace::default() }))
+});
+
+/// Keeps them as they are: see [`hold`].
+pub struct Held {
+    _spaces: [MutexGuard<'static, Vec<Weak<Reservation>>>; 2],
+}
+
+/// Waits until nobody takes address space for code, and lets nobody until it is dropped.
+pub fn hold() -> Held {
+    Held { _spaces: SPACES.each_ref().map(|space| space.lock()) }
 }
 
 impl CodeSpace {
-    /// An empty one, in which perf knows code by its map.
-    pub fn anonymous() -> CodeSpace {
-        CodeSpace { is_anonymous: true, reservations: Mutex::default() }
+    /// The one of the process: an engine of its own would take a descriptor and 256 MiB of address space. With
+    /// `is_anonymous` the one in which perf knows code by its map.
+    pub fn of_process(is_anonymous: bool) -> Arc<CodeSpace> {
+        SPACES[usize::from(is_anonymous)].clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Weak<Reservation>>> {
+        self.reservations.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn allocate(&self, size: usize) -> std::io::Result<(Arc<Reservation>, usize)> {
-        let mut all = self.reservations.lock().expect("no panic while it is held");
-        if let Some(found) = all.iter().find_map(|r| Some((r.clone(), r.allocate(size)?))) {
+        let mut all = self.lock();
+        all.retain(|reservation| reservation.strong_count() > 0);
+        let place = |of: &Weak<Reservation>| of.upgrade().and_then(|of| of.allocate(size).map(|at| (of, at)));
+        if let Some(found) = all.iter().find_map(place) {
             return Ok(found);
         }
         let fresh = Arc::new(self.reserve(reservation().max(size))?);
-        let address = fresh.allocate(size).expect("it fits by construction");
-        all.push(fresh.clone());
+        let address = fresh.allocate(size).ok_or(std::io::ErrorKind::OutOfMemory)?;
+        all.push(Arc::downgrade(&fresh));
         Ok((fresh, address))
     }
 
@@ -82,6 +105,8 @@ struct Area {
     chunks: Vec<Chunk>,
     /// Bytes used of the last one.
     used: usize,
+    /// Where pieces were that are gone, as (address, length), ascending, no two of them adjacent.
+    free: Vec<(usize, usize)>,
 }
 
 #[derive(Debug, Default)]
@@ -158,7 +183,7 @@ impl CodeArena {
             (hot.add(hot_len + self.padding_behind(function.as_ref()), align), in_cold)
         };
         let offsets: Vec<(usize, Option<usize>)> = pieces.iter().map(add).collect();
-        let mut areas = self.areas.lock().expect("no panic while it is held");
+        let mut areas = self.areas.lock().unwrap_or_else(PoisonError::into_inner);
         let hot_base = self.reserve(&mut areas.hot, &hot)?;
         let cold_base = self.reserve(&mut areas.cold, &cold)?;
         let shift = i32::try_from(cold_base as i64 - hot_base as i64).ok();
@@ -206,13 +231,13 @@ impl CodeArena {
 
     /// The code that was placed at `start`, its bytes apart from the rest.
     pub fn placed(&self, start: usize) -> Option<(Vec<u8>, Arc<CodeObject>)> {
+        let areas = self.areas.lock().unwrap_or_else(PoisonError::into_inner);
         let object = registry::find(start).filter(|object| object.start == start)?;
-        let areas = self.areas.lock().expect("no panic while it is held");
         if !areas.chunks().any(|c| (c.start..c.start + c.size).contains(&start)) {
             return None;
         }
-        // SAFETY: the registry has both as parts of our chunks, which stay mapped while we live, and code once placed
-        // does not change.
+        // SAFETY: the registry has both as parts of our chunks, which stay mapped while we live; the place of a piece is used
+        // again only under the lock that we hold.
         let part = |at: usize, len| unsafe { std::slice::from_raw_parts(at as *const u8, len) };
         let (hot, cold) = (part(start, object.len), part(object.cold.start, object.cold.len()));
         let mut bytes = [hot, cold].concat();
@@ -222,9 +247,21 @@ impl CodeArena {
         Some((bytes, object))
     }
 
+    /// Forgets a piece of code that has no cold part, which was placed at `start` and is never run again: what comes next
+    /// may be put there.
+    pub fn free(&self, start: usize) {
+        let mut areas = self.areas.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_ours = areas.hot.chunks.iter().any(|c| (c.start..c.start + c.size).contains(&start));
+        let Some(object) = registry::find(start).filter(|object| is_ours && object.start == start) else {
+            return;
+        };
+        registry::remove(start, 1);
+        areas.hot.give_back(start, object.len);
+    }
+
     /// Bytes of address space taken.
     pub fn size(&self) -> usize {
-        self.areas.lock().expect("no panic while it is held").chunks().map(|c| c.size).sum()
+        self.areas.lock().unwrap_or_else(PoisonError::into_inner).chunks().map(|c| c.size).sum()
     }
 
     /// Where in the area there is room for an image; anywhere if it is empty.
@@ -232,6 +269,9 @@ impl CodeArena {
         let len = image.bytes.len();
         if len == 0 {
             return Ok(0);
+        }
+        if let Some(at) = area.take_free(len, image.align) {
+            return Ok(at);
         }
         let fits = area.chunks.last().and_then(|chunk| {
             let at = (chunk.start + area.used).next_multiple_of(image.align);
@@ -259,9 +299,34 @@ impl CodeArena {
 impl Area {
     /// Writes what has just been reserved.
     fn write(&self, base: usize, image: &Image) -> std::io::Result<()> {
-        match self.chunks.last() {
+        match self.chunks.iter().rfind(|chunk| (chunk.start..chunk.start + chunk.size).contains(&base)) {
             Some(chunk) if !image.bytes.is_empty() => chunk.reservation.write(base, &image.bytes),
             _ => Ok(()),
+        }
+    }
+
+    /// Takes `len` bytes from where pieces were, if that many lie together.
+    fn take_free(&mut self, len: usize, align: usize) -> Option<usize> {
+        let place = |start: usize| start.next_multiple_of(align);
+        let i = self.free.iter().position(|&(start, free)| place(start) + len <= start + free)?;
+        let (start, free) = self.free.remove(i);
+        let at = place(start);
+        for (from, to) in [(start, at), (at + len, start + free)] {
+            if from < to {
+                self.give_back(from, to - from);
+            }
+        }
+        Some(at)
+    }
+
+    fn give_back(&mut self, start: usize, len: usize) {
+        let i = self.free.partition_point(|&(other, _)| other < start);
+        self.free.insert(i, (start, len));
+        if self.free.get(i + 1).is_some_and(|&(next, _)| next == start + len) {
+            self.free[i].1 += self.free.remove(i + 1).1;
+        }
+        if i > 0 && self.free[i - 1].0 + self.free[i - 1].1 == start {
+            self.free[i - 1].1 += self.free.remove(i).1;
         }
     }
 }
@@ -285,7 +350,7 @@ fn link(code: &mut MachineCode) -> std::io::Result<()> {
 
 impl Drop for CodeArena {
     fn drop(&mut self) {
-        let Areas { hot, cold } = self.areas.get_mut().expect("no panic while it is held");
+        let Areas { hot, cold } = self.areas.get_mut().unwrap_or_else(PoisonError::into_inner);
         for chunk in hot.chunks.drain(..).chain(cold.chunks.drain(..)) {
             registry::remove(chunk.start, chunk.size);
             chunk.reservation.free(chunk.start, chunk.size);
@@ -333,6 +398,27 @@ mod tests {
         assert!(registry::find(cold[1] + 2).is_none());
         drop(arena);
         assert!(registry::find(cold[0]).is_none() && registry::find(starts[0]).is_none());
+    }
+
+    #[test]
+    fn the_place_of_code_that_is_gone_is_used_again() {
+        let arena = CodeArena::new(Arc::default(), None);
+        let code = |len| MachineCode { bytes: vec![PADDING; len], align: 16, ..MachineCode::default() };
+        let place = |len| arena.place(code(len), None).expect("placed");
+        let (first, second, third) = (place(100), place(100), place(100));
+        let size = arena.size();
+        for _ in 0..10_000 {
+            arena.free(first);
+            assert!(registry::find(first).is_none());
+            assert_eq!((place(30), place(60)), (first, first + 32));
+            arena.free(first);
+            arena.free(first + 32);
+            assert_eq!(place(90), first);
+        }
+        assert_eq!(arena.size(), size);
+        assert!(
+            [second, third].into_iter().all(|at| registry::find(at).is_some_and(|object| object.start == at))
+        );
     }
 
     #[test]

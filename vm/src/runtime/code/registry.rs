@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, RwLock, Weak};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockWriteGuard, Weak};
 
 use wprof_jit::compile::{MachineCode, Origin, TrapSite};
 
@@ -82,28 +82,57 @@ impl CodeObject {
     }
 }
 
-const RANGES: usize = 256;
-static STARTS: [AtomicUsize; RANGES] = [const { AtomicUsize::new(0) }; RANGES];
-static ENDS: [AtomicUsize; RANGES] = [const { AtomicUsize::new(0) }; RANGES];
+/// Rows of a table of address ranges.
+const ROWS: usize = 64;
+
+/// Address ranges that hold code. The signal handler reads them without a lock; a full table leads to a further one, and
+/// tables stay for the life of the process, so that a reader never follows a pointer to one that is gone.
+struct Ranges {
+    starts: [AtomicUsize; ROWS],
+    ends: [AtomicUsize; ROWS],
+    next: OnceLock<Box<Ranges>>,
+}
+
+static RANGES: Ranges = Ranges::new();
 static OBJECTS: RwLock<BTreeMap<usize, Arc<CodeObject>>> = RwLock::new(BTreeMap::new());
 
-/// Makes the addresses of a reservation known.
-///
-/// # Panics
-/// If there are more reservations in the process than rows in the table.
-pub fn add_range(start: usize, size: usize) {
-    for (s, e) in STARTS.iter().zip(&ENDS) {
-        if s.compare_exchange(0, start, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
-            e.store(start + size, Ordering::Release);
-            return;
+impl Ranges {
+    const fn new() -> Ranges {
+        Ranges {
+            starts: [const { AtomicUsize::new(0) }; ROWS],
+            ends: [const { AtomicUsize::new(0) }; ROWS],
+            next: OnceLock::new(),
         }
     }
-    panic!("more than {RANGES} code reservations in one process: share engines");
+
+    fn rows(&self) -> impl Iterator<Item = (&AtomicUsize, &AtomicUsize)> {
+        self.starts.iter().zip(&self.ends)
+    }
+
+    /// Takes a free row; whether there was one.
+    fn add(&self, start: usize, size: usize) -> bool {
+        let take =
+            |start_of: &AtomicUsize| start_of.compare_exchange(0, start, Ordering::AcqRel, Ordering::Relaxed);
+        let free = self.rows().find(|(start_of, _)| take(start_of).is_ok());
+        free.inspect(|(_, end)| end.store(start + size, Ordering::Release)).is_some()
+    }
+
+    fn tables() -> impl Iterator<Item = &'static Ranges> {
+        std::iter::successors(Some(&RANGES), |table| table.next.get().map(|next| &**next))
+    }
+}
+
+/// Makes the addresses of a reservation known.
+pub fn add_range(start: usize, size: usize) {
+    let mut table = &RANGES;
+    while !table.add(start, size) {
+        table = table.next.get_or_init(|| Box::new(Ranges::new()));
+    }
 }
 
 /// Forgets the reservation at `start`.
 pub fn remove_range(start: usize) {
-    for (s, e) in STARTS.iter().zip(&ENDS) {
+    for (s, e) in Ranges::tables().flat_map(Ranges::rows) {
         if s.load(Ordering::Acquire) == start {
             e.store(0, Ordering::Release);
             s.store(0, Ordering::Release);
@@ -111,17 +140,27 @@ pub fn remove_range(start: usize) {
     }
 }
 
-/// Whether `pc` lies in a reservation. Async-signal-safe.
+/// Whether `pc` lies in a reservation. Async-signal-safe: it only loads, also from a table that is being added.
 pub fn is_code(pc: usize) -> bool {
-    STARTS.iter().zip(&ENDS).any(|(s, e)| {
+    Ranges::tables().flat_map(Ranges::rows).any(|(s, e)| {
         let start = s.load(Ordering::Acquire);
         start != 0 && start <= pc && pc < e.load(Ordering::Acquire)
     })
 }
 
+/// Keeps what is known of code as it is: see [`hold`].
+pub struct Held {
+    _objects: RwLockWriteGuard<'static, BTreeMap<usize, Arc<CodeObject>>>,
+}
+
+/// Waits until nobody looks at what is known of code, and lets nobody until it is dropped.
+pub fn hold() -> Held {
+    Held { _objects: OBJECTS.write().unwrap_or_else(PoisonError::into_inner) }
+}
+
 /// Makes pieces of code known. To be called before their addresses are published.
 pub fn insert(objects: impl Iterator<Item = Arc<CodeObject>>) {
-    let mut all = OBJECTS.write().expect("no panic while it is held");
+    let mut all = OBJECTS.write().unwrap_or_else(PoisonError::into_inner);
     for object in objects {
         if !object.cold.is_empty() {
             all.insert(object.cold.start, object.clone());
@@ -132,7 +171,7 @@ pub fn insert(objects: impl Iterator<Item = Arc<CodeObject>>) {
 
 /// Forgets all code in an extent.
 pub fn remove(start: usize, size: usize) {
-    let mut objects = OBJECTS.write().expect("no panic while it is held");
+    let mut objects = OBJECTS.write().unwrap_or_else(PoisonError::into_inner);
     let gone: Vec<usize> = objects.range(start..start + size).map(|(&s, _)| s).collect();
     let dropped: Vec<_> = gone.into_iter().filter_map(|s| objects.remove(&s)).collect();
     // Dropping may take other locks: not under this one.
@@ -145,7 +184,7 @@ pub fn find(pc: usize) -> Option<Arc<CodeObject>> {
     if !is_code(pc) {
         return None;
     }
-    let objects = OBJECTS.read().expect("no panic while it is held");
+    let objects = OBJECTS.read().unwrap_or_else(PoisonError::into_inner);
     let (_, object) = objects.range(..=pc).next_back()?;
     let is_in = (object.start..object.start + object.len).contains(&pc) || object.cold.contains(&pc);
     is_in.then(|| object.clone())
@@ -155,4 +194,25 @@ pub fn find(pc: usize) -> Option<Arc<CodeObject>> {
 /// that `pc` itself is already outside.
 pub fn find_return(pc: usize) -> Option<Arc<CodeObject>> {
     find(pc.wrapping_sub(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_no_fixed_number_of_ranges() {
+        // Addresses that no process has.
+        let start = |i: usize| (1 << 60) + i * 16;
+        (0..1000).for_each(|i| add_range(start(i), 8));
+        let are_known =
+            |expected| (0..1000).all(|i| is_code(start(i) + 7) == expected && !is_code(start(i) + 8));
+        assert!(are_known(true));
+        (0..1000).for_each(|i| remove_range(start(i)));
+        assert!(are_known(false));
+        let tables = Ranges::tables().count();
+        (0..1000).for_each(|i| add_range(start(i), 8));
+        assert_eq!(Ranges::tables().count(), tables, "free rows are used again");
+        (0..1000).for_each(|i| remove_range(start(i)));
+    }
 }

@@ -4,16 +4,22 @@
 //! mappings and so disturbs no other thread.
 //! Perf believes its map only of memory without a file: for it the mapping is anonymous, and the file that code is
 //! written to is the memory of our own process.
+//! Invariant: code is one process's. A shared file is not copied by `fork`; so the child is given a copy of it, made
+//! while nobody writes code ([`Copies`]). Should a process come about without our handlers, it has no such mapping
+//! (`MADV_DONTFORK`).
 //! Invariant: a page belongs to at most one extent; extents are given out by [`Reservation::allocate`] and come back
 //! through [`Reservation::free`], which also gives the memory back to the system.
 
 use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::FileExt;
 use std::ptr;
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError, RwLock, RwLockWriteGuard};
 
-use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, ftruncate, memfd_create};
-use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
+use rustix::fs::{FallocateFlags, MemfdFlags, SeekFrom, fallocate, ftruncate, memfd_create, seek};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 
 /// Granularity of extents.
 pub const PAGE: usize = 4096;
@@ -35,22 +41,19 @@ impl Reservation {
     ///
     /// # Errors
     /// If the system refuses the file or the mapping.
-    pub fn new(size: usize) -> std::io::Result<Reservation> {
-        let file = File::from(memfd_create("wprof-code", MemfdFlags::CLOEXEC)?);
-        ftruncate(&file, size as u64)?;
+    pub fn new(size: usize) -> io::Result<Reservation> {
+        let file = code_file(size)?;
         // SAFETY: a fresh mapping at an address of the kernel's choice disturbs nothing.
-        let base = unsafe {
-            mmap(ptr::null_mut(), size, ProtFlags::READ | ProtFlags::EXEC, MapFlags::SHARED, &file, 0)?
-        };
-        Ok(Reservation::mapped(file, base as usize, base as usize, size))
+        let base = unsafe { map_code(ptr::null_mut(), size, MapFlags::SHARED, &file)? };
+        Ok(Reservation::mapped(file, base, base, size))
     }
 
     /// The same without a file of its own, for perf.
     ///
     /// # Errors
     /// As [`Reservation::new`], or if the system lets nobody write the memory of processes.
-    pub fn anonymous(size: usize) -> std::io::Result<Reservation> {
-        let file = File::options().write(true).open("/proc/self/mem")?;
+    pub fn anonymous(size: usize) -> io::Result<Reservation> {
+        let file = own_memory()?;
         let (protection, flags) =
             (ProtFlags::READ | ProtFlags::EXEC, MapFlags::PRIVATE | MapFlags::NORESERVE);
         // SAFETY: a fresh mapping at an address of the kernel's choice disturbs nothing.
@@ -60,6 +63,8 @@ impl Reservation {
 
     fn mapped(file: File, origin: usize, base: usize, size: usize) -> Reservation {
         super::registry::add_range(base, size);
+        let live = Live { base, size, file: file.as_raw_fd(), is_anonymous: origin == 0 };
+        LIVE.write().unwrap_or_else(PoisonError::into_inner).push(live);
         Reservation { file, origin, base, size, free: Mutex::new(vec![(0, size)]) }
     }
 
@@ -67,7 +72,8 @@ impl Reservation {
     /// is large enough.
     pub fn allocate(&self, size: usize) -> Option<usize> {
         debug_assert!(size > 0 && size.is_multiple_of(PAGE));
-        let mut free = self.free.lock().expect("no panic while it is held");
+        let _no_fork = LIVE.read().unwrap_or_else(PoisonError::into_inner);
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         let i = free.iter().position(|&(_, len)| len >= size)?;
         let (offset, len) = free[i];
         if len == size {
@@ -81,10 +87,11 @@ impl Reservation {
     /// Gives an extent back. Nothing may run its code any more.
     pub fn free(&self, address: usize, size: usize) {
         let offset = address - self.base;
+        let _no_fork = LIVE.read().unwrap_or_else(PoisonError::into_inner);
         // Failure, as without a file, only means that the memory stays in use until the extent is reused.
         let punch = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         let _ = fallocate(&self.file, punch, offset as u64, size as u64);
-        let mut free = self.free.lock().expect("no panic while it is held");
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         let i = free.partition_point(|&(o, _)| o < offset);
         free.insert(i, (offset, size));
         if free.get(i + 1).is_some_and(|&(o, _)| o == offset + size) {
@@ -99,26 +106,159 @@ impl Reservation {
     ///
     /// # Errors
     /// If the system has no memory for it.
-    pub fn write(&self, address: usize, bytes: &[u8]) -> std::io::Result<()> {
+    pub fn write(&self, address: usize, bytes: &[u8]) -> io::Result<()> {
         assert!(address >= self.base && address - self.base + bytes.len() <= self.size);
+        let _no_fork = LIVE.read().unwrap_or_else(PoisonError::into_inner);
         self.file.write_all_at(bytes, (address - self.origin) as u64)?;
         flush(address, bytes.len())
     }
 }
 
 /// Makes the code at `address` visible to instruction fetch on all cores.
-fn flush(address: usize, len: usize) -> std::io::Result<()> {
+fn flush(address: usize, len: usize) -> io::Result<()> {
     // SAFETY: the range lies in a mapping that is never unmapped while the reservation lives.
     unsafe { wasmtime_jit_icache_coherence::clear_cache(address as *const _, len) }.map_err(icache_error)?;
     wasmtime_jit_icache_coherence::pipeline_flush_mt().map_err(icache_error)
 }
 
-fn icache_error(e: impl std::fmt::Display) -> std::io::Error {
-    std::io::Error::other(format!("instruction cache not flushed: {e}"))
+fn icache_error(e: impl std::fmt::Display) -> io::Error {
+    io::Error::other(format!("instruction cache not flushed: {e}"))
+}
+
+/// A file for code of this size.
+fn code_file(size: usize) -> io::Result<File> {
+    let file = File::from(memfd_create("wprof-code", MemfdFlags::CLOEXEC)?);
+    ftruncate(&file, size as u64)?;
+    Ok(file)
+}
+
+/// Maps a file of code, for this process alone; gives where.
+///
+/// # Safety
+/// With `MapFlags::FIXED` what is at `at` is the caller's, and nobody uses it.
+unsafe fn map_code(at: *mut libc::c_void, size: usize, flags: MapFlags, file: &File) -> io::Result<usize> {
+    // SAFETY: a fresh mapping at an address of the kernel's choice disturbs nothing; else the caller's promise. The
+    // advice is about that mapping.
+    unsafe {
+        let base = mmap(at, size, ProtFlags::READ | ProtFlags::EXEC, flags, file, 0)?;
+        madvise(base, size, Advice::LinuxDontFork)?;
+        Ok(base as usize)
+    }
+}
+
+/// The memory of this process, to write to.
+fn own_memory() -> io::Result<File> {
+    File::options().write(true).open("/proc/self/mem")
+}
+
+/// A reservation of this process.
+#[derive(Clone, Copy, Debug)]
+struct Live {
+    base: usize,
+    size: usize,
+    file: RawFd,
+    /// Whether the mapping is private memory, written through the memory file of the process.
+    is_anonymous: bool,
+}
+
+/// All reservations. Read while code is written or freed, so that a copy is of one moment.
+static LIVE: RwLock<Vec<Live>> = RwLock::new(Vec::new());
+
+/// Whether this process has been given no copy of some code that its parent had.
+static HAS_LOST: AtomicBool = AtomicBool::new(false);
+
+/// Whether some code of the parent process is missing in this one. Async-signal-safe.
+pub fn has_lost_code() -> bool {
+    HAS_LOST.load(Ordering::Relaxed)
+}
+
+/// Copies of all code, for the child of a `fork`. As long as they are there no code is written or freed.
+pub struct Copies {
+    live: RwLockWriteGuard<'static, Vec<Live>>,
+    /// In the order of `live`; nothing for what has no file, and where the system has refused one.
+    files: Vec<Option<File>>,
+}
+
+impl Copies {
+    /// Makes them.
+    pub fn take() -> Copies {
+        let live = LIVE.write().unwrap_or_else(PoisonError::into_inner);
+        let files = live.iter().map(|of| if of.is_anonymous { None } else { of.copy().ok() }).collect();
+        Copies { live, files }
+    }
+
+    /// Puts them in the place of the originals: in the child, before anything else.
+    pub fn install(self) {
+        for (of, file) in self.live.iter().zip(&self.files) {
+            let file = match of.is_anonymous {
+                // What was opened in the parent is the parent's memory.
+                true => own_memory().ok(),
+                // SAFETY: this process has nothing at these addresses (`MADV_DONTFORK`) but what it could only have
+                // mapped since `fork`, which has not returned.
+                false => file
+                    .as_ref()
+                    .filter(|file| unsafe { of.map(file) }.is_ok())
+                    .and_then(|f| f.try_clone().ok()),
+            };
+            if !file.is_some_and(|file| of.replace_file(&file)) {
+                of.lose();
+            }
+        }
+    }
+}
+
+impl Live {
+    /// A file with the same code.
+    fn copy(&self) -> io::Result<File> {
+        let copy = code_file(self.size)?;
+        // SAFETY: the file stays open as long as `self` is in `LIVE`, which is locked.
+        let file = unsafe { std::os::fd::BorrowedFd::borrow_raw(self.file) };
+        let mut end = 0;
+        loop {
+            let start = match seek(file, SeekFrom::Data(end)) {
+                Err(rustix::io::Errno::NXIO) => return Ok(copy),
+                start => start?,
+            };
+            end = seek(file, SeekFrom::Hole(start))?;
+            // SAFETY: these bytes are in the mapping, readable, and nobody writes code while `LIVE` is locked.
+            let bytes = unsafe {
+                std::slice::from_raw_parts((self.base + start as usize) as *const u8, (end - start) as usize)
+            };
+            copy.write_all_at(bytes, start)?;
+        }
+    }
+
+    /// # Safety
+    /// Nobody uses what is at these addresses.
+    unsafe fn map(&self, file: &File) -> io::Result<usize> {
+        // SAFETY: as required above.
+        unsafe { map_code(self.base as *mut _, self.size, MapFlags::SHARED | MapFlags::FIXED, file) }
+    }
+
+    /// Has the descriptor mean another file; whether that worked.
+    fn replace_file(&self, file: &File) -> bool {
+        // SAFETY: the descriptor is the reservation's, which has no other use for the old file.
+        unsafe { libc::dup3(file.as_raw_fd(), self.file, libc::O_CLOEXEC) == self.file }
+    }
+
+    /// There is no copy: nothing may take the place of the code, and nothing be written to the parent's.
+    fn lose(&self) {
+        HAS_LOST.store(true, Ordering::Relaxed);
+        let nothing = File::open("/dev/null").is_ok_and(|nothing| self.replace_file(&nothing));
+        // SAFETY: nobody uses what is at these addresses but to run the code that is lost.
+        let unmapped = unsafe {
+            let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED;
+            mmap_anonymous(self.base as *mut _, self.size, ProtFlags::empty(), flags).is_ok()
+        };
+        if !nothing || !unmapped {
+            std::process::abort();
+        }
+    }
 }
 
 impl Drop for Reservation {
     fn drop(&mut self) {
+        LIVE.write().unwrap_or_else(PoisonError::into_inner).retain(|of| of.base != self.base);
         super::registry::remove_range(self.base);
         // SAFETY: mapped by `new` with this size; whoever owned an extent held the engine, which owns this, so no
         // code in it is running or reachable.

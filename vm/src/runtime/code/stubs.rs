@@ -4,7 +4,7 @@
 //! the callee's vmctx, which every wasm function is passed, tells whose function `i` is meant. So one growing table
 //! serves a whole engine; two, as the vmctx comes in another register where results go to memory.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use wprof_jit::compile::MachineCode;
 
@@ -34,7 +34,7 @@ impl Stubs {
     /// # Errors
     /// If there is no memory for them.
     pub fn up_to(&self, count: u32, in_memory: bool) -> std::io::Result<impl Fn(u32) -> usize + use<>> {
-        let mut chunks = self.chunks[usize::from(in_memory)].lock().expect("no panic while it is held");
+        let mut chunks = self.chunks[usize::from(in_memory)].lock().unwrap_or_else(PoisonError::into_inner);
         while (chunks.len() as u32) * CHUNK < count {
             let first = chunks.len() as u32 * CHUNK;
             let bytes = arch::lazy_stubs(first, CHUNK, in_memory);

@@ -1,0 +1,89 @@
+//! Memory for a stack, below which nothing can be written.
+//!
+//! Invariant: the mapping begins with inaccessible pages, at least as many as a frame may skip without touching one:
+//! code of ours touches every page of a large frame, C code need not.
+
+use std::io;
+use std::ptr::{self, NonNull};
+
+use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
+
+const GUARD: usize = 64 << 10;
+
+/// The stack. It takes memory as it is used.
+#[derive(Debug)]
+pub struct GuardedStack {
+    base: NonNull<u8>,
+    size: usize,
+}
+
+// SAFETY: a range of memory, which this owns alone; nothing here looks into it.
+unsafe impl Send for GuardedStack {}
+// SAFETY: as above.
+unsafe impl Sync for GuardedStack {}
+
+impl GuardedStack {
+    /// A stack of `size` bytes, a multiple of the page size.
+    ///
+    /// # Errors
+    /// If the system has no memory for it.
+    pub fn new(size: usize) -> io::Result<GuardedStack> {
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::STACK;
+        // SAFETY: a fresh mapping at an address of the kernel's choice disturbs nothing, and nothing is in its first pages
+        // yet. If these cannot be made the guard, `stack` unmaps it.
+        unsafe {
+            let base =
+                mmap_anonymous(ptr::null_mut(), GUARD + size, ProtFlags::READ | ProtFlags::WRITE, flags)?;
+            let stack = GuardedStack {
+                base: NonNull::new(base.cast()).expect("the kernel does not map page 0"),
+                size,
+            };
+            mprotect(base, GUARD, rustix::mm::MprotectFlags::empty())?;
+            Ok(stack)
+        }
+    }
+
+    /// Its lowest address.
+    pub fn low(&self) -> *mut u8 {
+        // SAFETY: the guard and `size` bytes more are mapped.
+        unsafe { self.base.as_ptr().add(GUARD) }
+    }
+
+    /// The address behind it, where a stack pointer begins.
+    pub fn top(&self) -> *mut u8 {
+        // SAFETY: as above.
+        unsafe { self.base.as_ptr().add(GUARD + self.size) }
+    }
+}
+
+impl Drop for GuardedStack {
+    fn drop(&mut self) {
+        // SAFETY: mapped by `new` with this size. Its owner drops it when nothing runs on it any more.
+        let _ = unsafe { munmap(self.base.as_ptr().cast(), GUARD + self.size) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lies_below_cannot_be_written() {
+        let stack = GuardedStack::new(1 << 20).expect("memory");
+        let maps = std::fs::read_to_string("/proc/self/maps").expect("procfs");
+        let of = |address: usize| {
+            let access = |line: &str| {
+                let (begin, rest) = line.split_once('-')?;
+                let (end, rest) = rest.split_once(' ')?;
+                let number = |text| usize::from_str_radix(text, 16).expect("an address");
+                (number(begin)..number(end)).contains(&address).then(|| rest[..4].to_owned())
+            };
+            maps.lines().find_map(access).expect("mapped")
+        };
+        let (low, top) = (stack.low().addr(), stack.top().addr());
+        assert_eq!((of(low), of(top - 1)), ("rw-p".into(), "rw-p".into()));
+        assert_eq!((of(low - 1), of(low - GUARD)), ("---p".into(), "---p".into()));
+        // SAFETY: the first and the last word of the stack.
+        unsafe { [low, top - 8].into_iter().for_each(|at| (at as *mut u64).write_volatile(1)) };
+    }
+}
