@@ -31,6 +31,7 @@ mod top;
 mod trace;
 mod trap;
 mod tutorial;
+mod wasi;
 mod write_failure;
 
 use std::ffi::OsStr;

@@ -54,7 +54,8 @@ pub struct ProfileArgs {
     /// Of samples: what makes a burst begin, the number of `checks` or the time, as in `time:1ms`
     #[arg(long, value_name = "WHAT", value_parser = trigger, default_value = "checks")]
     trigger: Trigger,
-    /// Compile when it is needed, and keep no code: so the same program with the same input gives the same sample
+    /// Compile when it is needed, keep no code, and give the program the same random numbers each time: so the same
+    /// program with the same input gives the same sample
     #[arg(long)]
     deterministic: bool,
     /// What to count exactly: `edges`, `paths`, `blocks`, `cct`, or `events=KIND,…`; all can be had together, as in
