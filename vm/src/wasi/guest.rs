@@ -79,7 +79,7 @@ impl<'a> Guest<'a> {
     /// # Errors
     /// If some of it cannot be read from the module's file.
     pub fn memory(&mut self) -> Result<&mut [u8]> {
-        self.fill([0..usize::MAX])?;
+        self.fill(std::iter::once(0..usize::MAX))?;
         Ok(self.bytes_on_demand())
     }
 

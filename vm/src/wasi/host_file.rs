@@ -125,7 +125,11 @@ impl HostFile {
     /// The system's; `AGAIN` if there is nothing yet.
     pub fn read(&self, slices: &mut [IoSliceMut<'_>], position: u64) -> Result<usize, Errno> {
         match self.shape {
-            Shape::Positioned => rustix::io::preadv(self, slices, position),
+            Shape::Positioned => match rustix::io::preadv(self, &mut *slices, position) {
+                // No file is as long as that: it is behind the end.
+                Err(Errno::INVAL) if is_beyond(position, slices) => Ok(0),
+                done => done,
+            },
             Shape::Sequential | Shape::Stream => rustix::io::readv(self, slices),
             Shape::Connection | Shape::Listener => Ok(self.receive(slices, false)?.0),
         }
@@ -180,6 +184,12 @@ impl HostFile {
     pub fn send(&self, slices: &[IoSlice<'_>]) -> Result<usize, Errno> {
         rustix::net::sendmsg(self, slices, &mut SendAncillaryBuffer::default(), SendFlags::NOSIGNAL)
     }
+}
+
+/// Whether so much behind a position is more than the system can name.
+fn is_beyond(position: u64, slices: &[IoSliceMut<'_>]) -> bool {
+    let len: usize = slices.iter().map(|slice| slice.len()).sum();
+    position.saturating_add(len as u64) > i64::MAX as u64
 }
 
 /// The first bytes of some buffers.

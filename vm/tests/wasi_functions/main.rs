@@ -13,10 +13,10 @@ mod structures;
 use wprof::Result;
 use wprof::wasi::{Guest, Preview, Wasi, WasiCtx, WasiCtxBuilder};
 
-pub type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
+type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
 /// WASI's error numbers.
-pub mod errno {
+mod errno {
     pub const SUCCESS: u32 = 0;
     pub const AGAIN: u32 = 6;
     pub const BADF: u32 = 8;
@@ -37,92 +37,89 @@ pub mod errno {
     pub const SPIPE: u32 = 70;
 }
 
-pub const READ: u64 = 1 << 1;
-pub const WRITE: u64 = 1 << 6;
-pub const CREAT: u32 = 1;
-pub const DIRECTORY: u32 = 2;
-pub const EXCL: u32 = 4;
-pub const TRUNC: u32 = 8;
+const READ: u64 = 1 << 1;
+const WRITE: u64 = 1 << 6;
+const CREAT: u32 = 1;
+const DIRECTORY: u32 = 2;
+const EXCL: u32 = 4;
+const TRUNC: u32 = 8;
 
 /// What memory holds where nothing was written.
-pub const UNTOUCHED: u8 = 0xaa;
+const UNTOUCHED: u8 = 0xaa;
 
 /// Where functions write to.
-pub const RESULT: u32 = 1 << 12;
+const RESULT: u32 = 1 << 12;
 /// The second thing that a function writes.
-pub const RESULT2: u32 = RESULT + 64;
+const RESULT2: u32 = RESULT + 64;
 const PATH: u32 = 2 << 12;
 const PATH2: u32 = 4 << 12;
 const VECTOR: u32 = 6 << 12;
 /// Buffers and lists.
-pub const BUFFER: u32 = 8 << 12;
+const BUFFER: u32 = 8 << 12;
 const SIZE: usize = 1 << 20;
 
 /// The first folder that a program was given.
-pub const ROOT: u32 = 3;
+const ROOT: u32 = 3;
 
 /// A program: what it sees of the system, and its memory.
-pub struct Program {
-    pub ctx: WasiCtx,
-    pub memory: Vec<u8>,
-    pub preview: Preview,
+struct Program {
+    ctx: WasiCtx,
+    memory: Vec<u8>,
+    preview: Preview,
 }
 
 impl Program {
-    pub fn new(builder: &mut WasiCtxBuilder) -> Program {
+    fn new(builder: &mut WasiCtxBuilder) -> Program {
         Program { ctx: builder.build(), memory: vec![UNTOUCHED; SIZE], preview: Preview::One }
     }
 
     /// With a folder.
-    pub fn within(folder: &tempfile::TempDir) -> Program {
+    fn within(folder: &tempfile::TempDir) -> Program {
         Program::new(WasiCtxBuilder::new().preopened_dir(folder, "/").expect("it can be opened"))
     }
 
     /// Calls a function.
-    pub fn try_call(
-        &mut self,
-        call: impl FnOnce(&mut dyn Wasi, &mut Guest<'_>) -> Result<u32>,
-    ) -> Result<u32> {
+    fn try_call(&mut self, call: impl FnOnce(&mut dyn Wasi, &mut Guest<'_>) -> Result<u32>) -> Result<u32> {
         let mut guest = Guest::new(&mut self.memory, self.preview);
         call(self.ctx.functions(), &mut guest)
     }
 
     /// The same, for one that does not end the program.
-    pub fn call(&mut self, call: impl FnOnce(&mut dyn Wasi, &mut Guest<'_>) -> Result<u32>) -> u32 {
+    fn call(&mut self, call: impl FnOnce(&mut dyn Wasi, &mut Guest<'_>) -> Result<u32>) -> u32 {
         self.try_call(call).expect("the program goes on")
     }
 
-    pub fn put(&mut self, at: u32, bytes: &[u8]) -> (u32, u32) {
+    fn put(&mut self, at: u32, bytes: &[u8]) -> (u32, u32) {
         self.memory[at as usize..at as usize + bytes.len()].copy_from_slice(bytes);
         (at, bytes.len() as u32)
     }
 
-    pub fn path(&mut self, path: impl AsRef<[u8]>) -> (u32, u32) {
+    fn path(&mut self, path: impl AsRef<[u8]>) -> (u32, u32) {
         self.put(PATH, path.as_ref())
     }
 
-    pub fn path2(&mut self, path: impl AsRef<[u8]>) -> (u32, u32) {
+    fn path2(&mut self, path: impl AsRef<[u8]>) -> (u32, u32) {
         self.put(PATH2, path.as_ref())
     }
 
-    pub fn bytes(&self, at: u32, len: u32) -> &[u8] {
+    fn bytes(&self, at: u32, len: u32) -> &[u8] {
         &self.memory[at as usize..(at + len) as usize]
     }
 
-    pub fn u16(&self, at: u32) -> u16 {
+    fn u16(&self, at: u32) -> u16 {
         u16::from_le_bytes(self.bytes(at, 2).try_into().expect("two bytes"))
     }
 
-    pub fn u32(&self, at: u32) -> u32 {
+    fn u32(&self, at: u32) -> u32 {
         u32::from_le_bytes(self.bytes(at, 4).try_into().expect("four bytes"))
     }
 
-    pub fn u64(&self, at: u32) -> u64 {
+    fn u64(&self, at: u32) -> u64 {
         u64::from_le_bytes(self.bytes(at, 8).try_into().expect("eight bytes"))
     }
 
     /// Opens without following links.
-    pub fn open_with(
+    fn open_with(
         &mut self,
         path: impl AsRef<[u8]>,
         oflags: u32,
@@ -138,11 +135,11 @@ impl Program {
         }
     }
 
-    pub fn open(&mut self, path: impl AsRef<[u8]>, oflags: u32, rights: u64) -> Result<u32, u32> {
+    fn open(&mut self, path: impl AsRef<[u8]>, oflags: u32, rights: u64) -> Result<u32, u32> {
         self.open_with(path, oflags, rights, 0)
     }
 
-    pub fn create(&mut self, path: &str, content: &[u8]) -> u32 {
+    fn create(&mut self, path: &str, content: &[u8]) -> u32 {
         let fd = self.open(path, CREAT, READ | WRITE).expect("a file");
         assert_eq!(self.write(fd, content), Ok(content.len() as u32));
         fd
@@ -157,43 +154,43 @@ impl Program {
         if errno == errno::SUCCESS { Ok(self.u32(RESULT)) } else { Err(errno) }
     }
 
-    pub fn write(&mut self, fd: u32, bytes: &[u8]) -> Result<u32, u32> {
+    fn write(&mut self, fd: u32, bytes: &[u8]) -> Result<u32, u32> {
         let (vector, _) = (self.vector(bytes.len() as u32), self.put(BUFFER, bytes));
         let errno = self.call(|wasi, guest| wasi.fd_write(guest, fd, vector, 1, RESULT));
         self.result(errno)
     }
 
-    pub fn write_at(&mut self, fd: u32, bytes: &[u8], at: u64) -> Result<u32, u32> {
+    fn write_at(&mut self, fd: u32, bytes: &[u8], at: u64) -> Result<u32, u32> {
         let (vector, _) = (self.vector(bytes.len() as u32), self.put(BUFFER, bytes));
         let errno = self.call(|wasi, guest| wasi.fd_pwrite(guest, fd, vector, 1, at, RESULT));
         self.result(errno)
     }
 
-    pub fn read(&mut self, fd: u32, len: u32) -> Result<Vec<u8>, u32> {
+    fn read(&mut self, fd: u32, len: u32) -> Result<Vec<u8>, u32> {
         let vector = self.vector(len);
         let errno = self.call(|wasi, guest| wasi.fd_read(guest, fd, vector, 1, RESULT));
         self.result(errno).map(|len| self.bytes(BUFFER, len).to_vec())
     }
 
-    pub fn read_at(&mut self, fd: u32, len: u32, at: u64) -> Result<Vec<u8>, u32> {
+    fn read_at(&mut self, fd: u32, len: u32, at: u64) -> Result<Vec<u8>, u32> {
         let vector = self.vector(len);
         let errno = self.call(|wasi, guest| wasi.fd_pread(guest, fd, vector, 1, at, RESULT));
         self.result(errno).map(|len| self.bytes(BUFFER, len).to_vec())
     }
 
-    pub fn seek(&mut self, fd: u32, offset: i64, whence: u32) -> Result<u64, u32> {
+    fn seek(&mut self, fd: u32, offset: i64, whence: u32) -> Result<u64, u32> {
         match self.call(|wasi, guest| wasi.fd_seek(guest, fd, offset as u64, whence, RESULT)) {
             errno::SUCCESS => Ok(self.u64(RESULT)),
             errno => Err(errno),
         }
     }
 
-    pub fn close(&mut self, fd: u32) -> u32 {
+    fn close(&mut self, fd: u32) -> u32 {
         self.call(|wasi, guest| wasi.fd_close(guest, fd))
     }
 
     /// Type and size.
-    pub fn stat(&mut self, path: &str, lookup: u32) -> Result<(u8, u64), u32> {
+    fn stat(&mut self, path: &str, lookup: u32) -> Result<(u8, u64), u32> {
         let (at, len) = self.path(path);
         match self.call(|wasi, guest| wasi.path_filestat_get(guest, ROOT, lookup, at, len, RESULT)) {
             errno::SUCCESS => Ok((self.bytes(RESULT + 16, 1)[0], self.u64(RESULT + 32))),
@@ -201,37 +198,37 @@ impl Program {
         }
     }
 
-    pub fn symlink(&mut self, target: &str, path: &str) -> u32 {
+    fn symlink(&mut self, target: &str, path: &str) -> u32 {
         let ((target, target_len), (at, len)) = (self.path2(target), self.path(path));
         self.call(|wasi, guest| wasi.path_symlink(guest, target, target_len, ROOT, at, len))
     }
 
-    pub fn link(&mut self, lookup: u32, from: &str, to: &str) -> u32 {
+    fn link(&mut self, lookup: u32, from: &str, to: &str) -> u32 {
         let ((from, from_len), (to, to_len)) = (self.path(from), self.path2(to));
         self.call(|wasi, guest| wasi.path_link(guest, ROOT, lookup, from, from_len, ROOT, to, to_len))
     }
 
-    pub fn rename(&mut self, from: &str, to: &str) -> u32 {
+    fn rename(&mut self, from: &str, to: &str) -> u32 {
         let ((from, from_len), (to, to_len)) = (self.path(from), self.path2(to));
         self.call(|wasi, guest| wasi.path_rename(guest, ROOT, from, from_len, ROOT, to, to_len))
     }
 
-    pub fn unlink(&mut self, path: impl AsRef<[u8]>) -> u32 {
+    fn unlink(&mut self, path: impl AsRef<[u8]>) -> u32 {
         let (at, len) = self.path(path);
         self.call(|wasi, guest| wasi.path_unlink_file(guest, ROOT, at, len))
     }
 
-    pub fn create_directory(&mut self, path: &str) -> u32 {
+    fn create_directory(&mut self, path: &str) -> u32 {
         let (at, len) = self.path(path);
         self.call(|wasi, guest| wasi.path_create_directory(guest, ROOT, at, len))
     }
 
-    pub fn remove_directory(&mut self, path: &str) -> u32 {
+    fn remove_directory(&mut self, path: &str) -> u32 {
         let (at, len) = self.path(path);
         self.call(|wasi, guest| wasi.path_remove_directory(guest, ROOT, at, len))
     }
 
-    pub fn readlink(&mut self, path: &str) -> Result<Vec<u8>, u32> {
+    fn readlink(&mut self, path: &str) -> Result<Vec<u8>, u32> {
         let (at, len) = self.path(path);
         let errno = self.call(|wasi, guest| wasi.path_readlink(guest, ROOT, at, len, BUFFER, 4096, RESULT));
         self.result(errno).map(|len| self.bytes(BUFFER, len).to_vec())

@@ -1,7 +1,9 @@
 //! Functions about paths. All go through the folder that they are relative to, which lets none out.
 
+use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -30,7 +32,8 @@ impl System {
     }
 
     pub fn path_remove_directory(&mut self, guest: &mut Guest<'_>, fd: u32, path: u32, len: u32) -> Outcome {
-        let path = guest.path(path, len)?;
+        // A slash says no more than that it is a folder, which anything else is refused for anyway.
+        let path = without_slashes(guest.path(path, len)?);
         Ok(self.writable_folder(fd)?.dir.remove_dir(path)?)
     }
 
@@ -50,12 +53,12 @@ impl System {
     ) -> Outcome {
         let (path, follows) = (guest.path(path, len)?, follows(lookup)?);
         let dir = &self.descriptors.folder(fd)?.dir;
-        let metadata = match follows || ends_with_slash(&path) {
+        let metadata = match follows || is_of_folder(&path) {
             true => dir.metadata(&path)?,
             false => dir.symlink_metadata(&path)?,
         };
         let attributes = Attributes::of_path(&metadata);
-        if ends_with_slash(&path) && !attributes.is_folder() {
+        if is_of_folder(&path) && !attributes.is_folder() {
             return Err(Errno::NOTDIR.into());
         }
         attributes.write(guest, at)
@@ -75,7 +78,7 @@ impl System {
         let (path, follows) = (guest.path(path, len)?, follows(lookup)?);
         let [accessed, modified] = NewTime::both(accessed, modified, flags)?.map(NewTime::of_path);
         let dir = &self.writable_folder(fd)?.dir;
-        match follows || ends_with_slash(&path) {
+        match follows || is_of_folder(&path) {
             true => dir.set_times(path, accessed, modified)?,
             false => dir.set_symlink_times(path, accessed, modified)?,
         }
@@ -183,9 +186,19 @@ fn follows(lookup: u32) -> Result<bool, Errno> {
     }
 }
 
-/// Whether a path is of a folder only.
-fn ends_with_slash(path: &Path) -> bool {
-    path.as_os_str().as_encoded_bytes().ends_with(b"/")
+/// Whether a path leads to a folder or to nothing. The sandbox does not look at a slash, or at a dot behind one.
+fn is_of_folder(path: &Path) -> bool {
+    let path = path.as_os_str().as_encoded_bytes();
+    path.ends_with(b"/") || path.ends_with(b"/.")
+}
+
+/// A path without slashes at its end.
+fn without_slashes(path: PathBuf) -> PathBuf {
+    let mut bytes = path.into_os_string().into_vec();
+    while bytes.len() > 1 && bytes.ends_with(b"/") {
+        bytes.pop();
+    }
+    PathBuf::from(OsString::from_vec(bytes))
 }
 
 /// How a file is to be opened.
@@ -211,8 +224,7 @@ impl How {
         if is_folder && oflags != oflags::DIRECTORY {
             return Err(Errno::INVAL);
         }
-        // Nobody writes to a folder; programs that ask for all rights mean those that it has.
-        let writes = base & rights::FD_WRITE != 0 && !is_folder;
+        let writes = base & rights::FD_WRITE != 0;
         Ok(How {
             follows: follows(lookup)?,
             creates: has(oflags::CREAT),
