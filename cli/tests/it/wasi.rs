@@ -59,7 +59,7 @@ fn exits_with(code: u32) -> String {
 fn every_exit_code_is_passed_on() {
     let folder = Folder::new();
     for code in [125, 126, 127, 128, 134, 200, 255] {
-        let ran = wprof(&["run", "-q", &folder.file("exit.wat", &exits_with(code))]);
+        let ran = wprof(&["run", "-q", &folder.file("exit.wat", exits_with(code))]);
         assert_eq!((ran.code, &ran.err[..]), (Some(code as i32), ""));
     }
 }
