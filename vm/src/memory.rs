@@ -68,12 +68,6 @@ impl Memory {
         (inner.opaque.memory_mut(index).data_on_demand(), &mut inner.data)
     }
 
-    /// Whether all of its contents are there, however they are touched.
-    pub(crate) fn is_there(&self, store: impl AsContext) -> bool {
-        let opaque = &store.as_context().0.opaque;
-        opaque.memory(opaque.index(self.0)).is_there()
-    }
-
     /// Sees to it that some bytes are there, as far as it has them.
     ///
     /// # Errors

@@ -5,11 +5,9 @@ use crate::wasi::{self, Exit};
 use rustix::time::{ClockId, clock_gettime};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use wasi_common::WasiCtx;
-use wasi_common::sync::{Dir, WasiCtxBuilder, ambient_authority};
-use wasmtime::Result;
 use wasmtime::error::Context;
-use wasmtime::{Linker, Store, TypedFunc};
+use wasmtime::{Error, Linker, Result, Store, TypedFunc};
+use wprof::wasi::{WasiCtx, WasiCtxBuilder};
 
 /// A program with what it sees of the world besides standard input, output and error, which it shares with us.
 #[derive(Clone, Debug, Default)]
@@ -51,11 +49,13 @@ impl Program {
         let mut builder = WasiCtxBuilder::new();
         builder.inherit_stdio();
         let name = self.file.file_name().unwrap_or_default().to_string_lossy();
-        builder.arg(&name)?.args(&self.args)?.envs(&self.env)?;
+        let refused = |error: wprof::Error| Error::msg(format!("{error}"));
+        builder.arg(&name).and_then(|builder| builder.args(&self.args)).map_err(refused)?;
+        for (name, value) in &self.env {
+            builder.env(name, value).map_err(refused)?;
+        }
         for (host, guest) in &self.dirs {
-            let dir = Dir::open_ambient_dir(host, ambient_authority())
-                .with_context(|| format!("cannot open the folder {}", host.display()))?;
-            builder.preopened_dir(dir, guest)?;
+            builder.preopened_dir(host, guest).map_err(refused)?;
         }
         Ok(builder.build())
     }

@@ -2,38 +2,30 @@
 
 use std::time::Instant;
 
-use wasi_common::WasiCtx;
-use wasi_common::snapshots::preview_1::wasi_snapshot_preview1 as preview1;
 use wasmi::{Caller, Engine, Error, Extern, Linker, Module, Store};
 use wasmtime::Result;
 use wasmtime::error::Context;
-use wiggle::{GuestMemory, anyhow, run_in_dummy_executor};
+use wprof::wasi::{Guest, MODULE, Preview, WasiCtx};
+use wprof::wasi_preview1;
 
 use crate::program::timed;
-use crate::wasi::for_each_function;
 use crate::{Outcome, Program, Times};
-
-/// Defines each function `name(parameter: type, …) -> result` in a linker under its own name.
-macro_rules! define {
-    ($linker:expr; $($name:ident($($parameter:ident: $type:ty),*);)*) => {
-        $($linker.func_wrap(
-            "wasi_snapshot_preview1",
-            stringify!($name),
-            |mut caller: Caller<'_, WasiCtx>, $($parameter: $type),*| -> Result<i32, Error> {
-                let (bytes, wasi) = guest_memory(&mut caller)?;
-                let mut memory = GuestMemory::Unshared(bytes);
-                finish(run_in_dummy_executor(preview1::$name(wasi, &mut memory, $($parameter),*)))
-            },
-        )?;)*
-    };
-}
 
 fn linker(engine: &Engine) -> Result<Linker<WasiCtx>, Error> {
     let mut linker = Linker::new(engine);
-    for_each_function!(define, linker);
-    linker.func_wrap("wasi_snapshot_preview1", "proc_exit", |code: i32| -> Result<(), Error> {
-        Err(Error::i32_exit(code))
-    })?;
+    macro_rules! define {
+        ($($name:ident($($parameter:ident: $type:ty),*) -> $result:ty;)*) => {
+            $(
+                let func = |mut caller: Caller<'_, WasiCtx>, $($parameter: $type),*| -> Result<$result, Error> {
+                    let (bytes, wasi) = guest_memory(&mut caller)?;
+                    let mut guest = Guest::new(bytes, Preview::One);
+                    wasi.functions().$name(&mut guest, $($parameter),*).map_err(ended)
+                };
+                linker.func_wrap(MODULE, stringify!($name), func)?;
+            )*
+        };
+    }
+    wasi_preview1!(define);
     Ok(linker)
 }
 
@@ -44,9 +36,12 @@ fn guest_memory<'a>(caller: &'a mut Caller<'_, WasiCtx>) -> Result<(&'a mut [u8]
     Ok(memory.data_and_store_mut(caller))
 }
 
-/// Flattens the executor's and the call's results into an error number or a trap.
-fn finish(result: anyhow::Result<anyhow::Result<i32>>) -> Result<i32, Error> {
-    result.and_then(|errno| errno).map_err(|error| Error::new(format!("{error:#}")))
+/// What ends a program.
+fn ended(error: wprof::Error) -> Error {
+    match error.i32_exit() {
+        Some(code) => Error::i32_exit(code),
+        None => Error::new(format!("{error:#?}")),
+    }
 }
 
 /// Runs a program to its end in wasmi, as it is by default.

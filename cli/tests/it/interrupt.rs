@@ -1,6 +1,8 @@
 //! Ctrl-C keeps the profile.
 
-use std::io::Read;
+use std::io::{Read, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -125,19 +127,29 @@ fn a_second_interrupt_kills() {
     const SIGINT: i32 = 2;
     let folder = Folder::new();
     let module = folder.file("sleeps.wat", SLEEPS);
-    // If the first one comes before the program sleeps, it ends there: on a busy machine that may happen now and then.
-    let killed = (0..20).map(|_| kill_by_interrupts(&module)).find(|status| status.code() != Some(130));
-    assert_eq!(killed.and_then(|status| status.signal()), Some(SIGINT));
-}
-
-fn kill_by_interrupts(module: &str) -> std::process::ExitStatus {
-    let mut child = start(&["run", module]);
-    std::thread::sleep(Duration::from_millis(100));
-    loop {
-        if let Some(status) = child.try_wait().unwrap() {
-            return status;
-        }
+    // The first one ends the program; then nothing comes of telling about it, as nobody reads that.
+    let (unread, err) = std::io::pipe().unwrap();
+    fill(&err);
+    let mut command = command(&["run", &module]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(err).process_group(0);
+    let mut child = command.spawn().expect("the program starts");
+    child.stdout.as_mut().unwrap().read_exact(&mut [0]).expect("the program says it is ready");
+    let status = loop {
         send("-INT", &child);
         std::thread::sleep(Duration::from_millis(20));
-    }
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+    };
+    assert_eq!(status.signal(), Some(SIGINT), "{status:?}");
+    drop(unread);
+}
+
+/// Writes to a pipe until nothing more goes in.
+fn fill(pipe: &impl AsRawFd) {
+    // Opened once more, so that whoever else writes to it still waits.
+    let path = format!("/proc/self/fd/{}", pipe.as_raw_fd());
+    let flags = rustix::fs::OFlags::NONBLOCK.bits() as i32;
+    let mut pipe = std::fs::OpenOptions::new().write(true).custom_flags(flags).open(path).unwrap();
+    while pipe.write(&[0; 4096]).is_ok() {}
 }

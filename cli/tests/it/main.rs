@@ -35,6 +35,7 @@ mod top;
 mod trace;
 mod trap;
 mod view;
+mod wasi;
 mod write_failure;
 
 use std::ffi::OsStr;

@@ -1,18 +1,41 @@
 //! What a program gets to see of the system.
 
+use std::io::Cursor;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::sync::{Arc, PoisonError, RwLock};
 
-use wasi_common::pipe::{ReadPipe, WritePipe};
-use wasi_common::sync;
+use cap_std::fs::Dir;
+use rustix::fs::OFlags;
 
-use super::common::Common;
-use super::{Implementation, WasiCtx};
+use super::WasiCtx;
+use super::clocks::{Clocks, SystemClocks};
+use super::descriptors::{Descriptor, Descriptors, What};
+use super::folder::Folder;
+use super::host_file::HostFile;
+use super::pipe::OutputPipe;
+use super::random::Random;
+use super::strings::Strings;
+use super::system::System;
 use crate::{Error, ErrorKind, Result};
+
+/// How many descriptors a program may have open unless told otherwise. The process has a limit, too, for all of its
+/// programs and itself.
+const MAX_DESCRIPTORS: usize = 10_000;
 
 /// Builds the usual [`WasiCtx`]: no arguments, no environment, no files, empty input and no output unless told
 /// otherwise; the real clocks, and random numbers from the system.
-pub struct WasiCtxBuilder(sync::WasiCtxBuilder);
+pub struct WasiCtxBuilder {
+    args: Strings,
+    env: Strings,
+    clocks: Option<Box<dyn Clocks>>,
+    random: Random,
+    standard: [Descriptor; 3],
+    /// Folders, then sockets: descriptors from 3 on.
+    folders: Vec<Descriptor>,
+    sockets: Vec<Descriptor>,
+    max_descriptors: usize,
+}
 
 impl Default for WasiCtxBuilder {
     fn default() -> Self {
@@ -29,15 +52,26 @@ impl std::fmt::Debug for WasiCtxBuilder {
 impl WasiCtxBuilder {
     /// Nothing to see.
     pub fn new() -> WasiCtxBuilder {
-        WasiCtxBuilder(sync::WasiCtxBuilder::new())
+        let input = Descriptor::stream(What::Input(Cursor::default()), false);
+        let output = || Descriptor::stream(What::Nothing, true);
+        WasiCtxBuilder {
+            args: Strings::default(),
+            env: Strings::default(),
+            clocks: None,
+            random: Random::System,
+            standard: [input, output(), output()],
+            folders: Vec::new(),
+            sockets: Vec::new(),
+            max_descriptors: MAX_DESCRIPTORS,
+        }
     }
 
     /// Adds an argument; the first one is the program's name.
     ///
     /// # Errors
-    /// If it contains a zero byte or there are too many.
+    /// If it contains a zero byte, or all of them are too long for a program's memory.
     pub fn arg(&mut self, arg: &str) -> Result<&mut Self> {
-        self.0.arg(arg).map_err(|e| refused(format_args!("argument {arg:?}"), e))?;
+        self.args.push("argument", arg)?;
         Ok(self)
     }
 
@@ -55,33 +89,37 @@ impl WasiCtxBuilder {
     /// Adds an environment variable.
     ///
     /// # Errors
-    /// If name or value contain a zero byte or there are too many.
+    /// If name or value contain a zero byte, or all of them are too long for a program's memory.
     pub fn env(&mut self, name: &str, value: &str) -> Result<&mut Self> {
-        self.0.env(name, value).map_err(|e| refused(format_args!("environment variable {name:?}"), e))?;
+        self.env.push("environment variable", &format!("{name}={value}"))?;
         Ok(self)
     }
 
-    /// Makes the process's standard input, output and error the program's. Output is written through at once.
+    /// Makes the process's standard input, output and error the program's. Output is written through at once. Whether
+    /// they are files or terminals, they are streams for the program: it can neither go back in them nor shorten them.
     pub fn inherit_stdio(&mut self) -> &mut Self {
-        self.0.inherit_stdio();
+        let [stdin, stdout, stderr] =
+            [rustix::stdio::stdin(), rustix::stdio::stdout(), rustix::stdio::stderr()];
+        let stream = |fd, is_output| Descriptor::stream(What::File(HostFile::standard(fd)), is_output);
+        self.standard = [stream(stdin, false), stream(stdout, true), stream(stderr, true)];
         self
     }
 
     /// Makes `input` all of the program's standard input.
     pub fn stdin_bytes(&mut self, input: impl Into<Vec<u8>>) -> &mut Self {
-        self.0.stdin(Box::new(ReadPipe::from(input.into())));
+        self.standard[0] = Descriptor::stream(What::Input(Cursor::new(input.into())), false);
         self
     }
 
     /// Collects the program's standard output in `pipe`.
     pub fn stdout_pipe(&mut self, pipe: &OutputPipe) -> &mut Self {
-        self.0.stdout(Box::new(WritePipe::from_shared(pipe.0.clone())));
+        self.standard[1] = Descriptor::stream(What::Output(pipe.clone()), true);
         self
     }
 
     /// Collects the program's standard error output in `pipe`.
     pub fn stderr_pipe(&mut self, pipe: &OutputPipe) -> &mut Self {
-        self.0.stderr(Box::new(WritePipe::from_shared(pipe.0.clone())));
+        self.standard[2] = Descriptor::stream(What::Output(pipe.clone()), true);
         self
     }
 
@@ -90,36 +128,74 @@ impl WasiCtxBuilder {
     /// # Errors
     /// If the directory cannot be opened.
     pub fn preopened_dir(&mut self, host: impl AsRef<Path>, guest: impl AsRef<Path>) -> Result<&mut Self> {
-        let host = host.as_ref();
-        let failed = |e: &dyn std::fmt::Display| refused(format_args!("directory {}", host.display()), e);
-        let dir = sync::Dir::open_ambient_dir(host, sync::ambient_authority()).map_err(|e| failed(&e))?;
-        self.0.preopened_dir(dir, guest).map_err(|e| failed(&e))?;
+        self.preopen(host.as_ref(), guest.as_ref(), true)
+    }
+
+    /// The same, but the program may change nothing in it, nor in what is below.
+    ///
+    /// # Errors
+    /// If the directory cannot be opened.
+    pub fn preopened_dir_read_only(
+        &mut self,
+        host: impl AsRef<Path>,
+        guest: impl AsRef<Path>,
+    ) -> Result<&mut Self> {
+        self.preopen(host.as_ref(), guest.as_ref(), false)
+    }
+
+    fn preopen(&mut self, host: &Path, guest: &Path, is_writable: bool) -> Result<&mut Self> {
+        let mut options = std::fs::OpenOptions::new();
+        options.read(true).custom_flags(OFlags::DIRECTORY.bits() as i32);
+        let dir = options
+            .open(host)
+            .map_err(|e| Error::new(ErrorKind::System, format_args!("directory {}: {e}", host.display())))?;
+        let name = guest.as_os_str().as_encoded_bytes().to_vec();
+        let folder = Folder::new(Dir::from_std_file(dir), is_writable, Some(name));
+        self.folders.push(Descriptor::new(What::Folder(folder)));
         Ok(self)
     }
 
-    /// The context.
+    /// Gives the program a socket, which listens or is connected: the descriptor behind those of directories and of
+    /// sockets before.
+    ///
+    /// # Errors
+    /// If it is no socket.
+    pub fn preopened_socket(&mut self, socket: impl Into<OwnedFd>) -> Result<&mut Self> {
+        let socket = HostFile::socket(socket.into()).map_err(|e| Error::system("cannot use a socket", e))?;
+        self.sockets.push(Descriptor::socket(socket, 0));
+        Ok(self)
+    }
+
+    /// Replaces the system's clocks.
+    pub fn clocks(&mut self, clocks: impl Clocks) -> &mut Self {
+        self.clocks = Some(Box::new(clocks));
+        self
+    }
+
+    /// Makes random numbers the same in all runs with this seed. Then they are not fit for secrets.
+    pub fn random_seed(&mut self, seed: u64) -> &mut Self {
+        self.random = Random::Seeded(seed);
+        self
+    }
+
+    /// Sets how many descriptors the program may have open, 10,000 by default. Those that it has at the beginning count, but
+    /// are there in any case.
+    pub fn max_descriptors(&mut self, max: usize) -> &mut Self {
+        self.max_descriptors = max;
+        self
+    }
+
+    /// The context. The builder begins anew.
     pub fn build(&mut self) -> WasiCtx {
-        let builder = std::mem::replace(&mut self.0, sync::WasiCtxBuilder::new());
-        WasiCtx(Implementation::Usual(Common({ builder }.build())))
-    }
-}
-
-fn refused(what: impl std::fmt::Display, e: impl std::fmt::Display) -> Error {
-    Error::new(ErrorKind::System, format_args!("{what}: {e}"))
-}
-
-/// Where a program's output is collected. Clones are the same pipe.
-#[derive(Clone, Debug, Default)]
-pub struct OutputPipe(Arc<RwLock<Vec<u8>>>);
-
-impl OutputPipe {
-    /// An empty one.
-    pub fn new() -> OutputPipe {
-        OutputPipe::default()
-    }
-
-    /// What was written so far.
-    pub fn contents(&self) -> Vec<u8> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+        let builder = std::mem::take(self);
+        let initial = builder.standard.into_iter().chain(builder.folders).chain(builder.sockets);
+        let descriptors = Descriptors::new(initial.collect(), builder.max_descriptors);
+        WasiCtx::new(System {
+            args: builder.args,
+            env: builder.env,
+            clocks: builder.clocks.unwrap_or_else(|| Box::new(SystemClocks::new())),
+            random: builder.random,
+            descriptors,
+        })
     }
 }

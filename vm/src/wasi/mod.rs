@@ -1,7 +1,8 @@
 //! WASI preview 1: the system interface of command-line programs.
 //!
 //! [`Wasi`] is what a program can ask for, one method per function of `wasi_snapshot_preview1`; [`WasiCtx`] holds an
-//! implementation. [`WasiCtxBuilder`] makes the usual one. The list of functions stands once, in `functions.rs`.
+//! implementation. [`WasiCtxBuilder`] makes the usual one: `system.rs`, whose functions are in `calls`, over `cap-std`,
+//! which keeps programs within their folders, and `rustix`. The list of functions stands once, in `functions.rs`.
 //!
 //! ```no_run
 //! use wprof::wasi::{self, WasiCtx, WasiCtxBuilder};
@@ -21,42 +22,48 @@
 //! ```
 #![allow(clippy::too_many_arguments, reason = "they are WASI's")]
 
-#[macro_use]
-mod functions;
+mod attributes;
 mod builder;
-mod common;
+mod calls;
+mod clocks;
+mod constants;
+mod descriptors;
+mod fail;
+mod folder;
+mod functions;
+mod guest;
+mod host_file;
+mod pipe;
+mod random;
+mod strings;
+mod system;
+mod wait;
 
-pub use builder::{OutputPipe, WasiCtxBuilder};
+pub use builder::WasiCtxBuilder;
+pub use clocks::{Clock, Clocks};
+pub use guest::{Guest, Preview};
+pub use pipe::OutputPipe;
 
-use common::Common;
-
-use crate::{Caller, Error, ErrorKind, Extern, Linker, Memory, Result};
+use crate::{AsContextMut, Caller, Error, ErrorKind, Extern, Linker, Memory, Result};
 
 /// The module name that programs import these functions from.
 pub const MODULE: &str = "wasi_snapshot_preview1";
 
-/// The state of one program's system interface.
-pub struct WasiCtx(Implementation);
+/// The module name of the version before, preview 0: the same functions with other layouts of some structures.
+pub const MODULE_OF_PREVIEW_0: &str = "wasi_unstable";
 
-enum Implementation {
-    /// Of which it is known what it gives to the system.
-    Usual(Common),
-    Own(Box<dyn Wasi>),
-}
+/// The state of one program's system interface.
+pub struct WasiCtx(Box<dyn Wasi>);
 
 impl WasiCtx {
     /// A context with an implementation of one's own.
     pub fn new(implementation: impl Wasi) -> WasiCtx {
-        WasiCtx(Implementation::Own(Box::new(implementation)))
+        WasiCtx(Box::new(implementation))
     }
-}
 
-impl Implementation {
-    fn get(&mut self) -> &mut dyn Wasi {
-        match self {
-            Implementation::Usual(common) => common,
-            Implementation::Own(own) => &mut **own,
-        }
+    /// Its functions, for who calls them from another engine than this.
+    pub fn functions(&mut self) -> &mut dyn Wasi {
+        &mut *self.0
     }
 }
 
@@ -70,20 +77,21 @@ macro_rules! define_trait {
     ($($name:ident($($arg:ident: $ty:ty),*) -> $result:ty;)*) => {
         /// An implementation of the system interface.
         ///
-        /// Each method gets the program's memory, into which its pointers point, and returns an error number of
-        /// WASI's (0 for success). An `Err` ends the program: [`Exit`](crate::Exit) for `proc_exit`, anything else
-        /// as a failure of the host.
+        /// Each method gets the program that calls, with the memory into which its pointers point, and returns an error
+        /// number of WASI's (0 for success). An `Err` ends the program: [`Exit`](crate::Exit) for `proc_exit`, anything
+        /// else as a failure of the host.
         pub trait Wasi: Send + Sync + 'static {
             $(
                 #[doc = concat!("`", stringify!($name), "`")]
                 ///
                 /// # Errors
                 /// What ends the program.
-                fn $name(&mut self, memory: &mut [u8], $($arg: $ty),*) -> Result<$result>;
+                fn $name(&mut self, guest: &mut Guest<'_>, $($arg: $ty),*) -> Result<$result>;
             )*
         }
 
-        /// Defines all functions of `wasi_snapshot_preview1`; `context` finds a store's context in its data.
+        /// Defines all functions of `wasi_snapshot_preview1`, and those of `wasi_unstable`; `context` finds a store's
+        /// context in its data.
         ///
         /// # Errors
         /// If one of the names is taken.
@@ -91,29 +99,23 @@ macro_rules! define_trait {
             linker: &mut Linker<T>,
             context: impl Fn(&mut T) -> &mut WasiCtx + Copy + Send + Sync + 'static,
         ) -> Result<()> {
-            $(
-                let func = move |mut caller: Caller<'_, T>, $($arg: $ty),*| -> Result<$result> {
-                    let memory = memory(&mut caller)?;
-                    if !memory.is_there(&caller) {
-                        match context(caller.data_mut()).0 {
-                            Implementation::Usual(_) => {
-                                let args = [$(u64::from($arg as u32)),*];
-                                common::fill_handed_on(&memory, &caller, stringify!($name), &args)?;
-                            }
-                            Implementation::Own(_) => memory.fill(&caller, 0, u64::MAX)?,
-                        }
-                    }
-                    let (bytes, data) = memory.data_on_demand_and_store_mut(&mut caller);
-                    context(data).0.get().$name(bytes, $($arg),*)
-                };
-                linker.func_wrap(MODULE, stringify!($name), func)?;
-            )*
+            for (module, preview) in [(MODULE, Preview::One), (MODULE_OF_PREVIEW_0, Preview::Zero)] {
+                $(
+                    let func = move |mut caller: Caller<'_, T>, $($arg: $ty),*| -> Result<$result> {
+                        let memory = memory(&mut caller)?;
+                        let store = caller.as_context_mut().0;
+                        let mut guest = Guest::in_store(&mut store.opaque, memory, preview);
+                        context(&mut store.data).0.$name(&mut guest, $($arg),*)
+                    };
+                    linker.func_wrap(module, stringify!($name), func)?;
+                )*
+            }
             Ok(())
         }
     };
 }
 
-preview1!(define_trait);
+crate::wasi_preview1!(define_trait);
 
 /// The memory of the program that calls.
 fn memory<T>(caller: &mut Caller<'_, T>) -> Result<Memory> {
@@ -137,8 +139,8 @@ mod tests {
         ($($name:ident($($arg:ident: $ty:ty),*) -> $result:ty;)*) => {
             impl Wasi for Own {
                 $(
-                    fn $name(&mut self, memory: &mut [u8], $(_: $ty),*) -> Result<$result> {
-                        self.0.write_all(memory)?;
+                    fn $name(&mut self, guest: &mut Guest<'_>, $(_: $ty),*) -> Result<$result> {
+                        self.0.write_all(guest.memory()?)?;
                         Ok(Default::default())
                     }
                 )*
@@ -146,7 +148,7 @@ mod tests {
         };
     }
 
-    preview1!(implement_own);
+    crate::wasi_preview1!(implement_own);
 
     #[test]
     fn implementations_of_ones_own_have_all_of_a_memory()

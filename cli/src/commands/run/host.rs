@@ -8,13 +8,19 @@ use super::args::ProgramArgs;
 use crate::modules::failure;
 use crate::names;
 
-/// The program's view of the system.
+/// Where random numbers begin if they are to be the same each time.
+const SEED: u64 = 0;
+
+/// The program's view of the system; with the same random numbers each time if it is to be deterministic.
 ///
 /// # Errors
 /// If a folder cannot be opened, or an argument cannot be passed.
-pub fn wasi(args: &ProgramArgs) -> Result<WasiCtx> {
+pub fn wasi(args: &ProgramArgs, is_deterministic: bool) -> Result<WasiCtx> {
     let mut builder = WasiCtxBuilder::new();
     builder.inherit_stdio();
+    if is_deterministic {
+        builder.random_seed(SEED);
+    }
     for arg in args.program_args() {
         builder.arg(&arg).map_err(failure)?;
     }

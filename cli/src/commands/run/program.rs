@@ -85,7 +85,7 @@ pub struct TraceTarget {
 /// # Errors
 /// If it could not even be started.
 pub fn run(args: &ProgramArgs, module: &Module, kept: Kept<'_>) -> Result<Outcome> {
-    let wasi = host::wasi(args)?;
+    let wasi = host::wasi(args, kept.counted.deterministic)?;
     let thread = thread::Builder::new().name("program".to_owned()).stack_size(args.max_stack as usize);
     thread::scope(|scope| {
         let program = thread

@@ -71,7 +71,7 @@ pub struct ProfileArgs {
     #[arg(long, value_name = "PROFILE", value_hint = ValueHint::FilePath)]
     #[arg(help_heading = help::PROFILE, hide_short_help = true)]
     weights: Option<PathBuf>,
-    /// Make the same run give the same sample: compile when needed, store no code
+    /// Make the same run give the same sample: compile when needed, store no code, give the same random numbers
     #[arg(long, help_heading = help::SAMPLING, hide_short_help = true)]
     deterministic: bool,
     /// Sampling only: run N checks between bursts and M checks per burst

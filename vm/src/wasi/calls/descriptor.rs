@@ -1,0 +1,195 @@
+//! Functions about what is open, whatever it is.
+
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl, fstat, futimens};
+use rustix::io::Errno;
+
+use crate::wasi::attributes::{Attributes, NewTime, timestamps};
+use crate::wasi::constants::{fdflags, filetype, known, rights};
+use crate::wasi::descriptors::{Descriptor, What};
+use crate::wasi::fail::Outcome;
+use crate::wasi::folder::Folder;
+use crate::wasi::guest::{Guest, Record};
+use crate::wasi::host_file::{HostFile, Shape};
+use crate::wasi::system::System;
+
+/// Flags that are given when a file is opened and then stay.
+const FIXED: u16 = fdflags::DSYNC | fdflags::RSYNC | fdflags::SYNC;
+
+impl System {
+    pub fn fd_close(&mut self, _: &mut Guest<'_>, fd: u32) -> Outcome {
+        self.descriptors.remove(fd)?;
+        Ok(())
+    }
+
+    pub fn fd_renumber(&mut self, _: &mut Guest<'_>, fd: u32, to: u32) -> Outcome {
+        Ok(self.descriptors.renumber(fd, to)?)
+    }
+
+    pub fn fd_fdstat_get(&mut self, guest: &mut Guest<'_>, fd: u32, stat: u32) -> Outcome {
+        let descriptor = self.descriptors.get(fd)?;
+        let (filetype, base, inheriting) = match &descriptor.what {
+            What::File(file) => {
+                let base = rights_of(descriptor, file);
+                (file.filetype(&fstat(file)?), base, base)
+            }
+            What::Folder(folder) => rights_in(folder),
+            What::Input(_) => (filetype::UNKNOWN, rights::OF_READING, rights::OF_READING),
+            What::Output(_) | What::Nothing => (filetype::UNKNOWN, rights::OF_WRITING, rights::OF_WRITING),
+        };
+        let record = Record::<24>::new().u8(0, filetype).u16(2, descriptor.flags);
+        guest.write(stat, 8, &record.u64(8, base).u64(16, inheriting))
+    }
+
+    pub fn fd_fdstat_set_flags(&mut self, _: &mut Guest<'_>, fd: u32, flags: u32) -> Outcome {
+        let flags = known(flags, fdflags::ALL)?;
+        let descriptor = self.descriptors.get_mut(fd)?;
+        if matches!(descriptor.what, What::Folder(_)) {
+            return Err(Errno::BADF.into());
+        }
+        if (flags ^ descriptor.flags) & FIXED != 0 {
+            return Err(Errno::INVAL.into());
+        }
+        if let What::File(file) = &descriptor.what
+            && file.shape == Shape::Positioned
+        {
+            let append = if flags & fdflags::APPEND != 0 { OFlags::APPEND } else { OFlags::empty() };
+            fcntl_setfl(file, fcntl_getfl(file)?.difference(OFlags::APPEND) | append)?;
+        }
+        descriptor.flags = flags;
+        Ok(())
+    }
+
+    /// Rights tell what makes sense; they cannot be given up, so that nobody relies on it.
+    pub fn fd_fdstat_set_rights(
+        &mut self,
+        _: &mut Guest<'_>,
+        fd: u32,
+        _base: u64,
+        _inheriting: u64,
+    ) -> Outcome {
+        self.descriptors.get(fd)?;
+        Err(Errno::NOTSUP.into())
+    }
+
+    pub fn fd_filestat_get(&mut self, guest: &mut Guest<'_>, fd: u32, at: u32) -> Outcome {
+        let attributes = match &self.descriptors.get(fd)?.what {
+            What::File(file) => {
+                let stat = fstat(file)?;
+                let filetype = file.filetype(&stat);
+                match file.is_standard() {
+                    true => Attributes::of_stream(&stat, filetype),
+                    false => Attributes::of_file(&stat, filetype),
+                }
+            }
+            What::Folder(folder) => Attributes::of_file(&fstat(&folder.dir)?, filetype::DIRECTORY),
+            What::Input(_) | What::Output(_) | What::Nothing => Attributes::of_memory(filetype::UNKNOWN),
+        };
+        attributes.write(guest, at)
+    }
+
+    pub fn fd_filestat_set_times(
+        &mut self,
+        _: &mut Guest<'_>,
+        fd: u32,
+        accessed: u64,
+        modified: u64,
+        flags: u32,
+    ) -> Outcome {
+        let times = timestamps(NewTime::both(accessed, modified, flags)?);
+        let descriptor = self.descriptors.get(fd)?;
+        match &descriptor.what {
+            What::Folder(folder) => {
+                folder.check_writable()?;
+                futimens(&folder.dir, &times)?;
+            }
+            What::File(file) if !file.is_standard() => {
+                if !descriptor.is_changeable {
+                    return Err(Errno::PERM.into());
+                }
+                futimens(file, &times)?;
+            }
+            _ => return Err(Errno::BADF.into()),
+        }
+        Ok(())
+    }
+
+    pub fn fd_prestat_get(&mut self, guest: &mut Guest<'_>, fd: u32, stat: u32) -> Outcome {
+        let folder = self.descriptors.folder(fd).map_err(|_| Errno::BADF)?;
+        let name = folder.preopened_as.as_ref().ok_or(Errno::BADF)?;
+        guest.write(stat, 4, &Record::<8>::new().u32(4, name.len() as u32))
+    }
+
+    pub fn fd_prestat_dir_name(&mut self, guest: &mut Guest<'_>, fd: u32, at: u32, len: u32) -> Outcome {
+        let name = self.descriptors.folder(fd)?.preopened_as.as_ref().ok_or(Errno::NOTDIR)?;
+        if name.len() > len as usize {
+            return Err(Errno::NAMETOOLONG.into());
+        }
+        guest.bytes(at, name.len() as u32)?.copy_from_slice(name);
+        Ok(())
+    }
+
+    pub fn fd_readdir(
+        &mut self,
+        guest: &mut Guest<'_>,
+        fd: u32,
+        at: u32,
+        len: u32,
+        position: u64,
+        used: u32,
+    ) -> Outcome {
+        guest.bytes(at, len)?;
+        let (folder, mut filled, mut position) = (self.descriptors.folder_mut(fd)?, 0, position);
+        while filled < len {
+            guest.check()?;
+            let entries = folder.entries(position)?;
+            let Some(last) = entries.last() else { break };
+            position = last.next;
+            for entry in entries {
+                let head = Record::<24>::new().u64(0, entry.next).u64(8, entry.inode);
+                let head = head.u32(16, entry.name.len() as u32).u8(20, entry.filetype);
+                filled += put(guest, at, filled, len, &head.0)?;
+                filled += put(guest, at, filled, len, &entry.name)?;
+            }
+        }
+        guest.write_u32(used, filled)
+    }
+}
+
+/// Puts as much of some bytes behind the first `filled` ones of a buffer as fits in. How much that is.
+fn put(guest: &mut Guest<'_>, at: u32, filled: u32, len: u32, bytes: &[u8]) -> Outcome<u32> {
+    let part = bytes.len().min((len - filled) as usize);
+    if part != 0 {
+        guest.bytes(at + filled, part as u32)?.copy_from_slice(&bytes[..part]);
+    }
+    Ok(part as u32)
+}
+
+/// What can be done with a file.
+fn rights_of(descriptor: &Descriptor, file: &HostFile) -> u64 {
+    let mut all = 0;
+    if descriptor.is_readable {
+        all |= rights::OF_READING;
+    }
+    if descriptor.is_writable {
+        all |= rights::OF_WRITING;
+    }
+    match file.shape {
+        Shape::Positioned if descriptor.is_writable => all |= rights::OF_POSITIONS | rights::OF_CHANGES,
+        Shape::Positioned => all |= rights::OF_POSITIONS,
+        Shape::Connection => all |= rights::SOCK_SHUTDOWN,
+        Shape::Listener => {
+            all = rights::SOCK_ACCEPT | rights::FD_FDSTAT_SET_FLAGS | rights::POLL_FD_READWRITE
+        }
+        Shape::Sequential | Shape::Stream => {}
+    }
+    all
+}
+
+/// The type of a folder, what can be done with it, and with what is in it.
+fn rights_in(folder: &Folder) -> (u8, u64, u64) {
+    let (base, of_files) = match folder.is_writable {
+        true => (rights::OF_FOLDERS, rights::OF_FILES),
+        false => (rights::OF_READ_ONLY_FOLDERS, rights::OF_READING | rights::OF_POSITIONS),
+    };
+    (filetype::DIRECTORY, base, base | of_files)
+}

@@ -1,0 +1,119 @@
+//! Functions about files that have positions.
+
+use std::num::NonZeroU64;
+
+use rustix::fs::{Advice, FallocateFlags, SeekFrom, fadvise, fallocate, fdatasync, fsync, ftruncate, seek};
+use rustix::io::Errno;
+
+use crate::wasi::descriptors::What;
+use crate::wasi::fail::Outcome;
+use crate::wasi::guest::{Guest, Preview};
+use crate::wasi::host_file::{HostFile, Shape};
+use crate::wasi::system::System;
+
+/// What an offset is counted from.
+enum Whence {
+    Start,
+    Current,
+    End,
+}
+
+impl Whence {
+    fn numbered(number: u32, preview: Preview) -> Result<Whence, Errno> {
+        match (preview, number) {
+            (Preview::One, 0) | (Preview::Zero, 2) => Ok(Whence::Start),
+            (Preview::One, 1) | (Preview::Zero, 0) => Ok(Whence::Current),
+            (Preview::One, 2) | (Preview::Zero, 1) => Ok(Whence::End),
+            _ => Err(Errno::INVAL),
+        }
+    }
+}
+
+impl System {
+    pub fn fd_advise(&mut self, _: &mut Guest<'_>, fd: u32, offset: u64, len: u64, advice: u32) -> Outcome {
+        let all = [
+            Advice::Normal,
+            Advice::Sequential,
+            Advice::Random,
+            Advice::WillNeed,
+            Advice::DontNeed,
+            Advice::NoReuse,
+        ];
+        let advice = *all.get(advice as usize).ok_or(Errno::INVAL)?;
+        let (_, file) = self.descriptors.file(fd)?;
+        Ok(fadvise(file, offset, NonZeroU64::new(len), advice)?)
+    }
+
+    pub fn fd_allocate(&mut self, _: &mut Guest<'_>, fd: u32, offset: u64, len: u64) -> Outcome {
+        Ok(fallocate(self.writable(fd)?, FallocateFlags::empty(), offset, len)?)
+    }
+
+    pub fn fd_filestat_set_size(&mut self, _: &mut Guest<'_>, fd: u32, size: u64) -> Outcome {
+        Ok(ftruncate(self.writable(fd)?, size)?)
+    }
+
+    /// A file with positions that may be changed.
+    fn writable(&self, fd: u32) -> Result<&HostFile, Errno> {
+        match self.descriptors.file(fd)? {
+            (descriptor, file) if file.shape == Shape::Positioned && descriptor.is_writable => Ok(file),
+            (_, file) if file.shape == Shape::Positioned || file.is_standard() => Err(Errno::BADF),
+            _ => Err(Errno::INVAL),
+        }
+    }
+
+    pub fn fd_sync(&mut self, _: &mut Guest<'_>, fd: u32) -> Outcome {
+        match &self.descriptors.get(fd)?.what {
+            What::File(file) => fsync(file)?,
+            What::Folder(folder) => fsync(&folder.dir)?,
+            What::Input(_) | What::Output(_) | What::Nothing => {}
+        }
+        Ok(())
+    }
+
+    pub fn fd_datasync(&mut self, _: &mut Guest<'_>, fd: u32) -> Outcome {
+        match &self.descriptors.get(fd)?.what {
+            What::File(file) => fdatasync(file)?,
+            What::Folder(folder) => fdatasync(&folder.dir)?,
+            What::Input(_) | What::Output(_) | What::Nothing => {}
+        }
+        Ok(())
+    }
+
+    /// Positions are kept here, so that every one that WASI can name can be sought, as in Wasmtime; file systems have
+    /// limits of their own for where something can be.
+    pub fn fd_seek(
+        &mut self,
+        guest: &mut Guest<'_>,
+        fd: u32,
+        offset: u64,
+        whence: u32,
+        position: u32,
+    ) -> Outcome {
+        let whence = Whence::numbered(whence, guest.preview())?;
+        let current = self.position(fd)?;
+        let from = match whence {
+            Whence::Start => 0,
+            Whence::Current => current,
+            // Where the system is does not matter: each call says where it reads or writes.
+            Whence::End => seek(self.descriptors.file(fd)?.1, SeekFrom::End(0))?,
+        };
+        let new = from.checked_add_signed(offset as i64).filter(|&new| new <= i64::MAX as u64);
+        let new = new.ok_or(Errno::INVAL)?;
+        self.descriptors.get_mut(fd)?.position = new;
+        guest.write_u64(position, new)
+    }
+
+    pub fn fd_tell(&mut self, guest: &mut Guest<'_>, fd: u32, position: u32) -> Outcome {
+        let current = self.position(fd)?;
+        guest.write_u64(position, current)
+    }
+
+    fn position(&self, fd: u32) -> Result<u64, Errno> {
+        let descriptor = self.descriptors.get(fd)?;
+        match &descriptor.what {
+            What::File(file) if file.shape == Shape::Positioned => Ok(descriptor.position),
+            What::Folder(_) => Err(Errno::BADF),
+            _ => Err(Errno::SPIPE),
+        }
+    }
+}

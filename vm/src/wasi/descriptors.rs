@@ -1,0 +1,219 @@
+//! The table of what a program has open.
+
+use std::io::Cursor;
+
+use rustix::io::Errno;
+
+use super::constants::fdflags;
+use super::folder::Folder;
+use super::host_file::{HostFile, Shape};
+use super::pipe::OutputPipe;
+
+/// Something that is open.
+#[derive(Debug)]
+pub struct Descriptor {
+    /// What it is.
+    pub what: What,
+    /// Its `fdflags`.
+    pub flags: u16,
+    /// Whether the program may read from it.
+    pub is_readable: bool,
+    /// Whether it may write to it.
+    pub is_writable: bool,
+    /// Whether it may change the file's attributes.
+    pub is_changeable: bool,
+    /// Where reading and writing go on, if the file has positions.
+    pub position: u64,
+}
+
+/// What can be open.
+#[derive(Debug)]
+pub enum What {
+    /// A file of the host's.
+    File(HostFile),
+    /// A folder.
+    Folder(Folder),
+    /// Input from memory.
+    Input(Cursor<Vec<u8>>),
+    /// Output to memory.
+    Output(OutputPipe),
+    /// Output to nowhere.
+    Nothing,
+}
+
+impl Descriptor {
+    /// Something that is there from the beginning, only to be read or only to be written.
+    pub fn stream(what: What, is_writable: bool) -> Descriptor {
+        Descriptor { is_readable: !is_writable, is_writable, ..Descriptor::new(what) }
+    }
+
+    /// Something that may be neither read nor written.
+    pub fn new(what: What) -> Descriptor {
+        Descriptor {
+            what,
+            flags: 0,
+            is_readable: false,
+            is_writable: false,
+            is_changeable: false,
+            position: 0,
+        }
+    }
+
+    /// A socket.
+    pub fn socket(file: HostFile, flags: u16) -> Descriptor {
+        let is_connection = file.shape == Shape::Connection;
+        Descriptor {
+            flags,
+            is_readable: is_connection,
+            is_writable: is_connection,
+            ..Descriptor::new(What::File(file))
+        }
+    }
+
+    /// Whether nothing is to wait for it.
+    pub fn is_nonblocking(&self) -> bool {
+        self.flags & fdflags::NONBLOCK != 0
+    }
+}
+
+/// Descriptors by their numbers.
+#[derive(Debug)]
+pub struct Descriptors {
+    slots: Vec<Option<Descriptor>>,
+    /// No lower number is free.
+    lowest: usize,
+    open: usize,
+    limit: usize,
+}
+
+impl Descriptors {
+    /// A table of these, and of others as long as there are fewer than `limit`.
+    pub fn new(initial: Vec<Descriptor>, limit: usize) -> Descriptors {
+        let open = initial.len();
+        Descriptors { slots: initial.into_iter().map(Some).collect(), lowest: open, open, limit }
+    }
+
+    /// # Errors
+    /// If no more can be open.
+    pub fn check_room(&self) -> Result<(), Errno> {
+        if self.open < self.limit { Ok(()) } else { Err(Errno::MFILE) }
+    }
+
+    /// Gives a descriptor the lowest number that is free.
+    ///
+    /// # Errors
+    /// If no more can be open.
+    pub fn add(&mut self, descriptor: Descriptor) -> Result<u32, Errno> {
+        self.check_room()?;
+        let taken = self.slots[self.lowest..].iter().take_while(|slot| slot.is_some()).count();
+        let index = self.lowest + taken;
+        if index == self.slots.len() {
+            self.slots.push(None);
+        }
+        self.slots[index] = Some(descriptor);
+        (self.lowest, self.open) = (index + 1, self.open + 1);
+        Ok(index as u32)
+    }
+
+    /// # Errors
+    /// If it is not open.
+    pub fn get(&self, fd: u32) -> Result<&Descriptor, Errno> {
+        self.slots.get(fd as usize).and_then(Option::as_ref).ok_or(Errno::BADF)
+    }
+
+    /// # Errors
+    /// If it is not open.
+    pub fn get_mut(&mut self, fd: u32) -> Result<&mut Descriptor, Errno> {
+        self.slots.get_mut(fd as usize).and_then(Option::as_mut).ok_or(Errno::BADF)
+    }
+
+    /// Closes one, which is dropped with the result.
+    ///
+    /// # Errors
+    /// If it is not open.
+    pub fn remove(&mut self, fd: u32) -> Result<Descriptor, Errno> {
+        let removed = self.slots.get_mut(fd as usize).and_then(Option::take).ok_or(Errno::BADF)?;
+        (self.lowest, self.open) = (self.lowest.min(fd as usize), self.open - 1);
+        Ok(removed)
+    }
+
+    /// Gives one the number of another, which is closed.
+    ///
+    /// # Errors
+    /// If one of them is not open.
+    pub fn renumber(&mut self, from: u32, to: u32) -> Result<(), Errno> {
+        self.get(to)?;
+        if from == to {
+            return Ok(());
+        }
+        let moved = self.remove(from)?;
+        self.slots[to as usize] = Some(moved);
+        Ok(())
+    }
+
+    /// A file, if it is one of the host's.
+    ///
+    /// # Errors
+    /// If it is not.
+    pub fn file(&self, fd: u32) -> Result<(&Descriptor, &HostFile), Errno> {
+        let descriptor = self.get(fd)?;
+        match &descriptor.what {
+            What::File(file) => Ok((descriptor, file)),
+            _ => Err(Errno::BADF),
+        }
+    }
+
+    /// A folder.
+    ///
+    /// # Errors
+    /// If it is none.
+    pub fn folder(&self, fd: u32) -> Result<&Folder, Errno> {
+        match &self.get(fd)?.what {
+            What::Folder(folder) => Ok(folder),
+            What::File(file) if !file.is_standard() => Err(Errno::NOTDIR),
+            _ => Err(Errno::BADF),
+        }
+    }
+
+    /// A folder of which the list is read.
+    ///
+    /// # Errors
+    /// If it is none.
+    pub fn folder_mut(&mut self, fd: u32) -> Result<&mut Folder, Errno> {
+        self.folder(fd)?;
+        match &mut self.get_mut(fd)?.what {
+            What::Folder(folder) => Ok(folder),
+            _ => Err(Errno::BADF),
+        }
+    }
+
+    /// A socket.
+    ///
+    /// # Errors
+    /// If it is none.
+    pub fn socket(&self, fd: u32) -> Result<(&Descriptor, &HostFile), Errno> {
+        let descriptor = self.get(fd)?;
+        match &descriptor.what {
+            What::File(file) if file.is_socket() => Ok((descriptor, file)),
+            _ => Err(Errno::NOTSOCK),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_the_lowest_that_are_free_and_at_most_the_limit() {
+        let mut table = Descriptors::new(Vec::new(), 4);
+        let add = |table: &mut Descriptors| table.add(Descriptor::new(What::Nothing));
+        assert_eq!([0, 1, 2, 3].map(|_| add(&mut table)), [Ok(0), Ok(1), Ok(2), Ok(3)]);
+        assert_eq!(add(&mut table), Err(Errno::MFILE));
+        assert!(table.remove(1).is_ok() && table.remove(0).is_ok() && table.remove(1).is_err());
+        assert_eq!((add(&mut table), add(&mut table)), (Ok(0), Ok(1)));
+        assert_eq!(table.renumber(3, 1), Ok(()));
+        assert_eq!((table.renumber(3, 1), table.renumber(1, 3)), (Err(Errno::BADF), Err(Errno::BADF)));
+        assert_eq!((add(&mut table), add(&mut table)), (Ok(3), Err(Errno::MFILE)));
+    }
+}

@@ -1,0 +1,181 @@
+//! How a function of WASI's fails: with an error number for the program, or by ending it.
+//!
+//! Inside, error numbers are those of the host; they become WASI's where a function returns.
+
+use rustix::io::Errno;
+
+use crate::{Error, ErrorKind, Result};
+
+/// Why a function did not succeed.
+#[derive(Debug)]
+pub enum Fail {
+    /// The program gets an error number.
+    Errno(Errno),
+    /// The program ends.
+    End(Error),
+}
+
+/// What functions give.
+pub type Outcome<T = ()> = std::result::Result<T, Fail>;
+
+impl From<Errno> for Fail {
+    fn from(errno: Errno) -> Fail {
+        Fail::Errno(errno)
+    }
+}
+
+impl From<Error> for Fail {
+    fn from(error: Error) -> Fail {
+        Fail::End(error)
+    }
+}
+
+impl From<std::io::Error> for Fail {
+    fn from(error: std::io::Error) -> Fail {
+        // Those without a number are of the sandbox: a path that leads out of its folder, or that has a zero byte in it.
+        let of_sandbox = match error.kind() {
+            std::io::ErrorKind::PermissionDenied => Errno::PERM,
+            std::io::ErrorKind::InvalidInput => Errno::INVAL,
+            _ => Errno::IO,
+        };
+        Fail::Errno(Errno::from_io_error(&error).unwrap_or(of_sandbox))
+    }
+}
+
+/// What a pointer leads to is not all in memory, or not aligned. The specification has that trap.
+pub fn bad_pointer(what: &str, at: u64, len: u64) -> Fail {
+    Fail::End(Error::new(
+        ErrorKind::Host,
+        format_args!("WASI was given a bad pointer: {len} bytes at {at:#x} {what}"),
+    ))
+}
+
+/// Makes it what WebAssembly gets.
+pub trait Answer: Sized {
+    /// The value for an error number of WASI's, 0 for success.
+    fn of(number: u32) -> Self;
+
+    /// The value for an outcome, unless the program ends.
+    fn finish(outcome: Outcome) -> Result<Self> {
+        match outcome {
+            Ok(()) => Ok(Self::of(0)),
+            Err(Fail::Errno(errno)) => Ok(Self::of(number(errno))),
+            Err(Fail::End(error)) => Err(error),
+        }
+    }
+}
+
+impl Answer for u32 {
+    fn of(number: u32) -> u32 {
+        number
+    }
+}
+
+impl Answer for () {
+    fn of(_: u32) {}
+}
+
+/// WASI's number for an error of the host's.
+pub fn number(errno: Errno) -> u32 {
+    let index = NUMBERED.iter().position(|&known| known == errno);
+    index
+        .or_else(|| NUMBERED.iter().position(|&known| known == Errno::IO))
+        .map_or(0, |index| index as u32 + 1)
+}
+
+/// The host's errors in the order of WASI's numbers, of which the first is 1.
+const NUMBERED: [Errno; 75] = [
+    Errno::TOOBIG,
+    Errno::ACCESS,
+    Errno::ADDRINUSE,
+    Errno::ADDRNOTAVAIL,
+    Errno::AFNOSUPPORT,
+    Errno::AGAIN,
+    Errno::ALREADY,
+    Errno::BADF,
+    Errno::BADMSG,
+    Errno::BUSY,
+    Errno::CANCELED,
+    Errno::CHILD,
+    Errno::CONNABORTED,
+    Errno::CONNREFUSED,
+    Errno::CONNRESET,
+    Errno::DEADLK,
+    Errno::DESTADDRREQ,
+    Errno::DOM,
+    Errno::DQUOT,
+    Errno::EXIST,
+    Errno::FAULT,
+    Errno::FBIG,
+    Errno::HOSTUNREACH,
+    Errno::IDRM,
+    Errno::ILSEQ,
+    Errno::INPROGRESS,
+    Errno::INTR,
+    Errno::INVAL,
+    Errno::IO,
+    Errno::ISCONN,
+    Errno::ISDIR,
+    Errno::LOOP,
+    Errno::MFILE,
+    Errno::MLINK,
+    Errno::MSGSIZE,
+    Errno::MULTIHOP,
+    Errno::NAMETOOLONG,
+    Errno::NETDOWN,
+    Errno::NETRESET,
+    Errno::NETUNREACH,
+    Errno::NFILE,
+    Errno::NOBUFS,
+    Errno::NODEV,
+    Errno::NOENT,
+    Errno::NOEXEC,
+    Errno::NOLCK,
+    Errno::NOLINK,
+    Errno::NOMEM,
+    Errno::NOMSG,
+    Errno::NOPROTOOPT,
+    Errno::NOSPC,
+    Errno::NOSYS,
+    Errno::NOTCONN,
+    Errno::NOTDIR,
+    Errno::NOTEMPTY,
+    Errno::NOTRECOVERABLE,
+    Errno::NOTSOCK,
+    Errno::NOTSUP,
+    Errno::NOTTY,
+    Errno::NXIO,
+    Errno::OVERFLOW,
+    Errno::OWNERDEAD,
+    Errno::PERM,
+    Errno::PIPE,
+    Errno::PROTO,
+    Errno::PROTONOSUPPORT,
+    Errno::PROTOTYPE,
+    Errno::RANGE,
+    Errno::ROFS,
+    Errno::SPIPE,
+    Errno::SRCH,
+    Errno::STALE,
+    Errno::TIMEDOUT,
+    Errno::TXTBSY,
+    Errno::XDEV,
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn error_numbers_are_those_of_the_specification() {
+        let some = [
+            (Errno::TOOBIG, 1),
+            (Errno::BADF, 8),
+            (Errno::INVAL, 28),
+            (Errno::NOTSUP, 58),
+            (Errno::XDEV, 75),
+        ];
+        assert!(some.into_iter().all(|(errno, expected)| number(errno) == expected));
+        assert_eq!(number(Errno::NOKEY), 29, "what WASI has no name for is an error of input or output");
+    }
+}

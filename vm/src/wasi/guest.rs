@@ -1,0 +1,359 @@
+//! The program that calls: its memory, and whether it is to stop.
+//!
+//! **Invariant**: nothing gets into a program's memory but what is written here, byte by byte: structures are made as
+//! [`Record`]s, which begin as zeros. Pointers that lead out of memory or are not aligned end the program, as the
+//! specification has it.
+
+use std::ffi::OsStr;
+use std::io::{IoSlice, IoSliceMut};
+use std::ops::Range;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use rustix::io::Errno;
+use smallvec::SmallVec;
+
+use super::fail::{Outcome, bad_pointer};
+use crate::runtime::store::StoreOpaque;
+use crate::{Memory, Result};
+
+/// The most bytes that one call reads or writes, so that it ends soon: programs go on with the rest.
+const MAX_TRANSFER: usize = 256 << 20;
+
+/// The most buffers that are given to the system at once: its own limit.
+const MAX_BUFFERS: usize = 1024;
+
+/// How many elements of a list that a program chooses are looked at before it is asked whether to stop.
+pub const ELEMENTS_PER_CHECK: u32 = 1 << 16;
+
+/// Longer paths are nowhere (Linux's `PATH_MAX`, of which the last byte is the zero).
+const MAX_PATH: u32 = 4095;
+
+/// Which version of WASI a function was imported from. They differ in the layout of some structures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Preview {
+    /// `wasi_unstable`
+    Zero,
+    /// `wasi_snapshot_preview1`
+    One,
+}
+
+/// A program that calls a function of WASI's, for as long as the call takes.
+pub struct Guest<'a> {
+    memory: Source<'a>,
+    preview: Preview,
+}
+
+enum Source<'a> {
+    /// A memory of a store of ours; parts of it may not be there before they are touched.
+    Store(&'a mut StoreOpaque, Memory),
+    Bytes(&'a mut [u8]),
+}
+
+/// Buffers in memory, none of them empty.
+pub type Buffers = SmallVec<[Range<usize>; 4]>;
+
+impl std::fmt::Debug for Guest<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Guest").field("preview", &self.preview).finish_non_exhaustive()
+    }
+}
+
+impl<'a> Guest<'a> {
+    /// A program in another engine.
+    pub fn new(memory: &'a mut [u8], preview: Preview) -> Guest<'a> {
+        Guest { memory: Source::Bytes(memory), preview }
+    }
+
+    pub(super) fn in_store(store: &'a mut StoreOpaque, memory: Memory, preview: Preview) -> Guest<'a> {
+        Guest { memory: Source::Store(store, memory), preview }
+    }
+
+    /// Which version of WASI it uses.
+    pub fn preview(&self) -> Preview {
+        self.preview
+    }
+
+    /// All of its memory.
+    ///
+    /// # Errors
+    /// If some of it cannot be read from the module's file.
+    pub fn memory(&mut self) -> Result<&mut [u8]> {
+        self.fill(std::iter::once(0..usize::MAX))?;
+        Ok(self.bytes_on_demand())
+    }
+
+    /// Whether it is to stop: a function that waits returns then.
+    pub fn is_interrupted(&self) -> bool {
+        match &self.memory {
+            Source::Store(store, _) => store.interrupt().is_requested(),
+            Source::Bytes(_) => false,
+        }
+    }
+
+    /// # Errors
+    /// If it is to stop. What the function returns does not matter then.
+    pub(super) fn check(&self) -> Outcome {
+        if self.is_interrupted() { Err(Errno::INTR.into()) } else { Ok(()) }
+    }
+
+    /// Its memory, of which some comes when it is touched. The system cannot touch it: see [`Guest::fill`].
+    fn bytes_on_demand(&mut self) -> &mut [u8] {
+        match &mut self.memory {
+            Source::Store(store, memory) => {
+                let index = store.index(memory.0);
+                store.memory_mut(index).data_on_demand()
+            }
+            Source::Bytes(bytes) => bytes,
+        }
+    }
+
+    /// Sees to it that parts of memory are there, before the system is given them.
+    ///
+    /// # Errors
+    /// If they cannot be read from the module's file.
+    fn fill(&mut self, parts: impl IntoIterator<Item = Range<usize>>) -> Result<()> {
+        let Source::Store(store, memory) = &mut self.memory else { return Ok(()) };
+        let memory = store.memory(store.index(memory.0));
+        if memory.is_there() {
+            return Ok(());
+        }
+        let len = memory.len() as usize;
+        parts.into_iter().for_each(|part| memory.fill(&(part.start.min(len)..part.end.min(len))));
+        store.check_data()
+    }
+
+    fn range(&mut self, at: u64, len: u64) -> Outcome<Range<usize>> {
+        let all = self.bytes_on_demand().len() as u64;
+        match at.checked_add(len) {
+            Some(end) if end <= all => Ok(at as usize..end as usize),
+            _ => Err(bad_pointer("are not in memory", at, len)),
+        }
+    }
+
+    /// Bytes of its memory.
+    ///
+    /// # Errors
+    /// If they are not all in memory.
+    pub(super) fn bytes(&mut self, at: u32, len: u32) -> Outcome<&mut [u8]> {
+        let range = self.range(at.into(), len.into())?;
+        Ok(&mut self.bytes_on_demand()[range])
+    }
+
+    /// The same, to be given to the system.
+    ///
+    /// # Errors
+    /// As [`Guest::bytes`], and if they cannot be read from the module's file.
+    pub(super) fn bytes_for_system(&mut self, at: u32, len: u32) -> Outcome<&mut [u8]> {
+        let range = self.range(at.into(), len.into())?;
+        self.fill([range.clone()])?;
+        Ok(&mut self.bytes_on_demand()[range])
+    }
+
+    /// A structure, or an array of them, that begins at an address which is a multiple of `align`.
+    ///
+    /// # Errors
+    /// If it does not, or it is not all in memory.
+    pub(super) fn array(&mut self, at: u32, count: u32, size: u32, align: u32) -> Outcome<Range<usize>> {
+        let len = u64::from(count) * u64::from(size);
+        if !at.is_multiple_of(align) {
+            return Err(bad_pointer("are not aligned", at.into(), len));
+        }
+        self.range(at.into(), len)
+    }
+
+    /// Reads a structure out of an array that is in memory.
+    pub(super) fn read<const N: usize>(&mut self, array: &Range<usize>, index: u32) -> Record<N> {
+        let start = array.start + index as usize * N;
+        let mut record = Record::new();
+        record.0.copy_from_slice(&self.bytes_on_demand()[start..start + N]);
+        record
+    }
+
+    /// Writes a structure.
+    ///
+    /// # Errors
+    /// As [`Guest::array`].
+    pub(super) fn write<const N: usize>(&mut self, at: u32, align: u32, record: &Record<N>) -> Outcome {
+        let range = self.array(at, 1, N as u32, align)?;
+        self.bytes_on_demand()[range].copy_from_slice(&record.0);
+        Ok(())
+    }
+
+    /// Writes a number of 32 bits.
+    ///
+    /// # Errors
+    /// As [`Guest::array`].
+    pub(super) fn write_u32(&mut self, at: u32, value: u32) -> Outcome {
+        self.write(at, 4, &Record::<4>::new().u32(0, value))
+    }
+
+    /// Writes a number of 64 bits.
+    ///
+    /// # Errors
+    /// As [`Guest::array`].
+    pub(super) fn write_u64(&mut self, at: u32, value: u64) -> Outcome {
+        self.write(at, 8, &Record::<8>::new().u64(0, value))
+    }
+
+    /// A path. Its bytes are the host's, whether they are UTF-8 or not: so a program can open whatever it sees in a folder.
+    ///
+    /// # Errors
+    /// If it is not in memory, or too long for any.
+    pub(super) fn path(&mut self, at: u32, len: u32) -> Outcome<PathBuf> {
+        let range = self.range(at.into(), len.into())?;
+        if len > MAX_PATH {
+            return Err(Errno::NAMETOOLONG.into());
+        }
+        Ok(PathBuf::from(OsStr::from_bytes(&self.bytes_on_demand()[range])))
+    }
+
+    /// What a list of buffers names: as many of them from the first on as one call reads or writes. Empty ones are left out,
+    /// so that a list of any length takes no more memory than the system's longest.
+    ///
+    /// # Errors
+    /// If the list, or one of these buffers, is not all in memory; if a long list is interrupted.
+    pub(super) fn buffers(&mut self, at: u32, count: u32) -> Outcome<Buffers> {
+        let (array, mut buffers, mut left) = (self.array(at, count, 8, 4)?, Buffers::new(), MAX_TRANSFER);
+        for index in 0..count {
+            if index % ELEMENTS_PER_CHECK == ELEMENTS_PER_CHECK - 1 {
+                self.check()?;
+            }
+            let vector = self.read::<8>(&array, index);
+            let (start, len) = (vector.get_u32(0), vector.get_u32(4));
+            let range = self.range(start.into(), len.into())?;
+            let end = range.end.min(range.start.saturating_add(left));
+            if range.start < end {
+                left -= end - range.start;
+                buffers.push(range.start..end);
+            }
+            if buffers.len() == MAX_BUFFERS || left == 0 {
+                break;
+            }
+        }
+        self.fill(buffers.iter().cloned())?;
+        Ok(buffers)
+    }
+
+    /// Buffers to write from.
+    pub(super) fn slices(&mut self, buffers: &[Range<usize>]) -> SmallVec<[IoSlice<'_>; 4]> {
+        let bytes = &*self.bytes_on_demand();
+        buffers.iter().map(|range| IoSlice::new(&bytes[range.clone()])).collect()
+    }
+
+    /// Buffers to read into: from the first on as many as do not overlap, so that it is clear what is in them afterwards.
+    pub(super) fn slices_mut(&mut self, buffers: &[Range<usize>]) -> SmallVec<[IoSliceMut<'_>; 4]> {
+        let mut ordered: SmallVec<[(usize, &Range<usize>); 4]> =
+            buffers[..disjoint(buffers)].iter().enumerate().collect();
+        ordered.sort_unstable_by_key(|(_, range)| range.start);
+        let (mut rest, mut begin) = (self.bytes_on_demand(), 0);
+        let mut slices: SmallVec<[(usize, IoSliceMut<'_>); 4]> = SmallVec::new();
+        for (index, range) in ordered {
+            let (part, tail) = rest[range.start - begin..].split_at_mut(range.len());
+            slices.push((index, IoSliceMut::new(part)));
+            (rest, begin) = (tail, range.end);
+        }
+        slices.sort_unstable_by_key(|&(index, _)| index);
+        slices.into_iter().map(|(_, slice)| slice).collect()
+    }
+}
+
+/// How many buffers from the first on do not overlap.
+fn disjoint(buffers: &[Range<usize>]) -> usize {
+    let overlaps = |index: &usize| {
+        let new = &buffers[*index];
+        buffers[..*index].iter().any(|old| old.start < new.end && new.start < old.end)
+    };
+    (0..buffers.len()).find(overlaps).unwrap_or(buffers.len())
+}
+
+/// The bytes of a structure, zero where no field is.
+pub struct Record<const N: usize>(pub [u8; N]);
+
+impl<const N: usize> Record<N> {
+    /// Zeros.
+    pub fn new() -> Record<N> {
+        Record([0; N])
+    }
+
+    fn with<const M: usize>(mut self, at: usize, bytes: [u8; M]) -> Record<N> {
+        self.0[at..at + M].copy_from_slice(&bytes);
+        self
+    }
+
+    /// With a field of 8 bits.
+    pub fn u8(self, at: usize, value: u8) -> Record<N> {
+        self.with(at, [value])
+    }
+
+    /// With a field of 16 bits.
+    pub fn u16(self, at: usize, value: u16) -> Record<N> {
+        self.with(at, value.to_le_bytes())
+    }
+
+    /// With a field of 32 bits.
+    pub fn u32(self, at: usize, value: u32) -> Record<N> {
+        self.with(at, value.to_le_bytes())
+    }
+
+    /// With a field of 64 bits.
+    pub fn u64(self, at: usize, value: u64) -> Record<N> {
+        self.with(at, value.to_le_bytes())
+    }
+
+    fn get<const M: usize>(&self, at: usize) -> [u8; M] {
+        std::array::from_fn(|i| self.0[at + i])
+    }
+
+    /// A field of 16 bits.
+    pub fn get_u16(&self, at: usize) -> u16 {
+        u16::from_le_bytes(self.get(at))
+    }
+
+    /// A field of 32 bits.
+    pub fn get_u32(&self, at: usize) -> u32 {
+        u32::from_le_bytes(self.get(at))
+    }
+
+    /// A field of 64 bits.
+    pub fn get_u64(&self, at: usize) -> u64 {
+        u64::from_le_bytes(self.get(at))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wasi::fail::Fail;
+
+    fn vectors(list: &[(u32, u32)]) -> Vec<u8> {
+        list.iter().flat_map(|&(at, len)| Record::<8>::new().u32(0, at).u32(4, len).0).collect()
+    }
+
+    #[test]
+    fn buffers_to_read_into_keep_their_order_and_do_not_overlap() {
+        let mut memory = vectors(&[(90, 5), (0, 0), (70, 10), (80, 4), (72, 1), (60, 1)]);
+        memory.resize(100, 0);
+        let mut guest = Guest::new(&mut memory, Preview::One);
+        let buffers = guest.buffers(0, 6).expect("all in memory");
+        assert_eq!(&buffers[..], [90..95, 70..80, 80..84, 72..73, 60..61]);
+        for (index, slice) in guest.slices_mut(&buffers).iter_mut().enumerate() {
+            slice.fill(index as u8 + 1);
+        }
+        assert_eq!(memory[60..61], [0], "it comes after one that overlaps");
+        assert_eq!(memory[70..84], [[2; 10].as_slice(), &[3; 4]].concat());
+        assert_eq!(memory[90..95], [1; 5]);
+    }
+
+    #[test]
+    fn long_lists_take_as_many_buffers_as_the_system_does() {
+        let mut memory = vectors(&vec![(0, 0); 3000]);
+        memory.extend(vectors(&vec![(8, 1); 3000]));
+        let mut guest = Guest::new(&mut memory, Preview::One);
+        assert_eq!(guest.buffers(0, 3000).expect("all in memory").len(), 0);
+        assert_eq!(guest.buffers(0, 6000).expect("all in memory").len(), MAX_BUFFERS);
+        assert!(matches!(guest.buffers(4, 6000), Err(Fail::End(_))), "the last is not in memory");
+        assert!(matches!(guest.buffers(2, 1), Err(Fail::End(_))), "it is not aligned");
+        assert!(matches!(guest.buffers(0, u32::MAX), Err(Fail::End(_))));
+    }
+}

@@ -1,0 +1,60 @@
+//! Lists of strings that a program gets whole: its arguments and its environment.
+
+use super::fail::Outcome;
+use super::guest::Guest;
+use crate::{Error, ErrorKind, Result};
+
+/// A list of strings, each with a zero byte at its end.
+#[derive(Debug, Default)]
+pub struct Strings {
+    bytes: Vec<u8>,
+    /// Where each begins.
+    starts: Vec<u32>,
+}
+
+impl Strings {
+    /// Adds a string; `what` it is, for the error.
+    ///
+    /// # Errors
+    /// If it has a zero byte in it, or all of them are too long for a program's memory.
+    pub fn push(&mut self, what: &str, string: &str) -> Result<()> {
+        let refuse = |why: &str| Error::new(ErrorKind::System, format_args!("{what} {string:?}: {why}"));
+        if string.contains('\0') {
+            return Err(refuse("it contains a zero byte"));
+        }
+        let start = self.bytes.len();
+        // The program's list of addresses takes four bytes for each.
+        let needed = start as u64 + string.len() as u64 + 1 + 4 * (self.starts.len() as u64 + 1);
+        let (Ok(start), true) = (u32::try_from(start), needed <= u32::MAX.into()) else {
+            return Err(refuse("all of them are too long for 32 bits"));
+        };
+        self.starts.push(start);
+        self.bytes.extend_from_slice(string.as_bytes());
+        self.bytes.push(0);
+        Ok(())
+    }
+
+    /// Tells a program how many there are, and how many bytes.
+    ///
+    /// # Errors
+    /// If its pointers are bad.
+    pub fn write_sizes(&self, guest: &mut Guest<'_>, count: u32, size: u32) -> Outcome {
+        guest.write_u32(count, self.starts.len() as u32)?;
+        guest.write_u32(size, self.bytes.len() as u32)
+    }
+
+    /// Gives a program all of them, and the address of each.
+    ///
+    /// # Errors
+    /// If its pointers are bad.
+    pub fn write(&self, guest: &mut Guest<'_>, addresses: u32, bytes: u32) -> Outcome {
+        let count = self.starts.len() as u32;
+        guest.array(addresses, count, 4, 4)?;
+        guest.bytes(bytes, self.bytes.len() as u32)?.copy_from_slice(&self.bytes);
+        for (index, &start) in self.starts.iter().enumerate() {
+            // Neither sum wraps around: both lists are in memory.
+            guest.write_u32(addresses + 4 * index as u32, bytes + start)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,43 @@
+//! Waiting in the system, in a way that an interruption or a deadline ends.
+//!
+//! A signal wakes the thread when its store is to stop. But one that comes right before the thread begins to wait wakes
+//! nobody, and nobody sends one if the embedder only interrupts. So the thread waits in slices and looks between them.
+
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, Timespec, poll};
+use rustix::io::Errno;
+
+use super::fail::Outcome;
+use super::guest::Guest;
+
+/// How long an interruption may go unnoticed: short for people, long for a processor.
+const SLICE: Duration = Duration::from_millis(50);
+
+/// Waits until something happens to one of the descriptors, or for a time. Gives how many are ready.
+///
+/// # Errors
+/// If the program is to stop, or the system does not wait.
+pub fn wait(guest: &Guest<'_>, fds: &mut [PollFd<'_>], time: Option<Duration>) -> Outcome<usize> {
+    // A time beyond what the system counts does not end.
+    let end = time.and_then(|time| Instant::now().checked_add(time));
+    loop {
+        guest.check()?;
+        let left = end.map(|end| end.saturating_duration_since(Instant::now()));
+        let slice = left.map_or(SLICE, |left| left.min(SLICE));
+        match ready(fds, slice) {
+            Ok(0) if left == Some(slice) => return Ok(0),
+            Ok(0) | Err(Errno::INTR) => {}
+            Ok(count) => return Ok(count),
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+}
+
+/// How many descriptors are ready, at once or in a short time.
+///
+/// # Errors
+/// If a signal comes, or the system does not say.
+pub fn ready(fds: &mut [PollFd<'_>], time: Duration) -> Result<usize, Errno> {
+    poll(fds, Some(&Timespec { tv_sec: time.as_secs() as i64, tv_nsec: time.subsec_nanos().into() }))
+}
