@@ -1,6 +1,7 @@
 //! What is demanded of every generated module.
 //!
 //! * [`Engines::differential`]: in every mode our engine leaves behind what the reference interpreter does.
+//! * [`Engines::hot`]: so it does with hot programs, as they are optimised in all the ways there are.
 //! * [`Engines::superblocks`]: so it does when it is reoptimized by any profile.
 //! * [`Engines::contexts`]: the calling context tree is that of a shadow stack.
 //! * [`Engines::paths`]: the paths of the profile are those of a trace of the same run.
@@ -8,6 +9,7 @@
 //! * [`Engines::oracle`]: the profile is exactly what the module counts of itself, in the interpreter.
 
 mod engines;
+mod hot;
 mod summary;
 
 use std::sync::Arc;
@@ -29,6 +31,7 @@ use crate::outcome::Outcome;
 use crate::shadow::{self, calls_by_chain, without_calls_by_host};
 pub use engines::Engines;
 use engines::{STRATEGIES, engine, tiered};
+pub use hot::{Hot, ways as hot_ways};
 pub use summary::Summary;
 
 /// An engine that tells interesting paths from others.

@@ -1,4 +1,5 @@
-//! The engines that run generated modules: ours, and an independent interpreter.
+//! The engines that run generated modules: ours, an independent interpreter, and one in another process.
 
+pub mod judge;
 pub mod ours;
 pub mod reference;

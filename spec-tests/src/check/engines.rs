@@ -1,8 +1,12 @@
 //! The engines that generated modules run in.
 
-use wprof::{Collect, Config, Engine, Metric, ProfilingConfig, Strategy, Tracing};
+use std::sync::Mutex;
+
+use wprof::{Collect, Config, Engine, EventModel, Metric, ProfilingConfig, Strategy, Tracing};
 use wprof_profiler::BurstLengths;
 
+use super::hot::{self, Hot};
+use crate::engines::judge::Judge;
 use crate::engines::reference;
 use crate::mode::{Mode, bursts, unoptimized};
 use crate::oracle::cache::small_cache;
@@ -38,6 +42,9 @@ pub struct Engines {
     pub(super) unguarded: Engine,
     pub(super) parts: Engine,
     pub(super) frame: Engine,
+    pub(super) hot: Vec<Hot>,
+    pub(super) fuel: Engine,
+    pub(super) judge: Mutex<Option<Judge>>,
 }
 
 impl Default for Engines {
@@ -97,6 +104,9 @@ impl Default for Engines {
             unguarded: Mode::Unguarded.engine(),
             parts: Mode::Parts.engine(),
             frame: Mode::Frame.engine(),
+            hot: hot::ways(),
+            fuel: engine(tiered().count_events(EventModel::built_in("fuel"))),
+            judge: Mutex::default(),
         }
     }
 }

@@ -64,6 +64,25 @@ pub fn run(engine: &Engine, wasm: &[u8], drive: &Drive) -> Result<Ran, String> {
     Ok(Ran { outcome, trace, store, instance: Some(instance), log })
 }
 
+/// The fuel that each call consumes; `None` if it does not return.
+///
+/// # Errors
+/// If the engine refuses the module.
+pub fn fuel(engine: &Engine, wasm: &[u8], drive: &Drive) -> Result<Vec<Option<u64>>, String> {
+    let module = Module::new(engine, wasm).map_err(|e| format!("not accepted: {e}"))?;
+    let mut store = Store::new(engine, Host::default());
+    let imports = imports(&mut store, &module, &Arc::default()).map_err(|e| format!("imports: {e}"))?;
+    let Ok(instance) = Instance::new(&mut store, &module, &imports) else { return Ok(Vec::new()) };
+    let call = |call: &Call| {
+        let count = |store: &Store<Host>| event_count(store, "fuel").map_err(|e| e.to_string());
+        let before = count(&store)?;
+        let result = make(&mut store, instance, call);
+        let consumed = count(&store)? - before;
+        Ok(result.is_ok().then_some(consumed))
+    };
+    drive.calls.iter().map(call).collect()
+}
+
 /// How often each block of each compiled function began, by function index.
 pub type BlockCounts = Vec<(u32, Vec<u64>)>;
 
@@ -71,6 +90,11 @@ impl Ran {
     /// What the reoptimizer did.
     pub fn reoptimizations(&self) -> Vec<Reoptimization> {
         self.instance.map_or_else(Vec::new, |instance| instance.module(&self.store).reoptimizations())
+    }
+
+    /// How many events of a kind were counted; 0 if they are not.
+    pub fn events(&self, kind: &str) -> u64 {
+        event_count(&self.store, kind).unwrap_or(0)
     }
 
     /// What was counted, if the engine counts and there is an instance.
