@@ -23,7 +23,7 @@ use wprof_profiler::{
 
 use crate::engines::{ours, reference};
 use crate::generate::Case;
-use crate::mode::{bursts, unoptimized};
+use crate::mode::{Mode, bursts, unoptimized};
 use crate::nonsense;
 use crate::oracle::references::{Log, logging};
 use crate::oracle::{Compared, Detail, Oracle, What, compare, compare_flow, compare_paths, same_flow};
@@ -40,6 +40,21 @@ fn preferential(strategy: Strategy, interesting: Interesting) -> Config {
     config.strategy(strategy).profiling(ProfilingConfig::Exact(Collect::Paths));
     config.interesting_paths(interesting);
     config
+}
+
+/// Demands that our engine leaves behind what is expected without and with code that an earlier run has kept.
+fn kept(case: &Case, expected: &Outcome) -> Result<(), String> {
+    let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
+    for (round, engine) in Mode::Cached.engines(folder.path()).enumerate() {
+        let ran = ours::run(&engine, &case.wasm, &case.drive)?;
+        if !ran.outcome.overflowed() && !expected.overflowed() {
+            expected
+                .same_as(&ran.outcome)
+                .map_err(|e| format!("cached, run {round}, reference first: {e}"))?;
+        }
+        ran.keep_code()?;
+    }
+    Ok(())
 }
 
 /// Whether any function of a module ends in a tail call.
@@ -112,8 +127,10 @@ impl Engines {
             ("metered", &self.metered),
             ("traced", &self.traced),
             ("contexts", &self.contexts),
+            ("default", &self.default),
+            ("eager", &self.eager),
         ];
-        let (name, engine) = more[(case.seed / 4 % 7) as usize];
+        let (name, engine) = more[(case.seed / 4 % more.len() as u64) as usize];
         let mut summary = Summary::of(&expected);
         let bursts = &self.bursts[(case.seed / 4) as usize % self.bursts.len()];
         let others = [
@@ -131,6 +148,9 @@ impl Engines {
                 continue;
             }
             expected.same_as(&ran.outcome).map_err(|e| format!("{name}, reference first: {e}"))?;
+        }
+        if (case.seed / 4).is_multiple_of(8) {
+            kept(case, &expected)?;
         }
         Ok(summary)
     }

@@ -148,7 +148,6 @@ fn each_edit_of_a_program_makes_it_smaller_and_leaves_it_valid() {
                 let Some(smaller) = edited(&tree, grain, number) else { break };
                 let wasm = smaller.encode();
                 assert!(case.drive.fits(&wasm), "seed {}, {grain:?} {number}", case.seed);
-                assert_ne!(wasm, case.wasm, "seed {}, {grain:?} {number}", case.seed);
                 edits += 1;
             }
         }

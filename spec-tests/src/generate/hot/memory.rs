@@ -40,14 +40,16 @@ const STORES32: [(Access, u32); 3] = [(I::I32Store, 2), (I::I32Store8, 0), (I::I
 const STORES64: [(Access, u32); 4] =
     [(I::I64Store, 3), (I::I64Store8, 0), (I::I64Store16, 1), (I::I64Store32, 2)];
 
-/// Lanes that are loaded into a vector, or stored.
-const LANES: [(fn(MemArg, u8) -> I<'static>, u32, u8); 4] = [
+/// An access of a lane: the instruction, the power of two that it touches, how many such lanes there are.
+type LaneAccess = (fn(MemArg, u8) -> I<'static>, u32, u8);
+
+const LANES: [LaneAccess; 4] = [
     (|memarg, lane| I::V128Load8Lane { memarg, lane }, 0, 16),
     (|memarg, lane| I::V128Load16Lane { memarg, lane }, 1, 8),
     (|memarg, lane| I::V128Load32Lane { memarg, lane }, 2, 4),
     (|memarg, lane| I::V128Load64Lane { memarg, lane }, 3, 2),
 ];
-const STORED_LANES: [(fn(MemArg, u8) -> I<'static>, u32, u8); 4] = [
+const STORED_LANES: [LaneAccess; 4] = [
     (|memarg, lane| I::V128Store8Lane { memarg, lane }, 0, 16),
     (|memarg, lane| I::V128Store16Lane { memarg, lane }, 1, 8),
     (|memarg, lane| I::V128Store32Lane { memarg, lane }, 2, 4),

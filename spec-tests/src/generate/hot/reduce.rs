@@ -4,8 +4,10 @@
 //! construct without what is around it, fewer rounds, a constant or an operand for an expression. The coarse ones come
 //! first.
 
+use wasm_encoder::ValType;
+
 use super::SIGNATURES;
-use super::tree::{End, Expr, Function, Kind, Program, Stmt, Valued};
+use super::tree::{End, Expr, Function, Kind, Loop, Multi, Program, Stmt, Switch, Valued};
 
 /// How much of a program an edit takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -121,43 +123,9 @@ impl Edit {
                 self.statements(no);
             }
             Stmt::Block(_, body) => self.statements(body),
-            Stmt::Multi(multi) => {
-                if !multi.params.is_empty() && self.is_here(Grain::Medium) {
-                    multi.params.pop();
-                    return;
-                }
-                multi.params.iter_mut().for_each(|(value, _)| self.value(value));
-                self.statements(&mut multi.body);
-                multi.results.iter_mut().for_each(|(value, _)| self.value(value));
-            }
-            Stmt::Switch(switch) => {
-                if switch.targets.len() > 2 && self.is_here(Grain::Medium) {
-                    switch.targets.truncate(switch.targets.len() / 2);
-                    return;
-                }
-                self.value(&mut switch.index);
-                switch.cases.iter_mut().for_each(|case| self.statements(case));
-            }
-            Stmt::Loop(lp) => {
-                if lp.rounds > 1 && self.is_here(Grain::Medium) {
-                    lp.rounds /= 2;
-                    return;
-                }
-                if (lp.dynamic.is_some() || !lp.carried.is_empty()) && self.is_here(Grain::Medium) {
-                    lp.dynamic = None;
-                    lp.carried.clear();
-                    return;
-                }
-                if lp.step > 1 && self.is_here(Grain::Fine) {
-                    lp.step = 1;
-                    return;
-                }
-                self.statements(&mut lp.body);
-                lp.carried.iter_mut().for_each(|(_, first, next)| {
-                    self.value(first);
-                    self.value(next);
-                });
-            }
+            Stmt::Multi(multi) => self.multi(multi),
+            Stmt::Switch(switch) => self.switch(switch),
+            Stmt::Loop(lp) => self.counted(lp),
             Stmt::Break { when, values, .. } => {
                 when.iter_mut().for_each(|value| self.value(value));
                 self.values(values);
@@ -165,12 +133,52 @@ impl Edit {
         }
     }
 
+    fn multi(&mut self, multi: &mut Multi) {
+        if !multi.params.is_empty() && self.is_here(Grain::Medium) {
+            multi.params.pop();
+            return;
+        }
+        multi.params.iter_mut().for_each(|(value, _)| self.value(value));
+        self.statements(&mut multi.body);
+        multi.results.iter_mut().for_each(|(value, _)| self.value(value));
+    }
+
+    fn switch(&mut self, switch: &mut Switch) {
+        if switch.targets.len() > 2 && self.is_here(Grain::Medium) {
+            switch.targets.truncate(switch.targets.len() / 2);
+            return;
+        }
+        self.value(&mut switch.index);
+        switch.cases.iter_mut().for_each(|case| self.statements(case));
+    }
+
+    fn counted(&mut self, lp: &mut Loop) {
+        if lp.rounds > 1 && self.is_here(Grain::Medium) {
+            lp.rounds /= 2;
+            return;
+        }
+        if (lp.dynamic.is_some() || !lp.carried.is_empty()) && self.is_here(Grain::Medium) {
+            lp.dynamic = None;
+            lp.carried.clear();
+            return;
+        }
+        if lp.step > 1 && self.is_here(Grain::Fine) {
+            lp.step = 1;
+            return;
+        }
+        self.statements(&mut lp.body);
+        lp.carried.iter_mut().for_each(|(_, first, next)| {
+            self.value(first);
+            self.value(next);
+        });
+    }
+
     fn values(&mut self, values: &mut [Expr]) {
         values.iter_mut().for_each(|value| self.value(value));
     }
 
     fn value(&mut self, value: &mut Expr) {
-        if self.done || !value.ty.is_numeric_or_vector() || value.is_constant() {
+        if self.done || matches!(value.ty, ValType::Ref(_)) || value.is_constant() {
             return;
         }
         if self.is_here(Grain::Fine) {
@@ -205,16 +213,5 @@ impl Edit {
     fn valued(&mut self, valued: &mut Valued) {
         self.statements(&mut valued.before);
         self.value(&mut valued.value);
-    }
-}
-
-trait Kinds {
-    /// Whether there is a zero of the type.
-    fn is_numeric_or_vector(&self) -> bool;
-}
-
-impl Kinds for wasm_encoder::ValType {
-    fn is_numeric_or_vector(&self) -> bool {
-        !matches!(self, wasm_encoder::ValType::Ref(_))
     }
 }

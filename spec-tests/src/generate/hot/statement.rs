@@ -161,45 +161,44 @@ impl Body<'_> {
             return vec![self.assign(2)];
         }
         let share = allowed * (35 + self.rng.below(60) as u64) / 100;
+        let around = self.around(share);
+        let Around { counter, is_wide, form, step, rounds, labels: [exit, next] } = around;
+        let dynamic = (rounds.is_power_of_two() && rounds > 1 && self.rng.chance(50))
+            .then(|| (self.expr(I32, 1), rounds - 1));
+        let firsts = self.handed_on();
+        let (body, nexts) = self.in_rounds(share, rounds, |body| body.round(around, depth, &firsts));
+        let carried = firsts.into_iter().zip(nexts).map(|((local, first), next)| (local, first, next));
+        let carried = carried.collect();
+        let counted = Loop { exit, next, counter, is_wide, form, step, rounds, dynamic, body, carried };
+        vec![Stmt::Loop(Box::new(counted))]
+    }
+
+    /// How a loop counts that may execute so much.
+    fn around(&mut self, share: u64) -> Around {
         // Enough for a body that is worth going round in; a long loop where much may run.
-        let least = if self.loops.is_empty() && allowed > 20_000 { 100 } else { 1 };
+        let least = if self.loops.is_empty() && share > 10_000 { 100 } else { 1 };
         let fits: Vec<u32> = ROUNDS.into_iter().filter(|&n| u64::from(n) * 25 <= share).collect();
         let long: Vec<u32> = fits.iter().copied().filter(|&n| n >= least).collect();
         let rounds = self.rng.pick(if long.is_empty() { &fits } else { &long });
         let is_wide = self.rng.chance(30);
-        let form = self.rng.pick(&[LoopForm::Down, LoopForm::Up, LoopForm::While]);
-        let around = Around {
+        Around {
             counter: self.counters(is_wide),
             is_wide,
-            form,
+            form: self.rng.pick(&[LoopForm::Down, LoopForm::Up, LoopForm::While]),
             step: self.rng.pick(&[1, 1, 1, 1, 2, 4, 8]),
             rounds,
             labels: [self.new_label(), self.new_label()],
+        }
+    }
+
+    /// Locals whose values a loop hands from round to round on the stack, and the first values.
+    fn handed_on(&mut self) -> Vec<(u32, Expr)> {
+        let count = if self.rng.chance(25) { 1 + self.rng.below(2) } else { 0 };
+        let one = |_| {
+            let ty = self.some_type();
+            (self.local(ty), self.expr(ty, 1))
         };
-        let dynamic = (rounds.is_power_of_two() && rounds > 1 && self.rng.chance(50))
-            .then(|| (self.expr(I32, 1), rounds - 1));
-        let carries = if self.rng.chance(25) { 1 + self.rng.below(2) } else { 0 };
-        let firsts: Vec<(u32, Expr)> = (0..carries)
-            .map(|_| {
-                let ty = self.some_type();
-                (self.local(ty), self.expr(ty, 1))
-            })
-            .collect();
-        let (body, nexts) = self.in_rounds(share, rounds, |body| body.round(around, depth, &firsts));
-        let carried = firsts.into_iter().zip(nexts).map(|((local, first), next)| (local, first, next));
-        let Around { counter, step, labels: [exit, next], .. } = around;
-        vec![Stmt::Loop(Box::new(Loop {
-            exit,
-            next,
-            counter,
-            is_wide,
-            form,
-            step,
-            rounds,
-            dynamic,
-            body,
-            carried: carried.collect(),
-        }))]
+        (0..count).map(one).collect()
     }
 
     /// The body of a loop, and what its rounds hand on.
