@@ -24,6 +24,7 @@ mod encoded;
 mod equal;
 mod flow;
 mod place;
+mod reach;
 mod read;
 mod search;
 mod tables;
@@ -116,6 +117,10 @@ pub(super) fn relax(code: &mut MachineCode, layout: &Layout<'_>) {
     let aligned = place::Aligned::new(&pieces, layout.cold);
     let align = if aligned.is_empty() { code.align } else { code.align.max(LINE) };
     let apart = apart::begin(&pieces, &effects, layout.cold).map(|begin| Apart { begin, align });
+    if let Err(lost) = reach::check(&pieces, &effects, apart) {
+        debug_assert!(false, "{lost}");
+        return;
+    }
     place::place(&mut pieces, &aligned, apart);
     let Some(bytes) = write(&pieces, &code.bytes) else { return };
     #[cfg(debug_assertions)]
@@ -296,6 +301,8 @@ fn write(pieces: &[Piece], old: &[u8]) -> Option<Vec<u8>> {
 mod tests {
     use super::super::machine_code::{CallSite, TrapSite};
     use super::super::pinned::PADDING;
+    use super::effects::Effect;
+    use super::reach::Lost;
     use super::*;
     use crate::abi::TrapCode;
 
@@ -482,6 +489,47 @@ mod tests {
     #[test]
     fn cold_parts_that_hot_code_runs_into_do_not_lie_apart() {
         assert_eq!(with_cold_part(&MOVE).cold, None);
+    }
+
+    #[test]
+    fn jumps_to_an_emptied_end_of_the_hot_part_lead_to_the_cold_part() {
+        // A branch over a return to a block of the hot part that does nothing and runs into the cold part.
+        let (emptied, cold) = (nothing(3), MOVE.repeat(21));
+        let bytes = [&jb(1)[..], &[RET], &emptied, &cold, &[RET]].concat();
+        let mut code = MachineCode { align: 16, bytes, ..MachineCode::default() };
+        relax(&mut code, &Layout { blocks: &[0, 7, 10], cold: 10, ..Layout::UNKNOWN });
+        let apart = code.cold.clone().expect("a cold part");
+        // The branch moves along with the cold part: its distance is one of those between the parts.
+        assert_eq!((apart.start, apart.distances.as_slice()), (16, &[2][..]));
+        assert_eq!(code.bytes[..7], [&jb(10)[..], &[RET]].concat());
+        code.shift_cold(0x1000);
+        assert_eq!(code.bytes[..6], jb(0x100a));
+    }
+
+    #[test]
+    fn code_from_which_control_would_get_lost_is_known() {
+        let place = |old, kind| Piece { old, old_len: 1, kind, new: old, len: 1 };
+        let plain = |old| place(old, Kind::Plain { padding: 0 });
+        let check = |pieces: &[Piece], apart: Option<u32>| {
+            let goes_on = |piece: &Piece| piece.kind != Kind::TableJump;
+            let effects = pieces.iter().map(|piece| Effect { goes_on: goes_on(piece), ..Effect::NONE });
+            let apart = apart.map(|begin| Apart { begin, align: 16 });
+            reach::check(pieces, &effects.collect::<Vec<_>>(), apart)
+        };
+        let leaves = |old| place(old, Kind::TableJump);
+        let empty = |old| place(old, Kind::Nothing);
+        assert_eq!(check(&[plain(0), empty(1), leaves(2)], None), Ok(()));
+        // Into another part, into constants, past the end.
+        assert_eq!(check(&[plain(0), empty(1), leaves(2)], Some(2)), Err(Lost::Behind(0)));
+        assert_eq!(check(&[leaves(0), plain(1), place(2, Kind::Constants)], None), Err(Lost::Behind(1)));
+        assert_eq!(check(&[leaves(0), plain(1), empty(2)], None), Err(Lost::Behind(1)));
+        // To what does nothing, into the middle of nowhere, to data.
+        let jump = |to| place(0, Kind::Jump { to });
+        assert_eq!(check(&[jump(2), empty(1), leaves(2)], Some(2)), Ok(()));
+        assert_eq!(check(&[jump(1), empty(1), leaves(2)], None), Err(Lost::To(0, 1)));
+        assert_eq!(check(&[jump(3), empty(1), leaves(2)], None), Err(Lost::To(0, 3)));
+        let entry = place(1, Kind::Entry { table: 1, to: 2 });
+        assert_eq!(check(&[leaves(0), entry, place(2, Kind::Constants)], None), Err(Lost::To(1, 2)));
     }
 
     /// shl $2, %rax; mov 0x1000(%rax), %eax; mov (%rax), %rcx
