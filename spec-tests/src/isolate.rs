@@ -8,6 +8,8 @@ use std::io::{BufRead, BufReader, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
@@ -22,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// The same where a smaller case is tried.
 const LESS_PATIENCE: Duration = Duration::from_secs(20);
 /// After so many cases there is a new child, so that no engine gets old.
-const CASES_OF_CHILD: u64 = 400;
+const CASES_OF_CHILD: u64 = 200;
 /// How many smaller cases are tried of each that fails, and how long.
 const TRIES: usize = 3000;
 const TIME_TO_SHRINK: Duration = Duration::from_secs(240);
@@ -50,6 +52,8 @@ pub struct Isolated {
     pub name: String,
     /// The check.
     pub check: Check,
+    /// How many processes there are at once.
+    pub jobs: usize,
     /// Where failing cases are written.
     pub folder: PathBuf,
 }
@@ -75,32 +79,64 @@ impl Isolated {
     /// Checks the cases of `seeds`, until `deadline`, and tells `progress` after each.
     ///
     /// # Errors
-    /// If no child can be started.
+    /// If no child can be started, or a file cannot be written.
+    ///
+    /// # Panics
+    /// If `progress` does.
     pub fn run(
         &self,
         seeds: Range<u64>,
         deadline: Option<Instant>,
-        mut progress: impl FnMut(&Done),
+        progress: impl Fn(&Done) + Sync,
     ) -> std::io::Result<Done> {
-        let mut done = Done::default();
+        let next = AtomicU64::new(seeds.start);
+        let all = Mutex::new(Done::default());
+        let passed = |finding: Option<Finding>| {
+            let mut all = all.lock().expect("no panic while held");
+            all.cases += 1;
+            all.findings.extend(finding);
+            progress(&all);
+        };
+        let job = || -> std::io::Result<()> {
+            loop {
+                let start = next.fetch_add(CASES_OF_CHILD, Ordering::Relaxed);
+                if start >= seeds.end || is_over(deadline) {
+                    return Ok(());
+                }
+                let end = seeds.end.min(start.saturating_add(CASES_OF_CHILD));
+                self.some(start..end, deadline, passed)?;
+            }
+        };
+        std::thread::scope(|scope| {
+            let jobs: Vec<_> = (0..self.jobs.max(1)).map(|_| scope.spawn(job)).collect();
+            jobs.into_iter().try_for_each(|job| job.join().expect("no panic"))
+        })?;
+        Ok(all.into_inner().expect("no panic while held"))
+    }
+
+    /// A child, and another one behind each case that fails.
+    fn some(
+        &self,
+        seeds: Range<u64>,
+        deadline: Option<Instant>,
+        passed: impl Fn(Option<Finding>),
+    ) -> std::io::Result<()> {
         let mut next = seeds.start;
-        let is_over = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
-        while next < seeds.end && !is_over() {
-            let end = seeds.end.min(next + CASES_OF_CHILD);
-            let ended = self.child(next..end, deadline, |seed| {
+        while next < seeds.end && !is_over(deadline) {
+            let ended = self.child(next..seeds.end, deadline, |seed| {
                 next = seed + 1;
-                done.cases += 1;
-                progress(&done);
+                passed(None);
             })?;
-            if let Ended::At(seed, message) = ended {
-                next = seed + 1;
-                done.cases += 1;
-                eprintln!("{} seed {seed}: {message}", self.name);
-                let finding = self.finding(seed, message)?;
-                done.findings.push(finding);
+            match ended {
+                Ended::Well => break,
+                Ended::At(seed, message) => {
+                    next = seed + 1;
+                    eprintln!("{} seed {seed}: {message}", self.name);
+                    passed(Some(self.finding(seed, message)?));
+                }
             }
         }
-        Ok(done)
+        Ok(())
     }
 
     /// One child, as long as it goes well.
@@ -108,38 +144,23 @@ impl Isolated {
         &self,
         seeds: Range<u64>,
         deadline: Option<Instant>,
-        mut passed: impl FnMut(u64),
+        passed: impl FnMut(u64),
     ) -> std::io::Result<Ended> {
         let (start, count) = (seeds.start, seeds.end - seeds.start);
         let args = [&self.name, "--worker", &start.to_string(), &count.to_string()].map(str::to_owned);
-        let mut child =
-            Command::new(&self.program).args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+        let mut command = Command::new(&self.program);
+        let mut child = command.args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         let lines = lines_of(child.stdout.take().expect("piped"));
         let complaints = lines_of(child.stderr.take().expect("piped"));
-        let mut at = start;
-        let ended = loop {
-            match lines.recv_timeout(PATIENCE) {
-                Ok(line) => match line.split_once(' ') {
-                    Some(("begin", seed)) => at = seed.parse().unwrap_or(at),
-                    Some(("passed", _)) => {
-                        passed(at);
-                        if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-                            break Ended::Well;
-                        }
-                    }
-                    Some(("failed", message)) => break Ended::At(at, message.to_string()),
-                    _ => {}
-                },
-                Err(RecvTimeoutError::Timeout) => {
-                    break Ended::At(at, format!("does not end within {} s", PATIENCE.as_secs()));
-                }
-                Err(RecvTimeoutError::Disconnected) => {
-                    let status = child.wait()?;
-                    if status.success() {
-                        break Ended::Well;
-                    }
-                    let said: Vec<String> = complaints.iter().take(20).collect();
-                    break Ended::At(at, format!("{status}: {}", said.join(" / ")));
+        let ended = match follow(&lines, start, deadline, passed) {
+            Said::Enough => Ended::Well,
+            Said::Failed(at, message) => Ended::At(at, message),
+            Said::NoMore(at) => {
+                let status = child.wait()?;
+                let said: Vec<String> = complaints.iter().take(20).collect();
+                match status.success() {
+                    true => Ended::Well,
+                    false => Ended::At(at, format!("{status}: {}", said.join(" / "))),
                 }
             }
         };
@@ -194,6 +215,50 @@ impl Isolated {
             Some(status) => Some(format!("{status} {}", said.iter().collect::<Vec<_>>().join(" "))),
         })
     }
+}
+
+/// What a child has said when there is no more to wait for.
+enum Said {
+    /// All that was wanted of it, in the time that there is.
+    Enough,
+    /// That the case of a seed fails; or nothing for too long.
+    Failed(u64, String),
+    /// Nothing more since it began the case of a seed: it has ended.
+    NoMore(u64),
+}
+
+/// Reads what a child says.
+fn follow(
+    lines: &Receiver<String>,
+    start: u64,
+    deadline: Option<Instant>,
+    mut passed: impl FnMut(u64),
+) -> Said {
+    let mut at = start;
+    loop {
+        let line = match lines.recv_timeout(PATIENCE) {
+            Ok(line) => line,
+            Err(RecvTimeoutError::Disconnected) => return Said::NoMore(at),
+            Err(RecvTimeoutError::Timeout) => {
+                return Said::Failed(at, format!("does not end within {} s", PATIENCE.as_secs()));
+            }
+        };
+        match line.split_once(' ') {
+            Some(("begin", seed)) => at = seed.parse().unwrap_or(at),
+            Some(("failed", message)) => return Said::Failed(at, message.to_string()),
+            Some(("passed", _)) => {
+                passed(at);
+                if is_over(deadline) {
+                    return Said::Enough;
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn is_over(deadline: Option<Instant>) -> bool {
+    deadline.is_some_and(|deadline| Instant::now() >= deadline)
 }
 
 /// Ends a child that is still there.

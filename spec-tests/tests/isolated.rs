@@ -13,6 +13,7 @@ fn a_crash_is_a_finding_and_becomes_small() {
         program: Path::new(env!("CARGO_BIN_EXE_differential")).into(),
         name: "aborting".into(),
         check: ABORTING,
+        jobs: 2,
         folder: folder.path().into(),
     };
     let done = run.run(0..6, None, |_| ()).expect("children start");

@@ -12,13 +12,13 @@ use wprof_spec_tests::isolate::{Done, Isolated, replay, work};
 use wprof_spec_tests::sweep::{CHECKS, Check, sweep};
 
 const USAGE: &str = "\
-Usage: differential [CHECK] [--seeds COUNT] [--start SEED] [--minutes M] [--isolate]
+Usage: differential [CHECK] [--seeds COUNT] [--start SEED] [--minutes M] [--isolate [--jobs N]]
        differential CHECK --replay SEED FILE
 Runs generated modules in all modes and in an interpreter, and compares what they leave behind.
   CHECK       modules (the default), hot: programs that are optimised in every way, superblocks: by invented
               profiles, oracle: profiles with what modules count of themselves, overflow: that with modules
               that use up the stack, and others: see `sweep.rs`
-  --isolate   in processes of their own, so that crashes are found, too, and the run goes on
+  --isolate   in processes of their own, N at once, so that crashes are found, too, and the run goes on
   --minutes   no longer than so
   --replay    the module in FILE, with its calls beside it, as the seed would have it checked
 A module that fails is written to target/failures, made smaller, and the exit code is 1.";
@@ -30,6 +30,7 @@ struct Options {
     start: u64,
     isolate: bool,
     minutes: Option<f64>,
+    jobs: usize,
 }
 
 enum Task {
@@ -45,13 +46,15 @@ fn task() -> Option<Task> {
     if named.is_some() {
         args.next();
     }
+    let name = name.to_string();
     let mut options =
-        Options { name: name.to_string(), check, seeds: 10_000, start: 0, isolate: false, minutes: None };
+        Options { name, check, seeds: 10_000, start: 0, isolate: false, minutes: None, jobs: 1 };
     while let Some(arg) = args.next() {
         match arg.as_str() {
             "--seeds" => options.seeds = args.next()?.parse().ok()?,
             "--start" => options.start = args.next()?.parse().ok()?,
             "--minutes" => options.minutes = Some(args.next()?.parse().ok()?),
+            "--jobs" => options.jobs = args.next()?.parse().ok()?,
             "--isolate" => options.isolate = true,
             "--worker" => {
                 return Some(Task::Work(check, args.next()?.parse().ok()?, args.next()?.parse().ok()?));
@@ -98,6 +101,7 @@ fn isolated(options: &Options) -> ExitCode {
         program: std::env::current_exe().expect("a program of a system with /proc"),
         name: options.name.clone(),
         check: options.check,
+        jobs: options.jobs,
         folder: Path::new("target/failures").to_path_buf(),
     };
     let seeds = options.start..options.start.saturating_add(options.seeds);

@@ -1,8 +1,8 @@
 //! The engines that hot programs run in.
 
-use wprof::{Config, Engine, Policy, Strategy};
+use wprof::{Config, Policy, Strategy};
 
-use super::engines::engine;
+use super::engines::{Made, made};
 use super::{Engines, Summary, kept};
 use crate::engines::judge::Judge;
 use crate::engines::{ours, reference};
@@ -16,12 +16,12 @@ pub struct Hot {
     pub name: &'static str,
     /// How it is set up.
     pub config: Config,
-    engine: Engine,
+    engine: Made,
 }
 
 impl Hot {
     fn new(name: &'static str, config: Config) -> Hot {
-        Hot { name, engine: engine(&config), config }
+        Hot { name, engine: made(&config), config }
     }
 }
 

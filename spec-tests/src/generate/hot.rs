@@ -190,7 +190,7 @@ fn signatures(roles: &[Role], indirect: [u32; 2], rng: &mut Rng) -> Vec<u32> {
 /// How much a body may execute, and how long it may be.
 fn limits(role: Role, leaf_cost: u64, rng: &mut Rng) -> (u64, i64) {
     match role {
-        Role::Main => (rng.pick(&[60_000, 150_000, 300_000]), 250 + rng.below(500) as i64),
+        Role::Main => (rng.pick(&[200_000, 400_000, 700_000]), 250 + rng.below(500) as i64),
         Role::Middle => (rng.pick(&[500, 3000, 12_000]), 60 + rng.below(250) as i64),
         Role::Leaf => {
             let cost = 10 + rng.below(leaf_cost as usize) as u64;
