@@ -76,6 +76,13 @@ impl Mode {
         Mode::Cached,
     ];
 
+    /// The modes for a test that takes long: with assertions only those in which the program waits for each version.
+    /// What people get is neither built with assertions nor set up like these.
+    pub fn all_or_waiting() -> impl Iterator<Item = Mode> {
+        let is_released = |mode: &Mode| matches!(mode, Mode::Default | Mode::Eager | Mode::Cached);
+        Mode::ALL.into_iter().filter(move |mode| !cfg!(debug_assertions) || !is_released(mode))
+    }
+
     /// Its name in test names and in reports.
     pub fn name(self) -> &'static str {
         match self {
