@@ -46,6 +46,8 @@ pub enum Mode {
     Checked,
     /// Like `Checked`, without Spectre guards: a failed comparison branches to the trap.
     Unguarded,
+    /// Plain Cranelift: [`Config::conservative`].
+    Conservative,
     /// What `wprof run` does: bursts as by default, and compilation in the background, also of what may be called.
     Default,
     /// The same with thresholds of 1, so that small programs go through what others go through in minutes.
@@ -56,7 +58,7 @@ pub enum Mode {
 
 impl Mode {
     /// All modes.
-    pub const ALL: [Mode; 17] = [
+    pub const ALL: [Mode; 18] = [
         Mode::Off,
         Mode::Baseline,
         Mode::Tiered,
@@ -71,6 +73,7 @@ impl Mode {
         Mode::Frame,
         Mode::Checked,
         Mode::Unguarded,
+        Mode::Conservative,
         Mode::Default,
         Mode::Eager,
         Mode::Cached,
@@ -100,6 +103,7 @@ impl Mode {
             Mode::Frame => "frame",
             Mode::Checked => "checked",
             Mode::Unguarded => "unguarded",
+            Mode::Conservative => "conservative",
             Mode::Default => "default",
             Mode::Eager => "eager",
             Mode::Cached => "cached",
@@ -158,6 +162,10 @@ impl Mode {
             }
             Mode::Checked => config.memory_reservation(0).memory_guard_size(0),
             Mode::Unguarded => config.memory_reservation(0).memory_guard_size(0).spectre_guards(false),
+            Mode::Conservative => {
+                config = Config::conservative();
+                &mut config
+            }
             Mode::Default | Mode::Eager | Mode::Cached => unreachable!("they are not set up like these"),
         };
         config

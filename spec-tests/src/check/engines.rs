@@ -19,6 +19,8 @@ pub(super) const STRATEGIES: [Strategy; 3] = [Strategy::Baseline, Strategy::Opti
 pub struct Engines {
     pub(super) reference: wasmi::Engine,
     pub(super) off: Made,
+    /// Code that is compiled instruction by instruction: it says where a trap is.
+    pub(super) baseline: Made,
     pub(super) exact: Made,
     pub(super) every_edge: Made,
     pub(super) every_block: Made,
@@ -61,6 +63,7 @@ impl Default for Engines {
         Engines {
             reference: reference::engine(),
             off: made(&Mode::Off.config()),
+            baseline: made(&Mode::Baseline.config()),
             exact: made(&Mode::Exact.config()),
             every_edge: profiling(Collect::AllEdges),
             every_block: profiling(Collect::AllBlocks),

@@ -7,10 +7,24 @@ use super::{Kind, Piece, Places};
 /// Jumps that lead to one another may go in circles.
 const FARTHEST: usize = 8;
 
+/// Lets no jump, and no entry of a jump table, lead to a piece that does nothing: such a piece may lie at the end of the
+/// hot part, and what lies behind it need not be what it ran into any more (`reach`). This has to be done if anything was
+/// left out.
+pub(super) fn settle(pieces: &mut [Piece]) {
+    let live = Live::new(pieces);
+    for at in 0..pieces.len() {
+        if let Kind::Jump { to } | Kind::Branch { to, .. } | Kind::Entry { to, .. } = pieces[at].kind {
+            let place = live.place(pieces, to);
+            if let Kind::Jump { to } | Kind::Branch { to, .. } | Kind::Entry { to, .. } = &mut pieces[at].kind
+            {
+                *to = place;
+            }
+        }
+    }
+}
+
 /// Shortens ways along jumps; `cold` is where the cold part begins, which control does not run into before or after.
-///
-/// Afterwards no jump, and no entry of a jump table, leads to a piece that does nothing: such a piece may lie at the
-/// end of the hot part, and what lies behind it need not be what it ran into any more (`reach`).
+/// All jumps lead to pieces that do something (`settle`), and still do afterwards.
 pub(super) fn thread(pieces: &mut [Piece], cold: u32) {
     let live = Live::new(pieces);
     for at in 0..pieces.len() {
@@ -18,9 +32,6 @@ pub(super) fn thread(pieces: &mut [Piece], cold: u32) {
             Kind::Jump { to } => pieces[at].kind = Kind::Jump { to: end(pieces, &live, to) },
             Kind::Branch { condition, to } => {
                 pieces[at].kind = Kind::Branch { condition, to: end(pieces, &live, to) };
-            }
-            Kind::Entry { table, to } => {
-                pieces[at].kind = Kind::Entry { table, to: live.place(pieces, to) };
             }
             _ => {}
         }
