@@ -1,5 +1,4 @@
-//! The engines that run generated modules: ours, an independent interpreter, and one in another process.
+//! The engines that run generated modules: ours, and an independent interpreter.
 
-pub mod judge;
 pub mod ours;
 pub mod reference;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use wasmparser::ValType;
 
-use crate::rng::{Rng, mix};
+use crate::rng::Rng;
 
 /// A value. References are compared by what any engine can tell of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,24 +139,6 @@ impl Outcome {
             }
         }
         if self == other { Ok(()) } else { Err("different numbers of calls or exports".into()) }
-    }
-
-    /// Everything in lines, memories by a hash: for an engine in another process.
-    pub fn to_text(&self) -> String {
-        let mut text = format!("refused {}\nhost {:?}\n", self.refused.is_some(), self.host);
-        for call in &self.calls {
-            text += &format!("call {call:?}\n");
-        }
-        for (name, state) in &self.exports {
-            text += &match state {
-                State::Memory(bytes) => {
-                    let hash = bytes.iter().fold(0, |hash, &byte| mix(hash ^ u64::from(byte)));
-                    format!("{name} {} bytes {hash:016x}\n", bytes.len())
-                }
-                other => format!("{name} {other:?}\n"),
-            };
-        }
-        text
     }
 
     /// How many calls stopped early.

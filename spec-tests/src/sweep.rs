@@ -32,9 +32,6 @@ pub const DIFFERENTIAL: Check = Check { case, check: Engines::differential, stac
 /// See [`Engines::hot`].
 pub const HOT: Check = Check { case: hot_case, check: Engines::hot, stack: LARGE_STACK };
 
-/// See [`Engines::judged`].
-pub const JUDGED: Check = Check { case: hot_case, check: Engines::judged, stack: LARGE_STACK };
-
 /// See [`Engines::superblocks`].
 pub const SUPERBLOCKS: Check = Check { case, check: Engines::superblocks, stack: LARGE_STACK };
 
@@ -81,10 +78,9 @@ fn abort(_: &Engines, case: &Case) -> Result<Summary, String> {
 }
 
 /// All of them by name, the usual one first.
-pub const CHECKS: [(&str, Check); 14] = [
+pub const CHECKS: [(&str, Check); 13] = [
     ("modules", DIFFERENTIAL),
     ("hot", HOT),
-    ("judged", JUDGED),
     ("superblocks", SUPERBLOCKS),
     ("oracle", ORACLE),
     ("overflow", OVERFLOW),

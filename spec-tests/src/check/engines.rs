@@ -1,13 +1,12 @@
 //! The engines that generated modules run in.
 
 use std::ops::Deref;
-use std::sync::{Mutex, OnceLock};
+use std::sync::OnceLock;
 
-use wprof::{Collect, Config, Engine, EventModel, Metric, ProfilingConfig, Strategy, Tracing};
+use wprof::{Collect, Config, Engine, Metric, ProfilingConfig, Strategy, Tracing};
 use wprof_profiler::BurstLengths;
 
 use super::hot::{self, Hot};
-use crate::engines::judge::Judge;
 use crate::engines::reference;
 use crate::mode::{Mode, bursts, unoptimized};
 use crate::oracle::cache::small_cache;
@@ -48,8 +47,6 @@ pub struct Engines {
     pub(super) default: Made,
     pub(super) eager: Made,
     pub(super) hot: Vec<Hot>,
-    pub(super) fuel: Made,
-    pub(super) judge: Mutex<Option<Judge>>,
 }
 
 impl Default for Engines {
@@ -110,8 +107,6 @@ impl Default for Engines {
             default: made(&Mode::Default.config()),
             eager: made(&Mode::Eager.config()),
             hot: hot::ways(),
-            fuel: made(tiered().count_events(EventModel::built_in("fuel"))),
-            judge: Mutex::default(),
         }
     }
 }

@@ -4,7 +4,6 @@ use wprof::{Config, Policy, Strategy};
 
 use super::engines::{Made, made};
 use super::{Engines, Summary, kept};
-use crate::engines::judge::Judge;
 use crate::engines::{ours, reference};
 use crate::generate::Case;
 use crate::mode::{Mode, bursts};
@@ -92,58 +91,11 @@ impl Engines {
         Ok(summary)
     }
 
-    /// Demands that they leave behind what they do in an engine in another process ([`judge`](crate::engines::judge)),
-    /// and consume as much fuel as there.
-    ///
-    /// # Errors
-    /// The first difference.
-    ///
-    /// # Panics
-    /// If another thread has while it asked.
-    pub fn judged(&self, case: &Case) -> Result<Summary, String> {
-        let verdict = {
-            let mut judge = self.judge.lock().expect("no panic while held");
-            let judge = match &mut *judge {
-                Some(judge) => judge,
-                none => none.insert(Judge::start()?),
-            };
-            judge.run(case)?
-        };
-        let mut summary = None;
-        for way in self.ways_of(case.seed) {
-            let ran =
-                ours::run(&way.engine, &case.wasm, &case.drive).map_err(|e| format!("{}: {e}", way.name))?;
-            same_text(&verdict.outcome, &ran.outcome.to_text()).map_err(|e| format!("{}: {e}", way.name))?;
-            summary = Some(Summary::of(&ran.outcome));
-        }
-        let fuel = ours::fuel(&self.fuel, &case.wasm, &case.drive)?;
-        for (call, (ours, theirs)) in fuel.iter().zip(&verdict.fuel).enumerate() {
-            if ours.is_some() && theirs.is_some() && ours != theirs {
-                return Err(format!("call {call}: {ours:?} of fuel, the judge says {theirs:?}"));
-            }
-        }
-        summary.ok_or_else(|| "there is no way to run it".into())
-    }
-
     /// Two of the usual ways, and one of the others.
     fn ways_of(&self, seed: u64) -> impl Iterator<Item = &Hot> {
         let seed = seed as usize;
         let usual = [seed % USUAL, (seed + 1 + seed / USUAL % 2) % USUAL];
         let other = USUAL + seed / USUAL % (self.hot.len() - USUAL);
         usual.into_iter().chain([other]).map(|at| &self.hot[at])
-    }
-}
-
-/// Demands that two outcomes are the same, unless the stack was used up.
-fn same_text(judge: &str, ours: &str) -> Result<(), String> {
-    let overflowed = |text: &str| text.contains("StackOverflow");
-    if overflowed(judge) || overflowed(ours) {
-        return Ok(());
-    }
-    let different = judge.lines().zip(ours.lines()).find(|(judge, ours)| judge != ours);
-    match different {
-        Some((judge, ours)) => Err(format!("`{ours}`, the judge says `{judge}`")),
-        None if judge.lines().count() == ours.lines().count() => Ok(()),
-        None => Err("outcomes of different lengths".into()),
     }
 }

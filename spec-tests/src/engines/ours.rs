@@ -77,25 +77,6 @@ fn place(error: &Error) -> Place {
     frames.iter().map(|frame| (frame.func_index(), frame.module_offset())).collect()
 }
 
-/// The fuel that each call consumes; `None` if it does not return.
-///
-/// # Errors
-/// If the engine refuses the module.
-pub fn fuel(engine: &Engine, wasm: &[u8], drive: &Drive) -> Result<Vec<Option<u64>>, String> {
-    let module = Module::new(engine, wasm).map_err(|e| format!("not accepted: {e}"))?;
-    let mut store = Store::new(engine, Host::default());
-    let imports = imports(&mut store, &module, &Arc::default()).map_err(|e| format!("imports: {e}"))?;
-    let Ok(instance) = Instance::new(&mut store, &module, &imports) else { return Ok(Vec::new()) };
-    let call = |call: &Call| {
-        let count = |store: &Store<Host>| event_count(store, "fuel").map_err(|e| e.to_string());
-        let before = count(&store)?;
-        let result = make(&mut store, instance, call);
-        let consumed = count(&store)? - before;
-        Ok(result.is_ok().then_some(consumed))
-    };
-    drive.calls.iter().map(call).collect()
-}
-
 /// How often each block of each compiled function began, by function index.
 pub type BlockCounts = Vec<(u32, Vec<u64>)>;
 
