@@ -1,6 +1,7 @@
 //! What is demanded of every generated module.
 //!
 //! * [`Engines::differential`]: in every mode our engine leaves behind what the reference interpreter does.
+//! * [`Engines::hot`]: so it does with hot programs, as they are optimised in all the ways there are.
 //! * [`Engines::superblocks`]: so it does when it is reoptimized by any profile.
 //! * [`Engines::contexts`]: the calling context tree is that of a shadow stack.
 //! * [`Engines::paths`]: the paths of the profile are those of a trace of the same run.
@@ -8,6 +9,7 @@
 //! * [`Engines::oracle`]: the profile is exactly what the module counts of itself, in the interpreter.
 
 mod engines;
+mod hot;
 mod summary;
 
 use std::sync::Arc;
@@ -22,7 +24,7 @@ use wprof_profiler::{
 use crate::engines::ours::Place;
 use crate::engines::{ours, reference};
 use crate::generate::Case;
-use crate::mode::{bursts, unoptimized};
+use crate::mode::{Mode, bursts, unoptimized};
 use crate::nonsense;
 use crate::oracle::references::{Log, logging};
 use crate::oracle::{Compared, Detail, Oracle, What, compare, compare_flow, compare_paths, same_flow};
@@ -30,6 +32,7 @@ use crate::outcome::Outcome;
 use crate::shadow::{self, calls_by_chain, without_calls_by_host};
 pub use engines::Engines;
 use engines::{STRATEGIES, engine, tiered};
+pub use hot::{Hot, ways as hot_ways};
 pub use summary::Summary;
 
 /// An engine that tells interesting paths from others.
@@ -38,6 +41,21 @@ fn preferential(strategy: Strategy, interesting: Interesting) -> Config {
     config.strategy(strategy).profiling(ProfilingConfig::Exact(Collect::Paths));
     config.interesting_paths(interesting);
     config
+}
+
+/// Demands that our engine leaves behind what is expected without and with code that an earlier run has kept.
+fn kept(case: &Case, expected: &Outcome) -> Result<(), String> {
+    let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
+    for (round, engine) in Mode::Cached.engines(folder.path()).enumerate() {
+        let ran = ours::run(&engine, &case.wasm, &case.drive)?;
+        if !ran.outcome.overflowed() && !expected.overflowed() {
+            expected
+                .same_as(&ran.outcome)
+                .map_err(|e| format!("cached, run {round}, reference first: {e}"))?;
+        }
+        ran.keep_code()?;
+    }
+    Ok(())
 }
 
 /// Whether any function of a module ends in a tail call.
@@ -118,8 +136,10 @@ impl Engines {
             ("metered", &self.metered),
             ("traced", &self.traced),
             ("contexts", &self.contexts),
+            ("default", &self.default),
+            ("eager", &self.eager),
         ];
-        let (name, engine) = more[(case.seed / 4 % 7) as usize];
+        let (name, engine) = more[(case.seed / 4 % more.len() as u64) as usize];
         let mut summary = Summary::of(&expected);
         let baseline =
             ours::run(&self.baseline, &case.wasm, &case.drive).map_err(|e| format!("baseline: {e}"))?;
@@ -141,6 +161,9 @@ impl Engines {
             expected.same_as(&ran.outcome).map_err(|e| format!("{name}, reference first: {e}"))?;
             same_places(&ran.places, &baseline.places)
                 .map_err(|e| format!("{name}, baseline second: {e}"))?;
+        }
+        if (case.seed / 4).is_multiple_of(8) {
+            kept(case, &expected)?;
         }
         Ok(summary)
     }

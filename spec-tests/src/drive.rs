@@ -40,6 +40,68 @@ impl Drive {
         });
         Ok(Drive { calls: calls.collect(), fuel })
     }
+
+    /// Whether a module is valid and has the functions that are called.
+    pub fn fits(&self, wasm: &[u8]) -> bool {
+        let Ok(info) = parse(Arc::from(wasm)) else { return false };
+        let params =
+            |name: &str| exported_functions(&info).find(|(own, _)| *own == name).map(|(_, params)| params);
+        self.calls.iter().all(|call| params(&call.name).is_some_and(|params| params.len() == call.args.len()))
+    }
+
+    /// As lines: the fuel, then each call.
+    pub fn to_text(&self) -> String {
+        let call = |call: &Call| {
+            let args: String = call.args.iter().map(|arg| format!(" {}", text(arg))).collect();
+            format!("{}{args}\n", call.name)
+        };
+        format!("fuel {}\n{}", self.fuel, self.calls.iter().map(call).collect::<String>())
+    }
+
+    /// What [`Drive::to_text`] has written.
+    ///
+    /// # Errors
+    /// If it has not.
+    pub fn from_text(text: &str) -> Result<Drive, String> {
+        let mut lines = text.lines();
+        let fuel = lines.next().and_then(|line| line.strip_prefix("fuel ")?.parse().ok());
+        let fuel = fuel.ok_or("the first line of the calls is not their fuel")?;
+        let call = |line: &str| {
+            let mut words = line.split(' ');
+            let name = words.next().unwrap_or_default().to_string();
+            let args = words.map(|word| value(word).ok_or_else(|| format!("`{word}` is no value")));
+            Ok(Call { name, args: args.collect::<Result<_, String>>()? })
+        };
+        Ok(Drive { calls: lines.map(call).collect::<Result<_, String>>()?, fuel })
+    }
+}
+
+/// A type and the bits of a value.
+fn text(value: &Value) -> String {
+    match value {
+        Value::I32(v) => format!("i32:{v}"),
+        Value::I64(v) => format!("i64:{v}"),
+        Value::F32(bits) => format!("f32:{bits}"),
+        Value::F64(bits) => format!("f64:{bits}"),
+        Value::V128(v) => format!("v128:{v}"),
+        Value::Func(_) => "func:0".into(),
+        Value::Extern(value) => format!("extern:{}", value.map_or("null".into(), |v| v.to_string())),
+    }
+}
+
+fn value(word: &str) -> Option<Value> {
+    let (ty, bits) = word.split_once(':')?;
+    Some(match ty {
+        "i32" => Value::I32(bits.parse().ok()?),
+        "i64" => Value::I64(bits.parse().ok()?),
+        "f32" => Value::F32(bits.parse().ok()?),
+        "f64" => Value::F64(bits.parse().ok()?),
+        "v128" => Value::V128(bits.parse().ok()?),
+        "func" => Value::Func(false),
+        "extern" if bits == "null" => Value::Extern(None),
+        "extern" => Value::Extern(Some(bits.parse().ok()?)),
+        _ => return None,
+    })
 }
 
 fn exported_functions(info: &ModuleInfo) -> impl Iterator<Item = (&str, &[ValType])> {
@@ -62,4 +124,27 @@ pub fn imported_value(global: u32, ty: ValType) -> Value {
 /// Whether an export is ours, and none of the module's own.
 pub fn is_ours(name: &str) -> bool {
     name.starts_with("wprof.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_written_is_read_again() {
+        let args = vec![
+            Value::I32(-3),
+            Value::I64(i64::MIN),
+            Value::F32(7),
+            Value::F64(1 << 63),
+            Value::V128(u128::MAX),
+            Value::Func(false),
+            Value::Extern(None),
+            Value::Extern(Some(4)),
+        ];
+        let calls = vec![Call { name: "f".into(), args }, Call { name: "g".into(), args: Vec::new() }];
+        let text = Drive { calls, fuel: 9 }.to_text();
+        assert_eq!(Drive::from_text(&text).expect("the form of it").to_text(), text);
+        assert!(Drive::from_text("fuel 1\nf i32:x").is_err());
+    }
 }

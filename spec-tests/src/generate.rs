@@ -2,10 +2,12 @@
 //!
 //! * [`flow`] writes modules with much control flow, most of which runs; traps are possible everywhere, but rare.
 //! * [`smith`] lets wasm-smith write them: every instruction in odd combinations, but they soon trap.
+//! * [`hot`] writes programs that run long enough to be optimised in every way, and end by themselves.
 //! * [`mutate`] changes either a little; [`deep`] makes them use up the stack.
 
 pub mod deep;
 pub mod flow;
+pub mod hot;
 pub mod mutate;
 pub mod smith;
 
@@ -31,6 +33,8 @@ pub struct Case {
     pub wasm: Vec<u8>,
     /// What to call.
     pub drive: Drive,
+    /// The module as a tree, if its maker has one: what a failing case is reduced by.
+    pub tree: Option<Box<hot::tree::Program>>,
 }
 
 /// Who makes modules.
@@ -44,10 +48,12 @@ pub enum Maker {
     Smith,
     /// [`smith`], changed a little.
     MutatedSmith,
+    /// [`hot`].
+    Hot,
 }
 
 impl Maker {
-    /// All of them.
+    /// Those whose modules run on fuel.
     pub const ALL: [Maker; 4] = [Maker::Flow, Maker::MutatedFlow, Maker::Smith, Maker::MutatedSmith];
 }
 
@@ -62,7 +68,22 @@ pub fn deep_case(seed: u64) -> Case {
     let made = deep::module(&plain, &info, &mut rng).expect("valid");
     let wasm = fuel::limit(&made, FUEL_TO_OVERFLOW).expect("a generated module is well formed");
     let drive = Drive::new(&wasm, seed, 1, FUEL_TO_OVERFLOW).expect("valid");
-    Case { seed, maker: Maker::Flow, wasm, drive }
+    Case { seed, maker: Maker::Flow, wasm, drive, tree: None }
+}
+
+/// How often each function of a hot program is called: as often as callers may meet better versions.
+const HOT_ROUNDS: usize = 3;
+
+/// A hot program of a seed.
+///
+/// # Panics
+/// If the generator makes a module that is not valid.
+pub fn hot_case(seed: u64) -> Case {
+    let tree = hot::program(seed);
+    let wasm = tree.encode();
+    let drive = Drive::new(&wasm, seed, HOT_ROUNDS, 0)
+        .unwrap_or_else(|e| panic!("seed {seed}: the hot program is invalid: {e}"));
+    Case { seed, maker: Maker::Hot, wasm, drive, tree: Some(Box::new(tree)) }
 }
 
 /// The case of a seed.
@@ -75,14 +96,15 @@ pub fn case(seed: u64) -> Case {
     let plain = match maker {
         Maker::Flow | Maker::MutatedFlow => flow::module(&mut rng),
         Maker::Smith | Maker::MutatedSmith => smith::module(&mut rng),
+        Maker::Hot => return hot_case(seed),
     };
     let made = match maker {
-        Maker::Flow | Maker::Smith => plain,
+        Maker::Flow | Maker::Smith | Maker::Hot => plain,
         Maker::MutatedFlow | Maker::MutatedSmith => mutate::module(&plain, &mut rng).expect("valid"),
     };
     let amount = rng.pick(&[40, 300, 1500]);
     let wasm = fuel::limit(&made, amount).expect("a generated module is well formed");
     let drive = Drive::new(&wasm, seed, 2, amount)
         .unwrap_or_else(|e| panic!("seed {seed}: {maker:?} made an invalid module: {e}"));
-    Case { seed, maker, wasm, drive }
+    Case { seed, maker, wasm, drive, tree: None }
 }

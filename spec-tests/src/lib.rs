@@ -3,7 +3,7 @@
 //! * [`script`] runs a file of the official test suite, with the imports of [`spectest`] and under a [`mode`];
 //!   [`skips`] says what is known not to pass.
 //! * [`generate`] makes modules from seeds and [`sweep`] checks many of them: [`check`] compares our engine with an
-//!   interpreter, and its profile with an [`oracle`].
+//!   interpreter, and its profile with an [`oracle`]; [`isolate`] does so in processes that may crash.
 //! * [`nonsense`] invents profiles.
 //! * [`shadow`] is the oracle of calling context trees.
 //! * [`programs`] runs programs under WASI.
@@ -15,6 +15,7 @@ pub mod engines;
 pub mod fuel;
 pub mod generate;
 pub mod host;
+pub mod isolate;
 pub mod mode;
 pub mod nonsense;
 pub mod oracle;
@@ -29,4 +30,5 @@ pub mod skips;
 pub mod spectest;
 pub mod splice;
 pub mod sweep;
+pub mod targets;
 pub mod values;

@@ -1,5 +1,9 @@
 //! The settings under which every test of the suite runs.
+//!
+//! Most have the program wait for each version, so that the same input goes through the same code. The last three have
+//! what people get: other threads compile, and what runs when depends on time.
 
+use std::path::Path;
 use std::time::Duration;
 
 use wprof::profiler::BurstLengths;
@@ -44,11 +48,17 @@ pub enum Mode {
     Unguarded,
     /// Plain Cranelift: [`Config::conservative`].
     Conservative,
+    /// What `wprof run` does: bursts as by default, and compilation in the background, also of what may be called.
+    Default,
+    /// The same with thresholds of 1, so that small programs go through what others go through in minutes.
+    Eager,
+    /// As `Default`, with the code of an earlier run: see [`Mode::engines`].
+    Cached,
 }
 
 impl Mode {
     /// All modes.
-    pub const ALL: [Mode; 15] = [
+    pub const ALL: [Mode; 18] = [
         Mode::Off,
         Mode::Baseline,
         Mode::Tiered,
@@ -64,7 +74,17 @@ impl Mode {
         Mode::Checked,
         Mode::Unguarded,
         Mode::Conservative,
+        Mode::Default,
+        Mode::Eager,
+        Mode::Cached,
     ];
+
+    /// The modes for a test that takes long: with assertions only those in which the program waits for each version.
+    /// What people get is neither built with assertions nor set up like these.
+    pub fn all_or_waiting() -> impl Iterator<Item = Mode> {
+        let is_released = |mode: &Mode| matches!(mode, Mode::Default | Mode::Eager | Mode::Cached);
+        Mode::ALL.into_iter().filter(move |mode| !cfg!(debug_assertions) || !is_released(mode))
+    }
 
     /// Its name in test names and in reports.
     pub fn name(self) -> &'static str {
@@ -84,11 +104,17 @@ impl Mode {
             Mode::Checked => "checked",
             Mode::Unguarded => "unguarded",
             Mode::Conservative => "conservative",
+            Mode::Default => "default",
+            Mode::Eager => "eager",
+            Mode::Cached => "cached",
         }
     }
 
     /// The settings.
     pub fn config(self) -> Config {
+        if matches!(self, Mode::Default | Mode::Eager | Mode::Cached) {
+            return self.released();
+        }
         let mut config = Config::new();
         config.strategy(Strategy::Optimized).background_compilation(false).promote_after(2);
         match self {
@@ -140,8 +166,36 @@ impl Mode {
                 config = Config::conservative();
                 &mut config
             }
+            Mode::Default | Mode::Eager | Mode::Cached => unreachable!("they are not set up like these"),
         };
         config
+    }
+
+    /// The settings of `wprof run`, perhaps with other thresholds.
+    fn released(self) -> Config {
+        let mut config = Config::new();
+        config.profiling(ProfilingConfig::Adaptive(Adaptive::default()));
+        if self == Mode::Eager {
+            config.promote_after(1).profiling(bursts(100, 10, "default"));
+            // A trial of three calls is over before such programs are.
+            config.reoptimization(Some(Policy { trial_calls: 3, ..Policy::eager() }));
+        }
+        config
+    }
+
+    /// The engines in which something is to run, one after the other: one, or with a code cache in `folder` a first
+    /// that fills it ([`Module::update_code_cache`](wprof::Module::update_code_cache)) and a second that finds it full.
+    ///
+    /// # Panics
+    /// If the machine is not supported.
+    pub fn engines(self, folder: &Path) -> impl Iterator<Item = Engine> {
+        let mut config = self.config();
+        if self == Mode::Cached {
+            config.code_cache(folder.join("code"));
+        }
+        // Kept code is for modules whose slots lie where those of the first engine did, so that must be gone.
+        let times = if self == Mode::Cached { 2 } else { 1 };
+        (0..times).map(move |_| Engine::new(&config).expect("an engine for this machine"))
     }
 
     /// An engine of its own.

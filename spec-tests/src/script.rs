@@ -31,15 +31,27 @@ pub struct Tally {
 /// `Err` says why a directive does not do what it should.
 type Outcome<T = ()> = Result<T, String>;
 
-/// Runs `file` under `mode`.
+/// Runs `file` under `mode`; with a code cache twice, without and with what is in it then.
 ///
 /// # Errors
-/// If the script itself cannot be parsed.
+/// If the script itself cannot be parsed, or there is no folder for a code cache.
 pub fn run(file: &TestFile<'_>, mode: Mode, skips: &[Skip]) -> Outcome<Tally> {
+    let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
+    let mut last = Tally::default();
+    for engine in mode.engines(folder.path()) {
+        last = run_in(file, &engine, skips)?;
+        if !last.failures.is_empty() {
+            break;
+        }
+    }
+    Ok(last)
+}
+
+fn run_in(file: &TestFile<'_>, engine: &Engine, skips: &[Skip]) -> Outcome<Tally> {
     let buffer = file.wast().map_err(|e| e.to_string())?;
     let directives = buffer.directives().map_err(|e| e.to_string())?;
     let lines = Lines::new(file.raw());
-    let mut script = Script::new(&mode.engine()).map_err(|e| e.to_string())?;
+    let mut script = Script::new(engine).map_err(|e| e.to_string())?;
     let mut tally = Tally::default();
     for directive in directives {
         let line = lines.of(directive.span().offset());
@@ -61,6 +73,7 @@ pub fn run(file: &TestFile<'_>, mode: Mode, skips: &[Skip]) -> Outcome<Tally> {
             }
         }
     }
+    script.keep_code()?;
     Ok(apply_skips(tally, skips))
 }
 
@@ -107,6 +120,8 @@ struct Script {
     instances: HashMap<String, Instance>,
     current_definition: Option<Module>,
     definitions: HashMap<String, Module>,
+    /// All modules, whose code may be kept.
+    modules: Vec<Module>,
 }
 
 impl Script {
@@ -123,7 +138,13 @@ impl Script {
             instances: HashMap::new(),
             current_definition: None,
             definitions: HashMap::new(),
+            modules: Vec::new(),
         })
+    }
+
+    /// Keeps the code of all modules, if there is a cache.
+    fn keep_code(&self) -> Outcome {
+        self.modules.iter().try_for_each(|module| module.update_code_cache().map(drop)).map_err(text)
     }
 
     fn directive(&mut self, directive: WastDirective<'_>) -> Outcome {
@@ -173,6 +194,7 @@ impl Script {
             self.definitions.insert(name.name().into(), module.clone());
         }
         self.current_definition = Some(module.clone());
+        self.modules.push(module.clone());
         Ok(module)
     }
 

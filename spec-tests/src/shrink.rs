@@ -1,32 +1,100 @@
-//! Making a failing case smaller: fewer calls, fewer functions that do anything.
+//! Making a failing case smaller.
+//!
+//! Cases that are trees lose parts of their tree, the largest first ([`hot::reduce`](crate::generate::hot::reduce));
+//! others lose functions. Both lose calls.
+//! Invariant: what comes out still fails, and is valid.
 
 use crate::generate::Case;
+use crate::generate::hot::reduce::{Grain, edited};
 use crate::splice::Splice;
 
-/// A case as small as is easy that still `fails`.
-pub fn shrink(mut case: Case, fails: impl Fn(&Case) -> bool) -> Case {
+/// A case as small as is easy that still `fails`, after at most `tries` of smaller ones.
+pub fn shrink(case: Case, tries: usize, fails: impl FnMut(&Case) -> bool) -> Case {
+    let mut shrinker = Shrinker { case, tries, fails };
     loop {
-        let found = smaller(&case).find(|case| fails(case));
-        match found {
-            Some(smaller) => case = smaller,
-            None => return case,
+        let before = shrinker.tries;
+        let calls = shrinker.fewer_calls();
+        let code = match shrinker.case.tree {
+            Some(_) => shrinker.smaller_tree(),
+            None => shrinker.fewer_functions(),
+        };
+        if !(calls | code) || shrinker.tries == 0 || shrinker.tries == before {
+            return shrinker.case;
         }
     }
 }
 
-/// Cases that are a little smaller.
-fn smaller(case: &Case) -> impl Iterator<Item = Case> {
-    let fewer_calls = (0..case.drive.calls.len()).rev().map(|index| {
-        let mut smaller = case.clone();
-        smaller.drive.calls.remove(index);
-        smaller
-    });
-    let bodies = Splice::new(&case.wasm).map_or(0, |splice| splice.bodies.len());
-    let fewer_functions = (0..bodies).filter_map(|defined| {
-        let mut splice = Splice::new(&case.wasm).ok()?;
-        splice.stub(defined);
-        let wasm = splice.apply();
-        (wasm.len() < case.wasm.len()).then(|| Case { wasm, ..case.clone() })
-    });
-    fewer_calls.chain(fewer_functions)
+struct Shrinker<F> {
+    case: Case,
+    tries: usize,
+    fails: F,
+}
+
+impl<F: FnMut(&Case) -> bool> Shrinker<F> {
+    /// Takes a smaller case if it fails, too.
+    fn take(&mut self, smaller: Case) -> bool {
+        if self.tries == 0 || !smaller.drive.fits(&smaller.wasm) {
+            return false;
+        }
+        self.tries -= 1;
+        let fails = (self.fails)(&smaller);
+        if fails {
+            self.case = smaller;
+        }
+        fails
+    }
+
+    fn fewer_calls(&mut self) -> bool {
+        let mut any = false;
+        // Most calls are not needed: first whole runs of them, then each.
+        let mut run = (self.case.drive.calls.len() / 2).max(1);
+        loop {
+            let mut at = 0;
+            while at < self.case.drive.calls.len() {
+                let mut smaller = self.case.clone();
+                let end = (at + run).min(smaller.drive.calls.len());
+                smaller.drive.calls.drain(at..end);
+                match self.take(smaller) {
+                    true => any = true,
+                    false => at += run,
+                }
+            }
+            if run == 1 {
+                return any;
+            }
+            run /= 2;
+        }
+    }
+
+    fn smaller_tree(&mut self) -> bool {
+        let mut any = false;
+        for grain in Grain::ALL {
+            let mut number = 0;
+            while let Some(tree) = self.case.tree.as_ref().and_then(|tree| edited(tree, grain, number)) {
+                let smaller = Case { wasm: tree.encode(), tree: Some(Box::new(tree)), ..self.case.clone() };
+                match self.take(smaller) {
+                    true => any = true,
+                    false => number += 1,
+                }
+                if self.tries == 0 {
+                    return any;
+                }
+            }
+        }
+        any
+    }
+
+    fn fewer_functions(&mut self) -> bool {
+        let bodies = Splice::new(&self.case.wasm).map_or(0, |splice| splice.bodies.len());
+        (0..bodies).fold(false, |any, defined| {
+            let Ok(mut splice) = Splice::new(&self.case.wasm) else { return any };
+            splice.stub(defined);
+            self.take_if_smaller(splice.apply()) || any
+        })
+    }
+
+    /// The same calls of a smaller module, as far as that still exports what they call.
+    fn take_if_smaller(&mut self, wasm: Vec<u8>) -> bool {
+        wasm.len() < self.case.wasm.len() && self.take(Case { wasm, ..self.case.clone() })
+    }
 }

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::check::{Engines, Summary};
-use crate::generate::{Case, case, deep_case};
+use crate::generate::{Case, case, deep_case, hot_case};
 use crate::shrink::shrink;
 
 /// What is demanded of every case of some kind.
@@ -28,6 +28,9 @@ const SMALL_STACK: usize = 4 << 20;
 
 /// See [`Engines::differential`].
 pub const DIFFERENTIAL: Check = Check { case, check: Engines::differential, stack: LARGE_STACK };
+
+/// See [`Engines::hot`].
+pub const HOT: Check = Check { case: hot_case, check: Engines::hot, stack: LARGE_STACK };
 
 /// See [`Engines::superblocks`].
 pub const SUPERBLOCKS: Check = Check { case, check: Engines::superblocks, stack: LARGE_STACK };
@@ -61,6 +64,38 @@ pub const PREFERENTIAL: Check = Check { case, check: Engines::preferential, stac
 /// The same for modules that use up the stack.
 pub const DEEP_PREFERENTIAL: Check =
     Check { case: deep_case, check: Engines::preferential, stack: SMALL_STACK };
+
+/// Ends the process if a hot program has a tail call of itself: for the test of what survives that.
+pub const ABORTING: Check = Check { case: hot_case, check: abort, stack: LARGE_STACK };
+
+fn abort(_: &Engines, case: &Case) -> Result<Summary, String> {
+    // return_call of a function of one byte, end.
+    let has_tail_call = case.wasm.windows(3).any(|code| code[0] == 0x12 && code[1] < 20 && code[2] == 0x0b);
+    if has_tail_call {
+        std::process::abort();
+    }
+    Ok(Summary::default())
+}
+
+/// All of them by name, the usual one first.
+pub const CHECKS: [(&str, Check); 13] = [
+    ("modules", DIFFERENTIAL),
+    ("hot", HOT),
+    ("superblocks", SUPERBLOCKS),
+    ("oracle", ORACLE),
+    ("overflow", OVERFLOW),
+    ("contexts", CONTEXTS),
+    ("deep-contexts", DEEP_CONTEXTS),
+    ("references", REFERENCES),
+    ("paths", PATHS),
+    ("deep-paths", DEEP_PATHS),
+    ("flow", FLOW),
+    ("preferential", PREFERENTIAL),
+    ("aborting", ABORTING),
+];
+
+/// How many smaller cases are tried of one that fails.
+const TRIES: usize = 2000;
 
 /// A case that failed.
 #[derive(Debug)]
@@ -137,7 +172,7 @@ fn one(engines: &Engines, seed: u64, check: Check) -> Result<Summary, Box<Failur
     let case = (check.case)(seed);
     let check = check.check;
     check(engines, &case).map_err(|message| {
-        let smaller = shrink(case.clone(), |case| check(engines, case).is_err());
+        let smaller = shrink(case.clone(), TRIES, |case| check(engines, case).is_err());
         Box::new(match check(engines, &smaller) {
             Err(message) => Failure { case: smaller, message },
             Ok(_) => Failure { case, message: format!("only sometimes: {message}") },

@@ -1,8 +1,12 @@
 //! The engines that generated modules run in.
 
+use std::ops::Deref;
+use std::sync::OnceLock;
+
 use wprof::{Collect, Config, Engine, Metric, ProfilingConfig, Strategy, Tracing};
 use wprof_profiler::BurstLengths;
 
+use super::hot::{self, Hot};
 use crate::engines::reference;
 use crate::mode::{Mode, bursts, unoptimized};
 use crate::oracle::cache::small_cache;
@@ -13,33 +17,36 @@ pub(super) const STRATEGIES: [Strategy; 3] = [Strategy::Baseline, Strategy::Opti
 #[derive(Debug)]
 pub struct Engines {
     pub(super) reference: wasmi::Engine,
-    pub(super) off: Engine,
+    pub(super) off: Made,
     /// Code that is compiled instruction by instruction: it says where a trap is.
-    pub(super) baseline: Engine,
-    pub(super) exact: Engine,
-    pub(super) every_edge: Engine,
-    pub(super) every_block: Engine,
-    pub(super) paths: Engine,
-    pub(super) traced_paths: [Engine; 3],
-    pub(super) metered: Engine,
+    pub(super) baseline: Made,
+    pub(super) exact: Made,
+    pub(super) every_edge: Made,
+    pub(super) every_block: Made,
+    pub(super) paths: Made,
+    pub(super) traced_paths: [Made; 3],
+    pub(super) metered: Made,
     /// Different lengths of bursts, and a burst that does not end, in code that is optimised or not.
-    pub(super) bursts: [Engine; 6],
-    pub(super) burst: [Engine; 2],
-    pub(super) traced: Engine,
+    pub(super) bursts: [Made; 6],
+    pub(super) burst: [Made; 2],
+    pub(super) traced: Made,
     /// Every way of recording data references.
-    pub(super) referenced: Vec<Engine>,
-    pub(super) contexts: Engine,
+    pub(super) referenced: Vec<Made>,
+    pub(super) contexts: Made,
     /// A burst that does not end, and others.
-    pub(super) contexts_in_burst: [Engine; 2],
-    pub(super) contexts_in_bursts: [Engine; 2],
-    pub(super) contexts_traced: [Engine; 3],
-    pub(super) flow_traced: [Engine; 3],
+    pub(super) contexts_in_burst: [Made; 2],
+    pub(super) contexts_in_bursts: [Made; 2],
+    pub(super) contexts_traced: [Made; 3],
+    pub(super) flow_traced: [Made; 3],
     /// Likewise without a trace: records have cells for paths, or none has.
-    pub(super) flow: [Engine; 2],
-    pub(super) checked: Engine,
-    pub(super) unguarded: Engine,
-    pub(super) parts: Engine,
-    pub(super) frame: Engine,
+    pub(super) flow: [Made; 2],
+    pub(super) checked: Made,
+    pub(super) unguarded: Made,
+    pub(super) parts: Made,
+    pub(super) frame: Made,
+    pub(super) default: Made,
+    pub(super) eager: Made,
+    pub(super) hot: Vec<Hot>,
 }
 
 impl Default for Engines {
@@ -48,33 +55,30 @@ impl Default for Engines {
     /// # Panics
     /// If this machine is not supported.
     fn default() -> Engines {
-        let profiling = |collect| {
-            let engine = Engine::with_profiling(ProfilingConfig::Exact(collect));
-            engine.expect("an engine for this machine")
-        };
+        let profiling = |collect| made(Config::new().profiling(ProfilingConfig::Exact(collect)));
         let forever = bursts(1, BurstLengths::FOREVER, "orig");
         Engines {
             reference: reference::engine(),
-            off: Mode::Off.engine(),
-            baseline: Mode::Baseline.engine(),
-            exact: Mode::Exact.engine(),
+            off: made(&Mode::Off.config()),
+            baseline: made(&Mode::Baseline.config()),
+            exact: made(&Mode::Exact.config()),
             every_edge: profiling(Collect::AllEdges),
             every_block: profiling(Collect::AllBlocks),
             paths: tracing_paths(Strategy::Tiered, None),
             traced_paths: STRATEGIES.map(|strategy| tracing_paths(strategy, Some(Tracing::Best))),
-            metered: Mode::Metered.engine(),
+            metered: made(&Mode::Metered.config()),
             bursts: [
-                Mode::Bursts.engine(),
-                Mode::Timed.engine(),
+                made(&Mode::Bursts.config()),
+                made(&Mode::Timed.config()),
                 bursty(Strategy::Optimized, bursts(1, 1, "orig")),
                 bursty(Strategy::Tiered, unoptimized(bursts(1, 1, "default"))),
                 bursty(Strategy::Optimized, unoptimized(bursts(7, 2, "default"))),
                 bursty(Strategy::Tiered, bursts(1000, 50, "default")),
             ],
             burst: [forever, unoptimized(forever)].map(|profiling| bursty(Strategy::Optimized, profiling)),
-            traced: engine(Config::new().trace(Tracing::Best)),
+            traced: made(Config::new().trace(Tracing::Best)),
             referenced: referenced(),
-            contexts: engine(tiered().count_contexts(true)),
+            contexts: made(tiered().count_contexts(true)),
             contexts_in_burst: [forever, unoptimized(forever)]
                 .map(|profiling| contexts_in(Strategy::Optimized, profiling)),
             contexts_in_bursts: [
@@ -84,22 +88,25 @@ impl Default for Engines {
             contexts_traced: [Strategy::Tiered, Strategy::Baseline, Strategy::Optimized].map(|strategy| {
                 let mut config = tiered();
                 config.strategy(strategy).trace(Tracing::Best).trace_references(true).count_contexts(true);
-                engine(config.measure([Metric::CacheMisses(small_cache())]))
+                made(config.measure([Metric::CacheMisses(small_cache())]))
             }),
             flow_traced: [Strategy::Tiered, Strategy::Baseline, Strategy::Optimized].map(|strategy| {
                 let mut config = tiered();
                 config.strategy(strategy).trace(Tracing::Best).count_contexts(true).flow_contexts(true);
-                engine(config.profiling(ProfilingConfig::Exact(Collect::Paths)).measure([Metric::Cycles]))
+                made(config.profiling(ProfilingConfig::Exact(Collect::Paths)).measure([Metric::Cycles]))
             }),
             flow: [64, 0].map(|cells| {
                 let mut config = Mode::Tiered.config();
                 config.count_contexts(true).flow_contexts(true).record_paths(cells);
-                engine(config.profiling(ProfilingConfig::Exact(Collect::Paths)))
+                made(config.profiling(ProfilingConfig::Exact(Collect::Paths)))
             }),
-            checked: Mode::Checked.engine(),
-            unguarded: Mode::Unguarded.engine(),
-            parts: Mode::Parts.engine(),
-            frame: Mode::Frame.engine(),
+            checked: made(&Mode::Checked.config()),
+            unguarded: made(&Mode::Unguarded.config()),
+            parts: made(&Mode::Parts.config()),
+            frame: made(&Mode::Frame.config()),
+            default: made(&Mode::Default.config()),
+            eager: made(&Mode::Eager.config()),
+            hot: hot::ways(),
         }
     }
 }
@@ -112,29 +119,49 @@ pub(super) fn engine(config: &Config) -> Engine {
     Engine::new(config).expect("an engine for this machine")
 }
 
+/// An engine that is made when it is first used: most checks use few.
+#[derive(Debug)]
+pub struct Made {
+    config: Config,
+    engine: OnceLock<Engine>,
+}
+
+/// An engine that is set up like this.
+pub(super) fn made(config: &Config) -> Made {
+    Made { config: config.clone(), engine: OnceLock::new() }
+}
+
+impl Deref for Made {
+    type Target = Engine;
+
+    fn deref(&self) -> &Engine {
+        self.engine.get_or_init(|| engine(&self.config))
+    }
+}
+
 /// An engine that counts paths in bursts.
-fn bursty(strategy: Strategy, profiling: ProfilingConfig) -> Engine {
-    engine(tiered().strategy(strategy).parts_above(20).loop_entries_above(0).profiling(profiling))
+fn bursty(strategy: Strategy, profiling: ProfilingConfig) -> Made {
+    made(tiered().strategy(strategy).parts_above(20).loop_entries_above(0).profiling(profiling))
 }
 
 /// An engine that counts contexts in bursts.
-fn contexts_in(strategy: Strategy, profiling: ProfilingConfig) -> Engine {
-    engine(tiered().strategy(strategy).loop_entries_above(0).profiling(profiling).count_contexts(true))
+fn contexts_in(strategy: Strategy, profiling: ProfilingConfig) -> Made {
+    made(tiered().strategy(strategy).loop_entries_above(0).profiling(profiling).count_contexts(true))
 }
 
 /// An engine that counts paths, and perhaps traces.
-fn tracing_paths(strategy: Strategy, tracing: Option<Tracing>) -> Engine {
+fn tracing_paths(strategy: Strategy, tracing: Option<Tracing>) -> Made {
     let mut config = tiered();
     config.strategy(strategy).profiling(ProfilingConfig::Exact(Collect::Paths));
     if let Some(tracing) = tracing {
         config.trace(tracing).trace_references(true);
         config.measure([Metric::Cycles, Metric::CacheMisses(small_cache())]);
     }
-    engine(&config)
+    made(&config)
 }
 
 /// Each tier, chunks that end everywhere, and bounds checks in the code.
-fn referenced() -> Vec<Engine> {
+fn referenced() -> Vec<Made> {
     let strategies = [Strategy::Optimized, Strategy::Baseline, Strategy::Tiered];
     let settings = strategies.into_iter().zip([8, 64 << 10, 100]);
     let engine = |(strategy, buffer)| {
@@ -144,7 +171,7 @@ fn referenced() -> Vec<Engine> {
         if strategy == Strategy::Baseline {
             config.memory_reservation(1 << 16).spectre_guards(false);
         }
-        Engine::new(&config).expect("an engine for this machine")
+        made(&config)
     };
     settings.map(engine).collect()
 }

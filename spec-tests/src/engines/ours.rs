@@ -86,6 +86,20 @@ impl Ran {
         self.instance.map_or_else(Vec::new, |instance| instance.module(&self.store).reoptimizations())
     }
 
+    /// Keeps the code of the module, if there is a cache.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn keep_code(&self) -> Result<(), String> {
+        let Some(instance) = self.instance else { return Ok(()) };
+        instance.module(&self.store).update_code_cache().map(drop).map_err(|e| e.to_string())
+    }
+
+    /// How many events of a kind were counted; 0 if they are not.
+    pub fn events(&self, kind: &str) -> u64 {
+        event_count(&self.store, kind).unwrap_or(0)
+    }
+
     /// What was counted, if the engine counts and there is an instance.
     pub fn profile(&self) -> Option<Result<Profile, Error>> {
         let profile = self.instance?.profile(&self.store);

@@ -16,7 +16,8 @@ pub fn module(rng: &mut Rng) -> Vec<u8> {
     }
 }
 
-fn config(rng: &mut Rng) -> Config {
+/// What wasm-smith may do, of which the random numbers choose a part.
+pub fn config(rng: &mut Rng) -> Config {
     let mut config = features();
     config.min_funcs = 1;
     config.max_funcs = 10;

@@ -30,7 +30,7 @@ fn run(text: &str, mode: Mode) -> Result<()> {
 
 /// Under the modes that make the most different code.
 fn in_modes(text: &str, check: impl Fn(Result<()>)) {
-    for mode in [Mode::Exact, Mode::Bursts, Mode::Checked] {
+    for mode in [Mode::Exact, Mode::Bursts, Mode::Checked, Mode::Eager] {
         check(run(text, mode));
     }
 }

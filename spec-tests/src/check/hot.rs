@@ -1,0 +1,101 @@
+//! The engines that hot programs run in.
+
+use wprof::{Config, Policy, Strategy};
+
+use super::engines::{Made, made};
+use super::{Engines, Summary, kept};
+use crate::engines::{ours, reference};
+use crate::generate::Case;
+use crate::mode::{Mode, bursts};
+
+/// A way to run hot programs.
+#[derive(Debug)]
+pub struct Hot {
+    /// What it is called.
+    pub name: &'static str,
+    /// How it is set up.
+    pub config: Config,
+    engine: Made,
+}
+
+impl Hot {
+    fn new(name: &'static str, config: Config) -> Hot {
+        Hot { name, engine: made(&config), config }
+    }
+}
+
+/// How many of the first ways take turns beside the others: those where most is done to the code.
+const USUAL: usize = 3;
+
+/// All ways.
+pub fn ways() -> Vec<Hot> {
+    let mut ways = vec![
+        Hot::new("reoptimized at once", reoptimized()),
+        Hot::new("reoptimized, in parts", in_parts()),
+        Hot::new("eager", Mode::Eager.config()),
+        Hot::new("with real thresholds", real_thresholds()),
+        Hot::new("without profile, in the background", Config::new()),
+    ];
+    ways.extend(Mode::ALL.map(|mode| Hot::new(mode.name(), mode.config())));
+    ways
+}
+
+/// The program waits for each version: what runs when follows from the seed alone.
+fn reoptimized() -> Config {
+    let mut config = Config::new();
+    config.canonical_nans(true).strategy(Strategy::Tiered).background_compilation(false).promote_after(2);
+    config.loop_entries_above(0).shared_loops_above(0).profiling(bursts(3, 5, "default"));
+    config.reoptimization(Some(Policy::eager()));
+    config
+}
+
+/// With parts, more inlining, and long paths.
+fn in_parts() -> Config {
+    let policy =
+        Policy { room: 6000, large_callee: 2000, depth: 8, recursion: 3, path_growth: 6, ..Policy::eager() };
+    let mut config = Config::new();
+    config.strategy(Strategy::Tiered).background_compilation(false).promote_after(30).parts_above(50);
+    config.profiling(bursts(211, 53, "default")).reoptimization(Some(policy));
+    config
+}
+
+/// The reoptimizer's own policy, and bursts that are frequent enough for it.
+fn real_thresholds() -> Config {
+    let mut config = Config::new();
+    config.background_compilation(false).promote_after(20).profiling(bursts(200, 50, "default"));
+    config.reoptimization(Some(Policy::default()));
+    config
+}
+
+impl Engines {
+    /// Demands that hot programs leave behind what they do in the interpreter, in ways that the seed selects.
+    ///
+    /// # Errors
+    /// The first difference.
+    pub fn hot(&self, case: &Case) -> Result<Summary, String> {
+        let expected = reference::run(&self.reference, &case.wasm, &case.drive)?.outcome;
+        let mut summary = Summary::of(&expected);
+        for way in self.ways_of(case.seed) {
+            let Hot { name, engine, .. } = way;
+            let ran = ours::run(engine, &case.wasm, &case.drive).map_err(|e| format!("{name}: {e}"))?;
+            summary.add_decisions(&ran.reoptimizations());
+            if ran.outcome.overflowed() || expected.overflowed() {
+                summary.overflowed = 1;
+                continue;
+            }
+            expected.same_as(&ran.outcome).map_err(|e| format!("{name}, reference first: {e}"))?;
+        }
+        if case.seed.is_multiple_of(16) {
+            kept(case, &expected)?;
+        }
+        Ok(summary)
+    }
+
+    /// Two of the usual ways, and one of the others.
+    fn ways_of(&self, seed: u64) -> impl Iterator<Item = &Hot> {
+        let seed = seed as usize;
+        let usual = [seed % USUAL, (seed + 1 + seed / USUAL % 2) % USUAL];
+        let other = USUAL + seed / USUAL % (self.hot.len() - USUAL);
+        usual.into_iter().chain([other]).map(|at| &self.hot[at])
+    }
+}

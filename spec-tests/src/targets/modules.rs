@@ -1,0 +1,148 @@
+//! Modules: from the parser to machine code, and what names and lines are read from.
+
+use std::sync::LazyLock;
+
+use arbtest::arbitrary::Unstructured;
+use wasm_encoder::CustomSection;
+use wprof::{Collect, Config, Engine, Module, ProfilingConfig, Strategy};
+
+use crate::generate::{flow, hot, smith};
+use crate::rng::Rng;
+
+/// Sections of debug information, in the order in which a target's bytes are cut up.
+const SECTIONS: [&str; 8] = [
+    ".debug_info",
+    ".debug_abbrev",
+    ".debug_line",
+    ".debug_str",
+    ".debug_ranges",
+    ".debug_rnglists",
+    ".debug_line_str",
+    ".debug_str_offsets",
+];
+
+/// Both tiers and exact counts, with Cranelift's verifier, as far as a short input goes.
+static ENGINES: LazyLock<[Engine; 3]> = LazyLock::new(|| {
+    let mut config = Config::new();
+    config.verify_code(true).background_compilation(false);
+    let mut exact = config.clone();
+    exact.profiling(ProfilingConfig::Exact(Collect::Paths));
+    let mut baseline = config.clone();
+    baseline.strategy(Strategy::Baseline);
+    [config.strategy(Strategy::Optimized), &mut baseline, &mut exact]
+        .map(|config| Engine::new(config).expect("an engine for this machine"))
+});
+
+/// Machine code of all functions of what may be a module.
+pub fn module(bytes: &[u8]) {
+    for engine in &*ENGINES {
+        let Ok(module) = Module::new(engine, bytes) else { return };
+        // What is too large for the code generator is refused.
+        let _ = module.compile_all();
+    }
+}
+
+/// Small modules of all makers.
+pub fn some_modules() -> Vec<Vec<u8>> {
+    let mut rng = Rng::new(1);
+    vec![flow::module(&mut rng), smith::module(&mut rng), hot::program(1).encode()]
+}
+
+/// The same of a valid module that the bytes choose.
+pub fn machine_code(bytes: &[u8]) {
+    let config = smith::config(&mut Rng::new(bytes.len() as u64));
+    let Ok(made) = wasm_smith::Module::new(config, &mut Unstructured::new(bytes)) else { return };
+    module(&made.to_bytes());
+}
+
+/// A module with custom sections.
+fn with_sections<'a>(sections: impl Iterator<Item = (&'a str, &'a [u8])>) -> Vec<u8> {
+    let mut wasm = wasm();
+    for (name, data) in sections {
+        let section = CustomSection { name: name.into(), data: data.into() };
+        wasm_encoder::Section::append_to(&section, &mut wasm);
+    }
+    wasm
+}
+
+/// A module of a few functions.
+fn wasm() -> Vec<u8> {
+    flow::module(&mut Rng::new(5))
+}
+
+/// Everything that reads names and lines.
+fn read_symbols(module: &Module) {
+    let end = module.info().bytes.len() as u32;
+    for offset in (0..end).step_by(37) {
+        module.symbols_at(offset);
+    }
+    module.source_rows();
+    module.definition_lines();
+    module.discriminators();
+}
+
+/// DWARF sections: after each length, a byte in units of eight, that section.
+pub fn dwarf(bytes: &[u8]) {
+    let mut rest = bytes;
+    let mut sections = Vec::new();
+    for name in SECTIONS {
+        let Some((&length, behind)) = rest.split_first() else { break };
+        let (section, behind) = behind.split_at(behind.len().min(usize::from(length) * 8));
+        sections.push((name, section));
+        rest = behind;
+    }
+    let wasm = with_sections(sections.into_iter());
+    let module = Module::new(&ENGINES[0], &wasm).expect("custom sections make no module invalid");
+    read_symbols(&module);
+}
+
+/// A compilation unit with a function and an inlined call in it, and its abbreviations.
+pub fn some_dwarf() -> Vec<Vec<u8>> {
+    let info: &[u8] = &[
+        41, 0, 0, 0, 4, 0, 0, 0, 0, 0, 4, // length, version 4, abbreviations at 0, addresses of 4 bytes
+        1, b'u', 0, 0, 0, 0, 0, 99, 0, 0, 0, 0, 0, 0, 0, // unit: name, low_pc, size, lines
+        2, b'f', 0, 0, 0, 0, 0, 50, 0, 0, 0, // function: name, low_pc, size
+        3, 26, 0, 0, 0, 1, 0, // inlined: origin, line, end
+        0,
+    ];
+    let abbreviations: &[u8] = &[
+        1, 0x11, 1, 0x03, 0x08, 0x11, 0x01, 0x12, 0x06, 0x10, 0x17, 0, 0, //
+        2, 0x2e, 1, 0x03, 0x08, 0x11, 0x01, 0x12, 0x06, 0, 0, //
+        3, 0x1d, 0, 0x31, 0x13, 0x59, 0x0b, 0, 0, 0,
+    ];
+    let lines: &[u8] = &[
+        40, 0, 0, 0, 4, 0, 22, 0, 0, 0, 1, 1, 1, 0xfb, 14, 13, 0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1, 0, b'a',
+        0, 0, 0, 0, 0, 0, 5, 2, 0, 0, 0, 0, 0x13, 0x4b, 0, 1, 1,
+    ];
+    let packed = |sections: &[&[u8]]| {
+        let mut all = Vec::new();
+        for section in sections {
+            let units = section.len().div_ceil(8);
+            all.push(units as u8);
+            all.extend_from_slice(section);
+            all.resize(all.len() + units * 8 - section.len(), 0);
+        }
+        all
+    };
+    vec![packed(&[info, abbreviations, lines]), packed(&[info, abbreviations, lines, b"name\0", &[0; 16]])]
+}
+
+/// A source map in a file beside a module that names it.
+pub fn source_map(bytes: &[u8]) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("m.wasm");
+    let name = b"\x05m.map";
+    let wasm = with_sections([("sourceMappingURL", &name[..])].into_iter());
+    let write = std::fs::write(&file, wasm).and_then(|()| std::fs::write(folder.path().join("m.map"), bytes));
+    write.expect("a folder of ours");
+    let module = Module::from_file(&ENGINES[0], &file).expect("custom sections make no module invalid");
+    read_symbols(&module);
+}
+
+/// Source maps as compilers write them, with and without sections.
+pub fn some_source_maps() -> Vec<Vec<u8>> {
+    let plain = r#"{"version":3,"sources":["a.c","b.c"],"names":["f"],"mappings":"AAAA,oBACA,gBAIEA,4BCCF"}"#;
+    let sections =
+        format!(r#"{{"version":3,"sections":[{{"offset":{{"line":0,"column":9}},"map":{plain}}}]}}"#);
+    vec![plain.as_bytes().to_vec(), sections.into_bytes()]
+}

@@ -1,0 +1,83 @@
+//! Every place where bytes from anywhere are read survives its seeds, and these a little changed.
+//!
+//! The coverage-guided fuzzer runs the same targets for longer: see `scripts/fuzz`. `WPROF_SEEDS` is how often each
+//! seed is changed.
+
+use wprof_spec_tests::rng::Rng;
+use wprof_spec_tests::targets::{TARGETS, run};
+
+/// Small files in the repository, found by fuzzing.
+const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/corpus");
+
+/// Says which it was when a target panics.
+struct Named<'a>(&'static str, &'a [u8]);
+
+impl Drop for Named<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("that was target {} with {:?}", self.0, self.1);
+        }
+    }
+}
+
+fn check(name: &'static str, bytes: &[u8]) {
+    let _named = Named(name, bytes);
+    run(name, bytes);
+}
+
+/// The seeds of a target, and what is in the repository.
+fn seeds(name: &str) -> Vec<Vec<u8>> {
+    let target = TARGETS.iter().find(|target| target.name == name).expect("a target");
+    let mut seeds = (target.seeds)();
+    let files = std::fs::read_dir(format!("{CORPUS}/{name}")).into_iter().flatten();
+    seeds.extend(files.map(|file| std::fs::read(file.expect("readable").path()).expect("readable")));
+    seeds
+}
+
+/// A few bytes changed, cut out, put in twice or cut off.
+fn changed(seed: &[u8], rng: &mut Rng) -> Vec<u8> {
+    let mut bytes = seed.to_vec();
+    for _ in 0..1 + rng.below(4) {
+        if bytes.is_empty() {
+            return bytes;
+        }
+        let (at, length) = (rng.below(bytes.len()), 1 + rng.below(8));
+        let end = (at + length).min(bytes.len());
+        match rng.below(6) {
+            0 => bytes[at] ^= 1 << rng.below(8),
+            1 => bytes[at] = rng.pick(&[0, 1, 0x7f, 0x80, 0xff]),
+            2 => drop(bytes.drain(at..end)),
+            3 => {
+                let copied = bytes[at..end].to_vec();
+                let to = rng.below(bytes.len());
+                bytes.splice(to..to, copied);
+            }
+            4 => bytes[at] = rng.word() as u8,
+            _ => bytes.truncate(at + 1),
+        }
+    }
+    bytes
+}
+
+#[test]
+fn changed_seeds_are_survived() {
+    let times = std::env::var("WPROF_SEEDS").map_or(40, |count| count.parse().expect("how often"));
+    for target in TARGETS {
+        for (number, seed) in seeds(target.name).iter().enumerate() {
+            check(target.name, seed);
+            let mut rng = Rng::new(number as u64);
+            for _ in 0..times {
+                check(target.name, &changed(seed, &mut rng));
+            }
+        }
+    }
+}
+
+#[test]
+fn each_target_has_a_file_for_the_fuzzer() {
+    for target in TARGETS {
+        let file = format!("{CORPUS}/../fuzz_targets/{}.rs", target.name);
+        let text = std::fs::read_to_string(&file).unwrap_or_else(|e| panic!("{file}: {e}"));
+        assert!(text.contains(&format!("run(\"{}\", bytes)", target.name)), "{file}: {text}");
+    }
+}
