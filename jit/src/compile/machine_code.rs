@@ -11,6 +11,7 @@ use cranelift_codegen::{
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::validate::{self, Conventions};
 use super::{origins::Origins, pinned, relax};
 use crate::CompileError;
 use crate::abi::{TrapCode, store_context};
@@ -186,12 +187,15 @@ pub(super) fn generate(
     with_positions: bool,
 ) -> Result<MachineCode, CompileError> {
     let failed = |error| CompileError::Codegen { func, message: format!("{error:?}") };
+    let is_checked = isa.flags().enable_verifier() && isa.name() == "x64";
+    let conventions = is_checked.then(|| Conventions::tag(&mut context.func));
     context.verify_if(isa).map_err(failed)?;
     let code = isa
         .compile_function(&context.func, &context.domtree, registers, false, &mut ControlPlane::default())
         .map_err(failed)?;
     let returned = relax::returned(context.func.signature.returns.len());
-    finish(func, &code.apply_params(&context.func.params), isa, origins, with_positions, returned)
+    let code = code.apply_params(&context.func.params);
+    finish(func, &code, isa, origins, with_positions, (returned, conventions))
 }
 
 fn finish(
@@ -200,7 +204,7 @@ fn finish(
     isa: &dyn TargetIsa,
     origins: &Origins,
     with_positions: bool,
-    returned: relax::Registers,
+    (returned, conventions): (relax::Registers, Option<Conventions>),
 ) -> Result<MachineCode, CompileError> {
     let buffer = &code.buffer;
     let locations = buffer.get_srclocs_sorted();
@@ -250,6 +254,12 @@ fn finish(
         data: Vec::new(),
         cold: None,
     };
+    let original = conventions.map(|conventions| validate::Original {
+        code: MachineCode { bytes: buffer.data().to_vec(), ..relaxed.clone() },
+        conventions: conventions.located(buffer),
+        is_pinned: isa.flags().enable_pinned_reg(),
+    });
+    let mut hints = Vec::new();
     if isa.name() == "x64" && !code.bb_starts.is_empty() {
         let marks = |location: &MachSrcLoc<cranelift_codegen::Final>| {
             (!location.loc.is_default()).then(|| relax::unmarked(location.loc.bits()).1)
@@ -266,9 +276,22 @@ fn finish(
             transparent_calls.map(|location| (location.start, location.end)).collect();
         let layout =
             relax::Layout { blocks: &code.bb_starts, cold, transparent_calls: &transparent_calls, returned };
-        relax::relax(&mut relaxed, &layout);
+        hints = relax::relax(&mut relaxed, &layout);
+    }
+    if let Some(original) = original {
+        validate::check(&original, &relaxed, &hints).map_err(|report| unchecked(func, &report))?;
     }
     Ok(relaxed)
+}
+
+/// Code that the passes over finished code have made something else of.
+fn unchecked(func: u32, report: &str) -> CompileError {
+    let message =
+        format!("the passes over finished machine code (pinned, relax) changed what it does: {report}");
+    if cfg!(debug_assertions) {
+        panic!("function {func}: {message}");
+    }
+    CompileError::Codegen { func, message }
 }
 
 /// Where code begins that comes from another instruction than the code before.

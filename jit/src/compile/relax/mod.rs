@@ -103,9 +103,14 @@ impl Layout<'_> {
         Layout { blocks: &[], cold: u32::MAX, transparent_calls: &[], returned: effects::ALL };
 }
 
-/// Makes `code` shorter, and aligns its loops. It stays as it is if anything in it is not understood.
-pub(super) fn relax(code: &mut MachineCode, layout: &Layout<'_>) {
-    let Some(mut pieces) = read::read(&code.bytes, layout) else { return };
+/// Makes `code` shorter, and aligns its loops. It stays as it is if anything in it is not understood. Gives where blocks
+/// began, and where they begin now.
+pub(super) fn relax(code: &mut MachineCode, layout: &Layout<'_>) -> Vec<(u32, u32)> {
+    relaxed(code, layout).unwrap_or_else(|| layout.blocks.iter().map(|&block| (block, block)).collect())
+}
+
+fn relaxed(code: &mut MachineCode, layout: &Layout<'_>) -> Option<Vec<(u32, u32)>> {
+    let mut pieces = read::read(&code.bytes, layout)?;
     calls::merge(&mut pieces, &code.bytes, layout.blocks);
     tables::share(&mut pieces, &code.bytes, layout.blocks);
     addresses::name(&mut pieces, &code.bytes, layout.blocks);
@@ -117,7 +122,7 @@ pub(super) fn relax(code: &mut MachineCode, layout: &Layout<'_>) {
     let align = if aligned.is_empty() { code.align } else { code.align.max(LINE) };
     let apart = apart::begin(&pieces, &effects, layout.cold).map(|begin| Apart { begin, align });
     place::place(&mut pieces, &aligned, apart);
-    let Some(bytes) = write(&pieces, &code.bytes) else { return };
+    let bytes = write(&pieces, &code.bytes)?;
     #[cfg(debug_assertions)]
     equal::assert_equal(&pieces, &code.bytes, &bytes);
     let places = Places { pieces: &pieces };
@@ -133,6 +138,7 @@ pub(super) fn relax(code: &mut MachineCode, layout: &Layout<'_>) {
     code.positions.iter_mut().for_each(|(at, _)| *at = places.begin(*at));
     let data = pieces.iter().filter(|piece| matches!(piece.kind, Kind::Entry { .. } | Kind::Constants));
     code.data = data.map(|piece| (piece.new, piece.new + piece.len)).collect();
+    Some(layout.blocks.iter().map(|&block| (block, places.begin(block))).collect())
 }
 
 /// An instruction, or data.
