@@ -3,7 +3,7 @@
 //! Invariant: what an instruction reads is among the operands of what it writes. One that reads or writes registers
 //! that are neither operands nor named by [`implicit`] is refused.
 
-use iced_x86::{EncodingKind, Instruction, Mnemonic, OpAccess, OpKind, Register};
+use iced_x86::{EncodingKind, Instruction, Mnemonic, OpAccess, OpKind, Register, RflagsBits};
 use smallvec::SmallVec;
 
 use super::product::What;
@@ -53,8 +53,9 @@ impl Cpu<'_, '_> {
             self.write_register(register, value)?;
         }
         if inst.rflags_modified() != 0 {
-            // Some may stay as they were.
-            inputs.push(flags);
+            if may_keep_flags(&inst) {
+                inputs.push(flags);
+            }
             self.run.values[FLAGS] = self.result(9, &inputs);
         }
         Ok(())
@@ -114,6 +115,15 @@ impl Cpu<'_, '_> {
             info.used_memory().len() <= 1 && (0..inst.op_count()).all(|op| is_plain_kind(inst.op_kind(op)));
         (access, are_known && is_plain)
     }
+}
+
+/// Whether some flags may stay as they were: not all are written, or none if a shift is by zero.
+fn may_keep_flags(inst: &Instruction) -> bool {
+    use Mnemonic::{Rcl, Rcr, Rol, Ror, Sar, Shl, Shld, Shr, Shrd};
+    let all =
+        RflagsBits::OF | RflagsBits::SF | RflagsBits::ZF | RflagsBits::AF | RflagsBits::CF | RflagsBits::PF;
+    let is_shift = matches!(inst.mnemonic(), Rcl | Rcr | Rol | Ror | Sar | Shl | Shld | Shr | Shrd);
+    is_shift || inst.rflags_modified() & all != all
 }
 
 fn is_plain_kind(kind: OpKind) -> bool {

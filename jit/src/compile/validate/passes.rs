@@ -25,17 +25,23 @@ fn jump(opcode: &[u8], distance: i32) -> Vec<u8> {
     [opcode, &distance.to_le_bytes()].concat()
 }
 
-/// Has `relax` rewrite code, checks it, and gives what became of it.
-#[track_caller]
-fn relaxed(mut code: MachineCode, blocks: &[u32], results: usize) -> MachineCode {
-    let layout =
-        relax::Layout { blocks, cold: u32::MAX, transparent_calls: &[], returned: relax::returned(results) };
+/// Has `relax` rewrite code; gives what became of it, and whether that does the same.
+fn relaxed_by(mut code: MachineCode, layout: &relax::Layout<'_>) -> (MachineCode, Result<(), String>) {
     let original = Original { code: code.clone(), conventions: Conventions::unknown(), is_pinned: true };
-    let hints = relax::relax(&mut code, &layout);
-    if let Err(report) = check(&original, &code, &hints) {
-        panic!("{report}");
+    let hints = relax::relax(&mut code, layout);
+    let checked = check(&original, &code, &hints);
+    (code, checked)
+}
+
+/// What becomes of code without a cold part, which does the same.
+#[track_caller]
+fn relaxed(code: MachineCode, blocks: &[u32], results: usize) -> MachineCode {
+    let returned = relax::returned(results);
+    let layout = relax::Layout { blocks, cold: u32::MAX, transparent_calls: &[], returned };
+    match relaxed_by(code, &layout) {
+        (code, Ok(())) => code,
+        (_, Err(report)) => panic!("{report}"),
     }
-    code
 }
 
 /// The same of bytes without tables, of which callers may read two results.
@@ -184,4 +190,17 @@ fn counts_in_the_pinned_register_stay() {
     pinned::rewrite(&mut code.bytes[..doubled.len()]);
     assert_ne!(original.code.bytes, code.bytes);
     assert_eq!(check(&original, &code, &[]), Ok(()));
+}
+
+#[test]
+fn the_end_of_the_hot_part_is_not_run_into() {
+    // A branch over a return to a block of the hot part that does nothing and runs into the cold part.
+    let cold = [&COPY.repeat(21)[..], &RET].concat();
+    let bytes = [&jump(&[0x0f, 0x82], 1)[..], &RET, &[0x0f, 0x1f, 0], &cold].concat();
+    let code = MachineCode { bytes, align: 16, ..MachineCode::default() };
+    let layout =
+        relax::Layout { blocks: &[0, 7, 10], cold: 10, transparent_calls: &[], returned: relax::returned(1) };
+    let (code, checked) = relaxed_by(code, &layout);
+    assert!(code.cold.is_some());
+    assert_eq!(checked, Ok(()));
 }

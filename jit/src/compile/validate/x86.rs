@@ -259,7 +259,7 @@ impl Cpu<'_, '_> {
             constant.chunks(8).map(|word| word.iter().rev().fold(0, |all, &byte| all << 8 | u64::from(byte)));
         let words: Args = words.map(|word| self.terms.constant(word)).collect();
         // Some instructions fault where a constant of 16 bytes is not aligned.
-        let is_aligned = place % 16 == 0;
+        let is_aligned = place.is_multiple_of(16);
         let constant = Op::Constant { bytes, is_aligned };
         Ok(if bytes <= 8 { words[0] } else { self.terms.apply(constant, &words) })
     }
