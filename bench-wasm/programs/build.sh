@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Compiles the benchmark programs of this folder to WASI modules, which are committed beside their sources; so are those of
-# docs/tutorial, unless there is another OUTPUT_FOLDER.
+# docs/src/tutorials/programs, unless there is another OUTPUT_FOLDER.
 # The same clang and wasi-libc give the same bytes. Usage: build.sh [OUTPUT_FOLDER]
 # Needs what scripts/setup installs. CLANG names another compiler.
 set -euo pipefail
@@ -31,7 +31,7 @@ for source in *.c; do
     compile "$source" "$out/$name.wasm" "${flags[@]}" "${printf[@]}"
 done
 [[ $# -eq 0 ]] || exit 0
-cd ../../docs/tutorial
+cd ../../docs/src/tutorials/programs
 for source in *.c; do
     compile "$source" "${source%.c}.wasm" -ffile-prefix-map="$PWD=." -g -lc-printscan-no-floating-point
 done

@@ -13,8 +13,9 @@ use anyhow::{Context, Result, bail};
 use crate::programs::home;
 
 /// What is collected while they are counted: a name, and options of `own`.
-pub const KINDS: [(&str, &[&str]); 6] = [
+pub const KINDS: [(&str, &[&str]); 7] = [
     ("off", &[]),
+    ("conservative", &["--conservative"]),
     ("checks", &["--burst", "inf:1", "--without", "all"]),
     ("checks by time", &["--burst", "1:1", "--every", "1000000000", "--without", "all"]),
     ("edges", &["--profile", "exact"]),

@@ -6,4 +6,5 @@ pub mod plot;
 pub mod programs;
 pub mod runner;
 pub mod session;
+pub mod soak;
 pub mod stats;

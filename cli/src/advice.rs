@@ -1,9 +1,9 @@
-//! A test of what messages advise: an option is one that the subcommand has, or stands behind the subcommand that has
-//! it.
+//! Tests that messages and documents advise options that exist: those of the subcommand, or behind the subcommand
+//! that has them.
 //!
-//! Input: the text of all messages, from the sources. Messages that several subcommands share quote the whole command:
-//! `wprof run --exact`; only what is written in a subcommand's own file may speak of its options alone.
-//! Not looked at: attributes, which have the help of options and the examples of subcommands.
+//! Input: the text of all messages, from the sources, and the pages of the book. Messages that several subcommands
+//! share quote the whole command: `wprof run --exact`; only a subcommand's own file may name its options alone.
+//! Left out: attributes, which have the help of options and the examples of subcommands (`reference.rs` tests them).
 
 use std::fs;
 use std::path::Path;
@@ -15,7 +15,7 @@ const SHARED: [(&str, &[&str]); 7] = [
     // Only who has the option can fail there.
     (
         "modules.rs",
-        &["annotate", "export", "report", "residual", "trace bursts", "trace cat", "trace replay"],
+        &["annotate", "export", "report", "residual", "trace bursts", "trace cat", "trace replay", "view"],
     ),
     ("commands/run/collect", &["run", "explain"]),
     ("commands/run/ending.rs", &["run", "residual", "trace record"]),
@@ -31,7 +31,7 @@ fn errors_advise_options_that_there_are() {
     let (mut looked_at, mut all) = (0, Vec::new());
     for krate in ["cli", "vm", "jit", "profiler"] {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(krate).join("src");
-        for file in rust_files(&folder).into_iter().filter(|file| !file.ends_with(file!())) {
+        for file in files(&folder, "rs").into_iter().filter(|file| !file.ends_with(file!())) {
             let name = file.strip_prefix(&folder).expect("in the folder");
             let text = fs::read_to_string(&file).expect("a source");
             for message in messages(&text) {
@@ -48,6 +48,38 @@ fn errors_advise_options_that_there_are() {
 }
 
 #[test]
+fn documents_name_options_that_there_are() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let (mut looked_at, mut all) = (0, Vec::new());
+    let pages = files(&root.join("docs"), "md").into_iter().chain([root.join("README.md")]);
+    // The reference is what help says.
+    let pages = pages.filter(|page| !page.parent().is_some_and(|folder| folder.ends_with("reference")));
+    for page in pages {
+        let text = fs::read_to_string(&page).expect("a page");
+        // Only what is a command line of ours: other programs have options too.
+        for line in text.split(['`', '\n']).filter_map(|line| line.find("wprof ").map(|at| &line[at..])) {
+            looked_at += usize::from(line.contains("--") && is_of_ours(line));
+            let wrong = if is_of_ours(line) { wrong_options(line, &[]) } else { Vec::new() };
+            all.extend((!wrong.is_empty()).then(|| format!("{}: {line:?}: {wrong:?}", page.display())));
+        }
+    }
+    assert!(looked_at > 60, "only {looked_at} command lines with options were found");
+    assert!(all.is_empty(), "{all:#?}");
+}
+
+/// Whether a line is a command with a subcommand and nothing behind it that belongs to another program.
+fn is_of_ours(line: &str) -> bool {
+    let is_known = |name: &str| {
+        let mut cli = crate::Cli::command();
+        cli.build();
+        let known = name.split(' ').try_fold(cli, |within, name| within.find_subcommand(name).cloned());
+        known.is_some()
+    };
+    let own = line.split([';', '|', '&']).next().unwrap_or_default();
+    own.len() == line.len() && is_known(&named(line.strip_prefix("wprof ").unwrap_or(line)))
+}
+
+#[test]
 fn options_of_other_subcommands_are_found() {
     let hints = ["hints".to_owned()];
     assert_eq!(wrong_options("say where it is with --module", &hints), ["--module"]);
@@ -58,14 +90,14 @@ fn options_of_other_subcommands_are_found() {
     assert_eq!(messages(source), ["--c \"d", "f"]);
 }
 
-fn rust_files(folder: &Path) -> Vec<std::path::PathBuf> {
+fn files(folder: &Path, kind: &str) -> Vec<std::path::PathBuf> {
     let entries = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
     entries
         .flat_map(|path| match path.is_dir() {
-            true => rust_files(&path),
+            true => files(&path, kind),
             false => vec![path],
         })
-        .filter(|path| path.extension().is_some_and(|kind| kind == "rs"))
+        .filter(|path| path.extension().is_some_and(|found| found == kind))
         .collect()
 }
 
@@ -128,7 +160,7 @@ fn messages(source: &str) -> Vec<String> {
             '"' => {
                 let (text, len) = literal(rest);
                 taken = len;
-                found.extend((depth == 0).then_some(text));
+                found.extend((depth == 0 && !text.starts_with("Examples:")).then_some(text));
             }
             '/' if rest.starts_with("//") => taken = rest.find('\n').unwrap_or(rest.len()),
             '/' if rest.starts_with("/*") => taken = rest.find("*/").map_or(rest.len(), |end| end + 2),

@@ -42,10 +42,10 @@ pub fn parse_kinds(list: &str) -> Result<Vec<EventModel>> {
         let kind = kind(item)?;
         ensure!(
             kinds.iter().all(|known| known.name != kind.name),
-            "two kinds of events are called `{}`",
+            "two event kinds are called `{}`",
             kind.name
         );
-        ensure!(kinds.len() < MAX_KINDS, "that is more than {MAX_KINDS} kinds of events");
+        ensure!(kinds.len() < MAX_KINDS, "too many event kinds: at most {MAX_KINDS} can be counted at once");
         kinds.push(kind);
     }
     Ok(kinds)
@@ -60,7 +60,7 @@ fn kind(item: &str) -> Result<EventModel> {
         return read(path).with_context(|| format!("cost model {item}"));
     }
     bail!(
-        "no kind of events is called `{item}`: give a file such as costs.toml, or one of {}",
+        "there is no event kind `{item}`: give a file such as costs.toml, or one of {}",
         BUILT_IN.join(", ")
     )
 }
@@ -68,8 +68,8 @@ fn kind(item: &str) -> Result<EventModel> {
 fn read(path: &Path) -> Result<EventModel> {
     let mut bytes = Vec::new();
     File::open(path)?.take(MAX_FILE + 1).read_to_end(&mut bytes)?;
-    ensure!(bytes.len() as u64 <= MAX_FILE, "larger than {} KiB", MAX_FILE >> 10);
-    let text = String::from_utf8(bytes).map_err(|_| anyhow!("not UTF-8"))?;
+    ensure!(bytes.len() as u64 <= MAX_FILE, "the file is larger than {} KiB", MAX_FILE >> 10);
+    let text = String::from_utf8(bytes).map_err(|_| anyhow!("the file is not UTF-8"))?;
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     parse(&text, &stem)
 }
@@ -164,8 +164,8 @@ mod tests {
     fn unknown_and_repeated_kinds_are_refused() {
         let refusal = |list| format!("{:#}", parse_kinds(list).expect_err("refused"));
         assert!(refusal("fule").contains("one of instructions, loads"));
-        assert!(refusal("").contains("no kind of events"));
-        assert_eq!(refusal("fuel,fuel"), "two kinds of events are called `fuel`");
+        assert!(refusal("").contains("no event kind"));
+        assert_eq!(refusal("fuel,fuel"), "two event kinds are called `fuel`");
         assert!(refusal("/nowhere/costs.toml").starts_with("cost model /nowhere/costs.toml: "));
     }
 

@@ -15,46 +15,65 @@ mod modules;
 mod names;
 mod output;
 mod progress;
+#[cfg(test)]
+mod reference;
 mod render;
 mod sizes;
 mod sources;
 mod threshold;
 
+use std::ffi::OsString;
 use std::io::ErrorKind;
+use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
-use clap::Parser;
+use clap::error::{ContextKind, ContextValue, ErrorKind as UsageError};
+use clap::{CommandFactory, Parser};
+use signal_hook::consts::SIGXFSZ;
 
 use commands::Command;
 use render::screen::ColorChoice;
 
-/// Runs WebAssembly programs and tells exactly what they did
+/// Runs WebAssembly programs and shows where their time goes
 #[derive(Debug, Parser)]
-#[command(version, name = "wprof", max_term_width = 100, after_help = EXAMPLES)]
+#[command(version, name = "wprof", max_term_width = 100, after_help = EXAMPLES, after_long_help = MORE_EXAMPLES)]
+#[command(override_usage = "wprof <COMMAND>\n       wprof <MODULE> [ARG]...")]
 struct Cli {
     #[command(subcommand)]
     command: Command,
-    /// Colour what is shown; auto obeys NO_COLOR
-    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t)]
+    /// Use colours; auto means on a terminal, unless NO_COLOR is set
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t, hide_short_help = true)]
     color: ColorChoice,
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  wprof run json.wasm 4000 150     run a program; a summary of samples follows its output
-  wprof run --exact -o f.wprof json.wasm 20 2   count everything, keep the profile in a file
-  wprof top json.wasm 4000 150     what it does while it runs
-  wprof run --collect events=instructions,fuel json.wasm
-  wprof report f.wprof             hottest functions, loops, blocks, branches
-  wprof report f.wprof --html f.html   the same and more, for a browser
-  wprof annotate f.wprof parse     one function, instruction by instruction
-  wprof residual --tested f.wprof json.wasm   what ran that no test ran
-  wprof explain json.wasm parse    how a function is compiled
-  wprof trace record json.wasm     every block that runs, in order
-  wprof help run                   more about one command";
+  wprof json.wasm 4000 150              run a program; a summary follows its output
+  wprof run -o f.wprof json.wasm 4000 150   the same, and keep the profile
+  wprof view f.wprof                    look at the profile in the browser";
+
+const MORE_EXAMPLES: &str = "\
+Examples:
+  wprof json.wasm 4000 150              run a program; a summary follows its output
+  wprof run -o f.wprof json.wasm 4000 150   the same, and keep the profile
+  wprof run --exact -o f.wprof json.wasm 20 2   count everything
+  wprof view f.wprof                    look at the profile in the browser
+  wprof report f.wprof                  or in the terminal
+  wprof annotate f.wprof parse          one function, instruction by instruction
+  wprof diff before.wprof after.wprof   compare two builds
+  wprof export --to flamegraph -o f.svg f.wprof
+  wprof top json.wasm 4000 150          watch a program while it runs
+  wprof residual --tested f.wprof json.wasm   what no test covered
+  wprof explain json.wasm parse         how a function is compiled
+  wprof trace record json.wasm          every block that runs, in order
+  wprof help run                        all options of one command";
 
 fn main() -> ExitCode {
-    let Cli { command, color } = match Cli::try_parse() {
+    // Who writes more to a file than the process may is told so by an error, as on a full disk, and not ended. If the
+    // system does not let us, it ends as any process.
+    let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
+    let Cli { command, color } = match parse(std::env::args_os().collect()) {
         Ok(cli) => cli,
         Err(instead) => return show_instead(&instead),
     };
@@ -65,6 +84,40 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Parses the command line. A file in place of a subcommand is a program to run.
+fn parse(args: Vec<OsString>) -> Result<Cli, clap::Error> {
+    let error = match Cli::try_parse_from(&args) {
+        Err(error) if error.kind() == UsageError::InvalidSubcommand => error,
+        parsed => return parsed,
+    };
+    let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand) else {
+        return Err(error);
+    };
+    if !is_program(Path::new(name)) {
+        return Err(neither_command_nor_file(name, &error));
+    }
+    let at = args.iter().position(|arg| arg == name.as_str()).unwrap_or(1);
+    let (before, program) = args.split_at(at);
+    Cli::try_parse_from([before, &["run".into()], program].concat())
+}
+
+/// Whether a name is that of a program, which need not be there: then it is best to say so.
+fn is_program(path: &Path) -> bool {
+    path.is_file() || path.extension().is_some_and(|kind| kind == "wasm" || kind == "wat")
+}
+
+/// The error for a name that means nothing, with the subcommand that was probably meant.
+fn neither_command_nor_file(name: &str, error: &clap::Error) -> clap::Error {
+    let meant = match error.get(ContextKind::SuggestedSubcommand) {
+        Some(ContextValue::Strings(similar)) if !similar.is_empty() => {
+            format!("; did you mean `{}`?", similar.join("` or `"))
+        }
+        _ => ": `wprof help` lists the commands".to_owned(),
+    };
+    let message = format!("`{name}` is neither a command nor a file{meant}");
+    Cli::command().error(UsageError::InvalidSubcommand, message)
 }
 
 /// Shows help, the version, or what is wrong with the command line.

@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow, ensure};
-use clap::Args;
+use clap::{Args, ValueHint};
 use wprof::{Engine, Module};
 use wprof_profiler::Profile;
 
+use crate::commands::help;
 use crate::{names, output, progress};
 
 /// Loads and validates a module; on a terminal a spinner shows if that takes long.
@@ -38,7 +39,7 @@ fn short(path: &Path) -> String {
 #[derive(Debug, Args)]
 pub struct ModuleOption {
     /// The module that ran, for names and source lines [default: where it ran, or beside the file]
-    #[arg(short, long, value_name = "MODULE")]
+    #[arg(short, long, value_name = "MODULE", value_hint = ValueHint::FilePath, help_heading = help::INPUT)]
     module: Option<PathBuf>,
 }
 
@@ -57,7 +58,7 @@ impl ModuleOption {
             Some(path) => of_hash(profile.module_hash, path),
             None => {
                 let found = locate(&profile.program, profile_path);
-                checked(profile.module_hash, &found, "say with --module where the one that ran is")
+                checked(profile.module_hash, &found, "say with --module where the module that ran is")
             }
         }
     }
@@ -95,16 +96,18 @@ pub fn missing_debug_info(module: &Module) -> Option<String> {
     let file = name.rsplit('/').next().unwrap_or(&name);
     Some(match name.contains("://") {
         true => format!(
-            "its debug information is at {name}, and nothing is fetched: put {file} beside the module"
+            "its debug information is at {name}, which wprof does not download: put {file} beside the module"
         ),
-        false => format!("its debug information is in {name}, which is not there: put it beside the module"),
+        false => {
+            format!("its debug information is in {name}, which does not exist: put it beside the module")
+        }
     })
 }
 
 /// Says so on standard error, if anything is to be done.
 pub fn tell_missing_debug_info(module: Option<&Module>) {
     if let Some(advice) = module.and_then(missing_debug_info) {
-        output::tell_line(format_args!("wprof: there are no source lines: {advice}"));
+        output::tell_line(format_args!("wprof: no source lines: {advice}"));
     }
 }
 
@@ -113,12 +116,12 @@ pub fn tell_missing_debug_info(module: Option<&Module>) {
 /// # Errors
 /// If it is not there, invalid, or another module.
 pub fn of_hash(hash: [u8; 32], path: &Path) -> Result<Module> {
-    checked(hash, path, "give the one that ran")
+    checked(hash, path, "give the module that ran")
 }
 
 /// The same, with what to do if it is not there or another one.
 fn checked(hash: [u8; 32], path: &Path, advice: &str) -> Result<Module> {
-    ensure!(path.exists(), "the module {} is not there: {advice}", path.display());
+    ensure!(path.exists(), "the module {} does not exist: {advice}", path.display());
     let module = load(&plain_engine()?, path)?;
     ensure!(
         module.hash() == hash,

@@ -83,7 +83,7 @@ pub fn find(functions: &[Named], asked: &str) -> Result<Named> {
     if let Ok(index) = asked.parse::<u32>() {
         match functions.iter().find(|function| function.index == index) {
             Some(found) => return Ok(found.clone()),
-            None => bail!("there is no function {index}: it has no body, or it did not run"),
+            None => bail!("there is no function {index} here: it is imported, or it did not run"),
         }
     }
     let whole = |named: &&Named| named.raw.as_deref() == Some(asked) || named.shown() == asked;
@@ -95,7 +95,7 @@ pub fn find(functions: &[Named], asked: &str) -> Result<Named> {
     match found[..] {
         [] => bail!("no function is called `{asked}`: {}", advice(functions)),
         [only] => Ok(only.clone()),
-        _ => bail!("`{asked}` fits several functions: give one by its index\n{}", list(&found)),
+        _ => bail!("`{asked}` matches several functions: give the index of one\n{}", list(&found)),
     }
 }
 

@@ -48,7 +48,8 @@ fn while_showing<R>(
     }
     let (finished, waiting) = mpsc::channel::<()>();
     thread::scope(|scope| {
-        scope.spawn(move || show_if_slow(show, update, &waiting));
+        // Nobody sees anything if the system has no thread for it.
+        let _ = thread::Builder::new().spawn_scoped(scope, move || show_if_slow(show, update, &waiting));
         let result = work();
         drop(finished);
         result

@@ -27,7 +27,7 @@ impl FromStr for Threshold {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let usage = || "give a total and a change such as 'instructions>+1%' or 'calls>+100'".to_owned();
+        let usage = || "give a total and a change, such as 'instructions>+1%' or 'calls>+100'".to_owned();
         let at = text.find(['>', '<']).ok_or_else(usage)?;
         let (name, number) = (text[..at].trim(), text[at + 1..].trim().replace('_', ""));
         let (number, is_percent) = number.strip_suffix('%').map_or((number.as_str(), false), |n| (n, true));

@@ -24,6 +24,7 @@ pub mod limits;
 pub mod module;
 pub mod plan;
 pub mod reoptimize;
+pub mod threads;
 mod translate;
 
 pub use error::CompileError;

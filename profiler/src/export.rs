@@ -5,7 +5,7 @@
 //! Between them stand three forms, so that each format is a short file: [`Samples`] (weights by stack),
 //! [`executions`] (counts by instruction) and [`Coverage`] (counts by source line).
 //! Invariant: the weights of a metric add up to the profile's total of it, in every format that shows stacks or
-//! instructions. What a format cannot say is left out, never made up; `docs/exports.md` lists it.
+//! instructions. What a format cannot say is left out, never made up; `docs/src/how-to/exports.md` lists it.
 //! Names are written as the profile has them: who wants them demangled does that first.
 //! Oracle: `tests/it/export.rs`, which reads each format back.
 

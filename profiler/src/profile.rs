@@ -77,7 +77,7 @@ pub struct Profile {
 pub struct CodeStats {
     /// Functions of the module that have a body.
     pub functions: u64,
-    /// Functions that were compiled.
+    /// Functions that were compiled and ran.
     pub compiled: u64,
     /// Counters placed in the compiled functions.
     pub counters: u64,

@@ -19,6 +19,7 @@ use wprof_profiler::{
     Callee, ContextTree, CounterCost, EdgeKind, FigureKind, FunctionProfile, PathProfile, Profile,
 };
 
+use crate::engines::ours::Place;
 use crate::engines::{ours, reference};
 use crate::generate::Case;
 use crate::mode::{bursts, unoptimized};
@@ -93,9 +94,17 @@ fn same_paths(found: &Profile, expected: &Profile) -> Result<(), String> {
     Err(format!("{:?}, expected {:?}", paths(found), paths(expected)))
 }
 
+/// Demands that calls trapped at the same places, frame by frame.
+fn same_places(found: &[Place], expected: &[Place]) -> Result<(), String> {
+    let different = found.iter().zip(expected).position(|(a, b)| a != b);
+    different.map_or(Ok(()), |call| {
+        Err(format!("call {call} trapped at {:x?} or {:x?}", found[call], expected[call]))
+    })
+}
+
 impl Engines {
     /// Demands that our engine leaves behind what the interpreter does: without and with a profile, and in one more
-    /// mode, which the seed selects.
+    /// mode, which the seed selects; and that traps are at the same places as in baseline code.
     ///
     /// # Errors
     /// The first difference.
@@ -112,6 +121,8 @@ impl Engines {
         ];
         let (name, engine) = more[(case.seed / 4 % 7) as usize];
         let mut summary = Summary::of(&expected);
+        let baseline =
+            ours::run(&self.baseline, &case.wasm, &case.drive).map_err(|e| format!("baseline: {e}"))?;
         let bursts = &self.bursts[(case.seed / 4) as usize % self.bursts.len()];
         let others = [
             ("off", &self.off),
@@ -123,11 +134,13 @@ impl Engines {
         ];
         for (name, engine) in others {
             let ran = ours::run(engine, &case.wasm, &case.drive).map_err(|e| format!("{name}: {e}"))?;
-            if ran.outcome.overflowed() || expected.overflowed() {
+            if [&ran.outcome, &baseline.outcome, &expected].into_iter().any(Outcome::overflowed) {
                 summary.overflowed = 1;
                 continue;
             }
             expected.same_as(&ran.outcome).map_err(|e| format!("{name}, reference first: {e}"))?;
+            same_places(&ran.places, &baseline.places)
+                .map_err(|e| format!("{name}, baseline second: {e}"))?;
         }
         Ok(summary)
     }
@@ -141,6 +154,8 @@ impl Engines {
         let expected = reference::run(&self.reference, &case.wasm, &case.drive)?.outcome;
         let mut summary = Summary::of(&expected);
         let plain = Module::new(&self.off, &case.wasm).map_err(|e| e.to_string())?;
+        let baseline =
+            ours::run(&self.baseline, &case.wasm, &case.drive).map_err(|e| format!("baseline: {e}"))?;
         let profile = Arc::new(nonsense::profile(&plain, case.seed));
         let ways = [
             ("plain", Strategy::Optimized, ProfilingConfig::Off),
@@ -156,11 +171,13 @@ impl Engines {
             let engine = engine(config.profile_use(profile.clone()));
             let ran = ours::run(&engine, &case.wasm, &case.drive).map_err(|e| format!("{name}: {e}"))?;
             summary.add_decisions(&ran.reoptimizations());
-            if ran.outcome.overflowed() || expected.overflowed() {
+            if [&ran.outcome, &baseline.outcome, &expected].into_iter().any(Outcome::overflowed) {
                 summary.overflowed = 1;
                 continue;
             }
             expected.same_as(&ran.outcome).map_err(|e| format!("{name}, reference first: {e}"))?;
+            same_places(&ran.places, &baseline.places)
+                .map_err(|e| format!("{name}, baseline second: {e}"))?;
         }
         Ok(summary)
     }

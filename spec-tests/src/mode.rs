@@ -42,11 +42,13 @@ pub enum Mode {
     Checked,
     /// Like `Checked`, without Spectre guards: a failed comparison branches to the trap.
     Unguarded,
+    /// Plain Cranelift: [`Config::conservative`].
+    Conservative,
 }
 
 impl Mode {
     /// All modes.
-    pub const ALL: [Mode; 14] = [
+    pub const ALL: [Mode; 15] = [
         Mode::Off,
         Mode::Baseline,
         Mode::Tiered,
@@ -61,6 +63,7 @@ impl Mode {
         Mode::Frame,
         Mode::Checked,
         Mode::Unguarded,
+        Mode::Conservative,
     ];
 
     /// Its name in test names and in reports.
@@ -80,6 +83,7 @@ impl Mode {
             Mode::Frame => "frame",
             Mode::Checked => "checked",
             Mode::Unguarded => "unguarded",
+            Mode::Conservative => "conservative",
         }
     }
 
@@ -132,6 +136,10 @@ impl Mode {
             }
             Mode::Checked => config.memory_reservation(0).memory_guard_size(0),
             Mode::Unguarded => config.memory_reservation(0).memory_guard_size(0).spectre_guards(false),
+            Mode::Conservative => {
+                config = Config::conservative();
+                &mut config
+            }
         };
         config
     }

@@ -1,7 +1,7 @@
 //! Machine code kept on disk from one run to the next.
 //!
 //! One file per module and configuration, named by a hash of both, of the processor's features and of this very
-//! program: whatever could make the code differ gives another name. Content: SHA-256 of what follows, then a
+//! program, by its build id: whatever could make the code differ gives another name. Content: SHA-256 of what follows, then a
 //! [`CachedModule`] in postcard.
 //! Invariant: what is not exactly what was stored is not used; a file is replaced at once, never changed.
 //!
@@ -13,14 +13,15 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::SystemTime;
 
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest, Sha256};
 use wprof_jit::compile::MachineCode;
 
+use crate::module::counters::FunctionCounters;
 use crate::runtime::code::registry::CodeObject;
+use crate::runtime::{build_id, rlimits};
 
 /// Bytes that all files of a folder may take together; the oldest go first.
 const FOLDER_LIMIT: u64 = 1 << 30;
@@ -33,8 +34,8 @@ pub struct CachedModule<C = MachineCode> {
     pub slots: u64,
     /// Engine-wide ids of its types, likewise.
     pub type_ids: Vec<u32>,
-    /// The first counter that no function has.
-    pub next_counter: u32,
+    /// Which counters its functions have, also those of which there is no code here.
+    pub counters: Vec<FunctionCounters>,
     /// Its functions.
     pub functions: Vec<CachedFunction<C>>,
     /// Trampolines for its types.
@@ -46,10 +47,6 @@ pub struct CachedModule<C = MachineCode> {
 pub struct CachedFunction<C> {
     /// The row of code slots that leads to it: a function's index, or that of a part of one.
     pub row: u32,
-    /// Its first counter.
-    pub first_counter: u32,
-    /// How many it has.
-    pub counters: u32,
     /// What its callers call.
     pub code: CachedCode<C>,
 }
@@ -134,10 +131,11 @@ impl CodeCache {
         let folder = folder.canonicalize().ok()?;
         let found = fs::metadata(&folder).ok()?;
         let is_private = found.uid() == rustix::process::geteuid().as_raw() && found.mode() & 0o022 == 0;
-        let program = fs::metadata(std::env::current_exe().ok()?).ok()?;
-        let changed = program.modified().ok()?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
-        let version = format!("{} {} {changed:?} {compiler}", env!("CARGO_PKG_VERSION"), program.len());
-        is_private.then(|| CodeCache { folder, compiler: Sha256::digest(version).into() })
+        if !is_private {
+            return None;
+        }
+        let version = format!("{} {:?} {compiler}", env!("CARGO_PKG_VERSION"), build_id::of_program()?);
+        Some(CodeCache { folder, compiler: Sha256::digest(version).into() })
     }
 
     /// What is kept of the module with this hash.
@@ -157,6 +155,7 @@ impl CodeCache {
         bytes = postcard::to_extend(content, bytes).map_err(std::io::Error::other)?;
         let hash = Sha256::digest(&bytes[HASH..]);
         bytes[..HASH].copy_from_slice(&hash);
+        rlimits::check_file_size(bytes.len() as u64)?;
         self.make_room(bytes.len() as u64);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let temporary = self.folder.join(format!("{}-{number}.tmp", std::process::id()));

@@ -13,8 +13,8 @@ use crate::code_cache::CodeCache;
 use crate::perf::PerfFile;
 use crate::runtime::code::registry::CodeObject;
 use crate::runtime::code::{CodeArena, CodeSpace, Stubs, TrapStubs};
-use crate::runtime::signals;
 use crate::runtime::types::{FuncTypeEntry, TypeRegistry};
+use crate::runtime::{rlimits, signals};
 use crate::{Config, Error, PerfFormat, ProfilingConfig, Result};
 
 /// A wasm engine. Cheap to clone; all clones are the same engine. Modules and stores work together if they are of
@@ -25,6 +25,8 @@ pub struct Engine(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     config: Config,
+    /// Bytes of address space that this process may have, if there is a limit.
+    address_space: Option<u64>,
     collection: Collection,
     bursts: Option<Collection>,
     compiler: Compiler,
@@ -56,6 +58,8 @@ impl Engine {
     /// If the machine is not supported, or refuses memory for code.
     pub fn new(config: &Config) -> Result<Engine> {
         signals::install();
+        let address_space = rlimits::address_space();
+        let config = &config.within(address_space);
         let collection = config.collection()?;
         let bursts = config.burst_collection();
         let in_bursts = config.compiler_options(bursts.as_ref().unwrap_or(&collection));
@@ -84,6 +88,7 @@ impl Engine {
         let perf = config.perf.map(PerfFile::create).transpose().map_err(no_perf_file)?;
         Ok(Engine(Arc::new(Inner {
             config: config.clone(),
+            address_space,
             collection,
             bursts,
             compiler,
@@ -170,6 +175,12 @@ impl Engine {
     /// Where functions are compiled ahead; `None` if they are not.
     pub(crate) fn speculation(&self) -> Option<&Background> {
         self.background().filter(|_| self.config().speculates())
+    }
+
+    /// The most counters that an instance is to have room for, where it might need any number: a small part of all
+    /// address space, if that is limited.
+    pub(crate) fn most_counters(&self) -> u64 {
+        self.0.address_space.map_or(u32::MAX.into(), |limit| limit / 16 / 8)
     }
 
     /// Where machine code is kept from one run to the next.

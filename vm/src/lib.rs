@@ -86,7 +86,13 @@ pub use types::{
     ExportType, ExternType, FuncType, GlobalType, ImportType, MemoryType, RefType, TableType, ValType,
 };
 pub use values::{Ref, Val};
+pub use wprof_jit::compile::{Pass, PassSet, PassesError, Stage};
 pub use wprof_jit::events::{BUILT_IN as BUILT_IN_EVENTS, EventModel};
 pub use wprof_jit::plan::{Checks, Counting, EntryChecks, Interesting, Metric, SystemEvent, Tracing};
 pub use wprof_jit::reoptimize::{Decision, Estimate, Policy, Refusal, SideExits, Verdict};
 pub use wprof_profiler as profiler;
+
+/// The example in the crate's README, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -125,7 +125,7 @@ fn of_instance(
     let call_targets =
         versions.iter().flat_map(|(_, version)| store.call_targets(index, version, kind)).collect();
     let counters = versions.iter().map(|(_, version)| placed(version)).sum();
-    let compiled = module.compiled().0 as u64;
+    let compiled = module.ran() as u64;
     let code = CodeStats { functions: module.info().defined_funcs().into(), compiled, counters };
     let program = module.name().unwrap_or_default().to_string();
     let host_calls = host_calls(store);

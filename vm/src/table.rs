@@ -69,7 +69,7 @@ impl Table {
         let table = opaque.index(self.0);
         check(&init, opaque.table(table).ty().element)?;
         let word = init.to_word(opaque);
-        opaque.table_mut(table).grow(delta, word).ok_or_else(|| {
+        opaque.table_mut(table).grow(delta, word, || false).ok_or_else(|| {
             Error::new(
                 ErrorKind::Limit,
                 format_args!("table cannot grow by {delta} elements: it has a maximum"),

@@ -203,3 +203,64 @@ fn the_next_run_has_optimised_code_of_functions_called_once() -> Outcome {
     assert_eq!(versions()?, []);
     Ok(())
 }
+
+/// Four functions, each called by an export or by another function; `a` calls `b` only if its argument is not 0.
+const FOUR: &str = r#"(module
+    (func $b (result i32) (i32.const 42))
+    (func (export "a") (param i32) (result i32)
+        (if (result i32) (local.get 0) (then (call $b)) (else (i32.const 7))))
+    (func (export "c") (param i32) (result i32) (i32.const 3))
+    (func (export "d") (param i32) (result i32) (i32.const 4)))"#;
+
+/// One run as by a process of its own: calls an export, waits until `ahead` functions have been compiled ahead and were not
+/// called, and keeps the code.
+fn call_once(config: &Config, export: &str, argument: i32, ahead: usize) -> Result<(i32, usize)> {
+    let engine = Engine::new(config)?;
+    let module = Module::new(&engine, FOUR)?;
+    let mut store = Store::new(&engine, ());
+    let instance = Instance::new(&mut store, &module, &[])?;
+    let result = instance.get_typed_func::<i32, i32>(&mut store, export)?.call(&mut store, argument)?;
+    let began = std::time::Instant::now();
+    while module.compiled_ahead().1 < ahead {
+        assert!(began.elapsed().as_secs() < 60, "nothing is compiled ahead");
+        std::thread::yield_now();
+    }
+    module.update_code_cache()?;
+    Ok((result, module.ran()))
+}
+
+/// What was compiled ahead and not called is not kept, but its counters are still its own in later runs.
+#[test]
+fn a_cache_of_many_runs_has_counters_for_all_functions() -> Outcome {
+    for profiling in [ProfilingConfig::Off, ProfilingConfig::Exact(Collect::Edges)] {
+        let folder = tempfile::tempdir()?;
+        let mut config = Config::new();
+        config.profiling(profiling).speculative_compilation(true).code_cache(folder.path().join("code"));
+        assert_eq!(call_once(&config, "a", 0, 1)?, (7, 1));
+        assert_eq!(call_once(&config, "c", 0, 0)?, (3, 1));
+        assert_eq!(call_once(&config, "d", 0, 0)?, (4, 1));
+        assert_eq!(call_once(&config, "a", 1, 0)?, (42, 2));
+        let engine = Engine::new(&config)?;
+        Module::new(&engine, FOUR)?.compile_all()?;
+    }
+    Ok(())
+}
+
+#[test]
+fn code_that_was_kept_or_compiled_for_all_has_not_run_yet() -> Outcome {
+    let folder = tempfile::tempdir()?;
+    for config in configs(folder.path()) {
+        let fresh = load(&config)?;
+        fresh.compile_all()?;
+        assert_eq!((fresh.compiled().0, fresh.ran()), (3, 0));
+        let seen = run(&fresh, 7)?;
+        assert_eq!((fresh.compiled().0, fresh.ran()), (3, 3));
+        assert!(fresh.update_code_cache()?);
+        drop(fresh);
+        let kept = load(&config)?;
+        assert_eq!((kept.compiled().0, kept.ran()), (3, 0));
+        assert_eq!(run(&kept, 7)?.0, seen.0);
+        assert_eq!((kept.compiled().0, kept.ran()), (3, 3));
+    }
+    Ok(())
+}

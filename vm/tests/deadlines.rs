@@ -102,6 +102,64 @@ fn a_host_function_can_set_the_deadline_of_what_called_it() -> Outcome {
     Ok(())
 }
 
+/// Bulk operations of many megabytes.
+const BULK: [(&str, &str); 6] = [
+    ("fill", "memory.fill (i32.const 0) (i32.const 1) (i32.const 0x4000000)"),
+    ("copy up", "memory.copy (i32.const 16) (i32.const 0) (i32.const 0x3fffff0)"),
+    ("copy down", "memory.copy (i32.const 0) (i32.const 16) (i32.const 0x3fffff0)"),
+    ("table fill", "table.fill $t (i32.const 0) (ref.null func) (i32.const 1000000)"),
+    ("table copy", "table.copy $t $u (i32.const 0) (i32.const 0) (i32.const 1000000)"),
+    ("table copy up", "table.copy $t $t (i32.const 1) (i32.const 0) (i32.const 999999)"),
+];
+
+/// Plain code without polls notices a deadline nowhere but in what it calls; all rounds together take seconds.
+#[test]
+fn a_deadline_stops_large_bulk_operations() -> Outcome {
+    let export = |(name, operation): &(&str, &str)| {
+        format!(
+            r#"(func (export "{name}") (param i32)
+                (loop $again ({operation})
+                    (br_if $again (local.tee 0 (i32.sub (local.get 0) (i32.const 1))))))"#
+        )
+    };
+    let exports: String = BULK.iter().map(export).collect();
+    let module =
+        format!("(module (memory 1024) (table $t 1000000 funcref) (table $u 1000000 funcref) {exports})");
+    let engine = Engine::new(Config::new().profiling(ProfilingConfig::Off))?;
+    let mut store = Store::new(&engine, ());
+    let instance = Instance::new(&mut store, &Module::new(&engine, module)?, &[])?;
+    for (name, _) in BULK {
+        let func = instance.get_typed_func::<i32, ()>(&mut store, name)?;
+        func.call(&mut store, 1)?;
+        store.set_deadline(Some(Instant::now() + Duration::from_millis(20)))?;
+        let error = func.call(&mut store, 2000).expect_err("it takes too long");
+        assert_eq!(error.trap(), Some(Trap::Deadline), "{name}: {error}");
+    }
+    Ok(())
+}
+
+/// One that does not wait in the system, so that nothing wakes it.
+#[test]
+fn a_deadline_stops_who_calls_long_host_functions() -> Outcome {
+    let engine = Engine::new(Config::new().profiling(ProfilingConfig::Off))?;
+    let (mut store, mut linker) = (Store::new(&engine, ()), Linker::new(&engine));
+    linker.func_wrap("host", "work", || {
+        let began = Instant::now();
+        while began.elapsed() < Duration::from_millis(2) {
+            std::hint::spin_loop();
+        }
+    })?;
+    let module = r#"(module (import "host" "work" (func $work))
+        (func (export "run") (param i32)
+            (loop $again (call $work) (br_if $again (local.tee 0 (i32.sub (local.get 0) (i32.const 1)))))))"#;
+    let instance = linker.instantiate(&mut store, &Module::new(&engine, module)?)?;
+    let run = instance.get_typed_func::<i32, ()>(&mut store, "run")?;
+    store.set_deadline(Some(Instant::now() + Duration::from_millis(5)))?;
+    let error = run.call(&mut store, 5000).expect_err("it takes too long");
+    assert_eq!(error.trap(), Some(Trap::Deadline), "{error}");
+    Ok(())
+}
+
 fn adaptive(trigger: Trigger, budget: Option<Overhead>) -> Result<Engine> {
     let lengths = BurstLengths::new(1000, 20);
     let adaptive = Adaptive { lengths, trigger, budget, ..Adaptive::default() };

@@ -261,3 +261,91 @@ fn foreign_signals_reach_the_previous_handler() -> Outcome {
     }
     Ok(())
 }
+
+/// Each export traps where an optimiser likes to make one instruction of several.
+const MERGED: &str = r#"(module
+    (memory 1) (global $g (mut i32) (i32.const 0))
+    (func (export "branch") (param i32) (result i32)
+        (if (i32.gt_u (local.get 0) (i32.const 7)) (then (nop) (unreachable)))
+        (i32.const 1))
+    (func (export "far branch") (param i32) (result i32)
+        (block $bad (block $worse
+            (br_if $bad (i32.eq (local.get 0) (i32.const 1)))
+            (br_if $worse (i32.eq (local.get 0) (i32.const 0x7fffffff)))
+            (return (i32.const 1)))
+            (unreachable))
+        (unreachable))
+    (func (export "switch") (param i32) (result i32)
+        (block $a (block $b (br_table $a $b (i32.and (local.get 0) (i32.const 1)))) (unreachable))
+        (unreachable))
+    (func (export "load") (param i32) (result i32)
+        (local $loaded i32)
+        (local.set $loaded (i32.load offset=2 (local.get 0)))
+        (i32.or (i32.mul (local.get 0) (i32.const 3)) (local.get $loaded)))
+    (func (export "compared load") (param i32) (result i32)
+        (local $loaded i32)
+        (local.set $loaded (i32.load8_u (local.get 0)))
+        (global.set $g (i32.add (global.get $g) (i32.const 1)))
+        (if (i32.eq (local.get $loaded) (i32.const 5)) (then (return (i32.const 2))))
+        (i32.const 1))
+    (func (export "two stores") (param i32) (result i32)
+        (i32.store (local.get 0) (i32.const 1))
+        (i32.store (local.get 0) (i32.const 2))
+        (i32.const 1))
+    (func (export "two loads") (param i32) (result i32)
+        (i32.add (i32.load (local.get 0)) (i32.load offset=8 (local.get 0))))
+    (func (export "division") (param i32) (result i32)
+        (i32.add (i32.div_u (i32.const 100) (i32.and (local.get 0) (i32.const 0x80)))
+            (i32.rem_u (i32.const 100) (i32.and (local.get 0) (i32.const 0x80)))))
+    (func $callee (param i32) (result i32)
+        (if (i32.eq (local.get 0) (i32.const 0x7fffffff)) (then (unreachable)))
+        (i32.load offset=4 (local.get 0)))
+    (func (export "call") (param i32) (result i32)
+        (i32.add (call $callee (i32.const 16)) (call $callee (local.get 0)))))"#;
+
+/// Why and where a call traps, frame by frame.
+fn places(
+    store: &mut Store<()>,
+    instance: Instance,
+    name: &str,
+    argument: i32,
+) -> Option<(Trap, Vec<usize>)> {
+    let func = instance.get_typed_func::<i32, i32>(&mut *store, name).expect("of this type");
+    let error = func.call(store, argument).err()?;
+    let frames = error.backtrace().expect("of wasm code").frames();
+    Some((error.trap().expect("a trap"), frames.iter().map(FrameInfo::module_offset).collect()))
+}
+
+#[test]
+fn a_trap_is_at_the_same_place_however_code_was_compiled() -> Outcome {
+    let mut expected = None;
+    for profiling in [
+        ProfilingConfig::Off,
+        ProfilingConfig::Exact(Collect::Edges),
+        ProfilingConfig::Adaptive(Adaptive::default()),
+    ] {
+        for strategy in [Strategy::Baseline, Strategy::Optimized, Strategy::Tiered] {
+            let mut config = Config::new();
+            config.profiling(profiling).strategy(strategy).background_compilation(false).promote_after(2);
+            let engine = Engine::new(&config)?;
+            let module = Module::new(&engine, MERGED)?;
+            let mut store = Store::new(&engine, ());
+            let instance = Instance::new(&mut store, &module, &[])?;
+            let mut seen = Vec::new();
+            for export in module.exports() {
+                for argument in [1, 1, 1, 1, 128, -1, i32::MAX, 65535, 0] {
+                    seen.push((
+                        export.name().to_owned(),
+                        places(&mut store, instance, export.name(), argument),
+                    ));
+                }
+            }
+            assert!(seen.iter().filter(|(_, places)| places.is_some()).count() > 20);
+            let expected = expected.get_or_insert_with(|| seen.clone());
+            for (seen, expected) in seen.iter().zip(expected.iter()) {
+                assert_eq!(seen, expected, "{profiling:?} {strategy:?}, baseline second");
+            }
+        }
+    }
+    Ok(())
+}

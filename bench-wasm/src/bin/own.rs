@@ -10,7 +10,7 @@ use wprof::profiler::{self, BurstLengths, Overhead};
 use wprof::wasi::{self, WasiCtx, WasiCtxBuilder};
 use wprof::{
     Adaptive, Checks, Collect, Config, Counting, Engine, Error, EventModel, Interesting, Linker, Metric,
-    Module, Policy, ProfilingConfig, Result, Store, Trigger,
+    Module, PassSet, Policy, ProfilingConfig, Result, Store, Trigger,
 };
 use wprof_bench::runner::{print_times, thread_time};
 
@@ -53,6 +53,12 @@ struct Run {
     /// Leave out parts of what makes hot functions better: superblocks, inlining, guesses, or all.
     #[arg(long, value_name = "WHAT", value_delimiter = ',')]
     without: Vec<String>,
+    /// Plain Cranelift's code only, compiled when it is first called.
+    #[arg(long, conflicts_with_all = ["passes", "without", "profile_use"])]
+    conservative: bool,
+    /// Passes of the compiler that are on, as `wprof run` has them.
+    #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
+    passes: Option<PassSet>,
     /// Make hot functions better from the start, by the profile of an earlier run.
     #[arg(long, value_name = "PROFILE")]
     profile_use: Option<PathBuf>,
@@ -153,7 +159,10 @@ fn main() -> Result<ExitCode> {
 fn run(options: &Run) -> Result<ExitCode> {
     let (interesting, weights) = (interesting(options)?, weights(options)?);
     let begin = Instant::now();
-    let mut config = Config::new();
+    let mut config = if options.conservative { Config::conservative() } else { Config::new() };
+    if let Some(passes) = &options.passes {
+        config.passes(passes.clone());
+    }
     if let Some(interesting) = interesting {
         config.interesting_paths(interesting);
     }
@@ -178,7 +187,9 @@ fn run(options: &Run) -> Result<ExitCode> {
     // Nobody asks for the profile.
     config.hash_ahead(false);
     config.measure(options.cycles.then_some(Metric::Cycles));
-    config.reoptimization(policy(&options.without));
+    if !options.conservative {
+        config.reoptimization(policy(&options.without));
+    }
     config.count_events(options.events.iter().filter_map(|name| EventModel::built_in(name)));
     if options.per_block {
         config.event_counting(Counting::PerBlock);

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use clap::Args;
+use clap::{Args, ValueHint};
 use wprof_profiler::{FunctionProfile, Path};
 
 use crate::modules::ModuleOption;
@@ -16,27 +16,29 @@ use crate::render::view::View;
 use crate::sources::Sources;
 use crate::{disassembly, modules, names, output};
 
-#[derive(Debug, Args)]
-#[command(after_help = "\
-The margin shows how often each basic block began and each edge out of a branch was \
-taken. Source lines stand where the code of another line begins, if the module has \
-debug information; their text is shown if the file is there, as named or beside the \
-module.
-
+const EXAMPLES: &str = "\
 Examples:
   wprof annotate f.wprof parse_value   a name, as written in the source
-  wprof annotate f.wprof pars          a part that only one name has
-  wprof annotate f.wprof 17            an index
+  wprof annotate f.wprof pars          a part of one name only
+  wprof annotate f.wprof 17            a function index";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, after_long_help = format!("\
+The margin shows how often each basic block ran and each branch went each way. A source line is shown \
+where its code begins, if the module has debug information; its text is shown if the source file is \
+found where the debug information says, or beside the module.
+
+{EXAMPLES}
   wprof annotate f.wprof main -m old/json.wasm
-  wprof annotate f.wprof main --path 697722    a number that `wprof residual` or JSON tells")]
+  wprof annotate f.wprof main --path 697722   a path number from `wprof residual` or JSON"))]
 pub struct AnnotateArgs {
-    /// The profile, a file that `wprof run -o` wrote
-    #[arg(value_name = "PROFILE")]
+    /// The profile, a file from `wprof run -o`
+    #[arg(value_name = "PROFILE", value_hint = ValueHint::FilePath)]
     profile: PathBuf,
-    /// Name, part of a name, or index of a function that ran
+    /// A function that ran: its name, part of its name, or its index
     #[arg(value_name = "FUNC")]
     function: String,
-    /// Show only the way of the path with this number
+    /// Show only the path with this number
     #[arg(long, value_name = "ID")]
     path: Option<u64>,
     #[command(flatten)]
@@ -48,7 +50,7 @@ pub fn execute(args: &AnnotateArgs, color: ColorChoice) -> Result<()> {
     let found = names::find(&names::of_profile(&profile), &args.function);
     let found = match profile.bursts {
         Some(_) => found
-            .context("this is a sample, and has what bursts saw: `wprof run --exact` counts all that runs")?,
+            .context("this is a sample, and the function may have run outside its bursts: `wprof run --exact` counts everything")?,
         None => found?,
     };
     let function = profile.function(found.index).context("the function did not run")?;
@@ -73,9 +75,9 @@ pub fn execute(args: &AnnotateArgs, color: ColorChoice) -> Result<()> {
 fn numbered_path(function: &FunctionProfile, id: u64) -> Result<Path> {
     let numbering = function
         .path_numbering()
-        .context("the profile has no paths: take one by `wprof run --collect paths`")?;
+        .context("the profile has no paths: record one with `wprof run --collect paths`")?;
     let paths = numbering.paths();
-    numbering
-        .path(id)
-        .with_context(|| format!("there is no path {id}: numbers are below {paths}, and some are of no path"))
+    numbering.path(id).with_context(|| {
+        format!("there is no path {id}: path numbers are below {paths}, and some of them are unused")
+    })
 }

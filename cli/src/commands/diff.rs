@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::Args;
+use clap::{Args, ValueHint};
 use wprof_profiler::{Change, Comparison, TotalChange};
 
 use crate::render::comparison;
@@ -17,43 +17,44 @@ use crate::{output, progress};
 /// The exit code if a total changed further than it may.
 const EXCEEDED: u8 = 3;
 
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Within one module functions are matched by index. Of two builds of a module those are
-matched that have the same name and the same blocks and edges, then those of the same name;
-paths are compared where blocks and edges are the same, contexts by the functions on the
-stack.
-
---fail-on makes it a check for CI. Totals are `instructions`, `calls`, `host calls`, and the
-kinds of events that both profiles have. Exact counts are the same each time that the same
-program has the same input; those of sampled profiles are not. Those are scaled up to the
-whole run, and a change that two samples of one program may well show (at 95%, a burst being
-one sample) is marked, and no failure unless --insignificant is given. docs/comparing.md
-tells how that is found out.
-
-Exit codes: 0; 3 if --fail-on found something; 1 if something went wrong.
-
+const EXAMPLES: &str = "\
 Examples:
   wprof diff before.wprof after.wprof
-  wprof diff --fail-on 'instructions>+1%' before.wprof after.wprof
-  wprof diff --json before.wprof after.wprof | jq .totals")]
+  wprof diff --fail-on 'instructions>+1%' before.wprof after.wprof   a check for CI";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, after_long_help = format!("\
+Functions of one module are matched by index. Functions of two builds are matched by name and \
+control-flow graph, then by name alone. Paths are compared where the graphs are the same, calling \
+contexts by the names on the stack.
+
+--fail-on turns the comparison into a check for CI. Totals are `instructions`, `calls`, `host calls` \
+and the event kinds that both profiles have. Exact counts are the same for every run of a program with \
+the same input. Sampled counts are scaled up to the whole run, and a change that two samples of one \
+program may show by chance (at the 95% level) is marked; it fails only with --insignificant. The book \
+explains the statistics (docs/src/how-to/comparing.md).
+
+Exit codes: 0; 3 if --fail-on found something; 1 if wprof itself failed.
+
+{EXAMPLES}
+  wprof diff --json before.wprof after.wprof | jq .totals"))]
 pub struct DiffArgs {
     /// The earlier profile
-    #[arg(value_name = "BEFORE")]
+    #[arg(value_name = "BEFORE", value_hint = ValueHint::FilePath)]
     before: PathBuf,
-    /// The later one
-    #[arg(value_name = "AFTER")]
+    /// The later profile
+    #[arg(value_name = "AFTER", value_hint = ValueHint::FilePath)]
     after: PathBuf,
-    /// How many rows each table has
+    /// Show N rows in each table
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
     top: usize,
-    /// Fail if a total grew by more than so much; may be repeated
+    /// Fail if a total changed by more than this, such as 'instructions>+1%'; may be repeated
     #[arg(long, value_name = "TOTAL>CHANGE")]
     fail_on: Vec<Threshold>,
-    /// Fail also if that may be chance
+    /// With --fail-on: fail also if the change may be chance
     #[arg(long, requires = "fail_on")]
     insignificant: bool,
-    /// Print all changes as JSON instead
+    /// Print all changes as JSON
     #[arg(long)]
     json: bool,
 }

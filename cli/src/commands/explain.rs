@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, ValueHint};
 use wprof::Module;
 use wprof_jit::abi::VmLayout;
 use wprof_jit::compile::{Compiler, CompilerOptions, ModuleEnv, Tier};
@@ -11,8 +11,9 @@ use wprof_jit::graph::BlockGraph;
 use wprof_jit::plan::{Collection, FunctionPlan};
 use wprof_jit::reoptimize::{Advice, Reoptimized, Reoptimizer};
 
+use super::help;
 use super::run::collect::Limit;
-use super::run::{COLLECT_HELP, ProfileArgs, ReoptimizeArgs, decided};
+use super::run::{COLLECT_HELP, PassesArgs, ProfileArgs, ReoptimizeArgs, decided};
 use super::trace::Method;
 use crate::render::plan;
 use crate::{modules, names, output};
@@ -20,18 +21,26 @@ use crate::{modules, names, output};
 /// The forms that a function takes on its way to machine code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Stage {
+    /// The control-flow graph: basic blocks over the bytecode
     Cfg,
+    /// The spanning tree, its chords and their counters, path numbers, events, budget checks, trace bits
     Plan,
+    /// The block graph that is compiled: copies of blocks with probes
     Graph,
+    /// Cranelift's intermediate code, before its optimizer
     Clif,
+    /// Machine code
     Asm,
+    /// What a profile leads to (with --profile-use), and the expected gain
     Decisions,
 }
 
 /// How much is done for the code that is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum ShownTier {
+    /// Code that is compiled fastest, and runs first
     Baseline,
+    /// The best version
     Optimized,
 }
 
@@ -44,61 +53,60 @@ impl From<ShownTier> for Tier {
     }
 }
 
+const EXAMPLES: &str = "\
+Examples:
+  wprof explain json.wasm parse_value                       where its counters are
+  wprof explain json.wasm parse_value --stage asm
+  wprof explain json.wasm 17 --stage asm --profile off      plain machine code";
+
 #[derive(Debug, Args)]
-#[command(after_help = format!("\
-Stages:
-  cfg    basic blocks over the bytecode
-  plan   which edges are in the spanning tree, which chords carry counters, how paths are
-         numbered, where events add to their sums, where the budget is checked, and what goes
-         into the trace
-  graph  copies of blocks, with probes on their wires: what is compiled
-  clif   Cranelift's code, before it is optimised
-  asm    machine code
-  decisions  what a profile leads to (`--profile-use`), and what that is expected to save
+#[command(after_help = EXAMPLES, after_long_help = format!("\
+The optimized version is shown, or baseline code with `--tier baseline`. Addresses in machine code are \
+not those of a real run: code slots start at 0, and counters at the first of the module.
 
 {COLLECT_HELP}
 
-Shown is the optimised version, or baseline code with `--tier baseline`. Addresses in machine code are those of no real run: code slots start at 0, and \
-counters at the first of the module.
+{EXAMPLES}
 
-Examples:
-  wprof explain json.wasm parse_value   where its counters are
-  wprof explain json.wasm parse_value --stage asm
-  wprof explain json.wasm 17 --stage asm --profile off
+More examples:
   wprof explain json.wasm 17 --stage asm --profile off --tier baseline   what runs first
+  wprof explain json.wasm 17 --collect paths
+  wprof explain json.wasm 17 --stage asm --profile off --passes -copies   without a pass
   wprof explain json.wasm 17 --collect blocks --collect events=instructions,loads
-  wprof explain json.wasm 17 --weights f.wprof   with the counts of a run for weights
-  wprof explain json.wasm 17 --budget fuel=1000000   where it is checked
+  wprof explain json.wasm 17 --weights f.wprof   with the counts of a run as weights
+  wprof explain json.wasm 17 --budget fuel=1000000   where the budget is checked
   wprof explain json.wasm 17 --trace best --stage asm   as `wprof trace record` compiles it
   wprof explain json.wasm 17 --profile off --profile-use f.wprof --stage decisions
-  wprof explain json.wasm 17 --collect paths
   wprof explain json.wasm 17 --stage graph --collect all-blocks"))]
 pub struct ExplainArgs {
-    /// The module, binary or text
-    #[arg(value_name = "MODULE")]
+    /// The module (.wasm or .wat)
+    #[arg(value_name = "MODULE", value_hint = ValueHint::FilePath)]
     module: PathBuf,
-    /// Name, part of a name, or index of a function
+    /// A function: its name, part of its name, or its index
     #[arg(value_name = "FUNC")]
     function: String,
-    /// What to show, see below
-    #[arg(long, value_enum, value_name = "STAGE", default_value = "plan")]
+    /// Choose what to show
+    #[arg(long, value_enum, value_name = "STAGE", default_value = "plan", help_heading = help::VIEW)]
     stage: Stage,
-    /// Graph and code of this tier
-    #[arg(long, value_enum, value_name = "TIER", default_value = "optimized")]
+    /// Show the graph and code of this tier
+    #[arg(long, value_enum, value_name = "TIER", default_value = "optimized", help_heading = help::VIEW)]
     tier: ShownTier,
-    /// As it is traced, by this method; nothing is counted then
-    #[arg(long, value_enum, value_name = "METHOD")]
+    /// Show the code for traces by this method, which counts nothing
+    #[arg(long, value_enum, value_name = "METHOD", help_heading = help::VIEW, hide_short_help = true)]
     trace: Option<Method>,
-    /// With data references in the trace
-    #[arg(long, requires = "trace")]
+    /// With --trace: include the addresses of loads and stores
+    #[arg(long, requires = "trace", help_heading = help::VIEW, hide_short_help = true)]
     addresses: bool,
-    /// As it is when there is a budget
+    /// Show the code for a budget of this event kind
     #[arg(long, value_name = "KIND=N", value_parser = Limit::parse, conflicts_with = "trace")]
+    #[arg(help_heading = help::VIEW, hide_short_help = true)]
     budget: Option<Limit>,
     #[command(flatten)]
     profile: ProfileArgs,
     #[command(flatten)]
     reoptimize: ReoptimizeArgs,
+    #[command(flatten)]
+    passes: PassesArgs,
 }
 
 pub fn execute(args: &ExplainArgs) -> Result<()> {
@@ -130,7 +138,7 @@ pub fn execute(args: &ExplainArgs) -> Result<()> {
         Stage::Cfg => plan.cfg.to_string(),
         Stage::Plan => plan::text(module.info(), &plan, &collection, &function.shown()),
         Stage::Graph => graph(args, &module, &plan, &collection)?.to_string(),
-        Stage::Decisions => decisions(&module, &plan, &collection, &args.reoptimize)?,
+        Stage::Decisions => decisions(args, &module, &plan, &collection)?,
         Stage::Clif | Stage::Asm => {
             let graph = graph(args, &module, &plan, &collection)?;
             code(args, &module, &plan, &collection, &graph)?
@@ -140,8 +148,9 @@ pub fn execute(args: &ExplainArgs) -> Result<()> {
 }
 
 /// A compiler with the options of `wprof run`, which can be interrupted wherever anything is collected.
-fn compiler(collection: &Collection) -> Result<Compiler> {
-    let options = CompilerOptions { polls: !collection.is_off(), ..CompilerOptions::default() };
+fn compiler(args: &ExplainArgs, collection: &Collection) -> Result<Compiler> {
+    let passes = args.passes.set();
+    let options = CompilerOptions { polls: !collection.is_off(), passes, ..CompilerOptions::default() };
     Ok(Compiler::new(options.collecting(collection))?)
 }
 
@@ -154,41 +163,41 @@ fn graph(
 ) -> Result<BlockGraph> {
     let better = match args.tier {
         ShownTier::Baseline => None,
-        ShownTier::Optimized => better(module, plan, collection, &args.reoptimize)?,
+        ShownTier::Optimized => better(args, module, plan, collection)?,
     };
     Ok(match better {
         Some(better) => better.graph,
-        None => compiler(collection)?.version(plan, args.tier.into()),
+        None => compiler(args, collection)?.version(plan, args.tier.into()),
     })
 }
 
 /// What a profile leads to, if one is to be used and knows the function.
 fn better(
+    args: &ExplainArgs,
     module: &Module,
     plan: &FunctionPlan,
     collection: &Collection,
-    reoptimize: &ReoptimizeArgs,
 ) -> Result<Option<Reoptimized>> {
     let (Some(profile), Some(policy), true) =
-        (reoptimize.profile()?, reoptimize.policy(), collection.is_off())
+        (args.reoptimize.profile()?, args.reoptimize.policy(), collection.is_off())
     else {
         return Ok(None);
     };
     let (info, advice) = (module.info(), Advice::new(&profile));
     let by = Reoptimizer { info, advice: &advice, policy: &policy, collection };
-    Ok(compiler(collection)?.reoptimized(plan, &by)?)
+    Ok(compiler(args, collection)?.reoptimized(plan, &by)?)
 }
 
 /// What is decided on the way to the best version, a line each.
 fn decisions(
+    args: &ExplainArgs,
     module: &Module,
     plan: &FunctionPlan,
     collection: &Collection,
-    reoptimize: &ReoptimizeArgs,
 ) -> Result<String> {
-    let better = better(module, plan, collection, reoptimize)?;
+    let better = better(args, module, plan, collection)?;
     let better = better.context(
-        "nothing is decided without a profile that knows the function: give --profile-use, and --profile off",
+        "decisions need a profile in which the function ran: give --profile-use, and --profile off",
     )?;
     let func = plan.cfg.func;
     Ok(better.decisions.iter().map(|decision| decided(module, func, decision) + "\n").collect())
@@ -206,7 +215,7 @@ fn code(
     let type_ids: Vec<u32> = (0..info.types.len() as u32).collect();
     let env =
         ModuleEnv { info, layout: &layout, type_ids: &type_ids, events, slots: 0, dispatch_cells: Some(0) };
-    let compiler = compiler(collection)?;
+    let compiler = compiler(args, collection)?;
     Ok(match args.stage {
         Stage::Clif => compiler.clif(&env, &plan.cfg, graph, args.tier.into())?,
         _ => compiler.disassemble(&env, &plan.cfg, graph, args.tier.into())?,

@@ -4,27 +4,39 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail, ensure};
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, ValueHint};
 use wprof::Module;
 use wprof_profiler::Profile;
 use wprof_profiler::export::{self, CodeMap, Coverage, Differential, Metric, Samples};
 
 use crate::modules::ModuleOption;
+use crate::render::runs;
 use crate::{code_map, modules, names, output, progress};
 
 /// Formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
+    /// One line per stack, for flamegraph.pl, inferno and similar tools
     Folded,
+    /// A flame graph: an SVG image for any browser
     Flamegraph,
+    /// For https://www.speedscope.app
     Speedscope,
+    /// For `go tool pprof` and everything else that reads it (gzipped)
     Pprof,
+    /// For https://profiler.firefox.com
     Firefox,
+    /// Trace events for chrome://tracing and https://ui.perfetto.dev, with the time line
     Chrome,
+    /// For callgrind_annotate and KCachegrind, by instruction and line
     Callgrind,
+    /// Coverage of lines, functions and branches, for genhtml
     Lcov,
+    /// The same as Cobertura's XML, for CI
     Cobertura,
+    /// A table of functions
     Csv,
+    /// Everything in the profile, as one object
     Json,
 }
 
@@ -40,51 +52,42 @@ impl Format {
     }
 }
 
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Formats:
-  folded      a line for each stack, for flamegraph.pl, inferno and their like
-  flamegraph  a flame graph, an SVG image for any browser
-  speedscope  for https://www.speedscope.app
-  pprof       for `go tool pprof`, and what else reads it (gzipped)
-  firefox     for https://profiler.firefox.com
-  chrome      trace events, for chrome://tracing and https://ui.perfetto.dev; also when the
-              compiler worked and bursts ran
-  callgrind   for callgrind_annotate and KCachegrind: by instruction and line
-  lcov        coverage of lines, functions and branches, for genhtml
-  cobertura   the same for what reads Cobertura's XML
-  csv         a table of functions
-  json        everything the profile holds and what follows from it, in one object
-
-Stacks are calling contexts if the profile has them (`--collect cct`); what is known by
-function only has stacks of one function. lcov and cobertura need the module, with debug
-information. docs/exports.md tells what each format keeps and loses.
-
+const EXAMPLES: &str = "\
 Examples:
-  wprof run --collect edges,cct -o f.wprof json.wasm 20 2
   wprof export --to flamegraph -o f.svg f.wprof
+  wprof export --to pprof -o f.pb.gz f.wprof && go tool pprof -top f.pb.gz
+  wprof export --to lcov -o f.info f.wprof && genhtml -o html f.info";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, after_long_help = format!("\
+Stacks are calling contexts if the profile has them (`--collect cct`); figures that are known by \
+function only get stacks of one function. lcov and cobertura need the module with debug information. \
+The book lists what each format keeps and loses (docs/src/how-to/exports.md).
+
+{EXAMPLES}
+
+More examples:
+  wprof run --collect edges,cct -o f.wprof json.wasm 20 2    calling contexts for the stacks
   wprof export --to flamegraph --against before.wprof -o changes.svg after.wprof
   wprof export --to folded --weight instructions f.wprof | sort -k2 -n
-  wprof export --to pprof -o f.pb.gz f.wprof && go tool pprof -top f.pb.gz
   wprof export --to callgrind -o callgrind.out f.wprof && callgrind_annotate callgrind.out
-  wprof export --to lcov -o f.info f.wprof && genhtml -o html f.info
-  wprof export --to json f.wprof | jq '.functions[] | [.name, .ops]'")]
+  wprof export --to json f.wprof | jq '.functions[] | [.name, .ops]'"))]
 pub struct ExportArgs {
-    /// Format
-    #[arg(long, value_enum, value_name = "FORMAT", hide_possible_values = true)]
+    /// Choose the format
+    #[arg(long, value_enum, value_name = "FORMAT")]
     to: Format,
     /// The profile
-    #[arg(value_name = "PROFILE")]
+    #[arg(value_name = "PROFILE", value_hint = ValueHint::FilePath)]
     profile: PathBuf,
-    /// Where to write it; `-` is standard output
-    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    /// Write to this file; `-` is standard output
+    #[arg(short, long, value_name = "FILE", default_value = "-", value_hint = ValueHint::FilePath)]
     output: PathBuf,
-    /// What stacks weigh in formats that show one thing: calls, instructions, or a kind of event [default: what is
+    /// Folded stacks and flame graphs only: weigh stacks by calls, instructions or an event kind [default: what is
     /// known by context, else instructions]
     #[arg(short, long, value_name = "METRIC")]
     weight: Option<String>,
-    /// Colour a flame graph by what changed since an earlier profile
-    #[arg(long, value_name = "PROFILE")]
+    /// Flame graphs only: colour frames by what changed since an earlier profile
+    #[arg(long, value_name = "PROFILE", value_hint = ValueHint::FilePath)]
     against: Option<PathBuf>,
     #[command(flatten)]
     module: ModuleOption,
@@ -97,16 +100,17 @@ pub fn execute(args: &ExportArgs) -> Result<()> {
     }
     ensure!(
         args.weight.is_none() || args.to.is_of_one_metric(),
-        "this format has all metrics: leave out --weight"
+        "this format contains all metrics: leave out --weight"
     );
     ensure!(
         args.against.is_none() || args.to == Format::Flamegraph,
-        "only flame graphs are drawn against another profile: give --to flamegraph, or use `wprof diff`"
+        "--against needs --to flamegraph: give that, or use `wprof diff`"
     );
     let exported = Exported::new(profile, args)?;
     if let Some(path) = &args.against {
         let changes = exported.changes_since(super::read_profile(path)?)?;
-        return write_to(&args.output, |out| export::write_differential_flamegraph(&changes, out));
+        let about = exported.about();
+        return write_to(&args.output, |out| export::write_differential_flamegraph(&changes, &about, out));
     }
     let write = || write_to(&args.output, |out| exported.write(args.to, out));
     if is_output(&args.output) { write() } else { progress::during("exporting the profile", write) }
@@ -131,7 +135,7 @@ fn is_output(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-const EMPTY: &str = "the profile is empty: a program that ends soon may not have been sampled, so take it by `wprof run --exact`";
+const EMPTY: &str = "the profile is empty: the program may have ended before it was sampled; count it with `wprof run --exact`";
 
 /// A profile with readable names, and what its module tells.
 struct Exported {
@@ -187,12 +191,24 @@ impl Exported {
         Samples::new(&self.profile, &self.code)
     }
 
+    /// The program, and when it first ran.
+    fn about(&self) -> String {
+        let program = Path::new(&self.profile.program).file_name().unwrap_or_default().to_string_lossy();
+        let started = self.profile.runs.iter().map(|run| run.started).filter(|&started| started > 0).min();
+        started.map_or_else(|| program.to_string(), |started| format!("{program}, {}", runs::date(started)))
+    }
+
     fn write(&self, format: Format, mut out: impl Write) -> io::Result<()> {
         let Self { profile, code, .. } = self;
         let started = profile.runs.iter().map(|run| run.started).min().unwrap_or(0);
         match format {
             Format::Folded => self.write_metric(out, export::write_folded),
-            Format::Flamegraph => self.write_metric(out, export::write_flamegraph),
+            Format::Flamegraph => {
+                let about = self.about();
+                self.write_metric(out, |samples, metric, out| {
+                    export::write_flamegraph(samples, metric, &about, out)
+                })
+            }
             Format::Speedscope => export::write_speedscope(&self.samples(), &profile.program, out),
             Format::Pprof => export::write_pprof(&self.samples(), profile, out),
             Format::Firefox => export::write_firefox(&self.samples(), started, out),
@@ -224,7 +240,7 @@ fn code(profile: &Profile, args: &ExportArgs) -> Result<CodeMap> {
     }
     ensure!(
         !profile.functions.is_empty(),
-        "the profile does not say which code ran: take one by `wprof run --collect edges`"
+        "the profile has no counts of code: record one with `wprof run --collect edges`"
     );
     let module = args.module.needed(profile, &args.profile)?;
     let code = code_map::of_all_functions(&module, profile)?;

@@ -3,25 +3,31 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use clap::Args;
+use clap::{Args, ValueHint};
 use wprof_profiler::Profile;
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Counts are added, runs are listed, and a function that ran in any of them is in the sum.
-Totals of events are kept of the kinds that all of them counted; where one counted blocks
-only, so does the sum.
-
-Example:
+#[command(
+    after_help = "\
+Examples:
   wprof run -q --exact -o a.wprof json.wasm 20 2
   wprof run -q --exact -o b.wprof json.wasm 300 1
-  wprof merge a.wprof b.wprof -o both.wprof")]
+  wprof merge a.wprof b.wprof -o both.wprof",
+    after_long_help = "\
+Counts are added and runs are listed. A function that ran in any profile is in the sum. The sum keeps \
+the event kinds that all profiles counted; where one profile counted blocks only, so does the sum.
+
+Examples:
+  wprof run -q --exact -o a.wprof json.wasm 20 2
+  wprof run -q --exact -o b.wprof json.wasm 300 1
+  wprof merge a.wprof b.wprof -o both.wprof"
+)]
 pub struct MergeArgs {
-    /// Profiles of one module
-    #[arg(value_name = "PROFILE", required = true, num_args = 2..)]
+    /// Two or more profiles of one module
+    #[arg(value_name = "PROFILE", required = true, num_args = 2.., value_hint = ValueHint::FilePath)]
     profiles: Vec<PathBuf>,
-    /// Where to write the sum
-    #[arg(short, long, value_name = "FILE")]
+    /// Write the sum to this file
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: PathBuf,
 }
 

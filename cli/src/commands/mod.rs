@@ -5,15 +5,18 @@ mod completions;
 mod diff;
 mod explain;
 mod export;
+pub mod help;
 mod hints;
 mod man;
 mod merge;
 mod overlap;
+mod passes;
 mod report;
 mod residual;
 mod run;
 mod top;
 mod trace;
+mod view;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -30,30 +33,34 @@ use crate::render::screen::ColorChoice;
 pub enum Command {
     /// Run a program and profile it
     Run(run::RunArgs),
-    /// Show what a program does while it runs
+    /// Show live where a running program spends its time
     Top(top::TopArgs),
-    /// Show where a profile's instructions went
+    /// Show where a program spent its instructions
     Report(report::ReportArgs),
-    /// Show one function with the counts of its blocks and edges
+    /// Show a profile in the browser
+    View(view::ViewArgs),
+    /// Show one function with the counts of its blocks and branches
     Annotate(annotate::AnnotateArgs),
-    /// Show how a function is compiled and where its counters are
+    /// Show how a function is compiled, and where its counters are
     Explain(explain::ExplainArgs),
     /// Add up profiles of one module
     Merge(merge::MergeArgs),
-    /// Show what changed from one profile to another
+    /// Show what changed from one profile to another, also between builds
     Diff(diff::DiffArgs),
-    /// Tell how much two profiles say the same
+    /// Measure how similar two profiles are
     Overlap(overlap::OverlapArgs),
-    /// Write what a profile says into its module, as hints to compilers
+    /// Write a profile into its module, as hints to compilers
     Hints(hints::HintsArgs),
-    /// Show the paths that ran and that no test ran
+    /// Show the paths that ran but that no test covered
     Residual(residual::ResidualArgs),
-    /// Write a profile in a format that other tools read
+    /// Convert a profile for other tools: flame graphs, pprof, coverage, …
     Export(export::ExportArgs),
-    /// Record everything that a program executes, in order, and look at it
+    /// Record everything that a program executes, in order, and read it
     #[command(subcommand)]
     Trace(trace::TraceCommand),
-    /// Print what a shell needs to complete commands and options
+    /// List the passes of the compiler, which --passes turns on and off
+    Passes(passes::PassesArgs),
+    /// Print a script that completes commands and options in a shell
     Completions(completions::CompletionsArgs),
     /// Write manual pages
     Man(man::ManArgs),
@@ -71,11 +78,13 @@ impl Command {
             Command::Diff(args) => return diff::execute(&args, color),
             Command::Overlap(args) => overlap::execute(&args, color)?,
             Command::Report(args) => report::execute(&args, color)?,
+            Command::View(args) => view::execute(&args)?,
             Command::Annotate(args) => annotate::execute(&args, color)?,
             Command::Explain(args) => explain::execute(&args)?,
             Command::Merge(args) => merge::execute(&args)?,
             Command::Export(args) => export::execute(&args)?,
             Command::Hints(args) => hints::execute(&args)?,
+            Command::Passes(args) => passes::execute(&args)?,
             Command::Completions(args) => completions::execute(&args)?,
             Command::Man(args) => man::execute(&args)?,
         }
@@ -97,10 +106,7 @@ fn read_profile(path: &Path) -> Result<Profile> {
 fn read_paths(path: &Path) -> Result<Profile> {
     let profile = read_profile(path)?;
     let shown = path.display();
-    ensure!(
-        profile.has_paths(),
-        "{shown} says nothing about paths: take it with `wprof run --collect paths`"
-    );
+    ensure!(profile.has_paths(), "{shown} has no paths: record it with `wprof run --collect paths`");
     Ok(profile)
 }
 

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use anyhow::{Result, ensure};
-use clap::Args;
+use clap::{Args, ValueHint};
 use wprof_profiler::Comparison;
 
 use crate::output;
@@ -12,22 +12,25 @@ use crate::render::comparison;
 use crate::render::page::Page;
 use crate::render::screen::{ColorChoice, Screen};
 
-#[derive(Debug, Args)]
-#[command(after_help = "\
-The overlap is the sum, over all items of a kind, of the smaller of their shares in the two
-profiles: 100% for profiles that differ by a factor only, 0% for those that have nothing in
-common. `top 10` is the share of the weight of the ten heaviest items of the first profile
-that is of items also among the ten heaviest of the second.
-
+const EXAMPLES: &str = "\
 Examples:
-  wprof overlap complete.wprof other.wprof
-  wprof overlap test-input.wprof field.wprof")]
+  wprof overlap exact.wprof sampled.wprof
+  wprof overlap test-input.wprof field.wprof";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, after_long_help = format!("\
+The overlap is the sum, over all items of a kind, of the smaller of their two shares: 100% for \
+profiles that differ by a factor only, 0% for profiles with nothing in common. `top 10` is the share \
+of the ten heaviest items of the first profile that are also among the ten heaviest of the second, by \
+weight.
+
+{EXAMPLES}"))]
 pub struct OverlapArgs {
-    /// The profile that is complete, or that is trusted
-    #[arg(value_name = "PROFILE")]
+    /// The profile to compare with: complete, or trusted
+    #[arg(value_name = "PROFILE", value_hint = ValueHint::FilePath)]
     complete: PathBuf,
-    /// The profile that is measured by it
-    #[arg(value_name = "OTHER")]
+    /// The profile to judge
+    #[arg(value_name = "OTHER", value_hint = ValueHint::FilePath)]
     other: PathBuf,
 }
 
@@ -36,7 +39,7 @@ pub fn execute(args: &OverlapArgs, color: ColorChoice) -> Result<()> {
     let comparison = Comparison::new(&complete, &other);
     ensure!(
         comparison::can_overlap(&comparison),
-        "the profiles have no figures of one kind: collect the same for both"
+        "the profiles have no figures of the same kind: collect the same for both"
     );
     let mut page = Page::new(Screen::of(io::stdout(), color));
     comparison::write_overlap(&mut page, &comparison);

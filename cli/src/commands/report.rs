@@ -4,10 +4,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use clap::Args;
+use clap::{Args, ValueHint};
 use wprof_profiler::Profile;
 
-use super::export;
+use super::{export, help};
 use crate::html::HtmlPage;
 use crate::modules::ModuleOption;
 use crate::render::contexts::Weights;
@@ -19,65 +19,76 @@ use crate::render::{contexts, report};
 use crate::sources::Sources;
 use crate::{code_map, modules, output, progress};
 
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Figures are exact counts, or marked as samples. Instructions are WebAssembly instructions executed in \
-a function itself, not in those that it calls. `trips` is how often a loop goes round \
-each time it is entered. Source lines are shown if the module is at hand and has debug \
-information; otherwise offsets in the module. `with callees` are the calls of a function \
-in a context and of all that it called there; a recursive call counts where its function \
-was first called; below twelve callers the depth is told in numbers. A hot path is dense if it has more of the metric for each instruction than \
-the program on average, otherwise sparse.
-
+const EXAMPLES: &str = "\
 Examples:
   wprof report f.wprof
+  wprof report f.wprof --callers malloc    who calls it
+  wprof report f.wprof --html f.html       everything, for a browser";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, after_long_help = format!("\
+Figures are exact counts unless they are marked as a sample. `instructions` are the WebAssembly \
+instructions that a function itself executed, without its callees. `trips` is the number of iterations \
+each time a loop is entered. Source lines are shown if the module is found and has debug information, \
+otherwise offsets in the module.
+
+In the calling context tree, `with callees` includes everything that the function called there; a \
+recursive call counts where its function was first called. A hot path is dense if it has more of a \
+metric for each instruction than the program on average, otherwise it is sparse.
+
+{EXAMPLES}
+
+More examples:
   wprof report f.wprof --top 30 --sort calls
   wprof report f.wprof --cct --least 5
-  wprof report f.wprof --callers malloc
   wprof report f.wprof --cct --by cycles
-  wprof report f.wprof --cct --by instructions   of a profile by --collect flow
+  wprof report f.wprof --cct --by instructions   of a profile from --collect flow
   wprof report f.wprof --interesting suite.wprof
-  wprof report f.wprof --html f.html
   wprof report after.wprof --diff before.wprof --html changes.html
-  wprof report f.wprof --json | jq .ops")]
+  wprof report f.wprof --json | jq .ops"))]
 pub struct ReportArgs {
-    /// The profile, a file that `wprof run -o` wrote
-    #[arg(value_name = "PROFILE")]
+    /// The profile, a file from `wprof run -o`
+    #[arg(value_name = "PROFILE", value_hint = ValueHint::FilePath)]
     profile: PathBuf,
-    /// How many rows each table has
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
+    /// Show the calling context tree, the contexts with most calls first
+    #[arg(long, conflicts_with = "sort", help_heading = help::VIEW)]
+    cct: bool,
+    /// Show who called a function, who called those callers, and so on
+    #[arg(long, value_name = "FUNC", conflicts_with_all = ["cct", "sort"], help_heading = help::VIEW)]
+    callers: Option<String>,
+    /// Show N rows in each table
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 10, help_heading = help::VIEW)]
     top: usize,
-    /// Show the functions in one order only [default: both]
-    #[arg(long, value_enum, value_name = "ORDER")]
+    /// Sort functions in this order only [default: both]
+    #[arg(long, value_enum, value_name = "ORDER", help_heading = help::VIEW)]
     sort: Option<Order>,
+    /// With --cct or --callers: weigh contexts by a metric instead of calls
+    ///
+    /// That is one measured in contexts, such as `cycles`, or `instructions` if paths were counted in contexts
+    /// (`--collect flow`) [default: calls]
+    #[arg(long, value_name = "METRIC", help_heading = help::VIEW, hide_short_help = true)]
+    by: Option<String>,
+    /// Leave out contexts and paths with less than PERCENT of the total
+    #[arg(long, value_name = "PERCENT", default_value_t = 1.0, value_parser = percent)]
+    #[arg(help_heading = help::VIEW, hide_short_help = true)]
+    least: f64,
+    /// Show how the paths of this earlier profile ran here, and how compactly they are numbered
+    #[arg(long, value_name = "PROFILE", conflicts_with_all = ["cct", "callers", "sort"])]
+    #[arg(value_hint = ValueHint::FilePath, help_heading = help::VIEW, hide_short_help = true)]
+    interesting: Option<PathBuf>,
+    /// Write one self-contained HTML file for a browser; `-` is standard output
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["cct", "callers", "sort", "by", "interesting", "json"])]
+    #[arg(value_hint = ValueHint::FilePath, help_heading = help::OUTPUT)]
+    html: Option<PathBuf>,
+    /// With --html: show what changed since an earlier profile
+    #[arg(long, value_name = "PROFILE", requires = "html")]
+    #[arg(value_hint = ValueHint::FilePath, help_heading = help::OUTPUT)]
+    diff: Option<PathBuf>,
+    /// Print the profile as JSON, as `wprof export --to json`
+    #[arg(long, help_heading = help::OUTPUT)]
+    json: bool,
     #[command(flatten)]
     module: ModuleOption,
-    /// Show the calling contexts as a tree, those with most calls first
-    #[arg(long, conflicts_with = "sort")]
-    cct: bool,
-    /// Show who called a function, who called those, …
-    #[arg(long, value_name = "FUNC", conflicts_with_all = ["cct", "sort"])]
-    callers: Option<String>,
-    /// Weigh calling contexts by a metric that was measured in them, such as `cycles`, or by `instructions` where
-    /// paths were counted in them (`--collect flow`) [default: calls]
-    #[arg(long, value_name = "METRIC")]
-    by: Option<String>,
-    /// Show which paths are interesting, as they ran in this profile, and how compactly they are numbered
-    #[arg(long, value_name = "PROFILE", conflicts_with_all = ["cct", "callers", "sort"])]
-    interesting: Option<PathBuf>,
-    /// Leave out contexts with less than so many percent of the calls, and paths with less of a metric: the others
-    /// are hot
-    #[arg(long, value_name = "PERCENT", default_value_t = 1.0, value_parser = percent)]
-    least: f64,
-    /// Write one HTML file for a browser instead, with all that it needs; `-` is standard output
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["cct", "callers", "sort", "by", "interesting", "json"])]
-    html: Option<PathBuf>,
-    /// Show in the HTML file what changed since an earlier profile
-    #[arg(long, value_name = "PROFILE", requires = "html")]
-    diff: Option<PathBuf>,
-    /// Print the profile as JSON instead, as `wprof export --to json`
-    #[arg(long)]
-    json: bool,
 }
 
 pub fn execute(args: &ReportArgs, color: ColorChoice) -> Result<()> {
@@ -88,7 +99,8 @@ pub fn execute(args: &ReportArgs, color: ColorChoice) -> Result<()> {
     let module = args.module.at_hand(&profile, &args.profile)?;
     modules::tell_missing_debug_info(module.as_ref());
     if let Some(file) = &args.html {
-        return write_html(args, &View::new(&profile, module.as_ref()), file);
+        let report = HtmlReport { path: &args.profile, module: &args.module, before: args.diff.as_deref() };
+        return report.write(&View::new(&profile, module.as_ref()), file);
     }
     let mut page = Page::new(Screen::of(io::stdout(), color));
     let view = View::new(&profile, module.as_ref());
@@ -100,7 +112,7 @@ pub fn execute(args: &ReportArgs, color: ColorChoice) -> Result<()> {
     if args.cct || args.callers.is_some() {
         let tree = profile.contexts.as_ref();
         let tree =
-            tree.context("the profile has no calling contexts: take one by `wprof run --collect cct`")?;
+            tree.context("the profile has no calling contexts: record one with `wprof run --collect cct`")?;
         let callee = args.callers.as_ref().map(|asked| contexts::find(tree, asked)).transpose()?;
         let weights = args.by.as_deref().map(|name| Weights::named(&profile, tree, name)).transpose()?;
         let weights = weights.unwrap_or_else(|| Weights::calls(tree));
@@ -111,19 +123,36 @@ pub fn execute(args: &ReportArgs, color: ColorChoice) -> Result<()> {
     output::print(&page.into_text())
 }
 
-fn write_html(args: &ReportArgs, view: &View<'_>, file: &Path) -> Result<()> {
-    let before = args.diff.as_deref().map(super::read_profile).transpose()?;
-    let map = view.module.map(code_map::of_lines).unwrap_or_default();
-    let at = args.module.path(view.profile, &args.profile);
-    progress::during("writing the report", || {
-        let page = HtmlPage::new(*view, before.as_ref(), &map, Sources::new(&at))?;
-        export::write_to(file, |out| page.write(out))
-    })
+/// What a page for a browser is made from.
+#[derive(Clone, Copy)]
+pub struct HtmlReport<'a> {
+    /// The file of the profile.
+    pub path: &'a Path,
+    /// Where its module is.
+    pub module: &'a ModuleOption,
+    /// An earlier profile to compare with.
+    pub before: Option<&'a Path>,
+}
+
+impl HtmlReport<'_> {
+    /// Writes the page to a file, or to standard output if that is `-`.
+    ///
+    /// # Errors
+    /// If a profile cannot be read, or the file cannot be written.
+    pub fn write(self, view: &View<'_>, file: &Path) -> Result<()> {
+        let before = self.before.map(super::read_profile).transpose()?;
+        let map = view.module.map(code_map::of_lines).unwrap_or_default();
+        let module = self.module.path(view.profile, self.path);
+        progress::during("writing the report", || {
+            let page = HtmlPage::new(*view, before.as_ref(), &map, Sources::new(&module))?;
+            export::write_to(file, |out| page.write(out))
+        })
+    }
 }
 
 /// A profile whose paths are interesting in `profile`.
 fn interesting(profile: &Profile, path: &Path) -> Result<Profile> {
-    ensure!(profile.has_paths(), "the profile has no paths: take one by `wprof run --collect paths`");
+    ensure!(profile.has_paths(), "the profile has no paths: record one with `wprof run --collect paths`");
     let interesting = super::read_paths(path)?;
     // The residual is not shown, but asking for it tells whether they fit.
     profile.residual(&interesting).with_context(|| path.display().to_string())?;

@@ -7,12 +7,12 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use clap::Args;
+use clap::{Args, ValueHint};
 use wprof::{Collect, Config, Engine, Interesting, Module, ProfilingConfig};
 use wprof_profiler::{Ending, Profile, Residual};
 
-use super::merge;
 use super::run::{Counted, Kept, Outcome, ProgramArgs, complete, ending, program};
+use super::{help, merge};
 use crate::modules::ModuleOption;
 use crate::render::page::Page;
 use crate::render::residual;
@@ -24,57 +24,66 @@ use crate::{modules, output};
 const UNTESTED: u8 = 3;
 
 const MODULE_HELP: &str =
-    "The module of --run, for source lines [default: where it ran, or beside the profile]";
+    "With --run: the module that ran, for source lines [default: where it ran, or beside the profile]";
+
+const EXAMPLES: &str = "\
+Examples:
+  wprof run --collect paths -o a.wprof json.wasm 20 2    a test
+  wprof residual --tested a.wprof json.wasm 300 1        what it left untested
+  wprof residual --tested a.wprof --run field.wprof --json";
 
 #[derive(Debug, Args)]
 #[command(
     mut_arg("command", |arg| arg.required(false).required_unless_present("run")),
+    mut_arg("invoke", |arg| arg.hide_short_help(true)),
+    mut_arg("timeout", |arg| arg.hide_short_help(true)),
     mut_arg("module", |arg| arg.help(MODULE_HELP).requires("run").conflicts_with("command")),
-    after_help = "\
-A path is a way through a function from its entry or a loop header to the next loop round \
-or exit. Shown are the paths that ran, and that ran in none of the tests, most frequent \
-first: where they are, which branches they take, and which of their edges no test crossed. \
-If there are none of these, only the combination is new: coverage of lines, blocks or \
-edges would not have shown it.
+    after_help = EXAMPLES,
+    after_long_help = format!("\
+A path leads through a function from its entry or a loop header to the end of the iteration or an \
+exit. The report shows the paths that ran but ran in none of the tests, most frequent first: where they \
+are, which branches they take, and which of their edges no test took. If a path has no untested edge, \
+only the combination is new, and coverage of lines, blocks or edges would not have shown it.
 
-A call that ended in the middle of a path, by a trap, an exit or an interrupt, left the \
-beginning of one. It is tested if a test went that way as far, whatever it did then.
+A call that ended in the middle of a path, by a trap, an exit or an interrupt, leaves the beginning of \
+a path. It counts as tested if a test took the same path as far as that.
 
-The profiles of the tests are added up; all must be of the module that runs, and by \
-`wprof run --collect paths`. The report follows the program's output on standard error, \
-and goes to standard output with --run; so does the one line of --json.
+The profiles of the tests are added up. All must be of the module that runs, from `wprof run --collect \
+paths`. The report follows the program's output on standard error; with --run it goes to standard \
+output. So does the one line of --json.
 
-Exit codes: 0 if all that ran was tested; 3 if something was not; 130 after Ctrl-C; 1 if \
-something went wrong. The program's own exit code is not passed on.
+Exit codes: 0 if everything that ran was tested; 3 if something was not; 130 after Ctrl-C; 1 if wprof \
+itself failed. The program's own exit code is not passed on.
 
-Examples:
-  wprof run --collect paths -o a.wprof json.wasm 20 2    a test
-  wprof residual --tested a.wprof json.wasm 300 1
-  wprof residual --tested a.wprof --tested b.wprof --run field.wprof --json
+{EXAMPLES}
+
+More examples:
   wprof residual --tested a.wprof --field -o new.wprof json.wasm 300 1
-  wprof merge a.wprof new.wprof -o a.wprof               now it counts as tested"
+  wprof merge a.wprof new.wprof -o a.wprof               now it counts as tested")
 )]
 pub struct ResidualArgs {
     /// A profile of tests; may be repeated
     #[arg(long, value_name = "PROFILE", required = true)]
+    #[arg(value_hint = ValueHint::FilePath, help_heading = help::INPUT)]
     tested: Vec<PathBuf>,
-    /// A profile of the run, instead of a program to run now
+    /// Judge the run in this profile instead of running a program
     #[arg(long, value_name = "PROFILE", conflicts_with = "command")]
+    #[arg(value_hint = ValueHint::FilePath, help_heading = help::INPUT)]
     run: Option<PathBuf>,
-    /// Write a profile of the untested paths alone
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
-    /// Count untested paths only, which is faster and tells no totals: for use in the field
-    #[arg(long, conflicts_with = "run")]
-    field: bool,
-    /// How many paths are shown
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
-    top: usize,
-    /// Print all of them as one line of JSON instead
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
     module: ModuleOption,
+    /// Write a profile of the untested paths alone
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = help::OUTPUT)]
+    output: Option<PathBuf>,
+    /// Show N paths
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 10, help_heading = help::OUTPUT)]
+    top: usize,
+    /// Print all untested paths as one line of JSON
+    #[arg(long, help_heading = help::OUTPUT)]
+    json: bool,
+    /// Count untested paths only: faster, but without totals; for use in the field
+    #[arg(long, conflicts_with = "run", help_heading = help::SPEED)]
+    field: bool,
     #[command(flatten)]
     program: ProgramArgs,
 }
@@ -104,7 +113,7 @@ fn of_program(args: &ResidualArgs, tests: Arc<Profile>, color: ColorChoice) -> R
     let module = modules::load(&engine, args.program.module())?;
     ensure!(
         module.hash() == tests.module_hash,
-        "the tests ran another module than {}, or another build of it: give profiles of this one",
+        "the tests ran another module than {}, or another build of it: give profiles of this module",
         args.program.module().display()
     );
     let (outcome, profile) = run(&args.program, &module, &counted)?;

@@ -24,7 +24,7 @@ pub fn table(profile: &Profile) -> Table {
         let [placed, increments] = figures;
         table.row(vec![plain(name), placed, increments, span(remark, Ink::Faint)]);
     };
-    row("as here", costs.chords, String::new());
+    row("this profile", costs.chords, String::new());
     row("one per block", costs.per_block, times(costs.per_block, costs.chords));
     row("one per edge", costs.per_edge, times(costs.per_edge, costs.chords));
     table

@@ -26,7 +26,7 @@ pub fn nothing(profile: &Profile) -> (u64, String) {
     let functions = count_of(profile.code.functions, "function");
     (
         profile.code.compiled,
-        format!(" of {functions} ran; the program ended before there was code for bursts"),
+        format!(" of {functions} ran; the program ended before code for bursts was compiled"),
     )
 }
 

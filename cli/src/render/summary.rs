@@ -38,7 +38,7 @@ pub fn write(page: &mut Page, view: &View<'_>, title: &str) {
         false => write_places(page, view),
         true => {
             page.gap();
-            write_detail(page, "too few bursts to tell loops and paths");
+            write_detail(page, "too few bursts to show loops and paths");
         }
     }
     write_tables(page, &[counters::table(view.profile), events::table(&view.profile.events)]);

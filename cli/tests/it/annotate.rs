@@ -71,9 +71,9 @@ fn another_module_is_refused() {
     assert!(said.contains("other.wat is not the module that ran"), "{said}");
     let copy = folder.file("copy.wat", COUNT);
     std::fs::remove_file(folder.path("count.wat")).unwrap();
-    assert!(wprof(&["annotate", &profile, "count"]).failed().contains("is not there: say with --module"));
+    assert!(wprof(&["annotate", &profile, "count"]).failed().contains("does not exist: say with --module"));
     let said = wprof(&["annotate", &profile, "count", "--module", &folder.path("none")]).failed();
-    assert!(said.contains("none is not there: give the one that ran\n"), "{said}");
+    assert!(said.contains("none does not exist: give the module that ran\n"), "{said}");
     wprof(&["annotate", &profile, "count", "--module", &copy]).succeeded();
 }
 

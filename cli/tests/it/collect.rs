@@ -132,7 +132,7 @@ fn weights_of_another_module_or_without_edges_are_refused() {
     assert_eq!(ran.code, Some(0));
     let (blocks, edges) = (folder.path("c.wprof"), folder.count_profile());
     let sort = program("sort");
-    assert!(wprof(&["run", "--weights", &blocks, &sort]).failed().contains("says nothing about edges"));
+    assert!(wprof(&["run", "--weights", &blocks, &sort]).failed().contains("has no edge counts"));
     for command in [&["run"][..], &["explain"]] {
         let refused = wprof(&[command, &["--weights", &edges, &sort, "strcmp"]].concat()).failed();
         assert!(refused.contains("the weights are a profile of another module"), "{refused}");

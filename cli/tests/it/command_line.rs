@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::process::{Command, Stdio};
 
 use super::readers::{accepted, foreign};
-use super::{COUNT, Folder, until, wprof};
+use super::{COUNT, Folder, program, until, wprof};
 
 /// The names of the commands in a help text.
 fn commands(help: &str) -> Vec<String> {
@@ -58,6 +58,9 @@ fn completions_know_every_command_and_shells_read_them() {
             assert!(script.contains(name), "{shell}: {name}");
         }
         if ["bash", "zsh", "fish"].contains(&shell) {
+            for value in ["speedscope", "cct", "events=fuel", "cache-misses", "superblocks", "jitdump"] {
+                assert!(script.contains(value), "{shell}: {value}");
+            }
             let file = folder.file(shell, script);
             foreign(Command::new(shell).args(["-n", &file])).map(accepted);
         }
@@ -70,6 +73,44 @@ fn usage_errors_exit_with_2() {
     {
         let ran = wprof(args);
         assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{}", ran.err);
+    }
+}
+
+#[test]
+fn a_file_in_place_of_a_subcommand_is_run() {
+    let hello = program("hello");
+    let expected = wprof(&["run", "-q", &hello]).succeeded();
+    for args in [&[hello.as_str()][..], &["--color", "never", &hello]] {
+        let ran = wprof(args);
+        assert_eq!((ran.code, ran.out.as_str()), (Some(0), expected.as_str()), "{ran:?}");
+        assert!(ran.err.contains("hello.wasm exited with code 0"), "{ran:?}");
+    }
+    let exit = wprof(&[program("exit").as_str(), "42", "100"]);
+    assert_eq!(exit.code, Some(42), "arguments behind it are the program's: {exit:?}");
+    assert!(wprof(&["none.wasm"]).failed().contains("none.wasm"));
+}
+
+#[test]
+fn what_is_neither_a_subcommand_nor_a_file_is_said_to_be() {
+    for (name, advice) in [("fly", "`wprof help` lists the commands"), ("reprot", "`report`?")] {
+        let ran = wprof(&[name, "x"]);
+        let said = format!("error: `{name}` is neither a command nor a file");
+        assert!(ran.code == Some(2) && ran.err.starts_with(&said) && ran.err.contains(advice), "{ran:?}");
+    }
+}
+
+#[test]
+fn short_help_has_examples_and_says_where_the_rest_is() {
+    for command in all_commands() {
+        let args: Vec<&str> = command.split(' ').chain(["-h"]).collect();
+        let help = wprof(&args).succeeded();
+        assert!(help.contains("\nExamples:\n  wprof "), "{help}");
+        assert!(help.lines().count() <= 50, "{command}: {help}");
+    }
+    let (short, long) = (wprof(&["run", "-h"]).succeeded(), wprof(&["run", "--help"]).succeeded());
+    assert!(!short.contains("--max-locals") && short.contains("see more with '--help'"), "{short}");
+    for heading in ["Program:", "Profile:", "Sampling:", "Output:", "Limits:", "Speed:", "Debugging:"] {
+        assert!(long.contains(&format!("\n{heading}\n")), "{heading}: {long}");
     }
 }
 

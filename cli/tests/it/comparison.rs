@@ -102,7 +102,7 @@ fn profiles_without_a_common_figure_do_not_overlap() {
     let collect = ["--collect", "events=loads", "--invoke", "count"];
     wprof(&[&["run", "-q", "-o", &events][..], &collect, &[&module, "10"]].concat()).succeeded();
     let said = wprof(&["overlap", &folder.count_profile(), &events]).failed();
-    assert!(said.contains("no figures of one kind"), "{said}");
+    assert!(said.contains("no figures of the same kind"), "{said}");
 }
 
 /// A sample of `sort`, by bursts of such lengths.

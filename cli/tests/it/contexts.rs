@@ -112,7 +112,7 @@ fn contexts_that_were_not_counted_are_not_shown() {
     let folder = Folder::new();
     let profile = folder.count_profile();
     let error = wprof(&["report", &profile, "--cct"]).failed();
-    assert!(error.contains("take one by `wprof run --collect cct`"), "{error}");
+    assert!(error.contains("record one with `wprof run --collect cct`"), "{error}");
     let (_, profile) = collected(&folder, "cct");
     assert!(wprof(&["report", &profile, "--callers", "nobody"]).failed().contains("no function is called"));
 }

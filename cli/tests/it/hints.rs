@@ -55,7 +55,7 @@ fn what_cannot_be_hinted_is_said() {
     assert!(said.contains("which ways branches went"), "{said}");
     // The module is an argument: there is no option to advise.
     let said = wprof(&["hints", &folder.path("none.wasm"), &profile, "-o", "x"]).failed();
-    assert!(said.contains("none.wasm is not there: give the one that ran\n"), "{said}");
+    assert!(said.contains("none.wasm does not exist: give the module that ran\n"), "{said}");
     assert_eq!(wprof(&["hints", &module, &profile]).code, Some(2));
     assert_eq!(wprof(&["hints", &module, &profile, "--likely", "50", "-o", "x"]).code, Some(2));
 }

@@ -129,7 +129,7 @@ fn what_the_system_counts_is_measured() {
     let tree = wprof(&["report", &profile, "--cct", "--by", "perf-task-clock"]).succeeded();
     assert!(tree.contains("Calling contexts by perf-task-clock") && tree.contains("main"), "{tree}");
     let message = wprof(&["run", "--collect", "paths", "--events", "loads", &sort]);
-    assert!(message.err.contains("give some of cpu-cycles") && message.code == Some(2), "{message:?}");
+    assert!(message.err.contains("possible values: cpu-cycles") && message.code == Some(2), "{message:?}");
 }
 
 #[test]

@@ -65,7 +65,7 @@ fn reports_tell_interesting_paths_and_how_compact_their_numbers_are() {
     assert_eq!((words[0], words[1], words[3], words[4]), ("5", "3,146,089,738", "1.00", "596,664,374"));
     assert!(report.contains("  interesting  "), "{report}");
     let edges = folder.count_profile();
-    assert!(wprof(&["report", &field, "--interesting", &edges]).failed().contains("nothing about paths"));
+    assert!(wprof(&["report", &field, "--interesting", &edges]).failed().contains("has no paths"));
     assert!(wprof(&["report", &edges, "--interesting", &suite]).failed().contains("has no paths"));
 }
 
@@ -98,7 +98,7 @@ fn a_path_is_shown_as_the_lines_that_it_runs() {
         assert!(rest.any(|found| found == line), "{line}: {text}");
     }
     let said = wprof(&["annotate", &profile, "count", "--path", "9"]).failed();
-    assert!(said.contains("there is no path 9: numbers are below "), "{said}");
+    assert!(said.contains("there is no path 9: path numbers are below "), "{said}");
     let edges = folder.count_profile();
     assert!(wprof(&["annotate", &edges, "count", "--path", "0"]).failed().contains("has no paths"));
     let lines = paths(&folder, "json.wprof", &[], &["20", "2"]);

@@ -108,7 +108,7 @@ fn addresses_stand_behind_their_blocks() {
     assert!(cat.contains("  2 data references\n") && cat.contains(" 0x10\n"), "{cat}");
     record(&[]);
     let error = wprof(&["trace", "replay", "--addresses", &trace]).failed();
-    assert!(error.contains("record it by `wprof trace record --addresses`"), "{error}");
+    assert!(error.contains("record them with `wprof trace record --addresses`"), "{error}");
 }
 
 /// A switch whose default is taken nearly always: its word is the shortest if the weights say so.

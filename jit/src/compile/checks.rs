@@ -21,7 +21,7 @@ use cranelift_codegen::ir::{
 use hashbrown::HashMap;
 
 use super::constants::is_constant;
-use super::{copy, in_place};
+use super::{Fact, Origins, copy};
 use crate::abi::{TrapCode, check, check_pinned_signature, check_signature, store_context, vmctx};
 
 /// The namespace of marks among external functions; within it they have the index of their check.
@@ -44,14 +44,15 @@ pub(crate) fn mark(index: usize) -> UserExternalName {
 }
 
 /// Replaces the marks of `checks` by checks.
-pub(super) fn insert(func: &mut Function, checks: &[Check]) {
+pub(super) fn insert(func: &mut Function, checks: &[Check], origins: &mut Origins) {
     let marks = marks(func);
     let cold = cold(func, &marks);
     let guarded = guarded(func, marks.iter().filter(|(_, index)| checks[*index].is_guarded));
     for (inst, index) in marks {
         let args = func.dfg.inst_args(inst).to_vec();
         let signature = func.dfg.call_signature(inst).expect("marks are calls");
-        let mut insertion = Insertion { func, cold: &cold };
+        let in_place = origins.with(func.srcloc(inst), Fact::InPlace);
+        let mut insertion = Insertion { func, cold: &cold, in_place };
         match guarded.get(&inst) {
             Some(&other) => insertion.check_again_in(other, inst),
             None => insertion.check(inst, &checks[index], &args),
@@ -141,6 +142,8 @@ pub(super) fn only_computes(func: &Function, inst: Inst) -> bool {
 struct Insertion<'a> {
     func: &'a mut Function,
     cold: &'a EntitySet<Inst>,
+    /// The location of what counts.
+    in_place: SourceLoc,
 }
 
 impl Insertion<'_> {
@@ -159,7 +162,6 @@ impl Insertion<'_> {
     /// Counts a check instead of a mark. Gives the block that goes on behind it and new cold ones, to the first of
     /// which a check goes that fires.
     fn split<const N: usize>(&mut self, mark: Inst) -> (Block, [Block; N]) {
-        let location = self.func.srcloc(mark);
         let mut pos = FuncCursor::new(self.func).at_inst(mark);
         let block = pos.current_block().expect("marks are in the layout");
         pos.remove_inst();
@@ -171,7 +173,7 @@ impl Insertion<'_> {
             self.func.layout.append_block(block);
             self.func.layout.set_cold(block);
         }
-        let mut pos = FuncCursor::new(self.func).with_srcloc(in_place(location)).at_bottom(block);
+        let mut pos = FuncCursor::new(self.func).with_srcloc(self.in_place).at_bottom(block);
         let fires = fires(&mut pos);
         pos.ins().brif(fires, cold[0], &[], go_on, &[]);
         (go_on, cold)
@@ -179,7 +181,7 @@ impl Insertion<'_> {
 
     /// A check that fires in the other copy, where what it takes to leave is once, too.
     fn check_again_in(&mut self, other: Block, mark: Inst) {
-        let location = in_place(self.func.srcloc(mark));
+        let location = self.in_place;
         let (_, [back]) = self.split(mark);
         let mut pos = FuncCursor::new(self.func).with_srcloc(location).at_bottom(back);
         let count = pos.ins().get_pinned_reg(types::I64);
@@ -270,7 +272,7 @@ impl Insertion<'_> {
 }
 
 /// Whether a check fires. The count is kept in the pinned register itself if this, and the branch that uses the
-/// result, are at a location that is [`in_place`].
+/// result, are at a location with [`Fact::InPlace`].
 pub(crate) fn fires(pos: &mut FuncCursor<'_>) -> Value {
     let old = pos.ins().get_pinned_reg(types::I64);
     let new = pos.ins().iadd_imm_s(old, -1);
@@ -373,7 +375,7 @@ mod tests {
     #[test]
     fn what_only_the_other_version_needs_is_computed_on_the_way_there() {
         let (mut func, checks) = marked();
-        insert(&mut func, &checks);
+        insert(&mut func, &checks, &mut Origins::default());
         let options = super::super::CompilerOptions { checked: true, ..Default::default() };
         let isa = super::super::isa::rest(&options).expect("this machine");
         verify_function(&func, &*isa).expect("valid");
@@ -388,9 +390,28 @@ mod tests {
     }
 
     #[test]
+    fn what_is_read_from_memory_is_read_before_the_check() {
+        let mut func = function(|builder| {
+            let entry = builder.create_block();
+            builder.append_block_params_for_function_params(entry);
+            let [context, count] = [0, 1].map(|at| builder.block_params(entry)[at]);
+            builder.switch_to_block(entry);
+            let read = builder.ins().load(types::I32, MemFlagsData::trusted(), context, 8);
+            leave_mark(builder, 0, &[context, read, count]);
+            builder.ins().store(MemFlagsData::trusted(), count, context, 8);
+            builder.ins().return_(&[]);
+        });
+        let check = Check { signature: signature(&[]), places: Some(vec![0, 16]), is_guarded: false };
+        insert(&mut func, &[check], &mut Origins::default());
+        let entry = func.layout.entry_block().expect("it has blocks");
+        let mut opcodes = func.layout.block_insts(entry).map(|inst| func.dfg.insts[inst].opcode());
+        assert_eq!(opcodes.next(), Some(Opcode::Load), "{func}");
+    }
+
+    #[test]
     fn what_is_there_is_stored_before_anything_is_computed() {
         let (mut func, checks) = marked();
-        insert(&mut func, &checks);
+        insert(&mut func, &checks, &mut Origins::default());
         let blocks = func.layout.blocks().filter(|&block| func.layout.is_cold(block));
         let insts = blocks.flat_map(|block| func.layout.block_insts(block));
         let opcodes: Vec<Opcode> = insts.map(|inst| func.dfg.insts[inst].opcode()).collect();
@@ -437,7 +458,7 @@ mod tests {
     fn checks_behind_a_guard_fire_where_it_leads_to() {
         for is_late in [false, true] {
             let (mut func, checks) = guarded_marks(is_late);
-            insert(&mut func, &checks);
+            insert(&mut func, &checks, &mut Origins::default());
             let options = super::super::CompilerOptions { checked: true, ..Default::default() };
             let isa = super::super::isa::rest(&options).expect("this machine");
             verify_function(&func, &*isa).expect("valid");

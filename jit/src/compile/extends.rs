@@ -275,3 +275,88 @@ fn share_extensions(func: &mut Function, domtree: &DominatorTree) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use cranelift_codegen::ir::AbiParam;
+    use cranelift_codegen::verifier::verify_function;
+    use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
+
+    use super::super::{CompilerOptions, isa};
+    use super::*;
+
+    /// A function of two numbers of 32 bits that `build` makes, widened; it returns one of 64 bits.
+    fn widened(build: impl FnOnce(&mut FunctionBuilder<'_>, [Value; 2])) -> Function {
+        let mut context = Context::new();
+        context.func.signature.params.extend([AbiParam::new(types::I32); 2]);
+        context.func.signature.returns.push(AbiParam::new(types::I64));
+        let mut scratch = FunctionBuilderContext::new();
+        let mut builder = FunctionBuilder::new(&mut context.func, &mut scratch);
+        let entry = builder.create_block();
+        builder.append_block_params_for_function_params(entry);
+        builder.switch_to_block(entry);
+        let params = [0, 1].map(|at| builder.block_params(entry)[at]);
+        build(&mut builder, params);
+        builder.seal_all_blocks();
+        let isa = isa::best(&CompilerOptions::default()).expect("this machine");
+        builder.finalize(isa.frontend_config());
+        context.compute_cfg();
+        context.compute_domtree();
+        context.compute_loop_analysis();
+        widen(&mut context);
+        verify_function(&context.func, &*isa).expect("valid");
+        context.func
+    }
+
+    fn count(func: &Function, opcode: Opcode) -> usize {
+        insts(func).filter(|&inst| func.dfg.insts[inst].opcode() == opcode).count()
+    }
+
+    #[test]
+    fn a_constant_that_a_loop_begins_with_has_zeros_above() {
+        let func = widened(|builder, [step, _]| {
+            let [again, out] = [(); 2].map(|()| builder.create_block());
+            let index = builder.append_block_param(again, types::I32);
+            let first = builder.ins().iconst(types::I32, 0xffff_fff0);
+            builder.ins().jump(again, &[first.into()]);
+            builder.switch_to_block(again);
+            let wide = builder.ins().uextend(types::I64, index);
+            let next = builder.ins().iadd(index, step);
+            builder.ins().brif(next, again, &[next.into()], out, &[]);
+            builder.switch_to_block(out);
+            builder.ins().return_(&[wide]);
+        });
+        let wide = insts(&func).filter_map(|inst| match func.dfg.insts[inst] {
+            InstructionData::UnaryImm { opcode: Opcode::Iconst, imm } => {
+                Some((type_of(&func, inst), imm.bits()))
+            }
+            _ => None,
+        });
+        assert!(wide.collect::<Vec<_>>().contains(&(types::I64, 0xffff_fff0)), "{func}");
+    }
+
+    fn type_of(func: &Function, inst: Inst) -> cranelift_codegen::ir::Type {
+        func.dfg.value_type(func.dfg.first_result(inst))
+    }
+
+    #[test]
+    fn extensions_are_shared_with_what_comes_behind_them_only() {
+        // In one block, and in two of which neither leads to the other.
+        let behind = widened(|builder, [number, _]| {
+            let [first, second] = [(); 2].map(|()| builder.ins().uextend(types::I64, number));
+            let sum = builder.ins().iadd(first, second);
+            builder.ins().return_(&[sum]);
+        });
+        assert_eq!(count(&behind, Opcode::Uextend), 1, "{behind}");
+        let apart = widened(|builder, [number, condition]| {
+            let blocks = [(); 2].map(|()| builder.create_block());
+            builder.ins().brif(condition, blocks[0], &[], blocks[1], &[]);
+            for block in blocks {
+                builder.switch_to_block(block);
+                let wide = builder.ins().uextend(types::I64, number);
+                builder.ins().return_(&[wide]);
+            }
+        });
+        assert_eq!(count(&apart, Opcode::Uextend), 2, "{apart}");
+    }
+}

@@ -123,3 +123,105 @@ fn insert(func: &mut Function, inst: Inst, before: Inst) -> Value {
     FuncCursor::new(func).at_inst(before).insert_inst(copy);
     func.dfg.first_result(copy)
 }
+
+#[cfg(test)]
+mod tests {
+    use cranelift_codegen::ir::{AbiParam, InstBuilder, Type};
+    use cranelift_codegen::verifier::verify_function;
+    use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
+
+    use super::super::{CompilerOptions, isa};
+    use super::*;
+
+    /// A loop that counts its parameter down and adds up what `build` makes, given the function's parameter and the count.
+    /// Gives the opcodes before the loop, and those in it.
+    fn split(
+        ty: Type,
+        build: impl Fn(&mut FunctionBuilder<'_>, Value, Value) -> Vec<Value>,
+    ) -> [Vec<Opcode>; 2] {
+        let mut context = Context::new();
+        context.func.signature.params.extend([AbiParam::new(ty); 2]);
+        context.func.signature.returns.push(AbiParam::new(ty));
+        let mut scratch = FunctionBuilderContext::new();
+        let mut builder = FunctionBuilder::new(&mut context.func, &mut scratch);
+        let [entry, again, out] = [(); 3].map(|()| builder.create_block());
+        builder.append_block_params_for_function_params(entry);
+        let [count, sum] = [(); 2].map(|()| builder.append_block_param(again, ty));
+        builder.switch_to_block(entry);
+        let [param, most] = [0, 1].map(|at| builder.block_params(entry)[at]);
+        builder.ins().jump(again, &[most.into(), most.into()]);
+        builder.switch_to_block(again);
+        let made = build(&mut builder, param, count);
+        let sum = made.into_iter().fold(sum, |sum, value| builder.ins().bxor(sum, value));
+        let less = builder.ins().isub(count, sum);
+        builder.ins().brif(less, again, &[less.into(), sum.into()], out, &[]);
+        builder.switch_to_block(out);
+        builder.ins().return_(&[sum]);
+        builder.seal_all_blocks();
+        let isa = isa::best(&CompilerOptions::default()).expect("this machine");
+        builder.finalize(isa.frontend_config());
+        context.compute_cfg();
+        context.compute_domtree();
+        context.compute_loop_analysis();
+        hoist(&mut context);
+        verify_function(&context.func, &*isa).expect("valid");
+        [entry, again].map(|block| {
+            let insts = context.func.layout.block_insts(block);
+            insts.map(|inst| context.func.dfg.insts[inst].opcode()).collect()
+        })
+    }
+
+    /// How often an opcode stands before the loop and in it, where the loop computes `build` of the parameter and 7.
+    fn hoisted(
+        ty: Type,
+        opcode: Opcode,
+        build: impl Fn(&mut FunctionBuilder<'_>, Value, Value) -> Value,
+    ) -> [usize; 2] {
+        let opcodes = split(ty, |builder, param, _| {
+            let seven = builder.ins().iconst(ty, 7);
+            vec![build(builder, param, seven)]
+        });
+        opcodes.map(|opcodes| opcodes.iter().filter(|&&other| other == opcode).count())
+    }
+
+    #[test]
+    fn sums_and_masks_with_a_constant_move_before_the_loop() {
+        assert_eq!(hoisted(types::I32, Opcode::Iadd, |builder, a, b| builder.ins().iadd(a, b)), [1, 0]);
+        assert_eq!(hoisted(types::I32, Opcode::Band, |builder, a, b| builder.ins().band(a, b)), [1, 0]);
+        assert_eq!(hoisted(types::I64, Opcode::Bor, |builder, a, b| builder.ins().bor(b, a)), [1, 0]);
+    }
+
+    #[test]
+    fn what_may_trap_or_is_no_sum_or_mask_stays() {
+        assert_eq!(hoisted(types::I32, Opcode::Udiv, |builder, a, b| builder.ins().udiv(b, a)), [0, 1]);
+        assert_eq!(hoisted(types::I32, Opcode::Srem, |builder, a, b| builder.ins().srem(a, b)), [0, 1]);
+        assert_eq!(hoisted(types::I32, Opcode::Imul, |builder, a, b| builder.ins().imul(a, b)), [0, 1]);
+        assert_eq!(hoisted(types::I64, Opcode::Iadd, |builder, a, b| builder.ins().iadd(a, b)), [0, 1]);
+    }
+
+    #[test]
+    fn differences_the_one_way_and_the_other_are_not_the_same() {
+        let [_, inside] = split(types::I32, |builder, param, _| {
+            let seven = builder.ins().iconst(types::I32, 7);
+            vec![builder.ins().isub(param, seven), builder.ins().isub(seven, param)]
+        });
+        // And the one that counts down.
+        assert_eq!(inside.iter().filter(|&&opcode| opcode == Opcode::Isub).count(), 3);
+    }
+
+    #[test]
+    fn what_changes_in_the_loop_stays() {
+        let [before, inside] = split(types::I32, |builder, _, count| {
+            let seven = builder.ins().iconst(types::I32, 7);
+            vec![builder.ins().band(count, seven)]
+        });
+        assert!(!before.contains(&Opcode::Band) && inside.contains(&Opcode::Band));
+        // Also if it is needed for nothing else.
+        let [before, inside] = split(types::I32, |builder, _, count| {
+            let square = builder.ins().imul(count, count);
+            let seven = builder.ins().iconst(types::I32, 7);
+            vec![builder.ins().band(square, seven)]
+        });
+        assert!(!before.contains(&Opcode::Band) && inside.contains(&Opcode::Band));
+    }
+}

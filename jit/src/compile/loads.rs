@@ -93,3 +93,66 @@ fn merge(func: &mut Function, load: Inst, extensions: &[Inst]) {
         replace(func, inst, value);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use cranelift_codegen::ir::{AbiParam, MemFlagsData};
+    use cranelift_codegen::verifier::verify_function;
+    use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
+
+    use super::super::{CompilerOptions, isa};
+    use super::*;
+
+    /// The opcodes of a function that loads a value of a type, and returns it extended in some ways.
+    fn merged(narrow: Type, extensions: &[(Opcode, Type)]) -> Vec<Opcode> {
+        let mut func = Function::new();
+        func.signature.params.push(AbiParam::new(types::I64));
+        func.signature.returns.extend(extensions.iter().map(|&(_, ty)| AbiParam::new(ty)));
+        let mut scratch = FunctionBuilderContext::new();
+        let mut builder = FunctionBuilder::new(&mut func, &mut scratch);
+        let entry = builder.create_block();
+        builder.append_block_params_for_function_params(entry);
+        builder.switch_to_block(entry);
+        let place = builder.block_params(entry)[0];
+        let loaded = builder.ins().load(narrow, MemFlagsData::trusted(), place, 0);
+        let results = extensions.iter().map(|&(opcode, ty)| match opcode {
+            Opcode::Sextend => builder.ins().sextend(ty, loaded),
+            _ => builder.ins().uextend(ty, loaded),
+        });
+        let results: Vec<Value> = results.collect();
+        builder.ins().return_(&results);
+        builder.seal_all_blocks();
+        let isa = isa::best(&CompilerOptions::default()).expect("this machine");
+        builder.finalize(isa.frontend_config());
+        extend(&mut func);
+        verify_function(&func, &*isa).expect("valid");
+        let insts = func.layout.blocks().flat_map(|block| func.layout.block_insts(block));
+        insts.map(|inst| func.dfg.insts[inst].opcode()).filter(|&opcode| opcode != Opcode::Return).collect()
+    }
+
+    const ZEROS: [(Opcode, Type); 2] = [(Opcode::Uextend, types::I32), (Opcode::Uextend, types::I64)];
+    const SIGNS: [(Opcode, Type); 2] = [(Opcode::Sextend, types::I32), (Opcode::Sextend, types::I64)];
+
+    #[test]
+    fn a_load_extends_what_is_extended_in_one_way() {
+        for (ty, zeros, signs) in
+            [(types::I8, Opcode::Uload8, Opcode::Sload8), (types::I16, Opcode::Uload16, Opcode::Sload16)]
+        {
+            // Then there is the value as it was.
+            assert_eq!(merged(ty, &ZEROS[..1]), [zeros, Opcode::Ireduce]);
+            assert_eq!(merged(ty, &SIGNS[..1]), [signs, Opcode::Ireduce]);
+            // The lower half of the widest.
+            assert_eq!(merged(ty, &ZEROS), [zeros, Opcode::Ireduce, Opcode::Ireduce]);
+            assert_eq!(merged(ty, &SIGNS), [signs, Opcode::Ireduce, Opcode::Ireduce]);
+        }
+    }
+
+    #[test]
+    fn a_load_that_is_extended_in_two_ways_stays() {
+        for ty in [types::I8, types::I16] {
+            for (first, second) in [(ZEROS[0], SIGNS[0]), (SIGNS[0], ZEROS[0]), (SIGNS[1], ZEROS[1])] {
+                assert_eq!(merged(ty, &[first, second]), [Opcode::Load, first.0, second.0]);
+            }
+        }
+    }
+}

@@ -4,15 +4,17 @@ use std::ops::Range;
 
 use cranelift_codegen::binemit::Reloc as RelocKind;
 use cranelift_codegen::control::ControlPlane;
-use cranelift_codegen::ir::{ExternalName, LibCall, StackSlotKey};
+use cranelift_codegen::ir::{ExternalName, Function, Inst, InstructionData, LibCall, StackSlotKey};
 use cranelift_codegen::isa::TargetIsa;
 use cranelift_codegen::{
     CompiledCode, Context, FinalizedRelocTarget, MachBufferFinalized, MachSrcLoc, MachTrap,
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::origins::{Fact, Origins};
+use super::passes::{Pass, Passes, Stage};
 use super::validate::{self, Conventions};
-use super::{origins::Origins, pinned, relax};
+use super::{pinned, relax};
 use crate::CompileError;
 use crate::abi::{TrapCode, store_context};
 
@@ -116,6 +118,8 @@ pub struct MachineCode {
     pub loop_entries: Vec<u32>,
     /// Calls that are not made, since their callees are inlined: where each is; callers before callees.
     pub inlined: Vec<Origin>,
+    /// The functions that these would call; ascending.
+    pub inlined_funcs: Vec<u32>,
     /// The dispatches (`ConstantTables::dispatches`) whose cells it reads; ascending.
     pub dispatches: Vec<u32>,
     /// From where to where there are no instructions but jump tables and constants, as far as is known; ascending.
@@ -176,41 +180,50 @@ fn read_name<'de, D: Deserializer<'de>>(from: D) -> Result<LibCall, D::Error> {
     name.parse().map_err(|()| serde::de::Error::custom(format_args!("no runtime routine is called {name}")))
 }
 
-/// Compiles `context.func`, whose flow graph and dominators are known and which has no aliases. Source locations in
-/// it are of `origins`, and kept if `with_positions`.
-pub(super) fn generate(
-    func: u32,
-    context: &mut Context,
-    registers: &mut regalloc2::Ctx,
-    isa: &dyn TargetIsa,
-    origins: &Origins,
-    with_positions: bool,
-) -> Result<MachineCode, CompileError> {
-    let failed = |error| CompileError::Codegen { func, message: format!("{error:?}") };
-    let is_checked = isa.flags().enable_verifier() && isa.name() == "x64";
-    let conventions = is_checked.then(|| Conventions::tag(&mut context.func));
-    context.verify_if(isa).map_err(failed)?;
-    let code = isa
-        .compile_function(&context.func, &context.domtree, registers, false, &mut ControlPlane::default())
-        .map_err(failed)?;
-    let returned = relax::returned(context.func.signature.returns.len());
-    let code = code.apply_params(&context.func.params);
-    finish(func, &code, isa, origins, with_positions, (returned, conventions))
+/// What machine code is made with.
+#[derive(Clone, Copy)]
+pub(super) struct Output<'a> {
+    /// The function's index.
+    pub func: u32,
+    /// What source locations stand for.
+    pub origins: &'a Origins,
+    /// Whether these are kept.
+    pub with_positions: bool,
+    /// The passes that work on it.
+    pub passes: Passes,
+}
+
+impl Output<'_> {
+    /// Compiles `context.func`, whose flow graph and dominators are known and which has no aliases.
+    pub fn generate(
+        &self,
+        context: &mut Context,
+        registers: &mut regalloc2::Ctx,
+        isa: &dyn TargetIsa,
+    ) -> Result<MachineCode, CompileError> {
+        let failed = |error| CompileError::Codegen { func: self.func, message: format!("{error:?}") };
+        let is_checked = isa.flags().enable_verifier() && isa.name() == "x64";
+        let conventions = is_checked.then(|| Conventions::tag(&mut context.func));
+        context.verify_if(isa).map_err(failed)?;
+        let code = isa
+            .compile_function(&context.func, &context.domtree, registers, false, &mut ControlPlane::default())
+            .map_err(failed)?;
+        finish(self, &code.apply_params(&context.func.params), isa, (&context.func, conventions))
+    }
 }
 
 fn finish(
-    func: u32,
+    output: &Output<'_>,
     code: &CompiledCode,
     isa: &dyn TargetIsa,
-    origins: &Origins,
-    with_positions: bool,
-    (returned, conventions): (relax::Registers, Option<Conventions>),
+    (func, conventions): (&Function, Option<Conventions>),
 ) -> Result<MachineCode, CompileError> {
+    let Output { origins, with_positions, passes, .. } = *output;
     let buffer = &code.buffer;
-    let locations = buffer.get_srclocs_sorted();
-    let origin = |pc: u32| origins.of_code(location_at(locations, pc)?);
+    let locations = Locations { all: buffer.get_srclocs_sorted(), origins };
+    let origin = |pc: u32| origins.of_number(locations.at(pc)?);
     let trap_origin = |trap: &MachTrap| {
-        let (at, behind) = (location_at(locations, trap.offset), location_before(locations, trap.offset));
+        let (at, behind) = (locations.at(trap.offset), locations.before(trap.offset));
         origins.of_trap(at, behind, trap.code)
     };
     let mut traps: Vec<TrapSite> = buffer
@@ -226,7 +239,7 @@ fn finish(
         .map(|c| CallSite { return_pc: c.ret_addr, origin: origin(c.ret_addr.saturating_sub(1)) })
         .collect();
     calls.sort_by_key(|c| c.return_pc);
-    let relocs = buffer.relocs().iter().map(|r| reloc(func, r)).collect::<Result<_, _>>()?;
+    let relocs = buffer.relocs().iter().map(|r| reloc(output.func, r)).collect::<Result<_, _>>()?;
     let entry = origins.first();
     let slot = |key: u64| {
         let frame = buffer.frame_layout()?;
@@ -234,7 +247,7 @@ fn finish(
         Some(frame.frame_to_fp_offset - slot.offset)
     };
     let mut relaxed = MachineCode {
-        bytes: bytes(buffer, isa),
+        bytes: bytes(buffer, isa, &locations, passes),
         align: buffer.alignment.max(isa.function_alignment().preferred),
         relocs,
         traps,
@@ -242,7 +255,7 @@ fn finish(
         entry,
         vmctx_slot: slot(VMCTX_SLOT),
         path_slot: slot(PATH_SLOT),
-        positions: if with_positions { positions(locations, origins) } else { Vec::new() },
+        positions: if with_positions { locations.positions() } else { Vec::new() },
         record_slot: slot(RECORD_SLOT),
         metrics_slot: (1..=store_context::METRIC_KINDS)
             .find_map(|metrics| Some((slot(METRICS_SLOT + u64::from(metrics))?, metrics))),
@@ -250,6 +263,7 @@ fn finish(
         counts_heat: false,
         loop_entries: Vec::new(),
         inlined: Vec::new(),
+        inlined_funcs: Vec::new(),
         dispatches: Vec::new(),
         data: Vec::new(),
         cold: None,
@@ -260,26 +274,26 @@ fn finish(
         is_pinned: isa.flags().enable_pinned_reg(),
     });
     let mut hints = Vec::new();
-    if isa.name() == "x64" && !code.bb_starts.is_empty() {
-        let marks = |location: &MachSrcLoc<cranelift_codegen::Final>| {
-            (!location.loc.is_default()).then(|| relax::unmarked(location.loc.bits()).1)
-        };
-        let cold = locations.iter().find(|location| marks(location).is_some_and(|marks| marks.is_cold));
+    if isa.name() == "x64" && !code.bb_starts.is_empty() && passes.any_of(Stage::MachineCode) {
+        let cold = locations.ranges(Fact::Cold).next();
         // What the register allocator puts before a block's first instruction has no location.
-        let cold = cold.map_or(buffer.total_size(), |location| {
-            let behind = code.bb_starts.partition_point(|&block| block <= location.start);
+        let cold = cold.map_or(buffer.total_size(), |(start, _)| {
+            let behind = code.bb_starts.partition_point(|&block| block <= start);
             behind.checked_sub(1).map_or(0, |block| code.bb_starts[block])
         });
-        let transparent_calls =
-            locations.iter().filter(|location| marks(location).is_some_and(|marks| marks.is_transparent));
-        let transparent_calls: Vec<_> =
-            transparent_calls.map(|location| (location.start, location.end)).collect();
-        let layout =
-            relax::Layout { blocks: &code.bb_starts, cold, transparent_calls: &transparent_calls, returned };
+        let transparent_calls: Vec<_> = locations.ranges(Fact::Transparent).collect();
+        let layout = relax::Layout {
+            blocks: &code.bb_starts,
+            cold,
+            transparent_calls: &transparent_calls,
+            returned: relax::returned(func.signature.returns.len()),
+            jump_tables: Some(jump_tables(func)),
+            passes,
+        };
         hints = relax::relax(&mut relaxed, &layout);
     }
     if let Some(original) = original {
-        validate::check(&original, &relaxed, &hints).map_err(|report| unchecked(func, &report))?;
+        validate::check(&original, &relaxed, &hints).map_err(|report| unchecked(output.func, &report))?;
     }
     Ok(relaxed)
 }
@@ -294,42 +308,38 @@ fn unchecked(func: u32, report: &str) -> CompileError {
     CompileError::Codegen { func, message }
 }
 
-/// Where code begins that comes from another instruction than the code before.
-fn positions(locations: &[MachSrcLoc<cranelift_codegen::Final>], origins: &Origins) -> Vec<(u32, u32)> {
-    let mut positions: Vec<(u32, u32)> = locations
-        .iter()
-        .filter_map(|location| Some((location.start, origins.of_code(known(location)?)?.offset)))
-        .collect();
-    positions.dedup_by_key(|&mut (_, offset)| offset);
-    positions
-}
-
-/// The index of an origin.
-fn known(location: &MachSrcLoc<cranelift_codegen::Final>) -> Option<u32> {
-    (!location.loc.is_default()).then(|| relax::unmarked(pinned::unmarked(location.loc.bits()).0).0)
+/// How many jump tables Cranelift writes: of those without entries it makes jumps.
+fn jump_tables(func: &Function) -> usize {
+    let ends = func.layout.blocks().filter_map(|block| func.layout.last_inst(block));
+    let has_entries = |inst: &Inst| match func.dfg.insts[*inst] {
+        InstructionData::BranchTable { table, .. } => !func.dfg.jump_tables[table].as_slice().is_empty(),
+        _ => false,
+    };
+    ends.filter(has_entries).count()
 }
 
 /// The code, with what it does to the pinned register done in place.
-fn bytes(buffer: &MachBufferFinalized<cranelift_codegen::Final>, isa: &dyn TargetIsa) -> Vec<u8> {
+fn bytes(
+    buffer: &MachBufferFinalized<cranelift_codegen::Final>,
+    isa: &dyn TargetIsa,
+    locations: &Locations<'_>,
+    passes: Passes,
+) -> Vec<u8> {
     let mut bytes = buffer.data().to_vec();
-    if isa.name() != "x64" {
-        return bytes;
-    }
-    for range in in_place_ranges(buffer.get_srclocs_sorted(), &bytes) {
-        pinned::rewrite(&mut bytes[range]);
+    if isa.name() == "x64" && passes.has(Pass::Pinned) {
+        for range in in_place_ranges(locations, &bytes) {
+            pinned::rewrite(&mut bytes[range]);
+        }
     }
     bytes
 }
 
 /// The ranges at locations that are marked for that; two with a countdown between them, of which the optimiser has
 /// forgotten where it comes from, are one.
-fn in_place_ranges(locations: &[MachSrcLoc<cranelift_codegen::Final>], code: &[u8]) -> Vec<Range<usize>> {
-    let is_marked = |location: &&MachSrcLoc<cranelift_codegen::Final>| {
-        !location.loc.is_default() && pinned::unmarked(location.loc.bits()).1
-    };
+fn in_place_ranges(locations: &Locations<'_>, code: &[u8]) -> Vec<Range<usize>> {
     let mut ranges: Vec<Range<usize>> = Vec::new();
-    for location in locations.iter().filter(is_marked) {
-        let (start, end) = (location.start as usize, location.end as usize);
+    for (start, end) in locations.ranges(Fact::InPlace) {
+        let (start, end) = (start as usize, end as usize);
         match ranges.last_mut() {
             Some(last) if pinned::is_countdown(&code[last.end..start]) => last.end = end,
             _ => ranges.push(start..end),
@@ -338,16 +348,41 @@ fn in_place_ranges(locations: &[MachSrcLoc<cranelift_codegen::Final>], code: &[u
     ranges
 }
 
-fn location_at(locations: &[MachSrcLoc<cranelift_codegen::Final>], pc: u32) -> Option<u32> {
-    let i = locations.partition_point(|l| l.end <= pc);
-    let l = locations.get(i)?;
-    known(l).filter(|_| l.start <= pc)
+/// The locations of finished code, which lie in its order.
+struct Locations<'a> {
+    all: &'a [MachSrcLoc<cranelift_codegen::Final>],
+    origins: &'a Origins,
 }
 
-/// The last location that is known before `pc`; the first of all if there is none.
-fn location_before(locations: &[MachSrcLoc<cranelift_codegen::Final>], pc: u32) -> u32 {
-    let i = locations.partition_point(|l| l.start <= pc);
-    locations[..i].iter().rev().find_map(known).unwrap_or(0)
+impl Locations<'_> {
+    /// Where code begins that comes from another instruction than the code before.
+    fn positions(&self) -> Vec<(u32, u32)> {
+        let position = |location: &MachSrcLoc<cranelift_codegen::Final>| {
+            Some((location.start, self.origins.of_code(location.loc)?.offset))
+        };
+        let mut positions: Vec<(u32, u32)> = self.all.iter().filter_map(position).collect();
+        positions.dedup_by_key(|&mut (_, offset)| offset);
+        positions
+    }
+
+    /// Where code lies of which a fact is known: beginnings and ends.
+    fn ranges(&self, fact: Fact) -> impl Iterator<Item = (u32, u32)> {
+        let known = self.all.iter().filter(move |location| self.origins.has(location.loc, fact));
+        known.map(|location| (location.start, location.end))
+    }
+
+    /// The number of the origin of the code at `pc`.
+    fn at(&self, pc: u32) -> Option<u32> {
+        let i = self.all.partition_point(|l| l.end <= pc);
+        let l = self.all.get(i).filter(|l| l.start <= pc)?;
+        self.origins.number(l.loc)
+    }
+
+    /// The last origin that is known before `pc`; the first of all if there is none.
+    fn before(&self, pc: u32) -> u32 {
+        let i = self.all.partition_point(|l| l.start <= pc);
+        self.all[..i].iter().rev().find_map(|l| self.origins.number(l.loc)).unwrap_or(0)
+    }
 }
 
 fn reloc(func: u32, reloc: &cranelift_codegen::FinalizedMachReloc) -> Result<Reloc, CompileError> {

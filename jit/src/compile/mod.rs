@@ -1,5 +1,6 @@
 //! Cranelift: from a block graph, or a trampoline's signature, to machine code with what the runtime must know of it.
 
+mod accesses;
 mod checks;
 mod constants;
 mod crossing;
@@ -14,7 +15,9 @@ mod merged;
 mod options;
 mod origins;
 mod params;
+mod passes;
 mod pinned;
+mod pipeline;
 mod products;
 mod relax;
 mod results;
@@ -45,11 +48,13 @@ use crate::translate::{Translated, translate};
 pub(crate) use checks::{
     Check, ask_runtime, ask_runtime_pinned, fires as check_fires, mark as check_mark, trap_if_told,
 };
+use machine_code::Output;
 pub use machine_code::{CallSite, ColdPart, MachineCode, Origin, Reloc, TrapSite};
 pub(crate) use machine_code::{METRICS_SLOT, PATH_SLOT, RECORD_SLOT, VMCTX_SLOT};
 pub use options::{CompilerOptions, MemoryStyle};
-pub(crate) use origins::Origins;
-pub(crate) use pinned::in_place;
+pub(crate) use origins::{Fact, Origins};
+pub use passes::{Pass, PassSet, Passes, PassesError, Stage};
+use pipeline::Pipeline;
 use single_pass::{Features, SinglePass};
 
 /// What the code of one module relies on.
@@ -207,7 +212,11 @@ impl Compiler {
 
     /// The graph with what is copied for speed.
     fn optimized(&self, graph: BlockGraph, plan: &FunctionPlan) -> BlockGraph {
-        let graph = without_joins(graph.unrolled(&plan.cfg, &plan.loops, plan.first_counter), plan);
+        let graph = match self.options.passes.of(plan.cfg.func).has(Pass::Unroll) {
+            true => graph.unrolled(&plan.cfg, &plan.loops, plan.first_counter),
+            false => graph,
+        };
+        let graph = self.without_joins(graph, plan);
         match self.main_loop(plan) {
             Some(header) if !plan.in_bursts => graph.entered_at(&plan.cfg, &[header]),
             _ => graph,
@@ -241,7 +250,17 @@ impl Compiler {
     /// The same as the optimised version, but for what makes it large: its loops are not unrolled. It is compiled in
     /// little more than half of the time.
     pub fn soon(&self, plan: &FunctionPlan) -> BlockGraph {
-        without_joins(self.probed(plan), plan)
+        self.without_joins(self.probed(plan), plan)
+    }
+
+    /// The graph with copies of what several ways lead to.
+    fn without_joins(&self, graph: BlockGraph, plan: &FunctionPlan) -> BlockGraph {
+        let passes = self.options.passes.of(plan.cfg.func);
+        let graph = if passes.has(Pass::Dispatch) { graph.dispatched(&plan.cfg) } else { graph };
+        match passes.has(Pass::SplitLoops) {
+            true => graph.split_loops(&plan.cfg, plan.prefixes.as_ref()),
+            false => graph,
+        }
     }
 
     /// The parts that baseline code of a function is compiled in, the first by [`Compiler::graph`], the others when
@@ -302,27 +321,33 @@ impl Compiler {
         let mut scratch = self.scratch.lock().map_or_else(|_| None, |mut all| all.pop()).unwrap_or_default();
         let Scratch { context, builder, registers, single_pass } = &mut *scratch;
         let options = self.options_of(graph);
-        let Translated { origins, checks, dispatches } =
+        let passes = options.passes.of(cfg.func);
+        let Translated { mut origins, checks, dispatches } =
             translate(env, options, isa, cfg, graph, &mut context.func, builder)?;
+        if tier == Tier::Optimized {
+            let preserved = crossing::Preserved::of(&*self.rest, &self.options);
+            let pipeline = Pipeline { func: cfg.func, passes, checks: &checks, preserved };
+            pipeline.run(context, isa, &mut origins)?;
+        }
+        origins.check(cfg.func)?;
+        let output = Output { func: cfg.func, origins: &origins, with_positions, passes };
         let in_one_pass = match tier {
-            Tier::Baseline => self.in_one_pass(cfg.func, context, single_pass, &origins, with_positions)?,
+            Tier::Baseline => self.in_one_pass(context, single_pass, &output)?,
             Tier::Optimized => None,
         };
         let mut code = match (in_one_pass, tier) {
             (Some(code), _) => Ok(code),
             (None, Tier::Baseline) => {
                 prepare(cfg.func, context, isa)?;
-                machine_code::generate(cfg.func, context, registers, isa, &origins, with_positions)
+                output.generate(context, registers, isa)
             }
-            (None, Tier::Optimized) => {
-                let isa = self.optimise(cfg.func, context, isa, &checks)?;
-                machine_code::generate(cfg.func, context, registers, isa, &origins, with_positions)
-            }
+            (None, Tier::Optimized) => output.generate(context, registers, &*self.rest),
         };
         context.clear();
         if let Ok(code) = &mut code {
             (code.in_bursts, code.inlined, code.dispatches) =
                 (graph.in_bursts, graph.inlined_at(cfg), dispatches);
+            code.inlined_funcs = graph.inlined_funcs();
             code.counts_heat = graph.nodes.iter().any(Node::counts_heat);
             code.loop_entries =
                 graph.loop_entries.iter().map(|&node| graph.nodes[node as usize].block).collect();
@@ -339,52 +364,19 @@ impl Compiler {
     /// Baseline code of a function, if nothing in it is left to Cranelift.
     fn in_one_pass(
         &self,
-        func: u32,
         context: &mut Context,
         single_pass: &mut SinglePass,
-        origins: &Origins,
-        with_positions: bool,
+        output: &Output<'_>,
     ) -> Result<Option<MachineCode>, CompileError> {
         let isa = &*self.fast;
-        let Some(features) = self.single_pass.filter(|_| !isa.flags().enable_nan_canonicalization()) else {
+        let is_possible = output.passes.has(Pass::SinglePass) && !isa.flags().enable_nan_canonicalization();
+        let Some(features) = self.single_pass.filter(|_| is_possible) else {
             return Ok(None);
         };
-        let failed = |error| CompileError::Codegen { func, message: format!("{error:?}") };
+        let failed = |error| CompileError::Codegen { func: output.func, message: format!("{error:?}") };
         context.verify_if(isa).map_err(failed)?;
         resolve_aliases(&mut context.func);
-        Ok(single_pass.generate(&context.func, features, origins, with_positions).ok())
-    }
-
-    /// Optimises a function, and does what Cranelift's optimiser must not see: its marks become checks.
-    /// Gives the code generator that does the rest.
-    fn optimise<'a>(
-        &'a self,
-        func: u32,
-        context: &mut Context,
-        isa: &'a dyn TargetIsa,
-        checks: &[Check],
-    ) -> Result<&'a dyn TargetIsa, CompileError> {
-        let failed = |error| CompileError::Codegen { func, message: format!("{error:?}") };
-        params::leave_out(&mut context.func);
-        context.optimize(isa, &mut ControlPlane::default()).map_err(failed)?;
-        masks::simplify(&mut context.func);
-        products::simplify(&mut context.func);
-        loads::extend(&mut context.func);
-        invariants::hoist(context);
-        extends::widen(context);
-        results::add_copies(context);
-        checks::insert(&mut context.func, checks);
-        constants::renew(&mut context.func);
-        relax::mark(&mut context.func);
-        context.flowgraph();
-        params::leave_out(&mut context.func);
-        if constants::renew_arguments(&mut context.func) {
-            context.flowgraph();
-        }
-        if let Some(preserved) = crossing::Preserved::of(&*self.rest, &self.options) {
-            crossing::relieve(context, preserved);
-        }
-        Ok(&*self.rest)
+        Ok(single_pass.generate(&context.func, features, output.origins, output.with_positions).ok())
     }
 
     /// The CLIF text of a block graph in a tier, before optimisation.
@@ -466,11 +458,6 @@ impl Compiler {
     pub fn wasm_to_host(&self, ty: &FuncType) -> Result<MachineCode, CompileError> {
         trampoline::wasm_to_host(&*self.fast, &self.options, ty)
     }
-}
-
-/// The graph with copies of what several ways lead to.
-fn without_joins(graph: BlockGraph, plan: &FunctionPlan) -> BlockGraph {
-    graph.dispatched(&plan.cfg).split_loops(&plan.cfg, plan.prefixes.as_ref())
 }
 
 /// Makes a function that is not optimised ready for code generation, without what Cranelift does before it optimises.

@@ -2,6 +2,7 @@
 
 use wprof_profiler::CacheShape;
 
+use super::passes::PassSet;
 use crate::abi::store_context;
 use crate::graph::PartSizes;
 use crate::plan::{Collection, Counting, Instrumentation, Metric};
@@ -89,6 +90,8 @@ pub struct CompilerOptions {
     /// After how many entries and rounds of loops in baseline code a small function is worth optimising: see
     /// [`CompilerOptions::hot_after`]. `None` if none ever is.
     pub hot: Option<u32>,
+    /// What is done beyond plain Cranelift.
+    pub passes: PassSet,
 }
 
 /// The bytecode whose optimisation [`CompilerOptions::hot`] rounds repay. So cc1, compiling a hundred lines on one
@@ -126,6 +129,7 @@ impl Default for CompilerOptions {
             loop_entries_above: 4000,
             shared_loops_above: 1000,
             hot: Some(1000),
+            passes: PassSet::all(),
         }
     }
 }

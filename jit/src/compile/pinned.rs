@@ -4,7 +4,7 @@
 //! addition that takes one, five for a check that takes two. Here they are found in the finished machine code and
 //! rewritten within their bytes, so that nothing else moves.
 //!
-//! Input: machine code, and the ranges of it at locations that were marked by [`in_place`], or between two such.
+//! Input: machine code, and the ranges of it at locations with [`Fact::InPlace`], or between two such.
 //! Output: the same code, where ranges that read as expected work on the pinned register itself; others stay as they
 //! are.
 //! Invariant: what a marked instruction computes is used by one marked instruction, so that it need not be in the
@@ -13,28 +13,15 @@
 //! Example: `mov %r15, %rax; lea -1(%rax), %rax; mov %rax, %r15; mov %r15, %rax; test %rax, %rax` becomes `add $-1,
 //! %r15`.
 //! Source of encodings: AMD64 Architecture Programmer's Manual, volume 3, chapter 1.
+//!
+//! [`Fact::InPlace`]: super::Fact::InPlace
 
-use cranelift_codegen::ir::SourceLoc;
-
-/// Locations are indices far below this.
-const MARK: u32 = 1 << 31;
 /// The number of the pinned register.
 const PINNED: u8 = 15;
 /// With so many the longest rewritten check is one instruction, and nothing but a branch follows it.
 const MOST_PREFIXES: usize = 6;
 /// A prefix that means nothing to instructions without memory operands: a segment override.
 pub(super) const PADDING: u8 = 0x2e;
-
-/// The location of instructions that compute with the pinned register alone, and what they compute is used by one
-/// another.
-pub(crate) fn in_place(location: SourceLoc) -> SourceLoc {
-    if location.is_default() { location } else { SourceLoc::new(location.bits() | MARK) }
-}
-
-/// A location without its mark, and whether it had one.
-pub(super) fn unmarked(location: u32) -> (u32, bool) {
-    (location & !MARK, location & MARK != 0)
-}
 
 /// Whether code is all that a check does between reading the pinned register and writing it: nothing else takes one
 /// off.

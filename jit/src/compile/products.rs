@@ -110,3 +110,113 @@ fn upper_part(func: &mut Function, inst: Inst, product: Product, by: i64) -> Val
     };
     pos.ins().ireduce(types::I32, shifted)
 }
+
+#[cfg(test)]
+mod tests {
+    use cranelift_codegen::ir::{AbiParam, InstructionData, Type};
+    use cranelift_codegen::verifier::verify_function;
+    use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
+
+    use super::super::{CompilerOptions, isa};
+    use super::*;
+
+    /// What a number of so many bits is without its sign.
+    fn unsigned(number: i64, ty: Type) -> u64 {
+        number as u64 & u64::MAX >> (64 - ty.bits())
+    }
+
+    /// A number as one of a type, with its sign.
+    fn wrapped(number: i64, ty: Type) -> i64 {
+        number << (64 - ty.bits()) >> (64 - ty.bits())
+    }
+
+    /// What a function of one block, that only computes, returns for a number.
+    fn evaluate(func: &Function, param: i64) -> Vec<i64> {
+        let entry = func.layout.entry_block().expect("a block");
+        let mut numbers: HashMap<Value, i64> = HashMap::from_iter([(func.dfg.block_params(entry)[0], param)]);
+        for inst in func.layout.block_insts(entry) {
+            let args: Vec<i64> = func.dfg.inst_args(inst).iter().map(|arg| numbers[arg]).collect();
+            let Some(&result) = func.dfg.inst_results(inst).first() else { return args };
+            let ty = func.dfg.value_type(result);
+            let bits = i64::from(ty.bits());
+            let opcode = func.dfg.insts[inst].opcode();
+            let number = match (func.dfg.insts[inst], opcode) {
+                (InstructionData::UnaryImm { imm, .. }, _) => imm.bits(),
+                (_, Opcode::Uextend) => {
+                    unsigned(args[0], func.dfg.value_type(func.dfg.inst_args(inst)[0])) as i64
+                }
+                (_, Opcode::Sextend | Opcode::Ireduce) => args[0],
+                (_, Opcode::Iadd) => args[0].wrapping_add(args[1]),
+                (_, Opcode::Imul) => args[0].wrapping_mul(args[1]),
+                (_, Opcode::Umulhi) => ((unsigned(args[0], ty) * unsigned(args[1], ty)) >> bits) as i64,
+                (_, Opcode::Smulhi) => (args[0] * args[1]) >> bits,
+                (_, Opcode::Ishl) => args[0] << (args[1] & (bits - 1)),
+                (_, Opcode::Ushr) => (unsigned(args[0], ty) >> (args[1] & (bits - 1))) as i64,
+                (_, Opcode::Sshr) => args[0] >> (args[1] & (bits - 1)),
+                (_, other) => panic!("{other} is not known here"),
+            };
+            numbers.insert(result, wrapped(number, ty));
+        }
+        panic!("it returns nothing");
+    }
+
+    /// Lets a function of a number of 32 bits return what `build` makes of it, and compares what that is when the function
+    /// is simplified. Gives whether there are upper halves left.
+    fn has_halves(build: impl Fn(&mut FunctionBuilder<'_>, Value) -> Vec<Value>) -> bool {
+        let mut func = Function::new();
+        func.signature.params.push(AbiParam::new(types::I32));
+        let mut scratch = FunctionBuilderContext::new();
+        let mut builder = FunctionBuilder::new(&mut func, &mut scratch);
+        let entry = builder.create_block();
+        builder.append_block_params_for_function_params(entry);
+        builder.switch_to_block(entry);
+        let param = builder.block_params(entry)[0];
+        let results = build(&mut builder, param);
+        builder.func.signature.returns.extend(vec![AbiParam::new(types::I32); results.len()]);
+        builder.ins().return_(&results);
+        builder.seal_all_blocks();
+        let isa = isa::best(&CompilerOptions::default()).expect("this machine");
+        builder.finalize(isa.frontend_config());
+        let before = func.clone();
+        simplify(&mut func);
+        verify_function(&func, &*isa).expect("valid");
+        for number in [0, 1, -1, 7, 11, 1000, 123_456_789, i64::from(i32::MAX), i64::from(i32::MIN)] {
+            assert_eq!(evaluate(&func, number), evaluate(&before, number), "{number}: {before} {func}");
+        }
+        let mut insts = func.layout.blocks().flat_map(|block| func.layout.block_insts(block));
+        insts.any(|inst| matches!(func.dfg.insts[inst].opcode(), Opcode::Umulhi | Opcode::Smulhi))
+    }
+
+    #[test]
+    fn small_products_are_what_they_were() {
+        let halves = has_halves(|builder, param| {
+            let product = |by| {
+                let by = builder.ins().iconst(types::I32, by);
+                builder.ins().imul(param, by)
+            };
+            [2, 3, 4, 5, 6, 7, 8, 9, 10].map(product).to_vec()
+        });
+        assert!(!halves);
+    }
+
+    #[test]
+    fn upper_halves_are_what_they_were_however_they_are_shifted() {
+        for factor in [0xcccc_cccd_u32, 0x5555_5556, 3] {
+            let halves = has_halves(|builder, param| {
+                let factor = builder.ins().iconst(types::I32, i64::from(factor));
+                let halves = [builder.ins().umulhi(param, factor), builder.ins().smulhi(param, factor)];
+                let mut all = halves.to_vec();
+                for half in halves {
+                    let three = builder.ins().iconst(types::I32, 3);
+                    all.push(builder.ins().ushr(half, three));
+                    all.push(builder.ins().sshr(half, three));
+                    // The half is the distance.
+                    all.push(builder.ins().ushr(three, half));
+                    all.push(builder.ins().sshr(three, half));
+                }
+                all
+            });
+            assert!(!halves);
+        }
+    }
+}

@@ -8,7 +8,7 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
 use cranelift_frontend::FunctionBuilder;
 
-use super::in_place;
+use super::{Fact, Origins};
 use crate::abi::{TrapCode, store_context, trace_word};
 
 /// What is appended as one step.
@@ -33,13 +33,15 @@ impl Bits {
 /// a register all the time. It also sets the location at which a frame is said to be if the buffer is full.
 pub(crate) fn append(
     builder: &mut FunctionBuilder<'_>,
+    origins: &mut Origins,
     what: Bits,
     store: impl FnOnce(&mut FunctionBuilder<'_>) -> Value,
 ) {
     debug_assert!((1..=63).contains(&what.len()));
     let (full, go_on) = (builder.create_block(), builder.create_block());
     let location = builder.srcloc();
-    builder.set_srcloc(in_place(location));
+    let in_place = origins.with(location, Fact::InPlace);
+    builder.set_srcloc(in_place);
     let word = builder.ins().get_pinned_reg(types::I64);
     let is_full = match what.len() {
         1 => builder.ins().icmp_imm_s(IntCC::SignedLessThan, word, 0),
@@ -59,7 +61,7 @@ pub(crate) fn append(
     builder.ins().jump(go_on, &[]);
     builder.seal_block(go_on);
     builder.switch_to_block(go_on);
-    builder.set_srcloc(in_place(location));
+    builder.set_srcloc(in_place);
     let word = builder.ins().get_pinned_reg(types::I64);
     let word = match what {
         Bits::Constant { value, bits } => shift_in(builder, word, trace_word::in_word(value, bits), bits),

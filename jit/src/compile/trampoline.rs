@@ -10,8 +10,9 @@ use cranelift_codegen::isa::TargetIsa;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use wasmparser::{FuncType, ValType};
 
-use super::machine_code::{self, MachineCode};
+use super::machine_code::{MachineCode, Output};
 use super::origins::Origins;
+use super::passes::Passes;
 use super::{CompilerOptions, prepare, trace, zero};
 use crate::CompileError;
 use crate::abi::{
@@ -38,7 +39,9 @@ fn compile(
     builder.finalize(isa.frontend_config());
     prepare(0, &mut context, isa)?;
     let mut registers = regalloc2::Ctx::default();
-    machine_code::generate(0, &mut context, &mut registers, isa, &Origins::default(), false)
+    let origins = &Origins::default();
+    let output = Output { func: 0, origins, with_positions: false, passes: Passes::NONE };
+    output.generate(&mut context, &mut registers, isa)
 }
 
 fn load_values(builder: &mut FunctionBuilder<'_>, types: &[ValType], from: Value) -> Vec<Value> {
@@ -249,7 +252,8 @@ pub(super) fn wasm_to_host(
         builder.ins().trapnz(status, TrapCode::Host.to_clif());
         if options.traced {
             // The call of the host has returned.
-            trace::append(builder, trace::Bits::Constant { value: 0, bits: 1 }, |_| store);
+            let origins = &mut Origins::default();
+            trace::append(builder, origins, trace::Bits::Constant { value: 0, bits: 1 }, |_| store);
         }
         let results = load_values(builder, ty.results(), values);
         builder.ins().return_(&results);

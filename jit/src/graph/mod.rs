@@ -449,6 +449,14 @@ impl BlockGraph {
         self.inlined.iter().map(origin).collect()
     }
 
+    /// The functions that are inlined, ascending.
+    pub(crate) fn inlined_funcs(&self) -> Vec<u32> {
+        let mut funcs: Vec<u32> = self.inlined.iter().map(|call| call.cfg.func).collect();
+        funcs.sort_unstable();
+        funcs.dedup();
+        funcs
+    }
+
     /// The block of the function itself that a node is part of, perhaps in a call.
     pub fn own_block(&self, node: u32) -> u32 {
         let Node { mut frame, mut block, .. } = self.nodes[node as usize];

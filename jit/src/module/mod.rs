@@ -8,6 +8,7 @@ mod calls;
 mod const_expr;
 mod constant_tables;
 mod parse;
+mod proposals;
 
 use std::ops::Range;
 

@@ -15,9 +15,10 @@ use wasmparser::{
 use super::calls::{Calls, FunctionCalls, tables_used};
 use super::{
     BranchHints, ConstExpr, ConstantTables, DataSegment, ElementItems, ElementSegment, Entity, Global,
-    Import, ModuleBytes, ModuleInfo, SegmentMode,
+    Import, ModuleBytes, ModuleInfo, SegmentMode, proposals,
 };
 use crate::limits::MAX_OPERANDS;
+use crate::threads::share_out;
 
 /// Why bytes are not a module that this engine accepts.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -59,10 +60,14 @@ pub fn features() -> WasmFeatures {
 /// The first thing that is malformed, invalid, or outside [`features`], with its offset.
 pub fn parse(bytes: impl Into<ModuleBytes>) -> Result<ModuleInfo> {
     let bytes = bytes.into();
+    accepted(&bytes).map_err(|error| proposals::explained(&bytes, error))
+}
+
+fn accepted(bytes: &ModuleBytes) -> Result<ModuleInfo> {
     let mut info = ModuleInfo::empty(bytes.clone());
     let mut validator = Validator::new_with_features(info.features);
     let mut bodies = Vec::new();
-    for payload in Parser::new(0).parse_all(&bytes) {
+    for payload in Parser::new(0).parse_all(bytes) {
         let payload = payload?;
         if let ValidPayload::Func(func, body) = validator.payload(&payload)? {
             info.resources.get_or_insert_with(|| func.resources.clone());
@@ -96,20 +101,16 @@ fn validate_bodies(mut bodies: Vec<Body<'_>>) -> Result<Vec<FunctionCalls>> {
     for (i, body) in bodies.drain(..).enumerate() {
         shares[i % threads].push(body);
     }
-    std::thread::scope(|scope| {
-        let workers: Vec<_> = shares.into_iter().map(|share| scope.spawn(|| validate_all(share))).collect();
-        let results = workers.into_iter().map(|w| w.join().expect("validation does not panic"));
-        let (mut calls, mut first) = (Vec::new(), None::<ModuleError>);
-        for result in results {
-            match result {
-                Ok(more) => calls.extend(more),
-                Err(e) if first.as_ref().is_none_or(|first| e.offset < first.offset) => first = Some(e),
-                Err(_) => {}
-            }
+    let (mut calls, mut first) = (Vec::new(), None::<ModuleError>);
+    for result in share_out(shares, validate_all) {
+        match result {
+            Ok(more) => calls.extend(more),
+            Err(e) if first.as_ref().is_none_or(|first| e.offset < first.offset) => first = Some(e),
+            Err(_) => {}
         }
-        calls.sort_unstable_by_key(|calls: &FunctionCalls| calls.func);
-        first.map_or(Ok(calls), Err)
-    })
+    }
+    calls.sort_unstable_by_key(|calls: &FunctionCalls| calls.func);
+    first.map_or(Ok(calls), Err)
 }
 
 fn validate_all(bodies: Vec<Body<'_>>) -> Result<Vec<FunctionCalls>> {
@@ -166,7 +167,7 @@ fn entity(kind: ExternalKind, index: u32, offset: usize) -> Result<Entity> {
         ExternalKind::Table => Ok(Entity::Table(index)),
         ExternalKind::Memory => Ok(Entity::Memory(index)),
         ExternalKind::Global => Ok(Entity::Global(index)),
-        ExternalKind::Tag => Err(ModuleError::new(offset, "exception tags are not supported")),
+        ExternalKind::Tag => Err(ModuleError::new(offset, "wprof does not run exception tags yet")),
     }
 }
 
@@ -270,7 +271,7 @@ impl ModuleInfo {
                     _ => {
                         return Err(ModuleError::new(
                             offset as usize,
-                            "garbage-collected types are not supported",
+                            "wprof does not run garbage-collected types yet",
                         ));
                     }
                 }
@@ -301,7 +302,7 @@ impl ModuleInfo {
                 self.imported_globals += 1;
                 Entity::Global(self.imported_globals - 1)
             }
-            TypeRef::Tag(_) => return Err(ModuleError::new(offset, "exception tags are not supported")),
+            TypeRef::Tag(_) => return Err(ModuleError::new(offset, "wprof does not run exception tags yet")),
         };
         self.imports.push(Import { module: import.module.into(), name: import.name.into(), entity });
         Ok(())

@@ -8,6 +8,7 @@ use wprof_profiler::HOST_CALLEE;
 use super::Translator;
 use super::region::Region;
 use crate::abi::{TrapCode, code_slots, dispatch_cell, func_import, func_ref, trace_word, wasm_signature};
+use crate::compile::Pass;
 use crate::compile::trace::Bits;
 use crate::graph::{Probe, Probes};
 
@@ -136,7 +137,7 @@ impl Translator<'_> {
     /// The callee by its dispatch cell, if there is one: the cell, the code, and the instance, which is this one.
     fn dispatched(&mut self, type_index: u32, table: u32) -> Option<Callee> {
         // Where it stops must be seen, or who is called.
-        if self.options.precise || self.graph.in_bursts {
+        if self.options.precise || self.graph.in_bursts || !self.passes.has(Pass::ConstantTables) {
             return None;
         }
         let (info, cells) = (self.env.info, self.env.dispatch_cells?);

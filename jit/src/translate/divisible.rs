@@ -10,6 +10,7 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, InstructionData, Opcode, Value};
 
 use super::Translator;
+use crate::compile::Pass;
 
 /// The multiples of a number: all `x` with `rotr(x * inverse + sum, rotation) <= limit`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,11 +22,15 @@ struct Multiples {
 }
 
 impl Translator<'_> {
+    fn tests_divisibility(&self) -> bool {
+        self.is_optimised() && self.passes.has(Pass::Divisible)
+    }
+
     /// Whether `remainder` is zero, or, with `is_opposite`, whether it is not, as a CLIF truth value; `None` if it is no
     /// remainder by a constant. Baseline code has computed it by then.
     pub(super) fn divisible(&mut self, remainder: Value, is_opposite: bool) -> Option<Value> {
         let &InstructionData::Binary { opcode, args: [value, by] } =
-            self.definition(remainder).filter(|_| self.is_optimised())?
+            self.definition(remainder).filter(|_| self.tests_divisibility())?
         else {
             return None;
         };

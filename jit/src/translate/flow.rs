@@ -48,10 +48,8 @@ impl Translator<'_> {
                 self.tail_call(last, &node.wires[0].probes);
             }
             (End::Trap, _) => {
-                if self.options.precise {
-                    // Else Cranelift lets the branch that leads here trap instead: the frame would seem to stop there.
-                    self.builder.ins().sequence_point();
-                }
+                // Else Cranelift lets the branch that leads here trap instead: the frame would seem to stop there.
+                self.builder.ins().sequence_point();
                 self.builder.ins().trap(TrapCode::Unreachable.to_clif());
             }
         }

@@ -8,6 +8,7 @@ use cranelift_codegen::ir::{InstBuilder, InstructionData, Opcode, Value, types};
 
 use super::Translator;
 use super::homes::Homes;
+use crate::compile::Pass;
 
 impl Translator<'_> {
     /// Whether Cranelift's optimiser will drop what is not needed any more.
@@ -49,7 +50,7 @@ impl Translator<'_> {
     }
 
     fn truth_in(&self, value: Value) -> Option<Value> {
-        match *self.definition(value)? {
+        match *self.definition(value).filter(|_| self.passes.has(Pass::Conditions))? {
             InstructionData::Unary { opcode: Opcode::Uextend, arg } => {
                 (self.builder.func.dfg.value_type(arg) == types::I8 && self.is_comparison(arg)).then_some(arg)
             }

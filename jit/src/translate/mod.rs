@@ -48,8 +48,8 @@ use wasmparser::Operator;
 
 use crate::CompileError;
 use crate::abi::{Builtin, TrapCode, clif_type, resume_signature, vmctx, wasm_signature};
-use crate::cfg::{Cfg, Operators, may_stop};
-use crate::compile::{Check, CompilerOptions, ModuleEnv, Origin, Origins, in_place, zero};
+use crate::cfg::{Cfg, End, Operators, may_stop};
+use crate::compile::{Check, CompilerOptions, Fact, ModuleEnv, Origin, Origins, Passes, zero};
 use crate::graph::{BlockGraph, Node};
 use approach::Approach;
 use homes::{Homes, Local};
@@ -84,6 +84,7 @@ pub(crate) fn translate(
     let ty = env.info.func_type(cfg.func);
     func.signature = if graph.resumes { resume_signature(ty) } else { wasm_signature(ty) };
     func.name = ir::UserFuncName::user(0, cfg.func);
+    Origins::count_from_zero(func);
     let homes = match isa.flags().opt_level() {
         OptLevel::None => Homes::Frame,
         _ => Homes::Variables,
@@ -112,6 +113,8 @@ pub(crate) fn translate(
 struct Translator<'a> {
     env: &'a ModuleEnv<'a>,
     options: &'a CompilerOptions,
+    /// What is done for this function.
+    passes: Passes,
     isa: &'a dyn TargetIsa,
     /// Of the function itself.
     own: &'a Cfg,
@@ -197,6 +200,7 @@ impl<'a> Translator<'a> {
         Translator {
             env,
             options,
+            passes: options.passes.of(cfg.func),
             isa,
             own: cfg,
             cfg,
@@ -340,11 +344,12 @@ impl<'a> Translator<'a> {
         if index > 0 || self.graph.is_entered_apart() {
             self.builder.switch_to_block(self.blocks[index]);
         }
+        let block = &self.cfg.blocks[node.block as usize];
+        let is_rare = node.count == Some(0) || matches!(block.how, End::Trap);
         // Cranelift would put the entry, too, behind the rest.
-        if index > 0 && node.count == Some(0) {
+        if index > 0 && is_rare {
             self.builder.set_cold_block(self.blocks[index]);
         }
-        let block = &self.cfg.blocks[node.block as usize];
         self.stack.base = self.around_calls.base(node.frame);
         match node.start == block.start {
             true => self.stack.enter(block.stack, &self.cfg.stacks),
@@ -359,10 +364,10 @@ impl<'a> Translator<'a> {
         self.builder.set_srcloc(location);
     }
 
-    /// Translates what computes with the pinned register alone: see [`in_place`].
+    /// Translates what computes with the pinned register alone: see [`Fact::InPlace`].
     fn in_place(&mut self, translate: impl FnOnce(&mut Self)) {
         let location = self.builder.srcloc();
-        self.builder.set_srcloc(in_place(location));
+        self.builder.set_srcloc(self.origins.with(location, Fact::InPlace));
         translate(self);
         self.builder.set_srcloc(location);
     }
@@ -373,10 +378,10 @@ impl<'a> Translator<'a> {
         Origin { func, frame, block: self.block, rounds: self.rounds, path, offset }
     }
 
-    /// The trap code of an access that is translated now. Where frames must be seen to stop at the right instruction it
-    /// is the access's own.
+    /// The trap code of an access that is translated now, which is the access's own: so a frame is seen to stop at the
+    /// right instruction, in optimised code too.
     fn access_code(&mut self, code: TrapCode) -> ir::TrapCode {
-        if self.options.precise { self.origins.access(code) } else { code.to_clif() }
+        self.origins.access(code)
     }
 
     /// The CLIF block that wires lead to from the node being translated to node `to`.

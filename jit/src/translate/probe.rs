@@ -64,7 +64,7 @@ impl Translator<'_> {
     pub(super) fn emit(&mut self, what: Bits, offset: u32) {
         let (here, vmctx) = (self.offset, self.vmctx);
         let location = self.origins.at(self.origin(offset));
-        trace::append(&mut self.builder, what, |builder| {
+        trace::append(&mut self.builder, &mut self.origins, what, |builder| {
             builder.set_srcloc(location);
             builder.ins().load(types::I64, MemFlagsData::trusted(), vmctx, vmctx::STORE)
         });

@@ -10,16 +10,21 @@
 use cranelift_codegen::ir::{InstBuilder, InstructionData, Opcode, Value, types};
 
 use super::Translator;
+use crate::compile::Pass;
 
 /// Definitions of values are followed so far.
 const DEEPEST: u32 = 6;
 
 impl Translator<'_> {
+    fn knows_ranges(&self) -> bool {
+        self.is_optimised() && self.passes.has(Pass::Ranges)
+    }
+
     /// An index as a sum that does not wrap: of a value and a constant. Baseline code, which has computed the sum by
     /// then, keeps it.
     pub(super) fn as_sum(&self, index: Value) -> (Value, u64) {
         let sum = match self.definition(index) {
-            Some(&InstructionData::Binary { opcode: Opcode::Iadd, args }) if self.is_optimised() => args,
+            Some(&InstructionData::Binary { opcode: Opcode::Iadd, args }) if self.knows_ranges() => args,
             _ => return (index, 0),
         };
         let (value, constant) = match sum.map(|of| self.constant_of(of)) {
@@ -38,7 +43,7 @@ impl Translator<'_> {
     pub(super) fn extend_shifted(&mut self, index: Value) -> Value {
         let shift = match self.definition(index) {
             Some(&InstructionData::Binary { opcode: Opcode::Ishl, args: [value, by] }) => {
-                self.constant_of(by).map(|by| (value, by & 31)).filter(|_| self.is_optimised())
+                self.constant_of(by).map(|by| (value, by & 31)).filter(|_| self.knows_ranges())
             }
             _ => None,
         };

@@ -10,6 +10,7 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, BlockCall, InstBuilder, JumpTableData, Value};
 
 use super::Translator;
+use crate::compile::Pass;
 
 /// Switches that take more tests jump through tables.
 const MOST_TESTS: usize = 4;
@@ -25,7 +26,7 @@ struct Run {
 impl Translator<'_> {
     /// Goes where `table` says for `selector`: to one of `targets`, which are by edge.
     pub(super) fn switch(&mut self, selector: Value, table: &[u32], targets: &[ir::Block]) {
-        match few_tests(table) {
+        match few_tests(table).filter(|_| self.passes.has(Pass::Switches)) {
             Some((tests, rest)) => self.test_in_turn(selector, &tests, targets, targets[rest as usize]),
             None => self.jump_through(selector, table, targets),
         }

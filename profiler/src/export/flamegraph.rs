@@ -1,6 +1,7 @@
-//! A flame graph: an SVG image that any browser shows, without scripts or anything to fetch.
+//! A flame graph: an SVG image that any browser shows, without anything to fetch.
 //!
-//! Stacks grow upwards; a frame is as wide as its weight with callees; the tooltip tells the figures. Frames narrower
+//! Stacks grow upwards; a frame is as wide as its weight with callees; the tooltip tells the figures. Opened by itself the
+//! image fits its window, a click zooms, `/` searches (`flamegraph.js`); inside a page it is a still image. Frames narrower
 //! than a tenth of a pixel are left out, so the image stays small; their weight remains visible in their callers.
 //! Beside an earlier profile frames have the widths of the later one, and are red where there is more than before,
 //! blue where there is less, the more so the more it changed; what is gone is not drawn.
@@ -19,25 +20,28 @@ const NARROWEST: f64 = 0.1;
 /// Width of a letter of the text in frames.
 const LETTER: f64 = 6.6;
 
-/// Writes one metric.
+/// Zooms and searches.
+const SCRIPT: &str = include_str!("flamegraph.js");
+
+/// Writes one metric. `about` stands before the metric in the title: the program, and when it ran.
 ///
 /// # Errors
 /// If `out` refuses.
-pub fn write_flamegraph(samples: &Samples, metric: &Metric, out: impl Write) -> io::Result<()> {
+pub fn write_flamegraph(samples: &Samples, metric: &Metric, about: &str, out: impl Write) -> io::Result<()> {
     let image = Image::new(samples, metric, None);
-    let title = format!("{}: {} in all", metric.name, image.total);
+    let title = format!("{about} · {}: {} in all", metric.name, image.total);
     image.write(&title, out)
 }
 
-/// Writes one metric beside what it was before.
+/// Writes one metric beside what it was before; `about` as for [`write_flamegraph`].
 ///
 /// # Errors
 /// If `out` refuses.
-pub fn write_differential_flamegraph(changes: &Differential, out: impl Write) -> io::Result<()> {
+pub fn write_differential_flamegraph(changes: &Differential, about: &str, out: impl Write) -> io::Result<()> {
     let Some(metric) = changes.samples.metrics.first() else { return Ok(()) };
     let image = Image::new(&changes.samples, metric, Some(&changes.before));
     let before = changes.total_before();
-    let title = format!("{}: {before:.0} in all before, {} after", metric.name, image.total);
+    let title = format!("{about} · {}: {before:.0} in all before, {} after", metric.name, image.total);
     image.write(&title, out)
 }
 
@@ -65,12 +69,17 @@ impl<'a> Image<'a> {
         let (height, middle) = (self.height, WIDTH / 2.0);
         writeln!(
             out,
-            r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" font-family="monospace" font-size="11">"#
+            r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="100%" data-height="{height}" font-family="monospace" font-size="11">"#
         )?;
         writeln!(out, "<desc>{TOOL}</desc>\n<rect width=\"100%\" height=\"100%\" fill=\"#fffdf7\"/>")?;
-        writeln!(out, r#"<text x="{middle}" y="16" text-anchor="middle">{}</text>"#, Escaped(title))?;
+        writeln!(
+            out,
+            r#"<text id="title" x="{middle}" y="16" text-anchor="middle">{}</text>"#,
+            Escaped(title)
+        )?;
+        writeln!(out, r##"<text id="info" x="4" y="{}" fill="#666"></text>"##, height - 8)?;
         self.spans.iter().try_for_each(|span| self.write_frame(span, &mut out))?;
-        writeln!(out, "</svg>")
+        writeln!(out, "<script><![CDATA[\n{SCRIPT}]]></script>\n</svg>")
     }
 
     fn write_frame(&self, span: &Span, mut out: impl Write) -> io::Result<()> {
@@ -80,9 +89,17 @@ impl<'a> Image<'a> {
         let share = 100.0 * span.width as f64 / self.total.max(1) as f64;
         let before = self.before.map(|before| before[span.node as usize]);
         let since = before.map_or_else(String::new, |before| format!(", before {before:.0}"));
+        let total = self.total.max(1) as f64;
+        write!(
+            out,
+            r#"<g data-x="{:.6}" data-w="{:.6}" data-name="{}">"#,
+            span.start as f64 / total,
+            span.width as f64 / total,
+            Escaped(name),
+        )?;
         writeln!(
             out,
-            r#"<g><title>{}: {} ({share:.2}%){since}</title><rect x="{x:.2}" y="{y}" width="{width:.2}" height="{}" rx="1" fill="{}"/>"#,
+            r#"<title>{}: {} ({share:.2}%){since}</title><rect x="{x:.2}" y="{y}" width="{width:.2}" height="{}" rx="1" fill="{}"/>"#,
             Escaped(name),
             span.width,
             ROW - 1,
@@ -90,10 +107,18 @@ impl<'a> Image<'a> {
         )?;
         let letters = ((width - 4.0) / LETTER).max(0.0) as usize;
         if letters >= 3 {
-            let shown: String = name.chars().take(letters).collect();
+            let shown = fitting(name, letters);
             writeln!(out, r#"<text x="{:.2}" y="{}">{}</text>"#, x + 2.0, y + 11, Escaped(&shown))?;
         }
         writeln!(out, "</g>")
+    }
+}
+
+/// A name in so many letters; one that is cut ends in an ellipsis.
+fn fitting(name: &str, letters: usize) -> String {
+    match name.chars().count() <= letters {
+        true => name.to_owned(),
+        false => name.chars().take(letters - 1).chain(['…']).collect(),
     }
 }
 

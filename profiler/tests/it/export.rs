@@ -70,7 +70,8 @@ fn formats_of_stacks_are_as_they_were() {
     let (samples, timeline) = (Samples::new(&profile, &code), timeline::example());
     let metric = samples.metric(None).unwrap();
     expect_file!["export/example.folded"].assert_eq(&text(|out| write_folded(&samples, metric, out)));
-    expect_file!["export/example.svg"].assert_eq(&text(|out| write_flamegraph(&samples, metric, out)));
+    expect_file!["export/example.svg"]
+        .assert_eq(&text(|out| write_flamegraph(&samples, metric, "example", out)));
     let speedscope = indented(|out| write_speedscope(&samples, &profile.program, out));
     expect_file!["export/example.speedscope.json"].assert_eq(&speedscope);
     expect_file!["export/example.chrome.json"]
@@ -169,7 +170,7 @@ fn outermost(svg: &str) -> (u64, f64) {
     let (_, frames) = svg.split_once("</text>").unwrap();
     let row =
         |frame: &str| frame.split("y=\"").nth(1).unwrap().split('"').next().unwrap().parse::<u64>().unwrap();
-    let frames: Vec<&str> = frames.split("<g>").skip(1).collect();
+    let frames: Vec<&str> = frames.split("<g data-x").skip(1).collect();
     let lowest = frames.iter().map(|frame| row(frame)).max();
     let figures = |frame: &&str| {
         let title = frame.split("</title>").next().unwrap();
@@ -187,7 +188,7 @@ fn differences_have_the_totals_of_both_profiles() {
         let samples = Samples::new(profile, code);
         let metric = samples.metric(None).unwrap();
         let same = Differential::new((&samples, metric), (&samples, metric), 1.0);
-        let svg = text(|out| write_differential_flamegraph(&same, out));
+        let svg = text(|out| write_differential_flamegraph(&same, "", out));
         let total = metric.total();
         assert_eq!(same.samples.metrics[0].total(), total);
         assert_eq!(same.total_before(), total as f64);
@@ -209,7 +210,7 @@ fn differences_are_coloured_and_what_is_gone_is_counted() {
     let changes = Differential::new((&samples, &samples.metrics[0]), (&earlier, &earlier.metrics[0]), 1.0);
     assert_eq!(changes.total_before(), earlier.metrics[0].total() as f64);
     expect_file!["export/example.changes.svg"]
-        .assert_eq(&text(|out| write_differential_flamegraph(&changes, out)));
+        .assert_eq(&text(|out| write_differential_flamegraph(&changes, "example", out)));
 }
 
 #[test]

@@ -14,6 +14,8 @@ pub(super) const STRATEGIES: [Strategy; 3] = [Strategy::Baseline, Strategy::Opti
 pub struct Engines {
     pub(super) reference: wasmi::Engine,
     pub(super) off: Engine,
+    /// Code that is compiled instruction by instruction: it says where a trap is.
+    pub(super) baseline: Engine,
     pub(super) exact: Engine,
     pub(super) every_edge: Engine,
     pub(super) every_block: Engine,
@@ -54,6 +56,7 @@ impl Default for Engines {
         Engines {
             reference: reference::engine(),
             off: Mode::Off.engine(),
+            baseline: Mode::Baseline.engine(),
             exact: Mode::Exact.engine(),
             every_edge: profiling(Collect::AllEdges),
             every_block: profiling(Collect::AllBlocks),

@@ -25,6 +25,8 @@ pub struct Ran {
     pub outcome: Outcome,
     /// Its trace, if the engine traces.
     pub trace: Option<Vec<u8>>,
+    /// Where its calls trapped.
+    pub places: Vec<Place>,
     store: Store<Host>,
     instance: Option<Instance>,
     log: Arc<Mutex<HostLog>>,
@@ -51,17 +53,28 @@ pub fn run(engine: &Engine, wasm: &[u8], drive: &Drive) -> Result<Ran, String> {
         Err(e) => {
             outcome.refused = Some(stop(&e));
             let trace = trace.finish(&mut store)?;
-            return Ok(Ran { outcome, trace, store, instance: None, log });
+            return Ok(Ran { outcome, trace, places: Vec::new(), store, instance: None, log });
         }
     };
+    let mut places = Vec::new();
     for call in &drive.calls {
         refuel(&mut store, instance, drive.fuel);
-        outcome.calls.push(make(&mut store, instance, call));
+        let made = make(&mut store, instance, call);
+        places.push(made.as_ref().err().map(place).unwrap_or_default());
+        outcome.calls.push(made.map_err(|error| stop(&error)));
     }
     outcome.host = (store.data().calls, store.data().hash);
     outcome.exports = exports(&mut store, instance);
     let trace = trace.finish(&mut store)?;
-    Ok(Ran { outcome, trace, store, instance: Some(instance), log })
+    Ok(Ran { outcome, trace, places, store, instance: Some(instance), log })
+}
+
+/// The frames that a call stopped in, innermost first: functions, and bytes of the module. Empty if it returned.
+pub type Place = Vec<(u32, usize)>;
+
+fn place(error: &Error) -> Place {
+    let frames = error.backtrace().map(|backtrace| backtrace.frames()).unwrap_or_default();
+    frames.iter().map(|frame| (frame.func_index(), frame.module_offset())).collect()
 }
 
 /// How often each block of each compiled function began, by function index.
@@ -136,11 +149,11 @@ fn refuel(store: &mut Store<Host>, instance: Instance, fuel: i32) {
     }
 }
 
-fn make(store: &mut Store<Host>, instance: Instance, call: &Call) -> Result<Vec<Value>, Stop> {
+fn make(store: &mut Store<Host>, instance: Instance, call: &Call) -> Result<Vec<Value>, Error> {
     let func = instance.get_func(&mut *store, &call.name).expect("exported");
     let args: Vec<Val> = call.args.iter().map(|&arg| to_val(arg)).collect();
     let mut results = vec![Val::I32(0); func.ty(&*store).results().len()];
-    func.call(store, &args, &mut results).map_err(|e| stop(&e))?;
+    func.call(store, &args, &mut results)?;
     Ok(results.iter().map(from_val).collect())
 }
 

@@ -6,7 +6,7 @@ mod profiling;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use wprof_jit::compile::{CompilerOptions, MemoryStyle};
+use wprof_jit::compile::{CompilerOptions, MemoryStyle, PassSet};
 use wprof_jit::events::EventModel;
 use wprof_jit::graph::PartSizes;
 use wprof_jit::limits::RECORD_PATHS;
@@ -17,6 +17,11 @@ use wprof_profiler::{ExtendedPaths, Extension, Profile};
 pub use profiling::{Adaptive, Collect, ProfilingConfig, Trigger};
 
 use crate::{PerfFormat, StoreLimits};
+
+/// Memories are reserved whole if so many of them fit into the address space that the process may have.
+const MEMORIES_WITHIN_LIMIT: u64 = 4;
+/// What is inaccessible behind memories that are not: all indices into them are checked.
+const SMALL_GUARD: u64 = 1 << 16;
 
 /// How many extended paths an instance counts, about.
 const EXTENDED_PATHS: usize = 1 << 12;
@@ -49,6 +54,7 @@ pub struct Config {
     pub(crate) speculative_compilation: bool,
     pub(crate) code_cache: Option<PathBuf>,
     pub(crate) hash_ahead: bool,
+    pub(crate) demand_paging: bool,
     pub(crate) padding: Option<u32>,
     pub(crate) events: Vec<EventModel>,
     pub(crate) counting: Counting,
@@ -95,6 +101,7 @@ impl Config {
             speculative_compilation: cores() > 1,
             code_cache: None,
             hash_ahead: true,
+            demand_paging: true,
             padding: None,
             events: Vec::new(),
             counting: Counting::default(),
@@ -117,6 +124,18 @@ impl Config {
             record_bursts: false,
             extension: None,
         }
+    }
+
+    /// Settings for those who want to trust as little code as possible: code is what plain Cranelift makes of wasm. It
+    /// is optimised at the first call, by the thread that calls. There are no [passes](PassSet) of wprof's own, and so no
+    /// assembler and no jump into tables without checks; nothing is compiled ahead or anew by what was seen of it, and
+    /// modules are read whole. The guards against speculative reads stay. Programs start more slowly and take longer:
+    /// see `bench-wasm/records/2026-11-27-conservative.md`.
+    pub fn conservative() -> Config {
+        let mut config = Config::new();
+        config.passes(PassSet::none()).strategy(Strategy::Optimized).reoptimization(None);
+        config.background_compilation(false).speculative_compilation(false).demand_paging(false);
+        config
     }
 
     /// Whether and what to profile (default: off).
@@ -314,6 +333,13 @@ impl Config {
         self
     }
 
+    /// Whether data segments of megabytes and debug information of a module's file are read when they are needed
+    /// (default: yes), rather than at load. The file must not be written to then while the module is used.
+    pub fn demand_paging(&mut self, enable: bool) -> &mut Self {
+        self.demand_paging = enable;
+        self
+    }
+
     /// The folder that programs of one user share as a code cache; `None` if the environment names no place for it.
     pub fn default_code_cache() -> Option<PathBuf> {
         let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
@@ -365,6 +391,13 @@ impl Config {
         self
     }
 
+    /// What is done to make code better than plain Cranelift does (default: all). What programs do does not depend on
+    /// it: a fault that goes away without a pass is in that pass.
+    pub fn passes(&mut self, passes: PassSet) -> &mut Self {
+        self.compiler.passes = passes;
+        self
+    }
+
     /// Whether memory and table accesses are guarded against speculative out-of-bounds reads (default: yes).
     pub fn spectre_guards(&mut self, enable: bool) -> &mut Self {
         self.compiler.spectre_guards = enable;
@@ -405,6 +438,18 @@ impl Config {
     pub fn memory_guard_size(&mut self, bytes: u64) -> &mut Self {
         self.compiler.memory = MemoryStyle { guard: round(bytes), ..self.compiler.memory };
         self
+    }
+
+    /// The same where this process may have no more than `limit` bytes of address space: memories are reserved whole only
+    /// if that is room for several.
+    #[must_use]
+    pub(crate) fn within(&self, limit: Option<u64>) -> Config {
+        let mut config = self.clone();
+        let MemoryStyle { reservation, guard } = config.compiler.memory;
+        if limit.is_some_and(|limit| (reservation + guard).saturating_mul(MEMORIES_WITHIN_LIMIT) > limit) {
+            config.memory_reservation(0).memory_guard_size(guard.min(SMALL_GUARD));
+        }
+        config
     }
 
     /// Limits of stores that do not set their own.

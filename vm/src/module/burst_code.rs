@@ -191,7 +191,7 @@ impl ModuleInner {
             return Ok(Some(plan));
         }
         let mut plan = FunctionPlan::new(&self.info, func, collection, 0)?;
-        plan.first_counter = self.more_counters(func, plan.counters())?;
+        plan.first_counter = self.burst_counters(func, plan.counters())?;
         let plan = Arc::new(plan);
         // Another thread may have been faster.
         Ok(self.code.update(func, |compiled| compiled.bursts.plan.get_or_insert(plan).clone()))

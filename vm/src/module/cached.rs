@@ -10,6 +10,7 @@ use wprof_jit::compile::MachineCode;
 
 use super::ModuleInner;
 use super::code::Compiled;
+use super::counters::Counters;
 use crate::code_cache::{CachedCode, CachedFunction, CachedModule, CachedTrampoline, Placed};
 use crate::engine::no_code_memory;
 use crate::runtime::types::FuncTypeEntry;
@@ -41,26 +42,24 @@ impl Module {
 
 impl ModuleInner {
     fn snapshot(&self) -> CachedModule<Placed> {
-        // Held so that no counter is given out meanwhile.
+        // Held so that no counter is given out, and nothing is called for the first time, meanwhile.
         let first = self.code.first.lock();
         let functions = self.code.functions.read().unwrap_or_else(PoisonError::into_inner);
         let cached = |(&func, compiled): (&u32, &Compiled)| {
-            let Compiled { first_counter, counters, .. } = *compiled;
             // Only baseline code goes on in parts.
             let parts = compiled.part_code.iter().filter(|_| !compiled.promoted);
             let all = std::iter::once((func, compiled.address)).chain(parts.map(|(&row, &code)| (row, code)));
             let of_row = |(row, address)| {
-                let code = CachedCode::of(self.code.arena.placed(address)?);
-                Some(CachedFunction { row, first_counter, counters, code })
+                Some(CachedFunction { row, code: CachedCode::of(self.code.arena.placed(address)?) })
             };
             all.filter_map(of_row).collect::<Vec<_>>()
         };
-        let mut functions: Vec<_> = functions.iter().flat_map(cached).collect();
+        let mut functions: Vec<_> = functions.iter().chain(&first.ready).flat_map(cached).collect();
         functions.sort_unstable_by_key(|function| function.row);
         CachedModule {
             slots: self.slots.address() as u64,
             type_ids: self.type_ids.clone(),
-            next_counter: first.next_counter,
+            counters: first.counters.all(),
             functions,
             trampolines: self.trampolines(),
         }
@@ -78,17 +77,20 @@ impl ModuleInner {
         entries.flat_map(pair).flatten().collect()
     }
 
-    /// Places the code that was kept of this module, whose slots and types are where they were.
+    /// Places the code that was kept of this module, whose slots and types are where they were. Functions are published
+    /// when they are called.
     ///
     /// # Errors
     /// If there is no memory for it.
     pub(super) fn restore(self: &Arc<Self>, cached: CachedModule) -> Result<()> {
-        let CachedModule { next_counter, functions, trampolines, .. } = cached;
+        let CachedModule { counters, functions, trampolines, .. } = cached;
         let is_here = |row: u32| row >= self.info.imported_funcs && row < self.part_rows.count();
-        if u64::from(next_counter) > self.counter_capacity() || functions.iter().any(|f| !is_here(f.row)) {
+        let Some(counters) = Counters::restored(&counters, self.counter_capacity()) else { return Ok(()) };
+        let is_known = |row: u32| is_here(row) && counters.get(self.part_rows.func(row)).is_some();
+        if functions.iter().any(|function| !is_known(function.row)) {
             return Ok(());
         }
-        self.code.first.lock().next_counter = next_counter;
+        self.code.first.lock().counters = counters;
         self.restore_functions(functions)?;
         let (types, wanted): (Vec<_>, Vec<_>) = trampolines
             .into_iter()
@@ -104,31 +106,25 @@ impl ModuleInner {
     }
 
     fn restore_functions(self: &Arc<Self>, functions: Vec<CachedFunction<MachineCode>>) -> Result<()> {
-        let mut known = Vec::with_capacity(functions.len());
+        let mut rows = Vec::with_capacity(functions.len());
         let mut pieces = Vec::with_capacity(functions.len());
-        for CachedFunction { row, first_counter, counters, code } in functions {
+        for CachedFunction { row, code } in functions {
             let code = code.into_code();
             self.slots.fill(&self.info, &code.dispatches);
-            known.push((row, first_counter, counters));
+            rows.push(row);
             pieces.push((code, Some((Arc::downgrade(self), self.part_rows.func(row)))));
         }
         let addresses = self.code.arena.place_all(pieces).map_err(no_code_memory)?;
-        let mut functions = self.code.functions.write().unwrap_or_else(PoisonError::into_inner);
+        let mut first = self.code.first.lock();
         // Functions come before parts.
-        for (&(row, first_counter, counters), &address) in known.iter().zip(&addresses) {
+        for (row, address) in rows.into_iter().zip(addresses) {
             if self.is_part(row) {
-                let of = functions.get_mut(&self.part_rows.func(row));
+                let of = first.ready.get_mut(&self.part_rows.func(row));
                 of.map(|compiled| compiled.part_code.insert(row, address));
-            } else {
-                let compiled = Compiled::new(address, first_counter, counters);
-                functions.insert(row, Compiled { restored: true, ..compiled });
-            }
-        }
-        drop(functions);
-        for (&(row, ..), address) in known.iter().zip(addresses) {
-            match self.is_part(row) {
-                true => self.slots.publish(row, address),
-                false => self.publish(row, address),
+                self.slots.publish(row, address);
+            } else if let Some(counters) = first.counters.get(row) {
+                let compiled = Compiled::new(address, counters.first, counters.count);
+                first.ready.insert(row, Compiled { restored: true, ..compiled });
             }
         }
         Ok(())

@@ -19,7 +19,7 @@ use wprof_jit::reoptimize::{Advice, Basis, Decision, LittleGain};
 use wprof_profiler::{CodeTier, Profile};
 
 use super::burst_code::BurstCode;
-use super::first::{Ahead, Claim, FirstCompilations};
+use super::first::{Ahead, Claim, FirstCompilations, State};
 use super::parts::{PartCode, PartedFunction};
 use super::phases::Phase;
 use super::trials::Trials;
@@ -193,9 +193,20 @@ impl ModuleCode {
         self
     }
 
-    /// Number of functions that have been called, and bytes of address space.
+    /// Number of functions that have been called or compiled for it, and bytes of address space.
     pub fn size(&self) -> (usize, usize) {
-        (self.called(), self.arena.size())
+        let ready = self.first.lock().ready.len();
+        (ready + self.called(), self.arena.size())
+    }
+
+    /// Number of functions that have been called, or are inlined into these.
+    pub fn ran(&self) -> usize {
+        let functions = self.functions.read().unwrap_or_else(PoisonError::into_inner);
+        let mut inlined: HashSet<u32> = HashSet::new();
+        for code in functions.values().filter_map(|compiled| registry::find(compiled.address)) {
+            inlined.extend(code.code.inlined_funcs.iter().filter(|func| !functions.contains_key(*func)));
+        }
+        functions.len() + inlined.len()
     }
 
     /// Bytes of the code that callers come to, and of the parts that belong to it.
@@ -262,10 +273,15 @@ impl ModuleInner {
 
     /// Compiles `func` in `tier` and publishes it, unless there is code for it already.
     pub(crate) fn compile(self: &Arc<Self>, func: u32, tier: Tier) -> Result<usize> {
-        let claim = match self.code.first.claim(func, || self.code.address(func), || self.help()) {
+        let known = |_: &_| self.code.address(func);
+        let claim = match self.code.first.claim(func, known, || self.help()) {
             Ok(claim) => claim,
             Err(address) => return Ok(address),
         };
+        if let Some(address) = self.take_ready(func) {
+            self.publish(func, address);
+            return Ok(address);
+        }
         let ahead = match tier {
             Tier::Baseline => claim.take_ahead(),
             Tier::Optimized => None,
@@ -285,7 +301,34 @@ impl ModuleInner {
         Ok(address)
     }
 
-    /// Compiles the claimed function for the first time, because it is called or ahead of that.
+    /// Counts a function as called that was compiled before; gives its address if it was.
+    fn take_ready(&self, func: u32) -> Option<usize> {
+        // Held so that whoever keeps the code for the next run finds the function at one of both places.
+        let mut first = self.code.first.lock();
+        let compiled = first.ready.remove(&func)?;
+        let address = compiled.address;
+        self.code.functions.write().unwrap_or_else(PoisonError::into_inner).insert(func, compiled);
+        Some(address)
+    }
+
+    /// Compiles `func` in `tier`, unless there is code for it already, and has it wait for its first call.
+    ///
+    /// # Errors
+    /// As [`ModuleInner::code_of`].
+    pub(crate) fn prepare(self: &Arc<Self>, func: u32, tier: Tier) -> Result<()> {
+        let known = |first: &State| {
+            let is_known = first.ready.contains_key(&func) || self.code.address(func).is_some();
+            is_known.then_some(())
+        };
+        let Ok(claim) = self.code.first.claim(func, known, || self.help()) else { return Ok(()) };
+        let mut compiled = self.first_version(&claim, tier, true)?;
+        compiled.promoted = tier == Tier::Optimized;
+        claim.keep_ready(compiled);
+        self.code.changes.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Compiles the claimed function for the first time, because it is called or before that.
     pub(super) fn first_version(
         self: &Arc<Self>,
         claim: &Claim<'_>,
@@ -480,7 +523,7 @@ impl ModuleInner {
             ProfilingConfig::Off => heat,
             // Each function may have many, most of which are never touched.
             ProfilingConfig::Exact(Collect::Paths) | ProfilingConfig::Adaptive(_) => {
-                vmctx::counter_capacity(&self.layout, u64::from(u32::MAX))
+                vmctx::counter_capacity(&self.layout, self.engine.most_counters())
             }
             ProfilingConfig::Exact(_) => {
                 vmctx::counter_capacity(&self.layout, self.info.code_section.len() as u64 + heat)
@@ -544,9 +587,9 @@ impl ModuleInner {
         claim.counters(count, limit).ok_or_else(|| too_many_counters(claim.func()))
     }
 
-    /// The first of `count` further counters, which `func` is to have.
-    pub(super) fn more_counters(&self, func: u32, count: u32) -> Result<u32> {
-        let first = self.code.first.more_counters(count, self.counter_capacity());
+    /// The first of `count` counters for code of `func` for bursts.
+    pub(super) fn burst_counters(&self, func: u32, count: u32) -> Result<u32> {
+        let first = self.code.first.lock().counters.of_bursts(count, self.counter_capacity());
         first.ok_or_else(|| too_many_counters(func))
     }
 }

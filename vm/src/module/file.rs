@@ -45,7 +45,7 @@ pub fn read(engine: &Engine, path: &Path) -> Result<Contents> {
     // Of a pipe the size is not known before.
     let size = if about.is_file() { about.len() } else { 0 };
     check_size(engine, size)?;
-    let contents = if size < LARGE {
+    let contents = if size < LARGE || !engine.config().demand_paging {
         let most = (engine.config().max_module_size as u64).saturating_add(1);
         let mut bytes = Vec::with_capacity(size as usize);
         file.take(most).read_to_end(&mut bytes).map_err(failed)?;

@@ -1,15 +1,15 @@
 //! First compilations: which functions and parts of functions, by their rows of code slots, are being compiled, which
-//! have been compiled ahead of their first call, and which counters each has.
+//! have been compiled before their first call.
 //!
 //! Invariant: a function is compiled for the first time by one thread at a time. Others that need it wait for that
 //! function only; a compilation that fails or panics lets the next one try.
-//! Invariant: a function gets counters once, however often its compilation is tried.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use hashbrown::{HashMap, HashSet};
 
 use super::code::Compiled;
+use super::counters::Counters;
 
 /// How many functions and parts may be compiled ahead and not yet be called, for each that has been called, and from
 /// the start.
@@ -28,30 +28,19 @@ pub struct FirstCompilations {
 /// What is known of them. Locked for moments only, and before the lock of the compiled functions.
 #[derive(Debug, Default)]
 pub struct State {
-    /// Index of the next free counter.
-    pub next_counter: u32,
-    /// Index of the first counter of each function that has got some from us.
-    first_counters: HashMap<u32, u32>,
+    /// Which counters functions have.
+    pub counters: Counters,
+    /// What was compiled before its first call since somebody asked for it: all functions were to be compiled, or an
+    /// earlier run had called it.
+    pub ready: HashMap<u32, Compiled>,
     /// What some thread is compiling.
     claimed: HashSet<u32>,
     /// How many threads wait until something is no longer being compiled.
     waiting: usize,
-    /// What was compiled ahead and not called yet; `None` if it did not work.
+    /// What was compiled ahead, on a guess, and not called yet; `None` if it did not work.
     ahead: HashMap<u32, Option<Ahead>>,
     /// How many of those were called later.
     used: usize,
-}
-
-impl State {
-    fn take_counters(&mut self, count: u32, limit: u64) -> Option<u32> {
-        let first = self.next_counter;
-        let next = u64::from(first) + u64::from(count);
-        if next > limit {
-            return None;
-        }
-        self.next_counter = next as u32;
-        Some(first)
-    }
 }
 
 /// What is compiled and waits for its first call.
@@ -82,13 +71,13 @@ impl FirstCompilations {
     pub fn claim<T>(
         &self,
         func: u32,
-        known: impl Fn() -> Option<T>,
+        known: impl Fn(&State) -> Option<T>,
         help: impl Fn() -> bool,
     ) -> Result<Claim<'_>, T> {
         let mut state = self.lock();
         let mut helps = true;
         loop {
-            if let Some(code) = known() {
+            if let Some(code) = known(&state) {
                 return Err(code);
             }
             if state.claimed.insert(func) {
@@ -111,7 +100,8 @@ impl FirstCompilations {
     pub fn claim_ahead(&self, func: u32, is_known: impl Fn() -> bool, called: usize) -> Option<Claim<'_>> {
         let mut state = self.lock();
         let room = state.ahead.len() < AHEAD_AT_START + AHEAD_PER_CALLED * called;
-        let is_free = room && !state.ahead.contains_key(&func) && !state.claimed.contains(&func);
+        let is_compiled = state.ahead.contains_key(&func) || state.ready.contains_key(&func);
+        let is_free = room && !is_compiled && !state.claimed.contains(&func);
         if !is_free || is_known() {
             return None;
         }
@@ -119,11 +109,6 @@ impl FirstCompilations {
         // Should it fail, nobody tries again before it is called.
         state.ahead.insert(func, None);
         Some(Claim { of: self, func })
-    }
-
-    /// Index of the first of `count` counters besides those of first compilations; `None` likewise.
-    pub fn more_counters(&self, count: u32, limit: u64) -> Option<u32> {
-        self.lock().take_counters(count, limit)
     }
 
     /// How many functions that were compiled ahead have been called since, and how many have not.
@@ -152,15 +137,14 @@ impl Claim<'_> {
         self.of.lock().ahead.insert(self.func, Some(ahead));
     }
 
+    /// Keeps code of the function until it is called, which somebody asked for.
+    pub fn keep_ready(self, compiled: Compiled) {
+        self.of.lock().ready.insert(self.func, compiled);
+    }
+
     /// Index of the first of `count` counters for the function; `None` if they would not be below `limit`.
     pub fn counters(&self, count: u32, limit: u64) -> Option<u32> {
-        let mut state = self.of.lock();
-        if let Some(&first) = state.first_counters.get(&self.func) {
-            return Some(first);
-        }
-        let first = state.take_counters(count, limit)?;
-        state.first_counters.insert(self.func, first);
-        Some(first)
+        self.of.lock().counters.of_function(self.func, count, limit)
     }
 }
 

@@ -5,6 +5,7 @@ mod burst_code;
 mod cached;
 mod calls;
 mod code;
+pub mod counters;
 mod file;
 mod first;
 mod frames;
@@ -247,19 +248,26 @@ impl Module {
         &self.0.info
     }
 
-    /// Compiles and optimises all functions now rather than when they are called and hot.
+    /// Compiles and optimises all functions now rather than when they are called and hot. Each is published when it is
+    /// called for the first time.
     ///
     /// # Errors
     /// If a function is too large for the code generator.
     pub fn compile_all(&self) -> Result<()> {
         let info = self.info();
         (info.imported_funcs..info.funcs.len() as u32)
-            .try_for_each(|func| self.0.compile(func, Tier::Optimized).map(drop))
+            .try_for_each(|func| self.0.prepare(func, Tier::Optimized))
     }
 
-    /// How many functions have been compiled so far, and the bytes of address space that their code takes.
+    /// How many functions have been compiled so far, because they were called, by [`compile_all`](Self::compile_all) or in
+    /// an earlier run; and the bytes of address space that their code takes.
     pub fn compiled(&self) -> (usize, usize) {
         self.0.code.size()
+    }
+
+    /// How many of its functions have run so far, in any instance: those that were called, and those inlined into them.
+    pub fn ran(&self) -> usize {
+        self.0.code.ran()
     }
 
     /// Bytes of the code that callers of the compiled functions come to, all its parts that are compiled included;

@@ -94,7 +94,7 @@ impl ModuleInner {
     /// # Errors
     /// As [`ModuleInner::code_of`].
     pub(super) fn code_of_part(self: &Arc<Self>, row: u32) -> Result<usize> {
-        let known = || self.address_of_part(row);
+        let known = |_: &_| self.address_of_part(row);
         let claim = match self.code.first.claim(row, known, || self.help()) {
             Ok(claim) => claim,
             Err(address) => return Ok(address),

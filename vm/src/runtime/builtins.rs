@@ -54,18 +54,9 @@ macro_rules! bulk_operations {
 }
 
 bulk_operations! {
-    memory_copy(to: u32, from: u32, dst: u64, src: u64, n: u64) = |store, i, to, from, dst, src, n| {
-        bulk::memory_copy(store, i, to, from, dst, src, n)?;
-        store.touch_memory(i, from, src, n);
-        store.touch_memory(i, to, dst, n);
-        Ok(())
-    };
+    memory_copy(to: u32, from: u32, dst: u64, src: u64, n: u64) = bulk::memory_copy;
     memory_fill(memory: u32, dst: u64, byte: u32, n: u64) =
-        |store, i, memory, dst, byte, n| {
-            bulk::memory_fill(store, i, memory, dst, byte as u8, n)?;
-            store.touch_memory(i, memory, dst, n);
-            Ok(())
-        };
+        |store, i, memory, dst, byte, n| bulk::memory_fill(store, i, memory, dst, byte as u8, n);
     memory_init(memory: u32, segment: u32, dst: u64, src: u32, n: u32) =
         |store, i, memory, segment, dst, src, n| {
             bulk::memory_init(store, i, memory, segment, dst, src, n).map_err(InitError::trap)?;
@@ -96,7 +87,8 @@ pub unsafe extern "C" fn table_grow(vmctx: *const VmContext, table: u32, delta: 
     // SAFETY: machine code passes its own vmctx.
     let (store, instance) = unsafe { caller(vmctx) };
     let table = store.instances[instance as usize].tables[table as usize];
-    store.table_mut(table).grow(delta, init).unwrap_or(u64::MAX)
+    let interrupt = store.interrupt().clone();
+    store.table_mut(table).grow(delta, init, || interrupt.is_requested()).unwrap_or(u64::MAX)
 }
 
 /// `Builtin::CountPath`.

@@ -12,10 +12,10 @@ use std::os::unix::fs::FileExt;
 use std::ptr::{self, NonNull};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 
 use rustix::fs::fstat;
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
+use wprof_jit::threads::share_out;
 
 use super::code::reservation::PAGE;
 use super::pages::{PART, SharedPages, parts_of, prefer_large_pages};
@@ -192,14 +192,8 @@ impl Image {
 fn read_parts(file: &File, offset: usize, to: &mut [u8]) -> io::Result<()> {
     let of_part = to.len().div_ceil(parts_of(to.len())).max(1);
     let read = |(to, at): (&mut [u8], usize)| file.read_exact_at(to, at as u64);
-    thread::scope(|scope| {
-        let mut parts = to.chunks_mut(of_part).zip((offset..).step_by(of_part));
-        let first = parts.next();
-        let others: Vec<_> = parts.map(|part| scope.spawn(move || read(part))).collect();
-        let first = first.map_or(Ok(()), read);
-        let others = others.into_iter().map(|thread| thread.join().expect("reading does not panic"));
-        others.fold(first, Result::and)
-    })
+    let parts = to.chunks_mut(of_part).zip((offset..).step_by(of_part)).collect();
+    share_out(parts, read).into_iter().collect()
 }
 
 impl Deref for Image {

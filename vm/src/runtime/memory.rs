@@ -19,6 +19,7 @@ use super::code::reservation::PAGE;
 use super::demand::{DemandPages, Faulted};
 use super::image::Image;
 use super::pages::{prefer_large_pages, whole_pages};
+use super::rlimits;
 use crate::{Error, ErrorKind, MemoryType, Result, StoreLimits};
 
 /// Bytes per wasm page.
@@ -42,9 +43,18 @@ impl Mapping {
     fn reserve(size: u64) -> std::io::Result<Mapping> {
         let size = usize::try_from(size).map_err(std::io::Error::other)?.max(WASM_PAGE as usize);
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+        // What a program takes must leave something for who compiles it and writes its profile.
+        let spare = rlimits::spare_address_space();
+        let both = size.checked_add(spare).ok_or(std::io::ErrorKind::OutOfMemory)?;
         // SAFETY: a fresh mapping at an address of the kernel's choice disturbs nothing.
-        let base = unsafe { mmap_anonymous(ptr::null_mut(), size, ProtFlags::empty(), flags)? };
-        Ok(Mapping { base: NonNull::new(base.cast()).expect("the kernel does not map page 0"), size })
+        let base = unsafe { mmap_anonymous(ptr::null_mut(), both, ProtFlags::empty(), flags)? };
+        let mapping =
+            Mapping { base: NonNull::new(base.cast()).expect("the kernel does not map page 0"), size };
+        if spare > 0 {
+            // SAFETY: the end of the mapping just made, of which nobody knows yet.
+            unsafe { munmap(base.cast::<u8>().add(size).cast(), spare)? };
+        }
+        Ok(mapping)
     }
 
     fn make_accessible(&self, from: u64, to: u64) -> std::io::Result<()> {
@@ -137,7 +147,12 @@ impl LinearMemory {
             true => MOVABLE_RESERVATION.min(limit).max(minimum),
         };
         let failed = |e: std::io::Error| Error::system("no address space for a linear memory", e);
-        let mapping = Mapping::reserve(reservation.saturating_add(style.guard)).map_err(failed)?;
+        let mapping = match Mapping::reserve(reservation.saturating_add(style.guard)) {
+            // What moves when it grows can begin with what it needs.
+            Err(_) if !is_static => Mapping::reserve(minimum.saturating_add(style.guard)),
+            reserved => reserved,
+        };
+        let mapping = mapping.map_err(failed)?;
         mapping.make_accessible(0, minimum).map_err(failed)?;
         let content = VmMemory { base: mapping.base.as_ptr(), len: minimum };
         let owns_definition = definition.is_none();
@@ -322,7 +337,8 @@ impl LinearMemory {
     fn move_to_larger(&mut self, old: u64, new: u64) -> Option<()> {
         assert!(self.movable, "a memory that is fully reserved grows in place");
         let reservation = new.saturating_mul(2).min(self.limit).max(new);
-        let mapping = Mapping::reserve(reservation.checked_add(self.guard)?).ok()?;
+        let reserve = |bytes: u64| Mapping::reserve(bytes.checked_add(self.guard)?).ok();
+        let mapping = reserve(reservation).or_else(|| reserve(new))?;
         mapping.take_over(&mut self.mapping, old).ok()?;
         self.mapping = mapping;
         // `grow` makes only what is new accessible; until then the old size stands, at the new place.

@@ -13,6 +13,7 @@
 pub mod abi;
 pub mod activation;
 pub mod alt_stack;
+pub mod build_id;
 pub mod builtins;
 pub mod bulk;
 pub mod burst_contexts;
@@ -43,6 +44,7 @@ pub mod pace;
 pub mod pages;
 pub mod paths;
 pub(crate) mod perf;
+pub mod rlimits;
 pub mod signals;
 pub mod stack;
 pub mod store;

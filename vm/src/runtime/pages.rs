@@ -7,16 +7,16 @@
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Seek, SeekFrom, Write};
-use std::iter;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::ptr::NonNull;
-use std::thread;
 
 use rustix::fs::{MemfdFlags, memfd_create, sendfile};
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap};
+use wprof_jit::threads::share_out;
 
 use super::code::reservation::PAGE;
+use super::rlimits;
 use crate::config::cores;
 
 /// Bytes that are worth a thread when a file is read: most of the time the system makes pages.
@@ -61,13 +61,8 @@ impl SharedPages {
         let size = start + bytes.len();
         let of_part = size.div_ceil(parts_of(size)).next_multiple_of(PAGE);
         let read = |from: usize| Part::read(file, bytes.start, start, from..size.min(from + of_part));
-        let parts = thread::scope(|scope| {
-            let others = (of_part..size).step_by(of_part).map(|from| scope.spawn(move || read(from)));
-            let others: Vec<_> = others.collect();
-            let first = read(0);
-            let others = others.into_iter().map(|thread| thread.join().expect("reading does not panic"));
-            iter::once(first).chain(others).collect::<io::Result<Vec<Part>>>()
-        })?;
+        let parts = share_out((0..size).step_by(of_part).collect(), read);
+        let parts = parts.into_iter().collect::<io::Result<Vec<Part>>>()?;
         Ok(SharedPages { parts, start })
     }
 
@@ -112,6 +107,7 @@ struct Part {
 impl Part {
     /// Reads `range`, in which byte `start` is the one at `offset` of the file.
     fn read(file: &File, offset: usize, start: usize, range: Range<usize>) -> io::Result<Part> {
+        rlimits::check_file_size(range.len() as u64)?;
         let mut pages = File::from(memfd_create("wprof-module", MemfdFlags::CLOEXEC)?);
         let mut at = range.start.max(start);
         pages.seek(SeekFrom::Start((at - range.start) as u64))?;

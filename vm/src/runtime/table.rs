@@ -6,6 +6,7 @@
 use std::ptr::NonNull;
 
 use super::abi::VmTable;
+use super::bulk::ELEMENTS;
 use crate::{Error, ErrorKind, Result, StoreLimits, TableType};
 
 /// One table of a store.
@@ -79,14 +80,23 @@ impl TableData {
         }
     }
 
-    /// Grows by `delta` elements of value `init` and returns the old size, or `None` if it cannot.
-    pub fn grow(&mut self, delta: u64, init: u64) -> Option<u64> {
+    /// Grows by `delta` elements of value `init` and returns the old size, or `None` if it cannot, or is to stop before
+    /// that is done: then it is as it was.
+    pub fn grow(&mut self, delta: u64, init: u64, is_to_stop: impl Fn() -> bool) -> Option<u64> {
         let old = self.len();
         let new = old.checked_add(delta).filter(|&n| n <= self.limit)?;
         self.memory.try_reserve((new - old) as usize).ok()?;
-        self.memory.resize(new as usize, init);
+        let mut len = old;
+        while len < new && (len == old || !is_to_stop()) {
+            len = new.min(len + ELEMENTS);
+            self.memory.resize(len as usize, init);
+        }
+        if len < new {
+            self.memory.truncate(old as usize);
+        }
+        // The elements may have moved, whether or not there are more.
         self.define();
-        Some(old)
+        (len == new).then_some(old)
     }
 
     fn define(&mut self) {
@@ -102,5 +112,22 @@ impl Drop for TableData {
             // SAFETY: leaked by `new`; the instances that import it go with the same store.
             drop(unsafe { Box::from_raw(self.definition.as_ptr()) });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::RefType;
+
+    #[test]
+    fn a_table_that_is_to_stop_growing_is_as_it_was() {
+        let ty = TableType::new(RefType::Func, 2, None);
+        let mut table = TableData::new(ty, 1, &StoreLimits::default(), None).expect("made");
+        assert_eq!(table.grow(2 * ELEMENTS, 5, || true), None);
+        assert_eq!(table.elements(), [1, 1]);
+        assert_eq!(table.grow(ELEMENTS / 2, 5, || true), Some(2), "it is done before anybody looks");
+        assert_eq!(table.grow(2 * ELEMENTS, 7, || false), Some(2 + ELEMENTS / 2));
+        assert_eq!((table.elements()[2], table.elements().last()), (5, Some(&7)));
     }
 }

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use clap::Args;
+use clap::{Args, ValueHint};
 use wprof::Module;
 use wprof_jit::hints::{self, HintAccuracy, MetadataSection, Thresholds};
 use wprof_jit::module::BRANCH_HINTS;
@@ -17,54 +17,61 @@ use wprof_profiler::Profile;
 use crate::render::numbers::{count_of, percent};
 use crate::{modules, names, output};
 
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Hints are custom sections; the code and all other sections stay as they are, byte for byte.
-  metadata.code.branch_hint            which way `if` and `br_if` likely go; always written
-  metadata.code.instr_freq             how often calls are executed; with --all
-  metadata.code.call_targets           what indirect calls call; with --all, if contexts or bursts tell
-  metadata.code.compilation_priority   hot functions first; with --all
-
-Printed is how often branches went as hinted: in the profile that the hints are from, or with
---check in a run of the hinted module, with another input perhaps.
-
+const EXAMPLES: &str = "\
 Examples:
   wprof run -q --collect edges,cct -o f.wprof in.wasm
-  wprof hints in.wasm f.wprof -o out.wasm
+  wprof hints in.wasm f.wprof -o out.wasm";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, after_long_help = format!("\
+Hints are custom sections. The code and all other sections stay the same, byte for byte.
+  metadata.code.branch_hint            which way `if` and `br_if` likely go; always written
+  metadata.code.instr_freq             how often calls are executed; with --all
+  metadata.code.call_targets           what indirect calls call; with --all, from calling contexts or
+                                       bursts
+  metadata.code.compilation_priority   hot functions first; with --all
+
+wprof prints how often branches went as hinted: in the profile that the hints come from, or with \
+--check in another run of the hinted module.
+
+{EXAMPLES}
+
+More examples:
   wprof hints in.wasm f.wprof --all --likely 80 -o out.wasm
   wprof run -q --exact -o g.wprof out.wasm && wprof hints --check out.wasm g.wprof
   wprof hints in.wasm f.wprof --order functions.txt
   wprof hints in.wasm f.wprof --autofdo f.prof && clang -fprofile-sample-use=f.prof …
-  wprof hints in.wasm f.wprof --split f.split && wasm-split in.wasm --profile=f.split …")]
+  wprof hints in.wasm f.wprof --split f.split && wasm-split in.wasm --profile=f.split …"))]
 pub struct HintsArgs {
     /// The module that ran
-    #[arg(value_name = "MODULE")]
+    #[arg(value_name = "MODULE", value_hint = ValueHint::FilePath)]
     module: PathBuf,
     /// A profile of it
-    #[arg(value_name = "PROFILE")]
+    #[arg(value_name = "PROFILE", value_hint = ValueHint::FilePath)]
     profile: PathBuf,
-    /// Where to write the module with hints
-    #[arg(short, long, value_name = "FILE", required_unless_present_any = ["check", "order", "autofdo", "split"])]
+    /// Write the module with hints to this file
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(required_unless_present_any = ["check", "order", "autofdo", "split"])]
     output: Option<PathBuf>,
     /// Write all kinds of hints, not only branch hints
     #[arg(long, requires = "output")]
     all: bool,
-    /// From which percentage on a way is likely
+    /// Hint branches that go one way at least PERCENT of the time
     #[arg(long, value_name = "PERCENT", default_value_t = 90.0, value_parser = likely)]
     likely: f64,
-    /// How often a branch must have been reached
+    /// Hint branches that ran at least TIMES times
     #[arg(long, value_name = "TIMES", default_value_t = 10)]
     reached: u64,
-    /// Write the names of the functions that ran, one a line, those with most instructions first
-    #[arg(long, value_name = "FILE")]
+    /// Write the names of the functions that ran, one per line, most instructions first
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     order: Option<PathBuf>,
-    /// Write how often each line ran, as LLVM's compilers read it: an AutoFDO profile; needs DWARF
-    #[arg(long, value_name = "FILE")]
+    /// Write an AutoFDO profile, execution counts by source line for LLVM's compilers; needs DWARF
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     autofdo: Option<PathBuf>,
-    /// Write which functions ran, as Binaryen's wasm-split reads it
-    #[arg(long, value_name = "FILE")]
+    /// Write which functions ran, for Binaryen's wasm-split
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     split: Option<PathBuf>,
-    /// Only tell how often branches went as the module's own hints say
+    /// Only print how often branches went as the module's own hints say
     #[arg(long, conflicts_with_all = ["output", "order", "autofdo", "split"])]
     check: bool,
 }
@@ -91,7 +98,7 @@ pub fn execute(args: &HintsArgs) -> Result<()> {
 fn write_split(file: &Path, module: &Module, profile: &Profile, path: &Path) -> Result<()> {
     ensure!(
         !profile.functions.is_empty(),
-        "the profile does not say which functions ran: take one by `wprof run --collect edges`"
+        "the profile has no counts of functions: record one with `wprof run --collect edges`"
     );
     let (info, file) = (module.info(), fs::read(file).with_context(|| file.display().to_string())?);
     let bytes = split_profile::bytes(&file, profile, info.imported_funcs, info.defined_funcs());
@@ -101,7 +108,7 @@ fn write_split(file: &Path, module: &Module, profile: &Profile, path: &Path) -> 
 fn check(module: &Module, profile: &Profile) -> Result<()> {
     ensure!(
         module.info().custom_section(BRANCH_HINTS).is_some(),
-        "the module has no branch hints: write some by `wprof hints`"
+        "the module has no branch hints: write some with `wprof hints`"
     );
     ensure_edges(profile)?;
     report(HintAccuracy::new(module.info(), profile)?);
@@ -111,7 +118,7 @@ fn check(module: &Module, profile: &Profile) -> Result<()> {
 fn ensure_edges(profile: &Profile) -> Result<()> {
     ensure!(
         profile.functions.iter().any(|function| function.has_edge_counts()),
-        "the profile does not say which ways branches went: take one by `wprof run --collect edges`"
+        "the profile does not say which ways branches went: record one with `wprof run --collect edges`"
     );
     Ok(())
 }

@@ -28,7 +28,7 @@ pub fn of(module: &Module, profile: &Profile) -> Result<SampleProfile> {
     }
     ensure!(
         !samples.is_empty(),
-        "no line of the source is known to have run: build the module with DWARF, and profile it by `wprof run --collect edges`"
+        "the profile has no source lines: build the module with DWARF, and profile it with `wprof run --collect edges`"
     );
     add_targets(&mut samples, &source, profile)?;
     Ok(samples)

@@ -3,12 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
-use wprof::{Config, PerfFormat, StoreLimits};
+use clap::{Args, ValueEnum, ValueHint};
+use wprof::{Config, PassSet, PerfFormat, StoreLimits};
 use wprof_profiler::Extension;
 
 use super::collect::{COLLECT_HELP, Limit, ProfileArgs};
 use super::reoptimize::ReoptimizeArgs;
+use crate::commands::help;
 use crate::{durations, sizes};
 
 /// The form of a file for perf.
@@ -27,6 +28,24 @@ impl From<Perf> for PerfFormat {
     }
 }
 
+/// What is done beyond plain Cranelift.
+#[derive(Clone, Debug, Default, Args)]
+pub struct PassesArgs {
+    /// Turn passes of the compiler on and off, to find one that is at fault
+    ///
+    /// -NAME turns one off, `none,NAME` leaves only that one on, NAME@A..B limits it to the functions with index A to
+    /// B - 1. `wprof passes` lists them.
+    #[arg(long, value_name = "LIST", allow_hyphen_values = true, help_heading = help::DEBUGGING, hide_short_help = true)]
+    passes: Option<PassSet>,
+}
+
+impl PassesArgs {
+    /// Which passes work.
+    pub fn set(&self) -> PassSet {
+        self.passes.clone().unwrap_or_default()
+    }
+}
+
 /// A folder of the host that the program may use.
 #[derive(Clone, Debug)]
 pub struct Folder {
@@ -36,138 +55,170 @@ pub struct Folder {
     pub guest: String,
 }
 
+const EXAMPLES: &str = "\
+Examples:
+  wprof run json.wasm 4000 150                 sample the program; a summary follows its output
+  wprof run --exact -o f.wprof json.wasm 20 2  count everything, keep the profile in a file
+  wprof run --dir . --env LANG=C tool.wasm in.txt";
+
 #[derive(Debug, Args)]
-#[command(after_help = format!("\
-The program's input, output and exit code are its own; a summary follows on \
-standard error. The profile is a sample: paths and calling contexts are seen in short bursts, at \
-hardly any cost, and hot functions are compiled anew by what bursts see. A run of less than about a \
-tenth of a second is too short for that: --exact counts everything, and so does --collect what it \
-names. The profile is kept also after a trap, an exit from deep inside, or Ctrl-C; if it is an exact \
-one it is complete and exact then, too. The first Ctrl-C stops the program and keeps the profile, a \
-second one kills.
+#[command(after_help = EXAMPLES, after_long_help = format!("\
+The program keeps its own standard input, standard output and exit code. The summary goes to standard \
+error when the program has ended.
+
+By default wprof samples: it counts paths and calling contexts in short bursts, which costs almost \
+nothing, and recompiles hot functions with what the bursts have seen. Runs shorter than about 0.1 s \
+are too short to sample; count them with --exact. --collect counts only what it names, also exactly. \
+After a trap, an exit from deep inside the program, or Ctrl-C, the profile so far is kept and exact \
+counts stay exact. The first Ctrl-C stops the program and keeps the profile; the second kills wprof.
 
 {COLLECT_HELP}
 
-A budget stops the program at the first function entry or loop round at which it is \
-overdrawn, always at the same place, with a backtrace, exit code 134 and its profile.
+--budget instructions=N stops the program at the first function entry or loop iteration after it has \
+executed more than N instructions: always at the same place, with a backtrace, exit code 134 and the \
+profile so far.
 
-A number of instructions names an instant of a run: `--until N` stops there, at any \
-instruction, and shows the frames, the locals and the operand stack. The same \
-program with the same input is there again each time.
+--until N stops the program at instruction N and shows the stack frames, the locals and the operands \
+there. The same program with the same input reaches the same state each time.
 
-Exit codes: the program's own; 0 if it was stopped by --until; 134 after a trap, a budget's end or a timeout; 130 after Ctrl-C; 1 if something \
-else went wrong.
+Exit codes: the program's own; 0 after --until; 134 after a trap, an exhausted budget or a timeout; \
+130 after Ctrl-C; 1 if wprof itself failed.
 
-Examples:
-  wprof run json.wasm 4000 150
-  wprof run --exact hello.wasm
-  wprof run --exact -o f.wprof json.wasm 20 2   options of wprof before the module
+{EXAMPLES}
+
+More examples:
   wprof run --collect events=instructions,fuel json.wasm 20 2
   wprof run --collect edges --collect events=costs.toml json.wasm
+  wprof run --invoke fib fib.wat 30               call an exported function
+  wprof run --profile off -q tool.wasm            run without a profile
   wprof run --budget instructions=50_000_000 json.wasm
-  wprof run --until 7_000_000 json.wasm 20 2
-  wprof run --timeout 5s json.wasm 20 2
-  wprof run --burst 1000:50 json.wasm 200 5   a larger sample
-  wprof run --extend calls:2 json.wasm 4000 150   ways through callers and callees
+  wprof run --budget 2% json.wasm 4000 150        let sampling cost at most 2% of the time
+  wprof run --burst 1000:50 json.wasm 200 5       take a larger sample
   wprof run --trigger time:1ms json.wasm 4000 150
-  wprof run --budget 2% json.wasm 4000 150   bursts as often as that allows
+  wprof run --extend calls:2 json.wasm 4000 150   follow paths through callers and callees
+  wprof run --timeout 5s json.wasm 20 2
+  wprof run --until 7_000_000 json.wasm 20 2
+  wprof run --weights f.wprof json.wasm 20 2      put counters where f.wprof ran least
+  wprof run --dir data::/data tool.wasm /data/in.txt
   wprof run --live 1s -o f.wprof json.wasm 4000 150 & wprof top --follow f.wprof
-  wprof run --weights f.wprof json.wasm 20 2   counters where f.wprof saw least
-  wprof run --dir . --dir data::/data tool.wasm /data/in.txt
-  wprof run --env LANG=C --env HOME tool.wasm
-  wprof run --invoke fib fib.wat 30     call an exported function
-  wprof run --profile off -q tool.wasm  just run
   perf record -g wprof run -q --profile off --perf map json.wasm 4000 150
   perf record -k mono wprof run -q --perf jitdump json.wasm 4000 150
   perf inject --jit -i perf.data -o jit.data && perf annotate -i jit.data"))]
 pub struct RunArgs {
     #[command(flatten)]
+    pub program: ProgramArgs,
+    #[command(flatten)]
     pub profile: ProfileArgs,
+    /// Sampling only: also count extended paths
+    ///
+    /// These cross up to N loop back edges, or go through up to N nested calls. The profile keeps the most frequent
+    /// ones.
+    #[arg(long, value_name = "back-edges:N|calls:N", help_heading = help::SAMPLING, hide_short_help = true)]
+    pub extend: Option<Extension>,
+    /// Sampling only: write what runs in each burst to a file, in order, for `wprof trace bursts`
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(help_heading = help::SAMPLING, hide_short_help = true)]
+    pub bursts: Option<PathBuf>,
+    /// With --bursts: also write the addresses that loads, stores and bulk operations access
+    #[arg(long, requires = "bursts", help_heading = help::SAMPLING, hide_short_help = true)]
+    pub addresses: bool,
+    /// Write the profile to a file, for `wprof report` and `wprof view`
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = help::OUTPUT)]
+    pub output: Option<PathBuf>,
+    /// Print no summary
+    #[arg(short, long, conflicts_with = "verbose", help_heading = help::OUTPUT)]
+    pub quiet: bool,
+    /// Print more: what was compiled and optimized, and why
+    #[arg(short, long, help_heading = help::OUTPUT, hide_short_help = true)]
+    pub verbose: bool,
+    /// Sampling only: rewrite the -o file about every DURATION while the program runs
+    ///
+    /// `wprof top --follow FILE` and other readers of profiles can watch it.
+    #[arg(long, value_name = "DURATION", value_parser = durations::parse, requires = "output")]
+    #[arg(help_heading = help::OUTPUT, hide_short_help = true)]
+    pub live: Option<Duration>,
+    /// Stop the program after N events of a kind; or, as a share such as `2%`, limit the cost of sampling
+    #[arg(long, value_name = "KIND=N|SHARE", value_parser = Limit::parse)]
+    #[arg(help_heading = help::LIMITS, hide_short_help = true)]
+    pub budget: Option<Limit>,
     #[command(flatten)]
     pub reoptimize: ReoptimizeArgs,
-    /// Stop the program when it has had more than so many events of a kind; or, as a share such as `2%`, let bursts
-    /// take no more of the time
-    #[arg(long, value_name = "KIND=N|SHARE", value_parser = Limit::parse)]
-    pub budget: Option<Limit>,
-    /// Stop at the N-th instruction, and show where that is, with locals and operands; slow
-    #[arg(long, value_name = "N", value_parser = instant, conflicts_with = "budget")]
-    pub until: Option<u64>,
-    /// Write the profile to a file, for `wprof report`
-    #[arg(short, long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-    /// With -o, of samples: write the profile so far again and again while the program runs, about every so long, for
-    /// `wprof top --follow` and whoever else reads profiles
-    #[arg(long, value_name = "DURATION", value_parser = durations::parse, requires = "output")]
-    pub live: Option<Duration>,
-    /// Of samples: write what runs in each burst to a file, in order, for `wprof trace bursts`
-    #[arg(long, value_name = "FILE")]
-    pub bursts: Option<PathBuf>,
-    /// Of samples: also count extended paths in bursts, over N back edges or through N calls, one inside the other;
-    /// the profile has those that run most
-    #[arg(long, value_name = "back-edges:N|calls:N")]
-    pub extend: Option<Extension>,
-    /// With `--bursts`: also what loads, stores and bulk operations touch in them
-    #[arg(long, requires = "bursts")]
-    pub addresses: bool,
-    /// No summary
-    #[arg(short, long, conflicts_with = "verbose")]
-    pub quiet: bool,
-    /// Say more: what was compiled, to how much code
-    #[arg(short, long)]
-    pub verbose: bool,
-    /// Compile anew: neither use nor keep machine code of other runs
-    #[arg(long)]
-    pub no_code_cache: bool,
-    /// Compile and optimise all functions before the program starts, rather than each when it is called and hot; a bar
-    /// says how far that has come
-    #[arg(long)]
-    pub eager: bool,
-    /// Tell Linux perf where the code of which function is: `map` writes /tmp/perf-PID.map, `jitdump` writes
-    /// jit-PID.dump here, with code and source lines
-    #[arg(long, value_enum, value_name = "FORM")]
-    pub perf: Option<Perf>,
     #[command(flatten)]
-    pub program: ProgramArgs,
+    pub passes: PassesArgs,
+    /// Run plain Cranelift code only: slower, with the smallest trusted base
+    ///
+    /// Each function is compiled when it is first called, without passes of wprof's own, tiers and guesses. No code is
+    /// kept for other runs.
+    #[arg(long, conflicts_with_all = ["passes", "profile_use"], help_heading = help::SPEED, hide_short_help = true)]
+    pub conservative: bool,
+    /// Compile and optimize all functions before the program starts
+    ///
+    /// Without it each function is compiled when it is first called and optimized when it is hot. On a terminal a bar
+    /// shows the progress.
+    #[arg(long, help_heading = help::SPEED, hide_short_help = true)]
+    pub eager: bool,
+    /// Neither use machine code that an earlier run stored, nor store any
+    #[arg(long, help_heading = help::SPEED, hide_short_help = true)]
+    pub no_code_cache: bool,
+    /// Stop at instruction N and show the stack frames, locals and operands there; slow
+    #[arg(long, value_name = "N", value_parser = instant, conflicts_with = "budget")]
+    #[arg(help_heading = help::DEBUGGING, hide_short_help = true)]
+    pub until: Option<u64>,
+    /// Tell Linux perf which code belongs to which function
+    ///
+    /// `map` writes /tmp/perf-PID.map. `jitdump` writes jit-PID.dump into the current folder, with code and source
+    /// lines.
+    #[arg(long, value_enum, value_name = "FORMAT", help_heading = help::DEBUGGING, hide_short_help = true)]
+    pub perf: Option<Perf>,
 }
 
 /// A program and what it may do.
 #[derive(Debug, Args)]
 pub struct ProgramArgs {
-    /// Let the program use a folder, under its own or another name
+    /// Let the program use a folder, under the same or another name; may be repeated
     #[arg(long = "dir", value_name = "HOST[::GUEST]", value_parser = folder)]
+    #[arg(value_hint = ValueHint::DirPath, help_heading = help::PROGRAM)]
     pub dirs: Vec<Folder>,
-    /// Set an environment variable of the program, or pass it on
-    #[arg(long = "env", value_name = "NAME[=VALUE]", value_parser = variable)]
+    /// Set an environment variable for the program, or pass on wprof's own; may be repeated
+    #[arg(long = "env", value_name = "NAME[=VALUE]", value_parser = variable, help_heading = help::PROGRAM)]
     pub env: Vec<(String, String)>,
-    /// Stop the program after so long, such as 5s, with a backtrace and exit code 134
-    #[arg(long, value_name = "DURATION", value_parser = durations::parse)]
-    pub timeout: Option<Duration>,
-    /// Call an exported function instead of `_start`, print its results
-    #[arg(long, value_name = "FUNC")]
+    /// Call this exported function instead of `_start`, and print its results
+    #[arg(long, value_name = "FUNC", help_heading = help::PROGRAM)]
     pub invoke: Option<String>,
-    /// How large a memory may grow
+    /// Stop the program after this time, such as 5s, with a backtrace and exit code 134
+    #[arg(long, value_name = "DURATION", value_parser = durations::parse, help_heading = help::LIMITS)]
+    pub timeout: Option<Duration>,
+    /// Limit the size of each memory
     #[arg(long, value_name = "SIZE", value_parser = sizes::parse, default_value = "4G")]
+    #[arg(help_heading = help::LIMITS, hide_short_help = true)]
     pub max_memory: u64,
-    /// How large a table may grow
+    /// Limit the size of each table
     #[arg(long, value_name = "ELEMENTS", default_value_t = 10_000_000)]
+    #[arg(help_heading = help::LIMITS, hide_short_help = true)]
     pub max_table_elements: u64,
-    /// The stack of the program
+    /// Set the size of the program's stack
     #[arg(long, value_name = "SIZE", value_parser = stack_size, default_value = "64M")]
+    #[arg(help_heading = help::LIMITS, hide_short_help = true)]
     pub max_stack: u64,
-    /// How large the module may be
+    /// Refuse modules larger than this
     #[arg(long, value_name = "SIZE", value_parser = sizes::parse, default_value = "1G")]
+    #[arg(help_heading = help::LIMITS, hide_short_help = true)]
     pub max_module_size: u64,
-    /// How many functions it may have
+    /// Refuse modules with more functions than this
     #[arg(long, value_name = "COUNT", default_value_t = 1_000_000)]
+    #[arg(help_heading = help::LIMITS, hide_short_help = true)]
     pub max_functions: u32,
-    /// How large a function may be, which bounds the time to compile it
+    /// Refuse functions larger than this; their size bounds the time to compile them
     #[arg(long, value_name = "BYTES", default_value_t = 7_654_321)]
+    #[arg(help_heading = help::LIMITS, hide_short_help = true)]
     pub max_function_size: u32,
-    /// How many locals a function may have
+    /// Refuse functions with more locals than this
     #[arg(long, value_name = "COUNT", default_value_t = 50_000)]
+    #[arg(help_heading = help::LIMITS, hide_short_help = true)]
     pub max_locals: u32,
-    /// The module, binary or text, and the program's arguments
+    /// The module (.wasm or .wat), then the program's arguments
     #[arg(value_name = "MODULE [ARG]", required = true, trailing_var_arg = true, num_args = 1..)]
+    #[arg(value_hint = ValueHint::FilePath)]
     command: Vec<String>,
 }
 
@@ -208,15 +259,13 @@ impl ProgramArgs {
 fn instant(text: &str) -> Result<u64, String> {
     let number = text.replace('_', "").parse().ok();
     let fits = |number: &u64| (1..=i64::MAX as u64).contains(number);
-    number
-        .filter(fits)
-        .ok_or_else(|| "give a number such as 1_000_000; the first instruction is 1".to_owned())
+    number.filter(fits).ok_or_else(|| "give a number from 1 on, such as 1_000_000".to_owned())
 }
 
 fn folder(text: &str) -> Result<Folder, String> {
     let (host, guest) = text.split_once("::").unwrap_or((text, text));
     match (host, guest) {
-        ("", _) | (_, "") => Err("give a folder, or HOST::GUEST".to_owned()),
+        ("", _) | (_, "") => Err("give a folder, such as . or data::/data".to_owned()),
         _ => Ok(Folder { host: host.into(), guest: guest.to_owned() }),
     }
 }

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, anyhow};
 use wprof::wasi::{self, WasiCtx, WasiCtxBuilder};
-use wprof::{Engine, Linker, Module, Store};
+use wprof::{Engine, ImportType, Linker, Module, Store};
 
 use super::args::ProgramArgs;
 use crate::modules::failure;
@@ -37,19 +37,25 @@ pub fn linker(engine: &Engine) -> Result<Linker<WasiCtx>> {
     Ok(linker)
 }
 
+/// What to do about a program that needs something else than WASI.
+const ADVICE: &str = "wprof run provides WASI preview 1 and nothing else: build the program for WASI, or run it in a host \
+    of your own with the crate wprof, whose Linker defines such imports";
+
 /// What the module needs and is not here; nothing if all is here.
 pub fn missing_imports(
     linker: &Linker<WasiCtx>,
     store: &mut Store<WasiCtx>,
     module: &Module,
 ) -> Option<anyhow::Error> {
-    let mut list = String::new();
-    for import in module.imports() {
-        if linker.get(&mut *store, import.module(), import.name()).is_none() {
-            let name = names::harmless(&format!("{}::{}", import.module(), import.name()));
-            list += &format!("\n  {name}  {}", import.ty());
-        }
-    }
-    let advice = "the module imports what is not here: run it in the host that it was made for";
-    (!list.is_empty()).then(|| anyhow!("{advice}{list}"))
+    let is_missing = |store: &mut Store<WasiCtx>, import: &ImportType<'_>| {
+        linker.get(&mut *store, import.module(), import.name()).is_none()
+    };
+    let described = |import: ImportType<'_>| {
+        let name = names::harmless(&format!("{}.{}", import.module(), import.name()));
+        format!("{name} ({})", import.ty())
+    };
+    let missing = module.imports().filter(|import| is_missing(store, import));
+    let missing: Vec<String> = missing.map(described).collect();
+    let all = missing.join(", ");
+    (!missing.is_empty()).then(|| anyhow!("needs imports that wprof does not provide: {all}\n{ADVICE}"))
 }

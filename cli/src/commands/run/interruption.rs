@@ -68,7 +68,8 @@ fn act(signal: i32, state: &Arc<State>, handle: &InterruptHandle, first: &mut Op
     }
     handle.interrupt();
     let (state, handle) = (state.clone(), handle.clone());
-    thread::spawn(move || insist(&state, &handle));
+    // Without a thread for it, the program is interrupted when it is done waiting.
+    let _ = thread::Builder::new().spawn(move || insist(&state, &handle));
 }
 
 /// Wakes the program until it has ended: it may be about to wait for its input.
@@ -80,7 +81,7 @@ fn insist(state: &State, handle: &InterruptHandle) {
         thread::sleep(WAKE_INTERVAL);
         if !is_told && begin.elapsed() >= PATIENCE && !state.ended.load(Ordering::SeqCst) {
             output::tell_line(format_args!(
-                "wprof: the program does not stop waiting: interrupt again to kill it"
+                "wprof: the program is blocked in a host call: interrupt again to kill it"
             ));
             is_told = true;
         }

@@ -23,7 +23,7 @@ use anyhow::{Context, Result, anyhow, ensure};
 use wprof::{Config, Engine, Module, ProfilingConfig};
 use wprof_profiler::{Ending, Profile, Run};
 
-pub use args::{ProgramArgs, RunArgs};
+pub use args::{PassesArgs, ProgramArgs, RunArgs};
 pub use collect::{COLLECT_HELP, Counted, ProfileArgs};
 pub use program::{Kept, Outcome, TraceTarget};
 pub use reoptimize::{ReoptimizeArgs, decided, decisions};
@@ -46,13 +46,14 @@ pub fn execute(args: RunArgs, color: ColorChoice) -> Result<ExitCode> {
     let module = modules::load(&engine, args.program.module())?;
     ensure!(
         args.extend.is_none() || is_sampled(&counted),
-        "--extend is of samples, and this profile is none: leave out --exact, --profile and --collect"
+        "--extend needs sampling: leave out --exact, --profile and --collect"
     );
     let bursts = args.bursts.as_deref().map(|path| burst_file(path, &counted)).transpose()?;
     let live = live(&args, &counted)?;
     if args.eager {
         modules::compile(&module, args.program.module())?;
     }
+    let spare = args.output.as_ref().map(|_| spare_descriptors()).transpose()?;
     let kept = Kept { bursts, live, has_profile: wants_profile(&args), ..Kept::profile(&counted) };
     let mut outcome = program::run(&args.program, &module, kept)?;
     ending::report(&outcome, &counted);
@@ -65,20 +66,22 @@ pub fn execute(args: RunArgs, color: ColorChoice) -> Result<ExitCode> {
         summarize(&mut page, &args, &module, &outcome, profile.as_ref());
         output::tell(format_args!("{}", page.into_text()));
     }
+    drop(spare);
+    match (&args.output, &profile) {
+        (Some(path), Some(profile)) => super::write_profile(profile, path)?,
+        (Some(path), None) => output::tell_line(format_args!(
+            "wprof: the program ended too early: there is no profile to write to {}",
+            path.display()
+        )),
+        (None, _) => {}
+    }
+    // What goes wrong with the other files must not cost the profile.
     if let (Some(path), Some(written)) = (&args.bursts, outcome.burst_log.take()) {
         let cannot = || format!("cannot write bursts to {}", path.display());
         let summary = written.map_err(|error| anyhow!("{error}")).with_context(cannot)?;
         if summary.limit_reached {
-            eprintln!("wprof: {} has reached its size limit: it has the first bursts", path.display());
+            eprintln!("wprof: {} reached its size limit and has only the first bursts", path.display());
         }
-    }
-    match (&args.output, &profile) {
-        (Some(path), Some(profile)) => super::write_profile(profile, path)?,
-        (Some(path), None) => output::tell_line(format_args!(
-            "wprof: nothing to write to {}: it ended too early",
-            path.display()
-        )),
-        (None, _) => {}
     }
     if let Err(error) = module.update_code_cache()
         && args.verbose
@@ -90,6 +93,12 @@ pub fn execute(args: RunArgs, color: ColorChoice) -> Result<ExitCode> {
     Ok(ending::exit_code(&outcome))
 }
 
+/// Descriptors that the program cannot have, so that its profile can be written whatever it leaves open.
+fn spare_descriptors() -> Result<[File; 2]> {
+    let open = || File::open("/dev/null").context("no descriptor for the profile");
+    Ok([open()?, open()?])
+}
+
 /// Files of bursts grow no larger.
 const MAX_BURST_FILE: u64 = 4 << 30;
 
@@ -99,10 +108,7 @@ fn is_sampled(counted: &Counted) -> bool {
 
 /// The file for bursts.
 fn burst_file(path: &Path, counted: &Counted) -> Result<TraceTarget> {
-    ensure!(
-        is_sampled(counted),
-        "--bursts is of samples, and this profile is none: leave out --exact, --profile and --collect"
-    );
+    ensure!(is_sampled(counted), "--bursts needs sampling: leave out --exact, --profile and --collect");
     let file = File::create(path).with_context(|| format!("cannot write bursts to {}", path.display()))?;
     Ok(TraceTarget { file, max_size: MAX_BURST_FILE })
 }
@@ -129,20 +135,26 @@ fn wants_profile(args: &RunArgs) -> bool {
 }
 
 fn config(args: &RunArgs, counted: &Counted) -> Result<Config> {
-    let mut config = Config::new();
+    let mut config = if args.conservative { Config::conservative() } else { Config::new() };
     counted.configure(args.program.configure(&mut config));
     config.record_bursts(args.bursts.is_some()).trace_references(args.addresses);
     config.extend_paths(args.extend).hash_ahead(wants_profile(args));
-    if let Some(folder) =
-        Config::default_code_cache().filter(|_| !args.no_code_cache && !counted.deterministic)
-    {
+    if let Some(folder) = Config::default_code_cache().filter(|_| keeps_code(args, counted)) {
         config.code_cache(folder);
     }
     if let Some(form) = args.perf {
         config.perf(form.into());
     }
-    args.reoptimize.configure(&mut config)?;
+    if !args.conservative {
+        config.passes(args.passes.set());
+        args.reoptimize.configure(&mut config)?;
+    }
     Ok(config)
+}
+
+/// Whether machine code is kept for other runs.
+fn keeps_code(args: &RunArgs, counted: &Counted) -> bool {
+    !args.no_code_cache && !args.conservative && !counted.deterministic
 }
 
 /// Adds to a profile what only we know.
@@ -172,7 +184,7 @@ fn live(args: &RunArgs, counted: &Counted) -> Result<Option<Live>> {
     let (Some(every), Some(path)) = (args.live, &args.output) else { return Ok(None) };
     ensure!(
         is_sampled(counted),
-        "profiles of running programs are taken by bursts: leave out --live, or --exact, --profile and --collect"
+        "--live needs sampling: leave out --live, or --exact, --profile and --collect"
     );
     let program = args.program.module().display().to_string();
     Ok(Some(Live { path: path.clone(), every, run: run_of(&args.program), program }))
@@ -202,7 +214,10 @@ fn summarize(page: &mut Page, args: &RunArgs, module: &Module, outcome: &Outcome
         summary::write_detail(page, &format!("{functions} compiled to {bytes}"));
         if let Some(bursts) = &outcome.bursts {
             let (begun, lost) = (count_of(bursts.begun, "burst"), grouped(bursts.lost));
-            summary::write_detail(page, &format!("{begun}, {lost} more without code for them"));
+            summary::write_detail(
+                page,
+                &format!("{begun}; {lost} more were skipped, as their code was not compiled yet"),
+            );
         }
         decisions(module).iter().for_each(|line| summary::write_detail(page, line));
         let (used, unused) = module.compiled_ahead();
@@ -210,7 +225,9 @@ fn summarize(page: &mut Page, args: &RunArgs, module: &Module, outcome: &Outcome
             let (used, unused) = (grouped(used as u64), grouped(unused as u64));
             summary::write_detail(
                 page,
-                &format!("{used} of them and their parts ahead of their call, {unused} more in vain"),
+                &format!(
+                    "{used} functions and parts were compiled ahead of their first call, {unused} more were never called"
+                ),
             );
         }
     }

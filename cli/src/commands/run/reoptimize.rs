@@ -4,35 +4,39 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Result, ensure};
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, ValueHint};
 use wprof::{Config, Decision, Module, Policy, Reoptimization};
 use wprof_profiler::{FunctionProfile, Profile};
 
+use crate::commands::help;
 use crate::names;
 use crate::render::numbers::count_of;
 
 /// Something that the reoptimizer does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Optimization {
-    /// Hot paths without joins
+    /// Superblocks: copies of hot paths without joins
     Superblocks,
-    /// Callees' blocks in their callers
+    /// Inlining of callees into their callers
     Inlining,
-    /// Those of calls through tables, by guessing which function is called
+    /// Inlining of the likely callee of an indirect call, behind a test
     Guesses,
-    /// All that the profile leads to
+    /// Everything that uses the profile
     All,
 }
 
 /// How hot functions are made better.
 #[derive(Clone, Debug, Default, Args)]
 pub struct ReoptimizeArgs {
-    /// Make the functions that were hot in this earlier profile of the module better as soon as they are warm; not
-    /// with exact profiles
-    #[arg(long, value_name = "PROFILE")]
+    /// Optimize functions that were hot in this earlier profile of the module as soon as they are warm
+    ///
+    /// Not with exact profiles.
+    #[arg(long, value_name = "PROFILE", value_hint = ValueHint::FilePath)]
+    #[arg(help_heading = help::SPEED, hide_short_help = true)]
     profile_use: Option<PathBuf>,
-    /// Leave out what the profile of the run, or an earlier one, would lead to
+    /// Leave out optimizations that use the profile of this run or an earlier one
     #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',')]
+    #[arg(help_heading = help::SPEED, hide_short_help = true)]
     without: Vec<Optimization>,
 }
 
@@ -58,7 +62,7 @@ impl ReoptimizeArgs {
         let profile = crate::commands::read_profile(path)?;
         ensure!(
             profile.functions.iter().any(FunctionProfile::has_edge_counts),
-            "{} says nothing about edges: give a profile of paths or edges",
+            "{} has no edge counts: give a profile with paths or edges",
             path.display()
         );
         Ok(Some(Arc::new(profile)))

@@ -81,7 +81,7 @@ impl Looks {
         let seconds = time.as_secs();
         summary::write_detail(
             &mut page,
-            &format!("no news for {seconds} s: the program waits, or no bursts begin in what it does"),
+            &format!("no news for {seconds} s: the program waits, or runs code in which no burst begins"),
         );
         self.draw(page.into_text())
     }

@@ -13,7 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use clap::Args;
+use clap::{Args, ValueHint};
 use wprof_profiler::{Ending, Profile};
 
 use crate::durations;
@@ -28,42 +28,46 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// After that long without news we say so.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Runs a program as `wprof run` does and shows again and again the functions \
-that execute most: `now` is the share since the last look, `so far` that since the start. \
-Figures are estimates from bursts, scaled up. On a terminal each look takes the place of the \
-last one; elsewhere they follow each other.
-
-The program has its own input. What it writes to a terminal is shown when it has ended, \
-since the table is there. Ctrl-C stops the program. The exit code is the program's.
-
-A program that is being run with `wprof run --live 1s -o FILE` is followed by
-`wprof top --follow FILE` until it ends; then the exit code is 0.
-
+const EXAMPLES: &str = "\
 Examples:
   wprof top json.wasm 4000 150
-  wprof top --every 250ms -n 5 -o f.wprof --dir . tool.wasm in.txt   options of `wprof run` too
+  wprof top --every 250ms -n 5 -o f.wprof --dir . tool.wasm in.txt   options of `wprof run` too";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, after_long_help = format!("\
+Runs a program as `wprof run` does, and shows the functions that execute most, again and again: `now` \
+is the share since the last update, `so far` the share since the start. The figures are estimates from \
+bursts. On a terminal each update replaces the last one; elsewhere they follow each other.
+
+The program keeps its own input. Output that it writes to the terminal is shown when it has ended, \
+because the table is there before. Ctrl-C stops the program. The exit code is the program's.
+
+`wprof top --follow FILE` follows a program that was started with `wprof run --live 1s -o FILE`, until \
+it ends; then the exit code is 0.
+
+{EXAMPLES}
   wprof run -q --live 1s -o f.wprof json.wasm 4000 150 &
-  wprof top --follow f.wprof")]
+  wprof top --follow f.wprof"))]
 pub struct TopArgs {
-    /// How long from one look to the next, about
+    /// Update about every DURATION
     #[arg(long, value_name = "DURATION", value_parser = durations::parse, default_value = "1s")]
     every: Duration,
-    /// How many functions are shown [default: as many as the terminal has room for, or 10]
+    /// Show N functions [default: as many as the terminal has room for, or 10]
     #[arg(short = 'n', long, value_name = "N")]
     top: Option<usize>,
-    /// End after so many looks; a program that was started for that is stopped
+    /// Stop after N updates, and stop the program if it was started here
     #[arg(long, value_name = "N")]
     looks: Option<u64>,
-    /// Keep the profile
-    #[arg(short, long, value_name = "FILE", conflicts_with = "follow")]
+    /// Keep the profile in this file
+    #[arg(short, long, value_name = "FILE", conflicts_with = "follow", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
-    /// Follow the program whose profile is being written to this file
+    /// Follow the program that writes its profile to this file
     #[arg(long, value_name = "FILE", conflicts_with = "program", required_unless_present = "program")]
+    #[arg(value_hint = ValueHint::FilePath)]
     follow: Option<PathBuf>,
-    /// Options of `wprof run`, the module, and the program's arguments
+    /// Options of `wprof run`, then the module and the program's arguments
     #[arg(value_name = "MODULE [ARG]", trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(value_hint = ValueHint::FilePath)]
     program: Vec<String>,
 }
 
@@ -76,7 +80,7 @@ pub fn execute(args: &TopArgs, color: ColorChoice) -> Result<ExitCode> {
 
 /// Looks at a file until the run ends that it is of.
 fn follow(args: &TopArgs, path: &Path, color: ColorChoice) -> Result<ExitCode> {
-    ensure!(path.exists(), "{} is not there: give a file that `wprof run --live` writes", path.display());
+    ensure!(path.exists(), "{} does not exist: give a file that `wprof run --live` writes", path.display());
     let (mut looks, mut file) = (Looks::new(Place::Output, args.top, color), Replaced::new(path));
     let mut news = Instant::now();
     while args.looks.is_none_or(|most| looks.count() < most) {

@@ -39,7 +39,7 @@ impl Process {
     pub fn start(args: &[String], every: Duration, output: Option<&Path>) -> Result<Self> {
         if let Some(option) = other_profile(args) {
             bail!(
-                "`wprof top` shows samples: leave out {option}, or count with `wprof run` and see its report"
+                "`wprof top` shows samples: leave out {option}, or count with `wprof run` and read its report"
             );
         }
         let folder = tempfile::tempdir().context("cannot make a temporary folder")?;

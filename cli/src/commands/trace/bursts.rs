@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use clap::Args;
+use clap::{Args, ValueHint};
 use wprof_jit::cfg;
 use wprof_profiler::{BurstEvent, BurstReader, Cfg, ExtendedPaths, Extension, PathNumbering, TraceFileError};
 
@@ -17,33 +17,38 @@ use crate::progress::Reading;
 use crate::render::numbers::{count_of, grouped, percent};
 use crate::{output, progress};
 
-#[derive(Debug, Args)]
-#[command(after_help = "\
-For each burst: after how many checks of the run it began, and then in order which functions were \
-entered and which paths ran to their end, with the byte in the module where each of their blocks \
-begins; `x 3` stands behind what came three times in a row. A path is there when it ends, so those \
-of a callee come before that of its caller; with `return` the function was left. With --addresses \
-there is also each instruction that touched memory, before its path. What was under way \
-when a burst began is there from its next loop round on.
-
+const EXAMPLES: &str = "\
 Examples:
   wprof run --bursts b.wbursts json.wasm 200 5
-  wprof run --bursts b.wbursts --addresses json.wasm 200 5
   wprof trace bursts b.wbursts | less
-  wprof trace bursts --stats b.wbursts
-  wprof trace bursts --extend back-edges:1 b.wbursts    what follows on what in loops
-  wprof trace bursts --extend calls:2 b.wbursts         ways through callers and callees")]
+  wprof trace bursts --stats b.wbursts";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, after_long_help = format!("\
+For each burst: the number of checks before it, then in order the functions that were entered and the \
+paths that ended, with the byte of the module where each of their blocks begins. `x 3` marks an event \
+that occurred three times in a row. A path is shown when it ends, so a callee's paths come before its \
+caller's; `return` means that the function was left. With --addresses each path is preceded by the \
+instructions that accessed memory. Loops that were running when a burst began appear from their next \
+iteration on.
+
+{EXAMPLES}
+
+More examples:
+  wprof run --bursts b.wbursts --addresses json.wasm 200 5
+  wprof trace bursts --extend back-edges:1 b.wbursts    which paths follow which in loops
+  wprof trace bursts --extend calls:2 b.wbursts         paths through callers and callees"))]
 pub struct BurstsArgs {
-    /// The bursts, a file that `wprof run --bursts` wrote
-    #[arg(value_name = "FILE")]
+    /// The bursts, a file from `wprof run --bursts`
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     file: PathBuf,
-    /// Only say how much there is
+    /// Print totals only
     #[arg(long)]
     stats: bool,
-    /// Instead show the most frequent extended paths: those that go on over N back edges, or into calls N deep
+    /// Show the most frequent extended paths: across N back edges, or through N nested calls
     #[arg(long, value_name = "back-edges:N|calls:N", conflicts_with = "stats")]
     extend: Option<Extension>,
-    /// How many of them
+    /// With --extend: show N paths
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10, requires = "extend")]
     top: usize,
     #[command(flatten)]
@@ -64,7 +69,7 @@ pub fn execute(args: &BurstsArgs) -> Result<()> {
         output::print(&stats.text())?;
     } else if let Some(extension) = args.extend {
         let names = Names::new(reader.head(), &args.file, &args.module)?;
-        ensure!(names.module().is_some(), "paths are extended by the module: give it with --module");
+        ensure!(names.module().is_some(), "--extend needs the module: say with --module where it is");
         let mut lines = Lines { names, paths: BTreeMap::new(), bursts: 0 };
         let extended = || lines.extended(extension, reader.events(), &mut failed);
         let extended = progress::during_reading("extending paths", &position, extended);

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use anyhow::Result;
-use clap::Args;
+use clap::{Args, ValueHint};
 use wprof_profiler::{BitStream, Frame, FunctionTable, Reference, References, Segment};
 
 use super::stats::name;
@@ -17,25 +17,27 @@ use crate::render::numbers::count_of;
 /// Bits in a line.
 const BITS: u64 = 64;
 
-#[derive(Debug, Args)]
-#[command(after_help = "\
-For each function: its method and, for each edge that writes, the bits, the first one \
-first. For each chunk: where it begins in the stream, the frames that are live at its end, \
-the traps in it; with --bits the bits themselves, with --addresses what loads and stores \
-were given: the byte in the module, the index, the length if it varies. `replay` says what \
-they mean.
-
+const EXAMPLES: &str = "\
 Examples:
   wprof trace cat json.wtrace
-  wprof trace cat --bits small.wtrace")]
+  wprof trace cat --bits small.wtrace";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, after_long_help = format!("\
+For each function: its method and the bits that its edges write, first bit first. For each chunk: where \
+it begins in the stream, the frames that are live at its end, and the traps in it; with --bits the bits \
+themselves, with --addresses the operands of loads and stores: the byte in the module, the index, and \
+the length if it varies. `wprof trace replay` decodes them.
+
+{EXAMPLES}"))]
 pub struct CatArgs {
-    /// The trace, a file that `wprof trace record` wrote
-    #[arg(value_name = "TRACE")]
+    /// The trace, a file from `wprof trace record`
+    #[arg(value_name = "TRACE", value_hint = ValueHint::FilePath)]
     trace: PathBuf,
-    /// Print the bits too
+    /// Print the bits
     #[arg(long)]
     bits: bool,
-    /// Print the data references too
+    /// Print the data references
     #[arg(long)]
     addresses: bool,
     #[command(flatten)]

@@ -24,15 +24,15 @@ pub use record::Method;
 /// What to do with a trace.
 #[derive(Debug, Subcommand)]
 pub enum TraceCommand {
-    /// Run a program and record every block that it executes
+    /// Run a program and record every basic block that it executes
     Record(record::RecordArgs),
     /// Print the sequence of calls, blocks and returns
     Replay(replay::ReplayArgs),
-    /// Show how many bits the trace takes
+    /// Show the size of a trace
     Stats(stats::StatsArgs),
-    /// Show what is in the file: functions, chunks, bits
+    /// Show the contents of a trace file: functions, chunks, bits
     Cat(cat::CatArgs),
-    /// Print the bursts of `wprof run --bursts`, path by path
+    /// Print what ran in each burst, from `wprof run --bursts`
     Bursts(bursts::BurstsArgs),
 }
 

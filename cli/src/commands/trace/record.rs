@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow};
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, ValueHint};
 use wprof::{Config, Engine, Tracing};
 use wprof_profiler::TraceMethod;
 
+use super::super::help;
 use super::super::run::{Counted, Kept, ProgramArgs, TraceTarget, collect, ending, program};
 use crate::render::numbers::count_of;
 use crate::{modules, output, sizes};
@@ -16,10 +17,14 @@ use crate::{modules, output, sizes};
 /// How branches are recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Method {
+    /// For each function witnesses or bits, whichever is expected to be shorter
     #[default]
     Best,
+    /// As few edges as possible write something (Ball & Larus 1994)
     Witness,
+    /// Each branch writes which way it went, in fewer bits where that is likelier
     Bits,
+    /// Each block writes which way it is left, as 32 bits; for comparison
     Branches,
 }
 
@@ -34,50 +39,51 @@ impl From<Method> for Tracing {
     }
 }
 
-#[derive(Debug, Args)]
-#[command(after_help = "\
-The trace holds the run from its first block to its last, also after a trap, an exit \
-or Ctrl-C. Only what cannot be derived is written: about a bit for each branch, \
-compressed. If the file reaches its greatest size the program goes on, and the trace has \
-the beginning of the run.
+const EXAMPLES: &str = "\
+Examples:
+  wprof trace record json.wasm 20 2
+  wprof trace replay json.wtrace | less     what ran, block by block
+  wprof trace stats json.wtrace             what the trace costs";
 
-Methods:
-  best      for each function witnesses or bits, whichever should take less
-  witness   as few edges as possible write something (Ball & Larus 1994)
-  bits      each branch writes which way it went, in fewer bits where that is likelier
-  branches  each block writes which way it is left, a number of 32 bits; only to compare
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, after_long_help = format!("\
+The trace holds the run from its first block to its last, also after a trap, an exit or Ctrl-C. Only \
+what cannot be derived is written: about one bit for each branch, compressed. If the file reaches its \
+maximum size, the program goes on and the trace has the beginning of the run.
 
 Exit codes are those of `wprof run`.
 
-Examples:
-  wprof trace record json.wasm 20 2
+{EXAMPLES}
+
+More examples:
   wprof trace record -o t.wtrace --max-size 100M --dir . tool.wasm in.txt
   wprof trace record --invoke fib fib.wat 30
   wprof trace record --addresses json.wasm 20 2
-  wprof trace record --weights f.wprof interp.wasm    fewer bits for what ran before
-  wprof trace replay json.wtrace | less     what ran, block by block
-  wprof trace stats json.wtrace             what it costs")]
+  wprof trace record --weights f.wprof interp.wasm    fewer bits for what ran before"))]
 pub struct RecordArgs {
-    /// The trace [default: the module's name with `.wtrace`, in this folder]
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
-    /// How long the file may become
-    #[arg(long, value_name = "SIZE", value_parser = sizes::parse, default_value = "4G")]
-    max_size: u64,
-    /// How branches are recorded, see below
-    #[arg(long, value_enum, value_name = "METHOD", default_value_t)]
-    method: Method,
-    /// Record too what each load and store touches
-    #[arg(long)]
-    addresses: bool,
-    /// Give the fewest bits to the ways that branches went in this earlier profile of the module, one with edges
-    #[arg(long, value_name = "PROFILE")]
-    weights: Option<PathBuf>,
-    /// No summary
-    #[arg(short, long)]
-    quiet: bool,
     #[command(flatten)]
     program: ProgramArgs,
+    /// Write the trace to this file [default: the module's name with `.wtrace`, in this folder]
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = help::OUTPUT)]
+    output: Option<PathBuf>,
+    /// Record the addresses of loads and stores too
+    #[arg(long, help_heading = help::OUTPUT)]
+    addresses: bool,
+    /// Print no summary
+    #[arg(short, long, help_heading = help::OUTPUT)]
+    quiet: bool,
+    /// Choose how branches are recorded
+    #[arg(long, value_enum, value_name = "METHOD", default_value_t)]
+    #[arg(help_heading = help::OUTPUT, hide_short_help = true)]
+    method: Method,
+    /// Give the fewest bits to the ways that branches went most in this earlier profile of the module
+    #[arg(long, value_name = "PROFILE", value_hint = ValueHint::FilePath)]
+    #[arg(help_heading = help::OUTPUT, hide_short_help = true)]
+    weights: Option<PathBuf>,
+    /// Limit the size of the file
+    #[arg(long, value_name = "SIZE", value_parser = sizes::parse, default_value = "4G")]
+    #[arg(help_heading = help::LIMITS)]
+    max_size: u64,
 }
 
 pub fn execute(args: &RecordArgs) -> Result<ExitCode> {
@@ -96,7 +102,7 @@ pub fn execute(args: &RecordArgs) -> Result<ExitCode> {
     let summary = summary.map_err(|error| anyhow!("{error}")).with_context(cannot)?;
     if summary.limit_reached {
         output::tell_line(format_args!(
-            "wprof: the trace reached its size limit: it has the beginning of the run, see --max-size"
+            "wprof: the trace reached its size limit and has only the beginning of the run: raise --max-size to keep more"
         ));
     }
     if !args.quiet {

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use anyhow::{Result, anyhow, ensure};
-use clap::Args;
+use clap::{Args, ValueHint};
 use wprof_profiler::{AccessKind, BlockId, DataReference, Frame, TraceEvent, TraceFileError, TraceStep};
 
 use super::names::Names;
@@ -14,31 +14,34 @@ use crate::output;
 /// Deeper calls are not indented further.
 const DEEPEST: usize = 30;
 
-#[derive(Debug, Args)]
-#[command(after_help = "\
-One line for each event: `enter` and `leave` of a function, a `block` by the byte in the \
-module where its code begins, `host` calls and their `back`, and `unwound` frames that a \
-trap or an exit ended. Blocks end at branches and behind calls. A trace can be read from \
-each of its chunks on: then the frames that are live there come first, as `inside`. With --addresses \
-each block is followed by its loads and stores: the byte in the module of the instruction, \
-the memory, the address, the number of bytes. One that trapped is there too, as the last.
-
+const EXAMPLES: &str = "\
 Examples:
   wprof trace replay json.wtrace | less
-  wprof trace replay json.wtrace --from-chunk 3 --limit 1000
+  wprof trace replay json.wtrace --from-chunk 3 --limit 1000";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, after_long_help = format!("\
+Each event is one line: `enter` and `leave` of a function, a `block` with the byte of the module where \
+its code begins, `host` calls and their `back`, and `unwound` frames that a trap or an exit ended. \
+Blocks end at branches and after calls. A trace can be read from the start of any chunk; then the \
+frames that are live there come first, as `inside`. With --addresses each block is followed by its \
+loads and stores: the byte of the instruction in the module, the memory, the address, the number of \
+bytes. An access that trapped is the last one.
+
+{EXAMPLES}
   wprof trace replay --addresses json.wtrace | less
-  wprof trace replay json.wtrace | grep -c enter")]
+  wprof trace replay json.wtrace | grep -c enter"))]
 pub struct ReplayArgs {
-    /// The trace, a file that `wprof trace record` wrote
-    #[arg(value_name = "TRACE")]
+    /// The trace, a file from `wprof trace record`
+    #[arg(value_name = "TRACE", value_hint = ValueHint::FilePath)]
     trace: PathBuf,
-    /// Begin with this chunk, counted from 0
+    /// Begin with chunk K; the first is 0
     #[arg(long, value_name = "K", default_value_t = 0)]
     from_chunk: usize,
-    /// Show loads and stores, which must have been recorded with --addresses
+    /// Show loads and stores; needs a trace recorded with --addresses
     #[arg(long)]
     addresses: bool,
-    /// Stop after so many events
+    /// Stop after N events
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
     #[command(flatten)]
@@ -50,7 +53,7 @@ pub fn execute(args: &ReplayArgs) -> Result<()> {
     let names = Names::new(reader.head(), &args.trace, &args.module)?;
     if !names.are_known() {
         output::tell_line(format_args!(
-            "wprof: the module is not there: numbers are shown for names, see --module"
+            "wprof: the module was not found, so functions are shown by number: say with --module where it is"
         ));
     }
     let fail = |error| super::of(&args.trace, &error);
@@ -60,7 +63,7 @@ pub fn execute(args: &ReplayArgs) -> Result<()> {
     };
     ensure!(
         !args.addresses || reader.has_references(),
-        "{} has no addresses: record it by `wprof trace record --addresses`",
+        "{} has no addresses: record them with `wprof trace record --addresses`",
         args.trace.display()
     );
     let limit = args.limit.map_or(usize::MAX, |limit| limit as usize);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::Result;
-use clap::Args;
+use clap::{Args, ValueHint};
 use wprof_profiler::{TraceCounts, TraceMethod, TraceStats};
 
 use crate::render::numbers::{count_of, duration, grouped};
@@ -14,20 +14,22 @@ use crate::render::screen::{ColorChoice, Screen};
 use crate::render::table::{Side, Table};
 use crate::{output, progress};
 
-#[derive(Debug, Args)]
-#[command(after_help = "\
-A predicate is a block with several successors. The table has the functions by the method \
-that their branches are recorded with, before compression; what calls write is only in \
-the sums below it. The whole trace is replayed to count.
-
+const EXAMPLES: &str = "\
 Examples:
   wprof trace stats json.wtrace
-  for m in best witness bits branches; do
-    wprof trace record -q --method $m -o $m.wtrace json.wasm; wprof trace stats $m.wtrace
-  done")]
+  wprof trace record --method bits -o bits.wtrace json.wasm && wprof trace stats bits.wtrace
+  wprof trace stats bits.wtrace";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, after_long_help = format!("\
+The table groups functions by the method that records their branches, before compression; what calls \
+write is only in the sums below it. A predicate is a block with several successors. The whole trace is \
+replayed to count.
+
+{EXAMPLES}"))]
 pub struct StatsArgs {
-    /// The trace, a file that `wprof trace record` wrote
-    #[arg(value_name = "TRACE")]
+    /// The trace, a file from `wprof trace record`
+    #[arg(value_name = "TRACE", value_hint = ValueHint::FilePath)]
     trace: PathBuf,
 }
 

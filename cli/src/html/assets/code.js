@@ -17,8 +17,34 @@ class Code {
   }
 
   place(block) {
-    const at = this.listing.block.findIndex((found, line) => found === block && this.listing.file[line] >= 0);
-    return at < 0 ? "" : `${baseName(sourceFile(this.listing.file[at]).path)}:${this.listing.line[at]}`;
+    const at = this.firstPlace().get(block);
+    return at === undefined ? "" : `${baseName(sourceFile(this.listing.file[at]).path)}:${this.listing.line[at]}`;
+  }
+
+  // The text of the source line that a block begins with.
+  source(block) {
+    const at = this.firstPlace().get(block);
+    return at === undefined ? "" : sourceFile(this.listing.file[at]).lines?.[this.listing.line[at] - 1]?.trim() ?? "";
+  }
+
+  // By block, its first line of code that comes from a line of source.
+  firstPlace() {
+    if (!this.places) {
+      this.places = new Map();
+      this.listing.block.forEach((block, at) => {
+        if (block >= 0 && this.listing.file[at] >= 0 && !this.places.has(block)) this.places.set(block, at);
+      });
+    }
+    return this.places;
+  }
+
+  // Brings the line that ran most often into view, on both sides.
+  showHottest() {
+    const at = this.lines.indexOf(this.most);
+    if (at < 0) return;
+    const { file, line, block } = this.listing;
+    const source = this.sources.get(`${file[at]}:${line[at]}`)?.[0];
+    [source, this.firstOfBlock.get(block[at])].filter(Boolean).forEach((row) => scrollTo(row, false));
   }
 
   instructionPanel() {
@@ -120,10 +146,11 @@ class Code {
 }
 
 // Within its own panel only.
-function scrollTo(row) {
+function scrollTo(row, flashes = true) {
   const panel = row.closest(".listing");
   const offset = row.getBoundingClientRect().top - panel.getBoundingClientRect().top;
   panel.scrollTop += offset - panel.clientHeight / 3;
+  if (!flashes) return;
   row.classList.add("flash");
   setTimeout(() => row.classList.remove("flash"), 900);
 }

@@ -46,6 +46,7 @@ class FlameGraph {
   // What says most of where time goes.
   firstName() {
     const names = this.stacks.weights.map((weight) => weight.name);
+    if (this.stacks.weights.some((weight) => weight.before)) return steadiest(names);
     return ["cycles", "instructions", "calls"].find((name) => names.includes(name)) ?? names[0];
   }
 

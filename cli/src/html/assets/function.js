@@ -15,18 +15,23 @@ class FunctionView {
       return;
     }
     this.code = details.code && new Code(details);
-    this.graph = new Graph(details, (block) => this.code?.place(block) ?? "", (block) => this.code?.show(block));
-    view.append(element("div", { class: "with-side" }, this.graph.element, element("div", { class: "side" }, this.paths(details, path), this.loops(details), this.indirectCalls(details), ...this.around())));
-    view.append(this.code?.element ?? element("p", { class: "note" }, "The module was not at hand when the report was made, so there are no instructions here: give it with ",
-      element("code", {}, "--module"), "."));
-    this.graph.zoom(0);
+    const { code } = this;
+    const tell = { place: (block) => code?.place(block) ?? "", source: (block) => code?.source(block) ?? "" };
+    this.graph = new Graph(details, tell, (block) => code?.show(block));
+    // People read source: where there is some it comes first.
+    const listing = code?.element ?? element("p", { class: "note" }, "The module was not at hand when the report was made, so there are no instructions here: give it with ",
+      element("code", {}, "--module"), ".");
+    const drawn = element("div", { class: "with-side" }, this.graph.element, element("div", { class: "side" }, this.paths(details, path), this.loops(details), this.indirectCalls(details), ...this.around()));
+    view.append(...(code?.sources.size > 0 ? [listing, drawn] : [drawn, listing]));
+    code?.showHottest();
+    this.graph.begin();
   }
 
   head() {
     const { row } = this;
     const one = ({ name, own, with_callees: inclusive, before }) => {
       const total = TOTALS.get(name);
-      const parts = [`${grouped(own[row])} ${name}`, `${percent(own[row], total)} of all`];
+      const parts = [`${grouped(own[row])} ${own[row] === 1 ? name.replace(/s$/, "") : name}`, `${percent(own[row], total)} of all`];
       if (inclusive) parts.push(`${grouped(inclusive[row])} with callees`);
       if (before) parts.push(change(before[row], own[row]));
       return element("li", {}, element("b", {}, parts[0]), `, ${parts.slice(1).join(", ")}`);
@@ -67,9 +72,9 @@ class FunctionView {
     const items = details.paths.map((path) => {
       const metrics = path.metrics.map((amount, at) => `${grouped(amount)} ${overview.path_metrics[at]}`);
       const lines = [element("span", { class: "bar", style: `--share:${share(path.ops, all)}` }, percent(path.ops, all)),
-        element("b", {}, `${grouped(path.count)} ×`), element("span", { class: "blocks" }, pathText(path, details.edges, details.blocks)),
+        element("b", {}, `${grouped(path.count)} ×`), element("span", { class: "blocks" }, this.lineText(path, details) ?? pathText(path, details.edges, details.blocks)),
         metrics.length ? element("small", {}, metrics.join(", ")) : null];
-      const item = element("button", { type: "button", class: "path", "aria-pressed": false, title: `path ${path.id}`,
+      const item = element("button", { type: "button", class: "path", "aria-pressed": false, title: `path ${path.id}: ${pathText(path, details.edges, details.blocks)}`,
         onmouseenter: () => this.highlight(path), onfocus: () => this.highlight(path),
         onmouseleave: () => this.highlight(pinned), onblur: () => this.highlight(pinned), onclick: () => pin(path, item) }, lines);
       if (path.id === asked) queueMicrotask(() => pin(path, item));
@@ -83,8 +88,21 @@ class FunctionView {
     };
     const more = details.paths_in_all - details.paths.length;
     return element("div", { class: "panel" }, element("h2", {}, "Hottest paths"),
-      element("p", { class: "faint" }, `${countOf(details.paths_in_all, "path")} ran to their end${more > 0 ? `; the first ${details.paths.length}` : ""}. Click to keep one shown.`),
+      element("p", { class: "faint" }, `${countOf(details.paths_in_all, "path")} ran to ${details.paths_in_all === 1 ? "its" : "their"} end${more > 0 ? `; the first ${details.paths.length}` : ""}. Click to keep one shown.`),
       element("div", { class: "paths" }, items));
+  }
+
+  // A path by the source lines that its blocks begin at; null if they are not known.
+  lineText(path, details) {
+    const places = blocksOf(path, details.edges).map((block) => this.code?.place(block)).filter(Boolean);
+    if (places.length === 0) return null;
+    const shown = places.filter((place, at) => place !== places[at - 1]).map((place, at, all) => {
+      const [file, line] = splitPlace(place);
+      return at > 0 && splitPlace(all[at - 1])[0] === file ? line : place;
+    });
+    const last = details.edges.to[path.edges[path.edges.length - 1]];
+    const to = last === details.blocks.count.length ? "exit" : splitPlace(this.code.place(last))[1] || `b${last}`;
+    return `${withoutMiddle(shown, "lines")} → ${to}`;
   }
 
   // Callers and callees, by calls.
@@ -125,6 +143,17 @@ function pathText(path, edges, blocks) {
   const names = blocksOf(path, edges).map((block) => `b${block}`);
   const last = edges.to[path.edges[path.edges.length - 1]];
   const to = last === blocks.count.length ? "exit" : `b${last}`;
-  const shown = names.length > 14 ? [...names.slice(0, 9), `… ${names.length - 12} more …`, ...names.slice(-3)] : names;
-  return `${shown.join(" ")} → ${to}`;
+  return `${withoutMiddle(names, "more")} → ${to}`;
+}
+
+// In one line; of many names those in the middle are only counted.
+function withoutMiddle(names, what) {
+  const shown = names.length > 14 ? [...names.slice(0, 9), `… ${names.length - 12} ${what} …`, ...names.slice(-3)] : names;
+  return shown.join(" ");
+}
+
+// `main.c` and `12` of `main.c:12`.
+function splitPlace(place) {
+  const at = place.lastIndexOf(":");
+  return [place.slice(0, at), place.slice(at + 1)];
 }

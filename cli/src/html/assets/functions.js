@@ -20,9 +20,10 @@ function columnsOfFunctions() {
     }
     if (found.with_callees) numbers(`${found.name} with callees`, found.with_callees);
     if (found.before) {
-      columns.push({ title: `change of ${found.name}`, text: (row) => change(found.before[row], found.own[row]),
-        key: (row) => found.own[row] - found.before[row], kind: "number",
-        class: (row) => changeClass({ before: found.before[row], after: found.own[row] }).class });
+      // Sorted by how much changed, whichever way.
+      columns.push({ title: `change of ${found.name}`, of: found.name, isChange: true, text: (row) => change(found.before[row], found.own[row]),
+        key: (row) => Math.abs(found.own[row] - found.before[row]), kind: "number",
+        class: (row) => (isNoise(found, row) ? "faint" : changeClass({ before: found.before[row], after: found.own[row] }).class) });
     }
   });
   if (functions.paths) numbers("paths", functions.paths);
@@ -41,12 +42,18 @@ function columnsOfFunctions() {
 class FunctionTable {
   constructor(view) {
     this.columns = columnsOfFunctions();
-    this.sorted = { column: this.columns.find((column) => !column.isText), down: true };
+    this.sorted = { column: this.firstColumn(), down: true };
     this.selected = 0;
     this.rows = [];
     this.draw = oncePerFrame(() => this.drawRows());
     this.build(view);
     this.arrange();
+  }
+
+  // What people look for first: where there is an earlier profile, what changed most, by the steadiest figure.
+  firstColumn() {
+    const isFirst = (column) => column.isChange && column.of === steadiest(functions.figures.map(({ name }) => name));
+    return this.columns.find(isFirst) ?? this.columns.find((column) => !column.isText);
   }
 
   build(view) {
@@ -132,9 +139,23 @@ class FunctionTable {
   }
 }
 
-// Fixed, since each row is laid out by itself. No figure is cut, titles and names may be.
+// Instructions and calls are the same in each run of the same program; what was measured is not.
+function steadiest(names) {
+  return ["instructions", "calls"].find((name) => names.includes(name)) ?? names[0];
+}
+
+// Below this share of all, a change of what was measured tells nothing.
+const NOISE = 0.005;
+
+function isNoise({ name, own, before }, row) {
+  const isSteady = (name === "instructions" || name === "calls") && overview.sampled === null;
+  return !isSteady && Math.abs(own[row] - before[row]) < NOISE * Math.max(TOTALS.get(name), 1);
+}
+
+// Fixed, since each row is laid out by itself. No figure is cut, titles and names may be. On a narrow screen the figures beside
+// the name must stay in view.
 function widthOf({ kind, title, text }) {
-  if (kind === "name") return "minmax(16em,30em)";
+  if (kind === "name") return "minmax(min(16em,42vw),min(30em,42vw))";
   if (kind === "place") return "minmax(12em,1fr)";
   let longest = Math.min(title.length + 2, 16);
   for (let row = 0; row < ROWS; row += 1) longest = Math.max(longest, text(row).length);

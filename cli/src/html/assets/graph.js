@@ -11,11 +11,18 @@ const MANY_BLOCKS = 120;
 // What heat may be: what blocks execute, or what was measured along the paths through them.
 const HEATS = ["instructions", ...overview.path_metrics.map((metric) => `${metric} on paths`)];
 
+// Below this zoom text is too small to read.
+const READABLE = 0.6;
+// So many letters of a block's first source line are shown in it.
+const SOURCE_LETTERS = 36;
+
 class Graph {
-  constructor(details, place, onblock) {
-    Object.assign(this, { details, place, onblock });
+  // `place` and `source` tell where in the source a block begins, and the text there; "" if that is not known.
+  constructor(details, { place, source }, onblock) {
+    Object.assign(this, { details, place, source, onblock });
     const { blocks } = details;
     this.ops = sum(blocks.ops);
+    this.hottest = blocks.ops.indexOf(largest(blocks.ops));
     this.heat = HEATS[0];
     this.most = largest(details.edges.count ?? []);
     this.chords = new Set(details.chords ?? []);
@@ -44,7 +51,7 @@ class Graph {
     const counters = this.details.chords && element("button", { type: "button", "aria-pressed": false,
       title: "Edges that carry a counter when edges are counted: the chords of a spanning tree, here by the static estimate. The counts of all others follow.",
       onclick: () => counters.setAttribute("aria-pressed", this.canvas.classList.toggle("counters")) }, "Counters");
-    const zoom = [[1.25, "+", "Larger"], [0.8, "−", "Smaller"], [0, "Fit", "As wide as there is room"]].map(([factor, text, label]) =>
+    const zoom = [[1.25, "+", "Larger"], [0.8, "−", "Smaller"], [0, "Fit", "All of it at once"]].map(([factor, text, label]) =>
       element("button", { type: "button", "aria-label": label, title: label, onclick: () => this.zoom(factor) }, text));
     return element("div", { class: "toolbar" }, element("h2", {}, "Control flow"), blocks, heats || null, counters,
       element("span", { class: "choice" }, zoom), this.note);
@@ -78,8 +85,8 @@ class Graph {
     this.drawing = svg("svg", { viewBox: `0 0 ${this.size.width} ${this.size.height}` },
       [...this.edgeElements.values()], [...this.blockElements.values()]);
     this.canvas.replaceChildren(this.drawing);
-    this.zoom(0);
-    requestAnimationFrame(() => this.zoom(0));
+    this.begin();
+    requestAnimationFrame(() => this.begin());
   }
 
   // Hot blocks are larger, up to almost twice.
@@ -89,8 +96,10 @@ class Graph {
     const heat = share(amount, all);
     const scale = 0.9 + 0.7 * Math.sqrt(heat);
     const texts = [`b${block}  ${grouped(count[block])} ×`, `${what ?? countOf(size[block], "instruction")}, ${percent(amount, all)}`];
+    const source = this.source(block);
+    if (source) texts.push(source.length > SOURCE_LETTERS ? `${source.slice(0, SOURCE_LETTERS - 1)}…` : source);
     const w = Math.max(...texts.map((text) => text.length)) * 6.6 + 22;
-    return { block, texts, heat, scale, w: w * scale, h: 42 * scale };
+    return { block, texts, heat, scale, w: w * scale, h: (source ? 57 : 42) * scale };
   }
 
   // How much of what is heat now a block has, how much there is in all, and its name if it is not what blocks are made of.
@@ -110,11 +119,24 @@ class Graph {
       onclick: choose, onkeydown: (event) => event.key === "Enter" && choose() },
     svg("title", {}, `${texts.join("\n")}\n${this.place(block)}`),
     svg("rect", { x: -w / 2, y: -h / 2, width: w, height: h, rx: 5 }),
-    svg("g", { transform: `scale(${scale})`, "text-anchor": "middle" },
-      svg("text", { dy: "-0.3em", class: "strong" }, texts[0]), svg("text", { dy: "1.05em", class: "small" }, texts[1])));
+    svg("g", { transform: `scale(${scale}) translate(0,${texts.length > 2 ? -8 : 0})`, "text-anchor": "middle" },
+      svg("text", { dy: "-0.3em", class: "strong" }, texts[0]), svg("text", { dy: "1.05em", class: "small" }, texts[1]),
+      texts.length > 2 ? svg("text", { y: 26, class: "small source" }, texts[2]) : null));
   }
 
-  edgeElement({ edge, from, to, points: corners, isBack }, nodes) {
+  // A cut edge: a stub at each end, which says where the other is.
+  cutElement(edge, from, to) {
+    const times = this.details.edges.count?.[edge] ?? null;
+    const name = ({ block, texts }) => (texts ? `b${block}` : "exit");
+    const label = `to ${name(to)}${times === null ? "" : `, ${grouped(times)} ×`}`;
+    const [below, above] = [from.y + from.h / 2, to.y - to.h / 2];
+    return svg("g", { class: `edge cut${times === 0 ? " cold" : ""}` }, svg("title", {}, `${name(from)} ${label}`),
+      svg("path", { d: `M${from.x},${below}v${STUB}M${to.x},${above - STUB}v${STUB}` }),
+      svg("text", { x: from.x + 4, y: below + STUB, class: "small" }, label));
+  }
+
+  edgeElement({ edge, from, to, points: corners, isBack, isCut }, nodes) {
+    if (isCut) return this.cutElement(edge, nodes[from], nodes[to]);
     const { count, way } = this.details.edges;
     const times = count ? count[edge] : null;
     const line = corners.length ? curve(corners) : selfLoop(nodes[from]);
@@ -130,13 +152,27 @@ class Graph {
     isChoice && times !== null ? svg("text", { x: label.x, y: label.y, class: "small" }, grouped(times)) : null);
   }
 
-  // 0 fits the width, but nothing becomes too small to read.
+  // The factor by which all of it is seen at once.
+  fit() {
+    const { clientWidth, clientHeight } = this.canvas;
+    return Math.min(1, (clientWidth - 20) / this.size.width, (clientHeight - 10) / this.size.height);
+  }
+
+  // 0 shows all of it.
   zoom(factor) {
-    const room = this.canvas.clientWidth - 20;
-    this.zoomBy = factor ? this.zoomBy * factor : Math.max(0.6, Math.min(1, room / this.size.width || 1));
+    this.zoomTo(factor ? this.zoomBy * factor : this.fit());
+  }
+
+  zoomTo(factor) {
+    this.zoomBy = Math.max(factor, 0.02);
     this.drawing.setAttribute("width", this.size.width * this.zoomBy);
     this.drawing.setAttribute("height", this.size.height * this.zoomBy);
-    if (!factor) this.reveal(0);
+  }
+
+  // At first the hottest block is in the middle, and nothing is too small to read.
+  begin() {
+    this.zoomTo(Math.max(READABLE, this.fit()));
+    this.reveal(this.hottest);
   }
 
   // Brings a block into view.
@@ -146,7 +182,7 @@ class Graph {
     const { canvas } = this;
     const box = canvas.getBoundingClientRect();
     canvas.scrollLeft += found.left - box.left - (box.width - found.width) / 2;
-    canvas.scrollTop += found.top - box.top - box.height / 4;
+    canvas.scrollTop += found.top - box.top - (box.height - found.height) / 2;
   }
 
   wheel(event) {

@@ -3,25 +3,37 @@
 // Source: Sugiyama, Tagawa & Toda 1981. Cycles are broken at the edges that a depth-first search finds to go back; layers are
 // longest paths; long edges get a bend in each layer that they cross; within layers neighbours are ordered by barycentres,
 // and placed as near to them as their widths permit, by isotonic regression (pool adjacent violators).
+// The work grows with the number of bends. The main loop of an interpreter would need millions, since each of a thousand blocks
+// leads back over hundreds of layers: so the longest edges are cut, and drawn as a stub at each end.
 
 const GAP = 26;
 const LAYER_GAP = 46;
 const SWEEPS = 8;
+const MOST_BENDS = 6000;
+// A stub leaves or enters a block by so much.
+const STUB = 16;
 
 // `nodes` are {w, h}, `edges` {from, to} by position; the first node is the entry. Gives nodes their x and y (of the centre), edges
-// their `points`, and the size of the whole.
+// their `points` and whether they are cut (`isCut`), and the size of the whole.
 function layOut(nodes, edges) {
   const vertices = nodes.map((node) => ({ ...node, node, up: [], down: [] }));
   const back = backEdges(nodes.length, edges);
   const forward = edges.map(({ from, to }, at) => (back.has(at) ? [to, from] : [from, to]));
   assignLayers(vertices, forward.filter(([from, to]) => from !== to));
-  const chains = forward.map(([from, to]) => (from === to ? [] : chain(vertices, from, to)));
+  const longest = longestEdge(forward.map(([from, to]) => vertices[to].layer - vertices[from].layer));
+  const isCut = ([from, to]) => vertices[to].layer - vertices[from].layer > longest;
+  const chains = forward.map((pair) => (pair[0] === pair[1] || isCut(pair) ? [] : chain(vertices, ...pair)));
   const layers = layersOf(vertices);
   order(layers);
   placeAcross(layers);
   const height = placeDown(layers);
   vertices.slice(0, nodes.length).forEach((vertex) => Object.assign(vertex.node, { x: vertex.x, y: vertex.y }));
-  edges.forEach((edge, at) => { edge.points = points(chains[at], back.has(at)); edge.isBack = back.has(at); });
+  const fans = new Map();
+  edges.forEach((edge, at) => {
+    edge.isBack = back.has(at);
+    edge.isCut = isCut(forward[at]);
+    edge.points = points(chains[at], edge.isBack, fans);
+  });
   const right = largest(vertices.map((vertex) => vertex.x + vertex.w / 2));
   return { width: right + GAP, height };
 }
@@ -50,6 +62,14 @@ function backEdges(count, edges) {
     }
   }
   return back;
+}
+
+// The most layers that an edge may cross if all together are to have no more bends than there may be.
+function longestEdge(spans) {
+  let bends = 0;
+  const sorted = [...spans].sort((a, b) => a - b);
+  const first = sorted.findIndex((span) => (bends += Math.max(0, span - 1)) > MOST_BENDS);
+  return first < 0 ? Infinity : Math.max(1, sorted[first] - 1);
 }
 
 function assignLayers(vertices, pairs) {
@@ -184,17 +204,20 @@ function placeDown(layers) {
 }
 
 // The corners of an edge, from the block that it leaves to the one that it enters.
-function points(vertices, isBack) {
+function points(vertices, isBack, fans) {
   if (vertices.length === 0) return [];
   const [first, last] = [vertices[0], vertices[vertices.length - 1]];
-  const fan = (side, others, other, w) => {
-    const sorted = [...others].sort((a, b) => a.x - b.x);
-    return (sorted.indexOf(other) + 1) / (sorted.length + 1) * w - w / 2;
-  };
   const found = [
-    { x: first.x + fan("down", first.down, vertices[1], first.w), y: first.y + first.h / 2 },
+    { x: first.x + fan(fans, first, "down", vertices[1]), y: first.y + first.h / 2 },
     ...vertices.slice(1, -1).map(({ x, y }) => ({ x, y })),
-    { x: last.x + fan("up", last.up, vertices[vertices.length - 2], last.w), y: last.y - last.h / 2 },
+    { x: last.x + fan(fans, last, "up", vertices[vertices.length - 2]), y: last.y - last.h / 2 },
   ];
   return isBack ? found.reverse() : found;
+}
+
+// How far from a block's middle the edge to a neighbour meets it: edges spread over its width, in the order of their other ends.
+function fan(fans, vertex, side, other) {
+  if (!fans.has(vertex)) fans.set(vertex, {});
+  const places = (fans.get(vertex)[side] ??= new Map([...new Set(vertex[side])].sort((a, b) => a.x - b.x).map((found, at) => [found, at])));
+  return (places.get(other) + 1) / (places.size + 1) * vertex.w - vertex.w / 2;
 }

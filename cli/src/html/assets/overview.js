@@ -1,7 +1,65 @@
 // The first view: what ran, when and how, how much of it there was, and where most of it went.
 
 function showOverview(view) {
-  view.replaceChildren(runs(), cards(), comparison() ?? "", element("div", { class: "columns" }, hottest()));
+  view.replaceChildren(findings() ?? "", runs(), cards(), comparison() ?? "", element("div", { class: "columns" }, hottest()));
+}
+
+// What stands out, in a sentence each.
+function findings() {
+  const found = [heaviestFunction(), heaviestCaller(), hottestLoop(), mostCalledHost(), largestChange()].filter(Boolean);
+  return found.length === 0 ? null : element("ul", { class: "findings panel", "aria-label": "Findings" },
+    found.map((sentence) => element("li", {}, sentence)));
+}
+
+const NOTABLE = 0.05;
+
+function heaviestFunction() {
+  const total = TOTALS.get(MAIN.name);
+  const row = MAIN.own.indexOf(largest(MAIN.own));
+  if (row < 0 || share(MAIN.own[row], total) < NOTABLE) return null;
+  const place = functions.place[row];
+  return [element("b", {}, percent(MAIN.own[row], total)), ` of ${MAIN.name} are in `, functionLink(functions.index[row]),
+    place ? ` (${place})` : "", "."];
+}
+
+// The innermost function under which most of the program runs, unless the program is that.
+function heaviestCaller() {
+  const stacks = contexts && stacksOfProfile();
+  const weight = stacks?.weights.find(({ name }) => name !== "calls");
+  if (!weight) return null;
+  stacks.arrange(weight.name);
+  let stack = stacks.top[0];
+  const isMost = (below) => below !== undefined && stacks.widths[below] >= 0.75 * stacks.total;
+  while (stack !== undefined && isMost(stacks.below[stack][0])) stack = stacks.below[stack][0];
+  const index = stack === undefined ? null : stacks.function(stack);
+  if (index === null || !isMost(stack) || stacks.below[stack].length === 0) return null;
+  return [element("b", {}, percent(stacks.widths[stack], stacks.total)), ` of ${weight.name} are under `, functionLink(index), ", with what it calls."];
+}
+
+function hottestLoop() {
+  const [found] = overview.loops;
+  if (!found || share(found.ops, overview.instructions) < NOTABLE) return null;
+  const trips = found.entries ? `, ${average(found.iterations / found.entries)} each time it is entered` : "";
+  return ["The loop at ", element("code", {}, found.place), " in ", functionLink(found.function), ` went round ${grouped(found.iterations)} times${trips}: `,
+    element("b", {}, percent(found.ops, overview.instructions)), " of instructions."];
+}
+
+function mostCalledHost() {
+  const all = sum(overview.host_calls.map(({ count }) => count));
+  const [found] = overview.host_calls;
+  if (!found || all < 1000) return null;
+  return ["The host was called ", element("b", {}, grouped(all)), " times, most often ", element("code", {}, found.name), ` (${grouped(found.count)}).`];
+}
+
+function largestChange() {
+  const figure = functions.figures.find(({ name }) => name === steadiest(functions.figures.map((found) => found.name)));
+  if (!figure?.before) return null;
+  const changes = figure.own.map((after, row) => Math.abs(after - figure.before[row]));
+  const row = changes.indexOf(largest(changes));
+  if (row < 0 || changes[row] === 0) return ["No function's ", figure.name, " changed."];
+  const index = functions.index[row];
+  return ["The largest change is in ", index === null ? functions.name[row] : functionLink(index), ": ",
+    element("b", changeClass({ before: figure.before[row], after: figure.own[row] }), change(figure.before[row], figure.own[row])), ` ${figure.name}.`];
 }
 
 function runs() {
@@ -73,12 +131,15 @@ const panel = (title, ...content) => element("div", { class: "panel" }, element(
 function hottest() {
   const all = overview.instructions;
   const bar = (part, whole) => element("span", { class: "bar", style: `--share:${share(part, whole)}` }, percent(part, whole));
-  const total = TOTALS.get(MAIN.name);
-  const order = [...MAIN.own.keys()].sort((a, b) => MAIN.own[b] - MAIN.own[a]).slice(0, 12);
+  const heaviest = ({ name, own }) => {
+    const order = [...own.keys()].sort((a, b) => own[b] - own[a]).slice(0, 12).filter((row) => own[row] > 0);
+    return [`Functions by ${name}`, [name, "", "function"], "rrl",
+      order.map((row) => [grouped(own[row]), bar(own[row], TOTALS.get(name)), functionLink(functions.index[row])])];
+  };
+  const measured = functions.figures.filter(({ name }) => name !== MAIN.name && name !== "calls");
   const tables = [
-    [`Functions by ${MAIN.name}`, [MAIN.name, "", "function"], "rrl",
-      order.filter((row) => MAIN.own[row] > 0)
-        .map((row) => [grouped(MAIN.own[row]), bar(MAIN.own[row], total), functionLink(functions.index[row])])],
+    ...measured.map(heaviest),
+    heaviest(MAIN),
     ["Hottest loops", ["instructions", "", "trips", "at", "function"], "rrrll", overview.loops.map((found) =>
       [grouped(found.ops), bar(found.ops, all), found.entries ? average(found.iterations / found.entries) : "", found.place,
         functionLink(found.function)])],

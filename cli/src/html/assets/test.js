@@ -98,6 +98,9 @@ function tryFunction(check, row) {
   check.is("all blocks are drawn", graph.drawing.querySelectorAll(".block").length, details.blocks.count.length + exits);
   check.is("all edges are drawn", graph.drawing.querySelectorAll(".edge").length, details.edges.from.length);
   check.is("blocks do not overlap", overlapping(graph), 0);
+  graph.zoom(0);
+  const { canvas } = graph;
+  check.is("all of it fits", canvas.scrollWidth <= canvas.clientWidth + 1 && canvas.scrollHeight <= canvas.clientHeight + 1);
   const ops = details.code && sum(countLines(details).map((count) => count ?? 0));
   if (details.code) {
     check.is("the counts of lines are those of the function", ops, figure("instructions").own[row]);
@@ -118,6 +121,22 @@ function tryFunction(check, row) {
   check.is("in the code too", !code || code.element.querySelectorAll(".on-path").length > 0);
 }
 
+// A graph such as an interpreter's: a thousand blocks in a row, each of which leads on, back to the first, and far ahead.
+function tryLargeGraph(check) {
+  const count = 1000;
+  const nodes = Array.from({ length: count }, () => ({ w: 100, h: 40 }));
+  const edges = nodes.flatMap((_, at) => [{ from: at, to: 0 }, { from: at, to: Math.min(at + 1, count - 1) }, { from: at, to: count - 1 }]);
+  layOut(nodes, edges);
+  check.is("bends are bounded", sum(edges.map(({ points: corners }) => Math.max(0, corners.length - 2))) <= MOST_BENDS);
+  check.is("long edges are cut", edges.some(({ isCut }) => isCut));
+  check.is("neighbours stay joined", edges.every(({ from, to, isCut }) => to !== from + 1 || !isCut));
+}
+
+function tryTicks(check) {
+  check.is("ticks are round", [130e6, 248.6e6, 0.7, 5e9].map(roundStep).join(), "200000000,500000000,1,5000000000");
+  check.is("ticks have few digits", tickText(4e8, 2e8), "400 ms");
+}
+
 function tryHeats(check, graph) {
   const select = graph.element.querySelector("select");
   check.is("heat has a choice where something was measured", select !== null, overview.path_metrics.length > 0 && graph.details.paths.length > 0);
@@ -126,7 +145,7 @@ function tryHeats(check, graph) {
     select.dispatchEvent(new Event("change"));
     const { total, blocks } = graph.details.through[metric];
     check.is(`no block has more ${heat} than there are`, blocks.every((amount) => amount <= total));
-    const shown = [...graph.drawing.querySelectorAll(".block:not(.exit) .small")].map((found) => found.textContent);
+    const shown = [...graph.drawing.querySelectorAll(".block:not(.exit) .small:not(.source)")].map((found) => found.textContent);
     check.is(`blocks tell ${heat}`, shown.every((text) => text.includes(heat)));
   }
   if (select) {
@@ -158,6 +177,8 @@ function tryAll() {
     if (ROWS > 0) tryTable(check);
     if (functions.figures.length > 0) tryContexts(check);
     if (timeline) tryTimeline(check);
+    tryTicks(check);
+    tryLargeGraph(check);
     const detailed = MAIN.own.map((_, row) => row).filter((row) => functions.details[row] !== null && functions.details[row] < 5);
     for (const row of detailed) tryFunction(check, row);
     check.is("nothing went wrong", problems.length, 0);

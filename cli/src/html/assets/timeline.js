@@ -104,12 +104,11 @@ class TimelineView {
   }
 
   axis(width, height) {
-    const steps = Math.max(2, Math.floor((width - LANE_LABEL) / 140));
-    return Array.from({ length: steps + 1 }, (_, step) => {
-      const ns = timeline.end_ns * step / steps;
-      return svg("g", { class: "axis" }, svg("line", { x1: this.at(ns), x2: this.at(ns), y1: 0, y2: height - 20 }),
-        svg("text", { x: this.at(ns), y: height - 5, "text-anchor": step === steps ? "end" : "middle", class: "small" }, duration(ns)));
-    });
+    const step = roundStep(timeline.end_ns / Math.max(2, Math.floor((width - LANE_LABEL) / 140)));
+    const ticks = Array.from({ length: Math.floor(timeline.end_ns / step) + 1 }, (_, at) => at * step);
+    const isAtEnd = (ns) => this.at(ns) > width - 40;
+    return ticks.map((ns) => svg("g", { class: "axis" }, svg("line", { x1: this.at(ns), x2: this.at(ns), y1: 0, y2: height - 20 }),
+      svg("text", { x: this.at(ns), y: height - 5, "text-anchor": isAtEnd(ns) ? "end" : "middle", class: "small" }, tickText(ns, step))));
   }
 
   name(row) {
@@ -150,4 +149,16 @@ function spread(places, width, members = places) {
     groups.get(left).push(members[at]);
   });
   return [...groups].sort((a, b) => a[0] - b[0]).map(([left, found]) => [left, found.length, found]);
+}
+
+// The least of 1, 2, 5, 10, … that is no less.
+function roundStep(least) {
+  const power = 10 ** Math.floor(Math.log10(Math.max(least, 1)));
+  return [1, 2, 5, 10].map((times) => times * power).find((step) => step >= least);
+}
+
+// As few digits as tell ticks apart.
+function tickText(ns, step) {
+  const [size, unit] = step >= 1e9 ? [1e9, "s"] : step >= 1e6 ? [1e6, "ms"] : [1e3, "µs"];
+  return ns === 0 ? "0" : `${format.format(ns / size)} ${unit}`;
 }

@@ -24,7 +24,7 @@ use cranelift_codegen::Context;
 use cranelift_codegen::ir::{Function, Value};
 use cranelift_codegen::isa::TargetIsa;
 
-use super::{CompilerOptions, constants};
+use super::{CompilerOptions, Origins, constants};
 use flow::Flow;
 use life::{Class, Lives};
 
@@ -69,7 +69,7 @@ impl Preserved {
 }
 
 /// Keeps values in the frame that would be alive across calls with more others than are `preserved`.
-pub(super) fn relieve(context: &mut Context, preserved: Preserved) {
+pub(super) fn relieve(context: &mut Context, preserved: Preserved, origins: &Origins) {
     let insts = context.func.layout.blocks().flat_map(|block| context.func.layout.block_insts(block));
     let calls = insts.filter(|&inst| constants::clobbers(&context.func, inst)).take(LEAST_CALLS).count();
     if calls < LEAST_CALLS && preserved.most_cost != AT_ANY_COST {
@@ -82,7 +82,7 @@ pub(super) fn relieve(context: &mut Context, preserved: Preserved) {
     context.compute_loop_analysis();
     let frequencies = frequency::frequencies(context, &lives);
     let chosen = choice::choose(context, &flow, &lives, &frequencies, preserved);
-    places::fill(&mut context.func, chosen);
+    places::fill(&mut context.func, chosen, origins);
 }
 
 fn is_constant(func: &Function, value: Value) -> bool {

@@ -10,7 +10,7 @@ use cranelift_codegen::ir::{
     Value, ValueDef, types,
 };
 
-use super::super::pinned;
+use super::super::{Fact, Origins};
 use super::choice::Chosen;
 use super::is_constant;
 use super::life::root;
@@ -18,25 +18,14 @@ use super::traffic::{Name, Traffic};
 
 /// Writes the chosen values to their places, and lets what uses them behind calls take what is read from there.
 /// Constants are made anew instead.
-pub(super) fn fill(func: &mut Function, mut chosen: Vec<Chosen<'_>>) {
+pub(super) fn fill(func: &mut Function, mut chosen: Vec<Chosen<'_>>, origins: &Origins) {
     chosen.sort_unstable_by_key(|chosen| (chosen.life.hull.start, chosen.life.value));
     let mut places = Places::default();
+    let mut filling = Filling { func, origins };
     for Chosen { life, traffic } in chosen {
-        let value = life.value;
-        let slot = (!is_constant(func, value)).then(|| places.take(func, life.hull.clone()));
-        let names = Names::new(func, value, slot, &traffic);
-        if let Some(slot) = slot {
-            if traffic.is_written_early {
-                let made = where_made(func, value);
-                write(func, value, slot, made);
-            }
-            for (place, name) in traffic.writes {
-                write(func, names.value(name), slot, place.before);
-            }
-        }
-        for (inst, name) in traffic.uses {
-            rename(func, inst, value, names.value(name));
-        }
+        let is_constant = is_constant(filling.func, life.value);
+        let slot = (!is_constant).then(|| places.take(filling.func, life.hull.clone()));
+        filling.fill(life.value, slot, traffic);
     }
 }
 
@@ -47,15 +36,6 @@ struct Names {
 }
 
 impl Names {
-    fn new(func: &mut Function, own: Value, slot: Option<StackSlot>, traffic: &Traffic) -> Names {
-        let ty = func.dfg.value_type(own);
-        let reads = traffic.reads.iter().map(|place| match slot {
-            Some(slot) => read(func, ty, slot, place.before),
-            None => copy_constant(func, own, place.before),
-        });
-        Names { own, reads: reads.collect() }
-    }
-
     fn value(&self, name: Name) -> Value {
         match name {
             Name::Own => self.own,
@@ -92,24 +72,73 @@ fn where_made(func: &Function, value: Value) -> Inst {
     behind.expect("values are made in front of the end of a block")
 }
 
-fn write(func: &mut Function, value: Value, slot: StackSlot, before: Inst) {
-    let made = func.dfg.value_def(value).inst();
-    let mut pos = before_inst(func, before, made);
-    let place = pos.ins().stack_addr(types::I64, slot, 0);
-    pos.ins().store(MemFlagsData::trusted(), value, place, 0);
+/// A function whose values are written to places.
+struct Filling<'a> {
+    func: &'a mut Function,
+    origins: &'a Origins,
 }
 
-fn read(func: &mut Function, ty: Type, slot: StackSlot, before: Inst) -> Value {
-    let mut pos = before_inst(func, before, None);
-    let place = pos.ins().stack_addr(types::I64, slot, 0);
-    pos.ins().load(ty, MemFlagsData::trusted(), place, 0)
-}
+impl Filling<'_> {
+    /// Does for one value what is to be done.
+    fn fill(&mut self, value: Value, slot: Option<StackSlot>, traffic: Traffic) {
+        let names = self.names(value, slot, &traffic);
+        if let Some(slot) = slot {
+            if traffic.is_written_early {
+                let made = where_made(self.func, value);
+                self.write(value, slot, made);
+            }
+            for (place, name) in traffic.writes {
+                self.write(names.value(name), slot, place.before);
+            }
+        }
+        for (inst, name) in traffic.uses {
+            rename(self.func, inst, value, names.value(name));
+        }
+    }
 
-fn copy_constant(func: &mut Function, value: Value, before: Inst) -> Value {
-    let made = func.dfg.value_def(value).inst().expect("constants are made by instructions");
-    let copy = func.dfg.clone_inst(made);
-    before_inst(func, before, None).insert_inst(copy);
-    func.dfg.first_result(copy)
+    fn names(&mut self, own: Value, slot: Option<StackSlot>, traffic: &Traffic) -> Names {
+        let ty = self.func.dfg.value_type(own);
+        let reads = traffic.reads.iter().map(|place| match slot {
+            Some(slot) => self.read(ty, slot, place.before),
+            None => self.copy_constant(own, place.before),
+        });
+        Names { own, reads: reads.collect() }
+    }
+
+    fn write(&mut self, value: Value, slot: StackSlot, before: Inst) {
+        let made = self.func.dfg.value_def(value).inst();
+        let mut pos = self.before_inst(before, made);
+        let place = pos.ins().stack_addr(types::I64, slot, 0);
+        pos.ins().store(MemFlagsData::trusted(), value, place, 0);
+    }
+
+    fn read(&mut self, ty: Type, slot: StackSlot, before: Inst) -> Value {
+        let mut pos = self.before_inst(before, None);
+        let place = pos.ins().stack_addr(types::I64, slot, 0);
+        pos.ins().load(ty, MemFlagsData::trusted(), place, 0)
+    }
+
+    fn copy_constant(&mut self, value: Value, before: Inst) -> Value {
+        let made = self.func.dfg.value_def(value).inst().expect("constants are made by instructions");
+        let copy = self.func.dfg.clone_inst(made);
+        self.before_inst(before, None).insert_inst(copy);
+        self.func.dfg.first_result(copy)
+    }
+
+    /// Before an instruction, at its location, but behind another. What is done to the pinned register in place stays
+    /// together, if that allows it.
+    fn before_inst(&mut self, mut inst: Inst, behind: Option<Inst>) -> FuncCursor<'_> {
+        let mut location = self.func.srcloc(inst);
+        if self.origins.has(location, Fact::InPlace) {
+            location = SourceLoc::default();
+            while let Some(before) = self.func.layout.prev_inst(inst).filter(|&before| {
+                Some(before) != behind && self.origins.has(self.func.srcloc(before), Fact::InPlace)
+            }) {
+                inst = before;
+            }
+        }
+        FuncCursor::new(self.func).at_inst(inst).with_srcloc(location)
+    }
 }
 
 /// Lets an instruction take `name` instead of a value, and the low part of it instead of that of the value.
@@ -127,22 +156,4 @@ fn rename(func: &mut Function, inst: Inst, value: Value, name: Value) {
         });
     }
     func.dfg.overwrite_inst_values(inst, renamed.into_iter());
-}
-
-/// Before an instruction, at its location, but behind another. What is done to the pinned register in place stays
-/// together, if that allows it.
-fn before_inst(func: &mut Function, mut inst: Inst, behind: Option<Inst>) -> FuncCursor<'_> {
-    let is_in_place = |func: &Function, inst: Inst| {
-        let location = func.srcloc(inst);
-        !location.is_default() && pinned::unmarked(location.bits()).1
-    };
-    let mut location = func.srcloc(inst);
-    if is_in_place(func, inst) {
-        location = SourceLoc::default();
-        let is_before = |func: &Function, inst: &Inst| is_in_place(func, *inst) && Some(*inst) != behind;
-        while let Some(before) = func.layout.prev_inst(inst).filter(|before| is_before(func, before)) {
-            inst = before;
-        }
-    }
-    FuncCursor::new(func).at_inst(inst).with_srcloc(location)
 }

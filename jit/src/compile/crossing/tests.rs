@@ -1,10 +1,11 @@
 //! What waits in the frame of functions that are built instruction by instruction, each verified.
 
-use cranelift_codegen::ir::{AbiParam, MemFlagsData, Opcode, Signature, SourceLoc, Type, types};
+use cranelift_codegen::ir::{AbiParam, MemFlagsData, Opcode, Signature, Type, types};
 use cranelift_codegen::isa::{CallConv, OwnedTargetIsa};
 use cranelift_codegen::verifier::verify_function;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 
+use super::super::{Fact, Origin};
 use super::*;
 use cranelift_codegen::ir::{Block, InstBuilder, SigRef};
 
@@ -13,6 +14,7 @@ struct Built<'a> {
     builder: FunctionBuilder<'a>,
     params: Vec<Value>,
     callee: SigRef,
+    origins: Origins,
 }
 
 impl Built<'_> {
@@ -56,14 +58,15 @@ fn relieved(params: usize, most: u32, build: impl FnOnce(&mut Built<'_>)) -> Fun
     builder.append_block_params_for_function_params(entry);
     builder.switch_to_block(entry);
     let params = builder.block_params(entry).to_vec();
-    let mut built = Built { builder, params, callee };
+    let mut built = Built { builder, params, callee, origins: Origins::default() };
     build(&mut built);
-    built.builder.seal_all_blocks();
+    let Built { mut builder, origins, .. } = built;
+    builder.seal_all_blocks();
     let isa = isa();
-    built.builder.finalize(isa.frontend_config());
+    builder.finalize(isa.frontend_config());
     context.flowgraph();
     let preserved = Preserved { integers: most, floats: 0, most_cost: AT_ANY_COST };
-    relieve(&mut context, preserved);
+    relieve(&mut context, preserved, &origins);
     verify_function(&context.func, &*isa).unwrap_or_else(|errors| panic!("{errors}\n{}", context.func));
     context.flowgraph();
     let flow = Flow::new(&context.cfg, &context.domtree);
@@ -270,16 +273,72 @@ fn floats_wait_as_well_but_not_vectors() {
 fn what_is_made_in_place_is_written_behind_that() {
     // The second of three instructions that stay together makes a value that is alive across a call.
     let func = relieved(1, 0, |built| {
-        let in_place = super::super::in_place(SourceLoc::new(1));
-        built.builder.set_srcloc(in_place);
+        let origin = Origin { func: 0, frame: 0, block: 0, rounds: 0, path: None, offset: 1 };
+        let location = built.origins.at(origin);
+        built.builder.set_srcloc(built.origins.with(location, Fact::InPlace));
         let param = built.params[0];
         let first = built.builder.ins().ineg(param);
         let second = built.builder.ins().bnot(first);
         let third = built.builder.ins().ineg(second);
-        built.builder.set_srcloc(SourceLoc::new(1));
+        built.builder.set_srcloc(location);
         let result = built.call();
         let sum = built.sum(&[result, second, third]);
         built.builder.ins().return_(&[sum]);
     });
     assert_eq!(count(&func, None, Opcode::Store), 2);
+}
+
+#[test]
+fn a_loop_that_calls_reads_in_each_round() {
+    // What is used before the call is known before the loop, and would have to stay across all rounds.
+    let func = relieved(2, 0, |built| {
+        let param = built.params[1];
+        let (again, end) = (built.block(), built.block());
+        let count = built.builder.append_block_param(again, types::I64);
+        built.builder.ins().jump(again, &[param.into()]);
+        built.switch_to(again);
+        let sum = built.sum(&[count, param]);
+        let result = built.call();
+        built.builder.ins().brif(result, again, &[result.into()], end, &[]);
+        built.switch_to(end);
+        let all = built.sum(&[sum, result]);
+        built.builder.ins().return_(&[all]);
+    });
+    assert!(count(&func, None, Opcode::Load) > 0, "{func}");
+}
+
+#[test]
+fn a_value_is_written_on_each_way_to_a_call() {
+    // Where P1 and a way with a call meet, the value is written at the end of P1; where P1 and P2 meet it is not yet
+    // written on the way from P2. In either order of the blocks.
+    for is_turned in [false, true] {
+        let func = relieved(5, 0, |built| {
+            let [_, first, second, third, param] = built.params[..] else { unreachable!("five") };
+            let [start, out, inner, slow, p1, p2, join, both] = [(); 8].map(|()| built.block());
+            // So seldom that it is not written before.
+            built.builder.ins().brif(third, start, &[], out, &[]);
+            built.switch_to(out);
+            built.builder.ins().return_(&[first]);
+            built.switch_to(start);
+            built.builder.ins().brif(first, inner, &[], slow, &[]);
+            built.switch_to(inner);
+            built.builder.ins().brif(second, p1, &[], p2, &[]);
+            built.switch_to(p1);
+            let (then, otherwise) = if is_turned { (both, join) } else { (join, both) };
+            built.builder.ins().brif(param, then, &[], otherwise, &[]);
+            built.switch_to(p2);
+            built.builder.ins().jump(both, &[]);
+            built.switch_to(slow);
+            built.builder.set_cold_block(slow);
+            built.call();
+            built.builder.ins().jump(join, &[]);
+            built.switch_to(join);
+            built.builder.ins().return_(&[param]);
+            built.switch_to(both);
+            let result = built.call();
+            let sum = built.sum(&[result, param]);
+            built.builder.ins().return_(&[sum]);
+        });
+        assert_eq!(count(&func, None, Opcode::Store), 3, "{func}");
+    }
 }

@@ -12,8 +12,9 @@ use std::ops::Range;
 
 use iced_x86::{Code, Instruction, OpAccess, OpKind, Register};
 
+use super::conventions::{DEAD_BEHIND_CALLS, PRESERVED};
 use super::search::{Search, block_of, written};
-use super::{Encoded, Kind, Piece};
+use super::{Encoded, Kind, Piece, Registers};
 
 /// The address is looked for among so many instructions before a call.
 const FARTHEST: usize = 16;
@@ -42,7 +43,7 @@ type Changes = Vec<(usize, Option<Encoded>)>;
 impl Search<'_> {
     /// What becomes of `call`, and of what it consists of, if its block begins at `block`.
     fn merged(&mut self, call: usize, block: u32) -> Option<Changes> {
-        let target = called_register(&self.inst(call)).filter(|&target| !is_preserved(target))?;
+        let target = called_register(&self.inst(call)).filter(|&target| !is_among(target, PRESERVED))?;
         let first = (0..call).rev().take(FARTHEST).take_while(|&at| self.pieces[at].old >= block).last()?;
         let reads = self.last_use(first..call, target)?;
         let read = self.inst(reads);
@@ -76,8 +77,7 @@ impl Search<'_> {
     fn is_gone(&mut self, register: Register, mut range: Range<usize>) -> bool {
         match range.find_map(|at| self.access(at, register)) {
             Some(access) => access == OpAccess::Write,
-            // Neither an argument nor preserved.
-            None => matches!(register, Register::RAX | Register::R10 | Register::R11),
+            None => is_among(register, DEAD_BEHIND_CALLS),
         }
     }
 }
@@ -107,10 +107,9 @@ fn is_scale(inst: &Instruction, register: Register) -> bool {
         && inst.immediate8() == 2
 }
 
-/// Whether callees of some calls leave a register as it was.
-fn is_preserved(register: Register) -> bool {
-    use Register::{R12, R13, R14, R15, RBX};
-    matches!(register, RBX | R12 | R13 | R14 | R15)
+/// Whether a register is among general ones.
+fn is_among(register: Register, all: Registers) -> bool {
+    register.is_gpr64() && all >> register.number() & 1 == 1
 }
 
 /// `mov $constant, …`.

@@ -263,6 +263,17 @@ mod tests {
         assert!(is_left_out(&STORE, &[0x89, 0x4c, 0x24, 16], &LOAD));
         assert!(!is_left_out(&STORE, &[0xc5, 0xf8, 0x11, 0x44, 0x24, 0u8.wrapping_sub(4)], &LOAD));
         assert!(!is_left_out(&STORE, &[0x48, 0x89, 0x0c, 0x14], &LOAD));
+        // What overlaps the slot, before it and behind it, and what does not: mov %rcx, 4(%rsp), 12(%rsp), 16(%rsp).
+        for (slot, is_apart) in [(4, false), (12, false), (16, true)] {
+            assert_eq!(is_left_out(&STORE, &[0x48, 0x89, 0x4c, 0x24, slot], &LOAD), is_apart, "{slot}");
+        }
+        // The register is loaded, or moved to, and that is used: mov %rcx, %rax.
+        assert!(!is_left_out(&LOAD, &[&NEXT[..], &USE].concat(), &LOAD));
+        assert!(!is_left_out(&STORE, &[&[0x48, 0x89, 0xc8][..], &USE].concat(), &LOAD));
+        // The frame is another one: add $16, %rsp.
+        assert!(!is_left_out(&STORE, &[0x48, 0x83, 0xc4, 16], &LOAD));
+        // Below the frame pointer is the frame: mov %rcx, -8(%rbp).
+        assert!(!is_left_out(&STORE, &[0x48, 0x89, 0x4d, 0xf8], &LOAD));
         // call *%rbx; push %rcx; xor %eax, %eax; mov %al, %ah
         for change in [&[0xff, 0xd3][..], &[0x51], &[0x31, 0xc0], &[0x88, 0xc4]] {
             assert!(!is_left_out(&STORE, change, &LOAD), "{change:x?}");
@@ -302,6 +313,9 @@ mod tests {
         assert_eq!(both, [&LOAD[..], &[0x72, 3], &USE, &USE, &RET].concat());
         let one = relaxed(&[&jb(8), &LOAD, &USE, &LOAD, &USE, &RET], &[0, 6, 14]);
         assert_eq!(one, [&[0x72, 8], &LOAD[..], &USE, &LOAD, &USE, &RET].concat());
+        // Before the ways part it is there, but one of them changes it.
+        let lost = relaxed(&[&LOAD, &USE, &jb(3), &CHANGE, &LOAD, &USE, &RET], &[0, 14, 17]);
+        assert_eq!(lost, [&LOAD[..], &USE, &[0x72, 3], &CHANGE, &LOAD, &USE, &RET].concat());
         // load; L: load; use; [change]; jb L; ret
         let round = |change: &[u8]| {
             let distance = -(5 + 3 + change.len() as i8 + 6);
@@ -329,6 +343,9 @@ mod tests {
     fn what_nobody_reads_is_not_copied() {
         assert_eq!(relaxed(&[&LOAD, &NEXT, &RET], &[0]), [&NEXT[..], &RET].concat());
         assert_eq!(relaxed(&[&LOAD, &USE, &NEXT, &RET], &[0]), [&LOAD[..], &USE, &NEXT, &RET].concat());
+        // It is written in part: mov %cl, %al.
+        let part = [0x88, 0xc8];
+        assert_eq!(relaxed(&[&LOAD, &part, &USE, &RET], &[0]), [&LOAD[..], &part, &USE, &RET].concat());
         // Callees and callers may read it.
         let call = [0xff, 0xd3];
         assert_eq!(relaxed(&[&LOAD, &call, &NEXT, &RET], &[0]), [&LOAD[..], &call, &NEXT, &RET].concat());
@@ -396,6 +413,10 @@ mod tests {
         let parts: [&[u8]; 6] = [&LOAD, &jb(10), &LOAD, &[0xe9, 3, 0, 0, 0], &USE, &RET];
         let bytes = relaxed(&parts, &[0, 11, 21, 24]);
         assert_eq!(bytes, [&LOAD[..], &[0x73, 3], &USE, &RET].concat());
+        // Not around the jump: jb L; jmp M; use; L: use; M: ret.
+        let around: [&[u8]; 5] = [&jb(8), &[0xe9, 6, 0, 0, 0], &USE, &USE, &RET];
+        let bytes = relaxed(&around, &[0, 6, 11, 14, 17]);
+        assert_eq!(bytes, [&[0x72, 5, 0xeb, 6], &USE[..], &USE, &RET].concat());
         // Where L is cold it lies elsewhere.
         let mut code = MachineCode { align: 16, bytes: parts.concat(), ..MachineCode::default() };
         relax(&mut code, &Layout { blocks: &[0, 11, 21, 24], cold: 21, ..Layout::UNKNOWN });

@@ -5,6 +5,7 @@ use iced_x86::{
     Register,
 };
 
+use super::conventions::KEPT_OR_RESULT;
 use super::{Kind, Layout, Piece};
 
 /// A set of general registers, by their numbers.
@@ -14,8 +15,6 @@ pub(in crate::compile) type Registers = u16;
 pub(super) const ALL: Registers = !0;
 /// What is never taken for a value of the frame: the stack's registers, and the pinned one, which signals change.
 const SPECIAL: Registers = 1 << 4 | 1 << 5 | 1 << 15;
-/// `rax`, where results are, and what callees keep: `rbx`, `rsp`, `rbp`, `r12` to `r15`.
-const KEPT_OR_RESULT: Registers = 1 << 0 | 1 << 3 | 1 << 4 | 1 << 5 | 0xf << 12;
 /// Bytes of a general register.
 pub(super) const WIDTH: i32 = 8;
 

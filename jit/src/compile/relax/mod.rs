@@ -17,6 +17,7 @@
 mod addresses;
 mod apart;
 mod calls;
+mod conventions;
 mod copies;
 mod effects;
 mod encoded;
@@ -24,39 +25,40 @@ mod encoded;
 mod equal;
 mod flow;
 mod place;
+mod reach;
 mod read;
 mod search;
 mod tables;
 mod threads;
 
-use cranelift_codegen::ir::{Block, Function, Inst, SourceLoc};
+use cranelift_codegen::ir::{Block, Function, Inst};
 
 use super::constants::clobbers;
 use super::machine_code::{ColdPart, MachineCode};
+use super::origins::{Fact, Origins};
+use super::passes::{Pass, Passes};
 use super::pinned::nothing;
 use apart::Apart;
 pub(super) use effects::{Registers, returned};
 use encoded::Encoded;
+use place::Aligned;
 
 /// How many bytes of code a processor takes at a time.
 const LINE: u32 = 64;
-/// Marks locations of instructions in cold blocks; they are indices far below this.
-const COLD: u32 = 1 << 30;
-/// Marks locations of calls that neither read registers nor change any.
-const TRANSPARENT: u32 = 1 << 29;
-
-/// Marks the locations of what is in cold blocks, so that it is known where they are, and of calls that have nothing
-/// to do with what is in registers.
-pub(super) fn mark(func: &mut Function) {
+/// Notes at the locations of what is in cold blocks that it is, so that it is known where they are, and which calls have
+/// nothing to do with what is in registers.
+pub(super) fn note_facts(func: &mut Function, origins: &mut Origins) {
     let blocks: Vec<Block> = func.layout.blocks().collect();
     for block in blocks {
-        let cold = if func.layout.is_cold(block) { COLD } else { 0 };
+        let is_cold = func.layout.is_cold(block);
         let mut next = func.layout.first_inst(block);
         while let Some(inst) = next {
-            let marks = cold | if is_transparent(func, inst) { TRANSPARENT } else { 0 };
-            let location = func.srcloc(inst);
-            if marks != 0 && !location.is_default() {
-                func.set_srcloc(inst, SourceLoc::new(location.bits() | marks));
+            let facts = [(is_cold, Fact::Cold), (is_transparent(func, inst), Fact::Transparent)];
+            for (_, fact) in facts.into_iter().filter(|&(is_so, _)| is_so) {
+                let location = origins.with(func.srcloc(inst), fact);
+                if !location.is_default() {
+                    func.set_srcloc(inst, location);
+                }
             }
             next = func.layout.next_inst(inst);
         }
@@ -66,20 +68,6 @@ pub(super) fn mark(func: &mut Function) {
 fn is_transparent(func: &Function, inst: Inst) -> bool {
     let signature = func.dfg.call_signature(inst);
     signature.is_some_and(|sig| func.dfg.signatures[sig].params.is_empty()) && !clobbers(func, inst)
-}
-
-/// What the marks of a location say.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Marks {
-    pub is_cold: bool,
-    /// It is of a call that neither reads registers nor changes any.
-    pub is_transparent: bool,
-}
-
-/// A location without its marks, and these.
-pub(super) fn unmarked(location: u32) -> (u32, Marks) {
-    let marks = Marks { is_cold: location & COLD != 0, is_transparent: location & TRANSPARENT != 0 };
-    (location & !(COLD | TRANSPARENT), marks)
 }
 
 /// What is known of machine code besides its bytes.
@@ -94,13 +82,23 @@ pub(super) struct Layout<'a> {
     pub transparent_calls: &'a [(u32, u32)],
     /// What callers may read of what is in registers when it returns.
     pub returned: Registers,
+    /// How many jump tables there are, if that is known.
+    pub jump_tables: Option<usize>,
+    /// What is done.
+    pub passes: Passes,
 }
 
 #[cfg(test)]
 impl Layout<'_> {
     /// Of code of which nothing is known.
-    const UNKNOWN: Layout<'static> =
-        Layout { blocks: &[], cold: u32::MAX, transparent_calls: &[], returned: effects::ALL };
+    const UNKNOWN: Layout<'static> = Layout {
+        blocks: &[],
+        cold: u32::MAX,
+        transparent_calls: &[],
+        returned: effects::ALL,
+        jump_tables: None,
+        passes: Passes::ALL,
+    };
 }
 
 /// Makes `code` shorter, and aligns its loops. It stays as it is if anything in it is not understood. Gives where blocks
@@ -111,16 +109,33 @@ pub(super) fn relax(code: &mut MachineCode, layout: &Layout<'_>) -> Vec<(u32, u3
 
 fn relaxed(code: &mut MachineCode, layout: &Layout<'_>) -> Option<Vec<(u32, u32)>> {
     let mut pieces = read::read(&code.bytes, layout)?;
-    calls::merge(&mut pieces, &code.bytes, layout.blocks);
-    tables::share(&mut pieces, &code.bytes, layout.blocks);
-    addresses::name(&mut pieces, &code.bytes, layout.blocks);
+    let has = |pass| layout.passes.has(pass);
+    if has(Pass::Calls) {
+        calls::merge(&mut pieces, &code.bytes, layout.blocks);
+    }
+    if has(Pass::Tables) {
+        tables::share(&mut pieces, &code.bytes, layout.blocks);
+    }
+    if has(Pass::Addresses) {
+        addresses::name(&mut pieces, &code.bytes, layout.blocks);
+    }
     let mut effects = effects::effects(&pieces, &code.bytes, layout);
-    let straights = flow::straights(&pieces, &effects, layout.blocks);
-    copies::leave_out(&mut pieces, &mut effects, &straights);
-    threads::thread(&mut pieces, layout.cold);
-    let aligned = place::Aligned::new(&pieces, layout.cold);
+    if has(Pass::Copies) {
+        let straights = flow::straights(&pieces, &effects, layout.blocks);
+        copies::leave_out(&mut pieces, &mut effects, &straights);
+    }
+    threads::settle(&mut pieces);
+    if has(Pass::Threads) {
+        threads::thread(&mut pieces, layout.cold);
+    }
+    let aligned = if has(Pass::Align) { Aligned::new(&pieces, layout.cold) } else { Aligned::default() };
     let align = if aligned.is_empty() { code.align } else { code.align.max(LINE) };
-    let apart = apart::begin(&pieces, &effects, layout.cold).map(|begin| Apart { begin, align });
+    let begin = if has(Pass::Apart) { apart::begin(&pieces, &effects, layout.cold) } else { None };
+    let apart = begin.map(|begin| Apart { begin, align });
+    if let Err(lost) = reach::check(&pieces, &effects, apart) {
+        debug_assert!(false, "{lost}");
+        return None;
+    }
     place::place(&mut pieces, &aligned, apart);
     let bytes = write(&pieces, &code.bytes)?;
     #[cfg(debug_assertions)]
@@ -212,6 +227,16 @@ enum Kind {
     Constants,
 }
 
+impl Kind {
+    /// The same, if nothing of it is to be left out.
+    fn as_it_is(self) -> Kind {
+        match self {
+            Kind::Plain { .. } | Kind::ShortNumber { .. } | Kind::Nothing => Kind::Plain { padding: 0 },
+            other => other,
+        }
+    }
+}
+
 /// Pieces by their old places.
 struct Places<'a> {
     pieces: &'a [Piece],
@@ -300,8 +325,13 @@ fn write(pieces: &[Piece], old: &[u8]) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::machine_code::{CallSite, TrapSite};
+    use cranelift_codegen::ir::LibCall;
+    use iced_x86::{Decoder, DecoderOptions, Mnemonic};
+
+    use super::super::machine_code::{CallSite, Reloc, TrapSite};
     use super::super::pinned::PADDING;
+    use super::effects::Effect;
+    use super::reach::Lost;
     use super::*;
     use crate::abi::TrapCode;
 
@@ -490,6 +520,47 @@ mod tests {
         assert_eq!(with_cold_part(&MOVE).cold, None);
     }
 
+    #[test]
+    fn jumps_to_an_emptied_end_of_the_hot_part_lead_to_the_cold_part() {
+        // A branch over a return to a block of the hot part that does nothing and runs into the cold part.
+        let (emptied, cold) = (nothing(3), MOVE.repeat(21));
+        let bytes = [&jb(1)[..], &[RET], &emptied, &cold, &[RET]].concat();
+        let mut code = MachineCode { align: 16, bytes, ..MachineCode::default() };
+        relax(&mut code, &Layout { blocks: &[0, 7, 10], cold: 10, ..Layout::UNKNOWN });
+        let apart = code.cold.clone().expect("a cold part");
+        // The branch moves along with the cold part: its distance is one of those between the parts.
+        assert_eq!((apart.start, apart.distances.as_slice()), (16, &[2][..]));
+        assert_eq!(code.bytes[..7], [&jb(10)[..], &[RET]].concat());
+        code.shift_cold(0x1000);
+        assert_eq!(code.bytes[..6], jb(0x100a));
+    }
+
+    #[test]
+    fn code_from_which_control_would_get_lost_is_known() {
+        let place = |old, kind| Piece { old, old_len: 1, kind, new: old, len: 1 };
+        let plain = |old| place(old, Kind::Plain { padding: 0 });
+        let check = |pieces: &[Piece], apart: Option<u32>| {
+            let goes_on = |piece: &Piece| piece.kind != Kind::TableJump;
+            let effects = pieces.iter().map(|piece| Effect { goes_on: goes_on(piece), ..Effect::NONE });
+            let apart = apart.map(|begin| Apart { begin, align: 16 });
+            reach::check(pieces, &effects.collect::<Vec<_>>(), apart)
+        };
+        let leaves = |old| place(old, Kind::TableJump);
+        let empty = |old| place(old, Kind::Nothing);
+        assert_eq!(check(&[plain(0), empty(1), leaves(2)], None), Ok(()));
+        // Into another part, into constants, past the end.
+        assert_eq!(check(&[plain(0), empty(1), leaves(2)], Some(2)), Err(Lost::Behind(0)));
+        assert_eq!(check(&[leaves(0), plain(1), place(2, Kind::Constants)], None), Err(Lost::Behind(1)));
+        assert_eq!(check(&[leaves(0), plain(1), empty(2)], None), Err(Lost::Behind(1)));
+        // To what does nothing, into the middle of nowhere, to data.
+        let jump = |to| place(0, Kind::Jump { to });
+        assert_eq!(check(&[jump(2), empty(1), leaves(2)], Some(2)), Ok(()));
+        assert_eq!(check(&[jump(1), empty(1), leaves(2)], None), Err(Lost::To(0, 1)));
+        assert_eq!(check(&[jump(3), empty(1), leaves(2)], None), Err(Lost::To(0, 3)));
+        let entry = place(1, Kind::Entry { table: 1, to: 2 });
+        assert_eq!(check(&[leaves(0), entry, place(2, Kind::Constants)], None), Err(Lost::To(1, 2)));
+    }
+
     /// shl $2, %rax; mov 0x1000(%rax), %eax; mov (%rax), %rcx
     const CELL: [u8; 13] = [0x48, 0xc1, 0xe0, 2, 0x8b, 0x80, 0, 0x10, 0, 0, 0x48, 0x8b, 0x08];
     /// mov $0x1000, %eax; mov 8(%rax), %rcx
@@ -516,6 +587,15 @@ mod tests {
         // mov 0x1000(, %rsi, 4), %r8d; mov %rdx, %rsi; call *(%r8)
         let read = [0x44, 0x8b, 0x04, 0xb5, 0, 0x10, 0, 0];
         assert_eq!(apart, [&read[..], &PASS, &[0x41, 0xff, 0x50, 0, RET]].concat());
+        // mov 0x1000(%rax), %r10d; mov %rcx, %rsi, or not; mov (%r10), %rcx: the target is busy, or it is free.
+        let make = [&CELL[..4], &[0x44, 0x8b, 0x90, 0, 0x10, 0, 0]].concat();
+        let busy = [&make[..], &[0x48, 0x89, 0xce, 0x49, 0x8b, 0x0a], &CALL, &[RET]].concat();
+        assert_eq!(relaxed(&[&busy], &[0]).bytes, busy);
+        let free = relaxed(&[&make, &[0x49, 0x8b, 0x0a], &CALL, &[RET]], &[0]).bytes;
+        assert_eq!(free, [0x8b, 0x0c, 0x85, 0, 0x10, 0, 0, 0xff, 0x51, 0, RET]);
+        // Scaled by eight: shl $3, %rax.
+        let eight = [&[0x48, 0xc1, 0xe0, 3], &CELL[4..], &CALL, &[RET]].concat();
+        assert_eq!(relaxed(&[&eight], &[0]).bytes, eight);
         // An argument is the shifted index.
         let passed = [&shift[..], &cell, &[0x41, 0xff, 0xd0], &[RET]].concat();
         assert_eq!(relaxed(&[&passed], &[0]).bytes, passed);
@@ -531,11 +611,25 @@ mod tests {
                 assert_eq!(relaxed(&[&code], &[0]).bytes, code, "{between:x?}");
             }
         }
+        // The place is an argument of the callee, too: mov $0x1000, %edx; mov 8(%rdx), %rcx; call *%rcx.
+        let passed = [&[0xba, 0, 0x10, 0, 0, 0x48, 0x8b, 0x4a, 8][..], &CALL, &[RET]].concat();
+        assert_eq!(relaxed(&[&passed], &[0]).bytes, passed);
         // A jump leads behind the reading; what is read may be needed behind the call: mov 8(%rax), %rbx; call *%rbx.
         let split = [&PLACE[..], &PASS, &CALL, &[RET]].concat();
         assert_eq!(relaxed(&[&split], &[0, 9]).bytes, split);
         let preserved = [&PLACE[..5], &[0x48, 0x8b, 0x58, 8], &PASS, &[0xff, 0xd3, RET]].concat();
         assert_eq!(relaxed(&[&preserved], &[0]).bytes, preserved);
+    }
+
+    #[test]
+    fn a_jump_that_a_table_leads_to_stays() {
+        // lea table(%rip), %rax; jmp *%rax; the table, of A and X. A: jb L; X: jmp M; L: a move; M: ret
+        let lea = [0x48, 0x8d, 0x05, 2, 0, 0, 0, 0xff, 0xe0];
+        let table = [8i32, 14].map(i32::to_le_bytes).concat();
+        let code = relaxed(&[&lea, &table, &jb(5), &jmp(3), &MOVE, &[RET]], &[0, 17, 23, 28, 31]);
+        let insts = Decoder::new(64, &code.bytes[..code.data[0].0 as usize], DecoderOptions::NONE);
+        let jumps = insts.into_iter().filter(|inst| inst.is_jmp_short() && inst.mnemonic() == Mnemonic::Jmp);
+        assert_eq!(jumps.count(), 1);
     }
 
     #[test]
@@ -545,6 +639,7 @@ mod tests {
         let trap = |pc| TrapSite { pc, code: TrapCode::Unreachable, origin: None };
         let mut code = MachineCode { bytes: parts.concat(), ..MachineCode::default() };
         code.traps = vec![trap(21)];
+        code.relocs = vec![Reloc { offset: 8, target: LibCall::Probestack, addend: 0 }];
         code.calls = vec![CallSite { return_pc: 18, origin: None }];
         code.positions = vec![(0, 1), (6, 2), (16, 3), (21, 4)];
         let mut shorter = code.clone();
@@ -554,7 +649,7 @@ mod tests {
         code.bytes[2..6].copy_from_slice(&10i32.to_le_bytes());
         relax(&mut code, &Layout { blocks: &[0], ..Layout::UNKNOWN });
         assert_eq!((code.bytes.len(), code.bytes[1]), (16, 10));
-        assert_eq!((code.traps[0].pc, code.calls[0].return_pc), (14, 14));
+        assert_eq!((code.traps[0].pc, code.calls[0].return_pc, code.relocs[0].offset), (14, 14, 4));
         assert_eq!(code.positions, [(0, 1), (2, 2), (12, 3), (14, 4)]);
     }
 }

@@ -19,6 +19,7 @@ const MOST_ROUNDS: u32 = 10;
 type Loop = (usize, usize);
 
 /// What does not lie just anywhere.
+#[derive(Default)]
 pub(super) struct Aligned {
     loops: Vec<Loop>,
     /// The headers of outermost loops, and of the aligned loops in each the first: what does nothing had better be

@@ -3,6 +3,7 @@
 use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Mnemonic, OpKind};
 
 use super::{Kind, Layout, Piece, Places};
+use crate::compile::passes::Pass;
 use crate::compile::pinned::PADDING;
 
 /// Bytes of an entry of a jump table.
@@ -10,11 +11,17 @@ pub(super) const ENTRY: u32 = 4;
 /// Fewer bytes than this align constants.
 const LARGEST_ALIGN: usize = 64;
 
-/// The pieces of `bytes`; `None` if anything in it is not understood.
+/// The pieces of `bytes`; `None` if anything in it is not understood. Data in the middle of code are known for such by
+/// what stands before them only, so all jump tables that the compiler has written must have been found.
 pub(super) fn read(bytes: &[u8], layout: &Layout<'_>) -> Option<Vec<Piece>> {
     let pieces = Vec::with_capacity(bytes.len() / 4);
-    let mut reader = Reader { bytes, layout, pieces, table: None, constants: bytes.len() as u32 };
+    let is_shortened = layout.passes.has(Pass::Short);
+    let constants = bytes.len() as u32;
+    let mut reader = Reader { bytes, layout, pieces, table: None, tables: 0, constants, is_shortened };
     let end = reader.read_code()?;
+    if layout.jump_tables.is_some_and(|tables| tables != reader.tables) {
+        return None;
+    }
     if end < bytes.len() as u32 {
         reader.push(end, bytes.len() as u32 - end, Kind::Constants);
     }
@@ -33,8 +40,12 @@ struct Reader<'a> {
     pieces: Vec<Piece>,
     /// The last jump table whose place an instruction takes.
     table: Option<u32>,
+    /// How many have been read.
+    tables: usize,
     /// Where constants begin, as far as is known.
     constants: u32,
+    /// Whether jumps and numbers are to be as short as they can be, and what does nothing is left out.
+    is_shortened: bool,
 }
 
 impl Reader<'_> {
@@ -46,6 +57,7 @@ impl Reader<'_> {
             let at = decoder.ip() as u32;
             if self.table == Some(at) {
                 let behind = self.read_table(at)?;
+                self.tables += 1;
                 decoder.set_position(behind as usize).ok()?;
                 decoder.set_ip(behind.into());
             } else if self.is_end(at) {
@@ -59,8 +71,10 @@ impl Reader<'_> {
     }
 
     fn push(&mut self, old: u32, old_len: u32, kind: Kind) {
+        let kind = if self.is_shortened { kind } else { kind.as_it_is() };
         let len = match kind {
             Kind::Nothing => 0,
+            Kind::Jump { .. } | Kind::Branch { .. } if !self.is_shortened => old_len,
             Kind::Jump { .. } | Kind::Branch { .. } => 2,
             Kind::Plain { padding } => old_len - padding,
             Kind::ShortNumber { padding, .. } => old_len - padding - 3,

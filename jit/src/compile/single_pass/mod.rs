@@ -37,7 +37,6 @@ use cranelift_codegen::isa::TargetIsa;
 use super::machine_code::{CallSite, MachineCode, TrapSite};
 use super::machine_code::{METRICS_SLOT, PATH_SLOT, RECORD_SLOT, VMCTX_SLOT};
 use super::origins::Origins;
-use super::{pinned, relax};
 use crate::abi::{TrapCode, store_context};
 use assembler::{Assembler, Label, Width};
 use registers::{Held, Kind, Registers, kind_of};
@@ -233,7 +232,7 @@ impl Emitter<'_> {
             self.location = location;
         }
         if self.with_positions
-            && let Some(origin) = self.origins.of_code(self.location())
+            && let Some(origin) = self.origins.of_number(self.location())
         {
             self.note_position(origin.offset);
         }
@@ -250,12 +249,9 @@ impl Emitter<'_> {
         }
     }
 
-    /// The index of the current origin.
+    /// The number of the current origin.
     fn location(&self) -> u32 {
-        match self.location.is_default() {
-            true => 0,
-            false => relax::unmarked(pinned::unmarked(self.location.bits()).0).0,
-        }
+        self.origins.number(self.location).unwrap_or(0)
     }
 
     /// Writes an instruction whose result is needed.
@@ -348,9 +344,9 @@ impl Emitter<'_> {
         label
     }
 
-    /// What the instruction before was is a call.
+    /// The previous instruction was a call.
     fn call_site(&mut self) {
-        let origin = self.origins.of_code(self.location());
+        let origin = self.origins.of_number(self.location());
         self.code.calls.push(CallSite { return_pc: self.assembler.here(), origin });
     }
 

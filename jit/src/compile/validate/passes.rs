@@ -4,6 +4,7 @@ use super::convention::Conventions;
 use super::*;
 use crate::abi::TrapCode;
 use crate::compile::machine_code::{CallSite, TrapSite};
+use crate::compile::passes::Passes;
 use crate::compile::{pinned, relax};
 
 const RET: [u8; 1] = [0xc3];
@@ -25,6 +26,18 @@ fn jump(opcode: &[u8], distance: i32) -> Vec<u8> {
     [opcode, &distance.to_le_bytes()].concat()
 }
 
+/// Where blocks begin, where the cold ones do, and how many results there are.
+fn layout(blocks: &[u32], cold: u32, results: usize) -> relax::Layout<'_> {
+    relax::Layout {
+        blocks,
+        cold,
+        transparent_calls: &[],
+        returned: relax::returned(results),
+        jump_tables: None,
+        passes: Passes::ALL,
+    }
+}
+
 /// Has `relax` rewrite code; gives what became of it, and whether that does the same.
 fn relaxed_by(mut code: MachineCode, layout: &relax::Layout<'_>) -> (MachineCode, Result<(), String>) {
     let original = Original { code: code.clone(), conventions: Conventions::unknown(), is_pinned: true };
@@ -36,8 +49,7 @@ fn relaxed_by(mut code: MachineCode, layout: &relax::Layout<'_>) -> (MachineCode
 /// What becomes of code without a cold part, which does the same.
 #[track_caller]
 fn relaxed(code: MachineCode, blocks: &[u32], results: usize) -> MachineCode {
-    let returned = relax::returned(results);
-    let layout = relax::Layout { blocks, cold: u32::MAX, transparent_calls: &[], returned };
+    let layout = layout(blocks, u32::MAX, results);
     match relaxed_by(code, &layout) {
         (code, Ok(())) => code,
         (_, Err(report)) => panic!("{report}"),
@@ -198,8 +210,7 @@ fn the_end_of_the_hot_part_is_not_run_into() {
     let cold = [&COPY.repeat(21)[..], &RET].concat();
     let bytes = [&jump(&[0x0f, 0x82], 1)[..], &RET, &[0x0f, 0x1f, 0], &cold].concat();
     let code = MachineCode { bytes, align: 16, ..MachineCode::default() };
-    let layout =
-        relax::Layout { blocks: &[0, 7, 10], cold: 10, transparent_calls: &[], returned: relax::returned(1) };
+    let layout = layout(&[0, 7, 10], 10, 1);
     let (code, checked) = relaxed_by(code, &layout);
     assert!(code.cold.is_some());
     assert_eq!(checked, Ok(()));

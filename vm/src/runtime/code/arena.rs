@@ -11,11 +11,12 @@ use super::libcalls;
 use super::registry::{self, CodeObject};
 use super::reservation::{PAGE, Reservation};
 use crate::module::ModuleInner;
+use crate::runtime::rlimits;
 
 /// Size of the first chunk; each further one is twice as large, up to [`LAST_CHUNK`].
 const FIRST_CHUNK: usize = 64 << 10;
 const LAST_CHUNK: usize = 1 << 20;
-/// Address space per reservation.
+/// Address space per reservation, unless there is little.
 const RESERVATION: usize = 256 << 20;
 
 /// Functions start at least at such addresses.
@@ -47,12 +48,25 @@ impl CodeSpace {
         if let Some(found) = all.iter().find_map(|r| Some((r.clone(), r.allocate(size)?))) {
             return Ok(found);
         }
-        let new = if self.is_anonymous { Reservation::anonymous } else { Reservation::new };
-        let fresh = Arc::new(new(RESERVATION.max(size))?);
+        let fresh = Arc::new(self.reserve(reservation().max(size))?);
         let address = fresh.allocate(size).expect("it fits by construction");
         all.push(fresh.clone());
         Ok((fresh, address))
     }
+
+    /// Where the system has no file so large for this process, or none at all, memory without one does.
+    fn reserve(&self, size: usize) -> std::io::Result<Reservation> {
+        match self.is_anonymous || rlimits::check_file_size(size as u64).is_err() {
+            true => Reservation::anonymous(size),
+            false => Reservation::new(size).or_else(|error| Reservation::anonymous(size).map_err(|_| error)),
+        }
+    }
+}
+
+/// Bytes to reserve at a time: a small part of all address space, if that is limited.
+fn reservation() -> usize {
+    let most = rlimits::address_space().map_or(usize::MAX, |limit| limit as usize / 16);
+    RESERVATION.min(most).next_multiple_of(LAST_CHUNK)
 }
 
 #[derive(Debug)]

@@ -110,7 +110,7 @@ pub fn weights(path: &Path) -> Result<Arc<Profile>> {
     let profile = crate::commands::read_profile(path)?;
     ensure!(
         profile.functions.iter().any(FunctionProfile::has_edge_counts),
-        "{} says nothing about edges: give a profile by `wprof run --collect edges`",
+        "{} has no edge counts: give a profile that `wprof run --collect edges` wrote",
         path.display()
     );
     Ok(Arc::new(profile))

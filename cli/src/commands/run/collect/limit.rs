@@ -71,7 +71,7 @@ pub fn resolve(budget: &Budget, events: &mut Vec<EventModel>) -> Result<Budget> 
         return Ok(budget.clone());
     }
     let [kind] = &cost_model::parse_kinds(&budget.kind)?[..] else {
-        bail!("a budget is of one kind of events, not of `{}`", budget.kind);
+        bail!("a budget takes one event kind, not `{}`: give one such as instructions", budget.kind);
     };
     if events.iter().all(|known| known.name != kind.name) {
         events.push(kind.clone());

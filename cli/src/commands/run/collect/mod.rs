@@ -8,7 +8,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Result, bail, ensure};
-use clap::{Args, ValueEnum};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, ValueEnum, ValueHint};
 use wprof::{
     Adaptive, Checks, Collect, EventModel, Interesting, Metric, ProfilingConfig, SystemEvent, Trigger,
 };
@@ -18,67 +19,93 @@ pub use counted::{Counted, weights};
 pub use limit::{Budget, Limit};
 pub use wanted::COLLECT_HELP;
 
+use crate::commands::help;
 use crate::sizes;
 use limit::resolve;
-use wanted::{Wanted, What, wanted};
+use wanted::{Wanted, WantedParser, What};
 
 /// How to profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Mode {
-    /// Count paths and calling contexts in short bursts, at hardly any cost
+    /// Sample paths and calling contexts in short bursts, at almost no cost
     Adaptive,
     /// Count everything
     Exact,
-    /// Run plain code
+    /// Run without a profile
     Off,
 }
 
 /// What is counted, and how.
 #[derive(Clone, Debug, Args)]
 pub struct ProfileArgs {
-    /// How to profile [default: adaptive, or exact if something is to be counted that bursts do not count]
-    #[arg(long = "profile", value_enum, value_name = "MODE")]
-    mode: Option<Mode>,
-    /// Count everything instead of sampling: `--profile exact`
-    #[arg(long, conflicts_with = "mode")]
+    /// Count everything exactly instead of sampling; the same as `--profile exact`
+    #[arg(long, conflicts_with = "mode", help_heading = help::PROFILE)]
     exact: bool,
-    /// Of samples: how many checks lie between two bursts, and how many in one; with `xK` both get up to K times as long
-    /// while the program goes on [default: 100000:100x10]
-    #[arg(long, value_name = "N:M[xK]")]
-    burst: Option<BurstLengths>,
-    /// Of samples: where bursts can begin and end, as a name of Hirzel & Chilimbi's table: orig, EL, EC, EN, L4, L10,
-    /// LN, EC+L4, as ECL (as EC, but recursions that come to a check in a loop have no other), LT (short loops are
-    /// not checked), LB (nor are those with a check in each round), LU (small loops are unrolled), or default
-    #[arg(long, value_name = "NAME")]
-    checks: Option<Checks>,
-    /// Of samples: what makes a burst begin, the number of `checks` or the time, as in `time:1ms`
-    #[arg(long, value_name = "WHAT", value_parser = trigger, default_value = "checks")]
-    trigger: Trigger,
-    /// Compile when it is needed, and keep no code: so the same program with the same input gives the same sample
-    #[arg(long)]
-    deterministic: bool,
-    /// What to count exactly: `edges`, `paths`, `blocks`, `cct`, or `events=KIND,…`; all can be had together, as in
-    /// `edges,cct`, but only one of the first three; with `paths` or `cct`, or in bursts, also `cycles` and `cache`
-    /// [default: edges with `--exact`, else paths and cct in bursts]
-    #[arg(long, value_name = "WHAT", value_parser = wanted)]
+    /// Choose how to profile [default: adaptive, or exact if --collect names something that is not sampled]
+    #[arg(long = "profile", value_enum, value_name = "MODE", help_heading = help::PROFILE)]
+    mode: Option<Mode>,
+    /// Count exactly: edges, paths, blocks, cct, flow, events=KIND,…; or measure cycles, cache
+    ///
+    /// Combine them with commas, such as `edges,cct`; give only one of edges, paths and blocks. `cycles` and `cache`
+    /// need paths, cct or sampling. See below for what each counts [default: edges with --exact, else paths and cct in
+    /// bursts]
+    #[arg(long, value_name = "WHAT", value_parser = WantedParser, hide_possible_values = true)]
+    #[arg(help_heading = help::PROFILE)]
     collect: Vec<Wanted>,
-    /// The data cache that `cache` simulates: its size, ways, and bytes of a line
-    #[arg(long, value_name = "SIZE,WAYS,LINE", value_parser = cache_shape, default_value = "32K,8,64")]
-    cache: CacheShape,
-    /// With paths or cct, or in bursts: also measure what the system counts along each path and in each context, in
-    /// hardware or by itself: `instructions`, `cache-misses`, `page-faults`, `task-clock`, …
-    #[arg(long, value_name = "EVENT,…", value_delimiter = ',', value_parser = system_event)]
+    /// Measure what the operating system counts, along each path and in each calling context
+    ///
+    /// Some are counted in hardware, such as `instructions` and `cache-misses`, others by the system, such as
+    /// `page-faults` and `task-clock`. Needs paths, cct or sampling.
+    #[arg(long, value_name = "EVENT,…", value_delimiter = ',', value_parser = system_event_parser())]
+    #[arg(help_heading = help::PROFILE, hide_short_help = true)]
     events: Vec<SystemEvent>,
-    /// How much memory call records of `cct`, or of bursts, may take; beyond that new contexts are counted by
-    /// function only
-    #[arg(long, value_name = "SIZE", value_parser = sizes::parse, default_value = "256M")]
-    max_context_memory: u64,
-    /// Count the paths of this earlier profile of the module without a table; with `--collect paths`
-    #[arg(long, value_name = "PROFILE")]
+    /// Set the data cache that `--collect cache` simulates: its size, its ways, the bytes of a line
+    #[arg(long, value_name = "SIZE,WAYS,LINE", value_parser = cache_shape, default_value = "32K,8,64")]
+    #[arg(help_heading = help::PROFILE, hide_short_help = true)]
+    cache: CacheShape,
+    /// With --collect paths: give the paths of this earlier profile of the module cheap counters
+    #[arg(long, value_name = "PROFILE", value_hint = ValueHint::FilePath)]
+    #[arg(help_heading = help::PROFILE, hide_short_help = true)]
     interesting: Option<PathBuf>,
-    /// Place counters where this earlier profile of the module, one with edges, saw control seldom come
-    #[arg(long, value_name = "PROFILE")]
+    /// Put counters on the edges that ran least in this earlier profile of the module
+    #[arg(long, value_name = "PROFILE", value_hint = ValueHint::FilePath)]
+    #[arg(help_heading = help::PROFILE, hide_short_help = true)]
     weights: Option<PathBuf>,
+    /// Make the same run give the same sample: compile when needed, store no code
+    #[arg(long, help_heading = help::SAMPLING, hide_short_help = true)]
+    deterministic: bool,
+    /// Sampling only: run N checks between bursts and M checks per burst
+    ///
+    /// With `xK` both grow up to K times while the program runs [default: 100000:100x10]
+    #[arg(long, value_name = "N:M[xK]", help_heading = help::SAMPLING, hide_short_help = true)]
+    burst: Option<BurstLengths>,
+    /// Sampling only: choose where bursts can begin and end
+    ///
+    /// The names are those of Hirzel & Chilimbi's table: orig, EL, EC, EN, L4, L10, LN, EC+L4. Further names: ECL (as
+    /// EC, but no entry check in recursions that already reach a check in a loop), LT (no checks in short loops), LB
+    /// (nor in loops that call something with a check in each iteration), LU (small loops are unrolled), default
+    #[arg(long, value_name = "NAME", value_parser = checks_parser(), hide_possible_values = true)]
+    #[arg(help_heading = help::SAMPLING, hide_short_help = true)]
+    checks: Option<Checks>,
+    /// Sampling only: begin bursts after a number of `checks`, or at intervals of time such as `time:1ms`
+    #[arg(long, value_name = "WHAT", value_parser = trigger, default_value = "checks")]
+    #[arg(help_heading = help::SAMPLING, hide_short_help = true)]
+    trigger: Trigger,
+    /// Limit the memory for calling contexts; beyond it new contexts are counted by function only
+    #[arg(long, value_name = "SIZE", value_parser = sizes::parse, default_value = "256M")]
+    #[arg(help_heading = help::LIMITS, hide_short_help = true)]
+    max_context_memory: u64,
+}
+
+/// The names of the system's events.
+fn system_event_parser() -> impl TypedValueParser<Value = SystemEvent> {
+    PossibleValuesParser::new(SystemEvent::names())
+        .map(|name| SystemEvent::named(&name).expect("the parser lets only these through"))
+}
+
+/// The names of placements of checks.
+fn checks_parser() -> impl TypedValueParser<Value = Checks> {
+    PossibleValuesParser::new(Checks::names()).try_map(|name| name.parse::<Checks>())
 }
 
 /// `checks`, or `time:` and a duration.
@@ -112,7 +139,7 @@ impl ProfileArgs {
         let interesting = self.interesting()?;
         ensure!(
             interesting.is_none() || profiling == ProfilingConfig::Exact(Collect::Paths),
-            "there are interesting paths, but paths are not counted: add --collect paths"
+            "--interesting needs path counts: add --collect paths"
         );
         let metrics = self.metrics();
         ensure!(
@@ -120,7 +147,7 @@ impl ProfileArgs {
                 || context_memory.is_some()
                 || mode == Mode::Adaptive
                 || profiling == ProfilingConfig::Exact(Collect::Paths),
-            "cycles, cache misses and events are measured along paths and in calling contexts: add `paths` or `cct` to --collect"
+            "cycles, cache misses and system events are measured along paths and in calling contexts: add `paths` or `cct` to --collect"
         );
         Ok(Counted {
             profiling,
@@ -160,15 +187,15 @@ impl ProfileArgs {
         let is_of_bursts = self.burst.is_some() || self.checks.is_some() || overhead.is_some() || is_timed;
         ensure!(
             is_adaptive || !is_of_bursts,
-            "--burst, --checks, --trigger and a budget of bursts are of samples, and this profile is none: add --profile adaptive, or leave them out"
+            "--burst, --checks, --trigger and --budget SHARE need sampling, and this profile is exact: add --profile adaptive, or leave them out"
         );
         ensure!(
             !self.deterministic || !is_timed && overhead.is_none(),
-            "time is not the same each time: leave out --deterministic, or --trigger and the budget of bursts"
+            "--trigger time and --budget SHARE depend on time, which --deterministic excludes: leave out one or the other"
         );
         ensure!(
             !is_adaptive || self.collects_in_bursts() && !stops,
-            "--profile adaptive counts paths and contexts in bursts; of --collect it knows cycles and cache: leave it out, or what else is in --collect, and what ends the run at an event"
+            "--profile adaptive can collect only cct, cycles and cache, and cannot stop the program at an event: leave out --profile adaptive, or everything else in --collect and what stops the program at an event"
         );
         Ok(())
     }
@@ -211,7 +238,7 @@ impl ProfileArgs {
             let What::Events(kinds) = what else { continue };
             for kind in kinds {
                 let is_new = events.iter().all(|known| known.name != kind.name);
-                ensure!(is_new, "the kind of events `{}` is asked for twice: once is enough", kind.name);
+                ensure!(is_new, "the event kind `{}` is given twice: give it once", kind.name);
                 events.push(kind.clone());
             }
         }
@@ -250,7 +277,7 @@ impl ProfileArgs {
             [only] => Ok(ProfilingConfig::Exact(only)),
             _ => {
                 bail!(
-                    "code is counted in one way at a time: give one of edges, paths and blocks (edges tell blocks, paths tell both)"
+                    "edges, paths and blocks cannot be counted together: give one of edges, paths and blocks (edges include blocks, paths include both)"
                 )
             }
         }
@@ -260,11 +287,6 @@ impl ProfileArgs {
 /// Whether it is measured along paths and in contexts, whoever counts those.
 fn is_measured(what: &What) -> bool {
     matches!(what, What::Cycles | What::Cache)
-}
-
-fn system_event(text: &str) -> Result<SystemEvent, String> {
-    let known = || SystemEvent::names().collect::<Vec<_>>().join(", ");
-    SystemEvent::named(text).ok_or_else(|| format!("give some of {}", known()))
 }
 
 /// `SIZE,WAYS,LINE`.
@@ -279,6 +301,7 @@ fn cache_shape(text: &str) -> Result<CacheShape, String> {
 
 #[cfg(test)]
 mod tests {
+    use super::wanted::wanted;
     use super::*;
 
     fn none() -> ProfileArgs {

@@ -1,6 +1,12 @@
 //! Things to count, as `--collect` names them.
 
+use std::ffi::OsStr;
+use std::sync::LazyLock;
+
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
+use clap::{Arg, Command};
 use wprof::{Collect, EventModel};
+use wprof_jit::events::BUILT_IN;
 
 use crate::cost_model;
 
@@ -27,29 +33,48 @@ pub struct Wanted(pub Vec<What>);
 
 /// What `--collect` means, for the help of commands that have it.
 pub const COLLECT_HELP: &str = "\
-What to collect, exactly unless it is cycles or cache alone:
+What --collect counts, exactly unless it is cycles or cache alone:
   edges        how often each branch went each way, and all that follows from it
-  paths        how often each way was gone from an entry or loop header to the next loop round
-               or exit; edges follow from them
-  blocks       how often each block ran, with no more counters and seldom fewer; branches
-               are not known
-  cct          how often each function was called in each calling context: by whom, who
-               was called by whom, … Alone, it is all that is counted
-  flow         paths and cct, and paths in each calling context of their own: the hot ways
-               through several functions
-  cycles       with paths, cct, flow or bursts: ticks of the time-stamp counter along each path and in each
-               context, those of callees not included; what reading it costs is taken off
-  cache        likewise: lines that the loads and stores miss in a simulated data
-               cache, see --cache; the same on any machine
-  events=…     with paths: also along each. Otherwise totals only: no counters in the code but one running sum for each kind.
+  paths        how often each acyclic path from a function entry or loop header to the end of the
+               iteration or an exit ran; includes edges
+  blocks       how often each basic block ran, but not which way branches went
+  cct          the calling context tree: how often each function was called in each calling
+               context; alone, it counts nothing else
+  flow         paths, cct, and paths separately in each calling context: hot ways through several
+               functions
+  cycles       with paths, cct, flow or sampling: time-stamp counter ticks along each path and in
+               each context, without callees and without the cost of measuring
+  cache        likewise: misses in a simulated data cache (see --cache), the same on any machine
+  events=…     totals of event kinds, each by one running sum; with paths also along each path.
                Kinds: instructions, loads, stores, calls, indirect_calls, branches, float_ops,
-               memory_bytes, back_edges_and_calls, fuel (as Wasmtime counts it), or a file
-               such as costs.toml that says what each instruction costs:
-                 default = 1      # of instructions not named; also entry, back_edge
+               memory_bytes, back_edges_and_calls, fuel (as Wasmtime counts it), or a cost model,
+               a file such as costs.toml:
+                 default = 1      # cost of instructions not named; also: entry, back_edge
                  [cost]
-                 \"f64.*\" = 4      # the most specific name decides
+                 \"f64.*\" = 4      # the most specific name applies
   all-edges, all-blocks, block-counters
-               edges or blocks counted in simpler ways, to compare with";
+               edges or blocks counted in simpler ways, for comparison";
+
+/// Parses `--collect`, and knows what shells may complete it to.
+#[derive(Clone, Debug)]
+pub struct WantedParser;
+
+impl TypedValueParser for WantedParser {
+    type Value = Wanted;
+
+    fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<Wanted, clap::Error> {
+        StringValueParser::new().try_map(|text| wanted(&text)).parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        // Clap takes names that live as long as the program.
+        static EVENT_KINDS: LazyLock<Vec<String>> =
+            LazyLock::new(|| BUILT_IN.iter().map(|kind| format!("{EVENTS}{kind}")).collect());
+        let single = SINGLE.iter().map(|(name, _)| *name);
+        let events = EVENT_KINDS.iter().map(String::as_str);
+        Some(Box::new(single.chain(events).map(PossibleValue::new)))
+    }
+}
 
 /// Several things with commas between them; kinds of events, which have commas themselves, are the last.
 pub fn wanted(text: &str) -> Result<Wanted, String> {
@@ -67,26 +92,27 @@ pub fn wanted(text: &str) -> Result<Wanted, String> {
 
 const EVENTS: &str = "events=";
 
+/// All but events, by name; those that people need first.
+const SINGLE: [(&str, What); 10] = [
+    ("edges", What::Code(Collect::Edges)),
+    ("paths", What::Code(Collect::Paths)),
+    ("blocks", What::Code(Collect::Blocks)),
+    ("cct", What::Contexts),
+    ("flow", What::Flow),
+    ("cycles", What::Cycles),
+    ("cache", What::Cache),
+    ("all-edges", What::Code(Collect::AllEdges)),
+    ("all-blocks", What::Code(Collect::AllBlocks)),
+    ("block-counters", What::Code(Collect::BlockCounters)),
+];
+
 fn what(text: &str) -> Result<What, String> {
     if let Some(kinds) = text.strip_prefix(EVENTS) {
         return cost_model::parse_kinds(kinds).map(What::Events).map_err(|error| format!("{error:#}"));
     }
-    Ok(What::Code(match text {
-        "cct" => return Ok(What::Contexts),
-        "flow" => return Ok(What::Flow),
-        "cycles" => return Ok(What::Cycles),
-        "cache" => return Ok(What::Cache),
-        "edges" => Collect::Edges,
-        "paths" => Collect::Paths,
-        "blocks" => Collect::Blocks,
-        "all-edges" => Collect::AllEdges,
-        "all-blocks" => Collect::AllBlocks,
-        "block-counters" => Collect::BlockCounters,
-        _ => {
-            return Err(
-                "give edges, paths, blocks, cct, flow, cycles, cache, or events=KIND,… such as events=instructions,fuel"
-                    .to_owned(),
-            );
-        }
-    }))
+    let found = SINGLE.iter().find(|(name, _)| *name == text);
+    found.map(|(_, what)| what.clone()).ok_or_else(|| {
+        "give edges, paths, blocks, cct, flow, cycles, cache, or events=KIND,… such as events=instructions,fuel"
+            .to_owned()
+    })
 }

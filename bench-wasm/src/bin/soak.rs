@@ -1,0 +1,37 @@
+//! `soak MINUTES`: a service on 16 threads, for so long, in phases of a quarter of a minute. Prints what of the process is
+//! left after each, and fails if there is more in the end than after the first phases.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use wprof_bench::soak::{Service, Usage};
+
+const THREADS: usize = 16;
+const PHASE: Duration = Duration::from_secs(15);
+/// What is not looked at yet: caches fill, and the allocator finds its size.
+const WARM_UP: u32 = 4;
+/// How much more memory may be resident in the end, of what there was after warming up.
+const TOLERANCE: f64 = 1.05;
+
+fn main() -> Result<()> {
+    let minutes = std::env::args().nth(1).context("give the minutes to run: soak 60")?;
+    let minutes: u64 = minutes.parse().context("the minutes are no whole number")?;
+    let phases = (minutes * 60 / PHASE.as_secs()).max(u64::from(WARM_UP) + 1) as u32;
+    let before = Usage::now()?;
+    let (mut warm, mut requests) = (before, 0);
+    for phase in 0..phases {
+        let service = Service::new()?;
+        let end = Instant::now() + PHASE;
+        service.serve(THREADS, |_| Instant::now() >= end)?;
+        requests += service.requests();
+        let left = service.end(before.threads)?;
+        println!("{phase} {requests} requests, left: {left:?}");
+        ensure!(left.descriptors <= before.descriptors, "descriptors are left: {left:?}, {before:?} before");
+        if phase < WARM_UP {
+            warm = left;
+        }
+        let most = warm.resident as f64 * TOLERANCE;
+        ensure!(left.resident as f64 <= most, "memory grows: {left:?}, {warm:?} when warm");
+    }
+    Ok(())
+}

@@ -1,0 +1,214 @@
+//! A service that runs for long: many threads that make instances, call them, take profiles and drop it all, while
+//! functions are compiled in the background and engines come and go.
+//!
+//! Output: what of the process is left after each phase. Invariant of the engine that this looks for: nothing is.
+
+use std::fmt::Debug;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use std::{fs, thread};
+
+use anyhow::{Context, Result, ensure};
+use wprof::profiler::BurstLengths;
+use wprof::{
+    Adaptive, Caller, Collect, Config, Engine, Error, ExternRef, Linker, Module, ProfilingConfig, Store,
+    Strategy, Trap,
+};
+
+use crate::session::failure;
+
+/// How many engines serve at the same time.
+const ENGINES: usize = 6;
+/// One of so many requests has an engine replaced while others still use it.
+const REPLACE_ONE_OF: u64 = 40;
+/// How long the threads of engines that are gone may take to end.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What a module does: loops, calls, indirect calls, memory, tables, the host, and traps for some arguments.
+const MODULE: &str = r#"(module
+    (import "host" "keep" (func $keep (param externref) (result externref)))
+    (type $unary (func (param i32) (result i32)))
+    (memory 2) (table $kept 4 externref) (table $calls funcref (elem $double $mix $fill))
+    (func $double (type $unary) (i32.mul (local.get 0) (i32.const 2)))
+    (func $mix (type $unary) (i32.xor (local.get 0) (i32.rotl (local.get 0) (i32.const 7))))
+    (func $fill (type $unary)
+        (memory.fill (i32.const 64) (local.get 0) (i32.const 256))
+        (i32.load (i32.and (local.get 0) (i32.const 0xff))))
+    (func $fib (param i32) (result i32)
+        (if (result i32) (i32.lt_u (local.get 0) (i32.const 2))
+            (then (local.get 0))
+            (else (i32.add (call $fib (i32.sub (local.get 0) (i32.const 1)))
+                (call $fib (i32.sub (local.get 0) (i32.const 2)))))))
+    (func (export "serve") (param $n i32) (param $kept externref) (result i32) (local $sum i32) (local $i i32)
+        (table.set $kept (i32.const 1) (call $keep (local.get $kept)))
+        (loop $again
+            (local.set $sum (i32.add (local.get $sum)
+                (call_indirect $calls (type $unary) (local.get $i) (i32.rem_u (local.get $i) (i32.const 3)))))
+            (i32.store offset=1024 (i32.and (local.get $sum) (i32.const 0xfffc)) (local.get $sum))
+            (local.set $i (i32.add (local.get $i) (i32.const 1)))
+            (br_if $again (i32.lt_u (local.get $i) (local.get $n))))
+        (drop (memory.grow (i32.const 1)))
+        (if (i32.eqz (i32.rem_u (local.get $n) (i32.const 17))) (then (unreachable)))
+        (i32.add (local.get $sum) (call $fib (i32.and (local.get $n) (i32.const 15)))))
+    (func (export "spin") (loop $again (br $again))))"#;
+
+/// What of the system a process has.
+#[derive(Clone, Copy, Debug)]
+pub struct Usage {
+    /// Threads.
+    pub threads: usize,
+    /// Descriptors.
+    pub descriptors: usize,
+    /// Mappings.
+    pub mappings: usize,
+    /// Bytes of memory that are resident.
+    pub resident: u64,
+}
+
+impl Usage {
+    /// Of this process, now.
+    ///
+    /// # Errors
+    /// If the system does not tell.
+    pub fn now() -> Result<Usage> {
+        let status = fs::read_to_string("/proc/self/status")?;
+        let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.strip_suffix("kB"));
+        let kilobytes: u64 = resident.context("no resident memory")?.trim().parse()?;
+        Ok(Usage {
+            threads: fs::read_dir("/proc/self/task")?.count(),
+            descriptors: fs::read_dir("/proc/self/fd")?.count(),
+            mappings: fs::read_to_string("/proc/self/maps")?.lines().count(),
+            resident: kilobytes << 10,
+        })
+    }
+}
+
+/// An engine that serves, with its module.
+struct Serving {
+    module: Module,
+    linker: Linker<u64>,
+}
+
+impl Serving {
+    /// A new engine, set up in one of several ways, with a module whose functions have not been compiled.
+    fn new(number: u64) -> wprof::Result<Serving> {
+        let lengths = BurstLengths::new(50 + number as u32 % 100, 20);
+        let adaptive = Adaptive { lengths, ..Adaptive::default() };
+        let mut config = Config::new();
+        match number % 5 {
+            0 => config.profiling(ProfilingConfig::Exact(Collect::Edges)).count_contexts(true),
+            1 => config.profiling(ProfilingConfig::Exact(Collect::Paths)),
+            2 => config.profiling(ProfilingConfig::Off).strategy(Strategy::Optimized),
+            _ => config.profiling(ProfilingConfig::Adaptive(adaptive)),
+        };
+        let engine = Engine::new(config.promote_after(20).interruptible(true))?;
+        let mut linker = Linker::new(&engine);
+        linker.func_wrap("host", "keep", |_: Caller<'_, u64>, kept: Option<ExternRef>| kept)?;
+        Ok(Serving { module: Module::new(&engine, MODULE)?, linker })
+    }
+
+    /// Serves a request in a store of its own: every seventh is stopped by a deadline first, and some calls trap.
+    fn serve(&self, number: u64) -> wprof::Result<()> {
+        let module = &self.module;
+        let mut store = Store::try_new(module.engine(), number)?;
+        let instance = self.linker.instantiate(&mut store, module)?;
+        if number % 7 == 3 {
+            store.set_deadline(Some(Instant::now() + Duration::from_micros(200)))?;
+            let spin = instance.get_typed_func::<(), ()>(&mut store, "spin")?;
+            let stopped = spin.call(&mut store, ()).map_err(|error| error.trap());
+            expect(stopped == Err(Some(Trap::Deadline)), "a deadline", &stopped)?;
+            store.set_deadline(None)?;
+        }
+        let serve = instance.get_typed_func::<(i32, Option<ExternRef>), i32>(&mut store, "serve")?;
+        for round in 0..1 + number % 3 {
+            let n = 50 + ((number * 31 + round) % 3000) as i32;
+            let kept = ExternRef::new(vec![0_u8; 100]);
+            let served = serve.call(&mut store, (n, Some(kept)));
+            expect(served.is_err() == (n % 17 == 0), "a trap for multiples of 17 only", &served)?;
+        }
+        if module.engine().config().profiles() {
+            instance.profile(&store)?.verify().map_err(Error::msg)?;
+        }
+        Ok(())
+    }
+}
+
+fn expect(is_so: bool, what: &str, found: &dyn Debug) -> wprof::Result<()> {
+    if is_so { Ok(()) } else { Err(Error::msg(format_args!("expected {what}, found {found:?}"))) }
+}
+
+/// A service, its requests so far.
+pub struct Service {
+    serving: Mutex<Vec<Arc<Serving>>>,
+    requests: AtomicU64,
+}
+
+impl Service {
+    /// A service in which nothing has been asked for yet.
+    ///
+    /// # Errors
+    /// If the machine is not supported.
+    pub fn new() -> Result<Service> {
+        let serving = (0..ENGINES as u64).map(|number| Serving::new(number).map(Arc::new));
+        let serving = serving.collect::<wprof::Result<_>>().map_err(failure)?;
+        Ok(Service { serving: Mutex::new(serving), requests: AtomicU64::new(0) })
+    }
+
+    /// Serves requests on so many threads until `is_over` says so of the number of requests so far.
+    ///
+    /// # Errors
+    /// If a request is not served as it should be.
+    pub fn serve(&self, threads: usize, is_over: impl Fn(u64) -> bool + Sync) -> Result<()> {
+        let work = || -> Result<()> {
+            loop {
+                let request = self.requests.fetch_add(1, Ordering::Relaxed);
+                if is_over(request) {
+                    return Ok(());
+                }
+                self.request(request)?;
+            }
+        };
+        thread::scope(|scope| {
+            let all: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+            all.into_iter().try_for_each(|thread| thread.join().expect("requests do not panic"))
+        })
+    }
+
+    fn request(&self, number: u64) -> Result<()> {
+        let place = number as usize % ENGINES;
+        if number.is_multiple_of(REPLACE_ONE_OF) {
+            let fresh = Arc::new(Serving::new(number).map_err(failure)?);
+            self.lock()[place] = fresh;
+        }
+        let serving = self.lock()[place].clone();
+        serving.serve(number).map_err(failure)
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Arc<Serving>>> {
+        self.serving.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many requests there were.
+    pub fn requests(&self) -> u64 {
+        self.requests.load(Ordering::Relaxed)
+    }
+
+    /// Ends the service; gives what of the process is left when the threads of its engines have ended, of which there
+    /// were `threads` before it began.
+    ///
+    /// # Errors
+    /// If they do not end.
+    pub fn end(self, threads: usize) -> Result<Usage> {
+        drop(self);
+        let began = Instant::now();
+        loop {
+            let left = Usage::now()?;
+            if left.threads <= threads {
+                return Ok(left);
+            }
+            ensure!(began.elapsed() < PATIENCE, "{} threads are left of {threads}", left.threads);
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+}

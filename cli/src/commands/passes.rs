@@ -1,0 +1,41 @@
+//! `wprof passes`: what the compiler does beyond plain Cranelift.
+
+use anyhow::Result;
+use clap::Args;
+use wprof::{Pass, PassSet};
+
+use crate::output;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A line for each pass, in the order in which they work: its name, whether it is on or in which functions, on what it works, \
+and what it does.
+
+Examples:
+  wprof passes none,copies@0..57   how a list is read
+  wprof run --passes -copies,-threads json.wasm 20 2   without two passes
+  wprof run --passes none json.wasm 20 2   plain Cranelift
+  wprof run --passes none,masks json.wasm 20 2   with one pass alone
+  wprof run --passes copies@0..57 json.wasm 20 2   with one in the first 57 functions only")]
+pub struct PassesArgs {
+    /// A list as `--passes` has it: which passes are on then
+    #[arg(value_name = "LIST", allow_hyphen_values = true, default_value = "all")]
+    passes: PassSet,
+}
+
+pub fn execute(args: &PassesArgs) -> Result<()> {
+    let line = |&pass: &Pass| {
+        let on = functions(&args.passes, pass);
+        format!("{:<17}{on:<9} {:<13} {}\n", pass.name(), pass.stage(), pass.about())
+    };
+    output::print(&Pass::ALL.iter().map(line).collect::<String>())
+}
+
+/// In which functions a pass is on.
+fn functions(passes: &PassSet, pass: Pass) -> String {
+    match passes.functions(pass) {
+        functions if functions == PassSet::all().functions(pass) => "on".to_owned(),
+        functions if functions.is_empty() => "off".to_owned(),
+        functions => format!("{}..{}", functions.start, functions.end),
+    }
+}

@@ -1,0 +1,61 @@
+// Counts the words of a text, and prints the most frequent ones. Slower than it need be: docs/src/tutorials/slow-program.md finds out why.
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct word {
+    const char *text;
+    unsigned count;
+    struct word *next;
+};
+
+static struct word *words;
+
+static void make_lower(char *text) {
+    for (size_t i = 0; i < strlen(text); i++)
+        text[i] = (char)tolower((unsigned char)text[i]);
+}
+
+static void count(const char *text) {
+    struct word **link = &words;
+    for (; *link; link = &(*link)->next) {
+        if (strcmp((*link)->text, text) == 0) {
+            (*link)->count++;
+            return;
+        }
+    }
+    *link = calloc(1, sizeof **link);
+    (*link)->text = text;
+    (*link)->count = 1;
+}
+
+// A text of made-up words, the same each time.
+static char *make_text(size_t length) {
+    static const char *const syllables[] = {"Ba", "de", "Fi", "go", "hu", "la", "Mer", "ni", "pos", "tu"};
+    char *text = calloc(length + 16, 1), *end = text;
+    unsigned seed = 1;
+    while (end < text + length) {
+        for (unsigned more = 1; more; more = seed >> 30) {
+            seed = seed * 1664525 + 1013904223;
+            end = stpcpy(end, syllables[(seed >> 16) % 10]);
+        }
+        *end++ = ' ';
+    }
+    return text;
+}
+
+int main(int argc, char **argv) {
+    char *text = make_text(argc > 1 ? strtoul(argv[1], NULL, 10) : 8000);
+    make_lower(text);
+    for (char *word = strtok(text, " "); word; word = strtok(NULL, " "))
+        count(word);
+    for (int line = 0; line < 3; line++) {
+        struct word *most = words;
+        for (struct word *word = words; word; word = word->next)
+            if (word->count > most->count)
+                most = word;
+        printf("%u %s\n", most->count, most->text);
+        most->count = 0;
+    }
+}

@@ -1,0 +1,132 @@
+//! What to say of a module that is refused because it uses a proposal that is not run yet.
+//!
+//! Input: the module, and the error that validation gave. Output: the same error, in terms of proposals if one is the
+//! reason. A proposal is the reason if, were it accepted, validation would come further.
+
+use wasmparser::{Validator, WasmFeatures};
+
+use super::parse::{ModuleError, features};
+
+/// Proposals that are not run yet, each with those that it builds on.
+const PROPOSALS: [(&str, WasmFeatures); 11] = [
+    ("exception handling", WasmFeatures::EXCEPTIONS),
+    ("legacy exception handling", WasmFeatures::LEGACY_EXCEPTIONS),
+    ("threads", WasmFeatures::THREADS),
+    ("typed function references", WasmFeatures::FUNCTION_REFERENCES),
+    ("garbage collection", WasmFeatures::FUNCTION_REFERENCES.union(WasmFeatures::GC)),
+    ("wide arithmetic", WasmFeatures::WIDE_ARITHMETIC),
+    ("custom page sizes", WasmFeatures::CUSTOM_PAGE_SIZES),
+    ("memory control", WasmFeatures::MEMORY_CONTROL),
+    (
+        "stack switching",
+        WasmFeatures::STACK_SWITCHING
+            .union(WasmFeatures::EXCEPTIONS)
+            .union(WasmFeatures::FUNCTION_REFERENCES),
+    ),
+    (
+        "shared-everything threads",
+        WasmFeatures::SHARED_EVERYTHING_THREADS
+            .union(WasmFeatures::THREADS)
+            .union(WasmFeatures::FUNCTION_REFERENCES)
+            .union(WasmFeatures::GC),
+    ),
+    (
+        "custom descriptors",
+        WasmFeatures::CUSTOM_DESCRIPTORS.union(WasmFeatures::FUNCTION_REFERENCES).union(WasmFeatures::GC),
+    ),
+];
+
+/// The version and layer in the header of a component.
+const COMPONENT: [u8; 4] = [0x0d, 0, 1, 0];
+
+/// The error that says of a module what it uses that is not run yet, or the same one if it is just not valid.
+pub(super) fn explained(bytes: &[u8], error: ModuleError) -> ModuleError {
+    if bytes.get(4..8) == Some(&COMPONENT) {
+        let message = "a component, and wprof does not run components yet: give it the core module inside";
+        return ModuleError { offset: 4, message: message.into() };
+    }
+    if first_error(bytes, features()).is_none_or(|offset| offset != error.offset) {
+        return error;
+    }
+    let comes_further =
+        |with: WasmFeatures| first_error(bytes, features() | with).is_none_or(|offset| offset > error.offset);
+    let all = PROPOSALS.iter().fold(WasmFeatures::empty(), |all, &(_, proposal)| all | proposal);
+    if !comes_further(all) {
+        return error;
+    }
+    let message = match PROPOSALS.iter().find(|(_, proposal)| comes_further(*proposal)) {
+        Some((name, _)) => format!("uses the {name} proposal, which wprof does not run yet"),
+        None => "uses several proposals at once that wprof does not run yet".into(),
+    };
+    ModuleError { message, ..error }
+}
+
+/// The offset of the first error in a module, if these features are accepted.
+fn first_error(bytes: &[u8], features: WasmFeatures) -> Option<usize> {
+    let result = Validator::new_with_features(features).validate_all(bytes);
+    result.err().map(|error| error.offset() as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::parse;
+    use super::*;
+
+    fn refused(wat: &str) -> ModuleError {
+        let bytes = wat::parse_str(wat).expect("text that the assembler knows");
+        parse(bytes).expect_err("not run yet")
+    }
+
+    #[test]
+    fn what_is_not_run_yet_is_named() {
+        let cases = [
+            ("exception handling", "(module (tag $e) (func (throw $e)))"),
+            ("exception handling", "(module (tag $e) (func (block (try_table (catch_all 0) (nop)))))"),
+            ("legacy exception handling", "(module (func try nop catch_all nop end))"),
+            ("threads", "(module (memory 1 1 shared))"),
+            ("threads", "(module (memory 1) (func (drop (i32.atomic.load (i32.const 0)))))"),
+            ("threads", "(module (func (atomic.fence)))"),
+            ("typed function references", "(module (type $f (func)) (func (param (ref $f))))"),
+            (
+                "typed function references",
+                "(module (type $f (func)) (func (param (ref null $f)) (call_ref $f (local.get 0))))",
+            ),
+            ("garbage collection", "(module (type (struct (field i32))))"),
+            ("garbage collection", "(module (func (result i31ref) (ref.i31 (i32.const 1))))"),
+            ("garbage collection", "(module (type (array i8)))"),
+            (
+                "wide arithmetic",
+                "(module (func (param i64) (result i64 i64) (i64.mul_wide_u (local.get 0) (local.get 0))))",
+            ),
+            ("custom page sizes", "(module (memory 1 (pagesize 1)))"),
+        ];
+        for (proposal, wat) in cases {
+            let error = refused(wat);
+            let expected = format!("uses the {proposal} proposal, which wprof does not run yet");
+            assert_eq!(error.message, expected, "{wat}");
+            assert!(error.offset > 0, "{wat}");
+        }
+    }
+
+    #[test]
+    fn components_are_named() {
+        assert!(
+            refused("(component)").message.starts_with("a component, and wprof does not run components yet")
+        );
+    }
+
+    #[test]
+    fn no_message_advises_to_enable_anything() {
+        let not_valid = "(module (func (result i32)) (func (throw 0)))";
+        for wat in [not_valid, "(component (import \"f\" (func)))", "(module (tag))"] {
+            let text = refused(wat).to_string();
+            assert!(!text.contains("enable"), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_valid_in_any_case_is_said_as_before() {
+        let error = refused("(module (func (result i32) (i64.const 1)))");
+        assert!(error.message.starts_with("type mismatch"), "{error}");
+    }
+}
