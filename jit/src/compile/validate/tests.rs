@@ -190,6 +190,20 @@ fn the_pinned_register_counts_in_place() {
     }
 }
 
+#[test]
+fn flags_do_not_depend_on_those_that_are_written_over() {
+    // mov %r15, %rax; lea 1(%rax), %rax; mov %rax, %r15 became add $1, %r15; the flags are others.
+    let count = [0x4c, 0x89, 0xf8, 0x48, 0x8d, 0x40, 1, 0x49, 0x89, 0xc7];
+    let add = [0x49, 0x83, 0xc7, 1];
+    // nop; nop; a comparison; jp over mov %rdi, %rax; ret; xor %eax, %eax; ret
+    let rest = |compare: &[u8]| [&[0x90, 0x90], compare, &[0x7a, 4], &COPY, &RET, &ZERO, &RET].concat();
+    // vucomiss %xmm1, %xmm0 writes all; shl %cl, %rdi does not if %cl is zero, and bt %esi, %edi writes one.
+    accept(&[&count, &rest(&[0xc5, 0xf8, 0x2e, 0xc1])], &[&add, &rest(&[0xc5, 0xf8, 0x2e, 0xc1])]);
+    for compare in [&[0x48, 0xd3, 0xe7][..], &[0x0f, 0xa3, 0xf7]] {
+        refuse(&[&count, &rest(compare)], &[&add, &rest(compare)]);
+    }
+}
+
 /// movzbl (%rdi), %eax; mov $1, %ecx; mov %eax, %eax; cmp %ecx, %eax; cmovb %eax, %ecx
 const CLAMPED: [u8; 15] = [0x0f, 0xb6, 0x07, 0xb9, 1, 0, 0, 0, 0x89, 0xc0, 0x39, 0xc8, 0x0f, 0x42, 0xc8];
 /// lea 9(%rip), %rdx, where the table is; movslq (%rdx, %rcx, 4), %rcx; add %rcx, %rdx; jmp *%rdx
