@@ -54,6 +54,8 @@ pub(super) enum Op {
     Left { event: u32, location: u32 },
     /// The address of a runtime routine.
     Routine { number: u32, addend: i64 },
+    /// An operation on each bit by itself, by its mnemonic.
+    Bitwise(u32),
     /// One of the results of another instruction.
     Instruction { code: u32, part: u8, more: u32 },
 }
@@ -299,6 +301,11 @@ impl Terms {
             return self.constant(number & mask(bits));
         }
         match self.as_apply(term) {
+            // A part of the result is that of the same parts.
+            Some((op @ Op::Bitwise(_), &[a, b])) => {
+                let parts = [a, b].map(|operand| self.low(bits, operand));
+                self.apply(op, &parts)
+            }
             Some((Op::Low(more), &[inner])) => self.low(bits.min(more), inner),
             Some((Op::Insert { bits: inserted, from: 0 }, &[_, inner])) if inserted >= bits => {
                 self.low(bits, inner)

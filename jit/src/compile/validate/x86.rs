@@ -413,8 +413,7 @@ impl Cpu<'_, '_> {
             _ => {
                 // A test computes what a mask does.
                 let code = if mnemonic == Mnemonic::Test { Mnemonic::And } else { mnemonic } as u32;
-                let op = Op::Instruction { code, part: 7, more: bytes };
-                self.terms.apply(op, &[a, b])
+                self.terms.apply(Op::Bitwise(code), &[a, b])
             }
         };
         self.run.values[FLAGS] = self.terms.apply(Op::FlagsOfResult(bytes as u8), &[value]);
