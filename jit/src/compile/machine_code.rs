@@ -13,6 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::origins::{Fact, Origins};
 use super::passes::{Pass, Passes, Stage};
+use super::validate::{self, Conventions};
 use super::{pinned, relax};
 use crate::CompileError;
 use crate::abi::{TrapCode, store_context};
@@ -201,11 +202,13 @@ impl Output<'_> {
         isa: &dyn TargetIsa,
     ) -> Result<MachineCode, CompileError> {
         let failed = |error| CompileError::Codegen { func: self.func, message: format!("{error:?}") };
+        let is_checked = isa.flags().enable_verifier() && isa.name() == "x64";
+        let conventions = is_checked.then(|| Conventions::tag(&mut context.func));
         context.verify_if(isa).map_err(failed)?;
         let code = isa
             .compile_function(&context.func, &context.domtree, registers, false, &mut ControlPlane::default())
             .map_err(failed)?;
-        finish(self, &code.apply_params(&context.func.params), isa, &context.func)
+        finish(self, &code.apply_params(&context.func.params), isa, (&context.func, conventions))
     }
 }
 
@@ -213,7 +216,7 @@ fn finish(
     output: &Output<'_>,
     code: &CompiledCode,
     isa: &dyn TargetIsa,
-    func: &Function,
+    (func, conventions): (&Function, Option<Conventions>),
 ) -> Result<MachineCode, CompileError> {
     let Output { origins, with_positions, passes, .. } = *output;
     let buffer = &code.buffer;
@@ -265,6 +268,12 @@ fn finish(
         data: Vec::new(),
         cold: None,
     };
+    let original = conventions.map(|conventions| validate::Original {
+        code: MachineCode { bytes: buffer.data().to_vec(), ..relaxed.clone() },
+        conventions: conventions.located(buffer),
+        is_pinned: isa.flags().enable_pinned_reg(),
+    });
+    let mut hints = Vec::new();
     if isa.name() == "x64" && !code.bb_starts.is_empty() && passes.any_of(Stage::MachineCode) {
         let cold = locations.ranges(Fact::Cold).next();
         // What the register allocator puts before a block's first instruction has no location.
@@ -281,9 +290,22 @@ fn finish(
             jump_tables: Some(jump_tables(func)),
             passes,
         };
-        relax::relax(&mut relaxed, &layout);
+        hints = relax::relax(&mut relaxed, &layout);
+    }
+    if let Some(original) = original {
+        validate::check(&original, &relaxed, &hints).map_err(|report| unchecked(output.func, &report))?;
     }
     Ok(relaxed)
+}
+
+/// Code that the passes over finished code have made something else of.
+fn unchecked(func: u32, report: &str) -> CompileError {
+    let message =
+        format!("the passes over finished machine code (pinned, relax) changed what it does: {report}");
+    if cfg!(debug_assertions) {
+        panic!("function {func}: {message}");
+    }
+    CompileError::Codegen { func, message }
 }
 
 /// How many jump tables Cranelift writes: of those without entries it makes jumps.

@@ -25,6 +25,7 @@ mod results;
 mod single_pass;
 pub(crate) mod trace;
 mod trampoline;
+mod validate;
 
 use std::sync::Mutex;
 

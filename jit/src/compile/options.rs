@@ -76,7 +76,7 @@ pub struct CompilerOptions {
     pub flow_contexts: bool,
     /// Make every NaN that arithmetic yields the canonical one.
     pub canonical_nans: bool,
-    /// Run Cranelift's verifier on everything (slow; tests do).
+    /// Run Cranelift's verifier on everything, and prove that rewritten machine code does what it did (slow; tests do).
     pub verify: bool,
     /// Let so many integers be alive across calls in optimised code, and no floats, whatever that costs; as many as pay
     /// with `None`.

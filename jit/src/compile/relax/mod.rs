@@ -101,9 +101,14 @@ impl Layout<'_> {
     };
 }
 
-/// Makes `code` shorter, and aligns its loops. It stays as it is if anything in it is not understood.
-pub(super) fn relax(code: &mut MachineCode, layout: &Layout<'_>) {
-    let Some(mut pieces) = read::read(&code.bytes, layout) else { return };
+/// Makes `code` shorter, and aligns its loops. It stays as it is if anything in it is not understood. Gives where blocks
+/// began, and where they begin now.
+pub(super) fn relax(code: &mut MachineCode, layout: &Layout<'_>) -> Vec<(u32, u32)> {
+    relaxed(code, layout).unwrap_or_else(|| layout.blocks.iter().map(|&block| (block, block)).collect())
+}
+
+fn relaxed(code: &mut MachineCode, layout: &Layout<'_>) -> Option<Vec<(u32, u32)>> {
+    let mut pieces = read::read(&code.bytes, layout)?;
     let has = |pass| layout.passes.has(pass);
     if has(Pass::Calls) {
         calls::merge(&mut pieces, &code.bytes, layout.blocks);
@@ -129,10 +134,10 @@ pub(super) fn relax(code: &mut MachineCode, layout: &Layout<'_>) {
     let apart = begin.map(|begin| Apart { begin, align });
     if let Err(lost) = reach::check(&pieces, &effects, apart) {
         debug_assert!(false, "{lost}");
-        return;
+        return None;
     }
     place::place(&mut pieces, &aligned, apart);
-    let Some(bytes) = write(&pieces, &code.bytes) else { return };
+    let bytes = write(&pieces, &code.bytes)?;
     #[cfg(debug_assertions)]
     equal::assert_equal(&pieces, &code.bytes, &bytes);
     let places = Places { pieces: &pieces };
@@ -148,6 +153,7 @@ pub(super) fn relax(code: &mut MachineCode, layout: &Layout<'_>) {
     code.positions.iter_mut().for_each(|(at, _)| *at = places.begin(*at));
     let data = pieces.iter().filter(|piece| matches!(piece.kind, Kind::Entry { .. } | Kind::Constants));
     code.data = data.map(|piece| (piece.new, piece.new + piece.len)).collect();
+    Some(layout.blocks.iter().map(|&block| (block, places.begin(block))).collect())
 }
 
 /// An instruction, or data.

@@ -1,0 +1,102 @@
+//! The memory as one version of the code knows it in a segment.
+//!
+//! Both versions make the same effective stores in the same order, which the product walk checks. So there is one
+//! memory, and what one version learns of it holds for both.
+//! Assumed: an address that is not computed from the frame's is not in the frame, as long as no address in the frame
+//! has been stored or passed on. Then nobody else writes the frame, either.
+
+use super::terms::{Op, Term, Terms, mask};
+
+/// What some bytes of the frame hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Slot {
+    /// Where it begins: the distance from the frame's top.
+    pub offset: i64,
+    pub bytes: u32,
+    pub value: Term,
+}
+
+impl Slot {
+    fn overlaps(&self, offset: i64, bytes: u32) -> bool {
+        self.offset < offset.saturating_add(bytes.into()) && offset < self.offset + i64::from(self.bytes)
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Memory {
+    /// What is known of the frame; ascending.
+    pub slots: Vec<Slot>,
+    /// Whether others may know addresses in the frame.
+    pub is_shared: bool,
+    /// Rises with each change of the frame, and of all else.
+    frame: u32,
+    others: u32,
+}
+
+impl Memory {
+    pub fn new(slots: Vec<Slot>, is_shared: bool) -> Memory {
+        Memory { slots, is_shared, frame: 0, others: 0 }
+    }
+
+    /// What is in memory; of values of more than eight bytes it stands for all of them.
+    pub fn load(&mut self, terms: &mut Terms, address: Term, bytes: u32) -> Term {
+        let Some(offset) = terms.as_frame(address) else {
+            let may_be_frame = self.is_shared || terms.is_of_frame(address);
+            return self.unknown(terms, address, bytes, may_be_frame);
+        };
+        let end = |slot: &&Slot| slot.offset == offset && slot.bytes >= bytes;
+        if let Some(slot) = self.slots.iter().find(end).filter(|slot| slot.bytes == bytes || slot.bytes <= 8)
+        {
+            return terms.low(8 * bytes.min(8) as u8, slot.value);
+        }
+        let value = self.unknown(terms, address, bytes, true);
+        self.hold(Slot { offset, bytes, value });
+        value
+    }
+
+    fn unknown(&self, terms: &mut Terms, address: Term, bytes: u32, may_be_frame: bool) -> Term {
+        let others = terms.constant(self.others.into());
+        let frame = terms.constant(if may_be_frame { u64::from(self.frame) + 1 } else { 0 });
+        terms.apply_of_frame(Op::Load(bytes), &[address, others, frame], self.is_shared)
+    }
+
+    fn hold(&mut self, slot: Slot) {
+        let at = self.slots.partition_point(|other| (other.offset, other.bytes) < (slot.offset, slot.bytes));
+        self.slots.insert(at, slot);
+    }
+
+    /// Stores a value; whether that may have changed anything.
+    pub fn store(&mut self, terms: &Terms, address: Term, bytes: u32, value: Term) -> bool {
+        let Some(offset) = terms.as_frame(address) else {
+            self.others += 1;
+            if self.is_shared || terms.is_of_frame(address) {
+                self.forget_all();
+            }
+            return true;
+        };
+        if self.slots.contains(&Slot { offset, bytes, value }) {
+            return false;
+        }
+        self.frame += 1;
+        self.slots.retain(|slot| !slot.overlaps(offset, bytes));
+        debug_assert!(bytes > 8 || terms.most(value) <= mask(8 * bytes as u8) || bytes == 8);
+        self.hold(Slot { offset, bytes, value });
+        true
+    }
+
+    /// Anything may be in the frame.
+    pub fn forget_all(&mut self) {
+        self.frame += 1;
+        self.slots.clear();
+    }
+
+    /// What a callee does: what lies below so far from the frame's top is its own.
+    pub fn call(&mut self, top: Option<i64>) {
+        self.others += 1;
+        self.frame += 1;
+        match top.filter(|_| !self.is_shared) {
+            Some(top) => self.slots.retain(|slot| slot.offset >= top),
+            None => self.slots.clear(),
+        }
+    }
+}
