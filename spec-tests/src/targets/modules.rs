@@ -24,7 +24,7 @@ const SECTIONS: [&str; 8] = [
 /// Both tiers and exact counts, with Cranelift's verifier, as far as a short input goes.
 static ENGINES: LazyLock<[Engine; 3]> = LazyLock::new(|| {
     let mut config = Config::new();
-    config.verify_code(true).background_compilation(false);
+    config.verify(true).background_compilation(false);
     let mut exact = config.clone();
     exact.profiling(ProfilingConfig::Exact(Collect::Paths));
     let mut baseline = config.clone();
