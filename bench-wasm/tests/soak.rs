@@ -1,6 +1,6 @@
 //! The short form of `soak`: after some thousand requests nothing is left that was not left after as many before.
 
-use wprof_bench::soak::{Service, Usage};
+use wprof_bench::soak::{KEPT, Service, Usage};
 
 const THREADS: usize = 16;
 const REQUESTS: u64 = 1500;
@@ -22,7 +22,8 @@ fn nothing_is_left_of_engines_stores_and_threads() -> anyhow::Result<()> {
     let warm = (0..WARM_UP).map(|_| phase()).last().expect("there is one")?;
     for _ in 0..PHASES {
         let left = phase()?;
-        assert_eq!((left.threads, left.descriptors), (before.threads, before.descriptors), "{left:?}");
+        let most = (before.threads + KEPT, before.descriptors + KEPT);
+        assert!(left.threads <= most.0 && left.descriptors <= most.1, "{left:?}, {before:?} before");
         let most = (warm.resident as f64 * TOLERANCE) as u64 + SLACK;
         assert!(left.resident <= most, "{left:?}, {warm:?} when warm");
         assert!(left.mappings <= warm.mappings + 2 * THREADS, "{left:?}, {warm:?} when warm");

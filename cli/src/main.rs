@@ -32,7 +32,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind as UsageError};
 use clap::{CommandFactory, Parser};
 use signal_hook::consts::SIGXFSZ;
 
-use commands::Command;
+use commands::{Command, help};
 use render::screen::ColorChoice;
 
 /// Runs WebAssembly programs and shows where their time goes
@@ -46,7 +46,7 @@ struct Cli {
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t, hide_short_help = true)]
     color: ColorChoice,
     /// Let a profile or a trace unpack to this size, if that is more than is usual for its length; for files you trust
-    #[arg(long, global = true, value_name = "SIZE", value_parser = sizes::parse, hide_short_help = true)]
+    #[arg(long, global = true, value_name = "SIZE", value_parser = sizes::parse, help_heading = help::LIMITS, hide_short_help = true)]
     max_unpacked: Option<u64>,
 }
 

@@ -31,6 +31,7 @@ mod report;
 mod residual;
 mod resource_limits;
 mod run;
+mod security;
 mod top;
 mod trace;
 mod trap;

@@ -2,10 +2,16 @@
 //!
 //! Both versions make the same effective stores in the same order, which the product walk checks. So there is one
 //! memory, and what one version learns of it holds for both.
+//! Assumed: what code loads from below 4 GiB are the runtime's tables (code slots, dispatch cells), which lie there so
+//! that their addresses are short. They are in no frame, code never stores there, and what they hold may change at any
+//! time anyway: so it does not matter when it is loaded.
 //! Assumed: an address that is not computed from the frame's is not in the frame, as long as no address in the frame
 //! has been stored or passed on. Then nobody else writes the frame, either.
 
 use super::terms::{Op, Term, Terms, mask};
+
+/// Nothing but the runtime's tables lies up to here.
+const RUNTIME_TABLES: u64 = u32::MAX as u64;
 
 /// What some bytes of the frame hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,8 +61,12 @@ impl Memory {
     }
 
     fn unknown(&self, terms: &mut Terms, address: Term, bytes: u32, may_be_frame: bool) -> Term {
-        let others = terms.constant(self.others.into());
-        let frame = terms.constant(if may_be_frame { u64::from(self.frame) + 1 } else { 0 });
+        let (others, frame) = match (terms.most(address) <= RUNTIME_TABLES, may_be_frame) {
+            (true, _) => (0, 0),
+            (false, true) => (u64::from(self.others) + 1, u64::from(self.frame) + 1),
+            (false, false) => (u64::from(self.others) + 1, 0),
+        };
+        let (others, frame) = (terms.constant(others), terms.constant(frame));
         terms.apply_of_frame(Op::Load(bytes), &[address, others, frame], self.is_shared)
     }
 

@@ -16,7 +16,7 @@
 //! hint where blocks went, and a wrong hint makes the check fail, never pass.
 //! Invariant: nothing here uses what the passes know: neither their pieces and effects nor their flow of control.
 //! Assumed, besides that Cranelift and the decoder are right: what `memory` and `x86` say at their heads; that others
-//! do not read what is in the frame below its top; and that what code slots hold may change at any time anyway.
+//! do not read what is in the frame below its top.
 //! Source: translation validation, Pnueli, Siegel & Singerman, TACAS 1998; Necula, PLDI 2000; the checker of regalloc2;
 //! value numbering by partition refinement, Alpern, Wegman & Zadeck, POPL 1988; Kildall, POPL 1973.
 //! Oracle: the tests here, and faults put into each pass, each of which it finds.

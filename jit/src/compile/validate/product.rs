@@ -295,6 +295,7 @@ impl<M: Machine> Product<'_, M> {
     /// Goes on where control goes behind a segment.
     fn follow(&mut self, ends: Ends, before: &Run<M::Mark>, after: &Run<M::Mark>) -> Found<()> {
         let mut equal = None;
+        let mut is_false = false;
         let pairs: SmallVec<[Pair; 2]> = match ends {
             Ends::Cut => SmallVec::from_slice(&[(before.place, after.place)]),
             Ends::Both(Step::End, Step::End) => return Ok(()),
@@ -306,7 +307,9 @@ impl<M: Machine> Product<'_, M> {
                     let [condition, other] = [condition, other].map(|term| self.terms.show(term));
                     return Err((None, format!("the condition {condition}\nbecame {other}")));
                 }
-                equal = self.machine.equal_if(&self.terms, condition).filter(|&(a, b)| self.is_address(a, b));
+                let compared = self.machine.equal_if(&self.terms, condition);
+                is_false = compared.is_some_and(|(a, b)| self.are_apart(a, b));
+                equal = compared.filter(|&(a, b)| self.is_address(a, b));
                 [(places[0], new[0]), (places[1], new[1])].into_iter().collect()
             }
             Ends::Both(
@@ -322,7 +325,8 @@ impl<M: Machine> Product<'_, M> {
             Ends::Both(..) => return Err((None, "the versions end in different ways".into())),
         };
         let state = State::new(&self.terms, (&before.values, &before.memory), (&after.values, &after.memory));
-        for (at, &pair) in pairs.iter().enumerate() {
+        // Where the condition leads that is false nobody comes: the stack is not probed to its end yet.
+        for (at, &pair) in pairs.iter().enumerate().skip(is_false.into()) {
             match equal.filter(|_| at == 0) {
                 Some(terms) => self.reach(pair, &self.with_equal(terms, before, after)),
                 None => self.reach(pair, &state),
@@ -334,6 +338,12 @@ impl<M: Machine> Product<'_, M> {
     /// Whether one of two terms is an address in the frame, and it is not known yet where the other is.
     fn is_address(&self, a: Term, b: Term) -> bool {
         self.terms.as_frame(a).is_some() != self.terms.as_frame(b).is_some()
+    }
+
+    /// Whether two terms are different addresses in the frame.
+    fn are_apart(&self, a: Term, b: Term) -> bool {
+        let places = self.terms.as_frame(a).zip(self.terms.as_frame(b));
+        places.is_some_and(|(a, b)| a != b)
     }
 
     /// The state if two terms are equal: the stack is probed up to a known place.

@@ -272,6 +272,11 @@ impl Terms {
             Op::Load(bytes @ 1..=4) => mask(8 * bytes as u8),
             Op::AtMost(most) => most,
             Op::Condition(_) => 1,
+            // No bit is set above all of the operands'.
+            Op::Bitwise(_) => {
+                let bits = args.iter().map(|&arg| 64 - self.most(arg).leading_zeros()).max().unwrap_or(0);
+                u64::MAX.checked_shr(64 - bits).unwrap_or(0)
+            }
             _ => u64::MAX,
         };
         let is_of_frame = match op {

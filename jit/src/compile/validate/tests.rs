@@ -151,6 +151,38 @@ fn traps_have_the_same_codes_and_are_where_they_were() {
 }
 
 #[test]
+fn tables_of_the_runtime_may_be_read_later() {
+    // mov $0x1130, %eax; mov (%rax), %rax; mov %rdi, (%rdx); call *%rax: the slot is read behind the store.
+    let place = [0xb8, 0x30, 0x11, 0, 0, 0x48, 0x8b, 0];
+    let store = [0x48, 0x89, 0x3a];
+    let before = [&place[..], &store, &[0xff, 0xd0], &[0xc3]].concat();
+    let after = [&store[..], &[0xff, 0x14, 0x25, 0x30, 0x11, 0, 0], &[0xc3]].concat();
+    accept(&[&before], &[&after]);
+    // The same of what %rsi points to, which may be what is stored to.
+    let before = [&[0x48, 0x8b, 0x06][..], &store, &[0xff, 0xd0], &[0xc3]].concat();
+    let after = [&store[..], &[0x48, 0x8b, 0x06], &[0xff, 0xd0], &[0xc3]].concat();
+    refuse(&[&before], &[&after]);
+}
+
+#[test]
+fn a_stack_that_is_probed_in_a_loop_is_known_behind_it() {
+    // lea -0x5000(%rsp), %r11; sub $0x1000, %rsp; mov %rsp, (%rsp); cmp %rsp, %r11; jne; mov %rdi, 8(%rsp)
+    let probe = [
+        &[0x4c, 0x8d, 0x9c, 0x24, 0, 0xb0, 0xff, 0xff][..],
+        &[0x48, 0x81, 0xec, 0, 0x10, 0, 0, 0x48, 0x89, 0x24, 0x24, 0x4c, 0x39, 0xdc, 0x75, 0xf0],
+        &[0x48, 0x89, 0x7c, 0x24, 8],
+    ];
+    let probe = probe.concat();
+    // mov 8(%rsp), %rax, or mov %rdi, %rax; add $0x5000, %rsp; ret
+    let end = [0x48, 0x81, 0xc4, 0, 0x50, 0, 0, 0xc3];
+    let before = [&probe[..], &[0x48, 0x8b, 0x44, 0x24, 8], &end].concat();
+    let after = [&probe[..], &[0x48, 0x89, 0xf8], &end].concat();
+    accept(&[&before], &[&after]);
+    let wrong = [&probe[..], &[0x48, 0x89, 0xf0], &end].concat();
+    refuse(&[&before], &[&wrong]);
+}
+
+#[test]
 fn calls_have_the_same_targets_and_arguments() {
     let call = |parts: &[&[u8]], return_pc| {
         let calls = vec![CallSite { return_pc, origin: None }];
