@@ -28,6 +28,17 @@ impl Slot {
     }
 }
 
+/// What a version does to its frame, in order.
+#[derive(Clone, Copy, Debug)]
+enum Access {
+    /// It reads bytes from an offset on.
+    Read(i64, u32),
+    /// It writes them.
+    Written(i64, u32),
+    /// Others may read all of it.
+    Anything,
+}
+
 #[derive(Clone, Debug, Default)]
 pub(super) struct Memory {
     /// What is known of the frame; ascending.
@@ -37,19 +48,52 @@ pub(super) struct Memory {
     /// Rises with each change of the frame, and of all else.
     frame: u32,
     others: u32,
+    accesses: Vec<Access>,
 }
 
 impl Memory {
     pub fn new(slots: Vec<Slot>, is_shared: bool) -> Memory {
-        Memory { slots, is_shared, frame: 0, others: 0 }
+        Memory { slots, is_shared, frame: 0, others: 0, accesses: Vec::new() }
+    }
+
+    /// How many accesses of the frame there were.
+    pub fn accesses(&self) -> usize {
+        self.accesses.len()
+    }
+
+    /// Whether what the last of so many accesses wrote is written over before anybody may read it.
+    pub fn is_dead(&self, accesses: usize) -> bool {
+        let Some((&Access::Written(offset, bytes), behind)) =
+            self.accesses.get(accesses.wrapping_sub(1)).zip(self.accesses.get(accesses..))
+        else {
+            return false;
+        };
+        let end = offset + i64::from(bytes);
+        let covers = |other: i64, more: u32| other <= offset && other + i64::from(more) >= end;
+        let overlaps = |other: i64, more: u32| other < end && offset < other + i64::from(more);
+        let first = behind.iter().find(|access| match **access {
+            Access::Read(other, more) => overlaps(other, more),
+            Access::Written(other, more) => covers(other, more),
+            Access::Anything => true,
+        });
+        matches!(first, Some(Access::Written(..)))
+    }
+
+    /// Others may read the frame from now on.
+    pub fn expose(&mut self) {
+        self.accesses.push(Access::Anything);
     }
 
     /// What is in memory; of values of more than eight bytes it stands for all of them.
     pub fn load(&mut self, terms: &mut Terms, address: Term, bytes: u32) -> Term {
         let Some(offset) = terms.as_frame(address) else {
             let may_be_frame = self.is_shared || terms.is_of_frame(address);
+            if may_be_frame {
+                self.expose();
+            }
             return self.unknown(terms, address, bytes, may_be_frame);
         };
+        self.accesses.push(Access::Read(offset, bytes));
         let end = |slot: &&Slot| slot.offset == offset && slot.bytes >= bytes;
         if let Some(slot) = self.slots.iter().find(end).filter(|slot| slot.bytes == bytes || slot.bytes <= 8)
         {
@@ -84,6 +128,7 @@ impl Memory {
             }
             return true;
         };
+        self.accesses.push(Access::Written(offset, bytes));
         if self.slots.contains(&Slot { offset, bytes, value }) {
             return false;
         }
@@ -102,6 +147,7 @@ impl Memory {
 
     /// What a callee does: what lies below so far from the frame's top is its own.
     pub fn call(&mut self, top: Option<i64>) {
+        self.expose();
         self.others += 1;
         self.frame += 1;
         match top.filter(|_| !self.is_shared) {

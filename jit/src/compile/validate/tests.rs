@@ -151,6 +151,30 @@ fn traps_have_the_same_codes_and_are_where_they_were() {
 }
 
 #[test]
+fn what_is_written_over_unread_may_be_anything() {
+    // mov %rax, 8(%rsp), or mov %rcx, 8(%rsp); mov %rdi, 8(%rsp)
+    let (one, other) = ([0x48, 0x89, 0x44, 0x24, 8], [0x48, 0x89, 0x4c, 0x24, 8]);
+    let over = [0x48, 0x89, 0x7c, 0x24, 8];
+    accept(&[&one, &over, &RET], &[&other, &over, &RET]);
+    // Nothing is written over it; half of it is (mov %edi, 8(%rsp)); it is read before (mov 8(%rsp), %rdx); it is seen by a
+    // callee (call *%rbx).
+    refuse(&[&one, &RET], &[&other, &RET]);
+    let half = [0x89, 0x7c, 0x24, 8];
+    refuse(&[&one, &half, &RET], &[&other, &half, &RET]);
+    for between in [&[0x48, 0x8b, 0x54, 0x24, 8][..], &[0xff, 0xd3]] {
+        refuse(&[&one, between, &over, &RET], &[&other, between, &over, &RET]);
+    }
+}
+
+#[test]
+fn constants_beside_the_code_are_no_jump_tables() {
+    // movslq constant(%rip), %rax; ret; the constant, before and behind which there is more or less padding.
+    let load = |distance: u8| [0x48, 0x63, 0x05, distance, 0, 0, 0];
+    accept(&[&load(5), &RET, &[0; 4], &[1, 2, 3, 4]], &[&load(1), &RET, &[1, 2, 3, 4]]);
+    refuse(&[&load(5), &RET, &[0; 4], &[1, 2, 3, 4]], &[&load(1), &RET, &[1, 2, 3, 5]]);
+}
+
+#[test]
 fn tables_of_the_runtime_may_be_read_later() {
     // mov $0x1130, %eax; mov (%rax), %rax; mov %rdi, (%rdx); call *%rax: the slot is read behind the store.
     let place = [0xb8, 0x30, 0x11, 0, 0, 0x48, 0x8b, 0];

@@ -225,8 +225,11 @@ impl Cpu<'_, '_> {
     }
 
     pub fn note(&mut self, what: What, values: Args) {
-        let place = self.inst.ip() as Place;
-        self.run.events.push(Event { what, values, mark: self.mark.clone(), place });
+        let (place, accesses) = (self.inst.ip() as Place, self.run.memory.accesses());
+        self.run.events.push(Event { what, values, mark: self.mark.clone(), place, accesses });
+        if self.mark.trap.is_some() {
+            self.run.memory.expose();
+        }
     }
 
     pub fn load(&mut self, bytes: u32) -> Done<Term> {
@@ -352,7 +355,8 @@ impl Cpu<'_, '_> {
 
     fn extend(&mut self, is_signed: bool) -> Done {
         let from = bits(self.size(1) as usize);
-        if self.inst.op1_kind() == OpKind::Memory && self.size(1) == 4 {
+        let is_constant = self.inst.is_ip_rel_memory_operand();
+        if self.inst.op1_kind() == OpKind::Memory && self.size(1) == 4 && !is_constant {
             let address = self.address()?;
             if let Some((table, distance)) = self.terms.split_place(address) {
                 let entry = Op::Entry { table, is_new: self.is_new };
