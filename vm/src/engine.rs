@@ -108,6 +108,13 @@ impl Engine {
         Engine::new(Config::new().profiling(profiling))
     }
 
+    /// How many functions were proven to do what Cranelift's code for them does, and how many could not be and run as
+    /// Cranelift wrote them: see [`Config::verify`]. Code from the cache and baseline code are not among them.
+    pub fn proofs(&self) -> (u64, u64) {
+        let proofs = self.0.compiler.proofs();
+        (proofs.proven(), proofs.unproven())
+    }
+
     /// Its settings.
     pub fn config(&self) -> &Config {
         &self.0.config

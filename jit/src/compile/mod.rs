@@ -50,7 +50,7 @@ pub(crate) use checks::{
     Check, ask_runtime, ask_runtime_pinned, fires as check_fires, mark as check_mark, trap_if_told,
 };
 use machine_code::Output;
-pub use machine_code::{CallSite, ColdPart, MachineCode, Origin, Reloc, TrapSite};
+pub use machine_code::{CallSite, ColdPart, MachineCode, Origin, Proofs, Reloc, TrapSite};
 pub(crate) use machine_code::{METRICS_SLOT, PATH_SLOT, RECORD_SLOT, VMCTX_SLOT};
 pub use options::{CompilerOptions, MemoryStyle};
 pub(crate) use origins::{Fact, Origins};
@@ -99,6 +99,7 @@ pub struct Compiler {
     in_bursts: CompilerOptions,
     /// What compilations leave for the next ones.
     scratch: Mutex<Vec<Box<Scratch>>>,
+    proofs: Proofs,
 }
 
 /// What functions of more bytes of bytecode have needed is given back: it may be gigabytes.
@@ -147,6 +148,7 @@ impl Compiler {
             options,
             in_bursts,
             scratch: Mutex::default(),
+            proofs: Proofs::default(),
         })
     }
 
@@ -159,6 +161,11 @@ impl Compiler {
     /// The options it was made with.
     pub fn options(&self) -> &CompilerOptions {
         &self.options
+    }
+
+    /// Of how many functions it was proven that passes left what they do as it was: see [`CompilerOptions::proves`].
+    pub fn proofs(&self) -> &Proofs {
+        &self.proofs
     }
 
     fn options_of(&self, graph: &BlockGraph) -> &CompilerOptions {
@@ -346,7 +353,8 @@ impl Compiler {
             pipeline.run(context, isa, &mut origins)?;
         }
         origins.check(cfg.func)?;
-        let output = Output { func: cfg.func, origins: &origins, with_positions, passes };
+        let proofs = self.options.proves.then_some(&self.proofs);
+        let output = Output { func: cfg.func, origins: &origins, with_positions, passes, proofs };
         let in_one_pass = match tier {
             Tier::Baseline => self.in_one_pass(context, single_pass, &output)?,
             Tier::Optimized => None,

@@ -78,6 +78,9 @@ pub struct CompilerOptions {
     pub canonical_nans: bool,
     /// Run Cranelift's verifier on everything, and prove that rewritten machine code does what it did (slow; tests do).
     pub verify: bool,
+    /// Prove of each function that the passes over finished machine code left what it does as it was; where that cannot
+    /// be proven, its code stays as Cranelift wrote it.
+    pub proves: bool,
     /// Let so many integers be alive across calls in optimised code, and no floats, whatever that costs; as many as pay
     /// with `None`.
     pub across_calls: Option<u32>,
@@ -127,6 +130,7 @@ impl Default for CompilerOptions {
             flow_contexts: false,
             canonical_nans: false,
             verify: cfg!(debug_assertions),
+            proves: false,
             across_calls: None,
             part_sizes: PartSizes::above(4000),
             max_blocks: MAX_BLOCKS,

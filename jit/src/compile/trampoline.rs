@@ -40,7 +40,7 @@ fn compile(
     prepare(0, &mut context, isa)?;
     let mut registers = regalloc2::Ctx::default();
     let origins = &Origins::default();
-    let output = Output { func: 0, origins, with_positions: false, passes: Passes::NONE };
+    let output = Output { func: 0, origins, with_positions: false, passes: Passes::NONE, proofs: None };
     output.generate(&mut context, &mut registers, isa)
 }
 

@@ -419,12 +419,13 @@ impl Config {
         self
     }
 
-    /// Whether all code is checked that is compiled (default: only in debug builds). Cranelift verifies what it is given,
-    /// and each function whose finished machine code is rewritten is proven to do the same as before: the same stores,
-    /// calls, traps, branches and results. Code that fails is not run: calling the function is an error then.
-    /// Compilation takes about twice as long.
+    /// Whether all code is checked that is compiled (default: no). Cranelift verifies what it is given, as it always does
+    /// in debug builds. And each function whose finished machine code is rewritten must be proven to do the same as
+    /// before: the same stores, calls, traps, branches and results. Where that cannot be proven the function runs as
+    /// Cranelift wrote it; [`Engine::proofs`](crate::Engine::proofs) tells how often.
     pub fn verify(&mut self, enable: bool) -> &mut Self {
-        self.compiler.verify = enable;
+        self.compiler.verify = enable || cfg!(debug_assertions);
+        self.compiler.proves = enable;
         self
     }
 
