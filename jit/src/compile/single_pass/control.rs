@@ -40,16 +40,18 @@ impl Emitter<'_> {
             self.block(block, next)?;
         }
         let size = (self.frame + self.outgoing).next_multiple_of(16);
-        match size {
-            0..=LARGEST_UNTOUCHED => self.assembler.patch(size_at, size as i32),
-            0..=LARGEST_FRAME => self.touch_pages(size_at, size),
-            _ => return Err(Unsupported),
+        if size > LARGEST_FRAME {
+            return Err(Unsupported);
+        }
+        match size <= LARGEST_UNTOUCHED {
+            true => self.assembler.patch(size_at, size as i32),
+            false => self.touch_pages(size_at, size),
         }
         Ok(())
     }
 
-    /// Makes a large frame step by step, none of which is larger than a page, and touches each step: a frame that does not fit must end in the guard page, not
-    /// behind it. That is written behind all other code, as the size is known only there.
+    /// Makes a large frame in steps no larger than a page, and touches each: a frame that does not fit must end in the
+    /// guard page, not behind it. That is written behind all other code, as the size is known only there.
     fn touch_pages(&mut self, size_at: u32, size: u32) {
         let (start, behind) = (self.assembler.here(), size_at + 4);
         for _ in 0..size / LARGEST_UNTOUCHED {
