@@ -76,7 +76,7 @@ fn changed_seeds_are_survived() {
 #[test]
 fn each_target_has_a_file_for_the_fuzzer() {
     for target in TARGETS {
-        let file = format!("{CORPUS}/../fuzz_targets/{}.rs", target.name);
+        let file = format!("{}/../fuzz/fuzz_targets/{}.rs", env!("CARGO_MANIFEST_DIR"), target.name);
         let text = std::fs::read_to_string(&file).unwrap_or_else(|e| panic!("{file}: {e}"));
         assert!(text.contains(&format!("run(\"{}\", bytes)", target.name)), "{file}: {text}");
     }
