@@ -25,6 +25,7 @@ mod passes;
 mod paths;
 mod perf;
 mod profile_files;
+mod rank;
 mod readers;
 mod reoptimized;
 mod report;
@@ -37,6 +38,7 @@ mod trace;
 mod trap;
 mod view;
 mod wasi;
+mod whole_path;
 mod write_failure;
 
 use std::ffi::OsStr;
