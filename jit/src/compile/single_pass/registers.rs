@@ -101,8 +101,15 @@ impl Registers {
 }
 
 impl Emitter<'_> {
+    /// How many uses of a value are still to be written.
     pub(super) fn left(&self, value: Value) -> u32 {
         self.uses.values[value].count
+    }
+
+    /// Whether anybody uses a value that is defined now. Users in other runs may have been written before: a cold block
+    /// comes behind a block that it alone leads to, if that is not cold.
+    fn is_used(&self, value: Value) -> bool {
+        self.left(value) > 0 || self.uses.values[value].crosses
     }
 
     pub(super) fn is_float(&self, value: Value) -> bool {
@@ -359,7 +366,7 @@ impl Emitter<'_> {
 
     /// A register has got a value.
     pub(super) fn define(&mut self, value: Value, reg: Reg) {
-        if self.left(value) == 0 {
+        if !self.is_used(value) {
             return;
         }
         debug_assert_eq!(self.registers.holds(reg), None);
@@ -371,7 +378,7 @@ impl Emitter<'_> {
 
     /// The pinned register is about to be written: who still needs what is in it gets a register.
     pub(super) fn leave_pinned(&mut self) -> Result<(), Unsupported> {
-        let Some(value) = self.pinned.take().filter(|&value| self.left(value) > 0) else { return Ok(()) };
+        let Some(value) = self.pinned.take().filter(|&value| self.is_used(value)) else { return Ok(()) };
         let reg = self.fresh(false)?;
         self.assembler.mov(Width::W64, reg, PINNED);
         self.values[value].kind = Kind::Held;
