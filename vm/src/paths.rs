@@ -4,7 +4,7 @@
 //! mid-path.
 //! Output: its paths, with what was measured along them, and the counts of edges that follow.
 //! Invariant: exact, or an error if the table was full.
-//! Source: algorithms.md, section 5.
+//! Source: Ammons, Ball & Larus 1997, section 2.
 
 use std::collections::BTreeMap;
 

@@ -4,7 +4,7 @@
 //! of a block. Output: a [`Profile`], pure data.
 //! Invariant: exact at every moment at which host code runs: after the program, after a trap, and inside a host
 //! function that the program called.
-//! Source: algorithms.md, sections 1 and 2.
+//! Source: Ball & Larus 1994, sections 3.2 and 3.3.
 
 use std::sync::Arc;
 

@@ -5,7 +5,7 @@
 //!
 //! Invariant: while the trials are locked, what is published of a function fits to whether it is tried. They are
 //! locked before the compiled functions, and those before what was compiled.
-//! Source: design.md, section 6 (never slower).
+//! Why: ARCHITECTURE.md, "The reoptimizer" (never slower).
 
 use std::sync::{MutexGuard, PoisonError};
 

@@ -8,7 +8,7 @@
 //! Invariant: a context follows from return addresses alone, so what one leads to is known from then on: a frame
 //! costs a look-up in a hash table. In each burst that ends so many frames are looked at, no more; those above are
 //! called by [`Called::Beyond`](super::call_records::Called::Beyond).
-//! Source: algorithms.md, section 6: "by walking the stack once when a burst begins, then incrementally". A frame
+//! Source: Ammons, Ball & Larus 1997, section 4.2; the stack is walked once when a burst begins. A frame
 //! that tail calls have replaced is not on the stack, so that its callee seems to be called by its caller.
 //! Oracle: a burst without end gives the exact tree, and others parts of it (`vm/tests/burst_contexts.rs`).
 

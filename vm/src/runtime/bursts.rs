@@ -1,7 +1,7 @@
 //! Bursts of a store: what is done when a check fires.
 //!
 //! Invariant: `VmStoreContext` has the counts while machine code runs, and is changed here only while it waits for us.
-//! Source: algorithms.md, section 10; the decisions are `wprof_profiler::Bursts`.
+//! Source: Hirzel & Chilimbi 2001, section 2; the decisions are `wprof_profiler::Bursts`.
 
 use std::sync::Arc;
 use std::time::Duration;

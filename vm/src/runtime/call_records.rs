@@ -2,7 +2,7 @@
 //!
 //! Machine code reads keys and slots, and counts calls (`abi::call_record`); the rest is ours. A slot holds the
 //! record of its last callee. Where a site has had several, all of them are in a list, the last one first.
-//! Source: Ammons, Ball & Larus 1997, section 4.2; algorithms.md section 6. Ours: slots without tags; the bound.
+//! Source: Ammons, Ball & Larus 1997, section 4.2. Ours: slots without tags; the bound.
 //! Invariant: a record never moves, and lives as long as its store. The record of the host function that runs, or the
 //! root, is `current`; those of wasm frames are in the frames, so a trap restores them with these.
 

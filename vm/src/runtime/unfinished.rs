@@ -1,6 +1,6 @@
 //! Frames that ended, or are, in the middle of a block: without counting them the profile would not add up.
 //!
-//! Source: algorithms.md section 1, early termination. Such a frame gets a pseudo edge from its block to the exit.
+//! Source: Ball & Larus 1994, section 3.2, early termination. Such a frame gets a pseudo edge from its block to the exit.
 
 use std::sync::Arc;
 

@@ -37,6 +37,8 @@ pub(super) struct Held {
     pub reg: Option<Reg>,
     /// Where the frame holds it, from the frame pointer; 0 if nowhere.
     pub place: i32,
+    /// Whether code stores it there.
+    pub is_stored: bool,
     /// Whether the bits above those of its type are zero.
     pub is_clean: bool,
 }
@@ -175,6 +177,19 @@ impl Emitter<'_> {
     fn store_home(&mut self, value: Value, reg: Reg) {
         let place = self.place_of(value);
         self.store_at(Mem::at(RBP, place), reg);
+        self.values[value].is_stored = true;
+    }
+
+    /// Demands that all that is read from the frame in another run than where it is defined has been stored there: were
+    /// this ever not so, the function would read, or call, what a slot of its frame happens to hold.
+    pub(super) fn check_places(&self) -> Result<(), Unsupported> {
+        let is_lost = |value: Value| {
+            let held = self.values[value];
+            self.uses.values[value].crosses && held.place < 0 && !held.is_stored
+        };
+        let lost = self.func.dfg.values().find(|&value| is_lost(value));
+        debug_assert_eq!(lost, None, "a value that crosses is not in the frame");
+        lost.map_or(Ok(()), |_| Err(Unsupported))
     }
 
     /// Stores all of a register, or the eight bytes of it that a float may have.
