@@ -10,8 +10,7 @@ use std::collections::BTreeMap;
 
 use hashbrown::HashMap;
 use wprof_jit::abi::path_row;
-use wprof_jit::graph::RoundCell;
-use wprof_jit::plan::{FunctionPlan, Plan, PreferentialPaths, RecordCells, is_dense};
+use wprof_jit::plan::{FunctionPlan, Plan, PreferentialPaths, RecordCells, RoundCell, is_dense};
 use wprof_profiler::{BlockId, EdgeCounts, PathCount, PathPlan, PathProfile, PropagateError, UnfinishedPath};
 
 use crate::metrics::{Blocks, Columns, Way};

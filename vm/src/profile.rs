@@ -12,9 +12,8 @@ use hashbrown::HashMap;
 use wprof_jit::cfg::{Block, Cfg, End, Target, ops_executed};
 use wprof_jit::compile::Origin;
 use wprof_jit::events::EventModel;
-use wprof_jit::graph::Probe;
 use wprof_jit::module::ModuleInfo;
-use wprof_jit::plan::{FunctionPlan, Interesting, Plan};
+use wprof_jit::plan::{FunctionPlan, Interesting, Plan, Probe};
 use wprof_profiler::{
     BlockCounts, BlockId, BlockProfile, Bursts, CallTarget, CodeRange, CodeStats, CounterCost, EdgeCounts,
     EdgeId, EdgeKind, EdgePlan, EdgeProfile, EventTotal, ExtendedPaths, FigureKind, FunctionProfile,

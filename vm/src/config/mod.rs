@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use wprof_jit::compile::{CompilerOptions, MemoryStyle, PassSet};
 use wprof_jit::events::EventModel;
-use wprof_jit::graph::PartSizes;
 use wprof_jit::limits::RECORD_PATHS;
+use wprof_jit::options::PartSizes;
 use wprof_jit::plan::{Counting, Interesting, Metric, Tracing};
 use wprof_jit::reoptimize::Policy;
 use wprof_profiler::{ExtendedPaths, Extension, Profile};

@@ -13,8 +13,7 @@ use hashbrown::{HashMap, HashSet};
 use wprof_jit::CompileError;
 use wprof_jit::abi::heat;
 use wprof_jit::compile::{MachineCode, ModuleEnv, Origin, Tier};
-use wprof_jit::graph::Probe;
-use wprof_jit::plan::FunctionPlan;
+use wprof_jit::plan::{FunctionPlan, Probe};
 use wprof_jit::reoptimize::{Advice, Basis, Decision, LittleGain};
 use wprof_profiler::{CodeTier, Profile};
 
