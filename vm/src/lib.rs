@@ -44,20 +44,16 @@ mod interrupt;
 mod limits;
 mod linker;
 mod memory;
-mod metrics;
 mod module;
-mod paths;
 mod perf;
 mod profile;
 mod runtime;
 mod snapshots;
 mod store;
 mod table;
-mod timeline;
 mod trace;
 mod trap;
 mod types;
-mod values;
 #[cfg(feature = "wasi")]
 pub mod wasi;
 
@@ -69,7 +65,7 @@ pub use error::{Error, ErrorKind, Exit, Result};
 pub use events::{OutOfBudget, Stop, StoppedValue, event_count, event_counts};
 pub use externals::Extern;
 pub use externref::ExternRef;
-pub use func::{Func, IntoFunc, TypedFunc, WasmParams, WasmResults, WasmRet, WasmTy};
+pub use func::{Func, IntoFunc, Ref, TypedFunc, Val, WasmParams, WasmResults, WasmRet, WasmTy};
 pub use global::Global;
 pub use instance::{Export, Instance};
 pub use interrupt::InterruptHandle;
@@ -85,7 +81,6 @@ pub use trap::Trap;
 pub use types::{
     ExportType, ExternType, FuncType, GlobalType, ImportType, MemoryType, RefType, TableType, ValType,
 };
-pub use values::{Ref, Val};
 pub use wprof_jit::compile::{Pass, PassSet, PassesError, Stage};
 pub use wprof_jit::events::{BUILT_IN as BUILT_IN_EVENTS, EventModel};
 pub use wprof_jit::plan::{Checks, Counting, EntryChecks, Interesting, Metric, SystemEvent, Tracing};

@@ -3,6 +3,7 @@
 
 mod host;
 mod typed;
+mod val;
 mod values;
 
 use std::sync::Arc;
@@ -12,13 +13,14 @@ use smallvec::SmallVec;
 pub(crate) use host::dynamic;
 pub use host::{IntoFunc, WasmRet};
 pub use typed::TypedFunc;
+pub use val::{Ref, Val};
 pub use values::{WasmParams, WasmResults, WasmTy};
 
 use crate::caller::Caller;
 use crate::runtime::abi::VmValue;
 use crate::runtime::store::FuncPtr;
 use crate::runtime::{enter, host as runtime_host};
-use crate::{AsContext, AsContextMut, Error, ErrorKind, FuncType, Result, Val, ValType};
+use crate::{AsContext, AsContextMut, Error, ErrorKind, FuncType, Result, ValType};
 
 /// A function in a store: an instance's or the host's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use super::metrics::Measured;
-use crate::metrics::Columns;
-use crate::paths::PathsOfRecords;
+use crate::profile::columns::Columns;
+use crate::profile::paths::PathsOfRecords;
 use hashbrown::HashMap;
 use wprof_jit::abi::{call_record, path_row};
 use wprof_jit::plan::RecordCells;

@@ -14,9 +14,9 @@ use super::frames::{self, Frame};
 use super::metrics::Measured;
 use super::store::StoreOpaque;
 use super::walk;
-use crate::metrics::Columns;
-use crate::paths::{Counted, InContexts, PathsOfRecords, of_record_cells, of_rows, summed};
 use crate::profile::Exits;
+use crate::profile::columns::Columns;
+use crate::profile::paths::{Counted, InContexts, PathsOfRecords, of_record_cells, of_rows, summed};
 
 impl StoreOpaque {
     /// The host is going to enter a function.

@@ -6,6 +6,10 @@
 //! function that the program called.
 //! Source: algorithms.md, sections 1 and 2.
 
+pub mod columns;
+pub mod paths;
+mod timeline;
+
 use std::sync::Arc;
 
 use hashbrown::HashMap;
@@ -22,14 +26,14 @@ use wprof_profiler::{
     propagate_blocks,
 };
 
-use crate::metrics::Columns;
 use crate::module::ModuleInner;
-use crate::paths::{self, Counted, InContexts, PathsOfRecords};
 use crate::runtime::host::HostHead;
 use crate::runtime::instance::InstanceData;
 use crate::runtime::store::StoreOpaque;
 use crate::runtime::unfinished::{Stop, Stopped};
-use crate::{AsContext, Error, ErrorKind, Instance, Module, Result, timeline};
+use crate::{AsContext, Error, ErrorKind, Instance, Module, Result};
+use columns::Columns;
+use paths::{Counted, InContexts, PathsOfRecords};
 
 impl Instance {
     /// What its functions have executed so far. Host calls, totals of events and calling contexts are those of the
