@@ -12,7 +12,7 @@ use crate::background::Background;
 use crate::code_cache::CodeCache;
 use crate::perf::PerfFile;
 use crate::runtime::code::registry::CodeObject;
-use crate::runtime::code::{CodeArena, CodeSpace, Stubs, TrapStubs};
+use crate::runtime::code::{CodeArena, CodeSpace, Stubs, TrapStubs, no_code_memory};
 use crate::runtime::types::{FuncTypeEntry, TypeRegistry};
 use crate::runtime::{fork, rlimits, signals};
 use crate::{Config, Error, PerfFormat, ProfilingConfig, Result};
@@ -265,8 +265,4 @@ impl Engine {
 
 fn no_perf_file(e: std::io::Error) -> Error {
     Error::system("cannot create the file for perf", e)
-}
-
-pub(crate) fn no_code_memory(e: std::io::Error) -> Error {
-    Error::system("no memory for machine code", e)
 }

@@ -1,6 +1,5 @@
 //! Counts of events, exact at every moment at which the host runs, and budgets of them.
 
-use std::fmt;
 use std::ptr::NonNull;
 
 use wasmparser::ValType;
@@ -9,22 +8,6 @@ use crate::runtime::abi::VmValue;
 use crate::runtime::store::StoreOpaque;
 use crate::store::StoreInner;
 use crate::{AsContext, AsContextMut, Engine, Error, ErrorKind, Instance, Result, Store};
-
-/// What is added to the message of [`Trap::OutOfBudget`](crate::Trap::OutOfBudget): what ran out, and how far the
-/// program had got beyond it when it was stopped.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OutOfBudget {
-    /// The kind of events.
-    pub kind: String,
-    /// How many more than the budget allowed.
-    pub overdraft: u64,
-}
-
-impl fmt::Display for OutOfBudget {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "budget of {} overdrawn by {}", self.kind, self.overdraft)
-    }
-}
 
 impl<T: 'static> Store<T> {
     /// How many events of `kind` have happened in wasm code of this store. Exact, also while a host function runs,

@@ -12,7 +12,7 @@ use super::ModuleInner;
 use super::code::Compiled;
 use super::counters::Counters;
 use crate::code_cache::{CachedCode, CachedFunction, CachedModule, CachedTrampoline, Placed};
-use crate::engine::no_code_memory;
+use crate::runtime::code::no_code_memory;
 use crate::runtime::types::FuncTypeEntry;
 use crate::{Error, Module, Result};
 

@@ -25,9 +25,8 @@ use super::phases::Phase;
 use super::trials::Trials;
 use super::{CompiledVersion, ModuleInner, demangle};
 use crate::background::{Job, Task};
-use crate::engine::no_code_memory;
 use crate::perf::Placed;
-use crate::runtime::code::{CodeArena, registry};
+use crate::runtime::code::{CodeArena, no_code_memory, registry};
 use crate::runtime::vmctx;
 use crate::{Collect, Engine, Error, ErrorKind, ProfilingConfig, Result, Strategy};
 

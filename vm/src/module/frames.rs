@@ -22,8 +22,7 @@ use super::ModuleInner;
 use super::code::{Compiled, Promotion};
 use crate::Result;
 use crate::background::{Job, Task};
-use crate::engine::no_code_memory;
-use crate::runtime::code::registry;
+use crate::runtime::code::{no_code_memory, registry};
 
 /// Bytes of bytecode of a large function: smaller ones are there soon anyway.
 const LARGE: usize = 1000;

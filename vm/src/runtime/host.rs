@@ -15,7 +15,7 @@ use super::store::{FuncPtr, Pending, StoreOpaque};
 use super::store_ptr::StorePtr;
 use super::types::FuncTypeEntry;
 use crate::caller::Caller;
-use crate::engine::no_code_memory;
+use crate::runtime::code::no_code_memory;
 use crate::store::StoreInner;
 use crate::{Result, Trap};
 
