@@ -25,7 +25,7 @@ pub struct FrameInfo {
 impl WasmBacktrace {
     pub(crate) fn new(frames: Vec<Frame>) -> WasmBacktrace {
         let info = |f: Frame| FrameInfo {
-            module: Module::from_inner(f.module),
+            module: Module::of(&f.module),
             func: f.origin.func,
             offset: f.origin.offset,
         };

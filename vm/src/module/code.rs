@@ -172,7 +172,7 @@ pub enum Promotion {
 impl ModuleCode {
     /// No function compiled yet.
     pub fn new(engine: &Engine) -> ModuleCode {
-        let arena = CodeArena::new(engine.code_space().clone(), engine.config().padding);
+        let arena = CodeArena::new(engine.core().code_space().clone(), engine.config().padding);
         ModuleCode {
             arena,
             first: FirstCompilations::default(),
@@ -522,7 +522,7 @@ impl ModuleInner {
             ProfilingConfig::Off => heat,
             // Each function may have many, most of which are never touched.
             ProfilingConfig::Exact(Collect::Paths) | ProfilingConfig::Adaptive(_) => {
-                vmctx::counter_capacity(&self.layout, self.engine.most_counters())
+                vmctx::counter_capacity(&self.layout, self.engine.core().most_counters())
             }
             ProfilingConfig::Exact(_) => {
                 vmctx::counter_capacity(&self.layout, self.info.code_section.len() as u64 + heat)
@@ -550,7 +550,7 @@ impl ModuleInner {
         }
         let positions = std::mem::take(&mut code.positions);
         let bytes = self.engine.perf().map(|_| code.bytes.clone());
-        let owner = Some((Arc::downgrade(self), func));
+        let owner = Some(self.owner(func));
         let address = self.code.arena.place(code, owner).map_err(no_code_memory)?;
         if let Some((perf, bytes)) = self.engine.perf().zip(bytes) {
             let lines = if perf.has_lines() { self.lines(&positions) } else { Vec::new() };

@@ -11,6 +11,7 @@ mod first;
 mod frames;
 mod hash;
 mod interface;
+mod loaded;
 mod names;
 mod parts;
 mod phases;
@@ -100,7 +101,8 @@ impl Module {
             check_late(image, &info)?;
         }
         let layout = VmLayout::new(&info);
-        let types: Vec<Arc<FuncTypeEntry>> = info.types.iter().map(|ty| engine.types().entry(ty)).collect();
+        let types: Vec<Arc<FuncTypeEntry>> =
+            info.types.iter().map(|ty| engine.core().types().entry(ty)).collect();
         let type_ids: Vec<u32> = types.iter().map(|entry| entry.id).collect();
         let hash = ModuleHash::new(&info);
         check_profiles(engine, || hash.get(&info.bytes))?;
@@ -163,11 +165,6 @@ impl Module {
     /// The engine it was loaded into.
     pub fn engine(&self) -> &Engine {
         &self.0.engine
-    }
-
-    /// Whether both are clones of one module.
-    pub(crate) fn is(&self, other: &Module) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
     }
 
     /// Its name, from the name section.
@@ -297,10 +294,6 @@ impl Module {
     pub(crate) fn inner(&self) -> &Arc<ModuleInner> {
         &self.0
     }
-
-    pub(crate) fn from_inner(inner: Arc<ModuleInner>) -> Module {
-        Module(inner)
-    }
 }
 
 impl ModuleInner {
@@ -345,18 +338,6 @@ impl ModuleInner {
         }
     }
 
-    pub(crate) fn layout(&self) -> &VmLayout {
-        &self.layout
-    }
-
-    pub(crate) fn type_id(&self, func: u32) -> u32 {
-        self.type_ids[self.info.funcs[func as usize] as usize]
-    }
-
-    pub(crate) fn slots(&self) -> &CodeSlots {
-        &self.slots
-    }
-
     pub(crate) fn names(&self) -> &Names {
         let of_debug_file = || self.debug_file()?.section("name");
         self.names.get_or_init(|| Names::read(&self.info, of_debug_file))
@@ -398,12 +379,12 @@ fn lazy_slots(
 ) -> std::io::Result<CodeSlots> {
     let count = rows.count();
     let in_memory: Vec<bool> = info.types.iter().map(returns_in_memory).collect();
-    let usual = engine.stubs().up_to(count, false)?;
-    let special = engine.stubs().up_to(if in_memory.contains(&true) { count } else { 0 }, true)?;
+    let usual = engine.core().stubs().up_to(count, false)?;
+    let special = engine.core().stubs().up_to(if in_memory.contains(&true) { count } else { 0 }, true)?;
     let is_special = |row: u32| in_memory[info.funcs[rows.func(row) as usize] as usize];
     let is_special: Vec<bool> = (0..count).map(is_special).collect();
     let stub = move |row: u32| if is_special[row as usize] { special(row) } else { usual(row) };
-    CodeSlots::new(count as usize, stub, (&info.constant_tables, engine.trap_stubs()), at)
+    CodeSlots::new(count as usize, stub, (&info.constant_tables, engine.core().trap_stubs()), at)
 }
 
 fn parse(engine: &Engine, bytes: ModuleBytes) -> Result<ModuleInfo> {

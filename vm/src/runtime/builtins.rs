@@ -191,7 +191,7 @@ pub unsafe extern "C" fn promote(vmctx: *const VmContext, func: u32, block: u32)
     let of_caller = &store.instances[instance as usize];
     let calls = of_caller.calls_in_baseline(func);
     let quiet = fork::quiet();
-    let promoted = of_caller.module.inner().request_promotion(func, block, calls);
+    let promoted = of_caller.module.clone().request_promotion(func, block, calls);
     drop(quiet);
     if promoted.is_none() {
         of_caller.cool_down(func);

@@ -10,14 +10,10 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use super::metrics::Measured;
-use crate::profile::columns::Columns;
-use crate::profile::paths::PathsOfRecords;
 use hashbrown::HashMap;
 use wprof_jit::abi::{call_record, path_row};
 use wprof_jit::plan::RecordCells;
-use wprof_profiler::{
-    CALLEE_SLOT_BYTES, CallRecord, ContextLink, ContextLog, ContextTree, PathProfile, Routine,
-};
+use wprof_profiler::CALLEE_SLOT_BYTES;
 
 /// Something that has call records.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -67,6 +63,19 @@ impl Record {
         ((self.words.len() as u32 - self.before - self.cells) * 8 - call_record::slot(0))
             / CALLEE_SLOT_BYTES as u32
     }
+}
+
+/// What a call record says to its readers.
+#[derive(Clone, Copy, Debug)]
+pub struct Calls {
+    /// What was called, by its number.
+    pub routine: u32,
+    /// The record of the caller, by its number.
+    pub parent: u32,
+    /// Which of its slots it was first called through.
+    pub slot: u32,
+    /// How often.
+    pub calls: u64,
 }
 
 /// How large a record is.
@@ -368,7 +377,7 @@ impl CallRecords {
     }
 
     /// What each record was charged with, and how often it started to measure.
-    fn charged(&self) -> Vec<(Measured, u64)> {
+    pub fn charged(&self) -> Vec<(Measured, u64)> {
         let of = |record: &Record| {
             let word = |offset: i32| record.word_before(offset).load(Ordering::Relaxed);
             let mut measured = Measured::default();
@@ -379,50 +388,28 @@ impl CallRecords {
         self.records.iter().map(of).collect()
     }
 
-    /// The tree, given what each routine is to its readers, and what live frames have measured that is not charged yet.
-    pub fn tree(
-        &self,
-        columns: &mut Columns<'_>,
-        (live, mut paths): (&[(u64, Measured)], PathsOfRecords),
-        routine: impl FnMut(&Called) -> Routine,
-    ) -> ContextTree {
-        let mut charged = self.charged();
-        for (address, measured) in live {
-            if let Some(record) = self.record_at(*address) {
-                let sums = &mut charged[record as usize].0;
-                sums.iter_mut().zip(measured).for_each(|(sum, more)| *sum = sum.wrapping_add(*more));
-            }
-        }
-        let mut figures: Vec<Vec<u64>> =
-            charged.iter().map(|(measured, starts)| columns.of_starts(measured, *starts)).collect();
-        let routines: Vec<Routine> = self.routines.iter().map(routine).collect();
-        let site = |record: u32, slot: u32| {
-            let sites = &routines[self.records[record as usize].routine as usize].sites;
-            sites.get(slot as usize).copied().unwrap_or(0)
-        };
-        let record = |(number, record): (usize, &Record)| {
-            let PathProfile { finished, unfinished, .. } = paths.remove(&(number as u32)).unwrap_or_default();
-            CallRecord {
-                routine: record.routine,
-                parent: record.parent,
-                site: site(record.parent, record.slot),
-                calls: record.word(call_record::CALLS as u32).load(Ordering::Relaxed),
-                back_edges: Vec::new(),
-                metrics: std::mem::take(&mut figures[number]),
-                paths: finished,
-                unfinished,
-            }
-        };
-        let records = self.records.iter().enumerate().map(record).collect();
-        let links =
-            self.recursive_calls().map(|(from, slot, to)| ContextLink { from, site: site(from, slot), to });
-        let links = links.collect();
-        let (metrics, has_paths) = (columns.metrics(), self.has_paths);
-        ContextLog { routines, records, links, metrics, has_paths, ..ContextLog::default() }.tree()
+    /// What has records, by the numbers that these have of it.
+    pub fn routines(&self) -> &[Called] {
+        &self.routines
+    }
+
+    /// Whether records have paths.
+    pub fn has_paths(&self) -> bool {
+        self.has_paths
+    }
+
+    /// All records by their numbers, the root first.
+    pub fn all(&self) -> impl Iterator<Item = Calls> {
+        self.records.iter().map(|record| Calls {
+            routine: record.routine,
+            parent: record.parent,
+            slot: record.slot,
+            calls: record.word(call_record::CALLS as u32).load(Ordering::Relaxed),
+        })
     }
 
     /// The calls that led up: from a slot of a record to another record.
-    fn recursive_calls(&self) -> impl Iterator<Item = (u32, u32, u32)> {
+    pub fn recursive_calls(&self) -> impl Iterator<Item = (u32, u32, u32)> {
         let slots = (0..)
             .zip(&self.records)
             .flat_map(|(from, record)| (0..record.slots()).map(move |slot| (from, slot)));

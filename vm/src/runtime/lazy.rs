@@ -53,7 +53,8 @@ unsafe fn compile(store: &StoreOpaque, callee: NonNull<c_void>, index: u32) -> R
             return host_trampoline(store, callee.cast()).map(Some);
         }
         let instance = callee.cast::<VmContext>().as_ref().instance;
-        store.instances[instance].module.inner().code_unless(index, || store.interrupt().is_requested())
+        let module = store.instances[instance].module.clone();
+        module.code_unless(index, &|| store.interrupt().is_requested())
     }
 }
 
