@@ -13,7 +13,8 @@ use wprof_jit::plan::FunctionPlan;
 use wprof_profiler::{CodeTier, Version};
 
 use super::ModuleInner;
-use super::code::{Compiled, Promotion};
+use super::code::Compiled;
+use crate::background::Promotion;
 use crate::runtime::code::no_code_memory;
 use crate::{Result, Strategy};
 

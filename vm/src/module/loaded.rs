@@ -1,4 +1,4 @@
-//! Modules as the runtime sees them.
+//! Modules as the layers below see them: the runtime, and the thread that compiles.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -11,6 +11,7 @@ use wprof_profiler::Side;
 
 use super::{Module, ModuleInner};
 use crate::Result;
+use crate::background::{Compiles, Promotion};
 use crate::runtime::code::CodeSlots;
 use crate::runtime::image::Image;
 use crate::runtime::loaded::{LoadedModule, Owner};
@@ -117,5 +118,27 @@ impl LoadedModule for ModuleInner {
 
     fn add_to_trial(&self, func: u32, side: Side, cycles: u64) {
         ModuleInner::add_to_trial(self, func, side, cycles);
+    }
+}
+
+impl Compiles for ModuleInner {
+    fn promote(self: Arc<Self>, func: u32, promotion: Promotion) -> Result<()> {
+        ModuleInner::promote(&self, func, promotion)
+    }
+
+    fn compile_ahead(self: Arc<Self>, row: u32) -> Result<()> {
+        ModuleInner::compile_ahead(&self, row)
+    }
+
+    fn advance_hash(self: Arc<Self>) {
+        ModuleInner::advance_hash(&self);
+    }
+
+    fn size_of(&self, func: u32) -> usize {
+        self.info.body(func).len()
+    }
+
+    fn takes_long(&self, row: u32) -> bool {
+        ModuleInner::takes_long(self, row)
     }
 }

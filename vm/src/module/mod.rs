@@ -5,7 +5,7 @@ mod burst_code;
 mod cached;
 mod calls;
 mod code;
-pub mod counters;
+mod counters;
 mod file;
 mod first;
 mod frames;
@@ -15,6 +15,7 @@ mod loaded;
 mod names;
 mod parts;
 mod phases;
+mod plans;
 mod reoptimized;
 mod symbols;
 mod trials;
@@ -29,7 +30,6 @@ use wprof_jit::abi::{VmLayout, returns_in_memory};
 use wprof_jit::compile::Tier;
 use wprof_jit::module::{Entity, ModuleBytes, ModuleInfo};
 
-pub(crate) use code::Promotion;
 pub use interface::{ExportType, ImportType};
 pub use names::demangle;
 pub use reoptimized::Reoptimization;
@@ -306,7 +306,7 @@ impl ModuleInner {
         let is_asked_for = self.engine.has_bursts() && self.engine.config().hash_ahead;
         let is_wanted = is_asked_for && !self.hash.is_quick();
         if let Some(background) = self.engine.background().filter(|_| is_wanted) {
-            background.order([Job { module: Arc::downgrade(self), func: 0, task: Task::Hash }]);
+            background.order([Job::new(self, 0, Task::Hash)]);
         }
     }
 

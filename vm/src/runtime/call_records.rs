@@ -109,7 +109,7 @@ struct Callees {
 }
 
 /// Which record calls of late have led to from slots with several callees: pairs of a slot and a record, at a place
-/// that the slot and the record's key choose. Read by `arch::find_record` before it asks us.
+/// that the slot and the record's key choose. Read by `entries::find_record` before it asks us.
 #[derive(Debug)]
 pub struct RecentCalls(Box<[AtomicUsize]>);
 
@@ -183,7 +183,7 @@ impl CallRecords {
         all
     }
 
-    /// What calls of late have led to, where `arch::find_record` looks.
+    /// What calls of late have led to, where `entries::find_record` looks.
     pub fn recent_calls(&self) -> *const AtomicUsize {
         self.recent.0.as_ptr()
     }

@@ -10,11 +10,11 @@ use wprof_jit::abi::TrapCode;
 
 use super::abi::{ArrayCall, VmActivation, VmFuncRef, VmHostContext, VmStoreContext, VmValue};
 use super::activation::{self, Activation, TrapRecord};
-use super::events;
 use super::frames::Frame;
 use super::stack::{self, Place};
 use super::store::{FuncPtr, Pending, StoreOpaque, StoreWith};
 use super::{alt_stack, frames, host, wake};
+use super::{entries, events};
 use crate::{Error, Trap, arch};
 
 /// How a call has ended early.
@@ -171,7 +171,7 @@ unsafe fn call_wasm(
         let vm = activation.vm.get();
         match place.top() {
             None => enter(func.vmctx, func.vmctx, code, values, vm),
-            Some(top) => arch::enter_on_stack(func.vmctx, func.vmctx, code, values, vm, enter, top),
+            Some(top) => entries::enter_on_stack(func.vmctx, func.vmctx, code, values, vm, enter, top),
         }
     });
     // SAFETY: wasm code has ended: the store is exclusively ours again.

@@ -17,6 +17,7 @@ use super::abi::{VmContext, VmFuncImport, VmFuncRef, VmMemory, VmTable, VmValue}
 use super::bulk::{self, InitError};
 use super::call_targets::TargetTable;
 use super::const_eval::eval;
+use super::entries;
 use super::instance::InstanceData;
 use super::loaded::LoadedModule;
 use super::paths::PathTable;
@@ -24,7 +25,7 @@ use super::store::{FuncPtr, StoreOpaque};
 use super::unfinished::Unfinished;
 use super::vmctx::VmCtx;
 use crate::limits::check_count;
-use crate::{Error, GlobalType, MemoryType, Result, TableType, arch};
+use crate::{Error, GlobalType, MemoryType, Result, TableType};
 
 /// What an instance imports: things of the same store, of the right types, in the order of the module's imports of
 /// that kind.
@@ -88,24 +89,24 @@ pub fn instantiate(
 
 /// The builtin table that every vmctx points to, in the order of `Builtin::ALL`.
 static BUILTINS: [unsafe extern "C" fn(); 18] = [
-    arch::memory_grow,
-    arch::memory_copy,
-    arch::memory_fill,
-    arch::memory_init,
-    arch::data_drop,
-    arch::table_grow,
-    arch::table_copy,
-    arch::table_fill,
-    arch::table_init,
-    arch::elem_drop,
-    arch::promote,
-    arch::count_path,
-    arch::take_row,
-    arch::count_target,
-    arch::record_burst,
-    arch::record_access,
-    arch::begin_trial,
-    arch::end_trial,
+    entries::memory_grow,
+    entries::memory_copy,
+    entries::memory_fill,
+    entries::memory_init,
+    entries::data_drop,
+    entries::table_grow,
+    entries::table_copy,
+    entries::table_fill,
+    entries::table_init,
+    entries::elem_drop,
+    entries::promote,
+    entries::count_path,
+    entries::take_row,
+    entries::count_target,
+    entries::record_burst,
+    entries::record_access,
+    entries::begin_trial,
+    entries::end_trial,
 ];
 const _: () = assert!(BUILTINS.len() == Builtin::ALL.len());
 

@@ -30,6 +30,7 @@ pub mod contexts;
 pub mod demand;
 pub mod engine;
 pub mod enter;
+pub mod entries;
 pub mod events;
 pub mod exclusive;
 pub mod externs;

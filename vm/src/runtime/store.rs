@@ -18,6 +18,7 @@ use super::bursts::{OnRound, Snapshots};
 use super::call_records::CallRecords;
 use super::demand::DemandList;
 use super::engine::EngineCore;
+use super::entries;
 use super::events::Events;
 use super::exclusive::Exclusive;
 use super::externs::ExternArena;
@@ -37,7 +38,7 @@ use super::trials::TimedCall;
 use super::types::FuncTypeEntry;
 use super::walk;
 use crate::limits::check_count;
-use crate::{Error, GlobalType, MemoryType, RefType, Result, StoreLimits, TableType, ValType, arch};
+use crate::{Error, GlobalType, MemoryType, RefType, Result, StoreLimits, TableType, ValType};
 
 /// Enough for what the runtime does on its own stack for machine code: with metrics little, but the end of a chunk of a
 /// trace plans functions.
@@ -96,7 +97,7 @@ pub enum Pending {
 pub struct StoreOpaque {
     id: StoreId,
     engine: Arc<EngineCore>,
-    /// What machine code and `arch` read. Allocated for itself, as its address is known to every vmctx.
+    /// What machine code and `entries` read. Allocated for itself, as its address is known to every vmctx.
     context: StorePtr<VmStoreContext>,
     interrupt: Arc<InterruptPage>,
     /// Only kept for machine code, which finds it through the context.
@@ -198,19 +199,19 @@ impl StoreOpaque {
             trace_next: trace.as_ref().map_or(ptr::null_mut(), Trace::buffer),
             reference_next: trace.as_ref().map_or(ptr::null_mut(), Trace::references),
             callee_slot: 0,
-            find_record: arch::find_record as *const () as usize,
+            find_record: entries::find_record as *const () as usize,
             path: 0,
             metrics: metrics.first_readings(),
             measured: Default::default(),
             read_metrics: metrics.reader(),
-            touch_lines: arch::touch_lines as *const () as usize,
+            touch_lines: entries::touch_lines as *const () as usize,
             last_line: usize::MAX,
             checks: 0,
             burst: 0,
             counts: 1,
-            check: arch::check as *const () as usize,
-            check_pinned: arch::check_pinned as *const () as usize,
-            leave: arch::leave as *const () as usize,
+            check: entries::check as *const () as usize,
+            check_pinned: entries::check_pinned as *const () as usize,
+            leave: entries::leave as *const () as usize,
             leaving: ptr::null_mut(),
             go_on: 0,
             pinned: engine.compiler().options().pinned_cell().map_or(NOTHING, |cell| cell as usize),
