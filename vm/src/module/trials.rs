@@ -17,7 +17,7 @@ use super::ModuleInner;
 use super::code::Compiled;
 use super::frames::number_of;
 use crate::Result;
-use crate::engine::no_code_memory;
+use crate::runtime::code::no_code_memory;
 
 /// The version whose place a better one has taken.
 #[derive(Debug)]

@@ -21,9 +21,9 @@ use wprof_profiler::BurstLengths;
 use super::call_records::{Called, Extent};
 use super::code::registry;
 use super::frames::{self, Frame};
+use super::loaded::{self, LoadedModule};
 use super::store::StoreOpaque;
 use super::walk::{self, Entry};
-use crate::module::ModuleInner;
 
 /// How many frames are looked at in one burst.
 const MOST_FRAMES: usize = 20_000;
@@ -182,8 +182,8 @@ impl StoreOpaque {
 
     /// The instance of `module` that a frame runs in whose caller runs in this one. Calls stay in the instance,
     /// unless it is another module's; of several the first is meant.
-    fn instance_like(&self, caller: u32, module: &Arc<ModuleInner>) -> Option<u32> {
-        let is_of = |index: u32| Arc::ptr_eq(self.instances[index as usize].module.inner(), module);
+    fn instance_like(&self, caller: u32, module: &Arc<dyn LoadedModule>) -> Option<u32> {
+        let is_of = |index: u32| loaded::same(&self.instances[index as usize].module, module);
         let all = 0..self.instances.len() as u32;
         std::iter::once(caller).filter(|caller| all.contains(caller)).chain(all.clone()).find(|&i| is_of(i))
     }

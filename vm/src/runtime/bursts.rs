@@ -8,22 +8,21 @@ use std::time::Duration;
 
 use wprof_jit::abi::check;
 use wprof_jit::compile::Origin;
-use wprof_jit::reoptimize::Policy;
 use wprof_profiler::{BurstEvent, BurstLengths, Bursts, Rate, Version};
 
 use super::burst_spans::BurstSpans;
 use super::burst_time::BurstTime;
 use super::code::registry;
 use super::fork;
+use super::loaded::LoadedModule;
 use super::pace::Pace;
 use super::store::{Pending, StoreOpaque};
 use crate::arch;
-use crate::module::ModuleInner;
-use crate::{Error, ErrorKind, ProfilingConfig, Result, Trap, Trigger, profile};
+use crate::{Error, ErrorKind, ProfilingConfig, Result, Trap, Trigger};
 
 /// Where a frame is that has come to a check.
 struct Place {
-    module: Arc<ModuleInner>,
+    module: Arc<dyn LoadedModule>,
     func: u32,
     /// Its entry, 0, or a loop header.
     block: u32,
@@ -48,13 +47,27 @@ impl Place {
     fn burst_code(&self) -> Option<usize> {
         match self.block {
             0 if self.is_baseline => None,
-            0 => self.module.burst_code(self.func, 0),
+            0 => self.module.clone().burst_code(self.func, 0),
             header => {
-                let comes_back = self.module.comes_back(self.func, header, self.is_baseline);
-                self.module.burst_code(self.func, header).filter(|_| comes_back)
+                let comes_back = self.module.clone().comes_back(self.func, header, self.is_baseline);
+                self.module.clone().burst_code(self.func, header).filter(|_| comes_back)
             }
         }
     }
+}
+
+/// What the layer above does when a round of bursts is over: has functions of the module reoptimized that the bursts
+/// have shown to be hot, or to do something else than before. Gives after how many bursts, of which so many have begun,
+/// the next round is over.
+pub type OnRound = fn(&mut StoreOpaque, &Arc<dyn LoadedModule>, u64) -> u64;
+
+/// Who gets profiles while the program runs.
+pub trait Snapshots: Send + Sync {
+    /// Whether it is time for one.
+    fn is_due(&self) -> bool;
+
+    /// Takes one of a store whose program waits at a check between two bursts.
+    fn take(&mut self, store: &StoreOpaque);
 }
 
 /// Timers tick no more often than that.
@@ -189,15 +202,14 @@ impl StoreOpaque {
         if at.in_bursts || begun < self.next_round {
             return;
         }
-        let sampled = profile::first_of(self, &at.module)
-            .and_then(|index| Some((index, profile::sampled(self, index)?)));
-        let functions = sampled.as_ref().map_or(0, |(_, profile)| profile.functions.len());
-        let next = |policy: &Policy| policy.next_round(begun, functions);
-        self.next_round = self.engine().reoptimization().map_or(u64::MAX, next);
-        if let Some((index, profile)) = sampled {
-            let instance = &mut self.instances[index as usize];
-            instance.advice = at.module.advise(&profile, instance.advice.as_deref());
-        }
+        self.next_round = (self.on_round)(self, &at.module, begun);
+    }
+
+    /// Hands over a profile if it is time.
+    fn take_snapshot(&mut self) {
+        let Some(mut snapshots) = self.snapshots.take_if(|snapshots| snapshots.is_due()) else { return };
+        snapshots.take(self);
+        self.snapshots = Some(snapshots);
     }
 
     /// The version in which the frame goes on, unless it stays.
@@ -263,7 +275,7 @@ impl StoreOpaque {
                 code
             }
             (true, Version::Checking) => {
-                let code = at.module.checking_code(at.func, at.block);
+                let code = at.module.clone().checking_code(at.func, at.block);
                 if code.is_none() {
                     bursts.wait();
                 }

@@ -13,8 +13,8 @@ use wprof_jit::abi::path_row;
 use wprof_jit::plan::{FunctionPlan, Plan, PreferentialPaths, RecordCells, RoundCell, is_dense};
 use wprof_profiler::{BlockId, EdgeCounts, PathCount, PathPlan, PathProfile, PropagateError, UnfinishedPath};
 
-use crate::metrics::{Blocks, Columns, Way};
-use crate::profile::{Exits, unfinished_exit};
+use super::columns::{Blocks, Columns, Way};
+use super::{Exits, unfinished_exit};
 use crate::runtime::instance::InstanceData;
 use crate::runtime::unfinished::{Stop, Stopped};
 use crate::{Error, ErrorKind, Result};
