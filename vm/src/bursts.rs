@@ -13,7 +13,7 @@ impl<T: 'static> Store<T> {
     /// without. With [`Trigger::Time`](crate::Trigger::Time) nobody counts the checks between them: see
     /// [`Store::burst_rate`].
     pub fn bursts(&self) -> Option<Bursts> {
-        self.opaque().bursts
+        self.opaque().bursts.as_ref().map(|bursts| *bursts.counts())
     }
 
     /// The share of the program that was in bursts so far, as profiles have it; `None` without. It is of all checks,

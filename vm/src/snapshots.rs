@@ -43,13 +43,13 @@ impl<T: 'static> Store<T> {
         }
         let (module, next) = (module.clone(), Instant::now() + every);
         let snapshots = Snapshots { module, every, next, receive: Box::new(receive) };
-        self.opaque_mut().snapshots = Some(Box::new(snapshots));
+        self.opaque_mut().set_snapshots(Some(Box::new(snapshots)));
         Ok(())
     }
 
     /// No more snapshots are taken, and whoever gets them is dropped.
     pub fn end_snapshots(&mut self) {
-        self.opaque_mut().snapshots = None;
+        self.opaque_mut().set_snapshots(None);
     }
 }
 

@@ -21,10 +21,9 @@ use wprof_jit::module::ModuleInfo;
 use wprof_jit::plan::{FunctionPlan, Interesting, Plan, Probe};
 use wprof_jit::reoptimize::Policy;
 use wprof_profiler::{
-    BlockCounts, BlockId, BlockProfile, Bursts, CallTarget, CodeRange, CodeStats, CounterCost, EdgeCounts,
-    EdgeId, EdgeKind, EdgePlan, EdgeProfile, EventTotal, ExtendedPaths, FigureKind, FunctionProfile,
-    HostCalls, PathPlan, PathProfile, Profile, UnfinishedExit, propagate, propagate_block_counters,
-    propagate_blocks,
+    BlockCounts, BlockId, BlockProfile, CallTarget, CodeRange, CodeStats, CounterCost, EdgeCounts, EdgeId,
+    EdgeKind, EdgePlan, EdgeProfile, EventTotal, ExtendedPaths, FigureKind, FunctionProfile, HostCalls,
+    PathPlan, PathProfile, Profile, UnfinishedExit, propagate, propagate_block_counters, propagate_blocks,
 };
 
 use crate::module::ModuleInner;
@@ -131,7 +130,7 @@ fn of_instance(
         events,
         metrics,
         contexts,
-        bursts: store.bursts.as_ref().map(Bursts::independent),
+        bursts: store.bursts.as_ref().map(|bursts| bursts.counts().independent()),
         call_targets,
         extended: instance.extended.as_ref().map(ExtendedPaths::profile),
         timeline: None,

@@ -102,7 +102,10 @@ impl StoreOpaque {
 
     /// What the frame with this frame pointer, the innermost, would have been passed.
     fn passed_to(&mut self, fp: usize) -> Passed {
-        let (burst, lengths) = self.bursts.as_ref().map_or_else(Default::default, |b| (b.begun, b.lengths()));
+        let (burst, lengths) = self
+            .bursts
+            .as_ref()
+            .map_or_else(Default::default, |bursts| (bursts.counts().begun, bursts.counts().lengths()));
         if burst != self.burst_contexts.burst {
             (self.burst_contexts.burst, self.burst_contexts.looked_at) = (burst, 0);
         }

@@ -70,197 +70,74 @@ pub trait Snapshots: Send + Sync {
     fn take(&mut self, store: &StoreOpaque);
 }
 
-/// Timers tick no more often than that.
-const SHORTEST_TICK: Duration = Duration::from_micros(10);
+/// The bursts of a store, and what is kept because of them.
+pub struct StoreBursts {
+    /// Where they are.
+    counts: Bursts,
+    /// What keeps them to their budget, if they have one.
+    pace: Option<Pace>,
+    /// How much of the store's time is in them, if time begins them.
+    time: Option<BurstTime>,
+    /// When they ran, if there is a time line.
+    spans: Option<BurstSpans>,
+    /// After how many of them hot functions are looked for next, and how.
+    next_round: u64,
+    on_round: OnRound,
+    /// Who gets profiles while the program runs.
+    snapshots: Option<Box<dyn Snapshots>>,
+}
 
-impl StoreOpaque {
-    /// The first phase, if there are to be bursts.
-    ///
-    /// # Errors
-    /// If the system has no thread for a timer.
-    pub fn start_bursts(&mut self) -> Result<()> {
-        let ProfilingConfig::Adaptive(adaptive) = self.engine().config().profiling else { return Ok(()) };
-        self.bursts = Some(Bursts::new(self.begin_by_trigger(Some(adaptive.lengths), adaptive.trigger)?));
-        self.pace = adaptive.budget.map(Pace::new);
-        self.burst_spans = self.engine().config().has_time_line.then(|| BurstSpans::new(self.started));
-        self.burst_time = match adaptive.trigger {
-            Trigger::Checks => None,
-            Trigger::Time(every) => Some(BurstTime::start(every)),
-        };
-        self.next_round = self.engine().reoptimization().map_or(u64::MAX, |policy| policy.first_round);
-        self.write_bursts();
-        Ok(())
+impl StoreBursts {
+    /// Where they are.
+    pub fn counts(&self) -> &Bursts {
+        &self.counts
     }
 
-    /// From now on bursts are so long, and so far apart; `None` for none.
-    ///
-    /// # Errors
-    /// If the store has no bursts, or the system no thread for a timer.
-    pub fn set_bursts(&mut self, lengths: Option<BurstLengths>) -> Result<()> {
-        let ProfilingConfig::Adaptive(adaptive) = self.engine().config().profiling else {
-            let message = "the engine has no bursts: use ProfilingConfig::Adaptive";
-            return Err(Error::new(ErrorKind::Type, message));
-        };
-        let lengths = self.begin_by_trigger(lengths, adaptive.trigger)?;
-        self.read_bursts(false);
-        self.bursts.iter_mut().for_each(|bursts| bursts.set_lengths(lengths));
-        self.pace = adaptive.budget.map(Pace::new);
-        self.write_bursts();
-        Ok(())
-    }
-
-    /// Sets the timer by which bursts begin, if that is how; gives the lengths that are left to count.
-    fn begin_by_trigger(&self, lengths: Option<BurstLengths>, trigger: Trigger) -> Result<BurstLengths> {
-        let never = BurstLengths::new(BurstLengths::FOREVER, 1);
-        let Trigger::Time(every) = trigger else { return Ok(lengths.unwrap_or(never)) };
-        let ticks = lengths.map(|_| every.max(SHORTEST_TICK));
-        self.interrupt().set_ticks(ticks).map_err(|e| Error::system("no thread for a timer", e))?;
-        Ok(lengths.map_or(never, |lengths| BurstLengths::new(BurstLengths::FOREVER, lengths.instrumented)))
-    }
-
-    /// The share of checks that were in bursts so far; where time begins bursts, that of the thread's time.
-    pub fn burst_rate(&self) -> Option<Rate> {
-        let bursts = self.bursts.as_ref()?;
-        Some(self.burst_time.as_ref().map_or_else(|| bursts.rate(), |time| time.rate(bursts.counts())))
+    /// When they ran, if there is a time line.
+    pub fn spans(&self) -> Option<&BurstSpans> {
+        self.spans.as_ref()
     }
 
     /// The burst that runs has begun.
-    fn burst_began(&self) -> BurstEvent {
-        let checks = self.bursts.as_ref().map_or(0, Bursts::checks_before);
-        self.burst_time.as_ref().map_or(BurstEvent::Begin { checks }, |time| BurstEvent::BeginByTime {
+    fn began(&self) -> BurstEvent {
+        let checks = self.counts.checks_before();
+        self.time.as_ref().map_or(BurstEvent::Begin { checks }, |time| BurstEvent::BeginByTime {
             nanoseconds: time.between(),
         })
     }
 
-    /// Whether what code for bursts counts is to be counted; always without bursts.
-    pub fn counts_in_burst(&self) -> bool {
-        self.bursts.as_ref().is_none_or(Bursts::counts)
-    }
-
-    /// Decides where the frame with this frame pointer goes on whose check has fired, by a call that returns to `pc`:
-    /// see `abi::check_signature`.
-    pub fn check_fired(&mut self, pc: usize, fp: usize) {
-        let go_on = match self.interrupt().take() {
-            Some(request) => {
-                *self.pending.get_mut() = Some(Pending::Error(Trap::from(request).into()));
-                check::TRAP
-            }
-            None => self.next_code(pc, fp).map_or(0, |address| address as i64),
-        };
-        // SAFETY: the context lives as long as the store, and machine code waits for us.
-        unsafe { (*self.context().as_ptr()).go_on = go_on };
-    }
-
-    /// The host goes over to wasm code: a burst that is due begins at the next check.
-    pub fn heed_tick(&mut self) {
-        if self.burst_time.is_some() && self.interrupt().has_ticked() && !self.counts_in_burst() {
-            // SAFETY: the context lives as long as the store, and machine code waits for us.
-            unsafe {
-                let context = self.context().as_ptr();
-                (*context).checks = (*context).checks.min(0);
-            }
-        }
+    /// Whether a tick of the timer is to begin the next one.
+    fn waits_for_tick(&self) -> bool {
+        self.time.is_some() && !self.counts.counts()
     }
 
     /// The version in which the frame goes on, unless it stays.
-    fn next_code(&mut self, pc: usize, fp: usize) -> Option<usize> {
-        let fired = arch::cycles();
-        let has_ticked = self.interrupt().take_tick();
-        let at = Place::of(pc).expect("checks are in functions of live modules");
-        self.read_bursts(at.in_bursts);
-        let before = self.bursts;
-        if !at.in_bursts {
-            self.take_snapshot();
-        }
+    fn decide(&mut self, at: &Place, has_ticked: bool) -> Option<usize> {
         // A signal may make a check fire for what an earlier one has seen.
-        let is_late = self.burst_time.is_some() && !has_ticked && !at.in_bursts && !self.counts_in_burst();
-        let quiet = fork::quiet();
-        let version = if is_late { self.wait_for_tick() } else { self.decide(&at) };
-        self.look_for_hot_code(&at);
-        drop(quiet);
-        self.keep_pace(before, fired);
-        if version.is_some() {
-            self.forgive_check(!at.in_bursts);
-            if !at.in_bursts {
-                self.pass_burst_context(pc, fp);
-            }
+        if self.waits_for_tick() && !has_ticked && !at.in_bursts {
+            return self.wait_for_tick();
         }
-        self.write_bursts();
+        let counted = self.counts.counts();
+        let version = self.next_version(at);
+        let counts = self.counts.counts();
+        if counts != counted {
+            self.time.iter_mut().for_each(|time| time.end_phase(!counts));
+        }
         version
     }
 
     /// Nothing is due: the count, which a signal has ended, begins anew. The frame stays.
     fn wait_for_tick(&mut self) -> Option<usize> {
-        self.bursts.iter_mut().for_each(|bursts| bursts.set_lengths(bursts.lengths()));
+        self.counts.set_lengths(self.counts.lengths());
         None
     }
 
-    /// From round to round, has functions reoptimized that bursts have shown to be hot, or to do something else than
-    /// before.
-    fn look_for_hot_code(&mut self, at: &Place) {
-        let begun = self.bursts.as_ref().map_or(0, |bursts| bursts.begun_by_length);
-        if at.in_bursts || begun < self.next_round {
-            return;
-        }
-        self.next_round = (self.on_round)(self, &at.module, begun);
-    }
-
-    /// Hands over a profile if it is time.
-    fn take_snapshot(&mut self) {
-        let Some(mut snapshots) = self.snapshots.take_if(|snapshots| snapshots.is_due()) else { return };
-        snapshots.take(self);
-        self.snapshots = Some(snapshots);
-    }
-
-    /// The version in which the frame goes on, unless it stays.
-    fn decide(&mut self, at: &Place) -> Option<usize> {
-        let before = self.bursts?;
-        let version = self.next_version(at);
-        let counts = self.counts_in_burst();
-        if counts != before.counts() {
-            self.burst_time.iter_mut().for_each(|time| time.end_phase(!counts));
-        }
-        self.note_burst(&before);
-        version
-    }
-
-    /// A check that fired at `fired`, before which the bursts were so, has been decided.
-    fn keep_pace(&mut self, before: Option<Bursts>, fired: u64) {
-        let (Some(before), Some(bursts), Some(pace)) = (before, &mut self.bursts, &mut self.pace) else {
-            return;
-        };
-        match (before.counts(), bursts.counts()) {
-            (false, true) => pace.begin_burst(bursts.checks_between(), fired),
-            (true, false) => bursts.set_lengths(pace.end_burst(bursts.lengths())),
-            _ if bursts.lost > before.lost => pace.begin_anew(),
-            _ => {}
-        }
-    }
-
-    /// Keeps that a burst has begun, or ended, for those who want to know.
-    fn note_burst(&mut self, before: &Bursts) {
-        let Some(bursts) = &self.bursts else { return };
-        match (before.counts(), bursts.counts()) {
-            (false, true) => {
-                let began = self.burst_began();
-                let checks = match began {
-                    BurstEvent::Begin { checks } => checks,
-                    _ => 0,
-                };
-                self.burst_log.get_mut().iter_mut().for_each(|log| log.push(began));
-                self.begin_extended_paths();
-                self.burst_spans.iter_mut().for_each(|spans| spans.begin(checks));
-            }
-            (true, false) => self.burst_spans.iter_mut().for_each(BurstSpans::end),
-            _ => {}
-        }
-    }
-
+    /// The same, in time.
     fn next_version(&mut self, at: &Place) -> Option<usize> {
-        let bursts = self.bursts.as_mut()?;
+        let bursts = &mut self.counts;
         let begun = bursts.begun;
         let is_last = bursts.counts() && bursts.instrumented == 1;
-        if is_last && self.burst_time.as_ref().is_some_and(BurstTime::is_short) {
+        if is_last && self.time.as_ref().is_some_and(BurstTime::is_short) {
             bursts.prolong(bursts.lengths().instrumented);
         }
         let version = if at.in_bursts { bursts.check_in_burst() } else { bursts.fired() };
@@ -284,17 +161,195 @@ impl StoreOpaque {
         }
     }
 
+    /// A check that fired at `fired`, before which the bursts were so, has been decided.
+    fn keep_pace(&mut self, before: &Bursts, fired: u64) {
+        let (bursts, Some(pace)) = (&mut self.counts, &mut self.pace) else { return };
+        match (before.counts(), bursts.counts()) {
+            (false, true) => pace.begin_burst(bursts.checks_between(), fired),
+            (true, false) => bursts.set_lengths(pace.end_burst(bursts.lengths())),
+            _ if bursts.lost > before.lost => pace.begin_anew(),
+            _ => {}
+        }
+    }
+
     /// The version in which the frame goes on comes to the same check, which has been counted.
     fn forgive_check(&mut self, in_bursts: bool) {
-        let Some(bursts) = &mut self.bursts else { return };
+        let bursts = &mut self.counts;
         let count = if in_bursts { &mut bursts.instrumented } else { &mut bursts.checking };
         *count = count.saturating_add(1);
+    }
+}
+
+/// Timers tick no more often than that.
+const SHORTEST_TICK: Duration = Duration::from_micros(10);
+
+impl StoreOpaque {
+    /// The first phase, if there are to be bursts, whose rounds end with `on_round`.
+    ///
+    /// # Errors
+    /// If the system has no thread for a timer.
+    pub fn start_bursts(&mut self, on_round: OnRound) -> Result<()> {
+        let ProfilingConfig::Adaptive(adaptive) = self.engine().config().profiling else { return Ok(()) };
+        let lengths = self.begin_by_trigger(Some(adaptive.lengths), adaptive.trigger)?;
+        self.bursts = Some(StoreBursts {
+            counts: Bursts::new(lengths),
+            pace: adaptive.budget.map(Pace::new),
+            time: match adaptive.trigger {
+                Trigger::Checks => None,
+                Trigger::Time(every) => Some(BurstTime::start(every)),
+            },
+            spans: self.engine().config().has_time_line.then(|| BurstSpans::new(self.started)),
+            next_round: self.engine().reoptimization().map_or(u64::MAX, |policy| policy.first_round),
+            on_round,
+            snapshots: None,
+        });
+        self.write_bursts();
+        Ok(())
+    }
+
+    /// From now on bursts are so long, and so far apart; `None` for none.
+    ///
+    /// # Errors
+    /// If the store has no bursts, or the system no thread for a timer.
+    pub fn set_bursts(&mut self, lengths: Option<BurstLengths>) -> Result<()> {
+        let ProfilingConfig::Adaptive(adaptive) = self.engine().config().profiling else {
+            let message = "the engine has no bursts: use ProfilingConfig::Adaptive";
+            return Err(Error::new(ErrorKind::Type, message));
+        };
+        let lengths = self.begin_by_trigger(lengths, adaptive.trigger)?;
+        self.read_bursts(false);
+        if let Some(bursts) = &mut self.bursts {
+            bursts.counts.set_lengths(lengths);
+            bursts.pace = adaptive.budget.map(Pace::new);
+        }
+        self.write_bursts();
+        Ok(())
+    }
+
+    /// Sets the timer by which bursts begin, if that is how; gives the lengths that are left to count.
+    fn begin_by_trigger(&self, lengths: Option<BurstLengths>, trigger: Trigger) -> Result<BurstLengths> {
+        let never = BurstLengths::new(BurstLengths::FOREVER, 1);
+        let Trigger::Time(every) = trigger else { return Ok(lengths.unwrap_or(never)) };
+        let ticks = lengths.map(|_| every.max(SHORTEST_TICK));
+        self.interrupt().set_ticks(ticks).map_err(|e| Error::system("no thread for a timer", e))?;
+        Ok(lengths.map_or(never, |lengths| BurstLengths::new(BurstLengths::FOREVER, lengths.instrumented)))
+    }
+
+    /// The share of checks that were in bursts so far; where time begins bursts, that of the thread's time.
+    pub fn burst_rate(&self) -> Option<Rate> {
+        let StoreBursts { counts, time, .. } = self.bursts.as_ref()?;
+        Some(time.as_ref().map_or_else(|| counts.rate(), |time| time.rate(counts.counts())))
+    }
+
+    /// Whether what code for bursts counts is to be counted; always without bursts.
+    pub fn counts_in_burst(&self) -> bool {
+        self.bursts.as_ref().is_none_or(|bursts| bursts.counts.counts())
+    }
+
+    /// Decides where the frame with this frame pointer goes on whose check has fired, by a call that returns to `pc`:
+    /// see `abi::check_signature`.
+    pub fn check_fired(&mut self, pc: usize, fp: usize) {
+        let go_on = match self.interrupt().take() {
+            Some(request) => {
+                *self.pending.get_mut() = Some(Pending::Error(Trap::from(request).into()));
+                check::TRAP
+            }
+            None => self.next_code(pc, fp).map_or(0, |address| address as i64),
+        };
+        // SAFETY: the context lives as long as the store, and machine code waits for us.
+        unsafe { (*self.context().as_ptr()).go_on = go_on };
+    }
+
+    /// The host goes over to wasm code: a burst that is due begins at the next check.
+    pub fn heed_tick(&mut self) {
+        let waits = self.bursts.as_ref().is_some_and(StoreBursts::waits_for_tick);
+        if waits && self.interrupt().has_ticked() {
+            // SAFETY: the context lives as long as the store, and machine code waits for us.
+            unsafe {
+                let context = self.context().as_ptr();
+                (*context).checks = (*context).checks.min(0);
+            }
+        }
+    }
+
+    /// The version in which the frame goes on, unless it stays.
+    fn next_code(&mut self, pc: usize, fp: usize) -> Option<usize> {
+        let fired = arch::cycles();
+        let has_ticked = self.interrupt().take_tick();
+        let at = Place::of(pc).expect("checks are in functions of live modules");
+        self.read_bursts(at.in_bursts);
+        let before = self.bursts.as_ref()?.counts;
+        if !at.in_bursts {
+            self.take_snapshot();
+        }
+        let quiet = fork::quiet();
+        let version = self.bursts.as_mut()?.decide(&at, has_ticked);
+        self.note_burst(&before);
+        self.look_for_hot_code(&at);
+        drop(quiet);
+        let bursts = self.bursts.as_mut()?;
+        bursts.keep_pace(&before, fired);
+        if version.is_some() {
+            bursts.forgive_check(!at.in_bursts);
+            if !at.in_bursts {
+                self.pass_burst_context(pc, fp);
+            }
+        }
+        self.write_bursts();
+        version
+    }
+
+    /// From round to round, has functions reoptimized that bursts have shown to be hot, or to do something else than
+    /// before.
+    fn look_for_hot_code(&mut self, at: &Place) {
+        let Some(StoreBursts { counts, next_round, on_round, .. }) = &self.bursts else { return };
+        let begun = counts.begun_by_length;
+        if at.in_bursts || begun < *next_round {
+            return;
+        }
+        let next = on_round(self, &at.module, begun);
+        self.bursts.iter_mut().for_each(|bursts| bursts.next_round = next);
+    }
+
+    /// Hands over a profile if it is time.
+    fn take_snapshot(&mut self) {
+        let due = |bursts: &mut StoreBursts| bursts.snapshots.take_if(|snapshots| snapshots.is_due());
+        let Some(mut snapshots) = self.bursts.as_mut().and_then(due) else { return };
+        snapshots.take(self);
+        self.set_snapshots(Some(snapshots));
+    }
+
+    /// Who gets profiles from now on while the program runs. Without bursts nobody does.
+    pub fn set_snapshots(&mut self, snapshots: Option<Box<dyn Snapshots>>) {
+        if let Some(bursts) = &mut self.bursts {
+            bursts.snapshots = snapshots;
+        }
+    }
+
+    /// Keeps that a burst has begun, or ended, for those who want to know.
+    fn note_burst(&mut self, before: &Bursts) {
+        let Some(bursts) = &mut self.bursts else { return };
+        match (before.counts(), bursts.counts.counts()) {
+            (false, true) => {
+                let began = bursts.began();
+                let checks = match began {
+                    BurstEvent::Begin { checks } => checks,
+                    _ => 0,
+                };
+                bursts.spans.iter_mut().for_each(|spans| spans.begin(checks));
+                self.burst_log.get_mut().iter_mut().for_each(|log| log.push(began));
+                self.begin_extended_paths();
+            }
+            (true, false) => bursts.spans.iter_mut().for_each(BurstSpans::end),
+            _ => {}
+        }
     }
 
     /// Takes the counts from machine code, which has counted the check.
     fn read_bursts(&mut self, in_bursts: bool) {
         let context = self.context().as_ptr();
         let Some(bursts) = &mut self.bursts else { return };
+        let bursts = &mut bursts.counts;
         // SAFETY: the context lives as long as the store, and machine code waits for us.
         (bursts.checking, bursts.instrumented) = unsafe { ((*context).checks, (*context).burst) };
         if in_bursts {
@@ -305,7 +360,7 @@ impl StoreOpaque {
     /// Gives the counts to machine code, that of checks never negative.
     fn write_bursts(&mut self) {
         let context = self.context().as_ptr();
-        let Some(bursts) = &self.bursts else { return };
+        let Some(StoreBursts { counts: bursts, .. }) = &self.bursts else { return };
         // SAFETY: as above.
         unsafe {
             ((*context).checks, (*context).burst) = (bursts.checking, bursts.instrumented);

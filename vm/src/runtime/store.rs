@@ -7,14 +7,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use wprof_jit::abi::trace_word;
-use wprof_profiler::Bursts;
 
 use super::abi::{NOTHING, VmFuncRef, VmMemory, VmStoreContext, VmTable, VmValue};
 use super::burst_contexts::BurstContexts;
 use super::burst_log::BurstLog;
-use super::burst_spans::BurstSpans;
-use super::burst_time::BurstTime;
-use super::bursts::{OnRound, Snapshots};
+use super::bursts::{OnRound, StoreBursts};
 use super::call_records::CallRecords;
 use super::demand::DemandList;
 use super::engine::EngineCore;
@@ -29,7 +26,6 @@ use super::instance::InstanceData;
 use super::interrupt::InterruptPage;
 use super::memory::LinearMemory;
 use super::metrics::Metrics;
-use super::pace::Pace;
 use super::store_ptr::StorePtr;
 use super::table::TableData;
 use super::trace::Trace;
@@ -128,24 +124,13 @@ pub struct StoreOpaque {
     /// What metrics need besides their readings.
     pub metrics: Metrics,
     /// The bursts, if there are any.
-    pub bursts: Option<Bursts>,
+    pub bursts: Option<StoreBursts>,
     /// The clock that host functions are measured by, if they are.
     pub host_clock: Option<HostClock>,
-    /// What keeps them to their budget, if they have one.
-    pub pace: Option<Pace>,
-    /// How much of its time is in bursts, if time begins them.
-    pub burst_time: Option<BurstTime>,
-    /// What happens in them, if it is recorded.
+    /// What happens in bursts, if it is recorded.
     pub burst_log: Exclusive<Option<BurstLog>>,
-    /// After how many bursts hot functions are looked for next, and how.
-    pub next_round: u64,
-    pub on_round: OnRound,
     /// When the store was made, which is when its time line begins.
     pub started: Instant,
-    /// When bursts ran, if there is a time line.
-    pub burst_spans: Option<BurstSpans>,
-    /// Who gets profiles while the program runs.
-    pub snapshots: Option<Box<dyn Snapshots>>,
     /// The call that is timed, if one is.
     pub timed: Option<TimedCall>,
 }
@@ -249,19 +234,13 @@ impl StoreOpaque {
             metrics,
             bursts: None,
             host_clock: engine.config().times_host_calls.then(HostClock::start),
-            pace: None,
-            burst_time: None,
             burst_log: Exclusive::default(),
-            next_round: 0,
-            on_round,
             started: Instant::now(),
-            burst_spans: None,
-            snapshots: None,
             timed: None,
         };
         store.pass_entry_slot();
         store.start_metering();
-        store.start_bursts()?;
+        store.start_bursts(on_round)?;
         Ok(store)
     }
 
