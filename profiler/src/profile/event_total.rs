@@ -8,7 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::FigureKind;
+use crate::FigureKind;
 
 /// The events of one kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -7,8 +7,8 @@
 
 use std::collections::HashMap;
 
-use super::{FunctionProfile, HotPath, Profile, UnfinishedExit, UnfinishedPath};
-use crate::{Callee, PathCount};
+use super::{FunctionProfile, HotPath, Profile};
+use crate::{Callee, PathCount, UnfinishedExit, UnfinishedPath};
 
 impl Profile {
     /// The paths that ran to their end in each call record, with its number, those with the most executed instructions

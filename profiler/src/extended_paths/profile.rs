@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Extension, PathOf};
+use super::{Extension, PathOf};
 
 /// The extended paths of a module that ran most, and over what they are extended. What is sampled at what rate, the
 /// functions say.
@@ -31,7 +31,7 @@ impl ExtendedProfile {
         all
     }
 
-    pub(super) fn normalize(&mut self) {
+    pub(crate) fn normalize(&mut self) {
         self.paths.sort();
         self.paths.dedup_by(|next, kept| {
             let same = next.pieces == kept.pieces;
@@ -42,13 +42,13 @@ impl ExtendedProfile {
         });
     }
 
-    pub(super) fn is_normal(&self) -> bool {
+    pub(crate) fn is_normal(&self) -> bool {
         self.paths.is_sorted_by(|a, b| a.pieces < b.pieces)
             && self.paths.iter().all(|path| !path.pieces.is_empty())
     }
 
     /// The sum of both, if they are extended over the same.
-    pub(super) fn merged(&self, other: &ExtendedProfile) -> Option<ExtendedProfile> {
+    pub(crate) fn merged(&self, other: &ExtendedProfile) -> Option<ExtendedProfile> {
         let mut sum = self.clone();
         sum.paths.extend_from_slice(&other.paths);
         sum.normalize();
