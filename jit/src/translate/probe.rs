@@ -9,11 +9,12 @@ use wasmparser::Operator;
 
 use super::Translator;
 use crate::abi::{TrapCode, store_context, vmctx};
-use crate::compile::VMCTX_SLOT;
-use crate::compile::trace::{self, Bits};
+use crate::clif::trace::{self, Bits};
+use crate::code::VMCTX_SLOT;
 use crate::events::is_dynamic;
-use crate::graph::{Guard, Lacking, Probe, Probes};
+use crate::graph::{Guard, Lacking};
 use crate::plan::{Bound, Countdown, GoesOn};
+use crate::plan::{Probe, Probes};
 
 impl Translator<'_> {
     pub(super) fn probes(&mut self, probes: &Probes) {
@@ -64,7 +65,8 @@ impl Translator<'_> {
     pub(super) fn emit(&mut self, what: Bits, offset: u32) {
         let (here, vmctx) = (self.offset, self.vmctx);
         let location = self.origins.at(self.origin(offset));
-        trace::append(&mut self.builder, &mut self.origins, what, |builder| {
+        let is_pinned = self.options.has_pinned_register;
+        trace::append(&mut self.builder, &mut self.origins, is_pinned, what, |builder| {
             builder.set_srcloc(location);
             builder.ins().load(types::I64, MemFlagsData::trusted(), vmctx, vmctx::STORE)
         });

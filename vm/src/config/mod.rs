@@ -1,6 +1,7 @@
 //! How an engine is set up.
 
 mod collection;
+mod perf;
 mod profiling;
 
 use std::path::PathBuf;
@@ -8,15 +9,16 @@ use std::sync::Arc;
 
 use wprof_jit::compile::{CompilerOptions, MemoryStyle, PassSet};
 use wprof_jit::events::EventModel;
-use wprof_jit::graph::PartSizes;
 use wprof_jit::limits::RECORD_PATHS;
+use wprof_jit::options::PartSizes;
 use wprof_jit::plan::{Counting, Interesting, Metric, Tracing};
 use wprof_jit::reoptimize::Policy;
-use wprof_profiler::{ExtendedPaths, Extension, Profile};
+use wprof_profiler::{ExtendedPaths, Extension, Profile, TableShape};
 
+pub use perf::PerfFormat;
 pub use profiling::{Adaptive, Collect, ProfilingConfig, Trigger};
 
-use crate::{PerfFormat, StoreLimits};
+use crate::StoreLimits;
 
 /// Memories are reserved whole if so many of them fit into the address space that the process may have.
 const MEMORIES_WITHIN_LIMIT: u64 = 4;
@@ -76,6 +78,7 @@ pub struct Config {
     pub(crate) has_time_line: bool,
     pub(crate) record_bursts: bool,
     pub(crate) extension: Option<Extension>,
+    pub(crate) path_table: TableShape,
 }
 
 impl Default for Config {
@@ -123,18 +126,20 @@ impl Config {
             has_time_line: false,
             record_bursts: false,
             extension: None,
+            path_table: TableShape::USUAL,
         }
     }
 
     /// Settings for those who want to trust as little code as possible: code is what plain Cranelift makes of wasm. It
     /// is optimised at the first call, by the thread that calls. There are no [passes](PassSet) of wprof's own, and so no
-    /// assembler and no jump into tables without checks; nothing is compiled ahead or anew by what was seen of it, and
+    /// assembler and no jump into tables without checks, and no register is taken from it; nothing is compiled ahead or anew by what was seen of it, and
     /// modules are read whole. The guards against speculative reads stay. Programs start more slowly and take longer:
     /// see `bench-wasm/records/2026-11-27-conservative.md`.
     pub fn conservative() -> Config {
         let mut config = Config::new();
         config.passes(PassSet::none()).strategy(Strategy::Optimized).reoptimization(None);
         config.background_compilation(false).speculative_compilation(false).demand_paging(false);
+        config.compiler.plain = true;
         config
     }
 
@@ -292,6 +297,13 @@ impl Config {
     /// runs in bursts slower. It has no effect without bursts.
     pub fn extend_paths(&mut self, extension: Option<Extension>) -> &mut Self {
         self.extension = extension;
+        self
+    }
+
+    /// How large the table is in which bursts count paths of functions that have too many for counters (default: 16,384
+    /// sets of 4 entries). Where a set is full the path that ran least gives way. It has no effect without bursts.
+    pub fn path_table(&mut self, shape: TableShape) -> &mut Self {
+        self.path_table = shape;
         self
     }
 
