@@ -59,7 +59,7 @@ fn a_packed_trace_comes_back_byte_for_byte_and_is_smaller() {
     assert_eq!(bytes(&again), bytes(&trace));
     assert!(bytes(&packed).len() < bytes(&trace).len());
     let refused = wprof(&["trace", "unpack", &packed, "--max-size", "1K", "-o", &folder.path("x")]).failed();
-    assert!(refused.contains("raise --max-size"), "{refused}");
+    assert!(refused.contains("`wprof trace unpack --max-size`"), "{refused}");
     let wrong = wprof(&["trace", "unpack", &trace, "-o", &folder.path("x")]).failed();
     assert!(wrong.contains("is no packed trace"), "{wrong}");
     let wrong = wprof(&["trace", "hot", &trace]).failed();
@@ -82,7 +82,7 @@ fn a_walk_that_comes_again_is_a_data_stream() {
     let folder = Folder::new();
     let trace = recorded(&folder, WALKS, "f", &[]);
     let missing = wprof(&["trace", "streams", &trace]).failed();
-    assert!(missing.contains("record it with --addresses"), "{missing}");
+    assert!(missing.contains("record it with `wprof trace record --addresses`"), "{missing}");
     let trace = recorded(&folder, WALKS, "f", &["--addresses"]);
     let found = wprof(&["trace", "streams", "--length", "10..16", &trace]).succeeded();
     assert!(found.contains(" of 800 data references\n") && found.contains(" x 16\n"), "{found}");
