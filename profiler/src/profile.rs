@@ -38,7 +38,7 @@ pub use residual::{PathEnd, Residual, ResidualError, UntestedPath};
 pub use run::{Ending, Run};
 pub use verify::InvalidProfile;
 
-use crate::{CfgError, ContextTree, CounterCosts, PlacementCosts, Timeline};
+use crate::{CfgError, ContextTree, CounterCosts, PlacementCosts, TimeProfile, Timeline};
 
 /// The profile of one module over one run, or over several merged ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -68,6 +68,9 @@ pub struct Profile {
     pub call_targets: Vec<CallTarget>,
     /// The extended paths that ran most, if bursts have counted any.
     pub extended: Option<ExtendedProfile>,
+    /// Where the time went, if a timer has sampled it; that of the whole store. It has nothing to do with how other figures
+    /// were come by, and is added to none.
+    pub time: Option<TimeProfile>,
     /// What became of the code while the program ran, if that was noted; of one run only.
     pub timeline: Option<Timeline>,
 }

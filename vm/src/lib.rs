@@ -53,6 +53,7 @@ mod runtime;
 mod snapshots;
 mod store;
 mod table;
+mod time;
 mod timeline;
 mod trace;
 mod trap;

@@ -29,7 +29,7 @@ use crate::runtime::host::HostHead;
 use crate::runtime::instance::InstanceData;
 use crate::runtime::store::StoreOpaque;
 use crate::runtime::unfinished::{Stop, Stopped};
-use crate::{AsContext, Error, ErrorKind, Instance, Module, Result, timeline};
+use crate::{AsContext, Error, ErrorKind, Instance, Module, Result, time, timeline};
 
 impl Instance {
     /// What its functions have executed so far. Host calls, totals of events and calling contexts are those of the
@@ -84,16 +84,17 @@ impl Instance {
     }
 }
 
-/// The profile of an instance, with the time line if there is one; for contexts see [`of_instance`].
+/// The profile of an instance, with sampled time and the time line if there are any; for contexts see [`of_instance`].
 fn with_timeline(store: &StoreOpaque, index: u32, has_contexts: bool) -> Result<Profile> {
     let module = store.instances[index as usize].module.inner();
     let mut profile = of_instance(store, index, module.hash(), has_contexts)?;
+    profile.time = time::of_instance(store, index);
     profile.timeline = timeline::of_store(store, module);
     profile.normalize();
     Ok(profile)
 }
 
-/// The profile without a time line of instance number `index` of a store: see [`Instance::profile`]. Calling contexts
+/// The profile without sampled time and time line of instance number `index` of a store: see [`Instance::profile`]. Calling contexts
 /// can only be read where host code runs that wasm has called, or nobody.
 fn of_instance(
     store: &StoreOpaque,
@@ -104,7 +105,7 @@ fn of_instance(
     let instance = &store.instances[index as usize];
     let module = &instance.module;
     let rate = store.burst_rate();
-    if store.engine().collection().is_off() && rate.is_none() {
+    if store.engine().collection().is_off() && rate.is_none() && store.samples.is_none() {
         return Err(not_profiled());
     }
     let kind = rate.map_or(FigureKind::Exact, |rate| FigureKind::Sampled { rate });
@@ -147,6 +148,7 @@ fn of_instance(
         bursts: store.bursts.as_ref().map(Bursts::independent),
         call_targets,
         extended: instance.extended.as_ref().map(ExtendedPaths::profile),
+        time: None,
         timeline: None,
     };
     profile.normalize();

@@ -14,6 +14,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::origins::{Fact, Origins};
 use super::passes::{Pass, Passes, Stage};
+use super::positions::{Position, Positions};
 use super::validate::{self, Conventions};
 use super::{pinned, relax};
 use crate::CompileError;
@@ -102,9 +103,8 @@ pub struct MachineCode {
     pub vmctx_slot: Option<u32>,
     /// The same for its path register, if paths are counted and it is not known everywhere: see [`Origin::path`].
     pub path_slot: Option<u32>,
-    /// From which byte of the code on it comes from which byte of the module; ascending, and only if asked for.
-    #[serde(skip)]
-    pub positions: Vec<(u32, u32)>,
+    /// From which byte of the code on it comes from which instruction; only if asked for.
+    pub positions: Positions,
     /// The same for its sums of metrics, and how many there are, if anything is measured.
     pub metrics_slot: Option<(u32, u32)>,
     /// The same for its call record, if it has one and anything is measured, or paths are counted there.
@@ -282,7 +282,7 @@ fn finish(
         entry,
         vmctx_slot: slot(VMCTX_SLOT),
         path_slot: slot(PATH_SLOT),
-        positions: if with_positions { locations.positions() } else { Vec::new() },
+        positions: if with_positions { locations.positions() } else { Positions::default() },
         record_slot: slot(RECORD_SLOT),
         metrics_slot: (1..=store_context::METRIC_KINDS)
             .find_map(|metrics| Some((slot(METRICS_SLOT + u64::from(metrics))?, metrics))),
@@ -373,13 +373,11 @@ struct Locations<'a> {
 
 impl Locations<'_> {
     /// Where code begins that comes from another instruction than the code before.
-    fn positions(&self) -> Vec<(u32, u32)> {
+    fn positions(&self) -> Positions {
         let position = |location: &MachSrcLoc<cranelift_codegen::Final>| {
-            Some((location.start, self.origins.of_code(location.loc)?.offset))
+            Some(Position::new(location.start, self.origins.of_code(location.loc)?))
         };
-        let mut positions: Vec<(u32, u32)> = self.all.iter().filter_map(position).collect();
-        positions.dedup_by_key(|&mut (_, offset)| offset);
-        positions
+        Positions::new(self.all.iter().filter_map(position))
     }
 
     /// Where code lies of which a fact is known: beginnings and ends.

@@ -19,6 +19,7 @@ mod params;
 mod passes;
 mod pinned;
 mod pipeline;
+mod positions;
 mod products;
 mod relax;
 mod results;
@@ -55,6 +56,7 @@ pub(crate) use machine_code::{METRICS_SLOT, PATH_SLOT, RECORD_SLOT, VMCTX_SLOT};
 pub use options::{CompilerOptions, MemoryStyle};
 pub(crate) use origins::{Fact, Origins};
 pub use passes::{Pass, PassSet, Passes, PassesError, Stage};
+pub use positions::{Position, Positions};
 use pipeline::Pipeline;
 use single_pass::{Features, SinglePass};
 

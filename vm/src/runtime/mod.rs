@@ -51,6 +51,8 @@ pub mod paths;
 pub(crate) mod perf;
 pub mod resume;
 pub mod rlimits;
+pub mod rt_signal;
+pub mod samples;
 pub mod signals;
 pub mod stack;
 pub mod store;
