@@ -8,6 +8,7 @@
 //! Oracle: stacks that are counted one by one, in `tests/it/time.rs`.
 
 mod build;
+mod contexts;
 mod interval;
 mod totals;
 mod verify;

@@ -55,21 +55,24 @@ fn adaptive() -> ProfilingConfig {
     ProfilingConfig::Adaptive(Adaptive { lengths: BurstLengths::new(1000, 50), ..Adaptive::default() })
 }
 
+/// Sets something.
+type Change = fn(&mut Config) -> &mut Config;
+
 /// All ways to run code that differ in where a thread may be.
 fn configs() -> Vec<(&'static str, Config)> {
-    let config = |change: &dyn Fn(&mut Config)| {
+    let config = |change: Change| {
         let mut config = Config::new();
         change(config.sample_time(Some(1000)));
         config
     };
     vec![
-        ("tiered", config(&|_| ())),
-        ("baseline", config(&|config| drop(config.strategy(Strategy::Baseline)))),
-        ("optimised", config(&|config| drop(config.strategy(Strategy::Optimized)))),
-        ("edges", config(&|config| drop(config.profiling(ProfilingConfig::Exact(Collect::Edges))))),
-        ("paths", config(&|config| drop(config.profiling(ProfilingConfig::Exact(Collect::Paths))))),
-        ("contexts", config(&|config| drop(config.count_contexts(true)))),
-        ("adaptive", config(&|config| drop(config.profiling(adaptive()).count_contexts(true)))),
+        ("tiered", config(|config| config)),
+        ("baseline", config(|config| config.strategy(Strategy::Baseline))),
+        ("optimised", config(|config| config.strategy(Strategy::Optimized))),
+        ("edges", config(|config| config.profiling(ProfilingConfig::Exact(Collect::Edges)))),
+        ("paths", config(|config| config.profiling(ProfilingConfig::Exact(Collect::Paths)))),
+        ("contexts", config(|config| config.count_contexts(true))),
+        ("adaptive", config(|config| config.profiling(adaptive()).count_contexts(true))),
         ("conservative", {
             let mut config = Config::conservative();
             config.sample_time(Some(1000));
@@ -121,8 +124,9 @@ fn shares_of_functions_are_those_of_the_clock() -> Outcome {
         let mut store = Store::new(&engine, ([0; 2], 0));
         let instance = linker.instantiate(&mut store, &module)?;
         let run = instance.get_typed_func::<i64, i64>(&mut store, "run")?;
-        loop {
-            run.call(&mut store, 500_000)?;
+        // Rounds of many lengths: none is in step with the kernel's ticks.
+        for round in 0.. {
+            run.call(&mut store, 100_000 + round * 7919 % 500_000)?;
             let profile = instance.profile(&store)?;
             let time = time_of(&profile);
             if time.total().samples < SAMPLES {
@@ -504,18 +508,17 @@ fn outcome(engine: &Engine, module: &Module) -> Result<(Vec<String>, Option<Prof
 
 #[test]
 fn signals_in_every_state_change_nothing() -> Outcome {
-    let events = || EventModel::built_in("instructions");
-    let kinds: [(&str, &dyn Fn(&mut Config)); 8] = [
-        ("plain", &|_| ()),
-        ("baseline", &|config| drop(config.strategy(Strategy::Baseline))),
-        ("edges", &|config| drop(config.profiling(ProfilingConfig::Exact(Collect::Edges)))),
-        ("paths", &|config| drop(config.profiling(ProfilingConfig::Exact(Collect::Paths)).count_contexts(true))),
-        ("budget", &|config| drop(config.count_events(events()).budget("instructions"))),
-        ("trace", &|config| drop(config.trace(Tracing::Best))),
-        ("adaptive", &|config| drop(config.profiling(adaptive()).count_contexts(true))),
-        ("metrics", &|config| {
+    let kinds: [(&str, Change); 8] = [
+        ("plain", |config| config),
+        ("baseline", |config| config.strategy(Strategy::Baseline)),
+        ("edges", |config| config.profiling(ProfilingConfig::Exact(Collect::Edges))),
+        ("paths", |config| config.profiling(ProfilingConfig::Exact(Collect::Paths)).count_contexts(true)),
+        ("budget", |config| config.count_events(EventModel::built_in("instructions")).budget("instructions")),
+        ("trace", |config| config.trace(Tracing::Best)),
+        ("adaptive", |config| config.profiling(adaptive()).count_contexts(true)),
+        ("metrics", |config| {
             config.profiling(ProfilingConfig::Exact(Collect::Paths)).count_contexts(true);
-            drop(config.measure([Metric::CacheMisses(wprof::profiler::CacheShape::USUAL)]));
+            config.measure([Metric::CacheMisses(wprof::profiler::CacheShape::USUAL)])
         }),
     ];
     // Whoever makes a store with samples has the handler installed.
@@ -564,8 +567,14 @@ fn signals_in_every_state_change_nothing() -> Outcome {
         })?;
         for (results, profile, taken) in found {
             assert_eq!(results, expected, "{name}");
-            if !matches!(name, "adaptive" | "metrics") {
-                assert_eq!(profile.map(|p| p.functions), counted.as_ref().map(|p| p.functions.clone()), "{name}");
+            // Where bursts begin, and what lies where, is not the same in each store.
+            if let (Some(profile), Some(counted), false) = (profile, &counted, name == "adaptive") {
+                let but_deep = |profile: &Profile| {
+                    let found = profile.functions.iter().filter(|f| f.name.as_deref() != Some("deep"));
+                    found.cloned().collect::<Vec<_>>()
+                };
+                // How deep it comes depends on where the stack begins.
+                assert!(but_deep(&profile) == but_deep(counted), "{name}: other counts");
             }
             taken_in_all += taken;
         }

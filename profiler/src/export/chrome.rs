@@ -1,8 +1,8 @@
 //! Chrome's trace events, which Perfetto reads too: stacks as complete events, one process for each metric; and the
 //! time line.
 //!
-//! Source: the Trace Event Format, phases `X`, `C` and `M`. The axis of a metric is no time: a microsecond stands for
-//! a unit of it, and the order of events is that of the tree, not of the run. Only the process of the time line has
+//! Source: the Trace Event Format, phases `X`, `C` and `M`. The axis of a metric other than time is no time: a microsecond
+//! stands for a unit of it, and the order of events is that of the tree, not of the run. Only the process of the time line has
 //! real time: when the compiler worked, a thread for each kind of code or several, and when bursts ran.
 
 use std::io::{self, Write};
@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::spans::{Span, spans};
-use super::{Metric, Samples, TOOL};
+use super::{Metric, Samples, TOOL, Unit};
 use crate::contexts::function_name;
 use crate::{BurstSpan, CodeTier, CodeVersion, Timeline};
 
@@ -32,7 +32,7 @@ enum Event<'a> {
     #[serde(rename = "M")]
     Name { name: &'static str, pid: usize, tid: u32, args: NameArgs<'a> },
     #[serde(rename = "X")]
-    Stack { name: &'a str, pid: usize, tid: u32, ts: u64, dur: u64 },
+    Stack { name: &'a str, pid: usize, tid: u32, ts: f64, dur: f64 },
     #[serde(rename = "X")]
     Span { name: String, pid: usize, tid: u32, ts: f64, dur: f64, args: SpanArgs<'a> },
     #[serde(rename = "C")]
@@ -84,13 +84,21 @@ fn process<'a>(samples: &'a Samples, metric: &'a Metric, pid: usize) -> Vec<Even
         name: &samples.frames[span.frame as usize].name,
         pid,
         tid: 1,
-        ts: span.start,
-        dur: span.width,
+        ts: axis(metric.unit, span.start),
+        dur: axis(metric.unit, span.width),
     };
     [name("process_name", pid, 1, &metric.name)]
         .into_iter()
         .chain(spans(metric).into_iter().map(event))
         .collect()
+}
+
+/// A weight on an axis of microseconds.
+fn axis(unit: Unit, weight: u64) -> f64 {
+    match unit {
+        Unit::Count => weight as f64,
+        Unit::Nanoseconds => micros(weight),
+    }
 }
 
 fn name<'a>(what: &'static str, pid: usize, tid: u32, name: &'a str) -> Event<'a> {
