@@ -54,7 +54,9 @@ pub fn show_all(profile: &mut Profile) {
     let routines = profile.contexts.iter_mut().flat_map(|tree| &mut tree.routines);
     let callees = routines.map(|routine| &mut routine.callee);
     let sampled = profile.time.iter_mut().flat_map(|time| &mut time.callees);
-    for callee in callees.chain(sampled).chain(profile.call_targets.iter_mut().map(|target| &mut target.callee)) {
+    for callee in
+        callees.chain(sampled).chain(profile.call_targets.iter_mut().map(|target| &mut target.callee))
+    {
         match callee {
             Callee::Function { index, name } | Callee::Elsewhere { index, name, .. } => show(*index, name),
             Callee::Host { module, name } => (*module, *name) = (harmless(module), harmless(name)),

@@ -54,7 +54,7 @@ impl Change {
 /// A figure of the whole program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TotalChange {
-    /// What it is called: `time (ns)`, `instructions`, `calls`, `host calls`, or a kind of event.
+    /// What it is called: `time` (in nanoseconds), `instructions`, `calls`, `host calls`, or a kind of event.
     pub name: String,
     /// The figure.
     pub total: Change,

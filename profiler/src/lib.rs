@@ -100,9 +100,7 @@ pub use propagate::{EdgeCounts, PropagateError, propagate};
 pub use propagate_blocks::{BlockCounts, propagate_blocks};
 pub use spanning_tree::{RootedForest, SpanningTree};
 pub use thinned::Thinned;
-pub use time::{
-    Interval, InvalidTime, PlaceTime, RoutineTime, TimeLog, TimeNode, TimeProfile, Timed,
-};
+pub use time::{Interval, InvalidTime, PlaceTime, RoutineTime, TimeLog, TimeNode, TimeProfile, Timed};
 pub use timeline::{Benefit, BurstSpan, CodeDecision, CodeTier, CodeVersion, DecisionKind, Timeline};
 pub use trace::*;
 pub use trial::{Side, Trial, TrialResult};

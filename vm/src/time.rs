@@ -40,7 +40,12 @@ fn entered(node: &TimedNode) -> u32 {
 }
 
 /// What runs at a place, and in which instance, called from another.
-fn callee(store: &StoreOpaque, seen_from: u32, stacks: &TimedStacks, (place, caller): (Place, u32)) -> (u32, Callee) {
+fn callee(
+    store: &StoreOpaque,
+    seen_from: u32,
+    stacks: &TimedStacks,
+    (place, caller): (Place, u32),
+) -> (u32, Callee) {
     match place {
         Place::Wasm { module, offset, .. } => {
             let module = &stacks.modules[module as usize];

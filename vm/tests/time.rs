@@ -225,10 +225,15 @@ fn recursion_has_its_time_once_and_every_caller_is_there() -> Outcome {
         let (own, total) = of(time, "fib");
         assert!(total.samples <= time.total().samples && own.samples <= total.samples, "{name}");
         assert_share(name, total, time.total(), 1.0);
-        let is_called = |node: usize| matches!(time.callee(node), Callee::Function { name, .. }
-            if name.as_deref() == Some("fib")) && time.nodes[node].caller.is_none();
-        let orphans: u64 =
-            (0..time.nodes.len()).filter(|&node| is_called(node)).map(|node| time.inclusive()[node].samples).sum();
+        let is_called = |node: usize| {
+            matches!(time.callee(node), Callee::Function { name, .. }
+            if name.as_deref() == Some("fib"))
+                && time.nodes[node].caller.is_none()
+        };
+        let orphans: u64 = (0..time.nodes.len())
+            .filter(|&node| is_called(node))
+            .map(|node| time.inclusive()[node].samples)
+            .sum();
         assert!(orphans * 50 <= total.samples, "{name}: {orphans} of {} have no caller", total.samples);
     }
     Ok(())
@@ -301,7 +306,9 @@ fn what_is_inlined_is_told_from_what_it_is_inlined_into() -> Outcome {
     let run = instance.get_typed_func::<i64, i64>(&mut store, "run")?;
     let is_inlined = || {
         let all = module.reoptimizations();
-        all.iter().flat_map(|made| &made.decisions).any(|made| matches!(made.verdict, Verdict::Inlined { .. }))
+        all.iter()
+            .flat_map(|made| &made.decisions)
+            .any(|made| matches!(made.verdict, Verdict::Inlined { .. }))
     };
     let began = Instant::now();
     while !is_inlined() && began.elapsed() < Duration::from_secs(60) {
@@ -348,7 +355,8 @@ fn each_thread_and_each_store_has_its_own_time() -> Outcome {
         Ok((instance.profile(&store)?.time.expect("sampled").total(), took))
     };
     thread::scope(|scope| -> Outcome {
-        let threads: Vec<_> = [200, 400, 600].map(|rounds| scope.spawn(move || one(rounds))).into_iter().collect();
+        let threads: Vec<_> =
+            [200, 400, 600].map(|rounds| scope.spawn(move || one(rounds))).into_iter().collect();
         for thread in threads {
             let (time, took) = thread.join().expect("no panic")?;
             let share = time.time_ns as f64 / took as f64;
@@ -363,7 +371,8 @@ fn of_two_stores_the_outer_one_is_in_the_host() -> Outcome {
     const INNER: &str = r#"(module (func (export "spin") (param $n i64)
         (loop $again (br_if $again
             (i64.ne (local.tee $n (i64.sub (local.get $n) (i64.const 1))) (i64.const 0))))))"#;
-    const OUTER: &str = r#"(module (import "host" "inner" (func $inner)) (func (export "run") (call $inner)))"#;
+    const OUTER: &str =
+        r#"(module (import "host" "inner" (func $inner)) (func (export "run") (call $inner)))"#;
     let mut config = Config::new();
     config.sample_time(Some(1000));
     let engine = Engine::new(&config)?;
@@ -502,7 +511,8 @@ fn outcome(engine: &Engine, module: &Module) -> Result<(Vec<String>, Option<Prof
         all.push(result.map_or_else(|error| error.to_string(), |result| result.to_string()));
     }
     let samples = instance.profile(&store).ok();
-    let taken = samples.as_ref().and_then(|profile| profile.time.as_ref()).map_or(0, |time| time.total().samples);
+    let taken =
+        samples.as_ref().and_then(|profile| profile.time.as_ref()).map_or(0, |time| time.total().samples);
     Ok((all, samples.map(|profile| Profile { time: None, ..profile }), taken))
 }
 

@@ -135,7 +135,8 @@ fn is_output(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-const EMPTY: &str = "the profile is empty: the program was too short to sample; count it with `wprof run --exact`";
+const EMPTY: &str =
+    "the profile is empty: the program was too short to sample; count it with `wprof run --exact`";
 
 /// A profile with readable names, and what its module tells.
 struct Exported {

@@ -23,8 +23,9 @@ pub fn write(page: &mut Page, view: &View<'_>, top: usize, order: Option<Order>,
         time::write_brief(page, time);
     }
     summary::write_totals(page, view);
-    for shown in
-        [Order::Time, Order::Instructions, Order::Calls].into_iter().filter(|&o| order.is_none_or(|only| only == o))
+    for shown in [Order::Time, Order::Instructions, Order::Calls]
+        .into_iter()
+        .filter(|&o| order.is_none_or(|only| only == o))
     {
         let table = functions::table(view, shown, top, screen);
         match shown {
@@ -65,7 +66,11 @@ pub fn write_contexts(
     }
     match callee {
         Some(routine) => {
-            section(page, &format!("Callers by {}", weights.name()), &contexts::callers(view, tree, weights, routine, share));
+            section(
+                page,
+                &format!("Callers by {}", weights.name()),
+                &contexts::callers(view, tree, weights, routine, share),
+            );
         }
         None => {
             let title = format!("Calling contexts by {}", weights.name());

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use wprof_profiler::{Callee, Interval, TimeProfile, Timed};
+use wprof_profiler::{Callee, Interval, PlaceTime, TimeProfile, Timed};
 
 use super::contexts::shown;
 use super::numbers::{count_of, duration, grouped, percent};
@@ -112,7 +112,30 @@ pub fn lines(view: &View<'_>, limit: usize) -> Table {
         ("with callees", Side::Right),
         ("line", Side::Left),
     ]);
-    let Some(time) = of(view) else { return table };
+    for LineTime { line, own, total, .. } in hottest_lines(view, limit) {
+        let all = of(view).map(TimeProfile::total).unwrap_or_default();
+        let mut row = figures(own, total, all);
+        row.push(span(line, Ink::Name));
+        table.row(row);
+    }
+    table
+}
+
+/// A source line and its time.
+pub struct LineTime {
+    /// The line, as it is shown.
+    pub line: String,
+    /// The time in itself.
+    pub own: Timed,
+    /// With all that it calls.
+    pub total: Timed,
+    /// Its share of all time.
+    pub interval: Interval,
+}
+
+/// The source lines that take most time, the first first; none if there are none.
+pub fn hottest_lines(view: &View<'_>, limit: usize) -> Vec<LineTime> {
+    let Some(time) = of(view) else { return Vec::new() };
     let all = time.total();
     let mut known: HashMap<u32, Vec<Line>> = HashMap::new();
     let mut of_node = |node: usize| match time.callee(node) {
@@ -122,12 +145,13 @@ pub fn lines(view: &View<'_>, limit: usize) -> Table {
         }
         _ => Vec::new(),
     };
-    for place in time.places(&mut of_node).into_iter().take(limit) {
-        let mut row = figures(place.own, place.total, all);
-        row.push(span(place.place.to_string(), Ink::Name));
-        table.row(row);
-    }
-    table
+    let line = |found: PlaceTime<Line>| LineTime {
+        line: found.place.to_string(),
+        own: found.own,
+        total: found.total,
+        interval: Interval::of(found.own, all),
+    };
+    time.places(&mut of_node).into_iter().take(limit).map(line).collect()
 }
 
 /// A line of the program's own source, and what of a library is inlined there and executes.

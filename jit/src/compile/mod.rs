@@ -56,8 +56,8 @@ pub(crate) use machine_code::{METRICS_SLOT, PATH_SLOT, RECORD_SLOT, VMCTX_SLOT};
 pub use options::{CompilerOptions, MemoryStyle};
 pub(crate) use origins::{Fact, Origins};
 pub use passes::{Pass, PassSet, Passes, PassesError, Stage};
-pub use positions::{Position, Positions};
 use pipeline::Pipeline;
+pub use positions::{Position, Positions};
 use single_pass::{Features, SinglePass};
 
 /// What the code of one module relies on.

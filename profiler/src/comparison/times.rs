@@ -48,7 +48,7 @@ impl Comparison<'_> {
         let (before, after) = self.sampled_times()?;
         let (ours, theirs) = (before.total(), after.total());
         Some(TimeChange {
-            name: "time (ns)".to_owned(),
+            name: "time".to_owned(),
             time: Change { before: ours.time_ns, after: theirs.time_ns },
             // All time is known as well as the clock is; it is how the machine did that changes.
             may_be_chance: false,

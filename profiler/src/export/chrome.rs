@@ -9,8 +9,9 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
+use super::samples::Amount;
 use super::spans::{Span, spans};
-use super::{Metric, Samples, TOOL, Unit};
+use super::{Metric, Samples, TOOL};
 use crate::contexts::function_name;
 use crate::{BurstSpan, CodeTier, CodeVersion, Timeline};
 
@@ -32,7 +33,7 @@ enum Event<'a> {
     #[serde(rename = "M")]
     Name { name: &'static str, pid: usize, tid: u32, args: NameArgs<'a> },
     #[serde(rename = "X")]
-    Stack { name: &'a str, pid: usize, tid: u32, ts: f64, dur: f64 },
+    Stack { name: &'a str, pid: usize, tid: u32, ts: Amount, dur: Amount },
     #[serde(rename = "X")]
     Span { name: String, pid: usize, tid: u32, ts: f64, dur: f64, args: SpanArgs<'a> },
     #[serde(rename = "C")]
@@ -84,21 +85,13 @@ fn process<'a>(samples: &'a Samples, metric: &'a Metric, pid: usize) -> Vec<Even
         name: &samples.frames[span.frame as usize].name,
         pid,
         tid: 1,
-        ts: axis(metric.unit, span.start),
-        dur: axis(metric.unit, span.width),
+        ts: metric.unit.amount(span.start, 1e3),
+        dur: metric.unit.amount(span.width, 1e3),
     };
     [name("process_name", pid, 1, &metric.name)]
         .into_iter()
         .chain(spans(metric).into_iter().map(event))
         .collect()
-}
-
-/// A weight on an axis of microseconds.
-fn axis(unit: Unit, weight: u64) -> f64 {
-    match unit {
-        Unit::Count => weight as f64,
-        Unit::Nanoseconds => micros(weight),
-    }
 }
 
 fn name<'a>(what: &'static str, pid: usize, tid: u32, name: &'a str) -> Event<'a> {

@@ -10,6 +10,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
+use super::samples::Amount;
 use super::{Metric, Samples, TOOL, Unit};
 
 #[derive(Serialize)]
@@ -69,8 +70,8 @@ struct Thread<'a> {
 #[serde(rename_all = "camelCase")]
 struct SampleTable {
     stack: Vec<usize>,
-    time: Vec<f64>,
-    weight: Vec<f64>,
+    time: Vec<Amount>,
+    weight: Vec<Amount>,
     weight_type: &'static str,
     length: usize,
 }
@@ -213,10 +214,7 @@ fn strings(samples: &Samples) -> (Vec<&str>, Vec<Option<usize>>) {
 
 fn sample_table(metric: &Metric) -> SampleTable {
     // Time is in milliseconds.
-    let shown = |weight: u64| match metric.unit {
-        Unit::Count => weight as f64,
-        Unit::Nanoseconds => weight as f64 / 1e6,
-    };
+    let shown = |weight: u64| metric.unit.amount(weight, 1e6);
     let mut before = 0_u64;
     let mut table = SampleTable {
         stack: Vec::new(),

@@ -90,7 +90,8 @@ impl<'a> Image<'a> {
         let y = self.height - MARGIN - ROW * (u64::from(span.depth) + 1);
         let share = 100.0 * span.width as f64 / self.total.max(1) as f64;
         let before = self.before.map(|before| before[span.node as usize]);
-        let since = before.map_or_else(String::new, |before| format!(", before {}", amount(self.unit, before as u64)));
+        let since = before
+            .map_or_else(String::new, |before| format!(", before {}", amount(self.unit, before as u64)));
         let total = self.total.max(1) as f64;
         write!(
             out,

@@ -15,6 +15,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use serde::Serialize;
+
 use super::{CodeMap, Frame};
 use crate::{CallRecord, ContextTree, FunctionProfile, Profile, TimeProfile};
 
@@ -54,6 +56,24 @@ impl Unit {
         match self {
             Self::Count => "count",
             Self::Nanoseconds => "nanoseconds",
+        }
+    }
+}
+
+/// A weight in a file: counts are whole, times are in a format's own unit.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub(super) enum Amount {
+    Whole(u64),
+    Part(f64),
+}
+
+impl Unit {
+    /// A weight, of which a format counts times in units of so many nanoseconds.
+    pub(super) fn amount(self, weight: u64, nanoseconds: f64) -> Amount {
+        match self {
+            Self::Count => Amount::Whole(weight),
+            Self::Nanoseconds => Amount::Part(weight as f64 / nanoseconds),
         }
     }
 }
@@ -170,7 +190,8 @@ impl Builder<'_> {
                 }
             };
             let inlined = self.code.inlined.get(&sampled.offset).into_iter().flatten().rev();
-            let innermost = inlined.fold(outer, |outer, frame| called(Some(outer), self.number(frame.clone())));
+            let innermost =
+                inlined.fold(outer, |outer, frame| called(Some(outer), self.number(frame.clone())));
             stacks.push((outer, innermost));
             let weight = &mut nodes[innermost as usize].weight;
             *weight = weight.saturating_add(sampled.own.time_ns);

@@ -14,7 +14,10 @@ const METRIC: &str = "time";
 impl TimeProfile {
     /// The contexts, with the time in each as their only metric; how often they were called is not known, and 0.
     pub fn contexts(&self) -> ContextTree {
-        let mut log = ContextLog { metrics: vec![Metric { name: METRIC.to_owned(), taken_off: 0 }], ..Default::default() };
+        let mut log = ContextLog {
+            metrics: vec![Metric { name: METRIC.to_owned(), taken_off: 0 }],
+            ..Default::default()
+        };
         log.routines = self.routines_with_sites();
         log.records.push(record(0, 0, 0));
         let mut of_node: Vec<u32> = Vec::with_capacity(self.nodes.len());

@@ -51,7 +51,10 @@ impl TimeProfile {
 
     /// Sums by whatever a node is a place of: several if places are within each other, the innermost first, which alone
     /// gets the node's own time. Those with most time of their own come first.
-    pub fn places<P: Clone + Eq + Hash + Ord>(&self, mut places: impl FnMut(usize) -> Vec<P>) -> Vec<PlaceTime<P>> {
+    pub fn places<P: Clone + Eq + Hash + Ord>(
+        &self,
+        mut places: impl FnMut(usize) -> Vec<P>,
+    ) -> Vec<PlaceTime<P>> {
         let of_node: Vec<Vec<P>> = (0..self.nodes.len()).map(&mut places).collect();
         let mut sums: BTreeMap<&P, (Timed, Timed)> = BTreeMap::new();
         for (at, node) in self.nodes.iter().enumerate().filter(|(_, node)| node.own != Timed::default()) {
@@ -67,7 +70,8 @@ impl TimeProfile {
                 *total = total.plus(node.own);
             }
         }
-        let sum = |(place, (own, total)): (&P, (Timed, Timed))| PlaceTime { place: place.clone(), own, total };
+        let sum =
+            |(place, (own, total)): (&P, (Timed, Timed))| PlaceTime { place: place.clone(), own, total };
         let mut sums: Vec<PlaceTime<P>> = sums.into_iter().map(sum).collect();
         sums.sort_by_key(|sum| std::cmp::Reverse((sum.own, sum.total)));
         sums

@@ -646,9 +646,8 @@ mod tests {
         code.traps = vec![trap(21)];
         code.relocs = vec![Reloc { offset: 8, target: LibCall::Probestack, addend: 0 }];
         code.calls = vec![CallSite { return_pc: 18, origin: None }];
-        let positions = |all: [(u32, u32); 4]| {
-            Positions::new(all.map(|(pc, offset)| Position { pc, offset, frame: 0 }))
-        };
+        let positions =
+            |all: [(u32, u32); 4]| Positions::new(all.map(|(pc, offset)| Position { pc, offset, frame: 0 }));
         code.positions = positions([(0, 1), (6, 2), (16, 3), (21, 4)]);
         let mut shorter = code.clone();
         // Into the middle of an instruction: nothing is understood, nothing changes.

@@ -57,7 +57,8 @@ impl TimedStacks {
 
     /// Adds a sample of a stack, its outermost place first.
     pub(super) fn add(&mut self, stack: &[Place], time_ns: u64) {
-        let found = stack.iter().try_fold(None, |caller, &place| self.node(caller, place, MOST_NODES).map(Some));
+        let found =
+            stack.iter().try_fold(None, |caller, &place| self.node(caller, place, MOST_NODES).map(Some));
         let node = found.flatten().or_else(|| {
             let unknown = self.node(None, Place::Unknown, usize::MAX);
             stack.last().and_then(|&place| self.node(unknown, place, MOST_NODES)).or(unknown)

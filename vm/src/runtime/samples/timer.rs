@@ -96,10 +96,8 @@ fn create() -> Option<timer_t> {
 /// Has the timer ring from now on each time that so much has passed, or never. Async-signal-safe.
 fn set(period_ns: u64) {
     let Some(id) = ID.get() else { return };
-    let time = timespec {
-        tv_sec: (period_ns / 1_000_000_000) as i64,
-        tv_nsec: (period_ns % 1_000_000_000) as i64,
-    };
+    let time =
+        timespec { tv_sec: (period_ns / 1_000_000_000) as i64, tv_nsec: (period_ns % 1_000_000_000) as i64 };
     let setting = itimerspec { it_interval: time, it_value: time };
     // SAFETY: the timer is this thread's, and there.
     unsafe { libc::timer_settime(id, 0, &setting, ptr::null_mut()) };
