@@ -71,7 +71,8 @@ impl<'a> Look<'a> {
             let before = self.time_before.get(&routine.callee.to_string()).copied().unwrap_or(0);
             routine.own.time_ns.saturating_sub(before)
         };
-        let mut rows: Vec<_> = time.routines().into_iter().map(|routine| (since(&routine), routine)).collect();
+        let mut rows: Vec<_> =
+            time.routines().into_iter().map(|routine| (since(&routine), routine)).collect();
         rows.sort_by_key(|(now, routine)| std::cmp::Reverse((*now, routine.own)));
         let (all, so_far) = (rows.iter().map(|(now, _)| now).sum::<u64>(), time.total().time_ns);
         for (now, routine) in rows.iter().take(limit) {

@@ -67,11 +67,7 @@ fn samples_are_taken_unless_something_else_is_asked_for() {
 fn a_program_that_ends_before_a_burst_has_nothing_to_show_and_says_so() {
     let folder = Folder::new();
     let ran = sampled(&folder, "hello", "inf:1", &[]);
-    assert!(
-        ran.err.contains(" functions ran; none of them was in a burst\n"),
-        "{}",
-        ran.err
-    );
+    assert!(ran.err.contains(" functions ran; none of them was in a burst\n"), "{}", ran.err);
     assert!(
         ran.err.contains("`wprof run --exact` counts everything") && !ran.err.contains('%'),
         "{}",

@@ -80,7 +80,10 @@ fn exports_have_time_first_and_it_adds_up() {
     assert!(svg.contains(" · time: ") && svg.contains(" ms in all"), "{svg}");
     let scope: Value =
         serde_json::from_str(&wprof(&["export", "--to", "speedscope", &profile]).succeeded()).unwrap();
-    assert_eq!((&scope["profiles"][0]["name"], &scope["profiles"][0]["unit"]), (&"time".into(), &"nanoseconds".into()));
+    assert_eq!(
+        (&scope["profiles"][0]["name"], &scope["profiles"][0]["unit"]),
+        (&"time".into(), &"nanoseconds".into())
+    );
     wprof(&["merge", "-o", &sum, &profile, &profile]).succeeded();
     assert_eq!(total(&sum), 2 * total(&profile));
     let diff = wprof(&["diff", &profile, &sum]).succeeded();

@@ -3,11 +3,12 @@
 //! Invariant: memory is bounded: when there are as many nodes as there may be, new stacks are counted by their innermost
 //! frame only, under [`Place::Unknown`].
 
+use std::sync::Arc;
+
 use hashbrown::HashMap;
 
 use super::resolve::Place;
-use crate::module::ModuleInner;
-use std::sync::Arc;
+use crate::runtime::loaded::{self, LoadedModule};
 
 /// The most nodes of a tree.
 const MOST_NODES: usize = 1 << 18;
@@ -36,7 +37,7 @@ pub struct TimedNode {
 #[derive(Clone, Debug, Default)]
 pub struct TimedStacks {
     /// The modules of wasm code.
-    pub modules: Vec<Arc<ModuleInner>>,
+    pub modules: Vec<Arc<dyn LoadedModule>>,
     /// Places in stacks, callers first.
     pub nodes: Vec<TimedNode>,
     /// How many samples were lost, since nobody took them in time.
@@ -46,8 +47,8 @@ pub struct TimedStacks {
 
 impl TimedStacks {
     /// The number of a module.
-    pub(super) fn module(&mut self, module: Arc<ModuleInner>) -> u32 {
-        let known = self.modules.iter().position(|known| Arc::ptr_eq(known, &module));
+    pub(super) fn module(&mut self, module: Arc<dyn LoadedModule>) -> u32 {
+        let known = self.modules.iter().position(|known| loaded::same(known, &module));
         let number = known.unwrap_or_else(|| {
             self.modules.push(module);
             self.modules.len() - 1
