@@ -3,7 +3,7 @@
 //! Input: columns of figures, one for each path. Output: their names; columns that two profiles have both.
 //! Invariant: metrics are ascending by name, and every path has one figure for each. What measuring is known to add
 //! has been taken off.
-//! Source: Ammons, Ball & Larus 1997, section 3; algorithms.md, section 5.
+//! Source: Ammons, Ball & Larus 1997, section 3.
 
 use serde::{Deserialize, Serialize};
 

@@ -3,7 +3,7 @@
 //! Input: exact counts and the shape of each function that ran. Output: itself, merged, written, exported.
 //! Invariant: [`Profile::verify`]; lists are sorted, graphs are graphs, and exact counts obey the flow law.
 //! It knows its module by hash, so that it is never applied to another.
-//! Source: design.md, section 8. Oracle: `tests/it/profile.rs`, which counts logged walks.
+//! Oracle: `tests/it/profile.rs`, which counts logged walks.
 
 mod call_edges;
 mod call_target;

@@ -1,6 +1,6 @@
 //! Where a function calls others, and so has a callee slot in each of its call records.
 //!
-//! Source: Ammons, Ball & Larus 1997, section 4.2; algorithms.md section 6.
+//! Source: Ammons, Ball & Larus 1997, section 4.2.
 
 use wasmparser::BinaryReaderError;
 

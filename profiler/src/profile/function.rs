@@ -5,7 +5,7 @@
 //! Invariant: what can be derived is not stored. Where only blocks were counted, the counts of edges are not
 //! known; nothing is made up for them. Everything here is total: on counts that contradict each
 //! other the derived figures saturate instead of panicking.
-//! Source: algorithms.md, section 1. Oracle: `tests/it/profile.rs`.
+//! Source: Ball & Larus 1994, section 3.2. Oracle: `tests/it/profile.rs`.
 
 use serde::{Deserialize, Serialize};
 

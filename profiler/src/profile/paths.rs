@@ -4,7 +4,7 @@
 //! merged; the counts of edges that follow; paths as blocks, hottest first.
 //! Invariant: numbers are those of a [`PathNumbering`] of the function's graph. Every crossing of an edge is on one
 //! path, so the counts of edges follow exactly.
-//! Source: algorithms.md, section 5. Oracle: logged walks, in `tests/it/path_profile.rs`.
+//! Source: Ammons, Ball & Larus 1997, section 2. Oracle: logged walks, in `tests/it/path_profile.rs`.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,6 +1,7 @@
 //! How an engine is set up.
 
 mod collection;
+mod perf;
 mod profiling;
 
 use std::path::PathBuf;
@@ -14,9 +15,10 @@ use wprof_jit::plan::{Counting, Interesting, Metric, Tracing};
 use wprof_jit::reoptimize::Policy;
 use wprof_profiler::{ExtendedPaths, Extension, Profile};
 
+pub use perf::PerfFormat;
 pub use profiling::{Adaptive, Collect, ProfilingConfig, Trigger};
 
-use crate::{PerfFormat, StoreLimits};
+use crate::StoreLimits;
 
 /// Memories are reserved whole if so many of them fit into the address space that the process may have.
 const MEMORIES_WITHIN_LIMIT: u64 = 4;

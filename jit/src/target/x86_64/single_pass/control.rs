@@ -39,6 +39,7 @@ impl Emitter<'_> {
             let next = self.uses.blocks.get(index + 1).map(|next| next.block);
             self.block(block, next)?;
         }
+        self.check_places()?;
         let size = (self.frame + self.outgoing).next_multiple_of(16);
         if size > LARGEST_FRAME {
             return Err(Unsupported);
@@ -102,6 +103,7 @@ impl Emitter<'_> {
         }
         for &param in self.func.dfg.block_params(block) {
             self.place_of(param);
+            self.values[param].is_stored = true;
         }
     }
 

@@ -37,6 +37,8 @@ pub(super) struct Held {
     pub reg: Option<Reg>,
     /// Where the frame holds it, from the frame pointer; 0 if nowhere.
     pub place: i32,
+    /// Whether code stores it there.
+    pub is_stored: bool,
     /// Whether the bits above those of its type are zero.
     pub is_clean: bool,
 }
@@ -101,8 +103,15 @@ impl Registers {
 }
 
 impl Emitter<'_> {
+    /// How many uses of a value are still to be written.
     pub(super) fn left(&self, value: Value) -> u32 {
         self.uses.values[value].count
+    }
+
+    /// Whether anybody uses a value that is defined now. Users in other runs may have been written before: a cold block
+    /// comes behind a block that it alone leads to, if that is not cold.
+    fn is_used(&self, value: Value) -> bool {
+        self.left(value) > 0 || self.uses.values[value].crosses
     }
 
     pub(super) fn is_float(&self, value: Value) -> bool {
@@ -168,6 +177,19 @@ impl Emitter<'_> {
     fn store_home(&mut self, value: Value, reg: Reg) {
         let place = self.place_of(value);
         self.store_at(Mem::at(RBP, place), reg);
+        self.values[value].is_stored = true;
+    }
+
+    /// Demands that all that is read from the frame in another run than where it is defined has been stored there: were
+    /// this ever not so, the function would read, or call, what a slot of its frame happens to hold.
+    pub(super) fn check_places(&self) -> Result<(), Unsupported> {
+        let is_lost = |value: Value| {
+            let held = self.values[value];
+            self.uses.values[value].crosses && held.place < 0 && !held.is_stored
+        };
+        let lost = self.func.dfg.values().find(|&value| is_lost(value));
+        debug_assert_eq!(lost, None, "a value that crosses is not in the frame");
+        lost.map_or(Ok(()), |_| Err(Unsupported))
     }
 
     /// Stores all of a register, or the eight bytes of it that a float may have.
@@ -359,7 +381,7 @@ impl Emitter<'_> {
 
     /// A register has got a value.
     pub(super) fn define(&mut self, value: Value, reg: Reg) {
-        if self.left(value) == 0 {
+        if !self.is_used(value) {
             return;
         }
         debug_assert_eq!(self.registers.holds(reg), None);
@@ -371,7 +393,7 @@ impl Emitter<'_> {
 
     /// The pinned register is about to be written: who still needs what is in it gets a register.
     pub(super) fn leave_pinned(&mut self) -> Result<(), Unsupported> {
-        let Some(value) = self.pinned.take().filter(|&value| self.left(value) > 0) else { return Ok(()) };
+        let Some(value) = self.pinned.take().filter(|&value| self.is_used(value)) else { return Ok(()) };
         let reg = self.fresh(false)?;
         self.assembler.mov(Width::W64, reg, PINNED);
         self.values[value].kind = Kind::Held;

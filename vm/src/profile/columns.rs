@@ -3,7 +3,7 @@
 //!
 //! Input: counts, and sums as frames have left them. Output: a column of figures for each metric, and what was taken
 //! off.
-//! Source: algorithms.md, section 5; Ammons, Ball & Larus 1997, section 3.2: what measuring adds each time it starts
+//! Source: Ammons, Ball & Larus 1997, section 3.2: what measuring adds each time it starts
 //! is known, and taken off. Events of paths cost nothing while the program runs, but for lengths of bulk operations,
 //! which are measured.
 

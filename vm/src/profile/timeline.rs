@@ -7,6 +7,8 @@ use wprof_profiler::{Benefit, CodeDecision, CodeVersion, DecisionKind, Timeline}
 
 use crate::demangle;
 use crate::module::{CompiledVersion, ModuleInner};
+use crate::runtime::burst_spans::BurstSpans;
+use crate::runtime::bursts::StoreBursts;
 use crate::runtime::store::StoreOpaque;
 
 /// The time line of a store, if it has one, of the code of one module.
@@ -17,7 +19,7 @@ pub fn of_store(store: &StoreOpaque, module: &ModuleInner) -> Option<Timeline> {
     }
     let versions = module.versions();
     let versions = versions.iter().map(|version| code_version(module, version, since)).collect();
-    let bursts = store.burst_spans.as_ref().map_or_else(Vec::new, |spans| spans.all());
+    let bursts = store.bursts.as_ref().and_then(StoreBursts::spans).map_or_else(Vec::new, BurstSpans::all);
     Some(Timeline { versions, bursts })
 }
 

@@ -1,15 +1,21 @@
 //! Instances, as the embedder sees them.
 #![allow(unsafe_code, reason = "functions in wasm are pointers into the store")]
 
+mod profile;
+
 use wprof_jit::module::Entity;
 
 use crate::func::{WasmParams, WasmResults};
 use crate::imports;
 use crate::runtime::instance::InstanceData;
 use crate::runtime::instantiate::{entity_index, instantiate};
+use crate::runtime::loaded;
 use crate::runtime::store::{StoreOpaque, Stored};
 use crate::store::StoreContext;
-use crate::{AsContextMut, Error, ErrorKind, Extern, Func, Global, Memory, Module, Result, Table, TypedFunc};
+use crate::{
+    AsContext, AsContextMut, Caller, Error, ErrorKind, Extern, Func, Global, Memory, Module, Result, Table,
+    TypedFunc,
+};
 
 /// An instance of a module in a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +54,7 @@ impl Instance {
         let same = crate::Engine::same(context.engine(), module.engine());
         assert!(same, "module and store must be of one engine");
         let imports = imports::check(&context.0.opaque, module, imports)?;
-        let index = instantiate(&mut context.0.opaque, module, imports)?;
+        let index = instantiate(&mut context.0.opaque, &module.loaded(), Box::new(module.clone()), imports)?;
         let instance = Instance(context.0.opaque.handle(index));
         if let Some(start) = module.info().start {
             instance.func(&context.0.opaque, start).call(&mut context, &[], &mut [])?;
@@ -58,9 +64,10 @@ impl Instance {
 
     /// The newest instance of `module` in a store: also one whose start function runs or has failed, so that its profile
     /// is not lost; but none that could not be made before that.
-    pub fn newest_of(store: impl crate::AsContext, module: &Module) -> Option<Instance> {
+    pub fn newest_of(store: impl AsContext, module: &Module) -> Option<Instance> {
         let opaque = &store.as_context().0.opaque;
-        let of_module = |i: &InstanceData| i.is_ready && i.module.is(module);
+        let module = module.loaded();
+        let of_module = |i: &InstanceData| i.is_ready && loaded::same(&i.module, &module);
         let index = opaque.instances.iter().rposition(of_module)?;
         Some(Instance(opaque.handle(index as u32)))
     }
@@ -68,7 +75,8 @@ impl Instance {
     /// What it is an instance of.
     pub fn module<'a, T: 'static>(&self, store: impl Into<StoreContext<'a, T>>) -> &'a Module {
         let opaque = &store.into().0.opaque;
-        &opaque.instances[opaque.index(self.0) as usize].module
+        let handle = &opaque.instances[opaque.index(self.0) as usize].handle;
+        handle.downcast_ref().expect("instances are made of modules")
     }
 
     /// What it exports as `name`.
@@ -140,5 +148,17 @@ impl Instance {
             Entity::Memory(_) => Extern::Memory(Memory(handle())),
             Entity::Global(_) => Extern::Global(Global(handle())),
         }
+    }
+}
+
+impl<T: 'static> Caller<'_, T> {
+    /// The instance that called; none if the host itself did.
+    pub fn instance(&self) -> Option<Instance> {
+        self.instance_index().map(|index| Instance(self.as_context().0.opaque.handle(index)))
+    }
+
+    /// What the calling instance exports as `name`.
+    pub fn get_export(&mut self, name: &str) -> Option<Extern> {
+        self.instance()?.get_export(self, name)
     }
 }

@@ -4,7 +4,12 @@
 //! of a block. Output: a [`Profile`], pure data.
 //! Invariant: exact at every moment at which host code runs: after the program, after a trap, and inside a host
 //! function that the program called.
-//! Source: algorithms.md, sections 1 and 2.
+//! Source: Ball & Larus 1994, sections 3.2 and 3.3.
+
+mod columns;
+mod contexts;
+mod paths;
+mod timeline;
 
 use std::sync::Arc;
 
@@ -14,78 +19,60 @@ use wprof_jit::compile::Origin;
 use wprof_jit::events::EventModel;
 use wprof_jit::module::ModuleInfo;
 use wprof_jit::plan::{FunctionPlan, Interesting, Plan, Probe};
+use wprof_jit::reoptimize::Policy;
 use wprof_profiler::{
-    BlockCounts, BlockId, BlockProfile, Bursts, CallTarget, CodeRange, CodeStats, CounterCost, EdgeCounts,
-    EdgeId, EdgeKind, EdgePlan, EdgeProfile, EventTotal, ExtendedPaths, FigureKind, FunctionProfile,
-    HostCalls, PathPlan, PathProfile, Profile, UnfinishedExit, propagate, propagate_block_counters,
-    propagate_blocks,
+    BlockCounts, BlockId, BlockProfile, CallTarget, CodeRange, CodeStats, CounterCost, EdgeCounts, EdgeId,
+    EdgeKind, EdgePlan, EdgeProfile, EventTotal, ExtendedPaths, FigureKind, FunctionProfile, HostCalls,
+    PathPlan, PathProfile, Profile, UnfinishedExit, propagate, propagate_block_counters, propagate_blocks,
 };
 
-use crate::metrics::Columns;
 use crate::module::ModuleInner;
-use crate::paths::{self, Counted, InContexts, PathsOfRecords};
 use crate::runtime::host::HostHead;
 use crate::runtime::instance::InstanceData;
+use crate::runtime::loaded::{self, LoadedModule};
 use crate::runtime::store::StoreOpaque;
 use crate::runtime::unfinished::{Stop, Stopped};
-use crate::{AsContext, Error, ErrorKind, Instance, Module, Result, timeline};
+use crate::{Error, ErrorKind, Module, Result};
+use columns::Columns;
+use paths::{Counted, InContexts, PathsOfRecords};
 
-impl Instance {
-    /// What its functions have executed so far. Host calls, totals of events and calling contexts are those of the
-    /// whole store.
-    ///
-    /// The profile's runs are left to the caller, who knows what was run. If only events or contexts are counted, it
-    /// holds no functions.
-    ///
-    /// # Errors
-    /// If the engine neither profiles nor counts events.
-    pub fn profile(&self, store: impl AsContext) -> Result<Profile> {
-        let store = &store.as_context().0.opaque;
-        with_timeline(store, store.index(self.0), true)
-    }
+/// What the indirect calls of an instance's functions have called so far: see [`Instance::call_targets`](crate::Instance).
+pub fn call_targets(store: &StoreOpaque, index: u32) -> Vec<CallTarget> {
+    let Some(rate) = store.burst_rate() else { return Vec::new() };
+    let plans = ModuleInner::of(&store.instances[index as usize].module).burst_plans();
+    let kind = FigureKind::Sampled { rate };
+    plans.iter().flat_map(|(_, plan)| store.call_targets(index, plan, kind)).collect()
+}
 
-    /// What its functions' indirect calls have called so far, by caller and call site, as far as that is counted: in
-    /// bursts. The same is in its [`profile`](Self::profile), in order, which takes longer.
-    pub fn call_targets(&self, store: impl AsContext) -> Vec<CallTarget> {
-        let store = &store.as_context().0.opaque;
-        let index = store.index(self.0);
-        let Some(rate) = store.burst_rate() else { return Vec::new() };
-        let plans = store.instances[index as usize].module.inner().burst_plans();
-        let kind = FigureKind::Sampled { rate };
-        plans.iter().flat_map(|(_, plan)| store.call_targets(index, plan, kind)).collect()
-    }
+/// How often each block of each compiled function of an instance began, by function index.
+///
+/// # Errors
+/// If the engine does not profile.
+pub fn block_counts(store: &StoreOpaque, index: u32) -> Result<Vec<(u32, Vec<u64>)>> {
+    let instance = &store.instances[index as usize];
+    let plans = ModuleInner::of(&instance.module).plans();
+    let exits = exits_by_func(store, index);
+    let in_contexts = contexts::paths_in_contexts(store, index, &plans, &exits);
+    let counts = |(func, version): (u32, Arc<FunctionPlan>)| {
+        let stopped = (exits.get(&func), &in_contexts);
+        let counts = Counts::read(instance, (func, &version), stopped, &mut Columns::new(store))?;
+        Ok((func, counts.ok_or_else(not_profiled)?.blocks()))
+    };
+    plans.into_iter().map(counts).collect()
+}
 
-    /// How often each block of each compiled function began, by function index.
-    ///
-    /// # Errors
-    /// If the engine does not profile.
-    pub fn block_counts(&self, store: impl AsContext) -> Result<Vec<(u32, Vec<u64>)>> {
-        let store = &store.as_context().0.opaque;
-        let index = store.index(self.0);
-        let instance = &store.instances[index as usize];
-        let exits = exits_by_func(store, index);
-        let in_contexts = store.paths_in_contexts(index, &instance.module.inner().plans(), &exits);
-        let counts = |(func, version): (u32, Arc<FunctionPlan>)| {
-            let stopped = (exits.get(&func), &in_contexts);
-            let counts = Counts::read(instance, (func, &version), stopped, &mut Columns::new(store))?;
-            Ok((func, counts.ok_or_else(not_profiled)?.blocks()))
-        };
-        instance.module.inner().plans().into_iter().map(counts).collect()
-    }
-
-    /// How many counters its functions have, and how many increments optimised code makes for what they have counted.
-    pub fn counter_cost(&self, store: impl AsContext) -> CounterCost {
-        let store = &store.as_context().0.opaque;
-        let instance = &store.instances[store.index(self.0) as usize];
-        let versions = instance.module.inner().plans();
-        let costs = versions.iter().map(|(_, version)| cost(version, &instance.counters(version)));
-        costs.fold(CounterCost::default(), CounterCost::plus)
-    }
+/// How many counters the functions of an instance have, and what they cost: see
+/// [`Instance::counter_cost`](crate::Instance).
+pub fn counter_cost(store: &StoreOpaque, index: u32) -> CounterCost {
+    let instance = &store.instances[index as usize];
+    let versions = ModuleInner::of(&instance.module).plans();
+    let costs = versions.iter().map(|(_, version)| cost(version, &instance.counters(version)));
+    costs.fold(CounterCost::default(), CounterCost::plus)
 }
 
 /// The profile of an instance, with the time line if there is one; for contexts see [`of_instance`].
-fn with_timeline(store: &StoreOpaque, index: u32, has_contexts: bool) -> Result<Profile> {
-    let module = store.instances[index as usize].module.inner();
+pub fn with_timeline(store: &StoreOpaque, index: u32, has_contexts: bool) -> Result<Profile> {
+    let module = ModuleInner::of(&store.instances[index as usize].module);
     let mut profile = of_instance(store, index, module.hash(), has_contexts)?;
     profile.timeline = timeline::of_store(store, module);
     profile.normalize();
@@ -101,7 +88,7 @@ fn of_instance(
     has_contexts: bool,
 ) -> Result<Profile> {
     let instance = &store.instances[index as usize];
-    let module = &instance.module;
+    let module = Module::of(&instance.module);
     let rate = store.burst_rate();
     if store.engine().collection().is_off() && rate.is_none() {
         return Err(not_profiled());
@@ -112,7 +99,7 @@ fn of_instance(
         // Frames that stop are in no burst as a rule, and know nothing of their paths.
         _ => (module.inner().burst_plans(), HashMap::new()),
     };
-    let in_contexts = store.paths_in_contexts(index, &versions, &exits);
+    let in_contexts = contexts::paths_in_contexts(store, index, &versions, &exits);
     let mut columns = Columns::new(store);
     let functions = versions
         .iter()
@@ -131,7 +118,7 @@ fn of_instance(
     let events = event_totals(store)?;
     let paths = paths_of_records(store, instance, &versions, (&exits, &in_contexts))?;
     let runs = Vec::new();
-    let contexts = has_contexts.then(|| store.context_tree(index, paths)).flatten();
+    let contexts = has_contexts.then(|| contexts::context_tree(store, index, paths)).flatten();
     let metrics = columns.metrics();
     let mut profile = Profile {
         program,
@@ -143,7 +130,7 @@ fn of_instance(
         events,
         metrics,
         contexts,
-        bursts: store.bursts.as_ref().map(Bursts::independent),
+        bursts: store.bursts.as_ref().map(|bursts| bursts.counts().independent()),
         call_targets,
         extended: instance.extended.as_ref().map(ExtendedPaths::profile),
         timeline: None,
@@ -160,18 +147,32 @@ fn of_instance(
 
 /// What bursts have seen so far of the code of instance number `index` of a store, for its module to go by; `None` if
 /// it cannot be said. It does not have the module's hash, which takes long for large ones.
-pub fn sampled(store: &StoreOpaque, index: u32) -> Option<Profile> {
+fn sampled(store: &StoreOpaque, index: u32) -> Option<Profile> {
     of_instance(store, index, [0; 32], false).ok()
 }
 
+/// A round of bursts is over, of which so many have begun: has functions of the module reoptimized that they have shown
+/// to be hot, or to do something else than before. Gives after how many bursts the next round is over.
+pub fn look_for_hot_code(store: &mut StoreOpaque, module: &Arc<dyn LoadedModule>, begun: u64) -> u64 {
+    let sampled = first_of(store, module).and_then(|index| Some((index, sampled(store, index)?)));
+    let functions = sampled.as_ref().map_or(0, |(_, profile)| profile.functions.len());
+    let next = |policy: &Policy| policy.next_round(begun, functions);
+    let next = store.engine().reoptimization().map_or(u64::MAX, next);
+    if let Some((index, profile)) = sampled {
+        let instance = &mut store.instances[index as usize];
+        instance.advice = Module::of(module).inner().advise(&profile, instance.advice.as_deref());
+    }
+    next
+}
+
 /// The same of the first instance of a module, with the time line.
-pub fn so_far(store: &StoreOpaque, module: &Arc<ModuleInner>) -> Option<Profile> {
+pub fn so_far(store: &StoreOpaque, module: &Arc<dyn LoadedModule>) -> Option<Profile> {
     with_timeline(store, first_of(store, module)?, false).ok()
 }
 
 /// The number of the first instance of a module.
-pub fn first_of(store: &StoreOpaque, module: &Arc<ModuleInner>) -> Option<u32> {
-    let is_of = |instance: &InstanceData| Arc::ptr_eq(instance.module.inner(), module);
+fn first_of(store: &StoreOpaque, module: &Arc<dyn LoadedModule>) -> Option<u32> {
+    let is_of = |instance: &InstanceData| loaded::same(&instance.module, module);
     store.instances.iter().position(is_of).map(|index| index as u32)
 }
 
@@ -386,7 +387,7 @@ fn function(
     let exits = exits.iter().flat_map(|e| &e.frames);
     let exits = exits.map(|(stop, stopped)| unfinished_exit(info, cfg, stop.origin, stopped.count));
     let cost = counts.cost(version, &instance.counters(version));
-    let idle = idle(&instance.module, cfg);
+    let idle = idle(&Module::of(&instance.module), cfg);
     let (edges, only_blocks, paths) = counts.split(idle.edges.len());
     let edges = idle.edges.into_iter().zip(edges).map(|(edge, count)| EdgeProfile { count, ..edge });
     Ok(Some(FunctionProfile {

@@ -4,7 +4,7 @@
 //! mid-path.
 //! Output: its paths, with what was measured along them, and the counts of edges that follow.
 //! Invariant: exact, or an error if the table was full.
-//! Source: algorithms.md, section 5.
+//! Source: Ammons, Ball & Larus 1997, section 2.
 
 use std::collections::BTreeMap;
 
@@ -13,8 +13,8 @@ use wprof_jit::abi::path_row;
 use wprof_jit::plan::{FunctionPlan, Plan, PreferentialPaths, RecordCells, RoundCell, is_dense};
 use wprof_profiler::{BlockId, EdgeCounts, PathCount, PathPlan, PathProfile, PropagateError, UnfinishedPath};
 
-use crate::metrics::{Blocks, Columns, Way};
-use crate::profile::{Exits, unfinished_exit};
+use super::columns::{Blocks, Columns, Way};
+use super::{Exits, unfinished_exit};
 use crate::runtime::instance::InstanceData;
 use crate::runtime::unfinished::{Stop, Stopped};
 use crate::{Error, ErrorKind, Result};
