@@ -3,7 +3,7 @@
 use std::error::Error as StdError;
 use std::fmt;
 
-use crate::{Trap, WasmBacktrace};
+use crate::{ExnRef, ThrownException, Trap, WasmBacktrace};
 
 /// `std::result::Result` with this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -22,6 +22,8 @@ pub enum ErrorKind {
     Trap,
     /// The program asked to exit: see [`Error::i32_exit`].
     Exit,
+    /// An exception was not caught: see [`Error::exception`].
+    Exception,
     /// A host function failed; [`Error::downcast_ref`] gives its error.
     Host,
     /// A configured limit is reached.
@@ -104,6 +106,11 @@ impl Error {
         self.downcast_ref::<Exit>().map(|e| e.0)
     }
 
+    /// The exception, if one was not caught.
+    pub fn exception(&self) -> Option<&ExnRef> {
+        self.downcast_ref::<ThrownException>().map(ThrownException::exception)
+    }
+
     /// Where wasm code was when the error came up.
     pub fn backtrace(&self) -> Option<&WasmBacktrace> {
         self.0.backtrace.as_ref()
@@ -143,6 +150,8 @@ impl<E: StdError + Send + Sync + 'static> From<E> for Error {
             ErrorKind::Trap
         } else if source.is::<Exit>() {
             ErrorKind::Exit
+        } else if source.is::<ThrownException>() {
+            ErrorKind::Exception
         } else if source.is::<wprof_jit::module::ModuleError>() {
             ErrorKind::Module
         } else if source.is::<wprof_jit::CompileError>() {

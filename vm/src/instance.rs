@@ -9,7 +9,7 @@ use crate::runtime::instance::InstanceData;
 use crate::runtime::instantiate::{entity_index, instantiate};
 use crate::runtime::store::{StoreOpaque, Stored};
 use crate::store::StoreContext;
-use crate::{AsContextMut, Error, ErrorKind, Extern, Func, Global, Memory, Module, Result, Table, TypedFunc};
+use crate::{AsContextMut, Error, ErrorKind, Extern, Func, Global, Memory, Module, Result, Table, Tag, TypedFunc};
 
 /// An instance of a module in a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,6 +113,11 @@ impl Instance {
         self.get_export(store, name)?.into_global()
     }
 
+    /// The tag that it exports as `name`.
+    pub fn get_tag(&self, store: impl AsContextMut, name: &str) -> Option<Tag> {
+        self.get_export(store, name)?.into_tag()
+    }
+
     /// All that it exports, in the module's order.
     pub fn exports<'a, T: 'static>(
         &self,
@@ -139,6 +144,7 @@ impl Instance {
             Entity::Table(_) => Extern::Table(Table(handle())),
             Entity::Memory(_) => Extern::Memory(Memory(handle())),
             Entity::Global(_) => Extern::Global(Global(handle())),
+            Entity::Tag(_) => Extern::Tag(Tag(handle())),
         }
     }
 }

@@ -34,6 +34,7 @@ mod config;
 mod engine;
 mod error;
 mod events;
+mod exception;
 mod externals;
 mod externref;
 mod func;
@@ -67,6 +68,7 @@ pub use config::{Adaptive, Collect, Config, ProfilingConfig, Strategy, Trigger};
 pub use engine::Engine;
 pub use error::{Error, ErrorKind, Exit, Result};
 pub use events::{OutOfBudget, Stop, StoppedValue, event_count, event_counts};
+pub use exception::{ExnRef, Tag, ThrownException};
 pub use externals::Extern;
 pub use externref::ExternRef;
 pub use func::{Func, IntoFunc, TypedFunc, WasmParams, WasmResults, WasmRet, WasmTy};
@@ -83,7 +85,8 @@ pub use table::Table;
 pub use trace::TraceSummary;
 pub use trap::Trap;
 pub use types::{
-    ExportType, ExternType, FuncType, GlobalType, ImportType, MemoryType, RefType, TableType, ValType,
+    ExportType, ExternType, FuncType, GlobalType, ImportType, MemoryType, RefType, TableType, TagType,
+    ValType,
 };
 pub use values::{Ref, Val};
 pub use wprof_jit::compile::{Pass, PassSet, PassesError, Stage};

@@ -8,7 +8,8 @@ use cranelift_codegen::control::ControlPlane;
 use cranelift_codegen::ir::{ExternalName, Function, Inst, InstructionData, LibCall, StackSlotKey};
 use cranelift_codegen::isa::TargetIsa;
 use cranelift_codegen::{
-    CompiledCode, Context, FinalizedRelocTarget, MachBufferFinalized, MachSrcLoc, MachTrap,
+    CompiledCode, Context, FinalizedMachCallSite, FinalizedMachExceptionHandler, FinalizedRelocTarget,
+    MachBufferFinalized, MachSrcLoc, MachTrap,
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -69,6 +70,17 @@ pub struct CallSite {
     pub origin: Option<Origin>,
 }
 
+/// Where a call goes on if an exception comes back to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Landing {
+    /// Byte offset in the code at which the callee returns.
+    pub return_pc: u32,
+    /// Byte offset in the code of the landing, which takes the exception in the first result register, and nothing else.
+    pub pc: u32,
+    /// How many bytes below the frame pointer the stack pointer is there.
+    pub frame: u32,
+}
+
 /// An absolute 64-bit address to be written into the code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reloc {
@@ -95,6 +107,8 @@ pub struct MachineCode {
     pub traps: Vec<TrapSite>,
     /// Where it calls.
     pub calls: Vec<CallSite>,
+    /// Where exceptions are caught.
+    pub landings: Vec<Landing>,
     /// Where a frame is before the first instruction; `None` for trampolines.
     pub entry: Option<Origin>,
     /// Bytes below the frame pointer at which a frame holds its vmctx, from the first instruction of the first block
@@ -279,6 +293,7 @@ fn finish(
         relocs,
         traps,
         calls,
+        landings: landings(buffer),
         entry,
         vmctx_slot: slot(VMCTX_SLOT),
         path_slot: slot(PATH_SLOT),
@@ -323,6 +338,20 @@ fn finish(
     let is_proven = validate::check(&original, &relaxed, &hints).is_ok();
     proofs.add(is_proven);
     Ok(if is_proven { relaxed } else { original.code })
+}
+
+/// Where exceptions come back to calls.
+fn landings(buffer: &MachBufferFinalized<cranelift_codegen::Final>) -> Vec<Landing> {
+    let landing = |site: FinalizedMachCallSite<'_>| {
+        let found = site.exception_handlers.iter().find_map(|handler| match handler {
+            FinalizedMachExceptionHandler::Default(pc) => Some(*pc),
+            _ => None,
+        });
+        Some(Landing { return_pc: site.ret_addr, pc: found?, frame: site.frame_offset? })
+    };
+    let mut all: Vec<Landing> = buffer.call_sites().filter_map(landing).collect();
+    all.sort_by_key(|landing| landing.return_pc);
+    all
 }
 
 /// How many jump tables Cranelift writes: of those without entries it makes jumps.

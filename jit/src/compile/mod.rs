@@ -50,7 +50,7 @@ pub(crate) use checks::{
     Check, ask_runtime, ask_runtime_pinned, fires as check_fires, mark as check_mark, trap_if_told,
 };
 use machine_code::Output;
-pub use machine_code::{CallSite, ColdPart, MachineCode, Origin, Proofs, Reloc, TrapSite};
+pub use machine_code::{CallSite, ColdPart, Landing, MachineCode, Origin, Proofs, Reloc, TrapSite};
 pub(crate) use machine_code::{METRICS_SLOT, PATH_SLOT, RECORD_SLOT, VMCTX_SLOT};
 pub use options::{CompilerOptions, MemoryStyle};
 pub(crate) use origins::{Fact, Origins};
@@ -344,7 +344,9 @@ impl Compiler {
         let mut scratch = self.scratch.lock().map_or_else(|_| None, |mut all| all.pop()).unwrap_or_default();
         let Scratch { context, builder, registers, single_pass } = &mut *scratch;
         let options = self.options_of(graph);
-        let passes = options.passes.of(cfg.func);
+        // Passes do not know what control does at landings; baseline code of such functions is Cranelift's, too.
+        let catches = cfg.catches();
+        let passes = if catches { Passes::NONE } else { options.passes.of(cfg.func) };
         let Translated { mut origins, checks, dispatches } =
             translate(env, options, isa, cfg, graph, &mut context.func, builder)?;
         if tier == Tier::Optimized {
@@ -353,7 +355,7 @@ impl Compiler {
             pipeline.run(context, isa, &mut origins)?;
         }
         origins.check(cfg.func)?;
-        let proofs = self.options.proves.then_some(&self.proofs);
+        let proofs = (self.options.proves && !catches).then_some(&self.proofs);
         let output = Output { func: cfg.func, origins: &origins, with_positions, passes, proofs };
         let in_one_pass = match tier {
             Tier::Baseline => self.in_one_pass(context, single_pass, &output)?,

@@ -14,6 +14,7 @@ mod call;
 mod check;
 mod context;
 mod divisible;
+mod exception;
 mod flow;
 mod fold;
 mod global;
@@ -48,7 +49,7 @@ use wasmparser::Operator;
 
 use crate::CompileError;
 use crate::abi::{Builtin, TrapCode, clif_type, resume_signature, vmctx, wasm_signature};
-use crate::cfg::{Cfg, End, Operators, may_stop};
+use crate::cfg::{Cfg, Operators, may_stop};
 use crate::compile::{Check, CompilerOptions, Fact, ModuleEnv, Origin, Origins, Passes, zero};
 use crate::graph::{BlockGraph, Node};
 use approach::Approach;
@@ -161,6 +162,8 @@ struct Translator<'a> {
     path: Option<PathRegister>,
     /// What the frame has measured, by metric.
     sums: Option<ir::StackSlot>,
+    /// Where throws leave what an exception carries.
+    carried: Option<ir::StackSlot>,
     origins: Origins,
     checks: Vec<Check>,
     dispatches: BTreeSet<u32>,
@@ -228,6 +231,7 @@ impl<'a> Translator<'a> {
             stops: None,
             path: None,
             sums: None,
+            carried: None,
             origins: Origins::default(),
             checks: Vec::new(),
             dispatches: BTreeSet::new(),
@@ -345,7 +349,7 @@ impl<'a> Translator<'a> {
             self.builder.switch_to_block(self.blocks[index]);
         }
         let block = &self.cfg.blocks[node.block as usize];
-        let is_rare = node.count == Some(0) || matches!(block.how, End::Trap);
+        let is_rare = node.count == Some(0) || block.how.is_failure();
         // Cranelift would put the entry, too, behind the rest.
         if index > 0 && is_rare {
             self.builder.set_cold_block(self.blocks[index]);

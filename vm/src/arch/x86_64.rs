@@ -14,7 +14,8 @@ use wprof_jit::compile::{MachineCode, TrapSite};
 
 use crate::runtime::abi::{ArrayCall, VmActivation, VmContext, VmStoreContext, VmValue};
 use crate::runtime::call_records::RecentCalls;
-use crate::runtime::{builtins, lazy, resume as resumption};
+use crate::runtime::throw::Landed;
+use crate::runtime::{builtins, lazy, resume as resumption, throw};
 
 /// Bytes of each lazy stub.
 pub const STUB_SIZE: usize = 16;
@@ -154,6 +155,48 @@ guarded! {
     record_access = builtins::record_access, 1;
     begin_trial = builtins::begin_trial, 1;
     end_trial = builtins::end_trial, 0;
+    make_exception = throw::make_exception, 0;
+}
+
+/// `Builtin::Throw`: goes on where the runtime says, with the exception where landings take it.
+#[unsafe(naked)]
+pub extern "C" fn throw() {
+    naked_asm!(
+        "mov rax, [rdi + {store}]",
+        "cmp rsp, [rax + {limit}]",
+        "jb 2f",
+        "push rbp",
+        "mov rbp, rsp",
+        "sub rsp, {size}",
+        "mov rdx, [rbp + 8]",
+        "mov rcx, [rbp]",
+        "mov r8, r15",
+        "mov r9, rsp",
+        "call {target}",
+        "test eax, eax",
+        "je 3f",
+        "mov rax, [rsp + {exception}]",
+        "mov r15, [rsp + {pinned}]",
+        "mov rcx, [rsp + {pc}]",
+        "mov rbp, [rsp + {fp}]",
+        "mov rsp, [rsp + {sp}]",
+        "jmp rcx",
+        "3:",
+        "mov rsp, rbp",
+        "pop rbp",
+        "2:",
+        "mov eax, 1",
+        "ret",
+        store = const offset_of!(VmContext, store),
+        limit = const offset_of!(VmStoreContext, stack_limit),
+        size = const size_of::<Landed>().next_multiple_of(16),
+        target = sym throw::throw,
+        exception = const offset_of!(Landed, exception),
+        pinned = const offset_of!(Landed, pinned),
+        pc = const offset_of!(Landed, pc),
+        fp = const offset_of!(Landed, fp),
+        sp = const offset_of!(Landed, sp),
+    )
 }
 
 /// A builtin that changes no register but what it is to change, for wasm code that hardly ever has to call it.

@@ -7,8 +7,8 @@
 //! from the exclusive reference with which the host entered wasm. Host functions and builtins borrow it from there
 //! and give it back before they return.
 //! **Invariant**: signal handlers run no code of the embedder's and have no reference to a store (`signals`).
-//! **Invariant**: no Rust frame lies between a trap and the activation it unwinds to: the host reports failure by a
-//! status, and machine code traps.
+//! **Invariant**: no Rust frame lies between a trap, or a throw, and the activation it unwinds to: the host reports failure
+//! by a status, and machine code traps or throws.
 #![allow(unsafe_code, reason = "runs machine code and touches the memory it works on")]
 
 pub mod abi;
@@ -29,6 +29,7 @@ pub mod contexts;
 pub mod demand;
 pub mod enter;
 pub mod events;
+pub mod exceptions;
 pub mod exclusive;
 pub mod externs;
 pub mod fire;
@@ -57,6 +58,7 @@ pub mod store;
 pub mod store_ptr;
 pub mod system_counter;
 pub mod table;
+pub mod throw;
 pub mod trace;
 pub mod transfer;
 pub mod trials;
