@@ -7,7 +7,9 @@ use std::sync::Arc;
 use crate::runtime::abi::VmValue;
 use crate::runtime::exceptions::Exception;
 use crate::runtime::store::Stored;
-use crate::{AsContext, AsContextMut, Error, ErrorKind, Result, Store, StoreContextMut, TagType, Val, ValType};
+use crate::{
+    AsContext, AsContextMut, Error, ErrorKind, Result, Store, StoreContextMut, TagType, Val, ValType,
+};
 
 /// A tag in a store: exceptions have one, by which handlers know them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +46,8 @@ impl ExnRef {
         let opaque = &mut store.as_context_mut().0.opaque;
         let tag = opaque.tags[opaque.index(tag.0) as usize].clone();
         if values.len() != tag.ty.params().len() {
-            let message = format!("the tag's exceptions carry {} values, got {}", tag.ty.params().len(), values.len());
+            let message =
+                format!("the tag's exceptions carry {} values, got {}", tag.ty.params().len(), values.len());
             return Err(Error::new(ErrorKind::Type, message));
         }
         values.iter().zip(tag.ty.params()).try_for_each(|(value, ty)| value.check_type(ty))?;

@@ -9,7 +9,9 @@ use crate::runtime::instance::InstanceData;
 use crate::runtime::instantiate::{entity_index, instantiate};
 use crate::runtime::store::{StoreOpaque, Stored};
 use crate::store::StoreContext;
-use crate::{AsContextMut, Error, ErrorKind, Extern, Func, Global, Memory, Module, Result, Table, Tag, TypedFunc};
+use crate::{
+    AsContextMut, Error, ErrorKind, Extern, Func, Global, Memory, Module, Result, Table, Tag, TypedFunc,
+};
 
 /// An instance of a module in a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

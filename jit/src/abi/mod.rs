@@ -21,8 +21,9 @@ mod trap;
 
 pub use builtin::Builtin;
 pub use layout::{
-    VmLayout, activation, call_record, check, code_slots, dispatch_cell, exception, func_import, func_ref, global, heat,
-    host_context, memory, path_row, reference, store_context, table, trace_word, trial, value, vmctx,
+    VmLayout, activation, call_record, check, code_slots, dispatch_cell, exception, func_import, func_ref,
+    global, heat, host_context, memory, path_row, reference, store_context, table, trace_word, trial, value,
+    vmctx,
 };
 pub use signature::{
     array_call_signature, check_pinned_signature, check_signature, clif_type, find_record_signature,

@@ -227,12 +227,7 @@ impl<'a> Builder<'a> {
     }
 
     /// One instruction at byte `at`; the next one is at `next`.
-    fn operator(
-        &mut self,
-        op: &Operator<'_>,
-        body: &FunctionBody<'_>,
-        (at, next): (u32, u32),
-    ) -> Result<()> {
+    fn operator(&mut self, op: &Operator<'_>, body: &FunctionBody<'_>, (at, next): (u32, u32)) -> Result<()> {
         if let Some(open) = &mut self.open {
             open.ops += u32::from(!is_structure(op));
             let call = Call::of(op);

@@ -18,7 +18,7 @@ use std::sync::OnceLock;
 
 use smallvec::SmallVec;
 use wasmparser::ValType;
-use wprof_profiler::{self as profiler, BlockId, DepthFirst, Loops};
+use wprof_profiler::{self as profiler, BlockId, DepthFirst, EdgeId, Loops};
 
 use crate::abi::store_context;
 use crate::limits;
@@ -251,6 +251,17 @@ impl Cfg {
     /// and who calls what ends soon asks behind the call.
     pub fn is_stop(&self, index: usize, block: u32) -> bool {
         index == 0 && !self.is_leaf || self.blocks[block as usize].is_loop_header
+    }
+
+    /// The edges by which calls return whose exceptions are caught, as they mostly do; ascending.
+    pub(crate) fn returns_of_calls(&self) -> Vec<EdgeId> {
+        let mut next = 0;
+        let calls = self.blocks.iter().filter_map(|block| {
+            let first = next;
+            next += block.edges.len() as u32;
+            matches!(block.how, End::Call(_)).then_some(EdgeId(first))
+        });
+        calls.collect()
     }
 
     /// Whether any exception is caught in the function.

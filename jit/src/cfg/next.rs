@@ -82,7 +82,7 @@ struct Weights {
 impl Weights {
     fn new(cfg: &Cfg) -> Weights {
         let shape = cfg.shape();
-        let weights = EdgeWeights::estimate(shape);
+        let weights = EdgeWeights::hinted(shape, &cfg.returns_of_calls());
         let mut blocks = vec![0.0; cfg.blocks.len() + 1];
         blocks[0] = 1.0;
         let mut edges = Vec::new();

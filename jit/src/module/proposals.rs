@@ -15,11 +15,7 @@ const PROPOSALS: [(&str, WasmFeatures); 9] = [
     ("wide arithmetic", WasmFeatures::WIDE_ARITHMETIC),
     ("custom page sizes", WasmFeatures::CUSTOM_PAGE_SIZES),
     ("memory control", WasmFeatures::MEMORY_CONTROL),
-    (
-        "stack switching",
-        WasmFeatures::STACK_SWITCHING
-            .union(WasmFeatures::FUNCTION_REFERENCES),
-    ),
+    ("stack switching", WasmFeatures::STACK_SWITCHING.union(WasmFeatures::FUNCTION_REFERENCES)),
     (
         "shared-everything threads",
         WasmFeatures::SHARED_EVERYTHING_THREADS

@@ -5,8 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use wprof::{
     AsContext, AsContextMut, Caller, Engine, Error, ErrorKind, Exit, Extern, ExternRef, ExternType, FuncType,
-    Global, Instance, Linker, Memory, Module, Ref, RefType, Reoptimization, Store, Table, Tag, Val,
-    ValType,
+    Global, Instance, Linker, Memory, Module, Ref, RefType, Reoptimization, Store, Table, Tag, Val, ValType,
     event_count,
 };
 use wprof_profiler::Profile;

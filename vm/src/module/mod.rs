@@ -41,7 +41,9 @@ use crate::runtime::fork;
 use crate::runtime::image::Image;
 use crate::runtime::types::FuncTypeEntry;
 use crate::types::{ExportType, ImportType};
-use crate::{Engine, Error, ErrorKind, ExternType, FuncType, GlobalType, MemoryType, Result, TableType, TagType};
+use crate::{
+    Engine, Error, ErrorKind, ExternType, FuncType, GlobalType, MemoryType, Result, TableType, TagType,
+};
 use calls::Calls;
 use code::ModuleCode;
 use file::{Contents, check_size};

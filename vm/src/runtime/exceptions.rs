@@ -41,7 +41,11 @@ impl Exception {
     /// One that carries these values, which are of the tag's types and, where references, of its store.
     pub fn new(tag: Arc<TagData>, carried: &[VmValue]) -> Exception {
         let head = VmValue::from_u64(tag.number);
-        Exception { words: [head].into_iter().chain(carried.iter().copied()).collect(), tag, thrown: OnceLock::new() }
+        Exception {
+            words: [head].into_iter().chain(carried.iter().copied()).collect(),
+            tag,
+            thrown: OnceLock::new(),
+        }
     }
 
     /// The store that it belongs to.
@@ -98,7 +102,8 @@ impl Exceptions {
     /// # Panics
     /// If it is no word that wasm holds.
     pub fn get(&self, word: u64) -> Option<Arc<Exception>> {
-        (word != 0).then(|| self.by_address.get(&(word as usize)).cloned().expect("one that wasm holds is kept"))
+        (word != 0)
+            .then(|| self.by_address.get(&(word as usize)).cloned().expect("one that wasm holds is kept"))
     }
 
     /// How many there are.
@@ -115,8 +120,12 @@ impl Exceptions {
     pub fn begin_collection(&mut self, live: &[u64]) {
         self.marked.clear();
         self.pending.clear();
-        let held: Vec<usize> = self.by_address.iter().filter(|(_, e)| Arc::strong_count(e) > 1).map(|(&a, _)| a).collect();
-        live.iter().copied().chain(held.into_iter().map(|address| address as u64)).for_each(|word| self.keep(word));
+        let held: Vec<usize> =
+            self.by_address.iter().filter(|(_, e)| Arc::strong_count(e) > 1).map(|(&a, _)| a).collect();
+        live.iter()
+            .copied()
+            .chain(held.into_iter().map(|address| address as u64))
+            .for_each(|word| self.keep(word));
     }
 
     /// It also keeps the one with this word, if it is one's.

@@ -194,7 +194,8 @@ unsafe extern "C" fn shim<T: 'static>(
 
 /// The references among arguments to what is collected.
 fn collected_in(ty: &crate::FuncType, values: &[VmValue]) -> SmallVec<[u64; 4]> {
-    let is_collected = |(ty, _): &(crate::ValType, &VmValue)| matches!(ty, crate::ValType::Ref(ty) if ty.is_collected());
+    let is_collected =
+        |(ty, _): &(crate::ValType, &VmValue)| matches!(ty, crate::ValType::Ref(ty) if ty.is_collected());
     ty.params().zip(values).filter(is_collected).map(|(_, value)| value.u64()).collect()
 }
 

@@ -492,8 +492,7 @@ impl StoreOpaque {
         let tables = self.tables.iter().filter(|t| t.ty().element.is_collected());
         live.extend(tables.flat_map(|t| t.elements()));
         let is_collected = |ty: ValType| matches!(ty, ValType::Ref(ty) if ty.is_collected());
-        let globals =
-            (0..self.globals.len() as u32).filter(|&g| is_collected(self.global_type(g).content));
+        let globals = (0..self.globals.len() as u32).filter(|&g| is_collected(self.global_type(g).content));
         live.extend(globals.map(|g| self.global(g).u64()));
         let (externs, exceptions) = (&mut self.externs, &mut self.exceptions);
         externs.begin_collection(&live);

@@ -149,6 +149,7 @@ impl StoreOpaque {
             top: RawFrame { pc: 0, vmctx: std::ptr::null(), path: None, sums: Sums::default(), record: None },
             // SAFETY: these frames wait for callees.
             callers: unsafe { raw(&ended) },
+            is_thrown_again: is_thrown_again((return_pc, fp), &ended),
             cycles: arch::cycles(),
         };
         if let Some(((pc, fp), landing, frame)) = caught {
@@ -194,8 +195,22 @@ impl StoreOpaque {
     /// Whether anything is counted for which it matters where frames end.
     fn looks_at_ended_frames(&self) -> bool {
         let is_exact = matches!(self.engine().config().profiling, crate::ProfilingConfig::Exact(_));
-        is_exact || self.trace.is_some() || self.contexts.is_some() || !self.engine().collection().events.is_empty()
+        is_exact
+            || self.trace.is_some()
+            || self.contexts.is_some()
+            || !self.engine().collection().events.is_empty()
     }
+}
+
+/// Whether the frame that throws, the innermost of those that end, is in a landing: then an exception has come back to the
+/// same instruction before.
+fn is_thrown_again(thrower: (usize, usize), ended: &[(usize, usize)]) -> bool {
+    let Some(object) = registry::find_return(thrower.0).filter(|_| ended.first() == Some(&thrower)) else {
+        return false;
+    };
+    let place = |pc| object.origin_of_return(pc).map(|origin| (origin.frame, origin.block, origin.offset));
+    let landings = object.code.landings.iter().map(|landing| object.address(landing.return_pc));
+    landings.into_iter().any(|pc| place(pc) == place(thrower.0))
 }
 
 /// # Safety

@@ -213,7 +213,7 @@ impl StoreOpaque {
             return;
         }
         let mut ended = Naming::default();
-        ended.callers(&record.callers, Moment::InHost);
+        ended.callers(&record.callers, thrower(record));
         if ended.frames.is_empty() {
             return self.append_return_of_host(staying);
         }
@@ -296,7 +296,7 @@ impl StoreOpaque {
     fn name_trap(&self, record: &TrapRecord, naming: &mut Naming) {
         let at = record.top.pc;
         // A trampoline has no function: then the host had been called.
-        let mut callers = Moment::InHost;
+        let mut callers = thrower(record);
         if let Some(frame) = frames::of_fault(at) {
             callers = Moment::InCall;
             match record.code {
@@ -447,6 +447,11 @@ fn accesses_before(pc: usize) -> u32 {
         Some(plan.trace.as_ref()?.accesses_before(&plan.cfg, place))
     };
     frames::of_fault(pc).and_then(count).unwrap_or(0)
+}
+
+/// What the innermost frame of those that wait is doing if none of the program's is called by it.
+fn thrower(record: &TrapRecord) -> Moment {
+    if record.is_thrown_again { Moment::After } else { Moment::InHost }
 }
 
 /// A function of which nothing has run.
