@@ -62,7 +62,7 @@ const WAT: &str = r#"(module
                                 (br $done)))
                         (local.set $sum (i32.add (local.get $sum) (i32.const 1000)))
                         (br $done)))))
-                    (br $done)))))
+                    (br $done))))))
             (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
         (local.get $sum))
     (func (export "own") (param $n i32) (result i32) (local $sum i32)
