@@ -344,9 +344,9 @@ impl Compiler {
         let mut scratch = self.scratch.lock().map_or_else(|_| None, |mut all| all.pop()).unwrap_or_default();
         let Scratch { context, builder, registers, single_pass } = &mut *scratch;
         let options = self.options_of(graph);
-        // Passes do not know what control does at landings; baseline code of such functions is Cranelift's, too.
-        let catches = cfg.catches();
-        let passes = if catches { Passes::NONE } else { options.passes.of(cfg.func) };
+        let (catches, passes) = (cfg.catches(), options.passes.of(cfg.func));
+        // The others do not know what control does at landings.
+        let passes = if catches { passes.only(Pass::SinglePass) } else { passes };
         let Translated { mut origins, checks, dispatches } =
             translate(env, options, isa, cfg, graph, &mut context.func, builder)?;
         if tier == Tier::Optimized {

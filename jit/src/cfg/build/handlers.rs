@@ -220,3 +220,91 @@ impl Builder<'_> {
         hidden.any(|frame| frame.handlers.caught == Some(depth))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use crate::cfg::{Cfg, Target, build};
+    use crate::module;
+
+    fn cfg(body: &str) -> Cfg {
+        let tags = "(tag $a (param i32)) (tag $b)";
+        let text = format!("(module {tags} (func (param i32) (result i32) {body}) (func $f))");
+        let bytes: Arc<[u8]> = wat::parse_str(text).expect("valid text").into();
+        build(&module::parse(bytes).expect("valid module"), 0).expect("within limits")
+    }
+
+    /// The handlers of each block that has any: the tag, and where its edge leads.
+    fn handlers(body: &str) -> Vec<Vec<(Option<u32>, Target)>> {
+        let cfg = cfg(body);
+        let of_block = cfg.blocks.iter().map(|block| {
+            let (first, catches) = block.how.catches();
+            catches.iter().zip(&block.edges[first..]).map(|(catch, edge)| (catch.tag, edge.target)).collect()
+        });
+        of_block.filter(|handlers: &Vec<_>| !handlers.is_empty()).collect()
+    }
+
+    #[test]
+    fn a_call_has_an_edge_to_each_handler_that_may_be_reached_inner_ones_first() {
+        // The first block calls; blocks 1 and 2 are behind it, 3 and 4 handle.
+        let found = handlers(
+            "(block $h (result i32)
+                (block $all
+                    (try_table (catch_all $all) (catch $b $all)
+                        (try_table (catch $a $h) (catch $a $h) (call $f)))
+                    (return (i32.const 1)))
+                (i32.const 2))",
+        );
+        assert_eq!(found.len(), 1);
+        let [(Some(0), Target::Block(a)), (None, Target::Block(all))] = found[0][..] else {
+            panic!("{found:?}")
+        };
+        assert!(all < a, "labels of inner constructs come first");
+    }
+
+    #[test]
+    fn a_throw_ends_its_block_whether_or_not_it_is_caught() {
+        let cfg = cfg("(throw $a (local.get 0))");
+        assert_eq!((cfg.blocks.len(), cfg.blocks[0].edges.len(), cfg.is_leaf), (1, 0, false));
+        assert_eq!(
+            handlers("(try_table (catch $a 0) (throw $a (local.get 0))) unreachable"),
+            [[(Some(0), Target::Exit)]]
+        );
+    }
+
+    #[test]
+    fn older_handlers_find_the_exception_below_what_it_carries() {
+        let cfg = cfg("try (result i32) (call $f) (i32.const 1)
+             catch $a
+             catch_all (rethrow 0)
+             end");
+        let heights: Vec<u32> = cfg.blocks.iter().map(|block| cfg.stacks.height(block.stack)).collect();
+        // The call, what is behind it, the two handlers, and what follows.
+        assert_eq!(heights, [0, 0, 2, 1, 1]);
+        let [back, of_a, of_all] = cfg.blocks[0].edges[..] else { panic!("three edges") };
+        assert_eq!([back, of_a, of_all].map(|edge| (edge.height, edge.arity)), [(0, 0), (0, 2), (0, 1)]);
+        // What the handler of `a` leaves loses the exception.
+        let leaves = cfg.blocks[2].edges[0];
+        assert_eq!((leaves.height, leaves.arity), (0, 1));
+    }
+
+    #[test]
+    fn what_a_try_delegates_skips_the_handlers_in_between() {
+        let delegated = handlers(
+            "try $outer (result i32)
+                try (result i32)
+                    try (result i32) (call $f) (i32.const 1) delegate $outer
+                catch_all (i32.const 2)
+                end
+             catch $b (i32.const 3)
+             end",
+        );
+        assert_eq!(delegated.len(), 1);
+        assert_eq!(delegated[0].iter().map(|(tag, _)| *tag).collect::<Vec<_>>(), [Some(1)]);
+        // A handler is in none of the handlers of its own construct.
+        let in_handler =
+            handlers("try (result i32) (call $f) (i32.const 1) catch_all (call $f) (i32.const 2) end");
+        assert_eq!(in_handler.len(), 1);
+    }
+}
