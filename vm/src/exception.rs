@@ -6,10 +6,9 @@ use std::sync::Arc;
 
 use crate::runtime::abi::VmValue;
 use crate::runtime::exceptions::Exception;
+pub use crate::runtime::exceptions::ThrownException;
 use crate::runtime::store::Stored;
-use crate::{
-    AsContext, AsContextMut, Error, ErrorKind, Result, Store, StoreContextMut, TagType, Val, ValType,
-};
+use crate::{AsContext, AsContextMut, Error, ErrorKind, Result, Store, StoreContextMut, TagType, Val};
 
 /// A tag in a store: exceptions have one, by which handlers know them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,43 +85,23 @@ impl fmt::Debug for ExnRef {
     }
 }
 
-/// The tag, and what it carries as far as that is numbers.
 impl fmt::Display for ExnRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "tag {}", self.0.tag.name)?;
-        for (index, (ty, value)) in self.0.typed().enumerate() {
-            f.write_str(if index == 0 { " with " } else { ", " })?;
-            match ty {
-                ValType::I32 => write!(f, "{}", value.u32() as i32)?,
-                ValType::I64 => write!(f, "{}", value.u64() as i64)?,
-                ValType::F32 => write!(f, "{}", f32::from_bits(value.u32()))?,
-                ValType::F64 => write!(f, "{}", f64::from_bits(value.u64()))?,
-                ValType::V128 => write!(f, "{:#x}", value.u128())?,
-                ValType::Ref(_) if value.u64() == 0 => f.write_str("null")?,
-                ValType::Ref(ty) => write!(f, "{ty}")?,
-            }
-        }
-        Ok(())
+        self.0.fmt(f)
     }
-}
-
-/// An exception that wasm code has not caught, or that a host function throws: see [`Store::throw`].
-#[derive(Clone, Debug, thiserror::Error)]
-#[error("uncaught exception: {exception}")]
-pub struct ThrownException {
-    exception: ExnRef,
 }
 
 impl ThrownException {
     /// What was thrown.
-    pub fn exception(&self) -> &ExnRef {
-        &self.exception
+    pub fn exception(&self) -> ExnRef {
+        ExnRef(self.0.clone())
     }
 }
 
-impl From<ExnRef> for ThrownException {
-    fn from(exception: ExnRef) -> Self {
-        ThrownException { exception }
+impl Error {
+    /// The exception, if one was not caught.
+    pub fn exception(&self) -> Option<ExnRef> {
+        self.downcast_ref::<ThrownException>().map(ThrownException::exception)
     }
 }
 
@@ -150,6 +129,6 @@ impl<T: 'static> StoreContextMut<'_, T> {
     /// As there.
     pub fn throw<R>(&mut self, exception: ExnRef) -> Result<R> {
         self.0.opaque.index(exception.0.tag.handle);
-        Err(ThrownException::from(exception).into())
+        Err(ThrownException(exception.0).into_error())
     }
 }

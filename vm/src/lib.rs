@@ -45,50 +45,41 @@ mod interrupt;
 mod limits;
 mod linker;
 mod memory;
-mod metrics;
 mod module;
-mod paths;
 mod perf;
 mod profile;
 mod runtime;
 mod snapshots;
 mod store;
 mod table;
-mod timeline;
 mod trace;
 mod trap;
 mod types;
-mod values;
 #[cfg(feature = "wasi")]
 pub mod wasi;
 
 pub use backtrace::{FrameInfo, WasmBacktrace};
 pub use caller::Caller;
-pub use config::{Adaptive, Collect, Config, ProfilingConfig, Strategy, Trigger};
+pub use config::{Adaptive, Collect, Config, PerfFormat, ProfilingConfig, Strategy, Trigger};
 pub use engine::Engine;
 pub use error::{Error, ErrorKind, Exit, Result};
-pub use events::{OutOfBudget, Stop, StoppedValue, event_count, event_counts};
+pub use events::{Stop, StoppedValue, event_count, event_counts};
 pub use exception::{ExnRef, Tag, ThrownException};
 pub use externals::Extern;
 pub use externref::ExternRef;
-pub use func::{Func, IntoFunc, TypedFunc, WasmParams, WasmResults, WasmRet, WasmTy};
+pub use func::{Func, IntoFunc, Ref, TypedFunc, Val, WasmParams, WasmResults, WasmRet, WasmTy};
 pub use global::Global;
 pub use instance::{Export, Instance};
 pub use interrupt::InterruptHandle;
 pub use limits::StoreLimits;
 pub use linker::Linker;
 pub use memory::{Memory, MemoryAccessError};
-pub use module::{FrameSymbol, Module, Reoptimization, SourceRow, demangle};
-pub use perf::PerfFormat;
+pub use module::{ExportType, FrameSymbol, ImportType, Module, Reoptimization, SourceRow, demangle};
 pub use store::{AsContext, AsContextMut, Store, StoreContext, StoreContextMut};
 pub use table::Table;
 pub use trace::TraceSummary;
-pub use trap::Trap;
-pub use types::{
-    ExportType, ExternType, FuncType, GlobalType, ImportType, MemoryType, RefType, TableType, TagType,
-    ValType,
-};
-pub use values::{Ref, Val};
+pub use trap::{OutOfBudget, Trap};
+pub use types::{ExternType, FuncType, GlobalType, MemoryType, RefType, TableType, TagType, ValType};
 pub use wprof_jit::compile::{Pass, PassSet, PassesError, Stage};
 pub use wprof_jit::events::{BUILT_IN as BUILT_IN_EVENTS, EventModel};
 pub use wprof_jit::plan::{Checks, Counting, EntryChecks, Interesting, Metric, SystemEvent, Tracing};

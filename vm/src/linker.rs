@@ -6,8 +6,8 @@ use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 
 use crate::caller::Caller;
-use crate::func::{self, IntoFunc};
-use crate::runtime::host::{self, HostFunc};
+use crate::func::{self, HostFunc, IntoFunc};
+use crate::runtime::host;
 use crate::store::StoreContextMut;
 use crate::{AsContext, AsContextMut, Engine, Error, ErrorKind, Extern, ExternType, Func, FuncType};
 use crate::{Instance, Module, Result, Trap, Val};

@@ -65,7 +65,7 @@ impl Memory {
     ) -> (&'a mut [u8], &'a mut T) {
         let inner = store.into().0;
         let index = inner.opaque.index(self.0);
-        (inner.opaque.memory_mut(index).data_on_demand(), &mut inner.data)
+        (inner.opaque.memory_mut(index).data_on_demand(), &mut inner.above.data)
     }
 
     /// Sees to it that some bytes are there, as far as it has them.

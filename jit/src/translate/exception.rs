@@ -17,7 +17,8 @@ use super::Translator;
 use super::flow::operands_behind;
 use crate::abi::{Builtin, TrapCode, clif_type, exception, value, vmctx};
 use crate::cfg::{Catch, Reference, Thrown};
-use crate::graph::{Node, Probes};
+use crate::graph::Node;
+use crate::plan::Probes;
 
 /// Where a call goes on.
 struct Ways {

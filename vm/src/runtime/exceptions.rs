@@ -5,13 +5,14 @@
 //! it knows. Collection, which goes with that of externrefs (`externs`), takes those out that no table, global, frame or
 //! other exception refers to, and nobody in the host holds.
 
+use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use hashbrown::{HashMap, HashSet};
 
 use super::abi::VmValue;
 use super::store::{StoreId, StoreOpaque, Stored};
-use crate::{FuncType, RefType, ValType};
+use crate::{Error, ErrorKind, FuncType, RefType, ValType};
 
 /// A tag: what kind of exception it is.
 #[derive(Debug)]
@@ -65,6 +66,38 @@ impl Exception {
 
     fn address(&self) -> usize {
         self.words.as_ptr().expose_provenance()
+    }
+}
+
+/// The tag, and what it carries as far as that is numbers.
+impl fmt::Display for Exception {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "tag {}", self.tag.name)?;
+        for (index, (ty, value)) in self.typed().enumerate() {
+            f.write_str(if index == 0 { " with " } else { ", " })?;
+            match ty {
+                ValType::I32 => write!(f, "{}", value.u32() as i32)?,
+                ValType::I64 => write!(f, "{}", value.u64() as i64)?,
+                ValType::F32 => write!(f, "{}", f32::from_bits(value.u32()))?,
+                ValType::F64 => write!(f, "{}", f64::from_bits(value.u64()))?,
+                ValType::V128 => write!(f, "{:#x}", value.u128())?,
+                ValType::Ref(_) if value.u64() == 0 => f.write_str("null")?,
+                ValType::Ref(ty) => write!(f, "{ty}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// An exception that wasm code has not caught, or that a host function throws: see [`Store::throw`](crate::Store::throw).
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("uncaught exception: {0}")]
+pub struct ThrownException(pub(crate) Arc<Exception>);
+
+impl ThrownException {
+    /// The error that it is.
+    pub(crate) fn into_error(self) -> Error {
+        Error::with_source(ErrorKind::Exception, Box::new(self))
     }
 }
 
@@ -184,12 +217,13 @@ impl StoreOpaque {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Config, Engine};
+    use crate::config::Config;
+    use crate::runtime::engine::EngineCore;
 
     #[test]
     fn what_a_kept_exception_carries_is_kept_and_nothing_else_is() {
-        let engine = Engine::new(Config::default()).expect("an engine");
-        let mut store = StoreOpaque::new(&engine).expect("a store");
+        let engine = Arc::new(EngineCore::new(&Config::default()).expect("an engine"));
+        let mut store = StoreOpaque::new(&engine, |_, _, round| round).expect("a store");
         let ty = FuncType::new([ValType::EXNREF, ValType::EXTERNREF], []);
         store.add_tag(ty, "e".to_owned());
         let mut throw = |inner: u64, held: u64| {

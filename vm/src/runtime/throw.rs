@@ -18,12 +18,12 @@ use super::abi::VmContext;
 use super::activation::{self, Activation, RawFrame, TrapRecord};
 use super::builtins::caller;
 use super::code::registry::{self, CodeObject};
-use super::exceptions::Exception;
+use super::exceptions::{Exception, ThrownException};
 use super::many_frames::ManyFrames;
 use super::metrics::Sums;
 use super::store::{Pending, StoreOpaque};
 use super::{resume, walk};
-use crate::{Result, ThrownException, arch};
+use crate::{Result, arch};
 use wprof_jit::abi::TrapCode;
 
 /// Of more frames it is not kept where an exception was thrown.
@@ -108,7 +108,7 @@ impl StoreOpaque {
     /// The exception that is the reason why wasm code ends, if one is.
     pub fn thrown(&mut self) -> Option<Arc<Exception>> {
         let Some(Pending::Error(error)) = self.pending.get_mut() else { return None };
-        Some(error.downcast_ref::<ThrownException>()?.exception().0.clone())
+        Some(error.downcast_ref::<ThrownException>()?.0.clone())
     }
 
     /// Drops the frames of the activation up to that which catches, if one does.
@@ -161,8 +161,7 @@ impl StoreOpaque {
                 Err(error) => *self.pending.get_mut() = Some(Pending::Error(error)),
             }
         } else {
-            let thrown = ThrownException::from(crate::ExnRef(exception));
-            *self.pending.get_mut() = Some(Pending::Error(thrown.into()));
+            *self.pending.get_mut() = Some(Pending::Error(ThrownException(exception).into_error()));
         }
         // SAFETY: as in `resume`: only this thread touches it, and the host only looks after wasm code has ended.
         unsafe {
