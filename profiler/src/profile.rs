@@ -32,7 +32,8 @@ pub use run::{Ending, Run};
 pub use verify::InvalidProfile;
 
 use crate::{
-    CfgError, ContextTree, CounterCosts, ExtendedProfile, FigureKind, Metric, PlacementCosts, Rate, Timeline,
+    CfgError, ContextTree, CounterCosts, ExtendedProfile, FigureKind, Metric, PlacementCosts, Rate,
+    TimeProfile, Timeline,
 };
 
 /// The profile of one module over one run, or over several merged ones.
@@ -63,6 +64,9 @@ pub struct Profile {
     pub call_targets: Vec<CallTarget>,
     /// The extended paths that ran most, if bursts have counted any.
     pub extended: Option<ExtendedProfile>,
+    /// Where the time went, if a timer has sampled it; that of the whole store. It has nothing to do with how other figures
+    /// were come by, and is added to none.
+    pub time: Option<TimeProfile>,
     /// What became of the code while the program ran, if that was noted; of one run only.
     pub timeline: Option<Timeline>,
 }

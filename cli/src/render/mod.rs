@@ -34,5 +34,6 @@ pub mod sample;
 pub mod screen;
 pub mod summary;
 pub mod table;
+pub mod time;
 pub mod trace_plan;
 pub mod view;

@@ -42,6 +42,7 @@ mod residual;
 mod rng;
 mod significance;
 mod spanning_tree;
+mod time;
 mod timeline;
 mod trace;
 mod trace_file;

@@ -76,6 +76,7 @@ pub struct Config {
     pub(crate) record_paths: u64,
     pub(crate) times_host_calls: bool,
     pub(crate) has_time_line: bool,
+    pub(crate) sample_rate: Option<u32>,
     pub(crate) record_bursts: bool,
     pub(crate) extension: Option<Extension>,
 }
@@ -123,6 +124,7 @@ impl Config {
             record_paths: RECORD_PATHS,
             times_host_calls: false,
             has_time_line: false,
+            sample_rate: None,
             record_bursts: false,
             extension: None,
         }
@@ -241,6 +243,16 @@ impl Config {
     pub fn perf(&mut self, format: PerfFormat) -> &mut Self {
         self.perf = Some(format);
         self.compiler.positions = format == PerfFormat::Jitdump;
+        self
+    }
+
+    /// How often a second threads that run wasm code are looked at, to tell where the time goes (default: not at all; 1000
+    /// costs hardly anything): see [`Profile::time`](wprof_profiler::Profile::time). It works with every other setting,
+    /// and does not need any. A timer that counts the thread's processor time sends it a signal, a real-time one that
+    /// nobody uses; interrupted system calls go on where the system lets them. The kernel looks at such timers at its
+    /// ticks, often 250 a second: a sample then stands for more time.
+    pub fn sample_time(&mut self, rate: Option<u32>) -> &mut Self {
+        self.sample_rate = rate.filter(|&rate| rate > 0);
         self
     }
 
@@ -494,6 +506,11 @@ impl Config {
     pub fn max_locals(&mut self, count: u32) -> &mut Self {
         self.max_locals = count;
         self
+    }
+
+    /// How often a second threads are sampled, if they are.
+    pub(crate) fn sampled_rate(&self) -> Option<u32> {
+        self.sample_rate
     }
 
     /// Whether anything but events is counted.

@@ -10,6 +10,7 @@ use super::abi::{VmContext, VmStoreContext};
 use super::bulk::{self, InitError};
 use super::call_records::{Called, Extent};
 use super::fork;
+use super::samples::FOR_ENGINE;
 use super::store::{Pending, StoreOpaque};
 use crate::{Error, Trap, arch};
 
@@ -217,7 +218,9 @@ pub unsafe extern "C" fn check(
         if are_counted {
             (*context).checks = pinned;
         }
+        ((*context).left_pc, (*context).left_fp, (*context).left_for) = (return_pc, fp, FOR_ENGINE);
         (*(*context).store).check_fired(return_pc, fp);
+        (*context).left_pc = 0;
         if are_counted { (*context).checks } else { pinned }
     }
 }

@@ -27,6 +27,7 @@ use super::instance::InstanceData;
 use super::interrupt::InterruptPage;
 use super::memory::LinearMemory;
 use super::metrics::Metrics;
+use super::samples::{self, Ring};
 use super::store_ptr::StorePtr;
 use super::table::TableData;
 use super::trace::Trace;
@@ -133,6 +134,8 @@ pub struct StoreOpaque {
     pub burst_contexts: BurstContexts,
     /// What metrics need besides their readings.
     pub metrics: Metrics,
+    /// Where its threads are sampled, if they are. The context refers to it.
+    pub samples: Option<Arc<Ring>>,
     /// The bursts, if there are any.
     pub bursts: Option<StoreBursts>,
     /// The clock that host functions are measured by, if they are.
@@ -185,6 +188,7 @@ impl StoreOpaque {
         let calls_runtime = metrics.call_runtime() || trace.is_some();
         let own_stack = calls_runtime.then(|| GuardedStack::new(OWN_STACK)).transpose().map_err(no_memory)?;
         let demand: Arc<DemandList> = Arc::default();
+        let samples = engine.config().sampled_rate().and_then(samples::start);
         let context = VmStoreContext {
             stack_limit: 0,
             exit_fp: 0,
@@ -216,6 +220,11 @@ impl StoreOpaque {
             failed_index: 0,
             own_stack: own_stack.as_ref().map_or(0, |stack| stack.top().expose_provenance()),
             demand: Arc::as_ptr(&demand),
+            left_pc: 0,
+            left_fp: 0,
+            left_for: 0,
+            host: 0,
+            samples: samples.as_ref().map_or(ptr::null(), Arc::as_ptr),
             saved: Default::default(),
             recent_calls: contexts.as_ref().map_or(ptr::null(), CallRecords::recent_calls),
         };
@@ -244,6 +253,7 @@ impl StoreOpaque {
             contexts,
             burst_contexts: BurstContexts::default(),
             metrics,
+            samples,
             bursts: None,
             host_clock: engine.config().times_host_calls.then(HostClock::start),
             burst_log: Exclusive::default(),

@@ -131,7 +131,7 @@ fn relaxed(code: &mut MachineCode, layout: &Layout<'_>) -> Option<Vec<(u32, u32)
     code.traps.iter_mut().for_each(|trap| trap.pc = places.begin(trap.pc));
     code.calls.iter_mut().for_each(|call| call.return_pc = places.end(call.return_pc));
     code.relocs.iter_mut().for_each(|reloc| reloc.offset = places.inside(reloc.offset));
-    code.positions.iter_mut().for_each(|(at, _)| *at = places.begin(*at));
+    code.positions = code.positions.moved(|at| places.begin(at));
     let data = pieces.iter().filter(|piece| matches!(piece.kind, Kind::Entry { .. } | Kind::Constants));
     code.data = data.map(|piece| (piece.new, piece.new + piece.len)).collect();
     Some(layout.blocks.iter().map(|&block| (block, places.begin(block))).collect())
@@ -315,6 +315,7 @@ mod tests {
     use super::*;
     use crate::abi::TrapCode;
     use crate::code::{CallSite, Reloc, TrapSite};
+    use crate::code::{Position, Positions};
     use crate::options::PassSet;
 
     /// mov %rax, %rcx
@@ -626,7 +627,9 @@ mod tests {
         code.traps = vec![trap(21)];
         code.relocs = vec![Reloc { offset: 8, target: LibCall::Probestack, addend: 0 }];
         code.calls = vec![CallSite { return_pc: 18, origin: None }];
-        code.positions = vec![(0, 1), (6, 2), (16, 3), (21, 4)];
+        let positions =
+            |all: [(u32, u32); 4]| Positions::new(all.map(|(pc, offset)| Position { pc, offset, frame: 0 }));
+        code.positions = positions([(0, 1), (6, 2), (16, 3), (21, 4)]);
         let mut shorter = code.clone();
         // Into the middle of an instruction: nothing is understood, nothing changes.
         relax(&mut shorter, &Layout { blocks: &[0], ..Layout::UNKNOWN });
@@ -635,6 +638,6 @@ mod tests {
         relax(&mut code, &Layout { blocks: &[0], ..Layout::UNKNOWN });
         assert_eq!((code.bytes.len(), code.bytes[1]), (16, 10));
         assert_eq!((code.traps[0].pc, code.calls[0].return_pc, code.relocs[0].offset), (14, 14, 4));
-        assert_eq!(code.positions, [(0, 1), (2, 2), (12, 3), (14, 4)]);
+        assert_eq!(code.positions, positions([(0, 1), (2, 2), (12, 3), (14, 4)]));
     }
 }
