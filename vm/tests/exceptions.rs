@@ -365,26 +365,22 @@ fn calls(tree: &profiler::ContextTree) -> BTreeMap<(String, String), u64> {
 
 #[test]
 fn a_burst_without_end_sees_all_paths_and_calls_across_throws() -> Outcome {
-    for mut exact in strategies() {
-        let mut sampled = exact.clone();
-        exact.profiling(ProfilingConfig::Exact(Collect::Paths)).count_contexts(true);
-        let checks: Checks = "orig".parse()?;
-        let lengths = BurstLengths::new(1, BurstLengths::FOREVER);
-        let adaptive = Adaptive { lengths, checks, ..Adaptive::default() };
-        sampled.profiling(ProfilingConfig::Adaptive(adaptive)).count_contexts(true);
-        let mut profiles = Vec::new();
-        for config in [exact, sampled] {
-            let (mut store, module, linker) = sample(&config)?;
-            let instance = linker.instantiate(&mut store, &module)?;
-            let run = instance.get_typed_func::<i32, i32>(&mut store, "run")?;
-            assert_eq!(run.call(&mut store, 60)?, expected(60).0);
-            profiles.push(instance.profile(&store)?);
-        }
-        assert_eq!(finished(&profiles[0]), finished(&profiles[1]));
-        let [exact, sampled] =
-            [0, 1].map(|of: usize| calls(profiles[of].contexts.as_ref().expect("counted")));
-        assert_eq!(exact, sampled);
+    let checks: Checks = "orig".parse()?;
+    let lengths = BurstLengths::new(1, BurstLengths::FOREVER);
+    let forever = Adaptive { lengths, checks, ..Adaptive::default() };
+    let mut profiles = Vec::new();
+    for profiling in [ProfilingConfig::Exact(Collect::Paths), ProfilingConfig::Adaptive(forever)] {
+        let mut config = Config::new();
+        config.strategy(Strategy::Optimized).background_compilation(false).count_contexts(true);
+        let (mut store, module, linker) = sample(config.profiling(profiling))?;
+        let instance = linker.instantiate(&mut store, &module)?;
+        let run = instance.get_typed_func::<i32, i32>(&mut store, "run")?;
+        assert_eq!(run.call(&mut store, 60)?, expected(60).0);
+        profiles.push(instance.profile(&store)?);
     }
+    assert_eq!(finished(&profiles[0]), finished(&profiles[1]));
+    let [exact, sampled] = [0, 1].map(|of: usize| calls(profiles[of].contexts.as_ref().expect("counted")));
+    assert_eq!(exact, sampled);
     Ok(())
 }
 
