@@ -13,7 +13,7 @@ use super::view::View;
 use crate::names;
 
 /// What the standard libraries' files have in their paths.
-const LIBRARIES: [&str; 12] = [
+const LIBRARIES: [&str; 13] = [
     "/rustc/",
     "/library/core/",
     "/library/alloc/",
@@ -24,6 +24,7 @@ const LIBRARIES: [&str; 12] = [
     "/wasi-sysroot/",
     "/wasi-libc/",
     "libc-top-half/",
+    "libc-bottom-half/",
     "/libcxx",
     "/emscripten/",
 ];
