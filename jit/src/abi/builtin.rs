@@ -78,6 +78,11 @@ builtins! {
     BeginTrial(I32) -> I32;
     /// `() -> 0`: the call that is timed has returned.
     EndTrial() -> I32;
+    /// `(memory, address, bytes, expected, nanoseconds) -> 0 if it was woken, 1 if something else than expected is there,
+    /// 2 if the time has passed, or 3 if it failed`. Time that is negative has no end.
+    MemoryWait(I32, I64, I32, I64, I64) -> I32;
+    /// `(memory, address, at most so many) -> how many were woken, or -1 if it failed`
+    MemoryNotify(I32, I64, I32) -> I32;
 }
 
 impl Builtin {

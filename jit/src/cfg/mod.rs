@@ -6,6 +6,7 @@
 //!
 //! A later `try_table` will end a block at each call inside it: an exceptional edge is one more kind of [`End`].
 
+mod atomics;
 mod build;
 mod dump;
 mod liveness;
@@ -23,6 +24,7 @@ use wprof_profiler::{self as profiler, BlockId, DepthFirst, Loops};
 use crate::abi::store_context;
 use crate::limits;
 
+pub(crate) use atomics::{Action, Atomic, Update};
 pub use build::{build, operand_types};
 pub use liveness::Liveness;
 pub(crate) use next::Division;

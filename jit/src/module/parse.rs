@@ -2,7 +2,7 @@
 //!
 //! Input: bytes of a binary module. Output: [`ModuleInfo`]. Function bodies are validated, on all cores when there
 //! are many, and otherwise left alone.
-//! Source: WebAssembly 2.0 with relaxed SIMD, tail calls, extended constants, multi-memory, memory64.
+//! Source: WebAssembly 2.0 with relaxed SIMD, tail calls, extended constants, multi-memory, memory64, threads.
 
 use std::ops::Range;
 
@@ -52,6 +52,7 @@ pub fn features() -> WasmFeatures {
         | WasmFeatures::EXTENDED_CONST
         | WasmFeatures::MULTI_MEMORY
         | WasmFeatures::MEMORY64
+        | WasmFeatures::THREADS
 }
 
 /// Parses and validates `bytes`.
@@ -222,8 +223,10 @@ impl ModuleInfo {
                 }
             }
             Payload::MemorySection(reader) => {
-                for memory in reader {
-                    self.memories.push(memory?);
+                for memory in reader.into_iter_with_offsets() {
+                    let (offset, memory) = memory?;
+                    refuse_shared(&memory, offset as usize)?;
+                    self.memories.push(memory);
                 }
             }
             Payload::GlobalSection(reader) => {
@@ -293,6 +296,7 @@ impl ModuleInfo {
                 Entity::Table(self.imported_tables - 1)
             }
             TypeRef::Memory(ty) => {
+                refuse_shared(&ty, offset)?;
                 self.memories.push(ty);
                 self.imported_memories += 1;
                 Entity::Memory(self.imported_memories - 1)
@@ -323,6 +327,13 @@ impl ModuleInfo {
         all.sort_unstable();
         all.dedup();
         all
+    }
+}
+
+fn refuse_shared(ty: &wasmparser::MemoryType, offset: usize) -> Result<()> {
+    match ty.shared {
+        true => Err(ModuleError::new(offset, "wprof does not run shared memories yet")),
+        false => Ok(()),
     }
 }
 

@@ -8,10 +8,9 @@ use wasmparser::{Validator, WasmFeatures};
 use super::parse::{ModuleError, features};
 
 /// Proposals that are not run yet, each with those that it builds on.
-const PROPOSALS: [(&str, WasmFeatures); 11] = [
+const PROPOSALS: [(&str, WasmFeatures); 10] = [
     ("exception handling", WasmFeatures::EXCEPTIONS),
     ("legacy exception handling", WasmFeatures::LEGACY_EXCEPTIONS),
-    ("threads", WasmFeatures::THREADS),
     ("typed function references", WasmFeatures::FUNCTION_REFERENCES),
     ("garbage collection", WasmFeatures::FUNCTION_REFERENCES.union(WasmFeatures::GC)),
     ("wide arithmetic", WasmFeatures::WIDE_ARITHMETIC),
@@ -83,9 +82,6 @@ mod tests {
             ("exception handling", "(module (tag $e) (func (throw $e)))"),
             ("exception handling", "(module (tag $e) (func (block (try_table (catch_all 0) (nop)))))"),
             ("legacy exception handling", "(module (func try nop catch_all nop end))"),
-            ("threads", "(module (memory 1 1 shared))"),
-            ("threads", "(module (memory 1) (func (drop (i32.atomic.load (i32.const 0)))))"),
-            ("threads", "(module (func (atomic.fence)))"),
             ("typed function references", "(module (type $f (func)) (func (param (ref $f))))"),
             (
                 "typed function references",

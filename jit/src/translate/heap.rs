@@ -22,8 +22,13 @@ impl Translator<'_> {
     /// Pops the index of an access of `size` bytes, checks it as far as guard pages do not, and gives the address.
     pub(super) fn access(&mut self, arg: &MemArg, size: u64) -> Access {
         let index = self.pop();
+        self.see_access(arg, index, size, 0);
+        self.place(arg, index, size)
+    }
+
+    /// Checks an access of `size` bytes at an index as far as guard pages do not, and gives the address.
+    pub(super) fn place(&mut self, arg: &MemArg, index: Value, size: u64) -> Access {
         let ty = self.env.info.memories[memory_of(arg) as usize];
-        self.see_access(arg, index, size);
         let (base, offset) = match self.is_covered_by_guard(&ty, arg.offset.saturating_add(size)) {
             true => self.guarded_address(arg, index),
             false => {
@@ -63,15 +68,16 @@ impl Translator<'_> {
         self.addresses.clear();
     }
 
-    /// Lets traces, recorded bursts and the simulated cache see an access, also one that will trap.
-    fn see_access(&mut self, arg: &MemArg, index: Value, size: u64) {
+    /// Lets traces, recorded bursts and the simulated cache see an access, also one that will trap: the one with this
+    /// number of the instruction's.
+    pub(super) fn see_access(&mut self, arg: &MemArg, index: Value, size: u64, number: u32) {
         if !self.options.records_references() && self.options.cache.is_none() {
             return;
         }
         let memory = memory_of(arg);
         let is_64 = self.env.info.memories[memory as usize].memory64;
         let index = self.extend_index(index, is_64);
-        self.record_access((index, arg.offset), size, is_64);
+        self.record_access((index, arg.offset), size, is_64, number);
         if self.options.cache.is_some() {
             let start = self.memory_base(memory);
             let (address, rest) = self.fold_offset(index, arg.offset);
@@ -135,7 +141,7 @@ impl Translator<'_> {
         }
     }
 
-    fn offset_by(&mut self, address: Value, offset: i32) -> Value {
+    pub(super) fn offset_by(&mut self, address: Value, offset: i32) -> Value {
         if offset == 0 {
             return address;
         }

@@ -154,6 +154,8 @@ guarded! {
     record_access = builtins::record_access, 1;
     begin_trial = builtins::begin_trial, 1;
     end_trial = builtins::end_trial, 0;
+    memory_wait = builtins::memory_wait, 3;
+    memory_notify = builtins::memory_notify, -1;
 }
 
 /// A builtin that changes no register but what it is to change, for wasm code that hardly ever has to call it.

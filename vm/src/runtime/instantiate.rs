@@ -79,7 +79,7 @@ pub fn instantiate(store: &mut StoreOpaque, module: &Module, imports: Imports) -
 }
 
 /// The builtin table that every vmctx points to, in the order of `Builtin::ALL`.
-static BUILTINS: [unsafe extern "C" fn(); 18] = [
+static BUILTINS: [unsafe extern "C" fn(); 20] = [
     arch::memory_grow,
     arch::memory_copy,
     arch::memory_fill,
@@ -98,6 +98,8 @@ static BUILTINS: [unsafe extern "C" fn(); 18] = [
     arch::record_access,
     arch::begin_trial,
     arch::end_trial,
+    arch::memory_wait,
+    arch::memory_notify,
 ];
 const _: () = assert!(BUILTINS.len() == Builtin::ALL.len());
 

@@ -14,6 +14,7 @@
 pub mod abi;
 pub mod activation;
 pub mod alt_stack;
+pub mod atomics;
 pub mod build_id;
 pub mod builtins;
 pub mod bulk;
