@@ -5,11 +5,15 @@ use std::ops::Range;
 use crate::runtime::memory::WASM_PAGE;
 use crate::runtime::store::Stored;
 use crate::store::{StoreContext, StoreContextMut};
-use crate::{AsContext, AsContextMut, Error, ErrorKind, MemoryType, Result};
+use crate::{AsContext, AsContextMut, Error, ErrorKind, MemoryType, Result, SharedMemory};
 
 /// A linear memory in a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory(pub(crate) Stored);
+
+/// What who wants a slice of a shared memory is told.
+const NO_SLICE: &str =
+    "a shared memory has no slice, as other threads may write to it: use Memory::read and write";
 
 /// An access beyond the end of a memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -34,19 +38,35 @@ impl Memory {
         MemoryType { minimum: memory.pages(), ..memory.ty() }
     }
 
+    /// The memory itself, if other stores can have it, too.
+    pub fn shared(&self, store: impl AsContext) -> Option<SharedMemory> {
+        let opaque = &store.as_context().0.opaque;
+        let data = opaque.memory(opaque.index(self.0)).shared()?;
+        Some(SharedMemory::of_data(opaque.engine(), data.clone()))
+    }
+
     /// Its contents. Of a module from a large file, that may read megabytes of data that nobody has touched yet. If the
     /// file was written to meanwhile, which must not be, they are zeros, and no code of the store goes on.
+    ///
+    /// # Panics
+    /// If it is shared: other threads may change what is in it at any time. See [`Memory::read`].
     pub fn data<'a, T: 'static>(&self, store: impl Into<StoreContext<'a, T>>) -> &'a [u8] {
         let opaque = &store.into().0.opaque;
-        opaque.memory(opaque.index(self.0)).data()
+        opaque.memory(opaque.index(self.0)).own().expect(NO_SLICE).data()
     }
 
     /// Its contents, as [`Memory::data`].
+    ///
+    /// # Panics
+    /// As there.
     pub fn data_mut<'a, T: 'static>(&self, store: impl Into<StoreContextMut<'a, T>>) -> &'a mut [u8] {
         self.data_and_store_mut(store).0
     }
 
     /// Its contents and the embedder's data, both at once.
+    ///
+    /// # Panics
+    /// As [`Memory::data`].
     pub fn data_and_store_mut<'a, T: 'static>(
         &self,
         store: impl Into<StoreContextMut<'a, T>>,
@@ -65,7 +85,7 @@ impl Memory {
     ) -> (&'a mut [u8], &'a mut T) {
         let inner = store.into().0;
         let index = inner.opaque.index(self.0);
-        (inner.opaque.memory_mut(index).data_on_demand(), &mut inner.data)
+        (inner.opaque.memory_mut(index).own_mut().expect(NO_SLICE).data_on_demand(), &mut inner.data)
     }
 
     /// Sees to it that some bytes are there, as far as it has them.
@@ -74,7 +94,7 @@ impl Memory {
     /// If they cannot be read.
     pub(crate) fn fill(&self, store: impl AsContext, start: u64, len: u64) -> Result<()> {
         let opaque = &store.as_context().0.opaque;
-        let memory = opaque.memory(opaque.index(self.0));
+        let Some(memory) = opaque.memory(opaque.index(self.0)).own() else { return Ok(()) };
         let end = start.saturating_add(len).min(memory.len());
         memory.fill(&(start.min(end) as usize..end as usize));
         opaque.check_data()
@@ -113,7 +133,7 @@ impl Memory {
     pub fn read(&self, store: impl AsContext, offset: usize, to: &mut [u8]) -> Result<(), MemoryAccessError> {
         let bytes = self.range(&store, offset, to.len())?;
         let opaque = &store.as_context().0.opaque;
-        to.copy_from_slice(opaque.memory(opaque.index(self.0)).part(bytes));
+        opaque.memory(opaque.index(self.0)).read(bytes.start, to);
         Ok(())
     }
 
@@ -130,7 +150,7 @@ impl Memory {
         let bytes = self.range(&store, offset, from.len())?;
         let opaque = &mut store.as_context_mut().0.opaque;
         let index = opaque.index(self.0);
-        opaque.memory_mut(index).part_mut(bytes).copy_from_slice(from);
+        opaque.memory_mut(index).write(bytes.start, from);
         Ok(())
     }
 

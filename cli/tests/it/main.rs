@@ -32,6 +32,7 @@ mod residual;
 mod resource_limits;
 mod run;
 mod security;
+mod threads;
 mod top;
 mod trace;
 mod trap;

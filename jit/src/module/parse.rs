@@ -223,10 +223,8 @@ impl ModuleInfo {
                 }
             }
             Payload::MemorySection(reader) => {
-                for memory in reader.into_iter_with_offsets() {
-                    let (offset, memory) = memory?;
-                    refuse_shared(&memory, offset as usize)?;
-                    self.memories.push(memory);
+                for memory in reader {
+                    self.memories.push(memory?);
                 }
             }
             Payload::GlobalSection(reader) => {
@@ -296,7 +294,6 @@ impl ModuleInfo {
                 Entity::Table(self.imported_tables - 1)
             }
             TypeRef::Memory(ty) => {
-                refuse_shared(&ty, offset)?;
                 self.memories.push(ty);
                 self.imported_memories += 1;
                 Entity::Memory(self.imported_memories - 1)
@@ -327,13 +324,6 @@ impl ModuleInfo {
         all.sort_unstable();
         all.dedup();
         all
-    }
-}
-
-fn refuse_shared(ty: &wasmparser::MemoryType, offset: usize) -> Result<()> {
-    match ty.shared {
-        true => Err(ModuleError::new(offset, "wprof does not run shared memories yet")),
-        false => Ok(()),
     }
 }
 

@@ -176,7 +176,8 @@ impl Translator<'_> {
             return base;
         }
         let (definition, offset) = self.memory_definition(index);
-        if self.options.memory.is_static() && !self.env.info.memories[index as usize].memory64 {
+        let ty = &self.env.info.memories[index as usize];
+        if ty.shared || self.options.memory.is_static() && !ty.memory64 {
             let base = self.load_constant(types::I64, definition, offset + memory::BASE);
             self.base = Some((index, base));
             return base;
@@ -185,10 +186,14 @@ impl Translator<'_> {
         self.builder.ins().load(types::I64, flags, definition, offset + memory::BASE)
     }
 
-    /// A memory's size in bytes.
+    /// A memory's size in bytes. Other threads may let one grow that is shared.
     pub(super) fn memory_len(&mut self, index: u32) -> Value {
         let (definition, offset) = self.memory_definition(index);
         let flags = self.definition_flags(Region::MemoryDefinitions);
+        if self.env.info.memories[index as usize].shared {
+            let address = self.offset_by(definition, offset + memory::LEN);
+            return self.builder.ins().atomic_load(types::I64, flags, address);
+        }
         self.builder.ins().load(types::I64, flags, definition, offset + memory::LEN)
     }
 
@@ -199,6 +204,9 @@ impl Translator<'_> {
     fn memory_definition(&mut self, index: u32) -> (Value, i32) {
         let imported = self.env.info.imported_memories;
         match index.checked_sub(imported) {
+            Some(own) if self.env.info.memories[index as usize].shared => {
+                (self.load_constant(types::I64, self.vmctx, self.env.layout.memory(own) as i32), 0)
+            }
             Some(own) => (self.vmctx, self.env.layout.memory(own) as i32),
             None => {
                 let at = self.env.layout.memory_import(index) as i32;

@@ -99,7 +99,7 @@ pub unsafe extern "C" fn memory_wait(
     // SAFETY: machine code passes its own vmctx.
     let (store, instance) = unsafe { caller(vmctx) };
     let result = atomics::wait(store, instance, (memory, address), (bytes, expected), nanoseconds);
-    result.unwrap_or_else(|trap| fail(store, trap, WAIT_FAILED))
+    result.map_or_else(|trap| fail(store, trap, WAIT_FAILED), |woken| woken as u32)
 }
 
 /// `Builtin::MemoryNotify`.

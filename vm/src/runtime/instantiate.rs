@@ -163,6 +163,11 @@ fn add_definitions(store: &mut StoreOpaque, index: u32) -> Result<()> {
     for (n, ty) in (0..).zip(&info.memories[info.imported_memories as usize..]) {
         let definition: NonNull<VmMemory> = store.instances[i].vmctx.at(layout.memory(n));
         let memory = store.add_memory(MemoryType::from_parser(ty), Some(definition))?;
+        if ty.shared {
+            let place: NonNull<NonNull<VmMemory>> = store.instances[i].vmctx.at(layout.memory(n));
+            // SAFETY: a place in a fresh vmctx that the layout gave for this.
+            unsafe { place.write(store.memory(memory).definition()) };
+        }
         store.instances[i].memories.push(memory);
     }
     for (n, global) in (0..).zip(&info.globals[info.imported_globals as usize..]) {

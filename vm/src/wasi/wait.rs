@@ -17,8 +17,12 @@ const SLICE: Duration = Duration::from_millis(50);
 /// Waits until something happens to one of the descriptors, or for a time. Gives how many are ready.
 ///
 /// # Errors
-/// If the program is to stop, or the system does not wait.
+/// If the program is to stop, the thread is to let others have their turn, or the system does not wait.
 pub fn wait(guest: &Guest<'_>, fds: &mut [PollFd<'_>], time: Option<Duration>) -> Outcome<usize> {
+    if ready(fds, Duration::ZERO).is_ok_and(|count| count == 0) && time != Some(Duration::ZERO) {
+        guest.check()?;
+        guest.check_turn()?;
+    }
     // A time beyond what the system counts does not end.
     let end = time.and_then(|time| Instant::now().checked_add(time));
     loop {

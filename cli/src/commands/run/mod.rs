@@ -12,6 +12,7 @@ mod invoke;
 mod live;
 pub mod program;
 mod reoptimize;
+mod threads;
 
 use std::fs::File;
 use std::io;
