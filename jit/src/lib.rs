@@ -6,7 +6,8 @@
 //!       -> plan          -> FunctionPlan what is counted where
 //!       -> graph         -> BlockGraph   copies of blocks, wires with probes
 //!       -> translate     -> CLIF
-//!       -> compile       -> machine code with its trap sites and call sites
+//!       -> passes        -> better CLIF
+//!       -> target        -> machine code with its trap sites and call sites
 //! ```
 //!
 //! Everything here is pure: code is *emitted*, never run, and nothing is `unsafe`. What running code expects of
@@ -15,6 +16,8 @@
 
 pub mod abi;
 pub mod cfg;
+mod clif;
+pub mod code;
 pub mod compile;
 mod error;
 pub mod events;
@@ -22,9 +25,13 @@ pub mod graph;
 pub mod hints;
 pub mod limits;
 pub mod module;
+pub mod options;
+mod passes;
 pub mod plan;
 pub mod reoptimize;
+mod target;
 pub mod threads;
 mod translate;
+mod validate;
 
 pub use error::CompileError;

@@ -3,7 +3,8 @@
 mod parsed;
 
 use wprof_jit::compile::{Compiler, CompilerOptions, Tier};
-use wprof_jit::graph::{BlockGraph, PartSizes};
+use wprof_jit::graph::BlockGraph;
+use wprof_jit::options::PartSizes;
 use wprof_jit::plan::{Collection, FunctionPlan};
 
 use parsed::Parsed;

@@ -16,10 +16,15 @@ fn plan(body: &str) -> FunctionPlan {
     FunctionPlan::new(&info, 0, &collection, 7).expect("within limits")
 }
 
+/// Each block once, with polls.
+fn polled(plan: &FunctionPlan) -> BlockGraph {
+    let mut placement = plan.placement();
+    placement.add_polls(&plan.cfg);
+    BlockGraph::placed(&plan.cfg, placement)
+}
+
 fn split(plan: &FunctionPlan, prepare: impl Fn(BlockGraph) -> BlockGraph) -> BlockGraph {
-    let mut graph = plan.graph();
-    graph.add_polls(&plan.cfg);
-    let graph = prepare(graph).split_loops(&plan.cfg, plan.prefixes.as_ref());
+    let graph = prepare(polled(plan)).split_loops(&plan.cfg, plan.prefixes.as_ref());
     graph.verify(&plan.cfg).expect("a block graph");
     graph
 }
@@ -148,7 +153,7 @@ fn rounds_behind_copies_of_a_switch_are_entered_in_one_place() {
         "(block $out (loop $again (block $join {cases} nop) (local.set $n (i32.sub (local.get $n) (i32.const 1))) (br $again)))"
     ));
     let graph = split(&plan, |graph| graph.dispatched(&plan.cfg));
-    assert!(graph.nodes.len() > plan.graph().dispatched(&plan.cfg).nodes.len() + 6, "{graph}");
+    assert!(graph.nodes.len() > BlockGraph::of(&plan).dispatched(&plan.cfg).nodes.len() + 6, "{graph}");
     let exit = graph.nodes.len() as u32;
     let wires =
         (0..).zip(&graph.nodes).flat_map(|(from, node)| node.wires.iter().map(move |wire| (from, wire.to)));
@@ -164,7 +169,5 @@ fn rounds_behind_copies_of_a_switch_are_entered_in_one_place() {
 fn loops_that_are_one_path_are_left_to_unrolling() {
     let plan = plan(&format!("(loop {STEP})"));
     let unrolled = |graph: BlockGraph| graph.unrolled(&plan.cfg, &plan.loops, plan.first_counter);
-    let mut expected = plan.graph();
-    expected.add_polls(&plan.cfg);
-    assert_eq!(split(&plan, unrolled).nodes, unrolled(expected).nodes);
+    assert_eq!(split(&plan, unrolled).nodes, unrolled(polled(&plan)).nodes);
 }

@@ -9,7 +9,7 @@
 //! the same, contexts by the names on the stack.
 //! Figures of samples are scaled up to the whole run, so that runs sampled at different rates can be compared; what
 //! changed less than samples of one program may differ is marked.
-//! Source: algorithms.md, section 9, for the overlap. Oracle: `tests/it/comparison.rs`.
+//! Source: Hirzel & Chilimbi 2001, section 5.2, for the overlap. Oracle: `tests/it/comparison.rs`.
 
 mod contexts;
 mod json;

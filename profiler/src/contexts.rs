@@ -32,8 +32,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::profile::metric;
-use crate::{FigureKind, Metric, PathCount, UnfinishedPath};
+use crate::{FigureKind, Metric, PathCount, UnfinishedPath, metric};
 pub use build::{ContextLink, ContextLog};
 pub use call_edges::CallEdge;
 pub use callers::CallerRow;

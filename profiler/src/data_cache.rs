@@ -3,7 +3,7 @@
 //! Input: accesses, in order. Output: the misses of each.
 //! Invariant: set-associative, the line that was used longest ago goes first, and stores bring lines in as loads do.
 //! What it says depends on the accesses alone, so one program with one input has the same misses on any machine.
-//! Source: algorithms.md, section 5. Oracle: lists of lines that are searched one by one, in `tests/it/data_cache.rs`.
+//! Source: Ammons, Ball & Larus 1997, section 3, of misses as a metric. Oracle: lists of lines that are searched one by one, in `tests/it/data_cache.rs`.
 
 /// The size and shape of a cache. All three are powers of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

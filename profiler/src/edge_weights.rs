@@ -12,7 +12,7 @@
 //!
 //! A loop of a head with two exits, entered once: each exit weighs 1/2, the rest of the head's 10.
 
-use crate::{BlockId, Cfg, DepthFirst, EdgeCounts, EdgeId, FunctionProfile, LoopId, Loops};
+use crate::{BlockId, Cfg, DepthFirst, EdgeCounts, EdgeId, LoopId, Loops};
 
 /// How often a loop is assumed to run for each time it is entered.
 pub const LOOP_MULTIPLIER: f64 = 10.0;
@@ -55,12 +55,6 @@ impl EdgeWeights {
         let top = estimate.0.iter().copied().fold(1.0, f64::max);
         let measured = counts.edges.iter().copied().chain([counts.entries]);
         Self(measured.zip(&estimate.0).map(|(count, weight)| count as f64 + weight / (2.0 * top)).collect())
-    }
-
-    /// The weighting of a profile; `None` if it is that of another graph, or its edges were not counted.
-    pub fn of_profile(cfg: &Cfg, profile: &FunctionProfile) -> Option<Self> {
-        let same = profile.fingerprint == cfg.fingerprint() && profile.edges.len() == cfg.edge_count();
-        profile.edge_counts().filter(|_| same).map(|counts| Self::measured(cfg, &counts))
     }
 
     /// Weights given one by one, the closing edge's last. Those that are no number count as 0, and all

@@ -13,12 +13,15 @@
 //!
 //! Example, over one back edge: a loop whose rounds are `a b a b a` has `a b` twice, and `a` alone when it is left.
 
+mod profile;
+
 use std::collections::HashMap;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ExtendedPath, ExtendedProfile, HotPathTable, PathName};
+use crate::{HotPathTable, PathName};
+pub use profile::{ExtendedPath, ExtendedProfile};
 
 /// Of how many paths an extended path is made at most, in bounded memory: as many as a descriptor has branches.
 const MOST_PIECES: usize = 32;

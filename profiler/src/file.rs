@@ -4,7 +4,7 @@
 //! Invariant: a file that was written is read back equal; any other bytes are a clear error and never a
 //! panic, and cannot make us unpack more than the limits allow. Writing replaces the old file at once or
 //! leaves it alone.
-//! Source: design.md, section 8. Oracle: every truncation and every flipped byte, in `tests/it/file.rs`.
+//! What it holds: `profile.rs`. Oracle: every truncation and every flipped byte, in `tests/it/file.rs`.
 //!
 //! Layout, integers little-endian:
 //!

@@ -7,7 +7,7 @@
 //! Invariant: the sums of the edges' values along paths are `0..paths()`, each once. It depends on the graph
 //! alone, so whoever has the graph can regenerate the paths of a profile. Linear in edges but for the cuts.
 //! Source: Ball & Larus, *Efficient Path Profiling*, MICRO 1996, as restated by Ammons, Ball & Larus 1997,
-//! section 2.1, and algorithms.md, section 5. Ours: each edge that ends a path keeps a pseudo edge of its own, so that
+//! section 2.1. Ours: each edge that ends a path keeps a pseudo edge of its own, so that
 //! a path tells where it led; a block without successors gets one as well; cuts; prefixes.
 //! Oracle: all paths of small graphs, one by one, in `tests/it/path_numbering.rs`.
 //!

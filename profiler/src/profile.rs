@@ -3,19 +3,16 @@
 //! Input: exact counts and the shape of each function that ran. Output: itself, merged, written, exported.
 //! Invariant: [`Profile::verify`]; lists are sorted, graphs are graphs, and exact counts obey the flow law.
 //! It knows its module by hash, so that it is never applied to another.
-//! Source: design.md, section 8. Oracle: `tests/it/profile.rs`, which counts logged walks.
+//! Oracle: `tests/it/profile.rs`, which counts logged walks.
 
 mod call_edges;
 mod call_target;
 mod density;
 mod event_total;
-mod extended;
-mod figure_kind;
 mod flow;
 mod function;
 mod hot;
 mod merge;
-pub(crate) mod metric;
 mod paths;
 mod residual;
 mod run;
@@ -26,19 +23,17 @@ use serde::{Deserialize, Serialize};
 pub use call_target::CallTarget;
 pub use density::{Density, Group, MetricView, Spread};
 pub use event_total::EventTotal;
-pub use extended::{ExtendedPath, ExtendedProfile};
-pub use figure_kind::{FigureKind, Rate};
-pub use function::{BlockProfile, CodeRange, EdgeKind, EdgeProfile, FunctionProfile, UnfinishedExit};
+pub use function::{BlockProfile, CodeRange, EdgeKind, EdgeProfile, FunctionProfile};
 pub use hot::{HotBlock, HotLoop, LoopProfile};
 pub use merge::MergeError;
-pub use metric::Metric;
-pub use paths::{HotPath, PathCount, PathProfile, UnfinishedPath};
-pub(crate) use paths::{is_normal_unfinished, normalize_paths, normalize_unfinished};
+pub use paths::{HotPath, PathProfile};
 pub use residual::{PathEnd, Residual, ResidualError, UntestedPath};
 pub use run::{Ending, Run};
 pub use verify::InvalidProfile;
 
-use crate::{CfgError, ContextTree, CounterCosts, PlacementCosts, Timeline};
+use crate::{
+    CfgError, ContextTree, CounterCosts, ExtendedProfile, FigureKind, Metric, PlacementCosts, Rate, Timeline,
+};
 
 /// The profile of one module over one run, or over several merged ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

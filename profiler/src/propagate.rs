@@ -13,18 +13,7 @@
 //! for ENTRY -> b1, 0 for b1 -> EXIT, and one call.
 
 use crate::limits::MAX_PATH_STEPS;
-use crate::{BlockId, Cfg, EdgeId, EdgePlan, RootedForest};
-
-/// Exact counts of one function.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EdgeCounts {
-    /// By real edge.
-    pub edges: Vec<u64>,
-    /// By real block: how often it began.
-    pub blocks: Vec<u64>,
-    /// Calls of the function: the count of the closing edge.
-    pub entries: u64,
-}
+use crate::{BlockId, Cfg, EdgeCounts, EdgeId, EdgePlan, RootedForest};
 
 /// Counters that no run of the graph can have produced, or that belong to another plan.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -4,7 +4,7 @@
 //! Input: what the runtime has noted. Output: a value that profiles keep.
 //! Invariant: versions and bursts are in the order of time. Times are real ones, in nanoseconds since the program's
 //! store was made, and so never the same twice.
-//! Source: design.md, section 6.
+//! What happens when: ARCHITECTURE.md, "Tiers and versions".
 
 use serde::{Deserialize, Serialize};
 

@@ -3,7 +3,7 @@
 //! Input: the cycles of calls, by version. Output: what a call takes in each, and whether the newer one is slower.
 //! Invariant: which version a call gets is decided by chance, not by turns, as programs make calls by turns too; both
 //! get as many. The longest calls of each are left out: interrupts and bursts fall in them.
-//! Source: design.md, section 6 (never slower).
+//! Why: ARCHITECTURE.md, "The reoptimizer" (never slower).
 
 /// Of the calls of each version, the longest one in so many is left out.
 const LONGEST: usize = 16;

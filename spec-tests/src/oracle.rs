@@ -6,7 +6,7 @@
 //! the profile ([`compare`]).
 //! Where a block begins and ends is taken from the `Cfg` under test; that it is entered, which way it is left and
 //! which instructions are executed is not. A block boundary too few or an edge too many shows as counts that differ.
-//! Source: algorithms.md, section 12.
+//! Source: Ball & Larus 1994, section 3: the redundant counters that a plan of fewer must agree with.
 
 pub mod cache;
 mod compare;

@@ -2,7 +2,7 @@
 //!
 //! Input: the trace of a run, and which host functions it called. Output: the tree of its calls, by the definition: the
 //! context of a call is the chain of its callers in which nothing is left between two calls of one function.
-//! Source: Ammons, Ball & Larus 1997, section 4.1; algorithms.md, section 12.
+//! Source: Ammons, Ball & Larus 1997, section 4.1.
 
 mod names;
 

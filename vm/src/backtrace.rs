@@ -2,9 +2,10 @@
 
 use std::fmt;
 
+use crate::error::Backtrace;
 use crate::module::{FrameSymbol, demangle};
 use crate::runtime::frames::{self, Frame};
-use crate::{AsContext, Module};
+use crate::{AsContext, Error, Module};
 
 /// The wasm frames on the stack at some moment, innermost first; those of several stores if they called each other.
 /// Very deep ones are cut off.
@@ -24,7 +25,7 @@ pub struct FrameInfo {
 impl WasmBacktrace {
     pub(crate) fn new(frames: Vec<Frame>) -> WasmBacktrace {
         let info = |f: Frame| FrameInfo {
-            module: Module::from_inner(f.module),
+            module: Module::of(&f.module),
             func: f.origin.func,
             offset: f.origin.offset,
         };
@@ -40,6 +41,19 @@ impl WasmBacktrace {
     /// The frames, innermost first.
     pub fn frames(&self) -> &[FrameInfo] {
         &self.frames
+    }
+}
+
+impl Backtrace for WasmBacktrace {
+    fn is_empty(&self) -> bool {
+        self.frames.is_empty()
+    }
+}
+
+impl Error {
+    /// Where wasm code was when the error came up.
+    pub fn backtrace(&self) -> Option<&WasmBacktrace> {
+        self.backtrace_as()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::runtime::frames;
 use crate::store::{StoreContext, StoreContextMut, StoreInner};
-use crate::{AsContext, AsContextMut, Engine, Extern, Instance, WasmBacktrace};
+use crate::{AsContext, AsContextMut, Engine, WasmBacktrace};
 
 /// The store and the instance from which a host function was called.
 pub struct Caller<'a, T: 'static> {
@@ -20,29 +20,24 @@ impl<'a, T: 'static> Caller<'a, T> {
         Caller { store: self.store, instance: self.instance }
     }
 
-    /// The instance that called; none if the host itself did.
-    pub fn instance(&self) -> Option<Instance> {
-        self.instance.map(|i| Instance(self.store.opaque.handle(i)))
-    }
-
-    /// What the calling instance exports as `name`.
-    pub fn get_export(&mut self, name: &str) -> Option<Extern> {
-        self.instance()?.get_export(self, name)
+    /// The index of the instance that called; none if the host itself did.
+    pub(crate) fn instance_index(&self) -> Option<u32> {
+        self.instance
     }
 
     /// The embedder's data.
     pub fn data(&self) -> &T {
-        &self.store.data
+        &self.store.above.data
     }
 
     /// The embedder's data.
     pub fn data_mut(&mut self) -> &mut T {
-        &mut self.store.data
+        &mut self.store.above.data
     }
 
     /// The engine.
     pub fn engine(&self) -> &Engine {
-        self.store.opaque.engine()
+        &self.store.above.engine
     }
 
     /// The wasm frames that led here.
@@ -62,5 +57,12 @@ impl<T: 'static> AsContext for Caller<'_, T> {
 impl<T: 'static> AsContextMut for Caller<'_, T> {
     fn as_context_mut(&mut self) -> StoreContextMut<'_, T> {
         StoreContextMut(self.store)
+    }
+}
+
+impl<'a, T: 'static> From<&'a mut Caller<'_, T>> for StoreContext<'a, T> {
+    fn from(caller: &'a mut Caller<'_, T>) -> Self {
+        let shared: &'a Caller<'_, T> = caller;
+        shared.as_context()
     }
 }

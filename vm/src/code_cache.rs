@@ -19,7 +19,6 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest, Sha256};
 use wprof_jit::compile::MachineCode;
 
-use crate::module::counters::FunctionCounters;
 use crate::runtime::code::registry::CodeObject;
 use crate::runtime::{build_id, rlimits};
 
@@ -40,6 +39,24 @@ pub struct CachedModule<C = MachineCode> {
     pub functions: Vec<CachedFunction<C>>,
     /// Trampolines for its types.
     pub trampolines: Vec<CachedTrampoline<C>>,
+}
+
+/// The counters of one function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FunctionCounters {
+    /// Function index.
+    pub func: u32,
+    /// Index of the first one.
+    pub first: u32,
+    /// How many there are; the last one is the function's heat.
+    pub count: u32,
+}
+
+impl FunctionCounters {
+    /// The index behind the last one.
+    pub fn end(&self) -> u64 {
+        u64::from(self.first) + u64::from(self.count)
+    }
 }
 
 /// What is kept of a function, or of a part of one.

@@ -1,9 +1,10 @@
 //! The error of this crate: one pointer, whatever went wrong.
 
+use std::any::Any;
 use std::error::Error as StdError;
 use std::fmt;
 
-use crate::{Trap, WasmBacktrace};
+use crate::Trap;
 
 /// `std::result::Result` with this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -50,7 +51,13 @@ struct Inner {
     source: Box<dyn StdError + Send + Sync>,
     /// What was being done, outermost last.
     context: Vec<String>,
-    backtrace: Option<WasmBacktrace>,
+    backtrace: Option<Box<dyn Backtrace>>,
+}
+
+/// Where wasm code was, as the layer that knows its names has it.
+pub(crate) trait Backtrace: fmt::Display + Any + Send + Sync {
+    /// Whether it has no frames.
+    fn is_empty(&self) -> bool;
 }
 
 /// An error that is only text.
@@ -84,8 +91,8 @@ impl Error {
     }
 
     /// Attaches a backtrace, unless it already has the one of where it came up first.
-    pub(crate) fn with_backtrace(mut self, backtrace: WasmBacktrace) -> Error {
-        self.0.backtrace.get_or_insert(backtrace);
+    pub(crate) fn with_backtrace(mut self, backtrace: impl Backtrace) -> Error {
+        self.0.backtrace.get_or_insert_with(|| Box::new(backtrace));
         self
     }
 
@@ -104,9 +111,10 @@ impl Error {
         self.downcast_ref::<Exit>().map(|e| e.0)
     }
 
-    /// Where wasm code was when the error came up.
-    pub fn backtrace(&self) -> Option<&WasmBacktrace> {
-        self.0.backtrace.as_ref()
+    /// The backtrace that was attached, if it is a `B`.
+    pub(crate) fn backtrace_as<B: Backtrace>(&self) -> Option<&B> {
+        let backtrace: &dyn Any = &**self.0.backtrace.as_ref()?;
+        backtrace.downcast_ref()
     }
 
     /// The underlying error, if it is an `E`.
@@ -207,7 +215,7 @@ impl fmt::Debug for Error {
             cause = e.source();
         }
         match &self.0.backtrace {
-            Some(backtrace) if !backtrace.frames().is_empty() => write!(f, "\n{backtrace}"),
+            Some(backtrace) if !backtrace.is_empty() => write!(f, "\n{backtrace}"),
             _ => Ok(()),
         }
     }

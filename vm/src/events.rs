@@ -1,30 +1,15 @@
 //! Counts of events, exact at every moment at which the host runs, and budgets of them.
 
-use std::fmt;
 use std::ptr::NonNull;
 
 use wasmparser::ValType;
+use wprof_jit::plan::Collection;
 
+use crate::module::ModuleInner;
 use crate::runtime::abi::VmValue;
 use crate::runtime::store::StoreOpaque;
 use crate::store::StoreInner;
 use crate::{AsContext, AsContextMut, Engine, Error, ErrorKind, Instance, Result, Store};
-
-/// What is added to the message of [`Trap::OutOfBudget`](crate::Trap::OutOfBudget): what ran out, and how far the
-/// program had got beyond it when it was stopped.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OutOfBudget {
-    /// The kind of events.
-    pub kind: String,
-    /// How many more than the budget allowed.
-    pub overdraft: u64,
-}
-
-impl fmt::Display for OutOfBudget {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "budget of {} overdrawn by {}", self.kind, self.overdraft)
-    }
-}
 
 impl<T: 'static> Store<T> {
     /// How many events of `kind` have happened in wasm code of this store. Exact, also while a host function runs,
@@ -71,7 +56,7 @@ impl<T: 'static> Store<T> {
     /// [`Trap::StackOverflow`](crate::Trap::StackOverflow). A panic goes on from the call of the program.
     pub fn on_out_of_budget(&mut self, ask: impl FnMut(&mut T, i64) -> Option<u64> + Send + Sync + 'static) {
         let inner = self.as_context_mut().0;
-        inner.on_out_of_budget = Some(Box::new(ask));
+        inner.above.on_out_of_budget = Some(Box::new(ask));
         inner.opaque.events.on_out_of_budget = Some(ask_embedder::<T>);
     }
 }
@@ -151,7 +136,7 @@ impl<T: 'static> Store<T> {
 /// As [`Store::event_count`].
 pub fn event_count(store: impl AsContext, kind: &str) -> Result<u64> {
     let store = &store.as_context().0.opaque;
-    store.event_count(index(store.engine(), kind)?)
+    store.event_count(index(store.engine().collection(), kind)?)
 }
 
 /// All counts; as [`Store::event_counts`].
@@ -172,7 +157,7 @@ impl Instance {
     /// If there is no such instruction, or the engine counts no events.
     pub fn query(&self, store: impl AsContext, func: u32, offset: u32) -> Result<Vec<i64>> {
         let store = &store.as_context().0.opaque;
-        let module = store.instances[store.index(self.0) as usize].module.inner();
+        let module = ModuleInner::of(&store.instances[store.index(self.0) as usize].module);
         let info = module.info();
         if func < info.imported_funcs || func as usize >= info.funcs.len() {
             return Err(Error::new(ErrorKind::Type, format_args!("the module defines no function {func}")));
@@ -181,8 +166,8 @@ impl Instance {
     }
 }
 
-fn index(engine: &Engine, kind: &str) -> Result<u32> {
-    let kinds = &engine.collection().events;
+fn index(collection: &Collection, kind: &str) -> Result<u32> {
+    let kinds = &collection.events;
     let position = kinds.iter().position(|model| model.name == kind);
     position.map(|index| index as u32).ok_or_else(|| {
         let message = format!("events called `{kind}` are not counted: name them in Config::count_events");
@@ -191,7 +176,7 @@ fn index(engine: &Engine, kind: &str) -> Result<u32> {
 }
 
 fn metered(engine: &Engine, kind: &str) -> Result<u32> {
-    let kind_index = index(engine, kind)?;
+    let kind_index = index(engine.collection(), kind)?;
     if engine.collection().metered == Some(kind_index) {
         return Ok(kind_index);
     }
@@ -207,11 +192,11 @@ fn metered(engine: &Engine, kind: &str) -> Result<u32> {
 /// `store` was derived from an exclusive reference to a whole `StoreInner<T>`, which nothing else uses meanwhile.
 #[expect(unsafe_code, reason = "the runtime knows stores without their type only")]
 unsafe fn ask_embedder<T: 'static>(store: NonNull<StoreOpaque>) -> Option<u64> {
-    // SAFETY: as required above; `StoreInner` begins with its `StoreOpaque`.
+    // SAFETY: as required above; a store begins with its `StoreOpaque`.
     let store = unsafe { &mut *store.cast::<StoreInner<T>>().as_ptr() };
     let left = store.opaque.engine().collection().metered.map_or(0, |kind| store.opaque.budget_left(kind));
-    let mut ask = store.on_out_of_budget.take()?;
-    let more = ask(&mut store.data, left);
-    store.on_out_of_budget = Some(ask);
+    let mut ask = store.above.on_out_of_budget.take()?;
+    let more = ask(&mut store.above.data, left);
+    store.above.on_out_of_budget = Some(ask);
     more
 }

@@ -6,11 +6,11 @@ use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 
 use crate::caller::Caller;
-use crate::func::{self, IntoFunc};
-use crate::runtime::host::{self, HostFunc};
+use crate::func::{self, HostFunc, IntoFunc};
+use crate::runtime::host;
 use crate::store::StoreContextMut;
 use crate::{AsContext, AsContextMut, Engine, Error, ErrorKind, Extern, ExternType, Func, FuncType};
-use crate::{Instance, Module, Result, SharedMemory, Trap, Val};
+use crate::{Instance, Memory, Module, Result, SharedMemory, Trap, Val};
 
 /// Names for things to be imported. Host functions defined here belong to no store: they are put into a store when
 /// an instance there imports them.
@@ -224,7 +224,7 @@ fn place<T: 'static>(
 ) -> Result<Extern> {
     match definition {
         Definition::Extern(item) => Ok(*item),
-        Definition::Shared(memory) => Ok(Extern::Memory(memory.in_store(context)?)),
+        Definition::Shared(memory) => Memory::from_shared(context, memory).map(Extern::Memory),
         Definition::Host(func) => {
             let func = host::add(context.0, func, Some((module.to_string(), name.to_string())))?;
             Ok(Extern::Func(Func(func)))

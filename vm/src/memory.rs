@@ -4,8 +4,9 @@ use std::ops::Range;
 
 use crate::runtime::memory::WASM_PAGE;
 use crate::runtime::store::Stored;
+use crate::shared_memory::{MemoryAccessError, SharedMemory};
 use crate::store::{StoreContext, StoreContextMut};
-use crate::{AsContext, AsContextMut, Error, ErrorKind, MemoryType, Result, SharedMemory};
+use crate::{AsContext, AsContextMut, Engine, Error, ErrorKind, MemoryType, Result};
 
 /// A linear memory in a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,11 +15,6 @@ pub struct Memory(pub(crate) Stored);
 /// What who wants a slice of a shared memory is told.
 const NO_SLICE: &str =
     "a shared memory has no slice, as other threads may write to it: use Memory::read and write";
-
-/// An access beyond the end of a memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("out of bounds memory access")]
-pub struct MemoryAccessError;
 
 impl Memory {
     /// A zeroed memory.
@@ -38,11 +34,27 @@ impl Memory {
         MemoryType { minimum: memory.pages(), ..memory.ty() }
     }
 
+    /// A shared memory in a store, to be imported there.
+    ///
+    /// # Errors
+    /// If it is of another engine than the store, or the store may hold no more memories.
+    pub fn from_shared(mut store: impl AsContextMut, memory: &SharedMemory) -> Result<Memory> {
+        let context = store.as_context_mut();
+        if !Engine::same(context.engine(), memory.engine()) {
+            let message = "a shared memory is for stores of its engine only: make it with the store's";
+            return Err(Error::new(ErrorKind::Link, message));
+        }
+        let opaque = &mut context.0.opaque;
+        let index = opaque.share_memory(memory.data())?;
+        Ok(Memory(opaque.handle(index)))
+    }
+
     /// The memory itself, if other stores can have it, too.
     pub fn shared(&self, store: impl AsContext) -> Option<SharedMemory> {
-        let opaque = &store.as_context().0.opaque;
+        let context = store.as_context();
+        let opaque = &context.0.opaque;
         let data = opaque.memory(opaque.index(self.0)).shared()?;
-        Some(SharedMemory::of_data(opaque.engine(), data.clone()))
+        Some(SharedMemory::of_data(context.engine(), data.clone()))
     }
 
     /// Its contents. Of a module from a large file, that may read megabytes of data that nobody has touched yet. If the
@@ -85,7 +97,7 @@ impl Memory {
     ) -> (&'a mut [u8], &'a mut T) {
         let inner = store.into().0;
         let index = inner.opaque.index(self.0);
-        (inner.opaque.memory_mut(index).own_mut().expect(NO_SLICE).data_on_demand(), &mut inner.data)
+        (inner.opaque.memory_mut(index).own_mut().expect(NO_SLICE).data_on_demand(), &mut inner.above.data)
     }
 
     /// Sees to it that some bytes are there, as far as it has them.

@@ -7,7 +7,12 @@ use std::time::{Duration, Instant};
 use crate::runtime::memory::WASM_PAGE;
 use crate::runtime::parking::Woken;
 use crate::runtime::shared_memory::SharedData;
-use crate::{AsContextMut, Engine, Error, ErrorKind, Memory, MemoryAccessError, MemoryType, Result};
+use crate::{Engine, Error, ErrorKind, MemoryType, Result};
+
+/// An access beyond the end of a memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("out of bounds memory access")]
+pub struct MemoryAccessError;
 
 /// A linear memory that several stores may have at once, on any threads. It belongs to none of them, and lives as long as
 /// anybody has it.
@@ -67,18 +72,12 @@ impl SharedMemory {
         SharedMemory { engine: engine.clone(), data }
     }
 
-    /// The memory in a store, to be imported there.
-    ///
-    /// # Errors
-    /// If the store is of another engine, or may hold no more memories.
-    pub fn in_store(&self, mut store: impl AsContextMut) -> Result<Memory> {
-        let opaque = &mut store.as_context_mut().0.opaque;
-        if !Engine::same(opaque.engine(), &self.engine) {
-            let message = "a shared memory is of its engine's stores only: make it with the store's engine";
-            return Err(Error::new(ErrorKind::Link, message));
-        }
-        let index = opaque.share_memory(&self.data)?;
-        Ok(Memory(opaque.handle(index)))
+    pub(crate) fn data(&self) -> &Arc<SharedData> {
+        &self.data
+    }
+
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.engine
     }
 
     /// Its type, with the current size as the minimum.
@@ -102,8 +101,10 @@ impl SharedMemory {
     /// If that would be beyond its maximum or a limit.
     pub fn grow(&self, delta: u64) -> Result<u64> {
         self.data.grow(delta).ok_or_else(|| {
-            let message = format_args!("memory cannot grow by {delta} pages: it has a maximum").to_string();
-            Error::new(ErrorKind::Limit, message)
+            Error::new(
+                ErrorKind::Limit,
+                format_args!("memory cannot grow by {delta} pages: it has a maximum"),
+            )
         })
     }
 

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use wprof_profiler::Profile;
 
+use crate::runtime::bursts;
 use crate::runtime::store::StoreOpaque;
 use crate::{Error, ErrorKind, Module, Result, Store, profile};
 
@@ -14,17 +15,11 @@ use crate::{Error, ErrorKind, Module, Result, Store, profile};
 const LEAST_PAUSE: u32 = 20;
 
 /// Who gets them, and when.
-pub struct Snapshots {
+struct Snapshots {
     module: Module,
     every: Duration,
     next: Instant,
     receive: Box<dyn FnMut(Profile) + Send + Sync>,
-}
-
-impl std::fmt::Debug for Snapshots {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Snapshots").field("every", &self.every).finish_non_exhaustive()
-    }
 }
 
 impl<T: 'static> Store<T> {
@@ -47,27 +42,28 @@ impl<T: 'static> Store<T> {
             return Err(Error::new(ErrorKind::Type, message));
         }
         let (module, next) = (module.clone(), Instant::now() + every);
-        self.opaque_mut().snapshots = Some(Snapshots { module, every, next, receive: Box::new(receive) });
+        let snapshots = Snapshots { module, every, next, receive: Box::new(receive) };
+        self.opaque_mut().set_snapshots(Some(Box::new(snapshots)));
         Ok(())
     }
 
     /// No more snapshots are taken, and whoever gets them is dropped.
     pub fn end_snapshots(&mut self) {
-        self.opaque_mut().snapshots = None;
+        self.opaque_mut().set_snapshots(None);
     }
 }
 
-impl StoreOpaque {
-    /// Hands over a profile if it is time. For where a check has fired between two bursts.
-    pub(crate) fn take_snapshot(&mut self) {
-        let is_due = |snapshots: &mut Snapshots| snapshots.next <= Instant::now();
-        let Some(mut snapshots) = self.snapshots.take_if(is_due) else { return };
+impl bursts::Snapshots for Snapshots {
+    fn is_due(&self) -> bool {
+        self.next <= Instant::now()
+    }
+
+    fn take(&mut self, store: &StoreOpaque) {
         let began = Instant::now();
-        if let Some(profile) = profile::so_far(self, snapshots.module.inner()) {
-            (snapshots.receive)(profile);
+        if let Some(profile) = profile::so_far(store, &self.module.loaded()) {
+            (self.receive)(profile);
         }
         let now = Instant::now();
-        snapshots.next = now + snapshots.every.max((now - began) * LEAST_PAUSE);
-        self.snapshots = Some(snapshots);
+        self.next = now + self.every.max((now - began) * LEAST_PAUSE);
     }
 }

@@ -2,9 +2,9 @@
 
 use std::time::Instant;
 
-use crate::caller::Caller;
 use crate::interrupt::InterruptHandle;
-use crate::runtime::store::StoreOpaque;
+use crate::profile::look_for_hot_code;
+use crate::runtime::store::{StoreOpaque, StoreWith};
 use crate::{Engine, Result, StoreLimits};
 
 /// A store with data of type `T`, which host functions can reach.
@@ -34,11 +34,11 @@ pub struct Store<T: 'static> {
 }
 
 /// What a store's context types refer to.
-///
-/// Begins with its `StoreOpaque`: the runtime converts pointers between the two.
-#[repr(C)]
-pub struct StoreInner<T: 'static> {
-    pub(crate) opaque: StoreOpaque,
+pub(crate) type StoreInner<T> = StoreWith<Embedded<T>>;
+
+/// What a store has that the runtime knows nothing of.
+pub struct Embedded<T: 'static> {
+    pub(crate) engine: Engine,
     pub(crate) data: T,
     /// Gives more of the budget when it is used up: gets the data and how much is left.
     pub(crate) on_out_of_budget: Option<Box<AskEmbedder<T>>>,
@@ -61,28 +61,29 @@ impl<T: 'static> Store<T> {
     /// # Errors
     /// If the system has no memory for it.
     pub fn try_new(engine: &Engine, data: T) -> Result<Store<T>> {
-        let opaque = StoreOpaque::new(engine)?;
-        Ok(Store { inner: Box::new(StoreInner { opaque, data, on_out_of_budget: None }) })
+        let opaque = StoreOpaque::new(engine.core(), look_for_hot_code)?;
+        let above = Embedded { engine: engine.clone(), data, on_out_of_budget: None };
+        Ok(Store { inner: Box::new(StoreWith { opaque, above }) })
     }
 
     /// The embedder's data.
     pub fn data(&self) -> &T {
-        &self.inner.data
+        &self.inner.above.data
     }
 
     /// The embedder's data.
     pub fn data_mut(&mut self) -> &mut T {
-        &mut self.inner.data
+        &mut self.inner.above.data
     }
 
     /// Drops the store and returns the embedder's data.
     pub fn into_data(self) -> T {
-        self.inner.data
+        self.inner.above.data
     }
 
     /// The engine.
     pub fn engine(&self) -> &Engine {
-        self.inner.opaque.engine()
+        &self.inner.above.engine
     }
 
     /// Sets the limits for what is made from now on. What grows keeps the limit that it was made with.
@@ -107,7 +108,7 @@ impl<T: 'static> Store<T> {
 
     /// A handle with which other threads, and signal handlers, can stop wasm code of this store.
     pub fn interrupt_handle(&self) -> InterruptHandle {
-        self.inner.opaque.interrupt_handle()
+        InterruptHandle::new(self.inner.opaque.watched_interrupt().clone())
     }
 
     pub(crate) fn opaque(&self) -> &StoreOpaque {
@@ -152,34 +153,34 @@ impl<T: 'static> Copy for StoreContext<'_, T> {}
 impl<'a, T: 'static> StoreContext<'a, T> {
     /// The embedder's data.
     pub fn data(&self) -> &'a T {
-        &self.0.data
+        &self.0.above.data
     }
 
     /// The engine.
     pub fn engine(&self) -> &'a Engine {
-        self.0.opaque.engine()
+        &self.0.above.engine
     }
 }
 
 impl<T: 'static> StoreContextMut<'_, T> {
     /// The embedder's data.
     pub fn data(&self) -> &T {
-        &self.0.data
+        &self.0.above.data
     }
 
     /// The embedder's data.
     pub fn data_mut(&mut self) -> &mut T {
-        &mut self.0.data
+        &mut self.0.above.data
     }
 
     /// The engine.
     pub fn engine(&self) -> &Engine {
-        self.0.opaque.engine()
+        &self.0.above.engine
     }
 
     /// A handle with which others can stop wasm code of this store.
     pub fn interrupt_handle(&self) -> InterruptHandle {
-        self.0.opaque.interrupt_handle()
+        InterruptHandle::new(self.0.opaque.watched_interrupt().clone())
     }
 
     /// See [`Store::set_deadline`].
@@ -191,7 +192,7 @@ impl<T: 'static> StoreContextMut<'_, T> {
     }
 }
 
-/// What gives shared access to a store: [`Store`], [`Caller`], the contexts, and references to them.
+/// What gives shared access to a store: [`Store`], [`Caller`](crate::Caller), the contexts, and references to them.
 pub trait AsContext {
     /// The type of the store's data.
     type Data: 'static;
@@ -273,13 +274,6 @@ impl<'a, C: AsContext> From<&'a C> for StoreContext<'a, C::Data> {
 impl<'a, T: 'static> From<&'a mut Store<T>> for StoreContext<'a, T> {
     fn from(store: &'a mut Store<T>) -> Self {
         StoreContext(&store.inner)
-    }
-}
-
-impl<'a, T: 'static> From<&'a mut Caller<'_, T>> for StoreContext<'a, T> {
-    fn from(caller: &'a mut Caller<'_, T>) -> Self {
-        let shared: &'a Caller<'_, T> = caller;
-        shared.as_context()
     }
 }
 

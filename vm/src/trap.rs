@@ -1,5 +1,7 @@
 //! Why wasm code stopped.
 
+use std::fmt;
+
 use wprof_jit::abi::TrapCode;
 
 /// The ways in which wasm code itself can fail.
@@ -72,5 +74,21 @@ impl Trap {
                 return None;
             }
         })
+    }
+}
+
+/// What is added to the message of [`Trap::OutOfBudget`]: what ran out, and how far the
+/// program had got beyond it when it was stopped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutOfBudget {
+    /// The kind of events.
+    pub kind: String,
+    /// How many more than the budget allowed.
+    pub overdraft: u64,
+}
+
+impl fmt::Display for OutOfBudget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "budget of {} overdrawn by {}", self.kind, self.overdraft)
     }
 }

@@ -160,7 +160,7 @@ fn who_waits_is_woken_by_an_interruption_and_a_deadline() -> Outcome {
     let module = Module::new(&engine, WAITING)?;
     let memory = SharedMemory::new(&engine, MemoryType::shared(1, 1))?;
     let mut store = Store::new(&engine, ());
-    let import = memory.in_store(&mut store)?;
+    let import = Memory::from_shared(&mut store, &memory)?;
     let instance = Instance::new(&mut store, &module, &[import.into()])?;
     let run = instance.get_typed_func::<i32, ()>(&mut store, "run")?;
     let (handle, seen) = (store.interrupt_handle(), memory.clone());
@@ -212,7 +212,7 @@ fn exported_memories_are_shared_with_other_stores_and_grow_for_all() -> Outcome 
         let owner = Instance::new(&mut first, &Module::new(&engine, owner)?, &[])?;
         let exported = owner.get_memory(&mut first, "memory").expect("exported");
         let memory = exported.shared(&first).expect("it is shared");
-        assert_eq!(memory.in_store(&mut first)?, exported, "it is there already");
+        assert_eq!(Memory::from_shared(&mut first, &memory)?, exported, "it is there already");
         let mut linker = Linker::new(&engine);
         linker.define_shared_memory("owner", "memory", &memory)?;
         let user = linker.instantiate(&mut second, &Module::new(&engine, user)?)?;
@@ -250,7 +250,7 @@ fn shared_memories_fit_only_where_shared_ones_are_wanted() -> Outcome {
     let wants =
         |ty: &str| Module::new(&engine, format!("(module (import \"env\" \"memory\" (memory {ty})))"));
     let shared = SharedMemory::new(&engine, MemoryType::shared(1, 2))?;
-    let in_store = shared.in_store(&mut store)?;
+    let in_store = Memory::from_shared(&mut store, &shared)?;
     let own = Memory::new(&mut store, MemoryType::new(1, Some(2)))?;
     assert!(Instance::new(&mut store, &wants("1 2 shared")?, &[in_store.into()]).is_ok());
     for (ty, memory) in
@@ -262,7 +262,7 @@ fn shared_memories_fit_only_where_shared_ones_are_wanted() -> Outcome {
     assert!(own.shared(&store).is_none());
     let other = Engine::default();
     assert_eq!(
-        shared.in_store(Store::new(&other, ())).expect_err("of another engine").kind(),
+        Memory::from_shared(Store::new(&other, ()), &shared).expect_err("of another engine").kind(),
         ErrorKind::Link
     );
     assert!(SharedMemory::new(&engine, MemoryType::new(1, Some(1))).is_err(), "it would not be shared");
@@ -275,5 +275,5 @@ fn there_are_no_slices_of_shared_memories() {
     let engine = Engine::default();
     let mut store = Store::new(&engine, ());
     let memory = SharedMemory::new(&engine, MemoryType::shared(1, 1)).expect("made");
-    memory.in_store(&mut store).expect("of this engine").data(&store);
+    Memory::from_shared(&mut store, &memory).expect("of this engine").data(&store);
 }

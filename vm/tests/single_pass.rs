@@ -291,3 +291,41 @@ fn large_frames_end_at_the_guard() -> Outcome {
     assert!(outcomes[0].ends_with("Some(StackOverflow)"), "{outcomes:?}");
     Ok(())
 }
+
+/// A cold block is written behind those that only it leads to: what they use must be in the frame all the same. Here the
+/// block that ends in a trap is cold, and naming its callee in the trace takes a block behind it.
+#[test]
+fn cold_code_leads_to_code_that_is_written_before_it() -> Outcome {
+    let wat = "(module
+        (table funcref (elem $callee $callee)) (type $t (func (param i32 i64)))
+        (global $called (export \"called\") (mut i64) (i64.const 0))
+        (func $callee (param i32 i64)
+            (global.set $called (i64.add (i64.extend_i32_s (local.get 0)) (local.get 1))))
+        (func (export \"f\") (param i32 i64)
+            (if (i32.and (local.get 0) (i32.const 1)) (then
+                (if (i32.eqz (local.get 0)) (then (local.set 1 (i64.const 8))) (else (local.set 0 (i32.const 5))))
+                (call_indirect (type $t) (i32.mul (local.get 0) (i32.const 3)) (i64.sub (local.get 1) (i64.const 3))
+                    (i32.rem_u (local.get 0) (i32.const 2)))
+                unreachable))))";
+    let mut configs = vec![Config::new(); 4];
+    configs[1].trace(Tracing::Best);
+    configs[2].trace(Tracing::Best).trace_references(true);
+    configs[3]
+        .count_events([EventModel::built_in("instructions").expect("it is known")])
+        .budget("instructions");
+    for mut config in configs {
+        config.strategy(Strategy::Baseline);
+        let engine = Engine::new(&config)?;
+        let mut store = Store::new(&engine, ());
+        if config.meters("instructions") {
+            store.set_budget("instructions", 1 << 20)?;
+        }
+        let instance = Instance::new(&mut store, &Module::new(&engine, wat)?, &[])?;
+        let f = instance.get_func(&mut store, "f").expect("it is exported");
+        let error = f.call(&mut store, &[Val::I32(1), Val::I64(40)], &mut []).expect_err("it traps");
+        assert_eq!(error.trap(), Some(Trap::UnreachableCodeReached), "{error}");
+        let called = instance.get_global(&mut store, "called").expect("it is exported");
+        assert_eq!(called.get(&mut store).i64(), Some(52));
+    }
+    Ok(())
+}

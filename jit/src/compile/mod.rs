@@ -1,79 +1,31 @@
 //! Cranelift: from a block graph, or a trampoline's signature, to machine code with what the runtime must know of it.
 
-mod accesses;
-mod allocation;
-mod checks;
-mod constants;
-mod crossing;
-mod disassembly;
-mod extends;
-mod invariants;
-mod isa;
-mod loads;
-mod machine_code;
-mod masks;
-mod merged;
-mod options;
-mod origins;
-mod params;
-mod passes;
-mod pinned;
-mod pipeline;
-mod products;
-mod relax;
-mod results;
-mod single_pass;
-pub(crate) mod trace;
+mod output;
 mod trampoline;
-mod validate;
 
 use std::sync::Mutex;
 
 use cranelift_codegen::Context;
 use cranelift_codegen::control::ControlPlane;
-use cranelift_codegen::cursor::FuncCursor;
-use cranelift_codegen::ir::{Function, Inst, InstBuilder, Type, Value, types};
+use cranelift_codegen::ir::Function;
 use cranelift_codegen::isa::{OwnedTargetIsa, TargetIsa};
-use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
+use cranelift_frontend::FunctionBuilderContext;
 use wasmparser::FuncType;
 
 use crate::CompileError;
-use crate::abi::VmLayout;
 use crate::cfg::Cfg;
-use crate::events::EventModel;
+use crate::clif::resolve_aliases;
+pub use crate::code::{CallSite, ColdPart, MachineCode, Origin, Reloc, TrapSite};
 use crate::graph::{BlockGraph, Node, Parts};
-use crate::module::ModuleInfo;
-use crate::plan::FunctionPlan;
+pub use crate::options::{CompilerOptions, MemoryStyle, Pass, PassSet, Passes, PassesError, Stage};
+use crate::passes::{self, Pipeline, Preserved};
+use crate::plan::{FunctionPlan, Placement};
 use crate::reoptimize::{Reoptimized, Reoptimizer};
+use crate::target::{self, Baseline, Target, isa};
+pub use crate::translate::ModuleEnv;
 use crate::translate::{Translated, translate};
-pub(crate) use checks::{
-    Check, ask_runtime, ask_runtime_pinned, fires as check_fires, mark as check_mark, trap_if_told,
-};
-use machine_code::Output;
-pub use machine_code::{CallSite, ColdPart, MachineCode, Origin, Proofs, Reloc, TrapSite};
-pub(crate) use machine_code::{METRICS_SLOT, PATH_SLOT, RECORD_SLOT, VMCTX_SLOT};
-pub use options::{CompilerOptions, MemoryStyle};
-pub(crate) use origins::{Fact, Origins};
-pub use passes::{Pass, PassSet, Passes, PassesError, Stage};
-use pipeline::Pipeline;
-use single_pass::{Features, SinglePass};
-
-/// What the code of one module relies on.
-#[derive(Clone, Copy)]
-pub struct ModuleEnv<'a> {
-    /// The module.
-    pub info: &'a ModuleInfo,
-    /// Its vmctx layout.
-    pub layout: &'a VmLayout,
-    /// Engine-wide id of each type of `info.types`.
-    pub type_ids: &'a [u32],
-    /// Kinds of events that are counted, by number.
-    pub events: &'a [EventModel],
-    /// Address of the module's code slots: one `abi::code_slots` row per function index.
-    pub slots: u64,
-    /// Address of its dispatch cells, if they are there.
-    pub dispatch_cells: Option<u64>,
-}
+use output::Output;
+pub use output::Proofs;
 
 /// How much is done for the code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -92,8 +44,7 @@ pub struct Compiler {
     rest: OwnedTargetIsa,
     /// For those of which the register allocator would take too long.
     quick_rest: OwnedTargetIsa,
-    /// What a single pass may use, where there is one for this machine.
-    single_pass: Option<Features>,
+    target: &'static dyn Target,
     options: CompilerOptions,
     /// The options of code for bursts.
     in_bursts: CompilerOptions,
@@ -110,16 +61,16 @@ struct Scratch {
     context: Context,
     builder: FunctionBuilderContext,
     registers: regalloc2::Ctx,
-    single_pass: SinglePass,
+    baseline: Option<Box<dyn Baseline>>,
 }
 
-impl Default for Scratch {
-    fn default() -> Self {
+impl Scratch {
+    fn new(baseline: Option<Box<dyn Baseline>>) -> Scratch {
         Scratch {
             context: Context::new(),
             builder: FunctionBuilderContext::new(),
             registers: regalloc2::Ctx::default(),
-            single_pass: SinglePass::default(),
+            baseline,
         }
     }
 }
@@ -138,13 +89,13 @@ impl Compiler {
         let (best, fast) = (isa::best(&options)?, isa::fast(&options)?);
         let (rest, quick_rest) = (isa::rest(&options)?, isa::quick_rest(&options)?);
         let in_bursts = options.clone();
-        let single_pass = Features::of(&*fast);
+        let target = target::of(&*best);
         Ok(Compiler {
             best,
             fast,
             rest,
             quick_rest,
-            single_pass,
+            target,
             options,
             in_bursts,
             scratch: Mutex::default(),
@@ -220,15 +171,15 @@ impl Compiler {
 
     /// The block graph that is compiled of a function.
     pub fn version(&self, plan: &FunctionPlan, tier: Tier) -> BlockGraph {
-        let mut graph = self.probed(plan);
+        let mut placement = self.placement(plan);
         match tier {
             Tier::Baseline => {
                 if self.options.hot.is_some() {
-                    graph.add_heat(&plan.cfg, plan.heat_counter());
+                    placement.add_heat(&plan.cfg, plan.heat_counter());
                 }
-                graph
+                BlockGraph::placed(&plan.cfg, placement)
             }
-            Tier::Optimized => self.optimized(graph, plan),
+            Tier::Optimized => self.optimized(BlockGraph::placed(&plan.cfg, placement), plan),
         }
     }
 
@@ -302,20 +253,25 @@ impl Compiler {
 
     /// Each block once, with everything that it does besides the wasm code.
     fn probed(&self, plan: &FunctionPlan) -> BlockGraph {
-        let mut graph = plan.graph();
+        BlockGraph::placed(&plan.cfg, self.placement(plan))
+    }
+
+    /// Where everything stands that a function does besides the wasm code.
+    fn placement(&self, plan: &FunctionPlan) -> Placement {
+        let mut placement = plan.placement();
         if let Some(events) = &plan.events {
-            events.add_steps(&mut graph);
+            events.place_steps(&mut placement);
             if let (Some(kind), Some(calls)) = (self.options.metered, events.checked_calls()) {
-                graph.add_budget(&plan.cfg, kind, calls);
+                placement.add_budget(&plan.cfg, kind, calls);
             }
         }
         if self.options.polls {
-            graph.add_polls(&plan.cfg);
+            placement.add_polls(&plan.cfg);
         }
         if let Some(checks) = &plan.checks {
-            checks.add_probes(&mut graph);
+            checks.place(&mut placement);
         }
-        graph
+        placement
     }
 
     /// Compiles a block graph.
@@ -341,22 +297,25 @@ impl Compiler {
     ) -> Result<MachineCode, CompileError> {
         self.check_blocks(cfg.func, graph)?;
         let isa = self.isa(tier);
-        let mut scratch = self.scratch.lock().map_or_else(|_| None, |mut all| all.pop()).unwrap_or_default();
-        let Scratch { context, builder, registers, single_pass } = &mut *scratch;
+        let scratch = self.scratch.lock().map_or_else(|_| None, |mut all| all.pop());
+        let mut scratch =
+            scratch.unwrap_or_else(|| Box::new(Scratch::new(self.target.baseline(&*self.fast))));
+        let Scratch { context, builder, registers, baseline } = &mut *scratch;
         let options = self.options_of(graph);
         let passes = options.passes.of(cfg.func);
         let Translated { mut origins, checks, dispatches } =
             translate(env, options, isa, cfg, graph, &mut context.func, builder)?;
         if tier == Tier::Optimized {
-            let preserved = crossing::Preserved::of(&*self.rest, &self.options);
+            let preserved = Preserved::new(self.target.integers_across_calls(&*self.rest), &self.options);
             let pipeline = Pipeline { func: cfg.func, passes, checks: &checks, preserved };
             pipeline.run(context, isa, &mut origins)?;
         }
         origins.check(cfg.func)?;
         let proofs = self.options.proves.then_some(&self.proofs);
-        let output = Output { func: cfg.func, origins: &origins, with_positions, passes, proofs };
+        let output =
+            Output { target: self.target, func: cfg.func, origins: &origins, with_positions, passes, proofs };
         let in_one_pass = match tier {
-            Tier::Baseline => self.in_one_pass(context, single_pass, &output)?,
+            Tier::Baseline => self.in_one_pass(context, baseline.as_deref_mut(), &output)?,
             Tier::Optimized => None,
         };
         let mut code = match (in_one_pass, tier) {
@@ -395,25 +354,23 @@ impl Compiler {
 
     /// What does the rest for a function that is optimised.
     fn rest_of(&self, func: &Function) -> &dyn TargetIsa {
-        if allocation::takes_long(func) { &*self.quick_rest } else { &*self.rest }
+        if passes::takes_long(func) { &*self.quick_rest } else { &*self.rest }
     }
 
     /// Baseline code of a function, if nothing in it is left to Cranelift.
     fn in_one_pass(
         &self,
         context: &mut Context,
-        single_pass: &mut SinglePass,
+        baseline: Option<&mut (dyn Baseline + 'static)>,
         output: &Output<'_>,
     ) -> Result<Option<MachineCode>, CompileError> {
         let isa = &*self.fast;
         let is_possible = output.passes.has(Pass::SinglePass) && !isa.flags().enable_nan_canonicalization();
-        let Some(features) = self.single_pass.filter(|_| is_possible) else {
-            return Ok(None);
-        };
+        let Some(baseline) = baseline.filter(|_| is_possible) else { return Ok(None) };
         let failed = |error| CompileError::Codegen { func: output.func, message: format!("{error:?}") };
         context.verify_if(isa).map_err(failed)?;
         resolve_aliases(&mut context.func);
-        Ok(single_pass.generate(&context.func, features, output.origins, output.with_positions).ok())
+        Ok(baseline.generate(&context.func, output.origins, output.with_positions))
     }
 
     /// The CLIF text of a block graph in a tier, before optimisation.
@@ -445,7 +402,7 @@ impl Compiler {
         tier: Tier,
     ) -> Result<String, CompileError> {
         let code = self.emit(env, cfg, graph, tier, true)?;
-        Ok(disassembly::text(&code, self.best.name() == "x64"))
+        Ok(self.target.disassembly(&code))
     }
 
     /// The trampoline that calls a wasm function of type `ty` from the host: see `abi::array_call_signature`.
@@ -507,47 +464,4 @@ fn prepare(func: u32, context: &mut Context, isa: &dyn TargetIsa) -> Result<(), 
     context.eliminate_unreachable_code(isa).map_err(failed)?;
     resolve_aliases(&mut context.func);
     Ok(())
-}
-
-/// The same integer in a register of its own. The optimiser, which would find that out, is done. What takes its
-/// operand's register would not do, as both were given the same one; and a sum with zero would become part of what
-/// computes the value, whose operands then had to be kept as well.
-fn copy(pos: &mut FuncCursor<'_>, value: Value) -> Value {
-    match pos.func.dfg.value_type(value) {
-        types::I32 => {
-            let extended = pos.ins().sextend(types::I64, value);
-            pos.ins().ireduce(types::I32, extended)
-        }
-        types::I64 => pos.ins().rotr_imm_u(value, 0),
-        _ => value,
-    }
-}
-
-/// Zero of a type that wasm values have.
-pub(crate) fn zero(builder: &mut FunctionBuilder<'_>, ty: Type) -> Value {
-    match ty {
-        types::F32 => builder.ins().f32const(0.0),
-        types::F64 => builder.ins().f64const(0.0),
-        types::I8X16 => {
-            let constant = builder.func.dfg.constants.insert([0u8; 16].as_slice().into());
-            builder.ins().vconst(types::I8X16, constant)
-        }
-        _ => builder.ins().iconst(ty, 0),
-    }
-}
-
-/// Takes an instruction away, whose result is `value`.
-fn replace(func: &mut Function, inst: Inst, value: Value) {
-    let result = func.dfg.first_result(inst);
-    func.dfg.clear_results(inst);
-    func.dfg.change_to_alias(result, value);
-    func.layout.remove_inst(inst);
-}
-
-/// Lets instructions take values themselves instead of other names for them.
-fn resolve_aliases(func: &mut Function) {
-    let values = &mut func.dfg;
-    if values.values().any(|value| values.value_is_alias(value)) {
-        values.resolve_all_aliases();
-    }
 }

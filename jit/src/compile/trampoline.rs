@@ -10,15 +10,16 @@ use cranelift_codegen::isa::TargetIsa;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use wasmparser::{FuncType, ValType};
 
-use super::machine_code::{MachineCode, Output};
-use super::origins::Origins;
-use super::passes::Passes;
-use super::{CompilerOptions, prepare, trace, zero};
+use super::{Output, prepare};
 use crate::CompileError;
 use crate::abi::{
     Builtin, LOOP_ENTRY, TrapCode, activation, array_call_signature, clif_type, host_call_signature,
     host_context, resume_signature, store_context, trial as trial_bits, value, vmctx, wasm_signature,
 };
+use crate::clif::{trace, zero};
+use crate::code::{MachineCode, Origins};
+use crate::options::{CompilerOptions, Passes};
+use crate::target;
 
 /// Compiles the function that `build` writes.
 fn compile(
@@ -40,7 +41,8 @@ fn compile(
     prepare(0, &mut context, isa)?;
     let mut registers = regalloc2::Ctx::default();
     let origins = &Origins::default();
-    let output = Output { func: 0, origins, with_positions: false, passes: Passes::NONE, proofs: None };
+    let (target, passes) = (target::plain(), Passes::NONE);
+    let output = Output { target, func: 0, origins, with_positions: false, passes, proofs: None };
     output.generate(&mut context, &mut registers, isa)
 }
 

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use super::{BlockGraph, Guard, Lacking, PathCells, Probe, Probes};
+use super::{BlockGraph, Guard, Lacking};
+use crate::plan::{PathCells, Probe, Probes};
 
 fn probes(f: &mut fmt::Formatter<'_>, probes: &Probes) -> fmt::Result {
     for probe in probes {

@@ -9,8 +9,9 @@
 
 use std::sync::Arc;
 
-use super::{BlockGraph, Inlined, InlinedCall, Inner, Node, Probe, Probes, Wire};
+use super::{BlockGraph, Inlined, InlinedCall, Node, Wire};
 use crate::cfg::Cfg;
+use crate::plan::{Inner, Probe, Probes};
 
 /// A call that is to be inlined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,8 @@
 //! Example: a loop adds to the register in `b` and goes on in `c`, where it may stop: the copy is made at `c`. A node
 //! behind `c` finds it made, if nothing adds to the register on the way there.
 
-use super::{BlockGraph, Node, PathCells, Probe, Wire};
+use super::{BlockGraph, Node, Wire};
+use crate::plan::{PathCells, Probe};
 
 impl Probe {
     /// Whether a frame may stop at it, or be looked at.
@@ -67,6 +68,7 @@ fn leaves_alone(wire: &Wire) -> bool {
 mod tests {
     use std::sync::Arc;
 
+    use super::super::BlockGraph;
     use crate::module;
     use crate::plan::{Collection, FunctionPlan, Instrumentation};
 
@@ -80,7 +82,7 @@ mod tests {
         let info = module::parse(bytes).expect("valid module");
         let collection = Collection { counters: Instrumentation::Paths, ..Collection::default() };
         let plan = FunctionPlan::new(&info, 0, &collection, 0).expect("within limits");
-        let graph = plan.graph();
+        let graph = BlockGraph::of(&plan);
         let known = graph.known_paths();
         assert_eq!(
             known.iter().map(Option::is_some).collect::<Vec<_>>(),

@@ -6,7 +6,8 @@
 //!
 //! Example: behind the latch of a loop all of whose rounds are one path the register is what paths begin with there.
 
-use super::{BlockGraph, Probe, Wire};
+use super::{BlockGraph, Wire};
+use crate::plan::Probe;
 
 impl BlockGraph {
     /// By node, the path register at its entry, if it is known; of graphs without one it is known nowhere.
@@ -68,6 +69,7 @@ impl Reached {
 mod tests {
     use std::sync::Arc;
 
+    use super::super::BlockGraph;
     use crate::module;
     use crate::plan::{Collection, FunctionPlan, Instrumentation};
 
@@ -80,7 +82,7 @@ mod tests {
         let collection = Collection { counters: Instrumentation::Paths, ..Collection::default() };
         let plan = FunctionPlan::new(&info, 0, &collection, 0).expect("within limits");
         // Path 2 begins at the loop header.
-        let once = plan.graph();
+        let once = BlockGraph::of(&plan);
         assert_eq!(once.known_paths(), [Some(0), None, None]);
         let unrolled = once.unrolled(&plan.cfg, &plan.loops, plan.first_counter);
         let of_header = |node: &usize| unrolled.nodes[*node].block == 1;

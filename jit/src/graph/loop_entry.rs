@@ -13,9 +13,10 @@
 //! come there is `translate/approach.rs`.
 //! Invariant: nobody but who enters a loop gives a number up to [`MOST_LOOP_ENTRIES`] for the caller's vmctx.
 
-use super::{BlockGraph, Elsewhere, Node, Probes};
+use super::{BlockGraph, Elsewhere, Node};
 use crate::abi::MOST_LOOP_ENTRIES;
 use crate::cfg::Cfg;
+use crate::plan::Probes;
 
 /// How many locals are taken at all loops together, as each may have to be before each loop.
 const MOST_VALUES: usize = 1 << 13;

@@ -11,9 +11,7 @@ mod kept_path;
 mod known_path;
 mod loop_entry;
 mod parts;
-mod probe;
 mod resume;
-mod round_path;
 mod split_loop;
 mod superblock;
 mod unroll;
@@ -21,17 +19,13 @@ mod unroll;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
-use wprof_profiler::{EdgeId, PathPlan, PathStep};
 
 use crate::cfg::{Cfg, Target};
-use crate::compile::Origin;
-use crate::plan::{self, Countdown, Plan};
+use crate::code::Origin;
+use crate::plan::{Countdown, FunctionPlan, Inner, Placement, Probe, Probes};
 pub use inline::Site;
-pub use parts::{PartSizes, Parts};
-pub use probe::{PathCells, Probe, Probes};
-pub use round_path::{RoundCell, RoundPath};
+pub use parts::Parts;
 pub use superblock::{HotPath, Superblocks};
-pub use unroll::SmallLoop;
 
 /// The copy of an edge.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,17 +35,6 @@ pub struct Wire {
     pub to: Option<u32>,
     /// What crossing it does.
     pub probes: Probes,
-}
-
-/// Probes around an instruction in the middle of a block.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Inner {
-    /// Byte offset in the module of the instruction.
-    pub offset: u32,
-    /// What is done before it.
-    pub before: Probes,
-    /// What is done after it, if it does not trap.
-    pub after: Probes,
 }
 
 /// A way out of a node before anything of it is done, to another copy of its block.
@@ -154,15 +137,6 @@ impl Node {
         let others = self.guard.as_mut().map(|guard| &mut guard.to).into_iter().chain(self.behind.as_mut());
         self.wires.iter_mut().filter_map(|wire| wire.to.as_mut()).chain(others)
     }
-
-    /// The probes around the instruction at byte `offset` of the module, none at first.
-    pub fn inner_at(&mut self, offset: u32) -> &mut Inner {
-        let at = self.inner.partition_point(|inner| inner.offset < offset);
-        if self.inner.get(at).is_none_or(|inner| inner.offset != offset) {
-            self.inner.insert(at, Inner { offset, before: Probes::new(), after: Probes::new() });
-        }
-        &mut self.inner[at]
-    }
 }
 
 /// A graph of copies of one function's blocks. Node 0 is where it is entered.
@@ -232,117 +206,22 @@ impl BlockGraph {
         }
     }
 
-    /// Each block once, with the counters of `plan`, the first of which is counter `first` of the instance.
-    pub fn instrumented(cfg: &Cfg, plan: &Plan, first: u32) -> BlockGraph {
+    /// Each block once, with the probes of a placement.
+    pub fn placed(cfg: &Cfg, placement: Placement) -> BlockGraph {
         let mut graph = BlockGraph::plain(cfg);
-        match plan {
-            Plan::Off => {}
-            Plan::Blocks => {
-                for (node, counter) in graph.nodes.iter_mut().zip(first..) {
-                    node.probes.push(Probe::count(counter));
-                }
-            }
-            Plan::Edges => {
-                for (wire, counter) in graph.nodes.iter_mut().flat_map(|n| &mut n.wires).zip(first..) {
-                    wire.probes.push(Probe::count(counter));
-                }
-            }
-            Plan::Chords(plan) => graph.count_edges(&plan.counted, first),
-            Plan::Vertex(plan) => graph.count_edges(&plan.counted, first),
-            Plan::Paths(plan) => {
-                let cells = path_cells(plan, first);
-                graph.count_paths(plan, |amount| Probe::PathEnd { amount, cells });
-            }
-            Plan::Preferential(paths) => {
-                let counters = paths.counted.then_some(first);
-                graph.cells = Some(paths.plan.cells.clone());
-                graph.count_paths(&paths.plan.paths, |amount| Probe::PreferentialEnd { amount, counters });
-            }
-            Plan::BlockCounters(plan) => {
-                for (block, counter) in plan.counted.iter().zip(first..) {
-                    // EXIT stands for the calls, and so for the entry, which nothing else leads to.
-                    let node = if block.index() < graph.nodes.len() { block.index() } else { 0 };
-                    graph.nodes[node].probes.push(Probe::count(counter));
-                }
+        for (node, placed) in graph.nodes.iter_mut().zip(placement.blocks) {
+            (node.probes, node.inner) = (placed.entry, placed.inner);
+            for (wire, probes) in node.wires.iter_mut().zip(placed.edges) {
+                wire.probes = probes;
             }
         }
-        graph
+        let Placement { path_register, cells, in_bursts, .. } = placement;
+        BlockGraph { path_register, cells, in_bursts, ..graph }
     }
 
-    /// Has the path register made up; `end` is what is done with it where a path ends, given what is missing in it.
-    fn count_paths(&mut self, plan: &PathPlan, end: impl Fn(i64) -> Probe) {
-        self.path_register = Some(plan.entry);
-        for (wire, step) in self.nodes.iter_mut().flat_map(|n| &mut n.wires).zip(&plan.steps) {
-            match *step {
-                PathStep::Stay => {}
-                PathStep::Add(amount) => wire.probes.push(Probe::PathAdd(amount)),
-                PathStep::Set(value) => wire.probes.push(Probe::PathStart(value)),
-                PathStep::Finish { add, restart } => {
-                    wire.probes.push(end(add));
-                    wire.probes.extend(restart.map(Probe::PathStart));
-                }
-            }
-        }
-    }
-
-    /// Counts paths elsewhere.
-    pub fn set_path_cells(&mut self, elsewhere: PathCells) {
-        for probe in self.nodes.iter_mut().flat_map(|n| &mut n.wires).flat_map(|w| &mut w.probes) {
-            if let Probe::PathEnd { cells, .. } = probe {
-                *cells = elsewhere;
-            }
-        }
-    }
-
-    /// Records entries, and paths where they are counted.
-    pub fn record_bursts(&mut self) {
-        self.nodes[0].probes.push(Probe::RecordEntry);
-        for probes in self.nodes.iter_mut().flat_map(|n| &mut n.wires).map(|w| &mut w.probes) {
-            let end = probes.iter().position(|probe| matches!(probe, Probe::PathEnd { .. }));
-            if let Some((at, &Probe::PathEnd { amount, .. })) = end.map(|at| (at, &probes[at])) {
-                let leaves = !probes.iter().any(|probe| matches!(probe, Probe::PathStart(_)));
-                probes.insert(at, Probe::RecordPath { amount, leaves });
-            }
-        }
-    }
-
-    fn count_edges(&mut self, counted: &[EdgeId], first: u32) {
-        let mut wires: Vec<&mut Wire> = self.nodes.iter_mut().flat_map(|n| &mut n.wires).collect();
-        for (edge, counter) in counted.iter().zip(first..) {
-            wires[edge.index()].probes.push(Probe::count(counter));
-        }
-    }
-
-    /// Adds checks of the budget of events of `kind` wherever code may be stopped, and after the calls at the given
-    /// bytes of the given blocks: a frame that goes on after a call may have been kept from its next check by any
-    /// number of others that did the same.
-    pub fn add_budget(&mut self, cfg: &Cfg, kind: u32, calls: impl Iterator<Item = (u32, u32)>) {
-        for (index, node) in self.nodes.iter_mut().enumerate() {
-            if cfg.is_stop(index, node.block) {
-                node.probes.push(Probe::Budget(kind));
-            }
-        }
-        for (block, call) in calls {
-            self.nodes[block as usize].inner_at(call).after.insert(0, Probe::Budget(kind));
-        }
-    }
-
-    /// Adds a poll wherever code may be stopped.
-    pub fn add_polls(&mut self, cfg: &Cfg) {
-        for (index, node) in self.nodes.iter_mut().enumerate() {
-            if cfg.is_stop(index, node.block) {
-                node.probes.push(Probe::Poll);
-            }
-        }
-    }
-
-    /// Adds heat probes at the function's entry and at every loop header.
-    pub fn add_heat(&mut self, cfg: &Cfg, counter: u32) {
-        for (index, node) in self.nodes.iter_mut().enumerate() {
-            if index == 0 || cfg.blocks[node.block as usize].is_loop_header {
-                node.probes.insert(0, Probe::Heat(counter));
-            }
-        }
+    /// Each block once, with the probes of a function's plan.
+    pub fn of(plan: &FunctionPlan) -> BlockGraph {
+        BlockGraph::placed(&plan.cfg, plan.placement())
     }
 
     /// What it says of all its nodes.
@@ -479,12 +358,4 @@ pub enum Elsewhere {
     Part(u32),
     /// At this address.
     Version(u64),
-}
-
-/// Where the paths of a plan are counted, whose counters begin at `first`, if they have any.
-fn path_cells(plan: &PathPlan, first: u32) -> PathCells {
-    match plan::is_dense(plan) {
-        true => PathCells::Instance { first, paths: plan.numbering.paths() as u32 },
-        false => PathCells::Rows { first, in_record: None },
-    }
 }

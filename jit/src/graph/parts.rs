@@ -17,36 +17,10 @@ use wprof_profiler::{BlockId, DepthFirst, Dominators};
 
 use super::{BlockGraph, Elsewhere, Node};
 use crate::cfg::{Cfg, Division};
+use crate::options::PartSizes;
 
 /// A cut may make another one necessary. A function that needs more rounds of that is divided more coarsely.
 const MOST_ROUNDS: usize = 32;
-
-/// How large parts are, in bytes of bytecode.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PartSizes {
-    /// Larger functions are compiled in parts.
-    pub split: usize,
-    /// No part should be larger.
-    pub most: usize,
-    /// Nor smaller, but the first.
-    pub least: usize,
-}
-
-impl PartSizes {
-    /// Parts of functions of more than `split` bytes.
-    pub fn above(split: usize) -> PartSizes {
-        PartSizes { split, most: split / 2, least: (split / 8).max(1) }
-    }
-
-    /// How many parts besides the first a function of `bytes` bytes can have.
-    pub fn limit(&self, bytes: usize) -> usize {
-        if bytes > self.split { 2 * bytes / self.least } else { 0 }
-    }
-
-    fn doubled(self) -> PartSizes {
-        PartSizes { most: 2 * self.most, least: 2 * self.least, ..self }
-    }
-}
 
 /// The parts of a function.
 #[derive(Clone, Debug)]

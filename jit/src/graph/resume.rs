@@ -13,8 +13,9 @@
 use hashbrown::{HashMap, HashSet};
 use wprof_profiler::{BlockId, LoopId, Loops};
 
-use super::{BlockGraph, Node, Probe};
+use super::{BlockGraph, Node};
 use crate::cfg::Cfg;
+use crate::plan::Probe;
 
 /// How many loops one inside the other are kept apart, the inner ones first; more would only cost time.
 const MOST_LEVELS: usize = 4;

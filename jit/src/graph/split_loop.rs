@@ -21,9 +21,10 @@ use std::collections::BinaryHeap;
 
 use hashbrown::HashMap;
 
-use super::{BlockGraph, Node, Probe, Wire};
+use super::{BlockGraph, Node, Wire};
 use crate::cfg::Cfg;
 use crate::plan::PrefixCounts;
+use crate::plan::Probe;
 
 /// How often rounds are copied at most, and instructions of all these copies together.
 const MOST_ROUNDS: u32 = 4;

@@ -15,8 +15,8 @@ use wprof_profiler::{BlockId, LoopId, Loops};
 
 use super::references::is_access;
 use super::trip_count::TripCounts;
+use super::{Placement, Probe};
 use crate::cfg::{Cfg, Operators, Target, is_call};
-use crate::graph::{BlockGraph, Probe};
 use crate::module::ModuleInfo;
 
 /// Which entries are checked.
@@ -152,11 +152,11 @@ impl FunctionChecks {
         Ok(FunctionChecks { entry, headers })
     }
 
-    /// Adds the checks. They stand first, so that what else a node does is done by the version that goes on.
-    pub fn add_probes(&self, graph: &mut BlockGraph) {
-        let nodes = self.entry.then_some(&0).into_iter().chain(&self.headers);
-        for &node in nodes {
-            graph.nodes[node as usize].probes.insert(0, Probe::Check);
+    /// Places the checks. They stand first, so that what else a block does is done by the version that goes on.
+    pub fn place(&self, to: &mut Placement) {
+        let blocks = self.entry.then_some(&0).into_iter().chain(&self.headers);
+        for &block in blocks {
+            to.blocks[block as usize].entry.insert(0, Probe::Check);
         }
     }
 }

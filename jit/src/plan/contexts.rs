@@ -1,12 +1,12 @@
 //! Where a function calls others, and so has a callee slot in each of its call records.
 //!
-//! Source: Ammons, Ball & Larus 1997, section 4.2; algorithms.md section 6.
+//! Source: Ammons, Ball & Larus 1997, section 4.2.
 
 use wasmparser::BinaryReaderError;
 
+use super::{Placement, Probe};
 use crate::abi::call_record;
 use crate::cfg::{Call, Cfg, Operators};
-use crate::graph::{BlockGraph, Probe};
 use crate::module::ModuleInfo;
 
 /// A call instruction.
@@ -39,12 +39,12 @@ impl FunctionContexts {
         call_record::slot(self.sites.len() as u32)
     }
 
-    /// Lets a graph that has each block once find its call record first of all, and pass a slot before each call. A
-    /// tail call passes one too: the callee's context is the function whose frame it takes.
-    pub fn add_probes(&self, graph: &mut BlockGraph) {
-        graph.nodes[0].probes.insert(0, Probe::FindRecord { sites: self.sites.len() as u32 });
+    /// Lets the function find its call record first of all, and pass a slot before each call. A tail call passes one
+    /// too: the callee's context is the function whose frame it takes.
+    pub(super) fn place(&self, to: &mut Placement) {
+        to.entry().insert(0, Probe::FindRecord { sites: self.sites.len() as u32 });
         for (site, slot) in self.sites.iter().zip(0..) {
-            graph.nodes[site.block as usize].inner_at(site.offset).before.push(Probe::PassSlot(slot));
+            to.around(site.block, site.offset).before.push(Probe::PassSlot(slot));
         }
     }
 }

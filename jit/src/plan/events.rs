@@ -7,10 +7,9 @@ use wasmparser::BinaryReaderError;
 use wprof_profiler::{BlockId, EdgeId, EdgeWeights, EventPlan, EventTree};
 
 use super::split::{Part, Place, SplitCfg};
-use super::{Collection, Counting, Expected, unrolled_weights};
+use super::{Collection, Counting, Expected, Placement, Probe, SmallLoop, unrolled_weights};
 use crate::cfg::{Cfg, Operators, is_structure};
 use crate::events::{EventModel, sum};
-use crate::graph::{BlockGraph, Probe, SmallLoop};
 use crate::module::ModuleInfo;
 
 /// The events of one function.
@@ -60,32 +59,32 @@ impl FunctionEvents {
         Ok(FunctionEvents { split, plans, steps, metered: collection.metered })
     }
 
-    /// Adds the updates of the counters to a graph that has each block once.
-    pub fn add_probes(&self, graph: &mut BlockGraph) {
+    /// Places the updates of the counters.
+    pub(super) fn place(&self, to: &mut Placement) {
         for (plan, kind) in self.plans.iter().zip(0..) {
             for &(edge, amount) in &plan.increments {
-                self.add_increment(graph, edge, Probe::Event { kind, amount });
+                self.place_increment(to, edge, Probe::Event { kind, amount });
             }
             for &(part, amount) in &plan.around {
                 // The edge before the part is its call's, and its only one.
                 let call = self.split.shape.in_edges(part)[0];
                 let Place::Call { block, call } = self.split.places[call.index()] else { continue };
-                let inner = graph.nodes[block as usize].inner_at(call);
+                let inner = to.around(block, call);
                 inner.before.push(Probe::Event { kind, amount });
                 inner.after.push(Probe::Event { kind, amount: amount.wrapping_neg() });
             }
             for &(part, amount) in &plan.ends {
                 for &edge in self.split.shape.out_edges(part) {
-                    self.add_increment(graph, edge, Probe::Event { kind, amount });
+                    self.place_increment(to, edge, Probe::Event { kind, amount });
                 }
             }
         }
     }
 
     /// Lets each instruction count for itself and check the budget, if that is wanted.
-    pub fn add_steps(&self, graph: &mut BlockGraph) {
+    pub fn place_steps(&self, to: &mut Placement) {
         for (block, offset, events) in &self.steps {
-            let before = &mut graph.nodes[*block as usize].inner_at(*offset).before;
+            let before = &mut to.around(*block, *offset).before;
             for (kind, &amount) in (0..).zip(events) {
                 if amount != 0 {
                     before.push(Probe::Event { kind, amount: amount as i64 });
@@ -100,16 +99,12 @@ impl FunctionEvents {
         self.steps.is_empty().then(|| self.split.calls())
     }
 
-    fn add_increment(&self, graph: &mut BlockGraph, edge: EdgeId, probe: Probe) {
+    fn place_increment(&self, to: &mut Placement, edge: EdgeId, probe: Probe) {
         match self.split.places.get(edge.index()) {
             // The closing edge: at entry, before anything else.
-            None => graph.nodes[0].probes.insert(0, probe),
-            Some(&Place::Edge { block, edge }) => {
-                graph.nodes[block as usize].wires[edge as usize].probes.push(probe);
-            }
-            Some(&Place::Call { block, call }) => {
-                graph.nodes[block as usize].inner_at(call).before.push(probe)
-            }
+            None => to.entry().insert(0, probe),
+            Some(&Place::Edge { block, edge }) => to.edge(block, edge).push(probe),
+            Some(&Place::Call { block, call }) => to.around(block, call).before.push(probe),
         }
     }
 

@@ -15,8 +15,8 @@ use wprof_profiler::CacheShape;
 
 use super::split::SplitCfg;
 use super::system_event::SystemEvent;
+use super::{Placement, Probe};
 use crate::cfg::{Cfg, Target};
-use crate::graph::{BlockGraph, Probe};
 use crate::module::ModuleInfo;
 
 /// Something that has a reading. Metrics of a collection are ascending, so that cycles are the first.
@@ -79,17 +79,17 @@ impl FunctionMetrics {
         Ok(FunctionMetrics { calls, charges })
     }
 
-    /// Lets a graph that has each block once measure. Last of all that stands at a place, so that other probes there
-    /// are not measured where that can be.
-    pub fn add_probes(&self, graph: &mut BlockGraph) {
-        graph.nodes[0].probes.push(Probe::StartMetrics);
+    /// Lets the function measure. Last of all that stands at a place, so that other probes there are not measured where
+    /// that can be.
+    pub(super) fn place(&self, to: &mut Placement) {
+        to.entry().push(Probe::StartMetrics);
         for &(block, call) in &self.calls {
-            let inner = graph.nodes[block as usize].inner_at(call);
+            let inner = to.around(block, call);
             inner.before.push(Probe::StopMetrics);
             inner.after.push(Probe::StartMetrics);
         }
         for &(block, edge) in &self.charges {
-            graph.nodes[block as usize].wires[edge as usize].probes.push(Probe::ChargeRecord);
+            to.edge(block, edge).push(Probe::ChargeRecord);
         }
     }
 }

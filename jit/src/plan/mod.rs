@@ -5,13 +5,19 @@
 
 mod block_effect;
 mod checks;
+mod collection;
 mod contexts;
+mod counters;
 mod events;
 mod expected;
 mod interesting;
 mod metrics;
+mod placement;
 mod prefix_counts;
+mod probe;
 mod references;
+mod round_path;
+mod small_loop;
 mod split;
 mod system_event;
 mod targets;
@@ -20,19 +26,21 @@ mod trip_count;
 
 use std::sync::Arc;
 
-use wprof_profiler::{
-    self as profiler, BlockPlan, EdgeId, EdgePlan, EdgeWeights, FunctionProfile, PathPlan, Profile,
-    VertexPlan,
-};
+use wprof_profiler::{self as profiler, BlockPlan, EdgeId, EdgePlan, EdgeWeights, PathPlan, VertexPlan};
 
 pub use block_effect::Bound;
 pub use checks::{Checks, EntryChecks, FunctionChecks};
+pub use collection::{Collection, Counting, Instrumentation};
 pub use contexts::{ContextSite, FunctionContexts};
 pub use events::FunctionEvents;
 pub use expected::{Expected, likely_edges};
 pub use interesting::{Interesting, PreferentialPaths};
 pub use metrics::{FunctionMetrics, Metric};
+pub use placement::{Inner, Placed, Placement};
 pub use prefix_counts::PrefixCounts;
+pub use probe::{PathCells, Probe, Probes};
+pub use round_path::{RoundCell, RoundPath};
+pub use small_loop::SmallLoop;
 pub use split::{Part, Place, Position, SplitCfg};
 pub use system_event::SystemEvent;
 pub use targets::{CELLS_PER_SITE, FunctionTargets};
@@ -43,131 +51,9 @@ pub use trip_count::{Countdown, GoesOn, Order};
 use crate::CompileError;
 use crate::abi::path_row;
 use crate::cfg::Cfg;
-use crate::events::EventModel;
-use crate::graph::{BlockGraph, PathCells, Probes, RoundCell, RoundPath, SmallLoop};
 use crate::limits::MAX_DENSE_PATHS;
 use crate::module::ModuleInfo;
 use interesting::plan_paths;
-
-/// What an engine collects of all functions.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Collection {
-    /// What is counted by counters of the instance.
-    pub counters: Instrumentation,
-    /// Kinds of events that are counted, each by a counter of the store.
-    pub events: Vec<EventModel>,
-    /// How events are counted.
-    pub counting: Counting,
-    /// The kind, an index into `events`, of which there is a budget: it is checked at entries and loop headers.
-    pub metered: Option<u32>,
-    /// Which paths are interesting, if any, where paths are counted.
-    pub interesting: Option<Interesting>,
-    /// A profile of the module, by whose counts counters and increments are placed; without it by that of the
-    /// interesting paths; without either, or in functions that it does not know, by the static estimate, and the
-    /// module's branch hints.
-    pub weights: Option<Arc<Profile>>,
-    /// How everything that runs is traced, if it is.
-    pub tracing: Option<Tracing>,
-    /// Whether traces have data references too.
-    pub references: bool,
-    /// Whether calling contexts are counted.
-    pub contexts: bool,
-    /// If paths are counted in each calling context of their own: up to how many a function has, its call records
-    /// have a cell for each.
-    pub flow_contexts: Option<u64>,
-    /// Whether the callees of indirect calls are counted, by call site.
-    pub call_targets: bool,
-    /// What is measured along paths and in calling contexts, ascending.
-    pub metrics: Vec<Metric>,
-    /// Where code checks whether to go on in another version, if there are two.
-    pub checks: Option<Checks>,
-    /// Whether this is of code that runs in bursts only.
-    pub in_bursts: bool,
-    /// Whether such code records what happens in them, in order.
-    pub records_bursts: bool,
-}
-
-impl Collection {
-    /// The loops of a function that may be unrolled, with what they count put off: none if every round is told of, or
-    /// in bursts.
-    fn loops(&self, info: &ModuleInfo, cfg: &Cfg) -> Result<Vec<SmallLoop>, CompileError> {
-        let is_told = self.tracing.is_some() || !self.metrics.is_empty() || self.in_bursts;
-        let is_plain = self.is_off() && !self.checks.is_some_and(|checks| checks.unroll);
-        if is_plain || is_told || self.counting == Counting::PerInstruction {
-            return Ok(Vec::new());
-        }
-        let metered = self.metered.map(|kind| (kind, &self.events[kind as usize]));
-        Ok(SmallLoop::all(info, cfg, metered)?)
-    }
-
-    /// The loops that code for bursts copies only to have as many checks as checking code: those that this unrolls.
-    /// It runs too seldom to be worth more code for countdowns, which take none off.
-    fn loops_in_bursts(&self, info: &ModuleInfo, cfg: &Cfg) -> Result<Vec<SmallLoop>, CompileError> {
-        match self.checks {
-            Some(Checks { unroll: true, .. }) => {
-                let mut loops = SmallLoop::all(info, cfg, None)?;
-                loops.iter_mut().for_each(|found| found.countdown = None);
-                Ok(loops)
-            }
-            _ => Ok(Vec::new()),
-        }
-    }
-
-    /// By kind of events, the metric of its lengths, if they are measured.
-    pub fn lengths(&self) -> Vec<Option<u32>> {
-        let of = |name: &str| {
-            let is_its = |metric: &Metric| matches!(metric, Metric::Lengths(kind) if kind == name);
-            self.metrics.iter().position(is_its).map(|number| number as u32)
-        };
-        self.events.iter().map(|model| of(&model.name)).collect()
-    }
-
-    /// What an earlier run says of a function of this shape: that of the weights, or of the interesting paths.
-    pub fn earlier(&self, func: u32, shape: &profiler::Cfg) -> Option<&FunctionProfile> {
-        let interesting = self.interesting.as_ref().map(|interesting| &interesting.profile);
-        let function = self.weights.as_ref().or(interesting)?.function(func);
-        function.filter(|function| function.fingerprint == shape.fingerprint())
-    }
-
-    /// Whether nothing is collected.
-    pub fn is_off(&self) -> bool {
-        let counts = self.counters != Instrumentation::Off || !self.events.is_empty() || self.contexts;
-        !counts && self.tracing.is_none()
-    }
-}
-
-/// How events are counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Counting {
-    /// By increments on the chords of a maximum spanning tree.
-    #[default]
-    Chords,
-    /// Each block adds its own: the simple way, for comparison.
-    PerBlock,
-    /// Each instruction adds its own, and checks the budget, so that the program stops at the very instruction that
-    /// exceeds it. Slow.
-    PerInstruction,
-}
-
-/// What is counted by a version of a function.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Instrumentation {
-    /// Nothing.
-    #[default]
-    Off,
-    /// Edges, by counters on the chords of a maximum spanning tree (Ball & Larus 1994, section 3.2).
-    Chords,
-    /// Blocks, by counters on as few edges as tell their counts (Ball & Larus 1994, section 3.3).
-    Vertex,
-    /// Paths, by a register that makes up their numbers (Ball & Larus 1996). Edges follow.
-    Paths,
-    /// Blocks, by counters in as few blocks as tell the counts of all (Knuth & Stevenson 1973), for comparison.
-    BlockCounters,
-    /// Blocks, each by its own counter: the simple way, for comparison.
-    Blocks,
-    /// Edges, each by its own counter: the simplest way, the oracle of [`Instrumentation::Chords`].
-    Edges,
-}
 
 /// Which counters mean what in one compiled function.
 #[derive(Clone, Debug)]
@@ -394,32 +280,31 @@ impl FunctionPlan {
         })
     }
 
-    /// The graph that has each block once, with the probes of the plan.
-    pub fn graph(&self) -> BlockGraph {
-        let mut graph = BlockGraph::instrumented(&self.cfg, &self.plan, self.first_counter);
+    /// Where the probes of the plan stand.
+    pub fn placement(&self) -> Placement {
+        let mut to = Placement::new(&self.cfg);
+        to.in_bursts = self.in_bursts;
+        let elsewhere = self.flow_contexts.map(|_| self.record_path_cells());
+        self.plan.place(self.first_counter, elsewhere, &mut to);
         if let Some(events) = &self.events {
-            events.add_probes(&mut graph);
+            events.place(&mut to);
         }
         if let Some(trace) = &self.trace {
-            trace.add_probes(&mut graph);
+            trace.place(&mut to);
         }
         if let Some(contexts) = &self.contexts {
-            contexts.add_probes(&mut graph);
+            contexts.place(&mut to);
         }
         if let Some(targets) = &self.targets {
-            targets.add_probes(&mut graph, self.first_target_cell());
-        }
-        if self.flow_contexts.is_some() {
-            graph.set_path_cells(self.record_path_cells());
+            targets.place(self.first_target_cell(), &mut to);
         }
         if let Some(metrics) = &self.metrics {
-            metrics.add_probes(&mut graph);
+            metrics.place(&mut to);
         }
         if self.records_bursts {
-            graph.record_bursts();
+            to.record_bursts();
         }
-        graph.in_bursts = self.in_bursts;
-        graph
+        to
     }
 
     /// What a round of each of its `loops` adds to counters, where it is added for several.
@@ -427,13 +312,15 @@ impl FunctionPlan {
         if self.loops.is_empty() {
             return Vec::new();
         }
-        let nodes = self.graph().nodes;
-        let latch = |(block, edge): (u32, u32)| &nodes[block as usize].wires[edge as usize].probes;
-        let added = |found: &SmallLoop| found.added_by_round(latch(found.latch), self.first_counter);
-        self.loops.iter().map(added).collect()
+        let mut placement = self.placement();
+        let mut added = |found: &SmallLoop| {
+            let (block, edge) = found.latch;
+            found.added_by_round(placement.edge(block, edge), self.first_counter)
+        };
+        self.loops.iter().map(&mut added).collect()
     }
 
-    /// What each round that a frame in `block` owes adds to counters: see [`BlockGraph::unrolled`].
+    /// What each round that a frame in `block` owes adds to counters: see [`BlockGraph::unrolled`](crate::graph::BlockGraph::unrolled).
     pub fn owed(&self, block: u32) -> Probes {
         let around = self.loops.iter().position(|found| found.blocks.contains(&block));
         around.map_or_else(Probes::new, |around| self.rounds().swap_remove(around))

@@ -9,8 +9,8 @@
 use wasmparser::BinaryReaderError;
 
 use super::contexts::{ContextSite, call_sites};
+use super::{Placement, Probe};
 use crate::cfg::{Call, Cfg};
-use crate::graph::{BlockGraph, Probe};
 use crate::module::ModuleInfo;
 
 /// Cells of an indirect call.
@@ -38,10 +38,10 @@ impl FunctionTargets {
         CELLS_PER_SITE * self.sites.len() as u32
     }
 
-    /// Lets a graph that has each block once count the callee of each indirect call, in the cells from `first` on.
-    pub fn add_probes(&self, graph: &mut BlockGraph, first: u32) {
+    /// Counts the callee of each indirect call, in the cells from `first` on.
+    pub(super) fn place(&self, first: u32, to: &mut Placement) {
         for (site, cell) in self.sites.iter().zip((first..).step_by(CELLS_PER_SITE as usize)) {
-            graph.nodes[site.block as usize].inner_at(site.offset).before.push(Probe::CountTarget(cell));
+            to.around(site.block, site.offset).before.push(Probe::CountTarget(cell));
         }
     }
 }

@@ -6,11 +6,10 @@
 use wasmparser::{BinaryReaderError, Operator};
 use wprof_profiler::{Access, BlockId, Call, Frame, FunctionTable, Stage, TraceMethod, TracePlan};
 
-use super::Expected;
 use super::references::{accesses, count_before};
 use super::split::{Part, Place, SplitCfg};
+use super::{Expected, Placement, Probe};
 use crate::cfg::{Cfg, End, Operators};
-use crate::graph::{BlockGraph, Probe};
 use crate::module::ModuleInfo;
 
 /// How functions are traced.
@@ -72,16 +71,16 @@ impl FunctionTrace {
         Ok(FunctionTrace { split, plan, calls, accesses })
     }
 
-    /// Adds the emits to a graph that has each block once: those of a call's edge behind the call.
-    pub fn add_probes(&self, graph: &mut BlockGraph) {
+    /// Places the emits: those of a call's edge behind the call.
+    pub(super) fn place(&self, to: &mut Placement) {
         for emit in &self.plan.emits {
             let probe = Probe::Emit { value: emit.value, bits: emit.bits };
             match self.split.places[emit.edge.index()] {
                 Place::Edge { block, edge } => {
-                    graph.nodes[block as usize].wires[edge as usize].probes.push(probe);
+                    to.edge(block, edge).push(probe);
                 }
                 Place::Call { block, call } => {
-                    graph.nodes[block as usize].inner_at(call).after.push(probe);
+                    to.around(block, call).after.push(probe);
                 }
             }
         }

@@ -9,8 +9,9 @@ use wasmparser::Operator;
 use super::{Decision, FunctionAdvice, Refusal, Reoptimizer, Verdict};
 use crate::CompileError;
 use crate::cfg::{Cfg, End, Operators};
-use crate::graph::{BlockGraph, InlinedCall, Node, Probe, Site};
+use crate::graph::{BlockGraph, InlinedCall, Node, Site};
 use crate::plan::FunctionPlan;
+use crate::plan::Probe;
 
 /// A function being enlarged by its callees.
 pub(super) struct Inlining<'a> {

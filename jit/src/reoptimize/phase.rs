@@ -4,7 +4,7 @@
 //! would keep so much more of the frequency. Executions of paths without a superblock leave the others by side exits,
 //! and calls of another callee than the guess leave the inlined one. Both are known from what bursts count anyway:
 //! they run code of their own, whose paths and calls are told by origin, so better versions need no counters.
-//! Source: design.md, section 6 (bursts go on, rarely, and notice phase changes).
+//! Source: Hirzel & Chilimbi 2001, section 1: bursts go on, rarely, so that they notice new phases.
 
 use std::sync::Arc;
 

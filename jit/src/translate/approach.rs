@@ -6,7 +6,7 @@
 //! the loop.
 //!
 //! If that block were the first one of a frame, the loops around would be entered in their middle, and be loops no more
-//! to Cranelift and to what looks for loops after it (`compile/crossing`). So frames come by a block before the header
+//! to Cranelift and to what looks for loops after it (`passes/spilling`). So frames come by a block before the header
 //! of each loop around, to which all leads that leads to that header; there it is asked whether a frame is on its way,
 //! and to which loop inside. Of its locals it takes at each of these blocks what may be read at the header, and was not
 //! taken before: what is only read in a loop inside would have to be kept by the loop around from round to round.

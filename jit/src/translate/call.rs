@@ -8,9 +8,9 @@ use wprof_profiler::HOST_CALLEE;
 use super::Translator;
 use super::region::Region;
 use crate::abi::{TrapCode, code_slots, dispatch_cell, func_import, func_ref, trace_word, wasm_signature};
-use crate::compile::Pass;
-use crate::compile::trace::Bits;
-use crate::graph::{Probe, Probes};
+use crate::clif::trace::Bits;
+use crate::options::Pass;
+use crate::plan::{Probe, Probes};
 
 /// A resolved callee: its signature, code address, and all arguments.
 struct Callee {

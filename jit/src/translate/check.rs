@@ -13,7 +13,7 @@ use cranelift_codegen::settings::OptLevel;
 
 use super::Translator;
 use crate::abi::{leave_signature, resume_signature, returns_in_memory, store_context, wasm_signature};
-use crate::compile::{Check, ask_runtime, ask_runtime_pinned, check_fires, check_mark, trap_if_told};
+use crate::clif::check::{self, Check, ask_runtime, ask_runtime_pinned, trap_if_told};
 use crate::graph::Lacking;
 
 impl Translator<'_> {
@@ -49,7 +49,7 @@ impl Translator<'_> {
         let types = args.iter().map(|&value| AbiParam::new(self.builder.func.dfg.value_type(value)));
         signature.params.extend(types);
         let signature = self.builder.import_signature(signature);
-        let name = self.builder.func.declare_imported_user_function(check_mark(self.checks.len()));
+        let name = self.builder.func.declare_imported_user_function(check::mark(self.checks.len()));
         let name = ExternalName::user(name);
         let mark =
             self.builder.import_function(ExtFuncData { name, signature, colocated: false, patchable: false });
@@ -63,7 +63,7 @@ impl Translator<'_> {
         let is_pinned = self.options.checked && !self.graph.in_bursts;
         self.in_place(|translator| {
             let fires = match is_pinned {
-                true => check_fires(&mut translator.builder.cursor()),
+                true => check::fires(&mut translator.builder.cursor()),
                 false => translator.count_in_burst(),
             };
             translator.builder.ins().brif(fires, ask, &[], go_on, &[]);

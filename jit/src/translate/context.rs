@@ -15,7 +15,7 @@ use cranelift_codegen::ir::{
 
 use super::Translator;
 use crate::abi::{TrapCode, call_record, find_record_signature, store_context, vmctx};
-use crate::compile::RECORD_SLOT;
+use crate::code::RECORD_SLOT;
 
 impl Translator<'_> {
     /// Finds the call record of the function that is entered, and counts the call.

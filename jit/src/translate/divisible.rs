@@ -10,7 +10,7 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, InstructionData, Opcode, Value};
 
 use super::Translator;
-use crate::compile::Pass;
+use crate::options::Pass;
 
 /// The multiples of a number: all `x` with `rotr(x * inverse + sum, rotation) <= limit`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

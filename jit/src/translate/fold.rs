@@ -8,7 +8,7 @@ use cranelift_codegen::ir::{InstBuilder, InstructionData, Opcode, Value, types};
 
 use super::Translator;
 use super::homes::Homes;
-use crate::compile::Pass;
+use crate::options::Pass;
 
 impl Translator<'_> {
     /// Whether Cranelift's optimiser will drop what is not needed any more.

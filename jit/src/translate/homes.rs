@@ -1,7 +1,7 @@
 //! Where locals and operands are between nodes: in optimised code in frontend variables, of which SSA construction
 //! makes phis; in baseline code in the frame.
 //!
-//! Registers of baseline code hold nothing from one run of blocks to the next (`compile/single_pass`), so what
+//! Registers of baseline code hold nothing from one run of blocks to the next (the target's `Baseline`), so what
 //! crosses blocks is in the frame in any case; as a phi it would be moved there on each edge that leads to it, also
 //! where nobody touches it. With a place of its own a local is read once in a node that uses it, and written once
 //! where a node ends that changed it.

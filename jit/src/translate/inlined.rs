@@ -15,7 +15,7 @@ use super::Translator;
 use super::homes::Local;
 use crate::abi::clif_type;
 use crate::cfg::StackId;
-use crate::compile::zero;
+use crate::clif::zero;
 use crate::graph::{InlinedCall, Node};
 
 /// The operand stack in the middle of a block: what is left of its entry stack, and the types of what lies above.

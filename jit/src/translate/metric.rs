@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 use super::Translator;
 use crate::abi::{call_record, read_metrics_signature, store_context, touch_lines_signature};
-use crate::compile::METRICS_SLOT;
+use crate::code::METRICS_SLOT;
 
 /// What was measured, by metric.
 pub(super) type Measured = SmallVec<[Value; 2]>;

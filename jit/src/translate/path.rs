@@ -1,7 +1,7 @@
 //! The path register: nothing where its value is known, else a frontend variable, and a copy of it in the frame.
 //!
 //! Invariant: wherever the frame may stop or be looked at, the register is known
-//! ([`Origin::path`](crate::compile::Origin)), or the copy is the register. Calls do not end paths: they leave the
+//! ([`Origin::path`](crate::code::Origin)), or the copy is the register. Calls do not end paths: they leave the
 //! register alone. In functions that call, the copy is all there is: a machine register that calls preserve would
 //! have to be saved by each of them. In others there is a copy from the first node on in which the frame may stop
 //! (`graph/kept_path.rs`).
@@ -15,8 +15,8 @@ use cranelift_frontend::Variable;
 use super::Translator;
 use super::metric::Measured;
 use crate::abi::{Builtin, TrapCode, store_context, vmctx};
-use crate::compile::PATH_SLOT;
-use crate::graph::PathCells;
+use crate::code::PATH_SLOT;
+use crate::plan::PathCells;
 
 /// Where the number of the current path is made up.
 #[derive(Clone)]

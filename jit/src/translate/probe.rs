@@ -9,11 +9,12 @@ use wasmparser::Operator;
 
 use super::Translator;
 use crate::abi::{TrapCode, store_context, vmctx};
-use crate::compile::VMCTX_SLOT;
-use crate::compile::trace::{self, Bits};
+use crate::clif::trace::{self, Bits};
+use crate::code::VMCTX_SLOT;
 use crate::events::is_dynamic;
-use crate::graph::{Guard, Lacking, Probe, Probes};
+use crate::graph::{Guard, Lacking};
 use crate::plan::{Bound, Countdown, GoesOn};
+use crate::plan::{Probe, Probes};
 
 impl Translator<'_> {
     pub(super) fn probes(&mut self, probes: &Probes) {

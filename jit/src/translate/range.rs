@@ -10,7 +10,7 @@
 use cranelift_codegen::ir::{InstBuilder, InstructionData, Opcode, Value, types};
 
 use super::Translator;
-use crate::compile::Pass;
+use crate::options::Pass;
 
 /// Definitions of values are followed so far.
 const DEEPEST: u32 = 6;

@@ -5,7 +5,7 @@ use cranelift_codegen::ir::{InstBuilder, Value, types};
 
 use super::Translator;
 use crate::abi::{Builtin, TrapCode, reference, vmctx};
-use crate::compile::trace;
+use crate::clif::trace;
 
 impl Translator<'_> {
     /// Records an access of `bytes` at `index`, extended to 64 bits, and an offset: the one with this number of the

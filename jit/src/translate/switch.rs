@@ -10,7 +10,7 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, BlockCall, InstBuilder, JumpTableData, Value};
 
 use super::Translator;
-use crate::compile::Pass;
+use crate::options::Pass;
 
 /// Switches that take more tests jump through tables.
 const MOST_TESTS: usize = 4;

@@ -9,7 +9,8 @@ use cranelift_codegen::ir::{InstBuilder, MemFlagsData, SigRef, Type, Value, type
 
 use super::Translator;
 use crate::abi::{Builtin, clif_type, code_slots, heat, resume_signature, store_context, value, vmctx};
-use crate::graph::{Elsewhere, Probe};
+use crate::graph::Elsewhere;
+use crate::plan::Probe;
 
 /// Of no more locals those are loaded, too, that nobody reads.
 const FEW_LOCALS: usize = 256;

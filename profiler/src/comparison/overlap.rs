@@ -1,7 +1,7 @@
 //! How much two profiles say the same.
 //!
 //! Invariant: from 0 to 1; 1 for a profile with itself, and for one whose figures are all a multiple of the other's.
-//! Source: algorithms.md, section 9.
+//! Source: Hirzel & Chilimbi 2001, section 5.2.
 
 use super::Change;
 

@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::{BackEdge, CallRecord, Callee, ContextTree, Routine};
-use crate::profile::{metric, normalize_paths, normalize_unfinished};
-use crate::{FigureKind, Metric};
+use crate::path_counts::{normalize_paths, normalize_unfinished};
+use crate::{FigureKind, Metric, metric};
 
 /// Call records as they come. Numbers are positions in the lists.
 #[derive(Clone, Debug, Default)]

@@ -5,8 +5,8 @@
 //! Invariant: counts of code are used if they are of the same calls: exact, and in a tree that has all callers. A
 //! call site at which frames ended tells nothing, since the call may not have been made.
 
-use super::{FigureKind, FunctionProfile, Profile};
-use crate::{CallEdge, Callee};
+use super::{FunctionProfile, Profile};
+use crate::{CallEdge, Callee, FigureKind};
 
 impl Profile {
     /// The calls by place, ascending by caller, site and callee; none without calling contexts.

@@ -1,6 +1,6 @@
 //! How many events of a kind happened.
 //!
-//! Input: the totals that the runtime's event counters give (algorithms.md, section 4). Output: themselves, summed.
+//! Input: the totals that the runtime's event counters give (Ball 1994, section 3). Output: themselves, summed.
 //! Invariant: a total is of all runs of its profile, so a kind that one of the runs did not count has none in
 //! the sum; that keeps merging commutative and associative. Kinds are told apart by name alone: who changes
 //! a cost model gives it another name.
@@ -8,7 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::FigureKind;
+use crate::FigureKind;
 
 /// The events of one kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

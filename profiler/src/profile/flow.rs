@@ -3,12 +3,12 @@
 //! Input: a [`Profile`] whose call records have paths. Output: these, hottest first: with the chain of their callers
 //! they are the program's interprocedural hot paths, as far as call records tell them apart; and the instructions of
 //! each record.
-//! Source: Ammons, Ball & Larus 1997, sections 1.1 and 4.3; algorithms.md, section 6.
+//! Source: Ammons, Ball & Larus 1997, sections 1.1 and 4.3.
 
 use std::collections::HashMap;
 
-use super::{FunctionProfile, HotPath, Profile, UnfinishedExit, UnfinishedPath};
-use crate::{Callee, PathCount};
+use super::{FunctionProfile, HotPath, Profile};
+use crate::{Callee, PathCount, UnfinishedExit, UnfinishedPath};
 
 impl Profile {
     /// The paths that ran to their end in each call record, with its number, those with the most executed instructions

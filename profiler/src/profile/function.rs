@@ -5,14 +5,14 @@
 //! Invariant: what can be derived is not stored. Where only blocks were counted, the counts of edges are not
 //! known; nothing is made up for them. Everything here is total: on counts that contradict each
 //! other the derived figures saturate instead of panicking.
-//! Source: algorithms.md, section 1. Oracle: `tests/it/profile.rs`.
+//! Source: Ball & Larus 1994, section 3.2. Oracle: `tests/it/profile.rs`.
 
 use serde::{Deserialize, Serialize};
 
-use super::FigureKind;
+use crate::path_counts::{are_normal_exits, normalize_exits};
 use crate::{
-    BlockCounts, BlockId, Cfg, CfgError, CounterCost, CounterCosts, EdgeCounts, EdgeId, PathProfile,
-    PlacementCosts,
+    BlockCounts, BlockId, Cfg, CfgError, CounterCost, CounterCosts, EdgeCounts, EdgeId, EdgeWeights,
+    FigureKind, PathProfile, PlacementCosts, UnfinishedExit,
 };
 
 /// One function that ran.
@@ -94,27 +94,6 @@ pub enum EdgeKind {
     Return,
     /// The function left by a tail call.
     TailCall,
-}
-
-/// Frames that ended in the middle of a block: by a trap, by the end of the program, by an interrupt, or
-/// because the profile was taken meanwhile.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct UnfinishedExit {
-    /// The block.
-    pub block: BlockId,
-    /// Code offset of the instruction at which it ended.
-    pub offset: u32,
-    /// Instructions of the block that had been executed, the one at `offset` included if it began.
-    pub ops_executed: u32,
-    /// Number of frames.
-    pub count: u64,
-}
-
-impl UnfinishedExit {
-    /// Where it is: exits at one place are one.
-    fn place(&self) -> (BlockId, u32, u32) {
-        (self.block, self.offset, self.ops_executed)
-    }
 }
 
 impl FunctionProfile {
@@ -253,18 +232,14 @@ impl FunctionProfile {
 
     /// Whether the exits stand in the order that [`normalize`](Self::normalize) makes.
     pub(super) fn is_normal(&self) -> bool {
-        self.exits.is_sorted_by(|a, b| a.place() < b.place())
+        are_normal_exits(&self.exits)
     }
 }
 
-/// Sorts exits and adds up those at one place.
-pub(super) fn normalize_exits(exits: &mut Vec<UnfinishedExit>) {
-    exits.sort_unstable();
-    exits.dedup_by(|next, kept| {
-        let same = next.place() == kept.place();
-        if same {
-            kept.count = kept.count.saturating_add(next.count);
-        }
-        same
-    });
+impl EdgeWeights {
+    /// The weighting of a profile; `None` if it is that of another graph, or its edges were not counted.
+    pub fn of_profile(cfg: &Cfg, profile: &FunctionProfile) -> Option<Self> {
+        let same = profile.fingerprint == cfg.fingerprint() && profile.edges.len() == cfg.edge_count();
+        profile.edge_counts().filter(|_| same).map(|counts| Self::measured(cfg, &counts))
+    }
 }

@@ -6,8 +6,8 @@
 //! counts; on an error the receiver is unchanged.
 //! Oracle: the laws, and the profile of the concatenated logs, in `tests/it/merge.rs`.
 
-use super::{CodeStats, FunctionProfile, Metric, Profile, event_total, metric};
-use crate::{BlockCounts, ContextTree};
+use super::{CodeStats, FunctionProfile, Profile, event_total};
+use crate::{BlockCounts, ContextTree, Metric, metric};
 
 /// Why two profiles have no sum.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

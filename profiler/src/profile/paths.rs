@@ -4,14 +4,17 @@
 //! merged; the counts of edges that follow; paths as blocks, hottest first.
 //! Invariant: numbers are those of a [`PathNumbering`] of the function's graph. Every crossing of an edge is on one
 //! path, so the counts of edges follow exactly.
-//! Source: algorithms.md, section 5. Oracle: logged walks, in `tests/it/path_profile.rs`.
+//! Source: Ammons, Ball & Larus 1997, section 2. Oracle: logged walks, in `tests/it/path_profile.rs`.
 
 use serde::{Deserialize, Serialize};
 
-use super::{FunctionProfile, Profile, UnfinishedExit, metric};
+use super::{FunctionProfile, Profile};
 use crate::limits::MAX_PATH_STEPS;
+use crate::path_counts::{is_normal_unfinished, normalize_exits, normalize_paths, normalize_unfinished};
 use crate::propagate::sum_blocks;
-use crate::{BlockId, Cfg, EdgeCounts, Path, PathNumbering, PropagateError};
+use crate::{
+    Cfg, EdgeCounts, Path, PathCount, PathNumbering, PropagateError, UnfinishedExit, UnfinishedPath,
+};
 
 /// How often each path of a function ran.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,38 +25,6 @@ pub struct PathProfile {
     pub finished: Vec<PathCount>,
     /// Those that did not: all frames that ended in the middle of a block, ascending by exit's place and prefix.
     pub unfinished: Vec<UnfinishedPath>,
-}
-
-/// A path that ran to its end.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct PathCount {
-    /// Its number.
-    pub id: u64,
-    /// How often.
-    pub count: u64,
-    /// What was measured along it, by metric of the profile. Stored apart.
-    #[serde(skip)]
-    pub metrics: Vec<u64>,
-}
-
-/// Frames that ended in the middle of a path.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct UnfinishedPath {
-    /// Where, and how many.
-    pub exit: UnfinishedExit,
-    /// The sum of the prefix that had led there.
-    pub prefix: u64,
-    /// What was measured along it, by metric of the profile. Stored apart.
-    #[serde(skip)]
-    pub metrics: Vec<u64>,
-}
-
-impl UnfinishedPath {
-    /// Paths that ended at one place by one way are one.
-    fn place(&self) -> (BlockId, u32, u32, u64) {
-        let UnfinishedExit { block, offset, ops_executed, count: _ } = self.exit;
-        (block, offset, ops_executed, self.prefix)
-    }
 }
 
 /// A path and what it cost.
@@ -120,7 +91,7 @@ impl PathProfile {
     /// The exits of all unfinished paths, one for each place.
     pub(super) fn exits(&self) -> Vec<UnfinishedExit> {
         let mut exits: Vec<_> = self.unfinished.iter().map(|path| path.exit).collect();
-        super::function::normalize_exits(&mut exits);
+        normalize_exits(&mut exits);
         exits
     }
 
@@ -160,37 +131,6 @@ impl PathProfile {
         let entries = returned.chain(ended).fold(0, u64::saturating_add);
         Ok(EdgeCounts { blocks: sum_blocks(cfg, &edges, entries)?, edges, entries })
     }
-}
-
-/// Sorts paths by number and adds up what is the same.
-pub(crate) fn normalize_paths(paths: &mut Vec<PathCount>) {
-    paths.sort_unstable();
-    paths.dedup_by(|next, kept| {
-        let same = next.id == kept.id;
-        if same {
-            kept.count = kept.count.saturating_add(next.count);
-            metric::add(&mut kept.metrics, &next.metrics);
-        }
-        same
-    });
-}
-
-/// Sorts unfinished paths by place and adds up what is the same.
-pub(crate) fn normalize_unfinished(paths: &mut Vec<UnfinishedPath>) {
-    paths.sort_unstable_by_key(UnfinishedPath::place);
-    paths.dedup_by(|next, kept| {
-        let same = next.place() == kept.place();
-        if same {
-            kept.exit.count = kept.exit.count.saturating_add(next.exit.count);
-            metric::add(&mut kept.metrics, &next.metrics);
-        }
-        same
-    });
-}
-
-/// Whether unfinished paths are as [`normalize_unfinished`] makes them.
-pub(crate) fn is_normal_unfinished(paths: &[UnfinishedPath]) -> bool {
-    paths.is_sorted_by(|a, b| a.place() < b.place())
 }
 
 impl FunctionProfile {

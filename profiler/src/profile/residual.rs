@@ -16,8 +16,8 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use super::{FigureKind, FunctionProfile, PathCount, PathProfile, Profile, UnfinishedPath};
-use crate::{Cfg, EdgeId, EdgeProfile, Path, PathNumbering};
+use super::{FunctionProfile, PathProfile, Profile};
+use crate::{Cfg, EdgeId, EdgeProfile, FigureKind, Path, PathCount, PathNumbering, UnfinishedPath};
 
 /// Why the residual of two profiles cannot be told.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -7,11 +7,11 @@
 
 use std::collections::BTreeMap;
 
-use super::{ExtendedProfile, FigureKind, FunctionProfile, Profile};
+use super::{FunctionProfile, Profile};
 use crate::limits::{MAX_ALL_PATH_STEPS, MAX_PATH_STEPS};
 use crate::{
-    BlockCounts, BlockId, Callee, Cfg, CfgError, ContextTree, InvalidContexts, PathNumbering, PathProfile,
-    PropagateError, Timeline,
+    BlockCounts, BlockId, Callee, Cfg, CfgError, ContextTree, ExtendedProfile, FigureKind, InvalidContexts,
+    PathNumbering, PathProfile, PropagateError, Timeline,
 };
 
 /// What is wrong with a profile.

@@ -4,7 +4,7 @@
 //! replays without anything else, from its beginning or from any chunk.
 //! Invariant: a file that is cut off anywhere, by a crash or by its limit, gives a prefix of the run and
 //! says so; a byte changed is an error, or ends the prefix before it.
-//! Source: design.md, section 8, and algorithms.md, section 3. Oracle: every truncation and every flipped
+//! Source: Ball & Larus 1994, section 4. Oracle: every truncation and every flipped
 //! byte, in `tests/it/trace_file.rs`.
 //!
 //! Layout, integers little-endian:

@@ -29,6 +29,7 @@ pub struct Engines {
     /// Different lengths of bursts, and a burst that does not end, in code that is optimised or not.
     pub(super) bursts: [Made; 6],
     pub(super) burst: [Made; 2],
+    pub(super) traced: Made,
     /// Every way of recording data references.
     pub(super) referenced: Vec<Made>,
     pub(super) contexts: Made,
@@ -75,6 +76,7 @@ impl Default for Engines {
                 bursty(Strategy::Tiered, bursts(1000, 50, "default")),
             ],
             burst: [forever, unoptimized(forever)].map(|profiling| bursty(Strategy::Optimized, profiling)),
+            traced: made(Config::new().trace(Tracing::Best)),
             referenced: referenced(),
             contexts: made(tiered().count_contexts(true)),
             contexts_in_burst: [forever, unoptimized(forever)]

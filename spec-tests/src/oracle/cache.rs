@@ -1,6 +1,6 @@
 //! The stupid data cache: a list of lines for each set, searched and cut.
 //!
-//! Source: algorithms.md, section 12.
+//! Source: Ammons, Ball & Larus 1997, section 3.
 
 use std::collections::BTreeMap;
 

@@ -5,7 +5,7 @@
 //! a block that does not come later begins another round of a loop. Cuts are taken from the profile.
 //! The references of the trace go through a cache that is simulated in the simplest way, and each path pays for its
 //! own.
-//! Source: algorithms.md, section 12.
+//! Source: Ammons, Ball & Larus 1997, section 2.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Cursor;

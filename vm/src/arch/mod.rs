@@ -1,4 +1,5 @@
-//! What depends on the processor: assembly, registers in signal contexts. One file per architecture.
+//! What depends on the processor and on nothing of ours: registers, signal contexts, small pieces of code. One folder per
+//! architecture; `runtime::entries` has the assembly that knows the runtime.
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod x86_64;
@@ -6,4 +7,6 @@ mod x86_64;
 pub use x86_64::*;
 
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
-compile_error!("wprof runs on x86-64 Linux only so far: add a file to vm/src/arch for this target");
+compile_error!(
+    "wprof runs on x86-64 Linux only so far: add a folder to vm/src/arch and a file to vm/src/runtime/entries for this target"
+);

@@ -11,22 +11,63 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use crate::module::{ModuleInner, Promotion};
+use crate::Result;
 use crate::runtime::fork::{self, Generation};
 use queue::Queue;
 
 /// How long nothing may have been urgent before the thread begins with what takes long and is not.
 const QUIET: Duration = Duration::from_millis(20);
 
+/// A module that has jobs done.
+pub trait Compiles: Send + Sync + 'static {
+    /// Compiles and publishes a better version of a function.
+    ///
+    /// # Errors
+    /// If it cannot be compiled; the function then stays as it is.
+    fn promote(self: Arc<Self>, func: u32, promotion: Promotion) -> Result<()>;
+
+    /// Compiles what is behind a row of code slots and nobody has called yet, if it is still worth it.
+    ///
+    /// # Errors
+    /// If it cannot be compiled; whoever calls it will see it.
+    fn compile_ahead(self: Arc<Self>, row: u32) -> Result<()>;
+
+    /// Computes a piece of the module's hash.
+    fn advance_hash(self: Arc<Self>);
+
+    /// Bytes of bytecode of a function.
+    fn size_of(&self, func: u32) -> usize;
+
+    /// Whether what is behind a row is a large function without code.
+    fn takes_long(&self, row: u32) -> bool;
+}
+
 /// Something to compile.
 #[derive(Debug)]
 pub struct Job {
     /// The module; nobody waits for one that is gone.
-    pub module: Weak<ModuleInner>,
+    pub module: Weak<dyn Compiles>,
     /// The function, or the row of code slots of a part of one, which can only be compiled ahead.
     pub func: u32,
     /// What of it.
     pub task: Task,
+}
+
+/// A better version of a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Promotion {
+    /// For its callers.
+    Entry,
+    /// For a frame at this loop header.
+    Resume(u32),
+    /// For one that finds there what was compiled while it waited.
+    Unrolled(u32),
+    /// For one that leaves optimised code there for a burst and is to come back.
+    Return(u32),
+    /// For bursts, entered at this loop header, or at 0 by callers in bursts.
+    Burst(u32),
+    /// For all, by what a profile tells.
+    Reoptimized,
 }
 
 /// What to compile of a function, or else to do for its module.
@@ -46,6 +87,12 @@ pub enum Task {
 }
 
 impl Job {
+    /// A job for a module, which it does not keep.
+    pub fn new(module: &Arc<impl Compiles>, func: u32, task: Task) -> Job {
+        let module = Arc::downgrade(module);
+        Job { module, func, task }
+    }
+
     /// Does it. If that fails, even by a panic in the code generator, the function stays as it is.
     pub fn run(&self) {
         let Some(module) = self.module.upgrade() else { return };
@@ -67,7 +114,7 @@ impl Job {
     fn bytes_to_optimise(&self) -> usize {
         match self.task {
             Task::Promote(_) | Task::PromoteForNextRun(_) => {
-                self.module.upgrade().map_or(0, |module| module.info().body(self.func).len())
+                self.module.upgrade().map_or(0, |module| module.size_of(self.func))
             }
             Task::Ahead { .. } | Task::Hash => 0,
         }

@@ -10,8 +10,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Job, Task};
-use crate::module::Promotion;
+use super::{Job, Promotion, Task};
 
 /// How many functions are compiled ahead before a better version, if both wait.
 const FIRST_PER_BETTER: u32 = 4;
@@ -100,12 +99,37 @@ fn push_bounded(jobs: &mut VecDeque<Job>, job: Job) {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Weak;
+    use std::sync::Arc;
 
     use super::*;
+    use crate::Result;
+    use crate::background::Compiles;
+
+    /// A module that is gone before anything is done for it.
+    struct Gone;
+
+    impl Compiles for Gone {
+        fn promote(self: Arc<Self>, _: u32, _: Promotion) -> Result<()> {
+            unreachable!("nothing is done")
+        }
+
+        fn compile_ahead(self: Arc<Self>, _: u32) -> Result<()> {
+            unreachable!("nothing is done")
+        }
+
+        fn advance_hash(self: Arc<Self>) {}
+
+        fn size_of(&self, _: u32) -> usize {
+            0
+        }
+
+        fn takes_long(&self, _: u32) -> bool {
+            false
+        }
+    }
 
     fn order(queue: &mut Queue, func: u32, task: Task) {
-        queue.push(Job { module: Weak::new(), func, task });
+        queue.push(Job::new(&Arc::new(Gone), func, task));
     }
 
     fn taken(queue: &mut Queue) -> Vec<u32> {

@@ -1,6 +1,7 @@
 //! How an engine is set up.
 
 mod collection;
+mod perf;
 mod profiling;
 
 use std::path::PathBuf;
@@ -8,15 +9,16 @@ use std::sync::Arc;
 
 use wprof_jit::compile::{CompilerOptions, MemoryStyle, PassSet};
 use wprof_jit::events::EventModel;
-use wprof_jit::graph::PartSizes;
 use wprof_jit::limits::RECORD_PATHS;
+use wprof_jit::options::PartSizes;
 use wprof_jit::plan::{Counting, Interesting, Metric, Tracing};
 use wprof_jit::reoptimize::Policy;
 use wprof_profiler::{ExtendedPaths, Extension, Profile};
 
+pub use perf::PerfFormat;
 pub use profiling::{Adaptive, Collect, ProfilingConfig, Trigger};
 
-use crate::{PerfFormat, StoreLimits};
+use crate::StoreLimits;
 
 /// Memories are reserved whole if so many of them fit into the address space that the process may have.
 const MEMORIES_WITHIN_LIMIT: u64 = 4;

@@ -3,8 +3,9 @@
 use super::{WasmParams, WasmTy};
 use crate::caller::Caller;
 use crate::runtime::abi::VmValue;
-use crate::runtime::host::HostFunc;
+use crate::runtime::host::HostFunc as RuntimeFunc;
 use crate::runtime::store::StoreOpaque;
+use crate::store::{Embedded, StoreInner};
 use crate::{AsContext, AsContextMut, Error, ErrorKind, FuncType, Result, Val, ValType};
 
 /// What a host function may return: nothing, a value, a tuple of values, or a `Result` of those.
@@ -32,6 +33,9 @@ impl<R: WasmParams> WasmRet for Result<R, Error> {
     }
 }
 
+/// A host function that belongs to no store yet.
+pub type HostFunc<T> = RuntimeFunc<Embedded<T>>;
+
 /// A closure that can be a host function of a store with data `T`. `P` and `R` are found by inference.
 pub trait IntoFunc<T: 'static, P, R>: Send + Sync + 'static {
     #[doc(hidden)]
@@ -56,7 +60,8 @@ macro_rules! closures {
             {
                 fn into_func(self) -> HostFunc<T> {
                     let params: [ValType; _] = [$($a::TYPE),*];
-                    let code = Box::new(move |mut caller: Caller<'_, T>, values: &mut [VmValue]| {
+                    let code = Box::new(move |store: &mut StoreInner<T>, instance, values: &mut [VmValue]| {
+                        let mut caller = Caller::new(store, instance);
                         // SAFETY: the caller passes values of the parameters' types, from this store.
                         $(let $a = unsafe { $a::from_vm(values[$i], &caller.as_context().0.opaque) };)*
                         let result = self($($a),*);
@@ -76,7 +81,8 @@ macro_rules! closures {
             {
                 fn into_func(self) -> HostFunc<T> {
                     let params: [ValType; _] = [$($a::TYPE),*];
-                    let code = Box::new(move |mut caller: Caller<'_, T>, values: &mut [VmValue]| {
+                    let code = Box::new(move |store: &mut StoreInner<T>, instance, values: &mut [VmValue]| {
+                        let mut caller = Caller::new(store, instance);
                         // SAFETY: the caller passes values of the parameters' types, from this store.
                         $(let $a = unsafe { $a::from_vm(values[$i], &caller.as_context().0.opaque) };)*
                         let result = self(caller.reborrow(), $($a),*);
@@ -115,7 +121,8 @@ pub(crate) fn dynamic<T: 'static>(
     func: impl Fn(Caller<'_, T>, &[Val], &mut [Val]) -> Result<()> + Send + Sync + 'static,
 ) -> HostFunc<T> {
     let types = ty.clone();
-    let code = Box::new(move |mut caller: Caller<'_, T>, values: &mut [VmValue]| {
+    let code = Box::new(move |store: &mut StoreInner<T>, instance, values: &mut [VmValue]| {
+        let mut caller = Caller::new(store, instance);
         let opaque = &caller.as_context().0.opaque;
         // SAFETY: the caller passes values of the parameters' types, from this store.
         let params: Vec<Val> = values

@@ -3,6 +3,7 @@
 
 mod host;
 mod typed;
+mod val;
 mod values;
 
 use std::sync::Arc;
@@ -10,15 +11,17 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 pub(crate) use host::dynamic;
-pub use host::{IntoFunc, WasmRet};
+pub use host::{HostFunc, IntoFunc, WasmRet};
 pub use typed::TypedFunc;
+pub use val::{Ref, Val};
 pub use values::{WasmParams, WasmResults, WasmTy};
 
 use crate::caller::Caller;
 use crate::runtime::abi::VmValue;
+use crate::runtime::enter::Ended;
 use crate::runtime::store::FuncPtr;
 use crate::runtime::{enter, host as runtime_host};
-use crate::{AsContext, AsContextMut, Error, ErrorKind, FuncType, Result, Val, ValType};
+use crate::{AsContext, AsContextMut, Error, ErrorKind, FuncType, Result, ValType, WasmBacktrace};
 
 /// A function in a store: an instance's or the host's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,7 +82,7 @@ impl Func {
         let mut values: Values = params.iter().map(|p| p.to_vm(&mut context.0.opaque)).collect();
         values.resize(ty.array_len(), VmValue::default());
         // SAFETY: the arguments were checked against the function's type, and there is room for all results.
-        unsafe { enter::call(context.0, self.0, &mut values)? };
+        unsafe { enter::call(context.0, self.0, &mut values).map_err(error)? };
         for ((result, value), ty) in results.iter_mut().zip(&values).zip(ty.results()) {
             // SAFETY: the function has left results of its types.
             *result = unsafe { Val::from_vm(*value, ty, &context.0.opaque) };
@@ -98,6 +101,14 @@ impl Func {
             return Err(Error::new(ErrorKind::Type, format_args!("type mismatch: it is {ty}, not {wanted}")));
         }
         Ok(TypedFunc::new(*self))
+    }
+}
+
+/// The error of a call that has ended early.
+fn error(ended: Ended) -> Error {
+    match ended.frames {
+        Some(frames) => ended.error.with_backtrace(WasmBacktrace::new(frames)),
+        None => ended.error,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use super::{Func, Values, WasmParams, WasmResults};
+use super::{Func, Values, WasmParams, WasmResults, error};
 use crate::runtime::abi::VmValue;
 use crate::runtime::enter;
 use crate::{AsContextMut, Result};
@@ -53,7 +53,7 @@ impl<P: WasmParams, R: WasmResults> TypedFunc<P, R> {
         params.store(&mut values, &mut context.0.opaque);
         // SAFETY: the types were checked when this was made, and there is room for arguments and results.
         unsafe {
-            enter::call(context.0, self.func.0, &mut values)?;
+            enter::call(context.0, self.func.0, &mut values).map_err(error)?;
             Ok(R::load(&values, &context.0.opaque))
         }
     }

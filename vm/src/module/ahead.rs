@@ -41,7 +41,7 @@ impl ModuleInner {
         let Some(background) = self.engine.speculation() else { return };
         let is_new = |&&row: &&u32| !self.info.is_imported_func(row) && self.address_of(row).is_none();
         let wanted = rows.iter().rev().filter(is_new);
-        let job = |&row: &u32| Job { module: Arc::downgrade(self), func: row, task: Task::Ahead { near } };
+        let job = |&row: &u32| Job::new(self, row, Task::Ahead { near });
         let jobs: Vec<Job> = wanted.map(job).collect();
         if !jobs.is_empty() {
             background.order(jobs);

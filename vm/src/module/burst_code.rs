@@ -13,8 +13,9 @@ use wprof_jit::plan::FunctionPlan;
 use wprof_profiler::{CodeTier, Version};
 
 use super::ModuleInner;
-use super::code::{Compiled, Promotion};
-use crate::engine::no_code_memory;
+use super::code::Compiled;
+use crate::background::Promotion;
+use crate::runtime::code::no_code_memory;
 use crate::{Result, Strategy};
 
 /// How often bursts want a version of a small function before it is compiled in the background. A place where few

@@ -12,7 +12,7 @@ use super::ModuleInner;
 use super::code::Compiled;
 use super::counters::Counters;
 use crate::code_cache::{CachedCode, CachedFunction, CachedModule, CachedTrampoline, Placed};
-use crate::engine::no_code_memory;
+use crate::runtime::code::no_code_memory;
 use crate::runtime::types::FuncTypeEntry;
 use crate::{Error, Module, Result};
 
@@ -69,7 +69,7 @@ impl ModuleInner {
         let entries = (0..).zip(&self.types);
         let pair = |(ty, entry): (u32, &Arc<FuncTypeEntry>)| {
             let of = |address: Option<&usize>, is_entry| {
-                let code = CachedCode::of(self.engine.trampoline_code(*address?)?);
+                let code = CachedCode::of(self.engine.core().trampoline_code(*address?)?);
                 Some(CachedTrampoline { ty, is_entry, code })
             };
             [of(entry.host_to_wasm.get(), true), of(entry.wasm_to_host.get(), false)]
@@ -96,11 +96,11 @@ impl ModuleInner {
             .into_iter()
             .filter_map(|t| Some(((self.info.types.get(t.ty as usize)?, t.is_entry), t.code.into_code())))
             .unzip();
-        let places = self.engine.place_trampolines(wanted)?;
+        let places = self.engine.core().place_trampolines(wanted)?;
         for ((ty, is_entry), address) in types.into_iter().zip(places) {
-            let entry = self.engine.types().entry(ty);
+            let entry = self.engine.core().types().entry(ty);
             let place = if is_entry { &entry.host_to_wasm } else { &entry.wasm_to_host };
-            self.engine.keep_one(place, address);
+            self.engine.core().keep_one(place, address);
         }
         Ok(())
     }
@@ -112,7 +112,7 @@ impl ModuleInner {
             let code = code.into_code();
             self.slots.fill(&self.info, &code.dispatches);
             rows.push(row);
-            pieces.push((code, Some((Arc::downgrade(self), self.part_rows.func(row)))));
+            pieces.push((code, Some(self.owner(self.part_rows.func(row)))));
         }
         let addresses = self.code.arena.place_all(pieces).map_err(no_code_memory)?;
         let mut first = self.code.first.lock();

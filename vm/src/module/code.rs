@@ -10,10 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Instant;
 
 use hashbrown::{HashMap, HashSet};
-use wprof_jit::CompileError;
 use wprof_jit::abi::heat;
-use wprof_jit::compile::{MachineCode, ModuleEnv, Origin, Tier};
-use wprof_jit::graph::Probe;
+use wprof_jit::compile::{MachineCode, ModuleEnv, Tier};
 use wprof_jit::plan::FunctionPlan;
 use wprof_jit::reoptimize::{Advice, Basis, Decision, LittleGain};
 use wprof_profiler::{CodeTier, Profile};
@@ -24,12 +22,10 @@ use super::parts::{PartCode, PartedFunction};
 use super::phases::Phase;
 use super::trials::Trials;
 use super::{CompiledVersion, ModuleInner, demangle};
-use crate::background::{Job, Task};
-use crate::engine::no_code_memory;
+use crate::background::{Job, Promotion, Task};
 use crate::perf::Placed;
-use crate::runtime::code::{CodeArena, registry};
-use crate::runtime::vmctx;
-use crate::{Collect, Engine, Error, ErrorKind, ProfilingConfig, Result, Strategy};
+use crate::runtime::code::{CodeArena, no_code_memory, registry};
+use crate::{Engine, Result, Strategy};
 
 /// How many better versions a function may have, whatever its size. Each loop wants several, and a hostile function
 /// of a megabyte has a hundred thousand loops.
@@ -153,27 +149,10 @@ impl Compiled {
     }
 }
 
-/// A better version of a function.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Promotion {
-    /// For its callers.
-    Entry,
-    /// For a frame at this loop header.
-    Resume(u32),
-    /// For one that finds there what was compiled while it waited.
-    Unrolled(u32),
-    /// For one that leaves optimised code there for a burst and is to come back.
-    Return(u32),
-    /// For bursts, entered at this loop header, or at 0 by callers in bursts.
-    Burst(u32),
-    /// For all, by what a profile tells.
-    Reoptimized,
-}
-
 impl ModuleCode {
     /// No function compiled yet.
     pub fn new(engine: &Engine) -> ModuleCode {
-        let arena = CodeArena::new(engine.code_space().clone(), engine.config().padding);
+        let arena = CodeArena::new(engine.core().code_space().clone(), engine.config().padding);
         ModuleCode {
             arena,
             first: FirstCompilations::default(),
@@ -401,7 +380,7 @@ impl ModuleInner {
         if self.code.update(func, is_new) != Some(true) {
             return;
         }
-        let job = Job { module: Arc::downgrade(self), func, task };
+        let job = Job::new(self, func, task);
         match self.engine.background() {
             Some(background) if !background.delays(task, self.info.body(func).len()) => {
                 background.order([job]);
@@ -456,93 +435,6 @@ impl ModuleInner {
         Ok(())
     }
 
-    /// How to read the counters of each compiled function, by ascending function index; nothing when not profiling.
-    pub(crate) fn plans(&self) -> Vec<(u32, Arc<FunctionPlan>)> {
-        if self.engine.collection().is_off() {
-            return Vec::new();
-        }
-        let functions = self.code.functions.read().unwrap_or_else(PoisonError::into_inner);
-        let mut compiled: Vec<u32> = functions.keys().copied().collect();
-        drop(functions);
-        compiled.sort_unstable();
-        compiled.into_iter().filter_map(|func| Some((func, self.plan_of(func)?))).collect()
-    }
-
-    /// What a frame that stopped at `place` has to add to the counter of each kind of events.
-    ///
-    /// # Errors
-    /// If the function exceeds a limit.
-    pub(crate) fn event_corrections(&self, place: &Origin) -> Result<Vec<i64>> {
-        let func = place.func;
-        let plan = match self.plan_of(func) {
-            Some(plan) => plan,
-            None => Arc::new(FunctionPlan::new(&self.info, func, self.engine.collection(), 0)?),
-        };
-        let models = &self.engine.collection().events;
-        let Some(events) = &plan.events else { return Ok(Vec::new()) };
-        let mut sums = events.corrections(&self.info, &plan.cfg, models, (place.block, place.offset))?;
-        if place.rounds > 0 {
-            for probe in plan.owed(place.block) {
-                if let Probe::Event { kind, amount } = probe {
-                    let owed = amount.wrapping_mul(place.rounds.into());
-                    sums[kind as usize] = sums[kind as usize].wrapping_add(owed);
-                }
-            }
-        }
-        Ok(sums)
-    }
-
-    /// The same, given only the offset.
-    ///
-    /// # Errors
-    /// As there, or if there is no code at the offset.
-    pub(crate) fn event_corrections_at(&self, func: u32, offset: u32) -> Result<Vec<i64>> {
-        let cfg = wprof_jit::cfg::build(&self.info, func)?;
-        let block = cfg.block_at(offset).ok_or_else(|| {
-            Error::new(ErrorKind::Type, format_args!("function {func} has no live code at byte {offset:#x}"))
-        })?;
-        self.event_corrections(&Origin { func, frame: 0, block, rounds: 0, path: None, offset })
-    }
-
-    /// The functions that have been compiled.
-    pub(crate) fn compiled_functions(&self) -> Vec<u32> {
-        let functions = self.code.functions.read().unwrap_or_else(PoisonError::into_inner);
-        functions.keys().copied().collect()
-    }
-
-    /// The plan of a function, which may have been compiled or not; `None` if it cannot be.
-    pub(crate) fn any_plan_of(&self, func: u32) -> Option<Arc<FunctionPlan>> {
-        let anew = || FunctionPlan::new(&self.info, func, self.engine.collection(), 0).ok().map(Arc::new);
-        self.plan_of(func).or_else(anew)
-    }
-
-    /// How many counters an instance has room for.
-    pub(crate) fn counter_capacity(&self) -> u64 {
-        let heat = u64::from(self.info.defined_funcs());
-        match self.engine.config().profiling {
-            ProfilingConfig::Off => heat,
-            // Each function may have many, most of which are never touched.
-            ProfilingConfig::Exact(Collect::Paths) | ProfilingConfig::Adaptive(_) => {
-                vmctx::counter_capacity(&self.layout, self.engine.most_counters())
-            }
-            ProfilingConfig::Exact(_) => {
-                vmctx::counter_capacity(&self.layout, self.info.code_section.len() as u64 + heat)
-            }
-        }
-    }
-
-    /// The plan of a function that has been compiled.
-    pub(super) fn plan_of(&self, func: u32) -> Option<Arc<FunctionPlan>> {
-        let (plan, first_counter) = {
-            let functions = self.code.functions.read().unwrap_or_else(PoisonError::into_inner);
-            let compiled = functions.get(&func)?;
-            (compiled.plan.clone(), compiled.first_counter)
-        };
-        plan.or_else(|| {
-            FunctionPlan::new(&self.info, func, self.engine.collection(), first_counter).ok().map(Arc::new)
-        })
-    }
-
     pub(super) fn place(self: &Arc<Self>, func: u32, mut code: MachineCode) -> Result<usize> {
         self.slots.fill(&self.info, &code.dispatches);
         if self.engine.perf().is_some() {
@@ -551,7 +443,7 @@ impl ModuleInner {
         }
         let positions = std::mem::take(&mut code.positions);
         let bytes = self.engine.perf().map(|_| code.bytes.clone());
-        let owner = Some((Arc::downgrade(self), func));
+        let owner = Some(self.owner(func));
         let address = self.code.arena.place(code, owner).map_err(no_code_memory)?;
         if let Some((perf, bytes)) = self.engine.perf().zip(bytes) {
             let lines = if perf.has_lines() { self.lines(&positions) } else { Vec::new() };
@@ -579,28 +471,10 @@ impl ModuleInner {
         let ModuleInner { info, layout, type_ids, .. } = self;
         ModuleEnv { info, layout, type_ids, events, slots, dispatch_cells }
     }
-
-    /// The first of `count` counters for the claimed function. Half of all there may be are for functions that are
-    /// called.
-    fn counters(&self, claim: &Claim<'_>, count: u32, is_called: bool) -> Result<u32> {
-        let limit = self.counter_capacity() / if is_called { 1 } else { 2 };
-        claim.counters(count, limit).ok_or_else(|| too_many_counters(claim.func()))
-    }
-
-    /// The first of `count` counters for code of `func` for bursts.
-    pub(super) fn burst_counters(&self, func: u32, count: u32) -> Result<u32> {
-        let first = self.code.first.lock().counters.of_bursts(count, self.counter_capacity());
-        first.ok_or_else(|| too_many_counters(func))
-    }
 }
 
 /// By what a version was made, if a profile told anything.
 fn basis(func: u32, advice: Option<Arc<Advice>>, decisions: Option<&[Decision]>) -> Option<Basis> {
     let (advice, decisions) = advice.zip(decisions)?;
     Some(Basis::new(func, advice, decisions))
-}
-
-fn too_many_counters(func: u32) -> Error {
-    let what = "the module needs more counters than fit: profile it with Collect::Edges or not at all".into();
-    CompileError::TooLarge { func, what }.into()
 }

@@ -7,24 +7,8 @@
 //! Code for bursts is never kept, and neither are its counters.
 
 use hashbrown::HashMap;
-use serde::{Deserialize, Serialize};
 
-/// The counters of one function.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FunctionCounters {
-    /// Function index.
-    pub func: u32,
-    /// Index of the first one.
-    pub first: u32,
-    /// How many there are; the last one is the function's heat.
-    pub count: u32,
-}
-
-impl FunctionCounters {
-    fn end(&self) -> u64 {
-        u64::from(self.first) + u64::from(self.count)
-    }
-}
+use crate::code_cache::FunctionCounters;
 
 /// Which counters are taken.
 #[derive(Debug, Default)]

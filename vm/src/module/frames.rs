@@ -19,11 +19,10 @@ use wprof_jit::plan::FunctionPlan;
 use wprof_profiler::CodeTier;
 
 use super::ModuleInner;
-use super::code::{Compiled, Promotion};
+use super::code::Compiled;
 use crate::Result;
-use crate::background::{Job, Task};
-use crate::engine::no_code_memory;
-use crate::runtime::code::registry;
+use crate::background::{Job, Promotion, Task};
+use crate::runtime::code::{no_code_memory, registry};
 
 /// Bytes of bytecode of a large function: smaller ones are there soon anyway.
 const LARGE: usize = 1000;
@@ -76,7 +75,7 @@ impl ModuleInner {
         self.code.update(func, |compiled| compiled.take_for_frames(header, address));
         if let Some(background) = later {
             let task = Task::Promote(Promotion::Unrolled(header));
-            background.order([Job { module: Arc::downgrade(self), func, task }]);
+            background.order([Job::new(self, func, task)]);
         }
         Ok(())
     }

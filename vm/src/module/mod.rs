@@ -5,14 +5,17 @@ mod burst_code;
 mod cached;
 mod calls;
 mod code;
-pub mod counters;
+mod counters;
 mod file;
 mod first;
 mod frames;
 mod hash;
+mod interface;
+mod loaded;
 mod names;
 mod parts;
 mod phases;
+mod plans;
 mod reoptimized;
 mod symbols;
 mod trials;
@@ -27,7 +30,7 @@ use wprof_jit::abi::{VmLayout, returns_in_memory};
 use wprof_jit::compile::Tier;
 use wprof_jit::module::{Entity, ModuleBytes, ModuleInfo};
 
-pub(crate) use code::Promotion;
+pub use interface::{ExportType, ImportType};
 pub use names::demangle;
 pub use reoptimized::Reoptimization;
 pub use symbols::{FrameSymbol, SourceRow};
@@ -35,12 +38,10 @@ pub(crate) use versions::CompiledVersion;
 
 use crate::background::{Job, Task};
 use crate::code_cache::CachedModule;
-use crate::engine::no_code_memory;
-use crate::runtime::code::CodeSlots;
+use crate::runtime::code::{CodeSlots, no_code_memory};
 use crate::runtime::fork;
 use crate::runtime::image::Image;
 use crate::runtime::types::FuncTypeEntry;
-use crate::types::{ExportType, ImportType};
 use crate::{Engine, Error, ErrorKind, ExternType, FuncType, GlobalType, MemoryType, Result, TableType};
 use calls::Calls;
 use code::ModuleCode;
@@ -100,7 +101,8 @@ impl Module {
             check_late(image, &info)?;
         }
         let layout = VmLayout::new(&info);
-        let types: Vec<Arc<FuncTypeEntry>> = info.types.iter().map(|ty| engine.types().entry(ty)).collect();
+        let types: Vec<Arc<FuncTypeEntry>> =
+            info.types.iter().map(|ty| engine.core().types().entry(ty)).collect();
         let type_ids: Vec<u32> = types.iter().map(|entry| entry.id).collect();
         let hash = ModuleHash::new(&info);
         check_profiles(engine, || hash.get(&info.bytes))?;
@@ -163,11 +165,6 @@ impl Module {
     /// The engine it was loaded into.
     pub fn engine(&self) -> &Engine {
         &self.0.engine
-    }
-
-    /// Whether both are clones of one module.
-    pub(crate) fn is(&self, other: &Module) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
     }
 
     /// Its name, from the name section.
@@ -297,10 +294,6 @@ impl Module {
     pub(crate) fn inner(&self) -> &Arc<ModuleInner> {
         &self.0
     }
-
-    pub(crate) fn from_inner(inner: Arc<ModuleInner>) -> Module {
-        Module(inner)
-    }
 }
 
 impl ModuleInner {
@@ -313,7 +306,7 @@ impl ModuleInner {
         let is_asked_for = self.engine.has_bursts() && self.engine.config().hash_ahead;
         let is_wanted = is_asked_for && !self.hash.is_quick();
         if let Some(background) = self.engine.background().filter(|_| is_wanted) {
-            background.order([Job { module: Arc::downgrade(self), func: 0, task: Task::Hash }]);
+            background.order([Job::new(self, 0, Task::Hash)]);
         }
     }
 
@@ -343,18 +336,6 @@ impl ModuleInner {
             }
             None => Some(self.info.bytes[bytes].into()),
         }
-    }
-
-    pub(crate) fn layout(&self) -> &VmLayout {
-        &self.layout
-    }
-
-    pub(crate) fn type_id(&self, func: u32) -> u32 {
-        self.type_ids[self.info.funcs[func as usize] as usize]
-    }
-
-    pub(crate) fn slots(&self) -> &CodeSlots {
-        &self.slots
     }
 
     pub(crate) fn names(&self) -> &Names {
@@ -398,12 +379,12 @@ fn lazy_slots(
 ) -> std::io::Result<CodeSlots> {
     let count = rows.count();
     let in_memory: Vec<bool> = info.types.iter().map(returns_in_memory).collect();
-    let usual = engine.stubs().up_to(count, false)?;
-    let special = engine.stubs().up_to(if in_memory.contains(&true) { count } else { 0 }, true)?;
+    let usual = engine.core().stubs().up_to(count, false)?;
+    let special = engine.core().stubs().up_to(if in_memory.contains(&true) { count } else { 0 }, true)?;
     let is_special = |row: u32| in_memory[info.funcs[rows.func(row) as usize] as usize];
     let is_special: Vec<bool> = (0..count).map(is_special).collect();
     let stub = move |row: u32| if is_special[row as usize] { special(row) } else { usual(row) };
-    CodeSlots::new(count as usize, stub, (&info.constant_tables, engine.trap_stubs()), at)
+    CodeSlots::new(count as usize, stub, (&info.constant_tables, engine.core().trap_stubs()), at)
 }
 
 fn parse(engine: &Engine, bytes: ModuleBytes) -> Result<ModuleInfo> {

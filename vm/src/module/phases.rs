@@ -5,7 +5,8 @@ use std::sync::Arc;
 use wprof_jit::reoptimize::{Advice, Basis, Decision, Policy, Reoptimizer};
 
 use super::ModuleInner;
-use super::code::{Compiled, Promotion};
+use super::code::Compiled;
+use crate::background::Promotion;
 
 /// What a function does of late, and what says that this is new.
 #[derive(Clone, Debug)]

@@ -12,10 +12,11 @@ use wprof_jit::plan::FunctionPlan;
 use wprof_jit::reoptimize::{Advice, Basis, Decision, LittleGain, Reoptimized, Reoptimizer, predicted};
 use wprof_profiler::{CodeTier, Profile};
 
-use super::code::{Compiled, Promotion};
+use super::code::Compiled;
 use super::frames::number_of;
 use super::phases::Phase;
 use super::{CompiledVersion, ModuleInner};
+use crate::background::Promotion;
 use crate::{Error, Module, Result};
 
 /// A function that the reoptimizer has made a better version of.

@@ -5,7 +5,7 @@
 //!
 //! Invariant: while the trials are locked, what is published of a function fits to whether it is tried. They are
 //! locked before the compiled functions, and those before what was compiled.
-//! Source: design.md, section 6 (never slower).
+//! Why: ARCHITECTURE.md, "The reoptimizer" (never slower).
 
 use std::sync::{MutexGuard, PoisonError};
 
@@ -17,7 +17,7 @@ use super::ModuleInner;
 use super::code::Compiled;
 use super::frames::number_of;
 use crate::Result;
-use crate::engine::no_code_memory;
+use crate::runtime::code::no_code_memory;
 
 /// The version whose place a better one has taken.
 #[derive(Debug)]

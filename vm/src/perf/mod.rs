@@ -12,18 +12,9 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
+use crate::PerfFormat;
 use jitdump::Jitdump;
 use map::Map;
-
-/// The form of a file for perf.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PerfFormat {
-    /// `/tmp/perf-PID.map`: addresses and names; `perf report` finds it by itself.
-    Map,
-    /// `jit-PID.dump` in the current folder: also code and source lines, for `perf record -k mono` and `perf inject
-    /// --jit`.
-    Jitdump,
-}
 
 /// The code of a function as it was placed.
 #[derive(Clone, Debug)]

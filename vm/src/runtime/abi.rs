@@ -133,7 +133,7 @@ pub struct VmStoreContext {
     pub store: *mut StoreOpaque,
     /// Offset of the field, of 8 bytes, that machine code keeps in the pinned register; [`NOTHING`] if there is none.
     pub pinned: usize,
-    /// Code that traps with `TrapCode::Host`; read by `arch::lazy_common`.
+    /// Code that traps with `TrapCode::Host`; read by `entries::lazy_common`.
     pub raise: usize,
     /// The function that could not be compiled when it was called: its vmctx or host context, and its index. Only
     /// valid at a trap of the code in `raise`.

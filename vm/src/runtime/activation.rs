@@ -57,7 +57,7 @@ pub struct Activation {
     pub saved_exit_fp: usize,
     /// The addresses of the stack that wasm code runs on.
     pub stack: Range<usize>,
-    /// Whether that is one of ours, which `arch::enter_on_stack` has gone over to.
+    /// Whether that is one of ours, which `entries::enter_on_stack` has gone over to.
     pub is_on_own_stack: bool,
     /// That store's interrupt page.
     pub interrupt: *const InterruptPage,

@@ -1,6 +1,6 @@
 //! What machine code calls for operations that it does not do inline: `abi::Builtin`.
 //!
-//! Reached through `arch`, which checks first that enough stack is left. A status of 1 makes the caller trap, with
+//! Reached through `entries`, which checks first that enough stack is left. A status of 1 makes the caller trap, with
 //! the reason that is left in the store.
 
 use wprof_jit::abi::{path_row, store_context};
@@ -230,7 +230,7 @@ pub unsafe extern "C" fn promote(vmctx: *const VmContext, func: u32, block: u32)
     let of_caller = &store.instances[instance as usize];
     let calls = of_caller.calls_in_baseline(func);
     let quiet = fork::quiet();
-    let promoted = of_caller.module.inner().request_promotion(func, block, calls);
+    let promoted = of_caller.module.clone().request_promotion(func, block, calls);
     drop(quiet);
     if promoted.is_none() {
         of_caller.cool_down(func);
@@ -239,7 +239,7 @@ pub unsafe extern "C" fn promote(vmctx: *const VmContext, func: u32, block: u32)
     promoted.unwrap_or(0)
 }
 
-/// `abi::check_signature`; called by `arch::check`, which keeps all registers but the pinned one: that is to hold
+/// `abi::check_signature`; called by `entries::check`, which keeps all registers but the pinned one: that is to hold
 /// what this gives. Where checks are not counted it is a register as any other.
 ///
 /// # Safety
@@ -261,7 +261,7 @@ pub unsafe extern "C" fn check(
     }
 }
 
-/// `abi::find_record_signature`; called by `arch::find_record`, which keeps all registers.
+/// `abi::find_record_signature`; called by `entries::find_record`, which keeps all registers.
 ///
 /// # Safety
 /// For machine code only, which passes its own vmctx.
@@ -276,7 +276,7 @@ pub unsafe extern "C" fn find_record(vmctx: *const VmContext, func: u32, sites: 
     store.read_metrics();
 }
 
-/// `abi::touch_lines_signature`; called by `arch::touch_lines`, which keeps all registers.
+/// `abi::touch_lines_signature`; called by `entries::touch_lines`, which keeps all registers.
 ///
 /// # Safety
 /// For machine code only, which passes its store's context.
@@ -286,7 +286,7 @@ pub unsafe extern "C" fn touch_lines(context: *mut VmStoreContext, start: u64, a
     store.touch_lines(start, address, bytes);
 }
 
-/// `abi::read_metrics_signature`; called by `arch::read_metrics`, which keeps all registers.
+/// `abi::read_metrics_signature`; called by `entries::read_metrics`, which keeps all registers.
 ///
 /// # Safety
 /// For machine code only, which passes its store's context.

@@ -120,7 +120,7 @@ pub fn memory_init(
     let all = instance.data_segment(segment);
     let source = at(all.start, &bytes(src.into(), n.into(), all.len() as u64)?);
     let target = bytes(dst, n.into(), store.memory(index).len())?.start;
-    if let Some(image) = module.inner().image().filter(|image| image.is_late(&source)) {
+    if let Some(image) = module.image().filter(|image| image.is_late(&source)) {
         return store.memory_mut(index).fill_late(target, image, source).map_err(InitError::File);
     }
     in_slices(store, slices(n.into(), SLICE, false), |store, slice| {

@@ -8,7 +8,7 @@
 //! Invariant: a context follows from return addresses alone, so what one leads to is known from then on: a frame
 //! costs a look-up in a hash table. In each burst that ends so many frames are looked at, no more; those above are
 //! called by [`Called::Beyond`](super::call_records::Called::Beyond).
-//! Source: algorithms.md, section 6: "by walking the stack once when a burst begins, then incrementally". A frame
+//! Source: Ammons, Ball & Larus 1997, section 4.2; the stack is walked once when a burst begins. A frame
 //! that tail calls have replaced is not on the stack, so that its callee seems to be called by its caller.
 //! Oracle: a burst without end gives the exact tree, and others parts of it (`vm/tests/burst_contexts.rs`).
 
@@ -21,9 +21,9 @@ use wprof_profiler::BurstLengths;
 use super::call_records::{Called, Extent};
 use super::code::registry;
 use super::frames::{self, Frame};
+use super::loaded::{self, LoadedModule};
 use super::store::StoreOpaque;
 use super::walk::{self, Entry};
-use crate::module::ModuleInner;
 
 /// How many frames are looked at in one burst.
 const MOST_FRAMES: usize = 20_000;
@@ -102,7 +102,10 @@ impl StoreOpaque {
 
     /// What the frame with this frame pointer, the innermost, would have been passed.
     fn passed_to(&mut self, fp: usize) -> Passed {
-        let (burst, lengths) = self.bursts.as_ref().map_or_else(Default::default, |b| (b.begun, b.lengths()));
+        let (burst, lengths) = self
+            .bursts
+            .as_ref()
+            .map_or_else(Default::default, |bursts| (bursts.counts().begun, bursts.counts().lengths()));
         if burst != self.burst_contexts.burst {
             (self.burst_contexts.burst, self.burst_contexts.looked_at) = (burst, 0);
         }
@@ -182,8 +185,8 @@ impl StoreOpaque {
 
     /// The instance of `module` that a frame runs in whose caller runs in this one. Calls stay in the instance,
     /// unless it is another module's; of several the first is meant.
-    fn instance_like(&self, caller: u32, module: &Arc<ModuleInner>) -> Option<u32> {
-        let is_of = |index: u32| Arc::ptr_eq(self.instances[index as usize].module.inner(), module);
+    fn instance_like(&self, caller: u32, module: &Arc<dyn LoadedModule>) -> Option<u32> {
+        let is_of = |index: u32| loaded::same(&self.instances[index as usize].module, module);
         let all = 0..self.instances.len() as u32;
         std::iter::once(caller).filter(|caller| all.contains(caller)).chain(all.clone()).find(|&i| is_of(i))
     }

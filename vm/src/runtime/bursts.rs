@@ -1,29 +1,28 @@
 //! Bursts of a store: what is done when a check fires.
 //!
 //! Invariant: `VmStoreContext` has the counts while machine code runs, and is changed here only while it waits for us.
-//! Source: algorithms.md, section 10; the decisions are `wprof_profiler::Bursts`.
+//! Source: Hirzel & Chilimbi 2001, section 2; the decisions are `wprof_profiler::Bursts`.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use wprof_jit::abi::check;
 use wprof_jit::compile::Origin;
-use wprof_jit::reoptimize::Policy;
 use wprof_profiler::{BurstEvent, BurstLengths, Bursts, Rate, Version};
 
 use super::burst_spans::BurstSpans;
 use super::burst_time::BurstTime;
 use super::code::registry;
 use super::fork;
+use super::loaded::LoadedModule;
 use super::pace::Pace;
 use super::store::{Pending, StoreOpaque};
 use crate::arch;
-use crate::module::ModuleInner;
-use crate::{Error, ErrorKind, ProfilingConfig, Result, Trap, Trigger, profile};
+use crate::{Error, ErrorKind, ProfilingConfig, Result, Trap, Trigger};
 
 /// Where a frame is that has come to a check.
 struct Place {
-    module: Arc<ModuleInner>,
+    module: Arc<dyn LoadedModule>,
     func: u32,
     /// Its entry, 0, or a loop header.
     block: u32,
@@ -48,12 +47,136 @@ impl Place {
     fn burst_code(&self) -> Option<usize> {
         match self.block {
             0 if self.is_baseline => None,
-            0 => self.module.burst_code(self.func, 0),
+            0 => self.module.clone().burst_code(self.func, 0),
             header => {
-                let comes_back = self.module.comes_back(self.func, header, self.is_baseline);
-                self.module.burst_code(self.func, header).filter(|_| comes_back)
+                let comes_back = self.module.clone().comes_back(self.func, header, self.is_baseline);
+                self.module.clone().burst_code(self.func, header).filter(|_| comes_back)
             }
         }
+    }
+}
+
+/// What the layer above does when a round of bursts is over: has functions of the module reoptimized that the bursts
+/// have shown to be hot, or to do something else than before. Gives after how many bursts, of which so many have begun,
+/// the next round is over.
+pub type OnRound = fn(&mut StoreOpaque, &Arc<dyn LoadedModule>, u64) -> u64;
+
+/// Who gets profiles while the program runs.
+pub trait Snapshots: Send + Sync {
+    /// Whether it is time for one.
+    fn is_due(&self) -> bool;
+
+    /// Takes one of a store whose program waits at a check between two bursts.
+    fn take(&mut self, store: &StoreOpaque);
+}
+
+/// The bursts of a store, and what is kept because of them.
+pub struct StoreBursts {
+    /// Where they are.
+    counts: Bursts,
+    /// What keeps them to their budget, if they have one.
+    pace: Option<Pace>,
+    /// How much of the store's time is in them, if time begins them.
+    time: Option<BurstTime>,
+    /// When they ran, if there is a time line.
+    spans: Option<BurstSpans>,
+    /// After how many of them hot functions are looked for next, and how.
+    next_round: u64,
+    on_round: OnRound,
+    /// Who gets profiles while the program runs.
+    snapshots: Option<Box<dyn Snapshots>>,
+}
+
+impl StoreBursts {
+    /// Where they are.
+    pub fn counts(&self) -> &Bursts {
+        &self.counts
+    }
+
+    /// When they ran, if there is a time line.
+    pub fn spans(&self) -> Option<&BurstSpans> {
+        self.spans.as_ref()
+    }
+
+    /// The burst that runs has begun.
+    fn began(&self) -> BurstEvent {
+        let checks = self.counts.checks_before();
+        self.time.as_ref().map_or(BurstEvent::Begin { checks }, |time| BurstEvent::BeginByTime {
+            nanoseconds: time.between(),
+        })
+    }
+
+    /// Whether a tick of the timer is to begin the next one.
+    fn waits_for_tick(&self) -> bool {
+        self.time.is_some() && !self.counts.counts()
+    }
+
+    /// The version in which the frame goes on, unless it stays.
+    fn decide(&mut self, at: &Place, has_ticked: bool) -> Option<usize> {
+        // A signal may make a check fire for what an earlier one has seen.
+        if self.waits_for_tick() && !has_ticked && !at.in_bursts {
+            return self.wait_for_tick();
+        }
+        let counted = self.counts.counts();
+        let version = self.next_version(at);
+        let counts = self.counts.counts();
+        if counts != counted {
+            self.time.iter_mut().for_each(|time| time.end_phase(!counts));
+        }
+        version
+    }
+
+    /// Nothing is due: the count, which a signal has ended, begins anew. The frame stays.
+    fn wait_for_tick(&mut self) -> Option<usize> {
+        self.counts.set_lengths(self.counts.lengths());
+        None
+    }
+
+    /// The same, in time.
+    fn next_version(&mut self, at: &Place) -> Option<usize> {
+        let bursts = &mut self.counts;
+        let begun = bursts.begun;
+        let is_last = bursts.counts() && bursts.instrumented == 1;
+        if is_last && self.time.as_ref().is_some_and(BurstTime::is_short) {
+            bursts.prolong(bursts.lengths().instrumented);
+        }
+        let version = if at.in_bursts { bursts.check_in_burst() } else { bursts.fired() };
+        match (at.in_bursts, version) {
+            (false, Version::Checking) | (true, Version::Instrumented) => None,
+            (false, Version::Instrumented) => {
+                let code = at.burst_code();
+                // In a burst that goes on the next check asks again.
+                if code.is_none() && bursts.begun > begun {
+                    bursts.lose();
+                }
+                code
+            }
+            (true, Version::Checking) => {
+                let code = at.module.clone().checking_code(at.func, at.block);
+                if code.is_none() {
+                    bursts.wait();
+                }
+                code
+            }
+        }
+    }
+
+    /// A check that fired at `fired`, before which the bursts were so, has been decided.
+    fn keep_pace(&mut self, before: &Bursts, fired: u64) {
+        let (bursts, Some(pace)) = (&mut self.counts, &mut self.pace) else { return };
+        match (before.counts(), bursts.counts()) {
+            (false, true) => pace.begin_burst(bursts.checks_between(), fired),
+            (true, false) => bursts.set_lengths(pace.end_burst(bursts.lengths())),
+            _ if bursts.lost > before.lost => pace.begin_anew(),
+            _ => {}
+        }
+    }
+
+    /// The version in which the frame goes on comes to the same check, which has been counted.
+    fn forgive_check(&mut self, in_bursts: bool) {
+        let bursts = &mut self.counts;
+        let count = if in_bursts { &mut bursts.instrumented } else { &mut bursts.checking };
+        *count = count.saturating_add(1);
     }
 }
 
@@ -61,20 +184,25 @@ impl Place {
 const SHORTEST_TICK: Duration = Duration::from_micros(10);
 
 impl StoreOpaque {
-    /// The first phase, if there are to be bursts.
+    /// The first phase, if there are to be bursts, whose rounds end with `on_round`.
     ///
     /// # Errors
     /// If the system has no thread for a timer.
-    pub fn start_bursts(&mut self) -> Result<()> {
+    pub fn start_bursts(&mut self, on_round: OnRound) -> Result<()> {
         let ProfilingConfig::Adaptive(adaptive) = self.engine().config().profiling else { return Ok(()) };
-        self.bursts = Some(Bursts::new(self.begin_by_trigger(Some(adaptive.lengths), adaptive.trigger)?));
-        self.pace = adaptive.budget.map(Pace::new);
-        self.burst_spans = self.engine().config().has_time_line.then(|| BurstSpans::new(self.started));
-        self.burst_time = match adaptive.trigger {
-            Trigger::Checks => None,
-            Trigger::Time(every) => Some(BurstTime::start(every)),
-        };
-        self.next_round = self.engine().reoptimization().map_or(u64::MAX, |policy| policy.first_round);
+        let lengths = self.begin_by_trigger(Some(adaptive.lengths), adaptive.trigger)?;
+        self.bursts = Some(StoreBursts {
+            counts: Bursts::new(lengths),
+            pace: adaptive.budget.map(Pace::new),
+            time: match adaptive.trigger {
+                Trigger::Checks => None,
+                Trigger::Time(every) => Some(BurstTime::start(every)),
+            },
+            spans: self.engine().config().has_time_line.then(|| BurstSpans::new(self.started)),
+            next_round: self.engine().reoptimization().map_or(u64::MAX, |policy| policy.first_round),
+            on_round,
+            snapshots: None,
+        });
         self.write_bursts();
         Ok(())
     }
@@ -90,8 +218,10 @@ impl StoreOpaque {
         };
         let lengths = self.begin_by_trigger(lengths, adaptive.trigger)?;
         self.read_bursts(false);
-        self.bursts.iter_mut().for_each(|bursts| bursts.set_lengths(lengths));
-        self.pace = adaptive.budget.map(Pace::new);
+        if let Some(bursts) = &mut self.bursts {
+            bursts.counts.set_lengths(lengths);
+            bursts.pace = adaptive.budget.map(Pace::new);
+        }
         self.write_bursts();
         Ok(())
     }
@@ -107,21 +237,13 @@ impl StoreOpaque {
 
     /// The share of checks that were in bursts so far; where time begins bursts, that of the thread's time.
     pub fn burst_rate(&self) -> Option<Rate> {
-        let bursts = self.bursts.as_ref()?;
-        Some(self.burst_time.as_ref().map_or_else(|| bursts.rate(), |time| time.rate(bursts.counts())))
-    }
-
-    /// The burst that runs has begun.
-    fn burst_began(&self) -> BurstEvent {
-        let checks = self.bursts.as_ref().map_or(0, Bursts::checks_before);
-        self.burst_time.as_ref().map_or(BurstEvent::Begin { checks }, |time| BurstEvent::BeginByTime {
-            nanoseconds: time.between(),
-        })
+        let StoreBursts { counts, time, .. } = self.bursts.as_ref()?;
+        Some(time.as_ref().map_or_else(|| counts.rate(), |time| time.rate(counts.counts())))
     }
 
     /// Whether what code for bursts counts is to be counted; always without bursts.
     pub fn counts_in_burst(&self) -> bool {
-        self.bursts.as_ref().is_none_or(Bursts::counts)
+        self.bursts.as_ref().is_none_or(|bursts| bursts.counts.counts())
     }
 
     /// Decides where the frame with this frame pointer goes on whose check has fired, by a call that returns to `pc`:
@@ -140,7 +262,8 @@ impl StoreOpaque {
 
     /// The host goes over to wasm code: a burst that is due begins at the next check.
     pub fn heed_tick(&mut self) {
-        if self.burst_time.is_some() && self.interrupt().has_ticked() && !self.counts_in_burst() {
+        let waits = self.bursts.as_ref().is_some_and(StoreBursts::waits_for_tick);
+        if waits && self.interrupt().has_ticked() {
             // SAFETY: the context lives as long as the store, and machine code waits for us.
             unsafe {
                 let context = self.context().as_ptr();
@@ -155,19 +278,19 @@ impl StoreOpaque {
         let has_ticked = self.interrupt().take_tick();
         let at = Place::of(pc).expect("checks are in functions of live modules");
         self.read_bursts(at.in_bursts);
-        let before = self.bursts;
+        let before = self.bursts.as_ref()?.counts;
         if !at.in_bursts {
             self.take_snapshot();
         }
-        // A signal may make a check fire for what an earlier one has seen.
-        let is_late = self.burst_time.is_some() && !has_ticked && !at.in_bursts && !self.counts_in_burst();
         let quiet = fork::quiet();
-        let version = if is_late { self.wait_for_tick() } else { self.decide(&at) };
+        let version = self.bursts.as_mut()?.decide(&at, has_ticked);
+        self.note_burst(&before);
         self.look_for_hot_code(&at);
         drop(quiet);
-        self.keep_pace(before, fired);
+        let bursts = self.bursts.as_mut()?;
+        bursts.keep_pace(&before, fired);
         if version.is_some() {
-            self.forgive_check(!at.in_bursts);
+            bursts.forgive_check(!at.in_bursts);
             if !at.in_bursts {
                 self.pass_burst_context(pc, fp);
             }
@@ -176,113 +299,57 @@ impl StoreOpaque {
         version
     }
 
-    /// Nothing is due: the count, which a signal has ended, begins anew. The frame stays.
-    fn wait_for_tick(&mut self) -> Option<usize> {
-        self.bursts.iter_mut().for_each(|bursts| bursts.set_lengths(bursts.lengths()));
-        None
-    }
-
     /// From round to round, has functions reoptimized that bursts have shown to be hot, or to do something else than
     /// before.
     fn look_for_hot_code(&mut self, at: &Place) {
-        let begun = self.bursts.as_ref().map_or(0, |bursts| bursts.begun_by_length);
-        if at.in_bursts || begun < self.next_round {
+        let Some(StoreBursts { counts, next_round, on_round, .. }) = &self.bursts else { return };
+        let begun = counts.begun_by_length;
+        if at.in_bursts || begun < *next_round {
             return;
         }
-        let sampled = profile::first_of(self, &at.module)
-            .and_then(|index| Some((index, profile::sampled(self, index)?)));
-        let functions = sampled.as_ref().map_or(0, |(_, profile)| profile.functions.len());
-        let next = |policy: &Policy| policy.next_round(begun, functions);
-        self.next_round = self.engine().reoptimization().map_or(u64::MAX, next);
-        if let Some((index, profile)) = sampled {
-            let instance = &mut self.instances[index as usize];
-            instance.advice = at.module.advise(&profile, instance.advice.as_deref());
-        }
+        let next = on_round(self, &at.module, begun);
+        self.bursts.iter_mut().for_each(|bursts| bursts.next_round = next);
     }
 
-    /// The version in which the frame goes on, unless it stays.
-    fn decide(&mut self, at: &Place) -> Option<usize> {
-        let before = self.bursts?;
-        let version = self.next_version(at);
-        let counts = self.counts_in_burst();
-        if counts != before.counts() {
-            self.burst_time.iter_mut().for_each(|time| time.end_phase(!counts));
-        }
-        self.note_burst(&before);
-        version
+    /// Hands over a profile if it is time.
+    fn take_snapshot(&mut self) {
+        let due = |bursts: &mut StoreBursts| bursts.snapshots.take_if(|snapshots| snapshots.is_due());
+        let Some(mut snapshots) = self.bursts.as_mut().and_then(due) else { return };
+        snapshots.take(self);
+        self.set_snapshots(Some(snapshots));
     }
 
-    /// A check that fired at `fired`, before which the bursts were so, has been decided.
-    fn keep_pace(&mut self, before: Option<Bursts>, fired: u64) {
-        let (Some(before), Some(bursts), Some(pace)) = (before, &mut self.bursts, &mut self.pace) else {
-            return;
-        };
-        match (before.counts(), bursts.counts()) {
-            (false, true) => pace.begin_burst(bursts.checks_between(), fired),
-            (true, false) => bursts.set_lengths(pace.end_burst(bursts.lengths())),
-            _ if bursts.lost > before.lost => pace.begin_anew(),
-            _ => {}
+    /// Who gets profiles from now on while the program runs. Without bursts nobody does.
+    pub fn set_snapshots(&mut self, snapshots: Option<Box<dyn Snapshots>>) {
+        if let Some(bursts) = &mut self.bursts {
+            bursts.snapshots = snapshots;
         }
     }
 
     /// Keeps that a burst has begun, or ended, for those who want to know.
     fn note_burst(&mut self, before: &Bursts) {
-        let Some(bursts) = &self.bursts else { return };
-        match (before.counts(), bursts.counts()) {
+        let Some(bursts) = &mut self.bursts else { return };
+        match (before.counts(), bursts.counts.counts()) {
             (false, true) => {
-                let began = self.burst_began();
+                let began = bursts.began();
                 let checks = match began {
                     BurstEvent::Begin { checks } => checks,
                     _ => 0,
                 };
+                bursts.spans.iter_mut().for_each(|spans| spans.begin(checks));
                 self.burst_log.get_mut().iter_mut().for_each(|log| log.push(began));
                 self.begin_extended_paths();
-                self.burst_spans.iter_mut().for_each(|spans| spans.begin(checks));
             }
-            (true, false) => self.burst_spans.iter_mut().for_each(BurstSpans::end),
+            (true, false) => bursts.spans.iter_mut().for_each(BurstSpans::end),
             _ => {}
         }
-    }
-
-    fn next_version(&mut self, at: &Place) -> Option<usize> {
-        let bursts = self.bursts.as_mut()?;
-        let begun = bursts.begun;
-        let is_last = bursts.counts() && bursts.instrumented == 1;
-        if is_last && self.burst_time.as_ref().is_some_and(BurstTime::is_short) {
-            bursts.prolong(bursts.lengths().instrumented);
-        }
-        let version = if at.in_bursts { bursts.check_in_burst() } else { bursts.fired() };
-        match (at.in_bursts, version) {
-            (false, Version::Checking) | (true, Version::Instrumented) => None,
-            (false, Version::Instrumented) => {
-                let code = at.burst_code();
-                // In a burst that goes on the next check asks again.
-                if code.is_none() && bursts.begun > begun {
-                    bursts.lose();
-                }
-                code
-            }
-            (true, Version::Checking) => {
-                let code = at.module.checking_code(at.func, at.block);
-                if code.is_none() {
-                    bursts.wait();
-                }
-                code
-            }
-        }
-    }
-
-    /// The version in which the frame goes on comes to the same check, which has been counted.
-    fn forgive_check(&mut self, in_bursts: bool) {
-        let Some(bursts) = &mut self.bursts else { return };
-        let count = if in_bursts { &mut bursts.instrumented } else { &mut bursts.checking };
-        *count = count.saturating_add(1);
     }
 
     /// Takes the counts from machine code, which has counted the check.
     fn read_bursts(&mut self, in_bursts: bool) {
         let context = self.context().as_ptr();
         let Some(bursts) = &mut self.bursts else { return };
+        let bursts = &mut bursts.counts;
         // SAFETY: the context lives as long as the store, and machine code waits for us.
         (bursts.checking, bursts.instrumented) = unsafe { ((*context).checks, (*context).burst) };
         if in_bursts {
@@ -293,7 +360,7 @@ impl StoreOpaque {
     /// Gives the counts to machine code, that of checks never negative.
     fn write_bursts(&mut self) {
         let context = self.context().as_ptr();
-        let Some(bursts) = &self.bursts else { return };
+        let Some(StoreBursts { counts: bursts, .. }) = &self.bursts else { return };
         // SAFETY: as above.
         unsafe {
             ((*context).checks, (*context).burst) = (bursts.checking, bursts.instrumented);

@@ -2,7 +2,7 @@
 //!
 //! Machine code reads keys and slots, and counts calls (`abi::call_record`); the rest is ours. A slot holds the
 //! record of its last callee. Where a site has had several, all of them are in a list, the last one first.
-//! Source: Ammons, Ball & Larus 1997, section 4.2; algorithms.md section 6. Ours: slots without tags; the bound.
+//! Source: Ammons, Ball & Larus 1997, section 4.2. Ours: slots without tags; the bound.
 //! Invariant: a record never moves, and lives as long as its store. The record of the host function that runs, or the
 //! root, is `current`; those of wasm frames are in the frames, so a trap restores them with these.
 
@@ -10,14 +10,10 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use super::metrics::Measured;
-use crate::metrics::Columns;
-use crate::paths::PathsOfRecords;
 use hashbrown::HashMap;
 use wprof_jit::abi::{call_record, path_row};
 use wprof_jit::plan::RecordCells;
-use wprof_profiler::{
-    CALLEE_SLOT_BYTES, CallRecord, ContextLink, ContextLog, ContextTree, PathProfile, Routine,
-};
+use wprof_profiler::CALLEE_SLOT_BYTES;
 
 /// Something that has call records.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -69,6 +65,19 @@ impl Record {
     }
 }
 
+/// What a call record says to its readers.
+#[derive(Clone, Copy, Debug)]
+pub struct Calls {
+    /// What was called, by its number.
+    pub routine: u32,
+    /// The record of the caller, by its number.
+    pub parent: u32,
+    /// Which of its slots it was first called through.
+    pub slot: u32,
+    /// How often.
+    pub calls: u64,
+}
+
 /// How large a record is.
 #[derive(Clone, Copy, Debug)]
 pub struct Extent {
@@ -100,7 +109,7 @@ struct Callees {
 }
 
 /// Which record calls of late have led to from slots with several callees: pairs of a slot and a record, at a place
-/// that the slot and the record's key choose. Read by `arch::find_record` before it asks us.
+/// that the slot and the record's key choose. Read by `entries::find_record` before it asks us.
 #[derive(Debug)]
 pub struct RecentCalls(Box<[AtomicUsize]>);
 
@@ -174,7 +183,7 @@ impl CallRecords {
         all
     }
 
-    /// What calls of late have led to, where `arch::find_record` looks.
+    /// What calls of late have led to, where `entries::find_record` looks.
     pub fn recent_calls(&self) -> *const AtomicUsize {
         self.recent.0.as_ptr()
     }
@@ -368,7 +377,7 @@ impl CallRecords {
     }
 
     /// What each record was charged with, and how often it started to measure.
-    fn charged(&self) -> Vec<(Measured, u64)> {
+    pub fn charged(&self) -> Vec<(Measured, u64)> {
         let of = |record: &Record| {
             let word = |offset: i32| record.word_before(offset).load(Ordering::Relaxed);
             let mut measured = Measured::default();
@@ -379,50 +388,28 @@ impl CallRecords {
         self.records.iter().map(of).collect()
     }
 
-    /// The tree, given what each routine is to its readers, and what live frames have measured that is not charged yet.
-    pub fn tree(
-        &self,
-        columns: &mut Columns<'_>,
-        (live, mut paths): (&[(u64, Measured)], PathsOfRecords),
-        routine: impl FnMut(&Called) -> Routine,
-    ) -> ContextTree {
-        let mut charged = self.charged();
-        for (address, measured) in live {
-            if let Some(record) = self.record_at(*address) {
-                let sums = &mut charged[record as usize].0;
-                sums.iter_mut().zip(measured).for_each(|(sum, more)| *sum = sum.wrapping_add(*more));
-            }
-        }
-        let mut figures: Vec<Vec<u64>> =
-            charged.iter().map(|(measured, starts)| columns.of_starts(measured, *starts)).collect();
-        let routines: Vec<Routine> = self.routines.iter().map(routine).collect();
-        let site = |record: u32, slot: u32| {
-            let sites = &routines[self.records[record as usize].routine as usize].sites;
-            sites.get(slot as usize).copied().unwrap_or(0)
-        };
-        let record = |(number, record): (usize, &Record)| {
-            let PathProfile { finished, unfinished, .. } = paths.remove(&(number as u32)).unwrap_or_default();
-            CallRecord {
-                routine: record.routine,
-                parent: record.parent,
-                site: site(record.parent, record.slot),
-                calls: record.word(call_record::CALLS as u32).load(Ordering::Relaxed),
-                back_edges: Vec::new(),
-                metrics: std::mem::take(&mut figures[number]),
-                paths: finished,
-                unfinished,
-            }
-        };
-        let records = self.records.iter().enumerate().map(record).collect();
-        let links =
-            self.recursive_calls().map(|(from, slot, to)| ContextLink { from, site: site(from, slot), to });
-        let links = links.collect();
-        let (metrics, has_paths) = (columns.metrics(), self.has_paths);
-        ContextLog { routines, records, links, metrics, has_paths, ..ContextLog::default() }.tree()
+    /// What has records, by the numbers that these have of it.
+    pub fn routines(&self) -> &[Called] {
+        &self.routines
+    }
+
+    /// Whether records have paths.
+    pub fn has_paths(&self) -> bool {
+        self.has_paths
+    }
+
+    /// All records by their numbers, the root first.
+    pub fn all(&self) -> impl Iterator<Item = Calls> {
+        self.records.iter().map(|record| Calls {
+            routine: record.routine,
+            parent: record.parent,
+            slot: record.slot,
+            calls: record.word(call_record::CALLS as u32).load(Ordering::Relaxed),
+        })
     }
 
     /// The calls that led up: from a slot of a record to another record.
-    fn recursive_calls(&self) -> impl Iterator<Item = (u32, u32, u32)> {
+    pub fn recursive_calls(&self) -> impl Iterator<Item = (u32, u32, u32)> {
         let slots = (0..)
             .zip(&self.records)
             .flat_map(|(from, record)| (0..record.slots()).map(move |slot| (from, slot)));

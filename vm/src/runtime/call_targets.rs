@@ -26,14 +26,14 @@ impl InstanceData {
         if calls > 0 {
             *self.targets.entry((cell, callee)).or_default() += calls;
         }
-        let layout = self.module.inner().layout();
+        let layout = self.module.layout();
         self.vmctx.set_counter(layout.counter(cell), reference);
         self.vmctx.set_counter(layout.counter(cell + 1), 1);
     }
 
     /// The last callee of the call with this first cell, and how often it was called since another was.
     fn last_target(&self, cell: u32) -> (u64, u64) {
-        let layout = self.module.inner().layout();
+        let layout = self.module.layout();
         (self.vmctx.counter(layout.counter(cell)), self.vmctx.counter(layout.counter(cell + 1)))
     }
 

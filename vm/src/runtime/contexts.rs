@@ -1,12 +1,9 @@
-//! Calling contexts of a store: where the host comes in, and what the tree is to its readers.
+//! Calling contexts of a store: where the host comes in, and what traps leave.
 //!
 //! Invariant: whatever the host enters is called through a slot of the host function that runs, or of the root.
 
-use std::sync::Arc;
-
-use hashbrown::HashMap;
-use wprof_jit::plan::{FunctionPlan, RecordCells};
-use wprof_profiler::{Callee, ContextTree, FigureKind, Routine};
+use wprof_jit::plan::RecordCells;
+use wprof_profiler::Callee;
 
 use super::activation::TrapRecord;
 use super::call_records::{Called, Extent, ROOT};
@@ -14,9 +11,6 @@ use super::frames::{self, Frame};
 use super::metrics::Measured;
 use super::store::StoreOpaque;
 use super::walk;
-use crate::metrics::Columns;
-use crate::paths::{Counted, InContexts, PathsOfRecords, of_record_cells, of_rows, summed};
-use crate::profile::Exits;
 
 impl StoreOpaque {
     /// The host is going to enter a function.
@@ -102,7 +96,7 @@ impl StoreOpaque {
     }
 
     /// What frames of this store that are live have measured and not charged yet, with the addresses of their records.
-    fn live_measured(&self) -> Vec<(u64, Measured)> {
+    pub fn live_measured(&self) -> Vec<(u64, Measured)> {
         let mut all = Vec::new();
         // SAFETY: a reference to a store is only held by host code.
         unsafe {
@@ -122,75 +116,8 @@ impl StoreOpaque {
         if !self.has_flow() {
             return none;
         }
-        let plan = self.instances[instance as usize].module.inner().any_plan_of(func);
+        let plan = self.instances[instance as usize].module.any_plan_of(func);
         plan.map_or(none, |plan| plan.record_cells())
-    }
-
-    /// The paths of the functions of an instance in each of their call records that has any, by function: those
-    /// counted in the record, in rows and the rest of the instance's table, and those that frames which stop have not
-    /// counted.
-    pub fn paths_in_contexts(
-        &self,
-        instance: u32,
-        plans: &[(u32, Arc<FunctionPlan>)],
-        exits: &HashMap<u32, Exits>,
-    ) -> InContexts {
-        let mut all = InContexts::default();
-        let Some(contexts) = &self.contexts else { return all };
-        let plans: HashMap<u32, &FunctionPlan> = plans.iter().map(|(func, plan)| (*func, &**plan)).collect();
-        let of = &self.instances[instance as usize];
-        let mut elsewhere: HashMap<(u32, u32), Vec<Counted>> = HashMap::new();
-        for (&func, version) in plans.iter().filter(|(_, plan)| plan.flow_contexts.is_some()) {
-            let owed = exits.get(&func).into_iter().flat_map(|exits| &exits.owed);
-            let owed = owed.filter_map(|owed| owed.in_record(version));
-            let owed = owed.filter_map(|(address, counted)| Some((contexts.record_at(address)?, counted)));
-            let table = of.paths.in_records(func);
-            let table = table.map(|(record, (id, figures))| (record, (id, figures.to_vec())));
-            for (record, counted) in of_rows(version, &of.counters(version)).chain(table).chain(owed) {
-                elsewhere.entry((func, record)).or_default().push(counted);
-            }
-        }
-        for (record, func, cells) in contexts.cells_of(instance) {
-            let Some(version) = plans.get(&func).filter(|plan| plan.flow_contexts.is_some()) else {
-                continue;
-            };
-            let elsewhere = elsewhere.remove(&(func, record)).into_iter().flatten();
-            let counted = summed(of_record_cells(version, &cells).into_iter().chain(elsewhere));
-            if !counted.is_empty() {
-                all.entry(func).or_default().push((record, counted));
-            }
-        }
-        all
-    }
-
-    /// The calling contexts as instance `index` sees them, with the paths of these records; `None` if they are not
-    /// counted, or no burst has seen any.
-    pub fn context_tree(&self, index: u32, paths: PathsOfRecords) -> Option<ContextTree> {
-        let routine = |called: &Called| match called {
-            Called::Root => Routine { callee: Callee::Root, sites: Vec::new() },
-            Called::Beyond => Routine { callee: Callee::Beyond, sites: Vec::new() },
-            Called::Host(name) => {
-                let (module, name) = name.clone().unwrap_or_default();
-                Routine { callee: Callee::Host { module, name }, sites: Vec::new() }
-            }
-            &Called::Wasm(instance, func) => self.wasm_routine(index, instance, func),
-        };
-        let contexts = self.contexts.as_ref()?;
-        let tree = contexts.tree(&mut Columns::measured(self), (&self.live_measured(), paths), routine);
-        match self.burst_rate() {
-            Some(rate) => {
-                let tree = ContextTree { kind: FigureKind::Sampled { rate }, ..tree.pruned() };
-                // The root is always there.
-                (tree.records.len() > 1).then_some(tree)
-            }
-            None => Some(tree),
-        }
-    }
-
-    fn wasm_routine(&self, seen_from: u32, instance: u32, index: u32) -> Routine {
-        let sites = self.instances[instance as usize].module.inner().call_sites(index);
-        let sites = sites.iter().map(|site| site.offset).collect();
-        Routine { callee: self.function_of(seen_from, instance, index), sites }
     }
 
     /// What a function is called as seen from an instance.

@@ -10,13 +10,30 @@ use wprof_jit::abi::TrapCode;
 
 use super::abi::{ArrayCall, VmActivation, VmFuncRef, VmHostContext, VmStoreContext, VmValue};
 use super::activation::{self, Activation, TrapRecord};
-use super::events;
+use super::frames::Frame;
 use super::stack::{self, Place};
-use super::store::{FuncPtr, Pending, StoreOpaque};
+use super::store::{FuncPtr, Pending, StoreOpaque, StoreWith};
 use super::{alt_stack, frames, host, wake};
-use crate::backtrace::WasmBacktrace;
-use crate::store::StoreInner;
-use crate::{Error, Result, Trap, arch};
+use super::{entries, events};
+use crate::{Error, Trap, arch};
+
+/// How a call has ended early.
+#[derive(Debug)]
+pub struct Ended {
+    /// By what.
+    pub error: Error,
+    /// The wasm frames that were there, innermost first, if wasm code has trapped.
+    pub frames: Option<Vec<Frame>>,
+}
+
+impl From<Error> for Ended {
+    fn from(error: Error) -> Ended {
+        Ended { error, frames: None }
+    }
+}
+
+/// How a call has ended.
+pub type Outcome = Result<(), Ended>;
 
 /// Calls `func`, which takes its arguments from `values` and leaves its results there.
 ///
@@ -29,16 +46,16 @@ use crate::{Error, Result, Trap, arch};
 /// # Safety
 /// `values` has room for all arguments and results, and holds arguments of the types of `func`, whose references are
 /// this store's.
-pub unsafe fn call<T>(store: &mut StoreInner<T>, func: FuncPtr, values: &mut [VmValue]) -> Result<()> {
+pub unsafe fn call<D>(store: &mut StoreWith<D>, func: FuncPtr, values: &mut [VmValue]) -> Outcome {
     let entry = store.opaque.func_type(func);
     debug_assert!(values.len() >= entry.ty.array_len());
     if let Some(request) = store.opaque.interrupt().take() {
-        return Err(Trap::from(request).into());
+        return Err(Error::from(Trap::from(request)).into());
     }
     store.opaque.check_data()?;
     store.opaque.heed_tick();
     if arch::stack_pointer() < stack::host_limit() {
-        return Err(Trap::StackOverflow.into());
+        return Err(Error::from(Trap::StackOverflow).into());
     }
     store.opaque.pass_entry_slot();
     let target = match host::context_of(&store.opaque, func) {
@@ -51,7 +68,7 @@ pub unsafe fn call<T>(store: &mut StoreInner<T>, func: FuncPtr, values: &mut [Vm
         Target::Wasm(..) => Place::find().map_err(|e| Error::system("no memory for a stack", e))?,
     };
     let store = NonNull::from(store).cast::<StoreOpaque>();
-    // SAFETY: `StoreInner` begins with its `StoreOpaque`; the pointer is derived from the exclusive reference, which
+    // SAFETY: `StoreWith` begins with its `StoreOpaque`; the pointer is derived from the exclusive reference, which
     // is not used again.
     unsafe { lend(store, place.limit(), |store| target.call(store, &place, values.as_mut_ptr())) }
 }
@@ -62,13 +79,13 @@ enum Target {
 }
 
 impl Target {
-    unsafe fn call(&self, store: NonNull<StoreOpaque>, place: &Place, values: *mut VmValue) -> Result<()> {
+    unsafe fn call(&self, store: NonNull<StoreOpaque>, place: &Place, values: *mut VmValue) -> Outcome {
         match self {
             Target::Host(context) => {
                 // SAFETY: the caller of `call` vouches for the values, and the store is lent.
                 let failed = unsafe { host::call(*context, values) } != 0;
                 // SAFETY: the host function has given the store back.
-                if failed { Err(unsafe { take_pending(store) }) } else { Ok(()) }
+                if failed { Err(unsafe { take_pending(store) }.into()) } else { Ok(()) }
             }
             // SAFETY: likewise; the trampoline was made for the function's type.
             Target::Wasm(func, trampoline) => unsafe { call_wasm(store, func, (*trampoline, place), values) },
@@ -80,8 +97,8 @@ impl Target {
 unsafe fn lend(
     store: NonNull<StoreOpaque>,
     limit: usize,
-    body: impl FnOnce(NonNull<StoreOpaque>) -> Result<()>,
-) -> Result<()> {
+    body: impl FnOnce(NonNull<StoreOpaque>) -> Outcome,
+) -> Outcome {
     // SAFETY: the caller holds the store exclusively and lent it to us; no Rust reference to the context exists.
     let _lent = unsafe {
         let context = store.as_ref().context();
@@ -116,7 +133,7 @@ unsafe fn call_wasm(
     func: &VmFuncRef,
     (trampoline, place): (usize, &Place),
     values: *mut VmValue,
-) -> Result<()> {
+) -> Outcome {
     alt_stack::ensure();
     // SAFETY: the caller's pointer is to a whole store, which is lent.
     unsafe { events::ask_before_call(store)? };
@@ -154,7 +171,7 @@ unsafe fn call_wasm(
         let vm = activation.vm.get();
         match place.top() {
             None => enter(func.vmctx, func.vmctx, code, values, vm),
-            Some(top) => arch::enter_on_stack(func.vmctx, func.vmctx, code, values, vm, enter, top),
+            Some(top) => entries::enter_on_stack(func.vmctx, func.vmctx, code, values, vm, enter, top),
         }
     });
     // SAFETY: wasm code has ended: the store is exclusively ours again.
@@ -175,7 +192,7 @@ unsafe fn call_wasm(
 }
 
 /// The error of a trap.
-fn trap_error(store: &mut StoreOpaque, record: TrapRecord) -> Error {
+fn trap_error(store: &mut StoreOpaque, record: TrapRecord) -> Ended {
     if record.code == Some(TrapCode::Budget) {
         store.refuse_for_lack_of_stack();
     }
@@ -185,16 +202,16 @@ fn trap_error(store: &mut StoreOpaque, record: TrapRecord) -> Error {
     store.charge_ended(&record);
     store.trace_unwind(&record);
     if let Err(error) = store.settle_events(&record) {
-        return error;
+        return error.into();
     }
-    let backtrace = WasmBacktrace::new(frames::of_trap(&record));
+    let frames = Some(frames::of_trap(&record));
     let error = match record.code.map(Trap::from_code) {
         None => Trap::StackOverflow.into(),
         Some(Some(Trap::Interrupt)) => store.interrupt().take().map_or(Trap::Interrupt, Trap::from).into(),
         Some(Some(trap)) => trap.into(),
         Some(None) => host_error(store),
     };
-    error.with_backtrace(backtrace)
+    Ended { error, frames }
 }
 
 unsafe fn take_pending(store: NonNull<StoreOpaque>) -> Error {

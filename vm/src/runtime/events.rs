@@ -3,7 +3,7 @@
 //! Machine code adds to the counters in the store's context. A counter alone is exact when no wasm code of the store is
 //! on the stack. Otherwise each frame has a correction, which its place alone determines, so that a query costs the
 //! code that does not ask nothing. Where events are metered, the correction of a frame in a call is zero.
-//! Source: Ball 1994, sections 3.2 and 4; algorithms.md section 4.
+//! Source: Ball 1994, sections 3.2 and 4.
 
 use std::ptr::NonNull;
 

@@ -4,7 +4,7 @@
 //! or that of the burst. If it finds it anywhere else (in the host, in a trampoline, between the load and the store
 //! of a count) it may be in vain: so who must be sure sends again until a check has fired.
 //! Invariant: the pinned register is changed only in code of functions, where it always is the count of checks.
-//! Source: design.md, section 5.
+//! The contract: ARCHITECTURE.md, "The contract with machine code".
 
 use std::mem::MaybeUninit;
 use std::ptr;

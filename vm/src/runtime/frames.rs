@@ -7,14 +7,14 @@ use wprof_jit::compile::Origin;
 
 use super::activation::TrapRecord;
 use super::code::registry::{self, CodeObject};
+use super::loaded::LoadedModule;
 use super::walk;
-use crate::module::ModuleInner;
 
 /// A wasm frame: its module, and where in it.
 #[derive(Clone, Debug)]
 pub struct Frame {
     /// The module.
-    pub module: Arc<ModuleInner>,
+    pub module: Arc<dyn LoadedModule>,
     /// Function, block, and offset of the instruction.
     pub origin: Origin,
 }

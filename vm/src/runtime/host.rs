@@ -11,23 +11,22 @@ use wprof_jit::abi::{host_context, returns_in_memory};
 use wprof_profiler::HOST_CALLEE;
 
 use super::abi::{VmCodeSlots, VmContext, VmFuncRef, VmHostContext, VmStoreContext, VmValue};
-use super::store::{FuncPtr, Pending, StoreOpaque};
+use super::code::no_code_memory;
+use super::store::{FuncPtr, Pending, StoreOpaque, StoreWith};
 use super::store_ptr::StorePtr;
 use super::types::FuncTypeEntry;
-use crate::caller::Caller;
-use crate::engine::no_code_memory;
-use crate::store::StoreInner;
 use crate::{Result, Trap};
 
-/// The code of a host function: arguments come in the array, results go there.
-pub type HostCode<T> = dyn Fn(Caller<'_, T>, &mut [VmValue]) -> Result<()> + Send + Sync;
+/// The code of a host function, which gets the store, the index of the instance that calls it, if one does, and the array
+/// in which arguments come and results go.
+pub type HostCode<D> = dyn Fn(&mut StoreWith<D>, Option<u32>, &mut [VmValue]) -> Result<()> + Send + Sync;
 
 /// A host function that belongs to no store yet.
-pub struct HostFunc<T: 'static> {
+pub struct HostFunc<D: 'static> {
     /// Its type.
     pub ty: crate::FuncType,
     /// What it does.
-    pub code: Box<HostCode<T>>,
+    pub code: Box<HostCode<D>>,
 }
 
 /// The part of a host function's context that does not depend on the store's data type.
@@ -50,12 +49,12 @@ pub struct HostHead {
 
 /// A host function in a store.
 #[repr(C)]
-struct HostContext<T: 'static> {
+struct HostContext<D: 'static> {
     head: HostHead,
-    func: Arc<HostFunc<T>>,
+    func: Arc<HostFunc<D>>,
 }
 
-/// Owner of a `HostContext<T>`, whatever `T`.
+/// Owner of a `HostContext<D>`, whatever `D`.
 pub struct AnyHostContext {
     pointer: NonNull<HostHead>,
     free: unsafe fn(NonNull<HostHead>),
@@ -98,13 +97,13 @@ impl Drop for AnyHostContext {
 ///
 /// # Errors
 /// If there is no memory for its lazy stub.
-pub fn add<T: 'static>(
-    store: &mut StoreInner<T>,
-    func: &Arc<HostFunc<T>>,
+pub fn add<D: 'static>(
+    store: &mut StoreWith<D>,
+    func: &Arc<HostFunc<D>>,
     name: Option<(String, String)>,
 ) -> Result<FuncPtr> {
     const fn may_be_shared<T: Send + Sync>() {}
-    const { may_be_shared::<(Arc<HostFunc<T>>, Arc<FuncTypeEntry>)>() };
+    const { may_be_shared::<(Arc<HostFunc<D>>, Arc<FuncTypeEntry>)>() };
     let opaque = &mut store.opaque;
     let entry = opaque.engine().types().entry(&func.ty.0);
     let code = match entry.wasm_to_host.get() {
@@ -118,7 +117,7 @@ pub fn add<T: 'static>(
     let func_ref =
         VmFuncRef { slots: ptr::null(), vmctx: ptr::null_mut(), ty: entry.id, trace_token: HOST_CALLEE };
     let counted = opaque.engine().config().profiling != crate::ProfilingConfig::Off;
-    let vm = VmHostContext { magic: host_context::MAGIC, func: shim::<T>, slots, func_ref };
+    let vm = VmHostContext { magic: host_context::MAGIC, func: shim::<D>, slots, func_ref };
     let routine = opaque.host_routine(name.as_ref());
     // SAFETY: the store's context, for a part of the store.
     let context = unsafe { StorePtr::new(opaque.context()) };
@@ -133,35 +132,35 @@ pub fn add<T: 'static>(
         (*vm).func_ref.vmctx = vm.cast::<c_void>();
         NonNull::new_unchecked(&raw mut (*vm).func_ref)
     };
-    opaque.hosts.push(AnyHostContext { pointer: head, free: free::<T> });
+    opaque.hosts.push(AnyHostContext { pointer: head, free: free::<D> });
     // SAFETY: it lies in a host context of this store.
     Ok(unsafe { opaque.func_handle(func_ref) })
 }
 
 /// # Safety
-/// `head` is that of a `HostContext<T>` leaked by `add`.
-unsafe fn free<T: 'static>(head: NonNull<HostHead>) {
+/// `head` is that of a `HostContext<D>` leaked by `add`.
+unsafe fn free<D: 'static>(head: NonNull<HostHead>) {
     // SAFETY: as required above; the head is the context's first field.
-    drop(unsafe { Box::from_raw(head.cast::<HostContext<T>>().as_ptr()) });
+    drop(unsafe { Box::from_raw(head.cast::<HostContext<D>>().as_ptr()) });
 }
 
 /// What the wasm-to-host trampoline calls. Leaves nothing to be dropped when it reports failure, since the
 /// trampoline then traps.
-unsafe extern "C" fn shim<T: 'static>(
+unsafe extern "C" fn shim<D: 'static>(
     context: *mut VmHostContext,
     caller: *mut VmContext,
     values: *mut VmValue,
 ) -> u32 {
-    // SAFETY: `add` made the context for a store of `StoreInner<T>`, which `enter::call` has lent to us or to the wasm code
+    // SAFETY: `add` made the context for a store of `StoreWith<D>`, which `enter::call` has lent to us or to the wasm code
     // that waits for us, by the pointer in its store context. `values` has room for all arguments and results. `caller` is an instance
     // of the same store, or null.
     let (host, store, instance, values) = unsafe {
-        let host = &*context.cast::<HostContext<T>>();
+        let host = &*context.cast::<HostContext<D>>();
         let store = host.head.context.as_ref().store;
         let instance = caller.as_ref().map(|c| c.instance as u32);
         (
             host,
-            &mut *store.cast::<StoreInner<T>>(),
+            &mut *store.cast::<StoreWith<D>>(),
             instance,
             std::slice::from_raw_parts_mut(values, len(host)),
         )
@@ -172,8 +171,7 @@ unsafe extern "C" fn shim<T: 'static>(
     store.opaque.collect_externs_if_due(&externs_in(&host.func.ty, values));
     let outer = store.opaque.enter_host_context(host.head.routine, instance.is_some());
     let span = store.opaque.begin_span();
-    let result =
-        catch_unwind(AssertUnwindSafe(|| (host.func.code)(Caller::new(&mut *store, instance), values)));
+    let result = catch_unwind(AssertUnwindSafe(|| (host.func.code)(&mut *store, instance, values)));
     host.head.ticks.fetch_add(store.opaque.end_span(span), Ordering::Relaxed);
     store.opaque.leave_host_context(outer);
     store.opaque.read_metrics();
@@ -198,7 +196,7 @@ fn externs_in(ty: &crate::FuncType, values: &[VmValue]) -> SmallVec<[u64; 4]> {
     ty.params().zip(values).filter(is_extern).map(|(_, value)| value.u64()).collect()
 }
 
-fn len<T>(host: &HostContext<T>) -> usize {
+fn len<D>(host: &HostContext<D>) -> usize {
     host.func.ty.array_len()
 }
 

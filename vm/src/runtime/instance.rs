@@ -1,5 +1,6 @@
 //! An instance of a module in a store.
 
+use std::any::Any;
 use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -15,15 +16,17 @@ use wprof_profiler::ExtendedPaths;
 
 use super::abi::{VmFuncImport, VmFuncRef};
 use super::call_targets::TargetTable;
+use super::loaded::LoadedModule;
 use super::paths::PathTable;
 use super::unfinished::Unfinished;
 use super::vmctx::VmCtx;
-use crate::Module;
 
 /// One instance. Its things are named by their indices in the store.
 pub struct InstanceData {
     /// What it is an instance of.
-    pub module: Module,
+    pub module: Arc<dyn LoadedModule>,
+    /// What the layer above knows it by.
+    pub handle: Box<dyn Any + Send + Sync>,
     /// Whether all that its code touches is there, and its segments have been copied. Until then nobody is given it:
     /// machine code takes for granted that memories have their base.
     pub is_ready: bool,
@@ -54,7 +57,7 @@ pub struct InstanceData {
 impl InstanceData {
     /// The function value of function `func`: imported, or escaping.
     pub fn func_ref(&self, func: u32) -> NonNull<VmFuncRef> {
-        let module = self.module.inner();
+        let module = &self.module;
         if module.info().is_imported_func(func) {
             let import = self.vmctx.at::<VmFuncImport>(module.layout().func_import(func));
             // SAFETY: instantiation has filled it; imports do not change.
@@ -67,7 +70,7 @@ impl InstanceData {
 
     /// The counters of a function, as they are now.
     pub fn counters(&self, version: &FunctionPlan) -> Vec<u64> {
-        let layout = self.module.inner().layout();
+        let layout = self.module.layout();
         let range = version.first_counter..version.first_counter + version.own_counters();
         range.map(|i| self.vmctx.counter(layout.counter(i))).collect()
     }
@@ -103,7 +106,7 @@ impl InstanceData {
 
     /// Lowers the heat of a function that waits for a better version, so that it does not ask all the time.
     pub fn cool_down(&self, func: u32) {
-        let module = self.module.inner();
+        let module = &self.module;
         let Some((counter, hot)) = module.heat(func) else { return };
         let cell = module.layout().counter(counter);
         let calls = self.vmctx.counter(cell) / heat::CALL * heat::CALL;
@@ -112,7 +115,7 @@ impl InstanceData {
 
     /// How often baseline code of a function was called.
     pub fn calls_in_baseline(&self, func: u32) -> u64 {
-        let module = self.module.inner();
+        let module = &self.module;
         let cell = module.heat(func).map(|(counter, _)| module.layout().counter(counter));
         cell.map_or(0, |cell| self.vmctx.counter(cell) / heat::CALL)
     }

@@ -3,8 +3,10 @@
 //! Source: the specification, "Instantiation". What is allocated stays in the store even if a segment does not fit:
 //! what was written before may refer to it.
 
+use std::any::Any;
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
+use std::sync::Arc;
 use std::sync::atomic::AtomicU8;
 
 use hashbrown::HashMap;
@@ -15,13 +17,15 @@ use super::abi::{VmContext, VmFuncImport, VmFuncRef, VmMemory, VmTable, VmValue}
 use super::bulk::{self, InitError};
 use super::call_targets::TargetTable;
 use super::const_eval::eval;
+use super::entries;
 use super::instance::InstanceData;
+use super::loaded::LoadedModule;
 use super::paths::PathTable;
 use super::store::{FuncPtr, StoreOpaque};
 use super::unfinished::Unfinished;
 use super::vmctx::VmCtx;
 use crate::limits::check_count;
-use crate::{Error, GlobalType, MemoryType, Module, Result, TableType, arch};
+use crate::{Error, GlobalType, MemoryType, Result, TableType};
 
 /// What an instance imports: things of the same store, of the right types, in the order of the module's imports of
 /// that kind.
@@ -37,25 +41,30 @@ pub struct Imports {
     pub globals: Vec<u32>,
 }
 
-/// Makes an instance and returns its index.
+/// Makes an instance, of a module that the layer above knows by a handle, and returns its index.
 ///
 /// # Errors
 /// If a limit is reached, or an active segment does not fit.
-pub fn instantiate(store: &mut StoreOpaque, module: &Module, imports: Imports) -> Result<u32> {
+pub fn instantiate(
+    store: &mut StoreOpaque,
+    module: &Arc<dyn LoadedModule>,
+    handle: Box<dyn Any + Send + Sync>,
+    imports: Imports,
+) -> Result<u32> {
     check_count("instances", store.instances.len(), store.limits.instances)?;
     store.check_traced(module)?;
     let index = store.instances.len() as u32;
-    let vmctx = VmCtx::new(module.inner().layout(), module.inner().counter_capacity())
+    let vmctx = VmCtx::new(module.layout(), module.counter_capacity())
         .map_err(|e| Error::system("no memory for an instance", e))?;
     let segments = module.info().data.len().max(module.info().elements.len());
     let dropped: Box<[AtomicU8]> = (0..2 * segments).map(|_| AtomicU8::new(0)).collect();
     fill_head(store, &vmctx, index, &dropped);
-    fill_imports(store, module, &vmctx, &imports);
-    fill_func_refs(module, &vmctx);
+    fill_imports(store, &**module, &vmctx, &imports);
+    fill_func_refs(&**module, &vmctx);
     let Imports { tables, memories, globals, .. } = imports;
-    let module = module.clone();
     let instance = InstanceData {
-        module,
+        module: module.clone(),
+        handle,
         is_ready: false,
         vmctx,
         memories,
@@ -80,26 +89,26 @@ pub fn instantiate(store: &mut StoreOpaque, module: &Module, imports: Imports) -
 
 /// The builtin table that every vmctx points to, in the order of `Builtin::ALL`.
 static BUILTINS: [unsafe extern "C" fn(); 20] = [
-    arch::memory_grow,
-    arch::memory_copy,
-    arch::memory_fill,
-    arch::memory_init,
-    arch::data_drop,
-    arch::table_grow,
-    arch::table_copy,
-    arch::table_fill,
-    arch::table_init,
-    arch::elem_drop,
-    arch::promote,
-    arch::count_path,
-    arch::take_row,
-    arch::count_target,
-    arch::record_burst,
-    arch::record_access,
-    arch::begin_trial,
-    arch::end_trial,
-    arch::memory_wait,
-    arch::memory_notify,
+    entries::memory_grow,
+    entries::memory_copy,
+    entries::memory_fill,
+    entries::memory_init,
+    entries::data_drop,
+    entries::table_grow,
+    entries::table_copy,
+    entries::table_fill,
+    entries::table_init,
+    entries::elem_drop,
+    entries::promote,
+    entries::count_path,
+    entries::take_row,
+    entries::count_target,
+    entries::record_burst,
+    entries::record_access,
+    entries::begin_trial,
+    entries::end_trial,
+    entries::memory_wait,
+    entries::memory_notify,
 ];
 const _: () = assert!(BUILTINS.len() == Builtin::ALL.len());
 
@@ -116,8 +125,8 @@ fn fill_head(store: &StoreOpaque, vmctx: &VmCtx, index: u32, dropped: &[AtomicU8
     unsafe { vmctx.head().write(content) };
 }
 
-fn fill_imports(store: &StoreOpaque, module: &Module, vmctx: &VmCtx, imports: &Imports) {
-    let layout = module.inner().layout();
+fn fill_imports(store: &StoreOpaque, module: &dyn LoadedModule, vmctx: &VmCtx, imports: &Imports) {
+    let layout = module.layout();
     for (i, &func) in (0..).zip(&imports.funcs) {
         let VmFuncRef { slots, vmctx: callee, .. } = store.func_ref(func);
         let import =
@@ -139,22 +148,25 @@ fn fill_imports(store: &StoreOpaque, module: &Module, vmctx: &VmCtx, imports: &I
     }
 }
 
-fn fill_func_refs(module: &Module, vmctx: &VmCtx) {
-    let inner = module.inner();
+fn fill_func_refs(module: &dyn LoadedModule, vmctx: &VmCtx) {
     for (i, &func) in (0..).zip(&module.info().escaped_funcs) {
-        let slots = ptr::from_ref(inner.slots().row(func));
+        let slots = ptr::from_ref(module.slots().row(func));
         let callee = vmctx.head().as_ptr().cast::<c_void>();
-        let func_ref =
-            VmFuncRef { slots, vmctx: callee, ty: inner.type_id(func), trace_token: func.reverse_bits() };
+        let func_ref = VmFuncRef {
+            slots,
+            vmctx: callee,
+            ty: module.func_type_id(func),
+            trace_token: func.reverse_bits(),
+        };
         // SAFETY: a place in a fresh vmctx that the layout gave for this.
-        unsafe { vmctx.at(inner.layout().func_ref(i)).write(func_ref) };
+        unsafe { vmctx.at(module.layout().func_ref(i)).write(func_ref) };
     }
 }
 
 fn add_definitions(store: &mut StoreOpaque, index: u32) -> Result<()> {
     let i = index as usize;
     let module = store.instances[i].module.clone();
-    let (info, layout) = (module.info(), module.inner().layout());
+    let (info, layout) = (module.info(), module.layout());
     for (n, ty) in (0..).zip(&info.tables[info.imported_tables as usize..]) {
         let definition: NonNull<VmTable> = store.instances[i].vmctx.at(layout.table(n));
         let table = store.add_table(TableType::from_parser(ty), 0, Some(definition))?;

@@ -15,7 +15,7 @@ use crate::{Result, Trap};
 /// is left in the store and the address is that of code which traps.
 ///
 /// # Safety
-/// For `arch::lazy_common` only: `callee` is a vmctx or host context, `caller` the vmctx of the instance that calls,
+/// For `entries::lazy_common` only: `callee` is a vmctx or host context, `caller` the vmctx of the instance that calls,
 /// whose store is lent to wasm; `index` is a function index of the callee's module, or anything for a host function.
 pub unsafe extern "C" fn lazy_compile(
     callee: NonNull<c_void>,
@@ -53,7 +53,8 @@ unsafe fn compile(store: &StoreOpaque, callee: NonNull<c_void>, index: u32) -> R
             return host_trampoline(store, callee.cast()).map(Some);
         }
         let instance = callee.cast::<VmContext>().as_ref().instance;
-        store.instances[instance].module.inner().code_unless(index, || store.interrupt().is_requested())
+        let module = store.instances[instance].module.clone();
+        module.code_unless(index, &|| store.interrupt().is_requested())
     }
 }
 

@@ -9,6 +9,7 @@ use wprof_jit::plan::{Instrumentation, Metric};
 use wprof_profiler::DataCache;
 
 use super::activation::TrapRecord;
+use super::entries;
 use super::store::StoreOpaque;
 use super::system_counter::SystemCounter;
 use crate::{Error, Result, arch};
@@ -58,8 +59,8 @@ impl Metrics {
     /// The code that brings readings up to date.
     pub fn reader(&self) -> usize {
         match self.counters.iter().any(Option::is_some) {
-            true => arch::read_metrics as *const () as usize,
-            false => arch::read_cycles as *const () as usize,
+            true => entries::read_metrics as *const () as usize,
+            false => entries::read_cycles as *const () as usize,
         }
     }
 
@@ -157,7 +158,7 @@ impl StoreOpaque {
             // SAFETY: the context lives as long as the store; the code changes the reading only, and registers that it
             // may.
             unsafe {
-                arch::read_cycles_of(context);
+                entries::read_cycles_of(context);
                 ptr::read_volatile(&raw const (*context).metrics[0])
             }
         };

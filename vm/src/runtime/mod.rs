@@ -1,6 +1,31 @@
 //! Running machine code: everything that needs `unsafe`. What is exported to the rest of the crate is safe to call
 //! unless it says otherwise.
 //!
+//! # The boundary
+//!
+//! Nothing here imports a layer above, so that this folder and `arch` can be audited by themselves. Below are `error`,
+//! `trap`, `types`, `limits`, `config`, `externref` and `arch`; above are engines and modules, which compile, then profiles,
+//! stores and the rest of the API, which calls functions that are `unsafe` here in a few places, with what it has checked.
+//!
+//! **Offered**: memory for code, and what lies at a pc (`code`); instances and what they consist of (`store`, `instance`,
+//! `memory`, `table`); entering wasm code and coming back (`enter`); stopping it (`interrupt`, `signals`, `fire`); frames
+//! and their places in wasm (`walk`, `frames`); raw counters, rows, call records and recordings, to be read while the host
+//! runs. What they mean is said above, by profiles.
+//!
+//! **Asked of the layers above**:
+//! * [`LoadedModule`](loaded::LoadedModule): what was parsed, and code, by addresses that
+//!   [`CodeArena`](code::CodeArena) gave.
+//! * [`OnRound`](bursts::OnRound) and [`Snapshots`](bursts::Snapshots): what is done with bursts that are over. They get the
+//!   store while machine code waits at a check.
+//! * [`HostCode`](host::HostCode): host functions, with the store and the instance that calls.
+//! * [`OnOutOfBudget`](events::OnOutOfBudget): whether the program goes on. It is given the address of a
+//!   [`StoreWith`](store::StoreWith) and must know its type.
+//!
+//! What a call from above hands down must be the store's own: arguments of the function's types, references of this store.
+//! So the API checks types and stores before it enters; functions here that rely on it are `unsafe` and say so.
+//!
+//! # Invariants
+//!
 //! **Invariant**: handles (`Func`, `Memory`, …) carry the id of their store, and every access checks it. What they
 //! point to lives until the store is dropped.
 //! **Invariant**: while wasm code runs, the store is reachable through `VmStoreContext::store`, a pointer derived
@@ -9,6 +34,10 @@
 //! **Invariant**: signal handlers run no code of the embedder's and have no reference to a store (`signals`).
 //! **Invariant**: no Rust frame lies between a trap and the activation it unwinds to: the host reports failure by a
 //! status, and machine code traps.
+//! **Invariant**: code that is on a stack is not freed: its module is kept by an instance of a store that is lent, and code
+//! goes with its module. Data that machine code has the address of neither moves nor goes before that.
+//! **Invariant**: no panic unwinds through machine code: what the host does, and the compiler, is called under `catch_unwind`
+//! where machine code waits, and builtins are `extern "C"`, so that any other panic ends the process.
 #![allow(unsafe_code, reason = "runs machine code and touches the memory it works on")]
 
 pub mod abi;
@@ -19,6 +48,7 @@ pub mod build_id;
 pub mod builtins;
 pub mod bulk;
 pub mod burst_contexts;
+pub mod burst_log;
 pub mod burst_spans;
 pub mod burst_time;
 pub mod bursts;
@@ -28,7 +58,9 @@ pub mod code;
 pub mod const_eval;
 pub mod contexts;
 pub mod demand;
+pub mod engine;
 pub mod enter;
+pub mod entries;
 pub mod events;
 pub mod exclusive;
 pub mod externs;
@@ -43,6 +75,7 @@ pub mod instance;
 pub mod instantiate;
 pub mod interrupt;
 pub mod lazy;
+pub mod loaded;
 pub mod many_frames;
 pub mod memory;
 pub mod metrics;
@@ -51,6 +84,7 @@ pub mod pages;
 pub mod parking;
 pub mod paths;
 pub(crate) mod perf;
+pub mod recording;
 pub mod resume;
 pub mod rlimits;
 pub mod shared_memory;

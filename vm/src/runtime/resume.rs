@@ -1,7 +1,7 @@
 //! Going on behind an instruction that has faulted on purpose.
 //!
 //! Some stores of machine code fault when the runtime has to do something: a budget is used up, the buffer of a trace is
-//! full. The signal handler makes the thread continue in `arch::resume`, which saves all registers and calls [`go_on`].
+//! full. The signal handler makes the thread continue in `entries::resume`, which saves all registers and calls [`go_on`].
 //! That is host code like any other, called by machine code as it were: it may allocate, lock, call the embedder and
 //! enter wasm. Then machine code goes on behind the store with the same registers, but for the pinned one; or it traps.
 //!
@@ -41,7 +41,7 @@ pub unsafe fn stack_for(code: TrapCode, activation: &Activation, sp: usize) -> O
 /// Does what the fault was for, and changes the registers to those with which the thread goes on.
 ///
 /// # Safety
-/// For `arch::resume` only, where the signal handler has led the thread: the registers are those of machine code of the
+/// For `entries::resume` only, where the signal handler has led the thread: the registers are those of machine code of the
 /// newest activation, which waits for us with its store on loan.
 pub unsafe extern "C" fn go_on(interrupted: *mut Interrupted) {
     // SAFETY: the handler has found an activation, a piece of code and a trap site. Nobody else refers to the saved
@@ -75,7 +75,7 @@ pub unsafe extern "C" fn go_on(interrupted: *mut Interrupted) {
 unsafe fn refill_budget(activation: &Activation, interrupted: &Interrupted) -> bool {
     let context = activation.context;
     // SAFETY: the store is lent to the wasm code that waits for us. Who looks at the stack meanwhile finds the frame that
-    // was interrupted as if it had called `arch::resume`, whose frame the saved registers are in.
+    // was interrupted as if it had called `entries::resume`, whose frame the saved registers are in.
     unsafe {
         let store = NonNull::new_unchecked((*context).store);
         let outer = std::mem::replace(&mut (*context).exit_fp, interrupted.frame_pointer());

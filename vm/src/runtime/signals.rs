@@ -40,6 +40,7 @@ use super::many_frames::ManyFrames;
 use super::metrics::Sums;
 use super::{fork, resume, walk};
 use crate::arch::{self, Registers};
+use crate::runtime::entries;
 
 const SIGNALS: [c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE];
 
@@ -117,7 +118,7 @@ unsafe fn recover(signal: c_int, info: &siginfo_t, context: &mut ucontext_t) -> 
             // SAFETY: wasm code of this activation is running.
             if let Some(stack) = unsafe { resume::stack_for(code, activation, registers.sp) } {
                 // SAFETY: that stack is nobody else's from there on, and what continues there knows the frame.
-                unsafe { arch::redirect(context, stack, arch::resume) };
+                unsafe { arch::redirect(context, stack, entries::resume) };
                 return Some(());
             }
             Some(code)

@@ -7,14 +7,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use wprof_jit::abi::trace_word;
-use wprof_profiler::Bursts;
 
 use super::abi::{NOTHING, VmFuncRef, VmMemory, VmStoreContext, VmTable, VmValue};
 use super::burst_contexts::BurstContexts;
-use super::burst_spans::BurstSpans;
-use super::burst_time::BurstTime;
+use super::burst_log::BurstLog;
+use super::bursts::{OnRound, StoreBursts};
 use super::call_records::CallRecords;
 use super::demand::DemandList;
+use super::engine::EngineCore;
+use super::entries;
 use super::events::Events;
 use super::exclusive::Exclusive;
 use super::externs::ExternArena;
@@ -25,7 +26,6 @@ use super::instance::InstanceData;
 use super::interrupt::InterruptPage;
 use super::memory::LinearMemory;
 use super::metrics::Metrics;
-use super::pace::Pace;
 use super::shared_memory::SharedData;
 use super::store_memory::StoreMemory;
 use super::store_ptr::StorePtr;
@@ -35,11 +35,8 @@ use super::transfer::TransferBuffer;
 use super::trials::TimedCall;
 use super::types::FuncTypeEntry;
 use super::walk;
-use crate::bursts::BurstLog;
-use crate::interrupt::InterruptHandle;
 use crate::limits::check_count;
-use crate::snapshots::Snapshots;
-use crate::{Engine, Error, GlobalType, MemoryType, RefType, Result, StoreLimits, TableType, ValType, arch};
+use crate::{Error, GlobalType, MemoryType, RefType, Result, StoreLimits, TableType, ValType};
 
 /// Enough for what the runtime does on its own stack for machine code: with metrics little, but the end of a chunk of a
 /// trace plans functions.
@@ -97,8 +94,8 @@ pub enum Pending {
 /// The store. Handles index its vectors, from which nothing is ever removed.
 pub struct StoreOpaque {
     id: StoreId,
-    engine: Engine,
-    /// What machine code and `arch` read. Allocated for itself, as its address is known to every vmctx.
+    engine: Arc<EngineCore>,
+    /// What machine code and `entries` read. Allocated for itself, as its address is known to every vmctx.
     context: StorePtr<VmStoreContext>,
     interrupt: Arc<InterruptPage>,
     /// Only kept for machine code, which finds it through the context.
@@ -129,25 +126,24 @@ pub struct StoreOpaque {
     /// What metrics need besides their readings.
     pub metrics: Metrics,
     /// The bursts, if there are any.
-    pub bursts: Option<Bursts>,
+    pub bursts: Option<StoreBursts>,
     /// The clock that host functions are measured by, if they are.
     pub host_clock: Option<HostClock>,
-    /// What keeps them to their budget, if they have one.
-    pub pace: Option<Pace>,
-    /// How much of its time is in bursts, if time begins them.
-    pub burst_time: Option<BurstTime>,
-    /// What happens in them, if it is recorded.
+    /// What happens in bursts, if it is recorded.
     pub burst_log: Exclusive<Option<BurstLog>>,
-    /// After how many bursts hot functions are looked for next.
-    pub next_round: u64,
     /// When the store was made, which is when its time line begins.
     pub started: Instant,
-    /// When bursts ran, if there is a time line.
-    pub burst_spans: Option<BurstSpans>,
-    /// Who gets profiles while the program runs.
-    pub snapshots: Option<Snapshots>,
     /// The call that is timed, if one is.
     pub timed: Option<TimedCall>,
+}
+
+/// A store with what the layer above keeps beside it, which host functions can reach.
+///
+/// Begins with its `StoreOpaque`: pointers to one are pointers to the other.
+#[repr(C)]
+pub struct StoreWith<D: 'static> {
+    pub opaque: StoreOpaque,
+    pub above: D,
 }
 
 // What is a pointer says for itself why it may go to another thread, and what users put in must be `Send` and `Sync` or
@@ -158,11 +154,11 @@ const _: () = {
 };
 
 impl StoreOpaque {
-    /// An empty store.
+    /// An empty store. Rounds of bursts end with `on_round`.
     ///
     /// # Errors
     /// If the system has no memory for it.
-    pub fn new(engine: &Engine) -> Result<StoreOpaque> {
+    pub fn new(engine: &Arc<EngineCore>, on_round: OnRound) -> Result<StoreOpaque> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let no_memory = |e| Error::system("no memory for a store", e);
         let interrupt = InterruptPage::new().map_err(no_memory)?;
@@ -190,19 +186,19 @@ impl StoreOpaque {
             trace_next: trace.as_ref().map_or(ptr::null_mut(), Trace::buffer),
             reference_next: trace.as_ref().map_or(ptr::null_mut(), Trace::references),
             callee_slot: 0,
-            find_record: arch::find_record as *const () as usize,
+            find_record: entries::find_record as *const () as usize,
             path: 0,
             metrics: metrics.first_readings(),
             measured: Default::default(),
             read_metrics: metrics.reader(),
-            touch_lines: arch::touch_lines as *const () as usize,
+            touch_lines: entries::touch_lines as *const () as usize,
             last_line: usize::MAX,
             checks: 0,
             burst: 0,
             counts: 1,
-            check: arch::check as *const () as usize,
-            check_pinned: arch::check_pinned as *const () as usize,
-            leave: arch::leave as *const () as usize,
+            check: entries::check as *const () as usize,
+            check_pinned: entries::check_pinned as *const () as usize,
+            leave: entries::leave as *const () as usize,
             leaving: ptr::null_mut(),
             go_on: 0,
             pinned: engine.compiler().options().pinned_cell().map_or(NOTHING, |cell| cell as usize),
@@ -240,18 +236,13 @@ impl StoreOpaque {
             metrics,
             bursts: None,
             host_clock: engine.config().times_host_calls.then(HostClock::start),
-            pace: None,
-            burst_time: None,
             burst_log: Exclusive::default(),
-            next_round: 0,
             started: Instant::now(),
-            burst_spans: None,
-            snapshots: None,
             timed: None,
         };
         store.pass_entry_slot();
         store.start_metering();
-        store.start_bursts()?;
+        store.start_bursts(on_round)?;
         Ok(store)
     }
 
@@ -266,7 +257,7 @@ impl StoreOpaque {
     }
 
     /// Its engine.
-    pub fn engine(&self) -> &Engine {
+    pub fn engine(&self) -> &Arc<EngineCore> {
         &self.engine
     }
 
@@ -280,13 +271,13 @@ impl StoreOpaque {
         &self.interrupt
     }
 
-    /// A handle with which others can stop its code.
-    pub fn interrupt_handle(&self) -> InterruptHandle {
+    /// The page by which others can stop it, who are heard also where code has checks instead of polls.
+    pub fn watched_interrupt(&self) -> &Arc<InterruptPage> {
         if self.bursts.is_some() {
             // Without a thread for it, a request is seen when a check fires of itself.
             let _ = self.interrupt.watch();
         }
-        InterruptHandle::new(self.interrupt.clone())
+        &self.interrupt
     }
 
     /// Stops its code at an instant, or no more.

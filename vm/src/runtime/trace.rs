@@ -7,6 +7,7 @@
 //! Invariant: whatever is on the stack when the host looks is named as the bits written so far have it.
 
 use std::ptr;
+use std::sync::Arc;
 
 use hashbrown::HashMap;
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
@@ -17,11 +18,12 @@ use wprof_profiler::{BlockId, Call, Frame, HOST_CALLEE, Stage, Unwind};
 use super::abi::{VmFuncRef, VmStoreContext};
 use super::activation::TrapRecord;
 use super::frames;
+use super::loaded::{self, LoadedModule};
 use super::many_frames::ManyFrames;
+use super::recording::{Recording, refused};
 use super::store::StoreOpaque;
 use super::walk;
-use crate::trace::{Recording, refused};
-use crate::{Module, Result};
+use crate::Result;
 
 const PAGE: usize = 4096;
 
@@ -143,9 +145,9 @@ impl StoreOpaque {
     ///
     /// # Errors
     /// If a trace is being recorded of another instance.
-    pub fn check_traced(&self, module: &Module) -> Result<()> {
+    pub fn check_traced(&self, module: &Arc<dyn LoadedModule>) -> Result<()> {
         match self.trace.as_ref().and_then(|trace| trace.recording.as_ref()) {
-            Some(recording) if !self.instances.is_empty() || !recording.module.is(module) => {
+            Some(recording) if !self.instances.is_empty() || !loaded::same(&recording.module, module) => {
                 Err(refused("a trace is being recorded, which is of one instance: use another store"))
             }
             _ => Ok(()),

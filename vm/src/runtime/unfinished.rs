@@ -1,14 +1,13 @@
 //! Frames that ended, or are, in the middle of a block: without counting them the profile would not add up.
 //!
-//! Source: algorithms.md section 1, early termination. Such a frame gets a pseudo edge from its block to the exit.
-
-use std::sync::Arc;
+//! Source: Ball & Larus 1994, section 3.2, early termination. Such a frame gets a pseudo edge from its block to the exit.
 
 use hashbrown::HashMap;
 use wprof_jit::compile::Origin;
 
 use super::activation::{RawFrame, TrapRecord};
 use super::frames::{self, Frame};
+use super::loaded;
 use super::many_frames::ManyFrames;
 use super::metrics::Measured;
 use super::store::StoreOpaque;
@@ -124,8 +123,8 @@ impl StoreOpaque {
         let vmctx = unsafe { raw.vmctx.as_ref() }?;
         let index = vmctx.instance;
         let is_ours = std::ptr::eq(vmctx.store, self.context().as_ptr());
-        let module = is_ours.then(|| self.instances[index].module.inner())?;
-        Arc::ptr_eq(module, &frame.module).then_some(index as u32)
+        let module = is_ours.then(|| &self.instances[index].module)?;
+        loaded::same(module, &frame.module).then_some(index as u32)
     }
 
     /// The instance that the frame of a trap ran in.
@@ -137,7 +136,7 @@ impl StoreOpaque {
     /// The same for a frame that did not fit on the stack: that of its nearest caller in the same module, which
     /// recursion makes its own, or else the newest instance.
     fn instance_below(&self, frame: &Frame, callers: &ManyFrames) -> Option<u32> {
-        let newest = || self.instances.iter().rposition(|i| Arc::ptr_eq(i.module.inner(), &frame.module));
+        let newest = || self.instances.iter().rposition(|i| loaded::same(&i.module, &frame.module));
         let below = callers.iter().find_map(|caller| self.instance_of(frame, caller));
         below.or_else(|| newest().map(|index| index as u32))
     }

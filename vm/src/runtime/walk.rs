@@ -183,7 +183,7 @@ pub unsafe fn words_of_stack(mut visit: impl FnMut(u64)) -> bool {
         low = match current.is_on_own_stack {
             true => {
                 scan(low..current.stack.end);
-                // SAFETY: `arch::enter_on_stack` has left it there.
+                // SAFETY: `entries::enter_on_stack` has left it there.
                 unsafe { *((current.stack.end - size_of::<usize>()) as *const usize) }
             }
             false => {

@@ -107,7 +107,7 @@ macro_rules! define_trait {
                         let memory = memory(&mut caller)?;
                         let store = caller.as_context_mut().0;
                         let mut guest = Guest::in_store(&mut store.opaque, memory, preview);
-                        context(&mut store.data).0.$name(&mut guest, $($arg),*)
+                        context(&mut store.above.data).0.$name(&mut guest, $($arg),*)
                     };
                     linker.func_wrap(module, stringify!($name), func)?;
                 )*

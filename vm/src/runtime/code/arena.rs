@@ -11,7 +11,7 @@ use wprof_jit::compile::MachineCode;
 use super::libcalls;
 use super::registry::{self, CodeObject};
 use super::reservation::{PAGE, Reservation};
-use crate::module::ModuleInner;
+use crate::runtime::loaded::Owner;
 use crate::runtime::rlimits;
 
 /// Size of the first chunk; each further one is twice as large, up to [`LAST_CHUNK`].
@@ -26,9 +26,6 @@ const LEAST_ALIGN: usize = 16;
 const FARTHEST: usize = i32::MAX as usize;
 /// Between functions: a trap, should anything ever get there.
 const PADDING: u8 = 0xcc;
-
-/// The function that a piece of code is of.
-pub type Owner = (Weak<ModuleInner>, u32);
 
 /// Address space for code, which arenas share. A reservation goes away with the last chunk in it.
 #[derive(Debug, Default)]

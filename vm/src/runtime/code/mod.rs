@@ -10,3 +10,10 @@ pub mod stubs;
 pub use arena::{CodeArena, CodeSpace};
 pub use slots::{CodeSlots, TrapStubs};
 pub use stubs::Stubs;
+
+use crate::Error;
+
+/// The error of whoever has no memory for code.
+pub fn no_code_memory(e: std::io::Error) -> Error {
+    Error::system("no memory for machine code", e)
+}

@@ -7,11 +7,11 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockWriteGuard, Weak};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockWriteGuard};
 
 use wprof_jit::compile::{MachineCode, Origin, TrapSite};
 
-use crate::module::ModuleInner;
+use crate::runtime::loaded::Owner;
 
 /// A piece of machine code: a function, a trampoline, or stubs.
 #[derive(Debug, Default)]
@@ -23,7 +23,7 @@ pub struct CodeObject {
     /// The addresses of its cold part, if that lies elsewhere. Invariant: no code ends where `start` is.
     pub cold: Range<usize>,
     /// Its module and function index, if it is a wasm function's.
-    pub function: Option<(Weak<ModuleInner>, u32)>,
+    pub function: Option<Owner>,
     /// All but its bytes; pcs in it are [offsets](CodeObject::offset).
     pub code: MachineCode,
 }

@@ -1,6 +1,6 @@
 //! Lazy stubs: what a code slot points to until its function is compiled.
 //!
-//! Stub `i` puts `i` where the common part (`arch::lazy_common`) expects it and jumps there. Stubs know no module:
+//! Stub `i` puts `i` where the common part (`entries::lazy_common`) expects it and jumps there. Stubs know no module:
 //! the callee's vmctx, which every wasm function is passed, tells whose function `i` is meant. So one growing table
 //! serves a whole engine; two, as the vmctx comes in another register where results go to memory.
 
@@ -10,6 +10,7 @@ use wprof_jit::compile::MachineCode;
 
 use super::arena::{CodeArena, CodeSpace};
 use crate::arch;
+use crate::runtime::entries;
 
 /// Stubs per chunk.
 const CHUNK: u32 = 1024;
@@ -37,7 +38,7 @@ impl Stubs {
         let mut chunks = self.chunks[usize::from(in_memory)].lock().unwrap_or_else(PoisonError::into_inner);
         while (chunks.len() as u32) * CHUNK < count {
             let first = chunks.len() as u32 * CHUNK;
-            let bytes = arch::lazy_stubs(first, CHUNK, in_memory);
+            let bytes = arch::lazy_stubs(entries::lazy_common(in_memory), first, CHUNK);
             let start = self.arena.place(MachineCode { bytes, align: 16, ..MachineCode::default() }, None)?;
             chunks.push(start + arch::STUBS_HEADER);
         }

@@ -1,0 +1,227 @@
+//! From CLIF that is ready to machine code with its tables: Cranelift's code generation, and the target's passes.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use cranelift_codegen::binemit::Reloc as RelocKind;
+use cranelift_codegen::control::ControlPlane;
+use cranelift_codegen::ir::{ExternalName, Function, Inst, InstructionData, StackSlotKey};
+use cranelift_codegen::isa::TargetIsa;
+use cranelift_codegen::{CompiledCode, Context, FinalizedRelocTarget, MachSrcLoc, MachTrap};
+
+use crate::CompileError;
+use crate::abi::{TrapCode, store_context};
+use crate::code::{
+    CallSite, Fact, METRICS_SLOT, MachineCode, Origins, PATH_SLOT, RECORD_SLOT, Reloc, TrapSite, VMCTX_SLOT,
+};
+use crate::options::{Passes, Stage};
+use crate::target::{Finished, Target};
+
+/// What machine code is made with.
+#[derive(Clone, Copy)]
+pub(super) struct Output<'a> {
+    /// What it is for.
+    pub target: &'static dyn Target,
+    /// The function's index.
+    pub func: u32,
+    /// What source locations stand for.
+    pub origins: &'a Origins,
+    /// Whether these are kept.
+    pub with_positions: bool,
+    /// The passes that work on it.
+    pub passes: Passes,
+    /// If it must be proven that they left what it does as it was: where that is counted.
+    pub proofs: Option<&'a Proofs>,
+}
+
+/// Of how many functions was to be proven that the passes over finished machine code left what they do as it was.
+#[derive(Debug, Default)]
+pub struct Proofs {
+    proven: AtomicU64,
+    unproven: AtomicU64,
+}
+
+impl Proofs {
+    fn add(&self, is_proven: bool) {
+        let count = if is_proven { &self.proven } else { &self.unproven };
+        count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many were proven.
+    pub fn proven(&self) -> u64 {
+        self.proven.load(Ordering::Relaxed)
+    }
+
+    /// How many were not, and run as Cranelift wrote them.
+    pub fn unproven(&self) -> u64 {
+        self.unproven.load(Ordering::Relaxed)
+    }
+}
+
+impl Output<'_> {
+    /// Compiles `context.func`, whose flow graph and dominators are known and which has no aliases.
+    pub fn generate(
+        &self,
+        context: &mut Context,
+        registers: &mut regalloc2::Ctx,
+        isa: &dyn TargetIsa,
+    ) -> Result<MachineCode, CompileError> {
+        let failed = |error| CompileError::Codegen { func: self.func, message: format!("{error:?}") };
+        let validator = self.proofs.and_then(|_| self.target.validator(&mut context.func, isa));
+        context.verify_if(isa).map_err(failed)?;
+        let compiled = isa
+            .compile_function(&context.func, &context.domtree, registers, false, &mut ControlPlane::default())
+            .map_err(failed)?;
+        let compiled = compiled.apply_params(&context.func.params);
+        let locations = Locations { all: compiled.buffer.get_srclocs_sorted(), origins: self.origins };
+        let mut code = self.with_tables(&compiled, isa, &locations)?;
+        let original = validator.map(|validator| (validator, code.clone()));
+        let hints = match self.passes.any_of(Stage::MachineCode) {
+            true => self.rewrite(&mut code, &context.func, &compiled, &locations),
+            false => Vec::new(),
+        };
+        let Some((mut validator, original)) = original else { return Ok(code) };
+        validator.locate_calls(&compiled.buffer);
+        let is_proven = validator.check(&original, &code, &hints).is_ok();
+        if let Some(proofs) = self.proofs {
+            proofs.add(is_proven);
+        }
+        Ok(if is_proven { code } else { original })
+    }
+
+    /// What Cranelift has made, with the tables that belong to it.
+    fn with_tables(
+        &self,
+        code: &CompiledCode,
+        isa: &dyn TargetIsa,
+        locations: &Locations<'_>,
+    ) -> Result<MachineCode, CompileError> {
+        let (origins, buffer) = (self.origins, &code.buffer);
+        let origin = |pc: u32| origins.of_number(locations.at(pc)?);
+        let trap_origin = |trap: &MachTrap| {
+            let (at, behind) = (locations.at(trap.offset), locations.before(trap.offset));
+            origins.of_trap(at, behind, trap.code)
+        };
+        let mut traps: Vec<TrapSite> = buffer
+            .traps()
+            .iter()
+            .filter_map(|t| {
+                Some(TrapSite { pc: t.offset, code: TrapCode::from_clif(t.code)?, origin: trap_origin(t) })
+            })
+            .collect();
+        traps.sort_by_key(|t| t.pc);
+        let mut calls: Vec<CallSite> = buffer
+            .call_sites()
+            .map(|c| CallSite { return_pc: c.ret_addr, origin: origin(c.ret_addr.saturating_sub(1)) })
+            .collect();
+        calls.sort_by_key(|c| c.return_pc);
+        let relocs = buffer.relocs().iter().map(|r| reloc(self.func, r)).collect::<Result<_, _>>()?;
+        let entry = origins.first();
+        let slot = |key: u64| {
+            let frame = buffer.frame_layout()?;
+            let slot = frame.stackslots.values().find(|slot| slot.key == Some(StackSlotKey::new(key)))?;
+            Some(frame.frame_to_fp_offset - slot.offset)
+        };
+        Ok(MachineCode {
+            bytes: buffer.data().to_vec(),
+            align: buffer.alignment.max(isa.function_alignment().preferred),
+            relocs,
+            traps,
+            calls,
+            entry,
+            vmctx_slot: slot(VMCTX_SLOT),
+            path_slot: slot(PATH_SLOT),
+            positions: if self.with_positions { locations.positions() } else { Vec::new() },
+            record_slot: slot(RECORD_SLOT),
+            metrics_slot: (1..=store_context::METRIC_KINDS)
+                .find_map(|metrics| Some((slot(METRICS_SLOT + u64::from(metrics))?, metrics))),
+            ..MachineCode::default()
+        })
+    }
+
+    /// Has the target rewrite the machine code of a function. Gives where blocks were, and where they are.
+    fn rewrite(
+        &self,
+        code: &mut MachineCode,
+        func: &Function,
+        compiled: &CompiledCode,
+        locations: &Locations<'_>,
+    ) -> Vec<(u32, u32)> {
+        let blocks = &compiled.bb_starts;
+        let cold = locations.ranges(Fact::Cold).next();
+        // What the register allocator puts before a block's first instruction has no location.
+        let cold = cold.map_or(compiled.buffer.total_size(), |(start, _)| {
+            let behind = blocks.partition_point(|&block| block <= start);
+            behind.checked_sub(1).map_or(0, |block| blocks[block])
+        });
+        let in_place: Vec<_> = locations.ranges(Fact::InPlace).collect();
+        let transparent_calls: Vec<_> = locations.ranges(Fact::Transparent).collect();
+        let finished = Finished {
+            blocks,
+            cold,
+            in_place: &in_place,
+            transparent_calls: &transparent_calls,
+            results: func.signature.returns.len(),
+            jump_tables: jump_tables(func),
+            passes: self.passes,
+        };
+        self.target.rewrite(code, &finished)
+    }
+}
+
+/// How many jump tables Cranelift writes: of those without entries it makes jumps.
+fn jump_tables(func: &Function) -> usize {
+    let ends = func.layout.blocks().filter_map(|block| func.layout.last_inst(block));
+    let has_entries = |inst: &Inst| match func.dfg.insts[*inst] {
+        InstructionData::BranchTable { table, .. } => !func.dfg.jump_tables[table].as_slice().is_empty(),
+        _ => false,
+    };
+    ends.filter(has_entries).count()
+}
+
+/// The locations of finished code, which lie in its order.
+struct Locations<'a> {
+    all: &'a [MachSrcLoc<cranelift_codegen::Final>],
+    origins: &'a Origins,
+}
+
+impl Locations<'_> {
+    /// Where code begins that comes from another instruction than the code before.
+    fn positions(&self) -> Vec<(u32, u32)> {
+        let position = |location: &MachSrcLoc<cranelift_codegen::Final>| {
+            Some((location.start, self.origins.of_code(location.loc)?.offset))
+        };
+        let mut positions: Vec<(u32, u32)> = self.all.iter().filter_map(position).collect();
+        positions.dedup_by_key(|&mut (_, offset)| offset);
+        positions
+    }
+
+    /// Where code lies of which a fact is known: beginnings and ends.
+    fn ranges(&self, fact: Fact) -> impl Iterator<Item = (u32, u32)> {
+        let known = self.all.iter().filter(move |location| self.origins.has(location.loc, fact));
+        known.map(|location| (location.start, location.end))
+    }
+
+    /// The number of the origin of the code at `pc`.
+    fn at(&self, pc: u32) -> Option<u32> {
+        let i = self.all.partition_point(|l| l.end <= pc);
+        let l = self.all.get(i).filter(|l| l.start <= pc)?;
+        self.origins.number(l.loc)
+    }
+
+    /// The last origin that is known before `pc`; the first of all if there is none.
+    fn before(&self, pc: u32) -> u32 {
+        let i = self.all.partition_point(|l| l.start <= pc);
+        self.all[..i].iter().rev().find_map(|l| self.origins.number(l.loc)).unwrap_or(0)
+    }
+}
+
+fn reloc(func: u32, reloc: &cranelift_codegen::FinalizedMachReloc) -> Result<Reloc, CompileError> {
+    match (&reloc.target, reloc.kind) {
+        (FinalizedRelocTarget::ExternalName(ExternalName::LibCall(target)), RelocKind::Abs8) => {
+            Ok(Reloc { offset: reloc.offset, target: *target, addend: reloc.addend })
+        }
+        (target, kind) => {
+            Err(CompileError::Codegen { func, message: format!("relocation {kind:?} to {target:?}") })
+        }
+    }
+}

@@ -1,0 +1,330 @@
+//! The passes: everything that makes code better than plain Cranelift does, in one list, with a switch for each.
+//!
+//! A pass may be left out of any function without changing what the code does. What has to be done in any case is not
+//! here: making checks of marks (`checks`), the transformations that a plan asks for, and Cranelift's own work.
+//! `none` leaves plain Cranelift.
+//!
+//! Each pass has the range of function indexes that it works on, so that a fault can be bisected to a pass and a
+//! function (`scripts/bisect-passes`). Example: `-threads,copies@0..57` is everything but `threads`, with `copies` in
+//! the first 57 functions only.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// When a pass works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Stage {
+    /// On the block graph.
+    Graph,
+    /// While the graph is translated to CLIF.
+    Translation,
+    /// Instead of Cranelift, for baseline code.
+    Baseline,
+    /// On CLIF, before Cranelift's optimiser or after it.
+    Clif,
+    /// On finished machine code.
+    MachineCode,
+}
+
+impl fmt::Display for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Stage::Graph => "graph",
+            Stage::Translation => "translation",
+            Stage::Baseline => "baseline",
+            Stage::Clif => "clif",
+            Stage::MachineCode => "machine code",
+        })
+    }
+}
+
+/// Makes [`Pass`] and its table of one list, so that no pass can be without a name.
+macro_rules! passes {
+    ($($variant:ident, $name:literal, $stage:ident, $about:literal;)*) => {
+        /// A pass; see [`Pass::about`].
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Pass {
+            $(#[doc = $about] $variant,)*
+        }
+
+        impl Pass {
+            /// All passes, in the order in which they come.
+            pub const ALL: &[Pass] = &[$(Pass::$variant),*];
+
+            /// Its name, as `--passes` has it.
+            pub fn name(self) -> &'static str {
+                match self { $(Pass::$variant => $name),* }
+            }
+
+            /// When it works.
+            pub fn stage(self) -> Stage {
+                match self { $(Pass::$variant => Stage::$stage),* }
+            }
+
+            /// What it does, in a sentence.
+            pub fn about(self) -> &'static str {
+                match self { $(Pass::$variant => $about),* }
+            }
+        }
+    };
+}
+
+passes! {
+    Unroll, "unroll", Graph, "Copies small loops that count or check, with one count or check for all copies.";
+    Dispatch, "dispatch", Graph, "Copies the switch of an interpreter's loop into each of its cases.";
+    SplitLoops, "split-loops", Graph, "Copies small loops for each value of the path register.";
+    Switches, "switches", Translation, "Tests the cases of a small switch one after the other.";
+    Conditions, "conditions", Translation, "Branches on comparisons without making truth values of them.";
+    Ranges, "ranges", Translation, "Makes sums and shifts that cannot wrap part of an address.";
+    Divisible, "divisible", Translation, "Tests by a product whether a number is divisible by a constant.";
+    ConstantTables, "constant-tables", Translation, "Calls through tables that never change without checking type and null.";
+    SinglePass, "single-pass", Baseline, "Writes baseline code with an assembler of its own, in a single pass.";
+    Params, "params", Clif, "Removes block parameters that always equal another value.";
+    Masks, "masks", Clif, "Removes masks that shifts and byte comparisons do not need.";
+    Products, "products", Clif, "Makes sums of small products, and 64-bit products of upper halves.";
+    Loads, "loads", Clif, "Merges loads with the extension of what they load.";
+    Invariants, "invariants", Clif, "Moves sums and masks with a constant out of innermost loops.";
+    Extends, "extends", Clif, "Keeps 32-bit indexes as 64 bits from where they come.";
+    Results, "results", Clif, "Copies results that loops compute where they are returned.";
+    Constants, "constants", Clif, "Makes constants anew behind calls.";
+    ConstantArguments, "constant-args", Clif, "Makes constants anew where they are arguments of blocks.";
+    Crossing, "crossing", Clif, "Spills values once if too many are alive across calls.";
+    Pinned, "pinned", MachineCode, "Computes in the pinned register itself.";
+    Calls, "calls", MachineCode, "Merges the loads of a callee's address into the call.";
+    Tables, "tables", MachineCode, "Moves jump tables behind the code, and shares equal ones.";
+    Addresses, "addresses", MachineCode, "Names stack slots directly instead of through a register.";
+    Copies, "copies", MachineCode, "Removes redundant and dead moves between registers and stack slots.";
+    Threads, "threads", MachineCode, "Threads jumps that lead to jumps, and turns branches around jumps.";
+    Short, "short", MachineCode, "Writes jumps and constants as short as they can be, and drops padding.";
+    Align, "align", MachineCode, "Aligns small loops, dispatches and the targets of jump tables.";
+    Apart, "apart", MachineCode, "Lets cold code lie apart from hot code.";
+}
+
+const COUNT: usize = Pass::ALL.len();
+
+/// The functions that a pass works on: from one index up to another, which is not among them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Functions {
+    start: u32,
+    end: u32,
+}
+
+const EVERY: Functions = Functions { start: 0, end: u32::MAX };
+const NONE: Functions = Functions { start: 0, end: 0 };
+
+/// Which passes work on which functions.
+///
+/// Its text, read by [`FromStr`] and written by [`fmt::Display`], is a list with commas, read from left to right:
+/// `all` and `none` turn all passes on or off, `NAME` turns one on, `-NAME` turns it off, and `NAME@A..B` turns it on
+/// for the functions from index `A` to `B - 1` alone. What is not named is on.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct PassSet {
+    functions: [Functions; COUNT],
+}
+
+impl Default for PassSet {
+    fn default() -> Self {
+        PassSet::all()
+    }
+}
+
+impl PassSet {
+    /// All passes, in all functions.
+    pub fn all() -> PassSet {
+        PassSet { functions: [EVERY; COUNT] }
+    }
+
+    /// No pass: plain Cranelift.
+    pub fn none() -> PassSet {
+        PassSet { functions: [NONE; COUNT] }
+    }
+
+    /// Turns a pass on or off, in all functions.
+    #[must_use]
+    pub fn with(mut self, pass: Pass, on: bool) -> PassSet {
+        self.functions[pass as usize] = if on { EVERY } else { NONE };
+        self
+    }
+
+    /// Turns a pass on in the functions with an index of `functions`, and off in all others.
+    #[must_use]
+    pub fn within(mut self, pass: Pass, functions: std::ops::Range<u32>) -> PassSet {
+        self.functions[pass as usize] = Functions { start: functions.start, end: functions.end };
+        self
+    }
+
+    /// The functions that a pass works on, by index: from none to all.
+    pub fn functions(&self, pass: Pass) -> std::ops::Range<u32> {
+        let Functions { start, end } = self.functions[pass as usize];
+        start..end
+    }
+
+    /// The passes that work on a function.
+    pub fn of(&self, func: u32) -> Passes {
+        let works = |pass: &&Pass| self.functions(**pass).contains(&func);
+        Passes(Pass::ALL.iter().filter(works).fold(0, |all, &pass| all | 1 << pass as u32))
+    }
+}
+
+/// The passes that work on one function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Passes(u64);
+
+impl Passes {
+    /// No pass.
+    pub const NONE: Passes = Passes(0);
+    /// All passes.
+    #[cfg(test)]
+    pub(crate) const ALL: Passes = Passes(u64::MAX);
+
+    /// Whether a pass is among them.
+    pub fn has(self, pass: Pass) -> bool {
+        self.0 >> pass as u32 & 1 == 1
+    }
+
+    /// Whether any pass of a stage is among them.
+    pub(crate) fn any_of(self, stage: Stage) -> bool {
+        Pass::ALL.iter().any(|&pass| pass.stage() == stage && self.has(pass))
+    }
+}
+
+/// A list of passes cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct PassesError(String);
+
+impl FromStr for PassSet {
+    type Err = PassesError;
+
+    fn from_str(text: &str) -> Result<PassSet, PassesError> {
+        let mut set = PassSet::all();
+        for item in text.split(',').map(str::trim) {
+            set = match item {
+                "all" => PassSet::all(),
+                "none" => PassSet::none(),
+                _ => set.changed(item)?,
+            };
+        }
+        Ok(set)
+    }
+}
+
+impl PassSet {
+    /// The same set but for what an item of a list says.
+    fn changed(self, item: &str) -> Result<PassSet, PassesError> {
+        if let Some(name) = item.strip_prefix('-') {
+            return Ok(self.with(named(name)?, false));
+        }
+        if let Some((name, functions)) = item.split_once('@') {
+            let pass = named(name)?;
+            let range = functions.split_once("..").and_then(|(start, end)| {
+                let (start, end) = (start.parse().ok()?, end.parse().ok()?);
+                (start <= end).then_some(start..end)
+            });
+            let wrong =
+                || PassesError(format!("`{item}` names no functions: write them as in `{name}@0..57`"));
+            return Ok(self.within(pass, range.ok_or_else(wrong)?));
+        }
+        let pass = named(item)?;
+        match self.functions[pass as usize] == EVERY {
+            true => Err(PassesError(format!("`{item}` is on already: write `none,{item}` for it alone"))),
+            false => Ok(self.with(pass, true)),
+        }
+    }
+}
+
+fn named(name: &str) -> Result<Pass, PassesError> {
+    Pass::ALL.iter().copied().find(|pass| pass.name() == name).ok_or_else(|| {
+        let names: Vec<&str> = Pass::ALL.iter().map(|pass| pass.name()).collect();
+        PassesError(format!("there is no pass `{name}`: give some of all, none, {}", names.join(", ")))
+    })
+}
+
+impl fmt::Display for PassSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let off = self.functions.iter().filter(|&&functions| functions == NONE).count();
+        let (base, usual) = if 2 * off > COUNT { ("none", NONE) } else { ("all", EVERY) };
+        f.write_str(base)?;
+        for &pass in Pass::ALL {
+            let (functions, name) = (self.functions[pass as usize], pass.name());
+            match functions {
+                _ if functions == usual => {}
+                EVERY => write!(f, ",{name}")?,
+                NONE => write!(f, ",-{name}")?,
+                Functions { start, end } => write!(f, ",{name}@{start}..{end}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(text: &str) -> PassSet {
+        text.parse().expect("a list of passes")
+    }
+
+    #[test]
+    fn lists_are_read_from_left_to_right() {
+        let has = |text: &str, func: u32| {
+            let passes = set(text).of(func);
+            [Pass::Copies, Pass::Threads, Pass::Masks].map(|pass| passes.has(pass))
+        };
+        assert_eq!(has("all", 3), [true; 3]);
+        assert_eq!(has("none", 3), [false; 3]);
+        assert_eq!(has("-copies,-threads", 3), [false, false, true]);
+        assert_eq!(has("none,copies, threads", 3), [true, true, false]);
+        assert_eq!(has("-copies,all", 3), [true; 3]);
+        assert_eq!(has("copies@0..3", 2), [true; 3]);
+        assert_eq!(has("copies@0..3", 3), [false, true, true]);
+        assert_eq!(has("none,masks@3..4", 3), [false, false, true]);
+        assert_eq!(has("none,masks@3..4", 2), [false; 3]);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_an_error_that_says_what_can() {
+        let error = |text: &str| text.parse::<PassSet>().expect_err("no list of passes").to_string();
+        let unknown = error("-copys");
+        assert!(
+            unknown.starts_with("there is no pass `copys`: give some of all, none, unroll, "),
+            "{unknown}"
+        );
+        assert!(Pass::ALL.iter().all(|pass| unknown.contains(pass.name())), "{unknown}");
+        assert_eq!(error("copies"), "`copies` is on already: write `none,copies` for it alone");
+        for wrong in ["copies@", "copies@3", "copies@3..", "copies@5..3", "copies@a..b"] {
+            assert_eq!(
+                error(wrong),
+                format!("`{wrong}` names no functions: write them as in `copies@0..57`")
+            );
+        }
+        assert!(error("").starts_with("there is no pass ``"));
+    }
+
+    #[test]
+    fn sets_are_written_as_they_are_read() {
+        for text in ["all", "none", "all,-copies,threads@0..57", "none,masks,copies@3..4", "all,-unroll"] {
+            assert_eq!(set(text).to_string(), text);
+        }
+        for &pass in Pass::ALL {
+            for all in [PassSet::all(), PassSet::none()] {
+                for changed in
+                    [all.clone().with(pass, true), all.clone().with(pass, false), all.within(pass, 2..9)]
+                {
+                    assert_eq!(set(&changed.to_string()), changed);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_pass_has_a_name_of_its_own_and_a_sentence() {
+        for (at, pass) in Pass::ALL.iter().enumerate() {
+            assert_eq!(*pass as usize, at);
+            assert!(Pass::ALL[..at].iter().all(|other| other.name() != pass.name()));
+            assert!(pass.about().ends_with('.'));
+        }
+        const { assert!(COUNT <= 64, "they fit into a set of bits") };
+    }
+}

@@ -1,0 +1,22 @@
+//! Passes over CLIF, of optimised code: what Cranelift's own optimiser and register allocator leave.
+//!
+//! Those over finished machine code are the target's. All have their names and switches in [`options`](crate::options).
+
+mod allocation;
+mod checks;
+mod constants;
+mod extends;
+mod facts;
+mod invariants;
+mod loads;
+mod masks;
+mod merged;
+mod params;
+mod pipeline;
+mod products;
+mod results;
+mod spilling;
+
+pub(crate) use allocation::takes_long;
+pub(crate) use pipeline::Pipeline;
+pub(crate) use spilling::Preserved;

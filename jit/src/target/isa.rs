@@ -1,0 +1,63 @@
+//! The code generators of an engine: one for good code, in two steps, and one for code that is needed quickly.
+
+use cranelift_codegen::isa::OwnedTargetIsa;
+use cranelift_codegen::settings::{self, Configurable};
+
+use crate::CompileError;
+use crate::options::CompilerOptions;
+
+/// Optimised code.
+pub(crate) fn best(options: &CompilerOptions) -> Result<OwnedTargetIsa, CompileError> {
+    isa(options, &[("opt_level", "speed"), ("regalloc_algorithm", "backtracking")])
+}
+
+/// The fastest compilation, for trampolines, and for what `single_pass` leaves of baseline code.
+pub(crate) fn fast(options: &CompilerOptions) -> Result<OwnedTargetIsa, CompileError> {
+    isa(options, &[("opt_level", "none"), ("regalloc_algorithm", "single_pass")])
+}
+
+/// What is left to do for code that [`best`] has optimised.
+pub(crate) fn rest(options: &CompilerOptions) -> Result<OwnedTargetIsa, CompileError> {
+    after_optimising(options, "backtracking")
+}
+
+/// The same, where good code would take too long.
+pub(crate) fn quick_rest(options: &CompilerOptions) -> Result<OwnedTargetIsa, CompileError> {
+    after_optimising(options, "single_pass")
+}
+
+fn after_optimising(options: &CompilerOptions, allocator: &str) -> Result<OwnedTargetIsa, CompileError> {
+    let own = [("opt_level", "none"), ("regalloc_algorithm", allocator)];
+    // Where blocks begin is what `relax` needs.
+    let more = [("enable_nan_canonicalization", "false"), ("machine_code_cfg_info", "true")];
+    isa(options, &[&own[..], &more].concat())
+}
+
+fn isa(options: &CompilerOptions, own: &[(&str, &str)]) -> Result<OwnedTargetIsa, CompileError> {
+    let switch = |on: bool| if on { "true" } else { "false" };
+    let common = [
+        // The frame walk of backtraces and traps needs frame pointers.
+        ("preserve_frame_pointers", "true"),
+        // A guard page below the stack catches overflow if every page of a large frame is touched.
+        ("enable_probestack", "true"),
+        ("probestack_strategy", "inline"),
+        // A wasm function may have more results than there are registers.
+        ("enable_multi_ret_implicit_sret", "true"),
+        ("unwind_info", "false"),
+        ("enable_nan_canonicalization", switch(options.canonical_nans)),
+        ("enable_heap_access_spectre_mitigation", switch(options.spectre_guards)),
+        ("enable_table_access_spectre_mitigation", switch(options.spectre_guards)),
+        ("enable_verifier", switch(options.verify)),
+        ("enable_pinned_reg", switch(options.pinned_cell().is_some())),
+    ];
+    let mut flags = settings::builder();
+    for (name, value) in common.iter().chain(own) {
+        flags.set(name, value).map_err(|e| unusable(&format!("{name}={value}: {e}")))?;
+    }
+    let target = cranelift_native::builder().map_err(unusable)?;
+    target.finish(settings::Flags::new(flags)).map_err(|e| unusable(&e.to_string()))
+}
+
+fn unusable(message: &str) -> CompileError {
+    CompileError::Codegen { func: 0, message: format!("this machine is not supported: {message}") }
+}

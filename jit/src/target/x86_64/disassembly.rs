@@ -1,0 +1,94 @@
+//! Machine code as text.
+//!
+//! Input: machine code with [`MachineCode::positions`] and [`MachineCode::data`]. Output: a line for each
+//! instruction, in the syntax of the GNU assembler; a label where a jump leads.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use iced_x86::{
+    Decoder, DecoderOptions, Formatter, GasFormatter, Instruction, OpKind, SymbolResolver, SymbolResult,
+};
+
+use super::super::plain::bytes;
+use crate::code::MachineCode;
+
+/// The labels, by place.
+#[derive(Clone)]
+struct Labels(BTreeMap<u64, usize>);
+
+impl SymbolResolver for Labels {
+    fn symbol(
+        &mut self,
+        inst: &Instruction,
+        _: u32,
+        _: Option<u32>,
+        address: u64,
+        _: u32,
+    ) -> Option<SymbolResult<'_>> {
+        let number = self.0.get(&address).filter(|_| inst.op0_kind() == OpKind::NearBranch64)?;
+        Some(SymbolResult::with_string(address, format!("label{number}")))
+    }
+}
+
+/// The text of machine code.
+pub(super) fn text(code: &MachineCode) -> String {
+    let labels = labels(code);
+    let mut formatter = GasFormatter::with_options(Some(Box::new(labels.clone())), None);
+    let options = formatter.options_mut();
+    options.set_space_after_operand_separator(true);
+    options.set_signed_immediate_operands(true);
+    options.set_uppercase_hex(false);
+    let (mut text, mut position) = (String::new(), None);
+    for piece in pieces(code) {
+        match piece {
+            Piece::Data(at, data) => text += &bytes(at, data),
+            Piece::Instruction(inst) => {
+                if let Some(label) = labels.0.get(&inst.ip()) {
+                    let _ = writeln!(text, "label{label}:");
+                }
+                let next = code.positions.partition_point(|&(at, _)| u64::from(at) <= inst.ip());
+                let offset = next.checked_sub(1).map(|last| code.positions[last].1);
+                let shown = offset.filter(|_| offset != position).map(|offset| format!("{offset:#x}"));
+                position = offset;
+                let _ = write!(text, "{:>10}  {:>6x}  ", shown.unwrap_or_default(), inst.ip());
+                formatter.format(&inst, &mut text);
+                text.push('\n');
+            }
+        }
+    }
+    text
+}
+
+enum Piece<'a> {
+    Instruction(Instruction),
+    Data(u32, &'a [u8]),
+}
+
+fn pieces(code: &MachineCode) -> Vec<Piece<'_>> {
+    let mut pieces = Vec::new();
+    let mut at = 0;
+    let end = (code.bytes.len() as u32, code.bytes.len() as u32);
+    for &(data, behind) in code.data.iter().chain([&end]) {
+        let bytes = &code.bytes[at as usize..data as usize];
+        let decoder = Decoder::with_ip(64, bytes, at.into(), DecoderOptions::NONE);
+        pieces.extend(decoder.into_iter().map(Piece::Instruction));
+        if data < behind {
+            pieces.push(Piece::Data(data, &code.bytes[data as usize..behind as usize]));
+        }
+        at = behind;
+    }
+    pieces
+}
+
+/// A label for each target of a jump, in the order in which they lie.
+fn labels(code: &MachineCode) -> Labels {
+    let target = |piece: &Piece<'_>| match piece {
+        Piece::Instruction(inst) if inst.op0_kind() == OpKind::NearBranch64 => Some(inst.near_branch64()),
+        _ => None,
+    };
+    let mut targets: Vec<u64> = pieces(code).iter().filter_map(target).collect();
+    targets.sort_unstable();
+    targets.dedup();
+    Labels(targets.into_iter().zip(1..).collect())
+}

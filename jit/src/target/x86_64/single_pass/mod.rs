@@ -1,0 +1,416 @@
+//! Machine code for x86-64 in a single pass: the code generator of baseline code.
+//!
+//! Cranelift goes over a function many times, for instructions, for registers, for bytes. Of baseline code, which is
+//! run a few hundred times at most, that was most of what compiling took. Here each CLIF instruction is written as it
+//! comes, with what is known of registers at that point, as one-pass compilers of wasm do. The code is no slower than
+//! what Cranelift's allocator for quick compilation gives (`bench-wasm/records/2026-11-23-single-pass.md`).
+//!
+//! Input: a function as the translator makes it for baseline code. Output: machine code with its tables; or
+//! [`Unsupported`], if anything in the function is rare enough to be left to Cranelift: vectors, results
+//! in memory.
+//! The flow: `uses` finds out what is needed of each value; `control` writes blocks, branches and calls, `integer`,
+//! `compare`, `float`, `convert`, `memory` and `atomic` the rest; `registers` tells them which register has what; `abi` where
+//! calls have it; `assembler` makes bytes.
+//!
+//! **Invariant**: a value that crosses from run to run (`uses`) is in the frame where its run ends.
+//! Source: Titzer, Whose Baseline Compiler is it Anyway?, CGO 2024, of how such compilers follow what registers and
+//! constants are; they go over wasm code, this over CLIF, so that there is one translator.
+//! Oracle: whatever runs in baseline code, against the specification's tests, other engines and Cranelift's code.
+
+mod abi;
+mod assembler;
+mod atomic;
+mod compare;
+mod control;
+mod convert;
+mod float;
+mod integer;
+mod memory;
+mod registers;
+mod uses;
+
+use cranelift_codegen::entity::SecondaryMap;
+use cranelift_codegen::ir::{
+    self, Block, Function, Inst, InstructionData, Opcode, StackSlotKey, Type, Value, types,
+};
+use cranelift_codegen::isa::TargetIsa;
+
+use super::super::Baseline;
+use crate::abi::{TrapCode, store_context};
+use crate::code::{
+    CallSite, METRICS_SLOT, MachineCode, Origins, PATH_SLOT, RECORD_SLOT, TrapSite, VMCTX_SLOT,
+};
+use assembler::{Assembler, Label, Width};
+use registers::{Held, Kind, Registers, kind_of};
+use uses::Uses;
+
+/// Something in a function is left to Cranelift.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Unsupported;
+
+/// Which instructions the processor has that not all have.
+#[derive(Clone, Copy, Debug)]
+struct Features {
+    counts_bits: bool,
+    rounds: bool,
+}
+
+impl Features {
+    /// Those that a code generator of Cranelift's would use.
+    fn of(isa: &dyn TargetIsa) -> Features {
+        let flags = isa.isa_flags();
+        let has = |name: &str| flags.iter().any(|flag| flag.name == name && flag.as_bool() == Some(true));
+        let counts_bits = ["has_lzcnt", "has_bmi1", "has_popcnt"].into_iter().all(has);
+        Features { counts_bits, rounds: has("has_sse41") }
+    }
+}
+
+/// The code generator, and what a compilation leaves for the next one: memory.
+#[derive(Debug)]
+pub(super) struct SinglePass {
+    features: Features,
+    assembler: Assembler,
+    uses: Uses,
+    values: SecondaryMap<Value, Held>,
+    blocks: SecondaryMap<Block, Option<Label>>,
+    slots: Vec<i32>,
+    free_places: Vec<i32>,
+    traps: Vec<Trap>,
+}
+
+/// A trap that is written behind all code.
+#[derive(Debug)]
+struct Trap {
+    label: Label,
+    code: ir::TrapCode,
+    location: u32,
+}
+
+impl Baseline for SinglePass {
+    fn generate(&mut self, func: &Function, origins: &Origins, with_positions: bool) -> Option<MachineCode> {
+        self.compile(func, origins, with_positions).ok()
+    }
+}
+
+impl SinglePass {
+    /// One for the processor that Cranelift would make code for.
+    pub(super) fn new(isa: &dyn TargetIsa) -> SinglePass {
+        SinglePass {
+            features: Features::of(isa),
+            assembler: Assembler::default(),
+            uses: Uses::default(),
+            values: SecondaryMap::new(),
+            blocks: SecondaryMap::new(),
+            slots: Vec::new(),
+            free_places: Vec::new(),
+            traps: Vec::new(),
+        }
+    }
+
+    fn compile(
+        &mut self,
+        func: &Function,
+        origins: &Origins,
+        with_positions: bool,
+    ) -> Result<MachineCode, Unsupported> {
+        let SinglePass { features, assembler, uses, values, blocks, slots, free_places, traps } = self;
+        assembler.clear();
+        values.clear();
+        values.resize(func.dfg.num_values());
+        blocks.clear();
+        blocks.resize(func.dfg.num_blocks());
+        free_places.clear();
+        traps.clear();
+        uses.find(func);
+        let frame = place_slots(func, slots)?;
+        let code = MachineCode { entry: origins.first(), ..MachineCode::default() };
+        let mut emitter = Emitter {
+            func,
+            features: *features,
+            origins,
+            with_positions,
+            assembler,
+            uses,
+            values,
+            blocks,
+            slots,
+            free_places,
+            traps,
+            registers: Registers::default(),
+            pinned: None,
+            counted: None,
+            touched: Vec::new(),
+            nearest: Some(NEAREST),
+            frame,
+            outgoing: 0,
+            incoming: 0,
+            location: ir::SourceLoc::default(),
+            code,
+        };
+        emitter.function()?;
+        Ok(emitter.finish())
+    }
+}
+
+/// Gives each stack slot its place, from the frame pointer. Returns how many bytes they take, with [`NEAREST`].
+fn place_slots(func: &Function, slots: &mut Vec<i32>) -> Result<u32, Unsupported> {
+    slots.clear();
+    let mut bytes = 8_u32;
+    for slot in func.sized_stack_slots.values() {
+        if slot.align_shift > 4 {
+            return Err(Unsupported);
+        }
+        bytes = (bytes + slot.size).next_multiple_of(1 << slot.align_shift.max(3));
+        if bytes > LARGEST_FRAME {
+            return Err(Unsupported);
+        }
+        slots.push(-(bytes as i32));
+    }
+    Ok(bytes)
+}
+
+/// The place that is reached with the shortest instructions, for the first value that needs one: the vmctx.
+const NEAREST: i32 = -8;
+
+/// A larger frame could reach beyond the guard page below the stack, so each page of it is touched when it is made.
+const LARGEST_UNTOUCHED: u32 = 4000;
+
+/// A larger frame is left to Cranelift.
+const LARGEST_FRAME: u32 = 1 << 28;
+
+/// A function being compiled.
+struct Emitter<'a> {
+    func: &'a Function,
+    features: Features,
+    origins: &'a Origins,
+    with_positions: bool,
+    assembler: &'a mut Assembler,
+    uses: &'a mut Uses,
+    values: &'a mut SecondaryMap<Value, Held>,
+    blocks: &'a mut SecondaryMap<Block, Option<Label>>,
+    /// By stack slot, its place from the frame pointer.
+    slots: &'a [i32],
+    /// Places in the frame that hold nothing any more.
+    free_places: &'a mut Vec<i32>,
+    traps: &'a mut Vec<Trap>,
+    registers: Registers,
+    /// The value that is in the pinned register.
+    pinned: Option<Value>,
+    /// Where the code ended when the block added something to the pinned register last.
+    counted: Option<u32>,
+    /// Where pages of a large frame are touched.
+    touched: Vec<u32>,
+    /// [`NEAREST`], until it is given out.
+    nearest: Option<i32>,
+    /// Bytes of the frame that are given out.
+    frame: u32,
+    /// Bytes that calls need for arguments on the stack.
+    outgoing: u32,
+    /// Bytes of the function's own arguments there.
+    incoming: u32,
+    /// Where the current instruction comes from.
+    location: ir::SourceLoc,
+    code: MachineCode,
+}
+
+impl Emitter<'_> {
+    /// Writes an instruction, or notes what its result is.
+    fn instruction(&mut self, inst: Inst) -> Result<(), Unsupported> {
+        if self.uses.is_dead[inst] {
+            return Ok(());
+        }
+        if let Some(kind) = kind_of(self.func, self.slots, inst) {
+            self.values[self.func.dfg.first_result(inst)].kind = kind;
+            return Ok(());
+        }
+        if self.is_deferred(inst) {
+            self.values[self.func.dfg.first_result(inst)].kind = Kind::Deferred(inst);
+            return Ok(());
+        }
+        self.registers.unlock_all();
+        self.note_location(inst);
+        self.lower(inst)
+    }
+
+    /// Whether an instruction is best computed by its user: a comparison that leaves flags, a sum that makes an
+    /// address, a load of what is called.
+    fn is_deferred(&self, inst: Inst) -> bool {
+        let Some(&result) = self.func.dfg.inst_results(inst).first() else { return false };
+        if self.left(result) != 1 || self.uses.values[result].crosses {
+            return false;
+        }
+        match self.func.dfg.insts[inst].opcode() {
+            Opcode::Icmp | Opcode::Fcmp => true,
+            Opcode::Load => self.loads_callee(inst),
+            // One that waits for another would keep registers of all of them.
+            Opcode::Iadd => {
+                let waits = |&value: &Value| matches!(self.values[value].kind, Kind::Deferred(_));
+                self.func.dfg.value_type(result) == types::I64
+                    && !self.func.dfg.inst_args(inst).iter().any(waits)
+            }
+            _ => false,
+        }
+    }
+
+    fn note_location(&mut self, inst: Inst) {
+        let location = self.func.srcloc(inst);
+        if !location.is_default() {
+            self.location = location;
+        }
+        if self.with_positions
+            && let Some(origin) = self.origins.of_number(self.location())
+        {
+            self.note_position(origin.offset);
+        }
+    }
+
+    /// What follows comes from byte `offset` of the module.
+    fn note_position(&mut self, offset: u32) {
+        let positions = &mut self.code.positions;
+        if positions.last().is_some_and(|&(at, _)| at == self.assembler.here()) {
+            positions.pop();
+        }
+        if positions.last().is_none_or(|&(_, before)| before != offset) {
+            positions.push((self.assembler.here(), offset));
+        }
+    }
+
+    /// The number of the current origin.
+    fn location(&self) -> u32 {
+        self.origins.number(self.location).unwrap_or(0)
+    }
+
+    /// Writes an instruction whose result is needed.
+    fn lower(&mut self, inst: Inst) -> Result<(), Unsupported> {
+        let data = self.func.dfg.insts[inst];
+        match data {
+            InstructionData::Binary { opcode, args } => self.binary(inst, opcode, args)?,
+            InstructionData::Unary { opcode, arg } => self.unary(inst, opcode, arg)?,
+            InstructionData::IntCompare { .. } | InstructionData::FloatCompare { .. } => self.truth(inst)?,
+            InstructionData::Ternary { opcode: Opcode::Select | Opcode::SelectSpectreGuard, args } => {
+                self.select(inst, args)?;
+            }
+            InstructionData::Load { opcode, arg, flags, offset } => {
+                self.load(inst, opcode, arg, flags, offset.into())?;
+            }
+            InstructionData::LoadNoOffset { opcode: Opcode::AtomicLoad, arg, flags } => {
+                self.load(inst, Opcode::Load, arg, flags, 0)?;
+            }
+            InstructionData::LoadNoOffset { opcode: Opcode::Bitcast, arg, .. } => self.bitcast(inst, arg)?,
+            InstructionData::Store { opcode, args, flags, offset } => {
+                self.store(opcode, args, flags, offset.into())?;
+            }
+            InstructionData::StoreNoOffset { opcode: Opcode::AtomicStore, args, flags } => {
+                self.atomic_store(args, flags)?;
+            }
+            InstructionData::AtomicRmw { args, flags, op, .. } => self.atomic_rmw(inst, op, args, flags)?,
+            InstructionData::AtomicCas { args, flags, .. } => self.atomic_cas(inst, args, flags)?,
+            InstructionData::NullAry { opcode: Opcode::Fence } => self.fence(),
+            InstructionData::NullAry { opcode } => self.nullary(inst, opcode)?,
+            InstructionData::IntAddTrap { args, code, .. } => self.add_or_trap(inst, args, code)?,
+            _ => self.control(inst)?,
+        }
+        if let [result] = *self.func.dfg.inst_results(inst) {
+            self.values[result].is_clean = self.leaves_clean(data.opcode(), self.func.dfg.value_type(result));
+        }
+        Ok(())
+    }
+
+    /// Whether an instruction leaves nothing above the bits of its result in a register.
+    fn leaves_clean(&self, opcode: Opcode, ty: Type) -> bool {
+        match opcode {
+            Opcode::Ireduce | Opcode::Call | Opcode::CallIndirect | Opcode::GetPinnedReg => false,
+            Opcode::AtomicRmw | Opcode::AtomicCas => false,
+            Opcode::Load | Opcode::AtomicLoad | Opcode::Icmp | Opcode::Fcmp => true,
+            _ => ty == types::I32,
+        }
+    }
+
+    fn binary(&mut self, inst: Inst, opcode: Opcode, args: [Value; 2]) -> Result<(), Unsupported> {
+        match self.func.dfg.value_type(args[0]).is_float() {
+            true => self.float_binary(inst, opcode, args),
+            false => self.int_binary(inst, opcode, args),
+        }
+    }
+
+    fn unary(&mut self, inst: Inst, opcode: Opcode, arg: Value) -> Result<(), Unsupported> {
+        match opcode {
+            Opcode::SetPinnedReg => self.set_pinned(arg),
+            _ if self.is_float(arg) || self.is_float(self.func.dfg.first_result(inst)) => {
+                self.float_unary(inst, opcode, arg)
+            }
+            _ => self.int_unary(inst, opcode, arg),
+        }
+    }
+
+    /// The width of an integer that is computed with.
+    fn width(&self, value: Value) -> Result<Width, Unsupported> {
+        match self.func.dfg.value_type(value) {
+            types::I32 => Ok(Width::W32),
+            types::I64 => Ok(Width::W64),
+            _ => Err(Unsupported),
+        }
+    }
+
+    /// The instruction that begins here may trap.
+    fn may_trap(&mut self, code: Option<ir::TrapCode>) {
+        if let Some(code) = code {
+            self.trap_site(code, self.location());
+        }
+    }
+
+    fn trap_site(&mut self, code: ir::TrapCode, location: u32) {
+        if let Some(known) = TrapCode::from_clif(code) {
+            let origin = self.origins.of_trap(Some(location), location, code);
+            self.code.traps.push(TrapSite { pc: self.assembler.here(), code: known, origin });
+        }
+    }
+
+    /// Where to jump to trap, behind all code.
+    fn trap_label(&mut self, code: ir::TrapCode) -> Label {
+        let location = self.location();
+        if let Some(last) = self.traps.last().filter(|last| (last.code, last.location) == (code, location)) {
+            return last.label;
+        }
+        let label = self.assembler.label();
+        self.traps.push(Trap { label, code, location });
+        label
+    }
+
+    /// The previous instruction was a call.
+    fn call_site(&mut self) {
+        let origin = self.origins.of_number(self.location());
+        self.code.calls.push(CallSite { return_pc: self.assembler.here(), origin });
+    }
+
+    /// Writes what is behind all code, and gives it with its tables.
+    fn finish(mut self) -> MachineCode {
+        let origin = self.code.entry;
+        let code = TrapCode::StackOverflow;
+        self.code.traps.extend(self.touched.drain(..).map(|pc| TrapSite { pc, code, origin }));
+        for Trap { label, code, location } in std::mem::take(self.traps) {
+            self.assembler.bind(label);
+            self.trap_site(code, location);
+            self.assembler.ud2();
+        }
+        self.assembler.finish();
+        let slot = |key: u64| {
+            let slots = self.func.sized_stack_slots.values().zip(self.slots);
+            let key = Some(StackSlotKey::new(key));
+            slots.filter(|(slot, _)| slot.key == key).map(|(_, place)| place.unsigned_abs()).next()
+        };
+        MachineCode {
+            bytes: self.assembler.code.clone(),
+            vmctx_slot: slot(VMCTX_SLOT),
+            path_slot: slot(PATH_SLOT),
+            record_slot: slot(RECORD_SLOT),
+            metrics_slot: (1..=store_context::METRIC_KINDS)
+                .find_map(|metrics| Some((slot(METRICS_SLOT + u64::from(metrics))?, metrics))),
+            align: ALIGNMENT,
+            ..self.code
+        }
+    }
+}
+
+/// Of functions, in bytes.
+const ALIGNMENT: u32 = 16;

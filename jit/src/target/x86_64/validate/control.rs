@@ -1,0 +1,135 @@
+//! Jumps through tables, calls, returns and traps.
+//!
+//! Invariant: what a callee, a caller or a handler of traps may read is among the values of the event.
+
+use iced_x86::OpKind;
+use smallvec::smallvec;
+
+use super::convention::Convention;
+use super::machine::{Cpu, Done, FLAGS, KEPT, LOCATIONS, PINNED, RBP, RSP, VECTORS};
+use crate::validate::{Args, Op, Term};
+use crate::validate::{Event, Place, Step, What};
+
+/// An index of so many values at most needs no test.
+const LONGEST_TABLE: u64 = 1 << 16;
+
+impl Cpu<'_, '_> {
+    pub(super) fn jump(&mut self) -> Done<Step> {
+        if self.inst.op0_kind() == OpKind::NearBranch64 {
+            self.run.place = self.inst.near_branch64() as Place;
+            return Ok(Step::On);
+        }
+        let target = self.read(0)?;
+        if let Some((table, entry)) = self.terms.split_place(target) {
+            let entry = self.terms.as_entry(entry).filter(|&(of, _)| of == table);
+            return match entry {
+                Some((_, distance)) => self.switch(table, distance),
+                None => self.refused("a jump"),
+            };
+        }
+        let number = match self.peer.get(self.run.events.len()) {
+            Some(&Event { what: What::TailCall(number), .. }) if self.is_new => number,
+            _ => self.x86.conventions.of_tail_call(self.inst.ip() as u32),
+        };
+        let convention = self.x86.conventions.get(number);
+        let mut values: Args = smallvec![target];
+        self.arguments(convention, &mut values);
+        values.extend(KEPT.map(|location| self.run.values[location]));
+        self.note(What::TailCall(number), values);
+        Ok(Step::End)
+    }
+
+    fn switch(&mut self, table: Place, distance: Term) -> Done<Step> {
+        let Some(index) = self.terms.divided(distance, 4) else { return self.refused("an index") };
+        let entry = |at: u64| {
+            let place = u64::from(table) + 4 * at;
+            let number = self.image.number(u32::try_from(place).ok()?)?;
+            Some(table.wrapping_add_signed(number))
+        };
+        let entries = |count: u64| (0..count).map(entry).collect::<Option<Vec<Place>>>();
+        let (selector, count, is_clamped) = match self.terms.as_at_most(index) {
+            Some((selector, most)) => (selector, most.saturating_add(1), true),
+            None => (index, self.terms.most(index).saturating_add(1), false),
+        };
+        match entries(count.min(LONGEST_TABLE)).filter(|_| count <= LONGEST_TABLE) {
+            Some(places) => Ok(Step::Switch { selector, places, is_clamped }),
+            None => self.refused("a jump table"),
+        }
+    }
+
+    pub(super) fn trap(&mut self) -> Done<Step> {
+        let shown = self.shown();
+        self.note(What::Trap, shown);
+        Ok(Step::End)
+    }
+
+    /// What a callee reads in registers, and the stack's registers.
+    fn arguments(&mut self, convention: &Convention, values: &mut Args) {
+        let reads = &convention.reads;
+        let vectors = (0..reads.1).map(|number| VECTORS + number);
+        let arguments: Vec<Term> =
+            reads.0.iter().copied().chain(vectors).map(|location| self.run.values[location]).collect();
+        if arguments.iter().any(|&argument| self.terms.is_of_frame(argument)) {
+            self.share();
+        }
+        values.extend(arguments);
+        values.extend(self.shown());
+    }
+
+    pub(super) fn call(&mut self) -> Done {
+        if self.inst.op0_kind() == OpKind::NearBranch64 {
+            return self.refused("a target");
+        }
+        self.mark.call = self.image.call(&self.inst);
+        let target = self.read(0)?;
+        let number = match self.peer.get(self.run.events.len()) {
+            Some(&Event { what: What::Call(number), .. }) if self.is_new => number,
+            _ => {
+                let back = self.image.offset(self.inst.ip() as u32).unwrap_or(0) + self.inst.len() as u32;
+                self.x86.conventions.of_call(back)
+            }
+        };
+        let convention = self.x86.conventions.get(number);
+        let mut values: Args = smallvec![target];
+        self.arguments(convention, &mut values);
+        let event = self.run.events.len() as u32;
+        self.note(What::Call(number), values);
+        let top = self.run.values[RSP];
+        let args = self.terms.as_frame(top).map(|top| top + i64::from(convention.stack));
+        self.run.memory.call(args);
+        self.leave(event, convention.preserves_all);
+        self.run.values[RSP] = self.terms.add_constant(top, convention.pops.into());
+        Ok(())
+    }
+
+    /// What a call leaves in registers.
+    fn leave(&mut self, event: u32, preserves_all: bool) {
+        let is_shared = self.run.memory.is_shared;
+        for location in 0..LOCATIONS {
+            let is_kept = match location {
+                RSP | RBP => true,
+                PINNED => !self.x86.is_pinned,
+                FLAGS => false,
+                _ => preserves_all || KEPT.contains(&location),
+            };
+            if !is_kept {
+                let left = Op::Left { event, location: location as u32 };
+                self.run.values[location] = self.terms.apply_of_frame(left, &[], is_shared);
+            }
+        }
+    }
+
+    pub(super) fn ret(&mut self) -> Done<Step> {
+        let values = &self.run.values;
+        if self.terms.as_frame(values[RSP]).is_none() {
+            return self.refused("the stack pointer");
+        }
+        let (general, vectors) = &self.x86.conventions.own().results;
+        let vectors = (0..*vectors).map(|number| VECTORS + number);
+        let shown = general.iter().copied().chain(vectors).chain(KEPT).chain([RSP, RBP]);
+        let shown = shown.map(|location| values[location]).collect();
+        let bytes = if self.inst.op_count() == 1 { u32::from(self.inst.immediate16()) } else { 0 };
+        self.note(What::Return(bytes), shown);
+        Ok(Step::End)
+    }
+}

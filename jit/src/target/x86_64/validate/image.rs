@@ -1,0 +1,100 @@
+//! The bytes and tables of one version of the code, where they lie.
+//!
+//! The cold part of the new version is put far behind the hot one, as it may be when it runs. So whatever runs out of
+//! the hot part, or leads to the other one by a distance that nobody adjusts, leads to no code at all.
+
+use iced_x86::{Decoder, DecoderOptions, Instruction};
+
+use crate::abi::TrapCode;
+use crate::code::{CallSite, MachineCode, Origin, Reloc, TrapSite};
+
+/// How much further the cold part lies than the tables say.
+const GAP: u32 = 1 << 24;
+
+/// What the tables say of an instruction: why it may trap, and that it is a call, both with their origins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Mark {
+    pub trap: Option<(TrapCode, Option<Origin>)>,
+    pub call: Option<Option<Origin>>,
+}
+
+pub(super) struct Image {
+    bytes: Vec<u8>,
+    /// Where the cold part begins in the bytes; their end if there is none.
+    cold: u32,
+    traps: Vec<TrapSite>,
+    calls: Vec<CallSite>,
+    relocs: Vec<Reloc>,
+}
+
+impl Image {
+    /// Of code whose tables are in order.
+    pub fn new(code: &MachineCode) -> Result<Image, String> {
+        let mut bytes = code.bytes.clone();
+        let cold = code.hot_len() as u32;
+        if let Some(part) = &code.cold {
+            let is_inside = |&at: &u32| at as usize + 4 <= bytes.len();
+            if !part.distances.iter().all(is_inside) || cold as usize > bytes.len() {
+                return Err("the cold part is not in the code".into());
+            }
+            part.shift(&mut bytes, GAP as i32);
+        }
+        let (traps, calls, relocs) = (code.traps.clone(), code.calls.clone(), code.relocs.clone());
+        Ok(Image { bytes, cold, traps, calls, relocs })
+    }
+
+    /// How many bytes there are.
+    pub fn len(&self) -> u32 {
+        self.bytes.len() as u32
+    }
+
+    /// Where a byte of the code lies.
+    pub fn place(&self, at: u32) -> u32 {
+        if at < self.cold { at } else { at + GAP }
+    }
+
+    /// Which byte lies there; none if there is nothing.
+    pub fn offset(&self, place: u32) -> Option<u32> {
+        let at = if place < self.cold { Some(place) } else { place.checked_sub(GAP) };
+        at.filter(|&at| self.place(at) == place && (at as usize) < self.bytes.len())
+    }
+
+    /// The bytes from a place on to the end of its part.
+    pub fn rest(&self, place: u32) -> &[u8] {
+        let Some(at) = self.offset(place) else { return &[] };
+        let end = if at < self.cold { self.cold as usize } else { self.bytes.len() };
+        &self.bytes[at as usize..end]
+    }
+
+    /// The instruction at a place.
+    pub fn decode(&self, place: u32) -> Result<Instruction, String> {
+        let inst = Decoder::with_ip(64, self.rest(place), place.into(), DecoderOptions::NONE).decode();
+        if inst.is_invalid() { Err(format!("there is no code at {place:#x}")) } else { Ok(inst) }
+    }
+
+    pub fn mark(&self, inst: &Instruction) -> Mark {
+        let offset = self.offset(inst.ip() as u32).expect("it was decoded");
+        let trap = self.traps.binary_search_by_key(&offset, |trap| trap.pc).ok();
+        let trap = trap.map(|at| (self.traps[at].code, self.traps[at].origin));
+        Mark { trap, call: None }
+    }
+
+    /// What is known of the call that returns behind an instruction.
+    pub fn call(&self, inst: &Instruction) -> Option<Option<Origin>> {
+        let back = self.offset(inst.ip() as u32)? + inst.len() as u32;
+        let at = self.calls.binary_search_by_key(&back, |call| call.return_pc).ok()?;
+        Some(self.calls[at].origin)
+    }
+
+    /// The address that is written into an instruction.
+    pub fn reloc(&self, inst: &Instruction) -> Option<&Reloc> {
+        let begin = self.offset(inst.ip() as u32)?;
+        let range = begin..begin + inst.len() as u32;
+        self.relocs.iter().find(|reloc| range.contains(&reloc.offset))
+    }
+
+    /// Four bytes at a place.
+    pub fn number(&self, place: u32) -> Option<i32> {
+        Some(i32::from_le_bytes(self.rest(place).get(..4)?.try_into().ok()?))
+    }
+}

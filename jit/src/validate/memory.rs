@@ -1,0 +1,158 @@
+//! The memory as one version of the code knows it in a segment.
+//!
+//! Both versions make the same effective stores in the same order, which the product walk checks. So there is one
+//! memory, and what one version learns of it holds for both.
+//! Assumed: what code loads from below 4 GiB are the runtime's tables (code slots, dispatch cells), which lie there so
+//! that their addresses are short. They are in no frame, code never stores there, and what they hold may change at any
+//! time anyway: so it does not matter when it is loaded.
+//! Assumed: an address that is not computed from the frame's is not in the frame, as long as no address in the frame
+//! has been stored or passed on. Then nobody else writes the frame, either.
+
+use super::terms::{Op, Term, Terms, mask};
+
+/// Nothing but the runtime's tables lies up to here.
+const RUNTIME_TABLES: u64 = u32::MAX as u64;
+
+/// What some bytes of the frame hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Slot {
+    /// Where it begins: the distance from the frame's top.
+    pub offset: i64,
+    pub bytes: u32,
+    pub value: Term,
+}
+
+impl Slot {
+    fn overlaps(&self, offset: i64, bytes: u32) -> bool {
+        self.offset < offset.saturating_add(bytes.into()) && offset < self.offset + i64::from(self.bytes)
+    }
+}
+
+/// What a version does to its frame, in order.
+#[derive(Clone, Copy, Debug)]
+enum Access {
+    /// It reads bytes from an offset on.
+    Read(i64, u32),
+    /// It writes them.
+    Written(i64, u32),
+    /// Others may read all of it.
+    Anything,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Memory {
+    /// What is known of the frame; ascending.
+    pub slots: Vec<Slot>,
+    /// Whether others may know addresses in the frame.
+    pub is_shared: bool,
+    /// Rises with each change of the frame, and of all else.
+    frame: u32,
+    others: u32,
+    accesses: Vec<Access>,
+}
+
+impl Memory {
+    pub fn new(slots: Vec<Slot>, is_shared: bool) -> Memory {
+        Memory { slots, is_shared, frame: 0, others: 0, accesses: Vec::new() }
+    }
+
+    /// How many accesses of the frame there were.
+    pub fn accesses(&self) -> usize {
+        self.accesses.len()
+    }
+
+    /// Whether what the last of so many accesses wrote is written over before anybody may read it.
+    pub fn is_dead(&self, accesses: usize) -> bool {
+        let Some((&Access::Written(offset, bytes), behind)) =
+            self.accesses.get(accesses.wrapping_sub(1)).zip(self.accesses.get(accesses..))
+        else {
+            return false;
+        };
+        let end = offset + i64::from(bytes);
+        let covers = |other: i64, more: u32| other <= offset && other + i64::from(more) >= end;
+        let overlaps = |other: i64, more: u32| other < end && offset < other + i64::from(more);
+        let first = behind.iter().find(|access| match **access {
+            Access::Read(other, more) => overlaps(other, more),
+            Access::Written(other, more) => covers(other, more),
+            Access::Anything => true,
+        });
+        matches!(first, Some(Access::Written(..)))
+    }
+
+    /// Others may read the frame from now on.
+    pub fn expose(&mut self) {
+        self.accesses.push(Access::Anything);
+    }
+
+    /// What is in memory; of values of more than eight bytes it stands for all of them.
+    pub fn load(&mut self, terms: &mut Terms, address: Term, bytes: u32) -> Term {
+        let Some(offset) = terms.as_frame(address) else {
+            let may_be_frame = self.is_shared || terms.is_of_frame(address);
+            if may_be_frame {
+                self.expose();
+            }
+            return self.unknown(terms, address, bytes, may_be_frame);
+        };
+        self.accesses.push(Access::Read(offset, bytes));
+        let end = |slot: &&Slot| slot.offset == offset && slot.bytes >= bytes;
+        if let Some(slot) = self.slots.iter().find(end).filter(|slot| slot.bytes == bytes || slot.bytes <= 8)
+        {
+            return terms.low(8 * bytes.min(8) as u8, slot.value);
+        }
+        let value = self.unknown(terms, address, bytes, true);
+        self.hold(Slot { offset, bytes, value });
+        value
+    }
+
+    fn unknown(&self, terms: &mut Terms, address: Term, bytes: u32, may_be_frame: bool) -> Term {
+        let (others, frame) = match (terms.most(address) <= RUNTIME_TABLES, may_be_frame) {
+            (true, _) => (0, 0),
+            (false, true) => (u64::from(self.others) + 1, u64::from(self.frame) + 1),
+            (false, false) => (u64::from(self.others) + 1, 0),
+        };
+        let (others, frame) = (terms.constant(others), terms.constant(frame));
+        terms.apply_of_frame(Op::Load(bytes), &[address, others, frame], self.is_shared)
+    }
+
+    fn hold(&mut self, slot: Slot) {
+        let at = self.slots.partition_point(|other| (other.offset, other.bytes) < (slot.offset, slot.bytes));
+        self.slots.insert(at, slot);
+    }
+
+    /// Stores a value; whether that may have changed anything.
+    pub fn store(&mut self, terms: &Terms, address: Term, bytes: u32, value: Term) -> bool {
+        let Some(offset) = terms.as_frame(address) else {
+            self.others += 1;
+            if self.is_shared || terms.is_of_frame(address) {
+                self.forget_all();
+            }
+            return true;
+        };
+        self.accesses.push(Access::Written(offset, bytes));
+        if self.slots.contains(&Slot { offset, bytes, value }) {
+            return false;
+        }
+        self.frame += 1;
+        self.slots.retain(|slot| !slot.overlaps(offset, bytes));
+        debug_assert!(bytes > 8 || terms.most(value) <= mask(8 * bytes as u8) || bytes == 8);
+        self.hold(Slot { offset, bytes, value });
+        true
+    }
+
+    /// Anything may be in the frame.
+    pub fn forget_all(&mut self) {
+        self.frame += 1;
+        self.slots.clear();
+    }
+
+    /// What a callee does: what lies below so far from the frame's top is its own.
+    pub fn call(&mut self, top: Option<i64>) {
+        self.expose();
+        self.others += 1;
+        self.frame += 1;
+        match top.filter(|_| !self.is_shared) {
+            Some(top) => self.slots.retain(|slot| slot.offset >= top),
+            None => self.slots.clear(),
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! The modules of a crate are built one upon the other: none imports a module that, by whatever way, imports it.
+//!
+//! Input: the sources. Output: for each crate the graph of its top-level modules, an edge for each import, and its
+//! circles: strongly connected components (Tarjan, SIAM J. Computing 1(2), 1972). What only tests import does not
+//! count, as nobody else can reach it.
+//!
+//! A name that the crate's root exports again stands for the module that has it.
+
+#[path = "layers/imports.rs"]
+mod imports;
+#[path = "layers/names.rs"]
+mod names;
+#[path = "layers/tokens.rs"]
+mod tokens;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use imports::imports;
+use names::Root;
+use tokens::{test_modules, tokens};
+
+/// By module, those that it imports.
+type Graph = BTreeMap<String, BTreeSet<String>>;
+/// The module that a file is, as a path from the root, and the tokens of its text.
+type File = (Vec<String>, Vec<String>);
+
+/// The modules of `jit`, by floor: each imports only those of floors below its own.
+const FLOORS_OF_JIT: [&[&str]; 9] = [
+    &["error", "limits", "threads"],
+    &["module"],
+    &["abi"],
+    &["cfg", "code", "options", "validate"],
+    &["clif", "events", "hints", "target"],
+    &["passes", "plan"],
+    &["graph"],
+    &["reoptimize", "translate"],
+    &["compile"],
+];
+
+/// The circle that is left in `vm`. Who takes a module out of it takes it off this list; nothing may be added.
+#[rustfmt::skip]
+const CIRCLE_OF_VM: &[&str] = &[
+    "arch", "background", "backtrace", "bursts", "caller", "code_cache", "config", "engine",
+    "error", "events", "externals", "func", "global", "imports", "instance", "interrupt",
+    "limits", "memory", "metrics", "module", "paths", "perf", "profile", "runtime",
+    "snapshots", "store", "table", "timeline", "trace", "types", "values",
+];
+
+#[test]
+fn profiler_has_no_circles() {
+    assert_circles("profiler", &[]);
+}
+
+#[test]
+fn jit_has_no_circles() {
+    assert_circles("jit", &[]);
+}
+
+#[test]
+fn vm_has_no_circle_but_the_one_that_is_known() {
+    assert_circles("vm", CIRCLE_OF_VM);
+}
+
+#[test]
+fn modules_of_jit_import_from_floors_below_alone() {
+    let floors: BTreeMap<&str, usize> = FLOORS_OF_JIT
+        .iter()
+        .enumerate()
+        .flat_map(|(floor, names)| names.iter().map(move |&name| (name, floor)))
+        .collect();
+    let graph = graph("jit");
+    let floor =
+        |module: &str| *floors.get(module).unwrap_or_else(|| panic!("`{module}` is on no floor: add it"));
+    let is_upward = |from: &str, to: &str| floor(from) <= floor(to);
+    let pairs = graph.iter().flat_map(|(from, all)| all.iter().map(move |to| (from, to)));
+    let upward: Vec<String> =
+        pairs.filter(|(from, to)| is_upward(from, to)).map(|(from, to)| format!("{from} -> {to}")).collect();
+    assert!(upward.is_empty(), "imports that do not lead down: {}", upward.join(", "));
+    let gone: Vec<&&str> = floors.keys().filter(|&&name| !graph.contains_key(name)).collect();
+    assert!(gone.is_empty(), "there are no such modules any more: {gone:?}");
+}
+
+/// Asserts that a crate has no circle but one of these modules, or none if there are no such modules.
+#[track_caller]
+fn assert_circles(name: &str, known: &[&str]) {
+    let graph = graph(name);
+    let found = circles(&graph);
+    let known: Vec<BTreeSet<String>> =
+        if known.is_empty() { Vec::new() } else { vec![known.iter().map(ToString::to_string).collect()] };
+    let shown: Vec<String> = found.iter().map(|circle| show(&graph, circle)).collect();
+    assert!(
+        found == known,
+        "{name} has these circles of modules:\n{}\nknown are {known:?}",
+        shown.join("\n")
+    );
+}
+
+/// A circle, with the imports that make it one.
+fn show(graph: &Graph, circle: &BTreeSet<String>) -> String {
+    let line = |module: &String| {
+        let inside: Vec<&str> = graph[module].intersection(circle).map(String::as_str).collect();
+        format!("  {module} -> {}", inside.join(", "))
+    };
+    circle.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// The graph of a crate's modules.
+fn graph(name: &str) -> Graph {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name).join("src");
+    let read =
+        |path: &Path| fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let root = Root::new(&read(&source.join("lib.rs")), &|module| {
+        let files = [source.join(format!("{module}.rs")), source.join(module).join("mod.rs")];
+        read(files.iter().find(|file| file.exists()).expect("each module has a file"))
+    });
+    let mut graph: Graph = root.modules().map(|module| (module.to_string(), BTreeSet::new())).collect();
+    for (place, tokens) in without_test_files(files(&source).iter().map(|file| {
+        let place = modules(file.strip_prefix(&source).expect("it is inside"));
+        (place, tokens(&read(file)))
+    })) {
+        let Some(top) = place.first().filter(|top| graph.contains_key(*top)).cloned() else { continue };
+        for name in imports(&tokens, &place) {
+            let module = root.module_of(&name).unwrap_or_else(|| {
+                panic!("{}: there is no `{name}` in the root of the crate", place.join("::"))
+            });
+            if let Some(module) = module.filter(|module| *module != top) {
+                graph.get_mut(&top).expect("it is there").insert(module.to_string());
+            }
+        }
+    }
+    graph
+}
+
+/// The module that a file is, as a path from the root.
+fn modules(file: &Path) -> Vec<String> {
+    let mut path: Vec<String> = file
+        .with_extension("")
+        .components()
+        .map(|part| part.as_os_str().to_string_lossy().into_owned())
+        .collect();
+    if matches!(path.last().map(String::as_str), Some("mod" | "lib")) {
+        path.pop();
+    }
+    path
+}
+
+/// Files by their modules, with their tokens: those that are not there for tests only.
+fn without_test_files(files: impl Iterator<Item = File>) -> Vec<File> {
+    let mut all: Vec<File> = files.collect();
+    let of_file = |(place, tokens): &File| -> Vec<Vec<String>> {
+        test_modules(tokens).map(|name| [&place[..], &[name.to_string()]].concat()).collect()
+    };
+    let tests: Vec<Vec<String>> = all.iter().flat_map(of_file).collect();
+    all.retain(|(place, _)| !tests.iter().any(|test| place.starts_with(test)));
+    all
+}
+
+/// The sources in a folder.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+/// The strongly connected components of more than one module, and modules that import themselves.
+fn circles(graph: &Graph) -> Vec<BTreeSet<String>> {
+    let reached: BTreeMap<&String, BTreeSet<&String>> =
+        graph.keys().map(|module| (module, reachable(graph, module))).collect();
+    let circle = |module: &String| -> BTreeSet<String> {
+        let is_in_it = |other: &&&String| reached[*other].contains(module);
+        reached[module].iter().filter(is_in_it).map(ToString::to_string).collect()
+    };
+    let all: BTreeSet<BTreeSet<String>> =
+        graph.keys().map(circle).filter(|circle| !circle.is_empty()).collect();
+    all.into_iter().collect()
+}
+
+/// The modules that are come to from one by its imports.
+fn reachable<'a>(graph: &'a Graph, from: &'a String) -> BTreeSet<&'a String> {
+    let (mut seen, mut pending) = (BTreeSet::new(), vec![from]);
+    while let Some(module) = pending.pop() {
+        pending.extend(graph[module].iter().filter(|&to| seen.insert(to)));
+    }
+    seen
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn graph(edges: &[(&str, &str)]) -> Graph {
+        let mut graph = Graph::new();
+        for (from, to) in edges {
+            graph.entry((*from).into()).or_default().insert((*to).into());
+            graph.entry((*to).into()).or_default();
+        }
+        graph
+    }
+
+    #[test]
+    fn circles_are_found_and_what_only_leads_to_one_is_in_none() {
+        let found = circles(&graph(&[("a", "b"), ("b", "c"), ("c", "b"), ("c", "d"), ("e", "e")]));
+        let names: Vec<String> = found.iter().map(|circle| circle.iter().cloned().collect()).collect();
+        assert_eq!(names, ["bc", "e"]);
+    }
+
+    #[test]
+    fn files_are_modules() {
+        let of = |path: &str| modules(Path::new(path)).join("::");
+        assert_eq!([of("a.rs"), of("a/mod.rs"), of("a/b.rs"), of("lib.rs")], ["a", "a", "a::b", ""]);
+    }
+}

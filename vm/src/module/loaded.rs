@@ -1,0 +1,144 @@
+//! Modules as the layers below see them: the runtime, and the thread that compiles.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use wprof_jit::abi::VmLayout;
+use wprof_jit::compile::Origin;
+use wprof_jit::module::ModuleInfo;
+use wprof_jit::plan::{ContextSite, FunctionPlan};
+use wprof_profiler::Side;
+
+use super::{Module, ModuleInner};
+use crate::Result;
+use crate::background::{Compiles, Promotion};
+use crate::runtime::code::CodeSlots;
+use crate::runtime::image::Image;
+use crate::runtime::loaded::{LoadedModule, Owner};
+
+impl Module {
+    /// The module as the runtime sees it.
+    pub(crate) fn loaded(&self) -> Arc<dyn LoadedModule> {
+        self.0.clone()
+    }
+
+    /// The module that the runtime has.
+    pub(crate) fn of(loaded: &Arc<dyn LoadedModule>) -> Module {
+        let inner: Arc<dyn Any + Send + Sync> = loaded.clone();
+        Module(inner.downcast().expect("no other modules are loaded"))
+    }
+}
+
+impl ModuleInner {
+    /// What the clones of a module share that the runtime has.
+    pub(crate) fn of(loaded: &Arc<dyn LoadedModule>) -> &ModuleInner {
+        let inner: &dyn Any = &**loaded;
+        inner.downcast_ref().expect("no other modules are loaded")
+    }
+
+    /// Whose a piece of code is that is one of function `func`.
+    pub(super) fn owner(self: &Arc<Self>, func: u32) -> Owner {
+        let module: Arc<dyn LoadedModule> = self.clone();
+        (Arc::downgrade(&module), func)
+    }
+}
+
+impl LoadedModule for ModuleInner {
+    fn info(&self) -> &ModuleInfo {
+        &self.info
+    }
+
+    fn layout(&self) -> &VmLayout {
+        &self.layout
+    }
+
+    fn func_type_id(&self, func: u32) -> u32 {
+        self.type_ids[self.info.funcs[func as usize] as usize]
+    }
+
+    fn slots(&self) -> &CodeSlots {
+        &self.slots
+    }
+
+    fn image(&self) -> Option<&Arc<Image>> {
+        self.image.as_ref()
+    }
+
+    fn counter_capacity(&self) -> u64 {
+        ModuleInner::counter_capacity(self)
+    }
+
+    fn func_name(&self, func: u32) -> Option<&str> {
+        self.names().func(func)
+    }
+
+    fn call_sites(&self, func: u32) -> Arc<[ContextSite]> {
+        ModuleInner::call_sites(self, func)
+    }
+
+    fn any_plan_of(&self, func: u32) -> Option<Arc<FunctionPlan>> {
+        ModuleInner::any_plan_of(self, func)
+    }
+
+    fn compiled_functions(&self) -> Vec<u32> {
+        ModuleInner::compiled_functions(self)
+    }
+
+    fn event_corrections(&self, place: &Origin) -> Result<Vec<i64>> {
+        ModuleInner::event_corrections(self, place)
+    }
+
+    fn heat(&self, func: u32) -> Option<(u32, u32)> {
+        ModuleInner::heat(self, func)
+    }
+
+    fn code_unless(self: Arc<Self>, row: u32, is_over: &dyn Fn() -> bool) -> Result<Option<usize>> {
+        ModuleInner::code_unless(&self, row, is_over)
+    }
+
+    fn request_promotion(self: Arc<Self>, func: u32, block: u32, calls: u64) -> Option<usize> {
+        ModuleInner::request_promotion(&self, func, block, calls)
+    }
+
+    fn burst_code(self: Arc<Self>, func: u32, block: u32) -> Option<usize> {
+        ModuleInner::burst_code(&self, func, block)
+    }
+
+    fn checking_code(self: Arc<Self>, func: u32, block: u32) -> Option<usize> {
+        ModuleInner::checking_code(&self, func, block)
+    }
+
+    fn comes_back(self: Arc<Self>, func: u32, header: u32, is_baseline: bool) -> bool {
+        ModuleInner::comes_back(&self, func, header, is_baseline)
+    }
+
+    fn next_in_trial(&self, func: u32) -> Option<Side> {
+        ModuleInner::next_in_trial(self, func)
+    }
+
+    fn add_to_trial(&self, func: u32, side: Side, cycles: u64) {
+        ModuleInner::add_to_trial(self, func, side, cycles);
+    }
+}
+
+impl Compiles for ModuleInner {
+    fn promote(self: Arc<Self>, func: u32, promotion: Promotion) -> Result<()> {
+        ModuleInner::promote(&self, func, promotion)
+    }
+
+    fn compile_ahead(self: Arc<Self>, row: u32) -> Result<()> {
+        ModuleInner::compile_ahead(&self, row)
+    }
+
+    fn advance_hash(self: Arc<Self>) {
+        ModuleInner::advance_hash(&self);
+    }
+
+    fn size_of(&self, func: u32) -> usize {
+        self.info.body(func).len()
+    }
+
+    fn takes_long(&self, row: u32) -> bool {
+        ModuleInner::takes_long(self, row)
+    }
+}

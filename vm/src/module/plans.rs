@@ -1,0 +1,120 @@
+//! The plans of a module's functions, by which their counters are read, and how many counters there may be.
+
+use std::sync::{Arc, PoisonError};
+
+use wprof_jit::CompileError;
+use wprof_jit::compile::Origin;
+use wprof_jit::plan::FunctionPlan;
+use wprof_jit::plan::Probe;
+
+use super::ModuleInner;
+use super::first::Claim;
+use crate::runtime::vmctx;
+use crate::{Collect, Error, ErrorKind, ProfilingConfig, Result};
+
+impl ModuleInner {
+    /// How to read the counters of each compiled function, by ascending function index; nothing when not profiling.
+    pub(crate) fn plans(&self) -> Vec<(u32, Arc<FunctionPlan>)> {
+        if self.engine.collection().is_off() {
+            return Vec::new();
+        }
+        let functions = self.code.functions.read().unwrap_or_else(PoisonError::into_inner);
+        let mut compiled: Vec<u32> = functions.keys().copied().collect();
+        drop(functions);
+        compiled.sort_unstable();
+        compiled.into_iter().filter_map(|func| Some((func, self.plan_of(func)?))).collect()
+    }
+
+    /// What a frame that stopped at `place` has to add to the counter of each kind of events.
+    ///
+    /// # Errors
+    /// If the function exceeds a limit.
+    pub(crate) fn event_corrections(&self, place: &Origin) -> Result<Vec<i64>> {
+        let func = place.func;
+        let plan = match self.plan_of(func) {
+            Some(plan) => plan,
+            None => Arc::new(FunctionPlan::new(&self.info, func, self.engine.collection(), 0)?),
+        };
+        let models = &self.engine.collection().events;
+        let Some(events) = &plan.events else { return Ok(Vec::new()) };
+        let mut sums = events.corrections(&self.info, &plan.cfg, models, (place.block, place.offset))?;
+        if place.rounds > 0 {
+            for probe in plan.owed(place.block) {
+                if let Probe::Event { kind, amount } = probe {
+                    let owed = amount.wrapping_mul(place.rounds.into());
+                    sums[kind as usize] = sums[kind as usize].wrapping_add(owed);
+                }
+            }
+        }
+        Ok(sums)
+    }
+
+    /// The same, given only the offset.
+    ///
+    /// # Errors
+    /// As there, or if there is no code at the offset.
+    pub(crate) fn event_corrections_at(&self, func: u32, offset: u32) -> Result<Vec<i64>> {
+        let cfg = wprof_jit::cfg::build(&self.info, func)?;
+        let block = cfg.block_at(offset).ok_or_else(|| {
+            Error::new(ErrorKind::Type, format_args!("function {func} has no live code at byte {offset:#x}"))
+        })?;
+        self.event_corrections(&Origin { func, frame: 0, block, rounds: 0, path: None, offset })
+    }
+
+    /// The functions that have been compiled.
+    pub(crate) fn compiled_functions(&self) -> Vec<u32> {
+        let functions = self.code.functions.read().unwrap_or_else(PoisonError::into_inner);
+        functions.keys().copied().collect()
+    }
+
+    /// The plan of a function, which may have been compiled or not; `None` if it cannot be.
+    pub(crate) fn any_plan_of(&self, func: u32) -> Option<Arc<FunctionPlan>> {
+        let anew = || FunctionPlan::new(&self.info, func, self.engine.collection(), 0).ok().map(Arc::new);
+        self.plan_of(func).or_else(anew)
+    }
+
+    /// How many counters an instance has room for.
+    pub(crate) fn counter_capacity(&self) -> u64 {
+        let heat = u64::from(self.info.defined_funcs());
+        match self.engine.config().profiling {
+            ProfilingConfig::Off => heat,
+            // Each function may have many, most of which are never touched.
+            ProfilingConfig::Exact(Collect::Paths) | ProfilingConfig::Adaptive(_) => {
+                vmctx::counter_capacity(&self.layout, self.engine.core().most_counters())
+            }
+            ProfilingConfig::Exact(_) => {
+                vmctx::counter_capacity(&self.layout, self.info.code_section.len() as u64 + heat)
+            }
+        }
+    }
+
+    /// The plan of a function that has been compiled.
+    pub(super) fn plan_of(&self, func: u32) -> Option<Arc<FunctionPlan>> {
+        let (plan, first_counter) = {
+            let functions = self.code.functions.read().unwrap_or_else(PoisonError::into_inner);
+            let compiled = functions.get(&func)?;
+            (compiled.plan.clone(), compiled.first_counter)
+        };
+        plan.or_else(|| {
+            FunctionPlan::new(&self.info, func, self.engine.collection(), first_counter).ok().map(Arc::new)
+        })
+    }
+
+    /// The first of `count` counters for the claimed function. Half of all there may be are for functions that are
+    /// called.
+    pub(super) fn counters(&self, claim: &Claim<'_>, count: u32, is_called: bool) -> Result<u32> {
+        let limit = self.counter_capacity() / if is_called { 1 } else { 2 };
+        claim.counters(count, limit).ok_or_else(|| too_many_counters(claim.func()))
+    }
+
+    /// The first of `count` counters for code of `func` for bursts.
+    pub(super) fn burst_counters(&self, func: u32, count: u32) -> Result<u32> {
+        let first = self.code.first.lock().counters.of_bursts(count, self.counter_capacity());
+        first.ok_or_else(|| too_many_counters(func))
+    }
+}
+
+fn too_many_counters(func: u32) -> Error {
+    let what = "the module needs more counters than fit: profile it with Collect::Edges or not at all".into();
+    CompileError::TooLarge { func, what }.into()
+}

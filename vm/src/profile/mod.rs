@@ -1,0 +1,491 @@
+//! Profiles of instances: raw counters become counts.
+//!
+//! Input: an instance's counters, the plans they were placed by, and the frames that ended, or stand, in the middle
+//! of a block. Output: a [`Profile`], pure data.
+//! Invariant: exact at every moment at which host code runs: after the program, after a trap, and inside a host
+//! function that the program called.
+//! Source: Ball & Larus 1994, sections 3.2 and 3.3.
+
+mod columns;
+mod contexts;
+mod paths;
+mod timeline;
+
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use wprof_jit::cfg::{Block, Cfg, End, Target, ops_executed};
+use wprof_jit::compile::Origin;
+use wprof_jit::events::EventModel;
+use wprof_jit::module::ModuleInfo;
+use wprof_jit::plan::{FunctionPlan, Interesting, Plan, Probe};
+use wprof_jit::reoptimize::Policy;
+use wprof_profiler::{
+    BlockCounts, BlockId, BlockProfile, CallTarget, CodeRange, CodeStats, CounterCost, EdgeCounts, EdgeId,
+    EdgeKind, EdgePlan, EdgeProfile, EventTotal, ExtendedPaths, FigureKind, FunctionProfile, HostCalls,
+    PathPlan, PathProfile, Profile, UnfinishedExit, propagate, propagate_block_counters, propagate_blocks,
+};
+
+use crate::module::ModuleInner;
+use crate::runtime::host::HostHead;
+use crate::runtime::instance::InstanceData;
+use crate::runtime::loaded::{self, LoadedModule};
+use crate::runtime::store::StoreOpaque;
+use crate::runtime::unfinished::{Stop, Stopped};
+use crate::{Error, ErrorKind, Module, Result};
+use columns::Columns;
+use paths::{Counted, InContexts, PathsOfRecords};
+
+/// What the indirect calls of an instance's functions have called so far: see [`Instance::call_targets`](crate::Instance).
+pub fn call_targets(store: &StoreOpaque, index: u32) -> Vec<CallTarget> {
+    let Some(rate) = store.burst_rate() else { return Vec::new() };
+    let plans = ModuleInner::of(&store.instances[index as usize].module).burst_plans();
+    let kind = FigureKind::Sampled { rate };
+    plans.iter().flat_map(|(_, plan)| store.call_targets(index, plan, kind)).collect()
+}
+
+/// How often each block of each compiled function of an instance began, by function index.
+///
+/// # Errors
+/// If the engine does not profile.
+pub fn block_counts(store: &StoreOpaque, index: u32) -> Result<Vec<(u32, Vec<u64>)>> {
+    let instance = &store.instances[index as usize];
+    let plans = ModuleInner::of(&instance.module).plans();
+    let exits = exits_by_func(store, index);
+    let in_contexts = contexts::paths_in_contexts(store, index, &plans, &exits);
+    let counts = |(func, version): (u32, Arc<FunctionPlan>)| {
+        let stopped = (exits.get(&func), &in_contexts);
+        let counts = Counts::read(instance, (func, &version), stopped, &mut Columns::new(store))?;
+        Ok((func, counts.ok_or_else(not_profiled)?.blocks()))
+    };
+    plans.into_iter().map(counts).collect()
+}
+
+/// How many counters the functions of an instance have, and what they cost: see
+/// [`Instance::counter_cost`](crate::Instance).
+pub fn counter_cost(store: &StoreOpaque, index: u32) -> CounterCost {
+    let instance = &store.instances[index as usize];
+    let versions = ModuleInner::of(&instance.module).plans();
+    let costs = versions.iter().map(|(_, version)| cost(version, &instance.counters(version)));
+    costs.fold(CounterCost::default(), CounterCost::plus)
+}
+
+/// The profile of an instance, with the time line if there is one; for contexts see [`of_instance`].
+pub fn with_timeline(store: &StoreOpaque, index: u32, has_contexts: bool) -> Result<Profile> {
+    let module = ModuleInner::of(&store.instances[index as usize].module);
+    let mut profile = of_instance(store, index, module.hash(), has_contexts)?;
+    profile.timeline = timeline::of_store(store, module);
+    profile.normalize();
+    Ok(profile)
+}
+
+/// The profile without a time line of instance number `index` of a store: see [`Instance::profile`]. Calling contexts
+/// can only be read where host code runs that wasm has called, or nobody.
+fn of_instance(
+    store: &StoreOpaque,
+    index: u32,
+    module_hash: [u8; 32],
+    has_contexts: bool,
+) -> Result<Profile> {
+    let instance = &store.instances[index as usize];
+    let module = Module::of(&instance.module);
+    let rate = store.burst_rate();
+    if store.engine().collection().is_off() && rate.is_none() {
+        return Err(not_profiled());
+    }
+    let kind = rate.map_or(FigureKind::Exact, |rate| FigureKind::Sampled { rate });
+    let (versions, exits) = match kind {
+        FigureKind::Exact => (module.inner().plans(), exits_by_func(store, index)),
+        // Frames that stop are in no burst as a rule, and know nothing of their paths.
+        _ => (module.inner().burst_plans(), HashMap::new()),
+    };
+    let in_contexts = contexts::paths_in_contexts(store, index, &versions, &exits);
+    let mut columns = Columns::new(store);
+    let functions = versions
+        .iter()
+        .map(|(func, version)| {
+            function(instance, (*func, version), (exits.get(func), &in_contexts), (kind, &mut columns))
+        })
+        .filter_map(Result::transpose)
+        .collect::<Result<Vec<_>>>()?;
+    let call_targets =
+        versions.iter().flat_map(|(_, version)| store.call_targets(index, version, kind)).collect();
+    let counters = versions.iter().map(|(_, version)| placed(version)).sum();
+    let compiled = module.ran() as u64;
+    let code = CodeStats { functions: module.info().defined_funcs().into(), compiled, counters };
+    let program = module.name().unwrap_or_default().to_string();
+    let host_calls = host_calls(store);
+    let events = event_totals(store)?;
+    let paths = paths_of_records(store, instance, &versions, (&exits, &in_contexts))?;
+    let runs = Vec::new();
+    let contexts = has_contexts.then(|| contexts::context_tree(store, index, paths)).flatten();
+    let metrics = columns.metrics();
+    let mut profile = Profile {
+        program,
+        module_hash,
+        runs,
+        code,
+        functions,
+        host_calls,
+        events,
+        metrics,
+        contexts,
+        bursts: store.bursts.as_ref().map(|bursts| bursts.counts().independent()),
+        call_targets,
+        extended: instance.extended.as_ref().map(ExtendedPaths::profile),
+        timeline: None,
+    };
+    profile.normalize();
+    match &store.engine().collection().interesting {
+        Some(Interesting { profile: tests, counted: false, .. }) => {
+            let untested = profile.residual(tests).map_err(Error::msg)?;
+            Ok(profile.only(&untested))
+        }
+        _ => Ok(profile),
+    }
+}
+
+/// What bursts have seen so far of the code of instance number `index` of a store, for its module to go by; `None` if
+/// it cannot be said. It does not have the module's hash, which takes long for large ones.
+fn sampled(store: &StoreOpaque, index: u32) -> Option<Profile> {
+    of_instance(store, index, [0; 32], false).ok()
+}
+
+/// A round of bursts is over, of which so many have begun: has functions of the module reoptimized that they have shown
+/// to be hot, or to do something else than before. Gives after how many bursts the next round is over.
+pub fn look_for_hot_code(store: &mut StoreOpaque, module: &Arc<dyn LoadedModule>, begun: u64) -> u64 {
+    let sampled = first_of(store, module).and_then(|index| Some((index, sampled(store, index)?)));
+    let functions = sampled.as_ref().map_or(0, |(_, profile)| profile.functions.len());
+    let next = |policy: &Policy| policy.next_round(begun, functions);
+    let next = store.engine().reoptimization().map_or(u64::MAX, next);
+    if let Some((index, profile)) = sampled {
+        let instance = &mut store.instances[index as usize];
+        instance.advice = Module::of(module).inner().advise(&profile, instance.advice.as_deref());
+    }
+    next
+}
+
+/// The same of the first instance of a module, with the time line.
+pub fn so_far(store: &StoreOpaque, module: &Arc<dyn LoadedModule>) -> Option<Profile> {
+    with_timeline(store, first_of(store, module)?, false).ok()
+}
+
+/// The number of the first instance of a module.
+fn first_of(store: &StoreOpaque, module: &Arc<dyn LoadedModule>) -> Option<u32> {
+    let is_of = |instance: &InstanceData| loaded::same(&instance.module, module);
+    store.instances.iter().position(is_of).map(|index| index as u32)
+}
+
+/// The frames of a function that ended or stand in the middle of a block.
+#[derive(Default)]
+pub struct Exits {
+    /// How many, by place.
+    pub frames: HashMap<Stop, Stopped>,
+    /// Rounds of loops that have not been counted.
+    pub owed: Vec<Owed>,
+}
+
+/// Rounds of the loop around a block that frames have made and not counted.
+pub struct Owed {
+    block: u32,
+    rounds: u64,
+    /// The call record of the frames, if paths are counted there.
+    record: Option<u64>,
+}
+
+impl Owed {
+    /// The path of the rounds with their number, and the address of the call record in which they are counted.
+    pub fn in_record(&self, version: &FunctionPlan) -> Option<(u64, Counted)> {
+        let path = version.round_path(self.block)?;
+        Some((self.record?, (path.id, vec![self.rounds])))
+    }
+}
+
+impl Exits {
+    fn add(&mut self, stop: Stop, stopped: Stopped) {
+        let origin = stop.origin;
+        let place = Stop { origin: Origin { rounds: 0, path: None, ..origin }, ..stop };
+        self.frames.entry(place).or_default().add(stopped);
+        if origin.rounds > 0 {
+            let rounds = stopped.count * u64::from(origin.rounds);
+            self.owed.push(Owed { block: origin.block, rounds, record: stop.record });
+        }
+    }
+}
+
+fn exits_by_func(store: &StoreOpaque, index: u32) -> HashMap<u32, Exits> {
+    let mut all = store.live_unfinished(index);
+    for (&stop, &stopped) in &store.instances[index as usize].unfinished {
+        all.entry(stop).or_default().add(stopped);
+    }
+    let mut by_func: HashMap<u32, Exits> = HashMap::new();
+    for (stop, stopped) in all {
+        by_func.entry(stop.origin.func).or_default().add(stop, stopped);
+    }
+    by_func
+}
+
+/// How many increments optimised code makes for these counts: one in several rounds for the latch of an unrolled loop.
+fn cost(version: &FunctionPlan, counts: &[u64]) -> CounterCost {
+    let keys: u64 = paths::rows(version, counts).map(|row| row[0]).fold(0, u64::saturating_add);
+    let mut increments: Vec<u64> = counts.to_vec();
+    for (found, round) in version.loops.iter().zip(version.rounds()) {
+        for probe in round {
+            if let Probe::Count { counter, .. } = probe {
+                let latch = &mut increments[(counter - version.first_counter) as usize];
+                *latch = latch.div_ceil(found.copies.into());
+            }
+        }
+    }
+    let increments = increments.into_iter().fold(0, u64::saturating_add).saturating_sub(keys);
+    CounterCost { counters: counts.len() as u64, increments }
+}
+
+/// In how many places a function counts.
+fn placed(version: &FunctionPlan) -> u64 {
+    version.plan.paths().map_or_else(|| version.plan.counters(&version.cfg).into(), PathPlan::places)
+}
+
+/// Adds to counters at the function's entry the calls that did not come to them, but ended in the entry.
+fn add_overflowed(instance: &InstanceData, func: u32, version: &FunctionPlan, counters: &mut [u64]) {
+    let in_prologue = |origin: &Origin| {
+        origin.func == func && origin.block == 0 && origin.offset < version.cfg.blocks[0].start
+    };
+    let calls: u64 =
+        instance.overflowed.iter().filter(|(origin, _)| in_prologue(origin)).map(|(_, n)| n).sum();
+    let is_at_entry = |index: usize| match &version.plan {
+        Plan::Blocks => index == 0,
+        // EXIT stands for the calls.
+        Plan::BlockCounters(plan) => [0, version.cfg.blocks.len()].contains(&plan.counted[index].index()),
+        _ => false,
+    };
+    (0..).zip(counters).filter(|(index, _)| is_at_entry(*index)).for_each(|(_, counter)| *counter += calls);
+}
+
+/// Adds rounds of unrolled loops that their frames did not come to count.
+fn add_owed(exits: Option<&Exits>, version: &FunctionPlan, counters: &mut [u64]) {
+    for &Owed { block, rounds, .. } in exits.iter().flat_map(|e| &e.owed) {
+        for probe in version.owed(block) {
+            if let Probe::Count { counter, by } = probe {
+                counters[(counter - version.first_counter) as usize] += rounds * u64::from(by);
+            }
+        }
+    }
+}
+
+/// What the counters of one function say.
+enum Counts {
+    Edges(EdgeCounts),
+    Paths(EdgeCounts, PathProfile),
+    Blocks(BlockCounts),
+}
+
+impl Counts {
+    /// `None` if nothing is counted.
+    fn read(
+        instance: &InstanceData,
+        (func, version): (u32, &FunctionPlan),
+        (exits, in_contexts): (Option<&Exits>, &InContexts),
+        columns: &mut Columns<'_>,
+    ) -> Result<Option<Counts>> {
+        let (shape, mut counters) = (version.cfg.shape(), instance.counters(version));
+        add_overflowed(instance, func, version, &mut counters);
+        add_owed(exits, version, &mut counters);
+        let context = |e: Error| e.context(format_args!("profile of function {func}"));
+        if let Some(plan) = version.plan.paths() {
+            let in_contexts = in_contexts.get(&func).map_or(&[][..], Vec::as_slice);
+            let counted = (&counters[..], in_contexts);
+            let read = paths::read(instance, (func, version, plan), counted, exits, columns).map_err(context);
+            return read.map(|(counts, paths)| Some(Counts::Paths(counts, paths)));
+        }
+        let frames = exits.iter().flat_map(|e| &e.frames);
+        let exits: Vec<(BlockId, u64)> =
+            frames.map(|(stop, stopped)| (BlockId(stop.origin.block), stopped.count)).collect();
+        let counts = match &version.plan {
+            Plan::Off | Plan::Paths(_) | Plan::Preferential(_) => return Ok(None),
+            Plan::Chords(plan) => propagate(shape, plan, &counters, &exits).map(Counts::Edges),
+            Plan::Edges => {
+                propagate(shape, &EdgePlan::every_edge(shape), &counters, &exits).map(Counts::Edges)
+            }
+            Plan::Vertex(plan) => propagate_blocks(shape, plan, &counters, &exits).map(Counts::Blocks),
+            Plan::BlockCounters(plan) => {
+                propagate_block_counters(shape, plan, &counters, &exits).map(Counts::Blocks)
+            }
+            // Nothing leads to the entry but calls.
+            Plan::Blocks => Ok(Counts::Blocks(BlockCounts { entries: counters[0], blocks: counters })),
+        };
+        counts.map(Some).map_err(|e| context(e.into()))
+    }
+
+    /// Whether the function ran. Of one that is in a loop all the time no call may have been counted in bursts.
+    fn any(&self) -> bool {
+        match self {
+            Counts::Edges(counts) | Counts::Paths(counts, _) => counts.blocks.iter().any(|&count| count > 0),
+            Counts::Blocks(counts) => counts.entries > 0,
+        }
+    }
+
+    fn blocks(self) -> Vec<u64> {
+        match self {
+            Counts::Edges(counts) | Counts::Paths(counts, _) => counts.blocks,
+            Counts::Blocks(counts) => counts.blocks,
+        }
+    }
+
+    /// The counts of edges, 0 if they are not known, those of blocks if they are all that is known, and paths.
+    fn split(self, edges: usize) -> (Vec<u64>, Option<BlockCounts>, Option<PathProfile>) {
+        match self {
+            Counts::Edges(counts) => (counts.edges, None, None),
+            Counts::Paths(counts, paths) => (counts.edges, None, Some(paths)),
+            Counts::Blocks(counts) => (vec![0; edges], Some(counts), None),
+        }
+    }
+
+    /// What it cost to count them.
+    fn cost(&self, version: &FunctionPlan, counters: &[u64]) -> CounterCost {
+        match (self, version.plan.paths()) {
+            (Counts::Paths(counts, _), Some(plan)) => plan.cost(counts),
+            _ => cost(version, counters),
+        }
+    }
+}
+
+/// By call record, its paths.
+fn paths_of_records(
+    store: &StoreOpaque,
+    instance: &InstanceData,
+    versions: &[(u32, Arc<FunctionPlan>)],
+    (exits, in_contexts): (&HashMap<u32, Exits>, &InContexts),
+) -> Result<PathsOfRecords> {
+    let mut all = PathsOfRecords::new();
+    let Some(contexts) = store.contexts.as_ref().filter(|_| store.has_flow()) else { return Ok(all) };
+    // What is taken off is said once, where functions have their paths.
+    let mut columns = Columns::new(store);
+    for (func, version) in versions {
+        let Plan::Paths(plan) = &version.plan else { continue };
+        let counted = in_contexts.get(func).map_or(&[][..], Vec::as_slice);
+        let frames = exits.get(func).into_iter().flat_map(|exits| &exits.frames);
+        let record = |stop: &Stop| contexts.record_at(stop.record?);
+        let stopped = frames.filter_map(|(stop, stopped)| Some((record(stop)?, *stop, *stopped)));
+        let stopped: Vec<_> = stopped.collect();
+        let counted = (counted, stopped.as_slice());
+        paths::add_of_records(instance, (version, plan), counted, &mut columns, &mut all)?;
+    }
+    Ok(all)
+}
+
+/// The profile of one function; `None` if it did not run, or is not counted.
+fn function(
+    instance: &InstanceData,
+    (func, version): (u32, &FunctionPlan),
+    (exits, in_contexts): (Option<&Exits>, &InContexts),
+    (kind, columns): (FigureKind, &mut Columns<'_>),
+) -> Result<Option<FunctionProfile>> {
+    let counts = Counts::read(instance, (func, version), (exits, in_contexts), columns)?.filter(Counts::any);
+    let Some(counts) = counts else { return Ok(None) };
+    let (cfg, info) = (&version.cfg, instance.module.info());
+    let exits = exits.iter().flat_map(|e| &e.frames);
+    let exits = exits.map(|(stop, stopped)| unfinished_exit(info, cfg, stop.origin, stopped.count));
+    let cost = counts.cost(version, &instance.counters(version));
+    let idle = idle(&Module::of(&instance.module), cfg);
+    let (edges, only_blocks, paths) = counts.split(idle.edges.len());
+    let edges = idle.edges.into_iter().zip(edges).map(|(edge, count)| EdgeProfile { count, ..edge });
+    Ok(Some(FunctionProfile {
+        kind,
+        edges: edges.collect(),
+        exits: exits.collect::<Result<_>>()?,
+        cost,
+        only_blocks,
+        paths,
+        ..idle
+    }))
+}
+
+impl Module {
+    /// The profile of a function that did not run: its blocks and edges, with all counts 0.
+    ///
+    /// # Errors
+    /// If the function exceeds a limit of the compiler.
+    ///
+    /// # Panics
+    /// If it has no body here.
+    pub fn idle_function(&self, func: u32) -> Result<FunctionProfile> {
+        Ok(idle(self, &wprof_jit::cfg::build(self.info(), func)?))
+    }
+}
+
+/// The profile of a function before it runs.
+fn idle(module: &Module, cfg: &Cfg) -> FunctionProfile {
+    let (body, shape) = (module.info().body(cfg.func), cfg.shape());
+    FunctionProfile {
+        index: cfg.func,
+        name: module.func_name(cfg.func).map(str::to_string),
+        code: CodeRange { start: body.start as u32, end: body.end as u32 },
+        fingerprint: shape.fingerprint(),
+        kind: FigureKind::Exact,
+        blocks: cfg.blocks.iter().map(block_profile).collect(),
+        edges: edge_profiles(cfg, shape),
+        exits: Vec::new(),
+        cost: CounterCost::default(),
+        only_blocks: None,
+        paths: None,
+    }
+}
+
+/// Frames that stopped at an instruction.
+///
+/// # Errors
+/// If the bytes are not those that were validated.
+pub fn unfinished_exit(info: &ModuleInfo, cfg: &Cfg, at: Origin, count: u64) -> Result<UnfinishedExit> {
+    let ops_executed = ops_executed(info, cfg, at.block, at.offset)?;
+    Ok(UnfinishedExit { block: BlockId(at.block), offset: at.offset, ops_executed, count })
+}
+
+fn block_profile(block: &Block) -> BlockProfile {
+    BlockProfile { code: CodeRange { start: block.start, end: block.limit }, ops: block.ops }
+}
+
+fn edge_profiles(cfg: &Cfg, shape: &wprof_profiler::Cfg) -> Vec<EdgeProfile> {
+    let kinds = cfg.blocks.iter().flat_map(|block| (0..block.edges.len()).map(|edge| edge_kind(block, edge)));
+    let edge = |(kind, edge)| {
+        let wprof_profiler::Edge { from, to } = shape.edge(edge);
+        EdgeProfile { from, to, kind, count: 0 }
+    };
+    kinds.zip((0..).map(EdgeId)).map(edge).collect()
+}
+
+fn edge_kind(block: &Block, edge: usize) -> EdgeKind {
+    match &block.how {
+        End::Jump if block.edges[edge].target == Target::Exit => EdgeKind::Return,
+        End::Jump | End::Trap => EdgeKind::Jump,
+        End::Branch if edge == 0 => EdgeKind::Taken,
+        End::Branch => EdgeKind::NotTaken,
+        End::TailCall => EdgeKind::TailCall,
+        End::Switch(table) => match table.iter().position(|&e| e as usize == edge) {
+            Some(case) if case + 1 < table.len() => EdgeKind::Case(case as u32),
+            _ => EdgeKind::Default,
+        },
+    }
+}
+
+fn host_calls(store: &StoreOpaque) -> Vec<HostCalls> {
+    let called = store.hosts.iter().map(|host| host.head()).filter(|head| head.calls() > 0);
+    let row = |head: &HostHead| {
+        let (module, name) = head.name.clone()?;
+        let time_ns = store.host_clock.as_ref().map(|clock| clock.nanoseconds(head.ticks()));
+        Some(HostCalls { module, name, count: head.calls(), kind: FigureKind::Exact, time_ns })
+    };
+    called.filter_map(row).collect()
+}
+
+fn event_totals(store: &StoreOpaque) -> Result<Vec<EventTotal>> {
+    let total = |(kind, model): (u32, &EventModel)| {
+        let (name, count) = (model.name.clone(), store.event_count(kind)?);
+        Ok(EventTotal { name, count, kind: FigureKind::Exact })
+    };
+    (0..).zip(&store.engine().collection().events).map(total).collect()
+}
+
+fn not_profiled() -> Error {
+    Error::new(ErrorKind::Type, "the engine does not profile: use Engine::with_profiling")
+}

@@ -1,0 +1,73 @@
+//! The time line of a store: when which code of a module was compiled, and when bursts ran.
+
+use std::time::{Duration, Instant};
+
+use wprof_jit::reoptimize::{Decision, Verdict};
+use wprof_profiler::{Benefit, CodeDecision, CodeVersion, DecisionKind, Timeline};
+
+use crate::demangle;
+use crate::module::{CompiledVersion, ModuleInner};
+use crate::runtime::burst_spans::BurstSpans;
+use crate::runtime::bursts::StoreBursts;
+use crate::runtime::store::StoreOpaque;
+
+/// The time line of a store, if it has one, of the code of one module.
+pub fn of_store(store: &StoreOpaque, module: &ModuleInner) -> Option<Timeline> {
+    let since = store.started;
+    if !store.engine().config().has_time_line {
+        return None;
+    }
+    let versions = module.versions();
+    let versions = versions.iter().map(|version| code_version(module, version, since)).collect();
+    let bursts = store.bursts.as_ref().and_then(StoreBursts::spans).map_or_else(Vec::new, BurstSpans::all);
+    Some(Timeline { versions, bursts })
+}
+
+/// What was compiled before `since` was at its start.
+fn code_version(module: &ModuleInner, version: &CompiledVersion, since: Instant) -> CodeVersion {
+    let name = |func| {
+        let name = module.names().func(func).map(demangle);
+        name.unwrap_or_else(|| format!("<function {func}>"))
+    };
+    let decision = |decision: &Decision| CodeDecision {
+        offset: decision.offset,
+        kind: kind(&decision.verdict),
+        text: decision.verdict.named(name),
+    };
+    CodeVersion {
+        function: version.func,
+        name: module.names().func(version.func).map(str::to_owned),
+        tier: version.tier,
+        began_ns: nanoseconds(version.began.saturating_duration_since(since)),
+        took_ns: nanoseconds(version.took),
+        bytes: version.bytes as u64,
+        bytes_before: version.bytes_before.map(|bytes| bytes as u64),
+        decisions: version.decisions.iter().flatten().map(decision).collect(),
+        benefit: benefit(version.decisions.iter().flatten()),
+    }
+}
+
+/// What a version saves, by what was decided on the way to it.
+fn benefit<'a>(decisions: impl Iterator<Item = &'a Decision>) -> Benefit {
+    let millionths = |part: f64| Some((1e6 * part) as i32);
+    decisions.fold(Benefit::default(), |known, decision| match &decision.verdict {
+        Verdict::Predicted(estimate) => Benefit { predicted: millionths(estimate.saved), ..known },
+        Verdict::Tried { result, .. } => Benefit { measured: millionths(1.0 - result.ratio()), ..known },
+        _ => known,
+    })
+}
+
+fn kind(verdict: &Verdict) -> DecisionKind {
+    match verdict {
+        Verdict::Superblock { .. } => DecisionKind::Superblock,
+        Verdict::Inlined { .. } => DecisionKind::Inlined,
+        Verdict::Refused { .. } | Verdict::NoSuperblock { .. } => DecisionKind::Declined,
+        Verdict::Predicted(_) => DecisionKind::Predicted,
+        Verdict::Tried { .. } => DecisionKind::Tried,
+        Verdict::PhaseChange { .. } => DecisionKind::PhaseChange,
+    }
+}
+
+fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}

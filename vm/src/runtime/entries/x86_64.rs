@@ -1,0 +1,381 @@
+//! x86-64 Linux: see `arch` for what machine code keeps where.
+
+use std::arch::naked_asm;
+use std::ffi::c_void;
+use std::mem::offset_of;
+
+use wprof_jit::abi;
+
+use crate::runtime::abi::{ArrayCall, VmActivation, VmContext, VmStoreContext, VmValue};
+use crate::runtime::call_records::RecentCalls;
+use crate::runtime::{builtins, lazy, resume as resumption};
+
+/// Pushes or pops registers, in this order.
+macro_rules! registers {
+    ($operation:ident $($register:ident)*) => {
+        concat!($(stringify!($operation), " ", stringify!($register), "\n"),*)
+    };
+}
+
+/// Saves the vector registers, all or those of arguments, at the stack pointer, or restores them from there.
+macro_rules! vectors {
+    ($operation:ident all) => {
+        vectors!($operation 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15)
+    };
+    ($operation:ident arguments) => {
+        vectors!($operation 0 1 2 3 4 5 6 7)
+    };
+    (save $($number:literal)*) => {
+        concat!($("movups [rsp + 16 * ", $number, "], xmm", $number, "\n"),*)
+    };
+    (restore $($number:literal)*) => {
+        concat!($("movups xmm", $number, ", [rsp + 16 * ", $number, "]\n"),*)
+    };
+}
+
+/// The common part of all lazy stubs: compiles what was called and jumps there, with all arguments as they came.
+///
+/// eax is the index, `$callee` the callee's vmctx or host context, `$caller` the caller's vmctx, an instance's;
+/// `$pass` moves the callee's vmctx to rdi and the caller's to rsi. With too little stack left to compile on, it
+/// raises a stack overflow in the caller's stead.
+macro_rules! lazy_common {
+    ($name:ident, $callee:literal, $caller:literal, $pass:literal) => {
+        #[unsafe(naked)]
+        extern "C" fn $name() {
+            naked_asm!(
+                concat!("mov r11, [", $caller, " + {store}]"),
+                "cmp rsp, [r11 + {limit}]",
+                "jb 2f",
+                "push rbp",
+                "mov rbp, rsp",
+                "sub rsp, 176",
+                vectors!(save arguments),
+                "mov [rsp + 128], rdi",
+                "mov [rsp + 136], rsi",
+                "mov [rsp + 144], rdx",
+                "mov [rsp + 152], rcx",
+                "mov [rsp + 160], r8",
+                "mov [rsp + 168], r9",
+                $pass,
+                "mov edx, eax",
+                "call {compile}",
+                vectors!(restore arguments),
+                "mov rdi, [rsp + 128]",
+                "mov rsi, [rsp + 136]",
+                "mov rdx, [rsp + 144]",
+                "mov rcx, [rsp + 152]",
+                "mov r8, [rsp + 160]",
+                "mov r9, [rsp + 168]",
+                "mov rsp, rbp",
+                "pop rbp",
+                "jmp rax",
+                "2:",
+                concat!("mov [r11 + {failed_callee}], ", $callee),
+                "mov [r11 + {failed_index}], eax",
+                "jmp [r11 + {raise}]",
+                failed_callee = const offset_of!(VmStoreContext, failed_callee),
+                failed_index = const offset_of!(VmStoreContext, failed_index),
+                store = const offset_of!(VmContext, store),
+                limit = const offset_of!(VmStoreContext, stack_limit),
+                raise = const offset_of!(VmStoreContext, raise),
+                compile = sym lazy::lazy_compile,
+            )
+        }
+    };
+}
+
+lazy_common!(lazy_common_in_registers, "rdi", "rsi", "");
+// The address for the results is in rdi.
+lazy_common!(lazy_common_in_memory, "rsi", "rdx", "mov rdi, rsi; mov rsi, rdx");
+
+/// The address of the common part for functions that return in registers, or in memory.
+pub fn lazy_common(in_memory: bool) -> usize {
+    let common = if in_memory { lazy_common_in_memory } else { lazy_common_in_registers };
+    common as *const () as usize
+}
+
+/// Builtins with a check in front that enough stack is left for the host; if not, the builtin fails. Wasm may call
+/// them with next to none, and an overflow in host code could not be recovered from.
+macro_rules! guarded {
+    ($($name:ident = $target:path, $failure:literal;)*) => {
+        $(#[unsafe(naked)]
+        pub extern "C" fn $name() {
+            naked_asm!(
+                "mov rax, [rdi + {store}]",
+                "cmp rsp, [rax + {limit}]",
+                "jb 2f",
+                "jmp {target}",
+                "2:",
+                "mov rax, {failure}",
+                "ret",
+                store = const offset_of!(VmContext, store),
+                limit = const offset_of!(VmStoreContext, stack_limit),
+                target = sym $target,
+                failure = const $failure,
+            )
+        })*
+    };
+}
+
+guarded! {
+    memory_grow = builtins::memory_grow, -1;
+    memory_copy = builtins::memory_copy, 1;
+    memory_fill = builtins::memory_fill, 1;
+    memory_init = builtins::memory_init, 1;
+    table_grow = builtins::table_grow, -1;
+    table_copy = builtins::table_copy, 1;
+    table_fill = builtins::table_fill, 1;
+    table_init = builtins::table_init, 1;
+    promote = builtins::promote, 0;
+    count_path = builtins::count_path, 1;
+    take_row = builtins::take_row, 1;
+    count_target = builtins::count_target, 1;
+    record_burst = builtins::record_burst, 1;
+    record_access = builtins::record_access, 1;
+    begin_trial = builtins::begin_trial, 1;
+    end_trial = builtins::end_trial, 0;
+    memory_wait = builtins::memory_wait, 3;
+    memory_notify = builtins::memory_notify, -1;
+}
+
+/// A builtin that changes no register but what it is to change, for wasm code that hardly ever has to call it.
+/// `$before` comes first; with all registers saved `$call` calls it, and `$result` takes what it gives; `$after`
+/// stands behind.
+macro_rules! preserving {
+    ($before:expr, $call:expr, $result:expr, $after:expr, $($operands:tt)*) => {
+        naked_asm!(
+            $before,
+            "push rbp",
+            "mov rbp, rsp",
+            registers!(push rax rcx rdx rsi rdi r8 r9 r10 r11),
+            "sub rsp, 264",
+            vectors!(save all),
+            $call,
+            $result,
+            vectors!(restore all),
+            "add rsp, 264",
+            registers!(pop r11 r10 r9 r8 rdi rsi rdx rcx rax),
+            "pop rbp",
+            "ret",
+            $after,
+            $($operands)*
+        )
+    };
+}
+
+/// The same on the runtime's own stack, as the stack may have ended: nothing but the return address is left on that.
+macro_rules! preserving_on_own_stack {
+    ($target:path) => {
+        preserving!(
+            "mov [rdi + {saved}], rsp\nmov rsp, [rdi + {own_stack}]\ncall 3f\nmov rsp, [rdi + {saved}]\nret\n3:",
+            "call {target}",
+            "",
+            "",
+            target = sym $target,
+            saved = const offset_of!(VmStoreContext, saved),
+            own_stack = const offset_of!(VmStoreContext, own_stack),
+        )
+    };
+}
+
+/// See `abi::touch_lines_signature`.
+#[unsafe(naked)]
+pub extern "C" fn touch_lines() {
+    preserving_on_own_stack!(builtins::touch_lines)
+}
+
+/// See `abi::read_metrics_signature`: brings all readings up to date.
+#[unsafe(naked)]
+pub extern "C" fn read_metrics() {
+    preserving_on_own_stack!(builtins::read_metrics)
+}
+
+/// See `abi::read_metrics_signature`: brings cycles up to date, which are the first metric.
+#[unsafe(naked)]
+pub extern "C" fn read_cycles() {
+    naked_asm!(
+        "mov [rdi + {saved}], rax",
+        "mov [rdi + {saved} + 8], rdx",
+        "rdtsc",
+        "shl rdx, 32",
+        "or rax, rdx",
+        "mov [rdi + {metrics}], rax",
+        "mov rdx, [rdi + {saved} + 8]",
+        "mov rax, [rdi + {saved}]",
+        "ret",
+        saved = const offset_of!(VmStoreContext, saved),
+        metrics = const offset_of!(VmStoreContext, metrics),
+    )
+}
+
+/// See `abi::find_record_signature`. Looks among the [`RecentCalls`] first, which have what indirect calls by turns
+/// lead to.
+#[unsafe(naked)]
+pub extern "C" fn find_record() {
+    preserving!(
+        "push rax
+        push r8
+        push r9
+        mov eax, esi
+        add rax, rdi
+        mov r8, [rdi + {store}]
+        mov r8, [r8 + {recent}]
+        lea r9d, [rcx + rax]
+        imul r9d, r9d, {factor}
+        shr r9d, {shift}
+        shl r9, 4
+        add r8, r9
+        cmp [r8], rcx
+        jne 2f
+        mov r8, [r8 + 8]
+        cmp [r8 + {key}], rax
+        jne 2f
+        mov [rcx], r8
+        pop r9
+        pop r8
+        pop rax
+        ret
+        2:
+        pop r9
+        pop r8
+        pop rax",
+        "call {target}",
+        "",
+        "",
+        target = sym builtins::find_record,
+        store = const abi::vmctx::STORE,
+        recent = const offset_of!(VmStoreContext, recent_calls),
+        factor = const RecentCalls::FACTOR,
+        shift = const RecentCalls::SHIFT,
+        key = const abi::call_record::KEY,
+    )
+}
+
+/// See `abi::check_signature`. The builtin is told the place of the call, the pinned register and the frame, and
+/// gives that register.
+#[unsafe(naked)]
+pub extern "C" fn check() {
+    preserving!(
+        "cmp rsp, [rdi + {limit}]\njb 2f",
+        "mov rsi, [rbp + 8]\nmov rdx, r15\nmov rcx, [rbp]\ncall {target}",
+        "mov r15, rax",
+        "2:\nmov qword ptr [rdi + {go_on}], 0\nret",
+        target = sym builtins::check,
+        limit = const offset_of!(VmStoreContext, stack_limit),
+        go_on = const offset_of!(VmStoreContext, go_on),
+    )
+}
+
+/// See `abi::check_pinned_signature`. Whatever the count was below zero, it is one now.
+#[unsafe(naked)]
+pub extern "C" fn check_pinned() {
+    preserving!(
+        "cmp rsp, [r15 + {limit}]\njb 2f",
+        "mov rdi, r15\nmov rsi, [rbp + 8]\nmov rdx, -1\nmov rcx, [rbp]\ncall {target}",
+        "mov r15, rax",
+        "2:\nmov qword ptr [r15 + {go_on}], 0\nmov r15, -1\nret",
+        target = sym builtins::check,
+        limit = const offset_of!(VmStoreContext, stack_limit),
+        go_on = const offset_of!(VmStoreContext, go_on),
+    )
+}
+
+/// See `abi::leave_signature`. Since a check has fired none has been counted.
+#[unsafe(naked)]
+pub extern "C" fn leave() {
+    naked_asm!(
+        "mov rdi, [r15 + {leaving}]",
+        "mov rsi, rdi",
+        "mov r10, [r15 + {go_on}]",
+        "mov r15, [r15 + {checks}]",
+        "jmp r10",
+        leaving = const offset_of!(VmStoreContext, leaving),
+        go_on = const offset_of!(VmStoreContext, go_on),
+        checks = const offset_of!(VmStoreContext, checks),
+    )
+}
+
+/// Calls an entry trampoline on another stack: `top` is where that begins. The word below has the stack pointer on this one.
+///
+/// # Safety
+/// As of the trampoline. Nothing else uses that stack until this returns.
+#[unsafe(naked)]
+pub unsafe extern "C" fn enter_on_stack(
+    callee: *mut c_void,
+    caller: *mut c_void,
+    code: usize,
+    values: *mut VmValue,
+    activation: *mut VmActivation,
+    trampoline: ArrayCall,
+    top: *mut u8,
+) -> u32 {
+    naked_asm!(
+        "push rbp",
+        "mov rbp, rsp",
+        "mov rax, [rbp + 16]",
+        "mov [rax - 8], rsp",
+        "lea rsp, [rax - 16]",
+        "call r9",
+        "mov rsp, rbp",
+        "pop rbp",
+        "ret"
+    )
+}
+
+/// Where the signal handler leads a thread by [`redirect`](crate::arch::redirect): saves all registers, has [`go_on`](resumption::go_on)
+/// change them, and goes on with them.
+#[unsafe(naked)]
+pub extern "C" fn resume() {
+    naked_asm!(
+        registers!(push rbp r15 r14 r13 r12 r11 r10 r9 r8 rdi rsi rbp rsp rbx rdx rcx rax),
+        "lea rbp, [rsp + 128]",
+        "sub rsp, 264",
+        vectors!(save all),
+        "mov rdi, rsp",
+        "call {target}",
+        vectors!(restore all),
+        "add rsp, 264",
+        registers!(pop rax rcx rdx rbx),
+        "add rsp, 16",
+        registers!(pop rsi rdi r8 r9 r10 r11 r12 r13 r14 r15 rbp),
+        "iretq",
+        target = sym resumption::go_on,
+    )
+}
+
+/// Brings cycles up to date as machine code does.
+///
+/// # Safety
+/// The context is a store's.
+pub unsafe fn read_cycles_of(context: *mut VmStoreContext) {
+    // SAFETY: the code takes the context in rdi, and changes no register.
+    unsafe {
+        std::mem::transmute::<extern "C" fn(), extern "C" fn(*mut VmStoreContext)>(read_cycles)(context)
+    }
+}
+
+/// Marks data segment `esi` of the instance `rdi` as dropped. Cannot fail, so it must not need stack.
+#[unsafe(naked)]
+pub extern "C" fn data_drop() {
+    naked_asm!(
+        "mov esi, esi",
+        "mov rax, [rdi + {dropped}]",
+        "mov byte ptr [rax + 2 * rsi], 1",
+        "xor eax, eax",
+        "ret",
+        dropped = const offset_of!(VmContext, dropped),
+    )
+}
+
+/// Marks element segment `esi` of the instance `rdi` as dropped, likewise.
+#[unsafe(naked)]
+pub extern "C" fn elem_drop() {
+    naked_asm!(
+        "mov esi, esi",
+        "mov rax, [rdi + {dropped}]",
+        "mov byte ptr [rax + 2 * rsi + 1], 1",
+        "xor eax, eax",
+        "ret",
+        dropped = const offset_of!(VmContext, dropped),
+    )
+}
