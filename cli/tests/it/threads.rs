@@ -61,6 +61,18 @@ fn the_first_thread_that_exits_or_traps_ends_all() {
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(134), "{text}");
     assert!(text.contains("out of bounds memory access"), "{text}");
+    // So it does where the main thread is in a loop that looks at nothing.
+    let exits = "(if (i32.eq (local.get $arg) (i32.const 20)) (then (call $exit (i32.const 7))))";
+    let text = program(exits, "").replace(
+        "(func (export \"_start\") (local $left i32)",
+        "(func (export \"_start\")
+        (local $left i32) (call $start (i32.const 20)) (loop $forever (br $forever))",
+    );
+    let module = folder.file("loops.wat", text);
+    for options in [&["--profile", "off"][..], &["--profile", "adaptive"], &["--exact"]] {
+        let args = [&["run", "-q"], options, &[module.as_str()]].concat();
+        assert_eq!(command(&args).status().unwrap().code(), Some(7), "{options:?}");
+    }
     // The main thread ends while others are in a loop.
     let spins = "(if (i32.eq (local.get $arg) (i32.const 20)) (then
         (drop (i32.atomic.rmw.sub (i32.const 4) (i32.const 1))) (loop $forever (br $forever))))";

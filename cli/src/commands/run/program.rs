@@ -101,7 +101,9 @@ fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> 
     let Kept { counted, trace, bursts, live, has_profile } = kept;
     let (was_counted, is_traced) = (counted.is_on(), trace.is_some());
     let deadline = args.timeout.map(|timeout| Instant::now() + timeout);
-    let limits = threads::Limits { stack: args.max_stack, deadline, has_profile: was_counted && has_profile };
+    let can_stop = was_counted || is_traced;
+    let has_profile = was_counted && has_profile;
+    let limits = threads::Limits { stack: args.max_stack, deadline, can_stop, has_profile };
     let (wasi, threads) = match Threads::are_wanted(module) {
         true => {
             let threads = Threads::new(module, &mut linker, wasi, limits)?;
@@ -119,7 +121,7 @@ fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> 
         store.record_bursts(module, &program, BufWriter::new(file), max_size).map_err(failure)?;
     }
     // Plain code has no polls: there Ctrl-C does what it does without us.
-    let interruption = match was_counted || is_traced {
+    let interruption = match can_stop {
         true => Some(Interruption::watch(store.interrupt_handle())?),
         false => None,
     };
@@ -149,7 +151,7 @@ fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> 
     let spent = counted.budget.as_ref().map(|budget| store.event_count(&budget.kind));
     let spent = spent.transpose().map_err(failure)?;
     let (stop, bursts) = (store.stop().map_err(failure)?, store.bursts());
-    let instance = instance.filter(|_| was_counted && has_profile);
+    let instance = instance.filter(|_| has_profile);
     let mut profile = instance.map(|instance| instance.profile(&store)).transpose().map_err(failure)?;
     if let Some(profile) = &mut profile {
         profiles.iter().try_for_each(|other| profile.merge(other))?;

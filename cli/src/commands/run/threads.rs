@@ -14,6 +14,7 @@ use wprof::wasi::{SharedWasi, WasiCtx};
 use wprof::{Error, ExternType, InterruptHandle, Linker, Module, SharedMemory, Store, Trap};
 use wprof_profiler::Profile;
 
+use super::ending;
 use crate::modules::failure;
 
 /// What a program imports to start a thread: it gets an argument, and gives the thread's number, or a negative one.
@@ -24,6 +25,8 @@ const START: &str = "wasi_thread_start";
 const NUMBERS: i32 = 1 << 29;
 /// How often a thread is asked to end until it has.
 const ASK_AGAIN: Duration = Duration::from_millis(10);
+/// How long a program has to end when it is to.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// All threads of one program.
 #[derive(Clone)]
@@ -36,6 +39,7 @@ struct Shared {
     linker: OnceLock<Linker<WasiCtx>>,
     stack: u64,
     deadline: Option<Instant>,
+    can_stop: bool,
     has_profile: bool,
     numbers: AtomicI32,
     state: Mutex<State>,
@@ -50,6 +54,8 @@ struct State {
     /// Whether the program has ended, and why, if it was not the main thread's end.
     is_over: bool,
     error: Option<Error>,
+    /// Whether the main thread has.
+    has_main_ended: bool,
 }
 
 /// What threads take from the main one.
@@ -58,6 +64,8 @@ pub struct Limits {
     pub stack: u64,
     /// When they are to stop.
     pub deadline: Option<Instant>,
+    /// Whether code looks now and then whether it is to stop.
+    pub can_stop: bool,
     /// Whether anybody wants profiles.
     pub has_profile: bool,
 }
@@ -78,13 +86,14 @@ impl Threads {
         wasi: WasiCtx,
         limits: Limits,
     ) -> Result<Threads> {
-        let Limits { stack, deadline, has_profile } = limits;
+        let Limits { stack, deadline, can_stop, has_profile } = limits;
         let threads = Threads(Arc::new(Shared {
             module: module.clone(),
             wasi: SharedWasi::new(wasi),
             linker: OnceLock::new(),
             stack,
             deadline,
+            can_stop,
             has_profile,
             numbers: AtomicI32::new(1),
             state: Mutex::default(),
@@ -119,16 +128,14 @@ impl Threads {
     /// The main thread has ended, and with it the program. Why it ended, if another thread was first, and the profiles of
     /// the others, as far as they stop when they are asked to.
     pub fn end(&self) -> (Option<Error>, Vec<Profile>) {
+        self.0.state().has_main_ended = true;
         self.0.stop(None);
         let joins = std::mem::take(&mut self.0.state().joins);
-        // Code without polls stops with the process.
-        for join in joins.into_iter().filter(|_| self.0.has_profile) {
-            while !join.is_finished() {
-                self.0.interrupt_all();
-                thread::sleep(ASK_AGAIN);
-            }
-            // It has said so, if it panicked.
-            let _ = join.join();
+        let end = Instant::now() + PATIENCE;
+        // What does not stop goes with the process.
+        while self.0.has_profile && joins.iter().any(|join| !join.is_finished()) && Instant::now() < end {
+            self.0.interrupt_all();
+            thread::sleep(ASK_AGAIN);
         }
         let mut state = self.0.state();
         (state.error.take(), std::mem::take(&mut state.profiles))
@@ -150,7 +157,7 @@ impl Shared {
         let shared = self.clone();
         let run = move || {
             if let Err(error) = shared.run(number, arg) {
-                shared.stop(Some(error));
+                shared.end_program(error);
             }
         };
         let thread = thread::Builder::new().name(format!("thread {number}")).stack_size(self.stack as usize);
@@ -182,6 +189,22 @@ impl Shared {
             self.state().profiles.push(profile);
         }
         ended
+    }
+
+    /// Ends the program, for this reason unless it has ended before; with the process, if its code does not look whether
+    /// it is to stop.
+    fn end_program(&self, error: Error) {
+        self.stop(Some(error));
+        if self.can_stop {
+            return;
+        }
+        thread::sleep(PATIENCE);
+        let mut state = self.state();
+        if !state.has_main_ended
+            && let Some(error) = state.error.take()
+        {
+            ending::end_process(&error);
+        }
     }
 
     /// Ends the program, for this reason unless it has ended before.
