@@ -93,7 +93,10 @@ fn coded(checking: u32, instrumented: u32, checks: &str, optimized: Option<bool>
 }
 
 fn engine(profiling: ProfilingConfig, strategy: Strategy) -> Result<Engine> {
-    let mut config = Config::new();
+    engine_of(Config::new(), profiling, strategy)
+}
+
+fn engine_of(mut config: Config, profiling: ProfilingConfig, strategy: Strategy) -> Result<Engine> {
     config.profiling(profiling).strategy(strategy).background_compilation(false).promote_after(3);
     // Better versions come to fewer checks, so that a burst after so many of them is one after more work.
     Engine::new(config.reoptimization(None))
@@ -101,6 +104,22 @@ fn engine(profiling: ProfilingConfig, strategy: Strategy) -> Result<Engine> {
 
 fn paths(profile: &Profile) -> Vec<(u32, Option<&PathProfile>)> {
     profile.functions.iter().map(|function| (function.index, function.paths.as_ref())).collect()
+}
+
+#[test]
+fn bursts_see_the_same_where_checks_are_counted_in_memory() -> Outcome {
+    for strategy in [Strategy::Baseline, Strategy::Optimized] {
+        for (checking, instrumented) in [(1, 1), (2, 3), (10, 1), (1000, 50), (1, BurstLengths::FOREVER)] {
+            let bursts = coded(checking, instrumented, "orig", Some(false));
+            let (expected, usual) = run(&engine(bursts, strategy)?)?;
+            let (results, plain) = run(&engine_of(Config::conservative(), bursts, strategy)?)?;
+            let how = format!("{strategy:?} {checking}:{instrumented}");
+            assert_eq!(results, expected, "{how}");
+            let (usual, plain) = (usual.expect("it profiles"), plain.expect("it profiles"));
+            assert_eq!(paths(&plain), paths(&usual), "{how}");
+        }
+    }
+    Ok(())
 }
 
 #[test]

@@ -9,9 +9,11 @@ type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 fn engines() -> impl Iterator<Item = Engine> {
     let strategies = [Strategy::Optimized, Strategy::Baseline, Strategy::Tiered];
     let others = ["", "edges", "events", "metered", "trace"];
-    let each = strategies.into_iter().flat_map(move |strategy| others.map(|other| (strategy, other)));
-    each.map(|(strategy, other)| {
-        let mut config = Config::new();
+    let bases: [fn() -> Config; 2] = [Config::new, Config::conservative];
+    let kinds = strategies.into_iter().flat_map(move |strategy| others.map(|other| (strategy, other)));
+    let each = kinds.flat_map(move |kind| bases.map(|base| (kind, base)));
+    each.map(|((strategy, other), base)| {
+        let mut config = base();
         config.strategy(strategy).background_compilation(false).promote_after(2).count_contexts(true);
         let events = || ["instructions", "loads"].into_iter().filter_map(EventModel::built_in);
         match other {

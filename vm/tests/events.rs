@@ -68,10 +68,15 @@ fn sample(config: &mut Config, fails: bool) -> Result<(Store<Seen>, Instance)> {
 
 fn configs() -> Vec<Config> {
     let mut all = Vec::new();
-    for counting in [Counting::Chords, Counting::PerBlock, Counting::PerInstruction] {
+    // With the pinned register and without one.
+    let bases: [fn() -> Config; 2] = [Config::new, Config::conservative];
+    for (counting, base) in [Counting::Chords, Counting::PerBlock, Counting::PerInstruction]
+        .into_iter()
+        .flat_map(|counting| bases.map(|base| (counting, base)))
+    {
         for budget in [None, Some("instructions")] {
             for strategy in [Strategy::Tiered, Strategy::Optimized] {
-                let mut config = Config::new();
+                let mut config = base();
                 config.event_counting(counting).strategy(strategy);
                 config.promote_after(20).background_compilation(false);
                 if let Some(kind) = budget {

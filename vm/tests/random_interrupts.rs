@@ -70,7 +70,15 @@ fn configs() -> Vec<Config> {
         config.count_contexts(matches!(profiling, ProfilingConfig::Exact(_)));
         config
     };
-    all.into_iter().flat_map(|profiling| tiers.map(|strategy| config(profiling, strategy))).collect()
+    let usual = all.into_iter().flat_map(|profiling| tiers.map(|strategy| config(profiling, strategy)));
+    // Without a pinned register checks are counted in memory.
+    let plain = tiers.map(|strategy| {
+        let mut config = Config::conservative();
+        let profiling = adaptive((50, 7), "default", Trigger::Time(Duration::from_micros(50)));
+        config.profiling(profiling).strategy(strategy).interruptible(true).promote_after(50);
+        config
+    });
+    usual.chain(plain).collect()
 }
 
 #[test]

@@ -59,6 +59,13 @@ fn configs() -> Vec<Config> {
             all.push(config);
         }
     }
+    // Without a pinned register, the word that is being filled is in memory.
+    for strategy in [Strategy::Baseline, Strategy::Optimized, Strategy::Tiered] {
+        let mut config = Config::conservative();
+        config.profiling(ProfilingConfig::Exact(Collect::Edges)).trace(Tracing::Best).strategy(strategy);
+        all.push(config.promote_after(20).clone());
+        all.push(config.trace_buffer(8).clone());
+    }
     all
 }
 

@@ -24,15 +24,11 @@ pub fn wasm_signature(ty: &FuncType) -> Signature {
     sig
 }
 
-/// Registers for results in the `tail` convention on x86-64, of each class.
-const RESULT_REGISTERS: usize = 8;
-
-/// Whether the results of a function of type `ty` are too many for registers. Then the address of the place for the
-/// others goes where the vmctx would be, in the first argument register, and all arguments move on by one.
-pub fn returns_in_memory(ty: &FuncType) -> bool {
+/// Whether the results of a function of type `ty` are too many for so many registers of each class.
+pub(crate) fn returns_in_memory(ty: &FuncType, registers: usize) -> bool {
     let is_vector = |ty: &&ValType| matches!(ty, ValType::F32 | ValType::F64 | ValType::V128);
     let vectors = ty.results().iter().filter(is_vector).count();
-    vectors.max(ty.results().len() - vectors) > RESULT_REGISTERS
+    vectors.max(ty.results().len() - vectors) > registers
 }
 
 /// A version of a function of type `ty` that resumes in its middle: `tail`, `(vmctx, caller_vmctx) -> results`. Locals

@@ -1,6 +1,6 @@
 //! Code that appends to the trace.
 //!
-//! The word that is being filled is in the pinned register, see [`trace_word`]. If there is no room for what is to be
+//! The word that is being filled is in the pinned register if there is one, see [`trace_word`]. If there is no room for what is to be
 //! appended, it goes to the buffer and another one begins; a store behind the buffer's end traps, and the host takes
 //! the buffer and the word away. So the common case is a test and a shift, and no call costs registers anywhere.
 
@@ -29,20 +29,72 @@ impl Bits {
     }
 }
 
-/// Appends to the trace. `store` gives the store's context where it is needed, out of line: known before, it would take
-/// a register all the time. It also sets the location at which a frame is said to be if the buffer is full.
+/// Where the word is that is being filled.
+#[derive(Clone, Copy)]
+enum Word {
+    Pinned,
+    /// In the context of the store, which this is.
+    Memory(Value),
+}
+
+impl Word {
+    fn read(self, builder: &mut FunctionBuilder<'_>) -> Value {
+        match self {
+            Word::Pinned => builder.ins().get_pinned_reg(types::I64),
+            Word::Memory(store) => {
+                builder.ins().load(types::I64, MemFlagsData::trusted(), store, store_context::TRACE_WORD)
+            }
+        }
+    }
+
+    fn write(self, builder: &mut FunctionBuilder<'_>, word: Value) {
+        match self {
+            Word::Pinned => _ = builder.ins().set_pinned_reg(word),
+            Word::Memory(store) => {
+                builder.ins().store(MemFlagsData::trusted(), word, store, store_context::TRACE_WORD);
+            }
+        }
+    }
+}
+
+/// Appends to the trace. `store` gives the store's context where it is needed, out of line if the word `is_pinned`: known
+/// before, it would take a register all the time. It also sets the location at which a frame is said to be if the buffer
+/// is full.
 pub(crate) fn append(
     builder: &mut FunctionBuilder<'_>,
     origins: &mut Origins,
+    is_pinned: bool,
     what: Bits,
     store: impl FnOnce(&mut FunctionBuilder<'_>) -> Value,
 ) {
     debug_assert!((1..=63).contains(&what.len()));
+    let location = builder.srcloc();
+    match is_pinned {
+        true => append_to(builder, origins, what, Word::Pinned, store),
+        false => {
+            let store = store(builder);
+            let when_full = builder.srcloc();
+            builder.set_srcloc(location);
+            append_to(builder, origins, what, Word::Memory(store), |builder| {
+                builder.set_srcloc(when_full);
+                store
+            });
+        }
+    }
+}
+
+fn append_to(
+    builder: &mut FunctionBuilder<'_>,
+    origins: &mut Origins,
+    what: Bits,
+    place: Word,
+    store: impl FnOnce(&mut FunctionBuilder<'_>) -> Value,
+) {
     let (full, go_on) = (builder.create_block(), builder.create_block());
     let location = builder.srcloc();
     let in_place = origins.with(location, Fact::InPlace);
     builder.set_srcloc(in_place);
-    let word = builder.ins().get_pinned_reg(types::I64);
+    let word = place.read(builder);
     let is_full = match what.len() {
         1 => builder.ins().icmp_imm_s(IntCC::SignedLessThan, word, 0),
         bits => {
@@ -57,12 +109,12 @@ pub(crate) fn append(
     builder.set_cold_block(full);
     builder.switch_to_block(full);
     let store = store(builder);
-    store_word(builder, store);
+    store_word(builder, place, store);
     builder.ins().jump(go_on, &[]);
     builder.seal_block(go_on);
     builder.switch_to_block(go_on);
     builder.set_srcloc(in_place);
-    let word = builder.ins().get_pinned_reg(types::I64);
+    let word = place.read(builder);
     let word = match what {
         Bits::Constant { value, bits } => shift_in(builder, word, trace_word::in_word(value, bits), bits),
         Bits::Token { token, value, bits } => {
@@ -74,23 +126,23 @@ pub(crate) fn append(
             }
         }
     };
-    builder.ins().set_pinned_reg(word);
+    place.write(builder, word);
     builder.set_srcloc(location);
 }
 
 /// The full word goes to the buffer. The pointer moves first, so that nothing of it is left to do if the store traps:
-/// the host sets it anew and takes the word from the pinned register.
-fn store_word(builder: &mut FunctionBuilder<'_>, store: Value) {
+/// the host sets it anew and takes the word from where it is.
+fn store_word(builder: &mut FunctionBuilder<'_>, word_at: Word, store: Value) {
     let trusted = MemFlagsData::trusted();
     let place = builder.ins().load(types::I64, trusted, store, store_context::TRACE_NEXT);
     let eight = builder.ins().iconst(types::I64, 8);
     let next = builder.ins().iadd(place, eight);
     builder.ins().store(trusted, next, store, store_context::TRACE_NEXT);
-    let word = builder.ins().get_pinned_reg(types::I64);
+    let word = word_at.read(builder);
     let full = MemFlagsData::new().with_aligned().with_trap_code(Some(TrapCode::TraceFull.to_clif()));
     builder.ins().store(full, word, place, 0);
     let empty = builder.ins().iconst(types::I64, trace_word::EMPTY as i64);
-    builder.ins().set_pinned_reg(empty);
+    word_at.write(builder, empty);
 }
 
 /// Appends words to the buffer of data references, and moves the pointer behind them. The store that finds the buffer

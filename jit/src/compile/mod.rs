@@ -13,6 +13,7 @@ use cranelift_frontend::FunctionBuilderContext;
 use wasmparser::FuncType;
 
 use crate::CompileError;
+use crate::abi::returns_in_memory;
 use crate::cfg::Cfg;
 use crate::clif::resolve_aliases;
 pub use crate::code::{CallSite, ColdPart, MachineCode, Origin, Reloc, TrapSite};
@@ -86,10 +87,11 @@ impl Compiler {
     ///
     /// If Cranelift has no back end for this machine.
     pub fn new(options: CompilerOptions) -> Result<Compiler, CompileError> {
-        let (best, fast) = (isa::best(&options)?, isa::fast(&options)?);
-        let (rest, quick_rest) = (isa::rest(&options)?, isa::quick_rest(&options)?);
+        let target = if options.plain { target::plain() } else { target::of(&isa::architecture()?) };
+        let options = options.with_pinned_register(target.has_pinned_register());
+        let (best, fast) = (isa::best(target, &options)?, isa::fast(target, &options)?);
+        let (rest, quick_rest) = (isa::rest(target, &options)?, isa::quick_rest(target, &options)?);
         let in_bursts = options.clone();
-        let target = target::of(&*best);
         Ok(Compiler {
             best,
             fast,
@@ -106,7 +108,8 @@ impl Compiler {
     /// The same with other options for code for bursts, which may collect more than other code.
     #[must_use]
     pub fn with_bursts(self, options: CompilerOptions) -> Compiler {
-        Compiler { in_bursts: options, ..self }
+        let in_bursts = options.with_pinned_register(self.target.has_pinned_register());
+        Compiler { in_bursts, ..self }
     }
 
     /// The options it was made with.
@@ -121,6 +124,12 @@ impl Compiler {
 
     fn options_of(&self, graph: &BlockGraph) -> &CompilerOptions {
         if graph.in_bursts { &self.in_bursts } else { &self.options }
+    }
+
+    /// Whether the results of a function of type `ty` are too many for registers. Then the address of the place for the
+    /// others goes where the vmctx would be, in the first argument register, and all arguments move on by one.
+    pub fn returns_in_memory(&self, ty: &FuncType) -> bool {
+        returns_in_memory(ty, self.target.result_registers())
     }
 
     /// What code of a tier is translated for.
@@ -304,7 +313,7 @@ impl Compiler {
         let options = self.options_of(graph);
         let passes = options.passes.of(cfg.func);
         let Translated { mut origins, checks, dispatches } =
-            translate(env, options, isa, cfg, graph, &mut context.func, builder)?;
+            translate(env, options, (isa, self.target), cfg, graph, &mut context.func, builder)?;
         if tier == Tier::Optimized {
             let preserved = Preserved::new(self.target.integers_across_calls(&*self.rest), &self.options);
             let pipeline = Pipeline { func: cfg.func, passes, checks: &checks, preserved };
@@ -386,7 +395,7 @@ impl Compiler {
         let mut func = cranelift_codegen::ir::Function::new();
         let mut builder = FunctionBuilderContext::new();
         let options = self.options_of(graph);
-        translate(env, options, self.isa(tier), cfg, graph, &mut func, &mut builder)?;
+        translate(env, options, (self.isa(tier), self.target), cfg, graph, &mut func, &mut builder)?;
         Ok(func.display().to_string())
     }
 

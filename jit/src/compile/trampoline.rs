@@ -254,8 +254,8 @@ pub(super) fn wasm_to_host(
         builder.ins().trapnz(status, TrapCode::Host.to_clif());
         if options.traced {
             // The call of the host has returned.
-            let origins = &mut Origins::default();
-            trace::append(builder, origins, trace::Bits::Constant { value: 0, bits: 1 }, |_| store);
+            let (origins, returned) = (&mut Origins::default(), trace::Bits::Constant { value: 0, bits: 1 });
+            trace::append(builder, origins, options.has_pinned_register, returned, |_| store);
         }
         let results = load_values(builder, ty.results(), values);
         builder.ins().return_(&results);

@@ -100,6 +100,11 @@ pub struct CompilerOptions {
     pub hot: Option<u32>,
     /// What is done beyond plain Cranelift.
     pub passes: PassSet,
+    /// Make code as for a processor of which only Cranelift knows: without a baseline code generator, passes over
+    /// finished machine code, and a pinned register.
+    pub plain: bool,
+    /// Whether there is a register to keep something in while wasm code runs; the code generator says so.
+    pub has_pinned_register: bool,
 }
 
 /// The bytecode whose optimisation [`CompilerOptions::hot`] rounds repay. So cc1, compiling a hundred lines on one
@@ -140,6 +145,8 @@ impl Default for CompilerOptions {
             shared_loops_above: 1000,
             hot: Some(1000),
             passes: PassSet::all(),
+            plain: false,
+            has_pinned_register: true,
         }
     }
 }
@@ -153,8 +160,16 @@ impl CompilerOptions {
         self.hot.unwrap_or(u32::MAX).saturating_mul(times as u32).min(i32::MAX as u32)
     }
 
+    /// The same where there is a pinned register, or none: then all is in memory.
+    pub(crate) fn with_pinned_register(self, has_pinned_register: bool) -> CompilerOptions {
+        CompilerOptions { has_pinned_register, pinned: self.pinned.filter(|_| has_pinned_register), ..self }
+    }
+
     /// The offset in the store's context of what is kept in the pinned register while wasm code runs.
     pub fn pinned_cell(&self) -> Option<i32> {
+        if !self.has_pinned_register {
+            return None;
+        }
         match (self.traced, self.pinned) {
             (true, _) => Some(store_context::TRACE_WORD),
             (false, Some(kind)) => Some(store_context::event(kind)),

@@ -57,6 +57,7 @@ mod tests {
     use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 
     use super::*;
+    use crate::target::{self, isa};
 
     /// So many calls; the results of so many of them are alive until the end, in pieces of a block each.
     fn calls(count: usize, kept: usize, blocks: usize) -> Function {
@@ -85,8 +86,9 @@ mod tests {
         results[..kept].iter().copied().reduce(|sum, next| builder.ins().bxor(sum, next));
         builder.ins().return_(&[]);
         builder.seal_all_blocks();
-        builder
-            .finalize(crate::target::isa::rest(&Default::default()).expect("this machine").frontend_config());
+        builder.finalize(
+            isa::rest(target::plain(), &Default::default()).expect("this machine").frontend_config(),
+        );
         func
     }
 

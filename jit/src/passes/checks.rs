@@ -250,6 +250,7 @@ mod tests {
 
     use super::*;
     use crate::clif::check::mark;
+    use crate::target::{self, isa};
 
     fn signature(params: &[types::Type]) -> Signature {
         let mut signature = Signature::new(CallConv::Tail);
@@ -266,7 +267,7 @@ mod tests {
         build(&mut builder);
         builder.seal_all_blocks();
         let isa =
-            crate::target::isa::best(&crate::options::CompilerOptions::default()).expect("this machine");
+            isa::best(target::plain(), &crate::options::CompilerOptions::default()).expect("this machine");
         builder.finalize(isa.frontend_config());
         func
     }
@@ -305,7 +306,7 @@ mod tests {
         let (mut func, checks) = marked();
         insert(&mut func, &checks, &mut Origins::default());
         let options = crate::options::CompilerOptions { checked: true, ..Default::default() };
-        let isa = crate::target::isa::rest(&options).expect("this machine");
+        let isa = isa::rest(target::plain(), &options).expect("this machine");
         verify_function(&func, &*isa).expect("valid");
         let sums = |is_cold: bool| {
             let blocks = func.layout.blocks().filter(|&block| func.layout.is_cold(block) == is_cold);
@@ -388,7 +389,7 @@ mod tests {
             let (mut func, checks) = guarded_marks(is_late);
             insert(&mut func, &checks, &mut Origins::default());
             let options = crate::options::CompilerOptions { checked: true, ..Default::default() };
-            let isa = crate::target::isa::rest(&options).expect("this machine");
+            let isa = isa::rest(target::plain(), &options).expect("this machine");
             verify_function(&func, &*isa).expect("valid");
             let count = |opcode: Opcode| {
                 let insts = func.layout.blocks().flat_map(|block| func.layout.block_insts(block));

@@ -190,6 +190,7 @@ mod tests {
     use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 
     use super::*;
+    use crate::target::{self, isa};
 
     /// A loop in a loop, both of which begin with the same zero, and the inner one leaves with it, too.
     fn loops() -> (Function, Value) {
@@ -213,7 +214,7 @@ mod tests {
         builder.ins().brif(further, inner, &[further.into()], outer, &[zero.into()]);
         builder.seal_all_blocks();
         let isa =
-            crate::target::isa::best(&crate::options::CompilerOptions::default()).expect("this machine");
+            isa::best(target::plain(), &crate::options::CompilerOptions::default()).expect("this machine");
         builder.finalize(isa.frontend_config());
         (func, zero)
     }
@@ -226,7 +227,7 @@ mod tests {
             "the way from the inner to the outer loop has a block of its own"
         );
         let isa =
-            crate::target::isa::best(&crate::options::CompilerOptions::default()).expect("this machine");
+            isa::best(target::plain(), &crate::options::CompilerOptions::default()).expect("this machine");
         verify_function(&func, &*isa).expect("valid");
         let mut constants = 0;
         for block in func.layout.blocks() {

@@ -284,7 +284,7 @@ mod tests {
 
     use super::*;
     use crate::options::CompilerOptions;
-    use crate::target::isa;
+    use crate::target::{self, isa};
 
     /// A function of two numbers of 32 bits that `build` makes, widened; it returns one of 64 bits.
     fn widened(build: impl FnOnce(&mut FunctionBuilder<'_>, [Value; 2])) -> Function {
@@ -299,7 +299,7 @@ mod tests {
         let params = [0, 1].map(|at| builder.block_params(entry)[at]);
         build(&mut builder, params);
         builder.seal_all_blocks();
-        let isa = isa::best(&CompilerOptions::default()).expect("this machine");
+        let isa = isa::best(target::plain(), &CompilerOptions::default()).expect("this machine");
         builder.finalize(isa.frontend_config());
         context.compute_cfg();
         context.compute_domtree();

@@ -133,7 +133,7 @@ mod tests {
 
     use super::*;
     use crate::options::CompilerOptions;
-    use crate::target::isa;
+    use crate::target::{self, isa};
 
     /// A loop that counts its parameter down and adds up what `build` makes, given the function's parameter and the count.
     /// Gives the opcodes before the loop, and those in it.
@@ -160,7 +160,7 @@ mod tests {
         builder.switch_to_block(out);
         builder.ins().return_(&[sum]);
         builder.seal_all_blocks();
-        let isa = isa::best(&CompilerOptions::default()).expect("this machine");
+        let isa = isa::best(target::plain(), &CompilerOptions::default()).expect("this machine");
         builder.finalize(isa.frontend_config());
         context.compute_cfg();
         context.compute_domtree();

@@ -102,7 +102,7 @@ mod tests {
 
     use super::*;
     use crate::options::CompilerOptions;
-    use crate::target::isa;
+    use crate::target::{self, isa};
 
     /// The opcodes of a function that loads a value of a type, and returns it extended in some ways.
     fn merged(narrow: Type, extensions: &[(Opcode, Type)]) -> Vec<Opcode> {
@@ -123,7 +123,7 @@ mod tests {
         let results: Vec<Value> = results.collect();
         builder.ins().return_(&results);
         builder.seal_all_blocks();
-        let isa = isa::best(&CompilerOptions::default()).expect("this machine");
+        let isa = isa::best(target::plain(), &CompilerOptions::default()).expect("this machine");
         builder.finalize(isa.frontend_config());
         extend(&mut func);
         verify_function(&func, &*isa).expect("valid");

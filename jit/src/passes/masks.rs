@@ -155,6 +155,7 @@ mod tests {
     use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 
     use super::*;
+    use crate::target::{self, isa};
 
     /// The opcodes of a function of two parameters of a type, simplified, that returns what `build` gives.
     fn simplified(
@@ -174,7 +175,7 @@ mod tests {
         builder.ins().return_(&[result]);
         builder.seal_all_blocks();
         let isa =
-            crate::target::isa::best(&crate::options::CompilerOptions::default()).expect("this machine");
+            isa::best(target::plain(), &crate::options::CompilerOptions::default()).expect("this machine");
         builder.finalize(isa.frontend_config());
         simplify(&mut func);
         verify_function(&func, &*isa).expect("valid");

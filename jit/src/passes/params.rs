@@ -127,7 +127,7 @@ mod tests {
 
     use super::*;
     use crate::options::CompilerOptions;
-    use crate::target::isa;
+    use crate::target::{self, isa};
 
     /// How many parameters are left of the headers of a loop and of one in it, given what each is given by the way to the
     /// loop, and by its back edge: `a` or `b`, which the function has, `o0`, which is the outer loop's first parameter,
@@ -172,7 +172,7 @@ mod tests {
         builder.switch_to_block(end);
         builder.ins().return_(&[]);
         builder.seal_all_blocks();
-        let isa = isa::best(&CompilerOptions::default()).expect("this machine");
+        let isa = isa::best(target::plain(), &CompilerOptions::default()).expect("this machine");
         builder.finalize(isa.frontend_config());
         leave_out(&mut func);
         verify_function(&func, &*isa).expect("valid");

@@ -119,7 +119,7 @@ mod tests {
 
     use super::*;
     use crate::options::CompilerOptions;
-    use crate::target::isa;
+    use crate::target::{self, isa};
 
     /// What a number of so many bits is without its sign.
     fn unsigned(number: i64, ty: Type) -> u64 {
@@ -176,7 +176,7 @@ mod tests {
         builder.func.signature.returns.extend(vec![AbiParam::new(types::I32); results.len()]);
         builder.ins().return_(&results);
         builder.seal_all_blocks();
-        let isa = isa::best(&CompilerOptions::default()).expect("this machine");
+        let isa = isa::best(target::plain(), &CompilerOptions::default()).expect("this machine");
         builder.finalize(isa.frontend_config());
         let before = func.clone();
         simplify(&mut func);

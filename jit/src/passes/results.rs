@@ -98,6 +98,7 @@ mod tests {
     use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 
     use super::*;
+    use crate::target::{self, isa};
 
     /// A function of two parameters that counts the first down to zero, and returns that and the second; which of its
     /// results are copies.
@@ -122,7 +123,7 @@ mod tests {
         let end = builder.ins().return_(&[left, second]);
         builder.seal_all_blocks();
         let isa =
-            crate::target::isa::best(&crate::options::CompilerOptions::default()).expect("this machine");
+            isa::best(target::plain(), &crate::options::CompilerOptions::default()).expect("this machine");
         builder.finalize(isa.frontend_config());
         context.compute_cfg();
         context.compute_domtree();

@@ -1,39 +1,52 @@
 //! The code generators of an engine: one for good code, in two steps, and one for code that is needed quickly.
 
-use cranelift_codegen::isa::OwnedTargetIsa;
+use cranelift_codegen::isa::{self, OwnedTargetIsa};
 use cranelift_codegen::settings::{self, Configurable};
 
+use super::Target;
 use crate::CompileError;
 use crate::options::CompilerOptions;
 
 /// Optimised code.
-pub(crate) fn best(options: &CompilerOptions) -> Result<OwnedTargetIsa, CompileError> {
-    isa(options, &[("opt_level", "speed"), ("regalloc_algorithm", "backtracking")])
+pub(crate) fn best(target: &dyn Target, options: &CompilerOptions) -> Result<OwnedTargetIsa, CompileError> {
+    isa(target, options, &[("opt_level", "speed"), ("regalloc_algorithm", "backtracking")])
 }
 
 /// The fastest compilation, for trampolines, and for what `single_pass` leaves of baseline code.
-pub(crate) fn fast(options: &CompilerOptions) -> Result<OwnedTargetIsa, CompileError> {
-    isa(options, &[("opt_level", "none"), ("regalloc_algorithm", "single_pass")])
+pub(crate) fn fast(target: &dyn Target, options: &CompilerOptions) -> Result<OwnedTargetIsa, CompileError> {
+    isa(target, options, &[("opt_level", "none"), ("regalloc_algorithm", "single_pass")])
 }
 
 /// What is left to do for code that [`best`] has optimised.
-pub(crate) fn rest(options: &CompilerOptions) -> Result<OwnedTargetIsa, CompileError> {
-    after_optimising(options, "backtracking")
+pub(crate) fn rest(target: &dyn Target, options: &CompilerOptions) -> Result<OwnedTargetIsa, CompileError> {
+    after_optimising(target, options, "backtracking")
 }
 
 /// The same, where good code would take too long.
-pub(crate) fn quick_rest(options: &CompilerOptions) -> Result<OwnedTargetIsa, CompileError> {
-    after_optimising(options, "single_pass")
+pub(crate) fn quick_rest(
+    target: &dyn Target,
+    options: &CompilerOptions,
+) -> Result<OwnedTargetIsa, CompileError> {
+    after_optimising(target, options, "single_pass")
 }
 
-fn after_optimising(options: &CompilerOptions, allocator: &str) -> Result<OwnedTargetIsa, CompileError> {
+fn after_optimising(
+    target: &dyn Target,
+    options: &CompilerOptions,
+    allocator: &str,
+) -> Result<OwnedTargetIsa, CompileError> {
     let own = [("opt_level", "none"), ("regalloc_algorithm", allocator)];
     // Where blocks begin is what `relax` needs.
     let more = [("enable_nan_canonicalization", "false"), ("machine_code_cfg_info", "true")];
-    isa(options, &[&own[..], &more].concat())
+    isa(target, options, &[&own[..], &more].concat())
 }
 
-fn isa(options: &CompilerOptions, own: &[(&str, &str)]) -> Result<OwnedTargetIsa, CompileError> {
+fn isa(
+    target: &dyn Target,
+    options: &CompilerOptions,
+    own: &[(&str, &str)],
+) -> Result<OwnedTargetIsa, CompileError> {
+    let page_size = target.page_size().ilog2().to_string();
     let switch = |on: bool| if on { "true" } else { "false" };
     let common = [
         // The frame walk of backtraces and traps needs frame pointers.
@@ -41,6 +54,7 @@ fn isa(options: &CompilerOptions, own: &[(&str, &str)]) -> Result<OwnedTargetIsa
         // A guard page below the stack catches overflow if every page of a large frame is touched.
         ("enable_probestack", "true"),
         ("probestack_strategy", "inline"),
+        ("probestack_size_log2", &page_size),
         // A wasm function may have more results than there are registers.
         ("enable_multi_ret_implicit_sret", "true"),
         ("unwind_info", "false"),
@@ -54,8 +68,17 @@ fn isa(options: &CompilerOptions, own: &[(&str, &str)]) -> Result<OwnedTargetIsa
     for (name, value) in common.iter().chain(own) {
         flags.set(name, value).map_err(|e| unusable(&format!("{name}={value}: {e}")))?;
     }
-    let target = cranelift_native::builder().map_err(unusable)?;
-    target.finish(settings::Flags::new(flags)).map_err(|e| unusable(&e.to_string()))
+    host()?.finish(settings::Flags::new(flags)).map_err(|e| unusable(&e.to_string()))
+}
+
+/// What makes code generators for this machine.
+fn host() -> Result<isa::Builder, CompileError> {
+    cranelift_native::builder().map_err(unusable)
+}
+
+/// The architecture of this machine.
+pub(crate) fn architecture() -> Result<String, CompileError> {
+    Ok(host()?.triple().architecture.to_string())
 }
 
 fn unusable(message: &str) -> CompileError {

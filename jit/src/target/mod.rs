@@ -22,6 +22,22 @@ use x86_64::X86_64;
 
 /// A processor.
 pub(crate) trait Target: Debug + Send + Sync {
+    /// Whether code may keep something in a register for as long as wasm code runs: Cranelift leaves it alone, and the
+    /// runtime knows where to find it in code that is interrupted.
+    fn has_pinned_register(&self) -> bool {
+        false
+    }
+
+    /// Registers for results in the `tail` convention, of each class.
+    fn result_registers(&self) -> usize {
+        RESULT_REGISTERS
+    }
+
+    /// The distance at which a large frame must touch the stack, so that it cannot reach beyond the guard page below.
+    fn page_size(&self) -> u32 {
+        4096
+    }
+
     /// How many integers should at most be alive across a call in optimised code, by what calls preserve; `None` if that
     /// is not known.
     fn integers_across_calls(&self, _isa: &dyn TargetIsa) -> Option<u32> {
@@ -89,10 +105,13 @@ pub(crate) struct Finished<'a> {
     pub passes: Passes,
 }
 
-/// What is known of the processor that Cranelift makes code for.
-pub(crate) fn of(isa: &dyn TargetIsa) -> &'static dyn Target {
-    match isa.name() {
-        "x64" => &X86_64,
+/// How many registers for results Cranelift's `tail` convention has: those of AArch64 as well as of x86-64.
+const RESULT_REGISTERS: usize = 8;
+
+/// The target of an architecture, by the name that it has in triples.
+pub(crate) fn of(architecture: &str) -> &'static dyn Target {
+    match architecture {
+        "x86_64" => &X86_64,
         _ => &Plain,
     }
 }
@@ -100,4 +119,40 @@ pub(crate) fn of(isa: &dyn TargetIsa) -> &'static dyn Target {
 /// Nothing but what Cranelift knows, whatever the processor is.
 pub(crate) fn plain() -> &'static dyn Target {
     &Plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::CompilerOptions;
+
+    #[test]
+    fn a_processor_that_no_target_knows_is_left_to_cranelift() {
+        let isa = isa::fast(plain(), &CompilerOptions::default()).expect("this machine");
+        for architecture in ["aarch64", "riscv64gc", "s390x", "x86"] {
+            let target = of(architecture);
+            assert!(!target.has_pinned_register() && target.baseline(&*isa).is_none(), "{architecture}");
+            assert!(target.integers_across_calls(&*isa).is_none(), "{architecture}");
+            assert!(target.validator(&mut Function::new(), &*isa).is_none(), "{architecture}");
+            let mut code = MachineCode { bytes: vec![0x90, 0xc3], ..MachineCode::default() };
+            let finished = Finished {
+                blocks: &[0],
+                cold: 2,
+                in_place: &[(0, 1)],
+                transparent_calls: &[],
+                results: 0,
+                jump_tables: 0,
+                passes: Passes::ALL,
+            };
+            assert!(target.rewrite(&mut code, &finished).is_empty(), "{architecture}");
+            assert_eq!(code.bytes, [0x90, 0xc3], "{architecture}");
+            assert_eq!(target.disassembly(&code).trim(), "0  .byte 0x90, 0xc3");
+        }
+    }
+
+    #[test]
+    fn x86_64_is_known() {
+        let isa = isa::fast(of("x86_64"), &CompilerOptions::default()).expect("this machine");
+        assert!(of("x86_64").has_pinned_register() && of("x86_64").baseline(&*isa).is_some());
+    }
 }

@@ -23,7 +23,7 @@ impl Translator<'_> {
         // the call.
         let is_optimised = self.isa.flags().opt_level() != OptLevel::None;
         let is_inlined = self.graph.nodes[self.node].behind.is_some();
-        match is_optimised && !self.graph.in_bursts && !is_inlined {
+        match is_optimised && self.counts_checks_in_register() && !is_inlined {
             true => self.mark_check(),
             false => self.check_here(),
         }
@@ -39,8 +39,11 @@ impl Translator<'_> {
             0 => (Check { signature: wasm_signature(ty), places: None, is_guarded }, self.params()),
             _ => {
                 let (places, state) = self.live_state().into_iter().unzip();
-                let signature =
-                    if returns_in_memory(ty) { resume_signature(ty) } else { leave_signature(ty) };
+                let signature = if returns_in_memory(ty, self.target.result_registers()) {
+                    resume_signature(ty)
+                } else {
+                    leave_signature(ty)
+                };
                 (Check { signature, places: Some(places), is_guarded }, state)
             }
         };
@@ -60,10 +63,11 @@ impl Translator<'_> {
     fn check_here(&mut self) {
         let ask = self.cold_block();
         let go_on = self.builder.create_block();
-        let is_pinned = self.options.checked && !self.graph.in_bursts;
+        let is_pinned = self.counts_checks_in_register();
         self.in_place(|translator| {
             let fires = match is_pinned {
                 true => check::fires(&mut translator.builder.cursor()),
+                false if translator.counts_checks() => translator.count_check(),
                 false => translator.count_in_burst(),
             };
             translator.builder.ins().brif(fires, ask, &[], go_on, &[]);
@@ -96,13 +100,35 @@ impl Translator<'_> {
         self.aside(|translator| translator.leave_for(version));
     }
 
+    /// Whether it is code that counts checks, not those of a burst.
+    fn counts_checks(&self) -> bool {
+        self.options.checked && !self.graph.in_bursts
+    }
+
+    /// Whether it counts them in the pinned register.
+    fn counts_checks_in_register(&self) -> bool {
+        self.counts_checks() && self.options.pinned_cell() == Some(store_context::CHECKS)
+    }
+
+    /// One check less, where the count is in memory.
+    fn count_check(&mut self) -> Value {
+        let new = self.count_down(store_context::CHECKS);
+        self.builder.ins().icmp_imm_s(IntCC::SignedLessThan, new, 0)
+    }
+
     /// One check less of the burst; it fires at the last one, and when no burst runs.
     fn count_in_burst(&mut self) -> Value {
-        let (flags, store) = (self.counter_flags(), self.store_context());
-        let old = self.builder.ins().load(types::I64, flags, store, store_context::BURST);
-        let new = self.builder.ins().iadd_imm_s(old, -1);
-        self.builder.ins().store(flags, new, store, store_context::BURST);
+        let new = self.count_down(store_context::BURST);
         self.builder.ins().icmp_imm_s(IntCC::SignedLessThan, new, 1)
+    }
+
+    /// Takes one off a count in the store's context.
+    fn count_down(&mut self, cell: i32) -> Value {
+        let (flags, store) = (self.counter_flags(), self.store_context());
+        let old = self.builder.ins().load(types::I64, flags, store, cell);
+        let new = self.builder.ins().iadd_imm_s(old, -1);
+        self.builder.ins().store(flags, new, store, cell);
+        new
     }
 
     /// What is added to a counter: 1, or 0 if no burst runs.

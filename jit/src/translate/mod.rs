@@ -56,6 +56,7 @@ use crate::clif::zero;
 use crate::code::{Fact, Origin, Origins};
 use crate::graph::{BlockGraph, Node};
 use crate::options::{CompilerOptions, Passes};
+use crate::target::Target;
 use approach::Approach;
 pub use env::ModuleEnv;
 use homes::{Homes, Local};
@@ -80,7 +81,7 @@ pub(crate) struct Translated {
 pub(crate) fn translate(
     env: &ModuleEnv<'_>,
     options: &CompilerOptions,
-    isa: &dyn TargetIsa,
+    (isa, target): (&dyn TargetIsa, &dyn Target),
     cfg: &Cfg,
     graph: &BlockGraph,
     func: &mut Function,
@@ -96,7 +97,7 @@ pub(crate) fn translate(
         _ => Homes::Variables,
     };
     let builder = FunctionBuilder::new(func, context);
-    let mut translator = Translator::new(env, options, isa, cfg, graph, homes, builder);
+    let mut translator = Translator::new(env, options, (isa, target), cfg, graph, homes, builder);
     if options.precise {
         translator.find_stops()?;
         translator.enter_visibly();
@@ -122,6 +123,7 @@ struct Translator<'a> {
     /// What is done for this function.
     passes: Passes,
     isa: &'a dyn TargetIsa,
+    target: &'a dyn Target,
     /// Of the function itself.
     own: &'a Cfg,
     cfg: &'a Cfg,
@@ -184,7 +186,7 @@ impl<'a> Translator<'a> {
     fn new(
         env: &'a ModuleEnv<'a>,
         options: &'a CompilerOptions,
-        isa: &'a dyn TargetIsa,
+        (isa, target): (&'a dyn TargetIsa, &'a dyn Target),
         cfg: &'a Cfg,
         graph: &'a BlockGraph,
         homes: Homes,
@@ -208,6 +210,7 @@ impl<'a> Translator<'a> {
             options,
             passes: options.passes.of(cfg.func),
             isa,
+            target,
             own: cfg,
             cfg,
             graph,

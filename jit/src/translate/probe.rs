@@ -65,7 +65,8 @@ impl Translator<'_> {
     pub(super) fn emit(&mut self, what: Bits, offset: u32) {
         let (here, vmctx) = (self.offset, self.vmctx);
         let location = self.origins.at(self.origin(offset));
-        trace::append(&mut self.builder, &mut self.origins, what, |builder| {
+        let is_pinned = self.options.has_pinned_register;
+        trace::append(&mut self.builder, &mut self.origins, is_pinned, what, |builder| {
             builder.set_srcloc(location);
             builder.ins().load(types::I64, MemFlagsData::trusted(), vmctx, vmctx::STORE)
         });

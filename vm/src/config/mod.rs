@@ -130,13 +130,14 @@ impl Config {
 
     /// Settings for those who want to trust as little code as possible: code is what plain Cranelift makes of wasm. It
     /// is optimised at the first call, by the thread that calls. There are no [passes](PassSet) of wprof's own, and so no
-    /// assembler and no jump into tables without checks; nothing is compiled ahead or anew by what was seen of it, and
+    /// assembler and no jump into tables without checks, and no register is taken from it; nothing is compiled ahead or anew by what was seen of it, and
     /// modules are read whole. The guards against speculative reads stay. Programs start more slowly and take longer:
     /// see `bench-wasm/records/2026-11-27-conservative.md`.
     pub fn conservative() -> Config {
         let mut config = Config::new();
         config.passes(PassSet::none()).strategy(Strategy::Optimized).reoptimization(None);
         config.background_compilation(false).speculative_compilation(false).demand_paging(false);
+        config.compiler.plain = true;
         config
     }
 

@@ -26,7 +26,7 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use wprof_jit::abi::{VmLayout, returns_in_memory};
+use wprof_jit::abi::VmLayout;
 use wprof_jit::compile::Tier;
 use wprof_jit::module::{Entity, ModuleBytes, ModuleInfo};
 
@@ -378,7 +378,7 @@ fn lazy_slots(
     at: Option<usize>,
 ) -> std::io::Result<CodeSlots> {
     let count = rows.count();
-    let in_memory: Vec<bool> = info.types.iter().map(returns_in_memory).collect();
+    let in_memory: Vec<bool> = info.types.iter().map(|ty| engine.compiler().returns_in_memory(ty)).collect();
     let usual = engine.core().stubs().up_to(count, false)?;
     let special = engine.core().stubs().up_to(if in_memory.contains(&true) { count } else { 0 }, true)?;
     let is_special = |row: u32| in_memory[info.funcs[rows.func(row) as usize] as usize];

@@ -76,6 +76,9 @@ unsafe fn fire(context: &mut ucontext_t) -> Option<()> {
             if *checks != store.addr() as i64 {
                 *checks = (*checks).min(0);
             }
+        } else {
+            // If checks are counted at all, they are in memory.
+            (*store).checks = (*store).checks.min(0);
         }
     }
     Some(())

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use smallvec::SmallVec;
-use wprof_jit::abi::{host_context, returns_in_memory};
+use wprof_jit::abi::host_context;
 use wprof_profiler::HOST_CALLEE;
 
 use super::abi::{VmCodeSlots, VmContext, VmFuncRef, VmHostContext, VmStoreContext, VmValue};
@@ -109,7 +109,8 @@ pub fn add<D: 'static>(
     let code = match entry.wasm_to_host.get() {
         Some(&address) => address,
         None => {
-            let stubs = opaque.engine().stubs().up_to(1, returns_in_memory(&func.ty.0));
+            let in_memory = opaque.engine().compiler().returns_in_memory(&func.ty.0);
+            let stubs = opaque.engine().stubs().up_to(1, in_memory);
             stubs.map_err(no_code_memory)?(0)
         }
     };

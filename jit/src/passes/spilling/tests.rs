@@ -7,7 +7,7 @@ use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 
 use super::*;
 use crate::code::{Fact, Origin};
-use crate::target::isa;
+use crate::target::{self, isa};
 use cranelift_codegen::ir::{Block, InstBuilder, SigRef};
 
 /// A function that is built: it takes integers and calls what its first one says.
@@ -40,7 +40,7 @@ impl Built<'_> {
 }
 
 fn isa() -> OwnedTargetIsa {
-    isa::rest(&CompilerOptions::default()).expect("this machine")
+    isa::rest(target::plain(), &CompilerOptions::default()).expect("this machine")
 }
 
 /// The function of so many integers that `build` makes, in which `most` integers may be alive across calls, whatever

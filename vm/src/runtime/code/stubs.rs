@@ -30,7 +30,7 @@ impl Stubs {
     }
 
     /// Makes sure that stubs for indices below `count` exist and returns how to find them. `in_memory`: for functions
-    /// that return there, see `abi::returns_in_memory`.
+    /// that return there, see `Compiler::returns_in_memory`.
     ///
     /// # Errors
     /// If there is no memory for them.

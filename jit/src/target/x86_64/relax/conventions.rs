@@ -30,7 +30,7 @@ mod tests {
 
     use super::*;
     use crate::options::CompilerOptions;
-    use crate::target::isa;
+    use crate::target::{self, isa};
 
     const CONVENTIONS: [CallConv; 2] = [CallConv::Tail, CallConv::SystemV];
 
@@ -58,7 +58,7 @@ mod tests {
         let result = build(&mut builder, &params);
         builder.ins().return_(&[result]);
         builder.seal_all_blocks();
-        let isa = isa::rest(&CompilerOptions::default()).expect("this machine");
+        let isa = isa::rest(target::plain(), &CompilerOptions::default()).expect("this machine");
         builder.finalize(isa.frontend_config());
         let code = context.compile(&*isa, &mut ControlPlane::default()).expect("within limits");
         Decoder::new(64, code.code_buffer(), DecoderOptions::NONE).into_iter().collect()
