@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use rustix::io::Errno;
 use smallvec::SmallVec;
 
-use super::fail::{Outcome, bad_pointer};
+use super::fail::{Fail, Outcome, bad_pointer};
 use crate::runtime::shared_memory::SharedData;
 use crate::runtime::store::StoreOpaque;
 use crate::{Error, ErrorKind, Memory, Result};
@@ -126,14 +126,15 @@ impl<'a> Guest<'a> {
         self.turns.has_given_up.take()
     }
 
-    /// # Errors
-    /// If a call is to give up instead of waiting.
-    pub(super) fn check_turn(&self) -> Outcome {
-        if !self.turns.are_taken {
-            return Ok(());
-        }
+    /// Whether a call that would wait is to give up.
+    pub(super) fn are_turns_taken(&self) -> bool {
+        self.turns.are_taken
+    }
+
+    /// What a call fails with that gives up.
+    pub(super) fn give_up(&self) -> Fail {
         self.turns.has_given_up.set(true);
-        Err(Errno::AGAIN.into())
+        Errno::AGAIN.into()
     }
 
     /// When the call began, also if it has given up since: the times are those of now if it begins.
@@ -479,7 +480,6 @@ impl<const N: usize> Record<N> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wasi::fail::Fail;
 
     fn vectors(list: &[(u32, u32)]) -> Vec<u8> {
         list.iter().flat_map(|&(at, len)| Record::<8>::new().u32(0, at).u32(4, len).0).collect()
