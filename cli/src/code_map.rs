@@ -1,13 +1,14 @@
 //! What a module tells exporters of its code.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use anyhow::Result;
-use wprof::Module;
-use wprof_profiler::export::{CodeMap, LineRow, SourceLine};
-use wprof_profiler::{FunctionProfile, Profile};
+use wprof::{FrameSymbol, Module};
+use wprof_profiler::export::{CodeMap, Frame, LineRow, SourceLine};
+use wprof_profiler::{Callee, CodeRange, FunctionProfile, Profile};
 
 use crate::modules::failure;
+use crate::names;
 
 /// Source lines.
 pub fn of_lines(module: &Module) -> CodeMap {
@@ -16,13 +17,15 @@ pub fn of_lines(module: &Module) -> CodeMap {
     code
 }
 
-/// Source lines, and the instructions of the functions that ran.
+/// Source lines, the instructions of the functions that ran, and what is inlined where time was sampled.
 ///
 /// # Errors
 /// If a function exceeds a limit of the compiler.
 pub fn of_functions_that_ran(module: &Module, profile: &Profile) -> Result<CodeMap> {
     let instructions = instructions(module, &profile.functions)?;
-    Ok(CodeMap { instructions, ..of_lines(module) })
+    let mut code = CodeMap { instructions, ..of_lines(module) };
+    add_sampled(&mut code, module, profile);
+    Ok(code)
 }
 
 /// Source lines, and all functions and their instructions.
@@ -38,6 +41,30 @@ pub fn of_all_functions(module: &Module, profile: &Profile) -> Result<CodeMap> {
     code.instructions.extend(instructions(module, &code.idle)?);
     code.instructions.sort_unstable();
     Ok(code)
+}
+
+/// The source functions that are inlined at sampled places, and where the code of sampled functions is.
+fn add_sampled(code: &mut CodeMap, module: &Module, profile: &Profile) {
+    let Some(time) = &profile.time else { return };
+    let is_ours = |callee: &Callee| matches!(callee, Callee::Function { .. });
+    let nodes = (0..time.nodes.len()).filter(|&node| is_ours(time.callee(node)));
+    let offsets: BTreeSet<u32> = nodes.map(|node| time.nodes[node].offset).collect();
+    let frame = |symbol: &FrameSymbol| {
+        let place = symbol.file().map(names::harmless).zip(symbol.line().filter(|&line| line > 0));
+        Some(Frame { name: names::harmless(&wprof::demangle(symbol.name()?)), place })
+    };
+    for offset in offsets {
+        let symbols = module.symbols_at(offset);
+        // The last one is the function that the code is of.
+        let inlined = symbols.iter().take(symbols.len().saturating_sub(1)).filter_map(frame);
+        let inlined: Vec<Frame> = inlined.collect();
+        if !inlined.is_empty() {
+            code.inlined.insert(offset, inlined);
+        }
+        let body = module.info().func_at(offset as usize).map(|func| module.info().body(func));
+        code.bodies.extend(body.map(|body| CodeRange { start: body.start as u32, end: body.end as u32 }));
+    }
+    code.bodies.dedup();
 }
 
 /// Files are numbered in the order of the code.

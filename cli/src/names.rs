@@ -53,11 +53,14 @@ pub fn show_all(profile: &mut Profile) {
     profile.functions.iter_mut().for_each(|function| show(function.index, &mut function.name));
     let routines = profile.contexts.iter_mut().flat_map(|tree| &mut tree.routines);
     let callees = routines.map(|routine| &mut routine.callee);
-    for callee in callees.chain(profile.call_targets.iter_mut().map(|target| &mut target.callee)) {
+    let sampled = profile.time.iter_mut().flat_map(|time| &mut time.callees);
+    for callee in
+        callees.chain(sampled).chain(profile.call_targets.iter_mut().map(|target| &mut target.callee))
+    {
         match callee {
             Callee::Function { index, name } | Callee::Elsewhere { index, name, .. } => show(*index, name),
             Callee::Host { module, name } => (*module, *name) = (harmless(module), harmless(name)),
-            Callee::Root | Callee::Beyond => {}
+            Callee::Root | Callee::Beyond | Callee::Engine => {}
         }
     }
     let versions = profile.timeline.iter_mut().flat_map(|timeline| &mut timeline.versions);

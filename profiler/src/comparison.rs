@@ -17,6 +17,7 @@ mod matching;
 mod overlap;
 mod significance;
 mod targets;
+mod times;
 
 use serde::Serialize;
 
@@ -24,6 +25,7 @@ pub use contexts::{CommonStacks, ContextChange, ContextChanges};
 pub use matching::Pair;
 pub use overlap::{hot_coverage, overlap};
 pub use targets::CallTargetChange;
+pub use times::TimeChange;
 
 use crate::{ContextTree, FigureKind, FunctionProfile, Profile};
 use significance::{Figure, Sample, Samples};
@@ -52,7 +54,7 @@ impl Change {
 /// A figure of the whole program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TotalChange {
-    /// What it is called: `instructions`, `calls`, `host calls`, or a kind of event.
+    /// What it is called: `time` (in nanoseconds), `instructions`, `calls`, `host calls`, or a kind of event.
     pub name: String,
     /// The figure.
     pub total: Change,
@@ -133,7 +135,12 @@ impl<'a> Comparison<'a> {
             total: Change { before, after },
             may_be_chance: false,
         };
-        let mut totals = Vec::new();
+        let of_time = self.total_time().map(|TimeChange { name, time, may_be_chance }| TotalChange {
+            name,
+            total: time,
+            may_be_chance,
+        });
+        let mut totals: Vec<TotalChange> = of_time.into_iter().collect();
         if has_code(before) && has_code(after) {
             totals.push(self.total("instructions", FunctionProfile::ops, Figure::of_ops));
             totals.push(self.total("calls", FunctionProfile::calls, Figure::of_calls));

@@ -102,6 +102,8 @@ pub enum Callee {
     /// Nothing: the parent of the records of calls in contexts that there was no memory for, one a function; of
     /// sampled calls also those below more frames than could be looked at in a burst.
     Beyond,
+    /// The engine itself, such as its compiler while the program waits for code; only in sampled time.
+    Engine,
 }
 
 /// What it is called, as its name is stored; without a name, what it is in angle brackets.
@@ -118,6 +120,7 @@ impl fmt::Display for Callee {
             }
             Self::Host { module, name } => write!(f, "{module}::{name}"),
             Self::Beyond => f.write_str("<unknown callers>"),
+            Self::Engine => f.write_str("<wprof itself>"),
         }
     }
 }

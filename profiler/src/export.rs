@@ -46,7 +46,7 @@ pub use folded::write_folded;
 pub use frame::Frame;
 pub use lcov::write_lcov;
 pub use pprof::write_pprof;
-pub use samples::{Metric, Samples, StackNode};
+pub use samples::{Metric, Samples, StackNode, Unit};
 pub use speedscope::write_speedscope;
 
 /// What files say that they were written by.

@@ -30,7 +30,7 @@
 //! by, if not exactly), `STOP` (the unfinished paths of each record, with their figures) and `TIME` (the time line).
 //! Version 1.6 adds `GAIN` (what versions on the time line save, by position). Version 1.7 adds `XTND` (extended
 //! paths). Version 1.8 adds `FILL`, which holds nothing: with it a file is long enough to be unpacked (see
-//! [`ReadLimits`]). A change to what a section holds takes a new tag.
+//! [`ReadLimits`]). Version 1.9 adds `SMPL` (sampled time). A change to what a section holds takes a new tag.
 
 mod replace;
 mod section;
@@ -48,7 +48,7 @@ use crate::{
 
 const MAGIC: [u8; 8] = *b"wprof\r\n\x1a";
 const MAJOR: u16 = 1;
-const MINOR: u16 = 8;
+const MINOR: u16 = 9;
 
 const HEAD: Tag = Tag(*b"HEAD");
 const FUNC: Tag = Tag(*b"FUNC");
@@ -69,6 +69,7 @@ const TARG: Tag = Tag(*b"TARG");
 const TIME: Tag = Tag(*b"TIME");
 const GAIN: Tag = Tag(*b"GAIN");
 const XTND: Tag = Tag(*b"XTND");
+const SMPL: Tag = Tag(*b"SMPL");
 
 /// Why a profile could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -181,6 +182,9 @@ impl Profile {
         if let Some(extended) = &self.extended {
             writer.section(XTND, extended)?;
         }
+        if let Some(time) = &self.time {
+            writer.section(SMPL, time)?;
+        }
         if let Some(timeline) = &self.timeline {
             writer.section(TIME, timeline)?;
             if let benefits @ [_, ..] = &*timeline.benefits() {
@@ -258,6 +262,7 @@ impl Profile {
         let events = reader.take_if_there(EVNT)?.unwrap_or_default();
         let call_targets = reader.take_if_there(TARG)?.unwrap_or_default();
         let extended = reader.take_if_there(XTND)?;
+        let time = reader.take_if_there(SMPL)?;
         let mut timeline = reader.take_if_there(TIME)?;
         add_benefits(timeline.as_mut(), reader.take_if_there(GAIN)?.unwrap_or_default())?;
         let by_blocks: Vec<(FunctionProfile, BlockCounts)> = reader.take_if_there(BLCK)?.unwrap_or_default();
@@ -306,6 +311,7 @@ impl Profile {
             bursts,
             call_targets,
             extended,
+            time,
             timeline,
         };
         profile.verify()?;

@@ -30,6 +30,10 @@
 //!       a call that it saves|null, "decisions": [{ "offset", "kind": "superblock"|"inlined"|"declined"|"tried"|"predicted",
 //!       "text" }] }],
 //!     "bursts": [{ "began_ns", "took_ns", "checks": passed before }] },
+//!   "time"?: { "rate": samples a second that were asked for, 0 if of several rates, "lost": samples, "samples", "time_ns",
+//!     "routines": [{ "what" and so on as of contexts, "own": TIME, "total": TIME while it was on the stack }], that with
+//!       most time of its own first,
+//!     "stacks": [{ "caller": stack|null, "routine", "offset": of the instruction, "inlined": bool, "own": TIME }] },
 //!   "functions": [{ "index", "name": str|null, "start", "end", "fingerprint": hex, "kind": KIND,
 //!     "calls", "ops", "cost": COSTS,
 //!     "blocks": [{ "start", "end", "size": instructions in it, "count", "ops": instructions executed }],
@@ -47,6 +51,7 @@
 //! COSTS = { "chords": COST of what was counted with, "per_block": COST, "per_edge": COST }
 //! FIGURES = one integer for each of "metrics"
 //! COST  = { "counters", "increments" }
+//! TIME  = { "time_ns", "samples" }
 //! ```
 //!
 //! What no test ran ([`Residual`]), paths most frequent first:
@@ -62,6 +67,7 @@
 mod contexts;
 mod residual;
 mod shape;
+mod time;
 mod timeline;
 
 use std::io::{self, Write};

@@ -8,12 +8,14 @@
 mod call_edges;
 mod call_target;
 mod density;
+mod distribution;
 mod event_total;
 mod flow;
 mod function;
 mod hot;
 mod merge;
 mod paths;
+mod rank;
 mod residual;
 mod run;
 mod verify;
@@ -22,17 +24,20 @@ use serde::{Deserialize, Serialize};
 
 pub use call_target::CallTarget;
 pub use density::{Density, Group, MetricView, Spread};
+pub use distribution::PathDistribution;
 pub use event_total::EventTotal;
 pub use function::{BlockProfile, CodeRange, EdgeKind, EdgeProfile, FunctionProfile};
 pub use hot::{HotBlock, HotLoop, LoopProfile};
 pub use merge::MergeError;
 pub use paths::{HotPath, PathProfile};
+pub use rank::{Predictor, Suspect, TestGain, order_tests, suspects};
 pub use residual::{PathEnd, Residual, ResidualError, UntestedPath};
 pub use run::{Ending, Run};
 pub use verify::InvalidProfile;
 
 use crate::{
-    CfgError, ContextTree, CounterCosts, ExtendedProfile, FigureKind, Metric, PlacementCosts, Rate, Timeline,
+    CfgError, ContextTree, CounterCosts, ExtendedProfile, FigureKind, Metric, PlacementCosts, Rate,
+    TimeProfile, Timeline,
 };
 
 /// The profile of one module over one run, or over several merged ones.
@@ -63,6 +68,9 @@ pub struct Profile {
     pub call_targets: Vec<CallTarget>,
     /// The extended paths that ran most, if bursts have counted any.
     pub extended: Option<ExtendedProfile>,
+    /// Where the time went, if a timer has sampled it; that of the whole store. It has nothing to do with how other figures
+    /// were come by, and is added to none.
+    pub time: Option<TimeProfile>,
     /// What became of the code while the program ran, if that was noted; of one run only.
     pub timeline: Option<Timeline>,
 }

@@ -7,7 +7,7 @@ use anyhow::{Result, bail, ensure};
 use clap::{Args, ValueEnum, ValueHint};
 use wprof::Module;
 use wprof_profiler::Profile;
-use wprof_profiler::export::{self, CodeMap, Coverage, Differential, Metric, Samples};
+use wprof_profiler::export::{self, CodeMap, Coverage, Differential, Metric, Samples, Unit};
 
 use crate::modules::ModuleOption;
 use crate::render::runs;
@@ -60,8 +60,8 @@ Examples:
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = format!("\
-Stacks are calling contexts if the profile has them (`--collect cct`); figures that are known by \
-function only get stacks of one function. lcov and cobertura need the module with debug information. \
+Stacks of time are those that were sampled; other stacks are calling contexts if the profile has them \
+(`--collect cct`), and figures that are known by function only get stacks of one function. lcov and cobertura need the module with debug information. \
 The book lists what each format keeps and loses (docs/src/how-to/exports.md).
 
 {EXAMPLES}
@@ -82,8 +82,8 @@ pub struct ExportArgs {
     /// Write to this file; `-` is standard output
     #[arg(short, long, value_name = "FILE", default_value = "-", value_hint = ValueHint::FilePath)]
     output: PathBuf,
-    /// Folded stacks and flame graphs only: weigh stacks by calls, instructions or an event kind [default: what is
-    /// known by context, else instructions]
+    /// Folded stacks and flame graphs only: weigh stacks by time (in nanoseconds), instructions, calls or an event kind
+    /// [default: time if it was sampled, else instructions]
     #[arg(short, long, value_name = "METRIC")]
     weight: Option<String>,
     /// Flame graphs only: colour frames by what changed since an earlier profile
@@ -135,7 +135,8 @@ fn is_output(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-const EMPTY: &str = "the profile is empty: the program may have ended before it was sampled; count it with `wprof run --exact`";
+const EMPTY: &str =
+    "the profile is empty: the program was too short to sample; count it with `wprof run --exact`";
 
 /// A profile with readable names, and what its module tells.
 struct Exported {
@@ -176,9 +177,13 @@ impl Exported {
     /// If that does not have the metric.
     fn changes_since(&self, before: Profile) -> Result<Differential> {
         let rate = |profile: &Profile| profile.sampled().map_or(1.0, |rate| rate.as_f64());
-        let scale = rate(&self.profile) / rate(&before).max(f64::MIN_POSITIVE);
         let (samples, code) = (self.samples(), CodeMap::default());
         let Some(metric) = samples.metric(self.metric.as_deref()) else { bail!(EMPTY) };
+        // A nanosecond is one whatever the rate.
+        let scale = match metric.unit {
+            Unit::Nanoseconds => 1.0,
+            Unit::Count => rate(&self.profile) / rate(&before).max(f64::MIN_POSITIVE),
+        };
         let mut before = Self { profile: before, code, metric: Some(metric.name.clone()) };
         names::show_all(&mut before.profile);
         before.check_metric()?;

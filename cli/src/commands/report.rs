@@ -1,11 +1,12 @@
 //! `wprof report`: where the instructions went.
 
+use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use clap::{Args, ValueHint};
-use wprof_profiler::Profile;
+use wprof_profiler::{ContextTree, Profile};
 
 use super::{export, help};
 use crate::html::HtmlPage;
@@ -15,7 +16,7 @@ use crate::render::functions::Order;
 use crate::render::page::Page;
 use crate::render::screen::{ColorChoice, Screen};
 use crate::render::view::View;
-use crate::render::{contexts, report};
+use crate::render::{contexts, distribution, report, time};
 use crate::sources::Sources;
 use crate::{code_map, modules, output, progress};
 
@@ -27,7 +28,9 @@ Examples:
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = format!("\
-Figures are exact counts unless they are marked as a sample. `instructions` are the WebAssembly \
+`time` is processor time, which a timer samples: `±` says by how many percentage points the share may be \
+wrong, in nineteen of twenty cases. Other figures are exact counts unless they are marked as a sample. \
+`instructions` are the WebAssembly \
 instructions that a function itself executed, without its callees. `trips` is the number of iterations \
 each time a loop is entered. Source lines are shown if the module is found and has debug information, \
 otherwise offsets in the module.
@@ -44,13 +47,14 @@ More examples:
   wprof report f.wprof --cct --by cycles
   wprof report f.wprof --cct --by instructions   of a profile from --collect flow
   wprof report f.wprof --interesting suite.wprof
+  wprof report f.wprof --distribution            of a profile from --collect paths
   wprof report after.wprof --diff before.wprof --html changes.html
   wprof report f.wprof --json | jq .ops"))]
 pub struct ReportArgs {
     /// The profile, a file from `wprof run -o`
     #[arg(value_name = "PROFILE", value_hint = ValueHint::FilePath)]
     profile: PathBuf,
-    /// Show the calling context tree, the contexts with most calls first
+    /// Show the calling context tree, the contexts with most time or calls first
     #[arg(long, conflicts_with = "sort", help_heading = help::VIEW)]
     cct: bool,
     /// Show who called a function, who called those callers, and so on
@@ -59,13 +63,13 @@ pub struct ReportArgs {
     /// Show N rows in each table
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10, help_heading = help::VIEW)]
     top: usize,
-    /// Sort functions in this order only [default: both]
+    /// Sort functions in this order only [default: all]
     #[arg(long, value_enum, value_name = "ORDER", help_heading = help::VIEW)]
     sort: Option<Order>,
-    /// With --cct or --callers: weigh contexts by a metric instead of calls
+    /// With --cct or --callers: weigh contexts by a metric
     ///
-    /// That is one measured in contexts, such as `cycles`, or `instructions` if paths were counted in contexts
-    /// (`--collect flow`) [default: calls]
+    /// That is `time`, `calls`, one measured in contexts, such as `cycles`, or `instructions` if paths were counted in
+    /// contexts (`--collect flow`) [default: time if it was sampled, else calls]
     #[arg(long, value_name = "METRIC", help_heading = help::VIEW, hide_short_help = true)]
     by: Option<String>,
     /// Leave out contexts and paths with less than PERCENT of the total
@@ -76,8 +80,12 @@ pub struct ReportArgs {
     #[arg(long, value_name = "PROFILE", conflicts_with_all = ["cct", "callers", "sort"])]
     #[arg(value_hint = ValueHint::FilePath, help_heading = help::VIEW, hide_short_help = true)]
     interesting: Option<PathBuf>,
+    /// Show how the instructions are distributed over paths, by rank and by length
+    #[arg(long, conflicts_with_all = ["cct", "callers", "sort", "interesting"])]
+    #[arg(help_heading = help::VIEW, hide_short_help = true)]
+    distribution: bool,
     /// Write one self-contained HTML file for a browser; `-` is standard output
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["cct", "callers", "sort", "by", "interesting", "json"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["cct", "callers", "sort", "by", "interesting", "distribution", "json"])]
     #[arg(value_hint = ValueHint::FilePath, help_heading = help::OUTPUT)]
     html: Option<PathBuf>,
     /// With --html: show what changed since an earlier profile
@@ -109,18 +117,37 @@ pub fn execute(args: &ReportArgs, color: ColorChoice) -> Result<()> {
         report::write_interesting(&mut page, &view, &interesting, args.top);
         return output::print(&page.into_text());
     }
+    if args.distribution {
+        let found = profile.path_distribution();
+        let found = found.context("the profile has no paths: record one with `wprof run --collect paths`")?;
+        distribution::write(&mut page, &found);
+        return output::print(&page.into_text());
+    }
     if args.cct || args.callers.is_some() {
-        let tree = profile.contexts.as_ref();
-        let tree =
-            tree.context("the profile has no calling contexts: record one with `wprof run --collect cct`")?;
+        let (tree, weights) = weighed_contexts(&view, args.by.as_deref())?;
+        let tree = tree.as_ref();
         let callee = args.callers.as_ref().map(|asked| contexts::find(tree, asked)).transpose()?;
-        let weights = args.by.as_deref().map(|name| Weights::named(&profile, tree, name)).transpose()?;
-        let weights = weights.unwrap_or_else(|| Weights::calls(tree));
         report::write_contexts(&mut page, &view, tree, &weights, (callee, args.least / 100.0));
     } else {
         report::write(&mut page, &view, args.top, args.sort, args.least / 100.0);
     }
     output::print(&page.into_text())
+}
+
+/// Calling contexts by a metric: by default by time if it was sampled, else by calls.
+fn weighed_contexts<'a>(view: &View<'a>, by: Option<&str>) -> Result<(Cow<'a, ContextTree>, Weights)> {
+    let time = time::of(view).filter(|_| by.is_none_or(|by| by == "time"));
+    if let Some(time) = time {
+        let tree = time.contexts();
+        let weights = Weights::time(&tree);
+        return Ok((Cow::Owned(tree), weights));
+    }
+    let profile = view.profile;
+    let tree = profile.contexts.as_ref();
+    let tree =
+        tree.context("the profile has no calling contexts: record one with `wprof run --collect cct`")?;
+    let weights = by.map(|name| Weights::named(profile, tree, name)).transpose()?;
+    Ok((Cow::Borrowed(tree), weights.unwrap_or_else(|| Weights::calls(tree))))
 }
 
 /// What a page for a browser is made from.

@@ -6,7 +6,9 @@
 use std::collections::HashMap;
 
 use serde::Serialize;
-use wprof_profiler::{Callee, CommonStacks, Comparison, ContextTree, Profile, Stacks};
+use wprof_profiler::{
+    Callee, CommonStacks, Comparison, ContextLog, ContextTree, Profile, Stacks, TimeProfile,
+};
 
 use super::figures::{self, ContextWeights};
 use crate::render::contexts::shown;
@@ -62,25 +64,31 @@ struct Weights {
 impl Contexts {
     /// The contexts of a profile, if they were counted.
     pub fn new(profile: &Profile, before: Option<&Profile>) -> Option<Self> {
-        let tree = profile.contexts.as_ref()?;
+        let none = ContextLog::default().tree();
+        let time = profile.time.as_ref().filter(|time| time.total().samples > 0).map(TimeProfile::contexts);
+        let tree = profile.contexts.as_ref().or(time.as_ref().map(|_| &none))?;
         let comparison = before.map(|before| Comparison::new(before, profile));
         let common = comparison.and_then(|comparison| comparison.stacks());
         let weights_before = match (&common, before) {
             (Some(_), Some(before)) => figures::of_contexts(before),
             _ => Vec::new(),
         };
-        let common = common.unwrap_or_else(|| alone(tree));
+        let mut common = common.unwrap_or_else(|| alone(tree));
+        let of_time = time.as_ref().map(|time| (time, common.stacks.add(time, Callee::clone)));
         let stacks = &common.stacks;
         let all = figures::of_contexts(profile).into_iter();
         let mut weights: Vec<Weights> =
             all.map(|weights| Weights::new(&common, &weights, &weights_before)).collect();
+        if let Some((time, of_record)) = &of_time {
+            weights.insert(0, Weights::of_time(stacks, of_record, &time.amounts(0)));
+        }
         let kept = heaviest(&weights, stacks.stacks.len());
         weights.iter_mut().for_each(|weights| weights.keep(&kept));
         let new_number: HashMap<u32, i64> = kept.iter().copied().zip(0..).collect();
         let caller =
             |stack: &u32| stacks.stacks[*stack as usize].caller.map_or(-1, |caller| new_number[&caller]);
         Some(Self {
-            callees: callees(&common, tree),
+            callees: callees(&common, tree, of_time.as_ref()),
             caller: kept.iter().map(caller).collect(),
             callee: kept.iter().map(|&stack| stacks.stacks[stack as usize].callee).collect(),
             weights,
@@ -97,6 +105,12 @@ fn alone(tree: &ContextTree) -> CommonStacks {
 }
 
 impl Weights {
+    fn of_time(stacks: &Stacks, of_record: &[Option<u32>], times: &[u64]) -> Self {
+        let own = stacks.sums(of_record, times);
+        let with_callees = stacks.inclusive(&own);
+        Self { name: figures::TIME.to_owned(), own, with_callees, before: None }
+    }
+
     fn new(common: &CommonStacks, weights: &ContextWeights, all_before: &[ContextWeights]) -> Self {
         let CommonStacks { stacks, before, after } = common;
         let own = stacks.sums(after, &weights.own);
@@ -136,13 +150,21 @@ fn heaviest(weights: &[Weights], stacks: usize) -> Vec<u32> {
     (0..stacks as u32).filter(|&stack| shares[stack as usize] > limit).collect()
 }
 
-fn callees(common: &CommonStacks, tree: &ContextTree) -> Vec<Shown> {
+/// What is on stacks, with the functions of the profile among them; those of sampled time have stacks of their own.
+fn callees(
+    common: &CommonStacks,
+    tree: &ContextTree,
+    of_time: Option<&(&ContextTree, Vec<Option<u32>>)>,
+) -> Vec<Shown> {
     let mut functions = HashMap::new();
-    for (record, stack) in tree.records.iter().zip(&common.after) {
-        if let (Callee::Function { index, .. }, Some(stack)) =
-            (&tree.routines[record.routine as usize].callee, stack)
-        {
-            functions.insert(common.stacks.stacks[*stack as usize].callee, *index);
+    let sampled = of_time.map(|(time, of_record)| (*time, of_record));
+    for (tree, of_record) in [(tree, &common.after)].into_iter().chain(sampled) {
+        for (record, stack) in tree.records.iter().zip(of_record) {
+            if let (Callee::Function { index, .. }, Some(stack)) =
+                (&tree.routines[record.routine as usize].callee, stack)
+            {
+                functions.insert(common.stacks.stacks[*stack as usize].callee, *index);
+            }
         }
     }
     let callees = common.stacks.callees.iter().zip(0..);

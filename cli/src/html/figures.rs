@@ -1,15 +1,18 @@
 //! What there is to say of each function, in numbers.
 //!
-//! Input: a profile. Output: its figures, one column each, in the order in which they are offered: instructions,
-//! calls, then what was measured.
+//! Input: a profile. Output: its figures, one column each, in the order in which they are offered: time in nanoseconds,
+//! instructions, calls, then what was measured.
 //! Invariant: a function has a figure of its own, callees not included; with callees only where calling contexts
 //! tell, each call counted once also if functions recurse.
 
 use std::collections::BTreeMap;
 
-use wprof_profiler::{Callee, ContextTree, FunctionProfile, PathProfile, Profile};
+use wprof_profiler::{Callee, ContextTree, FunctionProfile, PathProfile, Profile, TimeProfile};
 
 use crate::names;
+
+/// What sampled time is called; the page shows it as a duration.
+pub const TIME: &str = "time";
 
 /// One figure, by index of the function.
 #[derive(Clone, Debug)]
@@ -33,7 +36,7 @@ pub struct ContextWeights {
 
 /// All figures of a profile.
 pub fn of_functions(profile: &Profile) -> Vec<Figure> {
-    let mut figures = Vec::new();
+    let mut figures: Vec<Figure> = profile.time.iter().filter_map(of_time).collect();
     if !profile.functions.is_empty() {
         figures.push(counted(profile, "instructions", FunctionProfile::ops));
         figures.push(counted(profile, "calls", FunctionProfile::calls));
@@ -55,6 +58,19 @@ pub fn of_functions(profile: &Profile) -> Vec<Figure> {
         }
     }
     figures
+}
+
+/// Sampled time; none if there are no samples.
+fn of_time(time: &TimeProfile) -> Option<Figure> {
+    let (mut own, mut with_callees) = (BTreeMap::new(), BTreeMap::new());
+    for routine in time.routines() {
+        if let Callee::Function { index, .. } = routine.callee {
+            own.insert(*index, routine.own.time_ns);
+            with_callees.insert(*index, routine.total.time_ns);
+        }
+    }
+    let has_any = time.total().samples > 0;
+    has_any.then(|| Figure { name: TIME.to_owned(), own, with_callees: Some(with_callees) })
 }
 
 /// What is known by calling context: calls, what was measured there, and instructions if paths were counted there.

@@ -110,7 +110,7 @@ fn rows(profile: &Profile, before: Option<&Profile>) -> Vec<Row> {
     let partners: HashMap<Option<u32>, Option<u32>> =
         changes.iter().map(|change| (change.index_after, change.index_before)).collect();
     let ran = profile.functions.iter().map(|function| function.index);
-    let ran: BTreeSet<u32> = ran.chain(called(profile).map(|(index, _)| index)).collect();
+    let ran: BTreeSet<u32> = ran.chain(called(profile).into_iter().map(|(index, _)| index)).collect();
     // What is known from calling contexts alone is not matched between two builds.
     let is_one_module = before.is_some_and(|before| before.module_hash == profile.module_hash);
     let row = |index| Row {
@@ -123,13 +123,16 @@ fn rows(profile: &Profile, before: Option<&Profile>) -> Vec<Row> {
     ran.into_iter().map(row).chain(gone).collect()
 }
 
-/// The functions in calling contexts.
-fn called(profile: &Profile) -> impl Iterator<Item = (u32, Option<&str>)> {
+/// The functions in calling contexts, and those that were sampled.
+fn called(profile: &Profile) -> Vec<(u32, Option<&str>)> {
     let routines = profile.contexts.iter().flat_map(|tree| &tree.routines);
-    routines.filter_map(|routine| match &routine.callee {
-        Callee::Function { index, name } => Some((*index, name.as_deref())),
+    let sampled = profile.time.iter().flat_map(|time| &time.callees);
+    let callees = routines.map(|routine| &routine.callee).chain(sampled);
+    let function = |callee| match callee {
+        &Callee::Function { index, ref name } => Some((index, name.as_deref())),
         _ => None,
-    })
+    };
+    callees.filter_map(function).collect()
 }
 
 fn names_of(profile: &Profile) -> HashMap<u32, Option<&str>> {

@@ -2,11 +2,13 @@
 
 use serde::Serialize;
 use wprof_profiler::{
-    Comparison, Ending, EventTotal, FigureKind, HotLoop, HotPath, Profile, Run, TotalChange,
+    Comparison, Ending, EventTotal, FigureKind, HotLoop, HotPath, Profile, Run, TimeProfile, Timed,
+    TotalChange,
 };
 
 use crate::names;
 use crate::render::runs;
+use crate::render::time::{self, LineTime};
 use crate::render::view::View;
 
 /// So many of the hottest loops and paths are listed.
@@ -27,6 +29,9 @@ pub struct Overview {
     is_exact: bool,
     /// Whether all are of paths that no test ran.
     is_selected: bool,
+    /// Sampled time, if there is any.
+    time: Option<Timed>,
+    lines: Vec<LineShape>,
     instructions: u64,
     calls: u64,
     /// Functions of the module that have a body, and those that ran.
@@ -86,6 +91,23 @@ struct PathShape {
     ops: u64,
 }
 
+/// A source line and its time.
+#[derive(Debug, Serialize)]
+struct LineShape {
+    place: String,
+    own_ns: u64,
+    total_ns: u64,
+    /// By how many percentage points the share of its own may be wrong.
+    points: f64,
+}
+
+impl LineShape {
+    fn new(found: LineTime) -> Self {
+        let LineTime { line, own, total, interval } = found;
+        Self { place: line, own_ns: own.time_ns, total_ns: total.time_ns, points: interval.points() }
+    }
+}
+
 /// What a placement of counters costs.
 #[derive(Debug, Serialize)]
 struct Cost {
@@ -119,6 +141,8 @@ impl Overview {
             sampled: profile.sampled().map(|rate| rate.as_f64()).or(profile.bursts.map(|_| 0.0)),
             is_exact: are_all(FigureKind::Exact),
             is_selected: are_all(FigureKind::Selected),
+            time: time::of(view).map(TimeProfile::total),
+            lines: time::hottest_lines(view, HOTTEST).into_iter().map(LineShape::new).collect(),
             instructions: view.ops,
             calls: profile.calls(),
             functions: profile.code.functions,

@@ -4,7 +4,7 @@ use wprof_profiler::{
     Callee, Change, Comparison, FunctionChange, PathChange, Profile, hot_coverage, overlap,
 };
 
-use super::numbers::{grouped, share};
+use super::numbers::{duration, grouped, share};
 use super::page::{Ink, Page, Span, plain, span};
 use super::paths::shortened;
 use super::table::{Side, Table};
@@ -40,9 +40,18 @@ pub fn write_changes(
     }
     let mut totals = table("in all");
     for found in comparison.totals() {
-        totals.row(row(found.total, span(marked(found.name, found.may_be_chance), Ink::Strong)));
+        let shown = if found.name == "time" { duration } else { grouped };
+        let name = span(marked(found.name, found.may_be_chance), Ink::Strong);
+        totals.row(row_of(found.total, name, shown));
     }
     section(page, "Totals", &totals);
+    let mut by_time = table("time of");
+    let times = comparison.times().into_iter().filter(|change| change.time.delta() != 0);
+    times.take(top).for_each(|change| {
+        let name = names::harmless(&wprof::demangle(&change.name));
+        by_time.row(row_of(change.time, span(marked(name, change.may_be_chance), Ink::Name), duration));
+    });
+    section(page, "By change of time", &by_time);
     let functions = comparison.functions();
     let ops = |change: &&FunctionChange| change.ops.delta() != 0;
     let mut by_ops = table("instructions of");
@@ -88,11 +97,16 @@ fn table(what: &'static str) -> Table {
 }
 
 fn row(change: Change, what: Span) -> Vec<Span> {
+    row_of(change, what, grouped)
+}
+
+/// The same of a figure that is shown in another way.
+fn row_of(change: Change, what: Span, shown: fn(u64) -> String) -> Vec<Span> {
     let Change { before, after } = change;
     vec![
-        plain(grouped(before)),
-        plain(grouped(after)),
-        plain(delta(change)),
+        plain(shown(before)),
+        plain(shown(after)),
+        plain(delta(change, shown)),
         span(growth(change), ink(change)),
         what,
     ]
@@ -107,13 +121,13 @@ fn ink(change: Change) -> Ink {
     }
 }
 
-fn delta(change: Change) -> String {
+fn delta(change: Change, shown: fn(u64) -> String) -> String {
     let sign = match change.delta() {
         0 => "",
         1.. => "+",
         _ => "-",
     };
-    format!("{sign}{}", grouped(change.after.abs_diff(change.before)))
+    format!("{sign}{}", shown(change.after.abs_diff(change.before)))
 }
 
 /// The change as a share of what was before.
@@ -182,7 +196,7 @@ pub fn can_overlap(comparison: &Comparison<'_>) -> bool {
 
 fn kinds(comparison: &Comparison<'_>) -> [(&'static str, Vec<Change>); 6] {
     let functions = comparison.functions();
-    let is_of_code = |callee: &Callee| !matches!(callee, Callee::Root | Callee::Beyond);
+    let is_of_code = |callee: &Callee| !matches!(callee, Callee::Root | Callee::Beyond | Callee::Engine);
     let targets = comparison.call_targets().into_iter().filter(|target| is_of_code(&target.caller));
     [
         ("functions, by instructions", functions.iter().map(|function| function.ops).collect()),

@@ -3,7 +3,7 @@
 use anyhow::Context;
 use wprof_profiler::{Callee, ContextStats, ContextTree, Profile};
 
-use super::numbers::{average, count_of, grouped, percent};
+use super::numbers::{average, count_of, duration, grouped, percent};
 use super::page::{Ink, Page, Span, plain, span};
 use super::sample;
 use super::table::{Side, Table};
@@ -23,14 +23,29 @@ pub struct Weights {
     name: String,
     /// By record.
     of_records: Vec<u64>,
-    /// Whether these are calls, which the tree shows anyway.
-    are_calls: bool,
+    kind: Kind,
+}
+
+/// What kind of weight it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Calls, which the tree shows anyway.
+    Calls,
+    /// Nanoseconds, of which nobody has counted calls.
+    Time,
+    /// Something else that is counted.
+    Other,
 }
 
 impl Weights {
     /// Calls.
     pub fn calls(tree: &ContextTree) -> Self {
-        Self { name: "calls".to_owned(), of_records: tree.calls(), are_calls: true }
+        Self { name: "calls".to_owned(), of_records: tree.calls(), kind: Kind::Calls }
+    }
+
+    /// Sampled time, of the tree that that makes.
+    pub fn time(tree: &ContextTree) -> Self {
+        Self { name: "time".to_owned(), of_records: tree.amounts(0), kind: Kind::Time }
     }
 
     /// A metric of the profile's tree, or calls, or instructions.
@@ -51,12 +66,31 @@ impl Weights {
         let found = known.into_iter().find(|(metric, _)| *metric == name);
         let (_, of_records) =
             found.with_context(|| format!("calling contexts have no `{name}`, only {all}"))?;
-        Ok(Self { name: names::harmless(name), of_records, are_calls: false })
+        Ok(Self { name: names::harmless(name), of_records, kind: Kind::Other })
     }
 
     /// What it is called.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The title of a column of it.
+    fn title(&self) -> &'static str {
+        match self.kind {
+            Kind::Calls => "calls",
+            Kind::Time => "time",
+            Kind::Other => "amount",
+        }
+    }
+
+    /// Whether it is sampled time.
+    pub fn are_time(&self) -> bool {
+        self.kind == Kind::Time
+    }
+
+    /// So much of it, as text.
+    fn amount(&self, amount: u64) -> String {
+        if self.are_time() { duration(amount) } else { grouped(amount) }
     }
 }
 
@@ -74,14 +108,17 @@ pub fn tree(view: &View<'_>, tree: &ContextTree, weights: &Weights, share: f64) 
     ]);
     let is_recursive = recursive(tree);
     for row in tree.heaviest_first(own, least(all, share)) {
-        let itself = if weights.are_calls { String::new() } else { grouped(own[row.record as usize]) };
+        let itself = match weights.kind {
+            Kind::Calls => String::new(),
+            Kind::Time | Kind::Other => weights.amount(own[row.record as usize]),
+        };
         let record = &tree.records[row.record as usize];
         let mark = if is_recursive[row.record as usize] { ", recursive" } else { "" };
         table.row(vec![
-            plain(grouped(row.inclusive)),
+            plain(weights.amount(row.inclusive)),
             span(percent(row.inclusive, all), Ink::of_share(row.inclusive, all)),
             plain(itself),
-            plain(grouped(record.calls)),
+            plain(if weights.are_time() { String::new() } else { grouped(record.calls) }),
             plain(place(view, tree.callee(record.parent), record.site)),
             name(tree.callee(row.record), row.depth, mark),
         ]);
@@ -96,7 +133,7 @@ pub fn callers(view: &View<'_>, tree: &ContextTree, weights: &Weights, routine: 
     let of_routine = tree.records.iter().zip(own).filter(|(record, _)| record.routine == routine);
     let all = of_routine.map(|(_, weight)| *weight).fold(0, u64::saturating_add);
     let mut table = Table::new(&[
-        (if weights.are_calls { "calls" } else { "amount" }, Side::Right),
+        (weights.title(), Side::Right),
         ("share", Side::Right),
         ("calls at", Side::Left),
         ("called by", Side::Left),
@@ -105,7 +142,7 @@ pub fn callers(view: &View<'_>, tree: &ContextTree, weights: &Weights, routine: 
         let callee = &tree.routines[row.routine as usize].callee;
         let at = if row.depth == 0 { String::new() } else { place(view, callee, row.site) };
         let share = span(percent(row.weight, all), Ink::of_share(row.weight, all));
-        table.row(vec![plain(grouped(row.weight)), share, plain(at), name(callee, row.depth, "")]);
+        table.row(vec![plain(weights.amount(row.weight)), share, plain(at), name(callee, row.depth, "")]);
     }
     table
 }

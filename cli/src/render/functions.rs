@@ -7,11 +7,14 @@ use super::numbers::{average, grouped, percent};
 use super::page::{Ink, plain, span};
 use super::screen::Screen;
 use super::table::{Side, Table};
+use super::time;
 use super::view::View;
 
 /// What functions are sorted by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Order {
+    // Of the processor, in the function itself.
+    Time,
     // Executed in the function itself.
     Instructions,
     Calls,
@@ -20,6 +23,7 @@ pub enum Order {
 /// The first `limit` functions.
 pub fn table(view: &View<'_>, order: Order, limit: usize, screen: Screen) -> Table {
     let sorted = match order {
+        Order::Time => return time::functions(view, limit, screen),
         Order::Instructions => view.profile.functions_by_ops(),
         Order::Calls => view.profile.functions_by_calls(),
     };

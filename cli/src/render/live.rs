@@ -5,9 +5,10 @@
 
 use std::collections::HashMap;
 
-use wprof_profiler::{CodeTier, Ending, FunctionProfile, Profile, Rate};
+use wprof_profiler::{Callee, CodeTier, Ending, FunctionProfile, Profile, Rate, RoutineTime, TimeProfile};
 
-use super::numbers::{count_of, duration, grouped, share};
+use super::contexts::shown;
+use super::numbers::{count_of, duration, grouped, percent, share};
 use super::page::{Ink, Page, plain, span};
 use super::runs;
 use super::summary;
@@ -17,6 +18,8 @@ use crate::names;
 /// What changed from one look to the next.
 pub struct Look<'a> {
     now: &'a Profile,
+    /// The time of what runs at the last look, in nanoseconds.
+    time_before: HashMap<String, u64>,
     /// By index, what the function had executed at the last look: instructions and calls.
     before: HashMap<u32, (u64, u64)>,
     seconds: f64,
@@ -37,12 +40,60 @@ impl<'a> Look<'a> {
         let functions = before.iter().flat_map(|before| &before.functions);
         let figures = functions.map(|function| (function.index, (function.ops(), function.calls())));
         let seconds = (wall_ns(now) - before.map_or(0.0, wall_ns)).max(0.0) / 1e9;
+        let times = before.and_then(|before| before.time.as_ref());
+        let times = times.map(TimeProfile::routines).unwrap_or_default();
+        let time_before =
+            times.iter().map(|routine| (routine.callee.to_string(), routine.own.time_ns)).collect();
         let scale = scale(now.sampled(), before.and_then(Profile::sampled));
-        Self { now, before: figures.collect(), seconds, scale }
+        Self { now, time_before, before: figures.collect(), seconds, scale }
     }
 
-    /// Shows the `limit` functions that execute most.
+    /// Shows the `limit` functions that take most time or, if that is not sampled, that execute most.
     pub fn write(&self, page: &mut Page, limit: usize) {
+        match &self.now.time {
+            Some(time) => self.write_times(page, time, limit),
+            None => self.write_counts(page, limit),
+        }
+    }
+
+    fn write_times(&self, page: &mut Page, time: &TimeProfile, limit: usize) {
+        let ops: u64 = self.now.functions.iter().map(|function| self.row(function).ops).sum();
+        self.write_head(page, ops);
+        let mut table = Table::new(&[
+            ("now", Side::Right),
+            ("time", Side::Right),
+            ("so far", Side::Right),
+            ("with callees", Side::Right),
+            ("instructions/s", Side::Right),
+            ("function", Side::Left),
+        ]);
+        let since = |routine: &RoutineTime<'_>| {
+            let before = self.time_before.get(&routine.callee.to_string()).copied().unwrap_or(0);
+            routine.own.time_ns.saturating_sub(before)
+        };
+        let mut rows: Vec<_> =
+            time.routines().into_iter().map(|routine| (since(&routine), routine)).collect();
+        rows.sort_by_key(|(now, routine)| std::cmp::Reverse((*now, routine.own)));
+        let (all, so_far) = (rows.iter().map(|(now, _)| now).sum::<u64>(), time.total().time_ns);
+        for (now, routine) in rows.iter().take(limit) {
+            let ops = match routine.callee {
+                Callee::Function { index, .. } => self.now.function(*index).map(|found| self.row(found).ops),
+                _ => None,
+            };
+            table.row(vec![
+                span(percent(*now, all), Ink::of_share(*now, all)),
+                plain(duration(*now)),
+                plain(percent(routine.own.time_ns, so_far)),
+                plain(percent(routine.total.time_ns, so_far)),
+                plain(ops.map(|ops| grouped(self.per_second(ops))).unwrap_or_default()),
+                span(shown(routine.callee), Ink::Name),
+            ]);
+        }
+        page.gap();
+        page.table(&table);
+    }
+
+    fn write_counts(&self, page: &mut Page, limit: usize) {
         let mut rows: Vec<Row<'_>> = self.now.functions.iter().map(|function| self.row(function)).collect();
         let all: u64 = rows.iter().map(|row| row.ops).sum();
         self.write_head(page, all);

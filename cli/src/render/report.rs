@@ -11,7 +11,7 @@ use super::table::Table;
 use super::view::View;
 use super::{
     blocks, branches, call_targets, contexts, counters, events, extended_paths, flow, host_calls,
-    interesting, loops, runs, sample, summary,
+    interesting, loops, runs, sample, summary, time,
 };
 
 /// The report, `top` rows in each table; functions in the order given, or else in both. Hot is what has at least this
@@ -19,12 +19,21 @@ use super::{
 pub fn write(page: &mut Page, view: &View<'_>, top: usize, order: Option<Order>, share: f64) {
     let screen = page.screen();
     runs::write(page, view);
-    summary::write_totals(page, view);
-    for shown in
-        [Order::Instructions, Order::Calls].into_iter().filter(|&o| order.is_none_or(|only| only == o))
-    {
-        sampled_section(page, view, title(shown), &functions::table(view, shown, top, screen));
+    if let Some(time) = &view.profile.time {
+        time::write_brief(page, time);
     }
+    summary::write_totals(page, view);
+    for shown in [Order::Time, Order::Instructions, Order::Calls]
+        .into_iter()
+        .filter(|&o| order.is_none_or(|only| only == o))
+    {
+        let table = functions::table(view, shown, top, screen);
+        match shown {
+            Order::Time => section(page, title(shown), &table),
+            Order::Instructions | Order::Calls => sampled_section(page, view, title(shown), &table),
+        }
+    }
+    section(page, "Lines by time", &time::lines(view, top));
     sampled_section(page, view, "Hottest loops", &loops::table(view, top, screen));
     write_paths(page, view, top);
     section(page, "Hottest paths in calling contexts", &flow::table(view, top));
@@ -51,17 +60,26 @@ pub fn write_contexts(
     weights: &Weights,
     (callee, share): (Option<u32>, f64),
 ) {
-    contexts::write_brief(page, tree);
+    match weights.are_time() {
+        true => view.profile.time.iter().for_each(|time| time::write_brief(page, time)),
+        false => contexts::write_brief(page, tree),
+    }
     match callee {
         Some(routine) => {
-            section(page, "Callers", &contexts::callers(view, tree, weights, routine, share));
+            section(
+                page,
+                &format!("Callers by {}", weights.name()),
+                &contexts::callers(view, tree, weights, routine, share),
+            );
         }
         None => {
             let title = format!("Calling contexts by {}", weights.name());
             section(page, &title, &contexts::tree(view, tree, weights, share));
         }
     }
-    section(page, "The tree", &contexts::stats(tree));
+    if !weights.are_time() {
+        section(page, "The tree", &contexts::stats(tree));
+    }
 }
 
 /// Which paths are interesting.
@@ -72,6 +90,7 @@ pub fn write_interesting(page: &mut Page, view: &View<'_>, interesting: &Profile
 
 fn title(order: Order) -> &'static str {
     match order {
+        Order::Time => "Functions by time",
         Order::Instructions => "Functions by instructions executed",
         Order::Calls => "Functions by calls",
     }

@@ -24,10 +24,8 @@ pub fn mark(rate: Option<Rate>) -> String {
 /// What there is to say if nothing was seen, since the program ended first: a number, and of what.
 pub fn nothing(profile: &Profile) -> (u64, String) {
     let functions = count_of(profile.code.functions, "function");
-    (
-        profile.code.compiled,
-        format!(" of {functions} ran; the program ended before code for bursts was compiled"),
-    )
+    let what = if profile.time.is_some() { "" } else { "; none of them was in a burst" };
+    (profile.code.compiled, format!(" of {functions} ran{what}"))
 }
 
 /// Whether a sample has so few bursts that loops and paths in it mean nothing; unless they are most of the run.

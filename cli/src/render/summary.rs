@@ -8,10 +8,15 @@ use super::page::{Ink, Page, plain, span};
 use super::paths::Paths;
 use super::table::Table;
 use super::view::View;
-use super::{blocks, contexts, counters, events, extended_paths, flow, host_calls, loops, metrics, sample};
+use super::{
+    blocks, contexts, counters, events, extended_paths, flow, host_calls, loops, metrics, sample, time,
+};
 
 /// How many functions are listed.
 const FUNCTIONS: usize = 8;
+
+/// How many functions and lines that take time are listed.
+const TIMED: usize = 8;
 
 /// How many loops are listed, or blocks where trips of loops are not known.
 const LOOPS: usize = 4;
@@ -25,6 +30,7 @@ const PATHS: usize = 4;
 /// The summary; `title` says how the run ended.
 pub fn write(page: &mut Page, view: &View<'_>, title: &str) {
     write_title(page, title);
+    write_time(page, view);
     write_totals(page, view);
     if let Some(tree) = view.profile.contexts.as_ref().filter(|tree| tree.records.len() > 1) {
         contexts::write_brief(page, tree);
@@ -42,6 +48,13 @@ pub fn write(page: &mut Page, view: &View<'_>, title: &str) {
         }
     }
     write_tables(page, &[counters::table(view.profile), events::table(&view.profile.events)]);
+}
+
+/// Where the time went.
+fn write_time(page: &mut Page, view: &View<'_>) {
+    let Some(time) = &view.profile.time else { return };
+    time::write_brief(page, time);
+    write_tables(page, &[time::functions(view, TIMED, page.screen()), time::lines(view, TIMED)]);
 }
 
 /// Where in the functions the program was.

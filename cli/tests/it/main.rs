@@ -25,6 +25,7 @@ mod passes;
 mod paths;
 mod perf;
 mod profile_files;
+mod rank;
 mod readers;
 mod reoptimized;
 mod report;
@@ -33,11 +34,13 @@ mod resource_limits;
 mod run;
 mod security;
 mod threads;
+mod time;
 mod top;
 mod trace;
 mod trap;
 mod view;
 mod wasi;
+mod whole_path;
 mod write_failure;
 
 use std::ffi::OsStr;
@@ -101,8 +104,13 @@ impl Ran {
     }
 }
 
+/// Runs take no samples of time unless they say how often: where one falls depends on the machine.
 fn wprof(args: &[impl AsRef<OsStr>]) -> Ran {
-    command(args).output().expect("the program starts").into()
+    let mut args: Vec<&OsStr> = args.iter().map(AsRef::as_ref).collect();
+    if args.first().is_some_and(|first| *first == "run") && !args.contains(&OsStr::new("--rate")) {
+        args.splice(1..1, ["--rate", "off"].map(OsStr::new));
+    }
+    command(&args).output().expect("the program starts").into()
 }
 
 /// A benchmark program.

@@ -2,12 +2,14 @@
 
 mod accesses;
 mod origins;
+mod positions;
 
 use cranelift_codegen::ir::LibCall;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::abi::{TrapCode, store_context};
 pub(crate) use origins::{Fact, Origins};
+pub use positions::{Position, Positions};
 
 /// The key of the stack slot that holds a frame's vmctx.
 pub(crate) const VMCTX_SLOT: u64 = 1;
@@ -92,9 +94,8 @@ pub struct MachineCode {
     pub vmctx_slot: Option<u32>,
     /// The same for its path register, if paths are counted and it is not known everywhere: see [`Origin::path`].
     pub path_slot: Option<u32>,
-    /// From which byte of the code on it comes from which byte of the module; ascending, and only if asked for.
-    #[serde(skip)]
-    pub positions: Vec<(u32, u32)>,
+    /// From which byte of the code on it comes from which instruction; only if asked for.
+    pub positions: Positions,
     /// The same for its sums of metrics, and how many there are, if anything is measured.
     pub metrics_slot: Option<(u32, u32)>,
     /// The same for its call record, if it has one and anything is measured, or paths are counted there.

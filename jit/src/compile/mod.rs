@@ -16,7 +16,7 @@ use crate::CompileError;
 use crate::abi::returns_in_memory;
 use crate::cfg::Cfg;
 use crate::clif::resolve_aliases;
-pub use crate::code::{CallSite, ColdPart, MachineCode, Origin, Reloc, TrapSite};
+pub use crate::code::{CallSite, ColdPart, MachineCode, Origin, Position, Positions, Reloc, TrapSite};
 use crate::graph::{BlockGraph, Node, Parts};
 pub use crate::options::{CompilerOptions, MemoryStyle, Pass, PassSet, Passes, PassesError, Stage};
 use crate::passes::{self, Pipeline, Preserved};

@@ -11,7 +11,8 @@ use cranelift_codegen::{CompiledCode, Context, FinalizedRelocTarget, MachSrcLoc,
 use crate::CompileError;
 use crate::abi::{TrapCode, store_context};
 use crate::code::{
-    CallSite, Fact, METRICS_SLOT, MachineCode, Origins, PATH_SLOT, RECORD_SLOT, Reloc, TrapSite, VMCTX_SLOT,
+    CallSite, Fact, METRICS_SLOT, MachineCode, Origins, PATH_SLOT, Position, Positions, RECORD_SLOT, Reloc,
+    TrapSite, VMCTX_SLOT,
 };
 use crate::options::{Passes, Stage};
 use crate::target::{Finished, Target};
@@ -130,7 +131,7 @@ impl Output<'_> {
             entry,
             vmctx_slot: slot(VMCTX_SLOT),
             path_slot: slot(PATH_SLOT),
-            positions: if self.with_positions { locations.positions() } else { Vec::new() },
+            positions: if self.with_positions { locations.positions() } else { Positions::default() },
             record_slot: slot(RECORD_SLOT),
             metrics_slot: (1..=store_context::METRIC_KINDS)
                 .find_map(|metrics| Some((slot(METRICS_SLOT + u64::from(metrics))?, metrics))),
@@ -186,13 +187,11 @@ struct Locations<'a> {
 
 impl Locations<'_> {
     /// Where code begins that comes from another instruction than the code before.
-    fn positions(&self) -> Vec<(u32, u32)> {
+    fn positions(&self) -> Positions {
         let position = |location: &MachSrcLoc<cranelift_codegen::Final>| {
-            Some((location.start, self.origins.of_code(location.loc)?.offset))
+            Some(Position::new(location.start, self.origins.of_code(location.loc)?))
         };
-        let mut positions: Vec<(u32, u32)> = self.all.iter().filter_map(position).collect();
-        positions.dedup_by_key(|&mut (_, offset)| offset);
-        positions
+        Positions::new(self.all.iter().filter_map(position))
     }
 
     /// Where code lies of which a fact is known: beginnings and ends.

@@ -1,14 +1,15 @@
 //! Chrome's trace events, which Perfetto reads too: stacks as complete events, one process for each metric; and the
 //! time line.
 //!
-//! Source: the Trace Event Format, phases `X`, `C` and `M`. The axis of a metric is no time: a microsecond stands for
-//! a unit of it, and the order of events is that of the tree, not of the run. Only the process of the time line has
+//! Source: the Trace Event Format, phases `X`, `C` and `M`. The axis of a metric other than time is no time: a microsecond
+//! stands for a unit of it, and the order of events is that of the tree, not of the run. Only the process of the time line has
 //! real time: when the compiler worked, a thread for each kind of code or several, and when bursts ran.
 
 use std::io::{self, Write};
 
 use serde::Serialize;
 
+use super::samples::Amount;
 use super::spans::{Span, spans};
 use super::{Metric, Samples, TOOL};
 use crate::contexts::function_name;
@@ -32,7 +33,7 @@ enum Event<'a> {
     #[serde(rename = "M")]
     Name { name: &'static str, pid: usize, tid: u32, args: NameArgs<'a> },
     #[serde(rename = "X")]
-    Stack { name: &'a str, pid: usize, tid: u32, ts: u64, dur: u64 },
+    Stack { name: &'a str, pid: usize, tid: u32, ts: Amount, dur: Amount },
     #[serde(rename = "X")]
     Span { name: String, pid: usize, tid: u32, ts: f64, dur: f64, args: SpanArgs<'a> },
     #[serde(rename = "C")]
@@ -84,8 +85,8 @@ fn process<'a>(samples: &'a Samples, metric: &'a Metric, pid: usize) -> Vec<Even
         name: &samples.frames[span.frame as usize].name,
         pid,
         tid: 1,
-        ts: span.start,
-        dur: span.width,
+        ts: metric.unit.amount(span.start, 1e3),
+        dur: metric.unit.amount(span.width, 1e3),
     };
     [name("process_name", pid, 1, &metric.name)]
         .into_iter()

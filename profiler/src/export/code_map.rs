@@ -3,7 +3,10 @@
 //! Invariant: `lines` and `instructions` ascend by offset. All of it may be empty, when the module is not at hand or
 //! has no debug information.
 
-use crate::FunctionProfile;
+use std::collections::BTreeMap;
+
+use super::Frame;
+use crate::{CodeRange, FunctionProfile};
 
 /// Source lines and instructions of a module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -14,6 +17,11 @@ pub struct CodeMap {
     pub lines: Vec<LineRow>,
     /// Offset of each instruction that counts as one, in the functions that ran or are idle.
     pub instructions: Vec<u32>,
+    /// By offset, of places that were sampled: the source functions that are inlined there, the innermost first, without the
+    /// function that the code is of.
+    pub inlined: BTreeMap<u32, Vec<Frame>>,
+    /// Where the code of functions lies that were sampled, ascending.
+    pub bodies: Vec<CodeRange>,
     /// The functions that did not run, all counts 0, for those who want to know what did not; ascending by index.
     pub idle: Vec<FunctionProfile>,
 }
@@ -45,7 +53,17 @@ impl CodeMap {
 
     /// The first line that a function's code comes from: compilers give some instructions none.
     pub fn line_of(&self, function: &FunctionProfile) -> Option<SourceLine> {
-        let code = function.code;
+        self.first_line(function.code)
+    }
+
+    /// The first line of the function that the code at `offset` is of, if its body is known.
+    pub(super) fn first_line_of_function_at(&self, offset: u32) -> Option<SourceLine> {
+        let behind = self.bodies.partition_point(|body| body.start <= offset);
+        let body = self.bodies.get(behind.checked_sub(1)?).filter(|body| offset < body.end)?;
+        self.first_line(*body)
+    }
+
+    fn first_line(&self, code: CodeRange) -> Option<SourceLine> {
         self.line_at(code.start).or_else(|| {
             let first = self.lines.partition_point(|row| row.offset < code.start);
             self.lines[first..].iter().take_while(|row| row.offset < code.end).find_map(|row| row.line)

@@ -38,7 +38,7 @@ impl Differential {
                 weights[caller as usize] += weights[index];
             }
         }
-        let metric = Metric { name: after.1.name.clone(), nodes: tree.nodes };
+        let metric = Metric { name: after.1.name.clone(), unit: after.1.unit, nodes: tree.nodes };
         Self { samples: Samples { frames: tree.frames, metrics: vec![metric] }, before: weights }
     }
 

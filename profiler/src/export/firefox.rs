@@ -10,7 +10,8 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::{Metric, Samples, TOOL};
+use super::samples::Amount;
+use super::{Metric, Samples, TOOL, Unit};
 
 #[derive(Serialize)]
 struct File<'a> {
@@ -69,8 +70,8 @@ struct Thread<'a> {
 #[serde(rename_all = "camelCase")]
 struct SampleTable {
     stack: Vec<usize>,
-    time: Vec<u64>,
-    weight: Vec<u64>,
+    time: Vec<Amount>,
+    weight: Vec<Amount>,
     weight_type: &'static str,
     length: usize,
 }
@@ -212,18 +213,23 @@ fn strings(samples: &Samples) -> (Vec<&str>, Vec<Option<usize>>) {
 }
 
 fn sample_table(metric: &Metric) -> SampleTable {
+    // Time is in milliseconds.
+    let shown = |weight: u64| metric.unit.amount(weight, 1e6);
     let mut before = 0_u64;
     let mut table = SampleTable {
         stack: Vec::new(),
         time: Vec::new(),
         weight: Vec::new(),
-        weight_type: "samples",
+        weight_type: match metric.unit {
+            Unit::Count => "samples",
+            Unit::Nanoseconds => "tracing-ms",
+        },
         length: metric.weighted().count(),
     };
     for (node, found) in metric.weighted() {
         table.stack.push(node);
-        table.time.push(before);
-        table.weight.push(found.weight);
+        table.time.push(shown(before));
+        table.weight.push(shown(found.weight));
         before = before.saturating_add(found.weight);
     }
     table

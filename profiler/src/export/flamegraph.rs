@@ -10,7 +10,7 @@ use std::io::{self, Write};
 
 use super::spans::{Span, spans};
 use super::xml::Escaped;
-use super::{Differential, Metric, Samples, TOOL};
+use super::{Differential, Metric, Samples, TOOL, Unit};
 
 const WIDTH: f64 = 1200.0;
 const ROW: u64 = 16;
@@ -29,7 +29,7 @@ const SCRIPT: &str = include_str!("flamegraph.js");
 /// If `out` refuses.
 pub fn write_flamegraph(samples: &Samples, metric: &Metric, about: &str, out: impl Write) -> io::Result<()> {
     let image = Image::new(samples, metric, None);
-    let title = format!("{about} · {}: {} in all", metric.name, image.total);
+    let title = format!("{about} · {}: {} in all", metric.name, amount(metric.unit, image.total));
     image.write(&title, out)
 }
 
@@ -41,7 +41,8 @@ pub fn write_differential_flamegraph(changes: &Differential, about: &str, out: i
     let Some(metric) = changes.samples.metrics.first() else { return Ok(()) };
     let image = Image::new(&changes.samples, metric, Some(&changes.before));
     let before = changes.total_before();
-    let title = format!("{about} · {}: {before:.0} in all before, {} after", metric.name, image.total);
+    let [before, after] = [before as u64, image.total].map(|total| amount(metric.unit, total));
+    let title = format!("{about} · {}: {before} in all before, {after} after", metric.name);
     image.write(&title, out)
 }
 
@@ -49,6 +50,7 @@ struct Image<'a> {
     samples: &'a Samples,
     /// By node of the metric, if there is an earlier profile.
     before: Option<&'a [f64]>,
+    unit: Unit,
     spans: Vec<Span>,
     total: u64,
     scale: f64,
@@ -62,7 +64,7 @@ impl<'a> Image<'a> {
         let mut spans = spans(metric);
         spans.retain(|span| span.width as f64 * scale >= NARROWEST);
         let depth = spans.iter().map(|span| u64::from(span.depth) + 1).max().unwrap_or(0);
-        Self { samples, before, spans, total, scale, height: 2 * MARGIN + ROW * depth }
+        Self { samples, before, unit: metric.unit, spans, total, scale, height: 2 * MARGIN + ROW * depth }
     }
 
     fn write(&self, title: &str, mut out: impl Write) -> io::Result<()> {
@@ -88,7 +90,8 @@ impl<'a> Image<'a> {
         let y = self.height - MARGIN - ROW * (u64::from(span.depth) + 1);
         let share = 100.0 * span.width as f64 / self.total.max(1) as f64;
         let before = self.before.map(|before| before[span.node as usize]);
-        let since = before.map_or_else(String::new, |before| format!(", before {before:.0}"));
+        let since = before
+            .map_or_else(String::new, |before| format!(", before {}", amount(self.unit, before as u64)));
         let total = self.total.max(1) as f64;
         write!(
             out,
@@ -101,7 +104,7 @@ impl<'a> Image<'a> {
             out,
             r#"<title>{}: {} ({share:.2}%){since}</title><rect x="{x:.2}" y="{y}" width="{width:.2}" height="{}" rx="1" fill="{}"/>"#,
             Escaped(name),
-            span.width,
+            amount(self.unit, span.width),
             ROW - 1,
             before.map_or_else(|| color(name), |before| color_of_change(before, span.width as f64)),
         )?;
@@ -111,6 +114,14 @@ impl<'a> Image<'a> {
             writeln!(out, r#"<text x="{:.2}" y="{}">{}</text>"#, x + 2.0, y + 11, Escaped(&shown))?;
         }
         writeln!(out, "</g>")
+    }
+}
+
+/// So much of a metric, with its unit.
+fn amount(unit: Unit, amount: u64) -> String {
+    match unit {
+        Unit::Count => amount.to_string(),
+        Unit::Nanoseconds => format!("{:.1} ms", amount as f64 / 1e6),
     }
 }
 

@@ -32,6 +32,15 @@ impl Frame {
         Self { name: function_name(function.index, function.name.as_deref()).into_owned(), place }
     }
 
+    /// What runs at a place on a sampled stack. A function of which nothing else is known has the place of what it does.
+    pub(super) fn of_place(callee: &Callee, offset: u32, profile: &Profile, code: &CodeMap) -> Self {
+        let known = Self::of_callee(callee, profile, code);
+        let is_ours = matches!(callee, Callee::Function { .. });
+        let line = code.first_line_of_function_at(offset).filter(|_| is_ours);
+        let place = line.map(|line| (code.file(line).to_owned(), line.line));
+        Self { place: known.place.or(place), ..known }
+    }
+
     /// What a call record is of; functions that ran also have their place.
     pub(super) fn of_callee(callee: &Callee, profile: &Profile, code: &CodeMap) -> Self {
         let ran = match callee {

@@ -7,15 +7,18 @@
 //!
 //! | metric | stacks | there if the profile has |
 //! |---|---|---|
+//! | time | sampled stacks, with source functions that are inlined | sampled time |
 //! | calls | contexts, or functions | contexts, or functions |
 //! | what is measured in contexts | contexts | these |
 //! | instructions | contexts, or functions | paths in contexts, or functions |
 //! | a kind of event | the program | totals of events |
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+
+use serde::Serialize;
 
 use super::{CodeMap, Frame};
-use crate::{CallRecord, ContextTree, FunctionProfile, Profile};
+use crate::{CallRecord, ContextTree, FunctionProfile, Profile, TimeProfile};
 
 /// The frames of all stacks, and the metrics.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,10 +32,50 @@ pub struct Samples {
 /// One kind of weight.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Metric {
-    /// What it is called, which is also its unit.
+    /// What it is called.
     pub name: String,
+    /// What it is counted in.
+    pub unit: Unit,
     /// The tree of stacks, each node after its caller.
     pub nodes: Vec<StackNode>,
+}
+
+/// What a metric is counted in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unit {
+    /// Whatever its name says.
+    #[default]
+    Count,
+    /// Time.
+    Nanoseconds,
+}
+
+impl Unit {
+    /// As files say it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Count => "count",
+            Self::Nanoseconds => "nanoseconds",
+        }
+    }
+}
+
+/// A weight in a file: counts are whole, times are in a format's own unit.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub(super) enum Amount {
+    Whole(u64),
+    Part(f64),
+}
+
+impl Unit {
+    /// A weight, of which a format counts times in units of so many nanoseconds.
+    pub(super) fn amount(self, weight: u64, nanoseconds: f64) -> Amount {
+        match self {
+            Self::Count => Amount::Whole(weight),
+            Self::Nanoseconds => Amount::Part(weight as f64 / nanoseconds),
+        }
+    }
 }
 
 /// A stack: a frame and the stack that called it.
@@ -72,9 +115,12 @@ impl Metric {
 }
 
 impl Samples {
-    /// All metrics of a profile.
+    /// All metrics of a profile: time, instructions, calls, then others.
     pub fn new(profile: &Profile, code: &CodeMap) -> Self {
         let mut samples = Builder { profile, code, frames: BTreeMap::new(), metrics: Vec::new() };
+        if let Some(time) = profile.time.as_ref().filter(|time| time.total().samples > 0) {
+            samples.add_time(time);
+        }
         let instructions = profile.instructions_in_contexts();
         let are_flat = instructions.is_none();
         if let Some(tree) = &profile.contexts {
@@ -117,7 +163,40 @@ impl Builder<'_> {
     }
 
     fn add(&mut self, name: &str, nodes: Vec<StackNode>) {
-        self.metrics.push(Metric { name: name.to_owned(), nodes });
+        self.metrics.push(Metric { name: name.to_owned(), unit: Unit::Count, nodes });
+    }
+
+    /// Sampled stacks. A function that calls itself is one frame; a place in it comes with the source functions that are
+    /// inlined there.
+    fn add_time(&mut self, time: &TimeProfile) {
+        let mut nodes: Vec<StackNode> = Vec::new();
+        let mut known: HashMap<(Option<u32>, u32), u32> = HashMap::new();
+        // By sampled node: the node of its function, and that of the innermost function inlined there.
+        let mut stacks: Vec<(u32, u32)> = Vec::with_capacity(time.nodes.len());
+        for (at, sampled) in time.nodes.iter().enumerate() {
+            let mut called = |caller: Option<u32>, frame: u32| {
+                *known.entry((caller, frame)).or_insert_with(|| {
+                    nodes.push(StackNode { caller, frame, weight: 0 });
+                    nodes.len() as u32 - 1
+                })
+            };
+            let caller = sampled.caller.map(|caller| caller as usize);
+            let is_recursive = caller.is_some_and(|caller| time.nodes[caller].callee == sampled.callee);
+            let outer = match caller {
+                Some(caller) if is_recursive => stacks[caller].0,
+                _ => {
+                    let frame = Frame::of_place(time.callee(at), sampled.offset, self.profile, self.code);
+                    called(caller.map(|caller| stacks[caller].1), self.number(frame))
+                }
+            };
+            let inlined = self.code.inlined.get(&sampled.offset).into_iter().flatten().rev();
+            let innermost =
+                inlined.fold(outer, |outer, frame| called(Some(outer), self.number(frame.clone())));
+            stacks.push((outer, innermost));
+            let weight = &mut nodes[innermost as usize].weight;
+            *weight = weight.saturating_add(sampled.own.time_ns);
+        }
+        self.metrics.push(Metric { name: "time".to_owned(), unit: Unit::Nanoseconds, nodes });
     }
 
     fn add_contexts(&mut self, tree: &ContextTree, instructions: Option<Vec<u64>>) {
@@ -134,10 +213,10 @@ impl Builder<'_> {
             };
             records.map(node).collect()
         };
-        self.add("calls", nodes(tree.calls()));
         if let Some(instructions) = instructions {
             self.add("instructions", nodes(instructions));
         }
+        self.add("calls", nodes(tree.calls()));
         for (column, metric) in tree.metrics.iter().enumerate() {
             self.add(&metric.name, nodes(tree.amounts(column)));
         }

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::{Frame, Metric, Samples, TOOL};
+use super::{Frame, Metric, Samples, TOOL, Unit};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -77,7 +77,10 @@ fn profile(metric: &Metric) -> SampledProfile<'_> {
     SampledProfile {
         kind: "sampled",
         name: &metric.name,
-        unit: "none",
+        unit: match metric.unit {
+            Unit::Count => "none",
+            Unit::Nanoseconds => "nanoseconds",
+        },
         start_value: 0,
         end_value: metric.total(),
         samples: metric.weighted().map(|(node, _)| metric.stack(node)).collect(),

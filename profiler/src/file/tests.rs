@@ -30,6 +30,17 @@ fn a_file_of_version_1_0_has_no_events() {
     assert_eq!(Profile::from_bytes(&file(0, host)).unwrap().events, []);
 }
 
+#[test]
+fn a_file_of_a_version_before_1_9_has_no_sampled_time() {
+    let old = file(8, |writer| {
+        host(writer);
+        writer.section(BRST, &7_u64).unwrap();
+    });
+    let profile = Profile::from_bytes(&old).unwrap();
+    assert_eq!((profile.time.clone(), profile.bursts), (None, Some(7)));
+    assert!(!profile.to_bytes().unwrap().windows(4).any(|tag| tag == b"SMPL"), "nor is it written");
+}
+
 /// A reader of version 1.0 skips the section, and would take the missing counts of edges for zeros.
 #[test]
 fn functions_without_counts_of_edges_are_stored_apart() {

@@ -48,6 +48,7 @@ pub(super) enum CalleeShape<'a> {
     Elsewhere { instance: u32, index: u32, name: Option<&'a str> },
     Host { module: &'a str, name: &'a str },
     Beyond,
+    Engine,
 }
 
 impl<'a> CalleeShape<'a> {
@@ -60,6 +61,7 @@ impl<'a> CalleeShape<'a> {
             }
             Callee::Host { module, name } => Self::Host { module, name },
             Callee::Beyond => Self::Beyond,
+            Callee::Engine => Self::Engine,
         }
     }
 }

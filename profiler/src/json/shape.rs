@@ -6,6 +6,7 @@
 use serde::{Serialize, Serializer};
 
 use super::contexts::{CalleeShape, ContextsShape};
+use super::time::TimeShape;
 use super::timeline::TimelineShape;
 use crate::{
     BlockId, BlockProfile, CallTarget, CodeStats, CounterCosts, EdgeKind, EdgeProfile, Ending, EventTotal,
@@ -36,6 +37,8 @@ pub(super) struct Shape<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     extended_paths: Option<ExtendedShape<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    time: Option<TimeShape<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     timeline: Option<TimelineShape<'a>>,
     #[serde(serialize_with = "one_by_one")]
     functions: &'a [FunctionProfile],
@@ -59,6 +62,7 @@ impl<'a> Shape<'a> {
             contexts: profile.contexts.as_ref().map(ContextsShape::new),
             call_targets: profile.call_targets.iter().map(CallTargetShape::new).collect(),
             extended_paths: profile.extended.as_ref().map(ExtendedShape::new),
+            time: profile.time.as_ref().map(TimeShape::new),
             timeline: profile.timeline.as_ref().map(TimelineShape::new),
             functions: &profile.functions,
         }

@@ -34,7 +34,7 @@ fn hex4(hash: &[u8; 32]) -> String {
 
 impl Profile {
     /// Adds another profile of the same module. Of events and metrics only the kinds that both have are kept, and
-    /// calling contexts and extended paths only if both have counted them. The sum has no time line.
+    /// calling contexts, extended paths and sampled time only if both have them. The sum has no time line.
     ///
     /// # Errors
     /// If the other is of another module, or divides a function into other blocks.
@@ -59,6 +59,7 @@ impl Profile {
         let both = self.extended.as_ref().zip(other.extended.as_ref());
         self.extended = both.and_then(|(ours, theirs)| ours.merged(theirs));
         self.code = self.code.merged(other.code);
+        self.time = self.time.as_ref().zip(other.time.as_ref()).map(|(ours, theirs)| ours.merged(theirs));
         // Two runs have no common one.
         self.timeline = None;
         self.bursts = match (self.bursts, other.bursts) {

@@ -11,7 +11,7 @@ use super::{FunctionProfile, Profile};
 use crate::limits::{MAX_ALL_PATH_STEPS, MAX_PATH_STEPS};
 use crate::{
     BlockCounts, BlockId, Callee, Cfg, CfgError, ContextTree, ExtendedProfile, FigureKind, InvalidContexts,
-    PathNumbering, PathProfile, PropagateError, Timeline,
+    InvalidTime, PathNumbering, PathProfile, PropagateError, TimeProfile, Timeline,
 };
 
 /// What is wrong with a profile.
@@ -91,11 +91,14 @@ pub enum InvalidProfile {
     /// The calling contexts are no tree of calls.
     #[error(transparent)]
     Contexts(#[from] InvalidContexts),
+    /// Sampled stacks are no tree.
+    #[error(transparent)]
+    Time(#[from] InvalidTime),
 }
 
 impl Profile {
     /// Checks order, graphs, fingerprints, places of exits, the flow law of exact counts, that paths agree with edges,
-    /// and calling contexts.
+    /// calling contexts and sampled stacks.
     ///
     /// # Errors
     /// The first thing found wrong.
@@ -119,6 +122,7 @@ impl Profile {
         }
         self.contexts.as_ref().map_or(Ok(()), ContextTree::verify)?;
         self.contexts.as_ref().map_or(Ok(()), |contexts| self.verify_paths_in(contexts))?;
+        self.time.as_ref().map_or(Ok(()), TimeProfile::verify)?;
         Ok(())
     }
 }

@@ -407,7 +407,7 @@ impl<'a> Regenerator<'a> {
 }
 
 /// Whether two stacks are equal; the innermost frames are compared first, for they differ first.
-fn same_stack(a: &[Frame], b: &[Frame]) -> bool {
+pub(super) fn same_stack(a: &[Frame], b: &[Frame]) -> bool {
     a.len() == b.len() && a.iter().rev().eq(b.iter().rev())
 }
 

@@ -5,19 +5,22 @@
 
 mod read_back;
 
+use std::collections::BTreeMap;
+
 use arbtest::arbitrary::Unstructured;
 use expect_test::expect_file;
 use wprof_profiler::export::{
-    CodeMap, Coverage, Differential, LineRow, PlaceInFunction, SampleProfile, Samples, SourceLine,
-    executions, write_callgrind, write_chrome, write_cobertura, write_csv, write_differential_flamegraph,
-    write_firefox, write_flamegraph, write_folded, write_lcov, write_pprof, write_speedscope,
+    CodeMap, Coverage, Differential, Frame, LineRow, PlaceInFunction, SampleProfile, Samples, SourceLine,
+    Unit, executions, write_callgrind, write_chrome, write_cobertura, write_csv,
+    write_differential_flamegraph, write_firefox, write_flamegraph, write_folded, write_lcov, write_pprof,
+    write_speedscope,
 };
 use wprof_profiler::{BlockId, Callee, CodeRange, CodeVersion, EdgeProfile, FunctionProfile, Profile};
 
 use crate::profile::{example_with_trap, profile_of, without_edges};
 use crate::rng::Rng;
 use crate::walk::{random_program, run};
-use crate::{contexts, timeline};
+use crate::{contexts, time, timeline};
 
 /// Every instruction of the profile's functions at its own byte, from the start of its block on; four bytes a line, in
 /// two files by turns.
@@ -31,7 +34,7 @@ fn code_map(profile: &Profile) -> CodeMap {
         files: vec!["src/a.c".to_owned(), "b \"&\" c.h".to_owned()],
         lines: (0..end).step_by(4).map(row).collect(),
         instructions: instructions.collect(),
-        idle: Vec::new(),
+        ..CodeMap::default()
     }
 }
 
@@ -352,4 +355,44 @@ fn what_was_compiled_at_the_same_time_is_on_threads_of_its_own() {
     let versions = events.iter().filter(|event| event["name"] == "main");
     let found = versions.map(|event| (event["tid"].as_u64().unwrap(), event["ts"].as_f64().unwrap()));
     assert_eq!(found.collect::<Vec<_>>(), [(2, 1.0), (2, 21.5), (3, 21.0), (3, 41.001)]);
+}
+
+#[test]
+fn exporters_have_time_first_with_what_is_inlined() {
+    let mut profile = crate::profile::example();
+    // Of f0, whose code at 20 is that of an inlined function, which itself calls f1, and the engine.
+    profile.time = Some(time::log(&[
+        (vec![(0, 20)], 2),
+        (vec![(0, 20), (1, 5)], 3),
+        (vec![(0, 10), (0, 20), (0, 30)], 1),
+        (vec![(0, 10), (5, 0)], 4),
+    ]));
+    let mut code = CodeMap::default();
+    code.inlined.insert(20, vec![Frame { name: "inner".to_owned(), place: Some(("a.c".to_owned(), 7)) }]);
+    let samples = Samples::new(&profile, &code);
+    assert_eq!((samples.metrics[0].name.as_str(), samples.metrics[0].unit), ("time", Unit::Nanoseconds));
+    let mut folded = Vec::new();
+    write_folded(&samples, samples.metric(None).unwrap(), &mut folded).unwrap();
+    let lines: BTreeMap<String, u64> = String::from_utf8(folded)
+        .unwrap()
+        .lines()
+        .map(|line| line.rsplit_once(' ').unwrap())
+        .map(|(stack, weight)| (stack.to_owned(), weight.parse().unwrap()))
+        .collect();
+    let expected = [
+        ("f0", 4_000_000),
+        ("f0;<wprof itself>", 16_000_000),
+        ("f0;inner", 8_000_000),
+        ("f0;inner;f1", 12_000_000),
+    ];
+    assert_eq!(lines, expected.map(|(stack, weight)| (stack.to_owned(), weight)).into());
+    let mut speedscope = Vec::new();
+    write_speedscope(&samples, "p", &mut speedscope).unwrap();
+    let speedscope: serde_json::Value = serde_json::from_slice(&speedscope).unwrap();
+    assert_eq!(speedscope["profiles"][0]["unit"], "nanoseconds");
+    assert_eq!(speedscope["profiles"][0]["endValue"], 40_000_000);
+    let mut pprof = Vec::new();
+    write_pprof(&samples, &profile, &mut pprof).unwrap();
+    let totals = read_back::pprof(&pprof).totals();
+    assert_eq!(totals[0], ("time".to_owned(), 40_000_000));
 }

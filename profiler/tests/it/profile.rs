@@ -27,6 +27,7 @@ pub fn profile_of(program: &[Function], run: &walk::Run) -> Profile {
         bursts: None,
         call_targets: Vec::new(),
         extended: None,
+        time: None,
         timeline: None,
     };
     profile.normalize();
@@ -262,6 +263,7 @@ pub fn example() -> Profile {
         bursts: None,
         call_targets: Vec::new(),
         extended: None,
+        time: None,
         timeline: None,
     }
 }

@@ -10,7 +10,8 @@ use crate::{Error, ErrorKind, Result, Strategy};
 impl Config {
     pub(crate) fn compiler_options(&self, collection: &Collection) -> CompilerOptions {
         let hot = self.compiler.hot.filter(|_| self.strategy == Strategy::Tiered);
-        CompilerOptions { polls: self.polls, hot, ..self.compiler.clone() }.collecting(collection)
+        let positions = self.compiler.positions || self.sample_rate.is_some();
+        CompilerOptions { polls: self.polls, hot, positions, ..self.compiler.clone() }.collecting(collection)
     }
 
     /// What is collected of all functions.

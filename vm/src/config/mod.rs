@@ -13,7 +13,7 @@ use wprof_jit::limits::RECORD_PATHS;
 use wprof_jit::options::PartSizes;
 use wprof_jit::plan::{Counting, Interesting, Metric, Tracing};
 use wprof_jit::reoptimize::Policy;
-use wprof_profiler::{ExtendedPaths, Extension, Profile};
+use wprof_profiler::{ExtendedPaths, Extension, Profile, TableShape};
 
 pub use perf::PerfFormat;
 pub use profiling::{Adaptive, Collect, ProfilingConfig, Trigger};
@@ -76,8 +76,10 @@ pub struct Config {
     pub(crate) record_paths: u64,
     pub(crate) times_host_calls: bool,
     pub(crate) has_time_line: bool,
+    pub(crate) sample_rate: Option<u32>,
     pub(crate) record_bursts: bool,
     pub(crate) extension: Option<Extension>,
+    pub(crate) path_table: TableShape,
 }
 
 impl Default for Config {
@@ -123,8 +125,10 @@ impl Config {
             record_paths: RECORD_PATHS,
             times_host_calls: false,
             has_time_line: false,
+            sample_rate: None,
             record_bursts: false,
             extension: None,
+            path_table: TableShape::USUAL,
         }
     }
 
@@ -244,6 +248,16 @@ impl Config {
         self
     }
 
+    /// How often a second threads that run wasm code are looked at, to tell where the time goes (default: not at all; 1000
+    /// costs hardly anything): see [`Profile::time`](wprof_profiler::Profile::time). It works with every other setting,
+    /// and does not need any. A timer that counts the thread's processor time sends it a signal, a real-time one that
+    /// nobody uses; interrupted system calls go on where the system lets them. The kernel looks at such timers at its
+    /// ticks, often 250 a second: a sample then stands for more time.
+    pub fn sample_time(&mut self, rate: Option<u32>) -> &mut Self {
+        self.sample_rate = rate.filter(|&rate| rate > 0);
+        self
+    }
+
     /// What is measured (default: nothing), along paths and in calling contexts, whichever are counted; with an
     /// adaptive profile, in bursts. What callees cost is left out: see
     /// [`PathCount::metrics`](wprof_profiler::PathCount::metrics) and
@@ -295,6 +309,13 @@ impl Config {
     /// runs in bursts slower. It has no effect without bursts.
     pub fn extend_paths(&mut self, extension: Option<Extension>) -> &mut Self {
         self.extension = extension;
+        self
+    }
+
+    /// How large the table is in which bursts count paths of functions that have too many for counters (default: 16,384
+    /// sets of 4 entries). Where a set is full the path that ran least gives way. It has no effect without bursts.
+    pub fn path_table(&mut self, shape: TableShape) -> &mut Self {
+        self.path_table = shape;
         self
     }
 
@@ -494,6 +515,11 @@ impl Config {
     pub fn max_locals(&mut self, count: u32) -> &mut Self {
         self.max_locals = count;
         self
+    }
+
+    /// How often a second threads are sampled, if they are.
+    pub(crate) fn sampled_rate(&self) -> Option<u32> {
+        self.sample_rate
     }
 
     /// Whether anything but events is counted.

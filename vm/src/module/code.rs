@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use hashbrown::{HashMap, HashSet};
 use wprof_jit::abi::heat;
-use wprof_jit::compile::{MachineCode, ModuleEnv, Tier};
+use wprof_jit::compile::{MachineCode, ModuleEnv, Position, Positions, Tier};
 use wprof_jit::plan::FunctionPlan;
 use wprof_jit::reoptimize::{Advice, Basis, Decision, LittleGain};
 use wprof_profiler::{CodeTier, Profile};
@@ -441,11 +441,10 @@ impl ModuleInner {
             // It is told of one place for each function.
             code.cold = None;
         }
-        let positions = std::mem::take(&mut code.positions);
-        let bytes = self.engine.perf().map(|_| code.bytes.clone());
+        let told = self.engine.perf().map(|_| (code.bytes.clone(), code.positions.clone()));
         let owner = Some(self.owner(func));
         let address = self.code.arena.place(code, owner).map_err(no_code_memory)?;
-        if let Some((perf, bytes)) = self.engine.perf().zip(bytes) {
+        if let Some((perf, (bytes, positions))) = self.engine.perf().zip(told) {
             let lines = if perf.has_lines() { self.lines(&positions) } else { Vec::new() };
             let name = self.names().func(func).map_or_else(|| format!("<function {func}>"), demangle);
             perf.add(&Placed { address: address as u64, bytes: &bytes, name: &name, lines });
@@ -454,10 +453,10 @@ impl ModuleInner {
     }
 
     /// The source lines of code, given what it comes from; a line holds until the next.
-    fn lines(&self, positions: &[(u32, u32)]) -> Vec<(u32, String, u32)> {
-        let line = |&(at, offset): &(u32, u32)| {
-            let symbol = self.symbols().at(&self.info, offset).into_iter().next()?;
-            Some((at, symbol.file()?.to_owned(), symbol.line().filter(|&line| line > 0)?))
+    fn lines(&self, positions: &Positions) -> Vec<(u32, String, u32)> {
+        let line = |position: Position| {
+            let symbol = self.symbols().at(&self.info, position.offset).into_iter().next()?;
+            Some((position.pc, symbol.file()?.to_owned(), symbol.line().filter(|&line| line > 0)?))
         };
         let mut lines: Vec<_> = positions.iter().filter_map(line).collect();
         lines.dedup_by(|next, kept| (&next.1, next.2) == (&kept.1, kept.2));

@@ -9,6 +9,7 @@
 mod columns;
 mod contexts;
 mod paths;
+mod time;
 mod timeline;
 
 use std::sync::Arc;
@@ -70,16 +71,17 @@ pub fn counter_cost(store: &StoreOpaque, index: u32) -> CounterCost {
     costs.fold(CounterCost::default(), CounterCost::plus)
 }
 
-/// The profile of an instance, with the time line if there is one; for contexts see [`of_instance`].
+/// The profile of an instance, with sampled time and the time line if there are any; for contexts see [`of_instance`].
 pub fn with_timeline(store: &StoreOpaque, index: u32, has_contexts: bool) -> Result<Profile> {
     let module = ModuleInner::of(&store.instances[index as usize].module);
     let mut profile = of_instance(store, index, module.hash(), has_contexts)?;
+    profile.time = time::of_instance(store, index);
     profile.timeline = timeline::of_store(store, module);
     profile.normalize();
     Ok(profile)
 }
 
-/// The profile without a time line of instance number `index` of a store: see [`Instance::profile`]. Calling contexts
+/// The profile without sampled time and time line of instance number `index` of a store: see [`Instance::profile`]. Calling contexts
 /// can only be read where host code runs that wasm has called, or nobody.
 fn of_instance(
     store: &StoreOpaque,
@@ -90,7 +92,7 @@ fn of_instance(
     let instance = &store.instances[index as usize];
     let module = Module::of(&instance.module);
     let rate = store.burst_rate();
-    if store.engine().collection().is_off() && rate.is_none() {
+    if store.engine().collection().is_off() && rate.is_none() && store.samples.is_none() {
         return Err(not_profiled());
     }
     let kind = rate.map_or(FigureKind::Exact, |rate| FigureKind::Sampled { rate });
@@ -133,6 +135,7 @@ fn of_instance(
         bursts: store.bursts.as_ref().map(|bursts| bursts.counts().independent()),
         call_targets,
         extended: instance.extended.as_ref().map(ExtendedPaths::profile),
+        time: None,
         timeline: None,
     };
     profile.normalize();

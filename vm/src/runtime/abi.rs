@@ -10,6 +10,7 @@ use std::sync::atomic::AtomicUsize;
 use wprof_jit::abi;
 
 use super::demand::DemandList;
+use super::samples::Ring;
 use super::store::StoreOpaque;
 
 /// A wasm value in memory: little endian in the low bytes.
@@ -147,6 +148,15 @@ pub struct VmStoreContext {
     pub recent_calls: *const AtomicUsize,
     /// The store's pages on demand, for the signal handler.
     pub demand: *const DemandList,
+    /// While machine code waits for a builtin or a stub: where it goes on, its frame pointer, and what for
+    /// (`runtime::samples`); `left_pc` is 0 otherwise. For the handler of timers.
+    pub left_pc: usize,
+    pub left_fp: usize,
+    pub left_for: usize,
+    /// One more than the number of the function of the host that machine code waits for; 0 if it waits for none.
+    pub host: usize,
+    /// Where that handler writes samples; null if there are to be none.
+    pub samples: *const Ring,
 }
 
 /// See [`VmStoreContext::pinned`].

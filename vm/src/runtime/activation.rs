@@ -55,6 +55,8 @@ pub struct Activation {
     pub vmctx: *const VmContext,
     /// That store's `exit_fp` at the time: where wasm had left for the host that made this entry.
     pub saved_exit_fp: usize,
+    /// The same store's `host` at the time: which function of the host made this entry.
+    pub saved_host: usize,
     /// The addresses of the stack that wasm code runs on.
     pub stack: Range<usize>,
     /// Whether that is one of ours, which `entries::enter_on_stack` has gone over to.

@@ -11,6 +11,7 @@ use super::atomics;
 use super::bulk::{self, InitError};
 use super::call_records::{Called, Extent};
 use super::fork;
+use super::samples::FOR_ENGINE;
 use super::store::{Pending, StoreOpaque};
 use crate::{Error, Trap, arch};
 
@@ -256,7 +257,9 @@ pub unsafe extern "C" fn check(
         if are_counted {
             (*context).checks = pinned;
         }
+        ((*context).left_pc, (*context).left_fp, (*context).left_for) = (return_pc, fp, FOR_ENGINE);
         (*(*context).store).check_fired(return_pc, fp);
+        (*context).left_pc = 0;
         if are_counted { (*context).checks } else { pinned }
     }
 }

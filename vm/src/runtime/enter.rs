@@ -148,6 +148,7 @@ unsafe fn call_wasm(
         store.depth += 1;
         span = store.begin_span();
         store.enter_metrics();
+        store.enter_sampled();
         (store.context().as_ptr(), Arc::as_ptr(store.interrupt()))
     };
     let activation = Activation {
@@ -157,6 +158,8 @@ unsafe fn call_wasm(
         vmctx: func.vmctx.cast(),
         // SAFETY: the context lives as long as the store.
         saved_exit_fp: unsafe { (*context).exit_fp },
+        // SAFETY: as above.
+        saved_host: unsafe { std::mem::replace(&mut (*context).host, 0) },
         stack: place.stack(),
         is_on_own_stack: place.top().is_some(),
         interrupt,
@@ -177,6 +180,7 @@ unsafe fn call_wasm(
     // SAFETY: wasm code has ended: the store is exclusively ours again.
     let store = unsafe {
         (*context).exit_fp = activation.saved_exit_fp;
+        (*context).host = activation.saved_host;
         &mut *store.as_ptr()
     };
     store.depth -= 1;

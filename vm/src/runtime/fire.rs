@@ -6,15 +6,13 @@
 //! Invariant: the pinned register is changed only in code of functions, where it always is the count of checks.
 //! The contract: ARCHITECTURE.md, "The contract with machine code".
 
-use std::mem::MaybeUninit;
-use std::ptr;
 use std::sync::OnceLock;
 
 use libc::{c_int, c_void, siginfo_t, ucontext_t};
 use wprof_jit::abi::store_context;
 
-use super::activation;
 use super::code::registry;
+use super::{activation, rt_signal};
 use crate::arch;
 
 /// Sends the signal to a thread of this process; 0 is none.
@@ -25,26 +23,10 @@ pub fn send(thread: i32) {
     }
 }
 
-/// The signal, a real-time one that the process does not use, once its handler is installed; `None` if all are taken.
+/// The signal, once its handler is installed; `None` if the process uses all.
 pub fn signal() -> Option<c_int> {
     static SIGNAL: OnceLock<Option<c_int>> = OnceLock::new();
-    *SIGNAL.get_or_init(|| (libc::SIGRTMIN() + 1..=libc::SIGRTMAX()).find(|&signal| install(signal)))
-}
-
-/// Installs the handler, unless there is one. Interrupted system calls go on.
-fn install(signal: c_int) -> bool {
-    // SAFETY: the handler has the signature that the flags ask for.
-    unsafe {
-        let mut present = MaybeUninit::<libc::sigaction>::zeroed().assume_init();
-        if libc::sigaction(signal, ptr::null(), &mut present) != 0 || present.sa_sigaction != libc::SIG_DFL {
-            return false;
-        }
-        let mut action = MaybeUninit::<libc::sigaction>::zeroed().assume_init();
-        action.sa_sigaction = handler as *const () as usize;
-        action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
-        libc::sigemptyset(&mut action.sa_mask);
-        libc::sigaction(signal, &action, ptr::null_mut()) == 0
-    }
+    *SIGNAL.get_or_init(|| rt_signal::install(handler))
 }
 
 unsafe extern "C" fn handler(_: c_int, _: *mut siginfo_t, context: *mut c_void) {

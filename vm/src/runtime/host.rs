@@ -45,6 +45,8 @@ pub struct HostHead {
     counted: bool,
     /// Its number among what has call records.
     routine: u32,
+    /// Its number among the functions of the host in its store.
+    number: usize,
 }
 
 /// A host function in a store.
@@ -123,7 +125,8 @@ pub fn add<D: 'static>(
     // SAFETY: the store's context, for a part of the store.
     let context = unsafe { StorePtr::new(opaque.context()) };
     let (calls, ticks) = (AtomicU64::new(0), AtomicU64::new(0));
-    let head = HostHead { vm, context, entry, name, calls, ticks, counted, routine };
+    let number = opaque.hosts.len();
+    let head = HostHead { vm, context, entry, name, calls, ticks, counted, routine, number };
     let pointer = NonNull::from(Box::leak(Box::new(HostContext { head, func: func.clone() })));
     let head: NonNull<HostHead> = pointer.cast();
     // SAFETY: freshly allocated; the funcref refers to the context that it lies in, which does not move.
@@ -172,7 +175,9 @@ unsafe extern "C" fn shim<D: 'static>(
     store.opaque.collect_externs_if_due(&externs_in(&host.func.ty, values));
     let outer = store.opaque.enter_host_context(host.head.routine, instance.is_some());
     let span = store.opaque.begin_span();
+    let around = store.opaque.note_host(1 + host.head.number);
     let result = catch_unwind(AssertUnwindSafe(|| (host.func.code)(&mut *store, instance, values)));
+    store.opaque.note_host(around);
     host.head.ticks.fetch_add(store.opaque.end_span(span), Ordering::Relaxed);
     store.opaque.leave_host_context(outer);
     store.opaque.read_metrics();

@@ -73,7 +73,7 @@ pub fn instantiate(
         dropped,
         unfinished: Unfinished::default(),
         overflowed: HashMap::new(),
-        paths: PathTable::new(store.engine().has_bursts()),
+        paths: PathTable::new(store.engine().has_bursts().then_some(store.engine().config().path_table)),
         extended: store.engine().config().extended_paths(),
         targets: TargetTable::default(),
         advice: None,

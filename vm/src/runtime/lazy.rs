@@ -28,6 +28,7 @@ pub unsafe extern "C" fn lazy_compile(
         // SAFETY: as required above.
         unsafe { compile(store, callee, index) }
     }));
+    store.came_back();
     store.read_metrics();
     let failure = match compiled {
         Ok(Ok(Some(address))) => return address,

@@ -87,6 +87,8 @@ pub(crate) mod perf;
 pub mod recording;
 pub mod resume;
 pub mod rlimits;
+pub mod rt_signal;
+pub mod samples;
 pub mod shared_memory;
 pub mod signals;
 pub mod stack;

@@ -26,6 +26,7 @@ use super::instance::InstanceData;
 use super::interrupt::InterruptPage;
 use super::memory::LinearMemory;
 use super::metrics::Metrics;
+use super::samples::{self, Ring};
 use super::shared_memory::SharedData;
 use super::store_memory::StoreMemory;
 use super::store_ptr::StorePtr;
@@ -125,6 +126,8 @@ pub struct StoreOpaque {
     pub burst_contexts: BurstContexts,
     /// What metrics need besides their readings.
     pub metrics: Metrics,
+    /// Where its threads are sampled, if they are. The context refers to it.
+    pub samples: Option<Arc<Ring>>,
     /// The bursts, if there are any.
     pub bursts: Option<StoreBursts>,
     /// The clock that host functions are measured by, if they are.
@@ -177,6 +180,7 @@ impl StoreOpaque {
         let calls_runtime = metrics.call_runtime() || trace.is_some();
         let own_stack = calls_runtime.then(|| GuardedStack::new(OWN_STACK)).transpose().map_err(no_memory)?;
         let demand: Arc<DemandList> = Arc::default();
+        let samples = engine.config().sampled_rate().and_then(samples::start);
         let context = VmStoreContext {
             stack_limit: 0,
             exit_fp: 0,
@@ -208,6 +212,11 @@ impl StoreOpaque {
             failed_index: 0,
             own_stack: own_stack.as_ref().map_or(0, |stack| stack.top().expose_provenance()),
             demand: Arc::as_ptr(&demand),
+            left_pc: 0,
+            left_fp: 0,
+            left_for: 0,
+            host: 0,
+            samples: samples.as_ref().map_or(ptr::null(), Arc::as_ptr),
             saved: Default::default(),
             recent_calls: contexts.as_ref().map_or(ptr::null(), CallRecords::recent_calls),
         };
@@ -234,6 +243,7 @@ impl StoreOpaque {
             contexts,
             burst_contexts: BurstContexts::default(),
             metrics,
+            samples,
             bursts: None,
             host_clock: engine.config().times_host_calls.then(HostClock::start),
             burst_log: Exclusive::default(),

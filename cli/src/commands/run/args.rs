@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum, ValueHint};
 use wprof::{Config, PassSet, PerfFormat, StoreLimits};
-use wprof_profiler::Extension;
+use wprof_profiler::{Extension, TableShape};
 
 use super::collect::{COLLECT_HELP, Limit, ProfileArgs};
+use super::rate::SampleRate;
 use super::reoptimize::ReoptimizeArgs;
 use crate::commands::help;
 use crate::{durations, sizes};
@@ -66,9 +67,9 @@ Examples:
 The program keeps its own standard input, standard output and exit code. The summary goes to standard \
 error when the program has ended.
 
-By default wprof samples: it counts paths and calling contexts in short bursts, which costs almost \
-nothing, and recompiles hot functions with what the bursts have seen. Runs shorter than about 0.1 s \
-are too short to sample; count them with --exact. --collect counts only what it names, also exactly. \
+By default wprof samples: a timer looks where the program is, and paths and calling contexts are counted \
+in short bursts; both cost almost nothing. Hot functions are recompiled with what the bursts have seen. \
+--exact counts everything. --collect counts only what it names, also exactly. \
 After a trap, an exit from deep inside the program, or Ctrl-C, the profile so far is kept and exact \
 counts stay exact. The first Ctrl-C stops the program and keeps the profile; the second kills wprof.
 
@@ -109,12 +110,24 @@ pub struct RunArgs {
     pub program: ProgramArgs,
     #[command(flatten)]
     pub profile: ProfileArgs,
+    /// Look HZ times a second of processor time where the program is, or never: `off` [default: 1000]
+    ///
+    /// That tells where the time goes, whatever else is counted. The system's clock often has only 250 ticks a second; then
+    /// a sample stands for 4 ms.
+    #[arg(long, value_name = "HZ|off", value_parser = SampleRate::parse, help_heading = help::PROFILE)]
+    pub rate: Option<SampleRate>,
     /// Sampling only: also count extended paths
     ///
     /// These cross up to N loop back edges, or go through up to N nested calls. The profile keeps the most frequent
     /// ones.
     #[arg(long, value_name = "back-edges:N|calls:N", help_heading = help::SAMPLING, hide_short_help = true)]
     pub extend: Option<Extension>,
+    /// Sampling only: size of the table for paths of functions with too many for counters
+    ///
+    /// The table has SETS sets, a power of two, of WAYS entries. Where a set is full the path that ran least gives way.
+    #[arg(long, value_name = "SETSxWAYS", default_value_t = TableShape::USUAL)]
+    #[arg(help_heading = help::SAMPLING, hide_short_help = true)]
+    pub path_table: TableShape,
     /// Sampling only: write what runs in each burst to a file, in order, for `wprof trace bursts`
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     #[arg(help_heading = help::SAMPLING, hide_short_help = true)]

@@ -47,7 +47,7 @@ class FlameGraph {
   firstName() {
     const names = this.stacks.weights.map((weight) => weight.name);
     if (this.stacks.weights.some((weight) => weight.before)) return steadiest(names);
-    return ["cycles", "instructions", "calls"].find((name) => names.includes(name)) ?? names[0];
+    return ["time", "cycles", "instructions", "calls"].find((name) => names.includes(name)) ?? names[0];
   }
 
   notes() {
@@ -80,7 +80,7 @@ class FlameGraph {
     this.matches = asked ? stacks.callees.map(({ name }) => name.toLowerCase().includes(asked)) : null;
     this.found.textContent = this.matches
       ? `${percent(stacks.weightOf(this.matches), stacks.total)} of ${stacks.weight.name} in ${countOf(this.matches.filter(Boolean).length, "function")}`
-      : `${grouped(stacks.total)} ${stacks.weight.name} in all`;
+      : `${amount(stacks.weight.name, stacks.total)} ${stacks.weight.name} in all`;
     this.draw();
   }
 
@@ -123,7 +123,7 @@ class FlameGraph {
     paint.globalAlpha = isAbove ? 0.45 : this.matches && !isMatch ? 0.5 : 1;
     paint.fillRect(x, y, Math.max(w - (w > 3 ? 1 : 0), NARROWEST_FRAME), FRAME_HEIGHT - 1);
     paint.globalAlpha = 1;
-    if (w > 24) this.drawName(paint, rest ? `${grouped(rest)} more` : this.stacks.name(stack), x, y, w, inks);
+    if (w > 24) this.drawName(paint, rest ? `${amount(this.stacks.weight.name, rest)} more` : this.stacks.name(stack), x, y, w, inks);
     if (rest) return;
     if (stack === this.hovered || (stack === this.selected && document.activeElement === this.canvas)) {
       paint.strokeStyle = inks.focus;
@@ -186,8 +186,8 @@ class FlameGraph {
     const { stacks } = this;
     const { name, own, with_callees: inclusive, before } = stacks.weight;
     const found = [element("b", {}, stacks.name(stack)),
-      `${grouped(inclusive[stack])} ${name}${contexts ? " with callees" : ""}, ${percent(inclusive[stack], sum(stacks.top.map((top) => inclusive[top])))}`];
-    if (contexts) found.push(`${grouped(own[stack])} ${name === "calls" ? "calls of it" : "itself"}`);
+      `${amount(name, inclusive[stack])} ${name}${contexts ? " with callees" : ""}, ${percent(inclusive[stack], sum(stacks.top.map((top) => inclusive[top])))}`];
+    if (contexts) found.push(`${amount(name, own[stack])} ${name === "calls" ? "calls of it" : "itself"}`);
     if (before) found.push(`${change(before[stack], inclusive[stack])} since the earlier profile`);
     return found;
   }

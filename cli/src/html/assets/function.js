@@ -31,9 +31,9 @@ class FunctionView {
     const { row } = this;
     const one = ({ name, own, with_callees: inclusive, before }) => {
       const total = TOTALS.get(name);
-      const parts = [`${grouped(own[row])} ${own[row] === 1 ? name.replace(/s$/, "") : name}`, `${percent(own[row], total)} of all`];
-      if (inclusive) parts.push(`${grouped(inclusive[row])} with callees`);
-      if (before) parts.push(change(before[row], own[row]));
+      const parts = [`${amount(name, own[row])} ${own[row] === 1 ? name.replace(/s$/, "") : name}`, `${percent(own[row], total)} of all`];
+      if (inclusive) parts.push(`${amount(name, inclusive[row])} with callees`);
+      if (before) parts.push(change(before[row], own[row], name));
       return element("li", {}, element("b", {}, parts[0]), `, ${parts.slice(1).join(", ")}`);
     };
     const sampled = functions.sampled[row];
@@ -105,19 +105,21 @@ class FunctionView {
     return `${withoutMiddle(shown, "lines")} → ${to}`;
   }
 
-  // Callers and callees, by calls.
+  // Callers and callees, by time while they are on the stack or, where that is not known, by calls.
   around() {
     const stacks = contexts && stacksOfProfile();
-    const calls = stacks?.weights.find(({ name }) => name === "calls");
+    const by = (wanted) => stacks?.weights.find(({ name }) => name === wanted);
+    const weight = by("time") ?? by("calls");
     const callee = stacks?.callees.findIndex((found) => found.function === this.index) ?? -1;
-    if (!calls || callee < 0) return [];
-    const tables = stacks.around(callee, calls.own).map((found) => found.filter(([, amount]) => amount > 0).slice(0, 12));
-    const row = ([other, amount]) => {
+    if (!weight || callee < 0) return [];
+    const column = weight.name === "time" ? weight.with_callees : weight.own;
+    const tables = stacks.around(callee, column).map((found) => found.filter(([, part]) => part > 0).slice(0, 12));
+    const row = ([other, part]) => {
       const { name, function: index } = stacks.callees[other] ?? { name: "<the host>", function: null };
-      return [grouped(amount), index === null ? name : functionLink(index)];
+      return [amount(weight.name, part), index === null ? name : functionLink(index)];
     };
     const titles = ["Called by", "Calls"];
-    return tables.map((rows, at) => (rows.length ? panel(titles[at], smallTable(["calls", "function"], "rl", rows.map(row))) : null));
+    return tables.map((rows, at) => (rows.length ? panel(titles[at], smallTable([weight.name, "function"], "rl", rows.map(row))) : null));
   }
 
   indirectCalls({ indirect_calls: calls }) {

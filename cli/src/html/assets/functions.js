@@ -13,15 +13,16 @@ function columnsOfFunctions() {
   texts("function", functions.name, "name");
   functions.figures.forEach((found, at) => {
     const total = TOTALS.get(found.name);
-    numbers(found.name, found.own);
+    const shown = (number) => amount(found.name, number);
+    numbers(found.name, found.own, shown);
     if (at === 0 || found.with_callees) {
       columns.push({ title: "share", of: found.name, text: (row) => percent(found.own[row], total), key: (row) => found.own[row],
         kind: "share", share: (row) => share(found.own[row], total) });
     }
-    if (found.with_callees) numbers(`${found.name} with callees`, found.with_callees);
+    if (found.with_callees) numbers(`${found.name} with callees`, found.with_callees, shown);
     if (found.before) {
       // Sorted by how much changed, whichever way.
-      columns.push({ title: `change of ${found.name}`, of: found.name, isChange: true, text: (row) => change(found.before[row], found.own[row]),
+      columns.push({ title: `change of ${found.name}`, of: found.name, isChange: true, text: (row) => change(found.before[row], found.own[row], found.name),
         key: (row) => Math.abs(found.own[row] - found.before[row]), kind: "number",
         class: (row) => (isNoise(found, row) ? "faint" : changeClass({ before: found.before[row], after: found.own[row] }).class) });
     }

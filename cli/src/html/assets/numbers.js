@@ -36,10 +36,15 @@ function duration(ns) {
   return `${Math.floor(ns / 6e10)} min ${Math.floor(ns / 1e9) % 60} s`;
 }
 
+// So much of a figure, which has a unit of its own if it is time.
+function amount(name, number) {
+  return name === "time" ? duration(number) : grouped(number);
+}
+
 // +12 (+3.4%)
-function change(before, after) {
+function change(before, after, name) {
   const sign = after > before ? "+" : after < before ? "−" : "±";
-  return sign + grouped(Math.abs(after - before)) + (before > 0 && after !== before ? ` (${growth(before, after)})` : "");
+  return sign + amount(name, Math.abs(after - before)) + (before > 0 && after !== before ? ` (${growth(before, after)})` : "");
 }
 
 function growth(before, after) {

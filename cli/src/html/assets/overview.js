@@ -59,7 +59,8 @@ function largestChange() {
   if (row < 0 || changes[row] === 0) return ["No function's ", figure.name, " changed."];
   const index = functions.index[row];
   return ["The largest change is in ", index === null ? functions.name[row] : functionLink(index), ": ",
-    element("b", changeClass({ before: figure.before[row], after: figure.own[row] }), change(figure.before[row], figure.own[row])), ` ${figure.name}.`];
+    element("b", changeClass({ before: figure.before[row], after: figure.own[row] }),
+      change(figure.before[row], figure.own[row], figure.name)), ` ${figure.name}.`];
 }
 
 function runs() {
@@ -89,6 +90,11 @@ function kindOfFigures() {
   return overview.is_selected ? "on paths that no test ran, nothing else" : "not all counted in the same way";
 }
 
+// How well time is known.
+function timeOfSamples() {
+  return `of the processor, in ${countOf(overview.time.samples, "sample")}`;
+}
+
 function cards() {
   const card = (value, label, note) =>
     element("div", { class: "card" }, element("b", {}, value), element("span", {}, label), element("small", {}, note));
@@ -104,7 +110,8 @@ function cards() {
   if (functions.paths) found.push(card(grouped(overview.paths_in_all), "paths", "ran to their end"));
   for (const { name, own, with_callees: inclusive } of functions.figures) {
     if (name !== "instructions" && name !== "calls") {
-      found.push(card(grouped(TOTALS.get(name)), name, inclusive ? "measured in calling contexts" : "along paths"));
+      const how = inclusive ? "measured in calling contexts" : "along paths";
+      found.push(card(amount(name, TOTALS.get(name)), name, name === "time" ? timeOfSamples() : how));
     }
   }
   return element("div", { class: "cards" }, found);
@@ -134,12 +141,15 @@ function hottest() {
   const heaviest = ({ name, own }) => {
     const order = [...own.keys()].sort((a, b) => own[b] - own[a]).slice(0, 12).filter((row) => own[row] > 0);
     return [`Functions by ${name}`, [name, "", "function"], "rrl",
-      order.map((row) => [grouped(own[row]), bar(own[row], TOTALS.get(name)), functionLink(functions.index[row])])];
+      order.map((row) => [amount(name, own[row]), bar(own[row], TOTALS.get(name)), functionLink(functions.index[row])])];
   };
   const measured = functions.figures.filter(({ name }) => name !== MAIN.name && name !== "calls");
   const tables = [
-    ...measured.map(heaviest),
     heaviest(MAIN),
+    ["Lines by time", ["time", "", "±", "with callees", "line"], "rrrrl", overview.lines.map((found) =>
+      [duration(found.own_ns), bar(found.own_ns, overview.time.time_ns), found.points.toFixed(1),
+        percent(found.total_ns, overview.time.time_ns), found.place])],
+    ...measured.map(heaviest),
     ["Hottest loops", ["instructions", "", "trips", "at", "function"], "rrrll", overview.loops.map((found) =>
       [grouped(found.ops), bar(found.ops, all), found.entries ? average(found.iterations / found.entries) : "", found.place,
         functionLink(found.function)])],

@@ -39,6 +39,7 @@ pub(super) fn text(code: &MachineCode) -> String {
     options.set_space_after_operand_separator(true);
     options.set_signed_immediate_operands(true);
     options.set_uppercase_hex(false);
+    let positions: Vec<_> = code.positions.iter().collect();
     let (mut text, mut position) = (String::new(), None);
     for piece in pieces(code) {
         match piece {
@@ -47,8 +48,8 @@ pub(super) fn text(code: &MachineCode) -> String {
                 if let Some(label) = labels.0.get(&inst.ip()) {
                     let _ = writeln!(text, "label{label}:");
                 }
-                let next = code.positions.partition_point(|&(at, _)| u64::from(at) <= inst.ip());
-                let offset = next.checked_sub(1).map(|last| code.positions[last].1);
+                let next = positions.partition_point(|position| u64::from(position.pc) <= inst.ip());
+                let offset = next.checked_sub(1).map(|last| positions[last].offset);
                 let shown = offset.filter(|_| offset != position).map(|offset| format!("{offset:#x}"));
                 position = offset;
                 let _ = write!(text, "{:>10}  {:>6x}  ", shown.unwrap_or_default(), inst.ip());

@@ -177,7 +177,7 @@ impl CodeArena {
             let cold_len = code.bytes.len() - hot_len;
             // A byte behind it, so that no other code begins where it ends.
             let in_cold = (cold_len > 0).then(|| cold.add(cold_len + 1, align));
-            (hot.add(hot_len + self.padding_behind(function.as_ref().map(|&(_, func)| func)), align), in_cold)
+            (hot.add(hot_len + self.padding_behind(function.as_ref()), align), in_cold)
         };
         let offsets: Vec<(usize, Option<usize>)> = pieces.iter().map(add).collect();
         let mut areas = self.areas.lock().unwrap_or_else(PoisonError::into_inner);
@@ -214,10 +214,10 @@ impl CodeArena {
     }
 
     /// How many bytes that never run are behind the hot code of a function, up to 15 times 16.
-    fn padding_behind(&self, func: Option<u32>) -> usize {
+    fn padding_behind(&self, function: Option<&Owner>) -> usize {
         let mixed =
             |seed, func| (u64::from(seed) << 32 | u64::from(func)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        self.padding.zip(func).map_or(0, |(seed, func)| (mixed(seed, func) >> 60) as usize * 16)
+        self.padding.zip(function).map_or(0, |(seed, &(_, func))| (mixed(seed, func) >> 60) as usize * 16)
     }
 
     /// The code that was placed at `start`.
@@ -361,6 +361,8 @@ mod tests {
     use wprof_jit::compile::{ColdPart, TrapSite};
 
     use super::*;
+    use crate::module::ModuleInner;
+    use crate::runtime::loaded::LoadedModule;
 
     /// A jump into a cold part, which traps.
     fn jump() -> MachineCode {
@@ -419,13 +421,16 @@ mod tests {
     }
 
     #[test]
-    fn padding_goes_by_function_and_seed_and_keeps_code_aligned() {
-        let paddings = |seed| -> Vec<usize> {
+    fn padding_moves_hot_code_by_function_and_seed_and_keeps_it_aligned() {
+        let starts = |seed| {
             let arena = CodeArena::new(Arc::default(), Some(seed));
-            (0..64).map(|func| arena.padding_behind(Some(func))).collect()
+            let nobody: Weak<dyn LoadedModule> = Weak::<ModuleInner>::new();
+            let pieces = (0..64).map(|func| (jump(), Some((nobody.clone(), func))));
+            let starts = arena.place_all(pieces.collect()).expect("placed");
+            starts.windows(2).map(|pair| pair[1] - pair[0]).collect::<Vec<_>>()
         };
-        assert!(paddings(1).iter().all(|padding| padding % 16 == 0 && *padding <= 240));
-        assert!(paddings(1).iter().min() < paddings(1).iter().max());
-        assert!(paddings(1) != paddings(2) && paddings(1) == paddings(1));
+        assert!(starts(1).iter().all(|apart| apart % 16 == 0 && (16..=256).contains(apart)));
+        assert!(starts(1).iter().min() < starts(1).iter().max());
+        assert!(starts(1) != starts(2) && starts(1) == starts(1));
     }
 }

@@ -69,6 +69,18 @@ impl CodeObject {
         self.origin_of_fault(pc).map(place) == self.code.entry.map(place)
     }
 
+    /// The byte in the module of the wasm instruction that the code at `pc` comes from, and the frame that it belongs to:
+    /// the exact one if positions are kept, else one nearby; `None` for trampolines.
+    pub fn position_of(&self, pc: usize) -> Option<(u32, u32)> {
+        let exact = self.code.positions.at(self.offset(pc)).map(|position| (position.offset, position.frame));
+        let of = |origin: Origin| (origin.offset, origin.frame);
+        let near = || match self.code.positions.is_empty() {
+            true => self.origin_of_fault(pc),
+            false => self.code.entry,
+        };
+        exact.or_else(|| near().map(of))
+    }
+
     /// The wasm instruction that `pc` belongs to, where that is not recorded exactly: that of the next site, or else
     /// of the last.
     pub fn origin_near(&self, pc: usize) -> Option<Origin> {

@@ -8,6 +8,7 @@ use wprof_jit::abi;
 
 use crate::runtime::abi::{ArrayCall, VmActivation, VmContext, VmStoreContext, VmValue};
 use crate::runtime::call_records::RecentCalls;
+use crate::runtime::samples::{FOR_ENGINE, FOR_PROGRAM};
 use crate::runtime::{builtins, lazy, resume as resumption};
 
 /// Pushes or pops registers, in this order.
@@ -46,6 +47,10 @@ macro_rules! lazy_common {
                 concat!("mov r11, [", $caller, " + {store}]"),
                 "cmp rsp, [r11 + {limit}]",
                 "jb 2f",
+                "mov r10, [rsp]",
+                "mov [r11 + {left_fp}], rbp",
+                "mov qword ptr [r11 + {left_for}], {engine}",
+                "mov [r11 + {left_pc}], r10",
                 "push rbp",
                 "mov rbp, rsp",
                 "sub rsp, 176",
@@ -78,6 +83,10 @@ macro_rules! lazy_common {
                 store = const offset_of!(VmContext, store),
                 limit = const offset_of!(VmStoreContext, stack_limit),
                 raise = const offset_of!(VmStoreContext, raise),
+                left_pc = const offset_of!(VmStoreContext, left_pc),
+                left_fp = const offset_of!(VmStoreContext, left_fp),
+                left_for = const offset_of!(VmStoreContext, left_for),
+                engine = const FOR_ENGINE,
                 compile = sym lazy::lazy_compile,
             )
         }
@@ -95,21 +104,34 @@ pub fn lazy_common(in_memory: bool) -> usize {
 }
 
 /// Builtins with a check in front that enough stack is left for the host; if not, the builtin fails. Wasm may call
-/// them with next to none, and an overflow in host code could not be recovered from.
+/// them with next to none, and an overflow in host code could not be recovered from. While one runs the store's context
+/// says where it was called, and whether it is a part of the program, for the handler of timers.
 macro_rules! guarded {
-    ($($name:ident = $target:path, $failure:literal;)*) => {
+    ($($name:ident = $target:path, $failure:literal, $left_for:path;)*) => {
         $(#[unsafe(naked)]
         pub extern "C" fn $name() {
             naked_asm!(
                 "mov rax, [rdi + {store}]",
                 "cmp rsp, [rax + {limit}]",
                 "jb 2f",
-                "jmp {target}",
+                "mov r10, [rsp]",
+                "mov [rax + {left_fp}], rbp",
+                "mov qword ptr [rax + {left_for}], {why}",
+                "mov [rax + {left_pc}], r10",
+                "push rax",
+                "call {target}",
+                "pop rcx",
+                "mov qword ptr [rcx + {left_pc}], 0",
+                "ret",
                 "2:",
                 "mov rax, {failure}",
                 "ret",
                 store = const offset_of!(VmContext, store),
                 limit = const offset_of!(VmStoreContext, stack_limit),
+                left_pc = const offset_of!(VmStoreContext, left_pc),
+                left_fp = const offset_of!(VmStoreContext, left_fp),
+                left_for = const offset_of!(VmStoreContext, left_for),
+                why = const $left_for,
                 target = sym $target,
                 failure = const $failure,
             )
@@ -118,24 +140,24 @@ macro_rules! guarded {
 }
 
 guarded! {
-    memory_grow = builtins::memory_grow, -1;
-    memory_copy = builtins::memory_copy, 1;
-    memory_fill = builtins::memory_fill, 1;
-    memory_init = builtins::memory_init, 1;
-    table_grow = builtins::table_grow, -1;
-    table_copy = builtins::table_copy, 1;
-    table_fill = builtins::table_fill, 1;
-    table_init = builtins::table_init, 1;
-    promote = builtins::promote, 0;
-    count_path = builtins::count_path, 1;
-    take_row = builtins::take_row, 1;
-    count_target = builtins::count_target, 1;
-    record_burst = builtins::record_burst, 1;
-    record_access = builtins::record_access, 1;
-    begin_trial = builtins::begin_trial, 1;
-    end_trial = builtins::end_trial, 0;
-    memory_wait = builtins::memory_wait, 3;
-    memory_notify = builtins::memory_notify, -1;
+    memory_grow = builtins::memory_grow, -1, FOR_PROGRAM;
+    memory_copy = builtins::memory_copy, 1, FOR_PROGRAM;
+    memory_fill = builtins::memory_fill, 1, FOR_PROGRAM;
+    memory_init = builtins::memory_init, 1, FOR_PROGRAM;
+    table_grow = builtins::table_grow, -1, FOR_PROGRAM;
+    table_copy = builtins::table_copy, 1, FOR_PROGRAM;
+    table_fill = builtins::table_fill, 1, FOR_PROGRAM;
+    table_init = builtins::table_init, 1, FOR_PROGRAM;
+    promote = builtins::promote, 0, FOR_ENGINE;
+    count_path = builtins::count_path, 1, FOR_ENGINE;
+    take_row = builtins::take_row, 1, FOR_ENGINE;
+    count_target = builtins::count_target, 1, FOR_ENGINE;
+    record_burst = builtins::record_burst, 1, FOR_ENGINE;
+    record_access = builtins::record_access, 1, FOR_ENGINE;
+    begin_trial = builtins::begin_trial, 1, FOR_ENGINE;
+    end_trial = builtins::end_trial, 0, FOR_ENGINE;
+    memory_wait = builtins::memory_wait, 3, FOR_PROGRAM;
+    memory_notify = builtins::memory_notify, -1, FOR_PROGRAM;
 }
 
 /// A builtin that changes no register but what it is to change, for wasm code that hardly ever has to call it.

@@ -38,7 +38,8 @@ use cranelift_codegen::isa::TargetIsa;
 use super::super::Baseline;
 use crate::abi::{TrapCode, store_context};
 use crate::code::{
-    CallSite, METRICS_SLOT, MachineCode, Origins, PATH_SLOT, RECORD_SLOT, TrapSite, VMCTX_SLOT,
+    CallSite, METRICS_SLOT, MachineCode, Origins, PATH_SLOT, Position, Positions, RECORD_SLOT, TrapSite,
+    VMCTX_SLOT,
 };
 use assembler::{Assembler, Label, Width};
 use registers::{Held, Kind, Registers, kind_of};
@@ -145,6 +146,7 @@ impl SinglePass {
             outgoing: 0,
             incoming: 0,
             location: ir::SourceLoc::default(),
+            positions: Vec::new(),
             code,
         };
         emitter.function()?;
@@ -210,6 +212,8 @@ struct Emitter<'a> {
     incoming: u32,
     /// Where the current instruction comes from.
     location: ir::SourceLoc,
+    /// Where all of them do, if that is kept.
+    positions: Vec<Position>,
     code: MachineCode,
 }
 
@@ -260,18 +264,7 @@ impl Emitter<'_> {
         if self.with_positions
             && let Some(origin) = self.origins.of_number(self.location())
         {
-            self.note_position(origin.offset);
-        }
-    }
-
-    /// What follows comes from byte `offset` of the module.
-    fn note_position(&mut self, offset: u32) {
-        let positions = &mut self.code.positions;
-        if positions.last().is_some_and(|&(at, _)| at == self.assembler.here()) {
-            positions.pop();
-        }
-        if positions.last().is_none_or(|&(_, before)| before != offset) {
-            positions.push((self.assembler.here(), offset));
+            self.positions.push(Position::new(self.assembler.here(), origin));
         }
     }
 
@@ -406,6 +399,7 @@ impl Emitter<'_> {
             record_slot: slot(RECORD_SLOT),
             metrics_slot: (1..=store_context::METRIC_KINDS)
                 .find_map(|metrics| Some((slot(METRICS_SLOT + u64::from(metrics))?, metrics))),
+            positions: Positions::new(self.positions),
             align: ALIGNMENT,
             ..self.code
         }

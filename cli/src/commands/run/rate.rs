@@ -1,0 +1,80 @@
+//! How often it is looked where the program is: the option `--rate`.
+
+use anyhow::{Result, ensure};
+
+use super::collect::Counted;
+
+/// So often a second if nobody says otherwise.
+const USUAL: u32 = 1000;
+
+/// More often than this a program would do little else.
+const MOST: u32 = 100_000;
+
+/// Samples a second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SampleRate {
+    /// None.
+    Off,
+    /// So many.
+    Hertz(u32),
+}
+
+impl SampleRate {
+    /// A number, or `off`.
+    ///
+    /// # Errors
+    /// If it is neither.
+    pub fn parse(text: &str) -> Result<SampleRate, String> {
+        let rate = text.parse().ok().filter(|rate| (1..=MOST).contains(rate));
+        match text {
+            "off" => Ok(SampleRate::Off),
+            _ => rate.map(SampleRate::Hertz).ok_or_else(|| format!("give from 1 to {MOST}, or off")),
+        }
+    }
+}
+
+/// How often threads are sampled, if they are: by default wherever there is a profile that need not be the same each time.
+///
+/// # Errors
+/// If that contradicts what else is asked for.
+pub fn of(asked: Option<SampleRate>, counted: &Counted) -> Result<Option<u32>> {
+    match asked {
+        None if counted.is_on() && !counted.deterministic => Ok(Some(USUAL)),
+        None | Some(SampleRate::Off) => Ok(None),
+        Some(SampleRate::Hertz(rate)) => {
+            ensure!(counted.is_on(), "--rate needs a profile: leave out --rate, or --profile off");
+            ensure!(
+                !counted.deterministic,
+                "--rate samples time, which --deterministic excludes: leave out one or the other"
+            );
+            Ok(Some(rate))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_numbers_or_off() {
+        let parsed = ["1", "20000", "off"].map(SampleRate::parse);
+        assert_eq!(parsed, [Ok(SampleRate::Hertz(1)), Ok(SampleRate::Hertz(20_000)), Ok(SampleRate::Off)]);
+        assert!(["0", "100001", "1kHz", ""].iter().all(|text| SampleRate::parse(text).is_err()));
+    }
+
+    #[test]
+    fn a_run_that_is_to_be_the_same_each_time_has_no_samples() {
+        let counted = |deterministic| Counted {
+            profiling: wprof::ProfilingConfig::Exact(wprof::Collect::Edges),
+            deterministic,
+            ..Counted::default()
+        };
+        assert_eq!(of(None, &counted(false)).unwrap(), Some(USUAL));
+        assert_eq!(of(None, &counted(true)).unwrap(), None);
+        assert_eq!(of(None, &Counted::default()).unwrap(), None);
+        assert_eq!(of(Some(SampleRate::Off), &counted(false)).unwrap(), None);
+        assert!(of(Some(SampleRate::Hertz(5)), &counted(true)).is_err());
+        assert!(of(Some(SampleRate::Hertz(5)), &Counted::default()).is_err());
+    }
+}

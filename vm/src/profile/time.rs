@@ -1,0 +1,76 @@
+//! Where the time of a store went, as one of its instances sees it.
+
+use std::sync::Arc;
+
+use wprof_profiler::{Callee, TimeLog, TimeProfile, Timed};
+
+use crate::runtime::loaded::{self, LoadedModule};
+use crate::runtime::samples::{Place, TimedNode, TimedStacks};
+use crate::runtime::store::StoreOpaque;
+
+/// The samples of a store, if it is sampled; functions of instance number `index` are the profile's own.
+pub fn of_instance(store: &StoreOpaque, index: u32) -> Option<TimeProfile> {
+    let stacks = store.timed_stacks()?;
+    let mut log = TimeLog::new(store.engine().config().sampled_rate().unwrap_or(0));
+    log.lost = stacks.lost;
+    // By node: its node in the log, and the instance that it runs in.
+    let mut known: Vec<(Option<u32>, u32)> = Vec::with_capacity(stacks.nodes.len());
+    for node in &stacks.nodes {
+        let (caller, instance) = match node.caller {
+            Some(caller) => known[caller as usize],
+            None => (None, entered(node)),
+        };
+        let (instance, callee) = callee(store, index, &stacks, (node.place, instance));
+        let (offset, is_inlined) = match node.place {
+            Place::Wasm { offset, is_inlined, .. } => (offset, is_inlined),
+            Place::Host(_) | Place::Engine | Place::Unknown => (0, false),
+        };
+        let own = Timed { time_ns: node.own.time_ns, samples: node.own.samples };
+        known.push((Some(log.add(caller, (&callee, offset, is_inlined), own)), instance));
+    }
+    Some(log.tree())
+}
+
+/// The instance that the host has entered.
+fn entered(node: &TimedNode) -> u32 {
+    match node.place {
+        Place::Wasm { entered, .. } => entered,
+        Place::Host(_) | Place::Engine | Place::Unknown => 0,
+    }
+}
+
+/// What runs at a place, and in which instance, called from another.
+fn callee(
+    store: &StoreOpaque,
+    seen_from: u32,
+    stacks: &TimedStacks,
+    (place, caller): (Place, u32),
+) -> (u32, Callee) {
+    match place {
+        Place::Wasm { module, offset, .. } => {
+            let module = &stacks.modules[module as usize];
+            let instance = instance_like(store, caller, module);
+            let func = module.info().func_at(offset as usize);
+            let found = func.map(|func| store.function_of(seen_from, instance, func));
+            (instance, found.unwrap_or(Callee::Beyond))
+        }
+        Place::Host(number) => {
+            let head = store.hosts.get(number as usize).map(|host| host.head());
+            let (module, name) = head.and_then(|head| head.name.clone()).unwrap_or_default();
+            (caller, Callee::Host { module, name })
+        }
+        Place::Engine => (caller, Callee::Engine),
+        Place::Unknown => (caller, Callee::Beyond),
+    }
+}
+
+/// The instance of `module` that a frame runs in whose caller runs in this one. Calls stay in the instance, unless it is
+/// another module's; of several the first is meant.
+fn instance_like(store: &StoreOpaque, caller: u32, module: &Arc<dyn LoadedModule>) -> u32 {
+    let is_of = |index: &u32| {
+        let instance = store.instances.get(*index as usize);
+        instance.is_some_and(|instance| loaded::same(&instance.module, module))
+    };
+    let all = 0..store.instances.len() as u32;
+    std::iter::once(caller).chain(all).find(is_of).unwrap_or(caller)
+}

@@ -1,0 +1,212 @@
+//! The signal handler: writes down the stacks of the stores that the thread is in.
+//!
+//! Of the store that the thread entered last it is known where it is: in machine code, whose frame pointer and address are
+//! in the registers; in the host, which machine code has called in one of three ways: by a trampoline, which leaves the
+//! frame pointer in the store's context, and then `host` says which function runs; by a builtin or a stub, which leave
+//! where they were called (`left_pc`); or in none of these, which is the engine's own work. All other stores wait for a
+//! function of the host.
+//!
+//! Invariant: whatever it finds, it reads only words of a stack above its stack pointer, or of code.
+
+use std::ops::Range;
+use std::ptr;
+use std::sync::OnceLock;
+
+use libc::{c_int, c_void, siginfo_t, ucontext_t};
+
+use super::ring::{Mark, Record};
+use super::{FOR_ENGINE, drain, timer};
+use crate::arch::{self, Registers};
+use crate::runtime::activation::{self, Activation};
+use crate::runtime::code::registry;
+use crate::runtime::rt_signal;
+
+/// How many stores are told of one signal.
+const MOST_STORES: usize = 4;
+
+/// The signal of timers, once its handler is installed; `None` if the process uses all.
+pub fn signal() -> Option<c_int> {
+    static SIGNAL: OnceLock<Option<c_int>> = OnceLock::new();
+    *SIGNAL.get_or_init(|| rt_signal::install(handler))
+}
+
+unsafe extern "C" fn handler(_: c_int, info: *mut siginfo_t, context: *mut c_void) {
+    // SAFETY: the kernel passes what it knows, and the interrupted context, which nothing else refers to. What is called
+    // here may change the thread's error number.
+    unsafe {
+        let errno = *libc::__errno_location();
+        let registers = arch::registers(&*context.cast::<ucontext_t>());
+        match sample(registers, timer::time_of(&*info)) {
+            0 => timer::note_idle(),
+            _ => timer::note_busy(),
+        }
+        *libc::__errno_location() = errno;
+    }
+}
+
+/// Adds a sample to each store that the thread is in and that wants one. How many there are.
+unsafe fn sample(registers: Registers, time_ns: u64) -> usize {
+    let newest = activation::newest();
+    let (mut activation, mut told) = (newest, 0);
+    // SAFETY: the chain holds live activations only, whose stores are there; a store's ring is there as long as it is.
+    while let Some(current) = unsafe { activation.as_ref() }
+        && told < MOST_STORES
+    {
+        // SAFETY: as above.
+        unsafe {
+            if let Some(ring) = (*current.context).samples.as_ref()
+                && is_newest_of_store(newest, current)
+            {
+                let mut record = Record::new(time_ns);
+                write_store(&mut record, current, registers, ptr::eq(current, newest));
+                if ring.push(record.words()) {
+                    drain::notify();
+                }
+                told += 1;
+            }
+        }
+        activation = current.previous;
+    }
+    told
+}
+
+/// Whether no later entry is into the same store.
+unsafe fn is_newest_of_store(newest: *const Activation, of: &Activation) -> bool {
+    let mut activation = newest;
+    // SAFETY: as in `sample`; `of` is on the chain.
+    while let Some(current) = unsafe { activation.as_ref() } {
+        if current.context == of.context {
+            return ptr::eq(current, of);
+        }
+        activation = current.previous;
+    }
+    false
+}
+
+/// Writes the frames of all entries into a store, of which this is the newest.
+unsafe fn write_store(record: &mut Record, newest: &Activation, registers: Registers, is_running: bool) {
+    let context = newest.context;
+    let mut stack = Stack::of(newest, registers.sp);
+    // SAFETY: as in `sample`. Nothing refers to the context but by raw pointers.
+    let (mut fp, mut host) = unsafe {
+        match is_running {
+            true => (write_innermost(record, newest, registers, &stack), None),
+            false if (*context).left_pc != 0 => (write_left(record, newest), None),
+            false => (Some((*context).exit_fp), Some((*context).host)),
+        }
+    };
+    let mut activation = newest;
+    loop {
+        if let Some(number) = host.and_then(|host| host.checked_sub(1)) {
+            record.push(Mark::Host(number as u32).word());
+        }
+        // SAFETY: the trampoline has written it, or not yet; the instance is there as its store is.
+        let is_whole = unsafe {
+            let is_whole = fp.is_none_or(|fp| stack.write_callers(record, fp, (*activation.vm.get()).fp));
+            if !is_whole {
+                record.push(Mark::Cut.word());
+            }
+            record.push(Mark::Entry((*activation.vmctx).instance as u32).word());
+            is_whole
+        };
+        let left = (activation.saved_exit_fp, activation.saved_host);
+        // SAFETY: as in `sample`.
+        let outer = unsafe { entry_before(activation) }.filter(|_| is_whole);
+        let Some(outer) = outer else { return };
+        activation = outer;
+        stack = Stack::of(activation, registers.sp);
+        (fp, host) = (Some(left.0), Some(left.1));
+    }
+}
+
+/// The entry into the same store before this one.
+unsafe fn entry_before(of: &Activation) -> Option<&Activation> {
+    let mut activation = of.previous;
+    // SAFETY: as in `sample`.
+    while let Some(current) = unsafe { activation.as_ref() } {
+        if current.context == of.context {
+            return Some(current);
+        }
+        activation = current.previous;
+    }
+    None
+}
+
+/// Writes where the thread is. Gives the frame pointer from which its callers are found, if they are.
+unsafe fn write_innermost(
+    record: &mut Record,
+    newest: &Activation,
+    registers: Registers,
+    stack: &Stack,
+) -> Option<usize> {
+    let Registers { pc, sp, fp } = registers;
+    if registry::is_code(pc) {
+        record.push(Mark::Interrupted.word());
+        record.push_frame(pc);
+        for at in [sp, sp.wrapping_add(8)] {
+            // SAFETY: the stack has it.
+            record.push(if stack.has(at) { unsafe { *(at as *const u64) } } else { 0 });
+        }
+        return Some(fp);
+    }
+    // SAFETY: the context is there as the store is.
+    unsafe {
+        let context = newest.context;
+        if (*context).left_pc != 0 {
+            return write_left(record, newest);
+        }
+        if (*context).host != 0 {
+            record.push(Mark::Host((*context).host as u32 - 1).word());
+            return Some((*context).exit_fp);
+        }
+    }
+    record.push(Mark::Engine.word());
+    None
+}
+
+/// Writes where machine code waits for a builtin or a stub. Gives its frame pointer.
+unsafe fn write_left(record: &mut Record, newest: &Activation) -> Option<usize> {
+    // SAFETY: the context is there as the store is.
+    let (pc, fp, left_for) =
+        unsafe { ((*newest.context).left_pc, (*newest.context).left_fp, (*newest.context).left_for) };
+    if left_for == FOR_ENGINE {
+        record.push(Mark::Engine.word());
+    }
+    record.push_frame(pc);
+    Some(fp)
+}
+
+/// What may be read of the stack of an entry.
+struct Stack(Range<usize>);
+
+impl Stack {
+    /// Nothing below the stack pointer, should that be in it: pages there may not be there yet.
+    fn of(activation: &Activation, sp: usize) -> Stack {
+        let Range { start, end } = activation.stack;
+        Stack(if (start..end).contains(&sp) { sp..end } else { start..end })
+    }
+
+    /// Whether it has a word there.
+    fn has(&self, at: usize) -> bool {
+        at.is_multiple_of(size_of::<usize>()) && at >= self.0.start && at.saturating_add(8) <= self.0.end
+    }
+
+    /// Writes where the callers of the frame at `fp` go on, up to the trampoline at `end`; whether these are all.
+    unsafe fn write_callers(&self, record: &mut Record, mut fp: usize, end: usize) -> bool {
+        while fp != end {
+            if !self.has(fp) || !self.has(fp.wrapping_add(8)) {
+                return false;
+            }
+            // SAFETY: the stack has both words.
+            let (caller, pc) = unsafe { (*(fp as *const usize), *((fp + 8) as *const usize)) };
+            if caller <= fp || !registry::is_code(pc.wrapping_sub(1)) {
+                return false;
+            }
+            fp = caller;
+            if fp != end && !record.push_frame(pc) {
+                return false;
+            }
+        }
+        true
+    }
+}

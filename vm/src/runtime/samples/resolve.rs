@@ -1,0 +1,181 @@
+//! From addresses on a stack to places in wasm code.
+//!
+//! A function that was interrupted before it has made its frame, or after that is gone, has not put its caller's frame
+//! pointer where the walk looks: its return address is on top of the stack.
+
+use std::sync::Arc;
+
+use super::ring::Mark;
+use super::stacks::TimedStacks;
+use crate::runtime::code::registry::{self, CodeObject};
+
+/// Where a frame is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Place {
+    /// At an instruction of wasm code.
+    Wasm {
+        /// The module, by its number in [`TimedStacks::modules`].
+        module: u32,
+        /// The instance in which the host has entered wasm.
+        entered: u32,
+        /// Byte offset of the instruction in the module.
+        offset: u32,
+        /// Whether its function was not called, but is a part of its caller's code.
+        is_inlined: bool,
+    },
+    /// In a function of the host, by its number in the store.
+    Host(u32),
+    /// In the engine.
+    Engine,
+    /// Not known.
+    Unknown,
+}
+
+/// Adds a sample as the handler has written it.
+pub fn add(stacks: &mut TimedStacks, sample: &[u64]) {
+    let Some((&time_ns, words)) = sample.split_first() else { return };
+    let mut places = Vec::new();
+    // The outermost first: what was entered last is known when its frames come.
+    for entry in entries(words).into_iter().rev() {
+        let mut frames = Vec::new();
+        add_entry(stacks, entry, &mut frames);
+        places.extend(frames.into_iter().rev());
+    }
+    stacks.add(&without_repetition(&places), time_ns);
+}
+
+/// The words of each entry into wasm, the newest first, with its mark last.
+fn entries(words: &[u64]) -> Vec<&[u64]> {
+    words.split_inclusive(|&word| matches!(Mark::of(word), Some(Mark::Entry(_)))).collect()
+}
+
+/// Adds the places of one entry, the innermost first.
+fn add_entry(stacks: &mut TimedStacks, words: &[u64], places: &mut Vec<Place>) {
+    let entered = match words.last().and_then(|&word| Mark::of(word)) {
+        Some(Mark::Entry(instance)) => instance,
+        _ => 0,
+    };
+    let mut words = words.iter().copied();
+    while let Some(word) = words.next() {
+        match Mark::of(word) {
+            None => add_caller(stacks, word as usize, entered, places),
+            Some(Mark::Host(number)) => places.push(Place::Host(number)),
+            Some(Mark::Engine) => places.push(Place::Engine),
+            Some(Mark::Cut) => places.push(Place::Unknown),
+            Some(Mark::Entry(_)) => {}
+            Some(Mark::Interrupted) => {
+                let mut next = || words.next().unwrap_or(0) as usize;
+                let (pc, top) = (next(), [next(), next()]);
+                add_interrupted(stacks, pc, top, entered, places);
+            }
+        }
+    }
+}
+
+fn add_interrupted(
+    stacks: &mut TimedStacks,
+    pc: usize,
+    top: [usize; 2],
+    entered: u32,
+    places: &mut Vec<Place>,
+) {
+    let Some(object) = registry::find(pc) else { return places.push(Place::Engine) };
+    if let Some(position) = object.position_of(pc) {
+        add_frames(stacks, &object, position, entered, places);
+    }
+    let caller = match frame_of(&object, pc) {
+        FrameState::Whole => return,
+        FrameState::None => top[0],
+        FrameState::Saved => top[1],
+    };
+    if registry::is_code(caller) {
+        add_caller(stacks, caller, entered, places);
+    }
+}
+
+/// The frames of a call that returns to `pc`.
+fn add_caller(stacks: &mut TimedStacks, pc: usize, entered: u32, places: &mut Vec<Place>) {
+    let Some(object) = registry::find_return(pc) else { return };
+    if let Some(origin) = object.origin_of_return(pc) {
+        add_frames(stacks, &object, (origin.offset, origin.frame), entered, places);
+    }
+}
+
+/// A place, given as offset and frame, and the calls around it that are not made.
+fn add_frames(
+    stacks: &mut TimedStacks,
+    object: &Arc<CodeObject>,
+    (offset, frame): (u32, u32),
+    entered: u32,
+    places: &mut Vec<Place>,
+) {
+    let Some(module) = object.function.as_ref().and_then(|(module, _)| module.upgrade()) else { return };
+    let module = stacks.module(module);
+    let mut at = Some((offset, frame));
+    while let Some((offset, frame)) = at {
+        let call = frame.checked_sub(1).and_then(|call| object.code.inlined.get(call as usize));
+        places.push(Place::Wasm { module, entered, offset, is_inlined: call.is_some() });
+        at = call.map(|origin| (origin.offset, origin.frame));
+    }
+}
+
+/// How much of a frame there is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FrameState {
+    Whole,
+    /// The caller's frame pointer is on the stack, and still in the register.
+    Saved,
+    None,
+}
+
+const PUSH_FRAME_POINTER: u8 = 0x55;
+const POP_FRAME_POINTER: u8 = 0x5d;
+/// `ret`, also with the number of bytes to leave out.
+const RETURNS: [u8; 2] = [0xc3, 0xc2];
+/// What jumps begin with that leave a function for another.
+const JUMPS: [u8; 4] = [0xe9, 0xeb, 0xff, 0x41];
+
+fn frame_of(object: &CodeObject, pc: usize) -> FrameState {
+    let into = pc.wrapping_sub(object.start);
+    // SAFETY: both are bytes of code that the registry has, which is readable as long as it is there; the second one is
+    // only looked at inside of that.
+    let byte = |at: usize| unsafe { *(at as *const u8) };
+    match into {
+        0 => FrameState::None,
+        1 if byte(object.start) == PUSH_FRAME_POINTER => FrameState::Saved,
+        _ if RETURNS.contains(&byte(pc)) => FrameState::None,
+        _ if into < object.len && byte(pc - 1) == POP_FRAME_POINTER && JUMPS.contains(&byte(pc)) => {
+            FrameState::None
+        }
+        _ => FrameState::Whole,
+    }
+}
+
+/// Each place once, where it comes first, and the innermost last: so recursion makes stacks no longer than it has places,
+/// and all that is on a stack stays there.
+fn without_repetition(places: &[Place]) -> Vec<Place> {
+    let Some((&innermost, callers)) = places.split_last() else { return Vec::new() };
+    let mut kept: Vec<Place> = Vec::with_capacity(places.len());
+    for &place in callers {
+        if !kept.contains(&place) {
+            kept.push(place);
+        }
+    }
+    kept.push(innermost);
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recursion_has_each_place_once_and_ends_where_it_is() {
+        let at = |offset| Place::Wasm { module: 0, entered: 0, offset, is_inlined: false };
+        let [main, a, b, leaf] = [1, 20, 30, 40].map(at);
+        let deep = [main, a, b, a, a, b, b, a, leaf];
+        assert_eq!(without_repetition(&deep), [main, a, b, leaf]);
+        assert_eq!(without_repetition(&[main, a, a]), [main, a, a], "the innermost stays");
+        assert_eq!(without_repetition(&[]), []);
+    }
+}

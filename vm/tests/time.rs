@@ -1,0 +1,617 @@
+//! Sampled time: who has how much of it, in all ways in which code runs, and that sampling changes nothing.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use wprof::profiler::{BurstLengths, Callee, Interval, Profile, TimeProfile, Timed};
+use wprof::*;
+
+type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
+
+/// More than a kernel has ticks: each tick is a sample.
+const OFTEN: u32 = 20_000;
+
+/// How much a share may be beside its interval: what happens between the clock and the code.
+const SLACK: f64 = 0.04;
+
+/// How many samples a test is to have at least; there are as few as 100 a second.
+const SAMPLES: u64 = 120;
+
+/// This thread's processor time, in nanoseconds.
+fn clock() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Two functions that do the same, `b` three times as long, called by turns; times are told to the host.
+const TWO: &str = r#"(module
+    (import "host" "begin" (func $begin))
+    (import "host" "end" (func $end (param i32)))
+    (func $work (param $n i64) (result i64) (local $x i64)
+        (loop $again
+            (local.set $x (i64.add (i64.mul (local.get $x) (i64.const 0x5851f42d4c957f2d)) (local.get $n)))
+            (local.set $n (i64.sub (local.get $n) (i64.const 1)))
+            (br_if $again (i64.ne (local.get $n) (i64.const 0))))
+        (local.get $x))
+    (func $a (param $n i64) (result i64) (local $x i64)
+        (loop $again
+            (local.set $x (i64.add (i64.mul (local.get $x) (i64.const 0x5851f42d4c957f2d)) (local.get $n)))
+            (local.set $n (i64.sub (local.get $n) (i64.const 1)))
+            (br_if $again (i64.ne (local.get $n) (i64.const 0))))
+        (local.get $x))
+    (func $b (param $n i64) (result i64)
+        (i64.add (call $work (i64.mul (local.get $n) (i64.const 3))) (i64.const 1)))
+    (func (export "run") (param $n i64) (result i64) (local $x i64)
+        (call $begin)
+        (local.set $x (call $a (local.get $n)))
+        (call $end (i32.const 0))
+        (call $begin)
+        (local.set $x (i64.xor (local.get $x) (call $b (local.get $n))))
+        (call $end (i32.const 1))
+        (local.get $x)))"#;
+
+fn adaptive() -> ProfilingConfig {
+    ProfilingConfig::Adaptive(Adaptive { lengths: BurstLengths::new(1000, 50), ..Adaptive::default() })
+}
+
+/// Sets something.
+type Change = fn(&mut Config) -> &mut Config;
+
+/// All ways to run code that differ in where a thread may be.
+fn configs() -> Vec<(&'static str, Config)> {
+    let config = |change: Change| {
+        let mut config = Config::new();
+        change(config.sample_time(Some(1000)));
+        config
+    };
+    vec![
+        ("tiered", config(|config| config)),
+        ("baseline", config(|config| config.strategy(Strategy::Baseline))),
+        ("optimised", config(|config| config.strategy(Strategy::Optimized))),
+        ("edges", config(|config| config.profiling(ProfilingConfig::Exact(Collect::Edges)))),
+        ("paths", config(|config| config.profiling(ProfilingConfig::Exact(Collect::Paths)))),
+        ("contexts", config(|config| config.count_contexts(true))),
+        ("adaptive", config(|config| config.profiling(adaptive()).count_contexts(true))),
+        ("conservative", {
+            let mut config = Config::conservative();
+            config.sample_time(Some(1000));
+            config
+        }),
+    ]
+}
+
+fn time_of(profile: &Profile) -> &TimeProfile {
+    profile.verify().expect("valid");
+    assert_eq!(Profile::from_bytes(&profile.to_bytes().expect("written")).expect("read"), *profile);
+    profile.time.as_ref().expect("sampled")
+}
+
+/// The time of what is called so: its own, and in all.
+fn of(time: &TimeProfile, name: &str) -> (Timed, Timed) {
+    let is_it = |callee: &Callee| match callee {
+        Callee::Function { name: found, .. } => found.as_deref() == Some(name),
+        Callee::Host { name: found, .. } => found == name,
+        Callee::Engine => name == "engine",
+        _ => false,
+    };
+    let found = time.routines().into_iter().find(|routine| is_it(routine.callee));
+    found.map(|routine| (routine.own, routine.total)).unwrap_or_default()
+}
+
+fn assert_share(what: &str, part: Timed, all: Timed, expected: f64) {
+    let Interval { share, least, most } = Interval::of(part, all);
+    assert!(
+        (least - SLACK..most + SLACK).contains(&expected),
+        "{what}: {share:.3} of {} samples, from {least:.3} to {most:.3}, but it was {expected:.3}",
+        all.samples
+    );
+}
+
+#[test]
+fn shares_of_functions_are_those_of_the_clock() -> Outcome {
+    for (name, config) in configs() {
+        let engine = Engine::new(&config)?;
+        let module = Module::new(&engine, TWO)?;
+        let mut linker: Linker<([u64; 2], u64)> = Linker::new(&engine);
+        linker.func_wrap("host", "begin", |mut caller: Caller<'_, ([u64; 2], u64)>| {
+            caller.data_mut().1 = clock();
+        })?;
+        linker.func_wrap("host", "end", |mut caller: Caller<'_, ([u64; 2], u64)>, which: i32| {
+            let (times, began) = caller.data_mut();
+            times[which as usize] += clock() - *began;
+        })?;
+        let mut store = Store::new(&engine, ([0; 2], 0));
+        let instance = linker.instantiate(&mut store, &module)?;
+        let run = instance.get_typed_func::<i64, i64>(&mut store, "run")?;
+        // Rounds of many lengths: none is in step with the kernel's ticks.
+        for round in 0.. {
+            run.call(&mut store, 100_000 + round * 7919 % 500_000)?;
+            let profile = instance.profile(&store)?;
+            let time = time_of(&profile);
+            if time.total().samples < SAMPLES {
+                continue;
+            }
+            let [a, b] = store.data().0;
+            let all = of(time, "run").1;
+            let expected = b as f64 / (a + b) as f64;
+            assert!((0.55..0.95).contains(&expected), "{name}: {expected}");
+            assert_share(name, of(time, "b").1, all, expected);
+            assert_share(name, of(time, "a").1, all, 1.0 - expected);
+            assert_share(name, of(time, "work").0, all, expected);
+            assert!(of(time, "b").0.samples <= all.samples / 20, "{name}: `b` only calls");
+            // The clock of the thread, and the sum of all samples, which stand for all that passed.
+            let sampled = time.total().time_ns as f64 / (a + b) as f64;
+            assert!((0.8..1.6).contains(&sampled), "{name}: {sampled} of the time");
+            assert_eq!(time.lost, 0, "{name}");
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Spins for so long, by the thread's own clock.
+fn spin(milliseconds: u64) {
+    let end = clock() + milliseconds * 1_000_000;
+    while clock() < end {
+        std::hint::spin_loop();
+    }
+}
+
+#[test]
+fn time_of_the_host_is_its_functions_called_from_where_they_are_called() -> Outcome {
+    const WAT: &str = r#"(module
+        (import "host" "short" (func $short))
+        (import "host" "long" (func $long))
+        (func $first (call $short))
+        (func $second (call $long) (call $short))
+        (func (export "inner") (call $short))
+        (func (export "run") (call $first) (call $second)))"#;
+    for (name, config) in configs() {
+        let engine = Engine::new(&config)?;
+        let module = Module::new(&engine, WAT)?;
+        let mut linker: Linker<()> = Linker::new(&engine);
+        linker.func_wrap("host", "short", || spin(30))?;
+        // Half of its time is its own, half that of what it calls back.
+        linker.func_wrap("host", "long", |mut caller: Caller<'_, ()>| -> Result<()> {
+            spin(30);
+            let inner = caller.get_export("inner").and_then(Extern::into_func).expect("exported");
+            inner.typed::<(), ()>(&caller)?.call(&mut caller, ())
+        })?;
+        let mut store = Store::new(&engine, ());
+        let instance = linker.instantiate(&mut store, &module)?;
+        let run = instance.get_typed_func::<(), ()>(&mut store, "run")?;
+        while instance.profile(&store)?.time.expect("sampled").total().samples < SAMPLES {
+            run.call(&mut store, ())?;
+        }
+        let profile = instance.profile(&store)?;
+        let time = time_of(&profile);
+        let all = time.total();
+        // Of four spans three are short's; two of the four are within long, and three within second.
+        assert_share(name, of(time, "short").0, all, 0.75);
+        assert_share(name, of(time, "long").0, all, 0.25);
+        assert_share(name, of(time, "long").1, all, 0.5);
+        assert_share(name, of(time, "second").1, all, 0.75);
+        assert_share(name, of(time, "first").1, all, 0.25);
+        assert_share(name, of(time, "inner").1, all, 0.25);
+        assert_share(name, of(time, "run").1, all, 1.0);
+        assert_share(name, of(time, "run").0, all, 0.0);
+    }
+    Ok(())
+}
+
+#[test]
+fn recursion_has_its_time_once_and_every_caller_is_there() -> Outcome {
+    const WAT: &str = r#"(module
+        (func $fib (export "fib") (param $n i64) (result i64)
+            (if (result i64) (i64.lt_u (local.get $n) (i64.const 2))
+                (then (local.get $n))
+                (else (i64.add
+                    (call $fib (i64.sub (local.get $n) (i64.const 1)))
+                    (call $fib (i64.sub (local.get $n) (i64.const 2)))))))
+        (func (export "run") (param $n i64) (result i64)
+            (i64.add (call $fib (local.get $n)) (i64.const 1))))"#;
+    for (name, config) in configs() {
+        let engine = Engine::new(&config)?;
+        let module = Module::new(&engine, WAT)?;
+        let mut store = Store::new(&engine, ());
+        let instance = Instance::new(&mut store, &module, &[])?;
+        let run = instance.get_typed_func::<i64, i64>(&mut store, "run")?;
+        while instance.profile(&store)?.time.expect("sampled").total().samples < SAMPLES {
+            assert_eq!(run.call(&mut store, 24)?, 46369);
+        }
+        let profile = instance.profile(&store)?;
+        let time = time_of(&profile);
+        let (own, total) = of(time, "fib");
+        assert!(total.samples <= time.total().samples && own.samples <= total.samples, "{name}");
+        assert_share(name, total, time.total(), 1.0);
+        let is_called = |node: usize| {
+            matches!(time.callee(node), Callee::Function { name, .. }
+            if name.as_deref() == Some("fib"))
+                && time.nodes[node].caller.is_none()
+        };
+        let orphans: u64 = (0..time.nodes.len())
+            .filter(|&node| is_called(node))
+            .map(|node| time.inclusive()[node].samples)
+            .sum();
+        assert!(orphans * 50 <= total.samples, "{name}: {orphans} of {} have no caller", total.samples);
+    }
+    Ok(())
+}
+
+#[test]
+fn places_are_the_instructions_that_take_long() -> Outcome {
+    // A division of 64 bits takes most of each round, in the second loop only.
+    const WAT: &str = r#"(module
+        (func (export "run") (param $n i64) (result i64) (local $x i64) (local $i i64)
+            (local.set $i (local.get $n))
+            (loop $cheap
+                (local.set $x (i64.xor (local.get $x) (local.get $i)))
+                (br_if $cheap (i64.ne (local.tee $i (i64.sub (local.get $i) (i64.const 1))) (i64.const 0))))
+            (local.set $i (local.get $n))
+            (loop $dear
+                (local.set $x (i64.add (i64.rem_u (i64.const -7) (i64.add (local.get $x) (i64.const 3)))
+                    (i64.rem_u (i64.const -9) (local.get $i))))
+                (local.set $x (i64.rem_u (i64.const -77) (i64.or (local.get $x) (i64.const 1))))
+                (br_if $dear (i64.ne (local.tee $i (i64.sub (local.get $i) (i64.const 1))) (i64.const 0))))
+            (local.get $x)))"#;
+    for (name, config) in configs() {
+        let engine = Engine::new(&config)?;
+        let module = Module::new(&engine, WAT)?;
+        let loops: Vec<u32> = {
+            let body = module.info().body(0);
+            let cfg = wprof_jit::cfg::build(module.info(), 0)?;
+            assert!(cfg.blocks[0].start as usize >= body.start);
+            cfg.blocks.iter().map(|block| block.start).collect()
+        };
+        let mut store = Store::new(&engine, ());
+        let instance = Instance::new(&mut store, &module, &[])?;
+        let run = instance.get_typed_func::<i64, i64>(&mut store, "run")?;
+        while instance.profile(&store)?.time.expect("sampled").total().samples < SAMPLES {
+            run.call(&mut store, 100_000)?;
+        }
+        let profile = instance.profile(&store)?;
+        let time = time_of(&profile);
+        // The second loop begins with the third block.
+        let dear = time.nodes.iter().filter(|node| node.offset >= loops[2]).map(|node| node.own);
+        let dear = dear.fold(Timed::default(), Timed::plus);
+        let all = of(time, "run").0;
+        assert!(dear.samples * 10 > all.samples * 8, "{name}: {dear:?} of {all:?}");
+        let in_module = |offset: u32| module.info().func_at(offset as usize).is_some();
+        let is_code = |callee: &Callee| matches!(callee, Callee::Function { .. });
+        let mut code = (0..time.nodes.len()).filter(|&node| is_code(time.callee(node)));
+        assert!(code.all(|node| in_module(time.nodes[node].offset)), "{name}");
+    }
+    Ok(())
+}
+
+#[test]
+fn what_is_inlined_is_told_from_what_it_is_inlined_into() -> Outcome {
+    const WAT: &str = r#"(module
+        (func $leaf (param $x i64) (result i64)
+            (i64.rem_u (i64.const -7) (i64.or (i64.mul (local.get $x) (local.get $x)) (i64.const 1))))
+        (func $outer (param $n i64) (result i64) (local $x i64)
+            (loop $again
+                (local.set $x (i64.add (local.get $x) (call $leaf (i64.add (local.get $x) (local.get $n)))))
+                (br_if $again (i64.ne (local.tee $n (i64.sub (local.get $n) (i64.const 1))) (i64.const 0))))
+            (local.get $x))
+        (func (export "run") (param $n i64) (result i64) (call $outer (local.get $n))))"#;
+    let mut config = Config::new();
+    config.strategy(Strategy::Tiered).profiling(adaptive()).count_contexts(true).sample_time(Some(1000));
+    config.reoptimization(Some(Policy { trial_calls: 0, ..Policy::default() }));
+    let engine = Engine::new(&config)?;
+    let module = Module::new(&engine, WAT)?;
+    let mut store = Store::new(&engine, ());
+    let instance = Instance::new(&mut store, &module, &[])?;
+    let run = instance.get_typed_func::<i64, i64>(&mut store, "run")?;
+    let is_inlined = || {
+        let all = module.reoptimizations();
+        all.iter()
+            .flat_map(|made| &made.decisions)
+            .any(|made| matches!(made.verdict, Verdict::Inlined { .. }))
+    };
+    let began = Instant::now();
+    while !is_inlined() && began.elapsed() < Duration::from_secs(60) {
+        run.call(&mut store, 100_000)?;
+    }
+    assert!(is_inlined(), "the reoptimizer inlines such a call");
+    let inlined = |profile: &Profile| {
+        let nodes = time_of(profile).nodes.clone();
+        nodes.iter().filter(|node| node.is_inlined).map(|node| node.own.samples).sum::<u64>()
+    };
+    let began = Instant::now();
+    while inlined(&instance.profile(&store)?) < SAMPLES && began.elapsed() < Duration::from_secs(60) {
+        run.call(&mut store, 100_000)?;
+    }
+    let profile = instance.profile(&store)?;
+    let time = time_of(&profile);
+    assert!(inlined(&profile) >= SAMPLES, "{}", inlined(&profile));
+    for node in (0..time.nodes.len()).filter(|&node| time.nodes[node].is_inlined) {
+        let names: Vec<String> = time.stack(node).map(|node| time.callee(node).to_string()).collect();
+        assert_eq!(names, ["leaf", "outer", "run"]);
+    }
+    assert!(of(time, "leaf").0.samples > of(time, "outer").0.samples, "the division is the leaf's");
+    Ok(())
+}
+
+#[test]
+fn each_thread_and_each_store_has_its_own_time() -> Outcome {
+    let mut config = Config::new();
+    config.sample_time(Some(1000));
+    let engine = Engine::new(&config)?;
+    let module = Module::new(&engine, TWO)?;
+    let one = |rounds: i64| -> Result<(Timed, u64)> {
+        let mut linker: Linker<()> = Linker::new(&engine);
+        linker.func_wrap("host", "begin", || ())?;
+        linker.func_wrap("host", "end", |_: i32| ())?;
+        let mut store = Store::new(&engine, ());
+        let instance = linker.instantiate(&mut store, &module)?;
+        let run = instance.get_typed_func::<i64, i64>(&mut store, "run")?;
+        let began = clock();
+        for _ in 0..rounds {
+            run.call(&mut store, 400_000)?;
+        }
+        let took = clock() - began;
+        Ok((instance.profile(&store)?.time.expect("sampled").total(), took))
+    };
+    thread::scope(|scope| -> Outcome {
+        let threads: Vec<_> =
+            [200, 400, 600].map(|rounds| scope.spawn(move || one(rounds))).into_iter().collect();
+        for thread in threads {
+            let (time, took) = thread.join().expect("no panic")?;
+            let share = time.time_ns as f64 / took as f64;
+            assert!((0.8..1.2).contains(&share) && time.samples > 5, "{time:?} of {took}");
+        }
+        Ok(())
+    })
+}
+
+#[test]
+fn of_two_stores_the_outer_one_is_in_the_host() -> Outcome {
+    const INNER: &str = r#"(module (func (export "spin") (param $n i64)
+        (loop $again (br_if $again
+            (i64.ne (local.tee $n (i64.sub (local.get $n) (i64.const 1))) (i64.const 0))))))"#;
+    const OUTER: &str =
+        r#"(module (import "host" "inner" (func $inner)) (func (export "run") (call $inner)))"#;
+    let mut config = Config::new();
+    config.sample_time(Some(1000));
+    let engine = Engine::new(&config)?;
+    let module = Module::new(&engine, INNER)?;
+    let mut inner = Store::new(&engine, ());
+    let inner_instance = Instance::new(&mut inner, &module, &[])?;
+    let spin = inner_instance.get_typed_func::<i64, ()>(&mut inner, "spin")?;
+    let inner = std::sync::Mutex::new(inner);
+    let inner: &'static _ = Box::leak(Box::new(inner));
+    let mut linker: Linker<()> = Linker::new(&engine);
+    linker.func_wrap("host", "inner", move || -> Result<()> {
+        let mut inner = inner.lock().expect("not poisoned");
+        spin.call(&mut *inner, 2_000_000)
+    })?;
+    let mut store = Store::new(&engine, ());
+    let instance = linker.instantiate(&mut store, &Module::new(&engine, OUTER)?)?;
+    let run = instance.get_typed_func::<(), ()>(&mut store, "run")?;
+    while instance.profile(&store)?.time.expect("sampled").total().samples < SAMPLES {
+        run.call(&mut store, ())?;
+    }
+    let outer = instance.profile(&store)?;
+    let outer = time_of(&outer);
+    assert_share("outer", of(outer, "inner").0, outer.total(), 1.0);
+    assert_share("run", of(outer, "run").1, outer.total(), 1.0);
+    let inner = inner.lock().expect("not poisoned");
+    let inner = inner_instance.profile(&*inner)?;
+    assert_share("inner", of(time_of(&inner), "spin").0, time_of(&inner).total(), 1.0);
+    Ok(())
+}
+
+#[test]
+fn time_in_bulk_operations_is_the_callers_and_compiling_is_the_engines() -> Outcome {
+    let functions: String = (0..4000)
+        .map(|i| {
+            let body = format!("(i32.add (i32.mul (local.get 0) (i32.const {i})) (i32.const 77))");
+            format!("(func $f{i} (param i32) (result i32) (local i32) (local.set 0 {body}) (local.set 0 {body}) (local.get 0))\n")
+        })
+        .collect();
+    let calls: String = (0..4000).map(|i| format!("(drop (call $f{i} (i32.const 1)))\n")).collect();
+    let wat = format!(
+        r#"(module (memory 64) {functions}
+        (func $fill (memory.fill (i32.const 0) (i32.const 7) (i32.const 4000000)))
+        (func (export "bulk") (call $fill))
+        (func (export "compile") {calls}))"#
+    );
+    let mut config = Config::new();
+    config.sample_time(Some(OFTEN)).background_compilation(false);
+    let engine = Engine::new(&config)?;
+    let module = Module::new(&engine, wat)?;
+    let mut store = Store::new(&engine, ());
+    let instance = Instance::new(&mut store, &module, &[])?;
+    instance.get_typed_func::<(), ()>(&mut store, "compile")?.call(&mut store, ())?;
+    let profile = instance.profile(&store)?;
+    let time = time_of(&profile);
+    let (engine_own, all) = (of(time, "engine").0, time.total());
+    assert!(all.samples > 5 && engine_own.samples * 2 > all.samples, "{engine_own:?} of {all:?}");
+    assert!(of(time, "compile").1.samples * 2 > all.samples, "it is called from there");
+    let bulk = instance.get_typed_func::<(), ()>(&mut store, "bulk")?;
+    while of(instance.profile(&store)?.time.as_ref().expect("sampled"), "bulk").1.samples < SAMPLES {
+        bulk.call(&mut store, ())?;
+    }
+    let profile = instance.profile(&store)?;
+    let time = time_of(&profile);
+    assert_share("fill", of(time, "fill").0, of(time, "bulk").1, 1.0);
+    Ok(())
+}
+
+/// The signals that this process handles.
+fn handled() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("a process has one");
+    let line = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).expect("it says");
+    u64::from_str_radix(line.trim(), 16).expect("a set of signals")
+}
+
+/// Loops with and without calls, recursion, tail calls, traps, calls through a table and of the host, growing memory.
+const ALL_KINDS: &str = r#"(module
+    (import "host" "id" (func $id (param i64) (result i64)))
+    (type $unary (func (param i64) (result i64)))
+    (memory 1 40)
+    (table 4 funcref) (elem (i32.const 0) $fib $collatz $id $down)
+    (func $fib (param $n i64) (result i64)
+        (if (result i64) (i64.lt_u (local.get $n) (i64.const 2))
+            (then (local.get $n))
+            (else (i64.add
+                (call $fib (i64.sub (local.get $n) (i64.const 1)))
+                (call $fib (i64.sub (local.get $n) (i64.const 2)))))))
+    (func $collatz (param $n i64) (result i64) (local $steps i64)
+        (block $done
+            (loop $again
+                (br_if $done (i64.le_u (local.get $n) (i64.const 1)))
+                (local.set $steps (i64.add (local.get $steps) (i64.const 1)))
+                (local.set $n (select
+                    (i64.add (i64.mul (local.get $n) (i64.const 3)) (i64.const 1))
+                    (i64.shr_u (local.get $n) (i64.const 1))
+                    (i32.wrap_i64 (i64.and (local.get $n) (i64.const 1)))))
+                (br $again)))
+        (local.get $steps))
+    (func $down (param $n i64) (result i64)
+        (if (i64.eqz (local.get $n)) (then (return (i64.const 5))))
+        (return_call_indirect (type $unary) (i64.sub (local.get $n) (i64.const 1)) (i32.const 3)))
+    (func $deep (export "deep") (param $n i64) (result i64)
+        (i64.add (call $deep (i64.add (local.get $n) (i64.const 1))) (i64.const 1)))
+    (func (export "trap") (result i64)
+        (drop (call $fib (i64.const 12)))
+        (i64.load (i32.const 0x7fff0000)))
+    (func (export "run") (result i64) (local $i i64) (local $sum i64)
+        (loop $again
+            (memory.fill (i32.const 64) (i32.wrap_i64 (local.get $i)) (i32.const 1000))
+            (drop (memory.grow (i32.const 0)))
+            (local.set $sum (i64.add (local.get $sum)
+                (call_indirect (type $unary) (i64.rem_u (local.get $i) (i64.const 14))
+                    (i32.and (i32.wrap_i64 (local.get $i)) (i32.const 3)))))
+            (local.set $sum (i64.add (local.get $sum) (i64.load (i32.const 100))))
+            (br_if $again (i64.lt_u (local.tee $i (i64.add (local.get $i) (i64.const 1))) (i64.const 300))))
+        (local.get $sum)))"#;
+
+/// What a store comes to: results, traps, and what was counted.
+fn outcome(engine: &Engine, module: &Module) -> Result<(Vec<String>, Option<Profile>, u64)> {
+    let mut linker: Linker<()> = Linker::new(engine);
+    linker.func_wrap("host", "id", |x: i64| x)?;
+    let mut store = Store::new(engine, ());
+    if engine.config().meters("instructions") {
+        store.set_budget("instructions", 1000)?;
+        store.on_out_of_budget(|_, _| Some(1000));
+    }
+    if engine.config().traces() {
+        store.record_trace(module, "kinds", std::io::sink(), 1 << 30)?;
+    }
+    let instance = linker.instantiate(&mut store, module)?;
+    let mut all = Vec::new();
+    for name in ["run", "trap", "run", "deep", "run"] {
+        let result = match name {
+            "deep" => instance.get_typed_func::<i64, i64>(&mut store, name)?.call(&mut store, 0),
+            _ => instance.get_typed_func::<(), i64>(&mut store, name)?.call(&mut store, ()),
+        };
+        all.push(result.map_or_else(|error| error.to_string(), |result| result.to_string()));
+    }
+    let samples = instance.profile(&store).ok();
+    let taken =
+        samples.as_ref().and_then(|profile| profile.time.as_ref()).map_or(0, |time| time.total().samples);
+    Ok((all, samples.map(|profile| Profile { time: None, ..profile }), taken))
+}
+
+#[test]
+fn signals_in_every_state_change_nothing() -> Outcome {
+    let kinds: [(&str, Change); 8] = [
+        ("plain", |config| config),
+        ("baseline", |config| config.strategy(Strategy::Baseline)),
+        ("edges", |config| config.profiling(ProfilingConfig::Exact(Collect::Edges))),
+        ("paths", |config| config.profiling(ProfilingConfig::Exact(Collect::Paths)).count_contexts(true)),
+        ("budget", |config| config.count_events(EventModel::built_in("instructions")).budget("instructions")),
+        ("trace", |config| config.trace(Tracing::Best)),
+        ("adaptive", |config| config.profiling(adaptive()).count_contexts(true)),
+        ("metrics", |config| {
+            config.profiling(ProfilingConfig::Exact(Collect::Paths)).count_contexts(true);
+            config.measure([Metric::CacheMisses(wprof::profiler::CacheShape::USUAL)])
+        }),
+    ];
+    // Whoever makes a store with samples has the handler installed.
+    let before = handled();
+    let mut sampled = Config::new();
+    Store::new(&Engine::new(sampled.sample_time(Some(1)))?, ());
+    let signals = handled() & !before;
+    // Other tests of this process may have been first; then it is the highest of ours.
+    let signal = 64 - if signals != 0 { signals } else { handled() }.leading_zeros();
+    assert!(signal as i32 >= libc::SIGRTMIN(), "{signal}");
+    let mut taken_in_all = 0;
+    for (name, change) in kinds {
+        let config = |rate| {
+            let mut config = Config::new();
+            change(config.sample_time(rate));
+            // The same code at the same time, so that what is counted is comparable.
+            config.background_compilation(false);
+            config
+        };
+        let (engine, sampling) = (Engine::new(&config(None))?, Engine::new(&config(Some(OFTEN)))?);
+        let module = Module::new(&engine, ALL_KINDS)?;
+        let (expected, counted, none) = outcome(&engine, &module)?;
+        assert_eq!(none, 0);
+        let stop = AtomicBool::new(false);
+        let sent = AtomicU64::new(0);
+        let thread = thread_id();
+        let found = thread::scope(|scope| {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    send(thread, signal as i32);
+                    sent.fetch_add(1, Ordering::Relaxed);
+                    thread::sleep(Duration::from_micros(30));
+                }
+            });
+            let module = Module::new(&sampling, ALL_KINDS);
+            let found = module.and_then(|module| {
+                let mut all = Vec::new();
+                let began = Instant::now();
+                while began.elapsed() < Duration::from_millis(400) || all.is_empty() {
+                    all.push(outcome(&sampling, &module)?);
+                }
+                Ok(all)
+            });
+            stop.store(true, Ordering::Relaxed);
+            found
+        })?;
+        for (results, profile, taken) in found {
+            assert_eq!(results, expected, "{name}");
+            // Where bursts begin, and what lies where, is not the same in each store.
+            if let (Some(profile), Some(counted), false) = (profile, &counted, name == "adaptive") {
+                let but_deep = |profile: &Profile| {
+                    let found = profile.functions.iter().filter(|f| f.name.as_deref() != Some("deep"));
+                    found.cloned().collect::<Vec<_>>()
+                };
+                // How deep it comes depends on where the stack begins.
+                assert!(but_deep(&profile) == but_deep(counted), "{name}: other counts");
+            }
+            taken_in_all += taken;
+        }
+        assert!(sent.load(Ordering::Relaxed) > 10, "{name}");
+    }
+    assert!(taken_in_all > 200, "{taken_in_all}");
+    Ok(())
+}
+
+/// This thread's number.
+fn thread_id() -> i32 {
+    rustix::thread::gettid().as_raw_nonzero().get()
+}
+
+/// Sends a signal to a thread.
+fn send(thread: i32, signal: i32) {
+    // SAFETY: at worst the thread is gone, which is an error that does not matter.
+    unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, signal) };
+}
+
+#[test]
+fn there_are_no_samples_unless_asked_for() -> Outcome {
+    let engine = Engine::with_profiling(ProfilingConfig::Exact(Collect::Edges))?;
+    let module = Module::new(&engine, "(module (func (export \"run\")))")?;
+    let mut store = Store::new(&engine, ());
+    let instance = Instance::new(&mut store, &module, &[])?;
+    instance.get_typed_func::<(), ()>(&mut store, "run")?.call(&mut store, ())?;
+    assert_eq!(instance.profile(&store)?.time, None);
+    Ok(())
+}
