@@ -108,7 +108,7 @@ fn cost_of(whole: &WholePath, items: &[PathItem]) -> u64 {
 }
 
 /// All parts of the sequence of so many paths, with how often they occur.
-fn parts<'a>(items: &'a [PathItem], count: usize) -> HashMap<&'a [PathItem], u64> {
+fn parts(items: &[PathItem], count: usize) -> HashMap<&[PathItem], u64> {
     let mut found = HashMap::new();
     let is_path = |item: &PathItem| matches!(item, PathItem::Path { .. } | PathItem::Called { .. });
     for at in (0..items.len()).filter(|&at| is_path(&items[at])) {
