@@ -61,7 +61,8 @@ fn fits(expected: &ExternType, found: &ExternType) -> bool {
                 && limits_fit((e.minimum, e.maximum), (f.minimum, f.maximum))
         }
         (ExternType::Memory(e), ExternType::Memory(f)) => {
-            e.is_64 == f.is_64 && limits_fit((e.minimum, e.maximum), (f.minimum, f.maximum))
+            (e.is_64, e.is_shared) == (f.is_64, f.is_shared)
+                && limits_fit((e.minimum, e.maximum), (f.minimum, f.maximum))
         }
         _ => expected == found,
     }

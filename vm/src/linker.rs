@@ -10,7 +10,7 @@ use crate::func::{self, HostFunc, IntoFunc};
 use crate::runtime::host;
 use crate::store::StoreContextMut;
 use crate::{AsContext, AsContextMut, Engine, Error, ErrorKind, Extern, ExternType, Func, FuncType};
-use crate::{Instance, Module, Result, Trap, Val};
+use crate::{Instance, Memory, Module, Result, SharedMemory, Trap, Val};
 
 /// Names for things to be imported. Host functions defined here belong to no store: they are put into a store when
 /// an instance there imports them.
@@ -23,6 +23,7 @@ pub struct Linker<T: 'static> {
 enum Definition<T: 'static> {
     Extern(Extern),
     Host(Arc<HostFunc<T>>),
+    Shared(SharedMemory),
 }
 
 impl<T> Clone for Definition<T> {
@@ -30,6 +31,7 @@ impl<T> Clone for Definition<T> {
         match self {
             Definition::Extern(e) => Definition::Extern(*e),
             Definition::Host(f) => Definition::Host(f.clone()),
+            Definition::Shared(memory) => Definition::Shared(memory.clone()),
         }
     }
 }
@@ -75,6 +77,19 @@ impl<T: 'static> Linker<T> {
         item: impl Into<Extern>,
     ) -> Result<&mut Self> {
         self.insert(module, name, Definition::Extern(item.into()))
+    }
+
+    /// Names a memory that is shared: each store in which an instance imports it has it then.
+    ///
+    /// # Errors
+    /// If the name is taken.
+    pub fn define_shared_memory(
+        &mut self,
+        module: &str,
+        name: &str,
+        memory: &SharedMemory,
+    ) -> Result<&mut Self> {
+        self.insert(module, name, Definition::Shared(memory.clone()))
     }
 
     /// Names a host function whose type follows from the closure's.
@@ -209,6 +224,7 @@ fn place<T: 'static>(
 ) -> Result<Extern> {
     match definition {
         Definition::Extern(item) => Ok(*item),
+        Definition::Shared(memory) => Memory::from_shared(context, memory).map(Extern::Memory),
         Definition::Host(func) => {
             let func = host::add(context.0, func, Some((module.to_string(), name.to_string())))?;
             Ok(Extern::Func(Func(func)))

@@ -182,21 +182,33 @@ pub struct MemoryType {
     pub maximum: Option<u64>,
     /// Whether it is indexed by i64.
     pub is_64: bool,
+    /// Whether several threads may have it at once.
+    pub is_shared: bool,
 }
 
 impl MemoryType {
     /// A memory indexed by i32.
     pub fn new(minimum: u32, maximum: Option<u32>) -> MemoryType {
-        MemoryType { minimum: minimum.into(), maximum: maximum.map(Into::into), is_64: false }
+        MemoryType {
+            minimum: minimum.into(),
+            maximum: maximum.map(Into::into),
+            is_64: false,
+            is_shared: false,
+        }
+    }
+
+    /// A memory indexed by i32 that several threads may have at once: see [`SharedMemory`](crate::SharedMemory).
+    pub fn shared(minimum: u32, maximum: u32) -> MemoryType {
+        MemoryType { is_shared: true, ..MemoryType::new(minimum, Some(maximum)) }
     }
 
     /// A memory indexed by i64.
     pub fn new64(minimum: u64, maximum: Option<u64>) -> MemoryType {
-        MemoryType { minimum, maximum, is_64: true }
+        MemoryType { minimum, maximum, is_64: true, is_shared: false }
     }
 
     pub(crate) fn from_parser(ty: &wp::MemoryType) -> MemoryType {
-        MemoryType { minimum: ty.initial, maximum: ty.maximum, is_64: ty.memory64 }
+        MemoryType { minimum: ty.initial, maximum: ty.maximum, is_64: ty.memory64, is_shared: ty.shared }
     }
 }
 
@@ -275,7 +287,8 @@ impl fmt::Display for ExternType {
             ExternType::Tag(tag) => write!(f, "tag {}", tag.0),
             ExternType::Memory(m) => {
                 f.write_str("memory ")?;
-                limits(f, m.is_64, m.minimum, m.maximum)
+                limits(f, m.is_64, m.minimum, m.maximum)?;
+                f.write_str(if m.is_shared { " shared" } else { "" })
             }
         }
     }

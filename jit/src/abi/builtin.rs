@@ -84,6 +84,11 @@ builtins! {
     /// `(exception, or 0 for that with which a host function has failed) -> 1`: goes on where it is caught, and comes back
     /// only if there is none, or too little stack. Of the `tail` convention, so that no register is kept for a handler.
     Throw(I64) -> I32;
+    /// `(memory, address, bytes, expected, nanoseconds) -> 0 if it was woken, 1 if something else than expected is there,
+    /// 2 if the time has passed, or 3 if it failed`. Time that is negative has no end.
+    MemoryWait(I32, I64, I32, I64, I64) -> I32;
+    /// `(memory, address, at most so many) -> how many were woken, or -1 if it failed`
+    MemoryNotify(I32, I64, I32) -> I32;
 }
 
 impl Builtin {

@@ -391,7 +391,7 @@ impl VmLayout {
         self.tables + defined * table::SIZE
     }
 
-    /// The definition of the module's own memory number `defined`.
+    /// The definition of the module's own memory number `defined`; of one that is shared the pointer to it.
     pub fn memory(&self, defined: u32) -> u32 {
         self.memories + defined * memory::SIZE
     }

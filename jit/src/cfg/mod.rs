@@ -6,6 +6,7 @@
 //!
 //! A call whose exceptions the function catches ends its block, as a throw does in any case: edges lead to handlers.
 
+mod atomics;
 mod build;
 mod dump;
 mod liveness;
@@ -23,6 +24,7 @@ use wprof_profiler::{self as profiler, BlockId, DepthFirst, EdgeId, Loops};
 use crate::abi::store_context;
 use crate::limits;
 
+pub(crate) use atomics::{Action, Atomic, Update};
 pub use build::{build, operand_types};
 pub use liveness::Liveness;
 pub(crate) use next::Division;

@@ -2,8 +2,8 @@
 //!
 //! Input: bytes of a binary module. Output: [`ModuleInfo`]. Function bodies are validated, on all cores when there
 //! are many, and otherwise left alone.
-//! Source: WebAssembly 2.0 with relaxed SIMD, tail calls, extended constants, multi-memory, memory64, exceptions (and
-//! what they were before).
+//! Source: WebAssembly 2.0 with relaxed SIMD, tail calls, extended constants, multi-memory, memory64, threads, exceptions
+//! (and what they were before).
 
 use std::ops::Range;
 
@@ -55,6 +55,7 @@ pub fn features() -> WasmFeatures {
         | WasmFeatures::MEMORY64
         | WasmFeatures::EXCEPTIONS
         | WasmFeatures::LEGACY_EXCEPTIONS
+        | WasmFeatures::THREADS
 }
 
 /// Parses and validates `bytes`.

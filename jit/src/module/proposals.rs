@@ -8,8 +8,7 @@ use wasmparser::{Validator, WasmFeatures};
 use super::parse::{ModuleError, features};
 
 /// Proposals that are not run yet, each with those that it builds on.
-const PROPOSALS: [(&str, WasmFeatures); 9] = [
-    ("threads", WasmFeatures::THREADS),
+const PROPOSALS: [(&str, WasmFeatures); 8] = [
     ("typed function references", WasmFeatures::FUNCTION_REFERENCES),
     ("garbage collection", WasmFeatures::FUNCTION_REFERENCES.union(WasmFeatures::GC)),
     ("wide arithmetic", WasmFeatures::WIDE_ARITHMETIC),
@@ -73,9 +72,6 @@ mod tests {
     #[test]
     fn what_is_not_run_yet_is_named() {
         let cases = [
-            ("threads", "(module (memory 1 1 shared))"),
-            ("threads", "(module (memory 1) (func (drop (i32.atomic.load (i32.const 0)))))"),
-            ("threads", "(module (func (atomic.fence)))"),
             ("typed function references", "(module (type $f (func)) (func (param (ref $f))))"),
             (
                 "typed function references",

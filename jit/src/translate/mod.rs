@@ -9,6 +9,7 @@
 //! header is sealed as soon as its last predecessor is there, else redundant phis stay.
 
 mod approach;
+mod atomic;
 mod bulk;
 mod call;
 mod check;
@@ -431,7 +432,8 @@ impl<'a> Translator<'a> {
             || self.call(op)
             || self.table(op)
             || self.bulk(op)
-            || self.simd(op);
+            || self.simd(op)
+            || self.atomic(op);
         match done {
             true => Ok(()),
             false => Err(CompileError::Unsupported { offset: at, what: format!("{op:?}") }),

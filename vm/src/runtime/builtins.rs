@@ -7,6 +7,7 @@ use wprof_jit::abi::{path_row, store_context};
 use wprof_profiler::BurstEvent;
 
 use super::abi::{VmContext, VmStoreContext};
+use super::atomics;
 use super::bulk::{self, InitError};
 use super::call_records::{Called, Extent};
 use super::fork;
@@ -79,6 +80,44 @@ pub unsafe extern "C" fn memory_grow(vmctx: *const VmContext, memory: u32, delta
     let (store, instance) = unsafe { caller(vmctx) };
     let memory = store.instances[instance as usize].memories[memory as usize];
     store.memory_mut(memory).grow(delta).unwrap_or(u64::MAX)
+}
+
+/// What `Builtin::MemoryWait` gives if it failed.
+const WAIT_FAILED: u32 = 3;
+
+/// `Builtin::MemoryWait`.
+///
+/// # Safety
+/// For machine code only, which passes its own vmctx.
+pub unsafe extern "C" fn memory_wait(
+    vmctx: *const VmContext,
+    memory: u32,
+    address: u64,
+    bytes: u32,
+    expected: u64,
+    nanoseconds: i64,
+) -> u32 {
+    // SAFETY: machine code passes its own vmctx.
+    let (store, instance) = unsafe { caller(vmctx) };
+    let result = atomics::wait(store, instance, (memory, address), (bytes, expected), nanoseconds);
+    result.map_or_else(|trap| fail(store, trap, WAIT_FAILED), |woken| woken as u32)
+}
+
+/// `Builtin::MemoryNotify`.
+///
+/// # Safety
+/// For machine code only, which passes its own vmctx.
+pub unsafe extern "C" fn memory_notify(vmctx: *const VmContext, memory: u32, address: u64, most: u32) -> u32 {
+    // SAFETY: machine code passes its own vmctx.
+    let (store, instance) = unsafe { caller(vmctx) };
+    let result = atomics::notify(store, instance, memory, address, most);
+    result.unwrap_or_else(|trap| fail(store, trap, u32::MAX))
+}
+
+/// Leaves a trap in the store, and gives what says that there is one.
+fn fail(store: &mut StoreOpaque, trap: Trap, result: u32) -> u32 {
+    *store.pending.get_mut() = Some(Pending::Error(trap.into()));
+    result
 }
 
 /// `Builtin::TableGrow`.

@@ -91,7 +91,7 @@ pub fn instantiate(
 }
 
 /// The builtin table that every vmctx points to, in the order of `Builtin::ALL`.
-static BUILTINS: [unsafe extern "C" fn(); 20] = [
+static BUILTINS: [unsafe extern "C" fn(); 22] = [
     entries::memory_grow,
     entries::memory_copy,
     entries::memory_fill,
@@ -112,6 +112,8 @@ static BUILTINS: [unsafe extern "C" fn(); 20] = [
     entries::end_trial,
     entries::make_exception,
     entries::throw,
+    entries::memory_wait,
+    entries::memory_notify,
 ];
 const _: () = assert!(BUILTINS.len() == Builtin::ALL.len());
 
@@ -178,6 +180,11 @@ fn add_definitions(store: &mut StoreOpaque, index: u32) -> Result<()> {
     for (n, ty) in (0..).zip(&info.memories[info.imported_memories as usize..]) {
         let definition: NonNull<VmMemory> = store.instances[i].vmctx.at(layout.memory(n));
         let memory = store.add_memory(MemoryType::from_parser(ty), Some(definition))?;
+        if ty.shared {
+            let place: NonNull<NonNull<VmMemory>> = store.instances[i].vmctx.at(layout.memory(n));
+            // SAFETY: a place in a fresh vmctx that the layout gave for this.
+            unsafe { place.write(store.memory(memory).definition()) };
+        }
         store.instances[i].memories.push(memory);
     }
     for (n, global) in (0..).zip(&info.globals[info.imported_globals as usize..]) {

@@ -28,6 +28,8 @@ use super::interrupt::InterruptPage;
 use super::memory::LinearMemory;
 use super::metrics::Metrics;
 use super::samples::{self, Ring};
+use super::shared_memory::SharedData;
+use super::store_memory::StoreMemory;
 use super::store_ptr::StorePtr;
 use super::table::TableData;
 use super::trace::Trace;
@@ -113,7 +115,7 @@ pub struct StoreOpaque {
     demand: Arc<DemandList>,
     pub limits: StoreLimits,
     pub instances: Vec<InstanceData>,
-    memories: Vec<LinearMemory>,
+    memories: Vec<StoreMemory>,
     tables: Vec<TableData>,
     globals: Vec<GlobalData>,
     /// Functions of the host's; funcrefs point into them.
@@ -383,7 +385,27 @@ impl StoreOpaque {
     pub fn add_memory(&mut self, ty: MemoryType, definition: Option<NonNull<VmMemory>>) -> Result<u32> {
         check_count("memories", self.memories.len(), self.limits.memories)?;
         let style = self.engine.compiler().options().memory;
-        self.memories.push(LinearMemory::new(ty, style, &self.limits, definition, self.demand.clone())?);
+        self.memories.push(match ty.is_shared {
+            true => StoreMemory::Shared(Arc::new(SharedData::new(ty, style, &self.limits)?)),
+            false => {
+                let demand = self.demand.clone();
+                StoreMemory::Own(LinearMemory::new(ty, style, &self.limits, definition, demand)?)
+            }
+        });
+        Ok(self.memories.len() as u32 - 1)
+    }
+
+    /// The memory that others have as well; added if it is not here yet.
+    ///
+    /// # Errors
+    /// If there are too many.
+    pub fn share_memory(&mut self, memory: &Arc<SharedData>) -> Result<u32> {
+        let is_it = |known: &StoreMemory| known.shared().is_some_and(|known| Arc::ptr_eq(known, memory));
+        if let Some(index) = self.memories.iter().position(is_it) {
+            return Ok(index as u32);
+        }
+        check_count("memories", self.memories.len(), self.limits.memories)?;
+        self.memories.push(StoreMemory::Shared(memory.clone()));
         Ok(self.memories.len() as u32 - 1)
     }
 
@@ -416,12 +438,12 @@ impl StoreOpaque {
     }
 
     /// Memory number `index`.
-    pub fn memory(&self, index: u32) -> &LinearMemory {
+    pub fn memory(&self, index: u32) -> &StoreMemory {
         &self.memories[index as usize]
     }
 
     /// Memory number `index`.
-    pub fn memory_mut(&mut self, index: u32) -> &mut LinearMemory {
+    pub fn memory_mut(&mut self, index: u32) -> &mut StoreMemory {
         &mut self.memories[index as usize]
     }
 
@@ -431,12 +453,12 @@ impl StoreOpaque {
     /// # Errors
     /// If some could not.
     pub fn check_data(&self) -> Result<()> {
-        let checked = self.memories.iter().try_for_each(LinearMemory::check);
+        let checked = self.memories.iter().try_for_each(StoreMemory::check);
         checked.map_err(|e| Error::system("cannot read the module's data", e))
     }
 
     /// Two different memories.
-    pub fn two_memories(&mut self, a: u32, b: u32) -> (&mut LinearMemory, &mut LinearMemory) {
+    pub fn two_memories(&mut self, a: u32, b: u32) -> (&mut StoreMemory, &mut StoreMemory) {
         let [a, b] = self.memories.get_disjoint_mut([a as usize, b as usize]).expect("different and present");
         (a, b)
     }

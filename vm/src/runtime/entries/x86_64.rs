@@ -158,6 +158,8 @@ guarded! {
     begin_trial = builtins::begin_trial, 1, FOR_ENGINE;
     end_trial = builtins::end_trial, 0, FOR_ENGINE;
     make_exception = throw::make_exception, 0, FOR_PROGRAM;
+    memory_wait = builtins::memory_wait, 3, FOR_PROGRAM;
+    memory_notify = builtins::memory_notify, -1, FOR_PROGRAM;
 }
 
 /// `Builtin::Throw`: goes on where the runtime says, with the exception where landings take it.

@@ -6,10 +6,10 @@
 //! what Cranelift's allocator for quick compilation gives (`bench-wasm/records/2026-11-23-single-pass.md`).
 //!
 //! Input: a function as the translator makes it for baseline code. Output: machine code with its tables; or
-//! [`Unsupported`], if anything in the function is rare enough to be left to Cranelift: vectors, atomic instructions,
-//! results in memory.
+//! [`Unsupported`], if anything in the function is rare enough to be left to Cranelift: vectors, results
+//! in memory.
 //! The flow: `uses` finds out what is needed of each value; `control` writes blocks, branches and calls, `integer`,
-//! `compare`, `float`, `convert` and `memory` the rest; `registers` tells them which register has what; `abi` where
+//! `compare`, `float`, `convert`, `memory` and `atomic` the rest; `registers` tells them which register has what; `abi` where
 //! calls have it; `assembler` makes bytes.
 //!
 //! **Invariant**: a value that crosses from run to run (`uses`) is in the frame where its run ends.
@@ -19,6 +19,7 @@
 
 mod abi;
 mod assembler;
+mod atomic;
 mod compare;
 mod control;
 mod convert;
@@ -304,6 +305,12 @@ impl Emitter<'_> {
             InstructionData::Store { opcode, args, flags, offset } => {
                 self.store(opcode, args, flags, offset.into())?;
             }
+            InstructionData::StoreNoOffset { opcode: Opcode::AtomicStore, args, flags } => {
+                self.atomic_store(args, flags)?;
+            }
+            InstructionData::AtomicRmw { args, flags, op, .. } => self.atomic_rmw(inst, op, args, flags)?,
+            InstructionData::AtomicCas { args, flags, .. } => self.atomic_cas(inst, args, flags)?,
+            InstructionData::NullAry { opcode: Opcode::Fence } => self.fence(),
             InstructionData::NullAry { opcode } => self.nullary(inst, opcode)?,
             InstructionData::IntAddTrap { args, code, .. } => self.add_or_trap(inst, args, code)?,
             _ => self.control(inst)?,
@@ -318,6 +325,7 @@ impl Emitter<'_> {
     fn leaves_clean(&self, opcode: Opcode, ty: Type) -> bool {
         match opcode {
             Opcode::Ireduce | Opcode::Call | Opcode::CallIndirect | Opcode::GetPinnedReg => false,
+            Opcode::AtomicRmw | Opcode::AtomicCas => false,
             Opcode::Load | Opcode::AtomicLoad | Opcode::Icmp | Opcode::Fcmp => true,
             _ => ty == types::I32,
         }
