@@ -16,7 +16,7 @@ use super::collect::Counted;
 use super::interruption::Interruption;
 use super::live::{Following, Live};
 use super::threads::{self, Threads};
-use super::{ending, host, invoke};
+use super::{ending, host, invoke, stubs};
 use crate::modules::failure;
 
 /// How a run went.
@@ -112,6 +112,10 @@ fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> 
         false => (wasi, None),
     };
     let mut store = Store::try_new(module.engine(), wasi).map_err(failure)?;
+    stubs::define_known(&mut linker, &mut store, module)?;
+    if let Some(stubs) = args.stub_imports {
+        stubs::define_missing(&mut linker, &mut store, module, stubs)?;
+    }
     let program = args.module().display().to_string();
     if let Some(TraceTarget { file, max_size }) = trace {
         store.record_trace(module, &program, BufWriter::new(file), max_size).map_err(failure)?;
@@ -136,7 +140,7 @@ fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> 
         Ok(instance) => (Some(instance), call(args, &mut store, instance)?),
         Err(error) if is_of_program(&error) => (Instance::newest_of(&store, module), Err(error)),
         Err(error) => {
-            let missing = host::missing_imports(&linker, &mut store, module);
+            let missing = host::missing_imports(&linker, &mut store, module, args.module());
             return Err(missing.unwrap_or_else(|| failure(error)));
         }
     };
