@@ -2,9 +2,13 @@
 //! statistics, and plots.
 
 pub mod instructions;
+pub mod papers;
+pub mod placements;
 pub mod plot;
 pub mod programs;
 pub mod runner;
 pub mod session;
 pub mod soak;
 pub mod stats;
+pub mod table;
+pub mod tables;

@@ -15,7 +15,19 @@ const SHARED: [(&str, &[&str]); 7] = [
     // Only who has the option can fail there.
     (
         "modules.rs",
-        &["annotate", "export", "report", "residual", "trace bursts", "trace cat", "trace replay", "view"],
+        &[
+            "annotate",
+            "export",
+            "rank",
+            "report",
+            "residual",
+            "trace bursts",
+            "trace cat",
+            "trace hot",
+            "trace replay",
+            "trace streams",
+            "view",
+        ],
     ),
     ("commands/run/collect", &["run", "explain"]),
     ("commands/run/ending.rs", &["run", "residual", "trace record"]),

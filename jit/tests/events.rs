@@ -157,6 +157,7 @@ const IMMEDIATES: &[&str] = &[
     " i32x4 0 0 0 0",
     " 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15",
     " end",
+    " 0 end",
 ];
 
 /// The instructions of a function in text, if they are any.
@@ -172,7 +173,11 @@ fn encode(instructions: &str) -> Option<Vec<u8>> {
 
 /// Checks the operators that `name` stands for in text.
 fn check_opcode(name: &str, check: impl Fn(&Operator<'_>)) {
-    let before = if name == "else" { "if" } else { "" };
+    let before = match name {
+        "else" => "if",
+        "catch" | "catch_all" | "delegate" => "try",
+        _ => "",
+    };
     let mut forms = 0;
     for immediates in IMMEDIATES {
         let Some(bytes) = encode(&format!("{before} {name}{immediates}")) else { continue };
@@ -191,7 +196,8 @@ fn every_name_is_the_text_format_s_name_of_its_opcode() {
     for name in names() {
         let definition =
             CustomModel { name: "it".into(), cost: vec![(name.into(), 7)], ..CustomModel::default() };
-        let expected = if matches!(name, "block" | "loop" | "else" | "end") { 0 } else { 7 };
+        let marks = ["block", "loop", "else", "end", "try_table", "try", "catch", "catch_all", "delegate"];
+        let expected = if marks.contains(&name) { 0 } else { 7 };
         let model =
             EventModel::custom(&definition).ok().or_else(|| (expected == 0).then(|| built_in("calls")));
         check_opcode(name, |op| {

@@ -48,6 +48,68 @@ impl EdgeWeights {
         Self(walk.edges)
     }
 
+    /// Goldberg's weighting, to be compared with: an edge weighs as much as the postorder number of its source, and a
+    /// back edge more than the graph has vertices. Code that runs before other code weighs more; loops hardly count.
+    ///
+    /// Source: Ball & Larus 1994, section 7.4.
+    pub fn goldberg(cfg: &Cfg) -> Self {
+        let search = DepthFirst::new(cfg);
+        let mut numbers = vec![0.0; cfg.vertex_count()];
+        for (&block, number) in search.reverse_postorder().iter().rev().zip(1..) {
+            numbers[block.index()] = f64::from(number);
+        }
+        let weight = |edge: EdgeId| {
+            let more = if search.is_back_edge(cfg, edge) { cfg.vertex_count() as f64 } else { 0.0 };
+            more + numbers[cfg.edge(edge).from.index()]
+        };
+        Self(cfg.edges().map(weight).chain([numbers[cfg.exit().index()]]).collect())
+    }
+
+    /// Wall's weighting, to be compared with: what lies in n loops runs ten to the power of n times, whatever branches
+    /// there are.
+    ///
+    /// Source: Ball & Larus 1994, section 7.4.
+    pub fn wall(cfg: &Cfg) -> Self {
+        let search = DepthFirst::new(cfg);
+        let loops = Loops::new(cfg, &search);
+        let depth = |vertex: BlockId| if vertex == cfg.exit() { 0 } else { loops.depth(vertex) };
+        let weight = |edge: EdgeId| {
+            let ends = cfg.edge(edge);
+            LOOP_MULTIPLIER.powi(depth(ends.from).min(depth(ends.to)) as i32).min(HEAVIEST)
+        };
+        Self(cfg.edges().map(weight).chain([1.0]).collect())
+    }
+
+    /// Forman's weighting, to be compared with: how often each edge is crossed if all edges out of a block are equally
+    /// likely. Trees that are heaviest under it are in Forman's partial order.
+    ///
+    /// Source: Ball & Larus 1994, section 7.4, by "matrix operations": a system of equations, solved here by iteration.
+    /// Ours: each time it runs a block ends the run with a probability of 1/1000, so that endless loops are finite.
+    pub fn forman(cfg: &Cfg) -> Self {
+        const GOES_ON: f64 = 0.999;
+        const ROUNDS: usize = 2_000;
+        const SETTLED: f64 = 1e-6;
+        let search = DepthFirst::new(cfg);
+        let mut blocks = vec![0.0_f64; cfg.vertex_count()];
+        let share = |blocks: &[f64], edge: EdgeId| {
+            let from = cfg.edge(edge).from;
+            blocks[from.index()] * GOES_ON / cfg.out_edges(from).len() as f64
+        };
+        for _ in 0..ROUNDS {
+            let mut moved = 0.0_f64;
+            for &block in search.reverse_postorder() {
+                let called = if block == BlockId::ENTRY { 1.0 } else { 0.0 };
+                let sum = called + cfg.in_edges(block).iter().map(|&edge| share(&blocks, edge)).sum::<f64>();
+                moved = moved.max((sum - blocks[block.index()]).abs() / sum.max(1.0));
+                blocks[block.index()] = sum;
+            }
+            if moved < SETTLED {
+                break;
+            }
+        }
+        Self(cfg.edges().map(|edge| share(&blocks, edge)).chain([1.0]).collect())
+    }
+
     /// The weighting of an earlier run of the same graph. Edges that ran equally often are ordered as
     /// the static weighting orders them.
     pub fn measured(cfg: &Cfg, counts: &EdgeCounts) -> Self {

@@ -52,6 +52,49 @@ impl PathDescriptor {
     }
 }
 
+/// How large a table is: sets, and entries in each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TableShape {
+    /// How many sets; a power of two.
+    pub sets: usize,
+    /// How many entries each has.
+    pub ways: usize,
+}
+
+impl TableShape {
+    /// 65,536 entries, two megabytes.
+    pub const USUAL: Self = Self { sets: 1 << 14, ways: 4 };
+
+    const MOST_ENTRIES: usize = 1 << 24;
+}
+
+/// `128x4`.
+impl std::str::FromStr for TableShape {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let numbers =
+            text.split_once('x').and_then(|(sets, ways)| Some((sets.parse().ok()?, ways.parse().ok()?)));
+        let fits = |&(sets, ways): &(usize, usize)| {
+            let entries = sets.checked_mul(ways).unwrap_or(usize::MAX);
+            sets.is_power_of_two() && (1..=Self::MOST_ENTRIES).contains(&entries)
+        };
+        let (sets, ways) = numbers.filter(fits).ok_or_else(|| {
+            format!(
+                "give SETSxWAYS, such as 128x4: sets are a power of two, and there are at most {} entries",
+                Self::MOST_ENTRIES
+            )
+        })?;
+        Ok(Self { sets, ways })
+    }
+}
+
+impl std::fmt::Display for TableShape {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}x{}", self.sets, self.ways)
+    }
+}
+
 /// What names a path in a table.
 pub trait PathName: Clone + Eq {
     /// What its place in the table depends on.
@@ -88,6 +131,11 @@ impl<P: PathName> HotPathTable<P> {
         let ways = ways.max(1);
         let sets = (entries / ways).max(1).next_power_of_two();
         HotPathTable { entries: vec![None; sets * ways], ways, measured: Vec::new(), metrics: 0, lost: 0 }
+    }
+
+    /// An empty table of a shape.
+    pub fn of_shape(shape: TableShape) -> Self {
+        Self::new(shape.sets.saturating_mul(shape.ways), shape.ways)
     }
 
     /// The same, empty, with room for so many metrics.

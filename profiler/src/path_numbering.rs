@@ -79,8 +79,17 @@ impl PathNumbering {
 
     /// Numbers at most `limit` paths, or as few as cuts can leave if that is more.
     pub fn with_limit(cfg: &Cfg, limit: u64) -> Self {
+        Self::numbered(cfg, limit, |_| false)
+    }
+
+    /// Numbers paths that end with these edges too, as with back edges.
+    pub fn with_ends(cfg: &Cfg, ends_too: impl Fn(EdgeId) -> bool) -> Self {
+        Self::numbered(cfg, MAX_PATHS, ends_too)
+    }
+
+    fn numbered(cfg: &Cfg, limit: u64, ends_too: impl Fn(EdgeId) -> bool) -> Self {
         let search = DepthFirst::new(cfg);
-        let Ends { ends, cuts } = Ends::new(cfg, &search, limit);
+        let Ends { ends, cuts } = Ends::new(cfg, &search, limit, ends_too);
         let view = view(cfg, &search, &ends);
         let (values, paths) = values(&view, &search);
         Self { view, real: cfg.edge_count(), values, paths, cuts }
@@ -171,12 +180,17 @@ struct Ends {
 }
 
 impl Ends {
-    /// The back edges and, where a block would have too many ways on, the edges that most of these ways follow.
-    fn new(cfg: &Cfg, search: &DepthFirst, limit: u64) -> Self {
-        let back: Vec<bool> = cfg.edges().map(|edge| search.is_back_edge(cfg, edge)).collect();
+    /// The back edges, those that are to end paths too and, where a block would have too many ways on, the edges that
+    /// most of these ways follow.
+    fn new(cfg: &Cfg, search: &DepthFirst, limit: u64, ends_too: impl Fn(EdgeId) -> bool) -> Self {
+        let is_back = |edge| search.is_back_edge(cfg, edge);
+        let asked = |&edge: &EdgeId| ends_too(edge) && !is_back(edge) && cfg.edge(edge).to != cfg.exit();
+        let cuts: Vec<EdgeId> = cfg.edges().filter(asked).collect();
+        let mut ends: Vec<bool> = cfg.edges().map(is_back).collect();
+        cuts.iter().for_each(|edge| ends[edge.index()] = true);
         let mut most = limit;
         loop {
-            let mut found = Self { ends: back.clone(), cuts: Vec::new() };
+            let mut found = Self { ends: ends.clone(), cuts: cuts.clone() };
             // All paths together may be too many though no block has too many: then each gets fewer.
             if found.cut(cfg, search, most) <= limit || most == 0 {
                 found.cuts.sort_unstable();

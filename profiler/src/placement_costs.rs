@@ -29,6 +29,21 @@ pub struct PlacementCosts {
     pub measured: WeightedCosts,
     /// Placed at the minimum spanning trees of those counts: what a weighting can cost at worst.
     pub worst: WeightedCosts,
+    /// What edge counters cost by other weightings.
+    pub others: OtherWeightings,
+}
+
+/// Eprof(Ecnt) by weightings that the paper compares its own with, in section 6.4 and 7.4.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OtherWeightings {
+    /// At the minimum spanning trees of the static weighting, graph 4's *heuristic min*.
+    pub estimated_worst: CounterCost,
+    /// [`EdgeWeights::goldberg`].
+    pub goldberg: CounterCost,
+    /// [`EdgeWeights::wall`].
+    pub wall: CounterCost,
+    /// [`EdgeWeights::forman`].
+    pub forman: CounterCost,
 }
 
 /// One run under the placements that depend on a weighting.
@@ -42,6 +57,9 @@ pub struct WeightedCosts {
     pub vertex_by_edges_unmarked: CounterCost,
     /// Edge counts by edge counters, Eprof(Ecnt).
     pub edges: CounterCost,
+    /// Of these, counters on critical edges, whose code needs a block of its own and so a jump: how many jumps, and how
+    /// often they are made. One that can be laid out to be fallen through is counted, too.
+    pub jumps: CounterCost,
 }
 
 impl PlacementCosts {
@@ -63,6 +81,7 @@ impl PlacementCosts {
             estimated: costs(estimated, &estimate),
             measured: costs(measured, &run),
             worst: costs(worst, &run),
+            others: OtherWeightings::new(cfg, counts, &estimate),
         }
     }
 
@@ -74,6 +93,30 @@ impl PlacementCosts {
             estimated: self.estimated.plus(other.estimated),
             measured: self.measured.plus(other.measured),
             worst: self.worst.plus(other.worst),
+            others: self.others.plus(other.others),
+        }
+    }
+}
+
+impl OtherWeightings {
+    fn new(cfg: &Cfg, counts: &EdgeCounts, estimate: &EdgeWeights) -> Self {
+        let cost = |tree: &SpanningTree| CounterCost::of_edges(&EdgePlan::of_tree(tree).counted, counts);
+        let heaviest = |weights: &EdgeWeights| cost(&SpanningTree::maximum(cfg, weights));
+        Self {
+            estimated_worst: cost(&SpanningTree::minimum(cfg, estimate)),
+            goldberg: heaviest(&EdgeWeights::goldberg(cfg)),
+            wall: heaviest(&EdgeWeights::wall(cfg)),
+            forman: heaviest(&EdgeWeights::forman(cfg)),
+        }
+    }
+
+    /// The costs of both; saturates.
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            estimated_worst: self.estimated_worst.plus(other.estimated_worst),
+            goldberg: self.goldberg.plus(other.goldberg),
+            wall: self.wall.plus(other.wall),
+            forman: self.forman.plus(other.forman),
         }
     }
 }
@@ -86,6 +129,8 @@ impl WeightedCosts {
         blocks: &BlockPlan,
         tree: &SpanningTree,
     ) -> Self {
+        let edges = EdgePlan::of_tree(tree).counted;
+        let jumps: Vec<EdgeId> = edges.iter().copied().filter(|&edge| cfg.is_critical(edge)).collect();
         Self {
             vertex_by_blocks: CounterCost::of_blocks(&blocks.counted, cfg, counts),
             vertex_by_edges: CounterCost::of_edges(&VertexPlan::of_tree(cfg, weights, tree).counted, counts),
@@ -93,7 +138,8 @@ impl WeightedCosts {
                 &VertexPlan::unmarked_of_tree(cfg, tree).counted,
                 counts,
             ),
-            edges: CounterCost::of_edges(&EdgePlan::of_tree(tree).counted, counts),
+            edges: CounterCost::of_edges(&edges, counts),
+            jumps: CounterCost::of_edges(&jumps, counts),
         }
     }
 
@@ -104,6 +150,7 @@ impl WeightedCosts {
             vertex_by_edges: self.vertex_by_edges.plus(other.vertex_by_edges),
             vertex_by_edges_unmarked: self.vertex_by_edges_unmarked.plus(other.vertex_by_edges_unmarked),
             edges: self.edges.plus(other.edges),
+            jumps: self.jumps.plus(other.jumps),
         }
     }
 }

@@ -8,12 +8,14 @@
 mod call_edges;
 mod call_target;
 mod density;
+mod distribution;
 mod event_total;
 mod flow;
 mod function;
 mod hot;
 mod merge;
 mod paths;
+mod rank;
 mod residual;
 mod run;
 mod verify;
@@ -22,11 +24,13 @@ use serde::{Deserialize, Serialize};
 
 pub use call_target::CallTarget;
 pub use density::{Density, Group, MetricView, Spread};
+pub use distribution::PathDistribution;
 pub use event_total::EventTotal;
 pub use function::{BlockProfile, CodeRange, EdgeKind, EdgeProfile, FunctionProfile};
 pub use hot::{HotBlock, HotLoop, LoopProfile};
 pub use merge::MergeError;
 pub use paths::{HotPath, PathProfile};
+pub use rank::{Predictor, Suspect, TestGain, order_tests, suspects};
 pub use residual::{PathEnd, Residual, ResidualError, UntestedPath};
 pub use run::{Ending, Run};
 pub use verify::InvalidProfile;

@@ -4,7 +4,7 @@ use wprof_jit::module::Import;
 
 use crate::runtime::instantiate::Imports;
 use crate::runtime::store::StoreOpaque;
-use crate::{Error, ErrorKind, Extern, ExternType, MemoryType, Module, Result, TableType};
+use crate::{Error, ErrorKind, Extern, ExternType, MemoryType, Module, Result, TableType, TagType};
 
 /// Sorts the imports of `module` by kind.
 ///
@@ -31,6 +31,7 @@ pub(crate) fn check(store: &StoreOpaque, module: &Module, given: &[Extern]) -> R
             Extern::Table(t) => imports.tables.push(store.index(t.0)),
             Extern::Memory(m) => imports.memories.push(store.index(m.0)),
             Extern::Global(g) => imports.globals.push(store.index(g.0)),
+            Extern::Tag(t) => imports.tags.push(store.index(t.0)),
         }
     }
     Ok(imports)
@@ -40,6 +41,7 @@ fn type_of(store: &StoreOpaque, item: &Extern) -> ExternType {
     match item {
         Extern::Func(f) => ExternType::Func(store.func_type(f.0).ty.clone()),
         Extern::Global(g) => ExternType::Global(store.global_type(store.index(g.0))),
+        Extern::Tag(t) => ExternType::Tag(TagType::new(store.tags[store.index(t.0) as usize].ty.clone())),
         Extern::Table(t) => {
             let table = store.table(store.index(t.0));
             ExternType::Table(TableType { minimum: table.len(), ..table.ty() })

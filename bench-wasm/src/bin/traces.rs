@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use clap::Parser;
-use wprof::profiler::{TraceMethod, TraceReader, TraceStats};
+use wprof::profiler::{PackSummary, TraceMethod, TraceReader, TraceStats};
 use wprof::wasi::{self, OutputPipe, WasiCtx, WasiCtxBuilder};
 use wprof::{Config, Engine, Linker, Module, Store, Strategy, Tracing};
 use wprof_bench::programs::{self, Program};
@@ -60,6 +60,9 @@ struct Row {
     stats: TraceStats,
     /// Blocks replayed in a second.
     speed: f64,
+    packed: PackSummary,
+    /// How long packing took, in seconds.
+    pack_time: f64,
 }
 
 fn main() -> Result<()> {
@@ -69,33 +72,36 @@ fn main() -> Result<()> {
 
 fn print(options: &Options, programs: &[Program], scratch: &Path) -> Result<()> {
     println!(
-        "| program | method | bits/predicate | bytes/1000 blocks | compressed | time over off | CPU over off | replay, M blocks/s |"
+        "| program | method | bits/predicate | bytes/1000 blocks | compressed | time over off | CPU over off | replay, M blocks/s | packed, bits/branch | packed, M branches/s | MB/s of bits |"
     );
-    println!("|---|---|---:|---:|---:|---:|---:|---:|");
+    println!("|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|");
     let mut walls = METHODS.map(|_| Vec::new());
+    let mut packed = Vec::new();
     for program in programs {
         for ((row, wall), (name, _)) in
             measure(options, program, scratch)?.iter().zip(&mut walls).zip(METHODS)
         {
             print_row(&program.name, name, row);
             wall.push(row.wall.median);
+            packed.extend(row.packed.bits_per_branch().filter(|_| name == "best"));
         }
     }
     for (wall, (name, _)) in walls.into_iter().zip(METHODS) {
-        println!("| geometric mean | {name} | | | | **{:.3}** | | |", geometric_mean(wall));
+        println!("| geometric mean | {name} | | | | **{:.3}** | | | | | |", geometric_mean(wall));
     }
+    println!("\nPacked, by the default method: {:.3} bits a branch, geometric mean", geometric_mean(packed));
     Ok(())
 }
 
 fn print_row(program: &str, method: &str, row: &Row) {
-    let Row { wall, cpu, stats, speed } = row;
+    let Row { wall, cpu, stats, speed, packed, pack_time } = row;
     let sums = stats.methods.values().fold((0, 0), |(bits, predicates), method| {
         (bits + method.counts.bits, predicates + method.counts.predicates)
     });
     let each = |value: Option<f64>| value.map_or("-".to_string(), |value| format!("{value:.2}"));
     let bits = (sums.1 > 0).then(|| sums.0 as f64 / sums.1 as f64);
     println!(
-        "| {program} | {method} | {} | {} | {} | {:.2} ({:.2}–{:.2}) | {:.2} | {:.1} |",
+        "| {program} | {method} | {} | {} | {} | {:.2} ({:.2}–{:.2}) | {:.2} | {:.1} | {} | {:.1} | {:.2} |",
         each(bits),
         each(stats.stream_bytes_per_1000_blocks()),
         each(stats.stored_bytes_per_1000_blocks()),
@@ -103,7 +109,10 @@ fn print_row(program: &str, method: &str, row: &Row) {
         wall.min,
         wall.max,
         cpu.median,
-        speed / 1e6
+        speed / 1e6,
+        packed.bits_per_branch().map_or("-".to_string(), |bits| format!("{bits:.3}")),
+        packed.branches as f64 / pack_time / 1e6,
+        packed.bits as f64 / 8.0 / pack_time / 1e6
     );
 }
 
@@ -136,7 +145,11 @@ fn row(file: &Path, chunks: usize, times: &[Times], plain: &[Times]) -> Result<R
     let clock = Instant::now();
     let stats = reader.stats_of_first(chunks)?;
     let speed = stats.blocks() as f64 / clock.elapsed().as_secs_f64();
-    Ok(Row { wall: ratio(|times| times.wall), cpu: ratio(|times| times.cpu), stats, speed })
+    let clock = Instant::now();
+    let packed = reader.pack_first(chunks, &mut std::io::sink())?;
+    let pack_time = clock.elapsed().as_secs_f64();
+    let (wall, cpu) = (ratio(|times| times.wall), ratio(|times| times.cpu));
+    Ok(Row { wall, cpu, stats, speed, packed, pack_time })
 }
 
 fn engine(how: Option<Tracing>, addresses: bool) -> Result<Engine> {

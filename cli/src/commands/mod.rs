@@ -11,6 +11,7 @@ mod man;
 mod merge;
 mod overlap;
 mod passes;
+mod rank;
 mod report;
 mod residual;
 mod run;
@@ -55,6 +56,8 @@ pub enum Command {
     Hints(hints::HintsArgs),
     /// Show the paths that ran but that no test covered
     Residual(residual::ResidualArgs),
+    /// Rank paths by how well they tell failing runs from passing ones, and tests by the paths they add
+    Rank(rank::RankArgs),
     /// Convert a profile for other tools: flame graphs, pprof, coverage, …
     Export(export::ExportArgs),
     /// Record everything that a program executes, in order, and read it
@@ -84,6 +87,7 @@ impl Command {
             Command::Annotate(args) => annotate::execute(&args, color)?,
             Command::Explain(args) => explain::execute(&args)?,
             Command::Merge(args) => merge::execute(&args)?,
+            Command::Rank(args) => rank::execute(&args, color)?,
             Command::Export(args) => export::execute(&args)?,
             Command::Hints(args) => hints::execute(&args)?,
             Command::Passes(args) => passes::execute(&args)?,

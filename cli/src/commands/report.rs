@@ -16,7 +16,7 @@ use crate::render::functions::Order;
 use crate::render::page::Page;
 use crate::render::screen::{ColorChoice, Screen};
 use crate::render::view::View;
-use crate::render::{contexts, report, time};
+use crate::render::{contexts, distribution, report, time};
 use crate::sources::Sources;
 use crate::{code_map, modules, output, progress};
 
@@ -47,6 +47,7 @@ More examples:
   wprof report f.wprof --cct --by cycles
   wprof report f.wprof --cct --by instructions   of a profile from --collect flow
   wprof report f.wprof --interesting suite.wprof
+  wprof report f.wprof --distribution            of a profile from --collect paths
   wprof report after.wprof --diff before.wprof --html changes.html
   wprof report f.wprof --json | jq .ops"))]
 pub struct ReportArgs {
@@ -79,8 +80,12 @@ pub struct ReportArgs {
     #[arg(long, value_name = "PROFILE", conflicts_with_all = ["cct", "callers", "sort"])]
     #[arg(value_hint = ValueHint::FilePath, help_heading = help::VIEW, hide_short_help = true)]
     interesting: Option<PathBuf>,
+    /// Show how the instructions are distributed over paths, by rank and by length
+    #[arg(long, conflicts_with_all = ["cct", "callers", "sort", "interesting"])]
+    #[arg(help_heading = help::VIEW, hide_short_help = true)]
+    distribution: bool,
     /// Write one self-contained HTML file for a browser; `-` is standard output
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["cct", "callers", "sort", "by", "interesting", "json"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["cct", "callers", "sort", "by", "interesting", "distribution", "json"])]
     #[arg(value_hint = ValueHint::FilePath, help_heading = help::OUTPUT)]
     html: Option<PathBuf>,
     /// With --html: show what changed since an earlier profile
@@ -110,6 +115,12 @@ pub fn execute(args: &ReportArgs, color: ColorChoice) -> Result<()> {
     if let Some(path) = &args.interesting {
         let interesting = interesting(&profile, path)?;
         report::write_interesting(&mut page, &view, &interesting, args.top);
+        return output::print(&page.into_text());
+    }
+    if args.distribution {
+        let found = profile.path_distribution();
+        let found = found.context("the profile has no paths: record one with `wprof run --collect paths`")?;
+        distribution::write(&mut page, &found);
         return output::print(&page.into_text());
     }
     if args.cct || args.callers.is_some() {

@@ -10,6 +10,7 @@ pub mod call_targets;
 pub mod comparison;
 pub mod contexts;
 pub mod counters;
+pub mod distribution;
 pub mod event_plan;
 pub mod events;
 pub mod extended_paths;

@@ -77,14 +77,19 @@ impl<'a> View<'a> {
 
     /// The source line of the code at `offset`.
     pub fn line(&self, offset: u32) -> Option<SourceLine> {
-        let symbols = self.module?.symbols_at(offset);
-        let symbol = symbols.first()?;
-        // Line 0 is the compiler's way of saying that code comes from nowhere.
-        let line = symbol.line().filter(|&line| line > 0)?;
-        let name = symbol.name().filter(|_| symbols.len() > 1);
-        let inlined = name.map(|name| names::harmless(&wprof::demangle(name)));
-        Some(SourceLine { file: symbol.file()?.to_owned(), line, inlined })
+        line_of(self.module?, offset)
     }
+}
+
+/// The source line of a module's code at `offset`.
+pub fn line_of(module: &Module, offset: u32) -> Option<SourceLine> {
+    let symbols = module.symbols_at(offset);
+    let symbol = symbols.first()?;
+    // Line 0 is the compiler's way of saying that code comes from nowhere.
+    let line = symbol.line().filter(|&line| line > 0)?;
+    let name = symbol.name().filter(|_| symbols.len() > 1);
+    let inlined = name.map(|name| names::harmless(&wprof::demangle(name)));
+    Some(SourceLine { file: symbol.file()?.to_owned(), line, inlined })
 }
 
 /// A line of source.

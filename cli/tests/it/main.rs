@@ -25,6 +25,7 @@ mod passes;
 mod paths;
 mod perf;
 mod profile_files;
+mod rank;
 mod readers;
 mod reoptimized;
 mod report;
@@ -38,6 +39,7 @@ mod trace;
 mod trap;
 mod view;
 mod wasi;
+mod whole_path;
 mod write_failure;
 
 use std::ffi::OsStr;

@@ -53,7 +53,10 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 
 /// Whether the opcode called `name` only marks structure.
 pub(super) fn is_structure_name(name: &str) -> bool {
-    matches!(name, "block" | "loop" | "else" | "end")
+    matches!(
+        name,
+        "block" | "loop" | "else" | "end" | "try_table" | "try" | "catch" | "catch_all" | "delegate"
+    )
 }
 
 fn accepted(proposal: &str) -> bool {
@@ -67,6 +70,8 @@ fn accepted(proposal: &str) -> bool {
         "simd" => features.simd(),
         "relaxed_simd" => features.relaxed_simd(),
         "tail_call" => features.tail_call(),
+        "exceptions" => features.exceptions(),
+        "legacy_exceptions" => features.legacy_exceptions(),
         _ => false,
     }
 }

@@ -31,7 +31,7 @@
 
 mod error;
 mod function_table;
-mod head;
+pub(super) mod head;
 mod reader;
 mod references;
 mod replay;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use wprof_profiler::{Branch, HotPathTable, PathDescriptor};
+use wprof_profiler::{Branch, HotPathTable, PathDescriptor, TableShape};
 
 use crate::rng::Rng;
 
@@ -59,4 +59,17 @@ fn long_paths_have_several_descriptors() {
     let wide = [Branch { outcome: 9, bits: 31, to: 1 }, Branch { outcome: 2, bits: 2, to: 5 }];
     let parts = PathDescriptor::of_path(0, wide).iter().map(|part| part.outcomes).collect::<Vec<_>>();
     assert_eq!(parts, [9, 2]);
+}
+
+#[test]
+fn shapes_are_sets_and_ways() {
+    assert_eq!("128x4".parse(), Ok(TableShape { sets: 128, ways: 4 }));
+    assert_eq!(TableShape::USUAL.to_string().parse(), Ok(TableShape::USUAL));
+    for text in ["", "128", "100x4", "0x4", "4x0", "x", "1x99999999999", "4294967296x4294967296", "-1x4"] {
+        let error = text.parse::<TableShape>().unwrap_err();
+        assert!(error.starts_with("give SETSxWAYS, such as 128x4"), "{text}: {error}");
+    }
+    let mut small = HotPathTable::of_shape(TableShape { sets: 2, ways: 1 });
+    (0..100).for_each(|outcomes| small.count(PathDescriptor { start: 1, branches: 5, outcomes }));
+    assert!(small.paths().count() <= 2 && small.lost() >= 98);
 }

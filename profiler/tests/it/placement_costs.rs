@@ -3,8 +3,8 @@
 use std::cell::Cell;
 
 use wprof_profiler::{
-    BlockId, BlockPlan, BlockWeights, CounterCost, EdgeId, EdgePlan, EdgeWeights, PlacementCosts,
-    SpanningTree, VertexPlan, WeightedCosts,
+    BlockId, BlockPlan, BlockWeights, Cfg, CounterCost, EdgeId, EdgePlan, EdgeWeights, OtherWeightings,
+    PlacementCosts, SpanningTree, VertexPlan, WeightedCosts,
 };
 
 use crate::edge_profile::count_log;
@@ -39,6 +39,19 @@ impl Rerun<'_> {
         }
     }
 
+    /// Counted edges whose source has other ways out and whose target has other ways in.
+    fn jumps(&self, tree: &SpanningTree) -> Vec<EdgeId> {
+        let cfg = &self.function.cfg;
+        let needs_block = |edge: &EdgeId| {
+            let ends = cfg.edge(*edge);
+            let others = |e: EdgeId| e != *edge;
+            let from_elsewhere = ends.to == BlockId::ENTRY
+                || cfg.edges().filter(|&e| others(e)).any(|e| cfg.edge(e).to == ends.to);
+            from_elsewhere && cfg.edges().filter(|&e| others(e)).any(|e| cfg.edge(e).from == ends.from)
+        };
+        EdgePlan::of_tree(tree).counted.into_iter().filter(needs_block).collect()
+    }
+
     fn weighted(&self, blocks: &BlockPlan, weights: &EdgeWeights, tree: &SpanningTree) -> WeightedCosts {
         let cfg = &self.function.cfg;
         WeightedCosts {
@@ -46,6 +59,7 @@ impl Rerun<'_> {
             vertex_by_edges: self.edges(&VertexPlan::of_tree(cfg, weights, tree).counted),
             vertex_by_edges_unmarked: self.edges(&VertexPlan::unmarked_of_tree(cfg, tree).counted),
             edges: self.edges(&EdgePlan::of_tree(tree).counted),
+            jumps: self.edges(&self.jumps(tree)),
         }
     }
 }
@@ -78,7 +92,32 @@ fn costs_are_those_of_running_each_plan() {
         assert_eq!(costs.measured, rerun.weighted(&BlockPlan::cheapest(cfg, &by_block), &measured, &tree));
         let tree = SpanningTree::minimum(cfg, &measured);
         assert_eq!(costs.worst, rerun.weighted(&BlockPlan::dearest(cfg, &by_block), &measured, &tree));
+        let of = |tree: &SpanningTree| rerun.edges(&EdgePlan::of_tree(tree).counted);
+        let by = |weights: EdgeWeights| of(&SpanningTree::maximum(cfg, &weights));
+        let others = OtherWeightings {
+            estimated_worst: of(&SpanningTree::minimum(cfg, &estimate)),
+            goldberg: by(EdgeWeights::goldberg(cfg)),
+            wall: by(EdgeWeights::wall(cfg)),
+            forman: by(EdgeWeights::forman(cfg)),
+        };
+        assert_eq!(costs.others, others);
     });
+}
+
+/// The chain of one loop: 0 to 1, 1 back to 1 or on to 2, or from 0 to 2 at once.
+#[test]
+fn the_other_weightings_are_as_their_authors_have_them() {
+    let cfg = Cfg::from_pairs(3, &[(0, 1), (1, 1), (1, 2), (0, 2), (2, 3)]).unwrap();
+    // Postorder: EXIT 1, b2 2, b1 3, b0 4.
+    assert_eq!(EdgeWeights::goldberg(&cfg).as_slice(), [4.0, 7.0, 3.0, 4.0, 2.0, 1.0]);
+    assert_eq!(EdgeWeights::wall(&cfg).as_slice(), [1.0, 10.0, 1.0, 1.0, 1.0, 1.0]);
+    // b1 runs half the time, and each time again with one half: once on the average; 1/1000 is lost in each block.
+    let forman = EdgeWeights::forman(&cfg);
+    let expected = [0.5, 0.5, 0.5, 0.5, 1.0, 1.0];
+    assert!(
+        forman.as_slice().iter().zip(expected).all(|(weight, about)| (weight - about).abs() < 0.005),
+        "{forman:?}"
+    );
 }
 
 #[test]
@@ -126,6 +165,13 @@ fn costs_of_functions_add_up() {
         vertex_by_edges: cost(3 * n, 4 * n),
         vertex_by_edges_unmarked: cost(5 * n, 6 * n),
         edges: cost(7 * n, 8 * n),
+        jumps: cost(9 * n, 10 * n),
+    };
+    let others = |n: u64| OtherWeightings {
+        estimated_worst: cost(n, 3 * n),
+        goldberg: cost(n, 5 * n),
+        wall: cost(n, 7 * n),
+        forman: cost(n, 9 * n),
     };
     let costs = |n: u64| PlacementCosts {
         per_block: cost(n, n),
@@ -133,6 +179,7 @@ fn costs_of_functions_add_up() {
         estimated: weighted(n),
         measured: weighted(10 * n),
         worst: weighted(100 * n),
+        others: others(n),
     };
     assert_eq!(costs(1).plus(costs(2)), costs(3));
 }

@@ -36,7 +36,7 @@ fn chunk(run: &Run, index: usize) -> TraceChunk {
 }
 
 /// Functions come as late as they may: before the first chunk whose log names them.
-fn write(program: &[Function], run: &Run, limit: u64) -> Vec<u8> {
+pub fn write(program: &[Function], run: &Run, limit: u64) -> Vec<u8> {
     let mut writer = TraceWriter::new(Vec::new(), &head(), limit).unwrap();
     let mut given = vec![false; program.len()];
     for (index, log) in run.logs.iter().enumerate() {
@@ -71,7 +71,7 @@ fn replay(reader: &mut Reader<'_>, from: usize) -> (Vec<TraceEvent>, Option<Trac
     (events, None)
 }
 
-fn example(seed: u64, size: u32, steps: usize) -> (Vec<Function>, Run) {
+pub fn example(seed: u64, size: u32, steps: usize) -> (Vec<Function>, Run) {
     let mut rng = Rng::new(seed);
     let program = random_program(&mut rng, size);
     let run = run(&program, &mut rng, steps);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use wprof::{Collect, Config, Engine, Module, ProfilingConfig, Strategy, Tracing};
 use wprof_profiler::Profile;
-use wprof_profiler::{BurstReader, TraceReader};
+use wprof_profiler::{BurstReader, ReadLimits, TraceReader, WholePath, unpack_trace};
 
 use crate::engines::ours;
 use crate::generate::{Case, case};
@@ -94,8 +94,15 @@ pub fn some_profiles() -> Vec<Vec<u8>> {
     seeds
 }
 
-/// A trace, or a file of bursts.
+/// A trace, packed or not, a whole program path, or a file of bursts.
 pub fn trace(bytes: &[u8]) {
+    const LIMIT: u64 = 1 << 16;
+    let _ = unpack_trace(&mut Cursor::new(bytes), &mut std::io::sink(), LIMIT);
+    if let Ok(whole) = WholePath::read(Cursor::new(bytes), &ReadLimits::default()) {
+        whole.grammar().items().take(100_000).for_each(drop);
+        whole.hot_subpaths(1..=3, 2, |_, _| 1);
+        whole.segments(1, |_, _| 1);
+    }
     if let Ok(mut reader) = BurstReader::open(Cursor::new(bytes)) {
         reader.events().take(100_000).for_each(drop);
     }
@@ -104,16 +111,31 @@ pub fn trace(bytes: &[u8]) {
     for chunk in 0..reader.chunk_count().min(8) {
         reader.steps_from(chunk).take(100_000).for_each(drop);
     }
+    let mut packed = Vec::new();
+    if reader.chunk_count() <= 8 && reader.pack(&mut packed).is_ok() {
+        let mut again = Vec::new();
+        unpack_trace(&mut Cursor::new(&packed), &mut again, 1 << 32).expect("what was packed is unpacked");
+        let mut unpacked = TraceReader::open(Cursor::new(&again[..])).expect("a trace");
+        assert_eq!(unpacked.chunk_count(), reader.chunk_count());
+        for chunk in 0..reader.chunk_count() {
+            assert_eq!(unpacked.segment(chunk).ok(), reader.segment(chunk).ok());
+        }
+    }
 }
 
-/// A trace with data references.
+/// A trace with data references; the same packed, and its whole path.
 pub fn some_traces() -> Vec<Vec<u8>> {
     let mut config = Config::new();
     config.trace(Tracing::Best).trace_references(true).trace_buffer(256);
     let engine = Engine::new(&config).expect("an engine for this machine");
     let Case { wasm, drive, .. } = some_case();
     let ran = ours::run(&engine, &wasm, &drive).expect("valid");
-    ran.trace.into_iter().collect()
+    let trace = ran.trace.expect("a trace was taken");
+    let (mut packed, mut whole) = (Vec::new(), Vec::new());
+    let reader = || TraceReader::open(Cursor::new(&trace[..])).expect("just written");
+    reader().pack(&mut packed).expect("whole");
+    WholePath::of_trace(&mut reader(), 100).expect("whole").write(&mut whole).expect("memory");
+    vec![trace, packed, whole]
 }
 
 /// A file of the code cache, with bytes in it changed: after each place, two bytes, what is added to the byte there.

@@ -13,7 +13,7 @@ use wprof_jit::limits::RECORD_PATHS;
 use wprof_jit::options::PartSizes;
 use wprof_jit::plan::{Counting, Interesting, Metric, Tracing};
 use wprof_jit::reoptimize::Policy;
-use wprof_profiler::{ExtendedPaths, Extension, Profile};
+use wprof_profiler::{ExtendedPaths, Extension, Profile, TableShape};
 
 pub use perf::PerfFormat;
 pub use profiling::{Adaptive, Collect, ProfilingConfig, Trigger};
@@ -79,6 +79,7 @@ pub struct Config {
     pub(crate) sample_rate: Option<u32>,
     pub(crate) record_bursts: bool,
     pub(crate) extension: Option<Extension>,
+    pub(crate) path_table: TableShape,
 }
 
 impl Default for Config {
@@ -127,6 +128,7 @@ impl Config {
             sample_rate: None,
             record_bursts: false,
             extension: None,
+            path_table: TableShape::USUAL,
         }
     }
 
@@ -307,6 +309,13 @@ impl Config {
     /// runs in bursts slower. It has no effect without bursts.
     pub fn extend_paths(&mut self, extension: Option<Extension>) -> &mut Self {
         self.extension = extension;
+        self
+    }
+
+    /// How large the table is in which bursts count paths of functions that have too many for counters (default: 16,384
+    /// sets of 4 entries). Where a set is full the path that ran least gives way. It has no effect without bursts.
+    pub fn path_table(&mut self, shape: TableShape) -> &mut Self {
+        self.path_table = shape;
         self
     }
 

@@ -14,7 +14,7 @@ use crate::runtime::store::{StoreOpaque, Stored};
 use crate::store::StoreContext;
 use crate::{
     AsContext, AsContextMut, Caller, Error, ErrorKind, Extern, Func, Global, Memory, Module, Result, Table,
-    TypedFunc,
+    Tag, TypedFunc,
 };
 
 /// An instance of a module in a store.
@@ -121,6 +121,11 @@ impl Instance {
         self.get_export(store, name)?.into_global()
     }
 
+    /// The tag that it exports as `name`.
+    pub fn get_tag(&self, store: impl AsContextMut, name: &str) -> Option<Tag> {
+        self.get_export(store, name)?.into_tag()
+    }
+
     /// All that it exports, in the module's order.
     pub fn exports<'a, T: 'static>(
         &self,
@@ -147,6 +152,7 @@ impl Instance {
             Entity::Table(_) => Extern::Table(Table(handle())),
             Entity::Memory(_) => Extern::Memory(Memory(handle())),
             Entity::Global(_) => Extern::Global(Global(handle())),
+            Entity::Tag(_) => Extern::Tag(Tag(handle())),
         }
     }
 }

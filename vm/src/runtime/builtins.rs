@@ -18,7 +18,7 @@ use crate::{Error, Trap, arch};
 ///
 /// # Safety
 /// For builtins only: `vmctx` is the calling instance's, and its store is lent to wasm, which waits for us.
-unsafe fn caller<'a>(vmctx: *const VmContext) -> (&'a mut StoreOpaque, u32) {
+pub(super) unsafe fn caller<'a>(vmctx: *const VmContext) -> (&'a mut StoreOpaque, u32) {
     // SAFETY: as required above.
     unsafe {
         let vmctx = &*vmctx;

@@ -32,8 +32,8 @@
 //! from the exclusive reference with which the host entered wasm. Host functions and builtins borrow it from there
 //! and give it back before they return.
 //! **Invariant**: signal handlers run no code of the embedder's and have no reference to a store (`signals`).
-//! **Invariant**: no Rust frame lies between a trap and the activation it unwinds to: the host reports failure by a
-//! status, and machine code traps.
+//! **Invariant**: no Rust frame lies between a trap, or a throw, and the activation it unwinds to: the host reports failure
+//! by a status, and machine code traps or throws.
 //! **Invariant**: code that is on a stack is not freed: its module is kept by an instance of a store that is lent, and code
 //! goes with its module. Data that machine code has the address of neither moves nor goes before that.
 //! **Invariant**: no panic unwinds through machine code: what the host does, and the compiler, is called under `catch_unwind`
@@ -61,6 +61,7 @@ pub mod engine;
 pub mod enter;
 pub mod entries;
 pub mod events;
+pub mod exceptions;
 pub mod exclusive;
 pub mod externs;
 pub mod fire;
@@ -93,6 +94,7 @@ pub mod store;
 pub mod store_ptr;
 pub mod system_counter;
 pub mod table;
+pub mod throw;
 pub mod trace;
 pub mod transfer;
 pub mod trials;

@@ -8,14 +8,10 @@
 use hashbrown::HashMap;
 use smallvec::SmallVec;
 use wprof_jit::abi::path_row;
-use wprof_profiler::{HotPathTable, PathDescriptor};
+use wprof_profiler::{HotPathTable, PathDescriptor, TableShape};
 
 /// About a gigabyte.
 const MAX_ROWS: usize = 1 << 25;
-
-/// Entries of the hot path table, which take two megabytes, and how many there are in a set.
-const HOT_PATHS: usize = 1 << 16;
-const WAYS: usize = 4;
 
 /// How often a path ran, then what was measured along it.
 pub type Figures = SmallVec<[u64; 2]>;
@@ -28,15 +24,15 @@ pub struct PathTable {
     /// How many there are in all.
     rows: usize,
     is_full: bool,
-    /// Whether it is bounded; then `hot` has the paths, once there are any.
-    is_bounded: bool,
+    /// How large it is if it is bounded; then `hot` has the paths, once there are any.
+    bounded: Option<TableShape>,
     hot: Option<HotPathTable>,
 }
 
 impl PathTable {
     /// An empty table, with all paths or with those that run most.
-    pub fn new(is_bounded: bool) -> PathTable {
-        PathTable { is_bounded, ..PathTable::default() }
+    pub fn new(bounded: Option<TableShape>) -> PathTable {
+        PathTable { bounded, ..PathTable::default() }
     }
 
     /// Counts a path of a function, along which nothing is measured.
@@ -55,9 +51,9 @@ impl PathTable {
     }
 
     fn add(&mut self, func: u32, number: u64, added: &[u64], most: usize) {
-        if self.is_bounded {
+        if let Some(shape) = self.bounded {
             let [times, measured @ ..] = added else { return };
-            let table = || HotPathTable::new(HOT_PATHS, WAYS).with_metrics(measured.len());
+            let table = || HotPathTable::of_shape(shape).with_metrics(measured.len());
             self.hot.get_or_insert_with(table).add(descriptor(func, number), *times, measured);
             return;
         }
@@ -120,18 +116,18 @@ mod tests {
 
     #[test]
     fn a_bounded_table_has_the_paths_of_each_function_that_ran_most() {
-        let mut table = PathTable::new(true);
+        let mut table = PathTable::new(Some(TableShape::USUAL));
         for number in 0..1_000_000 {
             table.count(1, number);
             table.count(2, 7);
         }
         assert_eq!(table.of(2).collect::<Vec<_>>(), [(7, smallvec![1_000_000])]);
-        assert!(table.of(1).count() <= HOT_PATHS && !table.is_full());
+        assert!(table.of(1).count() <= TableShape::USUAL.sets * TableShape::USUAL.ways && !table.is_full());
     }
 
     #[test]
     fn a_bounded_table_adds_up_what_was_measured_along_each_path() {
-        let mut table = PathTable::new(true);
+        let mut table = PathTable::new(Some(TableShape::USUAL));
         for measured in 0..10 {
             table.add(1, 3, &[1, measured, 1], MAX_ROWS);
             table.add(1, 4, &[1, 0, measured], MAX_ROWS);

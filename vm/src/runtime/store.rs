@@ -17,6 +17,7 @@ use super::demand::DemandList;
 use super::engine::EngineCore;
 use super::entries;
 use super::events::Events;
+use super::exceptions::{Exceptions, TagData};
 use super::exclusive::Exclusive;
 use super::externs::ExternArena;
 use super::guarded_stack::GuardedStack;
@@ -35,7 +36,7 @@ use super::trials::TimedCall;
 use super::types::FuncTypeEntry;
 use super::walk;
 use crate::limits::check_count;
-use crate::{Error, GlobalType, MemoryType, RefType, Result, StoreLimits, TableType, ValType};
+use crate::{Error, GlobalType, MemoryType, Result, StoreLimits, TableType, ValType};
 
 /// Enough for what the runtime does on its own stack for machine code: with metrics little, but the end of a chunk of a
 /// trace plans functions.
@@ -50,6 +51,13 @@ pub struct StoreId(u64);
 pub struct Stored {
     store: StoreId,
     index: u32,
+}
+
+impl Stored {
+    /// The store that it is in.
+    pub fn store(self) -> StoreId {
+        self.store
+    }
 }
 
 /// A function of a store's.
@@ -111,6 +119,8 @@ pub struct StoreOpaque {
     /// Functions of the host's; funcrefs point into them.
     pub hosts: Vec<AnyHostContext>,
     pub externs: ExternArena,
+    pub tags: Vec<Arc<TagData>>,
+    pub exceptions: Exceptions,
     /// Why the next trap of code `Host` happens; a stack overflow if there is none.
     pub pending: Exclusive<Option<Pending>>,
     /// How many entries into this store's wasm code have not returned.
@@ -234,6 +244,8 @@ impl StoreOpaque {
             globals: Vec::new(),
             hosts: Vec::new(),
             externs: ExternArena::default(),
+            tags: Vec::new(),
+            exceptions: Exceptions::default(),
             pending: Exclusive::default(),
             depth: 0,
             events: Events::default(),
@@ -262,6 +274,11 @@ impl StoreOpaque {
     /// It ends. Gives its own ticks, if they are measured.
     pub fn end_span(&mut self, span: Option<Span>) -> u64 {
         self.host_clock.as_mut().zip(span).map_or(0, |(clock, span)| clock.end(span))
+    }
+
+    /// What tells it from others.
+    pub fn id(&self) -> StoreId {
+        self.id
     }
 
     /// Its engine.
@@ -462,27 +479,34 @@ impl StoreOpaque {
         unsafe { self.globals[index as usize].cell.write(value) };
     }
 
-    /// Frees externrefs that nothing refers to, if that is due: see [`StoreOpaque::collect_externs`].
+    /// Frees externrefs and exceptions that nothing refers to, if that is due: see [`StoreOpaque::collect_externs`].
     pub fn collect_externs_if_due(&mut self, held: &[u64]) {
-        if self.externs.is_due() {
+        if self.externs.is_due() || self.exceptions.is_due() {
             self.collect_externs(held);
         }
     }
 
-    /// Frees externrefs that nothing refers to: no table, no global, no frame of wasm code, and none of `held`. To be called
-    /// in host code, when no other handle is on its way in or out.
+    /// Frees externrefs and exceptions that nothing refers to: no table, no global, no frame of wasm code, no exception that
+    /// stays, and none of `held`. To be called in host code, when no other handle is on its way in or out.
     pub fn collect_externs(&mut self, held: &[u64]) {
         let mut live: Vec<u64> = held.to_vec();
-        let tables = self.tables.iter().filter(|t| t.ty().element == RefType::Extern);
+        let tables = self.tables.iter().filter(|t| t.ty().element.is_collected());
         live.extend(tables.flat_map(|t| t.elements()));
-        let globals =
-            (0..self.globals.len() as u32).filter(|&g| self.global_type(g).content == ValType::EXTERNREF);
+        let is_collected = |ty: ValType| matches!(ty, ValType::Ref(ty) if ty.is_collected());
+        let globals = (0..self.globals.len() as u32).filter(|&g| is_collected(self.global_type(g).content));
         live.extend(globals.map(|g| self.global(g).u64()));
-        let externs = &mut self.externs;
+        let (externs, exceptions) = (&mut self.externs, &mut self.exceptions);
         externs.begin_collection(&live);
+        exceptions.begin_collection(&live);
+        let mut keep = |word| {
+            externs.keep(word);
+            exceptions.keep(word);
+        };
         // SAFETY: this is host code.
-        let are_all_known = self.depth == 0 || unsafe { walk::words_of_stack(|word| externs.keep(word)) };
+        let are_all_known = self.depth == 0 || unsafe { walk::words_of_stack(&mut keep) };
+        exceptions.trace(|word| externs.keep(word));
         externs.end_collection(are_all_known);
+        exceptions.end_collection(are_all_known);
     }
 }
 

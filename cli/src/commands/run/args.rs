@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum, ValueHint};
 use wprof::{Config, PassSet, PerfFormat, StoreLimits};
-use wprof_profiler::Extension;
+use wprof_profiler::{Extension, TableShape};
 
 use super::collect::{COLLECT_HELP, Limit, ProfileArgs};
 use super::rate::SampleRate;
@@ -122,6 +122,12 @@ pub struct RunArgs {
     /// ones.
     #[arg(long, value_name = "back-edges:N|calls:N", help_heading = help::SAMPLING, hide_short_help = true)]
     pub extend: Option<Extension>,
+    /// Sampling only: size of the table for paths of functions with too many for counters
+    ///
+    /// The table has SETS sets, a power of two, of WAYS entries. Where a set is full the path that ran least gives way.
+    #[arg(long, value_name = "SETSxWAYS", default_value_t = TableShape::USUAL)]
+    #[arg(help_heading = help::SAMPLING, hide_short_help = true)]
+    pub path_table: TableShape,
     /// Sampling only: write what runs in each burst to a file, in order, for `wprof trace bursts`
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     #[arg(help_heading = help::SAMPLING, hide_short_help = true)]

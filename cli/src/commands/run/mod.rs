@@ -139,7 +139,7 @@ fn config(args: &RunArgs, counted: &Counted) -> Result<Config> {
     let mut config = if args.conservative { Config::conservative() } else { Config::new() };
     counted.configure(args.program.configure(&mut config));
     config.record_bursts(args.bursts.is_some()).trace_references(args.addresses);
-    config.extend_paths(args.extend).hash_ahead(wants_profile(args));
+    config.extend_paths(args.extend).path_table(args.path_table).hash_ahead(wants_profile(args));
     config.sample_time(rate::of(args.rate, counted)?);
     if let Some(folder) = Config::default_code_cache().filter(|_| keeps_code(args, counted)) {
         config.code_cache(folder);

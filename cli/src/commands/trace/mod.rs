@@ -2,14 +2,20 @@
 
 mod bursts;
 mod cat;
+mod compress;
+mod hot;
 mod names;
+mod pack;
 mod record;
 mod replay;
 mod stats;
+mod streams;
+mod unpack;
 
 use std::fs::File;
 use std::io::BufReader;
-use std::path::Path;
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
@@ -34,6 +40,16 @@ pub enum TraceCommand {
     Cat(cat::CatArgs),
     /// Print what ran in each burst, from `wprof run --bursts`
     Bursts(bursts::BurstsArgs),
+    /// Write the whole program path of a trace: its acyclic paths, as a grammar
+    Compress(compress::CompressArgs),
+    /// Show the sequences of paths that took most of a run, across loops and calls
+    Hot(hot::HotArgs),
+    /// Show the sequences of loads and stores that come again and again
+    Streams(streams::StreamsArgs),
+    /// Write a trace in fewer bits, to keep it
+    Pack(pack::PackArgs),
+    /// Write the trace that was packed
+    Unpack(unpack::UnpackArgs),
 }
 
 impl TraceCommand {
@@ -45,6 +61,11 @@ impl TraceCommand {
             TraceCommand::Stats(args) => stats::execute(&args, color)?,
             TraceCommand::Cat(args) => cat::execute(&args)?,
             TraceCommand::Bursts(args) => bursts::execute(&args)?,
+            TraceCommand::Compress(args) => compress::execute(&args)?,
+            TraceCommand::Hot(args) => hot::execute(&args, color)?,
+            TraceCommand::Streams(args) => streams::execute(&args, color)?,
+            TraceCommand::Pack(args) => pack::execute(&args)?,
+            TraceCommand::Unpack(args) => unpack::execute(&args)?,
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -68,6 +89,26 @@ fn of(path: &Path, error: &TraceFileError) -> anyhow::Error {
         TraceFileError::Expands => anyhow::anyhow!("{}: {error}: {}", path.display(), super::TRUST),
         _ => anyhow::anyhow!("{}: {error}", path.display()),
     }
+}
+
+/// Where to write: as given, or in this folder under the name of what is read, with another extension.
+fn output_for(given: Option<&PathBuf>, input: &Path, extension: &str) -> PathBuf {
+    let beside = || PathBuf::from(input.file_name().unwrap_or_default()).with_extension(extension);
+    given.cloned().unwrap_or_else(beside)
+}
+
+/// A range of numbers: `A..B`, both included, or one number.
+fn range(text: &str) -> Result<RangeInclusive<u64>, String> {
+    let (from, to) = text.split_once("..").unwrap_or((text, text));
+    let parsed = from.parse().ok().zip(to.trim_start_matches('=').parse().ok());
+    let range = parsed.filter(|(from, to)| (1..=*to).contains(from));
+    range.map(|(from, to)| from..=to).ok_or_else(|| "give two numbers, such as 2..8".to_owned())
+}
+
+/// A percentage, as a share of 1.
+fn percent(text: &str) -> Result<f64, String> {
+    let percent = text.trim_end_matches('%').parse().ok().filter(|percent| (0.0..=100.0).contains(percent));
+    percent.map(|percent: f64| percent / 100.0).ok_or_else(|| "give a percentage, such as 1%".to_owned())
 }
 
 /// Says what is missing from a trace.

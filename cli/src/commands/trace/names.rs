@@ -5,12 +5,16 @@ use std::path::Path;
 
 use anyhow::Result;
 use wprof::Module;
-use wprof_jit::cfg;
+use wprof_jit::cfg::{self, instruction_offsets};
 use wprof_jit::plan::SplitCfg;
 use wprof_profiler::{BlockId, TraceHead};
 
 use crate::modules::ModuleOption;
 use crate::names;
+use crate::render::view::line_of;
+
+/// How many instructions of a block are looked up to find its line.
+const MOST_LOOKUPS: usize = 50;
 
 /// Names from a module, or numbers without one.
 pub struct Names {
@@ -22,6 +26,8 @@ struct Function {
     name: String,
     /// By block: where its code begins.
     starts: Vec<u32>,
+    /// By block: where its instructions are.
+    instructions: Vec<Vec<u32>>,
 }
 
 impl Names {
@@ -57,17 +63,49 @@ impl Names {
         }
     }
 
+    /// How many instructions a block has; 1 if that is not known.
+    pub fn cost(&mut self, function: u32, block: BlockId) -> u64 {
+        let of_block = self.get(function).instructions.get(block.index());
+        of_block.map_or(1, |instructions| instructions.len() as u64)
+    }
+
+    /// A block: its first source line, or else where it begins.
+    pub fn place(&mut self, function: u32, block: BlockId) -> String {
+        let instructions = self.get(function).instructions.get(block.index()).cloned().unwrap_or_default();
+        let line = self.module.as_ref().and_then(|module| {
+            instructions.into_iter().take(MOST_LOOKUPS).find_map(|offset| line_of(module, offset))
+        });
+        line.map_or_else(|| self.block(function, block), |line| line.to_string())
+    }
+
+    /// The code at a byte of the module: its function and source line, or else the byte.
+    pub fn site(&self, site: u32) -> String {
+        let line = self.module.as_ref().and_then(|module| line_of(module, site));
+        line.map_or_else(|| format!("{site:#x}"), |line| format!("{site:#x} {}", line.with_function()))
+    }
+
     fn get(&mut self, index: u32) -> &Function {
         let module = self.module.as_ref();
         self.functions.entry(index).or_insert_with(|| {
             let name = names::shown(index, module.and_then(|module| module.func_name(index)));
-            Function { name, starts: module.and_then(|module| starts(module, index)).unwrap_or_default() }
+            let (starts, instructions) = module.and_then(|module| blocks(module, index)).unwrap_or_default();
+            Function { name, starts, instructions }
         })
     }
 }
 
-fn starts(module: &Module, function: u32) -> Option<Vec<u32>> {
+/// Where each block begins, and where its instructions are.
+fn blocks(module: &Module, function: u32) -> Option<(Vec<u32>, Vec<Vec<u32>>)> {
     let info = module.info();
-    let split = SplitCfg::new(info, &cfg::build(info, function).ok()?).ok()?;
-    Some(split.parts.iter().map(|part| part.start).collect())
+    let cfg = cfg::build(info, function).ok()?;
+    let split = SplitCfg::new(info, &cfg).ok()?;
+    let offsets = instruction_offsets(info, &cfg).ok()?;
+    let starts: Vec<u32> = split.parts.iter().map(|part| part.start).collect();
+    let instructions = split.parts.iter().zip(1..).map(|(part, next)| {
+        let limit = cfg.blocks[part.block as usize].limit;
+        let end = split.parts.get(next).map_or(limit, |next| next.start.min(limit));
+        offsets.iter().copied().filter(|offset| (part.start..end).contains(offset)).collect()
+    });
+    let instructions = instructions.collect();
+    Some((starts, instructions))
 }

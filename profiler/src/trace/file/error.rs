@@ -14,6 +14,17 @@ pub enum TraceFileError {
         "this is not a wprof trace: give one that `wprof trace record`, or for bursts `wprof run --bursts`, wrote"
     )]
     Foreign,
+    /// It does not begin like the file of a whole program path.
+    #[error("this is no whole program path: give a file that `wprof trace compress` wrote")]
+    NoWholePath,
+    /// It does not begin like a packed trace.
+    #[error("this is no packed trace: give a file that `wprof trace pack` wrote")]
+    NotPacked,
+    /// The trace would be larger than it may be.
+    #[error(
+        "the trace unpacks to more than {0} bytes: if you trust whoever packed it, give `wprof trace unpack --max-size` more"
+    )]
+    UnpacksTo(u64),
     /// It is of a format that this version does not know.
     #[error("the trace has format {major}.{minor}, and this wprof reads {MAJOR}.x: use another wprof")]
     OtherVersion {

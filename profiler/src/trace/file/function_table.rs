@@ -39,6 +39,19 @@ impl FunctionTable {
         }
     }
 
+    /// The same graph and calls, without what is written.
+    pub(in crate::trace) fn without_emits(&self) -> Self {
+        Self {
+            function: self.function,
+            fingerprint: self.fingerprint,
+            method: self.method,
+            calls: self.calls.clone(),
+            edges: self.edges.clone(),
+            emits: Vec::new(),
+            accesses: Vec::new(),
+        }
+    }
+
     /// The graph; `None` if the table is damaged.
     pub fn cfg(&self) -> Option<Cfg> {
         let cfg = Cfg::new(u32::try_from(self.calls.len()).ok()?, &self.edges).ok()?;

@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::super::Frame;
 
-pub(super) const MAGIC: [u8; 8] = *b"wprt\r\n\x1a\n";
-pub(super) const MAJOR: u16 = 1;
-pub(super) const MINOR: u16 = 0;
+pub(in crate::trace) const MAGIC: [u8; 8] = *b"wprt\r\n\x1a\n";
+pub(in crate::trace) const MAJOR: u16 = 1;
+pub(in crate::trace) const MINOR: u16 = 0;
 
 /// What was traced.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,7 +48,7 @@ impl TraceEnding {
 
 /// The section `STCK`.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Stack {
+pub(in crate::trace) struct Stack {
     pub first_bit: u64,
     pub frames: Vec<Frame>,
 }

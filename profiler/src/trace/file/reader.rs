@@ -116,6 +116,20 @@ impl<R: Read + Seek> TraceReader<R> {
         self.chunks.first().is_some_and(|chunk| chunk.references.is_some())
     }
 
+    /// Where the bits of each chunk are, and where the last section ends that is whole.
+    pub(in crate::trace) fn places(&self) -> (Vec<u64>, u64) {
+        let end = match self.ending {
+            TraceEnding::CutOff { byte } => byte,
+            _ => self.file_bytes,
+        };
+        (self.chunks.iter().map(|chunk| chunk.bits.byte).collect(), end)
+    }
+
+    /// The file, its functions left in place.
+    pub(in crate::trace) fn input(&mut self) -> &mut R {
+        &mut self.input
+    }
+
     fn chunk(&self, chunk: usize) -> Result<Chunk> {
         let chunks = self.chunks.len();
         self.chunks.get(chunk).copied().ok_or(TraceFileError::NoChunk { chunk, chunks })

@@ -120,6 +120,16 @@ impl Section {
         self.value(input)
     }
 
+    /// The section as it stands in the file, once its content is known to be whole.
+    pub(in crate::trace) fn copy(&self, input: &mut (impl Read + Seek)) -> Result<Vec<u8>, TraceFileError> {
+        self.read(input)?;
+        let length = HEADER_BYTES as u64 + self.stored + CHECKSUM_BYTES;
+        let mut bytes = Vec::new();
+        input.seek(SeekFrom::Start(self.byte))?;
+        input.by_ref().take(length).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
     pub(in crate::trace) fn damaged(&self) -> TraceFileError {
         TraceFileError::Damaged { section: self.tag.escape_ascii().to_string(), byte: self.byte }
     }

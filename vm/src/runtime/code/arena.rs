@@ -424,8 +424,8 @@ mod tests {
     fn padding_moves_hot_code_by_function_and_seed_and_keeps_it_aligned() {
         let starts = |seed| {
             let arena = CodeArena::new(Arc::default(), Some(seed));
-            let none: Weak<dyn LoadedModule> = Weak::<ModuleInner>::new();
-            let pieces = (0..64).map(|func| (jump(), Some((none.clone(), func))));
+            let nobody: Weak<dyn LoadedModule> = Weak::<ModuleInner>::new();
+            let pieces = (0..64).map(|func| (jump(), Some((nobody.clone(), func))));
             let starts = arena.place_all(pieces.collect()).expect("placed");
             starts.windows(2).map(|pair| pair[1] - pair[0]).collect::<Vec<_>>()
         };

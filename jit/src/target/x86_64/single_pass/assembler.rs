@@ -17,6 +17,7 @@ pub(super) const FIRST_XMM: u8 = 16;
 pub(super) const RAX: Reg = Reg(0);
 pub(super) const RCX: Reg = Reg(1);
 pub(super) const RDX: Reg = Reg(2);
+pub(super) const RBX: Reg = Reg(3);
 pub(super) const RSP: Reg = Reg(4);
 pub(super) const RBP: Reg = Reg(5);
 pub(super) const RSI: Reg = Reg(6);

@@ -24,6 +24,7 @@ mod control;
 mod convert;
 mod float;
 mod integer;
+mod landing;
 mod memory;
 mod registers;
 mod uses;
@@ -33,6 +34,7 @@ use cranelift_codegen::ir::{
     self, Block, Function, Inst, InstructionData, Opcode, StackSlotKey, Type, Value, types,
 };
 use cranelift_codegen::isa::TargetIsa;
+use smallvec::SmallVec;
 
 use super::super::Baseline;
 use crate::abi::{TrapCode, store_context};
@@ -40,7 +42,8 @@ use crate::code::{
     CallSite, METRICS_SLOT, MachineCode, Origins, PATH_SLOT, Position, Positions, RECORD_SLOT, TrapSite,
     VMCTX_SLOT,
 };
-use assembler::{Assembler, Label, Width};
+use assembler::{Assembler, Label, Reg, Width};
+use landing::Handler;
 use registers::{Held, Kind, Registers, kind_of};
 use uses::Uses;
 
@@ -53,6 +56,8 @@ struct Unsupported;
 struct Features {
     counts_bits: bool,
     rounds: bool,
+    /// Whether a register is pinned.
+    is_pinned: bool,
 }
 
 impl Features {
@@ -61,7 +66,8 @@ impl Features {
         let flags = isa.isa_flags();
         let has = |name: &str| flags.iter().any(|flag| flag.name == name && flag.as_bool() == Some(true));
         let counts_bits = ["has_lzcnt", "has_bmi1", "has_popcnt"].into_iter().all(has);
-        Features { counts_bits, rounds: has("has_sse41") }
+        let is_pinned = isa.flags().enable_pinned_reg();
+        Features { counts_bits, rounds: has("has_sse41"), is_pinned }
     }
 }
 
@@ -144,6 +150,8 @@ impl SinglePass {
             frame,
             outgoing: 0,
             incoming: 0,
+            preserved: SmallVec::new(),
+            handlers: Vec::new(),
             location: ir::SourceLoc::default(),
             positions: Vec::new(),
             code,
@@ -209,6 +217,10 @@ struct Emitter<'a> {
     outgoing: u32,
     /// Bytes of the function's own arguments there.
     incoming: u32,
+    /// Where the caller's registers are, if the function has landings.
+    preserved: SmallVec<[(Reg, i32); 5]>,
+    /// The landings.
+    handlers: Vec<Handler>,
     /// Where the current instruction comes from.
     location: ir::SourceLoc,
     /// Where all of them do, if that is kept.

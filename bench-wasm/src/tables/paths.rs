@@ -1,7 +1,9 @@
 //! Paths that ran: hot ones, those through hot blocks, and their numbers.
 
 use anyhow::Result;
-use wprof::profiler::{FunctionProfile, Group, MetricView, PreferentialNumbering, Profile};
+use wprof::profiler::{
+    FunctionProfile, Group, MetricView, PathModel, PreferentialNumbering, Profile, entropy,
+};
 
 use super::percent;
 use super::runs::Runs;
@@ -64,8 +66,22 @@ pub fn blocks(runs: &Runs<'_>) -> Result<Vec<String>> {
 }
 
 /// How many numbers there are for each path that ran: by the preferential numbering, and by that of all paths.
-pub const DELTA: &[&str] =
-    &["functions", "paths", "delta, average", "delta, most", "Ball-Larus delta, average", "most"];
+///
+/// Beside them, as chapter 4 of the thesis has it: bits that a path takes by the Ball-Larus model, in which all are equally
+/// likely, and by the entropy of the run, each averaged over functions by how many paths they ran; and how many paths two
+/// to the power of the run's entropy are, for each that ran: gamma of the run, 1 if all ran equally often. The gamma of a
+/// numbering under its own model is its delta.
+pub const DELTA: &[&str] = &[
+    "functions",
+    "paths",
+    "delta, average",
+    "delta, most",
+    "Ball-Larus delta, average",
+    "most",
+    "bits a path, Ball-Larus",
+    "entropy of the run",
+    "gamma of the run",
+];
 
 /// A program's row of [`DELTA`].
 pub fn delta(runs: &Runs<'_>) -> Result<Vec<String>> {
@@ -78,14 +94,35 @@ pub fn delta(runs: &Runs<'_>) -> Result<Vec<String>> {
     };
     let [[delta, most], [ball_larus, ball_larus_most]] =
         [PreferentialNumbering::delta, PreferentialNumbering::ball_larus_delta].map(figures);
-    Ok(vec![
+    Ok([
         numberings.len().to_string(),
         paths_of(profile).to_string(),
         format!("{delta:.2}"),
         format!("{most:.2}"),
         format!("{ball_larus:.1}"),
         format!("{ball_larus_most:.1}"),
-    ])
+    ]
+    .into_iter()
+    .chain(bits(profile).map(|figure| format!("{figure:.2}")))
+    .collect())
+}
+
+/// Bits a path by the Ball-Larus model, by the entropy of the run, and gamma of the run.
+fn bits(profile: &Profile) -> [f64; 3] {
+    let (mut sums, mut all) = ([0.0; 3], 0.0);
+    for function in &profile.functions {
+        let (Some(numbering), Some(paths)) = (function.path_numbering(), &function.paths) else { continue };
+        let counts = paths.finished.iter().map(|path| path.count);
+        let times = counts.clone().map(|count| count as f64).sum::<f64>();
+        if times > 0.0 {
+            let of_run = entropy(counts);
+            let gamma = of_run.exp2() / paths.finished.len() as f64;
+            let figures = [PathModel::new(&numbering).entropy(), of_run, gamma];
+            sums.iter_mut().zip(figures).for_each(|(sum, figure)| *sum += times * figure);
+            all += times;
+        }
+    }
+    sums.map(|sum| if all > 0.0 { sum / all } else { 0.0 })
 }
 
 fn preferential(function: &FunctionProfile) -> Option<PreferentialNumbering> {

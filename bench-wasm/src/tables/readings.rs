@@ -4,10 +4,10 @@
 //! path that is shorter than a reading takes as long as one. So a price cannot be taken off; but no code that reads
 //! the counter so often can be faster than its readings.
 
+use crate::session::failure;
 use anyhow::Result;
 use wprof::profiler::Profile;
 use wprof::{Collect, Config, Engine, Instance, Metric, Module, ProfilingConfig, Store, Strategy};
-use wprof_bench::session::failure;
 
 use super::runs::Runs;
 

@@ -2,11 +2,11 @@
 
 use std::cell::OnceCell;
 
+use crate::programs::Program;
+use crate::session::Session;
 use anyhow::Result;
 use wprof::profiler::{CacheShape, Profile};
 use wprof::{Collect, Config, Metric, ProfilingConfig, Strategy};
-use wprof_bench::programs::Program;
-use wprof_bench::session::Session;
 
 /// A program and what is known of it so far.
 pub struct Runs<'a> {

@@ -1,10 +1,10 @@
 //! How much machine code all functions of a program take, optimised, by what is counted; as multiples of plain code.
 
+use crate::programs::Program;
+use crate::session::failure;
 use anyhow::{Result, ensure};
 use wprof::profiler::CacheShape;
 use wprof::{Collect, Config, Engine, Metric, Module, ProfilingConfig};
-use wprof_bench::programs::Program;
-use wprof_bench::session::failure;
 
 /// Functions of larger modules, of which hardly any run, are not all compiled: that takes minutes each time.
 const LARGEST: u64 = 2 << 20;

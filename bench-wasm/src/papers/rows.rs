@@ -1,0 +1,57 @@
+//! What the papers have, row by row, and what there is of it: `papers.tsv`.
+
+use anyhow::{Context, Result};
+
+use crate::programs::home;
+
+/// A row of the papers: a system, an algorithm, an experiment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// Its number.
+    pub number: u32,
+    /// The paper.
+    pub paper: String,
+    /// Where in it.
+    pub section: String,
+    /// What it is.
+    pub what: String,
+    /// works, partial or missing.
+    pub status: String,
+    /// What is lacking, if anything is.
+    pub lacking: String,
+}
+
+/// All rows.
+///
+/// # Errors
+/// If the table cannot be read.
+pub fn rows() -> Result<Vec<Row>> {
+    let file = home().join("papers.tsv");
+    let text = std::fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
+    let row = |line: &str| {
+        let fields: Vec<String> = line.split('\t').map(str::to_string).collect();
+        let [number, paper, section, what, status, lacking] = <[String; 6]>::try_from(fields).ok()?;
+        Some(Row { number: number.parse().ok()?, paper, section, what, status, lacking })
+    };
+    let rows = text.lines().filter(|line| !line.starts_with('#')).skip(1);
+    rows.map(|line| row(line).with_context(|| format!("{}: bad row {line:?}", file.display()))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::EXPERIMENTS;
+    use super::rows;
+
+    #[test]
+    fn rows_are_numbered_and_say_what_is_missing() {
+        let rows = rows().unwrap();
+        assert!(rows.len() > 100);
+        for (row, number) in rows.iter().zip(1..) {
+            assert_eq!(row.number, number);
+            assert!(["works", "partial", "missing"].contains(&row.status.as_str()), "{row:?}");
+            assert_eq!(row.status == "works", row.lacking.is_empty(), "{row:?}");
+        }
+        let papers: Vec<&str> = rows.iter().map(|row| row.paper.as_str()).collect();
+        assert!(EXPERIMENTS.iter().all(|experiment| papers.contains(&experiment.paper)));
+    }
+}

@@ -1,0 +1,152 @@
+//! `wprof trace hot`: where a run's work is, as sequences of paths.
+
+use std::fs::File;
+use std::io::{self, BufReader};
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use clap::{Args, ValueHint};
+use wprof_profiler::{PathItem, Subpath, SubpathEnd, WholePath};
+
+use super::super::help;
+use super::names::Names;
+use crate::modules::ModuleOption;
+use crate::output;
+use crate::render::numbers::{count_of, grouped, percent};
+use crate::render::page::{Ink, Page, plain, span};
+use crate::render::screen::{ColorChoice, Screen};
+
+/// Longer sequences are not looked for: what is looked at grows with the length.
+const LONGEST: u64 = 100;
+
+const EXAMPLES: &str = "\
+Examples:
+  wprof trace hot json.wpp
+  wprof trace hot json.wpp --length 3..12 --least 5%
+  wprof trace hot json.wpp --depth 1";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, after_long_help = format!("\
+A subpath is a sequence of acyclic paths that ran one after the other, across iterations of loops, calls \
+and returns. It is hot if all its occurrences together executed at least the given share of the run's \
+instructions, and it is shown if no shorter part of it is hot (minimal hot subpaths, Larus 1999). \
+Occurrences may overlap. For each path its function is shown, the source lines where its blocks begin, and \
+how it ends: with a call, with a return, or at the end of an iteration. Without the module, lines are \
+numbers of blocks, and blocks count as instructions.
+
+With --depth K interprocedural path segments are shown instead: each begins with a path that calls, spans \
+at most K calls, and ends where it would span more, at the end of an iteration, or where the function in \
+which it began returns (Vaswani 2007).
+
+{EXAMPLES}"))]
+pub struct HotArgs {
+    /// The whole program path, a file from `wprof trace compress`
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    file: PathBuf,
+    /// Look for sequences of so many paths
+    #[arg(long, value_name = "A..B", default_value = "2..8", value_parser = super::range, conflicts_with = "depth")]
+    #[arg(help_heading = help::VIEW)]
+    length: RangeInclusive<u64>,
+    /// Leave out sequences with less than this share of all instructions
+    #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = super::percent)]
+    #[arg(help_heading = help::VIEW)]
+    least: f64,
+    /// Show interprocedural path segments that span at most K calls
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..=20), help_heading = help::VIEW)]
+    depth: Option<u64>,
+    /// Show N sequences
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 10, help_heading = help::VIEW)]
+    top: usize,
+    #[command(flatten)]
+    module: ModuleOption,
+}
+
+pub fn execute(args: &HotArgs, color: ColorChoice) -> Result<()> {
+    let file = File::open(&args.file).with_context(|| format!("cannot read {}", args.file.display()))?;
+    let whole = WholePath::read(BufReader::new(file), &super::super::limits());
+    let whole = whole.map_err(|error| super::of(&args.file, &error))?;
+    let names = std::cell::RefCell::new(Names::new(whole.head(), &args.file, &args.module)?);
+    let cost = |function, block| names.borrow_mut().cost(function, block);
+    let all = whole.cost(cost);
+    let least = (all as f64 * args.least).ceil() as u64;
+    let found = match args.depth {
+        Some(depth) => {
+            let mut segments = whole.segments(depth as usize, cost);
+            segments.retain(|segment| segment.cost >= least);
+            segments
+        }
+        None => {
+            let most = (*args.length.end()).min(LONGEST) as usize;
+            whole.hot_subpaths(*args.length.start() as usize..=most, least, cost)
+        }
+    };
+    let mut names = names.into_inner();
+    let mut page = Page::new(Screen::of(io::stdout(), color));
+    write(&mut page, &whole, &found, all, args, &mut names);
+    output::print(&page.into_text())?;
+    if let Some(notice) = whole.ending().notice() {
+        output::tell_line(format_args!("wprof: {notice}"));
+    }
+    Ok(())
+}
+
+fn write(page: &mut Page, whole: &WholePath, found: &[Subpath], all: u64, args: &HotArgs, names: &mut Names) {
+    let unit = if names.are_known() { "instruction" } else { "block" };
+    let (what, how) = match args.depth {
+        Some(depth) => ("segment", format!("of depth {depth}")),
+        None => ("minimal hot subpath", format!("of {} to {} paths", args.length.start(), args.length.end())),
+    };
+    let head = format!("{} {how}; the run has {}", count_of(found.len() as u64, what), count_of(all, unit));
+    page.line(&[span(head, Ink::Strong)]);
+    for subpath in found.iter().take(args.top) {
+        page.gap();
+        let share = span(percent(subpath.cost, all), Ink::of_share(subpath.cost, all));
+        let times = format!("  {}, {} {unit}s", count_of(subpath.times, "time"), grouped(subpath.cost));
+        page.line(&[share, plain(times)]);
+        // A sequence may return from functions that it did not enter.
+        let mut depth = returns_beyond(&subpath.items);
+        for &item in &subpath.items {
+            match item {
+                PathItem::Enter(_) => depth += 1,
+                PathItem::Leave => depth -= 1,
+                _ => line(page, whole, item, depth, names),
+            }
+        }
+    }
+    if let Some(more) = found.len().checked_sub(args.top).filter(|&more| more > 0) {
+        page.gap();
+        page.line(&[span(format!("and {} more", grouped(more as u64)), Ink::Faint)]);
+    }
+}
+
+/// From how many functions a sequence returns that it did not enter.
+fn returns_beyond(items: &[PathItem]) -> usize {
+    let (mut depth, mut lowest) = (0_i64, 0);
+    for item in items {
+        depth += match item {
+            PathItem::Enter(_) => 1,
+            PathItem::Leave => -1,
+            _ => 0,
+        };
+        lowest = lowest.min(depth);
+    }
+    lowest.unsigned_abs() as usize
+}
+
+fn line(page: &mut Page, whole: &WholePath, item: PathItem, depth: usize, names: &mut Names) {
+    let (PathItem::Path { function, .. } | PathItem::Called { function, .. }) = item else { return };
+    let blocks = whole.blocks(item).unwrap_or_default();
+    let mut places: Vec<String> = blocks.into_iter().map(|block| names.place(function, block)).collect();
+    places.dedup();
+    let end = match whole.end_of(item) {
+        Some(SubpathEnd::Call) => "call",
+        Some(SubpathEnd::Loop) => "next iteration",
+        _ => "return",
+    };
+    page.line(&[
+        plain("  ".repeat(depth + 1)),
+        span(names.function(function), Ink::Name),
+        plain(format!("  {} → {end}", places.join(" "))),
+    ]);
+}

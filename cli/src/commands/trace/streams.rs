@@ -1,0 +1,190 @@
+//! `wprof trace streams`: loads and stores that come in the same order again and again.
+
+use std::io;
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, ensure};
+use clap::{Args, ValueHint};
+use wprof_profiler::{BurstEvent, BurstReader, DataStreams, DataStreamsBuilder, TraceFileError, TraceStep};
+
+use super::super::help;
+use super::names::Names;
+use crate::modules::ModuleOption;
+use crate::output;
+use crate::progress::{self, Reading};
+use crate::render::numbers::{count_of, grouped, percent, share};
+use crate::render::page::{Ink, Page, plain, span};
+use crate::render::screen::{ColorChoice, Screen};
+
+/// Instructions of a signature that are shown.
+const SHOWN: usize = 12;
+
+const EXAMPLES: &str = "\
+Examples:
+  wprof trace record --addresses json.wasm 20 2
+  wprof trace streams json.wtrace
+  wprof run --bursts b.wbursts --addresses json.wasm 200 5
+  wprof trace streams b.wbursts --overlap json.wtrace";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, after_long_help = format!("\
+A data stream is a sequence of data references, each an instruction and an address, that comes again. Its \
+heat is its length times how often it occurs, without overlapping itself or another stream; hot streams are \
+the hottest ones that together make up the given share of all references. They are found on a grammar of \
+the references (Sequitur). Streams whose instructions are the same, at other addresses, have one access \
+signature and are shown together: addresses differ from run to run.
+
+The references are those of a trace or of bursts, recorded with --addresses. With --overlap the streams are \
+compared with those of another file: the sum, over all signatures, of the smaller of their two shares of \
+the references (Hirzel & Chilimbi 2001).
+
+{EXAMPLES}"))]
+pub struct StreamsArgs {
+    /// A trace or a file of bursts with addresses
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    file: PathBuf,
+    /// Look for streams of so many references
+    #[arg(long, value_name = "A..B", default_value = "10..40", value_parser = super::range, help_heading = help::VIEW)]
+    length: RangeInclusive<u64>,
+    /// Let hot streams make up this share of all references
+    #[arg(long, value_name = "PERCENT", default_value = "90%", value_parser = super::percent, help_heading = help::VIEW)]
+    coverage: f64,
+    /// Compare with the streams of this file
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = help::VIEW)]
+    overlap: Option<PathBuf>,
+    /// Show N signatures
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 10, help_heading = help::VIEW)]
+    top: usize,
+    /// Read the first N references only; each takes some bytes of memory
+    #[arg(long, value_name = "N", default_value_t = 100_000_000, help_heading = help::LIMITS)]
+    limit: u64,
+    #[command(flatten)]
+    module: ModuleOption,
+}
+
+pub fn execute(args: &StreamsArgs, color: ColorChoice) -> Result<()> {
+    let (streams, names) = read(args, &args.file)?;
+    let names = names.expect("the module is looked for beside this file");
+    let mut page = Page::new(Screen::of(io::stdout(), color));
+    write(&mut page, &streams, args.top, &names);
+    if let Some(path) = &args.overlap {
+        let (other, _) = read(args, path)?;
+        page.gap();
+        let overlap = share(streams.overlap(&other));
+        page.line(&[span(format!("overlap {overlap} with {}", path.display()), Ink::Strong)]);
+    }
+    output::print(&page.into_text())
+}
+
+/// The streams of a file; the names of its module if it is the one that is shown.
+fn read(args: &StreamsArgs, path: &Path) -> Result<(DataStreams, Option<Names>)> {
+    let names = |head: &_| (path == args.file).then(|| Names::new(head, path, &args.module)).transpose();
+    let mut builder = DataStreamsBuilder::new(args.limit);
+    let file = std::fs::File::open(path).and_then(Reading::new);
+    let file = file.map_err(|error| anyhow::anyhow!("cannot read {}: {error}", path.display()))?;
+    let position = file.position();
+    let (names, notice) = match BurstReader::open(io::BufReader::new(file)) {
+        Ok(mut reader) => {
+            let names = names(reader.head())?;
+            let all = || add_bursts(reader.events(), &mut builder);
+            progress::during_reading("reading bursts", &position, all)
+                .map_err(|error| super::of(path, &error))?;
+            (names, reader.ending().notice())
+        }
+        Err(_) => {
+            let (mut reader, position) = super::open(path)?;
+            let names = names(reader.head())?;
+            let all = || add_trace(reader.steps_from(0), &mut builder);
+            progress::during_reading("replaying", &position, all).map_err(|error| super::of(path, &error))?;
+            (names, reader.ending().notice())
+        }
+    };
+    if let Some(notice) = notice {
+        output::tell_line(format_args!("wprof: {notice}"));
+    }
+    if builder.is_full() {
+        output::tell_line(format_args!(
+            "wprof: only the first {} of {} were read: raise --limit for more",
+            count_of(args.limit, "reference"),
+            path.display()
+        ));
+    }
+    ensure!(
+        !builder.is_empty(),
+        "{} has no data references: record it with `wprof trace record --addresses`",
+        path.display()
+    );
+    Ok((builder.finish(&args.length, args.coverage), names))
+}
+
+fn add_bursts(
+    events: impl Iterator<Item = Result<BurstEvent, TraceFileError>>,
+    builder: &mut DataStreamsBuilder,
+) -> Result<(), TraceFileError> {
+    for event in events {
+        match event? {
+            BurstEvent::Access { site, address, .. } => builder.add(site, address),
+            BurstEvent::Begin { .. } | BurstEvent::BeginByTime { .. } => builder.interrupt(),
+            BurstEvent::Enter { .. } | BurstEvent::Path { .. } => {}
+        }
+        if builder.is_full() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn add_trace(
+    steps: impl Iterator<Item = Result<TraceStep, TraceFileError>>,
+    builder: &mut DataStreamsBuilder,
+) -> Result<(), TraceFileError> {
+    for step in steps {
+        if let TraceStep::Reference(reference) = step? {
+            builder.add(reference.access.site, reference.address);
+        }
+        if builder.is_full() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn write(page: &mut Page, streams: &DataStreams, top: usize, names: &Names) {
+    let heat: u64 = streams.signatures.iter().map(|signature| signature.heat).sum();
+    let head = format!(
+        "{} of {} make up {} of {}",
+        count_of(streams.streams, "hot data stream"),
+        count_of(streams.signatures.len() as u64, "access signature"),
+        percent(heat, streams.references),
+        count_of(streams.references, "data reference")
+    );
+    page.line(&[span(head, Ink::Strong)]);
+    for signature in streams.signatures.iter().take(top) {
+        page.gap();
+        let figures = format!(
+            "  {}, {}, {} each",
+            count_of(signature.streams, "stream"),
+            count_of(signature.times, "time"),
+            count_of(signature.sites.len() as u64, "reference")
+        );
+        let heat = signature.heat;
+        page.line(&[
+            span(percent(heat, streams.references), Ink::of_share(heat, streams.references)),
+            plain(figures),
+        ]);
+        for (site, times) in runs(&signature.sites).into_iter().take(SHOWN) {
+            let again = if times > 1 { format!(" x {times}") } else { String::new() };
+            page.line(&[plain(format!("  {}{again}", names.site(site)))]);
+        }
+    }
+    if let Some(more) = streams.signatures.len().checked_sub(top).filter(|&more| more > 0) {
+        page.gap();
+        page.line(&[span(format!("and {} more", grouped(more as u64)), Ink::Faint)]);
+    }
+}
+
+/// Equal ones in a row as one, with their number.
+fn runs(sites: &[u32]) -> Vec<(u32, usize)> {
+    sites.chunk_by(|a, b| a == b).map(|run| (run[0], run.len())).collect()
+}

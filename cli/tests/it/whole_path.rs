@@ -1,0 +1,96 @@
+//! `wprof trace compress`, `hot`, `pack`, `unpack` and `streams`: what is made of traces.
+
+use super::{COUNT, Folder, program, wprof};
+
+/// The trace of `COUNT`, or of a module's export `f`.
+fn recorded(folder: &Folder, text: &str, invoke: &str, more: &[&str]) -> String {
+    let (module, trace) = (folder.file("ran.wat", text), folder.path("ran.wtrace"));
+    let args = ["trace", "record", "-q", "-o", &trace, "--invoke", invoke, &module];
+    wprof(&[&args[..], more].concat()).succeeded();
+    trace
+}
+
+#[test]
+fn hot_subpaths_go_through_loops_and_calls() {
+    let folder = Folder::new();
+    let (trace, whole) = (recorded(&folder, COUNT, "count", &["1000"]), folder.path("ran.wpp"));
+    let told = wprof(&["trace", "compress", &trace, "-o", &whole]).err;
+    // Three paths, a call and a return in each round; the call of `count`, its last path and its return.
+    assert!(told.starts_with("wprof: 5,003 items as "), "{told}");
+    let hot = wprof(&["trace", "hot", &whole]).succeeded();
+    // Half of the rounds take 11 instructions of their own and 3 in the callee, and the others 9 and 3.
+    assert!(hot.contains("; the run has 13,001 instructions\n"), "{hot}");
+    assert!(hot.contains("count  ") && hot.contains("is_odd  "), "{hot}");
+    assert!(
+        hot.contains(" → call\n") && hot.contains(" → next iteration\n") && hot.contains(" → return\n"),
+        "{hot}"
+    );
+    let segments = wprof(&["trace", "hot", &whole, "--depth", "1", "-n", "1"]).succeeded();
+    assert!(segments.contains("segments of depth 1; "), "{segments}");
+    let lines: Vec<_> = segments.lines().filter_map(|line| line.rsplit(" → ").next()).collect();
+    assert_eq!(lines[3..6], ["call", "return", "next iteration"], "{segments}");
+    let none = wprof(&["trace", "hot", &whole, "--least", "100%"]).succeeded();
+    assert!(none.starts_with("0 minimal hot subpaths of 2 to 8 paths"), "{none}");
+}
+
+/// The costs of subpaths of one path are those of an exact profile.
+#[test]
+fn a_whole_path_has_as_many_instructions_as_a_profile() {
+    let folder = Folder::new();
+    let (trace, whole) = (folder.path("j.wtrace"), folder.path("j.wpp"));
+    wprof(&["trace", "record", "-q", "-o", &trace, &program("json"), "1", "1"]).succeeded();
+    wprof(&["trace", "compress", "-q", "--window", "5000", &trace, "-o", &whole]).succeeded();
+    let profile = folder.path("j.wprof");
+    wprof(&["run", "-q", "--exact", "-o", &profile, &program("json"), "1", "1"]).succeeded();
+    let ops = super::json(&profile)["ops"].as_u64().expect("a number").to_string();
+    let hot = wprof(&["trace", "hot", &whole]).succeeded().replace(',', "");
+    assert!(hot.contains(&format!("; the run has {ops} instructions\n")), "{ops}: {hot}");
+}
+
+#[test]
+fn a_packed_trace_comes_back_byte_for_byte_and_is_smaller() {
+    let folder = Folder::new();
+    let [trace, packed, again] = ["j.wtrace", "j.wtpk", "again.wtrace"].map(|name| folder.path(name));
+    wprof(&["trace", "record", "-q", "-o", &trace, &program("json"), "1", "1"]).succeeded();
+    let told = wprof(&["trace", "pack", &trace, "-o", &packed]).err;
+    assert!(told.contains(" bits a branch, "), "{told}");
+    wprof(&["trace", "unpack", "-q", &packed, "-o", &again]).succeeded();
+    let bytes = |path: &str| std::fs::read(path).expect("just written");
+    assert_eq!(bytes(&again), bytes(&trace));
+    assert!(bytes(&packed).len() < bytes(&trace).len());
+    let refused = wprof(&["trace", "unpack", &packed, "--max-size", "1K", "-o", &folder.path("x")]).failed();
+    assert!(refused.contains("`wprof trace unpack --max-size`"), "{refused}");
+    let wrong = wprof(&["trace", "unpack", &trace, "-o", &folder.path("x")]).failed();
+    assert!(wrong.contains("is no packed trace"), "{wrong}");
+    let wrong = wprof(&["trace", "hot", &trace]).failed();
+    assert!(wrong.contains("is no whole program path"), "{wrong}");
+}
+
+/// Fifty walks through sixteen numbers.
+const WALKS: &str = r#"(module (memory 1) (func (export "f") (result i32) (local $n i32) (local $at i32) (local $sum i32)
+    (local.set $n (i32.const 50))
+    (loop $again
+        (local.set $at (i32.const 64))
+        (loop $walk
+            (local.set $sum (i32.add (local.get $sum) (i32.load (local.get $at))))
+            (br_if $walk (local.tee $at (i32.sub (local.get $at) (i32.const 4)))))
+        (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
+    local.get $sum))"#;
+
+#[test]
+fn a_walk_that_comes_again_is_a_data_stream() {
+    let folder = Folder::new();
+    let trace = recorded(&folder, WALKS, "f", &[]);
+    let missing = wprof(&["trace", "streams", &trace]).failed();
+    assert!(missing.contains("record it with `wprof trace record --addresses`"), "{missing}");
+    let trace = recorded(&folder, WALKS, "f", &["--addresses"]);
+    let found = wprof(&["trace", "streams", "--length", "10..16", &trace]).succeeded();
+    assert!(found.contains(" of 800 data references\n") && found.contains(" x 16\n"), "{found}");
+    let (bursts, module) = (folder.path("f.wbursts"), folder.path("ran.wat"));
+    let run = ["run", "-q", "--deterministic", "--burst", "1:inf", "--bursts", &bursts, "--addresses"];
+    wprof(&[&run[..], &["--invoke", "f", &module]].concat()).succeeded();
+    let args = ["trace", "streams", "--length", "10..16", "--overlap", &trace, &bursts];
+    let compared = wprof(&args).succeeded();
+    let overlap = compared.lines().last().expect("lines");
+    assert!(overlap.starts_with("overlap 9") || overlap.starts_with("overlap 100%"), "{compared}");
+}

@@ -1,0 +1,129 @@
+//! Hot data streams: sequences of data references that come again and again.
+//!
+//! Input: references in order, with interruptions between bursts. Output: the hot streams by access signature.
+//! Invariant: no stream spans an interruption; heats add up to no more than the references.
+//! Source: Hirzel & Chilimbi 2001, section 5.2; Chilimbi, *On the Stability of Temporal Data Reference Profiles*, PACT
+//! 2001: two streams are the same if their **access signature** is, the instructions in order. Streams are found on a
+//! grammar, see [`Grammar::streams`](crate::Grammar::streams). Oracle: `tests/it/data_streams.rs`.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::RangeInclusive;
+
+use crate::{Compressor, Symbol};
+
+/// Takes references in order.
+pub struct DataStreamsBuilder {
+    compressor: Compressor,
+    numbers: HashMap<(u32, u64), u32>,
+    /// By number of a reference: its instruction.
+    sites: Vec<u32>,
+    references: u64,
+    limit: u64,
+    /// Numbers from here on are those of interruptions, each once.
+    interruptions: u32,
+}
+
+/// The hot data streams of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DataStreams {
+    /// How many references there were.
+    pub references: u64,
+    /// How many hot streams.
+    pub streams: u64,
+    /// Their signatures, hottest first.
+    pub signatures: Vec<AccessSignature>,
+}
+
+/// Streams of the same instructions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AccessSignature {
+    /// Byte offsets in the module of the instructions, in order.
+    pub sites: Vec<u32>,
+    /// How many streams have it.
+    pub streams: u64,
+    /// How often these occur.
+    pub times: u64,
+    /// Length times frequency: how many references they make up.
+    pub heat: u64,
+}
+
+impl DataStreamsBuilder {
+    /// For at most so many references.
+    pub fn new(limit: u64) -> Self {
+        Self {
+            compressor: Compressor::new(Compressor::WINDOW),
+            numbers: HashMap::new(),
+            sites: Vec::new(),
+            references: 0,
+            limit,
+            interruptions: Symbol::MOST,
+        }
+    }
+
+    /// Whether no more are taken.
+    pub fn is_full(&self) -> bool {
+        self.references >= self.limit || self.sites.len() as u32 + 1 >= self.interruptions
+    }
+
+    /// Whether there was none.
+    pub fn is_empty(&self) -> bool {
+        self.references == 0
+    }
+
+    /// An instruction touches an address.
+    pub fn add(&mut self, site: u32, address: u64) {
+        if self.is_full() {
+            return;
+        }
+        let next = self.sites.len() as u32;
+        let number = *self.numbers.entry((site, address)).or_insert(next);
+        if number == next {
+            self.sites.push(site);
+        }
+        self.references += 1;
+        self.compressor.push(number);
+    }
+
+    /// What comes next does not follow what came before.
+    pub fn interrupt(&mut self) {
+        if self.references > 0 && !self.is_full() {
+            self.interruptions -= 1;
+            self.compressor.push(self.interruptions);
+        }
+    }
+
+    /// The streams of some lengths that together make up a share of the references, if there are enough.
+    pub fn finish(self, lengths: &RangeInclusive<u64>, share: f64) -> DataStreams {
+        let grammar = self.compressor.finish();
+        let mut signatures: BTreeMap<Vec<u32>, AccessSignature> = BTreeMap::new();
+        let streams = grammar.hot_streams(lengths, share);
+        for stream in &streams {
+            // No rule has an interruption, which comes once.
+            let sites =
+                grammar.items_of(stream.rule).filter_map(|item| self.sites.get(item as usize).copied());
+            let sites: Vec<u32> = sites.collect();
+            let empty = AccessSignature { sites: sites.clone(), streams: 0, times: 0, heat: 0 };
+            let sum = signatures.entry(sites).or_insert(empty);
+            sum.streams += 1;
+            sum.times += stream.times;
+            sum.heat += stream.heat();
+        }
+        let mut signatures: Vec<_> = signatures.into_values().collect();
+        signatures.sort_by_key(|signature| std::cmp::Reverse(signature.heat));
+        DataStreams { references: self.references, streams: streams.len() as u64, signatures }
+    }
+}
+
+impl DataStreams {
+    /// How much two profiles of streams say the same, from 0 to 1: the sum, over signatures, of the smaller of their
+    /// shares of the references.
+    pub fn overlap(&self, other: &Self) -> f64 {
+        let share = |heat: u64, of: &Self| heat as f64 / of.references.max(1) as f64;
+        let theirs: HashMap<&[u32], u64> = other.signatures.iter().map(|s| (&s.sites[..], s.heat)).collect();
+        let common = self.signatures.iter().filter_map(|signature| {
+            let there = theirs.get(&signature.sites[..])?;
+            Some(share(signature.heat, self).min(share(*there, other)))
+        });
+        common.sum()
+    }
+}

@@ -1,0 +1,198 @@
+//! Hot subpaths, and interprocedural path segments, counted on the grammar.
+//!
+//! Input: a [`WholePath`], what a block costs. Output: sequences of paths with the calls and returns between them.
+//! Source: Larus 1999, section 4: the minimal hot subpaths are those that cost at least a share of the run and have no
+//! part that does; cost = frequency * the cost of the paths. Vaswani 2007, section 3.4.2: the depth-k segments begin with
+//! a path that calls, span at most k calls, and end where they would span more, at a back edge, or where the function in
+//! which they began returns. Oracle: counting in the whole sequence, in `tests/it/whole_path.rs`.
+
+use std::collections::HashMap;
+use std::ops::RangeInclusive;
+
+use super::{PathItem, SubpathEnd, WholePath};
+use crate::{BlockId, Part, Parts};
+
+/// Between two paths of a subpath lie at most this many calls and returns, on the average; longer ones are not found.
+const MOST_BETWEEN: usize = 3;
+
+/// For each call of a segment it has at most so many items.
+const MOST_EACH_CALL: usize = 8;
+
+/// Paths that ran one after the other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Subpath {
+    /// The paths, and calls and returns between them.
+    pub items: Vec<PathItem>,
+    /// How often; occurrences may overlap.
+    pub times: u64,
+    /// What all occurrences cost; saturates.
+    pub cost: u64,
+}
+
+/// An interprocedural path segment.
+pub type Segment = Subpath;
+
+/// What counting needs to know of each item.
+struct Known {
+    /// Of paths that ran to their end.
+    ends: Vec<Option<SubpathEnd>>,
+    is_enter: Vec<bool>,
+    is_leave: Vec<bool>,
+    costs: Vec<u64>,
+}
+
+impl WholePath {
+    /// What all paths of the sequence cost, those that did not run to their end too; saturates.
+    pub fn cost(&self, block: impl Fn(u32, BlockId) -> u64) -> u64 {
+        let known = self.known(block);
+        let mut sum = 0_u64;
+        for (rule, times) in self.grammar.times().into_iter().enumerate() {
+            let items = self.grammar.rules()[rule].iter().filter_map(|symbol| symbol.as_item());
+            let cost = items.map(|item| known.costs[item as usize]).fold(0, u64::saturating_add);
+            sum = sum.saturating_add(cost.saturating_mul(times));
+        }
+        sum
+    }
+
+    /// The minimal hot subpaths: sequences of so many paths that cost at least `least`, and have no part of so many
+    /// paths that does. Hottest first.
+    pub fn hot_subpaths(
+        &self,
+        lengths: RangeInclusive<usize>,
+        least: u64,
+        block: impl Fn(u32, BlockId) -> u64,
+    ) -> Vec<Subpath> {
+        let known = self.known(block);
+        let parts = Parts::new(&self.grammar, lengths.end().saturating_mul(1 + MOST_BETWEEN));
+        // By place: where the first hot subpath that begins there or later ends.
+        let mut ends = vec![usize::MAX; parts.places()];
+        let mut found = Vec::new();
+        for length in lengths {
+            let of_length = |items: &[u32]| known.paths(items, length);
+            let mut times: HashMap<&[u32], u64> = HashMap::new();
+            parts.visit(of_length, |part| {
+                if part.times > 0 && ends[part.at] > part.at + part.items.len() {
+                    let sum = times.entry(part.items).or_default();
+                    *sum = sum.saturating_add(part.times);
+                }
+            });
+            times.retain(|items, times| known.cost(items, *times) >= least);
+            let mark = |part: Part<'_>| {
+                if times.contains_key(part.items) {
+                    ends[part.at] = ends[part.at].min(part.at + part.items.len());
+                }
+            };
+            parts.visit(of_length, mark);
+            parts.least_from(&mut ends);
+            found.extend(times.into_iter().map(|(items, times)| self.subpath(items, times, &known)));
+        }
+        sort(&mut found);
+        found
+    }
+
+    /// The interprocedural path segments that span at most `depth` calls, at least one, costliest first.
+    pub fn segments(&self, depth: usize, block: impl Fn(u32, BlockId) -> u64) -> Vec<Segment> {
+        let known = self.known(block);
+        let most = depth.saturating_add(1).saturating_mul(MOST_EACH_CALL);
+        let parts = Parts::new(&self.grammar, most);
+        let mut times: HashMap<&[u32], u64> = HashMap::new();
+        parts.visit(
+            |items| known.segment(items, depth),
+            |part| {
+                // What comes behind tells only that a call is one.
+                let items = known.without_enter(part.items);
+                let sum = times.entry(items).or_default();
+                *sum = sum.saturating_add(part.times);
+            },
+        );
+        times.retain(|_, times| *times > 0);
+        let mut found: Vec<_> =
+            times.into_iter().map(|(items, times)| self.subpath(items, times, &known)).collect();
+        sort(&mut found);
+        found
+    }
+
+    fn subpath(&self, items: &[u32], times: u64, known: &Known) -> Subpath {
+        let cost = known.cost(items, times);
+        Subpath { items: items.iter().map(|&item| self.items[item as usize]).collect(), times, cost }
+    }
+
+    fn known(&self, block: impl Fn(u32, BlockId) -> u64) -> Known {
+        let cost = |&item: &PathItem| {
+            let function = match item {
+                PathItem::Path { function, .. }
+                | PathItem::Stopped { function, .. }
+                | PathItem::Called { function, .. } => function,
+                PathItem::Enter(_) | PathItem::Leave | PathItem::Unwound => return 0,
+            };
+            let blocks = self.blocks(item).unwrap_or_default();
+            blocks.into_iter().map(|at| block(function, at)).fold(0, u64::saturating_add)
+        };
+        Known {
+            ends: self.items.iter().map(|&item| self.end_of(item)).collect(),
+            is_enter: self.items.iter().map(|item| matches!(item, PathItem::Enter(_))).collect(),
+            is_leave: self.items.iter().map(|item| matches!(item, PathItem::Leave)).collect(),
+            costs: self.items.iter().map(cost).collect(),
+        }
+    }
+}
+
+impl Known {
+    fn is_path(&self, item: u32) -> bool {
+        self.ends[item as usize].is_some()
+    }
+
+    fn cost(&self, items: &[u32], times: u64) -> u64 {
+        let once = items.iter().map(|&item| self.costs[item as usize]).fold(0, u64::saturating_add);
+        once.saturating_mul(times)
+    }
+
+    /// How many items the next `count` paths take, if a path comes first and nothing is stopped among them.
+    fn paths(&self, items: &[u32], count: usize) -> Option<usize> {
+        let mut left = count;
+        for (at, &item) in items.iter().enumerate() {
+            match self.is_path(item) {
+                true => left -= 1,
+                false if at == 0 || !(self.is_enter[item as usize] || self.is_leave[item as usize]) => {
+                    return None;
+                }
+                false => {}
+            }
+            if left == 0 {
+                return Some(at + 1);
+            }
+        }
+        None
+    }
+
+    /// How many items the segment that begins here has; one more if it ends at a call.
+    fn segment(&self, items: &[u32], most: usize) -> Option<usize> {
+        let enters = |at: usize| items.get(at).map(|&item| self.is_enter[item as usize]);
+        let begins = self.ends[*items.first()? as usize] == Some(SubpathEnd::Call) && enters(1)?;
+        let (mut calls, mut depth) = (0, 0);
+        for (at, &item) in items.iter().enumerate().filter(|_| begins) {
+            match self.ends[item as usize] {
+                Some(SubpathEnd::Loop) => return Some(at + 1),
+                Some(SubpathEnd::Return) if depth == 0 => return Some(at + 1),
+                // Of the host's calls nothing else is seen.
+                Some(SubpathEnd::Call) if calls == most && enters(at + 1)? => return Some(at + 2),
+                Some(_) => {}
+                None if self.is_enter[item as usize] => (calls, depth) = (calls + 1, depth + 1),
+                None if self.is_leave[item as usize] && depth > 0 => depth -= 1,
+                None => return None,
+            }
+        }
+        None
+    }
+
+    fn without_enter<'a>(&self, items: &'a [u32]) -> &'a [u32] {
+        match items {
+            [first @ .., last] if self.is_enter[*last as usize] => first,
+            _ => items,
+        }
+    }
+}
+
+fn sort(found: &mut [Subpath]) {
+    found.sort_by(|a, b| b.cost.cmp(&a.cost).then_with(|| a.items.cmp(&b.items)));
+}

@@ -1,0 +1,241 @@
+//! Whole program paths: they tell what the trace tells, and what is hot in them is found without expanding them.
+
+use std::collections::{HashMap, HashSet};
+use std::io::Cursor;
+use std::ops::RangeInclusive;
+
+use wprof_profiler::{
+    BlockId, Compressor, PathItem, ReadLimits, Subpath, SubpathEnd, TraceEvent, TraceReader, WholePath,
+};
+
+use crate::trace_file::{example, write};
+
+/// The whole path of a random run, and the run's events without those of the host.
+fn whole(seed: u64, window: usize) -> (WholePath, Vec<TraceEvent>) {
+    let (program, run) = example(seed, 12, 800);
+    let bytes = write(&program, &run, u64::MAX);
+    let mut reader = TraceReader::open(Cursor::new(&bytes[..])).unwrap();
+    let events: Vec<TraceEvent> = reader.events_from(0).map(Result::unwrap).collect();
+    let of_host = |event: &TraceEvent| matches!(event, TraceEvent::HostCall(..) | TraceEvent::HostReturn(..));
+    let events = events.into_iter().filter(|event| !of_host(event)).collect();
+    (WholePath::of_trace(&mut reader, window).unwrap(), events)
+}
+
+fn sequence(whole: &WholePath) -> Vec<PathItem> {
+    whole.grammar().items().map(|item| whole.items()[item as usize]).collect()
+}
+
+/// The events that a sequence tells. What is live when the trace ends counts as unwound.
+fn events_of(whole: &WholePath) -> Vec<TraceEvent> {
+    let (mut events, mut frames) = (Vec::new(), Vec::new());
+    for item in sequence(whole) {
+        match item {
+            PathItem::Enter(function) => {
+                frames.push((function, BlockId::ENTRY));
+                events.push(TraceEvent::Enter(function));
+            }
+            PathItem::Path { function, .. }
+            | PathItem::Stopped { function, .. }
+            | PathItem::Called { function, .. } => {
+                let blocks = whole.blocks(item).expect("a path");
+                let frame = frames.last_mut().expect("a frame");
+                assert_eq!(frame.0, function);
+                frame.1 = *blocks.last().expect("a path has a block");
+                events.extend(blocks.iter().map(|&block| TraceEvent::Block(function, block)));
+                if let PathItem::Stopped { block, .. } = item {
+                    frames.pop();
+                    events.push(TraceEvent::Unwound { function, block });
+                }
+            }
+            PathItem::Leave => events.extend(frames.pop().map(|(function, _)| TraceEvent::Leave(function))),
+            PathItem::Unwound => {
+                let frame = frames.pop();
+                events.extend(frame.map(|(function, block)| TraceEvent::Unwound { function, block }));
+            }
+        }
+    }
+    assert!(frames.is_empty());
+    events
+}
+
+#[test]
+fn every_block_is_told_in_order() {
+    for seed in 0..80 {
+        for window in [50, Compressor::WINDOW] {
+            let (whole, events) = whole(seed, window);
+            let told = events_of(&whole);
+            assert_eq!(told[..events.len()], events, "seed {seed}");
+            assert!(told[events.len()..].iter().all(|event| matches!(event, TraceEvent::Unwound { .. })));
+        }
+    }
+}
+
+#[test]
+fn paths_end_at_calls_loops_and_returns() {
+    let mut ends = HashSet::new();
+    for seed in 0..40 {
+        let whole = whole(seed, 1000).0;
+        for pair in sequence(&whole).windows(2) {
+            let Some(end) = whole.end_of(pair[0]) else { continue };
+            ends.insert(end);
+            let follows = match pair[1] {
+                PathItem::Leave => end == SubpathEnd::Return || end == SubpathEnd::Call,
+                PathItem::Enter(_) | PathItem::Unwound => end == SubpathEnd::Call,
+                // The host's calls have no items.
+                _ => end != SubpathEnd::Return,
+            };
+            assert!(follows, "{pair:?} {end:?}");
+        }
+    }
+    assert_eq!(ends.len(), 3);
+}
+
+/// What a block costs.
+fn cost(function: u32, block: BlockId) -> u64 {
+    u64::from(function + 3 * block.0) % 7 + 1
+}
+
+fn cost_of(whole: &WholePath, items: &[PathItem]) -> u64 {
+    let blocks = |&item: &PathItem| match item {
+        PathItem::Enter(_) | PathItem::Leave | PathItem::Unwound => 0_u64,
+        PathItem::Path { function, .. }
+        | PathItem::Stopped { function, .. }
+        | PathItem::Called { function, .. } => {
+            whole.blocks(item).unwrap().iter().map(|&block| cost(function, block)).sum()
+        }
+    };
+    items.iter().map(blocks).sum()
+}
+
+/// All parts of the sequence of so many paths, with how often they occur.
+fn parts<'a>(items: &'a [PathItem], count: usize) -> HashMap<&'a [PathItem], u64> {
+    let mut found = HashMap::new();
+    let is_path = |item: &PathItem| matches!(item, PathItem::Path { .. } | PathItem::Called { .. });
+    for at in (0..items.len()).filter(|&at| is_path(&items[at])) {
+        let stops = |item: &PathItem| matches!(item, PathItem::Stopped { .. } | PathItem::Unwound);
+        let whole = items[at..].iter().position(stops).map_or(items.len(), |stop| at + stop);
+        let mut paths = (at..whole).filter(|&at| is_path(&items[at]));
+        if let Some(last) = paths.nth(count - 1) {
+            *found.entry(&items[at..=last]).or_default() += 1;
+        }
+    }
+    found
+}
+
+/// By looking at every part of the sequence, shorter ones first.
+fn hot_by_counting(whole: &WholePath, lengths: RangeInclusive<usize>, least: u64) -> Vec<Subpath> {
+    let items = sequence(whole);
+    let most = lengths.end() * 4;
+    let mut found: Vec<Subpath> = Vec::new();
+    for length in lengths {
+        let mut hot: Vec<Subpath> = Vec::new();
+        for (part, times) in parts(&items, length).into_iter().filter(|(part, _)| part.len() <= most) {
+            let cost = cost_of(whole, part) * times;
+            let has_hot = |hot: &Subpath| part.windows(hot.items.len()).any(|inner| inner == hot.items);
+            if cost >= least && !found.iter().any(has_hot) {
+                hot.push(Subpath { items: part.to_vec(), times, cost });
+            }
+        }
+        found.extend(hot);
+    }
+    found.sort_by(|a, b| b.cost.cmp(&a.cost).then_with(|| a.items.cmp(&b.items)));
+    found
+}
+
+#[test]
+fn minimal_hot_subpaths_are_those_of_the_expanded_sequence() {
+    let mut lengths_seen = HashSet::new();
+    for seed in 0..40 {
+        for window in [40, Compressor::WINDOW] {
+            let whole = whole(seed, window).0;
+            let all = cost_of(&whole, &sequence(&whole));
+            assert_eq!(whole.cost(cost), all);
+            for (lengths, share) in [(2..=6, 20), (1..=4, 30), (3..=5, 50)] {
+                let least = all / share;
+                let found = whole.hot_subpaths(lengths.clone(), least, cost);
+                assert_eq!(found, hot_by_counting(&whole, lengths, least), "seed {seed}");
+                lengths_seen.extend(found.iter().map(|hot| hot.items.len()));
+            }
+        }
+    }
+    assert!(lengths_seen.len() > 4, "{lengths_seen:?}");
+}
+
+/// As section 3.4.2 of the thesis has it, item by item.
+fn segment_at(whole: &WholePath, items: &[PathItem], most: usize) -> Option<usize> {
+    let calls_at = |at: usize| {
+        let calls = whole.end_of(items[at]) == Some(SubpathEnd::Call);
+        calls && matches!(items.get(at + 1), Some(PathItem::Enter(_)))
+    };
+    if !calls_at(0) {
+        return None;
+    }
+    let (mut calls, mut depth) = (0, 0);
+    for (at, &item) in items.iter().enumerate() {
+        match item {
+            PathItem::Stopped { .. } | PathItem::Unwound => return None,
+            PathItem::Enter(_) => (calls, depth) = (calls + 1, depth + 1),
+            PathItem::Leave if depth == 0 => return None,
+            PathItem::Leave => depth -= 1,
+            PathItem::Path { .. } | PathItem::Called { .. } => {
+                let end = whole.end_of(item).unwrap();
+                let returns = end == SubpathEnd::Return && depth == 0;
+                if returns || end == SubpathEnd::Loop || calls == most && calls_at(at) {
+                    return Some(at + 1);
+                }
+                if end == SubpathEnd::Call && at + 1 == items.len() {
+                    return None;
+                }
+            }
+        }
+    }
+    None
+}
+
+#[test]
+fn segments_are_those_of_the_expanded_sequence() {
+    let mut depths = [0; 4];
+    for seed in 0..40 {
+        let whole = whole(seed, 60).0;
+        let items = sequence(&whole);
+        for (depth, count) in depths.iter_mut().enumerate().skip(1) {
+            let mut expected: HashMap<Vec<PathItem>, u64> = HashMap::new();
+            for at in 0..items.len() {
+                // One item more may be looked at.
+                if let Some(length) = segment_at(&whole, &items[at..], depth).filter(|&l| l < 8 * (depth + 1))
+                {
+                    *expected.entry(items[at..at + length].to_vec()).or_default() += 1;
+                }
+            }
+            let found = whole.segments(depth, cost);
+            *count += found.len();
+            let found: HashMap<_, _> = found.into_iter().map(|found| (found.items, found.times)).collect();
+            assert_eq!(found, expected, "seed {seed}, depth {depth}");
+        }
+    }
+    assert!(depths[1] > 50 && depths[3] > depths[1], "{depths:?}");
+}
+
+#[test]
+fn a_file_is_read_back_and_damage_is_an_error() {
+    let whole = whole(7, 300).0;
+    let mut bytes = Vec::new();
+    assert_eq!(whole.write(&mut bytes).unwrap(), bytes.len() as u64);
+    let limits = ReadLimits::default();
+    let read = |bytes: &[u8]| WholePath::read(Cursor::new(bytes), &limits);
+    let back = read(&bytes).unwrap();
+    assert_eq!((back.head(), back.items(), back.grammar()), (whole.head(), whole.items(), whole.grammar()));
+    assert_eq!(events_of(&back), events_of(&whole));
+    assert_eq!(back.ending(), whole.ending());
+    for length in 0..bytes.len() {
+        assert!(read(&bytes[..length]).is_err(), "cut at {length}");
+    }
+    for byte in 0..bytes.len() {
+        let mut damaged = bytes.clone();
+        damaged[byte] ^= 1 << (byte % 8);
+        // A newer minor version may be read.
+        assert!(read(&damaged).is_err() || byte == 10 || byte == 11, "bit flipped in byte {byte}");
+    }
+    let small = ReadLimits { unpacked_bytes: 100, ..limits };
+    assert!(WholePath::read(Cursor::new(&bytes[..]), &small).is_err());
+}
