@@ -1,9 +1,9 @@
 //! Exceptions and their tags, as the embedder sees them.
 #![allow(unsafe_code, reason = "references in wasm are pointers into the store")]
 
-use std::fmt;
 use std::sync::Arc;
 
+use crate::exnref::ExnRef;
 use crate::runtime::abi::VmValue;
 use crate::runtime::exceptions::Exception;
 pub use crate::runtime::exceptions::ThrownException;
@@ -28,10 +28,6 @@ impl Tag {
         TagType::new(opaque.tags[opaque.index(self.0) as usize].ty.clone())
     }
 }
-
-/// An exception. It belongs to a store, and lives as long as anybody holds it.
-#[derive(Clone)]
-pub struct ExnRef(pub(crate) Arc<Exception>);
 
 impl ExnRef {
     /// An exception that carries these values.
@@ -71,23 +67,6 @@ impl ExnRef {
         opaque.index(self.0.tag.handle);
         // SAFETY: they are of these types, and the store is theirs.
         self.0.typed().map(|(ty, value)| unsafe { Val::from_vm(value, ty, opaque) }).collect()
-    }
-
-    /// Whether both are the same exception, not merely equal ones.
-    pub fn ptr_eq(a: &ExnRef, b: &ExnRef) -> bool {
-        Arc::ptr_eq(&a.0, &b.0)
-    }
-}
-
-impl fmt::Debug for ExnRef {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("ExnRef").field(&self.to_string()).finish()
-    }
-}
-
-impl fmt::Display for ExnRef {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
     }
 }
 

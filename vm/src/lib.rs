@@ -35,6 +35,7 @@ mod engine;
 mod error;
 mod events;
 mod exception;
+mod exnref;
 mod externals;
 mod externref;
 mod func;
@@ -65,7 +66,8 @@ pub use config::{Adaptive, Collect, Config, PerfFormat, ProfilingConfig, Strateg
 pub use engine::Engine;
 pub use error::{Error, ErrorKind, Exit, Result};
 pub use events::{Stop, StoppedValue, event_count, event_counts};
-pub use exception::{ExnRef, Tag, ThrownException};
+pub use exception::{Tag, ThrownException};
+pub use exnref::ExnRef;
 pub use externals::Extern;
 pub use externref::ExternRef;
 pub use func::{Func, IntoFunc, Ref, TypedFunc, Val, WasmParams, WasmResults, WasmRet, WasmTy};

@@ -343,6 +343,51 @@ fn contexts_are_counted_across_throws() -> Outcome {
     Ok(())
 }
 
+/// By function, the paths that ran to their end.
+fn finished(profile: &Profile) -> BTreeMap<u32, Vec<(u64, u64)>> {
+    let paths = |f: &profiler::FunctionProfile| {
+        let finished = &f.paths.as_ref()?.finished;
+        Some((f.index, finished.iter().map(|path| (path.id, path.count)).collect::<Vec<_>>()))
+    };
+    profile.functions.iter().filter_map(paths).filter(|(_, paths)| !paths.is_empty()).collect()
+}
+
+/// The calls of each function from each, whatever is around.
+fn calls(tree: &profiler::ContextTree) -> BTreeMap<(String, String), u64> {
+    let mut calls = BTreeMap::new();
+    for record in tree.records.iter().skip(1) {
+        let name = |routine: u32| format!("{:?}", tree.routines[routine as usize].callee);
+        let caller = name(tree.records[record.parent as usize].routine);
+        *calls.entry((caller, name(record.routine))).or_default() += record.calls;
+    }
+    calls
+}
+
+#[test]
+fn a_burst_without_end_sees_all_paths_and_calls_across_throws() -> Outcome {
+    for mut exact in strategies() {
+        let mut sampled = exact.clone();
+        exact.profiling(ProfilingConfig::Exact(Collect::Paths)).count_contexts(true);
+        let checks: Checks = "orig".parse()?;
+        let lengths = BurstLengths::new(1, BurstLengths::FOREVER);
+        let adaptive = Adaptive { lengths, checks, ..Adaptive::default() };
+        sampled.profiling(ProfilingConfig::Adaptive(adaptive)).count_contexts(true);
+        let mut profiles = Vec::new();
+        for config in [exact, sampled] {
+            let (mut store, module, linker) = sample(&config)?;
+            let instance = linker.instantiate(&mut store, &module)?;
+            let run = instance.get_typed_func::<i32, i32>(&mut store, "run")?;
+            assert_eq!(run.call(&mut store, 60)?, expected(60).0);
+            profiles.push(instance.profile(&store)?);
+        }
+        assert_eq!(finished(&profiles[0]), finished(&profiles[1]));
+        let [exact, sampled] =
+            [0, 1].map(|of: usize| calls(profiles[of].contexts.as_ref().expect("counted")));
+        assert_eq!(exact, sampled);
+    }
+    Ok(())
+}
+
 /// A file in memory.
 #[derive(Clone, Default)]
 struct File(Arc<Mutex<Vec<u8>>>);
