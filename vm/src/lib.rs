@@ -78,6 +78,7 @@ pub use limits::StoreLimits;
 pub use linker::Linker;
 pub use memory::Memory;
 pub use module::{ExportType, FrameSymbol, ImportType, Module, Reoptimization, SourceRow, demangle};
+pub use runtime::account::ProfilingCost;
 pub use shared_memory::{MemoryAccessError, SharedMemory, WaitOutcome};
 pub use store::{AsContext, AsContextMut, Store, StoreContext, StoreContextMut};
 pub use table::Table;

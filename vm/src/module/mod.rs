@@ -1,5 +1,6 @@
 //! Modules: validated at load, compiled function by function on first call.
 
+mod affordable;
 mod ahead;
 mod burst_code;
 mod cached;

@@ -41,6 +41,7 @@
 #![allow(unsafe_code, reason = "runs machine code and touches the memory it works on")]
 
 pub mod abi;
+pub mod account;
 pub mod activation;
 pub mod alt_stack;
 pub mod atomics;
@@ -48,6 +49,7 @@ pub mod build_id;
 pub mod builtins;
 pub mod bulk;
 pub mod burst_contexts;
+pub mod burst_cost;
 pub mod burst_log;
 pub mod burst_spans;
 pub mod burst_time;
@@ -57,6 +59,7 @@ pub mod call_targets;
 pub mod code;
 pub mod const_eval;
 pub mod contexts;
+pub mod cpu_time;
 pub mod demand;
 pub mod engine;
 pub mod enter;

@@ -23,7 +23,7 @@ use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, anyhow, ensure};
-use wprof::{Config, Engine, Module, ProfilingConfig};
+use wprof::{Config, Engine, Module, ProfilingConfig, ProfilingCost};
 use wprof_profiler::{Ending, Profile, Run};
 
 pub use args::{PassesArgs, ProgramArgs, RunArgs};
@@ -194,6 +194,19 @@ fn live(args: &RunArgs, counted: &Counted) -> Result<Option<Live>> {
     Ok(Some(Live { path: path.clone(), every, run: run_of(&args.program), program }))
 }
 
+/// What profiling took of the processor time.
+fn spent(cost: &ProfilingCost) -> String {
+    let ProfilingCost { bursts, burst_code, ways_back, reading, reoptimization, .. } = *cost;
+    let share = 100.0 * cost.sum().as_secs_f64() / cost.of.as_secs_f64().max(f64::MIN_POSITIVE);
+    let [all, of, bursts, burst_code, ways_back, reading, reoptimization] =
+        [cost.sum(), cost.of, bursts, burst_code, ways_back, reading, reoptimization]
+            .map(|time| duration(nanoseconds(time)));
+    format!(
+        "profiling took {all} of {of} of processor time ({share:.1}%): {bursts} in bursts, {burst_code} to compile code for \
+         them, {ways_back} to compile what follows them, {reading} to read the samples, {reoptimization} to reoptimize"
+    )
+}
+
 fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
@@ -222,6 +235,9 @@ fn summarize(page: &mut Page, args: &RunArgs, module: &Module, outcome: &Outcome
                 page,
                 &format!("{begun}; {lost} more were skipped, as their code was not compiled yet"),
             );
+        }
+        if let Some(cost) = module.engine().profiling_cost() {
+            summary::write_detail(page, &spent(&cost));
         }
         decisions(module).iter().for_each(|line| summary::write_detail(page, line));
         let (used, unused) = module.compiled_ahead();
