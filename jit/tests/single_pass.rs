@@ -140,3 +140,49 @@ fn a_division() {
         "#]],
     );
 }
+
+/// Locked instructions where there is one; else a loop that tries again.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn atomic_instructions() {
+    check(
+        "(module (memory 1) (func (param $at i32) (param $a i32) (result i32)
+            (i32.atomic.store8 (i32.const 8) (local.get $a))
+            (drop (i32.atomic.rmw.xor (i32.const 16) (local.get $a)))
+            (i32.atomic.rmw16.cmpxchg_u (local.get $at)
+                (i32.atomic.rmw8.sub_u (i32.const 24) (local.get $a)) (local.get $a))))",
+        &expect![[r#"
+            push %rbp
+            mov %rsp, %rbp
+            sub $0x10, %rsp
+            mov %rcx, %rax
+            mov 0x30(%rdi), %rsi
+            mov %al, 8(%rsi)
+            mfence
+            mov 0x10(%rsi), %eax
+            label1:
+            mov %rax, %r11
+            xor %rcx, %r11
+            lock cmpxchg %r11d, 0x10(%rsi)
+            jne label1
+            mov %rcx, %rax
+            neg %rax
+            lock xadd %al, 0x18(%rsi)
+            movzbl %al, %edi
+            mov %rdx, %rax
+            and $1, %eax
+            test %eax, %eax
+            jne label2
+            mov %edx, %eax
+            mov %rax, %rdx
+            mov %rdi, %rax
+            lock cmpxchg %cx, (%rsi,%rdx)
+            movzwl %ax, %ecx
+            mov %rcx, %rax
+            leave
+            ret
+            label2:
+            ud2
+        "#]],
+    );
+}

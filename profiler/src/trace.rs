@@ -23,7 +23,7 @@
 //! A direct call writes nothing. A callee counts as entered, in its block 0, once its token is written.
 //!
 //! Bits alone do not tell where a run stops, so the places where frames end otherwise than by returning are
-//! kept beside the stream: an [`Unwind`] for each trap, whether the host survives it or not, and the live
+//! kept beside the stream: an [`Unwind`] for each trap, whether the host survives it or not, or exception, and the live
 //! frames at the end. Between two such places the stream is regenerated until the frames are exactly those
 //! recorded there. That place is unique: every directed cycle of a graph writes at least one bit, a call back
 //! and a tail call write some too, and from one block to another there is at most one path without bits.
@@ -44,6 +44,8 @@
 //! * Every frame with one above it is in [`Stage::Call`], or in [`Stage::Host`] if the host lies between.
 //! * A trap is recorded before any later bit is written, with the frames that survive it: those up to the host
 //!   call that catches it. A trap that passes through several host calls may be recorded once or step by step.
+//! * An exception is recorded in the same way; the frame that catches it, in [`Stage::Call`], goes on behind its call.
+//!   One that the frame has thrown itself, which is a host call, or got from the host, comes back as that returns.
 //! * All code of a function, in every tier, follows one plan.
 //!
 //! # Data references

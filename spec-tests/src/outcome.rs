@@ -19,7 +19,7 @@ pub enum Value {
     F64(u64),
     /// A v128.
     V128(u128),
-    /// A funcref: whether it is not null.
+    /// A funcref, or an exnref: whether it is not null.
     Func(bool),
     /// An externref: null, or a number of ours.
     Extern(Option<u32>),

@@ -172,6 +172,10 @@ impl Script {
             WastDirective::AssertMalformed { module, .. } | WastDirective::AssertInvalid { module, .. } => {
                 self.assert_refused(module)
             }
+            WastDirective::AssertException { exec, .. } => {
+                let error = self.execute(exec)?.err().ok_or("threw nothing")?;
+                if error.kind() == ErrorKind::Exception { Ok(()) } else { Err(text(error)) }
+            }
             WastDirective::AssertUnlinkable { module, message, .. } => {
                 self.assert_unlinkable(module, message)
             }

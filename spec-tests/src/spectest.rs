@@ -1,7 +1,9 @@
 //! The host module `spectest`, which the scripts of the official suite import.
 
-use wprof::{Global, GlobalType, Linker, Memory, MemoryType, Ref, RefType, Result, Store, Table, TableType};
-use wprof::{Val, ValType};
+use wprof::{
+    Global, GlobalType, Linker, Memory, MemoryType, Ref, RefType, Result, SharedMemory, Store, Table,
+};
+use wprof::{TableType, Val, ValType};
 
 /// Names everything in `spectest`.
 ///
@@ -21,6 +23,8 @@ pub fn define(linker: &mut Linker<()>, store: &mut Store<()>) -> Result<()> {
     }
     let memory = Memory::new(&mut *store, MemoryType::new(1, Some(2)))?;
     linker.define(&*store, "spectest", "memory", memory)?;
+    let shared = SharedMemory::new(linker.engine(), MemoryType::shared(1, 2))?;
+    linker.define_shared_memory("spectest", "shared_memory", &shared)?;
     Ok(())
 }
 

@@ -39,10 +39,11 @@ fn core_matches(expected: &WastRetCore<'_>, found: &Val) -> bool {
         (WastRetCore::F32(e), Val::F32(f)) => f32_matches(e, *f),
         (WastRetCore::F64(e), Val::F64(f)) => f64_matches(e, *f),
         (WastRetCore::V128(e), Val::V128(f)) => v128_matches(e, *f),
-        (WastRetCore::RefNull(None), Val::FuncRef(None) | Val::ExternRef(None)) => true,
+        (WastRetCore::RefNull(None), Val::FuncRef(None) | Val::ExternRef(None) | Val::ExnRef(None)) => true,
         (WastRetCore::RefNull(Some(HeapType::Abstract { ty, .. })), found) => match found {
             Val::FuncRef(None) => *ty == AbstractHeapType::Func,
             Val::ExternRef(None) => *ty == AbstractHeapType::Extern,
+            Val::ExnRef(None) => matches!(ty, AbstractHeapType::Exn | AbstractHeapType::NoExn),
             _ => false,
         },
         (WastRetCore::RefExtern(None), Val::ExternRef(Some(_))) => true,

@@ -14,13 +14,15 @@ use wprof_spec_tests::script::{self, Tally};
 use wprof_spec_tests::skips::{self, Skip};
 
 /// The proposals beyond the core of 2.0. Version 1 and the proposals that became 2.0 add nothing to its scripts.
-const PROPOSALS: [Proposal; 6] = [
+const PROPOSALS: [Proposal; 8] = [
     Proposal::Simd,
     Proposal::RelaxedSimd,
     Proposal::TailCall,
     Proposal::ExtendedConst,
     Proposal::MultiMemory,
     Proposal::Memory64,
+    Proposal::ExceptionHandling,
+    Proposal::Threads,
 ];
 
 /// Scripts of ours or copied from elsewhere: a folder per group.

@@ -4,11 +4,13 @@
 //! custom sections with modules, instances and the stack.
 //! Source: the tool conventions of WebAssembly, `Coredump.md`.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::runtime::loaded;
 use crate::runtime::store::StoreOpaque;
-use crate::{AsContext, Error, FrameInfo, MemoryType, Module, ValType};
+use crate::runtime::store_memory::StoreMemory;
+use crate::{AsContext, Error, FrameInfo, MemoryType, Module, RefType, ValType};
 
 /// The frames of an error, which can be written with the state of the store that it came up in.
 #[derive(Clone, Debug)]
@@ -121,8 +123,9 @@ fn instances(store: &StoreOpaque, module_of: &[usize]) -> Vec<u8> {
 fn memories(store: &StoreOpaque) -> Vec<u8> {
     all((0..store.counts().0 as u32).map(|index| {
         let memory = store.memory(index);
-        let MemoryType { maximum, is_64, .. } = memory.ty();
-        let mut bytes = vec![u8::from(maximum.is_some()) | u8::from(is_64) << 2];
+        let MemoryType { maximum, is_64, is_shared, .. } = memory.ty();
+        let flags = [maximum.is_some(), is_shared, is_64].map(u8::from);
+        let mut bytes = vec![flags[0] | flags[1] << 1 | flags[2] << 2];
         put(&mut bytes, memory.pages());
         maximum.iter().for_each(|&maximum| put(&mut bytes, maximum));
         bytes
@@ -139,8 +142,10 @@ fn globals(store: &StoreOpaque) -> Vec<u8> {
             ValType::F64 => (0x7c, [&[F64_CONST][..], &value.u64().to_le_bytes()].concat()),
             ValType::V128 => (0x7b, [&V128_CONST[..], &value.u128().to_le_bytes()].concat()),
             // What a reference is to is not in a dump.
-            ValType::FUNCREF => (0x70, vec![REF_NULL, 0x70]),
-            ValType::Ref(_) => (0x6f, vec![REF_NULL, 0x6f]),
+            ValType::Ref(RefType::Func) => (0x70, vec![REF_NULL, 0x70]),
+            ValType::Ref(RefType::Extern) => (0x6f, vec![REF_NULL, 0x6f]),
+            ValType::Ref(RefType::Exn) => (0x69, vec![REF_NULL, 0x69]),
+            ValType::Ref(RefType::NoExn) => (0x74, vec![REF_NULL, 0x74]),
         };
         init.push(END);
         [vec![code, u8::from(ty.mutable)], init].concat()
@@ -152,8 +157,8 @@ fn data(store: &StoreOpaque) -> Vec<u8> {
     for index in 0..store.counts().0 as u32 {
         let memory = store.memory(index);
         let constant = if memory.ty().is_64 { I64_CONST } else { I32_CONST };
-        let data = memory.data();
-        for range in written(data) {
+        let data = contents(memory);
+        for range in written(&data) {
             let mut bytes = vec![2];
             put(&mut bytes, index.into());
             // As the constant of 32 bits is signed, its upper half is negative.
@@ -167,6 +172,16 @@ fn data(store: &StoreOpaque) -> Vec<u8> {
         }
     }
     all(segments.into_iter())
+}
+
+/// All that is in a memory. Of one that is shared it is as others leave it meanwhile.
+fn contents(memory: &StoreMemory) -> Cow<'_, [u8]> {
+    if let Some(own) = memory.own() {
+        return Cow::Borrowed(own.data());
+    }
+    let mut bytes = vec![0; memory.len() as usize];
+    memory.read(0, &mut bytes);
+    Cow::Owned(bytes)
 }
 
 /// The parts of a memory that are not all zeros.

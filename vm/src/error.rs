@@ -23,6 +23,8 @@ pub enum ErrorKind {
     Trap,
     /// The program asked to exit: see [`Error::i32_exit`].
     Exit,
+    /// An exception was not caught: see [`Error::exception`](crate::Error::exception).
+    Exception,
     /// A host function failed; [`Error::downcast_ref`] gives its error.
     Host,
     /// A configured limit is reached.

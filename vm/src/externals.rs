@@ -1,8 +1,8 @@
 //! What can be imported and exported, whatever its kind.
 
-use crate::{AsContext, ExternType, Func, Global, Memory, Table};
+use crate::{AsContext, ExternType, Func, Global, Memory, Table, Tag};
 
-/// A function, global, table or memory.
+/// A function, global, table, memory or tag.
 #[derive(Clone, Copy, Debug)]
 pub enum Extern {
     /// A function.
@@ -13,6 +13,8 @@ pub enum Extern {
     Table(Table),
     /// A linear memory.
     Memory(Memory),
+    /// A tag.
+    Tag(Tag),
 }
 
 impl Extern {
@@ -36,6 +38,11 @@ impl Extern {
         if let Extern::Memory(m) = self { Some(m) } else { None }
     }
 
+    /// The tag, if it is one.
+    pub fn into_tag(self) -> Option<Tag> {
+        if let Extern::Tag(t) = self { Some(t) } else { None }
+    }
+
     /// Its type, with the current size of a table or memory as the minimum.
     pub fn ty(&self, store: impl AsContext) -> ExternType {
         match self {
@@ -43,6 +50,7 @@ impl Extern {
             Extern::Global(g) => ExternType::Global(g.ty(store)),
             Extern::Table(t) => ExternType::Table(t.ty(store)),
             Extern::Memory(m) => ExternType::Memory(m.ty(store)),
+            Extern::Tag(t) => ExternType::Tag(t.ty(store)),
         }
     }
 }
@@ -68,5 +76,11 @@ impl From<Table> for Extern {
 impl From<Memory> for Extern {
     fn from(m: Memory) -> Self {
         Extern::Memory(m)
+    }
+}
+
+impl From<Tag> for Extern {
+    fn from(t: Tag) -> Self {
+        Extern::Tag(t)
     }
 }

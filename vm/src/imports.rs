@@ -4,7 +4,7 @@ use wprof_jit::module::Import;
 
 use crate::runtime::instantiate::Imports;
 use crate::runtime::store::StoreOpaque;
-use crate::{Error, ErrorKind, Extern, ExternType, MemoryType, Module, Result, TableType};
+use crate::{Error, ErrorKind, Extern, ExternType, MemoryType, Module, Result, TableType, TagType};
 
 /// Sorts the imports of `module` by kind.
 ///
@@ -37,6 +37,7 @@ pub(crate) fn add(store: &StoreOpaque, item: &Extern, imports: &mut Imports) {
         Extern::Table(t) => imports.tables.push(store.index(t.0)),
         Extern::Memory(m) => imports.memories.push(store.index(m.0)),
         Extern::Global(g) => imports.globals.push(store.index(g.0)),
+        Extern::Tag(t) => imports.tags.push(store.index(t.0)),
     }
 }
 
@@ -52,6 +53,7 @@ fn type_of(store: &StoreOpaque, item: &Extern) -> ExternType {
     match item {
         Extern::Func(f) => ExternType::Func(store.func_type(f.0).ty.clone()),
         Extern::Global(g) => ExternType::Global(store.global_type(store.index(g.0))),
+        Extern::Tag(t) => ExternType::Tag(TagType::new(store.tags[store.index(t.0) as usize].ty.clone())),
         Extern::Table(t) => {
             let table = store.table(store.index(t.0));
             ExternType::Table(TableType { minimum: table.len(), ..table.ty() })
@@ -71,7 +73,8 @@ fn fits(expected: &ExternType, found: &ExternType) -> bool {
                 && limits_fit((e.minimum, e.maximum), (f.minimum, f.maximum))
         }
         (ExternType::Memory(e), ExternType::Memory(f)) => {
-            e.is_64 == f.is_64 && limits_fit((e.minimum, e.maximum), (f.minimum, f.maximum))
+            (e.is_64, e.is_shared) == (f.is_64, f.is_shared)
+                && limits_fit((e.minimum, e.maximum), (f.minimum, f.maximum))
         }
         _ => expected == found,
     }

@@ -2,17 +2,20 @@
 #![allow(unsafe_code, reason = "the runtime knows stores without their type only")]
 
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 use crate::limits::ResourceLimiter;
 use crate::runtime::growth::{Grows, Growth};
 use crate::runtime::memory::WASM_PAGE;
+use crate::runtime::shared_memory::SharedData;
 use crate::runtime::store::StoreOpaque;
 use crate::store::StoreInner;
 use crate::{Error, ErrorKind, MemoryType, Module, Result, Store, TableType};
 
 impl<T: 'static> Store<T> {
     /// Has a limiter, which is found in the store's data, asked before memories and tables are made or grow, and how many
-    /// instances, memories and tables there may be. The limits of [`Store::set_limits`] hold besides.
+    /// instances, memories and tables there may be. The limits of [`Store::set_limits`] hold besides. A shared memory is
+    /// asked about when code of this store makes it or has it grow, not when others do.
     ///
     /// The limiter is called by the thread that runs wasm code or makes things, as a host function is: it may call wasm
     /// code of other stores. If it panics, the panic goes on from the call of the program.
@@ -60,6 +63,16 @@ pub(crate) fn admit_instance<T: 'static>(store: &mut StoreInner<T>, module: &Mod
 pub(crate) fn admit_memory<T: 'static>(store: &mut StoreInner<T>, ty: MemoryType) -> Result<()> {
     admit_counts(store, 0, 1, 0)?;
     admit_size_of_memory(store, ty)
+}
+
+/// Asks whether a store may have one more memory, if it does not have this one yet, which others have grown.
+///
+/// # Errors
+/// If it may not.
+pub(crate) fn admit_shared<T: 'static>(store: &mut StoreInner<T>, memory: &Arc<SharedData>) -> Result<()> {
+    let is_it = |index| store.opaque.memory(index).shared().is_some_and(|known| Arc::ptr_eq(known, memory));
+    let is_known = (0..store.opaque.counts().0 as u32).any(is_it);
+    if is_known { Ok(()) } else { admit_counts(store, 0, 1, 0) }
 }
 
 /// Asks whether a table may be made.

@@ -10,7 +10,7 @@ use crate::func::{self, HostFunc, IntoFunc};
 use crate::runtime::host;
 use crate::store::StoreContextMut;
 use crate::{AsContext, AsContextMut, Engine, Error, ErrorKind, Extern, ExternType, Func, FuncType};
-use crate::{Instance, Module, Result, Trap, Val};
+use crate::{Instance, Memory, Module, Result, SharedMemory, Trap, Val};
 
 /// Names for things to be imported. Host functions defined here belong to no store: they are put into a store when
 /// an instance there imports them.
@@ -25,6 +25,7 @@ pub(crate) enum Definition<T: 'static> {
     /// Something in a store, of this type when it was named. It can only grow.
     Extern(Extern, ExternType),
     Host(Arc<HostFunc<T>>),
+    Shared(SharedMemory),
 }
 
 impl<T: 'static> Definition<T> {
@@ -33,6 +34,7 @@ impl<T: 'static> Definition<T> {
         match self {
             Definition::Extern(_, ty) => ty.clone(),
             Definition::Host(func) => ExternType::Func(func.ty.clone()),
+            Definition::Shared(memory) => ExternType::Memory(memory.ty()),
         }
     }
 }
@@ -42,6 +44,7 @@ impl<T> Clone for Definition<T> {
         match self {
             Definition::Extern(e, ty) => Definition::Extern(*e, ty.clone()),
             Definition::Host(f) => Definition::Host(f.clone()),
+            Definition::Shared(memory) => Definition::Shared(memory.clone()),
         }
     }
 }
@@ -88,6 +91,19 @@ impl<T: 'static> Linker<T> {
     ) -> Result<&mut Self> {
         let item = item.into();
         self.insert(module, name, Definition::Extern(item, item.ty(store)))
+    }
+
+    /// Names a memory that is shared: each store in which an instance imports it has it then.
+    ///
+    /// # Errors
+    /// If the name is taken.
+    pub fn define_shared_memory(
+        &mut self,
+        module: &str,
+        name: &str,
+        memory: &SharedMemory,
+    ) -> Result<&mut Self> {
+        self.insert(module, name, Definition::Shared(memory.clone()))
     }
 
     /// Names a host function whose type follows from the closure's.
@@ -245,6 +261,7 @@ pub(crate) fn place<T: 'static>(
 ) -> Result<Extern> {
     match definition {
         Definition::Extern(item, _) => Ok(*item),
+        Definition::Shared(memory) => Memory::from_shared(context, memory).map(Extern::Memory),
         Definition::Host(func) => {
             let func = host::add(context.0, func, Some((module.to_string(), name.to_string())))?;
             Ok(Extern::Func(Func(func)))

@@ -8,17 +8,17 @@ use crate::limiter;
 use crate::runtime::growth;
 use crate::runtime::memory::WASM_PAGE;
 use crate::runtime::store::Stored;
+use crate::shared_memory::{MemoryAccessError, SharedMemory};
 use crate::store::{StoreContext, StoreContextMut};
-use crate::{AsContext, AsContextMut, Error, ErrorKind, MemoryType, Result};
+use crate::{AsContext, AsContextMut, Engine, Error, ErrorKind, MemoryType, Result};
 
 /// A linear memory in a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory(pub(crate) Stored);
 
-/// An access beyond the end of a memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("out of bounds memory access")]
-pub struct MemoryAccessError;
+/// What who wants a slice of a shared memory is told.
+const NO_SLICE: &str =
+    "a shared memory has no slice, as other threads may write to it: use Memory::read and write";
 
 impl Memory {
     /// A zeroed memory.
@@ -40,19 +40,52 @@ impl Memory {
         MemoryType { minimum: memory.pages(), ..memory.ty() }
     }
 
+    /// A shared memory in a store, to be imported there.
+    ///
+    /// # Errors
+    /// If it is of another engine than the store, or the store may hold no more memories.
+    pub fn from_shared(mut store: impl AsContextMut, memory: &SharedMemory) -> Result<Memory> {
+        let context = store.as_context_mut();
+        if !Engine::same(context.engine(), memory.engine()) {
+            let message = "a shared memory is for stores of its engine only: make it with the store's";
+            return Err(Error::new(ErrorKind::Link, message));
+        }
+        limiter::admit_shared(context.0, memory.data())?;
+        let opaque = &mut context.0.opaque;
+        let index = opaque.share_memory(memory.data())?;
+        Ok(Memory(opaque.handle(index)))
+    }
+
+    /// The memory itself, if other stores can have it, too.
+    pub fn shared(&self, store: impl AsContext) -> Option<SharedMemory> {
+        let context = store.as_context();
+        let opaque = &context.0.opaque;
+        let data = opaque.memory(opaque.index(self.0)).shared()?;
+        Some(SharedMemory::of_data(context.engine(), data.clone()))
+    }
+
     /// Its contents. Of a module from a large file, that may read megabytes of data that nobody has touched yet. If the
     /// file was written to meanwhile, which must not be, they are zeros, and no code of the store goes on.
+    ///
+    /// # Panics
+    /// If it is shared: other threads may change what is in it at any time. See [`Memory::read`].
     pub fn data<'a, T: 'static>(&self, store: impl Into<StoreContext<'a, T>>) -> &'a [u8] {
         let opaque = &store.into().0.opaque;
-        opaque.memory(opaque.index(self.0)).data()
+        opaque.memory(opaque.index(self.0)).own().expect(NO_SLICE).data()
     }
 
     /// Its contents, as [`Memory::data`].
+    ///
+    /// # Panics
+    /// As there.
     pub fn data_mut<'a, T: 'static>(&self, store: impl Into<StoreContextMut<'a, T>>) -> &'a mut [u8] {
         self.data_and_store_mut(store).0
     }
 
     /// Its contents and the embedder's data, both at once.
+    ///
+    /// # Panics
+    /// As [`Memory::data`].
     pub fn data_and_store_mut<'a, T: 'static>(
         &self,
         store: impl Into<StoreContextMut<'a, T>>,
@@ -71,7 +104,7 @@ impl Memory {
     ) -> (&'a mut [u8], &'a mut T) {
         let inner = store.into().0;
         let index = inner.opaque.index(self.0);
-        (inner.opaque.memory_mut(index).data_on_demand(), &mut inner.above.data)
+        (inner.opaque.memory_mut(index).own_mut().expect(NO_SLICE).data_on_demand(), &mut inner.above.data)
     }
 
     /// Sees to it that some bytes are there, as far as it has them.
@@ -80,7 +113,7 @@ impl Memory {
     /// If they cannot be read.
     pub(crate) fn fill(&self, store: impl AsContext, start: u64, len: u64) -> Result<()> {
         let opaque = &store.as_context().0.opaque;
-        let memory = opaque.memory(opaque.index(self.0));
+        let Some(memory) = opaque.memory(opaque.index(self.0)).own() else { return Ok(()) };
         let end = start.saturating_add(len).min(memory.len());
         memory.fill(&(start.min(end) as usize..end as usize));
         opaque.check_data()
@@ -119,7 +152,7 @@ impl Memory {
     pub fn read(&self, store: impl AsContext, offset: usize, to: &mut [u8]) -> Result<(), MemoryAccessError> {
         let bytes = self.range(&store, offset, to.len())?;
         let opaque = &store.as_context().0.opaque;
-        to.copy_from_slice(opaque.memory(opaque.index(self.0)).part(bytes));
+        opaque.memory(opaque.index(self.0)).read(bytes.start, to);
         Ok(())
     }
 
@@ -136,7 +169,7 @@ impl Memory {
         let bytes = self.range(&store, offset, from.len())?;
         let opaque = &mut store.as_context_mut().0.opaque;
         let index = opaque.index(self.0);
-        opaque.memory_mut(index).part_mut(bytes).copy_from_slice(from);
+        opaque.memory_mut(index).write(bytes.start, from);
         Ok(())
     }
 

@@ -142,7 +142,7 @@ impl<T: 'static> Store<T> {
         &mut self.inner.opaque
     }
 
-    /// Frees externrefs that no table or global refers to. Happens by itself from time to time.
+    /// Frees externrefs and exceptions that no table or global refers to. Happens by itself from time to time.
     pub fn gc(&mut self) {
         self.inner.opaque.collect_externs(&[]);
     }
@@ -150,6 +150,11 @@ impl<T: 'static> Store<T> {
     /// How many externrefs are held for wasm code, garbage included.
     pub fn externref_count(&self) -> usize {
         self.inner.opaque.externs.len()
+    }
+
+    /// How many exceptions are held for wasm code, garbage included.
+    pub fn exnref_count(&self) -> usize {
+        self.inner.opaque.exceptions.len()
     }
 }
 

@@ -49,6 +49,12 @@ pub enum Trap {
     /// A null reference where none is allowed.
     #[error("wasm trap: null reference")]
     NullReference,
+    /// An atomic access whose address is not a multiple of its size.
+    #[error("wasm trap: unaligned atomic")]
+    UnalignedAtomic,
+    /// `memory.atomic.wait32` or `wait64` on a memory that no other thread can have.
+    #[error("wasm trap: expected shared memory")]
+    ExpectedSharedMemory,
 }
 
 impl Trap {
@@ -66,6 +72,7 @@ impl Trap {
             TrapCode::Unreachable => Trap::UnreachableCodeReached,
             TrapCode::Interrupt => Trap::Interrupt,
             TrapCode::StackOverflow => Trap::StackOverflow,
+            TrapCode::UnalignedAtomic => Trap::UnalignedAtomic,
             TrapCode::Host | TrapCode::Budget | TrapCode::TraceFull | TrapCode::ReferencesFull => {
                 return None;
             }

@@ -11,6 +11,10 @@ pub enum RefType {
     Func,
     /// `externref`: a value of the host's or null.
     Extern,
+    /// `exnref`: an exception or null.
+    Exn,
+    /// `nullexnref`: null.
+    NoExn,
 }
 
 /// The type of a value.
@@ -35,6 +39,8 @@ impl ValType {
     pub const FUNCREF: ValType = ValType::Ref(RefType::Func);
     /// `externref`.
     pub const EXTERNREF: ValType = ValType::Ref(RefType::Extern);
+    /// `exnref`.
+    pub const EXNREF: ValType = ValType::Ref(RefType::Exn);
 
     pub(crate) fn from_parser(ty: wp::ValType) -> ValType {
         match ty {
@@ -61,13 +67,25 @@ impl ValType {
 
 impl RefType {
     pub(crate) fn from_parser(ty: wp::RefType) -> RefType {
-        if ty.is_extern_ref() { RefType::Extern } else { RefType::Func }
+        match ty.heap_type() {
+            wp::HeapType::Abstract { ty: wp::AbstractHeapType::Extern, .. } => RefType::Extern,
+            wp::HeapType::Abstract { ty: wp::AbstractHeapType::Exn, .. } => RefType::Exn,
+            wp::HeapType::Abstract { ty: wp::AbstractHeapType::NoExn, .. } => RefType::NoExn,
+            _ => RefType::Func,
+        }
+    }
+
+    /// Whether a store frees what references of this type refer to when nobody holds them any more.
+    pub(crate) fn is_collected(self) -> bool {
+        matches!(self, RefType::Extern | RefType::Exn)
     }
 
     pub(crate) fn to_parser(self) -> wp::RefType {
         match self {
             RefType::Func => wp::RefType::FUNCREF,
             RefType::Extern => wp::RefType::EXTERNREF,
+            RefType::Exn => wp::RefType::EXNREF,
+            RefType::NoExn => wp::RefType::NULLEXNREF,
         }
     }
 }
@@ -77,6 +95,8 @@ impl fmt::Display for RefType {
         f.write_str(match self {
             RefType::Func => "funcref",
             RefType::Extern => "externref",
+            RefType::Exn => "exnref",
+            RefType::NoExn => "nullexnref",
         })
     }
 }
@@ -162,21 +182,33 @@ pub struct MemoryType {
     pub maximum: Option<u64>,
     /// Whether it is indexed by i64.
     pub is_64: bool,
+    /// Whether several threads may have it at once.
+    pub is_shared: bool,
 }
 
 impl MemoryType {
     /// A memory indexed by i32.
     pub fn new(minimum: u32, maximum: Option<u32>) -> MemoryType {
-        MemoryType { minimum: minimum.into(), maximum: maximum.map(Into::into), is_64: false }
+        MemoryType {
+            minimum: minimum.into(),
+            maximum: maximum.map(Into::into),
+            is_64: false,
+            is_shared: false,
+        }
+    }
+
+    /// A memory indexed by i32 that several threads may have at once: see [`SharedMemory`](crate::SharedMemory).
+    pub fn shared(minimum: u32, maximum: u32) -> MemoryType {
+        MemoryType { is_shared: true, ..MemoryType::new(minimum, Some(maximum)) }
     }
 
     /// A memory indexed by i64.
     pub fn new64(minimum: u64, maximum: Option<u64>) -> MemoryType {
-        MemoryType { minimum, maximum, is_64: true }
+        MemoryType { minimum, maximum, is_64: true, is_shared: false }
     }
 
     pub(crate) fn from_parser(ty: &wp::MemoryType) -> MemoryType {
-        MemoryType { minimum: ty.initial, maximum: ty.maximum, is_64: ty.memory64 }
+        MemoryType { minimum: ty.initial, maximum: ty.maximum, is_64: ty.memory64, is_shared: ty.shared }
     }
 }
 
@@ -205,6 +237,22 @@ impl TableType {
     }
 }
 
+/// The type of a tag.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TagType(FuncType);
+
+impl TagType {
+    /// Of exceptions that carry what functions of type `ty`, which have no results, take.
+    pub fn new(ty: FuncType) -> TagType {
+        TagType(ty)
+    }
+
+    /// What its exceptions carry, as the parameters of a function.
+    pub fn ty(&self) -> &FuncType {
+        &self.0
+    }
+}
+
 /// The type of something that can be imported or exported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExternType {
@@ -216,6 +264,8 @@ pub enum ExternType {
     Table(TableType),
     /// A linear memory.
     Memory(MemoryType),
+    /// A tag.
+    Tag(TagType),
 }
 
 fn limits(f: &mut fmt::Formatter<'_>, is_64: bool, minimum: u64, maximum: Option<u64>) -> fmt::Result {
@@ -234,9 +284,11 @@ impl fmt::Display for ExternType {
                 limits(f, t.is_64, t.minimum, t.maximum)?;
                 write!(f, " {}", t.element)
             }
+            ExternType::Tag(tag) => write!(f, "tag {}", tag.0),
             ExternType::Memory(m) => {
                 f.write_str("memory ")?;
-                limits(f, m.is_64, m.minimum, m.maximum)
+                limits(f, m.is_64, m.minimum, m.maximum)?;
+                f.write_str(if m.is_shared { " shared" } else { "" })
             }
         }
     }

@@ -406,6 +406,9 @@ fn data_references_are_replayed_in_step() -> Outcome {
             (v128.store $m offset=16 (i32.const 32) (v128.load32_splat $m (i32.const 8)))
             (drop (call $g (local.get 0)))
             (i64.store8 $n offset=1 (i64.const 70) (i64.const 1))
+            (drop (i32.atomic.rmw16.cmpxchg_u $m offset=6 (local.get 0) (i32.const 0) (i32.const 0)))
+            (i64.atomic.store $n (i64.const 72) (i64.const 1))
+            (drop (memory.atomic.notify $n (i64.const 72) (i32.const 1)))
             (memory.init $m $d (i32.const 5) (i32.const 0) (i32.const 4))
             (memory.copy $n $m (i64.const 9) (i32.const 5) (i32.const 3))
             (memory.fill $n (i64.const 100) (i32.const 1) (i64.const 0))
@@ -414,7 +417,9 @@ fn data_references_are_replayed_in_step() -> Outcome {
             (drop (f64.load $m (i32.const 0)))))"#;
     let (load, store) = (AccessKind::Load, AccessKind::Store);
     let common = |arg: u64| {
-        vec![(load, 0, 8, 4), (store, 0, 48, 16), (load, 0, arg + 2, 2), (store, 1, 71, 1), (store, 0, 5, 4)]
+        let first = [(load, 0, 8, 4), (store, 0, 48, 16), (load, 0, arg + 2, 2), (store, 1, 71, 1)];
+        let atomic = [(load, 0, arg + 6, 2), (store, 0, arg + 6, 2), (store, 1, 72, 8)];
+        [&first[..], &atomic, &[(store, 0, 5, 4)]].concat()
     };
     let bulk = [(load, 0, 5, 3), (store, 1, 9, 3), (store, 1, 100, 0)];
     for (strategy, buffer) in
@@ -428,7 +433,7 @@ fn data_references_are_replayed_in_step() -> Outcome {
         let instance = Instance::new(&mut store, &module, &[])?;
         store.record_trace(&module, "touch", file.clone(), u64::MAX)?;
         let run = instance.get_typed_func::<i32, ()>(&mut store, "run")?;
-        assert_eq!(run.call(&mut store, 3).expect_err("beyond").trap(), Some(Trap::MemoryOutOfBounds));
+        assert_eq!(run.call(&mut store, 2).expect_err("beyond").trap(), Some(Trap::MemoryOutOfBounds));
         assert_eq!(run.call(&mut store, 0).expect_err("by zero").trap(), Some(Trap::IntegerDivisionByZero));
         store.finish_trace()?;
         let bytes = file.0.lock().expect("no panic").clone();
@@ -438,7 +443,7 @@ fn data_references_are_replayed_in_step() -> Outcome {
             TraceStep::Reference(r) => Some((r.access.kind, r.access.memory, r.address, r.bytes)),
             TraceStep::Event(_) => None,
         });
-        let first = [&common(3)[..], &bulk, &[(load, 1, u64::MAX, 8)]].concat();
+        let first = [&common(2)[..], &bulk, &[(load, 1, u64::MAX, 8)]].concat();
         assert_eq!(touched.collect::<Vec<_>>(), [first, common(0), bulk.to_vec()].concat());
         let events = steps.iter().filter_map(|step| match step {
             TraceStep::Event(event) => Some(*event),

@@ -75,5 +75,7 @@ pub fn way(kind: EdgeKind) -> String {
         EdgeKind::Default => "default".to_owned(),
         EdgeKind::Return => "return".to_owned(),
         EdgeKind::TailCall => "tail call".to_owned(),
+        EdgeKind::Catch(tag) => format!("catch {tag}"),
+        EdgeKind::CatchAll => "catch all".to_owned(),
     }
 }

@@ -181,6 +181,14 @@ fn way(block: &Block, position: usize) -> String {
         End::Switch(table) => cases(table, position as u32),
         End::TailCall => "tail call".to_owned(),
         End::Trap => "trap".to_owned(),
+        End::Call(_) | End::Throw(..) => {
+            let (first, catches) = block.how.catches();
+            match position.checked_sub(first).map(|handler| catches[handler].tag) {
+                None => "return of the call".to_owned(),
+                Some(Some(tag)) => format!("catch {tag}"),
+                Some(None) => "catch all".to_owned(),
+            }
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use super::view::View;
 use crate::names;
 
 /// What the standard libraries' files have in their paths.
-const LIBRARIES: [&str; 12] = [
+const LIBRARIES: [&str; 13] = [
     "/rustc/",
     "/library/core/",
     "/library/alloc/",
@@ -24,6 +24,7 @@ const LIBRARIES: [&str; 12] = [
     "/wasi-sysroot/",
     "/wasi-libc/",
     "libc-top-half/",
+    "libc-bottom-half/",
     "/libcxx",
     "/emscripten/",
 ];
@@ -65,7 +66,7 @@ pub fn functions(view: &View<'_>, limit: usize, screen: Screen) -> Table {
     ]);
     let Some(time) = of(view) else { return table };
     let all = time.total();
-    for routine in time.routines().into_iter().take(limit) {
+    for routine in time.routines().into_iter().filter(|routine| routine.own.samples > 0).take(limit) {
         let mut row = figures(routine.own, routine.total, all);
         row.extend(details(view, routine.callee, screen).map(|text| span(text, Ink::Faint)));
         row.push(span(shown(routine.callee), ink(routine.callee)));
@@ -133,62 +134,101 @@ pub struct LineTime {
     pub interval: Interval,
 }
 
-/// The source lines that take most time, the first first; none if there are none.
+/// The source lines that take most time, the first first; none if there are none. Time in a library, or in the host, is
+/// that of the line of the program's own source that is the innermost on the stack.
 pub fn hottest_lines(view: &View<'_>, limit: usize) -> Vec<LineTime> {
     let Some(time) = of(view) else { return Vec::new() };
     let all = time.total();
-    let mut known: HashMap<u32, Vec<Line>> = HashMap::new();
-    let mut of_node = |node: usize| match time.callee(node) {
-        Callee::Function { .. } => {
-            let offset = time.nodes[node].offset;
-            known.entry(offset).or_insert_with(|| lines_at(view, offset)).clone()
+    let nodes = lines_of_nodes(view, time);
+    let mut libraries: HashMap<&Line, HashMap<&str, u64>> = HashMap::new();
+    for (place, node) in nodes.iter().zip(&time.nodes) {
+        if let (Some(line), Some(library)) = (place.lines.first(), &place.library) {
+            *libraries.entry(line).or_default().entry(library).or_default() += node.own.time_ns;
         }
-        _ => Vec::new(),
+    }
+    let line = |found: PlaceTime<Line>| {
+        let most = libraries
+            .get(&found.place)
+            .and_then(|all| all.iter().max_by_key(|(name, time)| (**time, **name)));
+        // What is most of the line's own time is worth its name.
+        let library = most.filter(|(_, time)| 2 * **time > found.own.time_ns);
+        let library = library.map(|(name, _)| format!(" ({name})")).unwrap_or_default();
+        LineTime {
+            line: format!("{}{library}", found.place),
+            own: found.own,
+            total: found.total,
+            interval: Interval::of(found.own, all),
+        }
     };
-    let line = |found: PlaceTime<Line>| LineTime {
-        line: found.place.to_string(),
-        own: found.own,
-        total: found.total,
-        interval: Interval::of(found.own, all),
-    };
-    time.places(&mut of_node).into_iter().take(limit).map(line).collect()
+    time.places(|node| nodes[node].lines.clone()).into_iter().take(limit).map(line).collect()
 }
 
-/// A line of the program's own source, and what of a library is inlined there and executes.
+/// Where a node of sampled stacks is in the source.
+#[derive(Clone, Debug, Default)]
+struct Place {
+    /// The line, and those of the functions that its code is inlined into.
+    lines: Vec<Line>,
+    /// What executes there, if it is no source of the program's.
+    library: Option<String>,
+    /// Whether the first line is one of the program's own.
+    is_own: bool,
+}
+
+/// By node. Callers come first, so a library's function can take its caller's line.
+fn lines_of_nodes(view: &View<'_>, time: &TimeProfile) -> Vec<Place> {
+    let mut known: HashMap<u32, Place> = HashMap::new();
+    let mut places: Vec<Place> = Vec::with_capacity(time.nodes.len());
+    for (at, node) in time.nodes.iter().enumerate() {
+        let callee = time.callee(at);
+        let found = match callee {
+            Callee::Function { .. } => {
+                known.entry(node.offset).or_insert_with(|| place_at(view, node.offset)).clone()
+            }
+            _ => Place::default(),
+        };
+        let caller = node.caller.map(|caller| &places[caller as usize]).filter(|caller| caller.is_own);
+        let is_elsewhere = matches!(callee, Callee::Engine | Callee::Beyond);
+        places.push(match caller {
+            Some(caller) if !found.is_own && !is_elsewhere => {
+                Place { library: Some(found.library.unwrap_or_else(|| shown(callee))), ..caller.clone() }
+            }
+            _ => found,
+        });
+    }
+    places
+}
+
+/// A line of source.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Line {
     file: String,
     line: u32,
-    library: Option<String>,
 }
 
-/// `scan.cpp:47 (std::vector::operator[])`.
+/// Without the folder.
 impl std::fmt::Display for Line {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let name = std::path::Path::new(&self.file).file_name().map(|name| name.to_string_lossy());
-        write!(f, "{}:{}", names::harmless(&name.unwrap_or_default()), self.line)?;
-        self.library.as_ref().map_or(Ok(()), |library| write!(f, " ({library})"))
+        write!(f, "{}:{}", names::harmless(&name.unwrap_or_default()), self.line)
     }
 }
 
-/// The lines that the code at an offset comes from, the innermost of the program's own first, then those of the functions
-/// that it is inlined into.
-fn lines_at(view: &View<'_>, offset: u32) -> Vec<Line> {
-    let Some(module) = view.module else { return Vec::new() };
+/// Where the code at an offset comes from: the innermost line of the program's own first or, if all is a library's, the
+/// innermost one.
+fn place_at(view: &View<'_>, offset: u32) -> Place {
+    let Some(module) = view.module else { return Place::default() };
     let symbols = module.symbols_at(offset);
     let place = |symbol: &wprof::FrameSymbol| {
         let line = symbol.line().filter(|&line| line > 0)?;
-        Some((symbol.file()?.to_owned(), line))
+        Some(Line { file: symbol.file()?.to_owned(), line })
     };
-    let is_own = |symbol: &wprof::FrameSymbol| symbol.file().is_some_and(|file| !is_library(file));
-    let first = symbols.iter().position(is_own).unwrap_or(0);
-    let library = (first > 0).then(|| symbols[0].name()).flatten();
-    let library = library.map(|name| names::harmless(&wprof::demangle(name)));
-    let found = symbols.iter().skip(first).filter_map(place);
-    found
-        .enumerate()
-        .map(|(at, (file, line))| Line { file, line, library: library.clone().filter(|_| at == 0) })
-        .collect()
+    let is_own = |symbol: &wprof::FrameSymbol| place(symbol).is_some_and(|line| !is_library(&line.file));
+    let own = symbols.iter().position(is_own);
+    let name = symbols.first().and_then(|symbol| symbol.name()).filter(|_| own != Some(0));
+    let library = name.map(|name| names::harmless(&wprof::demangle(name)));
+    let lines = symbols.iter().skip(own.unwrap_or(0)).filter_map(place).collect();
+    // A library's line says itself whose it is.
+    Place { lines, library: library.filter(|_| own.is_some()), is_own: own.is_some() }
 }
 
 fn is_library(file: &str) -> bool {

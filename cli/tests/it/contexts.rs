@@ -49,7 +49,7 @@ The tree
     assert!(pruned.contains("count\n") && !pruned.contains("is_odd\n\n"), "{pruned}");
     let callers = wprof(&["report", &profile, "--callers", "odd"]).succeeded();
     let expected = "\
-Callers
+Callers by calls
   calls  share  calls at  called by
      10   100%            is_odd
      10   100%  0x33        count

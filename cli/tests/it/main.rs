@@ -33,6 +33,7 @@ mod residual;
 mod resource_limits;
 mod run;
 mod security;
+mod threads;
 mod time;
 mod top;
 mod trace;

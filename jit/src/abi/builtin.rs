@@ -26,6 +26,7 @@ macro_rules! builtins {
                 let (params, result): (&[Type], Type) = match self {
                     $(Builtin::$name => (&[$($param),*], $result),)*
                 };
+                let conv = if self == Builtin::Throw { CallConv::Tail } else { conv };
                 let mut sig = Signature::new(conv);
                 sig.params.push(AbiParam::new(I64));
                 sig.params.extend(params.iter().map(|&t| AbiParam::new(t)));
@@ -82,6 +83,16 @@ builtins! {
     BeginTrial(I32) -> I32;
     /// `() -> 0`: the call that is timed has returned.
     EndTrial() -> I32;
+    /// `(tag, address of the values) -> exception, or 0 if too little stack is left`.
+    MakeException(I32, I64) -> I64;
+    /// `(exception, or 0 for that with which a host function has failed) -> 1`: goes on where it is caught, and comes back
+    /// only if there is none, or too little stack. Of the `tail` convention, so that no register is kept for a handler.
+    Throw(I64) -> I32;
+    /// `(memory, address, bytes, expected, nanoseconds) -> 0 if it was woken, 1 if something else than expected is there,
+    /// 2 if the time has passed, or 3 if it failed`. Time that is negative has no end.
+    MemoryWait(I32, I64, I32, I64, I64) -> I32;
+    /// `(memory, address, at most so many) -> how many were woken, or -1 if it failed`
+    MemoryNotify(I32, I64, I32) -> I32;
 }
 
 impl Builtin {

@@ -301,6 +301,16 @@ pub mod table {
     pub const SIZE: u32 = 16;
 }
 
+/// An exception: what an `exnref` points to.
+pub mod exception {
+    /// `u64`: the number of its tag, unique in the store.
+    pub const TAG: i32 = 0;
+    /// What it carries: value number `index`.
+    pub const fn value(index: u32) -> i32 {
+        ((1 + index) * super::value::SIZE) as i32
+    }
+}
+
 /// A global's cell.
 pub mod global {
     /// Size and alignment: one value.
@@ -315,6 +325,7 @@ pub struct VmLayout {
     imported_tables: u32,
     imported_memories: u32,
     imported_globals: u32,
+    tags: u32,
     tables: u32,
     memories: u32,
     globals: u32,
@@ -341,6 +352,7 @@ impl VmLayout {
             imported_tables: region(module.imported_tables as usize, 8, 8),
             imported_memories: region(module.imported_memories as usize, 8, 8),
             imported_globals: region(module.imported_globals as usize, 8, 8),
+            tags: region(module.tags.len(), 8, 8),
             tables: region(module.tables.len() - module.imported_tables as usize, table::SIZE, 8),
             memories: region(module.memories.len() - module.imported_memories as usize, memory::SIZE, 8),
             globals: region(module.globals.len() - module.imported_globals as usize, global::SIZE, 16),
@@ -369,12 +381,17 @@ impl VmLayout {
         self.imported_globals + index * 8
     }
 
+    /// The number, unique in the store, of tag `index`: a `u64`. Never changes.
+    pub fn tag(&self, index: u32) -> u32 {
+        self.tags + index * 8
+    }
+
     /// The definition of the module's own table number `defined` (imports not counted).
     pub fn table(&self, defined: u32) -> u32 {
         self.tables + defined * table::SIZE
     }
 
-    /// The definition of the module's own memory number `defined`.
+    /// The definition of the module's own memory number `defined`; of one that is shared the pointer to it.
     pub fn memory(&self, defined: u32) -> u32 {
         self.memories + defined * memory::SIZE
     }

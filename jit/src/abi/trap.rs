@@ -38,6 +38,8 @@ pub enum TrapCode {
     TraceFull,
     /// The buffer of data references is full. The host empties it, and the code goes on behind the instruction.
     ReferencesFull,
+    /// An atomic access whose address is not a multiple of its size.
+    UnalignedAtomic,
 }
 
 /// First of the codes that tell memory accesses apart; those of tables follow.
@@ -47,7 +49,7 @@ impl TrapCode {
     /// How many neighbouring accesses have different codes.
     pub(crate) const ACCESS_PERIOD: usize = 110;
 
-    const ALL: [TrapCode; 15] = [
+    const ALL: [TrapCode; 16] = [
         TrapCode::MemoryOutOfBounds,
         TrapCode::TableOutOfBounds,
         TrapCode::IndirectCallToNull,
@@ -63,6 +65,7 @@ impl TrapCode {
         TrapCode::Budget,
         TrapCode::TraceFull,
         TrapCode::ReferencesFull,
+        TrapCode::UnalignedAtomic,
     ];
 
     /// The code that Cranelift carries through to the trap table.

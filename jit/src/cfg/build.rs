@@ -3,19 +3,22 @@
 //! Types of the operand stack go along (`types.rs`), which blocks record at their entry. Labels of enclosing constructs
 //! become blocks when they are reached, if a branch or the code before goes there.
 
+mod handlers;
+
 use smallvec::SmallVec;
-use wasmparser::{
-    BlockType, FuncToValidate, FuncValidator, FuncValidatorAllocations, FunctionBody, Operator, ValType,
-    ValidatorResources,
-};
+use wasmparser::{BlockType, FunctionBody, Operator, ValType};
+#[cfg(debug_assertions)]
+use wasmparser::{FuncToValidate, FuncValidator, FuncValidatorAllocations, ValidatorResources};
 
 use super::liveness::Accesses;
 use super::{
-    Block, Call, Cfg, DirectCall, Edge, End, Known, Liveness, StackId, Target, TypeStacks, is_structure,
-    types,
+    Block, Call, Cfg, DirectCall, Edge, End, Known, Liveness, StackId, Target, TypeStacks, is_call,
+    is_structure, is_throw, types,
 };
 use crate::module::ModuleInfo;
 use crate::{CompileError, limits};
+
+use handlers::{Handlers, Tries};
 
 type Result<T> = std::result::Result<T, CompileError>;
 
@@ -37,7 +40,7 @@ pub fn build(info: &ModuleInfo, func: u32) -> Result<Cfg> {
     };
     while !reader.eof() {
         let (op, at) = reader.read_with_offset()?;
-        builder.operator(&op, at as u32, reader.original_position() as u32)?;
+        builder.operator(&op, &body, (at as u32, reader.original_position() as u32))?;
         #[cfg(debug_assertions)]
         {
             witness.op(at, &op)?;
@@ -47,26 +50,25 @@ pub fn build(info: &ModuleInfo, func: u32) -> Result<Cfg> {
     builder.finish()
 }
 
-/// Types of the operand stack of `func` before the instruction at byte `offset` of the module, bottom first.
+/// Types of the operand stack of `func` before the instruction at byte `offset` of the module, which is no dead code,
+/// bottom first; in a handler of an older `try` with the exception, which lies below what that carries.
 ///
 /// # Errors
 /// If the bytes are not those that were validated.
 pub fn operand_types(info: &ModuleInfo, func: u32, offset: u32) -> Result<Vec<ValType>> {
     let body = body(info, func);
-    let mut validator = validator(info, func);
-    validator.read_locals(&mut body.get_binary_reader())?;
+    let mut builder = Builder::new(info, func);
+    builder.locals(&body)?;
     let mut reader = body.get_operators_reader()?;
+    builder.begin(reader.original_position() as u32);
     while !reader.eof() {
         let (op, at) = reader.read_with_offset()?;
         if at as u32 >= offset {
             break;
         }
-        validator.op(at, &op)?;
+        builder.operator(&op, &body, (at as u32, reader.original_position() as u32))?;
     }
-    let height = validator.operand_stack_height() as usize;
-    let types = (0..height).rev().map(|depth| validator.get_operand_type(depth).flatten());
-    // Operands without a type exist in dead code only.
-    Ok(types.map(|ty| ty.unwrap_or(ValType::I32)).collect())
+    Ok(builder.stacks.types(builder.stack))
 }
 
 fn body(info: &ModuleInfo, func: u32) -> FunctionBody<'_> {
@@ -75,6 +77,7 @@ fn body(info: &ModuleInfo, func: u32) -> FunctionBody<'_> {
     FunctionBody::new(wasmparser::BinaryReader::new_features(bytes, range.start as u64, info.features))
 }
 
+#[cfg(debug_assertions)]
 fn validator(info: &ModuleInfo, func: u32) -> FuncValidator<ValidatorResources> {
     let resources = info.resources.clone().expect("a module with bodies has resources");
     let ty = info.funcs[func as usize];
@@ -99,6 +102,10 @@ enum Construct {
     Loop,
     If,
     Else,
+    /// The body of an older `try`.
+    Try,
+    /// One of its handlers.
+    Catch,
 }
 
 struct Frame {
@@ -111,6 +118,7 @@ struct Frame {
     else_label: Option<usize>,
     /// Whether the construct was entered at all.
     reachable: bool,
+    handlers: Handlers,
 }
 
 /// The block that is being built.
@@ -140,6 +148,8 @@ struct Builder<'a> {
     open: Option<Open>,
     /// Edges so far, and values on them.
     edges: usize,
+    /// The older `try`s, once one was met.
+    tries: Option<Tries>,
 }
 
 impl<'a> Builder<'a> {
@@ -161,6 +171,7 @@ impl<'a> Builder<'a> {
             accesses: Accesses::new(0),
             open: None,
             edges: 0,
+            tries: None,
         }
     }
 
@@ -172,9 +183,13 @@ impl<'a> Builder<'a> {
             return;
         }
         let height = witness.operand_stack_height();
-        assert_eq!(self.stacks.height(self.stack), height, "{op:?}");
+        let own = self.stacks.height(self.stack);
+        assert_eq!(own - self.hidden_below(own), height, "{op:?}");
         let mut stack = self.stack;
         for depth in 0..LOOKED_AT.min(height as usize) {
+            while self.is_hidden(self.stacks.height(stack) - 1) {
+                stack = self.stacks.drop_top(stack, 1);
+            }
             let (ty, below) = self.stacks.pop(stack).expect("as high as that");
             let expected = witness.get_operand_type(depth).flatten().expect("reachable values have types");
             assert!(
@@ -206,16 +221,17 @@ impl<'a> Builder<'a> {
             end_stack,
             else_label: None,
             reachable: true,
+            handlers: Handlers::default(),
         });
         self.open_block(start, TypeStacks::EMPTY);
     }
 
     /// One instruction at byte `at`; the next one is at `next`.
-    fn operator(&mut self, op: &Operator<'_>, at: u32, next: u32) -> Result<()> {
+    fn operator(&mut self, op: &Operator<'_>, body: &FunctionBody<'_>, (at, next): (u32, u32)) -> Result<()> {
         if let Some(open) = &mut self.open {
             open.ops += u32::from(!is_structure(op));
             let call = Call::of(op);
-            self.is_leaf &= call.is_none();
+            self.is_leaf &= call.is_none() && !is_throw(op);
             if let Some(Call::Direct(callee)) = call {
                 self.calls.push(DirectCall { block: self.blocks.len() as u32, callee });
             }
@@ -234,7 +250,13 @@ impl<'a> Builder<'a> {
             Operator::ReturnCall { .. } | Operator::ReturnCallIndirect { .. } => {
                 self.close(End::TailCall, &[0], at, next);
             }
-            _ => return self.plain(op, at),
+            _ if self.exception(op, body, (at, next))? => {}
+            _ => {
+                self.plain(op, at)?;
+                if is_call(op) {
+                    self.call(at, next);
+                }
+            }
         }
         self.check_limits()
     }
@@ -267,7 +289,7 @@ impl<'a> Builder<'a> {
         let after = types::after(self.info, &self.locals, op, (&mut self.stacks, self.stack));
         let unknown = || CompileError::Unsupported { offset: at as usize, what: format!("{op:?}") };
         self.stack = after.ok_or_else(unknown)?;
-        self.check_limits()
+        Ok(())
     }
 
     fn enter(&mut self, construct: Construct, ty: BlockType, at: u32, next: u32) {
@@ -301,7 +323,8 @@ impl<'a> Builder<'a> {
             }
             _ => {}
         }
-        let frame = Frame { construct, label, end_stack, else_label, reachable };
+        let handlers = Handlers::default();
+        let frame = Frame { construct, label, end_stack, else_label, reachable, handlers };
         self.frames.push(frame);
     }
 
@@ -331,7 +354,8 @@ impl<'a> Builder<'a> {
             self.labels[else_label].target = self.labels[frame.label].target;
             return;
         }
-        if self.labels[frame.label].used {
+        // A handler of an older `try` leaves the exception behind.
+        if self.labels[frame.label].used || frame.construct == Construct::Catch {
             self.fall_into(frame.label, at, next);
         } else if self.open.is_some() {
             self.stack = frame.end_stack;

@@ -39,6 +39,8 @@ impl fmt::Display for Cfg {
                 End::Switch(_) => "switch",
                 End::TailCall => "tail call",
                 End::Trap => "trap",
+                End::Call(_) => "call",
+                End::Throw(..) => "throw",
             };
             write!(f, "\n    {how}")?;
             for edge in &block.edges {
@@ -46,6 +48,12 @@ impl fmt::Display for Cfg {
             }
             if let End::Switch(table) = &block.how {
                 write!(f, " by {table:?}")?;
+            }
+            for catch in block.how.catches().1 {
+                match catch.tag {
+                    Some(tag) => write!(f, " catch {tag}")?,
+                    None => f.write_str(" catch all")?,
+                }
             }
             writeln!(f)?;
         }

@@ -4,8 +4,9 @@
 //! is not behind its source is a back edge, and every other edge goes forward: structured control flow makes the
 //! graph reducible. Dead code has no blocks.
 //!
-//! A later `try_table` will end a block at each call inside it: an exceptional edge is one more kind of [`End`].
+//! A call whose exceptions the function catches ends its block, as a throw does in any case: edges lead to handlers.
 
+mod atomics;
 mod build;
 mod dump;
 mod liveness;
@@ -18,15 +19,16 @@ use std::sync::OnceLock;
 
 use smallvec::SmallVec;
 use wasmparser::ValType;
-use wprof_profiler::{self as profiler, BlockId, DepthFirst, Loops};
+use wprof_profiler::{self as profiler, BlockId, DepthFirst, EdgeId, Loops};
 
 use crate::abi::store_context;
 use crate::limits;
 
+pub(crate) use atomics::{Action, Atomic, Update};
 pub use build::{build, operand_types};
 pub use liveness::Liveness;
 pub(crate) use next::Division;
-pub(crate) use ops::{Call, Operators, is_call, may_stop};
+pub(crate) use ops::{Call, Operators, is_call, is_left_at, is_throw, may_stop};
 pub use ops::{instruction_offsets, is_structure, ops_executed};
 pub use stack::{StackId, TypeStacks};
 
@@ -63,6 +65,58 @@ pub enum End {
     TailCall,
     /// No edge: the block always traps.
     Trap,
+    /// A call; its results lie on the operand stack behind edge 0. The other edges are those of the handlers, in order.
+    Call(Box<[Catch]>),
+    /// A throw; its edges are those of the handlers.
+    Throw(Thrown, Box<[Catch]>),
+}
+
+/// What a throw throws.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Thrown {
+    /// A new exception, with this tag.
+    New(u32),
+    /// The operand on top.
+    Reference,
+    /// The operand at this depth, which the bytecode does not see, and which stays.
+    Caught(u32),
+}
+
+/// Which exceptions a handler is for, and what it finds on the operand stack: values that replace what is there above the
+/// height of its edge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Catch {
+    /// The tag; `None` for all.
+    pub tag: Option<u32>,
+    /// Where it finds the exception itself, besides what that carries if it has this tag.
+    pub reference: Reference,
+}
+
+/// Where a handler finds an exception.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reference {
+    /// Nowhere.
+    None,
+    /// Above what it carries.
+    Above,
+    /// Below.
+    Below,
+}
+
+impl End {
+    /// The handlers, and the number of the edge that leads to the first of them.
+    pub fn catches(&self) -> (usize, &[Catch]) {
+        match self {
+            End::Call(catches) => (1, catches),
+            End::Throw(_, catches) => (0, catches),
+            _ => (0, &[]),
+        }
+    }
+
+    /// Whether the block never goes on but by an exception.
+    pub fn is_failure(&self) -> bool {
+        matches!(self, End::Trap | End::Throw(..))
+    }
 }
 
 /// A basic block.
@@ -199,6 +253,22 @@ impl Cfg {
     /// and who calls what ends soon asks behind the call.
     pub fn is_stop(&self, index: usize, block: u32) -> bool {
         index == 0 && !self.is_leaf || self.blocks[block as usize].is_loop_header
+    }
+
+    /// The edges by which calls return whose exceptions are caught, as they mostly do; ascending.
+    pub(crate) fn returns_of_calls(&self) -> Vec<EdgeId> {
+        let mut next = 0;
+        let calls = self.blocks.iter().filter_map(|block| {
+            let first = next;
+            next += block.edges.len() as u32;
+            matches!(block.how, End::Call(_)).then_some(EdgeId(first))
+        });
+        calls.collect()
+    }
+
+    /// Whether any exception is caught in the function.
+    pub fn catches(&self) -> bool {
+        self.blocks.iter().any(|block| !block.how.catches().1.is_empty())
     }
 
     /// The block that holds byte `offset` of the module; `None` for dead code.

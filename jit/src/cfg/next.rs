@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use hashbrown::HashSet;
 use wprof_profiler::EdgeWeights;
 
-use super::{Cfg, End};
+use super::Cfg;
 
 /// What is expected to run less often than this each time the function, or the part of it, does is not likely: what
 /// lies behind five even branches. Of the functions and parts of CPython that are compiled ahead so, 3 of 4 are then
@@ -44,7 +44,7 @@ impl Cfg {
         let mut next: Vec<Vec<(u32, u32)>> = vec![Vec::new(); heads.len()];
         for call in self.calls.iter().filter(|call| call.callee != self.func) {
             let (block, part) = (call.block as usize, part_of[call.block as usize]);
-            if weights.blocks[block] >= least(part) && self.blocks[block].how != End::Trap {
+            if weights.blocks[block] >= least(part) && !self.blocks[block].how.is_failure() {
                 next[part as usize].push((call.block, call.callee));
             }
         }
@@ -82,7 +82,7 @@ struct Weights {
 impl Weights {
     fn new(cfg: &Cfg) -> Weights {
         let shape = cfg.shape();
-        let weights = EdgeWeights::estimate(shape);
+        let weights = EdgeWeights::hinted(shape, &cfg.returns_of_calls());
         let mut blocks = vec![0.0; cfg.blocks.len() + 1];
         blocks[0] = 1.0;
         let mut edges = Vec::new();

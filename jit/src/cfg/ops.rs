@@ -7,7 +7,9 @@ use crate::module::ModuleInfo;
 
 /// Whether `op` only marks structure: it is never executed and not counted.
 pub fn is_structure(op: &Operator<'_>) -> bool {
-    matches!(op, Operator::Block { .. } | Operator::Loop { .. } | Operator::Else | Operator::End)
+    use Operator::*;
+    let catches = matches!(op, TryTable { .. } | Try { .. } | Catch { .. } | CatchAll | Delegate { .. });
+    catches || matches!(op, Block { .. } | Loop { .. } | Else | End)
 }
 
 /// What an instruction calls, also without coming back.
@@ -34,6 +36,16 @@ impl Call {
 /// Whether `op` calls a function and comes back.
 pub(crate) fn is_call(op: &Operator<'_>) -> bool {
     matches!(op, Operator::Call { .. } | Operator::CallIndirect { .. })
+}
+
+/// Whether `op` throws an exception.
+pub(crate) fn is_throw(op: &Operator<'_>) -> bool {
+    matches!(op, Operator::Throw { .. } | Operator::ThrowRef | Operator::Rethrow { .. })
+}
+
+/// Whether control leaves the frame at `op` and may come back to it, maybe with an exception.
+pub(crate) fn is_left_at(op: &Operator<'_>) -> bool {
+    is_call(op) || is_throw(op)
 }
 
 /// Whether a frame may stop at `op`, or be looked at: it may trap or call, as far as is known. Not the most frequent

@@ -4,7 +4,7 @@
 
 use wasmparser::{ContType, FrameKind, FuncType, ModuleArity, Operator, RefType, SubType, ValType};
 
-use super::{StackId, TypeStacks};
+use super::{Atomic, StackId, TypeStacks};
 use crate::module::ModuleInfo;
 
 /// The operand stack behind an instruction without control flow that runs on `stack`; `None` if it is none that we know.
@@ -111,8 +111,8 @@ fn result(op: &Operator<'_>) -> ValType {
         | F64Copysign => ValType::F64,
         F64ConvertI32S | F64ConvertI32U | F64ConvertI64S | F64ConvertI64U | F64PromoteF32 => ValType::F64,
         F64ReinterpretI64 => ValType::F64,
-        // All others are of vectors.
-        _ => ValType::V128,
+        // All others are atomic or of vectors.
+        _ => Atomic::of(op).and_then(|atomic| atomic.result()).unwrap_or(ValType::V128),
     }
 }
 

@@ -61,6 +61,17 @@ pub struct CallSite {
     pub origin: Option<Origin>,
 }
 
+/// Where a call goes on if an exception comes back to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Landing {
+    /// Byte offset in the code at which the callee returns.
+    pub return_pc: u32,
+    /// Byte offset in the code of the landing, which takes the exception in the first result register, and nothing else.
+    pub pc: u32,
+    /// How many bytes below the frame pointer the stack pointer is there.
+    pub frame: u32,
+}
+
 /// An absolute 64-bit address to be written into the code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reloc {
@@ -87,6 +98,8 @@ pub struct MachineCode {
     pub traps: Vec<TrapSite>,
     /// Where it calls.
     pub calls: Vec<CallSite>,
+    /// Where exceptions are caught.
+    pub landings: Vec<Landing>,
     /// Where a frame is before the first instruction; `None` for trampolines.
     pub entry: Option<Origin>,
     /// Bytes below the frame pointer at which a frame holds its vmctx, from the first instruction of the first block

@@ -16,7 +16,9 @@ use crate::CompileError;
 use crate::abi::returns_in_memory;
 use crate::cfg::Cfg;
 use crate::clif::resolve_aliases;
-pub use crate::code::{CallSite, ColdPart, MachineCode, Origin, Position, Positions, Reloc, TrapSite};
+pub use crate::code::{
+    CallSite, ColdPart, Landing, MachineCode, Origin, Position, Positions, Reloc, TrapSite,
+};
 use crate::graph::{BlockGraph, Node, Parts};
 pub use crate::options::{CompilerOptions, MemoryStyle, Pass, PassSet, Passes, PassesError, Stage};
 use crate::passes::{self, Pipeline, Preserved};
@@ -311,7 +313,9 @@ impl Compiler {
             scratch.unwrap_or_else(|| Box::new(Scratch::new(self.target.baseline(&*self.fast))));
         let Scratch { context, builder, registers, baseline } = &mut *scratch;
         let options = self.options_of(graph);
-        let passes = options.passes.of(cfg.func);
+        let (catches, passes) = (cfg.catches(), options.passes.of(cfg.func));
+        // The others do not know what control does at landings.
+        let passes = if catches { passes.only(Pass::SinglePass) } else { passes };
         let Translated { mut origins, checks, dispatches } =
             translate(env, options, (isa, self.target), cfg, graph, &mut context.func, builder)?;
         if tier == Tier::Optimized {
@@ -320,7 +324,7 @@ impl Compiler {
             pipeline.run(context, isa, &mut origins)?;
         }
         origins.check(cfg.func)?;
-        let proofs = self.options.proves.then_some(&self.proofs);
+        let proofs = (self.options.proves && !catches).then_some(&self.proofs);
         let output =
             Output { target: self.target, func: cfg.func, origins: &origins, with_positions, passes, proofs };
         let in_one_pass = match tier {

@@ -6,13 +6,16 @@ use cranelift_codegen::binemit::Reloc as RelocKind;
 use cranelift_codegen::control::ControlPlane;
 use cranelift_codegen::ir::{ExternalName, Function, Inst, InstructionData, StackSlotKey};
 use cranelift_codegen::isa::TargetIsa;
-use cranelift_codegen::{CompiledCode, Context, FinalizedRelocTarget, MachSrcLoc, MachTrap};
+use cranelift_codegen::{
+    CompiledCode, Context, Final, FinalizedMachCallSite, FinalizedMachExceptionHandler, FinalizedRelocTarget,
+    MachBufferFinalized, MachSrcLoc, MachTrap,
+};
 
 use crate::CompileError;
 use crate::abi::{TrapCode, store_context};
 use crate::code::{
-    CallSite, Fact, METRICS_SLOT, MachineCode, Origins, PATH_SLOT, Position, Positions, RECORD_SLOT, Reloc,
-    TrapSite, VMCTX_SLOT,
+    CallSite, Fact, Landing, METRICS_SLOT, MachineCode, Origins, PATH_SLOT, Position, Positions, RECORD_SLOT,
+    Reloc, TrapSite, VMCTX_SLOT,
 };
 use crate::options::{Passes, Stage};
 use crate::target::{Finished, Target};
@@ -128,6 +131,7 @@ impl Output<'_> {
             relocs,
             traps,
             calls,
+            landings: landings(buffer),
             entry,
             vmctx_slot: slot(VMCTX_SLOT),
             path_slot: slot(PATH_SLOT),
@@ -167,6 +171,20 @@ impl Output<'_> {
         };
         self.target.rewrite(code, &finished)
     }
+}
+
+/// Where exceptions come back to calls.
+fn landings(buffer: &MachBufferFinalized<Final>) -> Vec<Landing> {
+    let landing = |site: FinalizedMachCallSite<'_>| {
+        let found = site.exception_handlers.iter().find_map(|handler| match handler {
+            FinalizedMachExceptionHandler::Default(pc) => Some(*pc),
+            _ => None,
+        });
+        Some(Landing { return_pc: site.ret_addr, pc: found?, frame: site.frame_offset? })
+    };
+    let mut all: Vec<Landing> = buffer.call_sites().filter_map(landing).collect();
+    all.sort_by_key(|landing| landing.return_pc);
+    all
 }
 
 /// How many jump tables Cranelift writes: of those without entries it makes jumps.

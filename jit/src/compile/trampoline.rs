@@ -251,7 +251,15 @@ pub(super) fn wasm_to_host(
             load_pinned(builder, store, cell);
         }
         let status = builder.inst_results(call)[0];
-        builder.ins().trapnz(status, TrapCode::Host.to_clif());
+        let (failed, succeeded) = (builder.create_block(), builder.create_block());
+        builder.ins().brif(status, failed, &[], succeeded, &[]);
+        builder.switch_to_block(failed);
+        builder.set_cold_block(failed);
+        // Comes back if it is no exception that the function has failed with.
+        let none = builder.ins().iconst(types::I64, 0);
+        self::builtin(isa, builder, Builtin::Throw, &[caller, none]);
+        builder.ins().trap(TrapCode::Host.to_clif());
+        builder.switch_to_block(succeeded);
         if options.traced {
             // The call of the host has returned.
             let (origins, returned) = (&mut Origins::default(), trace::Bits::Constant { value: 0, bits: 1 });

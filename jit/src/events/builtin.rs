@@ -21,7 +21,8 @@ impl EventModel {
     /// The built-in kind called `name`, one of [`BUILT_IN`]:
     ///
     /// * `instructions`: all that [`Block::ops`](crate::cfg::Block::ops) counts.
-    /// * `loads`, `stores`: accesses to memory of a fixed width; bulk operations are neither.
+    /// * `loads`, `stores`: accesses to memory of a fixed width; bulk operations are neither, and atomic instructions
+    ///   that read and write are both.
     /// * `calls`: direct and indirect, tail calls included, calls from the host not.
     /// * `indirect_calls`: those of `calls` that go through a table.
     /// * `branches`: conditional branches and switches: `if`, `br_if`, `br_table`.
@@ -48,11 +49,30 @@ impl EventModel {
     }
 }
 
-const LOADS: &[(&str, u64)] =
-    &[("i32.load*", 1), ("i64.load*", 1), ("f32.load", 1), ("f64.load", 1), ("v128.load*", 1)];
+const LOADS: &[(&str, u64)] = &[
+    ("i32.load*", 1),
+    ("i64.load*", 1),
+    ("f32.load", 1),
+    ("f64.load", 1),
+    ("v128.load*", 1),
+    ("i32.atomic.load*", 1),
+    ("i64.atomic.load*", 1),
+    ("i32.atomic.rmw*", 1),
+    ("i64.atomic.rmw*", 1),
+    ("memory.atomic.wait*", 1),
+];
 
-const STORES: &[(&str, u64)] =
-    &[("i32.store*", 1), ("i64.store*", 1), ("f32.store", 1), ("f64.store", 1), ("v128.store*", 1)];
+const STORES: &[(&str, u64)] = &[
+    ("i32.store*", 1),
+    ("i64.store*", 1),
+    ("f32.store", 1),
+    ("f64.store", 1),
+    ("v128.store*", 1),
+    ("i32.atomic.store*", 1),
+    ("i64.atomic.store*", 1),
+    ("i32.atomic.rmw*", 1),
+    ("i64.atomic.rmw*", 1),
+];
 
 const CALLS: &[(&str, u64)] =
     &[("call", 1), ("call_indirect", 1), ("return_call", 1), ("return_call_indirect", 1)];
@@ -118,4 +138,28 @@ const MEMORY_BYTES: &[(&str, u64)] = &[
     ("v128.store16*", 2),
     ("v128.store32*", 4),
     ("v128.store64*", 8),
+    ("i32.atomic.load", 4),
+    ("i32.atomic.load8*", 1),
+    ("i32.atomic.load16*", 2),
+    ("i64.atomic.load", 8),
+    ("i64.atomic.load8*", 1),
+    ("i64.atomic.load16*", 2),
+    ("i64.atomic.load32*", 4),
+    ("i32.atomic.store", 4),
+    ("i32.atomic.store8", 1),
+    ("i32.atomic.store16", 2),
+    ("i64.atomic.store", 8),
+    ("i64.atomic.store8", 1),
+    ("i64.atomic.store16", 2),
+    ("i64.atomic.store32", 4),
+    // What is read, and what is written.
+    ("i32.atomic.rmw.*", 8),
+    ("i32.atomic.rmw8.*", 2),
+    ("i32.atomic.rmw16.*", 4),
+    ("i64.atomic.rmw.*", 16),
+    ("i64.atomic.rmw8.*", 2),
+    ("i64.atomic.rmw16.*", 4),
+    ("i64.atomic.rmw32.*", 8),
+    ("memory.atomic.wait32", 4),
+    ("memory.atomic.wait64", 8),
 ];

@@ -53,7 +53,10 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 
 /// Whether the opcode called `name` only marks structure.
 pub(super) fn is_structure_name(name: &str) -> bool {
-    matches!(name, "block" | "loop" | "else" | "end")
+    matches!(
+        name,
+        "block" | "loop" | "else" | "end" | "try_table" | "try" | "catch" | "catch_all" | "delegate"
+    )
 }
 
 fn accepted(proposal: &str) -> bool {
@@ -67,6 +70,9 @@ fn accepted(proposal: &str) -> bool {
         "simd" => features.simd(),
         "relaxed_simd" => features.relaxed_simd(),
         "tail_call" => features.tail_call(),
+        "exceptions" => features.exceptions(),
+        "legacy_exceptions" => features.legacy_exceptions(),
+        "threads" => features.threads(),
         _ => false,
     }
 }
@@ -78,8 +84,17 @@ fn text(visit: &str) -> String {
         return "select".to_string();
     }
     match name.split_once('_') {
-        Some((space, rest)) if SPACES.contains(&space) => format!("{space}.{rest}"),
-        _ => name.to_string(),
+        Some((space, rest)) if SPACES.contains(&space) => format!("{space}.{}", atomic(rest)),
+        _ => atomic(name),
+    }
+}
+
+/// From `atomic_rmw8_add_u` to `atomic.rmw8.add_u`; anything else as it is.
+fn atomic(name: &str) -> String {
+    let Some(name) = name.strip_prefix("atomic_") else { return name.to_string() };
+    match name.split_once('_') {
+        Some((width, rest)) if width.starts_with("rmw") => format!("atomic.{width}.{rest}"),
+        _ => format!("atomic.{name}"),
     }
 }
 

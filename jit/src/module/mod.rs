@@ -38,6 +38,8 @@ pub enum Entity {
     Memory(u32),
     /// Global index.
     Global(u32),
+    /// Tag index.
+    Tag(u32),
 }
 
 /// One import.
@@ -128,6 +130,10 @@ pub struct ModuleInfo {
     pub globals: Vec<Global>,
     /// How many globals are imports.
     pub imported_globals: u32,
+    /// Type index of each tag of exceptions.
+    pub tags: Vec<u32>,
+    /// How many tags are imports.
+    pub imported_tags: u32,
     /// Exports, in order.
     pub exports: Vec<(String, Entity)>,
     /// Exports by name.
@@ -171,6 +177,11 @@ impl ModuleInfo {
     /// The type of function `func`.
     pub fn func_type(&self, func: u32) -> &FuncType {
         &self.types[self.funcs[func as usize] as usize]
+    }
+
+    /// The type of tag `tag`: its parameters are what its exceptions carry.
+    pub fn tag_type(&self, tag: u32) -> &FuncType {
+        &self.types[self.tags[tag as usize] as usize]
     }
 
     /// Number of functions with a body here.

@@ -2,7 +2,8 @@
 //!
 //! Input: bytes of a binary module. Output: [`ModuleInfo`]. Function bodies are validated, on all cores when there
 //! are many, and otherwise left alone.
-//! Source: WebAssembly 2.0 with relaxed SIMD, tail calls, extended constants, multi-memory, memory64.
+//! Source: WebAssembly 2.0 with relaxed SIMD, tail calls, extended constants, multi-memory, memory64, threads, exceptions
+//! (and what they were before).
 
 use std::ops::Range;
 
@@ -52,6 +53,9 @@ pub fn features() -> WasmFeatures {
         | WasmFeatures::EXTENDED_CONST
         | WasmFeatures::MULTI_MEMORY
         | WasmFeatures::MEMORY64
+        | WasmFeatures::EXCEPTIONS
+        | WasmFeatures::LEGACY_EXCEPTIONS
+        | WasmFeatures::THREADS
 }
 
 /// Parses and validates `bytes`.
@@ -161,13 +165,13 @@ fn const_expr(expr: &wasmparser::ConstExpr<'_>) -> Result<ConstExpr> {
     ConstExpr::read(expr)?.ok_or_else(|| ModuleError::new(offset, "constant expression not supported"))
 }
 
-fn entity(kind: ExternalKind, index: u32, offset: usize) -> Result<Entity> {
+fn entity(kind: ExternalKind, index: u32) -> Entity {
     match kind {
-        ExternalKind::Func | ExternalKind::FuncExact => Ok(Entity::Func(index)),
-        ExternalKind::Table => Ok(Entity::Table(index)),
-        ExternalKind::Memory => Ok(Entity::Memory(index)),
-        ExternalKind::Global => Ok(Entity::Global(index)),
-        ExternalKind::Tag => Err(ModuleError::new(offset, "wprof does not run exception tags yet")),
+        ExternalKind::Func | ExternalKind::FuncExact => Entity::Func(index),
+        ExternalKind::Table => Entity::Table(index),
+        ExternalKind::Memory => Entity::Memory(index),
+        ExternalKind::Global => Entity::Global(index),
+        ExternalKind::Tag => Entity::Tag(index),
     }
 }
 
@@ -185,6 +189,8 @@ impl ModuleInfo {
             imported_memories: 0,
             globals: Vec::new(),
             imported_globals: 0,
+            tags: Vec::new(),
+            imported_tags: 0,
             exports: Vec::new(),
             export_index: Default::default(),
             start: None,
@@ -206,9 +212,8 @@ impl ModuleInfo {
         match payload {
             Payload::TypeSection(reader) => self.add_types(reader)?,
             Payload::ImportSection(reader) => {
-                for import in reader.into_imports_with_offsets() {
-                    let (offset, import) = import?;
-                    self.add_import(offset as usize, &import)?;
+                for import in reader.into_imports() {
+                    self.add_import(&import?);
                 }
             }
             Payload::FunctionSection(reader) => {
@@ -226,6 +231,11 @@ impl ModuleInfo {
                     self.memories.push(memory?);
                 }
             }
+            Payload::TagSection(reader) => {
+                for tag in reader {
+                    self.tags.push(tag?.func_type_idx);
+                }
+            }
             Payload::GlobalSection(reader) => {
                 for global in reader {
                     let global = global?;
@@ -234,10 +244,9 @@ impl ModuleInfo {
                 }
             }
             Payload::ExportSection(reader) => {
-                for export in reader.into_iter_with_offsets() {
-                    let (offset, export) = export?;
-                    let entity = entity(export.kind, export.index, offset as usize)?;
-                    self.exports.push((export.name.to_string(), entity));
+                for export in reader {
+                    let export = export?;
+                    self.exports.push((export.name.to_string(), entity(export.kind, export.index)));
                 }
             }
             Payload::StartSection { func, .. } => self.start = Some(func),
@@ -280,7 +289,7 @@ impl ModuleInfo {
         Ok(())
     }
 
-    fn add_import(&mut self, offset: usize, import: &wasmparser::Import<'_>) -> Result<()> {
+    fn add_import(&mut self, import: &wasmparser::Import<'_>) {
         let entity = match import.ty {
             TypeRef::Func(ty) | TypeRef::FuncExact(ty) => {
                 self.funcs.push(ty);
@@ -302,10 +311,13 @@ impl ModuleInfo {
                 self.imported_globals += 1;
                 Entity::Global(self.imported_globals - 1)
             }
-            TypeRef::Tag(_) => return Err(ModuleError::new(offset, "wprof does not run exception tags yet")),
+            TypeRef::Tag(ty) => {
+                self.tags.push(ty.func_type_idx);
+                self.imported_tags += 1;
+                Entity::Tag(self.imported_tags - 1)
+            }
         };
         self.imports.push(Import { module: import.module.into(), name: import.name.into(), entity });
-        Ok(())
     }
 
     fn find_escaped(&self) -> Vec<u32> {

@@ -8,21 +8,13 @@ use wasmparser::{Validator, WasmFeatures};
 use super::parse::{ModuleError, features};
 
 /// Proposals that are not run yet, each with those that it builds on.
-const PROPOSALS: [(&str, WasmFeatures); 11] = [
-    ("exception handling", WasmFeatures::EXCEPTIONS),
-    ("legacy exception handling", WasmFeatures::LEGACY_EXCEPTIONS),
-    ("threads", WasmFeatures::THREADS),
+const PROPOSALS: [(&str, WasmFeatures); 8] = [
     ("typed function references", WasmFeatures::FUNCTION_REFERENCES),
     ("garbage collection", WasmFeatures::FUNCTION_REFERENCES.union(WasmFeatures::GC)),
     ("wide arithmetic", WasmFeatures::WIDE_ARITHMETIC),
     ("custom page sizes", WasmFeatures::CUSTOM_PAGE_SIZES),
     ("memory control", WasmFeatures::MEMORY_CONTROL),
-    (
-        "stack switching",
-        WasmFeatures::STACK_SWITCHING
-            .union(WasmFeatures::EXCEPTIONS)
-            .union(WasmFeatures::FUNCTION_REFERENCES),
-    ),
+    ("stack switching", WasmFeatures::STACK_SWITCHING.union(WasmFeatures::FUNCTION_REFERENCES)),
     (
         "shared-everything threads",
         WasmFeatures::SHARED_EVERYTHING_THREADS
@@ -80,12 +72,6 @@ mod tests {
     #[test]
     fn what_is_not_run_yet_is_named() {
         let cases = [
-            ("exception handling", "(module (tag $e) (func (throw $e)))"),
-            ("exception handling", "(module (tag $e) (func (block (try_table (catch_all 0) (nop)))))"),
-            ("legacy exception handling", "(module (func try nop catch_all nop end))"),
-            ("threads", "(module (memory 1 1 shared))"),
-            ("threads", "(module (memory 1) (func (drop (i32.atomic.load (i32.const 0)))))"),
-            ("threads", "(module (func (atomic.fence)))"),
             ("typed function references", "(module (type $f (func)) (func (param (ref $f))))"),
             (
                 "typed function references",
@@ -118,7 +104,7 @@ mod tests {
     #[test]
     fn no_message_advises_to_enable_anything() {
         let not_valid = "(module (func (result i32)) (func (throw 0)))";
-        for wat in [not_valid, "(component (import \"f\" (func)))", "(module (tag))"] {
+        for wat in [not_valid, "(component (import \"f\" (func)))"] {
             let text = refused(wat).to_string();
             assert!(!text.contains("enable"), "{text}");
         }

@@ -34,6 +34,10 @@ pub enum Proposal {
     SaturatingFloatToInt,
     /// Mutable globals that are imported or exported.
     MutableGlobal,
+    /// Exceptions, the older ones included.
+    Exceptions,
+    /// Shared memories and atomic instructions.
+    Threads,
 }
 
 impl Proposal {
@@ -52,6 +56,8 @@ impl Proposal {
             Proposal::SignExtension => "wasm_sign_extension",
             Proposal::SaturatingFloatToInt => "wasm_saturating_float_to_int",
             Proposal::MutableGlobal => "wasm_mutable_global",
+            Proposal::Exceptions => "wasm_exceptions",
+            Proposal::Threads => "wasm_threads",
         }
     }
 
@@ -70,6 +76,8 @@ impl Proposal {
             Proposal::SignExtension => WasmFeatures::SIGN_EXTENSION,
             Proposal::SaturatingFloatToInt => WasmFeatures::SATURATING_FLOAT_TO_INT,
             Proposal::MutableGlobal => WasmFeatures::MUTABLE_GLOBAL,
+            Proposal::Exceptions => WasmFeatures::EXCEPTIONS | WasmFeatures::LEGACY_EXCEPTIONS,
+            Proposal::Threads => WasmFeatures::THREADS,
         }
     }
 }

@@ -182,6 +182,11 @@ impl Passes {
         self.0 >> pass as u32 & 1 == 1
     }
 
+    /// No other pass than this one, if it is among them.
+    pub(crate) fn only(self, pass: Pass) -> Passes {
+        Passes(self.0 & 1 << pass as u32)
+    }
+
     /// Whether any pass of a stage is among them.
     pub(crate) fn any_of(self, stage: Stage) -> bool {
         Pass::ALL.iter().any(|&pass| pass.stage() == stage && self.has(pass))

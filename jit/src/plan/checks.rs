@@ -16,7 +16,7 @@ use wprof_profiler::{BlockId, LoopId, Loops};
 use super::references::is_access;
 use super::trip_count::TripCounts;
 use super::{Placement, Probe};
-use crate::cfg::{Cfg, Operators, Target, is_call};
+use crate::cfg::{Cfg, Operators, Target, is_left_at};
 use crate::module::ModuleInfo;
 
 /// Which entries are checked.
@@ -228,7 +228,7 @@ impl<'a> Nests<'a> {
             let mut operators = Operators::new(self.info, block.start, block.limit);
             while let Some((op, _)) = operators.next()? {
                 accesses += u32::from(is_access(&op));
-                if is_call(&op) || accesses > most {
+                if is_left_at(&op) || accesses > most {
                     return Ok(false);
                 }
             }

@@ -56,9 +56,9 @@ impl Expected {
     }
 }
 
-/// The edges that the hinted branches of a function likely take, ascending.
+/// The edges that the hinted branches of a function likely take, and those by which calls return, ascending.
 pub fn likely_edges(info: &ModuleInfo, cfg: &Cfg) -> Vec<EdgeId> {
-    let mut likely = Vec::new();
+    let mut likely = cfg.returns_of_calls();
     if !info.branch_hints.has(cfg.func) {
         return likely;
     }
@@ -70,5 +70,6 @@ pub fn likely_edges(info: &ModuleInfo, cfg: &Cfg) -> Vec<EdgeId> {
         }
         first += block.edges.len() as u32;
     }
+    likely.sort_unstable();
     likely
 }

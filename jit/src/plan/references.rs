@@ -4,7 +4,7 @@ use wasmparser::{BinaryReaderError, MemArg, MemArgTarget, Operator};
 use wprof_profiler::{Access, AccessKind, BlockId};
 
 use super::split::SplitCfg;
-use crate::cfg::{Cfg, Operators};
+use crate::cfg::{Atomic, Cfg, Operators};
 use crate::module::ModuleInfo;
 
 /// All accesses, ascending by part, in each in the order in which they are made.
@@ -50,8 +50,27 @@ fn accesses_of(op: &Operator<'_>) -> [Option<Access>; 2] {
     match *op {
         Operator::MemoryCopy { dst_mem, src_mem } => [bulk(Load, src_mem), bulk(Store, dst_mem)],
         Operator::MemoryFill { mem } | Operator::MemoryInit { mem, .. } => [bulk(Store, mem), None],
-        _ => [fixed(op), None],
+        _ => match Atomic::of(op) {
+            Some(atomic) => atomic_accesses(&atomic),
+            None => [fixed(op), None],
+        },
     }
+}
+
+/// What it reads, and then what it writes.
+fn atomic_accesses(atomic: &Atomic) -> [Option<Access>; 2] {
+    let access = |kind| of_width(kind, atomic.bytes, atomic.arg);
+    let load = atomic.loads().then(|| access(AccessKind::Load)).flatten();
+    let store = atomic.stores().then(|| access(AccessKind::Store)).flatten();
+    match load {
+        Some(_) => [load, store],
+        None => [store, None],
+    }
+}
+
+fn of_width(kind: AccessKind, bytes: u8, arg: MemArg) -> Option<Access> {
+    let MemArgTarget::Memory(memory) = arg.target else { return None };
+    Some(Access { block: BlockId::ENTRY, site: 0, kind, memory, offset: arg.offset, bytes: Some(bytes) })
 }
 
 fn fixed(op: &Operator<'_>) -> Option<Access> {
@@ -59,16 +78,16 @@ fn fixed(op: &Operator<'_>) -> Option<Access> {
         Some((bytes, arg)) => (AccessKind::Load, bytes, arg),
         None => stored(op).map(|(bytes, arg)| (AccessKind::Store, bytes, arg))?,
     };
-    let MemArgTarget::Memory(memory) = arg.target else { return None };
-    Some(Access { block: BlockId::ENTRY, site: 0, kind, memory, offset: arg.offset, bytes: Some(bytes) })
+    of_width(kind, bytes, arg)
 }
 
-/// How many bytes an instruction loads.
 /// Whether `op` accesses memory at one place.
 pub(super) fn is_access(op: &Operator<'_>) -> bool {
     loaded(op).or_else(|| stored(op)).is_some()
+        || Atomic::of(op).is_some_and(|atomic| atomic.loads() || atomic.stores())
 }
 
+/// How many bytes an instruction loads.
 fn loaded(op: &Operator<'_>) -> Option<(u8, MemArg)> {
     use Operator as O;
     Some(match *op {

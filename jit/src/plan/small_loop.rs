@@ -6,7 +6,7 @@ use wasmparser::BinaryReaderError;
 use wprof_profiler::{BlockId, EdgeId, Loop, LoopId};
 
 use super::{Countdown, RoundPath, TripCounts};
-use crate::cfg::{Cfg, Operators, Target, is_call};
+use crate::cfg::{Cfg, Operators, Target, is_left_at};
 use crate::events::{EventModel, executed, is_dynamic};
 use crate::module::ModuleInfo;
 
@@ -96,7 +96,7 @@ impl SmallLoop {
         for block in self.blocks.iter().map(|&block| &cfg.blocks[block as usize]) {
             let mut operators = Operators::new(info, block.start, block.limit);
             while let Some((op, _)) = operators.next()? {
-                if is_call(&op) || is_dynamic(&op) {
+                if is_left_at(&op) || is_dynamic(&op) {
                     return Ok(true);
                 }
             }

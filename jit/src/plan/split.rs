@@ -1,13 +1,14 @@
 //! The CFG with its blocks split at calls: the graph on which events are counted and traces are taken.
 //!
 //! A block with n calls becomes n + 1 *parts*, with an edge for each call from the part that ends with it to the part
-//! that goes on when it has returned. Tail calls end blocks anyway. The edge of a call is crossed before anything of
+//! that goes on when it has returned; so are throws, which are calls of the runtime that come back to handlers only. Tail
+//! calls end blocks anyway. The edge of a call is crossed before anything of
 //! the call can trap, and before the callee runs.
 
 use wasmparser::BinaryReaderError;
 use wprof_profiler::{self as profiler, BlockId, EdgeCounts, EdgeId};
 
-use crate::cfg::{Cfg, Operators, Target, is_call};
+use crate::cfg::{Cfg, Operators, Target, is_left_at};
 use crate::module::ModuleInfo;
 
 /// A stretch of a block without calls but for its last instruction.
@@ -68,7 +69,7 @@ impl SplitCfg {
             let mut next = operators.next()?;
             while let Some((op, at)) = next {
                 next = operators.next()?;
-                if is_call(&op) {
+                if is_left_at(&op) {
                     let behind = next.as_ref().map_or(block.limit, |&(_, at)| at);
                     parts.push(Part { call: Some(at), ..part });
                     part.start = behind;

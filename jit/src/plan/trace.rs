@@ -9,7 +9,7 @@ use wprof_profiler::{Access, BlockId, Call, Frame, FunctionTable, Stage, TraceMe
 use super::references::{accesses, count_before};
 use super::split::{Part, Place, SplitCfg};
 use super::{Expected, Placement, Probe};
-use crate::cfg::{Cfg, End, Operators};
+use crate::cfg::{Cfg, End, Operators, is_throw};
 use crate::module::ModuleInfo;
 
 /// How functions are traced.
@@ -36,7 +36,7 @@ pub struct FunctionTrace {
 }
 
 /// Where in its code a frame is, as far as the code itself knows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Moment {
     /// At the instruction: it has not been done.
     Before,
@@ -146,6 +146,8 @@ fn call_of(info: &ModuleInfo, op: &Operator<'_>) -> Option<Call> {
         }
         Operator::Call { function_index } => Some(Call::Direct(function_index)),
         Operator::CallIndirect { .. } => Some(Call::Indirect),
+        // The runtime, which is host, comes back where the function itself catches the exception.
+        ref op if is_throw(op) => Some(Call::Host),
         Operator::ReturnCall { .. } | Operator::ReturnCallIndirect { .. } => Some(Call::Tail),
         _ => None,
     }

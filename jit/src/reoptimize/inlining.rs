@@ -109,7 +109,9 @@ impl<'a> Inlining<'a> {
         let node = &self.graph.nodes[index as usize];
         let cfg = self.graph.cfg_of(self.own, node.frame);
         let block = &cfg.blocks[node.block as usize];
-        let limit = node.call.map_or(block.limit, |call| call.at);
+        // A call whose exceptions are caught stays one.
+        let behind = if matches!(block.how, End::Call(_)) { block.end } else { block.limit };
+        let limit = node.call.map_or(behind, |call| call.at);
         let mut operators = Operators::new(self.by.info, node.start, limit);
         let mut calls: Vec<Call> = Vec::new();
         let mut is_last_call = false;
@@ -205,7 +207,8 @@ impl<'a> Inlining<'a> {
     fn new_callee(&self, func: u32) -> Result<Callee<'a>, CompileError> {
         let plan = FunctionPlan::new(self.by.info, func, self.by.collection, 0)?;
         let cfg = plan.cfg.clone();
-        let returns = |end: &End| !matches!(end, End::TailCall);
+        // A handler finds the frame that it belongs to by the machine frame.
+        let returns = |end: &End| !matches!(end, End::TailCall) && end.catches().1.is_empty();
         let has_exit =
             cfg.blocks.iter().any(|b| b.edges.iter().any(|e| e.target == crate::cfg::Target::Exit));
         let why_not = match has_exit && cfg.blocks.iter().all(|block| returns(&block.how)) {

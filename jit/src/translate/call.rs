@@ -13,21 +13,17 @@ use crate::options::Pass;
 use crate::plan::{Probe, Probes};
 
 /// A resolved callee: its signature, code address, and all arguments.
-struct Callee {
-    signature: SigRef,
-    code: Value,
-    args: Vec<Value>,
+pub(super) struct Callee {
+    pub(super) signature: SigRef,
+    pub(super) code: Value,
+    pub(super) args: Vec<Value>,
     /// Its token in the trace, an `i64`, where only the run knows it.
     token: Option<Value>,
 }
 
 impl Translator<'_> {
     pub(super) fn call(&mut self, op: &Operator<'_>) -> bool {
-        let Some(callee) = self.callee(op) else { return false };
-        if let Some(token) = callee.token {
-            // Until the callee is named nothing of the call has happened: see `FunctionTrace::frame`.
-            self.emit(Bits::Token { token, value: 0, bits: 0 }, self.offset - 1);
-        }
+        let Some(callee) = self.named_callee(op) else { return false };
         self.settle();
         let call = self.builder.ins().call_indirect(callee.signature, callee.code, &callee.args);
         for index in 0..self.builder.inst_results(call).len() {
@@ -35,6 +31,16 @@ impl Translator<'_> {
             self.push(result);
         }
         true
+    }
+
+    /// The callee of a call, which is named in the trace.
+    pub(super) fn named_callee(&mut self, op: &Operator<'_>) -> Option<Callee> {
+        let callee = self.callee(op)?;
+        if let Some(token) = callee.token {
+            // Until the callee is named nothing of the call has happened: see `FunctionTrace::frame`.
+            self.emit(Bits::Token { token, value: 0, bits: 0 }, self.offset - 1);
+        }
+        Some(callee)
     }
 
     /// A tail call ends the frame: its edge is crossed once nothing can trap here any more.

@@ -52,11 +52,16 @@ impl Translator<'_> {
                 self.builder.ins().sequence_point();
                 self.builder.ins().trap(TrapCode::Unreachable.to_clif());
             }
+            (End::Call(catches), _) => {
+                let last = last.expect("a call is an instruction");
+                self.call_and_catch(node, last, catches);
+            }
+            (End::Throw(thrown, catches), _) => self.throw(node, *thrown, catches),
         }
     }
 
     /// Crosses an edge unconditionally.
-    fn go_along(&mut self, edge: &Edge, wire: &Wire) {
+    pub(super) fn go_along(&mut self, edge: &Edge, wire: &Wire) {
         let (edges, wires) = (std::slice::from_ref(edge), std::slice::from_ref(wire));
         let values = self.moved(edges, wires);
         self.flush(operands_behind(edges, wires));
@@ -75,13 +80,23 @@ impl Translator<'_> {
 
     /// Crosses an edge unconditionally, from here, with `values` as the operands that go along.
     fn cross(&mut self, edge: &Edge, wire: &Wire, values: &[Value]) {
+        let moves = !is_in_place(edge, self.stack.height());
+        self.cross_and(moves, edge, wire, values);
+    }
+
+    /// The same where `values` are nowhere on the operand stack.
+    pub(super) fn cross_with(&mut self, edge: &Edge, wire: &Wire, values: &[Value]) {
+        self.cross_and(true, edge, wire, values);
+    }
+
+    fn cross_and(&mut self, moves: bool, edge: &Edge, wire: &Wire, values: &[Value]) {
         self.probes(&wire.probes);
         let Some(to) = wire.to else {
             self.builder.ins().return_(values);
             return;
         };
         self.carry_path(to);
-        if !is_in_place(edge, self.stack.height()) {
+        if moves {
             for (depth, &value) in (edge.height..).zip(values) {
                 self.define_operand(depth, value);
             }
@@ -160,7 +175,7 @@ fn is_in_place(edge: &Edge, height: u32) -> bool {
 }
 
 /// How many operands a node may find that is next.
-fn operands_behind(edges: &[Edge], wires: &[Wire]) -> u32 {
+pub(super) fn operands_behind(edges: &[Edge], wires: &[Wire]) -> u32 {
     let inner = edges.iter().zip(wires).filter(|(_, wire)| wire.to.is_some());
     inner.map(|(edge, _)| edge.height + edge.arity).max().unwrap_or(0)
 }

@@ -22,8 +22,13 @@ impl Translator<'_> {
     /// Pops the index of an access of `size` bytes, checks it as far as guard pages do not, and gives the address.
     pub(super) fn access(&mut self, arg: &MemArg, size: u64) -> Access {
         let index = self.pop();
+        self.see_access(arg, index, size, 0);
+        self.place(arg, index, size)
+    }
+
+    /// Checks an access of `size` bytes at an index as far as guard pages do not, and gives the address.
+    pub(super) fn place(&mut self, arg: &MemArg, index: Value, size: u64) -> Access {
         let ty = self.env.info.memories[memory_of(arg) as usize];
-        self.see_access(arg, index, size);
         let (base, offset) = match self.is_covered_by_guard(&ty, arg.offset.saturating_add(size)) {
             true => self.guarded_address(arg, index),
             false => {
@@ -63,15 +68,16 @@ impl Translator<'_> {
         self.addresses.clear();
     }
 
-    /// Lets traces, recorded bursts and the simulated cache see an access, also one that will trap.
-    fn see_access(&mut self, arg: &MemArg, index: Value, size: u64) {
+    /// Lets traces, recorded bursts and the simulated cache see an access, also one that will trap: the one with this
+    /// number of the instruction's.
+    pub(super) fn see_access(&mut self, arg: &MemArg, index: Value, size: u64, number: u32) {
         if !self.options.records_references() && self.options.cache.is_none() {
             return;
         }
         let memory = memory_of(arg);
         let is_64 = self.env.info.memories[memory as usize].memory64;
         let index = self.extend_index(index, is_64);
-        self.record_access((index, arg.offset), size, is_64);
+        self.record_access((index, arg.offset), size, is_64, number);
         if self.options.cache.is_some() {
             let start = self.memory_base(memory);
             let (address, rest) = self.fold_offset(index, arg.offset);
@@ -135,7 +141,7 @@ impl Translator<'_> {
         }
     }
 
-    fn offset_by(&mut self, address: Value, offset: i32) -> Value {
+    pub(super) fn offset_by(&mut self, address: Value, offset: i32) -> Value {
         if offset == 0 {
             return address;
         }
@@ -170,7 +176,8 @@ impl Translator<'_> {
             return base;
         }
         let (definition, offset) = self.memory_definition(index);
-        if self.options.memory.is_static() && !self.env.info.memories[index as usize].memory64 {
+        let ty = &self.env.info.memories[index as usize];
+        if ty.shared || self.options.memory.is_static() && !ty.memory64 {
             let base = self.load_constant(types::I64, definition, offset + memory::BASE);
             self.base = Some((index, base));
             return base;
@@ -179,10 +186,14 @@ impl Translator<'_> {
         self.builder.ins().load(types::I64, flags, definition, offset + memory::BASE)
     }
 
-    /// A memory's size in bytes.
+    /// A memory's size in bytes. Other threads may let one grow that is shared.
     pub(super) fn memory_len(&mut self, index: u32) -> Value {
         let (definition, offset) = self.memory_definition(index);
         let flags = self.definition_flags(Region::MemoryDefinitions);
+        if self.env.info.memories[index as usize].shared {
+            let address = self.offset_by(definition, offset + memory::LEN);
+            return self.builder.ins().atomic_load(types::I64, flags, address);
+        }
         self.builder.ins().load(types::I64, flags, definition, offset + memory::LEN)
     }
 
@@ -193,6 +204,9 @@ impl Translator<'_> {
     fn memory_definition(&mut self, index: u32) -> (Value, i32) {
         let imported = self.env.info.imported_memories;
         match index.checked_sub(imported) {
+            Some(own) if self.env.info.memories[index as usize].shared => {
+                (self.load_constant(types::I64, self.vmctx, self.env.layout.memory(own) as i32), 0)
+            }
             Some(own) => (self.vmctx, self.env.layout.memory(own) as i32),
             None => {
                 let at = self.env.layout.memory_import(index) as i32;

@@ -9,12 +9,14 @@
 //! header is sealed as soon as its last predecessor is there, else redundant phis stay.
 
 mod approach;
+mod atomic;
 mod bulk;
 mod call;
 mod check;
 mod context;
 mod divisible;
 mod env;
+mod exception;
 mod flow;
 mod fold;
 mod global;
@@ -49,7 +51,7 @@ use wasmparser::Operator;
 
 use crate::CompileError;
 use crate::abi::{Builtin, TrapCode, clif_type, resume_signature, vmctx, wasm_signature};
-use crate::cfg::{Cfg, End, Operators, may_stop};
+use crate::cfg::{Cfg, Operators, may_stop};
 use crate::clif::check::Check;
 use crate::clif::zero;
 use crate::code::{Fact, Origin, Origins};
@@ -168,6 +170,8 @@ struct Translator<'a> {
     path: Option<PathRegister>,
     /// What the frame has measured, by metric.
     sums: Option<ir::StackSlot>,
+    /// Where throws leave what an exception carries.
+    carried: Option<ir::StackSlot>,
     origins: Origins,
     checks: Vec<Check>,
     dispatches: BTreeSet<u32>,
@@ -236,6 +240,7 @@ impl<'a> Translator<'a> {
             stops: None,
             path: None,
             sums: None,
+            carried: None,
             origins: Origins::default(),
             checks: Vec::new(),
             dispatches: BTreeSet::new(),
@@ -353,7 +358,7 @@ impl<'a> Translator<'a> {
             self.builder.switch_to_block(self.blocks[index]);
         }
         let block = &self.cfg.blocks[node.block as usize];
-        let is_rare = node.count == Some(0) || matches!(block.how, End::Trap);
+        let is_rare = node.count == Some(0) || block.how.is_failure();
         // Cranelift would put the entry, too, behind the rest.
         if index > 0 && is_rare {
             self.builder.set_cold_block(self.blocks[index]);
@@ -427,7 +432,8 @@ impl<'a> Translator<'a> {
             || self.call(op)
             || self.table(op)
             || self.bulk(op)
-            || self.simd(op);
+            || self.simd(op)
+            || self.atomic(op);
         match done {
             true => Ok(()),
             false => Err(CompileError::Unsupported { offset: at, what: format!("{op:?}") }),

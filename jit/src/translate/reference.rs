@@ -8,8 +8,15 @@ use crate::abi::{Builtin, TrapCode, reference, vmctx};
 use crate::clif::trace;
 
 impl Translator<'_> {
-    /// Records an access of `bytes` at `index`, extended to 64 bits, and an offset.
-    pub(super) fn record_access(&mut self, (index, offset): (Value, u64), bytes: u64, is_64: bool) {
+    /// Records an access of `bytes` at `index`, extended to 64 bits, and an offset: the one with this number of the
+    /// instruction's.
+    pub(super) fn record_access(
+        &mut self,
+        (index, offset): (Value, u64),
+        bytes: u64,
+        is_64: bool,
+        number: u32,
+    ) {
         if self.options.logs_references {
             let address = self.builder.ins().iadd_imm_s(index, offset.cast_signed());
             let bytes = self.builder.ins().iconst(types::I64, bytes.cast_signed());
@@ -21,11 +28,11 @@ impl Translator<'_> {
         let head = reference::head(self.offset);
         if is_64 {
             let head = self.word(head | reference::IS_LONG | 1);
-            return self.record_reference(&[head, index], 0);
+            return self.record_reference(&[head, index], number);
         }
         let head = self.word(head);
         let word = self.builder.ins().iadd(index, head);
-        self.record_reference(&[word], 0);
+        self.record_reference(&[word], number);
     }
 
     /// Records an access of `length` bytes at `index`, both of 64 bits: the one with this number of the instruction's.

@@ -129,6 +129,19 @@ impl Translator<'_> {
         }
     }
 
+    /// The operand at `depth`, left in place.
+    pub(super) fn operand_at(&mut self, depth: u32) -> Value {
+        match depth.checked_sub(self.stack.below_height) {
+            Some(above) => self.stack.values[above as usize],
+            None => {
+                let above = self.stack.below_height - depth - 1;
+                let stack = self.cfg.stacks.drop_top(self.stack.below, above);
+                let (ty, _) = self.cfg.stacks.pop(stack).expect("the stack is as high as that");
+                self.use_operand(depth, clif_type(ty))
+            }
+        }
+    }
+
     /// Reads the operand at `depth` where it is at home.
     pub(super) fn use_operand(&mut self, depth: u32, ty: Type) -> Value {
         let home = self.stack.home(depth, ty, self.homes, &mut self.builder);

@@ -292,6 +292,8 @@ pub(super) fn kind_name(kind: EdgeKind) -> (&'static str, Option<u32>) {
         EdgeKind::Default => ("default", None),
         EdgeKind::Return => ("return", None),
         EdgeKind::TailCall => ("tail-call", None),
+        EdgeKind::Catch(tag) => ("catch", Some(tag)),
+        EdgeKind::CatchAll => ("catch-all", None),
     }
 }
 

@@ -94,6 +94,10 @@ pub enum EdgeKind {
     Return,
     /// The function left by a tail call.
     TailCall,
+    /// An exception with this tag was caught, which the block threw, or that came back to its call.
+    Catch(u32),
+    /// Any other exception was.
+    CatchAll,
 }
 
 impl FunctionProfile {

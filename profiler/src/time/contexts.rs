@@ -25,7 +25,7 @@ impl TimeProfile {
         for node in &self.nodes {
             let routine = node.callee + 1;
             let (parent, site) = match node.caller {
-                Some(caller) => (of_node[caller as usize], self.nodes[caller as usize].offset),
+                Some(caller) => (of_node[caller as usize], self.site(caller)),
                 None => (0, 0),
             };
             let found = match on_the_way(&log.records, parent, routine) {
@@ -45,6 +45,11 @@ impl TimeProfile {
         log.tree()
     }
 
+    /// Where a node calls; 0 if it has no call sites.
+    fn site(&self, caller: u32) -> u32 {
+        if has_code(self.callee(caller as usize)) { self.nodes[caller as usize].offset } else { 0 }
+    }
+
     /// The root, then what runs, each with the places where it calls.
     fn routines_with_sites(&self) -> Vec<Routine> {
         let mut sites: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
@@ -53,13 +58,17 @@ impl TimeProfile {
             sites.entry(caller.callee).or_default().insert(caller.offset);
         }
         let routine = |(callee, number): (&Callee, u32)| {
-            let has_code = matches!(callee, Callee::Function { .. } | Callee::Elsewhere { .. });
-            let sites = sites.remove(&number).filter(|_| has_code).unwrap_or_default();
+            let sites = sites.remove(&number).filter(|_| has_code(callee)).unwrap_or_default();
             Routine { callee: callee.clone(), sites: sites.into_iter().collect() }
         };
         let root = Routine { callee: Callee::Root, sites: Vec::new() };
         std::iter::once(root).chain(self.callees.iter().zip(0..).map(routine)).collect()
     }
+}
+
+/// Whether it is a function with call sites.
+fn has_code(callee: &Callee) -> bool {
+    matches!(callee, Callee::Function { .. } | Callee::Elsewhere { .. })
 }
 
 fn record(routine: u32, parent: u32, site: u32) -> CallRecord {

@@ -92,7 +92,10 @@ impl<'a> Regenerator<'a> {
             last = stop.at;
             self.check_stack(stop.at, &stop.frames)?;
             let kept = stop.keep.map_or(&stop.frames[..], |keep| stop.frames.get(..keep).unwrap_or(&[]));
-            let survives = kept.last().is_none_or(|frame| frame.stage == Stage::Host);
+            // In a call if the frame catches an exception that has ended its callee.
+            let survives = kept.last().is_none_or(|frame| {
+                frame.stage == Stage::Host || frame.stage == Stage::Call && kept.len() < stop.frames.len()
+            });
             if stop.keep.is_some_and(|keep| keep > stop.frames.len() || !survives) {
                 return Err(TraceError::BadStack { position: self.absolute(stop.at), frame: kept.len() });
             }
@@ -196,6 +199,7 @@ impl<'a> Regenerator<'a> {
         let ended = self.frames.drain(keep.min(self.frames.len())..).rev();
         self.events
             .extend(ended.map(|Frame { function, block, .. }| TraceEvent::Unwound { function, block }));
+        self.return_to_caller();
     }
 
     /// The host has control and no frame is live: it can only enter a function.
@@ -293,6 +297,11 @@ impl<'a> Regenerator<'a> {
         if let Some(frame) = self.frames.pop() {
             self.events.push_back(TraceEvent::Leave(frame.function));
         }
+        self.return_to_caller();
+    }
+
+    /// Lets the innermost frame go on behind its call, if its callee is gone.
+    fn return_to_caller(&mut self) {
         if let Some(caller) = self.frames.last_mut().filter(|caller| caller.stage == Stage::Call) {
             caller.stage = Stage::Returned;
         }

@@ -47,8 +47,8 @@ pub enum PathItem {
     },
     /// A frame ends, or the trace does, in the call with which the frame's last path ended.
     Unwound,
-    /// A path ends at the call of a block that can be left in several ways, or in none: no code of ours has such blocks,
-    /// but graphs may.
+    /// A path ends at the call of a block that can be left in several ways, as where exceptions of the callee are caught,
+    /// or in none.
     Called {
         /// Of which function.
         function: u32,

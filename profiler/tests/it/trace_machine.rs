@@ -215,14 +215,20 @@ impl<'a> Machine<'a> {
     fn leave(&mut self) {
         let frame = self.frames.pop().unwrap();
         self.log.push(TraceEvent::Leave(frame.function));
+        self.return_to_caller();
+    }
+
+    /// The innermost frame goes on behind its call, if its callee is gone.
+    fn return_to_caller(&mut self) {
         if let Some(caller) = self.frames.last_mut().filter(|caller| caller.stage == Stage::Call) {
             caller.stage = Stage::Returned;
         }
     }
 
-    /// Ends the frames above a host call that catches the trap, or all of them.
+    /// Ends the frames above a host call that catches the trap, or above a frame that catches an exception, or all.
     pub fn trap(&mut self, rng: &mut Rng) {
-        let below = |&keep: &usize| keep == 0 || self.frames[keep - 1].stage == Stage::Host;
+        let catches = |frame: &Frame| matches!(frame.stage, Stage::Host | Stage::Call);
+        let below = |&keep: &usize| keep == 0 || catches(&self.frames[keep - 1]);
         let places: Vec<usize> = (0..self.frames.len()).filter(below).collect();
         let keep = places[rng.below(places.len())];
         let position = self.segment.bits.len();
@@ -230,6 +236,7 @@ impl<'a> Machine<'a> {
         let ended = self.frames.drain(keep..).rev();
         self.log
             .extend(ended.map(|frame| TraceEvent::Unwound { function: frame.function, block: frame.block }));
+        self.return_to_caller();
     }
 }
 

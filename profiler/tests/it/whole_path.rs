@@ -171,14 +171,14 @@ fn segment_at(whole: &WholePath, items: &[PathItem], most: usize) -> Option<usiz
         return None;
     }
     let (mut calls, mut depth) = (0, 0);
-    for at in 0..items.len() {
-        match items[at] {
+    for (at, &item) in items.iter().enumerate() {
+        match item {
             PathItem::Stopped { .. } | PathItem::Unwound => return None,
             PathItem::Enter(_) => (calls, depth) = (calls + 1, depth + 1),
             PathItem::Leave if depth == 0 => return None,
             PathItem::Leave => depth -= 1,
             PathItem::Path { .. } | PathItem::Called { .. } => {
-                let end = whole.end_of(items[at]).unwrap();
+                let end = whole.end_of(item).unwrap();
                 let returns = end == SubpathEnd::Return && depth == 0;
                 if returns || end == SubpathEnd::Loop || calls == most && calls_at(at) {
                     return Some(at + 1);
@@ -198,7 +198,7 @@ fn segments_are_those_of_the_expanded_sequence() {
     for seed in 0..40 {
         let whole = whole(seed, 60).0;
         let items = sequence(&whole);
-        for depth in 1..4 {
+        for (depth, count) in depths.iter_mut().enumerate().skip(1) {
             let mut expected: HashMap<Vec<PathItem>, u64> = HashMap::new();
             for at in 0..items.len() {
                 // One item more may be looked at.
@@ -208,7 +208,7 @@ fn segments_are_those_of_the_expanded_sequence() {
                 }
             }
             let found = whole.segments(depth, cost);
-            depths[depth] += found.len();
+            *count += found.len();
             let found: HashMap<_, _> = found.into_iter().map(|found| (found.items, found.times)).collect();
             assert_eq!(found, expected, "seed {seed}, depth {depth}");
         }

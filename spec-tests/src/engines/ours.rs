@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use wprof::{
     AsContext, AsContextMut, Caller, Engine, Error, ErrorKind, Exit, Extern, ExternRef, ExternType, FuncType,
-    Global, Instance, Linker, Memory, Module, Ref, RefType, Reoptimization, Store, Table, Val, ValType,
+    Global, Instance, Linker, Memory, Module, Ref, RefType, Reoptimization, Store, Table, Tag, Val, ValType,
     event_count,
 };
 use wprof_profiler::Profile;
@@ -190,6 +190,7 @@ fn imports(
             }
             ExternType::Memory(ty) => Memory::new(&mut *store, ty)?.into(),
             ExternType::Table(ty) => Table::new(&mut *store, ty, Ref::null(ty.element))?.into(),
+            ExternType::Tag(ty) => Tag::new(&mut *store, &ty).into(),
         });
     }
     Ok(imports)
@@ -252,7 +253,7 @@ fn exports(store: &mut Store<Host>, instance: Instance) -> BTreeMap<String, Stat
 
 fn state(store: &mut Store<Host>, item: Extern) -> Option<State> {
     Some(match item {
-        Extern::Func(_) => return None,
+        Extern::Func(_) | Extern::Tag(_) => return None,
         Extern::Global(global) => State::Global(from_val(&global.get(store))),
         Extern::Memory(memory) => State::Memory(memory.data(&*store).to_vec()),
         Extern::Table(table) => {
@@ -304,6 +305,7 @@ fn from_val(val: &Val) -> Value {
         Val::V128(v) => Value::V128(*v),
         Val::FuncRef(f) => Value::Func(f.is_some()),
         Val::ExternRef(e) => Value::Extern(e.as_ref().and_then(|e| e.downcast_ref::<u32>()).copied()),
+        Val::ExnRef(e) => Value::Func(e.is_some()),
     }
     .canonical()
 }
@@ -317,5 +319,6 @@ fn parser_type(ty: ValType) -> wasmparser::ValType {
         ValType::V128 => wasmparser::ValType::V128,
         ValType::Ref(RefType::Func) => wasmparser::ValType::FUNCREF,
         ValType::Ref(RefType::Extern) => wasmparser::ValType::EXTERNREF,
+        ValType::Ref(RefType::Exn | RefType::NoExn) => wasmparser::ValType::EXNREF,
     }
 }

@@ -45,6 +45,10 @@ toggles! {
     wasm_saturating_float_to_int = SaturatingFloatToInt;
     /// Whether modules may import and export mutable globals
     wasm_mutable_global = MutableGlobal;
+    /// Whether modules may throw and catch exceptions, also in the older way
+    wasm_exceptions = Exceptions;
+    /// Whether modules may have shared memories and use atomic instructions
+    wasm_threads = Threads;
 }
 
 impl Config {

@@ -3,7 +3,7 @@
 
 use crate::runtime::abi::VmValue;
 use crate::runtime::store::StoreOpaque;
-use crate::{Error, ErrorKind, ExternRef, Func, RefType, Result, ValType};
+use crate::{Error, ErrorKind, ExnRef, ExternRef, Func, RefType, Result, ValType};
 
 /// A reference of any type.
 #[derive(Clone, Debug)]
@@ -12,6 +12,8 @@ pub enum Ref {
     Func(Option<Func>),
     /// A value of the host's, or null.
     Extern(Option<ExternRef>),
+    /// An exception, or null.
+    Exn(Option<ExnRef>),
 }
 
 /// A value of any type. Floats are bits, so that a NaN keeps its payload.
@@ -31,6 +33,8 @@ pub enum Val {
     FuncRef(Option<Func>),
     /// An externref.
     ExternRef(Option<ExternRef>),
+    /// An exnref.
+    ExnRef(Option<ExnRef>),
 }
 
 impl Ref {
@@ -39,6 +43,7 @@ impl Ref {
         match ty {
             RefType::Func => Ref::Func(None),
             RefType::Extern => Ref::Extern(None),
+            RefType::Exn | RefType::NoExn => Ref::Exn(None),
         }
     }
 
@@ -47,12 +52,13 @@ impl Ref {
         match self {
             Ref::Func(_) => RefType::Func,
             Ref::Extern(_) => RefType::Extern,
+            Ref::Exn(_) => RefType::Exn,
         }
     }
 
     /// Whether it is null.
     pub fn is_null(&self) -> bool {
-        matches!(self, Ref::Func(None) | Ref::Extern(None))
+        matches!(self, Ref::Func(None) | Ref::Extern(None) | Ref::Exn(None))
     }
 
     /// As a table element.
@@ -60,6 +66,7 @@ impl Ref {
         match self {
             Ref::Func(f) => store.func_word(f.map(|f| f.0)),
             Ref::Extern(value) => store.externs.insert(value.clone()),
+            Ref::Exn(value) => store.exception_word(value.as_ref().map(|value| value.0.clone())),
         }
     }
 
@@ -70,6 +77,7 @@ impl Ref {
             // SAFETY: as required above.
             RefType::Func => Ref::Func(unsafe { store.func_of_word(word) }.map(Func)),
             RefType::Extern => Ref::Extern(store.externs.get(word)),
+            RefType::Exn | RefType::NoExn => Ref::Exn(store.exceptions.get(word).map(ExnRef)),
         }
     }
 }
@@ -79,6 +87,7 @@ impl From<Ref> for Val {
         match r {
             Ref::Func(f) => Val::FuncRef(f),
             Ref::Extern(e) => Val::ExternRef(e),
+            Ref::Exn(e) => Val::ExnRef(e),
         }
     }
 }
@@ -106,6 +115,7 @@ impl Val {
             Val::V128(_) => ValType::V128,
             Val::FuncRef(_) => ValType::FUNCREF,
             Val::ExternRef(_) => ValType::EXTERNREF,
+            Val::ExnRef(_) => ValType::EXNREF,
         }
     }
 
@@ -139,12 +149,14 @@ impl Val {
         match self {
             Val::FuncRef(f) => Some(Ref::Func(*f)),
             Val::ExternRef(e) => Some(Ref::Extern(e.clone())),
+            Val::ExnRef(e) => Some(Ref::Exn(e.clone())),
             _ => None,
         }
     }
 
     pub(crate) fn check_type(&self, ty: ValType) -> Result<()> {
-        if self.ty() == ty {
+        let is_null_exception = ty == ValType::Ref(RefType::NoExn) && matches!(self, Val::ExnRef(None));
+        if self.ty() == ty || is_null_exception {
             return Ok(());
         }
         Err(Error::new(
@@ -162,6 +174,7 @@ impl Val {
             Val::V128(v) => VmValue::from_u128(*v),
             Val::FuncRef(f) => VmValue::from_u64(store.func_word(f.map(|f| f.0))),
             Val::ExternRef(e) => VmValue::from_u64(store.externs.insert(e.clone())),
+            Val::ExnRef(e) => VmValue::from_u64(store.exception_word(e.as_ref().map(|e| e.0.clone()))),
         }
     }
 
@@ -200,4 +213,6 @@ conversions! {
     Option<Func> => |v| Val::FuncRef(v);
     ExternRef => |v| Val::ExternRef(Some(v));
     Option<ExternRef> => |v| Val::ExternRef(v);
+    ExnRef => |v| Val::ExnRef(Some(v));
+    Option<ExnRef> => |v| Val::ExnRef(v);
 }

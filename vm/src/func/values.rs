@@ -2,10 +2,10 @@
 
 use crate::runtime::abi::VmValue;
 use crate::runtime::store::StoreOpaque;
-use crate::{ExternRef, Func, ValType};
+use crate::{ExnRef, ExternRef, Func, ValType};
 
 /// A Rust type that stands for a wasm type: `i32`, `u32`, `i64`, `u64`, `f32`, `f64`, `u128` (v128),
-/// `Option<Func>` (funcref), `Option<ExternRef>` (externref).
+/// `Option<Func>` (funcref), `Option<ExternRef>` (externref), `Option<ExnRef>` (exnref).
 pub trait WasmTy: Send + sealed::Sealed + 'static {
     #[doc(hidden)]
     const TYPE: ValType;
@@ -55,6 +55,9 @@ wasm_types! {
     Option<ExternRef> = ValType::EXTERNREF,
         |v, store| VmValue::from_u64(store.externs.insert(v)),
         |v, store| store.externs.get(v.u64());
+    Option<ExnRef> = ValType::EXNREF,
+        |v, store| VmValue::from_u64(store.exception_word(v.map(|e| e.0))),
+        |v, store| store.exceptions.get(v.u64()).map(ExnRef);
     Option<Func> = ValType::FUNCREF,
         |v, store| VmValue::from_u64(store.func_word(v.map(|f| f.0))),
         // SAFETY: the caller vouches for the value.

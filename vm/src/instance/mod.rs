@@ -13,7 +13,7 @@ use crate::runtime::store::{StoreOpaque, Stored};
 use crate::store::{StoreContext, StoreContextMut};
 use crate::{
     AsContext, AsContextMut, Caller, Error, ErrorKind, Extern, Func, Global, Memory, Module, Result, Table,
-    TypedFunc,
+    Tag, TypedFunc,
 };
 use crate::{imports, limiter};
 
@@ -131,6 +131,11 @@ impl Instance {
         self.get_export(store, name)?.into_global()
     }
 
+    /// The tag that it exports as `name`.
+    pub fn get_tag(&self, store: impl AsContextMut, name: &str) -> Option<Tag> {
+        self.get_export(store, name)?.into_tag()
+    }
+
     /// All that it exports, in the module's order.
     pub fn exports<'a, T: 'static>(
         &self,
@@ -157,6 +162,7 @@ impl Instance {
             Entity::Table(_) => Extern::Table(Table(handle())),
             Entity::Memory(_) => Extern::Memory(Memory(handle())),
             Entity::Global(_) => Extern::Global(Global(handle())),
+            Entity::Tag(_) => Extern::Tag(Tag(handle())),
         }
     }
 }

@@ -42,7 +42,9 @@ use crate::runtime::code::{CodeSlots, no_code_memory};
 use crate::runtime::fork;
 use crate::runtime::image::Image;
 use crate::runtime::types::FuncTypeEntry;
-use crate::{Engine, Error, ErrorKind, ExternType, FuncType, GlobalType, MemoryType, Result, TableType};
+use crate::{
+    Engine, Error, ErrorKind, ExternType, FuncType, GlobalType, MemoryType, Result, TableType, TagType,
+};
 use calls::Calls;
 use code::ModuleCode;
 use file::{Contents, check_size};
@@ -288,6 +290,7 @@ impl Module {
             Entity::Table(t) => ExternType::Table(TableType::from_parser(&info.tables[t as usize])),
             Entity::Memory(m) => ExternType::Memory(MemoryType::from_parser(&info.memories[m as usize])),
             Entity::Global(g) => ExternType::Global(GlobalType::from_parser(&info.globals[g as usize].ty)),
+            Entity::Tag(t) => ExternType::Tag(TagType::new(FuncType(info.tag_type(t).clone()))),
         }
     }
 

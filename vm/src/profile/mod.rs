@@ -461,6 +461,11 @@ fn edge_kind(block: &Block, edge: usize) -> EdgeKind {
     match &block.how {
         End::Jump if block.edges[edge].target == Target::Exit => EdgeKind::Return,
         End::Jump | End::Trap => EdgeKind::Jump,
+        End::Call(_) | End::Throw(..) => {
+            let (first, catches) = block.how.catches();
+            let catch = edge.checked_sub(first).map(|handler| catches[handler].tag);
+            catch.map_or(EdgeKind::Jump, |tag| tag.map_or(EdgeKind::CatchAll, EdgeKind::Catch))
+        }
         End::Branch if edge == 0 => EdgeKind::Taken,
         End::Branch => EdgeKind::NotTaken,
         End::TailCall => EdgeKind::TailCall,

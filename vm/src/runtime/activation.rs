@@ -23,6 +23,8 @@ pub struct TrapRecord {
     pub top: RawFrame,
     /// All frames from there to the activation, innermost first, at their return addresses.
     pub callers: ManyFrames,
+    /// Whether the innermost of them has thrown again what had come back to its call.
+    pub is_thrown_again: bool,
     /// The time-stamp counter then.
     pub cycles: u64,
 }

@@ -10,6 +10,7 @@ use wprof_jit::abi::{GROW_TRAPS, check as outcome, path_row, store_context};
 use wprof_profiler::BurstEvent;
 
 use super::abi::{VmContext, VmStoreContext};
+use super::atomics;
 use super::bulk::{self, InitError};
 use super::call_records::{Called, Extent};
 use super::samples::FOR_ENGINE;
@@ -21,7 +22,7 @@ use crate::{Error, Result, Trap, arch};
 ///
 /// # Safety
 /// For builtins only: `vmctx` is the calling instance's, and its store is lent to wasm, which waits for us.
-unsafe fn caller<'a>(vmctx: *const VmContext) -> (&'a mut StoreOpaque, u32) {
+pub(super) unsafe fn caller<'a>(vmctx: *const VmContext) -> (&'a mut StoreOpaque, u32) {
     // SAFETY: as required above.
     unsafe {
         let vmctx = &*vmctx;
@@ -106,6 +107,59 @@ unsafe fn grow(
     // SAFETY: the store is lent to wasm, which waits for us.
     unsafe { *(*(*context).store).pending.get_mut() = Some(pending) };
     GROW_TRAPS as u64
+}
+
+/// What `Builtin::MemoryWait` gives if it failed.
+const WAIT_FAILED: u32 = 3;
+
+/// `Builtin::MemoryWait`.
+///
+/// # Safety
+/// For machine code only, which passes its own vmctx.
+pub unsafe extern "C" fn memory_wait(
+    vmctx: *const VmContext,
+    memory: u32,
+    address: u64,
+    bytes: u32,
+    expected: u64,
+    nanoseconds: i64,
+) -> u32 {
+    // SAFETY: machine code passes its own vmctx.
+    let (store, instance) = unsafe { caller(vmctx) };
+    let memory = match atomics::to_wait_at(store, instance, memory, address, bytes) {
+        Ok(memory) => memory,
+        Err(trap) => return fail(store, trap, WAIT_FAILED),
+    };
+    // SAFETY: as above; the reference of above is not used any more. `entries` has left there who calls.
+    let (context, frame) = unsafe {
+        let context = (*vmctx).store;
+        (context, [(*context).left_fp, (*context).left_pc])
+    };
+    let exit_fp = frame.as_ptr().expose_provenance();
+    // SAFETY: the frame is there as long as the wait takes, and the store is lent to wasm, which waits for us.
+    let check = || match unsafe { deadline::act_for_wasm(context, exit_fp) } {
+        true => Ok(()),
+        false => Err(WAIT_FAILED),
+    };
+    let result = atomics::wait(&memory, address, (bytes, expected), nanoseconds, check);
+    result.map_or_else(|failed| failed, |woken| woken as u32)
+}
+
+/// `Builtin::MemoryNotify`.
+///
+/// # Safety
+/// For machine code only, which passes its own vmctx.
+pub unsafe extern "C" fn memory_notify(vmctx: *const VmContext, memory: u32, address: u64, most: u32) -> u32 {
+    // SAFETY: machine code passes its own vmctx.
+    let (store, instance) = unsafe { caller(vmctx) };
+    let result = atomics::notify(store, instance, memory, address, most);
+    result.unwrap_or_else(|trap| fail(store, trap, u32::MAX))
+}
+
+/// Leaves a trap in the store, and gives what says that there is one.
+fn fail(store: &mut StoreOpaque, trap: Trap, result: u32) -> u32 {
+    *store.pending.get_mut() = Some(Pending::Error(trap.into()));
+    result
 }
 
 /// `Builtin::TableGrow`.

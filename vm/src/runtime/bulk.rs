@@ -88,7 +88,7 @@ pub fn memory_copy(
             store.memory_mut(target_memory).copy_within(source, target.start);
         } else {
             let (to, from) = store.two_memories(target_memory, source_memory);
-            to.part_mut(target).copy_from_slice(from.part(source));
+            to.copy_from(target.start, from, source);
         }
     })
 }
@@ -100,7 +100,7 @@ pub fn memory_fill(store: &mut StoreOpaque, i: u32, memory: u32, dst: u64, byte:
     in_slices(store, slices(n, SLICE, false), |store, slice| {
         let target = at(target, &slice);
         store.touch_memory(i, memory, target.start as u64, slice.len() as u64);
-        store.memory_mut(index).part_mut(target).fill(byte);
+        store.memory_mut(index).fill_with(target, byte);
     })
 }
 
@@ -125,7 +125,7 @@ pub fn memory_init(
     }
     in_slices(store, slices(n.into(), SLICE, false), |store, slice| {
         let (source, target) = (at(source.start, &slice), at(target, &slice));
-        store.memory_mut(index).part_mut(target).copy_from_slice(&module.info().bytes[source]);
+        store.memory_mut(index).write(target.start, &module.info().bytes[source]);
     })?;
     Ok(())
 }

@@ -218,7 +218,10 @@ fn trap_error(store: &mut StoreOpaque, record: TrapRecord) -> Ended {
     if let Err(error) = store.settle_events(&record) {
         return error.into();
     }
-    let frames = Some(frames::of_trap(&record));
+    let frames = Some(match store.thrown() {
+        Some(exception) => frames::of_returns(exception.thrown.get().map_or(&[], |thrown| thrown)),
+        None => frames::of_trap(&record),
+    });
     let error = match record.code.map(Trap::from_code) {
         None => Trap::StackOverflow.into(),
         Some(Some(Trap::Interrupt)) => store.interrupt().take().map_or(Trap::Interrupt, Trap::from).into(),

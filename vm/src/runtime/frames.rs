@@ -52,6 +52,13 @@ pub fn of_trap(record: &TrapRecord) -> Vec<Frame> {
     frames
 }
 
+/// The frames that go on at these addresses, and those of this thread that are live while it runs host code.
+pub fn of_returns(returns: &[usize]) -> Vec<Frame> {
+    let mut frames: Vec<Frame> = returns.iter().flat_map(|&pc| all_of_return(pc)).take(LIMIT).collect();
+    add_live(&mut frames);
+    frames
+}
+
 /// The wasm frames of this thread that are live while it runs host code, innermost first.
 pub fn live() -> Vec<Frame> {
     let mut frames = Vec::new();

@@ -174,7 +174,7 @@ unsafe extern "C" fn shim<D: 'static>(
     if host.head.counted {
         host.head.calls.fetch_add(1, Ordering::Relaxed);
     }
-    store.opaque.collect_externs_if_due(&externs_in(&host.func.ty, values));
+    store.opaque.collect_externs_if_due(&collected_in(&host.func.ty, values));
     let outer = store.opaque.enter_host_context(host.head.routine, instance.is_some());
     let span = store.opaque.begin_span();
     let around = store.opaque.note_host(1 + host.head.number);
@@ -204,10 +204,11 @@ unsafe extern "C" fn shim<D: 'static>(
     1
 }
 
-/// The externrefs among arguments.
-fn externs_in(ty: &crate::FuncType, values: &[VmValue]) -> SmallVec<[u64; 4]> {
-    let is_extern = |(ty, _): &(crate::ValType, &VmValue)| *ty == crate::ValType::EXTERNREF;
-    ty.params().zip(values).filter(is_extern).map(|(_, value)| value.u64()).collect()
+/// The references among arguments to what is collected.
+fn collected_in(ty: &crate::FuncType, values: &[VmValue]) -> SmallVec<[u64; 4]> {
+    let is_collected =
+        |(ty, _): &(crate::ValType, &VmValue)| matches!(ty, crate::ValType::Ref(ty) if ty.is_collected());
+    ty.params().zip(values).filter(is_collected).map(|(_, value)| value.u64()).collect()
 }
 
 fn len<D>(host: &HostContext<D>) -> usize {

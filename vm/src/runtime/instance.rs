@@ -38,6 +38,8 @@ pub struct InstanceData {
     pub tables: Vec<u32>,
     /// Store index of each global.
     pub globals: Vec<u32>,
+    /// Store index of each tag.
+    pub tags: Vec<u32>,
     /// Two bytes per segment index: data segment dropped, element segment dropped. The vmctx points here.
     pub dropped: Box<[AtomicU8]>,
     /// Frames of its functions that ended early, when profiling.

@@ -25,7 +25,7 @@ use super::store::{FuncPtr, StoreOpaque};
 use super::unfinished::Unfinished;
 use super::vmctx::VmCtx;
 use crate::limits::check_count;
-use crate::{Error, GlobalType, MemoryType, Result, TableType};
+use crate::{Error, FuncType, GlobalType, MemoryType, Result, TableType};
 
 /// What an instance imports: things of the same store, of the right types, in the order of the module's imports of
 /// that kind.
@@ -39,6 +39,8 @@ pub struct Imports {
     pub memories: Vec<u32>,
     /// Store indices of globals.
     pub globals: Vec<u32>,
+    /// Store indices of tags.
+    pub tags: Vec<u32>,
 }
 
 /// Makes an instance, of a module that the layer above knows by a handle, and returns its index.
@@ -61,7 +63,7 @@ pub fn instantiate(
     fill_head(store, &vmctx, index, &dropped);
     fill_imports(store, &**module, &vmctx, &imports);
     fill_func_refs(&**module, &vmctx);
-    let Imports { tables, memories, globals, .. } = imports;
+    let Imports { tables, memories, globals, tags, .. } = imports;
     let instance = InstanceData {
         module: module.clone(),
         handle,
@@ -70,6 +72,7 @@ pub fn instantiate(
         memories,
         tables,
         globals,
+        tags,
         dropped,
         unfinished: Unfinished::default(),
         overflowed: HashMap::new(),
@@ -88,7 +91,7 @@ pub fn instantiate(
 }
 
 /// The builtin table that every vmctx points to, in the order of `Builtin::ALL`.
-static BUILTINS: [unsafe extern "C" fn(); 18] = [
+static BUILTINS: [unsafe extern "C" fn(); 22] = [
     entries::memory_grow,
     entries::memory_copy,
     entries::memory_fill,
@@ -107,6 +110,10 @@ static BUILTINS: [unsafe extern "C" fn(); 18] = [
     entries::record_access,
     entries::begin_trial,
     entries::end_trial,
+    entries::make_exception,
+    entries::throw,
+    entries::memory_wait,
+    entries::memory_notify,
 ];
 const _: () = assert!(BUILTINS.len() == Builtin::ALL.len());
 
@@ -173,6 +180,11 @@ fn add_definitions(store: &mut StoreOpaque, index: u32) -> Result<()> {
     for (n, ty) in (0..).zip(&info.memories[info.imported_memories as usize..]) {
         let definition: NonNull<VmMemory> = store.instances[i].vmctx.at(layout.memory(n));
         let memory = store.add_memory(MemoryType::from_parser(ty), Some(definition))?;
+        if ty.shared {
+            let place: NonNull<NonNull<VmMemory>> = store.instances[i].vmctx.at(layout.memory(n));
+            // SAFETY: a place in a fresh vmctx that the layout gave for this.
+            unsafe { place.write(store.memory(memory).definition()) };
+        }
         store.instances[i].memories.push(memory);
     }
     for (n, global) in (0..).zip(&info.globals[info.imported_globals as usize..]) {
@@ -182,7 +194,25 @@ fn add_definitions(store: &mut StoreOpaque, index: u32) -> Result<()> {
         let global = store.add_global(GlobalType::from_parser(&global.ty), value, Some(cell));
         store.instances[i].globals.push(global);
     }
+    add_tags(store, &*module, i);
     Ok(())
+}
+
+/// Adds the tags that a module defines, and lets its code know all.
+fn add_tags(store: &mut StoreOpaque, module: &dyn LoadedModule, instance: usize) {
+    let (info, layout) = (module.info(), module.layout());
+    for tag in info.imported_tags..info.tags.len() as u32 {
+        let names = info.exports.iter().filter(|(_, entity)| *entity == Entity::Tag(tag));
+        let name = names.map(|(name, _)| format!("`{name}`")).next().unwrap_or_else(|| tag.to_string());
+        let index = store.add_tag(FuncType(info.tag_type(tag).clone()), name);
+        store.instances[instance].tags.push(index);
+    }
+    let instance = &store.instances[instance];
+    for (n, &tag) in (0..).zip(&instance.tags) {
+        let number = store.tags[tag as usize].number;
+        // SAFETY: a place in a vmctx that the layout gave for this, and no code of the instance has run.
+        unsafe { instance.vmctx.at(layout.tag(n)).write(number) };
+    }
 }
 
 fn apply_elements(store: &mut StoreOpaque, index: u32) -> Result<()> {
@@ -238,5 +268,6 @@ pub fn entity_index(instance: &InstanceData, entity: Entity) -> u32 {
         Entity::Table(t) => instance.tables[t as usize],
         Entity::Memory(m) => instance.memories[m as usize],
         Entity::Global(g) => instance.globals[g as usize],
+        Entity::Tag(t) => instance.tags[t as usize],
     }
 }

@@ -34,8 +34,9 @@ const LARGE_GROWTH: u64 = 2 << 20;
 /// First reservation of memories that may move, unless they need more or less.
 const MOVABLE_RESERVATION: u64 = 1 << 30;
 
+/// Address space of a memory.
 #[derive(Debug)]
-struct Mapping {
+pub struct Mapping {
     base: NonNull<u8>,
     size: usize,
 }
@@ -46,7 +47,16 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    fn reserve(size: u64) -> std::io::Result<Mapping> {
+    /// Where it begins.
+    pub fn base(&self) -> NonNull<u8> {
+        self.base
+    }
+
+    /// Inaccessible address space.
+    ///
+    /// # Errors
+    /// If the system has none.
+    pub fn reserve(size: u64) -> std::io::Result<Mapping> {
         let size = usize::try_from(size).map_err(std::io::Error::other)?.max(WASM_PAGE as usize);
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
         // What a program takes must leave something for who compiles it and writes its profile.
@@ -63,7 +73,11 @@ impl Mapping {
         Ok(mapping)
     }
 
-    fn make_accessible(&self, from: u64, to: u64) -> std::io::Result<()> {
+    /// Makes a part of it readable and writable.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn make_accessible(&self, from: u64, to: u64) -> std::io::Result<()> {
         assert!(from <= to && to <= self.size as u64);
         if from == to {
             return Ok(());

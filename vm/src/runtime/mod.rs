@@ -33,8 +33,8 @@
 //! from the exclusive reference with which the host entered wasm. Host functions and builtins borrow it from there
 //! and give it back before they return.
 //! **Invariant**: signal handlers run no code of the embedder's and have no reference to a store (`signals`).
-//! **Invariant**: no Rust frame lies between a trap and the activation it unwinds to: the host reports failure by a
-//! status, and machine code traps.
+//! **Invariant**: no Rust frame lies between a trap, or a throw, and the activation it unwinds to: the host reports failure
+//! by a status, and machine code traps or throws.
 //! **Invariant**: code that is on a stack is not freed: its module is kept by an instance of a store that is lent, and code
 //! goes with its module. Data that machine code has the address of neither moves nor goes before that.
 //! **Invariant**: no panic unwinds through machine code: what the host does, and the compiler, is called under `catch_unwind`
@@ -44,6 +44,7 @@
 pub mod abi;
 pub mod activation;
 pub mod alt_stack;
+pub mod atomics;
 pub mod build_id;
 pub mod builtins;
 pub mod bulk;
@@ -63,6 +64,7 @@ pub mod engine;
 pub mod enter;
 pub mod entries;
 pub mod events;
+pub mod exceptions;
 pub mod exclusive;
 pub mod externs;
 pub mod fire;
@@ -84,6 +86,7 @@ pub mod memory;
 pub mod metrics;
 pub mod pace;
 pub mod pages;
+pub mod parking;
 pub mod paths;
 pub(crate) mod perf;
 pub mod recording;
@@ -91,12 +94,15 @@ pub mod resume;
 pub mod rlimits;
 pub mod rt_signal;
 pub mod samples;
+pub mod shared_memory;
 pub mod signals;
 pub mod stack;
 pub mod store;
+pub mod store_memory;
 pub mod store_ptr;
 pub mod system_counter;
 pub mod table;
+pub mod throw;
 pub mod trace;
 pub mod transfer;
 pub mod trials;

@@ -144,6 +144,15 @@ pub unsafe fn store_pinned(activation: &Activation, value: i64) {
     }
 }
 
+/// What wasm code of the activation is to have in the pinned register; `None` if nothing.
+///
+/// # Safety
+/// As of [`store_pinned`].
+pub unsafe fn pinned(activation: &Activation) -> Option<i64> {
+    // SAFETY: as required above.
+    unsafe { pinned_cell(activation).map(|cell| cell.read()) }
+}
+
 /// Where that belongs which wasm code of an activation keeps in the pinned register.
 unsafe fn pinned_cell(activation: &Activation) -> Option<*mut i64> {
     // SAFETY: the context lives as long as the store that was entered.

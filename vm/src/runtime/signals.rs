@@ -211,7 +211,7 @@ pub unsafe fn record(
         }
         callers.extend(walk::callers(fp, end));
     }
-    TrapRecord { code, top, callers, cycles }
+    TrapRecord { code, top, callers, is_thrown_again: false, cycles }
 }
 
 /// Does what the process would have done without us.

@@ -17,6 +17,7 @@ use super::demand::DemandList;
 use super::engine::EngineCore;
 use super::entries;
 use super::events::Events;
+use super::exceptions::{Exceptions, TagData};
 use super::exclusive::Exclusive;
 use super::externs::ExternArena;
 use super::guarded_stack::GuardedStack;
@@ -28,6 +29,8 @@ use super::interrupt::InterruptPage;
 use super::memory::LinearMemory;
 use super::metrics::Metrics;
 use super::samples::{self, Ring};
+use super::shared_memory::SharedData;
+use super::store_memory::StoreMemory;
 use super::store_ptr::StorePtr;
 use super::table::TableData;
 use super::trace::Trace;
@@ -36,7 +39,7 @@ use super::trials::TimedCall;
 use super::types::FuncTypeEntry;
 use super::walk;
 use crate::limits::check_count;
-use crate::{Error, GlobalType, MemoryType, RefType, Result, StoreLimits, TableType, ValType};
+use crate::{Error, GlobalType, MemoryType, Result, StoreLimits, TableType, ValType};
 
 /// Enough for what the runtime does on its own stack for machine code: with metrics little, but the end of a chunk of a
 /// trace plans functions.
@@ -51,6 +54,13 @@ pub struct StoreId(u64);
 pub struct Stored {
     store: StoreId,
     index: u32,
+}
+
+impl Stored {
+    /// The store that it is in.
+    pub fn store(self) -> StoreId {
+        self.store
+    }
 }
 
 /// A function of a store's.
@@ -106,12 +116,14 @@ pub struct StoreOpaque {
     demand: Arc<DemandList>,
     pub limits: StoreLimits,
     pub instances: Vec<InstanceData>,
-    memories: Vec<LinearMemory>,
+    memories: Vec<StoreMemory>,
     tables: Vec<TableData>,
     globals: Vec<GlobalData>,
     /// Functions of the host's; funcrefs point into them.
     pub hosts: Vec<AnyHostContext>,
     pub externs: ExternArena,
+    pub tags: Vec<Arc<TagData>>,
+    pub exceptions: Exceptions,
     /// Why the next trap of code `Host` happens; a stack overflow if there is none.
     pub pending: Exclusive<Option<Pending>>,
     /// How many entries into this store's wasm code have not returned.
@@ -237,6 +249,8 @@ impl StoreOpaque {
             globals: Vec::new(),
             hosts: Vec::new(),
             externs: ExternArena::default(),
+            tags: Vec::new(),
+            exceptions: Exceptions::default(),
             pending: Exclusive::default(),
             depth: 0,
             events: Events::default(),
@@ -266,6 +280,11 @@ impl StoreOpaque {
     /// It ends. Gives its own ticks, if they are measured.
     pub fn end_span(&mut self, span: Option<Span>) -> u64 {
         self.host_clock.as_mut().zip(span).map_or(0, |(clock, span)| clock.end(span))
+    }
+
+    /// What tells it from others.
+    pub fn id(&self) -> StoreId {
+        self.id
     }
 
     /// Its engine.
@@ -370,7 +389,27 @@ impl StoreOpaque {
     pub fn add_memory(&mut self, ty: MemoryType, definition: Option<NonNull<VmMemory>>) -> Result<u32> {
         check_count("memories", self.memories.len(), self.limits.memories)?;
         let style = self.engine.compiler().options().memory;
-        self.memories.push(LinearMemory::new(ty, style, &self.limits, definition, self.demand.clone())?);
+        self.memories.push(match ty.is_shared {
+            true => StoreMemory::Shared(Arc::new(SharedData::new(ty, style, &self.limits)?)),
+            false => {
+                let demand = self.demand.clone();
+                StoreMemory::Own(LinearMemory::new(ty, style, &self.limits, definition, demand)?)
+            }
+        });
+        Ok(self.memories.len() as u32 - 1)
+    }
+
+    /// The memory that others have as well; added if it is not here yet.
+    ///
+    /// # Errors
+    /// If there are too many.
+    pub fn share_memory(&mut self, memory: &Arc<SharedData>) -> Result<u32> {
+        let is_it = |known: &StoreMemory| known.shared().is_some_and(|known| Arc::ptr_eq(known, memory));
+        if let Some(index) = self.memories.iter().position(is_it) {
+            return Ok(index as u32);
+        }
+        check_count("memories", self.memories.len(), self.limits.memories)?;
+        self.memories.push(StoreMemory::Shared(memory.clone()));
         Ok(self.memories.len() as u32 - 1)
     }
 
@@ -408,12 +447,12 @@ impl StoreOpaque {
     }
 
     /// Memory number `index`.
-    pub fn memory(&self, index: u32) -> &LinearMemory {
+    pub fn memory(&self, index: u32) -> &StoreMemory {
         &self.memories[index as usize]
     }
 
     /// Memory number `index`.
-    pub fn memory_mut(&mut self, index: u32) -> &mut LinearMemory {
+    pub fn memory_mut(&mut self, index: u32) -> &mut StoreMemory {
         &mut self.memories[index as usize]
     }
 
@@ -423,12 +462,12 @@ impl StoreOpaque {
     /// # Errors
     /// If some could not.
     pub fn check_data(&self) -> Result<()> {
-        let checked = self.memories.iter().try_for_each(LinearMemory::check);
+        let checked = self.memories.iter().try_for_each(StoreMemory::check);
         checked.map_err(|e| Error::system("cannot read the module's data", e))
     }
 
     /// Two different memories.
-    pub fn two_memories(&mut self, a: u32, b: u32) -> (&mut LinearMemory, &mut LinearMemory) {
+    pub fn two_memories(&mut self, a: u32, b: u32) -> (&mut StoreMemory, &mut StoreMemory) {
         let [a, b] = self.memories.get_disjoint_mut([a as usize, b as usize]).expect("different and present");
         (a, b)
     }
@@ -476,27 +515,34 @@ impl StoreOpaque {
         unsafe { self.globals[index as usize].cell.write(value) };
     }
 
-    /// Frees externrefs that nothing refers to, if that is due: see [`StoreOpaque::collect_externs`].
+    /// Frees externrefs and exceptions that nothing refers to, if that is due: see [`StoreOpaque::collect_externs`].
     pub fn collect_externs_if_due(&mut self, held: &[u64]) {
-        if self.externs.is_due() {
+        if self.externs.is_due() || self.exceptions.is_due() {
             self.collect_externs(held);
         }
     }
 
-    /// Frees externrefs that nothing refers to: no table, no global, no frame of wasm code, and none of `held`. To be called
-    /// in host code, when no other handle is on its way in or out.
+    /// Frees externrefs and exceptions that nothing refers to: no table, no global, no frame of wasm code, no exception that
+    /// stays, and none of `held`. To be called in host code, when no other handle is on its way in or out.
     pub fn collect_externs(&mut self, held: &[u64]) {
         let mut live: Vec<u64> = held.to_vec();
-        let tables = self.tables.iter().filter(|t| t.ty().element == RefType::Extern);
+        let tables = self.tables.iter().filter(|t| t.ty().element.is_collected());
         live.extend(tables.flat_map(|t| t.elements()));
-        let globals =
-            (0..self.globals.len() as u32).filter(|&g| self.global_type(g).content == ValType::EXTERNREF);
+        let is_collected = |ty: ValType| matches!(ty, ValType::Ref(ty) if ty.is_collected());
+        let globals = (0..self.globals.len() as u32).filter(|&g| is_collected(self.global_type(g).content));
         live.extend(globals.map(|g| self.global(g).u64()));
-        let externs = &mut self.externs;
+        let (externs, exceptions) = (&mut self.externs, &mut self.exceptions);
         externs.begin_collection(&live);
+        exceptions.begin_collection(&live);
+        let mut keep = |word| {
+            externs.keep(word);
+            exceptions.keep(word);
+        };
         // SAFETY: this is host code.
-        let are_all_known = self.depth == 0 || unsafe { walk::words_of_stack(|word| externs.keep(word)) };
+        let are_all_known = self.depth == 0 || unsafe { walk::words_of_stack(&mut keep) };
+        exceptions.trace(|word| externs.keep(word));
         externs.end_collection(are_all_known);
+        exceptions.end_collection(are_all_known);
     }
 }
 

@@ -208,6 +208,57 @@ impl StoreOpaque {
         }
     }
 
+    /// An exception has ended frames of the newest activation, or none if the frame that catches it has thrown it itself or
+    /// got it from the host. Those of `staying` go on, the innermost of which catches.
+    pub fn trace_caught(&mut self, record: &TrapRecord, staying: &ManyFrames) {
+        if !self.is_traced() {
+            return;
+        }
+        let mut ended = Naming::default();
+        ended.callers(&record.callers, thrower(record));
+        if ended.frames.is_empty() {
+            return self.append_return_of_host(staying);
+        }
+        let (mut frames, references) = (self.staying_frames(staying, Moment::InCall), self.reference_words());
+        let (keep, position) = (frames.len() as u32, self.bits_in_chunk());
+        frames.extend(ended.frames.into_iter().rev());
+        let Some(recording) = self.recording() else { return };
+        frames.iter().for_each(|frame| recording.add_function(frame.function));
+        if !recording.add_unwind(Unwind { position, frames, keep }, references) {
+            let end = self.staying_frames(staying, Moment::After);
+            self.end_chunk(self.word_count(), end, 0);
+        }
+    }
+
+    /// The runtime comes back to the innermost of these frames.
+    fn append_return_of_host(&mut self, staying: &ManyFrames) {
+        if self.word() >> 63 != 0 {
+            let count = self.word_count();
+            if count == self.capacity() {
+                let end = self.staying_frames(staying, Moment::InHost);
+                self.end_chunk(count, end, 0);
+            } else {
+                self.store_word();
+            }
+        }
+        self.set_word(self.word() << 1);
+    }
+
+    /// The frames that an exception has left, outermost first; `first` is what the innermost does.
+    fn staying_frames(&mut self, staying: &ManyFrames, first: Moment) -> Vec<Frame> {
+        let mut naming = Naming::default();
+        naming.callers(staying, first);
+        // SAFETY: machine code of this store waits for us.
+        for frames in unsafe { walk::left_for_host(self.context().as_ptr(), true) } {
+            naming.callers(&frames, Moment::InHost);
+        }
+        if let Some(recording) = self.recording() {
+            naming.frames.iter().for_each(|frame| recording.add_function(frame.function));
+        }
+        naming.frames.reverse();
+        naming.frames
+    }
+
     /// Whether it matters what is written.
     fn is_traced(&self) -> bool {
         let recording = self.trace.as_ref().and_then(|trace| trace.recording.as_ref());
@@ -247,11 +298,15 @@ impl StoreOpaque {
     fn name_trap(&self, record: &TrapRecord, naming: &mut Naming) {
         let at = record.top.pc;
         // A trampoline has no function: then the host had been called.
-        let mut callers = Moment::InHost;
+        let mut callers = thrower(record);
         if let Some(frame) = frames::of_fault(at) {
             callers = Moment::InCall;
             match record.code {
                 None => self.name_overflow(&frame, naming),
+                // Too little stack is left to throw.
+                Some(TrapCode::Host) if naming.call_at(&frame) == Some(Call::Host) => {
+                    naming.frame(&frame, Moment::Before)
+                }
                 // Budgets are checked behind calls.
                 Some(TrapCode::TraceFull | TrapCode::Host | TrapCode::Budget) => {
                     naming.frame(&frame, Moment::After)
@@ -396,6 +451,11 @@ fn accesses_before(pc: usize) -> u32 {
     frames::of_fault(pc).and_then(count).unwrap_or(0)
 }
 
+/// What the innermost frame of those that wait is doing if none of the program's is called by it.
+fn thrower(record: &TrapRecord) -> Moment {
+    if record.is_thrown_again { Moment::After } else { Moment::InHost }
+}
+
 /// A function of which nothing has run.
 fn entered(function: u32) -> Frame {
     Frame { function, block: BlockId::ENTRY, stage: Stage::Body }
@@ -406,7 +466,7 @@ fn entered(function: u32) -> Frame {
 struct Naming {
     frames: Vec<Frame>,
     /// What is known of a return address: recursion has few of them.
-    known: HashMap<(usize, bool), Option<Frame>>,
+    known: HashMap<(usize, Moment), Option<Frame>>,
 }
 
 impl Naming {
@@ -415,7 +475,7 @@ impl Naming {
         for (index, raw) in callers.iter().enumerate() {
             let moment = if index == 0 { first } else { Moment::InCall };
             let named = || frames::of_return(raw.pc).and_then(|frame| named(&frame, moment));
-            let frame = *self.known.entry((raw.pc, moment == Moment::InHost)).or_insert_with(named);
+            let frame = *self.known.entry((raw.pc, moment)).or_insert_with(named);
             self.frames.extend(frame);
         }
     }

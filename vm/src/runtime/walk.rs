@@ -28,7 +28,7 @@ pub unsafe fn callers(fp: usize, end: usize) -> impl Iterator<Item = RawFrame> {
 ///
 /// # Safety
 /// As of [`callers`].
-unsafe fn returns(mut fp: usize, end: usize) -> impl Iterator<Item = (usize, usize)> {
+pub unsafe fn returns(mut fp: usize, end: usize) -> impl Iterator<Item = (usize, usize)> {
     std::iter::from_fn(move || {
         if fp == end {
             return None;

@@ -55,6 +55,9 @@ pub trait Answer: Sized {
     /// The value for an error number of WASI's, 0 for success.
     fn of(number: u32) -> Self;
 
+    /// Whether it is the value for that number.
+    fn is(&self, number: u32) -> bool;
+
     /// The value for an outcome, unless the program ends.
     fn finish(outcome: Outcome) -> Result<Self> {
         match outcome {
@@ -69,10 +72,18 @@ impl Answer for u32 {
     fn of(number: u32) -> u32 {
         number
     }
+
+    fn is(&self, number: u32) -> bool {
+        *self == number
+    }
 }
 
 impl Answer for () {
     fn of(_: u32) {}
+
+    fn is(&self, _: u32) -> bool {
+        false
+    }
 }
 
 /// WASI's number for an error of the host's.

@@ -4,21 +4,27 @@
 //! [`Record`]s, which begin as zeros. Pointers that lead out of memory or are not aligned end the program, as the
 //! specification has it.
 
-use std::ffi::OsStr;
+use std::cell::Cell;
+use std::ffi::OsString;
 use std::io::{IoSlice, IoSliceMut};
 use std::ops::Range;
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
 use rustix::io::Errno;
 use smallvec::SmallVec;
 
-use super::fail::{Outcome, bad_pointer};
+use super::fail::{Fail, Outcome, bad_pointer};
+use crate::runtime::shared_memory::SharedData;
 use crate::runtime::store::StoreOpaque;
-use crate::{Memory, Result};
+use crate::{Error, ErrorKind, Memory, Result};
 
 /// The most bytes that one call reads or writes, so that it ends soon: programs go on with the rest.
 const MAX_TRANSFER: usize = 256 << 20;
+
+/// The same where other threads have the memory: bytes go through a buffer of the host's, of which no slice is made in
+/// the program's memory.
+const MAX_SHARED_TRANSFER: usize = 1 << 20;
 
 /// The most buffers that are given to the system at once: its own limit.
 const MAX_BUFFERS: usize = 1024;
@@ -42,6 +48,18 @@ pub enum Preview {
 pub struct Guest<'a> {
     memory: Source<'a>,
     preview: Preview,
+    turns: Turns,
+}
+
+/// How calls are made where several threads have the system interface in turn.
+#[derive(Debug, Default)]
+struct Turns {
+    /// Whether a call is to give up where it would wait.
+    are_taken: bool,
+    /// Whether one has.
+    has_given_up: Cell<bool>,
+    /// When the first try began, by the clocks that can be waited for.
+    began: Option<[u64; 2]>,
 }
 
 enum Source<'a> {
@@ -62,11 +80,11 @@ impl std::fmt::Debug for Guest<'_> {
 impl<'a> Guest<'a> {
     /// A program in another engine.
     pub fn new(memory: &'a mut [u8], preview: Preview) -> Guest<'a> {
-        Guest { memory: Source::Bytes(memory), preview }
+        Guest { memory: Source::Bytes(memory), preview, turns: Turns::default() }
     }
 
     pub(super) fn in_store(store: &'a mut StoreOpaque, memory: Memory, preview: Preview) -> Guest<'a> {
-        Guest { memory: Source::Store(store, memory), preview }
+        Guest { memory: Source::Store(store, memory), preview, turns: Turns::default() }
     }
 
     /// Which version of WASI it uses.
@@ -77,10 +95,11 @@ impl<'a> Guest<'a> {
     /// All of its memory.
     ///
     /// # Errors
-    /// If some of it cannot be read from the module's file.
+    /// If some of it cannot be read from the module's file, or it is shared with other threads.
     pub fn memory(&mut self) -> Result<&mut [u8]> {
         self.fill(std::iter::once(0..usize::MAX))?;
-        Ok(self.bytes_on_demand())
+        let shared = "a shared memory has no slice, as other threads may write to it";
+        self.bytes_on_demand().ok_or_else(|| Error::new(ErrorKind::Host, shared))
     }
 
     /// Whether it is to stop: a function that waits returns then.
@@ -97,14 +116,73 @@ impl<'a> Guest<'a> {
         if self.is_interrupted() { Err(Errno::INTR.into()) } else { Ok(()) }
     }
 
-    /// Its memory, of which some comes when it is touched. The system cannot touch it: see [`Guest::fill`].
-    fn bytes_on_demand(&mut self) -> &mut [u8] {
+    /// From now on a call that would wait gives up.
+    pub(super) fn take_turns(&mut self) {
+        self.turns.are_taken = true;
+    }
+
+    /// Whether a call has given up since this was asked last.
+    pub(super) fn has_given_up(&self) -> bool {
+        self.turns.has_given_up.take()
+    }
+
+    /// Whether a call that would wait is to give up.
+    pub(super) fn are_turns_taken(&self) -> bool {
+        self.turns.are_taken
+    }
+
+    /// What a call fails with that gives up.
+    pub(super) fn give_up(&self) -> Fail {
+        self.turns.has_given_up.set(true);
+        Errno::AGAIN.into()
+    }
+
+    /// When the call began, also if it has given up since: the times are those of now if it begins.
+    pub(super) fn began(&mut self, now: [u64; 2]) -> [u64; 2] {
+        *self.turns.began.get_or_insert(now)
+    }
+
+    /// Its memory, of which some comes when it is touched, unless it is shared. The system cannot touch it: see
+    /// [`Guest::fill`].
+    fn bytes_on_demand(&mut self) -> Option<&mut [u8]> {
         match &mut self.memory {
             Source::Store(store, memory) => {
                 let index = store.index(memory.0);
-                store.memory_mut(index).data_on_demand()
+                store.memory_mut(index).own_mut().map(|memory| memory.data_on_demand())
             }
-            Source::Bytes(bytes) => bytes,
+            Source::Bytes(bytes) => Some(bytes),
+        }
+    }
+
+    fn shared(&self) -> Option<&SharedData> {
+        let Source::Store(store, memory) = &self.memory else { return None };
+        store.memory(store.index(memory.0)).shared().map(|memory| &**memory)
+    }
+
+    /// Bytes of its memory as of now.
+    fn len(&self) -> u64 {
+        match &self.memory {
+            Source::Store(store, memory) => store.memory(store.index(memory.0)).len(),
+            Source::Bytes(bytes) => bytes.len() as u64,
+        }
+    }
+
+    /// Copies bytes that are in memory.
+    fn copy_out(&self, at: usize, to: &mut [u8]) {
+        match &self.memory {
+            Source::Store(store, memory) => store.memory(store.index(memory.0)).read(at, to),
+            Source::Bytes(bytes) => to.copy_from_slice(&bytes[at..at + to.len()]),
+        }
+    }
+
+    /// Writes bytes where there is memory.
+    fn copy_in(&mut self, at: usize, from: &[u8]) {
+        match &mut self.memory {
+            Source::Store(store, memory) => {
+                let index = store.index(memory.0);
+                store.memory_mut(index).write(at, from);
+            }
+            Source::Bytes(bytes) => bytes[at..at + from.len()].copy_from_slice(from),
         }
     }
 
@@ -114,7 +192,7 @@ impl<'a> Guest<'a> {
     /// If they cannot be read from the module's file.
     fn fill(&mut self, parts: impl IntoIterator<Item = Range<usize>>) -> Result<()> {
         let Source::Store(store, memory) = &mut self.memory else { return Ok(()) };
-        let memory = store.memory(store.index(memory.0));
+        let Some(memory) = store.memory(store.index(memory.0)).own() else { return Ok(()) };
         if memory.is_there() {
             return Ok(());
         }
@@ -124,30 +202,50 @@ impl<'a> Guest<'a> {
     }
 
     fn range(&mut self, at: u64, len: u64) -> Outcome<Range<usize>> {
-        let all = self.bytes_on_demand().len() as u64;
+        let all = self.len();
         match at.checked_add(len) {
             Some(end) if end <= all => Ok(at as usize..end as usize),
             _ => Err(bad_pointer("are not in memory", at, len)),
         }
     }
 
-    /// Bytes of its memory.
+    /// Fails unless so many bytes are in memory.
     ///
     /// # Errors
-    /// If they are not all in memory.
-    pub(super) fn bytes(&mut self, at: u32, len: u32) -> Outcome<&mut [u8]> {
-        let range = self.range(at.into(), len.into())?;
-        Ok(&mut self.bytes_on_demand()[range])
+    /// If they are not.
+    pub(super) fn check_bytes(&mut self, at: u32, len: u32) -> Outcome {
+        self.range(at.into(), len.into()).map(drop)
     }
 
-    /// The same, to be given to the system.
+    /// Writes bytes.
     ///
     /// # Errors
-    /// As [`Guest::bytes`], and if they cannot be read from the module's file.
-    pub(super) fn bytes_for_system(&mut self, at: u32, len: u32) -> Outcome<&mut [u8]> {
+    /// If they do not all fit in memory.
+    pub(super) fn put(&mut self, at: u32, bytes: &[u8]) -> Outcome {
+        let range = self.range(at.into(), bytes.len() as u64)?;
+        self.copy_in(range.start, bytes);
+        Ok(())
+    }
+
+    /// Has the system write bytes.
+    ///
+    /// # Errors
+    /// That of `write`; if they do not all fit in memory, or cannot be read from the module's file.
+    pub(super) fn put_by(
+        &mut self,
+        at: u32,
+        len: u32,
+        write: impl FnOnce(&mut [u8]) -> std::result::Result<(), Errno>,
+    ) -> Outcome {
         let range = self.range(at.into(), len.into())?;
         self.fill([range.clone()])?;
-        Ok(&mut self.bytes_on_demand()[range])
+        if let Some(bytes) = self.bytes_on_demand() {
+            return Ok(write(&mut bytes[range])?);
+        }
+        let mut bytes = vec![0; range.len()];
+        write(&mut bytes)?;
+        self.copy_in(range.start, &bytes);
+        Ok(())
     }
 
     /// A structure, or an array of them, that begins at an address which is a multiple of `align`.
@@ -166,7 +264,7 @@ impl<'a> Guest<'a> {
     pub(super) fn read<const N: usize>(&mut self, array: &Range<usize>, index: u32) -> Record<N> {
         let start = array.start + index as usize * N;
         let mut record = Record::new();
-        record.0.copy_from_slice(&self.bytes_on_demand()[start..start + N]);
+        self.copy_out(start, &mut record.0);
         record
     }
 
@@ -176,7 +274,7 @@ impl<'a> Guest<'a> {
     /// As [`Guest::array`].
     pub(super) fn write<const N: usize>(&mut self, at: u32, align: u32, record: &Record<N>) -> Outcome {
         let range = self.array(at, 1, N as u32, align)?;
-        self.bytes_on_demand()[range].copy_from_slice(&record.0);
+        self.copy_in(range.start, &record.0);
         Ok(())
     }
 
@@ -205,7 +303,9 @@ impl<'a> Guest<'a> {
         if len > MAX_PATH {
             return Err(Errno::NAMETOOLONG.into());
         }
-        Ok(PathBuf::from(OsStr::from_bytes(&self.bytes_on_demand()[range])))
+        let mut path = vec![0; range.len()];
+        self.copy_out(range.start, &mut path);
+        Ok(PathBuf::from(OsString::from_vec(path)))
     }
 
     /// What a list of buffers names: as many of them from the first on as one call reads or writes. Empty ones are left out,
@@ -214,7 +314,8 @@ impl<'a> Guest<'a> {
     /// # Errors
     /// If the list, or one of these buffers, is not all in memory; if a long list is interrupted.
     pub(super) fn buffers(&mut self, at: u32, count: u32) -> Outcome<Buffers> {
-        let (array, mut buffers, mut left) = (self.array(at, count, 8, 4)?, Buffers::new(), MAX_TRANSFER);
+        let (array, mut buffers) = (self.array(at, count, 8, 4)?, Buffers::new());
+        let mut left = if self.shared().is_some() { MAX_SHARED_TRANSFER } else { MAX_TRANSFER };
         for index in 0..count {
             if index % ELEMENTS_PER_CHECK == ELEMENTS_PER_CHECK - 1 {
                 self.check()?;
@@ -235,27 +336,82 @@ impl<'a> Guest<'a> {
         Ok(buffers)
     }
 
-    /// Buffers to write from.
-    pub(super) fn slices(&mut self, buffers: &[Range<usize>]) -> SmallVec<[IoSlice<'_>; 4]> {
-        let bytes = &*self.bytes_on_demand();
-        buffers.iter().map(|range| IoSlice::new(&bytes[range.clone()])).collect()
+    /// Gives the system buffers to write from.
+    pub(super) fn write_from<R>(
+        &mut self,
+        buffers: &[Range<usize>],
+        write: impl FnOnce(&[IoSlice<'_>]) -> R,
+    ) -> R {
+        if let Some(bytes) = self.bytes_on_demand() {
+            let slices = buffers.iter().map(|range| IoSlice::new(&bytes[range.clone()]));
+            return write(&slices.collect::<SmallVec<[IoSlice<'_>; 4]>>());
+        }
+        let mut bytes = vec![0; buffers.iter().map(Range::len).sum()];
+        let mut filled = 0;
+        for range in buffers {
+            self.copy_out(range.start, &mut bytes[filled..filled + range.len()]);
+            filled += range.len();
+        }
+        write(&[IoSlice::new(&bytes)])
     }
 
-    /// Buffers to read into: from the first on as many as do not overlap, so that it is clear what is in them afterwards.
-    pub(super) fn slices_mut(&mut self, buffers: &[Range<usize>]) -> SmallVec<[IoSliceMut<'_>; 4]> {
-        let mut ordered: SmallVec<[(usize, &Range<usize>); 4]> =
-            buffers[..disjoint(buffers)].iter().enumerate().collect();
-        ordered.sort_unstable_by_key(|(_, range)| range.start);
-        let (mut rest, mut begin) = (self.bytes_on_demand(), 0);
-        let mut slices: SmallVec<[(usize, IoSliceMut<'_>); 4]> = SmallVec::new();
-        for (index, range) in ordered {
-            let (part, tail) = rest[range.start - begin..].split_at_mut(range.len());
-            slices.push((index, IoSliceMut::new(part)));
-            (rest, begin) = (tail, range.end);
+    /// Gives the system buffers to read into: from the first on as many as do not overlap, so that it is clear what is in
+    /// them afterwards.
+    ///
+    /// # Errors
+    /// That of `read`.
+    pub(super) fn read_into<R: Filled, E>(
+        &mut self,
+        buffers: &[Range<usize>],
+        read: impl FnOnce(&mut [IoSliceMut<'_>]) -> std::result::Result<R, E>,
+    ) -> std::result::Result<R, E> {
+        let buffers = &buffers[..disjoint(buffers)];
+        if let Some(bytes) = self.bytes_on_demand() {
+            return read(&mut slices_of(bytes, buffers));
         }
-        slices.sort_unstable_by_key(|&(index, _)| index);
-        slices.into_iter().map(|(_, slice)| slice).collect()
+        let mut bytes = vec![0; buffers.iter().map(Range::len).sum()];
+        let done = read(&mut [IoSliceMut::new(&mut bytes)])?;
+        let mut rest = &bytes[..done.filled()];
+        for range in buffers {
+            let (part, behind) = rest.split_at(range.len().min(rest.len()));
+            self.copy_in(range.start, part);
+            rest = behind;
+        }
+        Ok(done)
     }
+}
+
+/// What reading gives, which tells how many bytes were read.
+pub trait Filled {
+    /// So many.
+    fn filled(&self) -> usize;
+}
+
+impl Filled for usize {
+    fn filled(&self) -> usize {
+        *self
+    }
+}
+
+impl<T> Filled for (usize, T) {
+    fn filled(&self) -> usize {
+        self.0
+    }
+}
+
+/// Buffers that do not overlap, in their order.
+fn slices_of<'a>(bytes: &'a mut [u8], buffers: &[Range<usize>]) -> SmallVec<[IoSliceMut<'a>; 4]> {
+    let mut ordered: SmallVec<[(usize, &Range<usize>); 4]> = buffers.iter().enumerate().collect();
+    ordered.sort_unstable_by_key(|(_, range)| range.start);
+    let (mut rest, mut begin) = (bytes, 0);
+    let mut slices: SmallVec<[(usize, IoSliceMut<'_>); 4]> = SmallVec::new();
+    for (index, range) in ordered {
+        let (part, tail) = rest[range.start - begin..].split_at_mut(range.len());
+        slices.push((index, IoSliceMut::new(part)));
+        (rest, begin) = (tail, range.end);
+    }
+    slices.sort_unstable_by_key(|&(index, _)| index);
+    slices.into_iter().map(|(_, slice)| slice).collect()
 }
 
 /// How many buffers from the first on do not overlap.
@@ -324,7 +480,6 @@ impl<const N: usize> Record<N> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wasi::fail::Fail;
 
     fn vectors(list: &[(u32, u32)]) -> Vec<u8> {
         list.iter().flat_map(|&(at, len)| Record::<8>::new().u32(0, at).u32(4, len).0).collect()
@@ -337,9 +492,11 @@ mod tests {
         let mut guest = Guest::new(&mut memory, Preview::One);
         let buffers = guest.buffers(0, 6).expect("all in memory");
         assert_eq!(&buffers[..], [90..95, 70..80, 80..84, 72..73, 60..61]);
-        for (index, slice) in guest.slices_mut(&buffers).iter_mut().enumerate() {
-            slice.fill(index as u8 + 1);
-        }
+        let fill = |slices: &mut [IoSliceMut<'_>]| {
+            slices.iter_mut().enumerate().for_each(|(index, slice)| slice.fill(index as u8 + 1));
+            Ok::<usize, Errno>(19)
+        };
+        assert_eq!(guest.read_into(&buffers, fill), Ok(19));
         assert_eq!(memory[60..61], [0], "it comes after one that overlaps");
         assert_eq!(memory[70..84], [[2; 10].as_slice(), &[3; 4]].concat());
         assert_eq!(memory[90..95], [1; 5]);

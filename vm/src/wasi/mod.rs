@@ -37,12 +37,14 @@ mod pipe;
 mod random;
 mod strings;
 mod system;
+mod turns;
 mod wait;
 
 pub use builder::WasiCtxBuilder;
 pub use clocks::{Clock, Clocks};
 pub use guest::{Guest, Preview};
 pub use pipe::OutputPipe;
+pub use turns::SharedWasi;
 
 use crate::{AsContextMut, Caller, Error, ErrorKind, Extern, Linker, Memory, Result};
 

@@ -50,7 +50,7 @@ impl Strings {
     pub fn write(&self, guest: &mut Guest<'_>, addresses: u32, bytes: u32) -> Outcome {
         let count = self.starts.len() as u32;
         guest.array(addresses, count, 4, 4)?;
-        guest.bytes(bytes, self.bytes.len() as u32)?.copy_from_slice(&self.bytes);
+        guest.put(bytes, &self.bytes)?;
         for (index, &start) in self.starts.iter().enumerate() {
             // Neither sum wraps around: both lists are in memory.
             guest.write_u32(addresses + 4 * index as u32, bytes + start)?;

@@ -17,8 +17,15 @@ const SLICE: Duration = Duration::from_millis(50);
 /// Waits until something happens to one of the descriptors, or for a time. Gives how many are ready.
 ///
 /// # Errors
-/// If the program is to stop, or the system does not wait.
+/// If the program is to stop, the thread is to let others have their turn, or the system does not wait.
 pub fn wait(guest: &Guest<'_>, fds: &mut [PollFd<'_>], time: Option<Duration>) -> Outcome<usize> {
+    if guest.are_turns_taken() && time != Some(Duration::ZERO) {
+        guest.check()?;
+        match ready(fds, Duration::ZERO) {
+            Ok(0) | Err(Errno::INTR) => return Err(guest.give_up()),
+            ready => return Ok(ready?),
+        }
+    }
     // A time beyond what the system counts does not end.
     let end = time.and_then(|time| Instant::now().checked_add(time));
     loop {

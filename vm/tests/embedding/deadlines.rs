@@ -190,3 +190,35 @@ fn large_operations_are_not_left_in_the_middle() -> Outcome {
     assert!(memory.data(&store).iter().all(|&byte| byte == 1));
     Ok(())
 }
+
+/// A thread that waits is asked for, and goes on to wait for what wakes it.
+#[test]
+fn who_waits_at_a_shared_memory_waits_on() -> Outcome {
+    for engine in engines()? {
+        let memory = SharedMemory::new(&engine, MemoryType::shared(1, 1))?;
+        let text = r#"(module (import "env" "memory" (memory 1 1 shared))
+            (func (export "wait") (result i32)
+                (memory.atomic.wait32 (i32.const 8) (i32.const 0) (i64.const -1))))"#;
+        let mut linker = Linker::new(&engine);
+        linker.define_shared_memory("env", "memory", &memory)?;
+        let mut store = Store::new(&engine, 0);
+        let waker = memory.clone();
+        // It is woken by the one who is asked, which is still waiting then.
+        store.deadline_callback(move |asked| {
+            *asked += 1;
+            if *asked == 3 {
+                assert_eq!(waker.notify(8, 1)?, 1);
+            }
+            Ok(UpdateDeadline::Continue(Duration::from_millis(1)))
+        });
+        let instance = linker.instantiate(&mut store, &Module::new(&engine, text)?)?;
+        let wait = instance.get_typed_func::<(), i32>(&mut store, "wait")?;
+        store.set_deadline(Some(Instant::now() + Duration::from_millis(1)))?;
+        assert_eq!(wait.call(&mut store, ())?, 0, "notified");
+        assert!(*store.data() >= 3);
+        store.deadline_callback(|_| Ok(UpdateDeadline::Interrupt));
+        store.set_deadline(Some(Instant::now() + Duration::from_millis(1)))?;
+        assert_eq!(wait.call(&mut store, ()).expect_err("nobody wakes it").trap(), Some(Trap::Deadline));
+    }
+    Ok(())
+}

@@ -6,7 +6,7 @@ use super::Outcome;
 
 type Toggle = fn(&mut Config, bool) -> &mut Config;
 
-const CASES: [(&str, Toggle, &str); 14] = [
+const CASES: [(&str, Toggle, &str); 18] = [
     ("wasm_simd", Config::wasm_simd, "(func (result v128) (v128.const i32x4 1 2 3 4))"),
     ("wasm_simd", Config::wasm_simd, "(func (param v128))"),
     (
@@ -40,6 +40,10 @@ const CASES: [(&str, Toggle, &str); 14] = [
         Config::wasm_saturating_float_to_int,
         "(func (param f32) (result i32) (i32.trunc_sat_f32_s (local.get 0)))",
     ),
+    ("wasm_exceptions", Config::wasm_exceptions, "(tag $e) (func (throw $e))"),
+    ("wasm_exceptions", Config::wasm_exceptions, "(func try nop catch_all nop end)"),
+    ("wasm_threads", Config::wasm_threads, "(memory 1 1 shared)"),
+    ("wasm_threads", Config::wasm_threads, "(func (atomic.fence))"),
     ("wasm_mutable_global", Config::wasm_mutable_global, "(global (export \"g\") (mut i32) (i32.const 0))"),
 ];
 

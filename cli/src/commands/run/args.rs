@@ -114,7 +114,7 @@ pub struct RunArgs {
     ///
     /// That tells where the time goes, whatever else is counted. The system's clock often has only 250 ticks a second; then
     /// a sample stands for 4 ms.
-    #[arg(long, value_name = "HZ|off", value_parser = SampleRate::parse, help_heading = help::PROFILE)]
+    #[arg(long, value_name = "HZ|off", value_parser = SampleRate::parse, help_heading = help::PROFILE, hide_short_help = true)]
     pub rate: Option<SampleRate>,
     /// Sampling only: also count extended paths
     ///

@@ -78,6 +78,18 @@ pub fn report(outcome: &Outcome, counted: &Counted) {
     output::tell(format_args!("{}", backtrace(frames)));
 }
 
+/// Ends the process as a program that ended like this does, at once.
+pub fn end_process(error: &Error) -> ! {
+    if let Some(code) = error.i32_exit() {
+        // As the system does it: the low eight bits.
+        std::process::exit(code & 0xff);
+    }
+    let frames = error.backtrace().map(|backtrace| backtrace.frames()).unwrap_or_default();
+    output::tell_line(format_args!("error: {}", names::harmless(&error.to_string())));
+    output::tell(format_args!("{}", backtrace(frames)));
+    std::process::exit(TRAPPED.into());
+}
+
 /// Locals and operands of the innermost frame.
 fn values(stop: &Stop) -> String {
     let list = |name: &str, values: &[StoppedValue]| {

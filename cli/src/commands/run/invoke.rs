@@ -113,6 +113,7 @@ fn shown(value: &Val) -> String {
         Val::V128(bits) => format!("{bits:#034x}"),
         Val::FuncRef(func) => if func.is_some() { "<function>" } else { "null" }.to_owned(),
         Val::ExternRef(value) => if value.is_some() { "<external>" } else { "null" }.to_owned(),
+        Val::ExnRef(value) => value.as_ref().map_or("null".to_owned(), |value| format!("<{value}>")),
     }
 }
 

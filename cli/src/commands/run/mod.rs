@@ -13,6 +13,7 @@ mod live;
 pub mod program;
 mod rate;
 mod reoptimize;
+mod threads;
 
 use std::fs::{self, File};
 use std::io;

@@ -15,6 +15,7 @@ use super::args::ProgramArgs;
 use super::collect::Counted;
 use super::interruption::Interruption;
 use super::live::{Following, Live};
+use super::threads::{self, Threads};
 use super::{ending, host, invoke};
 use crate::modules::failure;
 
@@ -100,10 +101,21 @@ pub fn run(args: &ProgramArgs, module: &Module, kept: Kept<'_>) -> Result<Outcom
 }
 
 fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> Result<Outcome> {
-    let linker = host::linker(module.engine())?;
-    let mut store = Store::try_new(module.engine(), wasi).map_err(failure)?;
+    let mut linker = host::linker(module.engine())?;
     let Kept { counted, trace, bursts, live, has_profile, has_core_dump } = kept;
     let (was_counted, is_traced) = (counted.is_on(), trace.is_some());
+    let deadline = args.timeout.map(|timeout| Instant::now() + timeout);
+    let can_stop = was_counted || is_traced;
+    let has_profile = was_counted && has_profile;
+    let limits = threads::Limits { stack: args.max_stack, deadline, can_stop, has_profile };
+    let (wasi, threads) = match Threads::are_wanted(module) {
+        true => {
+            let threads = Threads::new(module, &mut linker, wasi, limits)?;
+            (threads.context(), Some(threads))
+        }
+        false => (wasi, None),
+    };
+    let mut store = Store::try_new(module.engine(), wasi).map_err(failure)?;
     let program = args.module().display().to_string();
     if let Some(TraceTarget { file, max_size }) = trace {
         store.record_trace(module, &program, BufWriter::new(file), max_size).map_err(failure)?;
@@ -113,7 +125,7 @@ fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> 
         store.record_bursts(module, &program, BufWriter::new(file), max_size).map_err(failure)?;
     }
     // Plain code has no polls: there Ctrl-C does what it does without us.
-    let interruption = match was_counted || is_traced {
+    let interruption = match can_stop {
         true => Some(Interruption::watch(store.interrupt_handle())?),
         false => None,
     };
@@ -122,7 +134,8 @@ fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> 
     }
     let (started, clock) = (SystemTime::now(), Instant::now());
     let live = live.map(|live| live.follow(&mut store, module, started)).transpose()?;
-    store.set_deadline(args.timeout.map(|timeout| clock + timeout)).map_err(failure)?;
+    store.set_deadline(deadline).map_err(failure)?;
+    threads.iter().for_each(|threads| threads.begin(store.interrupt_handle()));
     let (instance, ended) = match linker.instantiate(&mut store, module) {
         Ok(instance) => (Some(instance), call(args, &mut store, instance)?),
         Err(error) if is_of_program(&error) => (Instance::newest_of(&store, module), Err(error)),
@@ -134,6 +147,8 @@ fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> 
     let wall = clock.elapsed();
     let dump = ended.as_ref().err().filter(|_| has_core_dump).and_then(WasmCoreDump::new);
     let core_dump = dump.map(|dump| dump.serialize(&store, &program));
+    let (other, profiles) = threads.map(|threads| threads.end()).unwrap_or_default();
+    let ended = threads::ended_by(ended, other);
     store.end_snapshots();
     live.into_iter().for_each(Following::end);
     let signal = interruption.and_then(|interruption| interruption.end());
@@ -142,8 +157,11 @@ fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> 
     let spent = counted.budget.as_ref().map(|budget| store.event_count(&budget.kind));
     let spent = spent.transpose().map_err(failure)?;
     let (stop, bursts) = (store.stop().map_err(failure)?, store.bursts());
-    let instance = instance.filter(|_| was_counted && has_profile);
-    let profile = instance.map(|instance| instance.profile(&store)).transpose().map_err(failure)?;
+    let instance = instance.filter(|_| has_profile);
+    let mut profile = instance.map(|instance| instance.profile(&store)).transpose().map_err(failure)?;
+    if let Some(profile) = &mut profile {
+        profiles.iter().try_for_each(|other| profile.merge(other))?;
+    }
     let ending = ending::of(&ended, signal);
     let error = ended.err();
     Ok(Outcome {

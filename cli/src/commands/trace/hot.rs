@@ -31,7 +31,7 @@ Examples:
 A subpath is a sequence of acyclic paths that ran one after the other, across iterations of loops, calls \
 and returns. It is hot if all its occurrences together executed at least the given share of the run's \
 instructions, and it is shown if no shorter part of it is hot (minimal hot subpaths, Larus 1999). \
-Occurrences may overlap. For each path its function is shown, the source lines where its blocks begin, and \
+Occurrences may overlap, so a share can be more than 100%. For each path its function is shown, the source lines where its blocks begin, and \
 how it ends: with a call, with a return, or at the end of an iteration. Without the module, lines are \
 numbers of blocks, and blocks count as instructions.
 

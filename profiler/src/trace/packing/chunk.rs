@@ -71,7 +71,7 @@ pub(super) fn pack(
                 events.ahead()?;
                 events.at += 1;
             }
-            walk.frames.truncate(stop.keep as usize);
+            walk.unwind(stop.keep);
         }
         packed.stops.push((steps, (!is_end).then_some(stop.keep)));
     }
@@ -95,7 +95,7 @@ pub(super) fn unpack(
         }
         if let Some(keep) = keep {
             unwinds.push(Unwind { position: walk.at, frames: walk.frames.clone(), keep });
-            walk.frames.truncate(keep as usize);
+            walk.unwind(keep);
         }
     }
     let bits = std::mem::take(&mut walk.bits);

@@ -25,7 +25,7 @@ impl Interval {
     /// The last number that means a one.
     fn middle(self, one: u16) -> u32 {
         let (range, one) = (u64::from(self.high - self.low), u64::from(one.max(1)));
-        self.low + (range * one >> 16) as u32
+        self.low + ((range * one) >> 16) as u32
     }
 
     fn narrow(&mut self, middle: u32, bit: bool) {

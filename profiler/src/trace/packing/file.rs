@@ -7,7 +7,7 @@ use super::{Packed, chunk};
 use crate::trace::file::head::{self, Stack};
 use crate::trace::file::section::{BITS, FUNC, STCK, Section, Tag, pack};
 use crate::trace::functions::TracedFunctions;
-use crate::{FunctionTable, TraceFileError, TraceReader};
+use crate::trace::{FunctionTable, TraceFileError, TraceReader};
 
 const MAGIC: [u8; 8] = *b"wprp\r\n\x1a\n";
 const MAJOR: u16 = 1;

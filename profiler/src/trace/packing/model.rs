@@ -51,7 +51,7 @@ impl Adaptive {
     fn learn(&mut self, bit: bool, limit: u32) {
         let (probability, seen) = (i64::from(self.0 >> 10), self.0 & 0x3ff);
         let target = if bit { (1 << 22) - 1 } else { 0 };
-        let next = probability + ((target - probability) * RATES[seen as usize & 255] >> 16);
+        let next = probability + (((target - probability) * RATES[seen as usize & 255]) >> 16);
         self.0 = (next as u32) << 10 | (seen + 1).min(limit);
     }
 }

@@ -217,6 +217,16 @@ impl Walk {
 
     fn leave(&mut self) {
         self.frames.pop();
+        self.return_to_caller();
+    }
+
+    /// Ends all frames but the outermost ones; one of them that was in a call of another goes on behind it.
+    pub fn unwind(&mut self, keep: u32) {
+        self.frames.truncate(keep as usize);
+        self.return_to_caller();
+    }
+
+    fn return_to_caller(&mut self) {
         if let Some(caller) = self.frames.last_mut().filter(|caller| caller.stage == Stage::Call) {
             caller.stage = Stage::Returned;
         }

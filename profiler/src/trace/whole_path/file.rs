@@ -13,7 +13,8 @@ use super::super::file::section::{DONE, FUNC, HEAD, Section, Tag, pack};
 use super::numbering::SubpathNumberings;
 use super::{PathItem, WholePath};
 use crate::limits::MAX_PATH_STEPS;
-use crate::{FunctionTable, Grammar, ReadLimits, Symbol, TraceEnding, TraceFileError, TraceHead};
+use crate::trace::{FunctionTable, TraceEnding, TraceFileError, TraceHead};
+use crate::{Grammar, ReadLimits, Symbol};
 
 const MAGIC: [u8; 8] = *b"wprw\r\n\x1a\n";
 const MAJOR: u16 = 1;

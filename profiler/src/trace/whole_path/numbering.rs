@@ -5,7 +5,8 @@
 use std::collections::BTreeMap;
 
 use super::SubpathEnd;
-use crate::{BlockId, Cfg, EdgeId, FunctionTable, PathNumbering, TraceError};
+use crate::trace::{FunctionTable, TraceError};
+use crate::{BlockId, Cfg, EdgeId, PathNumbering};
 
 /// Of each function.
 #[derive(Clone, Debug)]

@@ -106,7 +106,8 @@ impl WholePath {
             },
         );
         times.retain(|_, times| *times > 0);
-        let mut found = times.into_iter().map(|(items, times)| self.subpath(items, times, &known)).collect();
+        let mut found: Vec<_> =
+            times.into_iter().map(|(items, times)| self.subpath(items, times, &known)).collect();
         sort(&mut found);
         found
     }
@@ -192,6 +193,6 @@ impl Known {
     }
 }
 
-fn sort(found: &mut Vec<Subpath>) {
+fn sort(found: &mut [Subpath]) {
     found.sort_by(|a, b| b.cost.cmp(&a.cost).then_with(|| a.items.cmp(&b.items)));
 }

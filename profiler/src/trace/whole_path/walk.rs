@@ -9,7 +9,8 @@ use std::io::{Read, Seek};
 
 use super::numbering::{Crossed, SubpathNumbering, SubpathNumberings};
 use super::{PathItem, WholePath};
-use crate::{BlockId, Compressor, FunctionTable, TraceError, TraceEvent, TraceFileError, TraceReader};
+use crate::trace::{FunctionTable, TraceError, TraceEvent, TraceFileError, TraceReader};
+use crate::{BlockId, Compressor};
 
 /// A live frame.
 struct Live {

@@ -35,9 +35,17 @@ impl CodeObject {
     }
 
     /// How many of its bytes are before `pc`, which lies in it or is where a call returns to.
-    fn offset(&self, pc: usize) -> u32 {
+    pub fn offset(&self, pc: usize) -> u32 {
         let is_hot = (self.start..=self.start + self.len).contains(&pc);
         (if is_hot { pc - self.start } else { self.len + (pc - self.cold.start) }) as u32
+    }
+
+    /// The inverse, for an instruction of its.
+    pub fn address(&self, offset: u32) -> usize {
+        match (offset as usize).checked_sub(self.len) {
+            None => self.start + offset as usize,
+            Some(in_cold) => self.cold.start + in_cold,
+        }
     }
 
     /// The trap site at `pc`.

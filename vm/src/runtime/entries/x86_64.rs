@@ -9,7 +9,8 @@ use wprof_jit::abi;
 use crate::runtime::abi::{ArrayCall, VmActivation, VmContext, VmStoreContext, VmValue};
 use crate::runtime::call_records::RecentCalls;
 use crate::runtime::samples::{FOR_ENGINE, FOR_PROGRAM};
-use crate::runtime::{builtins, lazy, resume as resumption};
+use crate::runtime::throw::Landed;
+use crate::runtime::{builtins, lazy, resume as resumption, throw};
 
 /// Pushes or pops registers, in this order.
 macro_rules! registers {
@@ -156,6 +157,61 @@ guarded! {
     record_access = builtins::record_access, 1, FOR_ENGINE;
     begin_trial = builtins::begin_trial, 1, FOR_ENGINE;
     end_trial = builtins::end_trial, 0, FOR_ENGINE;
+    make_exception = throw::make_exception, 0, FOR_PROGRAM;
+    memory_wait = builtins::memory_wait, 3, FOR_PROGRAM;
+    memory_notify = builtins::memory_notify, -1, FOR_PROGRAM;
+}
+
+/// `Builtin::Throw`: goes on where the runtime says, with the exception where landings take it.
+#[unsafe(naked)]
+pub extern "C" fn throw() {
+    naked_asm!(
+        "mov rax, [rdi + {store}]",
+        "cmp rsp, [rax + {limit}]",
+        "jb 2f",
+        "push rbp",
+        "mov rbp, rsp",
+        "sub rsp, {size}",
+        "mov [rbp - 8], rax",
+        "mov rdx, [rbp + 8]",
+        "mov rcx, [rbp]",
+        "mov [rax + {left_fp}], rcx",
+        "mov qword ptr [rax + {left_for}], {program}",
+        "mov [rax + {left_pc}], rdx",
+        "mov r8, r15",
+        "mov r9, rsp",
+        "call {target}",
+        "mov rdx, [rbp - 8]",
+        "mov qword ptr [rdx + {left_pc}], 0",
+        "test eax, eax",
+        "je 3f",
+        "mov rax, [rsp + {exception}]",
+        "mov r15, [rsp + {pinned}]",
+        "mov rcx, [rsp + {pc}]",
+        "mov rbp, [rsp + {fp}]",
+        "mov rsp, [rsp + {sp}]",
+        "jmp rcx",
+        "3:",
+        "mov rsp, rbp",
+        "pop rbp",
+        "2:",
+        "mov eax, 1",
+        "ret",
+        store = const offset_of!(VmContext, store),
+        limit = const offset_of!(VmStoreContext, stack_limit),
+        // And the store's context.
+        size = const (size_of::<Landed>() + 8).next_multiple_of(16),
+        left_pc = const offset_of!(VmStoreContext, left_pc),
+        left_fp = const offset_of!(VmStoreContext, left_fp),
+        left_for = const offset_of!(VmStoreContext, left_for),
+        program = const FOR_PROGRAM,
+        target = sym throw::throw,
+        exception = const offset_of!(Landed, exception),
+        pinned = const offset_of!(Landed, pinned),
+        pc = const offset_of!(Landed, pc),
+        fp = const offset_of!(Landed, fp),
+        sp = const offset_of!(Landed, sp),
+    )
 }
 
 /// A builtin that changes no register but what it is to change, for wasm code that hardly ever has to call it.

@@ -124,7 +124,7 @@ impl System {
         if name.len() > len as usize {
             return Err(Errno::NAMETOOLONG.into());
         }
-        guest.bytes(at, name.len() as u32)?.copy_from_slice(name);
+        guest.put(at, name)?;
         Ok(())
     }
 
@@ -137,7 +137,7 @@ impl System {
         position: u64,
         used: u32,
     ) -> Outcome {
-        guest.bytes(at, len)?;
+        guest.check_bytes(at, len)?;
         let (folder, mut filled, mut position) = (self.descriptors.folder_mut(fd)?, 0, position);
         while filled < len {
             guest.check()?;
@@ -159,7 +159,7 @@ impl System {
 fn put(guest: &mut Guest<'_>, at: u32, filled: u32, len: u32, bytes: &[u8]) -> Outcome<u32> {
     let part = bytes.len().min((len - filled) as usize);
     if part != 0 {
-        guest.bytes(at + filled, part as u32)?.copy_from_slice(&bytes[..part]);
+        guest.put(at + filled, &bytes[..part])?;
     }
     Ok(part as u32)
 }

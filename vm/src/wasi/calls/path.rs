@@ -147,7 +147,7 @@ impl System {
         let target: PathBuf = self.descriptors.folder(fd)?.dir.read_link(path)?;
         let target = target.into_os_string().into_encoded_bytes();
         let part = &target[..target.len().min(room as usize)];
-        guest.bytes(at, part.len() as u32)?.copy_from_slice(part);
+        guest.put(at, part)?;
         guest.write_u32(used, part.len() as u32)
     }
 

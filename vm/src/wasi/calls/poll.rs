@@ -60,7 +60,7 @@ impl System {
         let size = subscription_size(guest.preview());
         let list = guest.array(list, count, size, 8)?;
         guest.array(events, count, EVENT_SIZE, 8)?;
-        let mut times = Times::begin(&*self.clocks);
+        let mut times = Times::begin(guest, &*self.clocks);
         let mut files = self.wanted(guest, &list, count, &mut times)?;
         self.wait_for_first(guest, &mut files, &times)?;
         let number = self.write_events(guest, &list, count, events, &files, &times)?;
@@ -268,8 +268,9 @@ impl Wish {
 }
 
 impl Times {
-    fn begin(clocks: &dyn Clocks) -> Times {
-        Times { begin: CLOCKS.map(|clock| nanoseconds(clocks.now(clock))), first: [None; 2] }
+    fn begin(guest: &mut Guest<'_>, clocks: &dyn Clocks) -> Times {
+        let now = CLOCKS.map(|clock| nanoseconds(clocks.now(clock)));
+        Times { begin: guest.began(now), first: [None; 2] }
     }
 
     /// Which clock it is, and when it has come to a time.

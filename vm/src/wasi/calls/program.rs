@@ -37,11 +37,10 @@ impl System {
     }
 
     pub fn random_get(&mut self, guest: &mut Guest<'_>, at: u32, len: u32) -> Outcome {
-        guest.bytes(at, len)?;
+        guest.check_bytes(at, len)?;
         for start in (0..len).step_by(RANDOM_CHUNK as usize) {
             guest.check()?;
-            let part = guest.bytes_for_system(at + start, RANDOM_CHUNK.min(len - start))?;
-            self.random.fill(part)?;
+            guest.put_by(at + start, RANDOM_CHUNK.min(len - start), |part| self.random.fill(part))?;
         }
         Ok(())
     }

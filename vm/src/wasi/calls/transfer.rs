@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use crate::wasi::constants::fdflags;
 use crate::wasi::descriptors::{Descriptor, What};
 use crate::wasi::fail::Outcome;
-use crate::wasi::guest::Guest;
+use crate::wasi::guest::{Filled, Guest};
 use crate::wasi::host_file::{HostFile, Shape};
 use crate::wasi::system::System;
 use crate::wasi::wait::{ready, wait};
@@ -82,7 +82,7 @@ impl System {
         check_use(descriptor, descriptor.is_readable, at)?;
         let is_nonblocking = descriptor.is_nonblocking();
         match &mut descriptor.what {
-            What::Input(input) => Ok(input.read_vectored(&mut guest.slices_mut(buffers))?),
+            What::Input(input) => Ok(guest.read_into(buffers, |slices| input.read_vectored(slices))?),
             What::File(file) => {
                 let from = at.unwrap_or(descriptor.position);
                 let once = |slices: &mut [IoSliceMut<'_>]| file.read(slices, from);
@@ -107,7 +107,7 @@ impl System {
         check_use(descriptor, descriptor.is_writable, at)?;
         let is_nonblocking = descriptor.is_nonblocking();
         match &mut descriptor.what {
-            What::Output(pipe) => Ok(pipe.write(&guest.slices(buffers))?),
+            What::Output(pipe) => Ok(guest.write_from(buffers, |slices| pipe.write(slices))?),
             What::Nothing => Ok(buffers.iter().map(Range::len).sum()),
             What::File(file) => {
                 let to = at.unwrap_or(descriptor.position);
@@ -145,7 +145,7 @@ fn check_use(descriptor: &Descriptor, is_open: bool, at: Option<u64>) -> Result<
 ///
 /// # Errors
 /// Those of `once`; if the program is to stop meanwhile.
-pub fn read_file<R>(
+pub fn read_file<R: Filled>(
     guest: &mut Guest<'_>,
     file: &HostFile,
     buffers: &[Range<usize>],
@@ -157,7 +157,7 @@ pub fn read_file<R>(
         if file.may_wait() && !buffers.is_empty() {
             wait_for(guest, file, PollFlags::IN, is_nonblocking)?;
         }
-        let done = once(&mut guest.slices_mut(buffers));
+        let done = guest.read_into(buffers, &once);
         match done {
             Err(Errno::INTR) => guest.check()?,
             Err(Errno::AGAIN) if !is_nonblocking => {}
@@ -178,7 +178,7 @@ pub fn write_file(
     once: impl Fn(&[IoSlice<'_>]) -> Result<usize, Errno>,
 ) -> Outcome<usize> {
     loop {
-        let done = once(&guest.slices(buffers));
+        let done = guest.write_from(buffers, &once);
         match done {
             Err(Errno::INTR) => guest.check()?,
             Err(Errno::AGAIN) if !is_nonblocking => wait_for(guest, file, PollFlags::OUT, false)?,

@@ -17,6 +17,7 @@ pub(super) const FIRST_XMM: u8 = 16;
 pub(super) const RAX: Reg = Reg(0);
 pub(super) const RCX: Reg = Reg(1);
 pub(super) const RDX: Reg = Reg(2);
+pub(super) const RBX: Reg = Reg(3);
 pub(super) const RSP: Reg = Reg(4);
 pub(super) const RBP: Reg = Reg(5);
 pub(super) const RSI: Reg = Reg(6);
@@ -155,6 +156,37 @@ pub(super) mod op {
 
     pub const LOAD_F32: Op = Op::with(0xf3, 0x0f10);
     pub const LOAD_F64: Op = Op::with(0xf2, 0x0f10);
+    /// What loads a register, extended to 32 bits.
+    pub const fn load(bytes: u32) -> Op {
+        match bytes {
+            1 => MOVZX_BYTE,
+            2 => MOVZX_WORD,
+            _ => MOV,
+        }
+    }
+
+    /// An instruction whose form for bytes has this opcode, and the one for more bytes the next.
+    const fn of_width(opcode: u32, bytes: u32) -> Op {
+        match bytes {
+            1 => Op::byte(opcode),
+            2 => Op::with(0x66, opcode + 1),
+            _ => Op::new(opcode + 1),
+        }
+    }
+
+    /// What changes memory and a register, by how many bytes of it.
+    pub const fn exchange(bytes: u32) -> Op {
+        of_width(0x86, bytes)
+    }
+
+    pub const fn exchange_and_add(bytes: u32) -> Op {
+        of_width(0x0fc0, bytes)
+    }
+
+    pub const fn compare_exchange(bytes: u32) -> Op {
+        of_width(0x0fb0, bytes)
+    }
+
     pub const MOVAPS: Op = Op::new(0x0f28);
     /// From a general register, and back.
     pub const MOV_TO_XMM: Op = Op::with(0x66, 0x0f6e);
@@ -374,6 +406,17 @@ impl Assembler {
     pub(super) fn op_byte(&mut self, op: Op, reg: Reg, operand: impl Into<Operand>, byte: u8) {
         self.encode(op, W32, reg.number(), operand.into());
         self.code.push(byte);
+    }
+
+    /// The same as one step for other threads.
+    pub(super) fn locked(&mut self, op: Op, width: Width, reg: Reg, mem: Mem) {
+        self.code.push(0xf0);
+        self.op(op, width, reg, mem);
+    }
+
+    /// What is behind is not begun before all memory that was written can be read by others.
+    pub(super) fn fence(&mut self) {
+        self.code.extend([0x0f, 0xae, 0xf0]);
     }
 
     pub(super) fn mov(&mut self, width: Width, to: Reg, from: impl Into<Operand>) {

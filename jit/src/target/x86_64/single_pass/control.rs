@@ -9,7 +9,7 @@ use cranelift_codegen::ir::{
 use cranelift_codegen::isa::CallConv;
 use smallvec::SmallVec;
 
-use super::abi::{self, Place};
+use super::abi::{self, Place, Places};
 use super::assembler::{Alu, Cc, Label, Mem, Operand, RAX, RBP, RSP, Reg, SCRATCH, Shift, Unary, Width, op};
 use super::compare::Condition;
 use super::registers::Kind;
@@ -30,6 +30,7 @@ impl Emitter<'_> {
         self.assembler.push(RBP);
         self.assembler.mov(Width::W64, RBP, RSP);
         let size_at = self.make_frame();
+        self.keep_preserved();
         self.parameters()?;
         for index in 0..self.uses.blocks.len() {
             let Ordered { block, goes_on } = self.uses.blocks[index];
@@ -44,6 +45,8 @@ impl Emitter<'_> {
         if size > LARGEST_FRAME {
             return Err(Unsupported);
         }
+        self.landings(size)?;
+        debug_assert_eq!(size, (self.frame + self.outgoing).next_multiple_of(16));
         match size <= LARGEST_UNTOUCHED {
             true => self.assembler.patch(size_at, size as i32),
             false => self.touch_pages(size_at, size),
@@ -89,7 +92,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    fn label_of(&mut self, block: ir::Block) -> Label {
+    pub(super) fn label_of(&mut self, block: ir::Block) -> Label {
         *self.blocks[block].get_or_insert_with(|| self.assembler.label())
     }
 
@@ -133,6 +136,11 @@ impl Emitter<'_> {
             InstructionData::MultiAry { opcode: Opcode::Return, .. } => self.leave_function(inst),
             InstructionData::CallIndirect { opcode: Opcode::ReturnCallIndirect, sig_ref, .. } => {
                 self.tail_call(inst, sig_ref)
+            }
+            InstructionData::TryCallIndirect { exception, .. } => {
+                let back = self.try_call(inst, exception)?;
+                self.jump(back.block(&self.func.dfg.value_lists), next);
+                Ok(())
             }
             InstructionData::Trap { code, .. } => {
                 self.trap_site(code, self.location());
@@ -302,6 +310,7 @@ impl Emitter<'_> {
         let signature = &self.func.signature;
         let places = abi::results(signature)?;
         self.pass(&moves(results, &places.all))?;
+        self.restore_preserved();
         self.assembler.leave();
         let is_tail = signature.call_conv == CallConv::Tail;
         let popped = if is_tail { self.incoming } else { 0 };
@@ -321,6 +330,7 @@ impl Emitter<'_> {
         let mut moves = moves(args, &places.all);
         moves.push((callee, RAX));
         self.pass(&moves)?;
+        self.restore_preserved();
         self.assembler.leave();
         if self.incoming > 0 {
             // The callee has no arguments there to take off.
@@ -336,6 +346,17 @@ impl Emitter<'_> {
     }
 
     fn call(&mut self, inst: Inst, signature: SigRef) -> Result<(), Unsupported> {
+        let results = self.call_out(inst, signature)?;
+        for (&result, place) in self.func.dfg.inst_results(inst).iter().zip(results.all) {
+            if let Place::Reg(reg) = place {
+                self.define(result, reg);
+            }
+        }
+        Ok(())
+    }
+
+    /// Calls, and tells where the results are. No register holds anything else.
+    pub(super) fn call_out(&mut self, inst: Inst, signature: SigRef) -> Result<Places, Unsupported> {
         let func = self.func;
         let [callee, ref args @ ..] = *func.dfg.inst_args(inst) else { return Err(Unsupported) };
         let signature = &func.dfg.signatures[signature];
@@ -368,12 +389,7 @@ impl Emitter<'_> {
         }
         func.dfg.inst_args(inst).iter().for_each(|&arg| self.use_up(arg));
         self.forget_registers();
-        for (&result, place) in func.dfg.inst_results(inst).iter().zip(results.all) {
-            if let Place::Reg(reg) = place {
-                self.define(result, reg);
-            }
-        }
-        Ok(())
+        Ok(results)
     }
 
     /// What is needed behind a call goes to the frame.
@@ -400,9 +416,7 @@ impl Emitter<'_> {
         let loaded = dfg.first_result(inst);
         let mut behind = std::iter::successors(Some(inst), |&inst| self.func.layout.next_inst(inst)).skip(1);
         let user = behind.by_ref().take(FARTHEST_CALL).find(|&inst| !self.leaves_memory(inst));
-        user.is_some_and(|user| {
-            dfg.insts[user].opcode() == Opcode::CallIndirect && dfg.inst_args(user).first() == Some(&loaded)
-        })
+        user.is_some_and(|user| self.calls_indirectly(user) && dfg.inst_args(user).first() == Some(&loaded))
     }
 
     /// Whether an instruction stores nothing but to the frame.

@@ -8,7 +8,7 @@ use super::{Emitter, Unsupported};
 
 impl Emitter<'_> {
     /// The address of an access; what it is computed from is used up, but stays locked.
-    fn address(&mut self, base: Value, offset: i32) -> Result<Mem, Unsupported> {
+    pub(super) fn address(&mut self, base: Value, offset: i32) -> Result<Mem, Unsupported> {
         match self.kind(base) {
             Kind::Frame(place) => {
                 self.use_up(base);

@@ -6,10 +6,10 @@
 //! what Cranelift's allocator for quick compilation gives (`bench-wasm/records/2026-11-23-single-pass.md`).
 //!
 //! Input: a function as the translator makes it for baseline code. Output: machine code with its tables; or
-//! [`Unsupported`], if anything in the function is rare enough to be left to Cranelift: vectors, atomic instructions,
-//! results in memory.
+//! [`Unsupported`], if anything in the function is rare enough to be left to Cranelift: vectors, results
+//! in memory.
 //! The flow: `uses` finds out what is needed of each value; `control` writes blocks, branches and calls, `integer`,
-//! `compare`, `float`, `convert` and `memory` the rest; `registers` tells them which register has what; `abi` where
+//! `compare`, `float`, `convert`, `memory` and `atomic` the rest; `registers` tells them which register has what; `abi` where
 //! calls have it; `assembler` makes bytes.
 //!
 //! **Invariant**: a value that crosses from run to run (`uses`) is in the frame where its run ends.
@@ -19,11 +19,13 @@
 
 mod abi;
 mod assembler;
+mod atomic;
 mod compare;
 mod control;
 mod convert;
 mod float;
 mod integer;
+mod landing;
 mod memory;
 mod registers;
 mod uses;
@@ -33,6 +35,7 @@ use cranelift_codegen::ir::{
     self, Block, Function, Inst, InstructionData, Opcode, StackSlotKey, Type, Value, types,
 };
 use cranelift_codegen::isa::TargetIsa;
+use smallvec::SmallVec;
 
 use super::super::Baseline;
 use crate::abi::{TrapCode, store_context};
@@ -40,7 +43,8 @@ use crate::code::{
     CallSite, METRICS_SLOT, MachineCode, Origins, PATH_SLOT, Position, Positions, RECORD_SLOT, TrapSite,
     VMCTX_SLOT,
 };
-use assembler::{Assembler, Label, Width};
+use assembler::{Assembler, Label, Reg, Width};
+use landing::Handler;
 use registers::{Held, Kind, Registers, kind_of};
 use uses::Uses;
 
@@ -53,6 +57,8 @@ struct Unsupported;
 struct Features {
     counts_bits: bool,
     rounds: bool,
+    /// Whether a register is pinned.
+    is_pinned: bool,
 }
 
 impl Features {
@@ -61,7 +67,8 @@ impl Features {
         let flags = isa.isa_flags();
         let has = |name: &str| flags.iter().any(|flag| flag.name == name && flag.as_bool() == Some(true));
         let counts_bits = ["has_lzcnt", "has_bmi1", "has_popcnt"].into_iter().all(has);
-        Features { counts_bits, rounds: has("has_sse41") }
+        let is_pinned = isa.flags().enable_pinned_reg();
+        Features { counts_bits, rounds: has("has_sse41"), is_pinned }
     }
 }
 
@@ -144,6 +151,8 @@ impl SinglePass {
             frame,
             outgoing: 0,
             incoming: 0,
+            preserved: SmallVec::new(),
+            handlers: Vec::new(),
             location: ir::SourceLoc::default(),
             positions: Vec::new(),
             code,
@@ -209,6 +218,10 @@ struct Emitter<'a> {
     outgoing: u32,
     /// Bytes of the function's own arguments there.
     incoming: u32,
+    /// Where the caller's registers are, if the function has landings.
+    preserved: SmallVec<[(Reg, i32); 5]>,
+    /// The landings.
+    handlers: Vec<Handler>,
     /// Where the current instruction comes from.
     location: ir::SourceLoc,
     /// Where all of them do, if that is kept.
@@ -292,6 +305,12 @@ impl Emitter<'_> {
             InstructionData::Store { opcode, args, flags, offset } => {
                 self.store(opcode, args, flags, offset.into())?;
             }
+            InstructionData::StoreNoOffset { opcode: Opcode::AtomicStore, args, flags } => {
+                self.atomic_store(args, flags)?;
+            }
+            InstructionData::AtomicRmw { args, flags, op, .. } => self.atomic_rmw(inst, op, args, flags)?,
+            InstructionData::AtomicCas { args, flags, .. } => self.atomic_cas(inst, args, flags)?,
+            InstructionData::NullAry { opcode: Opcode::Fence } => self.fence(),
             InstructionData::NullAry { opcode } => self.nullary(inst, opcode)?,
             InstructionData::IntAddTrap { args, code, .. } => self.add_or_trap(inst, args, code)?,
             _ => self.control(inst)?,
@@ -306,6 +325,7 @@ impl Emitter<'_> {
     fn leaves_clean(&self, opcode: Opcode, ty: Type) -> bool {
         match opcode {
             Opcode::Ireduce | Opcode::Call | Opcode::CallIndirect | Opcode::GetPinnedReg => false,
+            Opcode::AtomicRmw | Opcode::AtomicCas => false,
             Opcode::Load | Opcode::AtomicLoad | Opcode::Icmp | Opcode::Fcmp => true,
             _ => ty == types::I32,
         }

@@ -1,0 +1,236 @@
+//! The threads of a program that starts some: wasi-threads.
+//!
+//! Each has a store and an instance of its own, over the one memory that all import. The first one that exits or traps ends
+//! all. Their profiles are added to the main thread's; budgets, traces and recorded bursts are of the main thread alone.
+//! Source: the wasi-threads proposal, whose names stand below.
+
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use wprof::wasi::{SharedWasi, WasiCtx};
+use wprof::{Error, ExternType, InterruptHandle, Linker, Module, SharedMemory, Store, Trap};
+use wprof_profiler::Profile;
+
+use super::ending;
+use crate::modules::failure;
+
+/// What a program imports to start a thread: it gets an argument, and gives the thread's number, or a negative one.
+const SPAWN: (&str, &str) = ("wasi", "thread-spawn");
+/// What it exports for a thread to run, with the thread's number and that argument.
+const START: &str = "wasi_thread_start";
+/// Numbers of threads are below this.
+const NUMBERS: i32 = 1 << 29;
+/// How often a thread is asked to end until it has.
+const ASK_AGAIN: Duration = Duration::from_millis(10);
+/// How long a program has to end when it is to.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// All threads of one program.
+#[derive(Clone)]
+pub struct Threads(Arc<Shared>);
+
+struct Shared {
+    module: Module,
+    wasi: SharedWasi,
+    /// The program's view of the system, which has the function that starts threads as well.
+    linker: OnceLock<Linker<WasiCtx>>,
+    stack: u64,
+    deadline: Option<Instant>,
+    can_stop: bool,
+    has_profile: bool,
+    numbers: AtomicI32,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// The threads that run, the main one included.
+    handles: Vec<InterruptHandle>,
+    joins: Vec<JoinHandle<()>>,
+    profiles: Vec<Profile>,
+    /// Whether the program has ended, and why, if it was not the main thread's end.
+    is_over: bool,
+    error: Option<Error>,
+    /// Whether the main thread has.
+    has_main_ended: bool,
+}
+
+/// What threads take from the main one.
+pub struct Limits {
+    /// Bytes of a stack.
+    pub stack: u64,
+    /// When they are to stop.
+    pub deadline: Option<Instant>,
+    /// Whether code looks now and then whether it is to stop.
+    pub can_stop: bool,
+    /// Whether anybody wants profiles.
+    pub has_profile: bool,
+}
+
+impl Threads {
+    /// Whether a program starts threads.
+    pub fn are_wanted(module: &Module) -> bool {
+        module.imports().any(|import| (import.module(), import.name()) == SPAWN)
+    }
+
+    /// Defines what a program needs to start threads: the function, and the memory.
+    ///
+    /// # Errors
+    /// If there is no address space for the memory.
+    pub fn new(
+        module: &Module,
+        linker: &mut Linker<WasiCtx>,
+        wasi: WasiCtx,
+        limits: Limits,
+    ) -> Result<Threads> {
+        let Limits { stack, deadline, can_stop, has_profile } = limits;
+        let threads = Threads(Arc::new(Shared {
+            module: module.clone(),
+            wasi: SharedWasi::new(wasi),
+            linker: OnceLock::new(),
+            stack,
+            deadline,
+            can_stop,
+            has_profile,
+            numbers: AtomicI32::new(1),
+            state: Mutex::default(),
+        }));
+        for import in module.imports() {
+            if let ExternType::Memory(ty) = import.ty()
+                && ty.is_shared
+            {
+                let memory = SharedMemory::new(module.engine(), ty).map_err(failure)?;
+                linker.define_shared_memory(import.module(), import.name(), &memory).map_err(failure)?;
+            }
+        }
+        // Not the threads themselves, which have the linker.
+        let weak = Arc::downgrade(&threads.0);
+        let spawn = move |arg: i32| Weak::upgrade(&weak).map_or(-1, |shared| shared.spawn(arg));
+        linker.func_wrap(SPAWN.0, SPAWN.1, spawn).map_err(failure)?;
+        // Nobody else sets it.
+        let _ = threads.0.linker.set(linker.clone());
+        Ok(threads)
+    }
+
+    /// The system interface of the main thread, which is every thread's.
+    pub fn context(&self) -> WasiCtx {
+        self.0.wasi.context()
+    }
+
+    /// The main thread is about to run: it stops, too, when another one ends the program.
+    pub fn begin(&self, handle: InterruptHandle) {
+        self.0.state().handles.push(handle);
+    }
+
+    /// The main thread has ended, and with it the program. Why it ended, if another thread was first, and the profiles of
+    /// the others, as far as they stop when they are asked to.
+    pub fn end(&self) -> (Option<Error>, Vec<Profile>) {
+        self.0.state().has_main_ended = true;
+        self.0.stop(None);
+        let joins = std::mem::take(&mut self.0.state().joins);
+        let end = Instant::now() + PATIENCE;
+        // What does not stop goes with the process.
+        while self.0.has_profile && joins.iter().any(|join| !join.is_finished()) && Instant::now() < end {
+            self.0.interrupt_all();
+            thread::sleep(ASK_AGAIN);
+        }
+        let mut state = self.0.state();
+        (state.error.take(), std::mem::take(&mut state.profiles))
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts a thread and gives its number, or -1.
+    fn spawn(self: &Arc<Self>, arg: i32) -> i32 {
+        let number = self.numbers.fetch_add(1, Ordering::Relaxed);
+        let mut state = self.state();
+        if number >= NUMBERS || state.is_over {
+            return -1;
+        }
+        let shared = self.clone();
+        let run = move || {
+            if let Err(error) = shared.run(number, arg) {
+                shared.end_program(error);
+            }
+        };
+        let thread = thread::Builder::new().name(format!("thread {number}")).stack_size(self.stack as usize);
+        match thread.spawn(run) {
+            Ok(join) => {
+                state.joins.push(join);
+                number
+            }
+            Err(_) => -1,
+        }
+    }
+
+    fn run(&self, number: i32, arg: i32) -> Result<(), Error> {
+        let mut store = Store::try_new(self.module.engine(), self.wasi.context())?;
+        store.set_deadline(self.deadline)?;
+        {
+            let mut state = self.state();
+            if state.is_over {
+                return Ok(());
+            }
+            state.handles.push(store.interrupt_handle());
+        }
+        let linker = self.linker.get().expect("set before any thread is started");
+        let instance = linker.instantiate(&mut store, &self.module)?;
+        let start = instance.get_typed_func::<(i32, i32), ()>(&mut store, START)?;
+        let ended = start.call(&mut store, (number, arg));
+        if self.has_profile {
+            let profile = instance.profile(&store)?;
+            self.state().profiles.push(profile);
+        }
+        ended
+    }
+
+    /// Ends the program, for this reason unless it has ended before; with the process, if its code does not look whether
+    /// it is to stop.
+    fn end_program(&self, error: Error) {
+        self.stop(Some(error));
+        if self.can_stop {
+            return;
+        }
+        thread::sleep(PATIENCE);
+        let mut state = self.state();
+        if !state.has_main_ended
+            && let Some(error) = state.error.take()
+        {
+            ending::end_process(&error);
+        }
+    }
+
+    /// Ends the program, for this reason unless it has ended before.
+    fn stop(&self, error: Option<Error>) {
+        let mut state = self.state();
+        // Who is interrupted as the program has ended is not why.
+        if !state.is_over {
+            state.error = error;
+        }
+        state.is_over = true;
+        drop(state);
+        self.interrupt_all();
+    }
+
+    fn interrupt_all(&self) {
+        for handle in &self.state().handles {
+            handle.interrupt();
+            handle.wake();
+        }
+    }
+}
+
+/// What ended the program: another thread, if the main one only stopped for that.
+pub fn ended_by(ended: Result<(), Error>, other: Option<Error>) -> Result<(), Error> {
+    match (ended, other) {
+        (Err(error), Some(other)) if error.trap() == Some(Trap::Interrupt) => Err(other),
+        (ended, _) => ended,
+    }
+}

@@ -1,0 +1,112 @@
+//! Programs that start threads.
+
+use super::{Folder, command, function, json, wprof};
+
+/// Starts threads that each add their argument to a cell in a function, and waits for them; then does something as main.
+fn program(in_thread: &str, in_main: &str) -> String {
+    format!(
+        r#"(module
+            (import "wasi" "thread-spawn" (func $spawn (param i32) (result i32)))
+            (import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))
+            (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+            (import "wasi_snapshot_preview1" "poll_oneoff" (func $poll (param i32 i32 i32 i32) (result i32)))
+            (import "env" "memory" (memory 1 1 shared))
+            (export "memory" (memory 0))
+            (func $add (param $n i32) (drop (i32.atomic.rmw.add (i32.const 0) (local.get $n))))
+            (func (export "wasi_thread_start") (param $number i32) (param $arg i32)
+                {in_thread}
+                (call $add (local.get $arg))
+                (drop (i32.atomic.rmw.sub (i32.const 4) (i32.const 1)))
+                (drop (memory.atomic.notify (i32.const 4) (i32.const 1))))
+            (func $start (param $arg i32)
+                (drop (i32.atomic.rmw.add (i32.const 4) (i32.const 1)))
+                (if (i32.le_s (call $spawn (local.get $arg)) (i32.const 0)) (then (unreachable))))
+            (func (export "_start") (local $left i32)
+                (call $start (i32.const 1)) (call $start (i32.const 20)) (call $start (i32.const 300))
+                (loop $again
+                    (if (local.tee $left (i32.atomic.load (i32.const 4)))
+                        (then
+                            (drop (memory.atomic.wait32 (i32.const 4) (local.get $left) (i64.const -1)))
+                            (br $again))))
+                {in_main}
+                (call $exit (i32.rem_u (i32.atomic.load (i32.const 0)) (i32.const 256)))))"#
+    )
+}
+
+#[test]
+fn threads_share_the_memory_and_their_profiles_are_added_up() {
+    let folder = Folder::new();
+    let module = folder.file("threads.wat", program("", ""));
+    let profile = folder.path("profile.wprof");
+    let status = command(&["run", "-q", "--exact", "-o", &profile, &module]).status().unwrap();
+    assert_eq!(status.code(), Some(321 % 256));
+    let calls = |name: &str| function(&json(&profile), name)["calls"].as_u64().unwrap();
+    assert_eq!((calls("add"), calls("start")), (3, 3));
+    for profile in ["off", "adaptive"] {
+        let status = command(&["run", "-q", "--profile", profile, &module]).status().unwrap();
+        assert_eq!(status.code(), Some(321 % 256), "{profile}");
+    }
+}
+
+#[test]
+fn the_first_thread_that_exits_or_traps_ends_all() {
+    let folder = Folder::new();
+    // The others wait for what never comes.
+    let waits = "(drop (memory.atomic.wait32 (i32.const 64) (i32.const 0) (i64.const -1)))";
+    let first = |what: &str| format!("(if (i32.eq (local.get $arg) (i32.const 20)) (then {what})) {waits}");
+    let module = folder.file("exits.wat", program(&first("(call $exit (i32.const 9))"), ""));
+    assert_eq!(command(&["run", "-q", &module]).status().unwrap().code(), Some(9));
+    let module = folder.file("traps.wat", program(&first("(i32.store (i32.const -1) (i32.const 0))"), ""));
+    let output = command(&["run", "-q", &module]).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(134), "{text}");
+    assert!(text.contains("out of bounds memory access"), "{text}");
+    // So it does where the main thread is in a loop that looks at nothing.
+    let exits = "(if (i32.eq (local.get $arg) (i32.const 20)) (then (call $exit (i32.const 7))))";
+    let text = program(exits, "").replace(
+        "(func (export \"_start\") (local $left i32)",
+        "(func (export \"_start\")
+        (local $left i32) (call $start (i32.const 20)) (loop $forever (br $forever))",
+    );
+    let module = folder.file("loops.wat", text);
+    for options in [&["--profile", "off"][..], &["--profile", "adaptive"], &["--exact"]] {
+        let args = [&["run", "-q"], options, &[module.as_str()]].concat();
+        assert_eq!(command(&args).status().unwrap().code(), Some(7), "{options:?}");
+    }
+    // The main thread ends while others are in a loop.
+    let spins = "(if (i32.eq (local.get $arg) (i32.const 20)) (then
+        (drop (i32.atomic.rmw.sub (i32.const 4) (i32.const 1))) (loop $forever (br $forever))))";
+    let module = folder.file("spins.wat", program(spins, ""));
+    let file = folder.path("profile.wprof");
+    for options in
+        [&["--profile", "off"][..], &["--profile", "adaptive", "-o", &file], &["--exact", "-o", &file]]
+    {
+        let args = [&["run", "-q"], options, &[module.as_str()]].concat();
+        assert_eq!(command(&args).status().unwrap().code(), Some(301 % 256), "{options:?}");
+    }
+}
+
+/// While one thread sleeps others write.
+#[test]
+fn threads_share_the_system_interface() {
+    let folder = Folder::new();
+    let sleeps = r#"(if (i32.eq (local.get $arg) (i32.const 20))
+        (then
+            (i64.store (i32.const 1048) (i64.const 50000000))
+            (i32.store (i32.const 1040) (i32.const 1))
+            (if (call $poll (i32.const 1024) (i32.const 2048) (i32.const 1) (i32.const 2100)) (then (unreachable)))
+            (if (i32.ne (i32.load (i32.const 2100)) (i32.const 1)) (then (unreachable))))
+        (else
+            (if (call $write (i32.const 1) (i32.const 512) (i32.const 1)
+                    (i32.add (i32.const 600) (i32.mul (i32.const 4) (local.get $number)))) (then (unreachable)))))"#;
+    let text = program(sleeps, "");
+    let data = r#"(data (i32.const 512) "\10\02\00\00\06\00\00\00") (data (i32.const 528) "hello\n")"#;
+    let module =
+        folder.file("shared.wat", text.replace("(export \"memory\"", &format!("{data} (export \"memory\"")));
+    let output = command(&["run", "-q", &module]).output().unwrap();
+    assert_eq!(output.status.code(), Some(321 % 256), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.stdout, b"hello\nhello\n");
+    let missing =
+        folder.file("missing.wat", "(module (import \"wasi\" \"thread-spawn\" (func (param i64))))");
+    assert!(wprof(&["run", &missing]).failed().contains("thread-spawn"));
+}

@@ -1,0 +1,193 @@
+//! Exceptions: throws, calls whose exceptions the function catches, and where these land.
+//!
+//! Such a call ends its block, as Cranelift's `try_call`, with an edge back and one to a *landing*: there the runtime lets
+//! the frame go on, with the exception in a register and nothing else of the frame in any. The landing compares tags in
+//! the order of the handlers, crosses the edge to the first that fits, and throws again what none is for. So the runtime
+//! needs to know of a frame only where it lands, and which exceptions a handler takes is said once, in code.
+//! What stands behind the call in other blocks stands on each way out of it here.
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{
+    self, BlockArg, BlockCall, ExceptionTableData, ExceptionTableItem, InstBuilder, MemFlagsData, SigRef,
+    StackSlotData, StackSlotKind, Value, types,
+};
+use wasmparser::Operator;
+
+use super::Translator;
+use super::flow::operands_behind;
+use crate::abi::{Builtin, TrapCode, clif_type, exception, value, vmctx};
+use crate::cfg::{Catch, Reference, Thrown};
+use crate::graph::Node;
+use crate::plan::Probes;
+
+/// Where a call goes on.
+struct Ways {
+    /// If it returns, with the results as parameters.
+    back: ir::Block,
+    /// If an exception comes back, with that as the parameter.
+    landing: ir::Block,
+}
+
+impl Translator<'_> {
+    /// The call at the end of `node`.
+    pub(super) fn call_and_catch(&mut self, node: &Node, op: &Operator<'_>, catches: &[Catch]) {
+        let block = &self.cfg.blocks[node.block as usize];
+        let callee = self.named_callee(op).expect("the block ends in a call");
+        self.flush(operands_behind(&block.edges, &node.wires));
+        let ways = self.try_call(callee.signature, callee.code, &callee.args);
+        self.builder.switch_to_block(ways.back);
+        self.builder.seal_block(ways.back);
+        let after = after(node, block.end);
+        self.aside(|translator| {
+            for index in 0..translator.builder.block_params(ways.back).len() {
+                let result = translator.builder.block_params(ways.back)[index];
+                translator.push(result);
+            }
+            after.into_iter().for_each(|probes| translator.probes(probes));
+            translator.go_along(&block.edges[0], &node.wires[0]);
+        });
+        self.land_exception(ways.landing, node, (1, catches));
+    }
+
+    /// The throw at the end of `node`.
+    pub(super) fn throw(&mut self, node: &Node, thrown: Thrown, catches: &[Catch]) {
+        let block = &self.cfg.blocks[node.block as usize];
+        let exception = match thrown {
+            Thrown::New(tag) => self.make_exception(tag),
+            Thrown::Reference => {
+                let exception = self.pop();
+                self.builder.ins().trapz(exception, TrapCode::NullReference.to_clif());
+                exception
+            }
+            Thrown::Caught(depth) => self.operand_at(depth),
+        };
+        if catches.is_empty() {
+            return self.leave_with(exception);
+        }
+        self.flush(operands_behind(&block.edges, &node.wires));
+        let builtin = Builtin::Throw;
+        let signature = self.builder.import_signature(builtin.signature(self.isa.default_call_conv()));
+        let table = self.load_constant(types::I64, self.vmctx, vmctx::BUILTINS);
+        let code = self.load_constant(types::I64, table, builtin.offset());
+        let ways = self.try_call(signature, code, &[self.vmctx, exception]);
+        self.builder.switch_to_block(ways.back);
+        self.builder.seal_block(ways.back);
+        self.builder.set_cold_block(ways.back);
+        self.builder.ins().trap(TrapCode::Host.to_clif());
+        self.land_exception(ways.landing, node, (0, catches));
+    }
+
+    /// Throws what nobody in the function catches.
+    fn leave_with(&mut self, exception: Value) {
+        self.builtin(Builtin::Throw, &[exception]);
+        self.builder.ins().trap(TrapCode::Host.to_clif());
+    }
+
+    /// A new exception, which carries the operands on top.
+    fn make_exception(&mut self, tag: u32) -> Value {
+        let carried = self.env.info.tag_type(tag).params().len();
+        let values = self.pop_many(carried);
+        let address = match carried {
+            0 => self.builder.ins().iconst(types::I64, 0),
+            _ => self.carried_values(&values),
+        };
+        let tag = self.builder.ins().iconst(types::I32, i64::from(tag));
+        let exception = self.builtin(Builtin::MakeException, &[tag, address]);
+        self.builder.ins().trapz(exception, TrapCode::Host.to_clif());
+        exception
+    }
+
+    /// Leaves values in the frame, all of the function's throws in one place, and gives its address.
+    fn carried_values(&mut self, values: &[Value]) -> Value {
+        let size = values.len() as u32 * value::SIZE;
+        let slot = *self.carried.get_or_insert_with(|| {
+            let slot = StackSlotData::new(StackSlotKind::ExplicitSlot, size, 4);
+            self.builder.create_sized_stack_slot(slot)
+        });
+        let room = &mut self.builder.func.sized_stack_slots[slot].size;
+        *room = size.max(*room);
+        let address = self.builder.ins().stack_addr(types::I64, slot, 0);
+        for (&value, offset) in values.iter().zip((0..).step_by(value::SIZE as usize)) {
+            self.builder.ins().store(MemFlagsData::trusted(), value, address, offset);
+        }
+        address
+    }
+
+    fn try_call(&mut self, signature: SigRef, code: Value, args: &[Value]) -> Ways {
+        let (back, landing) = (self.builder.create_block(), self.builder.create_block());
+        let returns = self.builder.func.dfg.signatures[signature].returns.clone();
+        for result in &returns {
+            self.builder.append_block_param(back, result.value_type);
+        }
+        self.builder.append_block_param(landing, types::I64);
+        let results: Vec<BlockArg> = (0..returns.len() as u32).map(BlockArg::TryCallRet).collect();
+        let pool = &mut self.builder.func.dfg.value_lists;
+        let normal = BlockCall::new(back, results, pool);
+        let caught = BlockCall::new(landing, [BlockArg::TryCallExn(0)], pool);
+        let table = ExceptionTableData::new(signature, normal, [ExceptionTableItem::Default(caught)]);
+        let table = self.builder.func.dfg.exception_tables.push(table);
+        self.builder.ins().try_call_indirect(code, args, table);
+        Ways { back, landing }
+    }
+
+    /// The landing of the call or throw that ends `node`; the edge to the first handler has number `first`.
+    fn land_exception(&mut self, landing: ir::Block, node: &Node, (first, catches): (usize, &[Catch])) {
+        self.begin_cold(landing);
+        let thrown = self.builder.block_params(landing)[0];
+        let block = &self.cfg.blocks[node.block as usize];
+        let after = after(node, block.end);
+        for (catch, edge) in catches.iter().zip(first..) {
+            let other = catch.tag.map(|tag| self.test_tag(thrown, tag));
+            let values = self.caught_values(catch, thrown);
+            self.place_path();
+            self.aside(|translator| {
+                after.into_iter().for_each(|probes| translator.probes(probes));
+                translator.cross_with(&block.edges[edge], &node.wires[edge], &values);
+            });
+            match other {
+                Some(other) => self.begin_cold(other),
+                None => return,
+            }
+        }
+        self.leave_with(thrown);
+    }
+
+    /// Goes on here if the exception has this tag, and else in the block that this gives.
+    fn test_tag(&mut self, thrown: Value, tag: u32) -> ir::Block {
+        let flags = MemFlagsData::trusted().with_readonly();
+        let found = self.builder.ins().load(types::I64, flags, thrown, exception::TAG);
+        let own = self.load_constant(types::I64, self.vmctx, self.env.layout.tag(tag) as i32);
+        let is_it = self.builder.ins().icmp(IntCC::Equal, found, own);
+        let (here, other) = (self.builder.create_block(), self.builder.create_block());
+        self.builder.ins().brif(is_it, here, &[], other, &[]);
+        self.begin_cold(here);
+        other
+    }
+
+    fn begin_cold(&mut self, block: ir::Block) {
+        self.builder.switch_to_block(block);
+        self.builder.seal_block(block);
+        self.builder.set_cold_block(block);
+    }
+
+    /// What a handler finds on the operand stack.
+    fn caught_values(&mut self, catch: &Catch, thrown: Value) -> Vec<Value> {
+        let carried = catch.tag.map_or(&[][..], |tag| self.env.info.tag_type(tag).params());
+        let flags = MemFlagsData::trusted().with_readonly();
+        let load = |(&ty, index): (&wasmparser::ValType, u32)| {
+            self.builder.ins().load(clif_type(ty), flags, thrown, exception::value(index))
+        };
+        let mut values: Vec<Value> = carried.iter().zip(0..).map(load).collect();
+        match catch.reference {
+            Reference::None => {}
+            Reference::Above => values.push(thrown),
+            Reference::Below => values.insert(0, thrown),
+        }
+        values
+    }
+}
+
+/// What stands behind the instruction at byte `end`, which ends a node.
+fn after(node: &Node, end: u32) -> Option<&Probes> {
+    node.inner.iter().find(|inner| inner.offset == end).map(|inner| &inner.after)
+}

@@ -1,0 +1,185 @@
+//! Signals of the timer in every state that a program can be in change nothing, however many there are.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use wprof::profiler::{BurstLengths, CacheShape, Profile};
+use wprof::*;
+
+type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
+
+/// Sets something.
+type Change = fn(&mut Config) -> &mut Config;
+
+/// More often a second than a kernel has ticks.
+const OFTEN: u32 = 20_000;
+
+fn adaptive() -> ProfilingConfig {
+    ProfilingConfig::Adaptive(Adaptive { lengths: BurstLengths::new(1000, 50), ..Adaptive::default() })
+}
+
+/// The signals that this process handles.
+fn handled() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("a process has one");
+    let line = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).expect("it says");
+    u64::from_str_radix(line.trim(), 16).expect("a set of signals")
+}
+
+/// Loops with and without calls, recursion, tail calls, traps, calls through a table and of the host, growing memory.
+const ALL_KINDS: &str = r#"(module
+    (import "host" "id" (func $id (param i64) (result i64)))
+    (type $unary (func (param i64) (result i64)))
+    (memory 1 40)
+    (table 4 funcref) (elem (i32.const 0) $fib $collatz $id $down)
+    (func $fib (param $n i64) (result i64)
+        (if (result i64) (i64.lt_u (local.get $n) (i64.const 2))
+            (then (local.get $n))
+            (else (i64.add
+                (call $fib (i64.sub (local.get $n) (i64.const 1)))
+                (call $fib (i64.sub (local.get $n) (i64.const 2)))))))
+    (func $collatz (param $n i64) (result i64) (local $steps i64)
+        (block $done
+            (loop $again
+                (br_if $done (i64.le_u (local.get $n) (i64.const 1)))
+                (local.set $steps (i64.add (local.get $steps) (i64.const 1)))
+                (local.set $n (select
+                    (i64.add (i64.mul (local.get $n) (i64.const 3)) (i64.const 1))
+                    (i64.shr_u (local.get $n) (i64.const 1))
+                    (i32.wrap_i64 (i64.and (local.get $n) (i64.const 1)))))
+                (br $again)))
+        (local.get $steps))
+    (func $down (param $n i64) (result i64)
+        (if (i64.eqz (local.get $n)) (then (return (i64.const 5))))
+        (return_call_indirect (type $unary) (i64.sub (local.get $n) (i64.const 1)) (i32.const 3)))
+    (func $deep (export "deep") (param $n i64) (result i64)
+        (i64.add (call $deep (i64.add (local.get $n) (i64.const 1))) (i64.const 1)))
+    (func (export "trap") (result i64)
+        (drop (call $fib (i64.const 12)))
+        (i64.load (i32.const 0x7fff0000)))
+    (func (export "run") (result i64) (local $i i64) (local $sum i64)
+        (loop $again
+            (memory.fill (i32.const 64) (i32.wrap_i64 (local.get $i)) (i32.const 1000))
+            (drop (memory.grow (i32.const 0)))
+            (local.set $sum (i64.add (local.get $sum)
+                (call_indirect (type $unary) (i64.rem_u (local.get $i) (i64.const 14))
+                    (i32.and (i32.wrap_i64 (local.get $i)) (i32.const 3)))))
+            (local.set $sum (i64.add (local.get $sum) (i64.load (i32.const 100))))
+            (br_if $again (i64.lt_u (local.tee $i (i64.add (local.get $i) (i64.const 1))) (i64.const 300))))
+        (local.get $sum)))"#;
+
+/// What a store comes to: results, traps, and what was counted.
+fn outcome(engine: &Engine, module: &Module) -> Result<(Vec<String>, Option<Profile>, u64)> {
+    let mut linker: Linker<()> = Linker::new(engine);
+    linker.func_wrap("host", "id", |x: i64| x)?;
+    let mut store = Store::new(engine, ());
+    if engine.config().meters("instructions") {
+        store.set_budget("instructions", 1000)?;
+        store.on_out_of_budget(|_, _| Some(1000));
+    }
+    if engine.config().traces() {
+        store.record_trace(module, "kinds", std::io::sink(), 1 << 30)?;
+    }
+    let instance = linker.instantiate(&mut store, module)?;
+    let mut all = Vec::new();
+    for name in ["run", "trap", "run", "deep", "run"] {
+        let result = match name {
+            "deep" => instance.get_typed_func::<i64, i64>(&mut store, name)?.call(&mut store, 0),
+            _ => instance.get_typed_func::<(), i64>(&mut store, name)?.call(&mut store, ()),
+        };
+        all.push(result.map_or_else(|error| error.to_string(), |result| result.to_string()));
+    }
+    let samples = instance.profile(&store).ok();
+    let taken =
+        samples.as_ref().and_then(|profile| profile.time.as_ref()).map_or(0, |time| time.total().samples);
+    Ok((all, samples.map(|profile| Profile { time: None, ..profile }), taken))
+}
+
+#[test]
+fn signals_in_every_state_change_nothing() -> Outcome {
+    let kinds: [(&str, Change); 8] = [
+        ("plain", |config| config),
+        ("baseline", |config| config.strategy(Strategy::Baseline)),
+        ("edges", |config| config.profiling(ProfilingConfig::Exact(Collect::Edges))),
+        ("paths", |config| config.profiling(ProfilingConfig::Exact(Collect::Paths)).count_contexts(true)),
+        ("budget", |config| config.count_events(EventModel::built_in("instructions")).budget("instructions")),
+        ("trace", |config| config.trace(Tracing::Best)),
+        ("adaptive", |config| config.profiling(adaptive()).count_contexts(true)),
+        ("metrics", |config| {
+            config.profiling(ProfilingConfig::Exact(Collect::Paths)).count_contexts(true);
+            config.measure([Metric::CacheMisses(CacheShape::USUAL)])
+        }),
+    ];
+    // Whoever makes a store with samples has the handler installed.
+    let before = handled();
+    let mut sampled = Config::new();
+    Store::new(&Engine::new(sampled.sample_time(Some(1)))?, ());
+    let signals = handled() & !before;
+    // Other tests of this process may have been first; then it is the highest of ours.
+    let signal = 64 - if signals != 0 { signals } else { handled() }.leading_zeros();
+    assert!(signal as i32 >= libc::SIGRTMIN(), "{signal}");
+    let mut taken_in_all = 0;
+    for (name, change) in kinds {
+        let config = |rate| {
+            let mut config = Config::new();
+            change(config.sample_time(rate));
+            // The same code at the same time, so that what is counted is comparable.
+            config.background_compilation(false);
+            config
+        };
+        let (engine, sampling) = (Engine::new(&config(None))?, Engine::new(&config(Some(OFTEN)))?);
+        let module = Module::new(&engine, ALL_KINDS)?;
+        let (expected, counted, none) = outcome(&engine, &module)?;
+        assert_eq!(none, 0);
+        let stop = AtomicBool::new(false);
+        let sent = AtomicU64::new(0);
+        let thread = thread_id();
+        let found = thread::scope(|scope| {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    send(thread, signal as i32);
+                    sent.fetch_add(1, Ordering::Relaxed);
+                    thread::sleep(Duration::from_micros(30));
+                }
+            });
+            let module = Module::new(&sampling, ALL_KINDS);
+            let found = module.and_then(|module| {
+                let mut all = Vec::new();
+                let began = Instant::now();
+                while began.elapsed() < Duration::from_millis(400) || all.is_empty() {
+                    all.push(outcome(&sampling, &module)?);
+                }
+                Ok(all)
+            });
+            stop.store(true, Ordering::Relaxed);
+            found
+        })?;
+        for (results, profile, taken) in found {
+            assert_eq!(results, expected, "{name}");
+            // Where bursts begin, and what lies where, is not the same in each store.
+            if let (Some(profile), Some(counted), false) = (profile, &counted, name == "adaptive") {
+                let but_deep = |profile: &Profile| {
+                    let found = profile.functions.iter().filter(|f| f.name.as_deref() != Some("deep"));
+                    found.cloned().collect::<Vec<_>>()
+                };
+                // How deep it comes depends on where the stack begins.
+                assert!(but_deep(&profile) == but_deep(counted), "{name}: other counts");
+            }
+            taken_in_all += taken;
+        }
+        assert!(sent.load(Ordering::Relaxed) > 10, "{name}");
+    }
+    assert!(taken_in_all > 200, "{taken_in_all}");
+    Ok(())
+}
+
+/// This thread's number.
+fn thread_id() -> i32 {
+    rustix::thread::gettid().as_raw_nonzero().get()
+}
+
+/// Sends a signal to a thread.
+fn send(thread: i32, signal: i32) {
+    // SAFETY: at worst the thread is gone, which is an error that does not matter.
+    unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, signal) };
+}
