@@ -393,6 +393,7 @@ fn lazy_slots(
 
 fn parse(engine: &Engine, bytes: ModuleBytes) -> Result<ModuleInfo> {
     let info = wprof_jit::module::parse(binary(bytes)?)?;
+    wprof_jit::module::check_allowed(&info.bytes, engine.config().switched_off())?;
     check_limits(engine, &info)?;
     Ok(info)
 }

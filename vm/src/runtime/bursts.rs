@@ -291,7 +291,8 @@ impl StoreOpaque {
     /// Decides where the frame with this frame pointer goes on whose check has fired, by a call that returns to `pc`:
     /// see `abi::check_signature`.
     pub fn check_fired(&mut self, pc: usize, fp: usize) {
-        let go_on = match self.interrupt().take() {
+        // Another deadline may have passed since the embedder was asked, which waits for the next check.
+        let go_on = match self.interrupt().take_at_once() {
             Some(request) => {
                 *self.pending.get_mut() = Some(Pending::Error(Trap::from(request).into()));
                 check::TRAP

@@ -58,7 +58,7 @@ unsafe fn compile(store: &StoreOpaque, callee: NonNull<c_void>, index: u32) -> R
         }
         let instance = callee.cast::<VmContext>().as_ref().instance;
         let module = store.instances[instance].module.clone();
-        module.code_unless(index, &|| store.interrupt().is_requested())
+        module.code_unless(index, &|| store.interrupt().stops_at_once())
     }
 }
 

@@ -178,6 +178,10 @@ pub struct RunArgs {
     #[arg(long, value_name = "N", value_parser = instant, conflicts_with = "budget")]
     #[arg(help_heading = help::DEBUGGING, hide_short_help = true)]
     pub until: Option<u64>,
+    /// If the program traps, write its stack, memories and globals to a file that debuggers for WebAssembly read
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(help_heading = help::DEBUGGING, hide_short_help = true)]
+    pub coredump: Option<PathBuf>,
     /// Tell Linux perf which code belongs to which function
     ///
     /// `map` writes /tmp/perf-PID.map. `jitdump` writes jit-PID.dump into the current folder, with code and source

@@ -16,7 +16,7 @@ mod reoptimize;
 mod stubs;
 mod threads;
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 use std::process::ExitCode;
@@ -57,7 +57,9 @@ pub fn execute(args: RunArgs, color: ColorChoice) -> Result<ExitCode> {
         modules::compile(&module, args.program.module())?;
     }
     let spare = args.output.as_ref().map(|_| spare_descriptors()).transpose()?;
-    let kept = Kept { bursts, live, has_profile: wants_profile(&args), ..Kept::profile(&counted) };
+    let has_core_dump = args.coredump.is_some();
+    let kept =
+        Kept { bursts, live, has_profile: wants_profile(&args), has_core_dump, ..Kept::profile(&counted) };
     let mut outcome = program::run(&args.program, &module, kept)?;
     ending::report(&outcome, &counted);
     let mut profile = outcome.profile.take();
@@ -77,6 +79,10 @@ pub fn execute(args: RunArgs, color: ColorChoice) -> Result<ExitCode> {
             path.display()
         )),
         (None, _) => {}
+    }
+    if let (Some(path), Some(dump)) = (&args.coredump, outcome.core_dump.take()) {
+        let cannot = || format!("cannot write the core dump to {}", path.display());
+        fs::write(path, dump).with_context(cannot)?;
     }
     // What goes wrong with the other files must not cost the profile.
     if let (Some(path), Some(written)) = (&args.bursts, outcome.burst_log.take()) {
