@@ -76,7 +76,7 @@ impl std::str::FromStr for TableShape {
         let numbers =
             text.split_once('x').and_then(|(sets, ways)| Some((sets.parse().ok()?, ways.parse().ok()?)));
         let fits = |&(sets, ways): &(usize, usize)| {
-            let entries = sets.checked_mul(ways).unwrap_or(usize::MAX);
+            let entries = sets.saturating_mul(ways);
             sets.is_power_of_two() && (1..=Self::MOST_ENTRIES).contains(&entries)
         };
         let (sets, ways) = numbers.filter(fits).ok_or_else(|| {
