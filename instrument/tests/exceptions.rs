@@ -90,7 +90,7 @@ fn run(wasm: &[u8], options: Options<'_>) -> Option<(String, Profile)> {
     Some((said, read(wasm, &counters).expect("counts that add up").profile))
 }
 
-fn function<'a>(profile: &'a Profile, index: u32) -> &'a FunctionProfile {
+fn function(profile: &Profile, index: u32) -> &FunctionProfile {
     profile.function(index).expect("it ran")
 }
 
