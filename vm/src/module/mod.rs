@@ -455,7 +455,7 @@ fn is_binary(bytes: &[u8]) -> bool {
 
 /// Text becomes binary.
 #[cfg(feature = "wat")]
-fn binary(bytes: ModuleBytes) -> Result<ModuleBytes> {
+pub(crate) fn binary(bytes: ModuleBytes) -> Result<ModuleBytes> {
     if is_binary(&bytes) {
         return Ok(bytes);
     }
@@ -468,6 +468,6 @@ fn binary(bytes: ModuleBytes) -> Result<ModuleBytes> {
 }
 
 #[cfg(not(feature = "wat"))]
-fn binary(bytes: ModuleBytes) -> Result<ModuleBytes> {
+pub(crate) fn binary(bytes: ModuleBytes) -> Result<ModuleBytes> {
     Ok(bytes)
 }
