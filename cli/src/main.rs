@@ -21,7 +21,6 @@ mod render;
 mod sizes;
 mod sources;
 mod threshold;
-mod wave;
 
 use std::ffi::OsString;
 use std::io::ErrorKind;

@@ -73,8 +73,7 @@ impl std::str::FromStr for TableShape {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let numbers =
-            text.split_once('x').and_then(|(sets, ways)| Some((sets.parse().ok()?, ways.parse().ok()?)));
+        let numbers = text.split_once('x').and_then(|(sets, ways)| Some((sets.parse().ok()?, ways.parse().ok()?)));
         let fits = |&(sets, ways): &(usize, usize)| {
             let entries = sets.checked_mul(ways).unwrap_or(usize::MAX);
             sets.is_power_of_two() && (1..=Self::MOST_ENTRIES).contains(&entries)

@@ -38,13 +38,13 @@ fn echo(types: &str, ty: &str, flat: &str, in_memory: bool, encoding: &str) -> S
   {types}
   (import "echo" (func $echo (param "x" {ty}) (result {ty})))
   {LIBC}
-  (core func $lowered (canon lower (func $echo) (memory $libc "memory") (realloc $realloc) {encoding}))
+  (core func $lowered (canon lower (func $echo) (memory (core memory $libc "memory")) (realloc $realloc) {encoding}))
   (core module $m
     (import "host" "echo" (func $echo {import}))
     (func (export "run") (param {flat}) (result {result}) {body}))
   (core instance $i (instantiate $m (with "host" (instance (export "echo" (func $lowered))))))
   (func (export "run") (param "x" {ty}) (result {ty})
-    (canon lift (core func $i "run") (memory $libc "memory") (realloc $realloc) {encoding})))"#
+    (canon lift (core func $i "run") (memory (core memory $libc "memory")) (realloc $realloc) {encoding})))"#
     )
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use wprof_profiler::{Branch, HotPathTable, PathDescriptor, TableShape};
+use wprof_profiler::{TableShape, Branch, HotPathTable, PathDescriptor};
 
 use crate::rng::Rng;
 

@@ -95,6 +95,7 @@ pub fn resource_new<T: 'static>(
 ) -> Func {
     let (state, ty) = (state.clone(), crate::FuncType::new([ValType::I32], [ValType::I32]));
     Func::new(store, ty, move |_, params, results| {
+        state.check_may_leave(instance)?;
         let rep = bits(&params[0]) as u32;
         let handle = state.with_handles(instance, |handles| handles.add(resource, rep, true))?;
         results[0] = crate::Val::I32(handle as i32);

@@ -169,7 +169,11 @@ impl Inner {
             TypeKind::Record(fields) => layout_of(fields.iter().map(|(_, ty)| ty)),
             TypeKind::Tuple(types) => layout_of(types.iter()),
             TypeKind::Flags(names) => {
-                let size = if names.len() <= 8 { 1 } else { if names.len() <= 16 { 2 } else { 4 } };
+                let size = match names.len() {
+                    0..=8 => 1,
+                    9..=16 => 2,
+                    _ => 4,
+                };
                 (size, size)
             }
             TypeKind::Variant(_) | TypeKind::Enum(_) | TypeKind::Option(_) | TypeKind::Result { .. } => {

@@ -110,11 +110,7 @@ fn read(args: &StreamsArgs, path: &Path) -> Result<(DataStreams, Option<Names>)>
             path.display()
         ));
     }
-    ensure!(
-        !builder.is_empty(),
-        "{} has no data references: record it with `wprof trace record --addresses`",
-        path.display()
-    );
+    ensure!(!builder.is_empty(), "{} has no data references: record it with `wprof trace record --addresses`", path.display());
     Ok((builder.finish(&args.length, args.coverage), names))
 }
 

@@ -21,9 +21,7 @@ pub enum TraceFileError {
     #[error("this is no packed trace: give a file that `wprof trace pack` wrote")]
     NotPacked,
     /// The trace would be larger than it may be.
-    #[error(
-        "the trace unpacks to more than {0} bytes: if you trust whoever packed it, give `wprof trace unpack --max-size` more"
-    )]
+    #[error("the trace unpacks to more than {0} bytes: if you trust whoever packed it, give `wprof trace unpack --max-size` more")]
     UnpacksTo(u64),
     /// It is of a format that this version does not know.
     #[error("the trace has format {major}.{minor}, and this wprof reads {MAJOR}.x: use another wprof")]
