@@ -30,6 +30,7 @@ mod backtrace;
 mod bursts;
 mod caller;
 mod code_cache;
+pub mod component;
 mod config;
 mod core_dump;
 mod engine;

@@ -460,7 +460,7 @@ fn is_binary(bytes: &[u8]) -> bool {
 
 /// Text becomes binary.
 #[cfg(feature = "wat")]
-fn binary(bytes: ModuleBytes) -> Result<ModuleBytes> {
+pub(crate) fn binary(bytes: ModuleBytes) -> Result<ModuleBytes> {
     if is_binary(&bytes) {
         return Ok(bytes);
     }
@@ -473,6 +473,6 @@ fn binary(bytes: ModuleBytes) -> Result<ModuleBytes> {
 }
 
 #[cfg(not(feature = "wat"))]
-fn binary(bytes: ModuleBytes) -> Result<ModuleBytes> {
+pub(crate) fn binary(bytes: ModuleBytes) -> Result<ModuleBytes> {
     Ok(bytes)
 }
