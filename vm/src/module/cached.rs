@@ -5,6 +5,7 @@
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use wprof_jit::compile::MachineCode;
 
@@ -20,14 +21,17 @@ use crate::{Error, Module, Result};
 /// Code is stored again when one function in so many is new or better.
 const WORTHWHILE: u32 = 32;
 
+/// A short program waits so long for a version that is being compiled: the next run would else begin it anew.
+const LEAST_WAIT: Duration = Duration::from_millis(100);
+
 /// Or when better versions took longer than storing all code takes: so many nanoseconds a byte.
 const STORING: u64 = 5;
 
 impl Module {
     /// Stores the code that has been compiled so far in the engine's code cache, for the next time this module is
     /// loaded; see [`Config::code_cache`](crate::Config::code_cache). Does nothing if there is no cache or little
-    /// that it does not have yet. Waits for a better version that is being compiled, but no longer than twice what the process
-    /// has had of the processor: else the next run would begin it anew, and be as slow. Returns whether it stored something.
+    /// that it does not have yet. Waits for a better version that is being compiled, but no longer than a tenth of a second or
+    /// twice what the process has had of the processor: else the next run would begin it anew, and be as slow. Returns whether it stored something.
     ///
     /// # Errors
     /// If the system refuses.
@@ -35,7 +39,7 @@ impl Module {
         let inner = self.inner();
         let Some(cache) = inner.engine.code_cache() else { return Ok(false) };
         if let Some(background) = inner.engine.background() {
-            background.finish_version(2 * cpu_time::of_process());
+            background.finish_version(LEAST_WAIT.max(2 * cpu_time::of_process()));
         }
         let (functions, bytes) = self.compiled();
         let changes = inner.code.changes.swap(0, Ordering::Relaxed);
