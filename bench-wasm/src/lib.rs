@@ -1,7 +1,8 @@
 //! What the benches share: the tables of programs, runs of them in child processes and in this one, robust
-//! statistics, and plots.
+//! statistics, plots, and programs of public suites.
 
 pub mod instructions;
+pub mod no_imports;
 pub mod papers;
 pub mod placements;
 pub mod plot;
@@ -10,5 +11,6 @@ pub mod runner;
 pub mod session;
 pub mod soak;
 pub mod stats;
+pub mod strangers;
 pub mod table;
 pub mod tables;

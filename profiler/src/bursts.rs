@@ -198,11 +198,30 @@ impl Bursts {
         self.retry = self.retry.saturating_mul(2);
     }
 
+    /// The burst that is due is put off, by so many times as many checks as there usually are between two.
+    pub fn put_off(&mut self, times: u32) {
+        let more = self.scaled(self.lengths.checking).saturating_mul(times.into());
+        self.checking = more - 1;
+        self.between = self.between.saturating_add(more.cast_unsigned());
+    }
+
+    /// The burst that runs ends before its time: the program has come to where nothing counts.
+    pub fn cut(&mut self) {
+        self.seen = self.seen.saturating_sub(self.instrumented.max(0).cast_unsigned());
+        self.grow();
+        self.rest();
+    }
+
     /// The burst has ended, but the frame cannot leave its code, as there is no checking code where it is. After some
     /// checks it tries again; what it counts meanwhile is none of the profile's.
     pub fn wait(&mut self) {
         self.waits = (2 * self.waits).clamp(FIRST_WAIT, LONGEST_WAIT);
         self.instrumented = self.waits;
+    }
+
+    /// Whether a frame has waited so long for checking code that it is in a long loop.
+    pub fn is_stuck(&self) -> bool {
+        self.waits == LONGEST_WAIT
     }
 
     /// How many checks there were before the burst that runs, since the one before it ended or was lost.

@@ -22,6 +22,7 @@
 
 #![forbid(unsafe_code)]
 
+mod allowance;
 mod block_counters;
 mod block_plan;
 mod block_weights;
@@ -76,6 +77,7 @@ mod trial;
 mod union_find;
 mod vertex_plan;
 
+pub use allowance::Allowance;
 pub use block_counters::propagate_block_counters;
 pub use block_plan::{BlockPlan, CounterCost, CounterCosts};
 pub use block_weights::BlockWeights;

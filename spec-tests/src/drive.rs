@@ -123,7 +123,7 @@ pub fn imported_value(global: u32, ty: ValType) -> Value {
 
 /// Whether an export is ours, and none of the module's own.
 pub fn is_ours(name: &str) -> bool {
-    name.starts_with("wprof.")
+    name.starts_with("wprof.") || name.starts_with("wprof_")
 }
 
 #[cfg(test)]

@@ -54,6 +54,11 @@ fn jit_has_no_circles() {
 }
 
 #[test]
+fn instrument_has_no_circles() {
+    assert_no_circles("instrument");
+}
+
+#[test]
 fn vm_has_no_circles() {
     assert_no_circles("vm");
 }

@@ -66,6 +66,11 @@ pub struct CachedFunction<C> {
     pub row: u32,
     /// What its callers call.
     pub code: CachedCode<C>,
+    /// What that was expected to save, by what a profile told, and how much of the function profiles had seen.
+    pub saved: f64,
+    pub known: u64,
+    /// Whether frames leave its loops soon.
+    pub is_left_soon: bool,
 }
 
 /// A trampoline.

@@ -9,6 +9,7 @@ use wprof_jit::reoptimize::Policy;
 use crate::background::Background;
 use crate::code_cache::CodeCache;
 use crate::perf::PerfFile;
+use crate::runtime::account::{Account, ProfilingCost};
 use crate::runtime::engine::EngineCore;
 use crate::{Config, Error, ProfilingConfig, Result};
 
@@ -92,6 +93,16 @@ impl Engine {
     /// What is collected of all functions in bursts, if there are any.
     pub(crate) fn burst_collection(&self) -> Option<&Collection> {
         self.0.core.burst_collection()
+    }
+
+    /// What it has spent on an adaptive profile that is kept to an allowance: see [`Adaptive::budget`](crate::Adaptive).
+    pub fn profiling_cost(&self) -> Option<ProfilingCost> {
+        self.account().map(Account::cost)
+    }
+
+    /// What keeps an adaptive profile to its allowance, if it has one.
+    pub(crate) fn account(&self) -> Option<&Account> {
+        self.0.core.account().map(|account| &**account)
     }
 
     /// Whether there are bursts.

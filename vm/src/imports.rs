@@ -21,20 +21,32 @@ pub(crate) fn check(store: &StoreOpaque, module: &Module, given: &[Extern]) -> R
     }
     let mut imports = Imports::default();
     for (import, item) in wanted.iter().zip(given) {
-        let expected = module.entity_type(import.entity);
-        let found = type_of(store, item);
-        if !fits(&expected, &found) {
-            return Err(incompatible(import, &expected, &found));
-        }
-        match item {
-            Extern::Func(f) => imports.funcs.push(f.0),
-            Extern::Table(t) => imports.tables.push(store.index(t.0)),
-            Extern::Memory(m) => imports.memories.push(store.index(m.0)),
-            Extern::Global(g) => imports.globals.push(store.index(g.0)),
-            Extern::Tag(t) => imports.tags.push(store.index(t.0)),
-        }
+        check_type(import, &module.entity_type(import.entity), &type_of(store, item))?;
+        add(store, item, &mut imports);
     }
     Ok(imports)
+}
+
+/// Adds what is to be imported next.
+///
+/// # Panics
+/// If it is another store's.
+pub(crate) fn add(store: &StoreOpaque, item: &Extern, imports: &mut Imports) {
+    match item {
+        Extern::Func(f) => imports.funcs.push(f.0),
+        Extern::Table(t) => imports.tables.push(store.index(t.0)),
+        Extern::Memory(m) => imports.memories.push(store.index(m.0)),
+        Extern::Global(g) => imports.globals.push(store.index(g.0)),
+        Extern::Tag(t) => imports.tags.push(store.index(t.0)),
+    }
+}
+
+/// Checks that what is found is what a module expects.
+///
+/// # Errors
+/// If it is not.
+pub(crate) fn check_type(import: &Import, expected: &ExternType, found: &ExternType) -> Result<()> {
+    if fits(expected, found) { Ok(()) } else { Err(incompatible(import, expected, found)) }
 }
 
 fn type_of(store: &StoreOpaque, item: &Extern) -> ExternType {

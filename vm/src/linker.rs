@@ -20,16 +20,29 @@ pub struct Linker<T: 'static> {
     modules: HashMap<String, HashMap<String, Definition<T>>>,
 }
 
-enum Definition<T: 'static> {
-    Extern(Extern),
+/// What a name stands for.
+pub(crate) enum Definition<T: 'static> {
+    /// Something in a store, of this type when it was named. It can only grow.
+    Extern(Extern, ExternType),
     Host(Arc<HostFunc<T>>),
     Shared(SharedMemory),
+}
+
+impl<T: 'static> Definition<T> {
+    /// Its type.
+    pub(crate) fn ty(&self) -> ExternType {
+        match self {
+            Definition::Extern(_, ty) => ty.clone(),
+            Definition::Host(func) => ExternType::Func(func.ty.clone()),
+            Definition::Shared(memory) => ExternType::Memory(memory.ty()),
+        }
+    }
 }
 
 impl<T> Clone for Definition<T> {
     fn clone(&self) -> Self {
         match self {
-            Definition::Extern(e) => Definition::Extern(*e),
+            Definition::Extern(e, ty) => Definition::Extern(*e, ty.clone()),
             Definition::Host(f) => Definition::Host(f.clone()),
             Definition::Shared(memory) => Definition::Shared(memory.clone()),
         }
@@ -71,12 +84,13 @@ impl<T: 'static> Linker<T> {
     /// If the name is taken.
     pub fn define(
         &mut self,
-        _store: impl AsContext<Data = T>,
+        store: impl AsContext<Data = T>,
         module: &str,
         name: &str,
         item: impl Into<Extern>,
     ) -> Result<&mut Self> {
-        self.insert(module, name, Definition::Extern(item.into()))
+        let item = item.into();
+        self.insert(module, name, Definition::Extern(item, item.ty(store)))
     }
 
     /// Names a memory that is shared: each store in which an instance imports it has it then.
@@ -133,7 +147,8 @@ impl<T: 'static> Linker<T> {
         let exports: Vec<_> =
             instance.exports(&context).map(|e| (e.name().to_string(), e.into_extern())).collect();
         for (name, item) in exports {
-            self.insert(module, &name, Definition::Extern(item))?;
+            let ty = item.ty(&context);
+            self.insert(module, &name, Definition::Extern(item, ty))?;
         }
         Ok(self)
     }
@@ -181,14 +196,7 @@ impl<T: 'static> Linker<T> {
     /// If imports are missing (all of them are listed), and as [`Instance::new`].
     pub fn instantiate(&self, mut store: impl AsContextMut<Data = T>, module: &Module) -> Result<Instance> {
         let mut context = store.as_context_mut();
-        let missing: Vec<String> = module
-            .imports()
-            .filter(|i| self.find(i.module(), i.name()).is_none())
-            .map(|import| describe(&import))
-            .collect();
-        if !missing.is_empty() {
-            return Err(unknown(&missing));
-        }
+        self.check_defined(module)?;
         let imports = module
             .imports()
             .map(|i| {
@@ -199,7 +207,36 @@ impl<T: 'static> Linker<T> {
         Instance::new(context, module, &imports)
     }
 
-    fn find(&self, module: &str, name: &str) -> Option<&Definition<T>> {
+    /// All that is named, with module and name, in no particular order.
+    ///
+    /// # Panics
+    /// If the system has no memory for a host function in the store.
+    pub fn iter<'a>(
+        &'a self,
+        mut store: impl AsContextMut<Data = T> + 'a,
+    ) -> impl Iterator<Item = (&'a str, &'a str, Extern)> + 'a {
+        let names = self.modules.iter().flat_map(|(module, names)| names.iter().map(move |n| (module, n)));
+        names.map(move |(module, (name, definition))| {
+            let item = place(&mut store.as_context_mut(), definition, module, name);
+            (module.as_str(), name.as_str(), item.expect("memory for a stub"))
+        })
+    }
+
+    /// Checks that all imports of a module are defined.
+    ///
+    /// # Errors
+    /// If some are not: it lists them.
+    pub(crate) fn check_defined(&self, module: &Module) -> Result<()> {
+        let missing: Vec<String> = module
+            .imports()
+            .filter(|i| self.find(i.module(), i.name()).is_none())
+            .map(|import| describe(&import))
+            .collect();
+        if missing.is_empty() { Ok(()) } else { Err(unknown(&missing)) }
+    }
+
+    /// What is named so.
+    pub(crate) fn find(&self, module: &str, name: &str) -> Option<&Definition<T>> {
         self.modules.get(module)?.get(name)
     }
 
@@ -216,14 +253,14 @@ impl<T: 'static> Linker<T> {
 }
 
 /// Puts a definition into a store, if it is not there yet.
-fn place<T: 'static>(
+pub(crate) fn place<T: 'static>(
     context: &mut StoreContextMut<'_, T>,
     definition: &Definition<T>,
     module: &str,
     name: &str,
 ) -> Result<Extern> {
     match definition {
-        Definition::Extern(item) => Ok(*item),
+        Definition::Extern(item, _) => Ok(*item),
         Definition::Shared(memory) => Memory::from_shared(context, memory).map(Extern::Memory),
         Definition::Host(func) => {
             let func = host::add(context.0, func, Some((module.to_string(), name.to_string())))?;

@@ -1,7 +1,11 @@
 //! Linear memories, as the embedder sees them.
+#![allow(unsafe_code, reason = "the runtime knows stores without their type only")]
 
 use std::ops::Range;
+use std::ptr::NonNull;
 
+use crate::limiter;
+use crate::runtime::growth;
 use crate::runtime::memory::WASM_PAGE;
 use crate::runtime::store::Stored;
 use crate::shared_memory::{MemoryAccessError, SharedMemory};
@@ -22,7 +26,9 @@ impl Memory {
     /// # Errors
     /// If its minimum is above the limits, or the system has no address space for it.
     pub fn new(mut store: impl AsContextMut, ty: MemoryType) -> Result<Memory> {
-        let opaque = &mut store.as_context_mut().0.opaque;
+        let inner = store.as_context_mut().0;
+        limiter::admit_memory(inner, ty)?;
+        let opaque = &mut inner.opaque;
         let index = opaque.add_memory(ty, None)?;
         Ok(Memory(opaque.handle(index)))
     }
@@ -44,6 +50,7 @@ impl Memory {
             let message = "a shared memory is for stores of its engine only: make it with the store's";
             return Err(Error::new(ErrorKind::Link, message));
         }
+        limiter::admit_shared(context.0, memory.data())?;
         let opaque = &mut context.0.opaque;
         let index = opaque.share_memory(memory.data())?;
         Ok(Memory(opaque.handle(index)))
@@ -126,15 +133,15 @@ impl Memory {
     /// Grows by `delta` pages and returns the old size.
     ///
     /// # Errors
-    /// If that would be beyond its maximum or a limit.
+    /// If that would be beyond its maximum or a limit, or a limiter does not want it.
     pub fn grow(&self, mut store: impl AsContextMut, delta: u64) -> Result<u64> {
-        let opaque = &mut store.as_context_mut().0.opaque;
-        let index = opaque.index(self.0);
-        opaque.memory_mut(index).grow(delta).ok_or_else(|| {
-            Error::new(
-                ErrorKind::Limit,
-                format_args!("memory cannot grow by {delta} pages: it has a maximum"),
-            )
+        let inner = store.as_context_mut().0;
+        let index = inner.opaque.index(self.0);
+        // SAFETY: the store is whole and borrowed exclusively.
+        let old = unsafe { growth::memory(NonNull::from(inner).cast(), index, delta)? };
+        old.ok_or_else(|| {
+            let message = format!("memory cannot grow by {delta} pages: it has a maximum, or a limit");
+            Error::new(ErrorKind::Limit, message)
         })
     }
 

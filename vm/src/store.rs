@@ -3,7 +3,10 @@
 use std::time::Instant;
 
 use crate::interrupt::InterruptHandle;
+use crate::limits::ResourceLimiter;
 use crate::profile::look_for_hot_code;
+use crate::runtime::deadline::UpdateDeadline;
+use crate::runtime::hooks::CallHook;
 use crate::runtime::store::{StoreOpaque, StoreWith};
 use crate::{Engine, Result, StoreLimits};
 
@@ -42,7 +45,22 @@ pub struct Embedded<T: 'static> {
     pub(crate) data: T,
     /// Gives more of the budget when it is used up: gets the data and how much is left.
     pub(crate) on_out_of_budget: Option<Box<AskEmbedder<T>>>,
+    pub(crate) hooks: Hooks<T>,
 }
+
+/// What the embedder wants to be told or asked.
+pub(crate) struct Hooks<T: 'static> {
+    /// Finds who says how much the store may take.
+    pub(crate) limiter: Option<Box<FindLimiter<T>>>,
+    /// See [`Store::call_hook`].
+    pub(crate) on_call: Option<Box<OnCall<T>>>,
+    /// See [`Store::deadline_callback`].
+    pub(crate) on_deadline: Option<Box<OnDeadline<T>>>,
+}
+
+type FindLimiter<T> = dyn (FnMut(&mut T) -> &mut dyn ResourceLimiter) + Send + Sync;
+type OnCall<T> = dyn FnMut(StoreContextMut<'_, T>, CallHook) -> Result<()> + Send + Sync;
+type OnDeadline<T> = dyn FnMut(&mut T) -> Result<UpdateDeadline> + Send + Sync;
 
 /// See [`Store::on_out_of_budget`].
 pub(crate) type AskEmbedder<T> = dyn FnMut(&mut T, i64) -> Option<u64> + Send + Sync;
@@ -62,7 +80,8 @@ impl<T: 'static> Store<T> {
     /// If the system has no memory for it.
     pub fn try_new(engine: &Engine, data: T) -> Result<Store<T>> {
         let opaque = StoreOpaque::new(engine.core(), look_for_hot_code)?;
-        let above = Embedded { engine: engine.clone(), data, on_out_of_budget: None };
+        let hooks = Hooks { limiter: None, on_call: None, on_deadline: None };
+        let above = Embedded { engine: engine.clone(), data, on_out_of_budget: None, hooks };
         Ok(Store { inner: Box::new(StoreWith { opaque, above }) })
     }
 
@@ -98,7 +117,7 @@ impl<T: 'static> Store<T> {
 
     /// Stops wasm code of this store with [`Trap::Deadline`](crate::Trap::Deadline) soon after an instant, as an
     /// [`InterruptHandle`] would; a host function that waits in the system then is woken. With `None` there is no
-    /// deadline any more. One that has stopped a call is over.
+    /// deadline any more. One that has stopped a call is over. [`Store::deadline_callback`] lets the embedder decide then.
     ///
     /// # Errors
     /// If the system has no thread for a timer.
@@ -113,6 +132,10 @@ impl<T: 'static> Store<T> {
 
     pub(crate) fn opaque(&self) -> &StoreOpaque {
         &self.inner.opaque
+    }
+
+    pub(crate) fn inner_mut(&mut self) -> &mut StoreInner<T> {
+        &mut self.inner
     }
 
     pub(crate) fn opaque_mut(&mut self) -> &mut StoreOpaque {

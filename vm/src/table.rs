@@ -1,6 +1,10 @@
 //! Tables, as the embedder sees them.
 #![allow(unsafe_code, reason = "references in wasm are pointers into the store")]
 
+use std::ptr::NonNull;
+
+use crate::limiter;
+use crate::runtime::growth;
 use crate::runtime::store::Stored;
 use crate::{AsContext, AsContextMut, Error, ErrorKind, Ref, RefType, Result, TableType};
 
@@ -15,7 +19,9 @@ impl Table {
     /// If `init` is of another type, or the table's minimum above the limits.
     pub fn new(mut store: impl AsContextMut, ty: TableType, init: Ref) -> Result<Table> {
         check(&init, ty.element)?;
-        let opaque = &mut store.as_context_mut().0.opaque;
+        let inner = store.as_context_mut().0;
+        limiter::admit_table(inner, ty)?;
+        let opaque = &mut inner.opaque;
         let word = init.to_word(opaque);
         let index = opaque.add_table(ty, word, None)?;
         Ok(Table(opaque.handle(index)))
@@ -63,17 +69,17 @@ impl Table {
     /// Grows by `delta` elements of value `init` and returns the old size.
     ///
     /// # Errors
-    /// If that would be beyond its maximum or a limit, or `init` is of another type.
+    /// If that would be beyond its maximum or a limit, or a limiter does not want it, or `init` is of another type.
     pub fn grow(&self, mut store: impl AsContextMut, delta: u64, init: Ref) -> Result<u64> {
-        let opaque = &mut store.as_context_mut().0.opaque;
-        let table = opaque.index(self.0);
-        check(&init, opaque.table(table).ty().element)?;
-        let word = init.to_word(opaque);
-        opaque.table_mut(table).grow(delta, word, || false).ok_or_else(|| {
-            Error::new(
-                ErrorKind::Limit,
-                format_args!("table cannot grow by {delta} elements: it has a maximum"),
-            )
+        let inner = store.as_context_mut().0;
+        let table = inner.opaque.index(self.0);
+        check(&init, inner.opaque.table(table).ty().element)?;
+        let word = init.to_word(&mut inner.opaque);
+        // SAFETY: the store is whole and borrowed exclusively.
+        let old = unsafe { growth::table(NonNull::from(inner).cast(), table, delta, word, false)? };
+        old.ok_or_else(|| {
+            let message = format!("table cannot grow by {delta} elements: it has a maximum, or a limit");
+            Error::new(ErrorKind::Limit, message)
         })
     }
 }

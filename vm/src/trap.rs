@@ -43,6 +43,9 @@ pub enum Trap {
     /// More events happened than the budget allowed: see [`Store::set_budget`](crate::Store::set_budget).
     #[error("wasm trap: out of budget")]
     OutOfBudget,
+    /// All fuel is consumed: see [`Store::set_fuel`](crate::Store::set_fuel).
+    #[error("wasm trap: all fuel consumed by WebAssembly")]
+    OutOfFuel,
     /// A null reference where none is allowed.
     #[error("wasm trap: null reference")]
     NullReference,
@@ -77,7 +80,7 @@ impl Trap {
     }
 }
 
-/// What is added to the message of [`Trap::OutOfBudget`]: what ran out, and how far the
+/// What is added to the message of [`Trap::OutOfBudget`] and [`Trap::OutOfFuel`]: what ran out, and how far the
 /// program had got beyond it when it was stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutOfBudget {

@@ -12,10 +12,10 @@ type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 const OFTEN: u32 = 20_000;
 
 /// How much a share may be beside its interval: what happens between the clock and the code.
-const SLACK: f64 = 0.04;
+const SLACK: f64 = 0.02;
 
 /// How many samples a test is to have at least; there are as few as 100 a second.
-const SAMPLES: u64 = 120;
+const SAMPLES: u64 = 160;
 
 /// This thread's processor time, in nanoseconds.
 fn clock() -> u64 {
@@ -98,11 +98,15 @@ fn of(time: &TimeProfile, name: &str) -> (Timed, Timed) {
     found.map(|routine| (routine.own, routine.total)).unwrap_or_default()
 }
 
+/// That a share is what was expected. An interval misses the true share in one of twenty cases; tests look at dozens, on
+/// machines that do other things as well: so it is taken more than twice as wide, which is missed in one of 100,000.
 fn assert_share(what: &str, part: Timed, all: Timed, expected: f64) {
-    let Interval { share, least, most } = Interval::of(part, all);
+    const WIDER: f64 = 2.3;
+    let found = Interval::of(part, all);
+    let (below, above) = (WIDER * (found.share - found.least), WIDER * (found.most - found.share));
     assert!(
-        (least - SLACK..most + SLACK).contains(&expected),
-        "{what}: {share:.3} of {} samples, from {least:.3} to {most:.3}, but it was {expected:.3}",
+        (found.share - below - SLACK..found.share + above + SLACK).contains(&expected),
+        "{what}: {found:?} of {} samples, but it was {expected:.3}",
         all.samples
     );
 }

@@ -1,12 +1,15 @@
 //! The subcommands, one file each.
 
 mod annotate;
+mod collect;
 mod completions;
 mod diff;
 mod explain;
 mod export;
 pub mod help;
 mod hints;
+mod import;
+mod instrument;
 mod man;
 mod merge;
 mod overlap;
@@ -60,6 +63,12 @@ pub enum Command {
     Rank(rank::RankArgs),
     /// Convert a profile for other tools: flame graphs, pprof, coverage, …
     Export(export::ExportArgs),
+    /// Write a module that counts for itself, in browsers and any other engine
+    Instrument(instrument::InstrumentArgs),
+    /// Profile what instrumented modules have counted, or what a Node program runs
+    Collect(collect::CollectArgs),
+    /// Take the time of a profile from samples of V8, as Node and Chromium write them
+    Import(import::ImportArgs),
     /// Record everything that a program executes, in order, and read it
     #[command(subcommand)]
     Trace(trace::TraceCommand),
@@ -72,8 +81,8 @@ pub enum Command {
 }
 
 impl Command {
-    /// Does it. The exit code is 0 but for `run`, `top` and `trace record`, where it is the program's, `residual` and
-    /// `diff`.
+    /// Does it. The exit code is 0 but for `run`, `top`, `collect` and `trace record`, where it is the program's, `residual`
+    /// and `diff`.
     pub fn execute(self, color: ColorChoice) -> Result<ExitCode> {
         match self {
             Command::Run(args) => return run::execute(args, color),
@@ -81,6 +90,9 @@ impl Command {
             Command::Residual(args) => return residual::execute(&args, color),
             Command::Trace(command) => return command.execute(color),
             Command::Diff(args) => return diff::execute(&args, color),
+            Command::Collect(args) => return collect::execute(&args, color),
+            Command::Import(args) => import::execute(&args)?,
+            Command::Instrument(args) => instrument::execute(&args)?,
             Command::Overlap(args) => overlap::execute(&args, color)?,
             Command::Report(args) => report::execute(&args, color)?,
             Command::View(args) => view::execute(&args)?,

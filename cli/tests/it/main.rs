@@ -16,6 +16,7 @@ mod explain;
 mod export;
 mod hints;
 mod html;
+mod instrument;
 mod interrupt;
 mod invoke;
 mod merge;

@@ -79,3 +79,22 @@ fn a_start_function_that_traps_keeps_its_profile() {
     let calls = |name: &str| function(&profile, name)["calls"].clone();
     assert_eq!((calls("begin"), calls("helper")), (1.into(), 1.into()));
 }
+
+#[test]
+fn a_core_dump_is_written_if_the_program_traps() {
+    let folder = Folder::new();
+    let dump = folder.path("crash.core");
+    let ran = wprof(&["run", "-q", "--coredump", &dump, &program("crash"), "unreachable", "3"]);
+    assert_eq!(ran.code, Some(134));
+    let bytes = std::fs::read(&dump).unwrap();
+    assert!(bytes.starts_with(b"\0asm\x01\0\0\0"));
+    let has = |name: &[u8]| bytes.windows(name.len()).any(|window| window == name);
+    // The last two are a memory's: what the program has printed.
+    for name in ["coremodules", "coreinstances", "corestack", "crash.wasm", "unreachable at depth"] {
+        assert!(has(name.as_bytes()), "{name}");
+    }
+    std::fs::remove_file(&dump).unwrap();
+    let returns = folder.file("returns.wat", r#"(module (func (export "_start")))"#);
+    wprof(&["run", "-q", "--coredump", &dump, &returns]).succeeded();
+    assert!(!std::fs::exists(&dump).unwrap(), "there is nothing to dump");
+}

@@ -37,8 +37,12 @@ macro_rules! builtins {
     };
 }
 
+/// What the builtins that make memories and tables grow give, instead of an old size or -1, if the caller is to trap with
+/// `TrapCode::Host`.
+pub const GROW_TRAPS: i64 = -2;
+
 builtins! {
-    /// `(memory index, delta pages) -> old size in pages, or -1`. For a 32-bit memory the result's low half counts.
+    /// `(memory index, delta pages) -> old size in pages, -1 or [GROW_TRAPS]`. For a 32-bit memory the result's low half counts.
     MemoryGrow(I32, I64) -> I64;
     /// `(dst memory, src memory, dst, src, len) -> status`
     MemoryCopy(I32, I32, I64, I64, I64) -> I32;

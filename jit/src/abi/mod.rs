@@ -19,7 +19,7 @@ mod layout;
 mod signature;
 mod trap;
 
-pub use builtin::Builtin;
+pub use builtin::{Builtin, GROW_TRAPS};
 pub use layout::{
     VmLayout, activation, call_record, check, code_slots, dispatch_cell, exception, func_import, func_ref,
     global, heat, host_context, memory, path_row, reference, store_context, table, trace_word, trial, value,

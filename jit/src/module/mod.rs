@@ -9,6 +9,7 @@ mod const_expr;
 mod constant_tables;
 mod parse;
 mod proposals;
+mod toggles;
 
 use std::ops::Range;
 
@@ -24,6 +25,7 @@ pub(crate) use calls::Calls;
 pub use const_expr::{ConstArith, ConstExpr, ConstOp};
 pub use constant_tables::{ConstantTables, Dispatch, Target};
 pub use parse::{ModuleError, features, parse};
+pub use toggles::{Proposal, check_allowed};
 
 /// What an import or export is, with its index in its index space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -85,13 +85,19 @@ pub struct LittleGain {
     pub saved: f64,
     /// What the one that there is was expected to save.
     pub before: f64,
+    /// Whether that is enough, but the program has not run long enough to repay what it takes.
+    pub is_too_soon: bool,
 }
 
 impl fmt::Display for LittleGain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [saved, before] =
             [self.saved, self.before].map(|saved| change(saved * 100.0, "% less", "% more"));
-        write!(f, "predicted: {saved} work than plain code; {before} in the version that there is")
+        write!(f, "predicted: {saved} work than plain code; {before} in the version that there is")?;
+        match self.is_too_soon {
+            true => f.write_str("; the program has not run long enough to repay it"),
+            false => Ok(()),
+        }
     }
 }
 

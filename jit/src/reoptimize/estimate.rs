@@ -28,6 +28,8 @@ pub struct Estimate {
     pub calls: f64,
     /// Joins that are not passed any more, for each 1000 instructions executed; negative if there are more of them.
     pub joins: f64,
+    /// What it is a part of, in instructions of the profile, with those that calls and joins are taken for.
+    pub work: f64,
 }
 
 /// What is counted in a graph.
@@ -51,6 +53,7 @@ impl Estimate {
             saved: (CALL * work.calls + JOIN * joins) / before,
             calls: each_1000(work.calls),
             joins: each_1000(joins),
+            work: before,
         })
     }
 }

@@ -15,7 +15,7 @@ mod traces;
 pub use advice::{Advice, FunctionAdvice, Targets};
 pub use decision::{Decision, LittleGain, Refusal, Verdict};
 pub use estimate::Estimate;
-pub use phase::{Basis, SideExits, predicted};
+pub use phase::{Basis, SideExits, estimate_in, predicted};
 pub use policy::Policy;
 
 use crate::CompileError;

@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use super::{Advice, Decision, FunctionAdvice, Reoptimizer, Targets, Verdict};
+use super::{Advice, Decision, Estimate, FunctionAdvice, Reoptimizer, Targets, Verdict};
 
 /// What a better version was made by.
 #[derive(Clone, Debug)]
@@ -46,11 +46,15 @@ impl Basis {
 
 /// What a version is expected to save about which this was decided.
 pub fn predicted(decisions: &[Decision]) -> f64 {
-    let saved = decisions.iter().find_map(|decision| match decision.verdict {
-        Verdict::Predicted(estimate) => Some(estimate.saved),
+    estimate_in(decisions).unwrap_or_default().saved
+}
+
+/// All that is expected of a version about which this was decided.
+pub fn estimate_in(decisions: &[Decision]) -> Option<Estimate> {
+    decisions.iter().find_map(|decision| match decision.verdict {
+        Verdict::Predicted(estimate) => Some(estimate),
         _ => None,
-    });
-    saved.unwrap_or_default()
+    })
 }
 
 impl Reoptimizer<'_> {

@@ -1,10 +1,11 @@
 //! Loads, stores, `memory.size`, `memory.grow`.
 
+use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Type, Value, types};
 use wasmparser::{MemArg, Operator};
 
 use super::Translator;
-use crate::abi::Builtin;
+use crate::abi::{Builtin, GROW_TRAPS, TrapCode};
 
 const I8: Type = types::I8;
 const I16: Type = types::I16;
@@ -98,7 +99,14 @@ impl Translator<'_> {
         let delta = self.extend_index(delta, is_64);
         let memory = self.builder.ins().iconst(I32, i64::from(index));
         let old = self.builtin(Builtin::MemoryGrow, &[memory, delta]);
+        self.trap_if_refused(old);
         self.push_size(old, is_64);
+    }
+
+    /// Traps if the embedder wants that instead of a memory or table that grows.
+    pub(super) fn trap_if_refused(&mut self, old: Value) {
+        let refused = self.builder.ins().icmp_imm_s(IntCC::Equal, old, GROW_TRAPS);
+        self.builder.ins().trapnz(refused, TrapCode::Host.to_clif());
     }
 
     /// Pushes a 64-bit size or -1 as the index type of a memory or table.

@@ -121,6 +121,7 @@ impl Translator<'_> {
         let delta = self.extend_index(delta, is_64);
         let table = self.builder.ins().iconst(types::I32, i64::from(table));
         let old = self.builtin(Builtin::TableGrow, &[table, delta, value]);
+        self.trap_if_refused(old);
         self.push_size(old, is_64);
     }
 

@@ -209,6 +209,32 @@ fn phases_grow_after_every_256_bursts_and_the_share_of_checks_in_bursts_stays() 
 }
 
 #[test]
+fn a_burst_that_is_put_off_comes_later_and_all_checks_are_counted() {
+    let mut bursts = Bursts::new(BurstLengths::new(7, 3));
+    assert!((0..6).all(|_| check(&mut bursts, Version::Checking) == Version::Checking));
+    // The one that would begin it.
+    bursts.checking -= 1;
+    bursts.put_off(2);
+    assert_eq!(phase(&mut bursts, Version::Checking), 14);
+    assert_eq!((bursts.begun, bursts.lost, bursts.checks_between()), (1, 0, 21));
+    assert_eq!(phase(&mut bursts, Version::Instrumented), 3);
+    assert_eq!((bursts.rate().counted, bursts.rate().of), (3, 24));
+    assert_eq!(phase(&mut bursts, Version::Checking), 7);
+}
+
+#[test]
+fn of_a_burst_that_is_cut_the_checks_that_it_had_are_counted() {
+    let mut bursts = Bursts::new(BurstLengths::new(7, 3));
+    assert_eq!(phase(&mut bursts, Version::Checking), 7);
+    assert_eq!(check(&mut bursts, Version::Instrumented), Version::Instrumented);
+    bursts.cut();
+    assert!(!bursts.counts());
+    assert_eq!((bursts.rate().counted, bursts.rate().of), (1, 8));
+    assert_eq!(phase(&mut bursts, Version::Checking), 7);
+    assert_eq!((bursts.begun, bursts.lost, bursts.rate().of), (2, 0, 18));
+}
+
+#[test]
 fn without_bursts_none_begins() {
     let lengths = BurstLengths::new(BurstLengths::FOREVER, 1);
     let mut bursts = Bursts::new(lengths);

@@ -121,11 +121,24 @@ impl Ran {
         Some(self.instance?.block_counts(&self.store))
     }
 
+    /// The memory of an instrumented module, from where its counters begin.
+    pub fn region(&mut self) -> Option<Vec<u8>> {
+        region(&mut self.store, self.instance?)
+    }
+
     /// What a module that counts itself has counted.
     pub fn counters(&mut self) -> Vec<u64> {
         let Some(instance) = self.instance else { return Vec::new() };
         counters(&mut self.store, instance)
     }
+}
+
+/// The memory of an instrumented module, from where its counters begin.
+pub fn region(mut store: impl AsContextMut, instance: Instance) -> Option<Vec<u8>> {
+    let flush = instance.get_typed_func::<(), u32>(&mut store, wprof_instrument::FLUSH).ok()?;
+    let base = flush.call(&mut store, ()).expect("it only stores into its own memory");
+    let memory = instance.get_memory(&mut store, wprof_instrument::COUNTERS).expect("exported");
+    Some(memory.data(&store)[base as usize..].to_vec())
 }
 
 /// What a module that counts itself has counted.

@@ -19,6 +19,8 @@ pub struct Ran {
     pub outcome: Outcome,
     /// What a module that counts itself has counted.
     pub counters: Vec<u64>,
+    /// The memory of an instrumented module, from where its counters begin.
+    pub region: Option<Vec<u8>>,
 }
 
 /// An interpreter with room for deep recursion.
@@ -41,7 +43,7 @@ pub fn run(engine: &Engine, wasm: &[u8], drive: &Drive) -> Result<Ran, String> {
         Ok(instance) => instance,
         Err(e) => {
             outcome.refused = Some(stop(&e));
-            return Ok(Ran { outcome, counters: Vec::new() });
+            return Ok(Ran { outcome, counters: Vec::new(), region: None });
         }
     };
     for call in &drive.calls {
@@ -59,7 +61,15 @@ pub fn run(engine: &Engine, wasm: &[u8], drive: &Drive) -> Result<Ran, String> {
     let states = exports.into_iter().filter_map(|(name, item)| Some((name, state(&store, &item)?)));
     outcome.exports = states.collect();
     let counters = counters(&store, instance);
-    Ok(Ran { outcome, counters })
+    let region = region(&mut store, instance);
+    Ok(Ran { outcome, counters, region })
+}
+
+fn region(store: &mut Store<Host>, instance: Instance) -> Option<Vec<u8>> {
+    let flush = instance.get_typed_func::<(), i32>(&*store, wprof_instrument::FLUSH).ok()?;
+    let base = flush.call(&mut *store, ()).expect("it only stores into its own memory");
+    let memory = instance.get_memory(&*store, wprof_instrument::COUNTERS).expect("exported");
+    Some(memory.data(&*store)[base as u32 as usize..].to_vec())
 }
 
 fn counters(store: &Store<Host>, instance: Instance) -> Vec<u64> {

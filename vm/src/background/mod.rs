@@ -7,7 +7,7 @@
 mod queue;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -17,6 +17,9 @@ use queue::Queue;
 
 /// How long nothing may have been urgent before the thread begins with what takes long and is not.
 const QUIET: Duration = Duration::from_millis(20);
+
+/// How often it is looked whether a version is done.
+const LOOK_EVERY: Duration = Duration::from_micros(500);
 
 /// A module that has jobs done.
 pub trait Compiles: Send + Sync + 'static {
@@ -110,6 +113,14 @@ impl Job {
 }
 
 impl Job {
+    /// Whether it is a better version for callers, which the code cache keeps.
+    fn is_for_callers(&self) -> bool {
+        matches!(
+            self.task,
+            Task::Promote(Promotion::Entry | Promotion::Reoptimized) | Task::PromoteForNextRun(_)
+        )
+    }
+
     /// Bytes of bytecode of the function, if it is to be optimised.
     fn bytes_to_optimise(&self) -> usize {
         match self.task {
@@ -137,6 +148,9 @@ struct Shared {
     changed: Condvar,
     /// Bytes of bytecode of the function that is being optimised, or 0.
     optimising: AtomicUsize,
+    /// Whether what is being compiled is kept for other runs, and how many jobs are done.
+    is_for_callers: AtomicBool,
+    done: AtomicUsize,
 }
 
 /// The thread and its orders.
@@ -175,6 +189,18 @@ impl Background {
         queue::delays(self.shared.optimising.load(Ordering::Relaxed), task, bytes)
     }
 
+    /// Waits for a version for callers that is being compiled, if one is, but no longer than that.
+    pub fn finish_version(&self, most: Duration) {
+        let (began, done) = (Instant::now(), self.shared.done.load(Ordering::Relaxed));
+        let is_busy = || {
+            let is_same = self.shared.done.load(Ordering::Relaxed) == done;
+            is_same && self.shared.is_for_callers.load(Ordering::Relaxed)
+        };
+        while is_busy() && began.elapsed() < most {
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+
     /// Takes the most urgent order to compile a function ahead.
     pub fn next_ahead(&self) -> Option<Job> {
         self.shared.lock().queue.pop_ahead()
@@ -189,10 +215,13 @@ impl Shared {
     fn work(&self) {
         while let Some(job) = self.next() {
             self.optimising.store(job.bytes_to_optimise(), Ordering::Relaxed);
+            self.is_for_callers.store(job.is_for_callers(), Ordering::Relaxed);
             let quiet = fork::quiet();
             job.run();
             drop(quiet);
             self.optimising.store(0, Ordering::Relaxed);
+            self.is_for_callers.store(false, Ordering::Relaxed);
+            self.done.fetch_add(1, Ordering::Relaxed);
         }
     }
 

@@ -1,8 +1,10 @@
 //! How an engine is set up.
 
 mod collection;
+mod fuel;
 mod perf;
 mod profiling;
+mod proposals;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,11 +12,13 @@ use std::sync::Arc;
 use wprof_jit::compile::{CompilerOptions, MemoryStyle, PassSet};
 use wprof_jit::events::EventModel;
 use wprof_jit::limits::RECORD_PATHS;
+use wprof_jit::module::Proposal;
 use wprof_jit::options::PartSizes;
 use wprof_jit::plan::{Counting, Interesting, Metric, Tracing};
 use wprof_jit::reoptimize::Policy;
 use wprof_profiler::{ExtendedPaths, Extension, Profile, TableShape};
 
+pub(crate) use fuel::FUEL;
 pub use perf::PerfFormat;
 pub use profiling::{Adaptive, Collect, ProfilingConfig, Trigger};
 
@@ -80,6 +84,8 @@ pub struct Config {
     pub(crate) record_bursts: bool,
     pub(crate) extension: Option<Extension>,
     pub(crate) path_table: TableShape,
+    fuel: bool,
+    off: Vec<Proposal>,
 }
 
 impl Default for Config {
@@ -129,6 +135,8 @@ impl Config {
             record_bursts: false,
             extension: None,
             path_table: TableShape::USUAL,
+            fuel: false,
+            off: Vec::new(),
         }
     }
 
@@ -155,6 +163,7 @@ impl Config {
     /// [`Store::event_count`](crate::Store::event_count). At most 16.
     pub fn count_events(&mut self, kinds: impl IntoIterator<Item = EventModel>) -> &mut Self {
         self.events = kinds.into_iter().collect();
+        self.keep_fuel();
         self
     }
 
@@ -168,6 +177,7 @@ impl Config {
     /// [`Store::set_budget`](crate::Store::set_budget).
     pub fn budget(&mut self, kind: impl Into<String>) -> &mut Self {
         self.budget = Some(kind.into());
+        self.keep_fuel();
         self
     }
 

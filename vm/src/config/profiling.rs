@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use wprof_jit::plan::{Checks, Instrumentation};
-use wprof_profiler::{BurstLengths, Overhead};
+use wprof_profiler::{Allowance, BurstLengths, Overhead};
 
 /// What is collected by an exact profile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,9 +47,13 @@ pub struct Adaptive {
     pub checks: Checks,
     /// What makes a burst begin.
     pub trigger: Trigger,
-    /// How much longer the program may take because of bursts (default: no limit). The number of checks between two
-    /// bursts follows from what they are measured to take, so it is not the same in each run. What checks cost is not
-    /// counted.
+    /// How much of the processor time profiling may take: bursts, code for them, reading what they have seen. What is not
+    /// afforded is put off. The number of checks between two bursts follows from what they are measured to take, so it
+    /// is not the same in each run. What checks cost is not counted. Better versions of hot functions are not either:
+    /// each must be expected to repay what it takes, and all together take at most 2%.
+    ///
+    /// By default, where lengths are the default ones and checks begin bursts, it is 1% and 5 ms, and never more than 2%
+    /// of what the program has had so far. With other lengths, or without background compilation, there is no limit.
     pub budget: Option<Overhead>,
     /// Whether code for bursts is optimised. By default it is, unless few checks are in bursts, as by the default
     /// lengths, and nothing is measured along paths: then it hardly matters how fast it is, and it is compiled in a
@@ -62,6 +66,12 @@ pub struct Adaptive {
 const SELDOM: u64 = 500;
 
 impl Adaptive {
+    /// What profiling may take, if that is limited. Whoever asks for certain lengths wants a sample of that size.
+    pub(crate) fn allowance(&self) -> Option<Allowance> {
+        let is_default = self.lengths == BurstLengths::default() && self.trigger == Trigger::Checks;
+        self.budget.map(Allowance::of).or_else(|| is_default.then(Allowance::default))
+    }
+
     /// Whether code for bursts is optimised, which may measure.
     pub(crate) fn is_optimized(&self, measures: bool) -> bool {
         let BurstLengths { checking, instrumented, .. } = self.lengths;

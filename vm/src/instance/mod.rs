@@ -6,16 +6,16 @@ mod profile;
 use wprof_jit::module::Entity;
 
 use crate::func::{WasmParams, WasmResults};
-use crate::imports;
 use crate::runtime::instance::InstanceData;
-use crate::runtime::instantiate::{entity_index, instantiate};
+use crate::runtime::instantiate::{Imports, entity_index, instantiate};
 use crate::runtime::loaded;
 use crate::runtime::store::{StoreOpaque, Stored};
-use crate::store::StoreContext;
+use crate::store::{StoreContext, StoreContextMut};
 use crate::{
     AsContext, AsContextMut, Caller, Error, ErrorKind, Extern, Func, Global, Memory, Module, Result, Table,
     Tag, TypedFunc,
 };
+use crate::{imports, limiter};
 
 /// An instance of a module in a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,10 +50,20 @@ impl Instance {
     /// # Panics
     /// If the module is of another engine than the store, or an import of another store.
     pub fn new(mut store: impl AsContextMut, module: &Module, imports: &[Extern]) -> Result<Instance> {
-        let mut context = store.as_context_mut();
-        let same = crate::Engine::same(context.engine(), module.engine());
-        assert!(same, "module and store must be of one engine");
+        let context = store.as_context_mut();
+        check_engine(&context, module);
         let imports = imports::check(&context.0.opaque, module, imports)?;
+        Instance::with_imports(context, module, imports)
+    }
+
+    /// The same, with imports that were checked.
+    pub(crate) fn with_imports<T: 'static>(
+        mut context: StoreContextMut<'_, T>,
+        module: &Module,
+        imports: Imports,
+    ) -> Result<Instance> {
+        check_engine(&context, module);
+        limiter::admit_instance(context.0, module)?;
         let index = instantiate(&mut context.0.opaque, &module.loaded(), Box::new(module.clone()), imports)?;
         let instance = Instance(context.0.opaque.handle(index));
         if let Some(start) = module.info().start {
@@ -155,6 +165,11 @@ impl Instance {
             Entity::Tag(_) => Extern::Tag(Tag(handle())),
         }
     }
+}
+
+fn check_engine<T: 'static>(context: &StoreContextMut<'_, T>, module: &Module) {
+    let same = crate::Engine::same(context.engine(), module.engine());
+    assert!(same, "module and store must be of one engine");
 }
 
 impl<T: 'static> Caller<'_, T> {

@@ -3,7 +3,7 @@
 //! Invariant: calls from code for bursts go through slots of their own, which hold ordinary code until there is code
 //! for bursts: so a function without a check at its entry is counted too when it is called in a burst.
 
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use hashbrown::HashMap;
@@ -45,6 +45,13 @@ pub struct BurstCode {
     wanted: HashMap<(u32, Version), u32>,
 }
 
+impl BurstCode {
+    /// Whether calls have wanted a version so often.
+    fn wants_calls(&self, patience: u32) -> bool {
+        self.wanted.get(&(0, Version::Instrumented)).is_some_and(|&wanted| wanted >= patience)
+    }
+}
+
 impl ModuleInner {
     /// Code of `func` for bursts, entered at `block`, a loop header or 0 for its entry; `None` if there is none, yet.
     pub(crate) fn burst_code(self: &Arc<Self>, func: u32, block: u32) -> Option<usize> {
@@ -56,14 +63,13 @@ impl ModuleInner {
         {
             return found;
         }
-        self.order_promotion(func, Promotion::Burst(block));
+        self.order_for_profile(func, Promotion::Burst(block));
         self.code.look(func, known)?
     }
 
     /// Counts that a burst wants a version that is entered at a block; whether it is to be compiled.
     fn is_wanted(&self, func: u32, version: (u32, Version)) -> bool {
-        let bytes = self.info.body(func).len();
-        let patience = if self.engine.background().is_some() { patience(bytes) } else { 1 };
+        let patience = self.patience(func);
         let count = |compiled: &mut Compiled| {
             let wanted = compiled.bursts.wanted.entry(version).or_default();
             *wanted = wanted.saturating_add(1);
@@ -72,32 +78,50 @@ impl ModuleInner {
         self.code.update(func, count) == Some(true)
     }
 
-    /// Code of `func` for the time between bursts, entered likewise.
-    pub(crate) fn checking_code(self: &Arc<Self>, func: u32, block: u32) -> Option<usize> {
+    /// How often bursts want a version before it is compiled.
+    fn patience(&self, func: u32) -> u32 {
+        if self.engine.background().is_some() { patience(self.info.body(func).len()) } else { 1 }
+    }
+
+    /// Code of `func` for the time between bursts, entered likewise; it is wanted badly by a frame that `is_stuck`.
+    pub(crate) fn checking_code(self: &Arc<Self>, func: u32, block: u32, is_stuck: bool) -> Option<usize> {
         if block == 0 {
             return self.code.address(func);
         }
         let known = self.code_for_frame(func, block);
-        if known.is_some() || !self.is_wanted(func, (block, Version::Checking)) {
+        let is_unwanted = !is_stuck && self.is_left_soon(func);
+        if known.is_some() || is_unwanted || !self.is_wanted(func, (block, Version::Checking)) {
             return known;
         }
-        self.order_promotion(func, Promotion::Resume(block));
+        match is_stuck {
+            true => self.order_and_promise(func, Promotion::Resume(block)),
+            false => self.order_for_profile(func, Promotion::Resume(block)),
+        }
         self.code_for_frame(func, block)
     }
 
     /// Whether a frame at a loop header has code to go on in when a burst is over: in code for bursts it would wait for
-    /// it. Where it is now, if that is no baseline code, it can wait for the best.
+    /// it, which is little if it leaves the loop soon; code of its own would cost more where that is not free. Where it is now, if that is no baseline code, it can wait for the best.
     pub(crate) fn comes_back(self: &Arc<Self>, func: u32, header: u32, is_baseline: bool) -> bool {
+        if self.is_left_soon(func) {
+            return true;
+        }
         if is_baseline {
-            return self.checking_code(func, header).is_some();
+            return self.checking_code(func, header, false).is_some();
         }
         if self.code_for_frame(func, header).is_some() {
             return true;
         }
         if self.is_wanted(func, (header, Version::Checking)) {
-            self.order_promotion(func, Promotion::Return(header));
+            self.order_for_profile(func, Promotion::Return(header));
         }
         self.code_for_frame(func, header).is_some()
+    }
+
+    /// Whether frames leave a function's loops so soon that what profiling may take is better spent elsewhere.
+    fn is_left_soon(&self, func: u32) -> bool {
+        self.engine.account().is_some()
+            && self.code.look(func, |compiled| compiled.is_left_soon) == Some(true)
     }
 
     /// Called through the slot for bursts, which holds a stub: where the call goes. Once it is ordered, calls go to
@@ -105,15 +129,37 @@ impl ModuleInner {
     pub(super) fn called_in_burst(self: &Arc<Self>, func: u32, entry: usize) -> usize {
         let code = self.burst_code(func, 0);
         let is_worth = self.is_worth_bursts(func);
-        self.code.update(func, |compiled| {
+        let patience = self.patience(func);
+        let is_put_off = self.code.update(func, |compiled| {
             let is_ordered = compiled.requested.contains(&Promotion::Burst(0));
+            let is_put_off = !is_ordered && compiled.bursts.wants_calls(patience);
             match compiled.bursts.versions.get(&0) {
                 Some(&code) => self.slots.publish_for_bursts(func, code),
-                None if is_ordered || !is_worth => self.slots.publish_for_bursts(func, entry),
+                None if is_ordered || !is_worth || is_put_off => self.slots.publish_for_bursts(func, entry),
                 None => {}
             }
+            is_put_off && !compiled.bursts.versions.contains_key(&0)
         });
+        if is_put_off == Some(true) {
+            self.put_off().push(func);
+        }
         code.unwrap_or(entry)
+    }
+
+    /// Has calls in bursts ask again for code that was not afforded.
+    pub(crate) fn ask_again(&self) {
+        for func in std::mem::take(&mut *self.put_off()) {
+            let is_missing = |compiled: &mut Compiled| {
+                if !compiled.bursts.versions.contains_key(&0) {
+                    self.slots.publish_for_bursts(func, self.slots.stub(func));
+                }
+            };
+            self.code.update(func, is_missing);
+        }
+    }
+
+    fn put_off(&self) -> MutexGuard<'_, Vec<u32>> {
+        self.code.put_off.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Makes `code` what callers of `func` reach, of which there was no code or worse. Calls in bursts ask for code
@@ -200,7 +246,7 @@ impl ModuleInner {
 
     /// How to read the counters of each function that has code for bursts, by ascending function index.
     pub(crate) fn burst_plans(&self) -> Vec<(u32, Arc<FunctionPlan>)> {
-        let functions = self.code.functions.read().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let functions = self.code.functions.read().unwrap_or_else(PoisonError::into_inner);
         let plans =
             functions.iter().filter_map(|(&func, compiled)| Some((func, compiled.bursts.plan.clone()?)));
         let mut plans: Vec<_> = plans.collect();

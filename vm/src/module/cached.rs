@@ -5,6 +5,7 @@
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use wprof_jit::compile::MachineCode;
 
@@ -13,24 +14,37 @@ use super::code::Compiled;
 use super::counters::Counters;
 use crate::code_cache::{CachedCode, CachedFunction, CachedModule, CachedTrampoline, Placed};
 use crate::runtime::code::no_code_memory;
+use crate::runtime::cpu_time;
 use crate::runtime::types::FuncTypeEntry;
 use crate::{Error, Module, Result};
 
 /// Code is stored again when one function in so many is new or better.
 const WORTHWHILE: u32 = 32;
 
+/// A short program waits so long for a version that is being compiled: the next run would else begin it anew.
+const LEAST_WAIT: Duration = Duration::from_millis(100);
+
+/// Or when better versions took longer than storing all code takes: so many nanoseconds a byte.
+const STORING: u64 = 5;
+
 impl Module {
     /// Stores the code that has been compiled so far in the engine's code cache, for the next time this module is
     /// loaded; see [`Config::code_cache`](crate::Config::code_cache). Does nothing if there is no cache or little
-    /// that it does not have yet. Returns whether it stored something.
+    /// that it does not have yet. Waits for a better version that is being compiled, but no longer than a tenth of a second or
+    /// twice what the process has had of the processor: else the next run would begin it anew, and be as slow. Returns whether it stored something.
     ///
     /// # Errors
     /// If the system refuses.
     pub fn update_code_cache(&self) -> Result<bool> {
         let inner = self.inner();
         let Some(cache) = inner.engine.code_cache() else { return Ok(false) };
-        let (functions, _) = self.compiled();
-        if inner.code.changes.swap(0, Ordering::Relaxed) <= functions as u32 / WORTHWHILE {
+        if let Some(background) = inner.engine.background() {
+            background.finish_version(LEAST_WAIT.max(2 * cpu_time::of_process()));
+        }
+        let (functions, bytes) = self.compiled();
+        let changes = inner.code.changes.swap(0, Ordering::Relaxed);
+        let took = inner.code.better.swap(0, Ordering::Relaxed);
+        if changes <= functions as u32 / WORTHWHILE && took <= STORING * bytes as u64 {
             return Ok(false);
         }
         cache
@@ -50,7 +64,9 @@ impl ModuleInner {
             let parts = compiled.part_code.iter().filter(|_| !compiled.promoted);
             let all = std::iter::once((func, compiled.address)).chain(parts.map(|(&row, &code)| (row, code)));
             let of_row = |(row, address)| {
-                Some(CachedFunction { row, code: CachedCode::of(self.code.arena.placed(address)?) })
+                let code = CachedCode::of(self.code.arena.placed(address)?);
+                let (saved, known, is_left_soon) = (compiled.saves(), compiled.known, compiled.is_left_soon);
+                Some(CachedFunction { row, code, saved, known, is_left_soon })
             };
             all.filter_map(of_row).collect::<Vec<_>>()
         };
@@ -108,23 +124,24 @@ impl ModuleInner {
     fn restore_functions(self: &Arc<Self>, functions: Vec<CachedFunction<MachineCode>>) -> Result<()> {
         let mut rows = Vec::with_capacity(functions.len());
         let mut pieces = Vec::with_capacity(functions.len());
-        for CachedFunction { row, code } in functions {
+        for CachedFunction { row, code, saved, known, is_left_soon } in functions {
             let code = code.into_code();
             self.slots.fill(&self.info, &code.dispatches);
-            rows.push(row);
+            rows.push((row, saved, known, is_left_soon));
             pieces.push((code, Some(self.owner(self.part_rows.func(row)))));
         }
         let addresses = self.code.arena.place_all(pieces).map_err(no_code_memory)?;
         let mut first = self.code.first.lock();
         // Functions come before parts.
-        for (row, address) in rows.into_iter().zip(addresses) {
+        for ((row, saved, known, is_left_soon), address) in rows.into_iter().zip(addresses) {
             if self.is_part(row) {
                 let of = first.ready.get_mut(&self.part_rows.func(row));
                 of.map(|compiled| compiled.part_code.insert(row, address));
                 self.slots.publish(row, address);
             } else if let Some(counters) = first.counters.get(row) {
                 let compiled = Compiled::new(address, counters.first, counters.count);
-                first.ready.insert(row, Compiled { restored: true, ..compiled });
+                let restored = Compiled { restored: true, saved, known, is_left_soon, ..compiled };
+                first.ready.insert(row, restored);
             }
         }
         Ok(())

@@ -5,7 +5,7 @@
 //! Invariant: code is published when its function is called for the first time, also if it was compiled before: what is
 //! published is what was called.
 
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Instant;
 
@@ -25,6 +25,7 @@ use super::{CompiledVersion, ModuleInner, demangle};
 use crate::background::{Job, Promotion, Task};
 use crate::perf::Placed;
 use crate::runtime::code::{CodeArena, no_code_memory, registry};
+use crate::runtime::cpu_time;
 use crate::{Engine, Result, Strategy};
 
 /// How many better versions a function may have, whatever its size. Each loop wants several, and a hostile function
@@ -32,6 +33,9 @@ use crate::{Engine, Result, Strategy};
 const MOST_VERSIONS: usize = 3;
 /// A function may have so many that their bytes of wasm code together are no more than this.
 const MOST_BYTES: usize = 1 << 20;
+
+/// A function that is hot after so many calls makes few rounds in each.
+const MANY_CALLS: u64 = 8;
 
 /// The code of one module.
 #[derive(Debug)]
@@ -50,6 +54,10 @@ pub struct ModuleCode {
     pub(super) versions: Mutex<Vec<CompiledVersion>>,
     /// The better versions that are being timed.
     pub(super) trials: Mutex<Trials>,
+    /// Functions whose code for bursts was not afforded when calls in bursts wanted it.
+    pub(super) put_off: Mutex<Vec<u32>>,
+    /// Nanoseconds that better versions for callers took the compiler since then.
+    pub(super) better: AtomicU64,
     /// How many functions are new or better since the code was last stored or loaded.
     pub(super) changes: AtomicU32,
 }
@@ -88,6 +96,11 @@ pub(super) struct Compiled {
     pub phases: u32,
     /// How many instructions of it a profile had seen when it was last decided whether to make it better.
     pub known: u64,
+    /// Whether frames leave it soon after they have come to a loop: it calls nothing, and was called several times before
+    /// it was hot.
+    pub is_left_soon: bool,
+    /// Of code from the code cache: what it was expected to save when it was made.
+    pub saved: f64,
     /// Why no better version was made when it was last looked for one.
     pub refused: Option<LittleGain>,
     /// Whether its code comes from the code cache.
@@ -115,6 +128,8 @@ impl Compiled {
             phase: None,
             phases: 0,
             known: 0,
+            is_left_soon: false,
+            saved: 0.0,
             refused: None,
             restored: false,
             bursts: BurstCode::default(),
@@ -128,6 +143,8 @@ impl Compiled {
     /// come is the rest of that: so a version is wanted for a loop that is hot by itself, one after the other, for
     /// with the first one the frame may leave.
     fn wanted_at(&mut self, block: u32, calls: u64) -> Option<Promotion> {
+        let is_leaf = self.plan.as_ref().is_some_and(|plan| plan.cfg.is_leaf);
+        self.is_left_soon |= self.requested.is_empty() && is_leaf && calls >= MANY_CALLS;
         if block == 0 || !self.promoted && calls > 1 {
             return Some(Promotion::Entry);
         }
@@ -141,6 +158,11 @@ impl Compiled {
             })
         };
         (self.promoted || asked >= heat::ASKS && is_alone()).then_some(Promotion::Resume(block))
+    }
+
+    /// What the version for its callers was expected to save.
+    pub fn saves(&self) -> f64 {
+        self.basis.as_ref().map_or(self.saved, |basis| basis.saved)
     }
 
     /// Whether it has run so often that it has better code than at first.
@@ -162,6 +184,8 @@ impl ModuleCode {
             advice: RwLock::default(),
             versions: Mutex::default(),
             trials: Mutex::default(),
+            put_off: Mutex::default(),
+            better: AtomicU64::new(0),
             changes: AtomicU32::new(0),
         }
     }
@@ -219,6 +243,12 @@ impl ModuleCode {
     pub(super) fn look<R>(&self, func: u32, at: impl FnOnce(&Compiled) -> R) -> Option<R> {
         let functions = self.functions.read().unwrap_or_else(PoisonError::into_inner);
         functions.get(&func).map(at)
+    }
+
+    /// There is a better version for callers, which was begun at `began`.
+    pub(super) fn note_better(&self, began: Instant) {
+        self.changes.fetch_add(1, Ordering::Relaxed);
+        self.better.fetch_add(began.elapsed().as_nanos() as u64, Ordering::Relaxed);
     }
 
     pub(super) fn update<R>(&self, func: u32, change: impl FnOnce(&mut Compiled) -> R) -> Option<R> {
@@ -402,6 +432,13 @@ impl ModuleInner {
     /// # Errors
     /// As [`ModuleInner::code_of`]; the function then stays as it is.
     pub(crate) fn promote(self: &Arc<Self>, func: u32, promotion: Promotion) -> Result<()> {
+        let before = cpu_time::of_thread();
+        let done = self.compile_version(func, promotion);
+        self.book(func, promotion, before);
+        done
+    }
+
+    fn compile_version(self: &Arc<Self>, func: u32, promotion: Promotion) -> Result<()> {
         match promotion {
             Promotion::Burst(block) => self.compile_for_bursts(func, block),
             Promotion::Reoptimized => self.reoptimize(func),
@@ -430,7 +467,7 @@ impl ModuleInner {
         });
         self.code.parted.lock().unwrap_or_else(PoisonError::into_inner).remove(&func);
         self.publish(func, address);
-        self.code.changes.fetch_add(1, Ordering::Relaxed);
+        self.code.note_better(began);
         self.note(CompiledVersion::new(func, CodeTier::Optimized, began, bytes).by(decisions));
         Ok(())
     }

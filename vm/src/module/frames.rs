@@ -65,7 +65,7 @@ impl ModuleInner {
         }
         let basis = self.code.look(func, |compiled| compiled.basis.clone()).flatten();
         let main_loop = self.main_loop(&plan);
-        let has_two = waits && basis.is_none() && main_loop.is_none() && self.has_time_for_two(&plan);
+        let has_two = waits && basis.is_none() && main_loop.is_none() && self.has_time_for_two(&plan, header);
         let later = self.engine.background().filter(|_| has_two);
         let graph = match later {
             Some(_) => self.engine.compiler().soon(&plan),
@@ -74,6 +74,7 @@ impl ModuleInner {
         let address = self.place_for_frames(&plan, graph, (header, main_loop), began)?;
         self.code.update(func, |compiled| compiled.take_for_frames(header, address));
         if let Some(background) = later {
+            self.promise(func, Promotion::Unrolled(header));
             let task = Task::Promote(Promotion::Unrolled(header));
             background.order([Job::new(self, func, task)]);
         }
@@ -82,9 +83,10 @@ impl ModuleInner {
 
     /// Whether it pays to compile two versions, one after the other: the second must not take time from the program, as
     /// what is compiled ahead must not, and it is by bursts that frames come to it.
-    fn has_time_for_two(&self, plan: &FunctionPlan) -> bool {
+    fn has_time_for_two(&self, plan: &FunctionPlan, header: u32) -> bool {
         let takes_long = plan.cfg.bytes() >= LARGE && !plan.loops.is_empty();
-        takes_long && self.engine.has_bursts() && self.engine.config().speculates()
+        let has_bursts = self.engine.has_bursts() && self.engine.config().speculates();
+        takes_long && has_bursts && self.affords(plan.cfg.func, Promotion::Unrolled(header))
     }
 
     /// Compiles what takes longer, unless a profile has told meanwhile what is better.

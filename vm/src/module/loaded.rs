@@ -104,8 +104,12 @@ impl LoadedModule for ModuleInner {
         ModuleInner::burst_code(&self, func, block)
     }
 
-    fn checking_code(self: Arc<Self>, func: u32, block: u32) -> Option<usize> {
-        ModuleInner::checking_code(&self, func, block)
+    fn checking_code(self: Arc<Self>, func: u32, block: u32, is_stuck: bool) -> Option<usize> {
+        ModuleInner::checking_code(&self, func, block, is_stuck)
+    }
+
+    fn ask_again(&self) {
+        ModuleInner::ask_again(self);
     }
 
     fn comes_back(self: Arc<Self>, func: u32, header: u32, is_baseline: bool) -> bool {

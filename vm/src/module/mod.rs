@@ -1,5 +1,6 @@
 //! Modules: validated at load, compiled function by function on first call.
 
+mod affordable;
 mod ahead;
 mod burst_code;
 mod cached;
@@ -392,6 +393,7 @@ fn lazy_slots(
 
 fn parse(engine: &Engine, bytes: ModuleBytes) -> Result<ModuleInfo> {
     let info = wprof_jit::module::parse(binary(bytes)?)?;
+    wprof_jit::module::check_allowed(&info.bytes, engine.config().switched_off())?;
     check_limits(engine, &info)?;
     Ok(info)
 }
@@ -458,7 +460,7 @@ fn is_binary(bytes: &[u8]) -> bool {
 
 /// Text becomes binary.
 #[cfg(feature = "wat")]
-fn binary(bytes: ModuleBytes) -> Result<ModuleBytes> {
+pub(crate) fn binary(bytes: ModuleBytes) -> Result<ModuleBytes> {
     if is_binary(&bytes) {
         return Ok(bytes);
     }
@@ -471,6 +473,6 @@ fn binary(bytes: ModuleBytes) -> Result<ModuleBytes> {
 }
 
 #[cfg(not(feature = "wat"))]
-fn binary(bytes: ModuleBytes) -> Result<ModuleBytes> {
+pub(crate) fn binary(bytes: ModuleBytes) -> Result<ModuleBytes> {
     Ok(bytes)
 }

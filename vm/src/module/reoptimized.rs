@@ -9,7 +9,9 @@ use std::time::Instant;
 use wprof_jit::compile::{MachineCode, Tier};
 use wprof_jit::graph::BlockGraph;
 use wprof_jit::plan::FunctionPlan;
-use wprof_jit::reoptimize::{Advice, Basis, Decision, LittleGain, Reoptimized, Reoptimizer, predicted};
+use wprof_jit::reoptimize::{
+    Advice, Basis, Decision, LittleGain, Reoptimized, Reoptimizer, estimate_in, predicted,
+};
 use wprof_profiler::{CodeTier, Profile};
 
 use super::code::Compiled;
@@ -56,7 +58,7 @@ impl ModuleInner {
         let advice = Arc::new(Advice::new(profile));
         let hot = advice.hot_functions(policy.least_share);
         *self.code.advice.write().unwrap_or_else(PoisonError::into_inner) = Some(advice.clone());
-        for func in hot {
+        for func in hot.into_iter().filter(|&func| self.may_repay(func, &advice)) {
             let seen = advice.ops_of(func);
             let is_worth = |compiled: &mut Compiled| {
                 let is_worth = compiled.is_hot() && policy.is_worth_another(compiled.known, seen);
@@ -106,6 +108,12 @@ impl ModuleInner {
         if !self.is_worth_making(func, predicted(&decisions), !changes.is_empty()) {
             return Ok(());
         }
+        if let Some(estimate) =
+            estimate_in(&decisions).filter(|&by| !self.repays(&graph, func, (by, &advice)))
+        {
+            self.refuse_for_now(func, estimate.saved);
+            return Ok(());
+        }
         let basis = Basis::new(func, advice, &decisions);
         let code = self.optimized(&plan, &graph)?;
         let old = self.code.address(func).and_then(|address| self.code.arena.copy_of(address));
@@ -121,6 +129,7 @@ impl ModuleInner {
         let mut trials = self.trials();
         let replace = |compiled: &mut Compiled| compiled.replace(address, for_frames, basis);
         let Some(replaced) = self.code.update(func, replace) else { return Ok(()) };
+        self.code.note_better(began);
         self.note(CompiledVersion { bytes_before: before, ..version });
         self.try_out(&mut trials, func, replaced, address);
         Ok(())
@@ -156,13 +165,28 @@ impl ModuleInner {
     /// Whether a version that is expected to save so much is better enough than the one that there is, of which
     /// nothing is known in a new phase. Keeps it if not.
     fn is_worth_making(&self, func: u32, saved: f64, in_new_phase: bool) -> bool {
-        let basis = |compiled: &Compiled| compiled.basis.as_ref().map_or(0.0, |basis| basis.saved);
-        let before = if in_new_phase { 0.0 } else { self.code.look(func, basis).unwrap_or_default() };
+        let before = if in_new_phase { 0.0 } else { self.saves(func) };
         if self.engine.reoptimization().is_none_or(|policy| policy.is_worth_making(saved, before)) {
             return true;
         }
-        self.code.update(func, |compiled| compiled.refused = Some(LittleGain { saved, before }));
+        let refused = LittleGain { saved, before, is_too_soon: false };
+        self.code.update(func, |compiled| compiled.refused = Some(refused));
         false
+    }
+
+    /// Nothing better is made before twice as much is known of a function: it would not be repaid.
+    fn refuse_for_now(&self, func: u32, saved: f64) {
+        let refused = LittleGain { saved, before: self.saves(func), is_too_soon: true };
+        let seen_again = self.engine.reoptimization().map_or(1, |policy| policy.seen_again);
+        self.code.update(func, |compiled| {
+            compiled.refused = Some(refused);
+            compiled.known = 2 * compiled.known / seen_again.max(1);
+        });
+    }
+
+    /// What the version that there is was expected to save.
+    fn saves(&self, func: u32) -> f64 {
+        self.code.look(func, Compiled::saves).unwrap_or_default()
     }
 
     /// What a function is to be reoptimized by, now: a new phase, or all that is known.

@@ -1,31 +1,45 @@
 //! `memory.atomic.wait` and `memory.atomic.notify`.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::parking::Woken;
+use super::shared_memory::SharedData;
 use super::store::StoreOpaque;
 use super::store_memory::StoreMemory;
 use crate::Trap;
 
-/// `memory.atomic.wait32` and `wait64` at an address of a memory of an instance: as long as `expected`, of so many bytes,
-/// is there, until it is notified or the time has passed, if it is not negative.
+/// The shared memory of an instance with so many bytes at an address that may be waited at.
 ///
 /// # Errors
-/// If the address is not in the memory or no multiple of the size, or the memory is not shared; if the store is to stop.
-pub fn wait(
-    store: &mut StoreOpaque,
+/// If the address is not in the memory or no multiple of the size, or the memory is not shared.
+pub fn to_wait_at(
+    store: &StoreOpaque,
     instance: u32,
-    (memory, address): (u32, u64),
+    memory: u32,
+    address: u64,
+    bytes: u32,
+) -> Result<Arc<SharedData>, Trap> {
+    let memory = checked(store, instance, (memory, address), bytes)?;
+    memory.shared().cloned().ok_or(Trap::ExpectedSharedMemory)
+}
+
+/// `memory.atomic.wait32` and `wait64` at an address [`to_wait_at`]: as long as `expected`, of so many bytes, is there,
+/// until it is notified or the time has passed, if it is not negative.
+///
+/// # Errors
+/// That of `check`, which says several times a second if the store is to stop.
+pub fn wait<E>(
+    memory: &SharedData,
+    address: u64,
     (bytes, expected): (u32, u64),
     nanoseconds: i64,
-) -> Result<Woken, Trap> {
-    let memory = checked(store, instance, (memory, address), bytes)?;
-    let memory = memory.shared().ok_or(Trap::ExpectedSharedMemory)?.clone();
+    check: impl FnMut() -> Result<(), E>,
+) -> Result<Woken, E> {
     // A time beyond what the system counts does not end.
     let time = u64::try_from(nanoseconds).ok().map(Duration::from_nanos);
     let until = time.and_then(|time| Instant::now().checked_add(time));
     let is_expected = || memory.number(address as usize, bytes == 8) == expected;
-    let check = || store.interrupt().take().map_or(Ok(()), |request| Err(request.into()));
     memory.parking.wait(address, is_expected, until, check)
 }
 

@@ -3,17 +3,20 @@
 //! Reached through `entries`, which checks first that enough stack is left. A status of 1 makes the caller trap, with
 //! the reason that is left in the store.
 
-use wprof_jit::abi::{path_row, store_context};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::NonNull;
+
+use wprof_jit::abi::{GROW_TRAPS, check as outcome, path_row, store_context};
 use wprof_profiler::BurstEvent;
 
 use super::abi::{VmContext, VmStoreContext};
 use super::atomics;
 use super::bulk::{self, InitError};
 use super::call_records::{Called, Extent};
-use super::fork;
 use super::samples::FOR_ENGINE;
 use super::store::{Pending, StoreOpaque};
-use crate::{Error, Trap, arch};
+use super::{deadline, fork, growth};
+use crate::{Error, Result, Trap, arch};
 
 /// The store and the index of the instance that called.
 ///
@@ -79,7 +82,31 @@ pub unsafe extern "C" fn memory_grow(vmctx: *const VmContext, memory: u32, delta
     // SAFETY: machine code passes its own vmctx.
     let (store, instance) = unsafe { caller(vmctx) };
     let memory = store.instances[instance as usize].memories[memory as usize];
-    store.memory_mut(memory).grow(delta).unwrap_or(u64::MAX)
+    // SAFETY: as above; the store is whole where it is lent from, and not used meanwhile.
+    unsafe { grow((*vmctx).store, |store| growth::memory(store, memory, delta)) }
+}
+
+/// Has something grow, which the embedder may be asked about, and gives its old size, -1 or [`GROW_TRAPS`].
+///
+/// # Safety
+/// For builtins only that are called by way of `entries`: the context is that of the calling instance's store.
+unsafe fn grow(
+    context: *mut VmStoreContext,
+    work: impl FnOnce(NonNull<StoreOpaque>) -> Result<Option<u64>>,
+) -> u64 {
+    // The frame that a function would have made.
+    // SAFETY: as required above; `entries` has left there who calls.
+    let frame = unsafe { [(*context).left_fp, (*context).left_pc] };
+    let work = |store| catch_unwind(AssertUnwindSafe(|| work(store)));
+    // SAFETY: the frame is there as long as the work takes, which does not panic.
+    let pending = match unsafe { deadline::leave(context, frame.as_ptr().expose_provenance(), work) } {
+        Ok(Ok(old)) => return old.unwrap_or(u64::MAX),
+        Ok(Err(error)) => Pending::Error(error),
+        Err(panic) => Pending::Panic(panic),
+    };
+    // SAFETY: the store is lent to wasm, which waits for us.
+    unsafe { *(*(*context).store).pending.get_mut() = Some(pending) };
+    GROW_TRAPS as u64
 }
 
 /// What `Builtin::MemoryWait` gives if it failed.
@@ -99,8 +126,23 @@ pub unsafe extern "C" fn memory_wait(
 ) -> u32 {
     // SAFETY: machine code passes its own vmctx.
     let (store, instance) = unsafe { caller(vmctx) };
-    let result = atomics::wait(store, instance, (memory, address), (bytes, expected), nanoseconds);
-    result.map_or_else(|trap| fail(store, trap, WAIT_FAILED), |woken| woken as u32)
+    let memory = match atomics::to_wait_at(store, instance, memory, address, bytes) {
+        Ok(memory) => memory,
+        Err(trap) => return fail(store, trap, WAIT_FAILED),
+    };
+    // SAFETY: as above; the reference of above is not used any more. `entries` has left there who calls.
+    let (context, frame) = unsafe {
+        let context = (*vmctx).store;
+        (context, [(*context).left_fp, (*context).left_pc])
+    };
+    let exit_fp = frame.as_ptr().expose_provenance();
+    // SAFETY: the frame is there as long as the wait takes, and the store is lent to wasm, which waits for us.
+    let check = || match unsafe { deadline::act_for_wasm(context, exit_fp) } {
+        true => Ok(()),
+        false => Err(WAIT_FAILED),
+    };
+    let result = atomics::wait(&memory, address, (bytes, expected), nanoseconds, check);
+    result.map_or_else(|failed| failed, |woken| woken as u32)
 }
 
 /// `Builtin::MemoryNotify`.
@@ -128,8 +170,8 @@ pub unsafe extern "C" fn table_grow(vmctx: *const VmContext, table: u32, delta: 
     // SAFETY: machine code passes its own vmctx.
     let (store, instance) = unsafe { caller(vmctx) };
     let table = store.instances[instance as usize].tables[table as usize];
-    let interrupt = store.interrupt().clone();
-    store.table_mut(table).grow(delta, init, || interrupt.is_requested()).unwrap_or(u64::MAX)
+    // SAFETY: as in `memory_grow`.
+    unsafe { grow((*vmctx).store, |store| growth::table(store, table, delta, init, true)) }
 }
 
 /// `Builtin::CountPath`.
@@ -244,12 +286,13 @@ pub unsafe extern "C" fn promote(vmctx: *const VmContext, func: u32, block: u32)
 /// what this gives. Where checks are not counted it is a register as any other.
 ///
 /// # Safety
-/// For machine code only, which passes its store's context.
+/// For machine code only, which passes its store's context; `exit_fp` is where `entries` has saved `fp` and `return_pc`.
 pub unsafe extern "C" fn check(
     context: *mut VmStoreContext,
     return_pc: usize,
     pinned: i64,
     fp: usize,
+    exit_fp: usize,
 ) -> i64 {
     // SAFETY: machine code passes its store's context, and has the store on loan.
     unsafe {
@@ -257,9 +300,14 @@ pub unsafe extern "C" fn check(
         if are_counted {
             (*context).checks = pinned;
         }
-        ((*context).left_pc, (*context).left_fp, (*context).left_for) = (return_pc, fp, FOR_ENGINE);
-        (*(*context).store).check_fired(return_pc, fp);
-        (*context).left_pc = 0;
+        let is_to_ask = (*(*context).store).interrupt().is_to_ask();
+        if is_to_ask && !deadline::act_for_wasm(context, exit_fp) {
+            (*context).go_on = outcome::TRAP;
+        } else {
+            ((*context).left_pc, (*context).left_fp, (*context).left_for) = (return_pc, fp, FOR_ENGINE);
+            (*(*context).store).check_fired(return_pc, fp);
+            (*context).left_pc = 0;
+        }
         if are_counted { (*context).checks } else { pinned }
     }
 }

@@ -52,7 +52,7 @@ fn in_slices(
 ) -> Result {
     for (index, slice) in slices.enumerate() {
         if index > 0
-            && let Some(request) = store.interrupt().take()
+            && let Some(request) = store.interrupt().take_at_once()
         {
             return Err(request.into());
         }

@@ -9,8 +9,9 @@
 
 use std::time::{Duration, Instant};
 
-use rustix::time::{ClockId, clock_gettime};
 use wprof_profiler::Rate;
+
+use super::cpu_time;
 
 /// A burst takes at least this part of the time from one to the next.
 const SHARE: u32 = 100;
@@ -31,7 +32,13 @@ impl BurstTime {
     /// The first phase begins, and bursts are to begin so often.
     pub fn start(every: Duration) -> BurstTime {
         let (least, began) = (every / SHARE, Instant::now());
-        BurstTime { least, began, since: now(), between: Duration::ZERO, within: Duration::ZERO }
+        BurstTime {
+            least,
+            began,
+            since: cpu_time::of_thread(),
+            between: Duration::ZERO,
+            within: Duration::ZERO,
+        }
     }
 
     /// Whether the burst that runs is to go on.
@@ -42,7 +49,7 @@ impl BurstTime {
     /// A phase has ended, of a burst or between bursts.
     pub fn end_phase(&mut self, was_burst: bool) {
         self.began = Instant::now();
-        let now = now();
+        let now = cpu_time::of_thread();
         let phase = now.saturating_sub(std::mem::replace(&mut self.since, now));
         *(if was_burst { &mut self.within } else { &mut self.between }) += phase;
     }
@@ -54,15 +61,10 @@ impl BurstTime {
 
     /// The share of bursts, the phase that runs included.
     pub fn rate(&self, is_burst: bool) -> Rate {
-        let phase = now().saturating_sub(self.since);
+        let phase = cpu_time::of_thread().saturating_sub(self.since);
         let counted = if is_burst { self.within + phase } else { self.within };
         Rate { counted: nanoseconds(counted), of: nanoseconds(self.within + self.between + phase) }
     }
-}
-
-fn now() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(time.tv_sec.cast_unsigned(), time.tv_nsec as u32)
 }
 
 fn nanoseconds(time: Duration) -> u64 {

@@ -10,13 +10,14 @@ use wprof_jit::abi::check;
 use wprof_jit::compile::Origin;
 use wprof_profiler::{BurstEvent, BurstLengths, Bursts, Rate, Version};
 
+use super::burst_cost::BurstCost;
 use super::burst_spans::BurstSpans;
 use super::burst_time::BurstTime;
 use super::code::registry;
-use super::fork;
 use super::loaded::LoadedModule;
 use super::pace::Pace;
 use super::store::{Pending, StoreOpaque};
+use super::{cpu_time, fork};
 use crate::arch;
 use crate::{Error, ErrorKind, ProfilingConfig, Result, Trap, Trigger};
 
@@ -43,13 +44,16 @@ impl Place {
     }
 
     /// Code for bursts in which the frame may go on: none at the entry of baseline code, and in a loop only if there is
-    /// code to come back to. Has both compiled.
-    fn burst_code(&self) -> Option<usize> {
+    /// code to come back to. Has both compiled; if what that takes is limited, first what there is to come back to.
+    fn burst_code(&self, is_limited: bool) -> Option<usize> {
         match self.block {
             0 if self.is_baseline => None,
             0 => self.module.clone().burst_code(self.func, 0),
             header => {
                 let comes_back = self.module.clone().comes_back(self.func, header, self.is_baseline);
+                if is_limited && !comes_back {
+                    return None;
+                }
                 self.module.clone().burst_code(self.func, header).filter(|_| comes_back)
             }
         }
@@ -76,6 +80,8 @@ pub struct StoreBursts {
     counts: Bursts,
     /// What keeps them to their budget, if they have one.
     pace: Option<Pace>,
+    /// What they take, for the engine's account, if it has one.
+    cost: Option<BurstCost>,
     /// How much of the store's time is in them, if time begins them.
     time: Option<BurstTime>,
     /// When they ran, if there is a time line.
@@ -144,15 +150,17 @@ impl StoreBursts {
         match (at.in_bursts, version) {
             (false, Version::Checking) | (true, Version::Instrumented) => None,
             (false, Version::Instrumented) => {
-                let code = at.burst_code();
-                // In a burst that goes on the next check asks again.
-                if code.is_none() && bursts.begun > begun {
-                    bursts.lose();
+                let code = at.burst_code(self.cost.is_some());
+                match code.is_none() {
+                    true if bursts.begun > begun => bursts.lose(),
+                    // In a burst that goes on the next check asks again.
+                    true if self.cost.as_mut().is_some_and(BurstCost::misses) => bursts.cut(),
+                    _ => {}
                 }
                 code
             }
             (true, Version::Checking) => {
-                let code = at.module.clone().checking_code(at.func, at.block);
+                let code = at.module.clone().checking_code(at.func, at.block, bursts.is_stuck());
                 if code.is_none() {
                     bursts.wait();
                 }
@@ -172,6 +180,36 @@ impl StoreBursts {
         }
     }
 
+    /// What the thread has had, if anybody keeps account of it.
+    fn begin_booking(&self) -> Option<Duration> {
+        self.cost.as_ref().map(|_| cpu_time::of_thread())
+    }
+
+    /// Puts a burst off that is due, if it is not afforded. Gives whether it did.
+    fn puts_off(&mut self) -> bool {
+        let counts = &mut self.counts;
+        self.cost.as_mut().is_some_and(|cost| cost.puts_off(counts))
+    }
+
+    /// The same as [`keep_pace`](Self::keep_pace), for a frame that is in code for bursts, or not, and stays, or does not.
+    fn keep_account(&mut self, before: &Bursts, fired: Option<Duration>, frame: (bool, bool)) {
+        if let Some((cost, fired)) = self.cost.as_mut().zip(fired) {
+            cost.book(before, &mut self.counts, fired, frame);
+        }
+    }
+
+    /// A function is called for the first time: what compiling it takes is not the burst's, if one runs.
+    pub fn begin_first_call(&self) -> Option<Duration> {
+        self.cost.as_ref().and_then(BurstCost::begin_first_call)
+    }
+
+    /// It is compiled.
+    pub fn end_first_call(&mut self, began: Option<Duration>) {
+        if let Some((cost, began)) = self.cost.as_mut().zip(began) {
+            cost.end_first_call(began);
+        }
+    }
+
     /// The version in which the frame goes on comes to the same check, which has been counted.
     fn forgive_check(&mut self, in_bursts: bool) {
         let bursts = &mut self.counts;
@@ -179,6 +217,9 @@ impl StoreBursts {
         *count = count.saturating_add(1);
     }
 }
+
+/// After so many bursts calls in bursts ask again for code that was not afforded.
+const ASK_EVERY: u64 = 32;
 
 /// Timers tick no more often than that.
 const SHORTEST_TICK: Duration = Duration::from_micros(10);
@@ -194,6 +235,7 @@ impl StoreOpaque {
         self.bursts = Some(StoreBursts {
             counts: Bursts::new(lengths),
             pace: adaptive.budget.map(Pace::new),
+            cost: self.engine().account().cloned().map(BurstCost::new),
             time: match adaptive.trigger {
                 Trigger::Checks => None,
                 Trigger::Time(every) => Some(BurstTime::start(every)),
@@ -249,7 +291,8 @@ impl StoreOpaque {
     /// Decides where the frame with this frame pointer goes on whose check has fired, by a call that returns to `pc`:
     /// see `abi::check_signature`.
     pub fn check_fired(&mut self, pc: usize, fp: usize) {
-        let go_on = match self.interrupt().take() {
+        // Another deadline may have passed since the embedder was asked, which waits for the next check.
+        let go_on = match self.interrupt().take_at_once() {
             Some(request) => {
                 *self.pending.get_mut() = Some(Pending::Error(Trap::from(request).into()));
                 check::TRAP
@@ -279,16 +322,22 @@ impl StoreOpaque {
         let at = Place::of(pc).expect("checks are in functions of live modules");
         self.read_bursts(at.in_bursts);
         let before = self.bursts.as_ref()?.counts;
+        let booked = self.bursts.as_ref()?.begin_booking();
         if !at.in_bursts {
             self.take_snapshot();
+        }
+        if !at.in_bursts && self.bursts.as_mut()?.puts_off() {
+            self.write_bursts();
+            return None;
         }
         let quiet = fork::quiet();
         let version = self.bursts.as_mut()?.decide(&at, has_ticked);
         self.note_burst(&before);
-        self.look_for_hot_code(&at);
+        let reading = self.look_for_hot_code(&at);
         drop(quiet);
         let bursts = self.bursts.as_mut()?;
         bursts.keep_pace(&before, fired);
+        bursts.keep_account(&before, booked.map(|had| had + reading), (at.in_bursts, version.is_none()));
         if version.is_some() {
             bursts.forgive_check(!at.in_bursts);
             if !at.in_bursts {
@@ -300,15 +349,24 @@ impl StoreOpaque {
     }
 
     /// From round to round, has functions reoptimized that bursts have shown to be hot, or to do something else than
-    /// before.
-    fn look_for_hot_code(&mut self, at: &Place) {
-        let Some(StoreBursts { counts, next_round, on_round, .. }) = &self.bursts else { return };
-        let begun = counts.begun_by_length;
-        if at.in_bursts || begun < *next_round {
-            return;
+    /// before. Gives how long that took, if anybody keeps account.
+    fn look_for_hot_code(&mut self, at: &Place) -> Duration {
+        let Some(StoreBursts { counts, next_round, on_round, cost, .. }) = &self.bursts else {
+            return Duration::ZERO;
+        };
+        if !at.in_bursts && counts.begun.is_multiple_of(ASK_EVERY) {
+            at.module.ask_again();
         }
+        let begun = counts.begun_by_length;
+        let is_afforded = cost.as_ref().is_none_or(BurstCost::affords_reading);
+        if at.in_bursts || begun < *next_round || !is_afforded {
+            return Duration::ZERO;
+        }
+        let booked = cost.as_ref().map(|_| cpu_time::of_thread());
         let next = on_round(self, &at.module, begun);
-        self.bursts.iter_mut().for_each(|bursts| bursts.next_round = next);
+        let Some(bursts) = &mut self.bursts else { return Duration::ZERO };
+        bursts.next_round = next;
+        bursts.cost.as_mut().zip(booked).map_or(Duration::ZERO, |(cost, began)| cost.book_reading(began))
     }
 
     /// Hands over a profile if it is time.

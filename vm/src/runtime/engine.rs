@@ -8,12 +8,13 @@ use wprof_jit::compile::{Compiler, MachineCode};
 use wprof_jit::plan::Collection;
 use wprof_jit::reoptimize::Policy;
 
+use super::account::Account;
 use super::code::registry::CodeObject;
 use super::code::{CodeArena, CodeSpace, Stubs, TrapStubs, no_code_memory};
 use super::types::{FuncTypeEntry, TypeRegistry};
 use super::{fork, rlimits, signals};
 use crate::arch;
-use crate::config::{Config, PerfFormat};
+use crate::config::{Config, PerfFormat, ProfilingConfig};
 use crate::error::Result;
 
 /// The part of an engine that its code needs to run.
@@ -31,6 +32,7 @@ pub struct EngineCore {
     types: TypeRegistry,
     raise: usize,
     trap_stubs: TrapStubs,
+    account: Option<Arc<Account>>,
 }
 
 impl EngineCore {
@@ -57,6 +59,10 @@ impl EngineCore {
         let raise = raise(TrapCode::Host)?;
         let stubs = Stubs::new(space.clone());
         let types = TypeRegistry::new(trampolines.clone());
+        let allowance = match config.profiling {
+            ProfilingConfig::Adaptive(adaptive) if config.background_compilation => adaptive.allowance(),
+            _ => None,
+        };
         Ok(EngineCore {
             config,
             address_space,
@@ -69,6 +75,7 @@ impl EngineCore {
             types,
             raise,
             trap_stubs,
+            account: allowance.map(|allowance| Arc::new(Account::open(allowance))),
         })
     }
 
@@ -95,6 +102,11 @@ impl EngineCore {
     /// Whether there are bursts.
     pub fn has_bursts(&self) -> bool {
         self.bursts.is_some()
+    }
+
+    /// What keeps an adaptive profile to its allowance, if it has one.
+    pub fn account(&self) -> Option<&Arc<Account>> {
+        self.account.as_ref()
     }
 
     pub fn compiler(&self) -> &Compiler {

@@ -11,9 +11,10 @@ use wprof_jit::abi::TrapCode;
 use super::abi::{ArrayCall, VmActivation, VmFuncRef, VmHostContext, VmStoreContext, VmValue};
 use super::activation::{self, Activation, TrapRecord};
 use super::frames::Frame;
+use super::hooks::CallHook;
 use super::stack::{self, Place};
 use super::store::{FuncPtr, Pending, StoreOpaque, StoreWith};
-use super::{alt_stack, frames, host, wake};
+use super::{alt_stack, deadline, frames, host, wake};
 use super::{entries, events};
 use crate::{Error, Trap, arch};
 
@@ -49,9 +50,8 @@ pub type Outcome = Result<(), Ended>;
 pub unsafe fn call<D>(store: &mut StoreWith<D>, func: FuncPtr, values: &mut [VmValue]) -> Outcome {
     let entry = store.opaque.func_type(func);
     debug_assert!(values.len() >= entry.ty.array_len());
-    if let Some(request) = store.opaque.interrupt().take() {
-        return Err(Error::from(Trap::from(request)).into());
-    }
+    // SAFETY: the store is whole and borrowed exclusively.
+    unsafe { deadline::act_before_call(NonNull::from(&mut *store).cast())? };
     store.opaque.check_data()?;
     store.opaque.heed_tick();
     if arch::stack_pointer() < stack::host_limit() {
@@ -67,10 +67,20 @@ pub unsafe fn call<D>(store: &mut StoreWith<D>, func: FuncPtr, values: &mut [VmV
         Target::Host(_) => Place::Here(0..0),
         Target::Wasm(..) => Place::find().map_err(|e| Error::system("no memory for a stack", e))?,
     };
-    let store = NonNull::from(store).cast::<StoreOpaque>();
+    let is_wasm = matches!(target, Target::Wasm(..));
+    if is_wasm {
+        store.tell_of(CallHook::CallingWasm)?;
+    }
+    let lent = NonNull::from(&mut *store).cast::<StoreOpaque>();
     // SAFETY: `StoreWith` begins with its `StoreOpaque`; the pointer is derived from the exclusive reference, which
-    // is not used again.
-    unsafe { lend(store, place.limit(), |store| target.call(store, &place, values.as_mut_ptr())) }
+    // is not used meanwhile.
+    let outcome =
+        unsafe { lend(lent, place.limit(), |store| target.call(store, &place, values.as_mut_ptr())) };
+    if is_wasm {
+        let told = store.tell_of(CallHook::ReturningFromWasm);
+        return outcome.and_then(|()| Ok(told?));
+    }
+    outcome
 }
 
 enum Target {

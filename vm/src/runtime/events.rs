@@ -48,7 +48,8 @@ impl StoreOpaque {
     /// Prepares the counter of the metered kind: no budget is set yet.
     pub fn start_metering(&mut self) {
         if let Some(kind) = self.engine().collection().metered {
-            self.set_event_limit(kind, UNLIMITED);
+            let limit = if self.engine().config().consumes_fuel() { 0 } else { UNLIMITED };
+            self.set_event_limit(kind, limit);
         }
     }
 
@@ -148,8 +149,10 @@ impl StoreOpaque {
         let Some(kind) = self.engine().collection().metered else { return };
         let overdraft = self.context_events(kind).unsigned_abs();
         let kind = self.engine().collection().events[kind as usize].name.clone();
-        *self.pending.get_mut() =
-            Some(Pending::Error(Error::from(Trap::OutOfBudget).context(OutOfBudget { kind, overdraft })));
+        let is_fuel = self.engine().config().consumes_fuel();
+        let trap = if is_fuel { Trap::OutOfFuel } else { Trap::OutOfBudget };
+        let error = Error::from(trap).context(OutOfBudget { kind, overdraft });
+        *self.pending.get_mut() = Some(Pending::Error(error));
     }
 
     /// Whether more events than the budget allows have happened.

@@ -72,9 +72,14 @@ fn add_live(frames: &mut Vec<Frame>) {
     frames.truncate(LIMIT);
 }
 
-/// As [`of_return`], with the frames around it whose calls are not made, since their callees are inlined.
+/// As [`of_return`], with the frames around it whose calls are not made, since their callees are inlined. Where no call
+/// returns to `pc` it is that of the instruction there which faulted on purpose, to have the host called.
 pub fn all_of_return(pc: usize) -> impl Iterator<Item = Frame> {
-    with_callers(registry::find_return(pc), of_return(pc))
+    let called = of_return(pc);
+    let object = if called.is_some() { registry::find_return(pc) } else { registry::find(pc) };
+    let faulted = || object.as_ref()?.trap_at(pc).and_then(|_| of_fault(pc));
+    let frame = called.or_else(faulted);
+    with_callers(object, frame)
 }
 
 /// The same for [`of_fault`].

@@ -12,10 +12,12 @@ use wprof_profiler::HOST_CALLEE;
 
 use super::abi::{VmCodeSlots, VmContext, VmFuncRef, VmHostContext, VmStoreContext, VmValue};
 use super::code::no_code_memory;
+use super::deadline;
+use super::hooks::CallHook;
 use super::store::{FuncPtr, Pending, StoreOpaque, StoreWith};
 use super::store_ptr::StorePtr;
 use super::types::FuncTypeEntry;
-use crate::{Result, Trap};
+use crate::Result;
 
 /// The code of a host function, which gets the store, the index of the instance that calls it, if one does, and the array
 /// in which arguments come and results go.
@@ -176,18 +178,24 @@ unsafe extern "C" fn shim<D: 'static>(
     let outer = store.opaque.enter_host_context(host.head.routine, instance.is_some());
     let span = store.opaque.begin_span();
     let around = store.opaque.note_host(1 + host.head.number);
-    let result = catch_unwind(AssertUnwindSafe(|| (host.func.code)(&mut *store, instance, values)));
+    let result = catch_unwind(AssertUnwindSafe(|| {
+        store.tell_of(CallHook::CallingHost)?;
+        let result = (host.func.code)(&mut *store, instance, values);
+        let told = store.tell_of(CallHook::ReturningFromHost);
+        result.and(told)
+    }));
     store.opaque.note_host(around);
     host.head.ticks.fetch_add(store.opaque.end_span(span), Ordering::Relaxed);
     store.opaque.leave_host_context(outer);
     store.opaque.read_metrics();
     let pending = match result.map(|done| done.and_then(|()| store.opaque.check_data())) {
-        Ok(Ok(())) => match store.opaque.interrupt().take() {
+        // SAFETY: the store is whole, and lent to us.
+        Ok(Ok(())) => match unsafe { deadline::act(NonNull::from(&mut *store).cast()) } {
             None => {
                 store.opaque.heed_tick();
                 return 0;
             }
-            Some(request) => Pending::Error(Trap::from(request).into()),
+            Some(pending) => pending,
         },
         Ok(Err(error)) => Pending::Error(error),
         Err(panic) => Pending::Panic(panic),

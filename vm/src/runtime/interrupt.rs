@@ -79,6 +79,8 @@ pub struct InterruptPage {
     alarms: Mutex<Alarms>,
     /// Whether the timer knows of it.
     is_watched: AtomicBool,
+    /// Whether the embedder decides at deadlines.
+    asks: AtomicBool,
 }
 
 // SAFETY: the page is only ever read by machine code; changing its protection is thread-safe.
@@ -101,6 +103,7 @@ impl InterruptPage {
             thread: AtomicI32::new(0),
             alarms: Mutex::default(),
             is_watched: AtomicBool::new(false),
+            asks: AtomicBool::new(false),
         })
     }
 
@@ -109,9 +112,15 @@ impl InterruptPage {
         self.page.as_ptr()
     }
 
-    /// Asks the store to stop, unless somebody has already. Async-signal-safe.
+    /// Asks the store to stop, unless somebody has already: of a deadline, at which the embedder may let it go on, an
+    /// interruption takes the place. Async-signal-safe.
     pub fn request(&self, why: Request) {
-        let _ = self.requested.compare_exchange(0, why as u8, Ordering::SeqCst, Ordering::SeqCst);
+        match why {
+            Request::Interrupt => self.requested.store(why as u8, Ordering::SeqCst),
+            Request::Deadline => {
+                let _ = self.requested.compare_exchange(0, why as u8, Ordering::SeqCst, Ordering::SeqCst);
+            }
+        }
         self.protect(MprotectFlags::empty());
         if self.is_watched.load(Ordering::Relaxed) {
             watch::request();
@@ -221,6 +230,26 @@ impl InterruptPage {
     /// Whether somebody asked and nobody has acted on it yet.
     pub fn is_requested(&self) -> bool {
         self.requested.load(Ordering::Relaxed) != 0
+    }
+
+    /// From now on the embedder decides at deadlines, or no more.
+    pub fn set_asks(&self, asks: bool) {
+        self.asks.store(asks, Ordering::SeqCst);
+    }
+
+    /// Whether a deadline has passed at which the embedder decides. Async-signal-safe.
+    pub fn is_to_ask(&self) -> bool {
+        self.asks.load(Ordering::SeqCst) && self.requested.load(Ordering::SeqCst) == Request::Deadline as u8
+    }
+
+    /// Whether the store is to stop, whatever it is at, and nobody need be asked.
+    pub fn stops_at_once(&self) -> bool {
+        self.is_requested() && !self.is_to_ask()
+    }
+
+    /// Takes the request, if there is one and nobody need be asked.
+    pub fn take_at_once(&self) -> Option<Request> {
+        if self.stops_at_once() { self.take() } else { None }
     }
 
     /// Takes the request, if there is one. Async-signal-safe.

@@ -7,6 +7,7 @@ use std::ptr::NonNull;
 use wprof_jit::abi;
 
 use super::abi::{VmContext, VmHostContext};
+use super::bursts::StoreBursts;
 use super::store::{Pending, StoreOpaque};
 use super::{fork, host};
 use crate::{Result, Trap};
@@ -24,10 +25,12 @@ pub unsafe extern "C" fn lazy_compile(
 ) -> usize {
     // SAFETY: as required above. Wasm code waits for us, so nothing else refers to the store.
     let store = unsafe { &mut *(*caller.as_ref().store).store };
+    let began = store.bursts.as_ref().and_then(StoreBursts::begin_first_call);
     let compiled = catch_unwind(AssertUnwindSafe(|| {
         // SAFETY: as required above.
         unsafe { compile(store, callee, index) }
     }));
+    store.bursts.iter_mut().for_each(|bursts| bursts.end_first_call(began));
     store.came_back();
     store.read_metrics();
     let failure = match compiled {
@@ -55,7 +58,7 @@ unsafe fn compile(store: &StoreOpaque, callee: NonNull<c_void>, index: u32) -> R
         }
         let instance = callee.cast::<VmContext>().as_ref().instance;
         let module = store.instances[instance].module.clone();
-        module.code_unless(index, &|| store.interrupt().is_requested())
+        module.code_unless(index, &|| store.interrupt().stops_at_once())
     }
 }
 

@@ -73,8 +73,11 @@ pub trait LoadedModule: Any + Debug + Send + Sync {
     /// Code of a function for bursts, entered at `block`, a loop header or 0 for its entry; `None` if there is none, yet.
     fn burst_code(self: Arc<Self>, func: u32, block: u32) -> Option<usize>;
 
-    /// Code of a function for the time between bursts, entered likewise.
-    fn checking_code(self: Arc<Self>, func: u32, block: u32) -> Option<usize>;
+    /// Code of a function for the time between bursts, entered likewise; it is wanted badly by a frame that `is_stuck`.
+    fn checking_code(self: Arc<Self>, func: u32, block: u32, is_stuck: bool) -> Option<usize>;
+
+    /// Has calls in bursts ask again for code that was not afforded.
+    fn ask_again(&self);
 
     /// Whether a frame at a loop header has code to go on in when a burst is over.
     fn comes_back(self: Arc<Self>, func: u32, header: u32, is_baseline: bool) -> bool;

@@ -19,7 +19,8 @@
 //!   store while machine code waits at a check.
 //! * [`HostCode`](host::HostCode): host functions, with the store and the instance that calls.
 //! * [`OnOutOfBudget`](events::OnOutOfBudget): whether the program goes on. It is given the address of a
-//!   [`StoreWith`](store::StoreWith) and must know its type.
+//!   [`StoreWith`](store::StoreWith) and must know its type. So are [`Hooks`](hooks::Hooks): what the embedder is asked at
+//!   deadlines, when something grows, and when control passes between the host and wasm code.
 //!
 //! What a call from above hands down must be the store's own: arguments of the function's types, references of this store.
 //! So the API checks types and stores before it enters; functions here that rely on it are `unsafe` and say so.
@@ -41,6 +42,7 @@
 #![allow(unsafe_code, reason = "runs machine code and touches the memory it works on")]
 
 pub mod abi;
+pub mod account;
 pub mod activation;
 pub mod alt_stack;
 pub mod atomics;
@@ -48,6 +50,7 @@ pub mod build_id;
 pub mod builtins;
 pub mod bulk;
 pub mod burst_contexts;
+pub mod burst_cost;
 pub mod burst_log;
 pub mod burst_spans;
 pub mod burst_time;
@@ -57,6 +60,8 @@ pub mod call_targets;
 pub mod code;
 pub mod const_eval;
 pub mod contexts;
+pub mod cpu_time;
+pub mod deadline;
 pub mod demand;
 pub mod engine;
 pub mod enter;
@@ -68,7 +73,9 @@ pub mod externs;
 pub mod fire;
 pub mod fork;
 pub mod frames;
+pub mod growth;
 pub mod guarded_stack;
+pub mod hooks;
 pub mod host;
 pub mod host_clock;
 pub mod image;

@@ -62,10 +62,16 @@ impl Parking {
             if !is_waiting(&table, address, &waiter) {
                 return Ok(Woken::Notified);
             }
+            // Who is asked may take its time, and wake others here.
+            drop(table);
+            let checked = check();
+            table = self.lock();
             let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-            let outcome = match left {
-                Some(Duration::ZERO) => Some(Ok(Woken::TimedOut)),
-                _ => check().err().map(Err),
+            let outcome = match (checked, left) {
+                (Err(error), _) => Some(Err(error)),
+                (Ok(()), _) if !is_waiting(&table, address, &waiter) => Some(Ok(Woken::Notified)),
+                (Ok(()), Some(Duration::ZERO)) => Some(Ok(Woken::TimedOut)),
+                _ => None,
             };
             if let Some(outcome) = outcome {
                 remove(&mut table, address, &waiter);

@@ -1,9 +1,10 @@
 //! Going on behind an instruction that has faulted on purpose.
 //!
 //! Some stores of machine code fault when the runtime has to do something: a budget is used up, the buffer of a trace is
-//! full. The signal handler makes the thread continue in `entries::resume`, which saves all registers and calls [`go_on`].
+//! full; and polls do at a deadline. The signal handler makes the thread continue in `entries::resume`, which saves all registers and calls [`go_on`].
 //! That is host code like any other, called by machine code as it were: it may allocate, lock, call the embedder and
-//! enter wasm. Then machine code goes on behind the store with the same registers, but for the pinned one; or it traps.
+//! enter wasm. Then machine code goes on behind the store, or with the poll, with the same registers, but for the pinned
+//! one; or it traps.
 //!
 //! Invariant: the embedder is only asked on the stack that wasm runs on, with as much of it left as a host function is
 //! given; what needs no embedder runs on the store's own stack, as it may come where no stack is left.
@@ -16,9 +17,9 @@ use wprof_jit::abi::TrapCode;
 use super::abi::NOTHING;
 use super::activation::{self, Activation};
 use super::code::registry::{self, CodeObject};
-use super::events;
 use super::signals::record;
 use super::store::{Pending, StoreOpaque};
+use super::{deadline, events};
 use crate::arch::{self, Interrupted, Registers};
 
 /// What no code uses below a stack pointer. Machine code of ours keeps nothing there, but this costs nothing.
@@ -33,6 +34,11 @@ pub unsafe fn stack_for(code: TrapCode, activation: &Activation, sp: usize) -> O
     let (limit, own) = unsafe { ((*activation.context).stack_limit, (*activation.context).own_stack) };
     match code {
         TrapCode::Budget => (sp >= limit).then_some(sp - RED_ZONE),
+        // SAFETY: the store that was entered holds the page.
+        TrapCode::Interrupt => {
+            let asks = unsafe { (*activation.interrupt).is_to_ask() };
+            (asks && sp >= limit).then_some(sp - RED_ZONE)
+        }
         TrapCode::TraceFull | TrapCode::ReferencesFull => Some(own),
         _ => None,
     }
@@ -55,6 +61,9 @@ pub unsafe extern "C" fn go_on(interrupted: *mut Interrupted) {
         store_pinned(activation, *interrupted.pinned());
         match code {
             Some(TrapCode::Budget) => refill_budget(activation, interrupted),
+            Some(TrapCode::Interrupt) => {
+                deadline::act_for_wasm(activation.context, interrupted.frame_pointer())
+            }
             code => empty_trace(activation, interrupted, code, &object),
         }
     };
@@ -62,12 +71,15 @@ pub unsafe extern "C" fn go_on(interrupted: *mut Interrupted) {
         // SAFETY: as required above.
         return unsafe { trap(activation, interrupted, &object) };
     }
-    // SAFETY: the context is there as the store is; the instruction is a store, which was to fault and do nothing else.
+    // SAFETY: the context is there as the store is; the instruction is a store, which was to fault and do nothing else, or
+    // else a poll, which is made again.
     unsafe {
         if let Some(cell) = pinned_cell(activation) {
             *interrupted.pinned() = cell.read();
         }
-        interrupted.set_registers(Registers { pc: arch::end_of_store(registers.pc), ..registers });
+        if code != Some(TrapCode::Interrupt) {
+            interrupted.set_registers(Registers { pc: arch::end_of_store(registers.pc), ..registers });
+        }
     }
 }
 

@@ -21,6 +21,7 @@ use super::exceptions::{Exceptions, TagData};
 use super::exclusive::Exclusive;
 use super::externs::ExternArena;
 use super::guarded_stack::GuardedStack;
+use super::hooks::Hooks;
 use super::host::AnyHostContext;
 use super::host_clock::{HostClock, Span};
 use super::instance::InstanceData;
@@ -148,6 +149,8 @@ pub struct StoreOpaque {
     pub started: Instant,
     /// The call that is timed, if one is.
     pub timed: Option<TimedCall>,
+    /// What the embedder wants to be told or asked.
+    pub hooks: Hooks,
 }
 
 /// A store with what the layer above keeps beside it, which host functions can reach.
@@ -261,6 +264,7 @@ impl StoreOpaque {
             burst_log: Exclusive::default(),
             started: Instant::now(),
             timed: None,
+            hooks: Hooks::default(),
         };
         store.pass_entry_slot();
         store.start_metering();
@@ -424,6 +428,11 @@ impl StoreOpaque {
         Ok(self.tables.len() as u32 - 1)
     }
 
+    /// How many memories and tables it has.
+    pub fn counts(&self) -> (usize, usize) {
+        (self.memories.len(), self.tables.len())
+    }
+
     /// Adds a global, whose cell is `cell`, in a vmctx of this store, or else its own.
     pub fn add_global(&mut self, ty: GlobalType, value: VmValue, cell: Option<NonNull<VmValue>>) -> u32 {
         let owns_cell = cell.is_none();
@@ -477,6 +486,11 @@ impl StoreOpaque {
     pub fn two_tables(&mut self, a: u32, b: u32) -> (&mut TableData, &mut TableData) {
         let [a, b] = self.tables.get_disjoint_mut([a as usize, b as usize]).expect("different and present");
         (a, b)
+    }
+
+    /// How many globals it has.
+    pub fn global_count(&self) -> u32 {
+        self.globals.len() as u32
     }
 
     /// The type of global number `index`.

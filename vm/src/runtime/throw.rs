@@ -66,11 +66,11 @@ pub unsafe extern "C" fn make_exception(
     store.exceptions.insert(Arc::new(Exception::new(tag, carried)))
 }
 
-/// `Builtin::Throw`: whether `landed` says where to go on. Called by `arch::throw` on behalf of the code that the call
+/// `Builtin::Throw`: whether `landed` says where to go on. Called by `entries::throw` on behalf of the code that the call
 /// returns to at `return_pc`, whose frame pointer is `fp`.
 ///
 /// # Safety
-/// For `arch::throw` only: `vmctx` is that of machine code of the newest activation, which waits for us, and what it has
+/// For `entries::throw` only: `vmctx` is that of machine code of the newest activation, which waits for us, and what it has
 /// in the pinned register is `pinned`.
 pub unsafe extern "C" fn throw(
     vmctx: *const VmContext,

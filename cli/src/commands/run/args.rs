@@ -10,6 +10,7 @@ use wprof_profiler::{Extension, TableShape};
 use super::collect::{COLLECT_HELP, Limit, ProfileArgs};
 use super::rate::SampleRate;
 use super::reoptimize::ReoptimizeArgs;
+use super::stubs::Stubs;
 use crate::commands::help;
 use crate::{durations, sizes};
 
@@ -177,6 +178,10 @@ pub struct RunArgs {
     #[arg(long, value_name = "N", value_parser = instant, conflicts_with = "budget")]
     #[arg(help_heading = help::DEBUGGING, hide_short_help = true)]
     pub until: Option<u64>,
+    /// If the program traps, write its stack, memories and globals to a file that debuggers for WebAssembly read
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(help_heading = help::DEBUGGING, hide_short_help = true)]
+    pub coredump: Option<PathBuf>,
     /// Tell Linux perf which code belongs to which function
     ///
     /// `map` writes /tmp/perf-PID.map. `jitdump` writes jit-PID.dump into the current folder, with code and source
@@ -198,6 +203,12 @@ pub struct ProgramArgs {
     /// Call this exported function instead of `_start`, and print its results
     #[arg(long, value_name = "FUNC", help_heading = help::PROGRAM)]
     pub invoke: Option<String>,
+    /// Give the program something for imports that are missing: functions that trap with their name, or return zeros
+    ///
+    /// Globals are zero, and memories and tables empty.
+    #[arg(long, value_enum, value_name = "HOW", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "trap", help_heading = help::PROGRAM, hide_short_help = true)]
+    pub stub_imports: Option<Stubs>,
     /// Stop the program after this time, such as 5s, with a backtrace and exit code 134
     #[arg(long, value_name = "DURATION", value_parser = durations::parse, help_heading = help::LIMITS)]
     pub timeout: Option<Duration>,

@@ -1,5 +1,7 @@
 //! What the program finds around it: WASI, with its arguments, environment and folders.
 
+use std::path::Path;
+
 use anyhow::{Result, anyhow};
 use wprof::wasi::{self, WasiCtx, WasiCtxBuilder};
 use wprof::{Engine, ImportType, Linker, Module, Store};
@@ -43,15 +45,12 @@ pub fn linker(engine: &Engine) -> Result<Linker<WasiCtx>> {
     Ok(linker)
 }
 
-/// What to do about a program that needs something else than WASI.
-const ADVICE: &str = "wprof run provides WASI preview 1 and nothing else: build the program for WASI, or run it in a host \
-    of your own with the crate wprof, whose Linker defines such imports";
-
 /// What the module needs and is not here; nothing if all is here.
 pub fn missing_imports(
     linker: &Linker<WasiCtx>,
     store: &mut Store<WasiCtx>,
     module: &Module,
+    path: &Path,
 ) -> Option<anyhow::Error> {
     let is_missing = |store: &mut Store<WasiCtx>, import: &ImportType<'_>| {
         linker.get(&mut *store, import.module(), import.name()).is_none()
@@ -63,5 +62,9 @@ pub fn missing_imports(
     let missing = module.imports().filter(|import| is_missing(store, import));
     let missing: Vec<String> = missing.map(described).collect();
     let all = missing.join(", ");
-    (!missing.is_empty()).then(|| anyhow!("needs imports that wprof does not provide: {all}\n{ADVICE}"))
+    let advice = format!(
+        "build it for WASI, run it with --stub-imports, or instrument it for its own host: wprof instrument {} -o FILE",
+        path.display()
+    );
+    (!missing.is_empty()).then(|| anyhow!("needs imports that wprof does not provide: {all}\n{advice}"))
 }

@@ -13,16 +13,17 @@ mod live;
 pub mod program;
 mod rate;
 mod reoptimize;
+mod stubs;
 mod threads;
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, anyhow, ensure};
-use wprof::{Config, Engine, Module, ProfilingConfig};
+use wprof::{Config, Engine, Module, ProfilingConfig, ProfilingCost};
 use wprof_profiler::{Ending, Profile, Run};
 
 pub use args::{PassesArgs, ProgramArgs, RunArgs};
@@ -56,7 +57,9 @@ pub fn execute(args: RunArgs, color: ColorChoice) -> Result<ExitCode> {
         modules::compile(&module, args.program.module())?;
     }
     let spare = args.output.as_ref().map(|_| spare_descriptors()).transpose()?;
-    let kept = Kept { bursts, live, has_profile: wants_profile(&args), ..Kept::profile(&counted) };
+    let has_core_dump = args.coredump.is_some();
+    let kept =
+        Kept { bursts, live, has_profile: wants_profile(&args), has_core_dump, ..Kept::profile(&counted) };
     let mut outcome = program::run(&args.program, &module, kept)?;
     ending::report(&outcome, &counted);
     let mut profile = outcome.profile.take();
@@ -76,6 +79,10 @@ pub fn execute(args: RunArgs, color: ColorChoice) -> Result<ExitCode> {
             path.display()
         )),
         (None, _) => {}
+    }
+    if let (Some(path), Some(dump)) = (&args.coredump, outcome.core_dump.take()) {
+        let cannot = || format!("cannot write the core dump to {}", path.display());
+        fs::write(path, dump).with_context(cannot)?;
     }
     // What goes wrong with the other files must not cost the profile.
     if let (Some(path), Some(written)) = (&args.bursts, outcome.burst_log.take()) {
@@ -193,6 +200,19 @@ fn live(args: &RunArgs, counted: &Counted) -> Result<Option<Live>> {
     Ok(Some(Live { path: path.clone(), every, run: run_of(&args.program), program }))
 }
 
+/// What profiling took of the processor time.
+fn spent(cost: &ProfilingCost) -> String {
+    let ProfilingCost { bursts, burst_code, ways_back, reading, reoptimization, .. } = *cost;
+    let share = 100.0 * cost.sum().as_secs_f64() / cost.of.as_secs_f64().max(f64::MIN_POSITIVE);
+    let [all, of, bursts, burst_code, ways_back, reading, reoptimization] =
+        [cost.sum(), cost.of, bursts, burst_code, ways_back, reading, reoptimization]
+            .map(|time| duration(nanoseconds(time)));
+    format!(
+        "profiling took {all} of {of} of processor time ({share:.1}%): {bursts} in bursts, {burst_code} to compile code for \
+         them, {ways_back} to compile what follows them, {reading} to read the samples, {reoptimization} to reoptimize"
+    )
+}
+
 fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
@@ -221,6 +241,9 @@ fn summarize(page: &mut Page, args: &RunArgs, module: &Module, outcome: &Outcome
                 page,
                 &format!("{begun}; {lost} more were skipped, as their code was not compiled yet"),
             );
+        }
+        if let Some(cost) = module.engine().profiling_cost() {
+            summary::write_detail(page, &spent(&cost));
         }
         decisions(module).iter().for_each(|line| summary::write_detail(page, line));
         let (used, unused) = module.compiled_ahead();

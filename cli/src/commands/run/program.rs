@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result};
 use wprof::wasi::WasiCtx;
-use wprof::{Error, ErrorKind, Instance, Module, Stop, Store, TraceSummary};
+use wprof::{Error, ErrorKind, Instance, Module, Stop, Store, TraceSummary, WasmCoreDump};
 use wprof_profiler::{Bursts, Ending, Profile};
 
 use super::args::ProgramArgs;
@@ -16,7 +16,7 @@ use super::collect::Counted;
 use super::interruption::Interruption;
 use super::live::{Following, Live};
 use super::threads::{self, Threads};
-use super::{ending, host, invoke};
+use super::{ending, host, invoke, stubs};
 use crate::modules::failure;
 
 /// How a run went.
@@ -45,6 +45,8 @@ pub struct Outcome {
     pub bursts: Option<Bursts>,
     /// What became of their recording.
     pub burst_log: Option<Result<TraceSummary, Error>>,
+    /// The state in which the program trapped, if that was asked for.
+    pub core_dump: Option<Vec<u8>>,
 }
 
 /// What is kept of a run.
@@ -59,12 +61,14 @@ pub struct Kept<'a> {
     pub live: Option<Live>,
     /// Whether anybody wants the profile in the end.
     pub has_profile: bool,
+    /// Whether the state is dumped if the program traps.
+    pub has_core_dump: bool,
 }
 
 impl<'a> Kept<'a> {
     /// The profile only.
     pub fn profile(counted: &'a Counted) -> Kept<'a> {
-        Kept { counted, trace: None, bursts: None, live: None, has_profile: true }
+        Kept { counted, trace: None, bursts: None, live: None, has_profile: true, has_core_dump: false }
     }
 
     /// A trace only.
@@ -98,7 +102,7 @@ pub fn run(args: &ProgramArgs, module: &Module, kept: Kept<'_>) -> Result<Outcom
 
 fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> Result<Outcome> {
     let mut linker = host::linker(module.engine())?;
-    let Kept { counted, trace, bursts, live, has_profile } = kept;
+    let Kept { counted, trace, bursts, live, has_profile, has_core_dump } = kept;
     let (was_counted, is_traced) = (counted.is_on(), trace.is_some());
     let deadline = args.timeout.map(|timeout| Instant::now() + timeout);
     let can_stop = was_counted || is_traced;
@@ -112,6 +116,10 @@ fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> 
         false => (wasi, None),
     };
     let mut store = Store::try_new(module.engine(), wasi).map_err(failure)?;
+    stubs::define_known(&mut linker, &mut store, module)?;
+    if let Some(stubs) = args.stub_imports {
+        stubs::define_missing(&mut linker, &mut store, module, stubs)?;
+    }
     let program = args.module().display().to_string();
     if let Some(TraceTarget { file, max_size }) = trace {
         store.record_trace(module, &program, BufWriter::new(file), max_size).map_err(failure)?;
@@ -136,11 +144,13 @@ fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> 
         Ok(instance) => (Some(instance), call(args, &mut store, instance)?),
         Err(error) if is_of_program(&error) => (Instance::newest_of(&store, module), Err(error)),
         Err(error) => {
-            let missing = host::missing_imports(&linker, &mut store, module);
+            let missing = host::missing_imports(&linker, &mut store, module, args.module());
             return Err(missing.unwrap_or_else(|| failure(error)));
         }
     };
     let wall = clock.elapsed();
+    let dump = ended.as_ref().err().filter(|_| has_core_dump).and_then(WasmCoreDump::new);
+    let core_dump = dump.map(|dump| dump.serialize(&store, &program));
     let (other, profiles) = threads.map(|threads| threads.end()).unwrap_or_default();
     let ended = threads::ended_by(ended, other);
     store.end_snapshots();
@@ -171,6 +181,7 @@ fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> 
         trace,
         bursts,
         burst_log,
+        core_dump,
     })
 }
 

@@ -333,7 +333,7 @@ pub extern "C" fn find_record() {
 pub extern "C" fn check() {
     preserving!(
         "cmp rsp, [rdi + {limit}]\njb 2f",
-        "mov rsi, [rbp + 8]\nmov rdx, r15\nmov rcx, [rbp]\ncall {target}",
+        "mov rsi, [rbp + 8]\nmov rdx, r15\nmov rcx, [rbp]\nmov r8, rbp\ncall {target}",
         "mov r15, rax",
         "2:\nmov qword ptr [rdi + {go_on}], 0\nret",
         target = sym builtins::check,
@@ -347,7 +347,7 @@ pub extern "C" fn check() {
 pub extern "C" fn check_pinned() {
     preserving!(
         "cmp rsp, [r15 + {limit}]\njb 2f",
-        "mov rdi, r15\nmov rsi, [rbp + 8]\nmov rdx, -1\nmov rcx, [rbp]\ncall {target}",
+        "mov rdi, r15\nmov rsi, [rbp + 8]\nmov rdx, -1\nmov rcx, [rbp]\nmov r8, rbp\ncall {target}",
         "mov r15, rax",
         "2:\nmov qword ptr [r15 + {go_on}], 0\nmov r15, -1\nret",
         target = sym builtins::check,

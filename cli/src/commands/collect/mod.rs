@@ -1,0 +1,215 @@
+//! `wprof collect`: profiles of what instrumented modules have counted.
+
+mod listen;
+mod node;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, anyhow, ensure};
+use clap::{Args, ValueHint};
+use wprof_instrument::{RawCounters, Source, read};
+use wprof_profiler::{Profile, Run};
+
+use super::help;
+use super::instrument::{RewriteArgs, binary};
+use crate::render::page::Page;
+use crate::render::screen::{ColorChoice, Screen};
+use crate::render::summary;
+use crate::render::view::View;
+use crate::{modules, output};
+
+const EXAMPLES: &str = "\
+Examples:
+  wprof collect -o f.wprof -- node app.js        rewrite what app.js loads, run it, and profile it
+  wprof collect -m app.wasm -o f.wprof *.counters
+  wprof collect -m app.wasm -o f.wprof --listen 127.0.0.1:8000";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, after_long_help = format!("\
+Counters come from files that the JavaScript of `wprof instrument --js` has written, or over the network, or \
+from a program that runs now. What comes out is an ordinary profile of the original module, as `wprof run \
+--exact` takes it: see `wprof report`, `wprof view`, `wprof annotate`, `wprof export`. Instances of one module \
+are added up.
+
+A command after `--` runs under Node, or runs Node: each WebAssembly module that it loads is rewritten on the \
+way, also in workers. The exit code is the command's. Of several modules that ran, each gets a profile; a \
+number is added to the name of all but the one that ran most. The modules themselves are written beside \
+their profiles.
+
+--listen waits until Ctrl-C for what pages send that have loaded wprof.js from there.
+
+{EXAMPLES}"))]
+pub struct CollectArgs {
+    /// The module that was instrumented; may be repeated
+    #[arg(short, long = "module", value_name = "MODULE", value_hint = ValueHint::FilePath)]
+    #[arg(help_heading = help::INPUT, required_unless_present = "command")]
+    modules: Vec<PathBuf>,
+    /// Wait for counters at this address; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS:PORT", help_heading = help::INPUT, conflicts_with = "counters")]
+    listen: Option<SocketAddr>,
+    #[command(flatten)]
+    rewrite: RewriteArgs,
+    /// Write the profile to this file
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = help::OUTPUT)]
+    output: Option<PathBuf>,
+    /// Print no summary
+    #[arg(short, long, help_heading = help::OUTPUT)]
+    quiet: bool,
+    /// Files with counters
+    #[arg(value_name = "COUNTERS", value_hint = ValueHint::FilePath)]
+    #[arg(required_unless_present_any = ["listen", "command"], conflicts_with = "command")]
+    counters: Vec<PathBuf>,
+    /// The command that runs the program
+    #[arg(last = true, value_name = "COMMAND", conflicts_with_all = ["listen", "modules"])]
+    command: Vec<String>,
+}
+
+/// Counters, and who sent them.
+type Counters = Vec<(String, RawCounters)>;
+
+pub fn execute(args: &CollectArgs, color: ColorChoice) -> Result<ExitCode> {
+    if !args.command.is_empty() {
+        return of_command(args, color);
+    }
+    ensure!(
+        args.listen.is_none() || args.output.is_some() || !args.quiet,
+        "there is nothing to do with what is counted: give -o FILE, or leave out --quiet"
+    );
+    let originals = args.modules.iter().map(|path| Original::new(path)).collect::<Result<Vec<_>>>()?;
+    let counters = match args.listen {
+        Some(address) => listen::until_interrupted(address)?,
+        None => args.counters.iter().map(|path| from_file(path)).collect::<Result<Counters>>()?,
+    };
+    let profiles = profiles(&originals, &counters, &run(Vec::new()))?;
+    finish(args, &profiles, color)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn of_command(args: &CollectArgs, color: ColorChoice) -> Result<ExitCode> {
+    let ended = node::run(&args.command, &args.rewrite.to_args())?;
+    let originals = ended.modules.iter().map(|path| Original::new(path)).collect::<Result<Vec<_>>>()?;
+    let run = Run {
+        ending: ended.ending,
+        wall_ns: Some(ended.wall_ns),
+        started: ended.started,
+        ..run(args.command.clone())
+    };
+    let mut profiles = profiles(&originals, &ended.counters, &run)?;
+    if profiles.is_empty() {
+        output::tell_line(format_args!("wprof: {}", node::NOTHING));
+        return Ok(ExitCode::from(ended.code));
+    }
+    if let Some(path) = &args.output {
+        for (number, (profile, original)) in profiles.iter_mut().enumerate() {
+            // Whoever looks at the profile later wants the module, and the program has only had its bytes.
+            let beside = numbered(path, number).with_extension("wasm");
+            output::write_file(&beside, |out| out.write_all(&original.bytes))?;
+            profile.program = beside.display().to_string();
+        }
+    }
+    finish(args, &profiles, color)?;
+    Ok(ExitCode::from(ended.code))
+}
+
+/// A module that was instrumented.
+struct Original {
+    path: PathBuf,
+    bytes: Vec<u8>,
+    hash: [u8; 32],
+}
+
+impl Original {
+    fn new(path: &Path) -> Result<Original> {
+        let bytes = binary(path)?;
+        let hash = Source::new(&bytes).map(|source| source.hash());
+        let hash = hash.map_err(|error| anyhow!("{}: {error}", path.display()))?;
+        Ok(Original { path: path.to_path_buf(), bytes, hash })
+    }
+}
+
+fn from_file(path: &Path) -> Result<(String, RawCounters)> {
+    let name = path.display().to_string();
+    let bytes = fs::read(path).with_context(|| format!("cannot read {name}"))?;
+    let counters = RawCounters::from_bytes(&bytes).map_err(|error| anyhow!("{name}: {error}"))?;
+    Ok((name, counters))
+}
+
+fn run(args: Vec<String>) -> Run {
+    Run {
+        tool: concat!("wprof ", env!("CARGO_PKG_VERSION")).to_owned(),
+        machine: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
+        args,
+        ..Run::default()
+    }
+}
+
+/// The profile of each module of which there are counters, the one that executed most first.
+fn profiles<'a>(
+    originals: &'a [Original],
+    counters: &Counters,
+    run: &Run,
+) -> Result<Vec<(Profile, &'a Original)>> {
+    let mut found: BTreeMap<usize, Profile> = BTreeMap::new();
+    for (name, counters) in counters {
+        let hash = counters.module_hash().map_err(|error| anyhow!("{name}: {error}"))?;
+        let index = originals.iter().position(|original| original.hash == hash);
+        let index = index.with_context(|| {
+            format!("{name}: counters of another module: give the one that was instrumented with --module")
+        })?;
+        let original = &originals[index];
+        let read = read(&original.bytes, counters).map_err(|error| anyhow!("{name}: {error}"))?;
+        if read.is_guessed {
+            output::tell_line(format_args!(
+                "wprof: {name}: very many calls never returned, and some of them may have been going on: they count as ended"
+            ));
+        }
+        let mut profile = read.profile;
+        profile.program = original.path.display().to_string();
+        profile.runs = vec![run.clone()];
+        match found.get_mut(&index) {
+            None => drop(found.insert(index, profile)),
+            Some(sum) => sum.merge(&profile).with_context(|| name.clone())?,
+        }
+    }
+    for profile in found.values_mut() {
+        // Instances of one run.
+        profile.runs.dedup();
+    }
+    let mut all: Vec<_> = found.into_iter().map(|(index, profile)| (profile, &originals[index])).collect();
+    all.sort_by_key(|(profile, _)| std::cmp::Reverse(profile.ops()));
+    Ok(all)
+}
+
+/// Writes and shows profiles.
+fn finish(args: &CollectArgs, profiles: &[(Profile, &Original)], color: ColorChoice) -> Result<()> {
+    for (number, (profile, original)) in profiles.iter().enumerate() {
+        if !args.quiet {
+            let mut page = Page::new(Screen::of(io::stderr(), color));
+            let module = modules::plain_engine().and_then(|engine| {
+                wprof::Module::new(&engine, original.bytes.clone()).map_err(modules::failure)
+            });
+            let title = crate::names::harmless(&profile.program);
+            summary::write(&mut page, &View::new(profile, module.as_ref().ok()), &title);
+            output::tell(format_args!("{}", page.into_text()));
+        }
+        if let Some(path) = &args.output {
+            super::write_profile(profile, &numbered(path, number))?;
+        }
+    }
+    Ok(())
+}
+
+/// The name of a file, or that of one more.
+fn numbered(path: &Path, number: usize) -> PathBuf {
+    if number == 0 {
+        return path.to_path_buf();
+    }
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let kind = path.extension().map(|kind| format!(".{}", kind.to_string_lossy())).unwrap_or_default();
+    path.with_file_name(format!("{stem}-{}{kind}", number + 1))
+}

@@ -1,0 +1,94 @@
+//! A command that runs Node: what it loads is rewritten on the way.
+//!
+//! Node is told by its environment to load our JavaScript first, in workers too, and to leave counters in a folder.
+
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+use std::sync::Arc;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result};
+use signal_hook::consts::SIGINT;
+use wprof_instrument::JAVASCRIPT;
+use wprof_profiler::Ending;
+
+use super::{Counters, from_file};
+
+/// What to say if no counters are left.
+pub const NOTHING: &str =
+    "no WebAssembly module was loaded, or the program was killed: there is nothing to profile";
+
+/// A command that has ended.
+pub struct Ended {
+    /// Its exit code, as shells have it.
+    pub code: u8,
+    /// How it ended.
+    pub ending: Ending,
+    /// When it started, in seconds since 1970.
+    pub started: u64,
+    /// How long it took.
+    pub wall_ns: u64,
+    /// The modules that it loaded.
+    pub modules: Vec<PathBuf>,
+    /// What they counted.
+    pub counters: Counters,
+    /// Where the modules are, as long as anybody wants them.
+    _folder: tempfile::TempDir,
+}
+
+/// Runs a command; modules are rewritten with these arguments.
+///
+/// # Errors
+/// If it cannot be started.
+pub fn run(command: &[String], rewrite: &[String]) -> Result<Ended> {
+    let folder = tempfile::tempdir().context("no folder for modules and counters")?;
+    let script = folder.path().join("wprof.cjs");
+    fs::write(&script, JAVASCRIPT).with_context(|| format!("cannot write {}", script.display()))?;
+    let exe = std::env::current_exe().context("wprof does not know where it is")?;
+    let old = std::env::var("NODE_OPTIONS").unwrap_or_default();
+    // Ctrl-C is for the command; what it leaves behind is still read.
+    signal_hook::flag::register(SIGINT, Arc::default())?;
+    let (started, clock) = (SystemTime::now(), Instant::now());
+    let status = Command::new(&command[0])
+        .args(&command[1..])
+        .env("NODE_OPTIONS", format!("{old} -r \"{}\"", script.display()))
+        .env("WPROF_DIR", folder.path())
+        .env("WPROF_EXE", exe)
+        .env("WPROF_ARGS", rewrite.join(" "))
+        .status()
+        .with_context(|| format!("cannot run {}", command[0]))?;
+    let wall_ns = u64::try_from(clock.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    let counters = files(folder.path(), "counters")?.iter().map(|path| named(path)).collect::<Result<_>>()?;
+    Ok(Ended {
+        code: code(status),
+        ending: status.code().map_or(Ending::Interrupted, |code| Ending::Exited { code }),
+        started: started.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
+        wall_ns,
+        modules: files(folder.path(), "wasm")?,
+        counters,
+        _folder: folder,
+    })
+}
+
+fn named(path: &Path) -> Result<(String, wprof_instrument::RawCounters)> {
+    let (_, counters) = from_file(path)?;
+    Ok((path.file_stem().unwrap_or_default().to_string_lossy().into_owned(), counters))
+}
+
+/// The exit code of a process, or what shells give for its signal.
+fn code(status: ExitStatus) -> u8 {
+    let code = status.code().or_else(|| Some(128 + status.signal()?));
+    code.map_or(u8::MAX, |code| code as u8)
+}
+
+/// The files of a kind in a folder, in order.
+fn files(folder: &Path, kind: &str) -> Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
+    let paths = entries.map_while(Result::ok).map(|entry| entry.path());
+    let mut found: Vec<PathBuf> =
+        paths.filter(|path| path.extension().is_some_and(|found| found == kind)).collect();
+    found.sort();
+    Ok(found)
+}

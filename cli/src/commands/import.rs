@@ -1,0 +1,173 @@
+//! `wprof import`: samples of V8 become a profile's time.
+//!
+//! V8 tells the function of a sample, by the byte where its code begins in the module, but not the instruction. Frames
+//! of JavaScript between those of wasm are left out, and so is what they take.
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow, ensure};
+use clap::{Args, ValueHint};
+use serde::Deserialize;
+use wprof_instrument::{OffsetMap, Source};
+use wprof_profiler::{Callee, Profile, TimeLog, TimeProfile, Timed};
+
+use super::help;
+use super::instrument::binary;
+
+const EXAMPLES: &str = "\
+Examples:
+  node --cpu-prof --cpu-prof-name=x.cpuprofile app.js
+  wprof import --cpuprofile x.cpuprofile -m app.wasm -o time.wprof
+  wprof import --cpuprofile x.cpuprofile -m app.wasm --into f.wprof -o both.wprof";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, after_long_help = format!("\
+Node (--cpu-prof) and the performance panel of Chromium write what V8's profiler has sampled. The samples in \
+functions of the module become the time of a profile, by function and by stack; V8 does not say where in a \
+function. Time in JavaScript is left out.
+
+With --into the time stands beside the counts of another profile of the module, such as one of `wprof \
+collect`. Take the samples in another run, without counters: they cost time.
+
+{EXAMPLES}"))]
+pub struct ImportArgs {
+    /// A file of V8's profiler
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = help::INPUT)]
+    cpuprofile: PathBuf,
+    /// The module that ran, or the one that was instrumented
+    #[arg(short, long, value_name = "MODULE", value_hint = ValueHint::FilePath, help_heading = help::INPUT)]
+    module: PathBuf,
+    /// The instrumented module, if that ran
+    #[arg(long, value_name = "MODULE", value_hint = ValueHint::FilePath, help_heading = help::INPUT)]
+    instrumented: Option<PathBuf>,
+    /// Add the time to this profile's counts
+    #[arg(long, value_name = "PROFILE", value_hint = ValueHint::FilePath, help_heading = help::INPUT)]
+    into: Option<PathBuf>,
+    /// Write the profile to this file
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = help::OUTPUT)]
+    output: PathBuf,
+}
+
+/// A file of V8's profiler.
+#[derive(Debug, Deserialize)]
+struct CpuProfile {
+    nodes: Vec<Node>,
+    #[serde(default)]
+    samples: Vec<u64>,
+    /// Microseconds before each sample; negative where clocks were corrected.
+    #[serde(default, rename = "timeDeltas")]
+    deltas: Vec<i64>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Node {
+    id: u64,
+    call_frame: CallFrame,
+    #[serde(default)]
+    children: Vec<u64>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct CallFrame {
+    #[serde(default)]
+    function_name: String,
+    #[serde(default)]
+    url: String,
+    #[serde(default)]
+    column_number: i64,
+}
+
+pub fn execute(args: &ImportArgs) -> Result<()> {
+    let shown = args.cpuprofile.display();
+    let text = fs::read(&args.cpuprofile).with_context(|| format!("cannot read {shown}"))?;
+    let sampled: CpuProfile = serde_json::from_slice(&text)
+        .map_err(|error| anyhow!("{shown}: not a file of V8's profiler: {error}"))?;
+    let bytes = binary(&args.module)?;
+    let failed = |path: &Path, error| anyhow!("{}: {error}", path.display());
+    let source = Source::new(&bytes).map_err(|error| failed(&args.module, error))?;
+    let map = args.instrumented.as_ref().map(|path| -> Result<OffsetMap> {
+        OffsetMap::of(&binary(path)?).map_err(|error| failed(path, error))
+    });
+    let functions = Functions { names: source.names(), source, map: map.transpose()? };
+    let time = functions.time(&sampled);
+    ensure!(
+        time.total().samples > 0,
+        "{shown}: no sample is in a function of {}: give the module that ran",
+        args.module.display()
+    );
+    let mut profile = match &args.into {
+        Some(path) => super::read_profile(path)?,
+        None => Profile {
+            program: args.module.display().to_string(),
+            module_hash: functions.source.hash(),
+            ..Profile::default()
+        },
+    };
+    ensure!(
+        profile.module_hash == functions.source.hash(),
+        "the profile is of another module than {}: give the module that it is of",
+        args.module.display()
+    );
+    profile.time = Some(match &profile.time {
+        Some(known) => known.merged(&time),
+        None => time,
+    });
+    super::write_profile(&profile, &args.output)
+}
+
+/// The functions of a module, as V8 sees them.
+struct Functions<'a> {
+    source: Source<'a>,
+    names: HashMap<u32, String>,
+    map: Option<OffsetMap>,
+}
+
+impl Functions<'_> {
+    /// The function of a frame, and its first byte.
+    fn of_frame(&self, frame: &CallFrame) -> Option<(u32, u32)> {
+        let column = u32::try_from(frame.column_number).ok().filter(|_| frame.url.starts_with("wasm:"))?;
+        let offset = self.map.as_ref().map_or(Some(column), |map| map.original(column))? as usize;
+        let index = self.source.bodies.partition_point(|body| body.end <= offset);
+        let body = self.source.bodies.get(index).filter(|body| body.start <= offset)?;
+        let func = self.source.first_defined() + index as u32;
+        // Of several modules of a page this must be the one: names agree, where there are any.
+        let is_numbered = frame.function_name == format!("wasm-function[{func}]");
+        let name = self.names.get(&func);
+        let is_it = is_numbered || name.is_none_or(|name| *name == frame.function_name);
+        is_it.then_some((func, body.start as u32))
+    }
+
+    /// The time of all samples in functions of the module, by stack.
+    fn time(&self, sampled: &CpuProfile) -> TimeProfile {
+        let by_id: HashMap<u64, usize> = sampled.nodes.iter().map(|node| node.id).zip(0..).collect();
+        let mut own: HashMap<u64, Timed> = HashMap::new();
+        for (&node, &delta) in sampled.samples.iter().zip(&sampled.deltas) {
+            let time_ns = u64::try_from(delta).unwrap_or(0).saturating_mul(1000);
+            let sum = own.entry(node).or_default();
+            *sum = sum.plus(Timed { time_ns, samples: 1 });
+        }
+        let called: HashSet<u64> =
+            sampled.nodes.iter().flat_map(|node| node.children.iter().copied()).collect();
+        let roots = sampled.nodes.iter().filter(|node| !called.contains(&node.id));
+        let mut pending: Vec<(u64, Option<u32>)> = roots.map(|node| (node.id, None)).collect();
+        let mut log = TimeLog::new(0);
+        let mut seen = vec![false; sampled.nodes.len()];
+        while let Some((id, caller)) = pending.pop() {
+            // A node that is called twice, or is not there, is none of V8's making.
+            let Some(&at) = by_id.get(&id).filter(|at| !std::mem::replace(&mut seen[**at], true)) else {
+                continue;
+            };
+            let node = &sampled.nodes[at];
+            let here = self.of_frame(&node.call_frame).map(|(index, offset)| {
+                let callee = Callee::Function { index, name: self.names.get(&index).cloned() };
+                log.add(caller, (&callee, offset, false), own.get(&id).copied().unwrap_or_default())
+            });
+            pending.extend(node.children.iter().map(|&child| (child, here.or(caller))));
+        }
+        log.tree()
+    }
+}

@@ -1,0 +1,293 @@
+//! Instrumented modules, and what they have counted: in files, from Node, over the network.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use super::interrupt::send;
+use super::{COUNT, Folder, command, function, json, program, wprof};
+
+/// Runs a program of the first argument under Node's WASI, with the arguments that follow.
+const WASI_HOST: &str = "
+const { WASI } = require('wasi');
+const [file, ...args] = process.argv.slice(2);
+const wasi = new WASI({ version: 'preview1', args: [file, ...args], returnOnExit: true });
+WebAssembly.instantiate(require('fs').readFileSync(file), wasi.getImportObject())
+  .then(({ instance }) => { process.exitCode = wasi.start(instance); });
+";
+
+/// Whether Node is here; if not, says so.
+fn has_node() -> bool {
+    let has = Command::new("node").arg("--version").stdout(Stdio::null()).status().is_ok();
+    if !has {
+        println!("skipped: there is no node");
+    }
+    has
+}
+
+/// What `wprof run --exact` counts, for comparison: all of a profile's functions but what counting cost.
+fn counts(profile: &str) -> Value {
+    let mut functions = json(profile)["functions"].take();
+    for function in functions.as_array_mut().expect("functions") {
+        let function = function.as_object_mut().expect("a function");
+        function.remove("cost");
+        function.remove("counters");
+    }
+    functions
+}
+
+/// The exact profile of a program by `wprof run`.
+fn exact(folder: &Folder, collect: &str, program: &[&str]) -> String {
+    let profile = folder.path("exact.wprof");
+    let args = [&["run", "-q", "--collect", collect, "-o", &profile][..], program].concat();
+    command(&args).output().expect("the program starts");
+    profile
+}
+
+fn node(folder: &Folder, args: &[&str]) -> std::process::Output {
+    let mut node = Command::new("node");
+    node.args(args).current_dir(folder.path("")).env("WPROF_DIR", folder.path(""));
+    node.env("NODE_NO_WARNINGS", "1").output().expect("node starts")
+}
+
+/// Files of counters in a folder.
+fn counters(folder: &Folder) -> Vec<String> {
+    let names =
+        folder.names().into_iter().filter(|name| name.extension().is_some_and(|kind| kind == "counters"));
+    names.map(|name| folder.path(name.to_str().unwrap())).collect()
+}
+
+#[test]
+fn what_node_runs_is_rewritten_run_and_profiled_in_one_command() {
+    if !has_node() {
+        return;
+    }
+    let folder = Folder::new();
+    let (host, profile) = (folder.file("host.cjs", WASI_HOST), folder.path("f.wprof"));
+    let (json_wasm, exit) = (program("json"), program("exit"));
+    for (collect, run) in [
+        ("edges", vec![json_wasm.as_str(), "20", "2"]),
+        ("paths", vec![json_wasm.as_str(), "20", "2"]),
+        ("blocks", vec![exit.as_str(), "42", "100"]),
+        ("paths", vec![exit.as_str(), "42", "100"]),
+    ] {
+        let expected = exact(&folder, collect, &run);
+        let code = command(&[&["run", "-q", "--profile", "off"][..], &run].concat()).output().unwrap().status;
+        let args =
+            [&["collect", "--collect", collect, "-o", &profile, "--", "node", &host][..], &run].concat();
+        let ran = command(&args).env("NODE_NO_WARNINGS", "1").output().expect("it starts");
+        let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+        assert_eq!(ran.status.code(), code.code(), "{said}");
+        assert!(said.contains(" instructions in "), "{said}");
+        assert_eq!(counts(&profile), counts(&expected), "{collect} {run:?}");
+        assert!(folder.names().contains(&"f.wasm".into()), "the module lies beside its profile");
+        assert!(wprof(&["report", &profile]).succeeded().contains("instructions"));
+    }
+}
+
+#[test]
+fn an_instrumented_module_leaves_counters_in_node() {
+    if !has_node() {
+        return;
+    }
+    let folder = Folder::new();
+    let (wasm, script) = (folder.path("json.wasm"), folder.path("wprof.js"));
+    let original = program("json");
+    let host = folder.file("host.cjs", WASI_HOST);
+    wprof(&["instrument", "--single-memory", &original, "-o", &wasm, "--js", &script]).succeeded();
+    let ran = node(&folder, &["--require", &script, &host, &wasm, "20", "2"]);
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    let files = counters(&folder);
+    assert_eq!(files.len(), 1, "{files:?}");
+    let (profile, twice) = (folder.path("f.wprof"), folder.path("twice.wprof"));
+    wprof(&["collect", "-q", "-m", &original, "-o", &profile, &files[0]]).succeeded();
+    assert_eq!(counts(&profile), counts(&exact(&folder, "edges", &[&original, "20", "2"])));
+    wprof(&["collect", "-q", "-m", &original, "-o", &twice, &files[0], &files[0]]).succeeded();
+    let calls = |profile: &str| function(&json(profile), "main")["calls"].as_u64();
+    assert_eq!(calls(&twice), calls(&profile).map(|calls| 2 * calls), "instances are added up");
+    let other = folder.file("count.wat", COUNT);
+    let said = wprof(&["collect", "-m", &other, &files[0]]).failed();
+    assert!(said.contains("counters of another module"), "{said}");
+    let torn = folder.file("torn.counters", &fs::read(&files[0]).unwrap()[..100]);
+    let said = wprof(&["collect", "-m", &original, &torn]).failed();
+    assert!(said.contains("torn.counters: not counters of an instrumented module"), "{said}");
+}
+
+#[test]
+fn workers_are_profiled_too() {
+    if !has_node() {
+        return;
+    }
+    let folder = Folder::new();
+    let app = "
+const { Worker, isMainThread } = require('worker_threads');
+const bytes = require('fs').readFileSync(process.argv[2]);
+const instance = new WebAssembly.Instance(new WebAssembly.Module(bytes));
+instance.exports.count(10);
+if (isMainThread) new Worker(__filename, { argv: process.argv.slice(2) });
+";
+    let (app, wasm) = (folder.file("app.cjs", app), folder.path("count.wasm"));
+    let profile = folder.path("f.wprof");
+    // The text becomes a binary by being instrumented; what is instrumented here is that without its descriptions.
+    fs::write(&wasm, count_wasm()).unwrap();
+    let ran = wprof(&["collect", "-q", "-o", &profile, "--", "node", &app, &wasm]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(function(&json(&profile), "count")["calls"], 2);
+}
+
+/// `count(n)` goes round n times.
+fn count_wasm() -> Vec<u8> {
+    let mut module = b"\0asm\x01\0\0\0".to_vec();
+    module.extend(b"\x01\x06\x01\x60\x01\x7f\x01\x7f\x03\x02\x01\x00\x07\x09\x01\x05count\x00\x00");
+    module.extend(
+        b"\x0a\x15\x01\x13\x00\x03\x40\x20\x00\x41\x01\x6b\x22\x00\x04\x40\x0c\x01\x0b\x0b\x20\x00\x0b",
+    );
+    module
+}
+
+#[test]
+fn counters_come_over_the_network() {
+    if !has_node() {
+        return;
+    }
+    let folder = Folder::new();
+    let (wasm, script) = (folder.path("new.wasm"), folder.path("wprof.js"));
+    let (original, profile) = (folder.file("count.wat", COUNT), folder.path("f.wprof"));
+    wprof(&["instrument", &original, "-o", &wasm, "--js", &script]).succeeded();
+    let app = "
+const bytes = require('fs').readFileSync(process.argv[2]);
+WebAssembly.instantiate(bytes).then(({ instance }) => instance.exports.count(10));
+";
+    let app = folder.file("app.cjs", app);
+    let ran = node(&folder, &["--require", &script, &app, &wasm]);
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    let body = fs::read(&counters(&folder)[0]).unwrap();
+
+    let mut listening = command(&["collect", "-m", &original, "-o", &profile, "--listen", "127.0.0.1:0"]);
+    let mut child = listening.stderr(Stdio::piped()).spawn().expect("it starts");
+    let mut err = BufReader::new(child.stderr.take().unwrap());
+    let mut said = String::new();
+    err.read_line(&mut said).unwrap();
+    let address = said.split("http://").nth(1).unwrap().split('/').next().unwrap().to_owned();
+    let ask = |head: &str, body: &[u8]| {
+        let mut stream = TcpStream::connect(&address).expect("it listens");
+        let head = format!("{head} HTTP/1.1\r\nHost: {address}\r\nContent-Length: {}\r\n\r\n", body.len());
+        stream.write_all(head.as_bytes()).unwrap();
+        stream.write_all(body).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    let script = ask("GET /wprof.js", b"");
+    assert!(script.contains(&format!("url: 'http://{address}/'")) && script.contains("wprofraw"), "{script}");
+    assert!(ask("POST /junk", b"junk").starts_with("HTTP/1.1 400"));
+    assert!(ask("GET /", b"").starts_with("HTTP/1.1 404"));
+    // The same instance twice: the last counts.
+    assert!(ask("POST /one", &body).starts_with("HTTP/1.1 204"));
+    assert!(ask("POST /one", &body).starts_with("HTTP/1.1 204"));
+    assert!(ask("POST /two", &body).starts_with("HTTP/1.1 204"));
+    send("-INT", &child);
+    assert!(child.wait().unwrap().success());
+    assert_eq!(function(&json(&profile), "is_odd")["calls"], 20);
+}
+
+#[test]
+fn a_rewritten_module_does_the_same() {
+    let folder = Folder::new();
+    let original = folder.file("count.wat", COUNT);
+    for more in [&[][..], &["--single-memory"], &["--collect", "paths"], &["--exact-traps"]] {
+        let wasm = folder.path("new.wasm");
+        wprof(&[&["instrument", &original, "-o", &wasm][..], more].concat()).succeeded();
+        let ran = wprof(&["run", "-q", "--profile", "off", "--invoke", "count", &wasm, "10"]);
+        assert_eq!(ran.succeeded(), "5\n");
+    }
+}
+
+#[test]
+fn what_cannot_be_instrumented_is_told_and_nothing_is_written() {
+    let folder = Folder::new();
+    let (once, out) = (folder.path("once.wasm"), folder.path("out.wasm"));
+    wprof(&["instrument", &folder.file("count.wat", COUNT), "-o", &once]).succeeded();
+    let refused = |what: &str, file: &str, more: &[&str]| {
+        let said = wprof(&[&["instrument", file, "-o", &out][..], more].concat()).failed();
+        assert!(said.contains(what) && said.contains(file), "{said}");
+        assert!(!Path::new(&out).exists());
+    };
+    refused("instrumented already", &once, &[]);
+    refused("not a WebAssembly module", &folder.file("text.wasm", "hello"), &[]);
+    refused("has no code", &folder.file("empty.wasm", b"\0asm\x01\0\0\0"), &[]);
+    refused("a component, not a module", &folder.file("c.wasm", b"\0asm\x0d\0\x01\0"), &[]);
+    let taken = r#"(module (func (export "wprof_flush")))"#;
+    refused("exports wprof_flush, a name that wprof needs", &folder.file("taken.wat", taken), &[]);
+    let single = &["--single-memory"];
+    let full = "(module (memory 65536) (func))";
+    refused("as large as it can be", &folder.file("full.wat", full), single);
+    let fixed = r#"(module (import "env" "memory" (memory 1 1)) (func))"#;
+    refused("has its maximum from the beginning", &folder.file("fixed.wat", fixed), single);
+    refused("unexpected end-of-file", &folder.file("cut.wasm", b"\0asm\x01\0\0"), &[]);
+}
+
+#[test]
+fn samples_of_v8_become_time() {
+    let folder = Folder::new();
+    // `count` at byte 35 of the module calls JavaScript, which calls `count`; two samples are in it, one is in JavaScript.
+    let samples = r#"{"nodes": [
+        {"id": 1, "callFrame": {"functionName": "(root)", "url": "", "columnNumber": -1}, "children": [2]},
+        {"id": 2, "callFrame": {"functionName": "count", "url": "wasm://wasm/1", "columnNumber": 36}, "children": [3]},
+        {"id": 3, "callFrame": {"functionName": "js", "url": "file:///app.js", "columnNumber": 36}, "children": [4]},
+        {"id": 4, "callFrame": {"functionName": "count", "url": "wasm://wasm/1", "columnNumber": 36}},
+        {"id": 5, "callFrame": {"functionName": "other", "url": "wasm://wasm/2", "columnNumber": 36}}],
+        "samples": [2, 3, 4, 5], "timeDeltas": [1000, 2000, 4000, 8000]}"#;
+    let (samples, module) = (folder.file("x.cpuprofile", samples), folder.file("count.wasm", count_wasm()));
+    let (counts, both) = (folder.path("counts.wprof"), folder.path("both.wprof"));
+    wprof(&["run", "-q", "--exact", "-o", &counts, "--invoke", "count", &module, "10"]).succeeded();
+    let import = ["import", "--cpuprofile", &samples, "-m", &module, "-o", &both];
+    wprof(&[&import[..], &["--into", &counts]].concat()).succeeded();
+    let both = json(&both);
+    let nodes = both["time"]["stacks"].as_array().unwrap_or_else(|| panic!("{both}"));
+    let times: Vec<u64> = nodes.iter().map(|node| node["own"]["time_ns"].as_u64().unwrap()).collect();
+    assert_eq!(times, [1_000_000, 4_000_000], "{nodes:?}");
+    assert_eq!(function(&both, "count")["calls"], 1);
+    let said = wprof(&["import", "--cpuprofile", &samples, "-m", &program("json"), "-o", &folder.path("no")])
+        .failed();
+    assert!(said.contains("no sample is in a function of"), "{said}");
+    let said = wprof(&["import", "--cpuprofile", &module, "-m", &module, "-o", &folder.path("no")]).failed();
+    assert!(said.contains("not a file of V8's profiler"), "{said}");
+}
+
+#[test]
+fn missing_imports_have_stand_ins() {
+    let folder = Folder::new();
+    let needy = r#"(module
+        (import "env" "seven" (func $seven (param i32) (result i32)))
+        (import "env" "memory" (memory 1))
+        (import "env" "base" (global $base i32))
+        (func (export "plus") (param i32) (result i32)
+            (i32.add (local.get 0) (i32.add (call $seven (i32.const 1)) (global.get $base)))))"#;
+    let needy = folder.file("needy.wat", needy);
+    let zero = wprof(&["run", "-q", "--stub-imports=zero", "--invoke", "plus", &needy, "35"]);
+    assert_eq!(zero.succeeded(), "35\n");
+    let trap = wprof(&["run", "-q", "--stub-imports", "--invoke", "plus", &needy, "35"]);
+    assert_eq!(trap.code, Some(134), "{trap:?}");
+    assert!(trap.err.contains("the program called env.seven, which wprof does not provide"), "{trap:?}");
+    let said = wprof(&["run", "--invoke", "plus", &needy, "35"]).failed();
+    assert!(said.contains("--stub-imports") && said.contains("wprof instrument"), "{said}");
+}
+
+#[test]
+fn abort_of_assemblyscript_says_why_and_where() {
+    let folder = Folder::new();
+    let aborts = r#"(module
+        (import "env" "abort" (func $abort (param i32 i32 i32 i32)))
+        (memory (export "memory") 1)
+        (data (i32.const 4) "\06\00\00\00n\00o\00!\00")
+        (data (i32.const 20) "\08\00\00\00a\00.\00t\00s\00")
+        (func (export "run") (call $abort (i32.const 8) (i32.const 24) (i32.const 3) (i32.const 5))))"#;
+    let ran = wprof(&["run", "-q", "--invoke", "run", &folder.file("aborts.wat", aborts)]);
+    assert_eq!(ran.code, Some(134), "{ran:?}");
+    assert!(ran.err.contains("abort: no! at a.ts:3:5"), "{ran:?}");
+}

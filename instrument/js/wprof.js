@@ -1,0 +1,154 @@
+// Hands over what WebAssembly modules that `wprof instrument` rewrote have counted.
+//
+// In a page: <script src="wprof.js"></script> before everything else. In Node: node --require ./wprof.js app.js.
+// `globalThis.wprof`, if it is there before, says where counters go; afterwards it has functions to ask for them.
+'use strict';
+(() => {
+  const W = globalThis.WebAssembly;
+  const isNode = typeof process === 'object' && !!process.versions?.node;
+  const env = isNode ? process.env : {};
+  const settings = {
+    url: env.WPROF_URL, // POST counters here: `wprof collect --listen` says where
+    every: 2000, // milliseconds between two times, in a page
+    dir: env.WPROF_DIR || '.', // Node: a folder for files of counters
+    exe: env.WPROF_EXE, // Node: rewrite modules as they are loaded, with this program
+    args: (env.WPROF_ARGS || '').split(' ').filter(Boolean),
+    ...globalThis.wprof,
+  };
+  const SECTION = 'wprof.counters';
+  const PAGE = 4096;
+  const found = [];
+  const run = isNode ? `${process.pid}-${threadId()}` : Math.random().toString(36).slice(2);
+
+  function threadId() {
+    return require('worker_threads').threadId;
+  }
+
+  function add(module, instance) {
+    const [descriptor] = W.Module.customSections(module, SECTION);
+    const { exports } = instance;
+    if (descriptor && exports.wprof_flush) {
+      found.push({ id: `${run}-${found.length}`, exports, descriptor });
+      // Glue that goes through all exports must not wonder.
+      const own = Object.entries(exports).filter(([name]) => !name.startsWith('wprof_'));
+      const value = Object.freeze(Object.assign(Object.create(null), Object.fromEntries(own)));
+      Object.defineProperty(instance, 'exports', { value, enumerable: true, configurable: true });
+    }
+    return instance;
+  }
+
+  // The file of one instance: see instrument/src/counters.rs.
+  function file({ exports, descriptor }) {
+    const base = exports.wprof_flush() >>> 0;
+    const memory = new Uint8Array(exports.wprof_counters.buffer, base);
+    const length = new DataView(memory.buffer, base).getUint32(4, true);
+    const parts = ['wprofraw', 1, descriptor.byteLength, new Uint8Array(descriptor), length];
+    for (let page = 0; page * PAGE < length; page++) {
+      const bytes = memory.subarray(page * PAGE, Math.min(length, (page + 1) * PAGE));
+      if (new BigUint64Array(bytes.buffer, bytes.byteOffset, bytes.length >> 3).some((word) => word)) {
+        parts.push(page, bytes);
+      }
+    }
+    const size = (part) => (typeof part === 'number' ? 4 : part.length);
+    const all = new Uint8Array(parts.reduce((sum, part) => sum + size(part), 0));
+    let at = 0;
+    for (const part of parts) {
+      if (typeof part === 'number') new DataView(all.buffer).setUint32(at, part, true);
+      else all.set(typeof part === 'string' ? new TextEncoder().encode(part) : part, at);
+      at += size(part);
+    }
+    return all;
+  }
+
+  const read = () => found.map((one) => ({ name: `${one.id}.counters`, bytes: file(one) }));
+
+  function save() {
+    const { writeFileSync } = require('fs');
+    for (const { name, bytes } of read()) writeFileSync(require('path').join(settings.dir, name), bytes);
+  }
+
+  function send(keepalive = false) {
+    const post = ({ name, bytes }) =>
+      fetch(`${settings.url}${name}`, { method: 'POST', body: bytes, mode: 'no-cors', keepalive });
+    return Promise.all(read().map(post));
+  }
+
+  function download() {
+    for (const { name, bytes } of read()) {
+      const href = URL.createObjectURL(new Blob([bytes]));
+      Object.assign(document.createElement('a'), { href, download: name }).click();
+    }
+  }
+
+  // Rewriting on the way, in Node.
+  const rewritten = new Map();
+  function rewrite(source) {
+    if (!settings.exe) return source;
+    const bytes = ArrayBuffer.isView(source)
+      ? Buffer.from(source.buffer, source.byteOffset, source.byteLength)
+      : Buffer.from(source);
+    const key = require('crypto').createHash('sha1').update(bytes).digest('hex').slice(0, 16);
+    if (!rewritten.has(key)) rewritten.set(key, instrument(bytes, key));
+    return rewritten.get(key) || source;
+  }
+
+  function instrument(bytes, key) {
+    const fs = require('fs');
+    const [from, to] = ['wasm', 'rewritten'].map((kind) => require('path').join(settings.dir, `${key}.${kind}`));
+    fs.writeFileSync(from, bytes);
+    const args = ['instrument', from, '-o', to, ...settings.args];
+    if (!hasManyMemories()) args.push('--single-memory');
+    const { status } = require('child_process').spawnSync(settings.exe, args, { stdio: ['ignore', 2, 'inherit'] });
+    return status === 0 ? fs.readFileSync(to) : null;
+  }
+
+  function hasManyMemories() {
+    return W.validate(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0, 5, 5, 2, 0, 0, 0, 0]));
+  }
+
+  const { compile, instantiate, compileStreaming, instantiateStreaming, Module, Instance } = W;
+  W.Module = class extends Module {
+    constructor(bytes, ...more) {
+      super(rewrite(bytes), ...more);
+    }
+  };
+  W.Instance = class extends Instance {
+    constructor(module, ...more) {
+      super(module, ...more);
+      add(module, this);
+    }
+  };
+  for (const [ours, theirs, name] of [[W.Module, Module, 'Module'], [W.Instance, Instance, 'Instance']]) {
+    Object.defineProperty(ours, 'name', { value: name });
+    Object.defineProperty(ours, Symbol.hasInstance, { value: (it) => it instanceof theirs });
+  }
+  W.compile = async (bytes, ...more) => compile.call(W, rewrite(bytes), ...more);
+  W.instantiate = async (source, ...more) => {
+    if (source instanceof Module) return add(source, await instantiate.call(W, source, ...more));
+    const made = await instantiate.call(W, rewrite(source), ...more);
+    add(made.module, made.instance);
+    return made;
+  };
+  const body = async (response) => (await response).arrayBuffer();
+  if (compileStreaming) {
+    W.compileStreaming = async (response, ...more) =>
+      settings.exe ? W.compile(await body(response), ...more) : compileStreaming.call(W, response, ...more);
+  }
+  if (instantiateStreaming) {
+    W.instantiateStreaming = async (response, ...more) => {
+      if (settings.exe) return W.instantiate(await body(response), ...more);
+      const made = await instantiateStreaming.call(W, response, ...more);
+      add(made.module, made.instance);
+      return made;
+    };
+  }
+
+  if (isNode) {
+    process.on('exit', save);
+  } else if (settings.url) {
+    setInterval(send, settings.every);
+    // What is sent from a page that goes away must be short; the rest was sent before.
+    globalThis.addEventListener?.('pagehide', () => send(true).catch(() => {}));
+  }
+  globalThis.wprof = { ...settings, read, save, send, download };
+})();

@@ -1,0 +1,364 @@
+//! A module as far as a rewriter needs to know it: sections as bytes, types, functions, and what is exported.
+//!
+//! Input: bytes of a module that is valid under all proposals that the parser knows. Nothing here depends on what an
+//! engine can run.
+
+use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
+
+use sha2::{Digest, Sha256};
+use wasmparser::{
+    BinaryReader, BlockType, CompositeInnerType, DataKind, ElementItems, Encoding, ExternalKind, FuncType,
+    FunctionBody, MemoryType, Name, NameSectionReader, Operator, Parser, Payload, TypeRef, ValType,
+    Validator, WasmFeatures,
+};
+
+use crate::Error;
+
+/// The section in which engines expect branch hints; they count as code.
+pub(crate) const BRANCH_HINTS: &str = "metadata.code.branch_hint";
+
+/// A section: its number and where its contents are.
+#[derive(Clone, Debug)]
+pub struct Section {
+    /// 0 for custom sections.
+    pub id: u8,
+    /// Its contents, without number and size.
+    pub contents: Range<usize>,
+}
+
+/// What a module imports.
+#[derive(Clone, Debug)]
+pub struct Import {
+    /// The module it is imported from.
+    pub module: String,
+    /// Its name there.
+    pub name: String,
+}
+
+/// A module, read and validated.
+#[derive(Debug)]
+pub struct Source<'a> {
+    /// All of it.
+    pub bytes: &'a [u8],
+    /// Its sections, in order.
+    pub sections: Vec<Section>,
+    /// By type index, if it is a function's.
+    pub types: Vec<Option<FuncType>>,
+    /// Type index of each function, imports first.
+    pub funcs: Vec<u32>,
+    /// Imported functions.
+    pub imported_funcs: Vec<Import>,
+    /// Bodies of the others: locals and code.
+    pub bodies: Vec<Range<usize>>,
+    /// Of each table, imports first, whether its indices have 64 bits.
+    pub tables_are_64: Vec<bool>,
+    /// Memories, imports first.
+    pub memories: Vec<MemoryType>,
+    /// How many memories are imports.
+    pub imported_memories: u32,
+    /// How many globals there are.
+    pub globals: u32,
+    /// Type index of each tag.
+    pub tags: Vec<u32>,
+    /// The function that runs first.
+    pub start: Option<u32>,
+    /// Functions that others than their callers can call: exported ones, and those that are values somewhere.
+    pub escaped: BTreeSet<u32>,
+    /// Whether a function leaves by a call.
+    pub has_tail_calls: bool,
+    exports: Vec<(String, ExternalKind, u32)>,
+    custom: Vec<(String, Range<usize>)>,
+    data: Vec<Range<usize>>,
+}
+
+/// All that the validator accepts but what changes what a call is.
+fn features() -> WasmFeatures {
+    WasmFeatures::default() | WasmFeatures::LEGACY_EXCEPTIONS
+}
+
+impl<'a> Source<'a> {
+    /// Reads and validates a module.
+    ///
+    /// # Errors
+    /// If it is none, or invalid.
+    pub fn new(bytes: &'a [u8]) -> Result<Source<'a>, Error> {
+        if !bytes.starts_with(b"\0asm") {
+            return Err(Error::NotAModule);
+        }
+        let mut source = Source {
+            bytes,
+            sections: Vec::new(),
+            types: Vec::new(),
+            funcs: Vec::new(),
+            imported_funcs: Vec::new(),
+            bodies: Vec::new(),
+            tables_are_64: Vec::new(),
+            memories: Vec::new(),
+            imported_memories: 0,
+            globals: 0,
+            tags: Vec::new(),
+            start: None,
+            escaped: BTreeSet::new(),
+            has_tail_calls: false,
+            exports: Vec::new(),
+            custom: Vec::new(),
+            data: Vec::new(),
+        };
+        if let Some(Ok(Payload::Version { encoding: Encoding::Component, .. })) =
+            Parser::new(0).parse_all(bytes).next()
+        {
+            return Err(Error::Component);
+        }
+        Validator::new_with_features(features()).validate_all(bytes)?;
+        for payload in Parser::new(0).parse_all(bytes) {
+            source.add(payload?)?;
+        }
+        Ok(source)
+    }
+
+    fn add(&mut self, payload: Payload<'a>) -> Result<(), Error> {
+        if let Some((id, range)) = payload.as_section() {
+            self.sections.push(Section { id, contents: range.start as usize..range.end as usize });
+        }
+        match payload {
+            Payload::TypeSection(reader) => {
+                for group in reader {
+                    self.types.extend(group?.into_types().map(|ty| match ty.composite_type.inner {
+                        CompositeInnerType::Func(ty) => Some(ty),
+                        _ => None,
+                    }));
+                }
+            }
+            Payload::ImportSection(reader) => {
+                for import in reader.into_imports() {
+                    self.add_import(&import?);
+                }
+            }
+            Payload::FunctionSection(reader) => {
+                for ty in reader {
+                    self.funcs.push(ty?);
+                }
+            }
+            Payload::TableSection(reader) => {
+                for table in reader {
+                    let table = table?;
+                    self.tables_are_64.push(table.ty.table64);
+                    if let wasmparser::TableInit::Expr(init) = table.init {
+                        self.escape(init.get_operators_reader())?;
+                    }
+                }
+            }
+            Payload::MemorySection(reader) => {
+                for memory in reader {
+                    self.memories.push(memory?);
+                }
+            }
+            Payload::TagSection(reader) => {
+                for tag in reader {
+                    self.tags.push(tag?.func_type_idx);
+                }
+            }
+            Payload::GlobalSection(reader) => {
+                for global in reader {
+                    self.globals += 1;
+                    self.escape(global?.init_expr.get_operators_reader())?;
+                }
+            }
+            Payload::ExportSection(reader) => {
+                for export in reader {
+                    let export = export?;
+                    if matches!(export.kind, ExternalKind::Func | ExternalKind::FuncExact) {
+                        self.escaped.insert(export.index);
+                    }
+                    self.exports.push((export.name.to_owned(), export.kind, export.index));
+                }
+            }
+            Payload::StartSection { func, .. } => {
+                self.start = Some(func);
+                self.escaped.insert(func);
+            }
+            Payload::ElementSection(reader) => {
+                for element in reader {
+                    match element?.items {
+                        ElementItems::Functions(funcs) => {
+                            for func in funcs {
+                                self.escaped.insert(func?);
+                            }
+                        }
+                        ElementItems::Expressions(_, exprs) => {
+                            for expr in exprs {
+                                self.escape(expr?.get_operators_reader())?;
+                            }
+                        }
+                    }
+                }
+            }
+            Payload::DataSection(reader) => {
+                for data in reader {
+                    let data = data?;
+                    if let DataKind::Active { offset_expr, .. } = &data.kind {
+                        self.escape(offset_expr.get_operators_reader())?;
+                    }
+                    let end = data.range.end as usize;
+                    self.data.push(end - data.data.len()..end);
+                }
+            }
+            Payload::CodeSectionStart { unchecked_range, .. } => {
+                let contents = unchecked_range.start as usize..unchecked_range.end as usize;
+                if !self.sections.iter().any(|section| section.id == CODE) {
+                    self.sections.push(Section { id: CODE, contents });
+                }
+            }
+            Payload::CodeSectionEntry(body) => self.add_body(&body)?,
+            Payload::CustomSection(section) => {
+                let end = section.range().end as usize;
+                self.custom.push((section.name().to_owned(), end - section.data().len()..end));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn add_import(&mut self, import: &wasmparser::Import<'_>) {
+        match import.ty {
+            TypeRef::Func(ty) | TypeRef::FuncExact(ty) => {
+                self.funcs.push(ty);
+                self.imported_funcs.push(Import { module: import.module.into(), name: import.name.into() });
+            }
+            TypeRef::Memory(ty) => {
+                self.memories.push(ty);
+                self.imported_memories += 1;
+            }
+            TypeRef::Global(_) => self.globals += 1,
+            TypeRef::Tag(tag) => self.tags.push(tag.func_type_idx),
+            TypeRef::Table(ty) => self.tables_are_64.push(ty.table64),
+        }
+    }
+
+    fn add_body(&mut self, body: &FunctionBody<'a>) -> Result<(), Error> {
+        self.bodies.push(body.range().start as usize..body.range().end as usize);
+        let mut reader = body.get_operators_reader()?;
+        while !reader.eof() {
+            match reader.read()? {
+                Operator::RefFunc { function_index } => {
+                    self.escaped.insert(function_index);
+                }
+                Operator::ReturnCall { .. }
+                | Operator::ReturnCallIndirect { .. }
+                | Operator::ReturnCallRef { .. } => {
+                    self.has_tail_calls = true;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn escape(&mut self, mut expr: wasmparser::OperatorsReader<'a>) -> Result<(), Error> {
+        while !expr.eof() {
+            if let Operator::RefFunc { function_index } = expr.read()? {
+                self.escaped.insert(function_index);
+            }
+        }
+        Ok(())
+    }
+
+    /// The index of the first function with a body.
+    pub fn first_defined(&self) -> u32 {
+        self.imported_funcs.len() as u32
+    }
+
+    /// The type of a function.
+    pub fn func_type(&self, func: u32) -> &FuncType {
+        self.type_at(self.funcs[func as usize])
+    }
+
+    /// A function type.
+    pub fn type_at(&self, index: u32) -> &FuncType {
+        self.types[index as usize].as_ref().expect("validated: a function type")
+    }
+
+    /// Parameters and results of a block.
+    pub fn block_types(&self, ty: BlockType) -> (Vec<ValType>, Vec<ValType>) {
+        match ty {
+            BlockType::Empty => (Vec::new(), Vec::new()),
+            BlockType::Type(ty) => (Vec::new(), vec![ty]),
+            BlockType::FuncType(index) => {
+                let ty = self.type_at(index);
+                (ty.params().to_vec(), ty.results().to_vec())
+            }
+        }
+    }
+
+    /// A reader of a function's body.
+    pub fn body(&self, func: u32) -> FunctionBody<'a> {
+        let range = self.bodies[(func - self.first_defined()) as usize].clone();
+        let bytes = &self.bytes[range.clone()];
+        FunctionBody::new(BinaryReader::new_features(bytes, range.start as u64, features()))
+    }
+
+    /// The contents of a custom section.
+    pub fn custom_section(&self, name: &str) -> Option<&'a [u8]> {
+        let (_, range) = self.custom.iter().find(|(found, _)| found == name)?;
+        Some(&self.bytes[range.clone()])
+    }
+
+    /// The names of its exports.
+    pub fn exported(&self) -> impl Iterator<Item = &str> {
+        self.exports.iter().map(|(name, ..)| name.as_str())
+    }
+
+    /// The hash by which profiles know the module: of all but data and custom sections other than branch hints, as the
+    /// engine has it.
+    pub fn hash(&self) -> [u8; 32] {
+        let custom =
+            self.custom.iter().filter(|(name, _)| name != BRANCH_HINTS).map(|(_, bytes)| bytes.clone());
+        let mut holes: Vec<Range<usize>> = self.data.iter().cloned().chain(custom).collect();
+        holes.sort_unstable_by_key(|hole| hole.start);
+        let (mut hasher, mut at) = (Sha256::new(), 0);
+        for hole in holes {
+            hasher.update(&self.bytes[at..hole.start.max(at)]);
+            at = hole.end.max(at);
+        }
+        hasher.update(&self.bytes[at..]);
+        hasher.finalize().into()
+    }
+
+    /// The names of functions: those of the name section, or else of exports and imports.
+    pub fn names(&self) -> HashMap<u32, String> {
+        let mut names = HashMap::new();
+        let section = self.custom_section("name").unwrap_or_default();
+        for subsection in NameSectionReader::new(BinaryReader::new(section, 0)).map_while(Result::ok) {
+            if let Name::Function(map) = subsection {
+                names.extend(
+                    map.into_iter().map_while(Result::ok).map(|name| (name.index, name.name.to_owned())),
+                );
+            }
+        }
+        for (name, kind, index) in &self.exports {
+            if *kind == ExternalKind::Func {
+                names.entry(*index).or_insert_with(|| name.clone());
+            }
+        }
+        for (import, index) in self.imported_funcs.iter().zip(0..) {
+            names.entry(index).or_insert_with(|| import.name.clone());
+        }
+        names
+    }
+}
+
+/// The number of the section of types.
+pub const TYPE: u8 = 1;
+/// The number of the section that says the types of functions.
+pub const FUNCTION: u8 = 3;
+/// The number of the section of memories.
+pub const MEMORY: u8 = 5;
+/// The number of the section of globals.
+pub const GLOBAL: u8 = 6;
+/// The number of the section of exports.
+pub const EXPORT: u8 = 7;
+/// The number of the section that says which function runs first.
+pub const START: u8 = 8;
+/// The number of the section of code.
+pub const CODE: u8 = 10;

@@ -1,0 +1,273 @@
+//! Profiles: what raw counters mean.
+//!
+//! Input: the module that was instrumented, and the counters of an instance. Output: the profile that the engine would
+//! have taken of the same run, but for what counting cost.
+//! Calls of the host's functions follow from the counts of the blocks that call them; those through tables do not, so a
+//! function of the host that is a value somewhere is left out.
+
+use std::collections::{BTreeMap, HashMap};
+
+use wprof_profiler::{
+    BlockCounts, BlockId, BlockProfile, CodeRange, CodeStats, CounterCost, EdgeCounts, EdgeId, EdgeProfile,
+    FigureKind, FunctionProfile, HostCalls, PathCount, PathPlan, PathProfile, Profile, UnfinishedExit,
+    UnfinishedPath, propagate, propagate_blocks,
+};
+
+use crate::Error;
+use crate::assemble::Plans;
+use crate::cfg::Cfg;
+use crate::counters::{RawCounters, double, word};
+use crate::descriptor::Descriptor;
+use crate::layout::{ENTRY, FIRST_COUNTER, FLAGS, FULL, GUESSED, HEIGHT, IS_SITE, Layout, ROW, ROWS, TABLE};
+use crate::module::Source;
+use crate::plan::FunctionPlan;
+use crate::sites::Site;
+
+/// What was read.
+#[derive(Clone, Debug)]
+pub struct Read {
+    /// The profile, without runs.
+    pub profile: Profile,
+    /// Whether frames count as ended that may have gone on: very many were left behind before.
+    pub is_guessed: bool,
+}
+
+/// Frames that stopped: the path register, and how many.
+type Stopped = BTreeMap<(u32, u64), u64>;
+
+/// What a region says besides counters.
+struct Tables {
+    /// By site and path register.
+    stopped: Stopped,
+    /// By function, the paths that have no counter.
+    paths: HashMap<u32, BTreeMap<u64, u64>>,
+}
+
+/// Reads counters.
+///
+/// # Errors
+/// If they are damaged, or of another module.
+pub fn read(original: &[u8], counters: &RawCounters) -> Result<Read, Error> {
+    let descriptor = Descriptor::from_bytes(&counters.descriptor)?;
+    let source = Source::new(original)?;
+    if source.hash() != descriptor.hash {
+        return Err(Error::OtherModule);
+    }
+    let Descriptor { collected, kept, .. } = &descriptor;
+    let plans = Plans::new(&source, descriptor.all_traps, |index, cfg| match kept.get(index) {
+        None if kept.is_empty() => Ok(FunctionPlan::new(cfg, *collected, None)),
+        kept => {
+            let plan = kept.and_then(|kept| FunctionPlan::restored(&cfg.shape(), *collected, kept.clone()));
+            plan.ok_or(Error::BadCounters("their description does not fit"))
+        }
+    })?;
+    let region = &counters.region;
+    let flags = word(region, FLAGS)?;
+    if flags & FULL != 0 {
+        return Err(Error::Full);
+    }
+    let layout = Layout::new(&source, plans.counters() as u32, false);
+    let tables = tables(region, &layout, plans.sites.len())?;
+    let profile =
+        Reader { source: &source, plans: &plans, names: source.names(), region, tables }.profile()?;
+    Ok(Read {
+        profile: Profile { module_hash: descriptor.hash, ..profile },
+        is_guessed: flags & GUESSED != 0,
+    })
+}
+
+fn tables(region: &[u8], layout: &Layout, sites: usize) -> Result<Tables, Error> {
+    let mut tables = Tables { stopped: Stopped::new(), paths: HashMap::new() };
+    let mut stop = |site: u32, register: u64, count: u64| {
+        if site == 0 || site as usize > sites {
+            return Err(Error::BadCounters("a frame stopped where none can"));
+        }
+        *tables.stopped.entry((site, register)).or_default() += count;
+        Ok(())
+    };
+    for height in (0..word(region, HEIGHT)?).step_by(ENTRY as usize) {
+        let at = layout.stack().saturating_add(height);
+        stop(word(region, at)?, double(region, at.saturating_add(8))?, 1)?;
+    }
+    let (table, rows) = (word(region, TABLE)?, word(region, ROWS)?);
+    for row in 0..rows {
+        let at = table.saturating_add(row.saturating_mul(ROW));
+        let (id, key) = (word(region, at)?, double(region, at.saturating_add(8))?);
+        let count = double(region, at.saturating_add(16))?;
+        match id.checked_sub(1) {
+            None => {}
+            Some(id) if id & IS_SITE != 0 => stop(id & !IS_SITE, key, count)?,
+            Some(func) => *tables.paths.entry(func).or_default().entry(key).or_default() += count,
+        }
+    }
+    Ok(tables)
+}
+
+struct Reader<'a> {
+    source: &'a Source<'a>,
+    plans: &'a Plans,
+    names: HashMap<u32, String>,
+    region: &'a [u8],
+    tables: Tables,
+}
+
+/// What is known of a function's counts.
+enum Counts {
+    Edges(EdgeCounts),
+    Paths(EdgeCounts, PathProfile),
+    Blocks(BlockCounts),
+}
+
+impl Reader<'_> {
+    fn profile(&self) -> Result<Profile, Error> {
+        let mut profile = Profile::default();
+        let mut calls = vec![0_u64; self.source.imported_funcs.len()];
+        let (mut first_counter, mut placed) = (0, 0);
+        for (cfg, plan) in &self.plans.functions {
+            let function = self.function(cfg, plan, first_counter)?;
+            first_counter += plan.counters() as u32;
+            if let Some(function) = function {
+                placed += plan.places();
+                self.count_calls(cfg, &function, &mut calls);
+                profile.functions.push(function);
+            }
+        }
+        let imports = self.source.imported_funcs.iter().zip(calls).zip(0..);
+        let known = imports.filter(|((_, count), index)| *count > 0 && !self.source.escaped.contains(index));
+        profile.host_calls = known
+            .map(|((import, count), _)| HostCalls {
+                module: import.module.clone(),
+                name: import.name.clone(),
+                count,
+                kind: FigureKind::Exact,
+                time_ns: None,
+            })
+            .collect();
+        profile.code = CodeStats {
+            functions: self.plans.functions.len() as u64,
+            compiled: profile.functions.len() as u64,
+            counters: placed,
+        };
+        profile.normalize();
+        Ok(profile)
+    }
+
+    /// Adds calls of imports: a block that began came to its calls, unless its frame stopped before.
+    fn count_calls(&self, cfg: &Cfg, function: &FunctionProfile, calls: &mut [u64]) {
+        let blocks = function.block_counts();
+        for call in &cfg.calls {
+            let Some(sum) = calls.get_mut(call.callee as usize) else { continue };
+            let before = |exit: &&UnfinishedExit| exit.block.0 == call.block && exit.offset < call.offset;
+            let stopped: u64 = function.exits.iter().filter(before).map(|exit| exit.count).sum();
+            *sum = sum.saturating_add(blocks[call.block as usize].saturating_sub(stopped));
+        }
+    }
+
+    /// The frames of a function that stopped, with the path register of each.
+    fn stopped(&self, func: u32) -> impl Iterator<Item = (Site, u64, u64)> {
+        let sites = &self.plans.sites;
+        let (first, end) =
+            (sites.partition_point(|s| s.func < func), sites.partition_point(|s| s.func <= func));
+        let range = (first as u32 + 1, 0)..(end as u32 + 1, 0);
+        let found = self.tables.stopped.range(range);
+        found.map(|(&(site, register), &count)| (sites[site as usize - 1], register, count))
+    }
+
+    fn function(&self, cfg: &Cfg, plan: &FunctionPlan, first: u32) -> Result<Option<FunctionProfile>, Error> {
+        let counter = |k: u64| double(self.region, FIRST_COUNTER + 8 * (first + k as u32));
+        let counters = (0..plan.counters()).map(counter).collect::<Result<Vec<u64>, Error>>()?;
+        let stopped: Vec<_> = self.stopped(cfg.func).collect();
+        let ended: Vec<(BlockId, u64)> =
+            stopped.iter().map(|(site, _, n)| (BlockId(site.block), *n)).collect();
+        let shape = cfg.shape();
+        let counts = match plan {
+            FunctionPlan::Edges(plan) => propagate(&shape, plan, &counters, &ended).map(Counts::Edges),
+            FunctionPlan::Blocks(plan) => {
+                propagate_blocks(&shape, plan, &counters, &ended).map(Counts::Blocks)
+            }
+            FunctionPlan::Paths(plan) => {
+                let none = BTreeMap::new();
+                let sparse = self.tables.paths.get(&cfg.func).unwrap_or(&none);
+                let paths = paths(plan, &counters, sparse, &stopped);
+                paths.edge_counts(&shape, &plan.numbering).map(|counts| Counts::Paths(counts, paths))
+            }
+        };
+        let counts = counts.map_err(|error| Error::Contradiction { func: cfg.func, error })?;
+        let any = match &counts {
+            Counts::Edges(counts) | Counts::Paths(counts, _) => counts.blocks.iter().any(|count| *count > 0),
+            Counts::Blocks(counts) => counts.entries > 0,
+        };
+        let exits = stopped.iter().map(|(site, _, count)| exit(site, *count)).collect();
+        Ok(any.then(|| self.described(cfg, plan, (counts, exits), &counters)))
+    }
+
+    fn described(
+        &self,
+        cfg: &Cfg,
+        plan: &FunctionPlan,
+        (counts, exits): (Counts, Vec<UnfinishedExit>),
+        counters: &[u64],
+    ) -> FunctionProfile {
+        let shape = cfg.shape();
+        let increments = counters.iter().fold(0, |sum: u64, count| sum.saturating_add(*count));
+        let cost = match (&counts, plan) {
+            (Counts::Paths(counts, _), FunctionPlan::Paths(plan)) => plan.cost(counts),
+            _ => CounterCost { counters: plan.counters(), increments },
+        };
+        let (edges, only_blocks, paths) = match counts {
+            Counts::Edges(counts) => (counts.edges, None, None),
+            Counts::Paths(counts, paths) => (counts.edges, None, Some(paths)),
+            Counts::Blocks(counts) => (vec![0; shape.edge_count()], Some(counts), None),
+        };
+        let ends = (0..).map(|edge| shape.edge(EdgeId(edge)));
+        let edges = cfg.kinds().zip(edges).zip(ends);
+        let body = self.source.body(cfg.func).range();
+        FunctionProfile {
+            index: cfg.func,
+            name: self.names.get(&cfg.func).cloned(),
+            code: CodeRange { start: body.start as u32, end: body.end as u32 },
+            fingerprint: shape.fingerprint(),
+            kind: FigureKind::Exact,
+            blocks: cfg
+                .blocks
+                .iter()
+                .map(|block| BlockProfile {
+                    code: CodeRange { start: block.start, end: block.limit },
+                    ops: block.ops,
+                })
+                .collect(),
+            edges: edges
+                .map(|((kind, count), ends)| EdgeProfile { from: ends.from, to: ends.to, kind, count })
+                .collect(),
+            exits,
+            cost,
+            only_blocks,
+            paths,
+        }
+    }
+}
+
+fn exit(site: &Site, count: u64) -> UnfinishedExit {
+    UnfinishedExit { block: BlockId(site.block), offset: site.offset, ops_executed: site.ops, count }
+}
+
+fn paths(
+    plan: &PathPlan,
+    counters: &[u64],
+    sparse: &BTreeMap<u64, u64>,
+    stopped: &[(Site, u64, u64)],
+) -> PathProfile {
+    let dense = (0..).zip(counters.iter().copied());
+    let counted = dense.chain(sparse.iter().map(|(id, count)| (*id, *count)));
+    let finished = counted.filter(|(_, count)| *count > 0);
+    let unfinished = stopped.iter().map(|(site, register, count)| UnfinishedPath {
+        exit: exit(site, *count),
+        prefix: plan.prefix_sum(BlockId(site.block), Some(*register)),
+        metrics: Vec::new(),
+    });
+    PathProfile {
+        possible: plan.numbering.paths(),
+        finished: finished.map(|(id, count)| PathCount { id, count, metrics: Vec::new() }).collect(),
+        unfinished: unfinished.collect(),
+    }
+}

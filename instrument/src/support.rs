@@ -1,0 +1,354 @@
+//! The functions that are added to a module: what is too long, or too rare, to stand in its code.
+//!
+//! **Frames that were left behind.** Each call pushes an entry and takes it away when it has returned, so while a frame
+//! itself runs the stack is as high as it was when the frame began (its *floor*), or one entry higher. If it is higher
+//! than that, an exception, a trap or an exit of the host has left frames behind, whose entries are booked: each adds 1
+//! to the row of its site and path. Only a call that can come to the host, and a handler, can find any.
+//!
+//! **The table** has open addressing with linear probing, and is never more than three quarters full.
+
+use wasm_encoder::{BlockType, Function, InstructionSink, MemArg, MemArgTarget, ValType};
+
+use crate::layout::{
+    ENTRY, FLAGS, FULL, GUESSED, Global, HEIGHT, IS_SITE, LENGTH, Layout, MAGIC, PAGE, ROW, ROWS, Support,
+    TABLE,
+};
+
+/// Some odd number without pattern: the golden ratio.
+const MIX: i64 = 0x9e37_79b9_7f4a_7c15_u64.cast_signed();
+
+/// What the support functions need to know besides the layout.
+#[derive(Clone, Copy, Debug)]
+pub struct Program {
+    /// The most pages that the program's memory may have, if the region is behind it.
+    pub most_pages: u32,
+    /// The function that starts the program, if the region has to be got first.
+    pub start: Option<u32>,
+    /// Whether the region has to be got.
+    pub gets_region: bool,
+}
+
+/// Parameters and results.
+type Signature = (&'static [ValType], &'static [ValType]);
+
+/// The types of the functions that are added, in their order.
+pub fn signatures(layout: &Layout, program: &Program) -> Vec<Signature> {
+    use ValType::{I32, I64};
+    let mut all: Vec<Signature> =
+        vec![(&[I32, I64, I64], &[]), (&[I32], &[]), (&[], &[I32]), (&[], &[]), (&[], &[])];
+    if layout.is_shared {
+        all.extend([(&[][..], &[][..]), (&[I32][..], &[I32][..])]);
+    }
+    if program.gets_region {
+        all.push((&[], &[]));
+    }
+    all
+}
+
+/// The functions that are added, in their order.
+pub fn functions(layout: &Layout, program: &Program) -> Vec<Function> {
+    let mut all = vec![bump(layout), left(layout), flush(layout), rehash(layout), clear(layout)];
+    if layout.is_shared {
+        all.extend([settle(layout), grow(layout, program.most_pages)]);
+    }
+    if program.gets_region {
+        all.push(start(layout, program.start));
+    }
+    all
+}
+
+/// Writes instructions that know the layout.
+pub struct Code<'a, 'b> {
+    pub layout: &'b Layout,
+    pub sink: InstructionSink<'a>,
+}
+
+impl Code<'_, '_> {
+    /// A place in the memory: so many bytes behind the address on the stack.
+    pub fn at(&self, offset: u32, align: u32) -> MemArg {
+        let target = MemArgTarget::Memory(self.layout.memory);
+        MemArg { offset: offset.into(), align, target, ordering: None }
+    }
+
+    /// The region's first byte, as the address of what is at a constant place in it.
+    pub fn region(&mut self) {
+        if self.layout.is_shared {
+            self.get(Global::Base);
+        } else {
+            self.sink.i32_const(0);
+        }
+    }
+
+    /// Makes the place in the region on the stack an address.
+    pub fn address(&mut self) {
+        if self.layout.is_shared {
+            self.get(Global::Base);
+            self.sink.i32_add();
+        }
+    }
+
+    pub fn get(&mut self, global: Global) {
+        self.sink.global_get(self.layout.global(global));
+    }
+
+    pub fn set(&mut self, global: Global) {
+        self.sink.global_set(self.layout.global(global));
+    }
+
+    pub fn call(&mut self, func: Support) {
+        self.sink.call(self.layout.func(func));
+    }
+
+    /// Stores a word into the head.
+    fn head(&mut self, place: u32, value: impl FnOnce(&mut Self)) {
+        self.region();
+        value(self);
+        let at = self.at(place, 2);
+        self.sink.i32_store(at);
+    }
+
+    fn flag(&mut self, flag: u32) {
+        self.get(Global::Flags);
+        self.sink.i32_const(flag as i32).i32_or();
+        self.set(Global::Flags);
+    }
+}
+
+fn function(layout: &Layout, locals: &[(u32, ValType)], write: impl FnOnce(&mut Code<'_, '_>)) -> Function {
+    let mut function = Function::new(locals.iter().copied());
+    let mut code = Code { layout, sink: function.instructions() };
+    write(&mut code);
+    code.sink.end();
+    function
+}
+
+/// `(id, key, by)`: adds `by` to the row of id and key.
+fn bump(layout: &Layout) -> Function {
+    const ID: u32 = 0;
+    const KEY: u32 = 1;
+    const BY: u32 = 2;
+    const INDEX: u32 = 3;
+    const PLACE: u32 = 4;
+    function(layout, &[(2, ValType::I32)], |code| {
+        // More than three quarters are taken: make it larger. That may fail, until it is full.
+        code.get(Global::Taken);
+        code.sink.i32_const(4).i32_mul();
+        code.get(Global::Rows);
+        code.sink.i32_const(3).i32_mul().i32_ge_u().if_(BlockType::Empty);
+        code.call(Support::Rehash);
+        code.sink.end();
+        code.sink.local_get(KEY).local_get(ID).i64_extend_i32_u().i64_const(32).i64_rotl().i64_xor();
+        code.sink.i64_const(MIX).i64_mul().i64_const(32).i64_shr_u().i32_wrap_i64().local_set(INDEX);
+        code.sink.block(BlockType::Empty).loop_(BlockType::Empty);
+        code.sink.local_get(INDEX);
+        code.get(Global::Rows);
+        code.sink.i32_const(1).i32_sub().i32_and().i32_const(ROW as i32).i32_mul();
+        code.get(Global::Table);
+        code.sink.i32_add();
+        code.address();
+        let [id, key] = [code.at(0, 2), code.at(8, 3)];
+        code.sink.local_tee(PLACE).i32_load(id).i32_eqz().if_(BlockType::Empty);
+        // A free row, of which one must stay, so that the search ends.
+        code.get(Global::Taken);
+        code.sink.i32_const(1).i32_add();
+        code.get(Global::Rows);
+        code.sink.i32_ge_u().if_(BlockType::Empty);
+        code.flag(FULL);
+        code.sink.return_().end();
+        code.get(Global::Taken);
+        code.sink.i32_const(1).i32_add();
+        code.set(Global::Taken);
+        code.sink.local_get(PLACE).local_get(ID).i32_const(1).i32_add().i32_store(id);
+        code.sink.local_get(PLACE).local_get(KEY).i64_store(key).br(2).end();
+        code.sink.local_get(PLACE).i32_load(id).local_get(ID).i32_const(1).i32_add().i32_eq();
+        code.sink.local_get(PLACE).i64_load(key).local_get(KEY).i64_eq().i32_and().br_if(1);
+        code.sink.local_get(INDEX).i32_const(1).i32_add().local_set(INDEX).br(0).end().end();
+        let count = code.at(16, 3);
+        code.sink.local_get(PLACE).local_get(PLACE).i64_load(count).local_get(BY).i64_add().i64_store(count);
+    })
+}
+
+/// `(height)`: books the entries above a height, and takes them away.
+fn left(layout: &Layout) -> Function {
+    const HEIGHT: u32 = 0;
+    const AT: u32 = 1;
+    function(layout, &[(1, ValType::I32)], |code| {
+        code.sink.local_get(HEIGHT).local_set(AT);
+        code.sink.block(BlockType::Empty).loop_(BlockType::Empty).local_get(AT);
+        code.get(Global::Height);
+        code.sink.i32_ge_u().br_if(1).local_get(AT);
+        code.address();
+        let [site, register] = [0, 8].map(|offset| code.at(layout.stack() + offset, 2 + offset / 8));
+        code.sink.i32_load(site).i32_const(IS_SITE.cast_signed()).i32_or().local_get(AT);
+        code.address();
+        code.sink.i64_load(register).i64_const(1);
+        code.call(Support::Bump);
+        code.sink.local_get(AT).i32_const(ENTRY as i32).i32_add().local_set(AT).br(0).end().end();
+        code.sink.local_get(HEIGHT);
+        code.set(Global::Height);
+    })
+}
+
+/// Fills in the head, and gives where the region begins.
+fn flush(layout: &Layout) -> Function {
+    function(layout, &[], |code| {
+        if layout.is_shared {
+            code.call(Support::Settle);
+        }
+        code.head(0, |code| {
+            code.sink.i32_const(MAGIC as i32);
+        });
+        code.head(LENGTH, |code| {
+            code.get(Global::Pages);
+            code.sink.i32_const(16).i32_shl();
+        });
+        for (place, global) in
+            [(HEIGHT, Global::Height), (TABLE, Global::Table), (ROWS, Global::Rows), (FLAGS, Global::Flags)]
+        {
+            code.head(place, |code| code.get(global));
+        }
+        code.region();
+    })
+}
+
+/// Makes a table of twice as many rows behind the end of the region, unless there is no memory for it.
+fn rehash(layout: &Layout) -> Function {
+    const AT: u32 = 0;
+    const END: u32 = 1;
+    const PAGES: u32 = 2;
+    function(layout, &[(3, ValType::I32)], |code| {
+        let grow = layout.memory;
+        code.get(Global::Table);
+        code.sink.local_set(AT);
+        code.sink.local_get(AT);
+        code.get(Global::Rows);
+        code.sink.i32_const(ROW as i32).i32_mul().i32_add().local_set(END);
+        code.get(Global::Rows);
+        code.sink.i32_const(2 * ROW as i32).i32_mul().i32_const(PAGE as i32 - 1).i32_add();
+        code.sink.i32_const(16).i32_shr_u().local_tee(PAGES).memory_grow(grow).i32_const(-1).i32_eq();
+        code.sink.if_(BlockType::Empty).return_().end();
+        code.get(Global::Pages);
+        code.sink.i32_const(16).i32_shl();
+        code.set(Global::Table);
+        code.get(Global::Pages);
+        code.sink.local_get(PAGES).i32_add();
+        code.set(Global::Pages);
+        if layout.is_shared {
+            code.sink.memory_size(grow);
+            code.set(Global::Whole);
+        }
+        code.get(Global::Rows);
+        code.sink.i32_const(1).i32_shl();
+        code.set(Global::Rows);
+        code.sink.i32_const(0);
+        code.set(Global::Taken);
+        code.sink
+            .block(BlockType::Empty)
+            .loop_(BlockType::Empty)
+            .local_get(AT)
+            .local_get(END)
+            .i32_ge_u()
+            .br_if(1);
+        let [id, key, count] = [code.at(0, 2), code.at(8, 3), code.at(16, 3)];
+        code.sink.local_get(AT);
+        code.address();
+        code.sink.i32_load(id).if_(BlockType::Empty).local_get(AT);
+        code.address();
+        code.sink.i32_load(id).i32_const(1).i32_sub().local_get(AT);
+        code.address();
+        code.sink.i64_load(key).local_get(AT);
+        code.address();
+        code.sink.i64_load(count);
+        code.call(Support::Bump);
+        code.sink.end();
+        code.sink.local_get(AT).i32_const(ROW as i32).i32_add().local_set(AT).br(0).end().end();
+    })
+}
+
+/// Books all entries, though some may be of frames that are still live: there are too many.
+fn clear(layout: &Layout) -> Function {
+    function(layout, &[], |code| {
+        code.flag(GUESSED);
+        code.sink.i32_const(0);
+        code.call(Support::Left);
+    })
+}
+
+/// Moves the region, which begins at a base, up by so many pages, and leaves zeros behind.
+fn move_up(code: &mut Code<'_, '_>, pages: u32, bytes: u32) {
+    let memory = code.layout.memory;
+    code.sink.local_get(pages).i32_const(16).i32_shl().local_set(bytes);
+    code.get(Global::Base);
+    code.sink.local_get(bytes).i32_add();
+    code.get(Global::Base);
+    code.get(Global::Pages);
+    code.sink.i32_const(16).i32_shl().memory_copy(memory, memory);
+    // As far as the region does not lie there again.
+    code.get(Global::Base);
+    code.sink.i32_const(0).local_get(pages);
+    code.get(Global::Pages);
+    code.sink.local_get(pages);
+    code.get(Global::Pages);
+    code.sink.i32_lt_u().select().i32_const(16).i32_shl().memory_fill(memory);
+    code.get(Global::Base);
+    code.sink.local_get(bytes).i32_add();
+    code.set(Global::Base);
+    code.sink.memory_size(memory);
+    code.set(Global::Whole);
+}
+
+/// Moves the region to the end of a memory that the host has grown.
+fn settle(layout: &Layout) -> Function {
+    const PAGES: u32 = 0;
+    const BYTES: u32 = 1;
+    function(layout, &[(2, ValType::I32)], |code| {
+        code.sink.memory_size(layout.memory);
+        code.get(Global::Whole);
+        code.sink.i32_sub().local_tee(PAGES).if_(BlockType::Empty);
+        move_up(code, PAGES, BYTES);
+        code.sink.end();
+    })
+}
+
+/// `memory.grow` for the program: the region stays at the end.
+fn grow(layout: &Layout, most_pages: u32) -> Function {
+    const PAGES: u32 = 0;
+    const BYTES: u32 = 1;
+    const OLD: u32 = 2;
+    function(layout, &[(2, ValType::I32)], |code| {
+        code.call(Support::Settle);
+        code.get(Global::Base);
+        code.sink
+            .i32_const(16)
+            .i32_shr_u()
+            .local_tee(OLD)
+            .i64_extend_i32_u()
+            .local_get(PAGES)
+            .i64_extend_i32_u();
+        code.sink.i64_add().i64_const(most_pages.into()).i64_gt_u().if_(BlockType::Empty);
+        code.sink.i32_const(-1).return_().end();
+        code.sink.local_get(PAGES).memory_grow(layout.memory).i32_const(-1).i32_eq().if_(BlockType::Empty);
+        code.sink.i32_const(-1).return_().end();
+        code.sink.local_get(PAGES).if_(BlockType::Empty);
+        move_up(code, PAGES, BYTES);
+        code.sink.end();
+        code.sink.local_get(OLD);
+    })
+}
+
+/// Gets the region behind a memory that the host made, or traps, and starts the program.
+fn start(layout: &Layout, program: Option<u32>) -> Function {
+    const OLD: u32 = 0;
+    function(layout, &[(1, ValType::I32)], |code| {
+        code.get(Global::Pages);
+        code.sink.memory_grow(layout.memory).local_tee(OLD).i32_const(-1).i32_eq().if_(BlockType::Empty);
+        code.sink.unreachable().end();
+        code.sink.local_get(OLD).i32_const(16).i32_shl();
+        code.set(Global::Base);
+        code.sink.memory_size(layout.memory);
+        code.set(Global::Whole);
+        if let Some(program) = program {
+            code.sink.call(program);
+        }
+    })
+}

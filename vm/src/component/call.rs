@@ -1,0 +1,115 @@
+//! Calls of lifted functions.
+//!
+//! Source: *CanonicalABI.md*, `canon lift`.
+
+use std::sync::Arc;
+
+use super::lift::{Lift, Loans};
+use super::lower::Lower;
+use super::resource::ResourceAny;
+use super::state::{Lifted, State};
+use super::types::{FuncType, MAX_FLAT_PARAMS, MAX_FLAT_RESULTS};
+use super::val::Val;
+use crate::store::StoreContextMut;
+use crate::{Error, ErrorKind, Result, ValType};
+
+/// Core values for a call of one result or none.
+type CoreVals = Vec<crate::Val>;
+
+/// Calls a lifted function. Where it fails, no function of its instance can be called any more.
+///
+/// # Errors
+/// If the arguments are not of its types, it traps, or what it passes is not as the canonical ABI prescribes.
+pub fn call<T: 'static>(
+    state: &Arc<State>,
+    store: &mut StoreContextMut<'_, T>,
+    index: u32,
+    args: &[Val],
+) -> Result<Option<Val>> {
+    let lifted = state.lifted(store, index)?;
+    check_args(&lifted.ty, args)?;
+    let instance = lifted.options.instance;
+    state.enter(instance)?;
+    let mut lent = Vec::new();
+    let result = entered(state, store, &lifted, args, &mut lent);
+    lent.iter().for_each(ResourceAny::give_back);
+    let result = result?;
+    state.leave(instance);
+    Ok(result)
+}
+
+fn entered<T: 'static>(
+    state: &Arc<State>,
+    store: &mut StoreContextMut<'_, T>,
+    lifted: &Lifted,
+    args: &[Val],
+    lent: &mut Vec<ResourceAny>,
+) -> Result<Option<Val>> {
+    let Lifted { func, ty, options } = lifted;
+    let core_type = func.ty(&*store);
+    let flat = state
+        .staying(options.instance, || lower_args(ty, args, &mut Lower::new(store, options, state, lent)))?;
+    let params: CoreVals = core_type.params().zip(flat).map(|(ty, bits)| core(ty, bits)).collect();
+    let mut results: CoreVals = core_type.results().map(crate::Val::default_for).collect();
+    func.call(&mut *store, &params, &mut results)?;
+    // A result cannot have borrowed handles.
+    let mut loans = Loans::default();
+    let mut lift = Lift::new(&*store, options, state, &mut loans);
+    let mut flat = results.iter().map(bits);
+    let result = match &ty.result {
+        None => None,
+        Some(result) if result.flat().len() > MAX_FLAT_RESULTS => {
+            Some(lift.load_aligned(result, flat.next().unwrap_or_default() as u32)?)
+        }
+        Some(result) => Some(lift.flat(result, &mut flat)?),
+    };
+    state.check_returned(options.instance)?;
+    if let Some(post_return) = options.post_return {
+        state.staying(options.instance, || post_return.call(&mut *store, &results, &mut []))?;
+    }
+    Ok(result)
+}
+
+fn lower_args<T: 'static>(ty: &FuncType, args: &[Val], lower: &mut Lower<'_, '_, T>) -> Result<Vec<u64>> {
+    if ty.flat_params().len() > MAX_FLAT_PARAMS {
+        let at = lower.allocate(&ty.params_in_memory(), &Val::Tuple(args.to_vec()))?;
+        return Ok(vec![u64::from(at)]);
+    }
+    let mut flat = Vec::new();
+    for ((_, ty), value) in ty.params.iter().zip(args) {
+        lower.flat(ty, value, &mut flat)?;
+    }
+    Ok(flat)
+}
+
+fn check_args(ty: &FuncType, args: &[Val]) -> Result<()> {
+    if args.len() != ty.params.len() {
+        let message = format!("expected {} arguments, got {}", ty.params.len(), args.len());
+        return Err(Error::new(ErrorKind::Type, message));
+    }
+    let check = |((name, ty), value): (&(String, _), &Val)| {
+        value.check(ty).map_err(|error| error.context(format_args!("argument `{name}`")))
+    };
+    ty.params.iter().zip(args).try_for_each(check)
+}
+
+/// A core value of a type from its bits.
+pub fn core(ty: ValType, bits: u64) -> crate::Val {
+    match ty {
+        ValType::I64 => crate::Val::I64(bits as i64),
+        ValType::F32 => crate::Val::F32(bits as u32),
+        ValType::F64 => crate::Val::F64(bits),
+        _ => crate::Val::I32(bits as i32),
+    }
+}
+
+/// The bits of a core value.
+pub fn bits(value: &crate::Val) -> u64 {
+    match value {
+        crate::Val::I32(value) => u64::from(*value as u32),
+        crate::Val::I64(value) => *value as u64,
+        crate::Val::F32(bits) => u64::from(*bits),
+        crate::Val::F64(bits) => *bits,
+        _ => 0,
+    }
+}

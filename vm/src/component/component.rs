@@ -1,0 +1,140 @@
+//! Components, ready to be instantiated.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::inline::inline;
+use super::parse::parse;
+use super::plan::{Export, Plan};
+use super::types::FuncType;
+use crate::module::binary;
+use crate::{Engine, Error, ErrorKind, Module, Result};
+
+/// What distinguishes a binary component from a binary module.
+const HEAD: [u8; 8] = *b"\0asm\x0d\0\x01\0";
+
+/// A component, validated. Cheap to clone; all clones share the code of its core modules.
+#[derive(Clone, Debug)]
+pub struct Component(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    engine: Engine,
+    plan: Plan,
+}
+
+impl Component {
+    /// Loads a binary component or, with feature `wat`, one in the text format.
+    ///
+    /// # Errors
+    /// If it is malformed, invalid, larger than the configuration allows, or uses what is not supported yet: the error says
+    /// what.
+    pub fn new(engine: &Engine, bytes: impl AsRef<[u8]>) -> Result<Component> {
+        let bytes = bytes.as_ref();
+        let limit = engine.config().max_module_size;
+        if bytes.len() > limit {
+            let message = format!(
+                "component has {} bytes, {limit} are allowed: raise Config::max_module_size",
+                bytes.len()
+            );
+            return Err(Error::new(ErrorKind::Limit, message));
+        }
+        let bytes = binary(bytes.into())?;
+        let parsed = parse(&bytes)?;
+        let load = |(index, range): (usize, &std::ops::Range<usize>)| {
+            let module = bytes.get(range.clone()).unwrap_or_default();
+            Module::new(engine, module).map_err(|e| e.context(format_args!("core module {index}")))
+        };
+        let modules = parsed.modules.iter().enumerate().map(load).collect::<Result<_>>()?;
+        let plan = inline(&parsed, modules)?;
+        Ok(Component(Arc::new(Inner { engine: engine.clone(), plan })))
+    }
+
+    /// Loads a component from a file.
+    ///
+    /// # Errors
+    /// If it cannot be read, and as [`Component::new`].
+    pub fn from_file(engine: &Engine, path: impl AsRef<Path>) -> Result<Component> {
+        let path = path.as_ref();
+        let read = std::fs::read(path).map_err(|e| Error::with_source(ErrorKind::System, Box::new(e)));
+        read.and_then(|bytes| Component::new(engine, bytes)).map_err(|e| e.context(path.display()))
+    }
+
+    /// The engine it was loaded into.
+    pub fn engine(&self) -> &Engine {
+        &self.0.engine
+    }
+
+    /// Its core modules, those of nested components included, in the order of the file.
+    pub fn modules(&self) -> &[Module] {
+        &self.0.plan.modules
+    }
+
+    /// The functions that it exports, with their types: `name`, or `instance#name` for those of an exported instance.
+    pub fn funcs(&self) -> Vec<(String, &FuncType)> {
+        let mut all = Vec::new();
+        list(&self.0.plan.exports, "", &mut all);
+        all
+    }
+
+    /// What it imports: `name`, or `instance#name` for parts of an imported instance.
+    pub fn imports(&self) -> impl Iterator<Item = String> {
+        self.0.plan.imports.iter().map(|import| import.path.join("#"))
+    }
+
+    pub(super) fn plan(&self) -> &Plan {
+        &self.0.plan
+    }
+}
+
+fn list<'p>(exports: &'p [(String, Export)], prefix: &str, all: &mut Vec<(String, &'p FuncType)>) {
+    for (name, export) in exports {
+        match export {
+            Export::Func(_, ty) => all.push((format!("{prefix}{name}"), ty)),
+            Export::Instance(inner) => list(inner, &format!("{prefix}{name}#"), all),
+        }
+    }
+}
+
+/// Whether bytes are a component rather than a module: by the head of a binary, or the first word of a text.
+pub fn is_component(bytes: &[u8]) -> bool {
+    bytes.starts_with(&HEAD) || bytes.first().is_some_and(|&first| first != 0) && is_component_text(bytes)
+}
+
+fn is_component_text(mut text: &[u8]) -> bool {
+    loop {
+        text = text.trim_ascii_start();
+        match text {
+            [b';', b';', ..] => {
+                let end = text.iter().position(|&byte| byte == b'\n').unwrap_or(text.len());
+                text = &text[end..];
+            }
+            [b'(', b';', ..] => {
+                let end = text.windows(2).position(|pair| pair == b";)").map_or(text.len(), |at| at + 2);
+                text = &text[end..];
+            }
+            [b'(', rest @ ..] => {
+                let word = rest.trim_ascii_start().strip_prefix(b"component");
+                return word.is_some_and(|rest| rest.first().is_none_or(|b| !b.is_ascii_alphanumeric()));
+            }
+            _ => return false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn components_are_told_from_modules() {
+        for component in [&HEAD[..], b"(component)", b" ;; x\n(; y ;) ( component $a)"] {
+            assert!(is_component(component), "{component:?}");
+        }
+        for other in
+            [&b""[..], b"\0asm\x01\0\0\0", b"(module)", b"(components)", b"(", b";; (component)", b"(;"]
+        {
+            assert!(!is_component(other), "{other:?}");
+        }
+    }
+}

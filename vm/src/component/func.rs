@@ -1,0 +1,55 @@
+//! Exported functions of components.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::call::call;
+use super::plan::Target;
+use super::state::State;
+use super::types::FuncType;
+use super::unsupported;
+use super::val::Val;
+use crate::{AsContextMut, Error, ErrorKind, Result};
+
+/// A function that an instance of a component exports.
+#[derive(Clone)]
+pub struct Func {
+    pub(super) state: Arc<State>,
+    pub(super) target: Target,
+    pub(super) ty: Arc<FuncType>,
+}
+
+impl Func {
+    /// Its type.
+    pub fn ty(&self) -> &FuncType {
+        &self.ty
+    }
+
+    /// Calls it, `post-return` included. Results are one value or none.
+    ///
+    /// # Errors
+    /// If the arguments are not of its types or `results` has another length than it has results; if it traps or a host
+    /// function that it calls fails: then no function of this instance can be called any more.
+    ///
+    /// # Panics
+    /// If it is another store's, or a host function that it calls panics.
+    pub fn call(&self, mut store: impl AsContextMut, params: &[Val], results: &mut [Val]) -> Result<()> {
+        let wanted = usize::from(self.ty.result.is_some());
+        if results.len() != wanted {
+            let message = format!("expected room for {wanted} results, got {}", results.len());
+            return Err(Error::new(ErrorKind::Type, message));
+        }
+        let Target::Lifted(index) = self.target else {
+            return Err(unsupported("an import as an export: call the host's function itself"));
+        };
+        let result = call(&self.state, &mut store.as_context_mut(), index, params)?;
+        results.iter_mut().zip(result).for_each(|(to, result)| *to = result);
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Func {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Func").field("ty", &self.ty).finish_non_exhaustive()
+    }
+}

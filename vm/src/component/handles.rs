@@ -1,0 +1,91 @@
+//! The handles of an instance of a component: small numbers that stand for resources.
+//!
+//! Source: *CanonicalABI.md*, "Table State", "Resource State".
+
+use super::trap;
+use crate::{Error, ErrorKind, Result};
+
+/// Handles that an instance of a component may have at once.
+const MAX_HANDLES: usize = 1 << 20;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Handle {
+    /// The resource's number in the plan.
+    pub resource: u32,
+    pub rep: u32,
+    pub is_owned: bool,
+    /// Calls that it is lent to.
+    pub loans: u32,
+}
+
+/// Handles by number. Number 0 is never given out.
+#[derive(Debug, Default)]
+pub struct Handles {
+    entries: Vec<Option<Handle>>,
+    free: Vec<u32>,
+}
+
+impl Handles {
+    pub fn add(&mut self, resource: u32, rep: u32, is_owned: bool) -> Result<u32> {
+        let handle = Handle { resource, rep, is_owned, loans: 0 };
+        if let Some(number) = self.free.pop() {
+            self.entries[number as usize - 1] = Some(handle);
+            return Ok(number);
+        }
+        if self.entries.len() >= MAX_HANDLES {
+            let message = format!("a component holds {MAX_HANDLES} resources, no more are allowed");
+            return Err(Error::new(ErrorKind::Limit, message));
+        }
+        self.entries.push(Some(handle));
+        Ok(self.entries.len() as u32)
+    }
+
+    pub fn get(&mut self, number: u32, resource: u32) -> Result<&mut Handle> {
+        let index = (number as usize).checked_sub(1);
+        let entry = index.and_then(|index| self.entries.get_mut(index)?.as_mut());
+        let handle = entry.ok_or_else(|| trap(format_args!("unknown handle index {number}")))?;
+        if handle.resource != resource {
+            return Err(trap(format_args!("handle index {number} used with the wrong type")));
+        }
+        Ok(handle)
+    }
+
+    /// Takes out a handle that is not lent.
+    pub fn remove(&mut self, number: u32, resource: u32) -> Result<Handle> {
+        let handle = self.get(number, resource)?;
+        if handle.loans != 0 {
+            return Err(trap("cannot remove owned resource while borrowed"));
+        }
+        self.free.push(number);
+        let entry = self.entries[number as usize - 1].take();
+        Ok(entry.expect("it was there"))
+    }
+
+    /// Takes out an owned handle, to pass it on.
+    pub fn remove_owned(&mut self, number: u32, resource: u32) -> Result<u32> {
+        if !self.get(number, resource)?.is_owned {
+            return Err(trap("cannot pass on a borrowed resource as an owned one"));
+        }
+        self.remove(number, resource).map(|handle| handle.rep)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn handles_are_checked_and_reused() {
+        let mut handles = Handles::default();
+        let (a, b) = (handles.add(0, 10, true).unwrap(), handles.add(1, 20, false).unwrap());
+        assert_eq!((a, b), (1, 2));
+        assert!(handles.get(0, 0).is_err() && handles.get(3, 0).is_err() && handles.get(a, 1).is_err());
+        assert!(handles.remove_owned(b, 1).is_err(), "it is borrowed");
+        handles.get(a, 0).unwrap().loans = 1;
+        assert!(handles.remove_owned(a, 0).is_err(), "it is lent");
+        handles.get(a, 0).unwrap().loans = 0;
+        assert_eq!(handles.remove_owned(a, 0).unwrap(), 10);
+        assert!(handles.get(a, 0).is_err());
+        assert_eq!(handles.add(1, 30, true).unwrap(), a);
+    }
+}

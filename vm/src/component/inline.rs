@@ -1,0 +1,479 @@
+//! Nested components are instantiated on paper: what is left is a [`Plan`].
+//!
+//! Input: the bodies of all components of a file. Output: the steps of the outermost one. Each instance of a component has
+//! its own index spaces here, and knows which resource of the plan each resource of the validator's is.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use wasmparser::ExternalKind;
+use wasmparser::component_types::{
+    ComponentAnyTypeId, ComponentEntityType, ComponentFuncTypeId, ComponentInstanceTypeId, ResourceId,
+};
+use wasmparser::types::Types;
+
+use super::parse::{self, Body, Definition, Parsed};
+use super::plan::{
+    CoreItem, Export, Import, Imported, Lifted, Options, Plan, Resource, Step, Target, Trampoline,
+};
+use super::resolve::{Known, Resolver, Resources, resource};
+use super::types::FuncType;
+use super::unsupported;
+use crate::{Error, ErrorKind, Module, Result};
+
+/// What may be done in all, in definitions and names that are looked at: nested instantiation can double it again and again.
+const MAX_WORK: usize = 2_000_000;
+/// How deep components may be instantiated within each other.
+const MAX_DEPTH: usize = 100;
+
+/// Turns a parsed component into a plan over its core modules.
+///
+/// # Errors
+/// If it uses what is not supported, or is beyond a limit.
+pub fn inline(parsed: &Parsed<'_>, modules: Vec<Module>) -> Result<Plan> {
+    let plan = Plan { modules, ..Plan::default() };
+    let mut inliner = Inliner { types: &parsed.types, plan, left: MAX_WORK, core_instances: 0 };
+    let exports = inliner.instantiate(&parsed.body, Frame::default(), None, 0)?;
+    let mut plan = inliner.plan;
+    plan.exports = exported(&exports);
+    Ok(plan)
+}
+
+/// What a component exports, of what the host can use.
+fn exported(items: &Exports<'_>) -> Vec<(String, Export)> {
+    let export = |(name, item): &(String, Item<'_>)| {
+        let export = match item {
+            Item::Func(target, ty) => Export::Func(*target, ty.clone()),
+            Item::Instance(items) => Export::Instance(exported(items)),
+            Item::Module(_) | Item::Component(_) | Item::Type(_) => return None,
+        };
+        Some((name.clone(), export))
+    };
+    items.list.iter().filter_map(export).collect()
+}
+
+/// Items by name, in order.
+#[derive(Default)]
+struct Exports<'a> {
+    list: Vec<(String, Item<'a>)>,
+    by_name: HashMap<String, usize>,
+}
+
+impl<'a> Exports<'a> {
+    fn add(&mut self, name: &str, item: Item<'a>) {
+        self.by_name.insert(name.to_owned(), self.list.len());
+        self.list.push((name.to_owned(), item));
+    }
+
+    fn find(&self, name: &str) -> Result<&Item<'a>> {
+        let index = self.by_name.get(name).ok_or_else(|| missing(name))?;
+        Ok(&self.list[*index].1)
+    }
+}
+
+/// What can be imported, exported and aliased.
+#[derive(Clone)]
+enum Item<'a> {
+    Module(u32),
+    Func(Target, Arc<FuncType>),
+    Instance(Rc<Exports<'a>>),
+    Component(Rc<Closure<'a>>),
+    /// A resource, or another type.
+    Type(Option<u32>),
+}
+
+/// A component with what it sees of those around it.
+struct Closure<'a> {
+    body: Rc<Body<'a>>,
+    around: Rc<Outer<'a>>,
+}
+
+/// What nested components see.
+struct Outer<'a> {
+    modules: Vec<u32>,
+    components: Vec<Rc<Closure<'a>>>,
+    resources: Resources,
+    around: Option<Rc<Outer<'a>>>,
+}
+
+/// A core instance: of a module, or a bundle of items.
+enum CoreInstance {
+    OfModule(u32),
+    Bundle(HashMap<String, CoreItem>),
+}
+
+/// The index spaces of an instance of a component.
+#[derive(Default)]
+struct Frame<'a> {
+    instance: u32,
+    modules: Vec<u32>,
+    components: Vec<Rc<Closure<'a>>>,
+    instances: Vec<Rc<Exports<'a>>>,
+    funcs: Vec<(Target, Arc<FuncType>)>,
+    core_instances: Vec<CoreInstance>,
+    core_funcs: Vec<CoreItem>,
+    core_memories: Vec<CoreItem>,
+    core_tables: Vec<CoreItem>,
+    core_globals: Vec<CoreItem>,
+    resources: Resources,
+    known: Known,
+    around: Option<Rc<Outer<'a>>>,
+    exports: Exports<'a>,
+}
+
+struct Inliner<'t> {
+    types: &'t Types,
+    plan: Plan,
+    left: usize,
+    core_instances: u32,
+}
+
+impl<'a> Inliner<'_> {
+    /// Carries out a body. Without arguments it is the outermost one, whose imports are the host's.
+    fn instantiate(
+        &mut self,
+        body: &Body<'a>,
+        mut frame: Frame<'a>,
+        args: Option<&HashMap<&str, Item<'a>>>,
+        depth: usize,
+    ) -> Result<Exports<'a>> {
+        if depth > MAX_DEPTH {
+            let message = format!("components are instantiated within each other more than {MAX_DEPTH} deep");
+            return Err(Error::new(ErrorKind::Limit, message));
+        }
+        frame.instance = self.plan.instances;
+        self.plan.instances += 1;
+        for definition in &body.0 {
+            self.charge(1)?;
+            self.define(definition, &mut frame, args, depth)?;
+        }
+        Ok(frame.exports)
+    }
+
+    /// Counts work against the limit.
+    fn charge(&mut self, work: usize) -> Result<()> {
+        self.left = self.left.checked_sub(work).ok_or_else(|| {
+            let message = "the component takes too much to instantiate: its nested components multiply";
+            Error::new(ErrorKind::Limit, message)
+        })?;
+        Ok(())
+    }
+
+    fn define(
+        &mut self,
+        definition: &Definition<'a>,
+        frame: &mut Frame<'a>,
+        args: Option<&HashMap<&str, Item<'a>>>,
+        depth: usize,
+    ) -> Result<()> {
+        match definition {
+            Definition::Module(index) => frame.modules.push(*index),
+            Definition::Component(body) => {
+                self.charge(frame.resources.len() + frame.modules.len() + frame.components.len())?;
+                let closure = Closure { body: body.clone(), around: Rc::new(frame.outer()) };
+                frame.components.push(Rc::new(closure));
+            }
+            Definition::Resource(id, dtor) => self.define_resource(frame, *id, *dtor),
+            Definition::Import(name, ty) => {
+                let item = match args {
+                    Some(args) => args.get(name).cloned().ok_or_else(|| missing(name))?,
+                    None => self.import(frame, &mut vec![(*name).to_owned()], ty)?,
+                };
+                self.bind(frame, ty, &item)?;
+                frame.push(item);
+            }
+            Definition::Export(name, item, ty) => {
+                let item = frame.item(item)?;
+                self.bind(frame, ty, &item)?;
+                frame.exports.add(name, item.clone());
+                frame.push(item);
+            }
+            Definition::CoreInstantiate(module, args) => self.instantiate_core(frame, *module, args)?,
+            Definition::CoreInstance(exports) => {
+                let export = |(name, item): &(&str, _)| Ok(((*name).to_owned(), frame.core_item(*item)?));
+                let bundle = exports.iter().map(export).collect::<Result<_>>()?;
+                frame.core_instances.push(CoreInstance::Bundle(bundle));
+            }
+            Definition::CoreAlias(instance, name, kind) => {
+                let item = frame.core_export(*instance, name)?;
+                frame.push_core(*kind, item)?;
+            }
+            Definition::Instantiate(component, given, ty) => {
+                let closure = frame.components[*component as usize].clone();
+                let arg = |(name, item): &(&'a str, _)| Ok((*name, frame.item(item)?));
+                let given = given.iter().map(arg).collect::<Result<HashMap<_, _>>>()?;
+                let around = closure.around.clone();
+                self.charge(around.resources.len())?;
+                let resources = around.resources.clone();
+                let inner = Frame { resources, around: Some(around), ..Frame::default() };
+                let exports = self.instantiate(&closure.body, inner, Some(&given), depth + 1)?;
+                self.add_instance(frame, exports, *ty)?;
+            }
+            Definition::Instance(exports, ty) => {
+                let mut all = Exports::default();
+                for (name, item) in exports {
+                    all.add(name, frame.item(item)?);
+                }
+                self.add_instance(frame, all, *ty)?;
+            }
+            Definition::Alias(instance, name, ty) => {
+                let item = frame.instances[*instance as usize].find(name)?.clone();
+                if let Some(ty) = ty {
+                    self.bind(frame, &ComponentEntityType::Instance(*ty), &item)?;
+                }
+                frame.push(item);
+            }
+            Definition::OuterModule(count, index) => {
+                let module = match count.checked_sub(1) {
+                    None => frame.modules[*index as usize],
+                    Some(count) => frame.around(count)?.modules[*index as usize],
+                };
+                frame.modules.push(module);
+            }
+            Definition::OuterComponent(count, index) => {
+                let component = match count.checked_sub(1) {
+                    None => frame.components[*index as usize].clone(),
+                    Some(count) => frame.around(count)?.components[*index as usize].clone(),
+                };
+                frame.components.push(component);
+            }
+            Definition::Lift(func, ty, options) => {
+                let ty = self.func_type(frame, *ty)?;
+                let func = frame.core_funcs[*func as usize].clone();
+                let options = frame.options(*options);
+                let target = Target::Lifted(self.plan.lifted.len() as u32);
+                self.plan.lifted.push(Lifted { func, ty: ty.clone(), options });
+                frame.funcs.push((target, ty));
+            }
+            Definition::Lower(func, ty, options) => {
+                let ty = self.func_type(frame, *ty)?;
+                let func = frame.funcs[*func as usize].0;
+                let options = frame.options(*options);
+                self.add_trampoline(frame, Trampoline::Lower { func, ty, options });
+            }
+            Definition::ResourceNew(id) => {
+                let (resource, instance) = (resource(&frame.resources, *id)?, frame.instance);
+                self.add_trampoline(frame, Trampoline::ResourceNew { resource, instance });
+            }
+            Definition::ResourceDrop(id) => {
+                let (resource, instance) = (resource(&frame.resources, *id)?, frame.instance);
+                self.add_trampoline(frame, Trampoline::ResourceDrop { resource, instance });
+            }
+            Definition::ResourceRep(id) => {
+                let (resource, instance) = (resource(&frame.resources, *id)?, frame.instance);
+                self.add_trampoline(frame, Trampoline::ResourceRep { resource, instance });
+            }
+        }
+        Ok(())
+    }
+
+    fn define_resource(&mut self, frame: &mut Frame<'a>, id: ResourceId, dtor: Option<u32>) {
+        let index = self.plan.resources.len() as u32;
+        let destructor = dtor.map(|dtor| frame.core_funcs[dtor as usize].clone());
+        if destructor.is_some() {
+            self.plan.steps.push(Step::Destructor(index));
+        }
+        self.plan.resources.push(Resource { owner: Some(frame.instance), destructor });
+        frame.resources.insert(id, index);
+    }
+
+    /// What the host must have for an import of the outermost component.
+    fn import(
+        &mut self,
+        frame: &mut Frame<'a>,
+        path: &mut Vec<String>,
+        ty: &ComponentEntityType,
+    ) -> Result<Item<'a>> {
+        match ty {
+            ComponentEntityType::Func(ty) => {
+                let ty = self.func_type(frame, *ty)?;
+                let target = Target::Imported(self.plan.imports.len() as u32);
+                self.plan.imports.push(Import { path: path.clone(), item: Imported::Func(ty.clone()) });
+                Ok(Item::Func(target, ty))
+            }
+            ComponentEntityType::Type { created: ComponentAnyTypeId::Resource(id), .. } => {
+                // One that equals an earlier one is that.
+                if let Some(&known) = frame.resources.get(&id.resource()) {
+                    return Ok(Item::Type(Some(known)));
+                }
+                let index = self.plan.resources.len() as u32;
+                self.plan.resources.push(Resource { owner: None, destructor: None });
+                self.plan.imports.push(Import { path: path.clone(), item: Imported::Resource(index) });
+                frame.resources.insert(id.resource(), index);
+                Ok(Item::Type(Some(index)))
+            }
+            ComponentEntityType::Type { .. } => Ok(Item::Type(None)),
+            ComponentEntityType::Instance(id) => {
+                let mut items = Exports::default();
+                let types = self.types;
+                self.charge(types[*id].exports.len())?;
+                for (name, item) in &types[*id].exports {
+                    path.push(name.clone());
+                    let inner = self.import(frame, path, &item.ty)?;
+                    path.pop();
+                    items.add(name, inner);
+                }
+                Ok(Item::Instance(Rc::new(items)))
+            }
+            ComponentEntityType::Module(_) => Err(unsupported("a core module as an import")),
+            ComponentEntityType::Component(_) => Err(unsupported("a component as an import")),
+            ComponentEntityType::Value(_) => Err(unsupported("a value as an import")),
+        }
+    }
+
+    /// Learns which resources the types of an item speak of.
+    fn bind(&mut self, frame: &mut Frame<'a>, ty: &ComponentEntityType, item: &Item<'a>) -> Result<()> {
+        match (ty, item) {
+            (
+                ComponentEntityType::Type { created: ComponentAnyTypeId::Resource(id), .. },
+                Item::Type(Some(resource)),
+            ) => {
+                frame.resources.insert(id.resource(), *resource);
+            }
+            (ComponentEntityType::Instance(id), Item::Instance(items)) => {
+                let types = self.types;
+                self.charge(items.list.len())?;
+                for (name, inner) in &types[*id].exports {
+                    let item = items.find(name)?;
+                    self.bind(frame, &inner.ty, item)?;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn add_instance(
+        &mut self,
+        frame: &mut Frame<'a>,
+        exports: Exports<'a>,
+        ty: ComponentInstanceTypeId,
+    ) -> Result<()> {
+        let item = Item::Instance(Rc::new(exports));
+        self.bind(frame, &ComponentEntityType::Instance(ty), &item)?;
+        frame.push(item);
+        Ok(())
+    }
+
+    fn instantiate_core(&mut self, frame: &mut Frame<'a>, module: u32, args: &[(&str, u32)]) -> Result<()> {
+        let module = frame.modules[module as usize];
+        let args: HashMap<&str, u32> = args.iter().copied().collect();
+        let import = |import: crate::ImportType<'_>| {
+            let instance = args.get(import.module()).ok_or_else(|| missing(import.module()))?;
+            frame.core_export(*instance, import.name())
+        };
+        let imports = self.plan.modules[module as usize].imports().map(import).collect::<Result<_>>()?;
+        self.plan.steps.push(Step::Instantiate { module, imports });
+        frame.core_instances.push(CoreInstance::OfModule(self.core_instances));
+        self.core_instances += 1;
+        Ok(())
+    }
+
+    fn add_trampoline(&mut self, frame: &mut Frame<'a>, trampoline: Trampoline) {
+        let index = self.plan.trampolines.len() as u32;
+        self.plan.trampolines.push(trampoline);
+        self.plan.steps.push(Step::Trampoline(index));
+        frame.core_funcs.push(CoreItem::Trampoline(index));
+    }
+
+    fn func_type(&mut self, frame: &mut Frame<'a>, id: ComponentFuncTypeId) -> Result<Arc<FuncType>> {
+        let (resources, known) = (&frame.resources, &mut frame.known);
+        let known_before = known.len();
+        let ty = Resolver { types: self.types, resources, known }.func(id)?;
+        self.charge(frame.known.len() - known_before)?;
+        Ok(ty)
+    }
+}
+
+impl<'a> Frame<'a> {
+    /// What components nested here see now.
+    fn outer(&self) -> Outer<'a> {
+        Outer {
+            modules: self.modules.clone(),
+            components: self.components.clone(),
+            resources: self.resources.clone(),
+            around: self.around.clone(),
+        }
+    }
+
+    /// The component so many around the one that is directly around this.
+    fn around(&self, count: u32) -> Result<&Outer<'a>> {
+        let mut outer = self.around.as_deref();
+        for _ in 0..count {
+            outer = outer.and_then(|outer| outer.around.as_deref());
+        }
+        outer.ok_or_else(|| missing("an outer component"))
+    }
+
+    fn push(&mut self, item: Item<'a>) {
+        match item {
+            Item::Module(index) => self.modules.push(index),
+            Item::Func(target, ty) => self.funcs.push((target, ty)),
+            Item::Instance(items) => self.instances.push(items),
+            Item::Component(closure) => self.components.push(closure),
+            Item::Type(_) => {}
+        }
+    }
+
+    fn item(&self, item: &parse::Item) -> Result<Item<'a>> {
+        Ok(match item {
+            parse::Item::Module(index) => Item::Module(self.modules[*index as usize]),
+            parse::Item::Func(index) => {
+                let (target, ty) = &self.funcs[*index as usize];
+                Item::Func(*target, ty.clone())
+            }
+            parse::Item::Instance(index) => Item::Instance(self.instances[*index as usize].clone()),
+            parse::Item::Component(index) => Item::Component(self.components[*index as usize].clone()),
+            parse::Item::Type(None) => Item::Type(None),
+            parse::Item::Type(Some(id)) => Item::Type(Some(resource(&self.resources, *id)?)),
+        })
+    }
+
+    fn core_export(&self, instance: u32, name: &str) -> Result<CoreItem> {
+        match &self.core_instances[instance as usize] {
+            CoreInstance::OfModule(instance) => {
+                Ok(CoreItem::Export { instance: *instance, name: name.into() })
+            }
+            CoreInstance::Bundle(items) => items.get(name).cloned().ok_or_else(|| missing(name)),
+        }
+    }
+
+    fn core_item(&self, (kind, index): parse::CoreItem) -> Result<CoreItem> {
+        let space = match kind {
+            ExternalKind::Func | ExternalKind::FuncExact => &self.core_funcs,
+            ExternalKind::Memory => &self.core_memories,
+            ExternalKind::Table => &self.core_tables,
+            ExternalKind::Global => &self.core_globals,
+            ExternalKind::Tag => return Err(unsupported("a tag")),
+        };
+        Ok(space[index as usize].clone())
+    }
+
+    fn push_core(&mut self, kind: ExternalKind, item: CoreItem) -> Result<()> {
+        let space = match kind {
+            ExternalKind::Func | ExternalKind::FuncExact => &mut self.core_funcs,
+            ExternalKind::Memory => &mut self.core_memories,
+            ExternalKind::Table => &mut self.core_tables,
+            ExternalKind::Global => &mut self.core_globals,
+            ExternalKind::Tag => return Err(unsupported("a tag")),
+        };
+        space.push(item);
+        Ok(())
+    }
+
+    fn options(&self, options: parse::Options) -> Options {
+        let func = |index: u32| self.core_funcs[index as usize].clone();
+        Options {
+            instance: self.instance,
+            encoding: options.encoding,
+            memory: options.memory.map(|index| self.core_memories[index as usize].clone()),
+            realloc: options.realloc.map(func),
+            post_return: options.post_return.map(func),
+        }
+    }
+}
+
+fn missing(name: &str) -> Error {
+    Error::new(ErrorKind::Module, format_args!("the component lacks `{name}`, which it uses"))
+}

@@ -1,0 +1,47 @@
+//! Instances of components, as the embedder sees them.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::func::Func;
+use super::plan::Export;
+use super::resource::ResourceType;
+use super::state::State;
+
+/// An instance of a component in a store. Cheap to clone.
+#[derive(Clone)]
+pub struct Instance(pub(super) Arc<State>);
+
+impl Instance {
+    /// The function that it exports: by its `name`, or as `instance#name` if an exported instance has it.
+    pub fn get_func(&self, name: &str) -> Option<Func> {
+        let mut exports = &self.0.component.plan().exports;
+        let mut path = name.split('#').peekable();
+        while let Some(name) = path.next() {
+            match &exports.iter().find(|(exported, _)| exported == name)?.1 {
+                Export::Instance(inner) => exports = inner,
+                Export::Func(target, ty) if path.peek().is_none() => {
+                    return Some(Func { state: self.0.clone(), target: *target, ty: ty.clone() });
+                }
+                Export::Func(..) => return None,
+            }
+        }
+        None
+    }
+
+    /// The instances of its core modules, in the order in which they were made.
+    pub fn core_instances(&self) -> Vec<crate::Instance> {
+        self.0.core_instances()
+    }
+
+    /// The resources of the component, its own and those that it imports: by the numbers that its types have.
+    pub fn resource_types(&self) -> &[ResourceType] {
+        &self.0.resources
+    }
+}
+
+impl fmt::Debug for Instance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Instance").field("component", &self.0.component).finish_non_exhaustive()
+    }
+}

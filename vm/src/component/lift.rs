@@ -1,0 +1,230 @@
+//! Lifting: values from core values and memory.
+//!
+//! Source: *CanonicalABI.md*, "Loading", "Flat Lifting".
+
+use std::sync::Arc;
+
+use super::plan::Encoding;
+use super::resource::ResourceAny;
+use super::state::{Options, State};
+use super::strings::Shape;
+use super::trap;
+use super::types::{Type, TypeKind};
+use super::val::Val;
+use crate::{AsContext, Error, ErrorKind, Result};
+
+/// Bytes of the host's that the values of one call may take: a list of a gigabyte of booleans would take dozens.
+const MAX_BYTES: usize = 256 << 20;
+
+/// Lifts values of one call out of an instance.
+pub struct Lift<'a> {
+    memory: &'a [u8],
+    encoding: Encoding,
+    instance: u32,
+    state: &'a Arc<State>,
+    left: usize,
+    loans: &'a mut Loans,
+}
+
+/// What was lent to a call: it comes back when the call ends.
+#[derive(Default)]
+pub struct Loans {
+    /// Handles of the instance that lends them, with their resources.
+    handles: Vec<(u32, u32)>,
+    /// What the borrower has of them, which is then nothing.
+    borrowed: Vec<ResourceAny>,
+}
+
+impl Loans {
+    pub fn end(self, state: &State, instance: u32) {
+        self.borrowed.iter().for_each(ResourceAny::expire);
+        let give_back = |&(handle, resource): &(u32, u32)| {
+            let returned = state.with_handles(instance, |handles| {
+                handles.get(handle, resource)?.loans -= 1;
+                Ok(())
+            });
+            debug_assert!(returned.is_ok(), "what is lent cannot be dropped");
+        };
+        self.handles.iter().for_each(give_back);
+    }
+}
+
+impl<'a> Lift<'a> {
+    pub fn new<T: 'static>(
+        store: &'a impl AsContext<Data = T>,
+        options: &Options,
+        state: &'a Arc<State>,
+        loans: &'a mut Loans,
+    ) -> Lift<'a> {
+        let memory = options.memory.map_or(&[][..], |memory| memory.data(store.as_context()));
+        let (encoding, instance) = (options.encoding, options.instance);
+        Lift { memory, encoding, instance, state, left: MAX_BYTES, loans }
+    }
+
+    /// The value at an address, which must be aligned.
+    pub fn load_aligned(&mut self, ty: &Type, at: u32) -> Result<Val> {
+        if !at.is_multiple_of(ty.align()) {
+            return Err(trap(format_args!("pointer {at:#x} is not aligned to {} bytes", ty.align())));
+        }
+        self.load(ty, u64::from(at))
+    }
+
+    /// A value from core values, as bits.
+    pub fn flat(&mut self, ty: &Type, values: &mut impl Iterator<Item = u64>) -> Result<Val> {
+        let mut next = || values.next().unwrap_or_default();
+        Ok(match ty.kind() {
+            TypeKind::String => {
+                let (at, length) = (next() as u32, next() as u32);
+                self.string(at, length)?
+            }
+            TypeKind::List(element) => {
+                let (at, length) = (next() as u32, next() as u32);
+                self.list(element, at, length)?
+            }
+            TypeKind::Record(_) | TypeKind::Tuple(_) => {
+                let fields = ty.fields().map(|(_, ty)| self.flat(ty, values)).collect::<Result<_>>()?;
+                Val::of_fields(ty, fields)
+            }
+            TypeKind::Variant(_) | TypeKind::Enum(_) | TypeKind::Option(_) | TypeKind::Result { .. } => {
+                let number = next() as u32;
+                let held = case(ty, number)?;
+                // All cases have as many core values as the largest.
+                let rest: Vec<u64> = values.take(ty.flat().len() - 1).collect();
+                let held = held.map(|ty| self.flat(ty, &mut rest.into_iter())).transpose()?;
+                Val::of_case(ty, number as usize, held)
+            }
+            _ => {
+                let bits = next();
+                self.scalar(ty, bits)?
+            }
+        })
+    }
+
+    fn load(&mut self, ty: &Type, at: u64) -> Result<Val> {
+        Ok(match ty.kind() {
+            TypeKind::String => self.string(self.u32(at)?, self.u32(at + 4)?)?,
+            TypeKind::List(element) => self.list(element, self.u32(at)?, self.u32(at + 4)?)?,
+            TypeKind::Record(_) | TypeKind::Tuple(_) => {
+                let field = |(offset, ty)| self.load(ty, at + u64::from(offset));
+                let fields = ty.fields().map(field).collect::<Result<_>>()?;
+                Val::of_fields(ty, fields)
+            }
+            TypeKind::Variant(_) | TypeKind::Enum(_) | TypeKind::Option(_) | TypeKind::Result { .. } => {
+                let (size, held_at) = ty.case_layout();
+                let number = self.integer(at, size)? as u32;
+                let held = case(ty, number)?;
+                let held = held.map(|ty| self.load(ty, at + u64::from(held_at))).transpose()?;
+                Val::of_case(ty, number as usize, held)
+            }
+            _ => {
+                let bits = self.integer(at, ty.size())?;
+                self.scalar(ty, bits)?
+            }
+        })
+    }
+
+    /// A value that is one core value.
+    fn scalar(&mut self, ty: &Type, bits: u64) -> Result<Val> {
+        Ok(match ty.kind() {
+            TypeKind::Bool => Val::Bool(bits as u32 != 0),
+            TypeKind::S8 => Val::S8(bits as i8),
+            TypeKind::U8 => Val::U8(bits as u8),
+            TypeKind::S16 => Val::S16(bits as i16),
+            TypeKind::U16 => Val::U16(bits as u16),
+            TypeKind::S32 => Val::S32(bits as i32),
+            TypeKind::U32 => Val::U32(bits as u32),
+            TypeKind::S64 => Val::S64(bits as i64),
+            TypeKind::U64 => Val::U64(bits),
+            TypeKind::Float32 => Val::Float32(f32::from_bits(bits as u32)),
+            TypeKind::Float64 => Val::Float64(f64::from_bits(bits)),
+            TypeKind::Char => {
+                let invalid = || trap(format_args!("{:#x} is not a char", bits as u32));
+                Val::Char(char::from_u32(bits as u32).ok_or_else(invalid)?)
+            }
+            TypeKind::Flags(names) => {
+                self.charge(names.len() * size_of::<String>())?;
+                Val::of_bits(bits as u32, names)
+            }
+            TypeKind::Own(resource) => self.own(bits as u32, *resource)?,
+            TypeKind::Borrow(resource) => self.borrow(bits as u32, *resource)?,
+            _ => unreachable!("others are more than one core value"),
+        })
+    }
+
+    fn own(&mut self, handle: u32, resource: u32) -> Result<Val> {
+        let rep = self.state.with_handles(self.instance, |handles| handles.remove_owned(handle, resource))?;
+        let home = Some((self.state.clone(), resource));
+        Ok(Val::Resource(ResourceAny::new(self.state.resources[resource as usize].clone(), rep, true, home)))
+    }
+
+    fn borrow(&mut self, handle: u32, resource: u32) -> Result<Val> {
+        let rep = self.state.with_handles(self.instance, |handles| {
+            let handle = handles.get(handle, resource)?;
+            handle.loans += 1;
+            Ok(handle.rep)
+        })?;
+        self.loans.handles.push((handle, resource));
+        let lent = ResourceAny::new(self.state.resources[resource as usize].clone(), rep, false, None);
+        self.loans.borrowed.push(lent.clone());
+        Ok(Val::Resource(lent))
+    }
+
+    fn string(&mut self, at: u32, length: u32) -> Result<Val> {
+        let shape = Shape::of(self.encoding, length)?;
+        if !at.is_multiple_of(shape.align) {
+            return Err(trap(format_args!("string pointer {at:#x} is not aligned to {} bytes", shape.align)));
+        }
+        // A character may become four bytes.
+        self.charge(shape.bytes as usize * 2)?;
+        shape.read(self.bytes(u64::from(at), u64::from(shape.bytes))?).map(Val::String)
+    }
+
+    fn list(&mut self, element: &Type, at: u32, length: u32) -> Result<Val> {
+        if !at.is_multiple_of(element.align()) {
+            return Err(trap(format_args!(
+                "list pointer {at:#x} is not aligned to {} bytes",
+                element.align()
+            )));
+        }
+        let size = u64::from(element.size());
+        self.bytes(u64::from(at), size * u64::from(length))?;
+        self.charge(length as usize * size_of::<Val>())?;
+        let values = (0..u64::from(length)).map(|index| self.load(element, u64::from(at) + index * size));
+        values.collect::<Result<_>>().map(Val::List)
+    }
+
+    fn u32(&self, at: u64) -> Result<u32> {
+        self.integer(at, 4).map(|value| value as u32)
+    }
+
+    fn integer(&self, at: u64, size: u32) -> Result<u64> {
+        let mut bytes = [0; 8];
+        bytes[..size as usize].copy_from_slice(self.bytes(at, u64::from(size))?);
+        Ok(u64::from_le_bytes(bytes))
+    }
+
+    fn bytes(&self, at: u64, length: u64) -> Result<&'a [u8]> {
+        let bytes = self.memory.get(at as usize..).and_then(|rest| rest.get(..length as usize));
+        bytes.ok_or_else(|| {
+            trap(format_args!("value of {length} bytes at {at:#x} is out of bounds of memory"))
+        })
+    }
+
+    /// Counts what the host needs for values.
+    fn charge(&mut self, bytes: usize) -> Result<()> {
+        self.left = self.left.checked_sub(bytes).ok_or_else(|| {
+            let message =
+                format!("values of a call take more than {} MiB, the most that is allowed", MAX_BYTES >> 20);
+            Error::new(ErrorKind::Limit, message)
+        })?;
+        Ok(())
+    }
+}
+
+/// What a case of a type holds.
+fn case(ty: &Type, number: u32) -> Result<Option<&Type>> {
+    let case = ty.cases().get(number as usize);
+    let unknown =
+        || trap(format_args!("discriminant {number} is out of range: there are {}", ty.cases().len()));
+    Ok(case.ok_or_else(unknown)?.as_ref())
+}

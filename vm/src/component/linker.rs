@@ -1,0 +1,317 @@
+//! Linkers of components: find imports by name.
+
+use std::fmt;
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
+
+use super::component::Component;
+use super::instance::Instance;
+use super::plan::{Imported, Plan, Step, Target, Trampoline};
+use super::resource::ResourceType;
+use super::state::State;
+use super::trampoline::{Callee, lowered, resource_drop, resource_new, resource_rep};
+use super::val::Val;
+use crate::store::StoreContextMut;
+use crate::{AsContextMut, Engine, Error, ErrorKind, Func, Result, ValType};
+
+/// A function of the host's: gets arguments, and leaves a result where there is room for one.
+pub type HostFunc<T> =
+    dyn Fn(StoreContextMut<'_, T>, &[Val], &mut [Val]) -> Result<()> + Send + Sync + 'static;
+/// What is done when an owned resource of the host's is dropped.
+type Destructor<T> = dyn Fn(StoreContextMut<'_, T>, u32) -> Result<()> + Send + Sync + 'static;
+
+/// Names for what components import.
+///
+/// An import `pkg:name/interface@0.2.5` is also found as `@0.2.0`, or whatever version with the same first two numbers is
+/// defined.
+pub struct Linker<T: 'static> {
+    engine: Engine,
+    shadowing: bool,
+    root: Names<T>,
+}
+
+struct Names<T: 'static>(HashMap<String, Definition<T>>);
+
+enum Definition<T: 'static> {
+    Func(Arc<HostFunc<T>>),
+    Resource(ResourceType, Arc<Destructor<T>>),
+    Instance(Names<T>),
+}
+
+/// The names in an instance that components import, or those outside of any.
+pub struct LinkerInstance<'a, T: 'static> {
+    shadowing: bool,
+    names: &'a mut Names<T>,
+}
+
+impl<T: 'static> Linker<T> {
+    /// A linker without names.
+    pub fn new(engine: &Engine) -> Linker<T> {
+        Linker { engine: engine.clone(), shadowing: false, root: Names(HashMap::new()) }
+    }
+
+    /// The engine.
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// Whether a name may be defined again (default: no).
+    pub fn allow_shadowing(&mut self, allow: bool) -> &mut Self {
+        self.shadowing = allow;
+        self
+    }
+
+    /// Names of what is imported by itself.
+    pub fn root(&mut self) -> LinkerInstance<'_, T> {
+        LinkerInstance { shadowing: self.shadowing, names: &mut self.root }
+    }
+
+    /// Names of what an imported instance has, such as `wasi:cli/stdout@0.2.0`. It is made if it is not there.
+    ///
+    /// # Errors
+    /// If the name is one of something else.
+    pub fn instance(&mut self, name: &str) -> Result<LinkerInstance<'_, T>> {
+        self.root().into_instance(name)
+    }
+
+    /// Instantiates a component, with the start functions of its core modules.
+    ///
+    /// # Errors
+    /// If imports are missing (all of them are listed) or do not fit, a limit is reached, or a start function fails.
+    ///
+    /// # Panics
+    /// If the component is of another engine than the store.
+    pub fn instantiate(
+        &self,
+        mut store: impl AsContextMut<Data = T>,
+        component: &Component,
+    ) -> Result<Instance> {
+        let plan = component.plan();
+        self.check_imports(plan)?;
+        let mut store = store.as_context_mut();
+        let state = State::new(component, self.resources(plan));
+        self.place_destructors(&mut store, &state, plan);
+        for step in &plan.steps {
+            self.carry_out(&mut store, &state, step)?;
+        }
+        Ok(Instance(state))
+    }
+
+    fn check_imports(&self, plan: &Plan) -> Result<()> {
+        let fits = |import: &&super::plan::Import| match import.item {
+            Imported::Func(_) => matches!(self.find(&import.path), Some(Definition::Func(_))),
+            Imported::Resource(_) => matches!(self.find(&import.path), Some(Definition::Resource(..))),
+        };
+        let described = |import: &super::plan::Import| match &import.item {
+            Imported::Func(ty) => format!("`{}` ({ty})", import.path.join("#")),
+            Imported::Resource(_) => format!("`{}` (resource)", import.path.join("#")),
+        };
+        let missing: Vec<String> = plan.imports.iter().filter(|i| !fits(i)).map(described).collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let plural = if missing.len() == 1 { "" } else { "s" };
+        let list = missing.join(", ");
+        let message =
+            format!("unknown import{plural}: {list} not defined: define it in the component's linker");
+        Err(Error::new(ErrorKind::Link, message))
+    }
+
+    /// The types of the plan's resources: the host's, and new ones.
+    fn resources(&self, plan: &Plan) -> Vec<ResourceType> {
+        let mut all: Vec<ResourceType> =
+            (0..plan.resources.len()).map(|index| ResourceType::host(&format!("resource {index}"))).collect();
+        for import in &plan.imports {
+            if let (Imported::Resource(index), Some(Definition::Resource(ty, _))) =
+                (&import.item, self.find(&import.path))
+            {
+                all[*index as usize] = ty.clone();
+            }
+        }
+        all
+    }
+
+    fn place_destructors(&self, store: &mut StoreContextMut<'_, T>, state: &State, plan: &Plan) {
+        for import in &plan.imports {
+            if let (Imported::Resource(index), Some(Definition::Resource(_, destructor))) =
+                (&import.item, self.find(&import.path))
+            {
+                let destructor = destructor.clone();
+                let ty = crate::FuncType::new([ValType::I32], []);
+                let func = Func::new(&mut *store, ty, move |mut caller, params, _| {
+                    destructor(caller.as_context_mut(), super::call::bits(&params[0]) as u32)
+                });
+                state.set_destructor(*index, func);
+            }
+        }
+    }
+
+    fn carry_out(&self, store: &mut StoreContextMut<'_, T>, state: &Arc<State>, step: &Step) -> Result<()> {
+        let plan = state.component.plan();
+        match step {
+            Step::Instantiate { module, imports } => {
+                let imports =
+                    imports.iter().map(|item| state.find(store, item)).collect::<Result<Vec<_>>>()?;
+                let module = &plan.modules[*module as usize];
+                state.add_core_instance(crate::Instance::new(store, module, &imports)?);
+            }
+            Step::Destructor(resource) => {
+                if let Some(destructor) = &plan.resources[*resource as usize].destructor {
+                    state.set_destructor(*resource, state.find_func(store, destructor)?);
+                }
+            }
+            Step::Trampoline(index) => {
+                let func = match &plan.trampolines[*index as usize] {
+                    Trampoline::Lower { func, ty, options } => {
+                        let options = state.options(store, options)?;
+                        lowered(store, state, (ty.clone(), options), self.callee(plan, *func)?)
+                    }
+                    &Trampoline::ResourceNew { resource, instance } => {
+                        resource_new(store, state, (resource, instance))
+                    }
+                    &Trampoline::ResourceDrop { resource, instance } => {
+                        resource_drop(store, state, (resource, instance))
+                    }
+                    &Trampoline::ResourceRep { resource, instance } => {
+                        resource_rep(store, state, (resource, instance))
+                    }
+                };
+                state.set_trampoline(*index, func);
+            }
+        }
+        Ok(())
+    }
+
+    fn callee(&self, plan: &Plan, target: Target) -> Result<Callee<T>> {
+        match target {
+            Target::Lifted(index) => Ok(Callee::Lifted(index)),
+            Target::Imported(index) => match self.find(&plan.imports[index as usize].path) {
+                Some(Definition::Func(func)) => Ok(Callee::Host(func.clone())),
+                _ => Err(Error::new(ErrorKind::Link, "an import is not defined")),
+            },
+        }
+    }
+
+    fn find(&self, path: &[String]) -> Option<&Definition<T>> {
+        let (last, instances) = path.split_last()?;
+        let mut names = &self.root;
+        for instance in instances {
+            let Definition::Instance(inner) = names.find(instance)? else { return None };
+            names = inner;
+        }
+        names.find(last)
+    }
+}
+
+impl<T: 'static> Names<T> {
+    fn find(&self, name: &str) -> Option<&Definition<T>> {
+        self.0.get(name).or_else(|| {
+            let wanted = compatible(name)?;
+            self.0.iter().find(|(defined, _)| compatible(defined) == Some(wanted)).map(|(_, found)| found)
+        })
+    }
+}
+
+/// A name without what may differ between versions that fit each other: `a:b/c@0.2` of `a:b/c@0.2.5`, `a:b/c@1` of
+/// `a:b/c@1.2.3`. Versions before a release fit only themselves.
+fn compatible(name: &str) -> Option<&str> {
+    let (start, version) = name.split_once('@')?;
+    if version.contains(['-', '+']) {
+        return None;
+    }
+    let numbers = if version.starts_with("0.0.") {
+        3
+    } else if version.starts_with("0.") {
+        2
+    } else {
+        1
+    };
+    let kept: usize = version.split('.').take(numbers).map(|number| number.len() + 1).sum();
+    name.get(..start.len() + kept)
+}
+
+impl<'a, T: 'static> LinkerInstance<'a, T> {
+    /// Names a function. The closure gets arguments of the types with which it is imported, and must leave a result of the
+    /// type, where there is room for one.
+    ///
+    /// # Errors
+    /// If the name is taken.
+    pub fn func_new(
+        &mut self,
+        name: &str,
+        func: impl Fn(StoreContextMut<'_, T>, &[Val], &mut [Val]) -> Result<()> + Send + Sync + 'static,
+    ) -> Result<()> {
+        self.insert(name, Definition::Func(Arc::new(func)))
+    }
+
+    /// Names a resource of the host's. The closure gets the number that represents one, when a component drops it.
+    ///
+    /// # Errors
+    /// If the name is taken.
+    pub fn resource(
+        &mut self,
+        name: &str,
+        ty: ResourceType,
+        destructor: impl Fn(StoreContextMut<'_, T>, u32) -> Result<()> + Send + Sync + 'static,
+    ) -> Result<()> {
+        self.insert(name, Definition::Resource(ty, Arc::new(destructor)))
+    }
+
+    /// Names of what an instance within this one has.
+    ///
+    /// # Errors
+    /// If the name is one of something else.
+    pub fn instance(&mut self, name: &str) -> Result<LinkerInstance<'_, T>> {
+        LinkerInstance { shadowing: self.shadowing, names: self.names }.into_instance(name)
+    }
+
+    fn into_instance(self, name: &str) -> Result<LinkerInstance<'a, T>> {
+        let new = || Definition::Instance(Names(HashMap::new()));
+        match self.names.0.entry_ref(name).or_insert_with(new) {
+            Definition::Instance(names) => Ok(LinkerInstance { shadowing: self.shadowing, names }),
+            _ => Err(taken(name)),
+        }
+    }
+
+    fn insert(&mut self, name: &str, definition: Definition<T>) -> Result<()> {
+        match self.names.0.entry(name.to_owned()) {
+            Entry::Occupied(_) if !self.shadowing => Err(taken(name)),
+            entry => {
+                entry.insert(definition);
+                Ok(())
+            }
+        }
+    }
+}
+
+fn taken(name: &str) -> Error {
+    Error::new(ErrorKind::Link, format_args!("`{name}` is defined already: see Linker::allow_shadowing"))
+}
+
+impl<T: 'static> fmt::Debug for Linker<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Linker").field("names", &self.root.0.keys()).finish_non_exhaustive()
+    }
+}
+
+impl<T: 'static> fmt::Debug for LinkerInstance<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LinkerInstance").field("names", &self.names.0.keys()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::compatible;
+
+    #[test]
+    fn versions_fit_those_with_the_same_meaning() {
+        assert_eq!(compatible("wasi:cli/run@0.2.6"), Some("wasi:cli/run@0.2"));
+        assert_eq!(compatible("wasi:cli/run@1.2.6"), Some("wasi:cli/run@1"));
+        assert_eq!(compatible("wasi:cli/run@0.0.6"), Some("wasi:cli/run@0.0.6"));
+        assert_eq!(compatible("wasi:cli/run@0.3.0-rc"), None);
+        assert_eq!(compatible("run"), None);
+    }
+}

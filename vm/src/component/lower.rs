@@ -1,0 +1,215 @@
+//! Lowering: values to core values and memory.
+//!
+//! Source: *CanonicalABI.md*, "Storing", "Flat Lowering".
+//!
+//! Invariant: values were checked against their types before.
+
+use super::resource::ResourceAny;
+use super::state::{Options, State};
+use super::strings;
+use super::trap;
+use super::types::{Type, TypeKind};
+use super::val::{Val, mismatch};
+use crate::store::StoreContextMut;
+use crate::{AsContext, Error, ErrorKind, Result};
+
+/// Lowers values of one call into an instance.
+pub struct Lower<'a, 's, T: 'static> {
+    store: &'a mut StoreContextMut<'s, T>,
+    options: Options,
+    state: &'a State,
+    /// What the host has lent to the call.
+    lent: &'a mut Vec<ResourceAny>,
+}
+
+impl<'a, 's, T: 'static> Lower<'a, 's, T> {
+    pub fn new(
+        store: &'a mut StoreContextMut<'s, T>,
+        options: &Options,
+        state: &'a State,
+        lent: &'a mut Vec<ResourceAny>,
+    ) -> Self {
+        Lower { store, options: *options, state, lent }
+    }
+
+    /// The core values of a value, as bits.
+    pub fn flat(&mut self, ty: &Type, value: &Val, to: &mut Vec<u64>) -> Result<()> {
+        match (ty.kind(), value) {
+            (TypeKind::String, Val::String(text)) => {
+                let (at, length) = self.string(text)?;
+                to.extend([u64::from(at), u64::from(length)]);
+            }
+            (TypeKind::List(element), Val::List(values)) => {
+                let (at, length) = self.list(element, values)?;
+                to.extend([u64::from(at), u64::from(length)]);
+            }
+            (TypeKind::Record(_), Val::Record(values)) => {
+                for ((_, ty), (_, value)) in ty.fields().zip(values) {
+                    self.flat(ty, value, to)?;
+                }
+            }
+            (TypeKind::Tuple(_), Val::Tuple(values)) => {
+                for ((_, ty), value) in ty.fields().zip(values) {
+                    self.flat(ty, value, to)?;
+                }
+            }
+            (_, Val::Variant(..) | Val::Enum(_) | Val::Option(_) | Val::Result(_)) => {
+                let end = to.len() + ty.flat().len();
+                let (number, held) = value.case(ty)?;
+                to.push(number as u64);
+                if let (Some(ty), Some(held)) = (&ty.cases()[number], held) {
+                    self.flat(ty, held, to)?;
+                }
+                // All cases have as many core values as the largest.
+                to.resize(end, 0);
+            }
+            _ => to.push(self.scalar(ty, value)?),
+        }
+        Ok(())
+    }
+
+    /// Room for a value that is passed in memory, with the value in it.
+    pub fn allocate(&mut self, ty: &Type, value: &Val) -> Result<u32> {
+        let at = self.reserve(ty.align(), u64::from(ty.size()))?;
+        self.store(ty, value, at)?;
+        Ok(at)
+    }
+
+    /// Puts a value at an address, which must be aligned.
+    pub fn store_aligned(&mut self, ty: &Type, value: &Val, at: u32) -> Result<()> {
+        if !at.is_multiple_of(ty.align()) {
+            return Err(trap(format_args!("pointer {at:#x} is not aligned to {} bytes", ty.align())));
+        }
+        self.check_bounds(at, u64::from(ty.size()))?;
+        self.store(ty, value, at)
+    }
+
+    /// Puts a value where there is room for it.
+    fn store(&mut self, ty: &Type, value: &Val, at: u32) -> Result<()> {
+        match (ty.kind(), value) {
+            (TypeKind::String, Val::String(text)) => {
+                let pair = self.string(text)?;
+                self.pair(at, pair)
+            }
+            (TypeKind::List(element), Val::List(values)) => {
+                let pair = self.list(element, values)?;
+                self.pair(at, pair)
+            }
+            (TypeKind::Record(_), Val::Record(values)) => {
+                let mut fields = ty.fields().zip(values);
+                fields.try_for_each(|((offset, ty), (_, value))| self.store(ty, value, at + offset))
+            }
+            (TypeKind::Tuple(_), Val::Tuple(values)) => {
+                let mut fields = ty.fields().zip(values);
+                fields.try_for_each(|((offset, ty), value)| self.store(ty, value, at + offset))
+            }
+            (_, Val::Variant(..) | Val::Enum(_) | Val::Option(_) | Val::Result(_)) => {
+                let (size, held_at) = ty.case_layout();
+                let (number, held) = value.case(ty)?;
+                self.write(at, &(number as u32).to_le_bytes()[..size as usize])?;
+                match (&ty.cases()[number], held) {
+                    (Some(ty), Some(held)) => self.store(ty, held, at + held_at),
+                    _ => Ok(()),
+                }
+            }
+            _ => {
+                let bits = self.scalar(ty, value)?;
+                self.write(at, &bits.to_le_bytes()[..ty.size() as usize])
+            }
+        }
+    }
+
+    /// The bits of a value that is one core value: small integers are extended to 32.
+    fn scalar(&mut self, ty: &Type, value: &Val) -> Result<u64> {
+        Ok(match (value, ty.kind()) {
+            (Val::Bool(value), _) => u64::from(*value),
+            (Val::S8(value), _) => u64::from(i32::from(*value) as u32),
+            (Val::U8(value), _) => u64::from(*value),
+            (Val::S16(value), _) => u64::from(i32::from(*value) as u32),
+            (Val::U16(value), _) => u64::from(*value),
+            (Val::S32(value), _) => u64::from(*value as u32),
+            (Val::U32(value), _) => u64::from(*value),
+            (Val::S64(value), _) => *value as u64,
+            (Val::U64(value), _) => *value,
+            (Val::Float32(value), _) => u64::from(value.to_bits()),
+            (Val::Float64(value), _) => value.to_bits(),
+            (Val::Char(value), _) => u64::from(u32::from(*value)),
+            (Val::Flags(names), TypeKind::Flags(all)) => u64::from(Val::bits(names, all)),
+            (Val::Resource(value), TypeKind::Own(resource)) => {
+                value.check(&self.state.resources[*resource as usize])?;
+                let rep = value.take()?;
+                let add = |handles: &mut super::handles::Handles| handles.add(*resource, rep, true);
+                u64::from(self.state.with_handles(self.options.instance, add)?)
+            }
+            (Val::Resource(value), TypeKind::Borrow(resource)) => {
+                value.check(&self.state.resources[*resource as usize])?;
+                let rep = value.lend()?;
+                self.lent.push(value.clone());
+                u64::from(self.state.lend_to(self.options.instance, *resource, rep)?)
+            }
+            _ => return Err(mismatch("another value", ty)),
+        })
+    }
+
+    fn string(&mut self, text: &str) -> Result<(u32, u32)> {
+        let (bytes, align, length) = strings::write(self.options.encoding, text)?;
+        let at = self.reserve(align, bytes.len() as u64)?;
+        self.write(at, &bytes)?;
+        Ok((at, length))
+    }
+
+    fn list(&mut self, element: &Type, values: &[Val]) -> Result<(u32, u32)> {
+        let size = element.size();
+        let at = self.reserve(element.align(), u64::from(size) * values.len() as u64)?;
+        if let TypeKind::U8 = element.kind() {
+            let byte = |value: &Val| if let Val::U8(byte) = value { *byte } else { 0 };
+            self.write(at, &values.iter().map(byte).collect::<Vec<u8>>())?;
+        } else {
+            for (index, value) in (0..).zip(values) {
+                self.store(element, value, at + index * size)?;
+            }
+        }
+        Ok((at, values.len() as u32))
+    }
+
+    /// Has the instance give us memory.
+    fn reserve(&mut self, align: u32, size: u64) -> Result<u32> {
+        let Ok(bytes) = i32::try_from(size) else {
+            return Err(trap(format_args!("value of {size} bytes is too long")));
+        };
+        let realloc =
+            self.options.realloc.ok_or_else(|| trap("there is no `realloc` to pass values with"))?;
+        let args = [0, 0, align as i32, bytes].map(crate::Val::I32);
+        let mut results = [crate::Val::I32(0)];
+        realloc.call(&mut *self.store, &args, &mut results)?;
+        let at = results[0].i32().unwrap_or_default() as u32;
+        if !at.is_multiple_of(align) {
+            return Err(trap(format_args!(
+                "`realloc` returned {at:#x}, which is not aligned to {align} bytes"
+            )));
+        }
+        self.check_bounds(at, size)?;
+        Ok(at)
+    }
+
+    fn check_bounds(&self, at: u32, size: u64) -> Result<()> {
+        let memory = self.options.memory.map_or(0, |memory| memory.data_size(self.store.as_context()));
+        match u64::from(at) + size <= memory as u64 {
+            true => Ok(()),
+            false => Err(trap(format_args!("value of {size} bytes at {at:#x} is out of bounds of memory"))),
+        }
+    }
+
+    fn pair(&mut self, at: u32, (first, second): (u32, u32)) -> Result<()> {
+        self.write(at, &first.to_le_bytes())?;
+        self.write(at + 4, &second.to_le_bytes())
+    }
+
+    fn write(&mut self, at: u32, bytes: &[u8]) -> Result<()> {
+        let memory = self.options.memory;
+        let memory =
+            memory.ok_or_else(|| Error::new(ErrorKind::Type, "there is no memory to pass values in"))?;
+        let written = memory.write(&mut *self.store, at as usize, bytes);
+        written.map_err(|_| trap(format_args!("value at {at:#x} is out of bounds of memory")))
+    }
+}

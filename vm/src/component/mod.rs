@@ -1,0 +1,84 @@
+//! Components: core modules that are wired together, with functions over values of the component model.
+//!
+//! Input: a binary component of the component model 0.2, or its text. Output: a [`Component`], which a [`Linker`] makes
+//! an [`Instance`] of, whose [`Func`]s take and give [`Val`]s.
+//!
+//! Three steps, each a value: `parse` validates and lists what each component of the file does; `inline` instantiates
+//! nested components on paper, so that a flat `plan` is left that knows only core modules; `state` carries it out in a
+//! store. All core modules run as any others, and are profiled so.
+//!
+//! Calls between two components of one file go through the host: arguments are lifted to [`Val`]s and lowered again.
+//!
+//! Source: the component model's *Binary.md* and *CanonicalABI.md*. Not there yet: async functions, streams and futures,
+//! maps and lists of fixed length, core modules and components as imports, 64-bit memories for values. What needs one of
+//! them is refused when it is loaded.
+//!
+//! ```
+//! use wprof::component::{Component, Linker, Val};
+//! use wprof::{Engine, Store};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let engine = Engine::default();
+//! let component = Component::new(&engine, r#"(component
+//!     (import "double" (func $double (param "x" u32) (result u32)))
+//!     (core func $lowered (canon lower (func $double)))
+//!     (core module $m
+//!         (import "host" "double" (func $double (param i32) (result i32)))
+//!         (func (export "run") (param i32) (result i32) (call $double (local.get 0))))
+//!     (core instance $i (instantiate $m (with "host" (instance (export "double" (func $lowered))))))
+//!     (func (export "run") (param "x" u32) (result u32) (canon lift (core func $i "run"))))"#)?;
+//! let mut linker = Linker::new(&engine);
+//! linker.root().func_new("double", |_, params, results| {
+//!     let [Val::U32(x)] = params else { unreachable!("arguments have the import's types") };
+//!     results[0] = Val::U32(x * 2);
+//!     Ok(())
+//! })?;
+//! let mut store = Store::new(&engine, ());
+//! let instance = linker.instantiate(&mut store, &component)?;
+//! let run = instance.get_func("run").expect("it is exported");
+//! let mut results = [Val::Bool(false)];
+//! run.call(&mut store, &[Val::U32(21)], &mut results)?;
+//! assert_eq!(results, [Val::U32(42)]);
+//! # Ok(())
+//! # }
+//! ```
+
+mod call;
+#[allow(clippy::module_inception, reason = "it is named after the file format")]
+mod component;
+mod func;
+mod handles;
+mod inline;
+mod instance;
+mod lift;
+mod linker;
+mod lower;
+mod parse;
+mod plan;
+mod resolve;
+mod resource;
+mod state;
+mod strings;
+mod trampoline;
+mod types;
+mod val;
+
+pub use component::{Component, is_component};
+pub use func::Func;
+pub use instance::Instance;
+pub use linker::{Linker, LinkerInstance};
+pub use resource::{ResourceAny, ResourceType};
+pub use types::{FuncType, Type, TypeKind};
+pub use val::Val;
+
+use crate::{Error, ErrorKind};
+
+/// A trap as the canonical ABI prescribes it.
+fn trap(why: impl std::fmt::Display) -> Error {
+    Error::new(ErrorKind::Trap, format_args!("wasm trap: {why}"))
+}
+
+/// What a component needs and is not here yet.
+fn unsupported(what: impl std::fmt::Display) -> Error {
+    Error::new(ErrorKind::Module, format_args!("the component uses {what}, which is not supported yet"))
+}

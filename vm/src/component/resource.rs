@@ -1,0 +1,169 @@
+//! Resources as the host has them.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::state::State;
+use crate::{AsContextMut, Error, ErrorKind, Result};
+
+/// The type of a resource: a component's, of which each instance has its own, or the host's.
+#[derive(Clone, Debug)]
+pub struct ResourceType(Arc<str>);
+
+impl ResourceType {
+    /// A new resource of the host's, unlike all others. The name is for messages.
+    pub fn host(name: &str) -> ResourceType {
+        ResourceType(name.into())
+    }
+}
+
+impl PartialEq for ResourceType {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for ResourceType {}
+
+impl fmt::Display for ResourceType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A resource that the host holds, its own or a component's. Clones are the same resource: when one is passed on or
+/// dropped, none can be used any more.
+#[derive(Clone)]
+pub struct ResourceAny(Arc<Shared>);
+
+struct Shared {
+    ty: ResourceType,
+    rep: u32,
+    /// Whether it is owned rather than lent for a call.
+    is_owned: bool,
+    /// Who destroys it, if a component's instance knows.
+    home: Option<(Arc<State>, u32)>,
+    use_: Mutex<Use>,
+}
+
+struct Use {
+    is_alive: bool,
+    /// Calls that it is lent to.
+    loans: u32,
+}
+
+impl ResourceAny {
+    /// A resource of the host's, represented by a number that the host understands.
+    pub fn host(ty: &ResourceType, rep: u32) -> ResourceAny {
+        ResourceAny::new(ty.clone(), rep, true, None)
+    }
+
+    pub(super) fn new(
+        ty: ResourceType,
+        rep: u32,
+        is_owned: bool,
+        home: Option<(Arc<State>, u32)>,
+    ) -> ResourceAny {
+        let use_ = Mutex::new(Use { is_alive: true, loans: 0 });
+        ResourceAny(Arc::new(Shared { ty, rep, is_owned, home, use_ }))
+    }
+
+    /// Its type.
+    pub fn ty(&self) -> &ResourceType {
+        &self.0.ty
+    }
+
+    /// Whether it is owned, so that it must be dropped, rather than lent for a call.
+    pub fn is_owned(&self) -> bool {
+        self.0.is_owned
+    }
+
+    /// The number that represents one of the host's resources.
+    ///
+    /// # Errors
+    /// If it is of another type, or was dropped or passed on.
+    pub fn rep(&self, ty: &ResourceType) -> Result<u32> {
+        self.check(ty)?;
+        self.alive().map(|_| self.0.rep)
+    }
+
+    /// Ends an owned resource: its destructor runs. One that was lent only ceases to be there.
+    ///
+    /// # Errors
+    /// If it was dropped or passed on before, is lent, or the destructor fails.
+    pub fn resource_drop(&self, mut store: impl AsContextMut) -> Result<()> {
+        self.end()?;
+        match &self.0.home {
+            Some((state, resource)) if self.0.is_owned => {
+                state.destroy(&mut store.as_context_mut(), *resource, self.0.rep, None)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn check(&self, ty: &ResourceType) -> Result<()> {
+        if self.0.ty == *ty {
+            return Ok(());
+        }
+        let message = format!("expected a resource of type `{ty}`, got one of type `{}`", self.0.ty);
+        Err(Error::new(ErrorKind::Type, message))
+    }
+
+    /// Passes an owned one on.
+    pub(super) fn take(&self) -> Result<u32> {
+        if !self.0.is_owned {
+            return Err(Error::new(ErrorKind::Type, "a resource that is only lent cannot be passed on"));
+        }
+        self.end()?;
+        Ok(self.0.rep)
+    }
+
+    /// Lends it to a call.
+    pub(super) fn lend(&self) -> Result<u32> {
+        self.alive()?.loans += 1;
+        Ok(self.0.rep)
+    }
+
+    pub(super) fn give_back(&self) {
+        self.lock().loans -= 1;
+    }
+
+    /// Ends the call for which it was lent.
+    pub(super) fn expire(&self) {
+        self.lock().is_alive = false;
+    }
+
+    fn end(&self) -> Result<()> {
+        let mut use_ = self.alive()?;
+        if use_.loans != 0 {
+            return Err(Error::new(ErrorKind::Type, "the resource is lent to a call that has not ended"));
+        }
+        use_.is_alive = false;
+        Ok(())
+    }
+
+    fn alive(&self) -> Result<MutexGuard<'_, Use>> {
+        let use_ = self.lock();
+        match use_.is_alive {
+            true => Ok(use_),
+            false => Err(Error::new(ErrorKind::Type, "the resource was dropped or passed on")),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Use> {
+        self.0.use_.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl PartialEq for ResourceAny {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl fmt::Debug for ResourceAny {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Shared { ty, rep, is_owned, .. } = &*self.0;
+        f.debug_struct("ResourceAny").field("ty", ty).field("rep", rep).field("is_owned", is_owned).finish()
+    }
+}

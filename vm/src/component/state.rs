@@ -1,0 +1,234 @@
+//! An instance of a component in a store: what its steps have made, and what the canonical ABI remembers between calls.
+//!
+//! Invariant: the lock is never held while code of the component or of the host runs.
+
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use super::component::Component;
+use super::handles::Handles;
+use super::plan::{self, CoreItem, Encoding};
+use super::resource::ResourceType;
+use super::trap;
+use super::types::FuncType;
+use crate::store::StoreContextMut;
+use crate::{Error, ErrorKind, Extern, Func, Instance, Memory, Result, Val};
+
+pub struct State {
+    pub component: Component,
+    /// By the plan's numbers.
+    pub resources: Vec<ResourceType>,
+    lifted: Vec<OnceLock<Lifted>>,
+    inner: Mutex<Inner>,
+}
+
+struct Inner {
+    core_instances: Vec<Instance>,
+    trampolines: Vec<Option<Func>>,
+    destructors: Vec<Option<Func>>,
+    instances: Vec<Entered>,
+}
+
+/// An instance of one of the components of a file.
+#[derive(Default)]
+struct Entered {
+    handles: Handles,
+    /// Whether a call is in it. It stays so after a trap: nothing is known of its state then.
+    is_entered: bool,
+    /// Whether it must not call out now, as values are being passed to it or cleaned up after.
+    must_stay: bool,
+    /// Handles that were lent to the call that is in it, and must be gone when it ends.
+    borrowed: u32,
+}
+
+/// A core function that is lifted, found in the store.
+#[derive(Clone)]
+pub struct Lifted {
+    pub func: Func,
+    pub ty: Arc<FuncType>,
+    pub options: Options,
+}
+
+/// How values are passed, found in the store.
+#[derive(Clone, Copy)]
+pub struct Options {
+    pub instance: u32,
+    pub encoding: Encoding,
+    pub memory: Option<Memory>,
+    pub realloc: Option<Func>,
+    pub post_return: Option<Func>,
+}
+
+impl State {
+    pub fn new(component: &Component, resources: Vec<ResourceType>) -> Arc<State> {
+        let plan = component.plan();
+        let inner = Inner {
+            core_instances: Vec::new(),
+            trampolines: vec![None; plan.trampolines.len()],
+            destructors: vec![None; plan.resources.len()],
+            instances: (0..plan.instances).map(|_| Entered::default()).collect(),
+        };
+        let lifted = plan.lifted.iter().map(|_| OnceLock::new()).collect();
+        Arc::new(State { component: component.clone(), resources, lifted, inner: Mutex::new(inner) })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn add_core_instance(&self, instance: Instance) {
+        self.lock().core_instances.push(instance);
+    }
+
+    pub fn core_instances(&self) -> Vec<Instance> {
+        self.lock().core_instances.clone()
+    }
+
+    pub fn set_trampoline(&self, index: u32, func: Func) {
+        self.lock().trampolines[index as usize] = Some(func);
+    }
+
+    pub fn set_destructor(&self, resource: u32, func: Func) {
+        self.lock().destructors[resource as usize] = Some(func);
+    }
+
+    /// What an item of the plan is in the store.
+    pub fn find<T: 'static>(&self, store: &mut StoreContextMut<'_, T>, item: &CoreItem) -> Result<Extern> {
+        let missing = |name: &str| Error::new(ErrorKind::Link, format_args!("the component lacks `{name}`"));
+        match item {
+            CoreItem::Trampoline(index) => {
+                let func = self.lock().trampolines[*index as usize];
+                func.map(Extern::Func).ok_or_else(|| missing("a function of the host's"))
+            }
+            CoreItem::Export { instance, name } => {
+                let instance = self.lock().core_instances.get(*instance as usize).copied();
+                instance.and_then(|instance| instance.get_export(store, name)).ok_or_else(|| missing(name))
+            }
+        }
+    }
+
+    pub fn find_func<T: 'static>(&self, store: &mut StoreContextMut<'_, T>, item: &CoreItem) -> Result<Func> {
+        let wrong = || Error::new(ErrorKind::Link, "the component uses something else as a function");
+        self.find(store, item)?.into_func().ok_or_else(wrong)
+    }
+
+    pub fn options<T: 'static>(
+        &self,
+        store: &mut StoreContextMut<'_, T>,
+        options: &plan::Options,
+    ) -> Result<Options> {
+        let mut func = |item: &Option<CoreItem>| item.as_ref().map(|i| self.find_func(store, i)).transpose();
+        let (realloc, post_return) = (func(&options.realloc)?, func(&options.post_return)?);
+        let memory = options.memory.as_ref().map(|item| self.find(store, item)).transpose()?;
+        let memory = memory.and_then(Extern::into_memory);
+        Ok(Options { instance: options.instance, encoding: options.encoding, memory, realloc, post_return })
+    }
+
+    /// A lifted function, looked up when it is called first.
+    pub fn lifted<T: 'static>(&self, store: &mut StoreContextMut<'_, T>, index: u32) -> Result<Lifted> {
+        let ready = &self.lifted[index as usize];
+        if let Some(lifted) = ready.get() {
+            return Ok(lifted.clone());
+        }
+        let lifted = &self.component.plan().lifted[index as usize];
+        let func = self.find_func(store, &lifted.func)?;
+        let options = self.options(store, &lifted.options)?;
+        Ok(ready.get_or_init(|| Lifted { func, ty: lifted.ty.clone(), options }).clone())
+    }
+
+    /// Begins a call of a function of an instance.
+    pub fn enter(&self, instance: u32) -> Result<()> {
+        let entered = &mut self.lock().instances[instance as usize];
+        if entered.is_entered {
+            return Err(trap("cannot enter component instance"));
+        }
+        entered.is_entered = true;
+        entered.borrowed = 0;
+        Ok(())
+    }
+
+    pub fn leave(&self, instance: u32) {
+        self.lock().instances[instance as usize].is_entered = false;
+    }
+
+    /// What was lent to the call in an instance must be gone.
+    pub fn check_returned(&self, instance: u32) -> Result<()> {
+        match self.lock().instances[instance as usize].borrowed {
+            0 => Ok(()),
+            _ => Err(trap("borrow handles still remain at the end of the call")),
+        }
+    }
+
+    pub fn check_may_leave(&self, instance: u32) -> Result<()> {
+        match self.lock().instances[instance as usize].must_stay {
+            true => Err(trap("cannot leave component instance")),
+            false => Ok(()),
+        }
+    }
+
+    /// Does something in which an instance must not call out.
+    pub fn staying<R>(&self, instance: u32, what: impl FnOnce() -> Result<R>) -> Result<R> {
+        let set = |stays| std::mem::replace(&mut self.lock().instances[instance as usize].must_stay, stays);
+        let before = set(true);
+        let result = what()?;
+        set(before);
+        Ok(result)
+    }
+
+    pub fn with_handles<R>(&self, instance: u32, what: impl FnOnce(&mut Handles) -> Result<R>) -> Result<R> {
+        what(&mut self.lock().instances[instance as usize].handles)
+    }
+
+    /// The handle of an instance for a resource that is lent to the call in it: the instance that defines it gets what
+    /// represents it.
+    pub fn lend_to(&self, instance: u32, resource: u32, rep: u32) -> Result<u32> {
+        if self.component.plan().resources[resource as usize].owner == Some(instance) {
+            return Ok(rep);
+        }
+        let entered = &mut self.lock().instances[instance as usize];
+        let handle = entered.handles.add(resource, rep, false)?;
+        entered.borrowed += 1;
+        Ok(handle)
+    }
+
+    /// Drops a handle of an instance.
+    pub fn drop_handle<T: 'static>(
+        &self,
+        store: &mut StoreContextMut<'_, T>,
+        instance: u32,
+        (handle, resource): (u32, u32),
+    ) -> Result<()> {
+        let removed = {
+            let entered = &mut self.lock().instances[instance as usize];
+            let removed = entered.handles.remove(handle, resource)?;
+            if !removed.is_owned {
+                entered.borrowed = entered.borrowed.saturating_sub(1);
+            }
+            removed
+        };
+        match removed.is_owned {
+            true => self.destroy(store, resource, removed.rep, Some(instance)),
+            false => Ok(()),
+        }
+    }
+
+    /// Runs the destructor of a resource, which is dropped by an instance or the host.
+    pub fn destroy<T: 'static>(
+        &self,
+        store: &mut StoreContextMut<'_, T>,
+        resource: u32,
+        rep: u32,
+        by: Option<u32>,
+    ) -> Result<()> {
+        let owner = self.component.plan().resources[resource as usize].owner;
+        let enters = owner.filter(|_| owner != by);
+        let Some(destructor) = self.lock().destructors[resource as usize] else { return Ok(()) };
+        if let Some(instance) = enters {
+            self.enter(instance)?;
+        }
+        destructor.call(store, &[Val::I32(rep as i32)], &mut [])?;
+        if let Some(instance) = enters {
+            self.leave(instance);
+        }
+        Ok(())
+    }
+}

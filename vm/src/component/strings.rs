@@ -1,0 +1,117 @@
+//! Strings in the three encodings of the canonical ABI.
+//!
+//! Source: *CanonicalABI.md*, "Loading", `load_string_from_range`.
+
+use std::borrow::Cow;
+
+use super::plan::Encoding;
+use super::trap;
+use crate::Result;
+
+/// The bit of a length that says that a string is in UTF-16.
+const IS_UTF16: u32 = 1 << 31;
+/// Bytes that a string may have.
+const MAX_BYTES: u64 = (1 << 31) - 1;
+
+/// Where a string is: its alignment, how many bytes it has, and whether they are UTF-8, UTF-16 or Latin-1.
+pub struct Shape {
+    pub align: u32,
+    pub bytes: u32,
+    form: Form,
+}
+
+#[derive(Clone, Copy)]
+enum Form {
+    Utf8,
+    Utf16,
+    Latin1,
+}
+
+impl Shape {
+    /// What a length in memory means.
+    ///
+    /// # Errors
+    /// If it is beyond what strings may have.
+    pub fn of(encoding: Encoding, length: u32) -> Result<Shape> {
+        let (align, units, form) = match encoding {
+            Encoding::Utf8 => (1, length, Form::Utf8),
+            Encoding::Utf16 => (2, length, Form::Utf16),
+            Encoding::Latin1OrUtf16 if length & IS_UTF16 == 0 => (2, length, Form::Latin1),
+            Encoding::Latin1OrUtf16 => (2, length ^ IS_UTF16, Form::Utf16),
+        };
+        let bytes = u64::from(units) * if let Form::Utf16 = form { 2 } else { 1 };
+        if bytes > MAX_BYTES {
+            return Err(trap(format_args!("string of {bytes} bytes is too long")));
+        }
+        Ok(Shape { align, bytes: bytes as u32, form })
+    }
+
+    /// The string in these bytes.
+    ///
+    /// # Errors
+    /// If they are none.
+    pub fn read(&self, bytes: &[u8]) -> Result<String> {
+        match self.form {
+            Form::Utf8 => {
+                let text = std::str::from_utf8(bytes);
+                text.map(str::to_owned).map_err(|error| trap(format_args!("string is not UTF-8: {error}")))
+            }
+            Form::Utf16 => {
+                let units = bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]));
+                let text = char::decode_utf16(units).collect::<Result<String, _>>();
+                text.map_err(|error| trap(format_args!("string is not UTF-16: {error}")))
+            }
+            Form::Latin1 => Ok(bytes.iter().map(|&byte| char::from(byte)).collect()),
+        }
+    }
+}
+
+/// A string in an encoding: its bytes, their alignment, and the length that is passed.
+///
+/// # Errors
+/// If it is too long.
+pub fn write(encoding: Encoding, text: &str) -> Result<(Cow<'_, [u8]>, u32, u32)> {
+    let utf16 = || text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+    let (bytes, align, flag) = match encoding {
+        Encoding::Utf8 => (Cow::Borrowed(text.as_bytes()), 1, 0),
+        Encoding::Utf16 => (Cow::Owned(utf16()), 2, 0),
+        Encoding::Latin1OrUtf16 => {
+            match text.chars().map(|c| u8::try_from(u32::from(c))).collect::<Result<Vec<u8>, _>>() {
+                Ok(latin1) => (Cow::Owned(latin1), 2, 0),
+                Err(_) => (Cow::Owned(utf16()), 2, IS_UTF16),
+            }
+        }
+    };
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(trap(format_args!("string of {} bytes is too long", bytes.len())));
+    }
+    let is_utf16 = flag != 0 || encoding == Encoding::Utf16;
+    let length = bytes.len() as u32 / if is_utf16 { 2 } else { 1 };
+    Ok((bytes, align, length | flag))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        for encoding in [Encoding::Utf8, Encoding::Utf16, Encoding::Latin1OrUtf16] {
+            for text in ["", "ascii", "Grüße", "日本 \u{1f600}"] {
+                let (bytes, align, length) = write(encoding, text).unwrap();
+                let shape = Shape::of(encoding, length).unwrap();
+                assert_eq!((shape.bytes as usize, shape.align), (bytes.len(), align));
+                assert_eq!(shape.read(&bytes).unwrap(), text);
+            }
+        }
+        assert_eq!(write(Encoding::Latin1OrUtf16, "Grüße").unwrap().0.len(), 5);
+    }
+
+    #[test]
+    fn what_is_no_string_is_refused() {
+        assert!(Shape::of(Encoding::Utf8, 1).unwrap().read(b"\xff").is_err());
+        assert!(Shape::of(Encoding::Utf16, 1).unwrap().read(b"\x00\xd8").is_err(), "half a surrogate pair");
+        assert!(Shape::of(Encoding::Utf16, u32::MAX).is_err());
+        assert!(Shape::of(Encoding::Utf8, u32::MAX).is_err());
+    }
+}

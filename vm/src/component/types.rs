@@ -1,0 +1,368 @@
+//! Types of the component model, with how their values lie in memory and on the stack.
+//!
+//! Source: *CanonicalABI.md*, "Alignment", "Element Size", "Flattening".
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::ValType;
+
+/// Flat parameters of a function, beyond which they are passed in memory.
+pub const MAX_FLAT_PARAMS: usize = 16;
+/// The same for results.
+pub const MAX_FLAT_RESULTS: usize = 1;
+
+/// The type of a [`Val`](super::Val). Cheap to clone.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Type(Arc<Inner>);
+
+#[derive(PartialEq, Eq)]
+struct Inner {
+    kind: TypeKind,
+    /// What the cases of a variant, enum, option or result hold.
+    cases: Vec<Option<Type>>,
+    size: u32,
+    align: u32,
+    /// The core values that it becomes; cut off where there are too many to be passed.
+    flat: Vec<ValType>,
+}
+
+/// What a type is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TypeKind {
+    /// True or false.
+    Bool,
+    /// A signed integer of 8 bits.
+    S8,
+    /// An unsigned integer of 8 bits.
+    U8,
+    /// A signed integer of 16 bits.
+    S16,
+    /// An unsigned integer of 16 bits.
+    U16,
+    /// A signed integer of 32 bits.
+    S32,
+    /// An unsigned integer of 32 bits.
+    U32,
+    /// A signed integer of 64 bits.
+    S64,
+    /// An unsigned integer of 64 bits.
+    U64,
+    /// A float of 32 bits.
+    Float32,
+    /// A float of 64 bits.
+    Float64,
+    /// A Unicode scalar value.
+    Char,
+    /// A text.
+    String,
+    /// Any number of values of one type.
+    List(Type),
+    /// Named fields.
+    Record(Vec<(String, Type)>),
+    /// Fields without names.
+    Tuple(Vec<Type>),
+    /// One of several cases, each with a value or none.
+    Variant(Vec<(String, Option<Type>)>),
+    /// One of several names.
+    Enum(Vec<String>),
+    /// A value or none.
+    Option(Type),
+    /// A value of success or of failure.
+    Result {
+        /// What success gives.
+        ok: Option<Type>,
+        /// What failure gives.
+        err: Option<Type>,
+    },
+    /// A set of names.
+    Flags(Vec<String>),
+    /// A resource, passed on: its number in the component.
+    Own(u32),
+    /// A resource, lent for a call: its number in the component.
+    Borrow(u32),
+}
+
+impl Type {
+    pub(super) fn new(kind: TypeKind) -> Type {
+        let cases = cases(&kind);
+        let mut inner = Inner { kind, cases, size: 0, align: 1, flat: Vec::new() };
+        (inner.size, inner.align) = inner.layout();
+        inner.flat = inner.flatten();
+        inner.flat.truncate(MAX_FLAT_PARAMS + 1);
+        Type(Arc::new(inner))
+    }
+
+    /// What it is.
+    pub fn kind(&self) -> &TypeKind {
+        &self.0.kind
+    }
+
+    /// What the cases of a variant, enum, option or result hold, in order.
+    pub(super) fn cases(&self) -> &[Option<Type>] {
+        &self.0.cases
+    }
+
+    /// Bytes in memory.
+    pub(super) fn size(&self) -> u32 {
+        self.0.size
+    }
+
+    pub(super) fn align(&self) -> u32 {
+        self.0.align
+    }
+
+    pub(super) fn flat(&self) -> &[ValType] {
+        &self.0.flat
+    }
+
+    /// Bytes of the number of the case, and where the case's value begins.
+    pub(super) fn case_layout(&self) -> (u32, u32) {
+        case_layout(&self.0.cases)
+    }
+
+    /// The offsets and types of the fields of a record or tuple, in order.
+    pub(super) fn fields(&self) -> impl Iterator<Item = (u32, &Type)> {
+        let (records, tuples): (&[(String, Type)], &[Type]) = match &self.0.kind {
+            TypeKind::Record(fields) => (fields, &[]),
+            TypeKind::Tuple(types) => (&[], types),
+            _ => (&[], &[]),
+        };
+        let mut end = 0;
+        records.iter().map(|(_, ty)| ty).chain(tuples).map(move |ty| {
+            let offset = align_to(end, ty.align());
+            end = offset + ty.size();
+            (offset, ty)
+        })
+    }
+}
+
+fn cases(kind: &TypeKind) -> Vec<Option<Type>> {
+    match kind {
+        TypeKind::Variant(cases) => cases.iter().map(|(_, ty)| ty.clone()).collect(),
+        TypeKind::Enum(names) => vec![None; names.len()],
+        TypeKind::Option(ty) => vec![None, Some(ty.clone())],
+        TypeKind::Result { ok, err } => vec![ok.clone(), err.clone()],
+        _ => Vec::new(),
+    }
+}
+
+fn case_layout(cases: &[Option<Type>]) -> (u32, u32) {
+    let number = match cases.len() {
+        0..=0x100 => 1,
+        0x101..=0x1_0000 => 2,
+        _ => 4,
+    };
+    (number, align_to(number, cases.iter().flatten().map(Type::align).max().unwrap_or(1)))
+}
+
+impl Inner {
+    fn layout(&self) -> (u32, u32) {
+        match &self.kind {
+            TypeKind::Bool | TypeKind::S8 | TypeKind::U8 => (1, 1),
+            TypeKind::S16 | TypeKind::U16 => (2, 2),
+            TypeKind::S32 | TypeKind::U32 | TypeKind::Float32 | TypeKind::Char => (4, 4),
+            TypeKind::Own(_) | TypeKind::Borrow(_) => (4, 4),
+            TypeKind::S64 | TypeKind::U64 | TypeKind::Float64 => (8, 8),
+            TypeKind::String | TypeKind::List(_) => (8, 4),
+            TypeKind::Record(fields) => layout_of(fields.iter().map(|(_, ty)| ty)),
+            TypeKind::Tuple(types) => layout_of(types.iter()),
+            TypeKind::Flags(names) => {
+                let size = match names.len() {
+                    0..=8 => 1,
+                    9..=16 => 2,
+                    _ => 4,
+                };
+                (size, size)
+            }
+            TypeKind::Variant(_) | TypeKind::Enum(_) | TypeKind::Option(_) | TypeKind::Result { .. } => {
+                let (number, value_at) = case_layout(&self.cases);
+                let held = || self.cases.iter().flatten();
+                let align = held().map(Type::align).max().unwrap_or(1).max(number);
+                let size = value_at + held().map(Type::size).max().unwrap_or(0);
+                (align_to(size, align), align)
+            }
+        }
+    }
+
+    fn flatten(&self) -> Vec<ValType> {
+        match &self.kind {
+            TypeKind::S64 | TypeKind::U64 => vec![ValType::I64],
+            TypeKind::Float32 => vec![ValType::F32],
+            TypeKind::Float64 => vec![ValType::F64],
+            TypeKind::String | TypeKind::List(_) => vec![ValType::I32; 2],
+            TypeKind::Record(fields) => flatten_all(fields.iter().map(|(_, ty)| ty)),
+            TypeKind::Tuple(types) => flatten_all(types.iter()),
+            TypeKind::Variant(_) | TypeKind::Enum(_) | TypeKind::Option(_) | TypeKind::Result { .. } => {
+                let mut joined = Vec::new();
+                for ty in self.cases.iter().flatten() {
+                    for (index, &flat) in ty.flat().iter().enumerate() {
+                        match joined.get_mut(index) {
+                            Some(slot) => *slot = join(*slot, flat),
+                            None => joined.push(flat),
+                        }
+                    }
+                }
+                [vec![ValType::I32], joined].concat()
+            }
+            _ => vec![ValType::I32],
+        }
+    }
+}
+
+fn layout_of<'t>(types: impl Iterator<Item = &'t Type>) -> (u32, u32) {
+    let (size, align) = types
+        .fold((0, 1), |(size, align), ty| (align_to(size, ty.align()) + ty.size(), align.max(ty.align())));
+    (align_to(size, align), align)
+}
+
+/// The core values of all, no more than are needed to see that there are too many.
+pub fn flatten_all<'t>(types: impl Iterator<Item = &'t Type>) -> Vec<ValType> {
+    types.flat_map(|ty| ty.flat().iter().copied()).take(MAX_FLAT_PARAMS + 1).collect()
+}
+
+/// What holds either of two.
+fn join(a: ValType, b: ValType) -> ValType {
+    let is_narrow = |ty| matches!(ty, ValType::I32 | ValType::F32);
+    match (a, b) {
+        _ if a == b => a,
+        _ if is_narrow(a) && is_narrow(b) => ValType::I32,
+        _ => ValType::I64,
+    }
+}
+
+pub fn align_to(offset: u32, align: u32) -> u32 {
+    offset.next_multiple_of(align)
+}
+
+/// The type of a component's function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FuncType {
+    pub(super) params: Vec<(String, Type)>,
+    pub(super) result: Option<Type>,
+}
+
+impl FuncType {
+    /// Names and types of the parameters.
+    pub fn params(&self) -> impl ExactSizeIterator<Item = (&str, &Type)> {
+        self.params.iter().map(|(name, ty)| (name.as_str(), ty))
+    }
+
+    /// The type of the result, if there is one.
+    pub fn result(&self) -> Option<&Type> {
+        self.result.as_ref()
+    }
+
+    pub(super) fn flat_params(&self) -> Vec<ValType> {
+        flatten_all(self.params.iter().map(|(_, ty)| ty))
+    }
+
+    pub(super) fn flat_results(&self) -> Vec<ValType> {
+        flatten_all(self.result.iter())
+    }
+
+    /// All parameters as one tuple, as which they are passed in memory.
+    pub(super) fn params_in_memory(&self) -> Type {
+        Type::new(TypeKind::Tuple(self.params.iter().map(|(_, ty)| ty.clone()).collect()))
+    }
+
+    /// The core function that an import of it becomes.
+    pub(super) fn lowered(&self) -> crate::FuncType {
+        let (mut params, mut results) = (self.flat_params(), self.flat_results());
+        if params.len() > MAX_FLAT_PARAMS {
+            params = vec![ValType::I32];
+        }
+        if results.len() > MAX_FLAT_RESULTS {
+            params.push(ValType::I32);
+            results.clear();
+        }
+        crate::FuncType::new(params, results)
+    }
+}
+
+impl fmt::Display for FuncType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let params: Vec<String> = self.params.iter().map(|(name, ty)| format!("{name}: {ty}")).collect();
+        write!(f, "func({})", params.join(", "))?;
+        self.result.as_ref().map_or(Ok(()), |ty| write!(f, " -> {ty}"))
+    }
+}
+
+impl fmt::Debug for Type {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// As in WIT.
+impl fmt::Display for Type {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let held = |ty: &Option<Type>| ty.as_ref().map_or_else(|| "_".to_owned(), ToString::to_string);
+        match self.kind() {
+            TypeKind::Bool => f.write_str("bool"),
+            TypeKind::S8 => f.write_str("s8"),
+            TypeKind::U8 => f.write_str("u8"),
+            TypeKind::S16 => f.write_str("s16"),
+            TypeKind::U16 => f.write_str("u16"),
+            TypeKind::S32 => f.write_str("s32"),
+            TypeKind::U32 => f.write_str("u32"),
+            TypeKind::S64 => f.write_str("s64"),
+            TypeKind::U64 => f.write_str("u64"),
+            TypeKind::Float32 => f.write_str("f32"),
+            TypeKind::Float64 => f.write_str("f64"),
+            TypeKind::Char => f.write_str("char"),
+            TypeKind::String => f.write_str("string"),
+            TypeKind::List(ty) => write!(f, "list<{ty}>"),
+            TypeKind::Option(ty) => write!(f, "option<{ty}>"),
+            TypeKind::Result { ok: None, err: None } => f.write_str("result"),
+            TypeKind::Result { ok, err: None } => write!(f, "result<{}>", held(ok)),
+            TypeKind::Result { ok, err } => write!(f, "result<{}, {}>", held(ok), held(err)),
+            TypeKind::Record(fields) => {
+                let fields: Vec<String> = fields.iter().map(|(name, ty)| format!("{name}: {ty}")).collect();
+                write!(f, "record {{ {} }}", fields.join(", "))
+            }
+            TypeKind::Tuple(types) => {
+                let types: Vec<String> = types.iter().map(ToString::to_string).collect();
+                write!(f, "tuple<{}>", types.join(", "))
+            }
+            TypeKind::Variant(cases) => {
+                let case = |(name, ty): &(String, Option<Type>)| match ty {
+                    Some(ty) => format!("{name}({ty})"),
+                    None => name.clone(),
+                };
+                write!(f, "variant {{ {} }}", cases.iter().map(case).collect::<Vec<_>>().join(", "))
+            }
+            TypeKind::Enum(names) => write!(f, "enum {{ {} }}", names.join(", ")),
+            TypeKind::Flags(names) => write!(f, "flags {{ {} }}", names.join(", ")),
+            TypeKind::Own(resource) => write!(f, "own<resource {resource}>"),
+            TypeKind::Borrow(resource) => write!(f, "borrow<resource {resource}>"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(kind: TypeKind) -> Type {
+        Type::new(kind)
+    }
+
+    #[test]
+    fn layouts_are_those_of_the_canonical_abi() {
+        let [u8, u16, u64, f32] = [TypeKind::U8, TypeKind::U16, TypeKind::U64, TypeKind::Float32].map(of);
+        let tuple = of(TypeKind::Tuple(vec![u8.clone(), u64.clone(), u16]));
+        assert_eq!((tuple.size(), tuple.align()), (24, 8));
+        assert_eq!(tuple.fields().map(|(offset, _)| offset).collect::<Vec<_>>(), [0, 8, 16]);
+        let option = of(TypeKind::Option(u64.clone()));
+        assert_eq!((option.size(), option.align(), option.case_layout()), (16, 8, (1, 8)));
+        let result = of(TypeKind::Result { ok: Some(f32.clone()), err: Some(u8) });
+        assert_eq!((result.size(), result.flat()), (8, &[ValType::I32, ValType::I32][..]));
+        let wide = of(TypeKind::Result { ok: Some(f32), err: Some(u64) });
+        assert_eq!(wide.flat(), [ValType::I32, ValType::I64]);
+        let names = |count: u32| (0..count).map(|i| format!("n{i}")).collect::<Vec<_>>();
+        assert_eq!([1, 8, 9, 16, 17, 32].map(|n| of(TypeKind::Flags(names(n))).size()), [1, 1, 2, 2, 4, 4]);
+        assert_eq!([256, 257].map(|n| of(TypeKind::Enum(names(n))).size()), [1, 2]);
+    }
+}

@@ -1,0 +1,250 @@
+//! Core dumps: the state of a store after a trap, as a file that debuggers read.
+//!
+//! Input: a store and the frames of an error. Output: a binary module with the memories and globals of the store, and
+//! custom sections with modules, instances and the stack.
+//! Source: the tool conventions of WebAssembly, `Coredump.md`.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use crate::runtime::loaded;
+use crate::runtime::store::StoreOpaque;
+use crate::runtime::store_memory::StoreMemory;
+use crate::{AsContext, Error, FrameInfo, MemoryType, Module, RefType, ValType};
+
+/// The frames of an error, which can be written with the state of the store that it came up in.
+#[derive(Clone, Debug)]
+pub struct WasmCoreDump {
+    frames: Vec<FrameInfo>,
+}
+
+impl WasmCoreDump {
+    /// That of an error; `None` if no wasm code has ended early by it, or the program has ended itself. Costs next to nothing: the rest is read by
+    /// [`serialize`](Self::serialize).
+    pub fn new(error: &Error) -> Option<WasmCoreDump> {
+        let frames = error.backtrace().filter(|_| error.i32_exit().is_none())?.frames().to_vec();
+        Some(WasmCoreDump { frames })
+    }
+
+    /// The frames, innermost first.
+    pub fn frames(&self) -> &[FrameInfo] {
+        &self.frames
+    }
+
+    /// The core dump, with the state that the store has now: so it is to be called before more code of the store runs.
+    /// `name` is what the program is called.
+    ///
+    /// Locals and operands of frames are not in it, and frames of other stores are left out. Code does not say which
+    /// instance it runs for: a frame is said to be of the newest instance of its module. Pages of memories that hold
+    /// zeros are left out.
+    pub fn serialize(&self, store: impl AsContext, name: &str) -> Vec<u8> {
+        let store = &store.as_context().0.opaque;
+        let (modules, module_of) = modules(store);
+        let mut dump = b"\0asm\x01\0\0\0".to_vec();
+        let mut core = vec![0];
+        put_name(&mut core, name);
+        custom(&mut dump, "core", &core);
+        custom(&mut dump, "coremodules", &module_names(&modules));
+        custom(&mut dump, "coreinstances", &instances(store, &module_of));
+        section(&mut dump, MEMORIES, &memories(store));
+        section(&mut dump, GLOBALS, &globals(store));
+        section(&mut dump, DATA, &data(store));
+        custom(&mut dump, "corestack", &self.stack(store));
+        dump
+    }
+
+    fn stack(&self, store: &StoreOpaque) -> Vec<u8> {
+        let mut frames = Vec::new();
+        for frame in &self.frames {
+            let module = frame.module().loaded();
+            let instance = store.instances.iter().rposition(|i| loaded::same(&i.module, &module));
+            let Some(instance) = instance else { continue };
+            let mut bytes = vec![0];
+            let numbers = [instance, frame.func_index() as usize, frame.func_offset(), 0, 0];
+            numbers.iter().for_each(|&number| put(&mut bytes, number as u64));
+            frames.push(bytes);
+        }
+        let mut stack = vec![0];
+        put_name(&mut stack, "main");
+        stack.extend(all(frames.into_iter()));
+        stack
+    }
+}
+
+const MEMORIES: u8 = 5;
+const GLOBALS: u8 = 6;
+const DATA: u8 = 11;
+const I32_CONST: u8 = 0x41;
+const I64_CONST: u8 = 0x42;
+const F32_CONST: u8 = 0x43;
+const F64_CONST: u8 = 0x44;
+const REF_NULL: u8 = 0xd0;
+const V128_CONST: [u8; 2] = [0xfd, 12];
+const END: u8 = 0x0b;
+/// Pieces of memories in which a byte is not zero are written whole.
+const PIECE: usize = 4096;
+
+/// The modules that a store has instances of, and for each instance which one it is of.
+fn modules(store: &StoreOpaque) -> (Vec<&Module>, Vec<usize>) {
+    let (mut modules, mut of): (Vec<&Module>, Vec<usize>) = (Vec::new(), Vec::new());
+    for instance in &store.instances {
+        let is_it = |module: &&Module| loaded::same(&module.loaded(), &instance.module);
+        let index = modules.iter().position(is_it).unwrap_or_else(|| {
+            modules.push(instance.handle.downcast_ref().expect("instances are made of modules"));
+            modules.len() - 1
+        });
+        of.push(index);
+    }
+    (modules, of)
+}
+
+fn module_names(modules: &[&Module]) -> Vec<u8> {
+    let name = |module: &&Module| {
+        let mut bytes = vec![0];
+        put_name(&mut bytes, module.name().unwrap_or("<module>"));
+        bytes
+    };
+    all(modules.iter().map(name))
+}
+
+/// Memories and globals have the numbers that they have in the store.
+fn instances(store: &StoreOpaque, module_of: &[usize]) -> Vec<u8> {
+    all(store.instances.iter().zip(module_of).map(|(instance, &module)| {
+        let mut bytes = vec![0];
+        put(&mut bytes, module as u64);
+        for numbers in [&instance.memories, &instance.globals] {
+            put(&mut bytes, numbers.len() as u64);
+            numbers.iter().for_each(|&number| put(&mut bytes, number.into()));
+        }
+        bytes
+    }))
+}
+
+fn memories(store: &StoreOpaque) -> Vec<u8> {
+    all((0..store.counts().0 as u32).map(|index| {
+        let memory = store.memory(index);
+        let MemoryType { maximum, is_64, is_shared, .. } = memory.ty();
+        let flags = [maximum.is_some(), is_shared, is_64].map(u8::from);
+        let mut bytes = vec![flags[0] | flags[1] << 1 | flags[2] << 2];
+        put(&mut bytes, memory.pages());
+        maximum.iter().for_each(|&maximum| put(&mut bytes, maximum));
+        bytes
+    }))
+}
+
+fn globals(store: &StoreOpaque) -> Vec<u8> {
+    all((0..store.global_count()).map(|index| {
+        let (ty, value) = (store.global_type(index), store.global(index));
+        let (code, mut init) = match ty.content {
+            ValType::I32 => (0x7f, signed(I32_CONST, i64::from(value.u32() as i32))),
+            ValType::I64 => (0x7e, signed(I64_CONST, value.u64() as i64)),
+            ValType::F32 => (0x7d, [&[F32_CONST][..], &value.u32().to_le_bytes()].concat()),
+            ValType::F64 => (0x7c, [&[F64_CONST][..], &value.u64().to_le_bytes()].concat()),
+            ValType::V128 => (0x7b, [&V128_CONST[..], &value.u128().to_le_bytes()].concat()),
+            // What a reference is to is not in a dump.
+            ValType::Ref(RefType::Func) => (0x70, vec![REF_NULL, 0x70]),
+            ValType::Ref(RefType::Extern) => (0x6f, vec![REF_NULL, 0x6f]),
+            ValType::Ref(RefType::Exn) => (0x69, vec![REF_NULL, 0x69]),
+            ValType::Ref(RefType::NoExn) => (0x74, vec![REF_NULL, 0x74]),
+        };
+        init.push(END);
+        [vec![code, u8::from(ty.mutable)], init].concat()
+    }))
+}
+
+fn data(store: &StoreOpaque) -> Vec<u8> {
+    let mut segments = Vec::new();
+    for index in 0..store.counts().0 as u32 {
+        let memory = store.memory(index);
+        let constant = if memory.ty().is_64 { I64_CONST } else { I32_CONST };
+        let data = contents(memory);
+        for range in written(&data) {
+            let mut bytes = vec![2];
+            put(&mut bytes, index.into());
+            // As the constant of 32 bits is signed, its upper half is negative.
+            let start = range.start as i64;
+            let start = if memory.ty().is_64 { start } else { i64::from(start as i32) };
+            bytes.extend(signed(constant, start));
+            bytes.push(END);
+            put(&mut bytes, range.len() as u64);
+            bytes.extend_from_slice(&data[range]);
+            segments.push(bytes);
+        }
+    }
+    all(segments.into_iter())
+}
+
+/// All that is in a memory. Of one that is shared it is as others leave it meanwhile.
+fn contents(memory: &StoreMemory) -> Cow<'_, [u8]> {
+    if let Some(own) = memory.own() {
+        return Cow::Borrowed(own.data());
+    }
+    let mut bytes = vec![0; memory.len() as usize];
+    memory.read(0, &mut bytes);
+    Cow::Owned(bytes)
+}
+
+/// The parts of a memory that are not all zeros.
+fn written(data: &[u8]) -> Vec<Range<usize>> {
+    let mut parts: Vec<Range<usize>> = Vec::new();
+    for (index, piece) in data.chunks(PIECE).enumerate() {
+        if piece.iter().all(|&byte| byte == 0) {
+            continue;
+        }
+        let (start, end) = (index * PIECE, index * PIECE + piece.len());
+        match parts.last_mut() {
+            Some(last) if last.end == start => last.end = end,
+            _ => parts.push(start..end),
+        }
+    }
+    parts
+}
+
+fn section(dump: &mut Vec<u8>, id: u8, content: &[u8]) {
+    dump.push(id);
+    put(dump, content.len() as u64);
+    dump.extend_from_slice(content);
+}
+
+fn custom(dump: &mut Vec<u8>, name: &str, content: &[u8]) {
+    let mut whole = Vec::new();
+    put_name(&mut whole, name);
+    whole.extend_from_slice(content);
+    section(dump, 0, &whole);
+}
+
+/// A vector of things that are encoded already.
+fn all(things: impl ExactSizeIterator<Item = Vec<u8>>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    put(&mut bytes, things.len() as u64);
+    things.for_each(|thing| bytes.extend(thing));
+    bytes
+}
+
+fn put_name(to: &mut Vec<u8>, name: &str) {
+    put(to, name.len() as u64);
+    to.extend_from_slice(name.as_bytes());
+}
+
+/// LEB128, unsigned.
+fn put(to: &mut Vec<u8>, mut number: u64) {
+    while number > 0x7f {
+        to.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    to.push(number as u8);
+}
+
+/// A constant instruction with an operand in signed LEB128.
+fn signed(instruction: u8, mut number: i64) -> Vec<u8> {
+    let mut bytes = vec![instruction];
+    loop {
+        let low = (number & 0x7f) as u8;
+        number >>= 7;
+        if number == -i64::from(low >> 6 & 1) {
+            bytes.push(low);
+            return bytes;
+        }
+        bytes.push(low | 0x80);
+    }
+}

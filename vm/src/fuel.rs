@@ -1,0 +1,60 @@
+//! Fuel: what wasm code may still do, by a name that other engines have, too.
+
+use crate::config::FUEL;
+use crate::runtime::store::StoreOpaque;
+use crate::{AsContext, AsContextMut, Caller, Error, ErrorKind, Result, Store};
+
+impl<T: 'static> Store<T> {
+    /// Gives wasm code of this store so much fuel, instead of what it had. A store begins with none. When it is used up
+    /// the program ends at the next function entry or loop header with [`Trap::OutOfFuel`](crate::Trap::OutOfFuel), unless
+    /// [`Store::on_out_of_budget`] gives more; the same program with the same input always ends at the same place.
+    ///
+    /// # Errors
+    /// If code of the engine consumes none: see [`Config::consume_fuel`](crate::Config::consume_fuel).
+    pub fn set_fuel(&mut self, fuel: u64) -> Result<()> {
+        set(&mut self.as_context_mut().0.opaque, fuel)
+    }
+
+    /// How much fuel is left; 0 if more was consumed than there was, as may be between two checks.
+    ///
+    /// # Errors
+    /// As [`Store::set_fuel`].
+    pub fn get_fuel(&self) -> Result<u64> {
+        left(&self.as_context().0.opaque)
+    }
+}
+
+impl<T: 'static> Caller<'_, T> {
+    /// See [`Store::set_fuel`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn set_fuel(&mut self, fuel: u64) -> Result<()> {
+        set(&mut self.as_context_mut().0.opaque, fuel)
+    }
+
+    /// How much fuel the program that has called has left: exact up to the call.
+    ///
+    /// # Errors
+    /// As [`Store::set_fuel`].
+    pub fn get_fuel(&self) -> Result<u64> {
+        left(&self.as_context().0.opaque)
+    }
+}
+
+fn set(store: &mut StoreOpaque, fuel: u64) -> Result<()> {
+    let kind = kind(store)?;
+    store.set_budget(kind, fuel);
+    Ok(())
+}
+
+fn left(store: &StoreOpaque) -> Result<u64> {
+    Ok(store.budget_left(kind(store)?).max(0).unsigned_abs())
+}
+
+fn kind(store: &StoreOpaque) -> Result<u32> {
+    let collection = store.engine().collection();
+    let is_fuel = |&kind: &u32| collection.events[kind as usize].name == FUEL;
+    let none = || Error::new(ErrorKind::Type, "wasm code consumes no fuel: see Config::consume_fuel");
+    collection.metered.filter(is_fuel).ok_or_else(none)
+}

@@ -1,0 +1,157 @@
+//! Asking the embedder how much a store may take.
+#![allow(unsafe_code, reason = "the runtime knows stores without their type only")]
+
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use crate::limits::ResourceLimiter;
+use crate::runtime::growth::{Grows, Growth};
+use crate::runtime::memory::WASM_PAGE;
+use crate::runtime::shared_memory::SharedData;
+use crate::runtime::store::StoreOpaque;
+use crate::store::StoreInner;
+use crate::{Error, ErrorKind, MemoryType, Module, Result, Store, TableType};
+
+impl<T: 'static> Store<T> {
+    /// Has a limiter, which is found in the store's data, asked before memories and tables are made or grow, and how many
+    /// instances, memories and tables there may be. The limits of [`Store::set_limits`] hold besides. A shared memory is
+    /// asked about when code of this store makes it or has it grow, not when others do.
+    ///
+    /// The limiter is called by the thread that runs wasm code or makes things, as a host function is: it may call wasm
+    /// code of other stores. If it panics, the panic goes on from the call of the program.
+    ///
+    /// ```
+    /// use wprof::{Engine, Store, StoreLimits, StoreLimitsBuilder};
+    ///
+    /// struct Data {
+    ///     limits: StoreLimits,
+    /// }
+    /// let limits = StoreLimitsBuilder::new().memory_size(1 << 20).instances(2).build();
+    /// let mut store = Store::new(&Engine::default(), Data { limits });
+    /// store.limiter(|data| &mut data.limits);
+    /// ```
+    pub fn limiter(
+        &mut self,
+        limiter: impl (FnMut(&mut T) -> &mut dyn ResourceLimiter) + Send + Sync + 'static,
+    ) {
+        let inner = self.inner_mut();
+        inner.above.hooks.limiter = Some(Box::new(limiter));
+        inner.opaque.hooks.on_growth = Some(ask_limiter::<T>);
+    }
+}
+
+/// Asks whether an instance of `module` may be made, with all that it defines.
+///
+/// # Errors
+/// If it may not.
+pub(crate) fn admit_instance<T: 'static>(store: &mut StoreInner<T>, module: &Module) -> Result<()> {
+    if store.above.hooks.limiter.is_none() {
+        return Ok(());
+    }
+    let info = module.info();
+    let memories = &info.memories[info.imported_memories as usize..];
+    let tables = &info.tables[info.imported_tables as usize..];
+    admit_counts(store, 1, memories.len(), tables.len())?;
+    memories.iter().try_for_each(|ty| admit_size_of_memory(store, MemoryType::from_parser(ty)))?;
+    tables.iter().try_for_each(|ty| admit_size_of_table(store, TableType::from_parser(ty)))
+}
+
+/// Asks whether a memory may be made.
+///
+/// # Errors
+/// If it may not.
+pub(crate) fn admit_memory<T: 'static>(store: &mut StoreInner<T>, ty: MemoryType) -> Result<()> {
+    admit_counts(store, 0, 1, 0)?;
+    admit_size_of_memory(store, ty)
+}
+
+/// Asks whether a store may have one more memory, if it does not have this one yet, which others have grown.
+///
+/// # Errors
+/// If it may not.
+pub(crate) fn admit_shared<T: 'static>(store: &mut StoreInner<T>, memory: &Arc<SharedData>) -> Result<()> {
+    let is_it = |index| store.opaque.memory(index).shared().is_some_and(|known| Arc::ptr_eq(known, memory));
+    let is_known = (0..store.opaque.counts().0 as u32).any(is_it);
+    if is_known { Ok(()) } else { admit_counts(store, 0, 1, 0) }
+}
+
+/// Asks whether a table may be made.
+///
+/// # Errors
+/// If it may not.
+pub(crate) fn admit_table<T: 'static>(store: &mut StoreInner<T>, ty: TableType) -> Result<()> {
+    admit_counts(store, 0, 0, 1)?;
+    admit_size_of_table(store, ty)
+}
+
+fn admit_counts<T: 'static>(
+    store: &mut StoreInner<T>,
+    instances: usize,
+    memories: usize,
+    tables: usize,
+) -> Result<()> {
+    let (have_memories, have_tables) = store.opaque.counts();
+    let have_instances = store.opaque.instances.len();
+    let Some(limiter) = &mut store.above.hooks.limiter else { return Ok(()) };
+    let limiter = limiter(&mut store.above.data);
+    let all = [
+        ("instances", have_instances, instances, limiter.instances()),
+        ("memories", have_memories, memories, limiter.memories()),
+        ("tables", have_tables, tables, limiter.tables()),
+    ];
+    let beyond = all.into_iter().find(|&(_, have, more, limit)| more > 0 && have + more > limit);
+    beyond.map_or(Ok(()), |(what, have, more, limit)| {
+        let message = format!("{more} more {what} beside {have}: the store's limiter allows {limit}");
+        Err(Error::new(ErrorKind::Limit, message))
+    })
+}
+
+fn admit_size_of_memory<T: 'static>(store: &mut StoreInner<T>, ty: MemoryType) -> Result<()> {
+    let bytes = |pages: u64| pages.saturating_mul(WASM_PAGE);
+    let (desired, maximum) = (bytes(ty.minimum), ty.maximum.map(bytes));
+    admit(store, Growth { what: Grows::Memory, current: 0, desired, maximum, has_failed: false })
+}
+
+fn admit_size_of_table<T: 'static>(store: &mut StoreInner<T>, ty: TableType) -> Result<()> {
+    let (desired, maximum) = (ty.minimum, ty.maximum);
+    admit(store, Growth { what: Grows::Table, current: 0, desired, maximum, has_failed: false })
+}
+
+fn admit<T: 'static>(store: &mut StoreInner<T>, growth: Growth) -> Result<()> {
+    if ask(store, growth)? {
+        return Ok(());
+    }
+    let (what, unit) = match growth.what {
+        Grows::Memory => ("memory", "bytes"),
+        Grows::Table => ("table", "elements"),
+    };
+    let message = format!("a {what} of {} {unit}: the store's limiter refuses it", growth.desired);
+    Err(Error::new(ErrorKind::Limit, message))
+}
+
+fn ask<T: 'static>(store: &mut StoreInner<T>, growth: Growth) -> Result<bool> {
+    let Some(limiter) = &mut store.above.hooks.limiter else { return Ok(true) };
+    let limiter = limiter(&mut store.above.data);
+    let size = |size: u64| usize::try_from(size).unwrap_or(usize::MAX);
+    let (current, desired, maximum) = (size(growth.current), size(growth.desired), growth.maximum.map(size));
+    match growth.what {
+        Grows::Memory if growth.has_failed => limiter.memory_grow_failed(failed(growth)).map(|()| false),
+        Grows::Table if growth.has_failed => limiter.table_grow_failed(failed(growth)).map(|()| false),
+        Grows::Memory => limiter.memory_growing(current, desired, maximum),
+        Grows::Table => limiter.table_growing(current, desired, maximum),
+    }
+}
+
+fn failed(Growth { current, desired, .. }: Growth) -> Error {
+    let message = format!("cannot grow from {current} to {desired}: it has a maximum, or there is no memory");
+    Error::new(ErrorKind::Limit, message)
+}
+
+/// Asks the limiter of a store that has one.
+///
+/// # Safety
+/// `store` was derived from an exclusive reference to a whole `StoreInner<T>`, which nothing else uses meanwhile.
+unsafe fn ask_limiter<T: 'static>(store: NonNull<StoreOpaque>, growth: Growth) -> Result<bool> {
+    // SAFETY: as required above; a store begins with its `StoreOpaque`.
+    ask(unsafe { &mut *store.cast::<StoreInner<T>>().as_ptr() }, growth)
+}

@@ -1,0 +1,262 @@
+//! Components that lie, fail or ask for too much end with errors.
+
+use wprof::component::{Component, Linker, Val};
+use wprof::*;
+
+type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
+
+fn load(text: &str) -> Result<Component, Error> {
+    Component::new(&Engine::default(), text)
+}
+
+/// A component whose `run` has a type and core code.
+fn component(types: &str, core: &str, ty: &str, options: &str) -> String {
+    format!(
+        r#"(component {types}
+      (core module $m (memory (export "memory") 1) {core})
+      (core instance $m (instantiate $m))
+      (func (export "run") {ty} (canon lift (core func $m "run") (memory (core memory $m "memory")) {options})))"#
+    )
+}
+
+/// Calls `run` twice; gives the errors.
+fn run(text: &str, params: &[Val]) -> Result<[Option<Error>; 2], Error> {
+    let component = load(text)?;
+    let mut store = Store::new(component.engine(), ());
+    let run = Linker::new(component.engine()).instantiate(&mut store, &component)?.get_func("run").unwrap();
+    let mut results = vec![Val::Bool(false); usize::from(run.ty().result().is_some())];
+    Ok([(); 2].map(|()| run.call(&mut store, params, &mut results).err()))
+}
+
+/// The call fails for a reason, and no more are let in.
+#[track_caller]
+fn traps(text: &str, params: &[Val], why: &str) {
+    let [first, second] = run(text, params).unwrap();
+    let first = first.expect("it fails").to_string();
+    assert!(first.contains(why), "{first}");
+    let second = second.expect("it fails again").to_string();
+    assert!(second.contains("cannot enter component instance"), "{second}");
+}
+
+/// A component that returns 8 bytes that it has in memory.
+fn returns(ty: &str, bytes: &str) -> String {
+    let core =
+        format!(r#"(data (i32.const 16) "{bytes}") (func (export "run") (result i32) (i32.const 16))"#);
+    component("", &core, &format!("(result {ty})"), "")
+}
+
+#[test]
+fn what_is_no_value_traps() {
+    // Two bytes at address 32: one that is no UTF-8, and zero.
+    let bad = component(
+        "",
+        r#"(data (i32.const 16) "\20\00\00\00\02\00\00\00") (data (i32.const 32) "\ff\00")
+           (func (export "run") (result i32) (i32.const 16))"#,
+        "(result string)",
+        "",
+    );
+    traps(&bad, &[], "string is not UTF-8");
+    traps(&returns("string", r"\00\00\01\00\01\00\00\00"), &[], "out of bounds of memory");
+    traps(&returns("string", r"\00\00\00\00\ff\ff\ff\ff"), &[], "too long");
+    traps(&returns("(list u64)", r"\04\00\00\00\01\00\00\00"), &[], "not aligned to 8 bytes");
+    traps(&returns("(list u8)", r"\00\00\00\00\ff\ff\ff\ff"), &[], "out of bounds of memory");
+    traps(&returns("(list u64)", r"\08\00\00\00\ff\ff\ff\ff"), &[], "out of bounds of memory");
+    traps(&returns("(tuple char u8)", r"\00\d8\00\00\00"), &[], "0xd800 is not a char");
+    traps(&returns("(option u32)", r"\02\00\00\00"), &[], "discriminant 2 is out of range");
+    let unaligned =
+        component("", r#"(func (export "run") (result i32) (i32.const 17))"#, "(result (option u32))", "");
+    traps(&unaligned, &[], "not aligned to 4 bytes");
+    let outside = component(
+        "",
+        r#"(func (export "run") (result i32) (i32.const 65534))"#,
+        "(result (tuple u8 u16))",
+        "",
+    );
+    traps(&outside, &[], "out of bounds of memory");
+    let case = component("", r#"(func (export "run") (result i32) (i32.const 9))"#, "(result (result))", "");
+    traps(&case, &[], "discriminant 9 is out of range");
+}
+
+#[test]
+fn traps_in_post_return_end_the_call() {
+    let core =
+        r#"(func (export "run") (result i32) (i32.const 7)) (func (export "post") (param i32) unreachable)"#;
+    let text = component("", core, "(result u32)", r#"(post-return (core func $m "post"))"#);
+    traps(&text, &[], "unreachable");
+}
+
+#[test]
+fn post_return_gets_the_core_result() {
+    let core = r#"(func (export "run") (result i32) (i32.const 7))
+        (func (export "post") (param i32) (if (i32.ne (local.get 0) (i32.const 7)) (then unreachable)))"#;
+    let text = component("", core, "(result u32)", r#"(post-return (core func $m "post"))"#);
+    assert!(run(&text, &[]).unwrap().iter().all(Option::is_none));
+}
+
+/// An allocator that answers with nonsense.
+#[test]
+fn allocators_are_not_trusted() {
+    let text = |at: u32| {
+        let core = format!(
+            r#"(func (export "run") (param i32 i32))
+               (func (export "realloc") (param i32 i32 i32 i32) (result i32) (i32.const {at}))"#
+        );
+        component("", &core, r#"(param "x" (list u32))"#, r#"(realloc (core func $m "realloc"))"#)
+    };
+    let list = [Val::List(vec![Val::U32(1); 3])];
+    traps(&text(2), &list, "not aligned to 4 bytes");
+    traps(&text(65528), &list, "out of bounds of memory");
+    traps(&text(0xffff_fffc), &list, "out of bounds of memory");
+    assert!(run(&text(65524), &list).unwrap().iter().all(Option::is_none), "the last twelve bytes");
+}
+
+/// Half a gigabyte of zeros as single values would take the host dozens of gigabytes.
+#[test]
+fn huge_lists_reach_a_limit() -> Outcome {
+    let core = r#"(func (export "run") (result i32)
+        (drop (memory.grow (i32.const 8192)))
+        (i32.store (i32.const 16) (i32.const 64))
+        (i32.store (i32.const 20) (i32.const 536870912))
+        (i32.const 16))"#;
+    let [error, _] = run(&component("", core, "(result (list bool))", ""), &[])?;
+    let error = error.expect("it fails");
+    assert_eq!(error.kind(), ErrorKind::Limit, "{error}");
+    Ok(())
+}
+
+/// Functions of the host's must not be called while a component's allocator or `post-return` runs.
+#[test]
+fn nothing_leaves_a_component_while_values_are_passed() -> Outcome {
+    let text = r#"(component
+      (import "log" (func $log))
+      (core func $log' (canon lower (func $log)))
+      (core module $m
+        (import "" "log" (func $log))
+        (memory (export "memory") 1)
+        (func (export "run") (param i32 i32))
+        (func (export "realloc") (param i32 i32 i32 i32) (result i32) (call $log) (i32.const 0)))
+      (core instance $m (instantiate $m (with "" (instance (export "log" (func $log'))))))
+      (func (export "run") (param "x" string)
+        (canon lift (core func $m "run") (memory (core memory $m "memory")) (realloc (core func $m "realloc")))))"#;
+    let component = load(text)?;
+    let mut linker = Linker::new(component.engine());
+    linker.root().func_new("log", |_, _, _| panic!("it must not be called"))?;
+    let mut store = Store::new(component.engine(), ());
+    let run = linker.instantiate(&mut store, &component)?.get_func("run").unwrap();
+    let error = run.call(&mut store, &[Val::String("x".into())], &mut []).unwrap_err();
+    assert!(error.to_string().contains("cannot leave component instance"), "{error}");
+    Ok(())
+}
+
+/// A host function calls the component that has called it.
+#[test]
+fn components_are_not_entered_again() -> Outcome {
+    let text = r#"(component
+      (import "again" (func $again))
+      (core func $again' (canon lower (func $again)))
+      (core module $m (import "" "again" (func $again)) (func (export "run") (call $again)))
+      (core instance $m (instantiate $m (with "" (instance (export "again" (func $again'))))))
+      (func (export "run") (canon lift (core func $m "run"))))"#;
+    let component = load(text)?;
+    let mut linker = Linker::<Option<component::Func>>::new(component.engine());
+    linker.root().func_new("again", |store, _, _| {
+        let run = store.data().clone().expect("it was set");
+        run.call(store, &[], &mut [])
+    })?;
+    let mut store = Store::new(component.engine(), None);
+    let run = linker.instantiate(&mut store, &component)?.get_func("run");
+    store.data_mut().clone_from(&run);
+    let error = run.unwrap().call(&mut store, &[], &mut []).unwrap_err();
+    assert!(error.to_string().contains("cannot enter component instance"), "{error}");
+    Ok(())
+}
+
+#[test]
+fn what_is_not_there_yet_is_named() {
+    let lifted = |ty: &str| format!(r#"(component (import "f" (func {ty})))"#);
+    let cases = [
+        (r#"(component (import "m" (core module)))"#.to_owned(), "a core module as an import"),
+        (r#"(component (import "c" (component)))"#.to_owned(), "a component as an import"),
+        (lifted("async"), "async"),
+        (lifted(r#"(param "x" (stream u8))"#), "async"),
+        (lifted(r#"(param "x" (future u8))"#), "async"),
+        (lifted(r#"(param "x" error-context)"#), "error-context"),
+        (lifted(r#"(param "x" (list u8 4))"#), "fixed"),
+        ("(component (core func (canon task.cancel)))".to_owned(), "async"),
+    ];
+    for (text, why) in cases {
+        let error = load(&text).expect_err(&text);
+        assert_eq!(error.kind(), ErrorKind::Module, "{text}: {error}");
+        assert!(error.to_string().contains(why), "{text}: {error}");
+    }
+}
+
+#[test]
+fn modules_are_no_components_and_components_no_modules() {
+    let error = load("(module)").unwrap_err().to_string();
+    assert!(error.contains("load it as a module"), "{error}");
+    assert!(Module::new(&Engine::default(), "(component)").is_err());
+    assert!(component::is_component(b"(component)") && !component::is_component(b"(module)"));
+}
+
+/// Each component instantiates the one before twice: a few lines ask for 2^60 instances.
+#[test]
+fn nested_components_that_multiply_are_refused() {
+    let mut text = "(component $c0)".to_owned();
+    for i in 1..60 {
+        let before = i - 1;
+        text += &format!(
+            "(component $c{i} (alias outer 1 $c{before} (component $x)) (instance (instantiate $x)) (instance (instantiate $x)))"
+        );
+    }
+    let error = load(&format!("(component {text} (instance (instantiate $c59)))")).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Limit, "{error}");
+}
+
+/// Deep types: the validator's limit is ours, and what is below it works.
+#[test]
+fn deep_types_are_refused() {
+    let nested = |depth: usize| {
+        let mut text = "(type $t0 (list u8))".to_owned();
+        for i in 1..depth {
+            text += &format!("(type $t{i} (option $t{}))", i - 1);
+        }
+        format!(r#"(component {text} (import "f" (func (param "x" $t{}))))"#, depth - 1)
+    };
+    assert!(load(&nested(50)).is_ok());
+    assert_eq!(load(&nested(50_000)).unwrap_err().kind(), ErrorKind::Module);
+}
+
+/// Whatever is cut off or changed, there is an error or a component, never a panic.
+#[test]
+fn broken_components_are_errors() -> Outcome {
+    let text = r#"(component
+      (import "r" (type $r (sub resource)))
+      (import "i" (instance $i (export "f" (func (param "x" (list (option string))) (result (own $r))))))
+      (component $n (import "f" (func $f (param "x" u8))) (export "g" (func $f)))
+      (core module $m (memory (export "memory") 1)
+        (func (export "realloc") (param i32 i32 i32 i32) (result i32) (i32.const 0))
+        (func (export "run") (param i32)))
+      (core instance $m (instantiate $m))
+      (core func (canon lower (func $i "f") (memory (core memory $m "memory")) (realloc (core func $m "realloc"))))
+      (core func (canon resource.drop $r))
+      (func $run (param "x" u8) (canon lift (core func $m "run")))
+      (instance $in (instantiate $n (with "f" (func $run))))
+      (export "run" (func $in "g")))"#;
+    let engine = Engine::default();
+    let bytes = wat::parse_str(text)?;
+    Component::new(&engine, &bytes)?;
+    // What ends between two sections is a component with less in it.
+    let whole = (0..bytes.len()).filter(|&end| Component::new(&engine, &bytes[..end]).is_ok());
+    assert!((1..20).contains(&whole.count()));
+    let mut loaded = 0;
+    for at in 8..bytes.len() {
+        for change in [0x01, 0x04, 0x40, 0xff] {
+            let mut broken = bytes.clone();
+            broken[at] ^= change;
+            loaded += usize::from(Component::new(&engine, &broken).is_ok());
+        }
+    }
+    assert!(loaded > 0, "a changed name is a name");
+    Ok(())
+}

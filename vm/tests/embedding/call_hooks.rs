@@ -1,0 +1,97 @@
+//! Hooks are told when control passes between the host and wasm code.
+
+use wprof::CallHook::{CallingHost, CallingWasm, ReturningFromHost, ReturningFromWasm};
+use wprof::*;
+
+use super::{Outcome, engines};
+
+const WAT: &str = r#"(module
+    (import "host" "back" (func $back (param i32) (result i32)))
+    (func (export "run") (param i32) (result i32) (call $back (local.get 0)))
+    (func (export "trap") unreachable)
+    (func (export "plain")))"#;
+
+/// What has happened, and at which passage the hook fails.
+#[derive(Default)]
+struct Seen {
+    passages: Vec<CallHook>,
+    fails_at: Option<usize>,
+}
+
+fn hooked(engine: &Engine) -> Result<(Store<Seen>, Instance)> {
+    let mut store = Store::new(engine, Seen::default());
+    store.call_hook(|mut context, passage| {
+        let seen = context.data_mut();
+        seen.passages.push(passage);
+        if seen.fails_at == Some(seen.passages.len()) { Err(Exit(9).into()) } else { Ok(()) }
+    });
+    let mut linker = Linker::new(engine);
+    linker.func_wrap("host", "back", |mut caller: Caller<'_, Seen>, x: i32| -> Result<i32> {
+        if x < 0 {
+            return Err(Error::msg("negative"));
+        }
+        let plain = caller.get_export("plain").and_then(Extern::into_func).expect("exported");
+        plain.call(&mut caller, &[], &mut [])?;
+        Ok(x + 1)
+    })?;
+    let instance = linker.instantiate(&mut store, &Module::new(engine, WAT)?)?;
+    Ok((store, instance))
+}
+
+const ALL: [CallHook; 6] =
+    [CallingWasm, CallingHost, CallingWasm, ReturningFromWasm, ReturningFromHost, ReturningFromWasm];
+
+#[test]
+fn each_passage_is_told_of_in_order() -> Outcome {
+    for engine in engines()? {
+        let (mut store, instance) = hooked(&engine)?;
+        let run = instance.get_typed_func::<i32, i32>(&mut store, "run")?;
+        assert_eq!(run.call(&mut store, 4)?, 5);
+        assert_eq!(std::mem::take(&mut store.data_mut().passages), ALL);
+        // Also when they end early.
+        assert!(run.call(&mut store, -1).is_err());
+        let failed = [CallingWasm, CallingHost, ReturningFromHost, ReturningFromWasm];
+        assert_eq!(std::mem::take(&mut store.data_mut().passages), failed);
+        let trap = instance.get_typed_func::<(), ()>(&mut store, "trap")?;
+        assert_eq!(
+            trap.call(&mut store, ()).expect_err("it traps").trap(),
+            Some(Trap::UnreachableCodeReached)
+        );
+        assert_eq!(store.data().passages, [CallingWasm, ReturningFromWasm]);
+    }
+    Ok(())
+}
+
+#[test]
+fn an_error_at_any_passage_ends_the_program() -> Outcome {
+    for engine in engines()? {
+        for at in 1..=ALL.len() {
+            let (mut store, instance) = hooked(&engine)?;
+            let run = instance.get_typed_func::<i32, i32>(&mut store, "run")?;
+            store.data_mut().fails_at = Some(at);
+            assert_eq!(run.call(&mut store, 4).expect_err("the hook fails").i32_exit(), Some(9), "{at}");
+            let passages = std::mem::take(&mut store.data_mut().passages);
+            let count = |wanted| passages.iter().filter(|&&passage| passage == wanted).count();
+            let unmatched = usize::from(matches!(ALL[at - 1], CallingWasm | CallingHost));
+            let begun = count(CallingWasm) + count(CallingHost);
+            assert_eq!(count(ReturningFromWasm) + count(ReturningFromHost) + unmatched, begun, "{at}");
+            store.data_mut().fails_at = None;
+            assert_eq!(run.call(&mut store, 4)?, 5, "the store is as it was");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_hook_may_call_wasm_code_of_which_it_is_not_told() -> Outcome {
+    let engine = Engine::default();
+    let (mut store, instance) = hooked(&engine)?;
+    let plain = instance.get_typed_func::<(), ()>(&mut store, "plain")?;
+    store.call_hook(move |mut context, passage| {
+        context.data_mut().passages.push(passage);
+        plain.call(&mut context, ())
+    });
+    plain.call(&mut store, ())?;
+    assert_eq!(store.data().passages, [CallingWasm, ReturningFromWasm]);
+    Ok(())
+}

@@ -1,0 +1,136 @@
+//! Core dumps, read by another reader of their format.
+
+use wasmparser::{
+    CoreDumpInstancesSection, CoreDumpModulesSection, CoreDumpStackSection, DataKind, KnownCustom, Operator,
+    Parser, Payload, Validator, WasmFeatures,
+};
+use wprof::*;
+
+use super::{Outcome, engines};
+
+const WAT: &str = r#"(module $program
+    (import "env" "memory" (memory 1 3))
+    (memory $own i64 2)
+    (global $a (mut i32) (i32.const -5)) (global $b i64 (i64.const 0x123456789))
+    (global (mut f32) (f32.const 1.5)) (global (mut f64) (f64.const -2.5))
+    (global (mut funcref) (ref.null func)) (global v128 (v128.const i64x2 1 2))
+    (func $inner (param i32)
+        (i32.store (i32.const 70000) (i32.const 0x01020304))
+        (i64.store $own (i64.const 131064) (i64.const -1))
+        (global.set $a (local.get 0))
+        unreachable)
+    (func (export "run") (call $inner (i32.const 77)) (nop)))"#;
+
+/// What a reader finds in a dump.
+#[derive(Debug, Default)]
+struct Found {
+    core: String,
+    modules: Vec<String>,
+    instances: Vec<(u32, Vec<u32>, Vec<u32>)>,
+    frames: Vec<(u32, u32, u32)>,
+    memories: Vec<(u64, Option<u64>, bool)>,
+    globals: Vec<String>,
+    data: Vec<(u32, i64, Vec<u8>)>,
+}
+
+fn read(dump: &[u8]) -> std::result::Result<Found, Box<dyn std::error::Error>> {
+    Validator::new_with_features(WasmFeatures::all()).validate_all(dump)?;
+    let mut found = Found::default();
+    for payload in Parser::new(0).parse_all(dump) {
+        match payload? {
+            Payload::CustomSection(section) => match section.as_known() {
+                KnownCustom::CoreDump(core) => found.core = core.name.to_owned(),
+                KnownCustom::CoreDumpModules(CoreDumpModulesSection { modules }) => {
+                    found.modules = modules.into_iter().map(str::to_owned).collect();
+                }
+                KnownCustom::CoreDumpInstances(CoreDumpInstancesSection { instances }) => {
+                    let parts = |i: wasmparser::CoreDumpInstance| (i.module_index, i.memories, i.globals);
+                    found.instances = instances.into_iter().map(parts).collect();
+                }
+                KnownCustom::CoreDumpStack(CoreDumpStackSection { name, frames }) => {
+                    assert_eq!(name, "main");
+                    let parts = |f: &wasmparser::CoreDumpStackFrame| {
+                        assert!(f.locals.is_empty() && f.stack.is_empty());
+                        (f.instanceidx, f.funcidx, f.codeoffset)
+                    };
+                    found.frames = frames.iter().map(parts).collect();
+                }
+                _ => return Err(format!("section {}", section.name()).into()),
+            },
+            Payload::MemorySection(memories) => {
+                for memory in memories {
+                    let memory = memory?;
+                    found.memories.push((memory.initial, memory.maximum, memory.memory64));
+                }
+            }
+            Payload::GlobalSection(globals) => {
+                for global in globals {
+                    found.globals.push(format!("{:?}", global?.init_expr.get_operators_reader().read()?));
+                }
+            }
+            Payload::DataSection(segments) => {
+                for segment in segments {
+                    let segment = segment?;
+                    let DataKind::Active { memory_index, offset_expr } = segment.kind else {
+                        return Err("passive".into());
+                    };
+                    let at = match offset_expr.get_operators_reader().read()? {
+                        Operator::I32Const { value } => value.into(),
+                        Operator::I64Const { value } => value,
+                        other => return Err(format!("{other:?}").into()),
+                    };
+                    found.data.push((memory_index, at, segment.data.to_vec()));
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(found)
+}
+
+#[test]
+fn a_dump_has_stack_memories_and_globals_of_the_trap() -> Outcome {
+    for engine in engines()? {
+        let mut store = Store::new(&engine, ());
+        let memory = Memory::new(&mut store, MemoryType::new(2, Some(3)))?;
+        let module = Module::new(&engine, WAT)?;
+        let other = Module::new(&engine, "(module)")?;
+        Instance::new(&mut store, &other, &[])?;
+        let instance = Instance::new(&mut store, &module, &[memory.into()])?;
+        let run = instance.get_typed_func::<(), ()>(&mut store, "run")?;
+        let error = run.call(&mut store, ()).expect_err("it traps");
+        let dump = WasmCoreDump::new(&error).ok_or("wasm code has trapped")?;
+        let found = read(&dump.serialize(&store, "name of the program"))?;
+        assert_eq!(found.core, "name of the program");
+        assert_eq!(found.modules, ["<module>", "program"]);
+        assert_eq!(found.instances[0], (0, vec![], vec![]));
+        assert_eq!(found.instances[1], (1, vec![0, 1], (0..6).collect()));
+        assert_eq!(found.memories, [(2, Some(3), false), (2, None, true)]);
+        let frames: Vec<_> =
+            dump.frames().iter().map(|f| (1, f.func_index(), f.func_offset() as u32)).collect();
+        assert_eq!(found.frames, frames);
+        assert_eq!(frames.iter().map(|frame| frame.1).collect::<Vec<_>>(), [0, 1]);
+        assert!(found.globals[0].contains("77") && found.globals[1].contains("4886718345"), "{found:?}");
+        assert!(found.globals[4].contains("RefNull"), "{found:?}");
+        let [(0, first, own), (1, second, other)] = &found.data[..] else { panic!("{:?}", found.data) };
+        assert_eq!(own[70000 - *first as usize..][..4], [4, 3, 2, 1]);
+        assert_eq!(other[131064 - *second as usize..][..8], [0xff; 8]);
+        assert!(own.len() + other.len() < 3 * 4096, "zeros are left out");
+    }
+    Ok(())
+}
+
+#[test]
+fn only_who_ends_early_is_dumped() -> Outcome {
+    let engine = Engine::default();
+    let mut store = Store::new(&engine, ());
+    let mut linker = Linker::new(&engine);
+    linker.func_wrap("host", "exit", || -> Result<()> { Err(Exit(0).into()) })?;
+    let text = r#"(module (import "host" "exit" (func $exit)) (func (export "run") (call $exit)))"#;
+    let instance = linker.instantiate(&mut store, &Module::new(&engine, text)?)?;
+    let run = instance.get_typed_func::<(), ()>(&mut store, "run")?;
+    let exited = run.call(&mut store, ()).expect_err("it exits");
+    assert!(WasmCoreDump::new(&exited).is_none());
+    assert!(WasmCoreDump::new(&Error::msg("of the host's")).is_none());
+    Ok(())
+}

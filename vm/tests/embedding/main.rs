@@ -1,0 +1,27 @@
+//! What a product needs that embeds the engine: modules that are instantiated many times, limits, deadlines, hooks, fuel.
+
+mod call_hooks;
+mod core_dumps;
+mod deadlines;
+mod example;
+mod fuel;
+mod instance_pre;
+mod limiters;
+mod toggles;
+
+use wprof::{Collect, Config, Engine, ProfilingConfig, Result, Strategy};
+
+type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
+
+/// Engines whose code is of different kinds, and can be stopped anywhere.
+fn engines() -> Result<Vec<Engine>> {
+    let exact = ProfilingConfig::Exact;
+    let adaptive = ProfilingConfig::Adaptive(wprof::Adaptive::default());
+    let profiles = [ProfilingConfig::Off, exact(Collect::Edges), exact(Collect::Paths), adaptive];
+    let all = profiles.into_iter().flat_map(|p| [Strategy::Baseline, Strategy::Optimized].map(|s| (p, s)));
+    all.map(|(profiling, strategy)| {
+        let mut config = Config::new();
+        Engine::new(config.profiling(profiling).strategy(strategy).interruptible(true))
+    })
+    .collect()
+}
