@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result};
+use wprof::component::Component;
 use wprof::wasi::WasiCtx;
 use wprof::{Error, ErrorKind, Instance, Module, Stop, Store, TraceSummary};
 use wprof_profiler::{Bursts, Ending, Profile};
@@ -15,7 +16,7 @@ use super::args::ProgramArgs;
 use super::collect::Counted;
 use super::interruption::Interruption;
 use super::live::{Following, Live};
-use super::{ending, host, invoke};
+use super::{component, ending, host, invoke};
 use crate::modules::failure;
 
 /// How a run went.
@@ -48,6 +49,8 @@ pub struct Outcome {
 
 /// What is kept of a run.
 pub struct Kept<'a> {
+    /// The component that the module is the main one of, if it is run as a part of one.
+    pub component: Option<Component>,
     /// What is counted.
     pub counted: &'a Counted,
     /// Where the trace goes, if there is one.
@@ -63,7 +66,7 @@ pub struct Kept<'a> {
 impl<'a> Kept<'a> {
     /// The profile only.
     pub fn profile(counted: &'a Counted) -> Kept<'a> {
-        Kept { counted, trace: None, bursts: None, live: None, has_profile: true }
+        Kept { component: None, counted, trace: None, bursts: None, live: None, has_profile: true }
     }
 
     /// A trace only.
@@ -96,9 +99,8 @@ pub fn run(args: &ProgramArgs, module: &Module, kept: Kept<'_>) -> Result<Outcom
 }
 
 fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> Result<Outcome> {
-    let linker = host::linker(module.engine())?;
     let mut store = Store::try_new(module.engine(), wasi).map_err(failure)?;
-    let Kept { counted, trace, bursts, live, has_profile } = kept;
+    let Kept { component, counted, trace, bursts, live, has_profile } = kept;
     let (was_counted, is_traced) = (counted.is_on(), trace.is_some());
     let program = args.module().display().to_string();
     if let Some(TraceTarget { file, max_size }) = trace {
@@ -119,13 +121,12 @@ fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> 
     let (started, clock) = (SystemTime::now(), Instant::now());
     let live = live.map(|live| live.follow(&mut store, module, started)).transpose()?;
     store.set_deadline(args.timeout.map(|timeout| clock + timeout)).map_err(failure)?;
-    let (instance, ended) = match linker.instantiate(&mut store, module) {
-        Ok(instance) => (Some(instance), call(args, &mut store, instance)?),
-        Err(error) if is_of_program(&error) => (Instance::newest_of(&store, module), Err(error)),
-        Err(error) => {
-            let missing = host::missing_imports(&linker, &mut store, module);
-            return Err(missing.unwrap_or_else(|| failure(error)));
+    let (instance, ended) = match component {
+        Some(component) => {
+            let ended = component::call(args, &mut store, &component)?;
+            (Instance::newest_of(&store, module), ended)
         }
+        None => run_module(args, &mut store, module)?,
     };
     let wall = clock.elapsed();
     store.end_snapshots();
@@ -154,6 +155,23 @@ fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> 
         bursts,
         burst_log,
     })
+}
+
+/// Instantiates a module and calls it: gives its instance, if there is one, and how the program ended.
+fn run_module(
+    args: &ProgramArgs,
+    store: &mut Store<WasiCtx>,
+    module: &Module,
+) -> Result<(Option<Instance>, Result<(), Error>)> {
+    let linker = host::linker(module.engine())?;
+    match linker.instantiate(&mut *store, module) {
+        Ok(instance) => Ok((Some(instance), call(args, store, instance)?)),
+        Err(error) if is_of_program(&error) => Ok((Instance::newest_of(&*store, module), Err(error))),
+        Err(error) => {
+            let missing = host::missing_imports(&linker, store, module);
+            Err(missing.unwrap_or_else(|| failure(error)))
+        }
+    }
 }
 
 /// Whether the program's own code ended it, which it can do while it is instantiated.
